@@ -1,0 +1,79 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Every version is pinned once: the tools' in tools/go.mod, all others in go.mod.
+TOOL := go tool -modfile=tools/go.mod
+PROTOGEN := cd tools && go run ./protogen
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+ARGS ?=
+BENCH ?= .
+COUNT ?= 1
+FUZZTIME ?= 30s
+
+.PHONY: help
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
+
+# The version says what was built, so Go's own stamp, which fails in a clone of another user's, is off.
+.PHONY: build
+build: ## Build bin/holdfast.
+	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
+
+.PHONY: run
+run: build ## Build and start one node; ARGS="..." adds flags.
+	bin/holdfast serve $(ARGS)
+
+.PHONY: generate
+generate: ## Write the Go code of messages/*.proto.
+	$(PROTOGEN) 'messages/*.proto'
+
+.PHONY: fmt
+fmt: ## Format the code.
+	$(TOOL) golangci-lint fmt
+
+.PHONY: tidy
+tidy: ## Tidy both modules.
+	go mod tidy
+	cd tools && go mod tidy
+
+.PHONY: clean
+clean: ## Remove what the other targets leave behind.
+	rm -rf bin coverage.out coverage.html
+
+.PHONY: test
+test: ## Run all tests with the race detector.
+	go test -race ./...
+
+.PHONY: lint
+lint: ## Check style, mistakes and who imports whom.
+	$(TOOL) golangci-lint run
+	cd tools && go tool golangci-lint run
+
+.PHONY: check-generated
+check-generated: ## Fail if the generated code is not what messages/*.proto say.
+	$(PROTOGEN) -check 'messages/*.proto'
+
+.PHONY: smoke
+smoke: build ## Use bin/holdfast as a user would.
+	bash .ci/smoke
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (30s).
+	@go test -list '^Fuzz' ./... \
+	| awk '/^Fuzz/ { name[n++] = $$1 } $$1 == "ok" { while (n) print $$2, name[--n] }' \
+	| while read -r package target; do \
+		echo "=== $$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./integration/...
+
+.PHONY: cover
+cover: ## Measure what the tests reach: coverage.html.
+	go test -coverpkg=./... -coverprofile=coverage.out ./...
+	go tool cover -html=coverage.out -o coverage.html
+	go tool cover -func=coverage.out | tail -n 1
