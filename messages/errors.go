@@ -1,0 +1,87 @@
+package messages
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+var (
+	// ErrInvalid is every [InvalidError]: the request breaks a rule, nothing happened, and the same
+	// request will never succeed.
+	ErrInvalid = errors.New("invalid")
+	// ErrConflict is certain: another writer's record stands where ours should, so the writer has
+	// been deposed and has written nothing. It is never returned for an outcome that is unknown.
+	ErrConflict = errors.New("another writer's record stands there")
+	// ErrUnknown leaves open whether a record was stored: it may stand in the bucket already, come to
+	// stand there later, or never. Only reading the bucket again tells.
+	ErrUnknown = errors.New("outcome unknown")
+	// ErrCorrupt says that a stored record cannot be read; the error that wraps it names the record.
+	ErrCorrupt = errors.New("stored record cannot be read")
+)
+
+// maxQuotedBytes of an untrusted value are enough to recognise it in a message or a log.
+const maxQuotedBytes = 64
+
+// InvalidError names the rule that a request breaks. It wraps [ErrInvalid].
+type InvalidError struct {
+	Field string // as the contract names it: "owner"
+	Rule  string // what would have been right: "1 to 256 bytes"
+	Got   string // what was there instead, short and safe to show; empty if Rule says it all
+}
+
+// Error returns one line for a person: "owner: 1 to 256 bytes, got 300 bytes".
+func (e *InvalidError) Error() string {
+	if e.Got == "" {
+		return e.Field + ": " + e.Rule
+	}
+	return e.Field + ": " + e.Rule + ", got " + e.Got
+}
+
+// Unwrap returns [ErrInvalid].
+func (e *InvalidError) Unwrap() error {
+	return ErrInvalid
+}
+
+// invalid returns an error and not an *InvalidError, so that no nil pointer becomes an error.
+func invalid(field, rule, got string) error {
+	return &InvalidError{Field: field, Rule: rule, Got: got}
+}
+
+const textRule = "UTF-8 without control characters"
+
+func sizeRule(least, most uint64) string {
+	return rangeRule(least, most) + " bytes"
+}
+
+func rangeRule(least, most uint64) string {
+	if least == 0 {
+		return fmt.Sprintf("at most %d", most)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}
+
+func byteCount(s string) string {
+	return strconv.Itoa(len(s)) + " bytes"
+}
+
+// quote shows an untrusted value so that it is safe on terminals and in logs.
+func quote(s string) string {
+	if len(s) <= maxQuotedBytes {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprintf("%q... (%d bytes)", excerpt(s), len(s))
+}
+
+// excerpt returns the beginning of s, cut between characters.
+func excerpt(s string) string {
+	if len(s) <= maxQuotedBytes {
+		return s
+	}
+	end := maxQuotedBytes
+	for end > maxQuotedBytes-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}

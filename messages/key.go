@@ -1,0 +1,170 @@
+package messages
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// upperHex are the digits of an escape; lower-case ones would give a resource a second key.
+const upperHex = "0123456789ABCDEF"
+
+// plain tells the bytes that stand for themselves wherever they are; the dot is not one of them.
+var plain = func() (t [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-/") {
+		t[c] = true
+	}
+	return t
+}()
+
+// EncodeKey returns the key of a resource: how it stands in a subject. It is an [InvalidError] unless
+// resource is 1 to [MaxResourceBytes] bytes of UTF-8 in NFC without control characters. It does not
+// normalise: see [NormalizeResource]. A resource that needs no escape is its own key and costs no
+// allocation.
+func EncodeKey(resource string) (string, error) {
+	if isOwnKey(resource) {
+		return resource, nil
+	}
+	if err := checkResource("resource", resource); err != nil {
+		return "", err
+	}
+	var buf [MaxKeyBytes]byte
+	return string(appendKey(buf[:0], resource)), nil
+}
+
+// DecodeKey returns the resource of a key. It is an [InvalidError] unless key is exactly what
+// [EncodeKey] makes of the result, so no two keys name one resource. A key without escapes is its own
+// resource and costs no allocation.
+func DecodeKey(key string) (string, error) {
+	if isOwnKey(key) {
+		return key, nil
+	}
+	if key == "" || len(key) > MaxKeyBytes {
+		return "", invalid("key", sizeRule(1, MaxKeyBytes), byteCount(key))
+	}
+	var buf [MaxKeyBytes]byte
+	decoded, ok := appendResource(buf[:0], key)
+	if !ok {
+		return "", invalid("key", `A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal`, quote(key))
+	}
+	resource := string(decoded)
+	if err := checkResource("resource", resource); err != nil {
+		return "", err
+	}
+	if canonical := appendKey(buf[:0], resource); string(canonical) != key {
+		return "", invalid("key", "written as "+quote(string(canonical)), quote(key))
+	}
+	return resource, nil
+}
+
+// NormalizeResource returns s in Unicode NFC, the only form in which a resource is accepted. Clients
+// call it on what people typed, so that the two spellings of "é" are one lock. Of more than 30 combining
+// marks in a row, no letter of any language, it joins the rest on with U+034F, as Unicode's stream-safe
+// format does; [EncodeKey] refuses such a row without.
+func NormalizeResource(s string) string {
+	return norm.NFC.String(s)
+}
+
+// ShardOf returns the shard of a key: FNV-1a-32(key) mod shards. It panics if shards is 0, which no
+// deployment has.
+func ShardOf(key string, shards uint32) uint32 {
+	const offset, prime = 2166136261, 16777619 // of FNV-1a with 32 bits
+	hash := uint32(offset)
+	for i := range len(key) {
+		hash = (hash ^ uint32(key[i])) * prime
+	}
+	return hash % shards
+}
+
+// checkResource reports which rule s breaks as the name of a resource.
+func checkResource(field, s string) error {
+	switch {
+	case s == "" || len(s) > MaxResourceBytes:
+		return invalid(field, sizeRule(1, MaxResourceBytes), byteCount(s))
+	case !isText(s):
+		return invalid(field, textRule, quote(s))
+	case !isNFC(s):
+		return invalid(field, "Unicode NFC", fmt.Sprintf("%+q", excerpt(s)))
+	}
+	return nil
+}
+
+// isOwnKey reports whether s is a valid resource of which no byte needs an escape. Such bytes are
+// ASCII without control characters, so nothing else is left to check.
+func isOwnKey(s string) bool {
+	if s == "" || len(s) > MaxResourceBytes {
+		return false
+	}
+	for i := range len(s) {
+		if mustEscape(s, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// mustEscape reports whether byte i of the resource is written =XX. A dot separates levels, and NATS
+// knows no empty level, so the dots that would leave one are escaped.
+func mustEscape(resource string, i int) bool {
+	if resource[i] != '.' {
+		return !plain[resource[i]]
+	}
+	return i == 0 || i == len(resource)-1 || resource[i-1] == '.'
+}
+
+func appendKey(dst []byte, resource string) []byte {
+	for i := range len(resource) {
+		c := resource[i]
+		if mustEscape(resource, i) {
+			dst = append(dst, '=', upperHex[c>>4], upperHex[c&0xF])
+		} else {
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// appendResource undoes the escapes of key, canonical or not; false if a byte of it is in no key.
+func appendResource(dst []byte, key string) ([]byte, bool) {
+	for i := 0; i < len(key); i++ {
+		c := key[i]
+		switch {
+		case plain[c] || c == '.':
+			dst = append(dst, c)
+		case c == '=' && i+2 < len(key):
+			high, low := hexValue(key[i+1]), hexValue(key[i+2])
+			if high < 0 || low < 0 {
+				return nil, false
+			}
+			dst = append(dst, byte(high<<4|low))
+			i += 2
+		default:
+			return nil, false
+		}
+	}
+	return dst, true
+}
+
+// hexValue returns the value of an upper-case hexadecimal digit, -1 of anything else.
+func hexValue(c byte) int {
+	return strings.IndexByte(upperHex, c)
+}
+
+// isNFC spares ASCII, which always is, the look into the tables.
+func isNFC(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return norm.NFC.IsNormalString(s)
+		}
+	}
+	return true
+}
+
+// isText reports whether s is valid UTF-8 without control characters, so that it can be shown in
+// terminals and logs.
+func isText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}

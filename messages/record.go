@@ -1,0 +1,37 @@
+package messages
+
+import (
+	"fmt"
+	"strings"
+)
+
+// RecordFormat is the newest format of a stored [Record] that this code writes and reads.
+const RecordFormat = 1
+
+// Name tells the page apart within its shard: "p" and the bits of its prefix, so that the name of
+// a page begins with the name of every page that it was split from.
+func (p *Page) Name() string {
+	return PageName(p.GetPrefix(), p.GetDepth())
+}
+
+// PageName is the name of the page for the first depth bits of the hash being prefix.
+func PageName(prefix, depth uint32) string {
+	if depth == 0 {
+		return "p"
+	}
+	return fmt.Sprintf("p%0*b", depth, prefix)
+}
+
+// Describe names the record for logs and errors, without its content.
+func (x *Record) Describe() string {
+	var b strings.Builder
+	switch body := x.GetBody().(type) {
+	case *Record_Commit:
+		fmt.Fprintf(&b, "commit %d of epoch %d", body.Commit.GetNumber(), body.Commit.GetEpoch())
+	case *Record_Page:
+		fmt.Fprintf(&b, "page %s at commit %d", body.Page.Name(), body.Page.GetNumber())
+	default:
+		b.WriteString("record without a body")
+	}
+	return b.String()
+}

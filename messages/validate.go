@@ -1,0 +1,132 @@
+package messages
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Check returns the first rule that a request breaks, as an [InvalidError], or nil. It knows the
+// requests of the contract; any other message is an error that is not ErrInvalid, because no client
+// can cause it. Nil fields are checked as empty ones. The resource is in the subject and not checked
+// here: see [DecodeKey].
+func (l *Limits) Check(m proto.Message) error {
+	switch r := m.(type) {
+	case *AcquireRequest:
+		return l.checkAcquire(r)
+	case *ReleaseRequest:
+		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkRequestID(r.GetRequestId()))
+	case *ExtendRequest:
+		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkTTL(r.GetTtlMs()))
+	case *GetRequest:
+		return nil // every value is legal
+	case *BreakRequest:
+		return cmp.Or(l.checkToken(1, r.GetToken()), checkText("reason", r.GetReason(), 0, MaxReasonBytes))
+	case *ListRequest:
+		return checkList(r)
+	}
+	return fmt.Errorf("no rules for a %T", m)
+}
+
+func (l *Limits) checkAcquire(r *AcquireRequest) error {
+	return cmp.Or(
+		l.checkOwner(r.GetOwner()),
+		l.checkTTL(r.GetTtlMs()),
+		checkRange("wait_ms", uint64(r.GetWaitMs()), 0, uint64(l.GetMaxWaitMs())),
+		l.checkRequestID(r.GetRequestId()),
+		checkDurability(r.GetDurability()),
+		l.checkMetadata(r.GetMetadata()),
+	)
+}
+
+func checkList(r *ListRequest) error {
+	_, err := ParsePattern(r.GetPattern())
+	return cmp.Or(
+		err,
+		checkRange("limit", uint64(r.GetLimit()), 0, uint64(MaxListLimit)),
+		checkAfter(r.GetAfter()),
+	)
+}
+
+func (l *Limits) checkOwner(owner string) error {
+	return checkText("owner", owner, 1, l.GetMaxOwnerBytes())
+}
+
+func (l *Limits) checkRequestID(id string) error {
+	return checkText("request_id", id, 0, l.GetMaxRequestIdBytes())
+}
+
+func (l *Limits) checkToken(least, token uint64) error {
+	return checkRange("token", token, least, l.GetMaxToken())
+}
+
+func (l *Limits) checkTTL(ttl uint32) error {
+	return checkRange("ttl_ms", uint64(ttl), uint64(l.GetMinTtlMs()), uint64(l.GetMaxTtlMs()))
+}
+
+// checkMetadata holds keys to the rule for text, because they are shown as column heads and labels.
+// Values may have line breaks: only whoever wrote them knows how they are to be shown.
+func (l *Limits) checkMetadata(metadata map[string]string) error {
+	if len(metadata) > int(l.GetMaxMetadataEntries()) {
+		return invalid("metadata", fmt.Sprintf("at most %d entries", l.GetMaxMetadataEntries()),
+			fmt.Sprintf("%d entries", len(metadata)))
+	}
+	size := 0
+	for key, value := range metadata {
+		size += len(key) + len(value)
+	}
+	if size > int(l.GetMaxMetadataBytes()) {
+		return invalid("metadata", sizeRule(0, uint64(l.GetMaxMetadataBytes()))+" together",
+			fmt.Sprintf("%d bytes", size))
+	}
+	for key, value := range metadata {
+		if err := checkEntry(key, value, l.GetMaxMetadataBytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkEntry(key, value string, most uint32) error {
+	if err := checkText("metadata key", key, 1, most); err != nil {
+		return err
+	}
+	if !utf8.ValidString(value) {
+		return invalid("metadata value of "+quote(key), "UTF-8", quote(value))
+	}
+	return nil
+}
+
+func checkDurability(d Durability) error {
+	if _, known := Durability_name[int32(d)]; !known {
+		return invalid("durability", "PERSISTENT or EPHEMERAL", strconv.Itoa(int(d)))
+	}
+	return nil
+}
+
+func checkAfter(after string) error {
+	if after == "" {
+		return nil
+	}
+	return checkResource("after", after)
+}
+
+func checkText(field, s string, least, most uint32) error {
+	if len(s) < int(least) || len(s) > int(most) {
+		return invalid(field, sizeRule(uint64(least), uint64(most)), byteCount(s))
+	}
+	if !isText(s) {
+		return invalid(field, textRule, quote(s))
+	}
+	return nil
+}
+
+func checkRange(field string, n, least, most uint64) error {
+	if n < least || n > most {
+		return invalid(field, rangeRule(least, most), strconv.FormatUint(n, 10))
+	}
+	return nil
+}

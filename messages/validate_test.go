@@ -1,0 +1,183 @@
+package messages_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+func TestLegalRequests(t *testing.T) {
+	for name, m := range map[string]proto.Message{
+		"acquire":          &messages.AcquireRequest{Owner: "me", TtlMs: 1000},
+		"shortest ttl":     &messages.AcquireRequest{Owner: "me", TtlMs: 100},
+		"largest acquire":  largestAcquire(),
+		"lines in a value": &messages.AcquireRequest{Owner: "me", TtlMs: 1000, Metadata: map[string]string{"note": "a\nb"}},
+		"empty value":      &messages.AcquireRequest{Owner: "me", TtlMs: 1000, Metadata: map[string]string{"note": ""}},
+		"owner of emoji":   &messages.AcquireRequest{Owner: "🔒 é", TtlMs: 1000},
+		"release":          &messages.ReleaseRequest{Owner: "me"},
+		"largest release":  largestRelease(),
+		"extend":           &messages.ExtendRequest{Owner: "me", TtlMs: 1000},
+		"largest extend":   largestExtend(),
+		"get":              &messages.GetRequest{},
+		"stale get":        &messages.GetRequest{Stale: true},
+		"break":            &messages.BreakRequest{Token: 1},
+		"largest break":    largestBreak(),
+		"list":             &messages.ListRequest{},
+		"largest list":     largestList(),
+		"list on":          &messages.ListRequest{Pattern: "orders.*", After: "orders.42"},
+	} {
+		if err := messages.DefaultLimits().Check(m); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Every rule, broken once.
+func TestIllegalRequests(t *testing.T) {
+	type (
+		acquire = messages.AcquireRequest
+		release = messages.ReleaseRequest
+		extend  = messages.ExtendRequest
+		brk     = messages.BreakRequest
+		list    = messages.ListRequest
+	)
+	long := strings.Repeat("x", 10<<10)
+	for _, tc := range []struct {
+		m    proto.Message
+		want string
+	}{
+		{&acquire{TtlMs: 1000}, `owner: 1 to 256 bytes, got 0 bytes`},
+		{(*acquire)(nil), `owner: 1 to 256 bytes, got 0 bytes`},
+		{&acquire{Owner: long, TtlMs: 1000}, `owner: 1 to 256 bytes, got 10240 bytes`},
+		{&acquire{Owner: "a\nb", TtlMs: 1000}, `owner: UTF-8 without control characters, got "a\nb"`},
+		{&acquire{Owner: "a\u0085", TtlMs: 1000}, `owner: UTF-8 without control characters, got "a\u0085"`},
+		{&acquire{Owner: "a\xff", TtlMs: 1000}, `owner: UTF-8 without control characters, got "a\xff"`},
+		{&acquire{Owner: "a"}, `ttl_ms: 100 to 86400000, got 0`},
+		{&acquire{Owner: "a", TtlMs: 99}, `ttl_ms: 100 to 86400000, got 99`},
+		{&acquire{Owner: "a", TtlMs: 86_400_001}, `ttl_ms: 100 to 86400000, got 86400001`},
+		{&acquire{Owner: "a", TtlMs: math.MaxUint32}, `ttl_ms: 100 to 86400000, got 4294967295`},
+		{&acquire{Owner: "a", TtlMs: 100, WaitMs: 3_600_001}, `wait_ms: at most 3600000, got 3600001`},
+		{&acquire{Owner: "a", TtlMs: 100, RequestId: long[:65]}, `request_id: at most 64 bytes, got 65 bytes`},
+		{&acquire{Owner: "a", TtlMs: 100, RequestId: "\x1b"}, `request_id: UTF-8 without control characters, got "\x1b"`},
+		{&acquire{Owner: "a", TtlMs: 100, RequestId: "\xff"}, `request_id: UTF-8 without control characters, got "\xff"`},
+		{&acquire{Owner: "a", TtlMs: 100, Durability: 2}, `durability: PERSISTENT or EPHEMERAL, got 2`},
+		{&acquire{Owner: "a", TtlMs: 100, Durability: -1}, `durability: PERSISTENT or EPHEMERAL, got -1`},
+		{withMetadata(entries(17)), `metadata: at most 16 entries, got 17 entries`},
+		{withMetadata(map[string]string{"k": long[:1024]}), `metadata: at most 1024 bytes together, got 1025 bytes`},
+		{withMetadata(map[string]string{long[:1025]: ""}), `metadata: at most 1024 bytes together, got 1025 bytes`},
+		{withMetadata(map[string]string{"": "v"}), `metadata key: 1 to 1024 bytes, got 0 bytes`},
+		{withMetadata(map[string]string{"k\n": "v"}), `metadata key: UTF-8 without control characters, got "k\n"`},
+		{withMetadata(map[string]string{"k\xff": "v"}), `metadata key: UTF-8 without control characters, got "k\xff"`},
+		{withMetadata(map[string]string{"k": "v\xff"}), `metadata value of "k": UTF-8, got "v\xff"`},
+
+		{&release{}, `owner: 1 to 256 bytes, got 0 bytes`},
+		{&release{Owner: "a", Token: 900_000_000_000_001}, `token: at most 900000000000000, got 900000000000001`},
+		{&release{Owner: "a", RequestId: long[:65]}, `request_id: at most 64 bytes, got 65 bytes`},
+
+		{&extend{TtlMs: 1000}, `owner: 1 to 256 bytes, got 0 bytes`},
+		{&extend{Owner: "a", TtlMs: 1000, Token: math.MaxUint64}, `token: at most 900000000000000, got 18446744073709551615`},
+		{&extend{Owner: "a"}, `ttl_ms: 100 to 86400000, got 0`},
+		{&extend{Owner: "a", TtlMs: 86_400_001}, `ttl_ms: 100 to 86400000, got 86400001`},
+
+		{&brk{}, `token: 1 to 900000000000000, got 0`},
+		{&brk{Token: 900_000_000_000_001}, `token: 1 to 900000000000000, got 900000000000001`},
+		{&brk{Token: 1, Reason: long[:513]}, `reason: at most 512 bytes, got 513 bytes`},
+		{&brk{Token: 1, Reason: "a\nb"}, `reason: UTF-8 without control characters, got "a\nb"`},
+		{&brk{Token: 1, Reason: "a\xff"}, `reason: UTF-8 without control characters, got "a\xff"`},
+
+		{&list{Pattern: "a.>.b"}, `pattern: a key in which * is one level and > the rest, got "a.>.b"`},
+		{&list{Limit: 1001}, `limit: at most 1000, got 1001`},
+		{&list{After: long}, `after: 1 to 512 bytes, got 10240 bytes`},
+		{&list{After: "cafe\u0301"}, `after: Unicode NFC, got "cafe\u0301"`},
+		{&list{After: "a\x00"}, `after: UTF-8 without control characters, got "a\x00"`},
+	} {
+		t.Run(tc.want, func(t *testing.T) {
+			wantInvalid(t, messages.DefaultLimits().Check(tc.m), tc.want)
+		})
+	}
+}
+
+// Of several broken rules the one of the field that the contract names first is told.
+func TestFirstBrokenRule(t *testing.T) {
+	err := messages.DefaultLimits().Check(&messages.AcquireRequest{WaitMs: math.MaxUint32, Durability: 9})
+	wantInvalid(t, err, `owner: 1 to 256 bytes, got 0 bytes`)
+}
+
+func TestLongValuesAreNotEchoed(t *testing.T) {
+	owner := strings.Repeat("é", 100) + "\x00"
+	err := messages.DefaultLimits().Check(&messages.AcquireRequest{Owner: owner, TtlMs: 1000})
+	wantInvalid(t, err, `owner: UTF-8 without control characters, got "`+strings.Repeat("é", 32)+`"... (201 bytes)`)
+}
+
+func TestLimitsOfADeployment(t *testing.T) {
+	limits := &messages.Limits{
+		MaxOwnerBytes: 3, MinTtlMs: 5, MaxTtlMs: 10, MaxWaitMs: 20, MaxRequestIdBytes: 2,
+		MaxMetadataEntries: 1, MaxMetadataBytes: 4, MaxToken: 7,
+	}
+	legal := func() *messages.AcquireRequest {
+		return &messages.AcquireRequest{
+			Owner: "abc", TtlMs: 10, WaitMs: 20, RequestId: "ab", Metadata: map[string]string{"ab": "cd"},
+		}
+	}
+	if err := limits.Check(legal()); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*messages.AcquireRequest){
+		`owner: 1 to 3 bytes, got 4 bytes`:                func(r *messages.AcquireRequest) { r.Owner = "abcd" },
+		`ttl_ms: 5 to 10, got 4`:                          func(r *messages.AcquireRequest) { r.TtlMs = 4 },
+		`ttl_ms: 5 to 10, got 11`:                         func(r *messages.AcquireRequest) { r.TtlMs = 11 },
+		`wait_ms: at most 20, got 21`:                     func(r *messages.AcquireRequest) { r.WaitMs = 21 },
+		`request_id: at most 2 bytes, got 3 bytes`:        func(r *messages.AcquireRequest) { r.RequestId = "abc" },
+		`metadata: at most 1 entries, got 2 entries`:      func(r *messages.AcquireRequest) { r.Metadata = entries(2) },
+		`metadata: at most 4 bytes together, got 5 bytes`: func(r *messages.AcquireRequest) { r.Metadata["ab"] = "cde" },
+	} {
+		r := legal()
+		change(r)
+		wantInvalid(t, limits.Check(r), want)
+	}
+	wantInvalid(t, limits.Check(&messages.ReleaseRequest{Owner: "abc", Token: 8}), `token: at most 7, got 8`)
+}
+
+// A message that no client can send as a request is our mistake, not the client's.
+func TestCheckOfNoRequest(t *testing.T) {
+	for _, m := range []proto.Message{&messages.Reply{}, &emptypb.Empty{}, nil} {
+		if err := messages.DefaultLimits().Check(m); err == nil || errors.Is(err, messages.ErrInvalid) {
+			t.Errorf("Check(%T) = %v", m, err)
+		}
+	}
+}
+
+func TestCheckingCostsNoAllocation(t *testing.T) {
+	limits, request := messages.DefaultLimits(), largestAcquire()
+	wantNoAllocation(t, "Check", func() { _ = limits.Check(request) })
+}
+
+func BenchmarkCheck(b *testing.B) {
+	limits := messages.DefaultLimits()
+	request := &messages.AcquireRequest{Owner: "worker-7", TtlMs: 30_000, RequestId: "01JD3Z8V7Q"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := limits.Check(request); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func withMetadata(metadata map[string]string) *messages.AcquireRequest {
+	return &messages.AcquireRequest{Owner: "a", TtlMs: 1000, Metadata: metadata}
+}
+
+func entries(n int) map[string]string {
+	metadata := map[string]string{}
+	for i := range n {
+		metadata[fmt.Sprint(i)] = ""
+	}
+	return metadata
+}
