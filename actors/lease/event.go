@@ -1,0 +1,55 @@
+package lease
+
+import "github.com/holdfast-io/holdfast/messages"
+
+// Event is something that happens to a resource.
+//
+//sumtype:decl
+type Event interface{ event() }
+
+// The events. Requests have been checked against the limits.
+type (
+	// Acquire asks for the lease.
+	Acquire struct {
+		Request *messages.AcquireRequest
+		From    messages.ReplyTo
+		// MaxWaiting bounds the queue: the request is refused when as many wait already.
+		MaxWaiting int
+	}
+	// Release gives the lease back, or takes a waiting request out of the queue.
+	Release struct {
+		Request *messages.ReleaseRequest
+		From    messages.ReplyTo
+	}
+	// Extend lets the lease run from now again.
+	Extend struct {
+		Request *messages.ExtendRequest
+		From    messages.ReplyTo
+	}
+	// Get asks who holds the resource.
+	Get struct {
+		Request *messages.GetRequest
+		From    messages.ReplyTo
+	}
+	// Break takes the lease away from whoever holds it.
+	Break struct {
+		Request *messages.BreakRequest
+		From    messages.ReplyTo
+	}
+	// Bounce says that the grant of this token reached nobody: the one who waited for it is gone,
+	// unless it has been heard from since, by another way.
+	Bounce struct{ Token messages.Token }
+	// Dismiss sends away all who wait, because the owner can no longer serve them.
+	Dismiss struct{ Why string }
+	// Tick says that time has passed. One that comes late, early or twice does no harm.
+	Tick struct{}
+)
+
+func (Acquire) event() {}
+func (Release) event() {}
+func (Extend) event()  {}
+func (Get) event()     {}
+func (Break) event()   {}
+func (Bounce) event()  {}
+func (Dismiss) event() {}
+func (Tick) event()    {}

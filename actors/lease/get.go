@@ -1,0 +1,16 @@
+package lease
+
+import "github.com/holdfast-io/holdfast/messages"
+
+func (s *State) get(now Time, e Get, o *Outcome) {
+	r := s.reply(messages.Status_FREE)
+	switch token := s.image.Token(); {
+	case s.image.Held():
+		r = s.replyHeld(now, messages.Status_HELD)
+	case token > 0:
+		r.Lease = &messages.Lease{
+			Resource: s.resource, Token: uint64(token), Fence: token.String(),
+		}
+	}
+	o.Answers = append(o.Answers, Answer{To: e.From, Reply: r, Stale: e.Request.GetStale()})
+}

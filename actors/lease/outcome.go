@@ -1,0 +1,27 @@
+package lease
+
+import "github.com/holdfast-io/holdfast/messages"
+
+// Outcome is what an event led to. None of it may be seen by anybody before the journal has
+// confirmed the changes of this outcome and of all earlier ones.
+type Outcome struct {
+	Changes []*messages.Change
+	Answers []Answer
+}
+
+// Answer is a reply on its way to whoever asked.
+type Answer struct {
+	To    messages.ReplyTo
+	Reply *messages.Reply
+	// Waited marks a grant to a request out of the queue: if nobody receives it any more, a
+	// [Bounce] takes it back.
+	Waited bool
+	// Stale marks an answer that was asked for unconfirmed.
+	Stale bool
+}
+
+func (o *Outcome) change(c *messages.Change) { o.Changes = append(o.Changes, c) }
+
+func (o *Outcome) answer(to messages.ReplyTo, r *messages.Reply) {
+	o.Answers = append(o.Answers, Answer{To: to, Reply: r})
+}

@@ -1,0 +1,114 @@
+package lease
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// waiter is an acquire request in the queue.
+type waiter struct {
+	request *messages.AcquireRequest
+	from    messages.ReplyTo
+	until   Instant
+}
+
+func (w *waiter) is(owner, requestID string) bool {
+	return requestID != "" && w.request.GetRequestId() == requestID && w.request.GetOwner() == owner
+}
+
+// queue holds those who wait, first come first served.
+type queue struct {
+	waiters []waiter
+	// bound is no later than the earliest end of a wait, so that most steps need not look.
+	bound Instant
+}
+
+func (q *queue) soonest() Instant {
+	if len(q.waiters) == 0 {
+		return Never
+	}
+	return q.bound
+}
+
+func (q *queue) push(w waiter) {
+	q.bound = min(q.soonest(), w.until)
+	q.waiters = append(q.waiters, w)
+}
+
+func (q *queue) pop() (waiter, bool) {
+	if len(q.waiters) == 0 {
+		return waiter{}, false
+	}
+	w := q.waiters[0]
+	q.waiters[0] = waiter{} // let go of the request
+	q.waiters = q.waiters[1:]
+	return w, true
+}
+
+func (q *queue) find(owner, requestID string) int {
+	return slices.IndexFunc(q.waiters, func(w waiter) bool { return w.is(owner, requestID) })
+}
+
+// take removes the request of this owner and id.
+func (q *queue) take(owner, requestID string) (waiter, bool) {
+	i := q.find(owner, requestID)
+	if i < 0 {
+		return waiter{}, false
+	}
+	w := q.waiters[i]
+	q.waiters = slices.Delete(q.waiters, i, i+1)
+	return w, true
+}
+
+// takeDue removes all whose wait has run out, in their order.
+func (q *queue) takeDue(now Instant) []waiter {
+	if q.soonest() > now {
+		return nil
+	}
+	var due []waiter
+	q.bound = Never
+	q.waiters = slices.DeleteFunc(q.waiters, func(w waiter) bool {
+		if w.until <= now {
+			due = append(due, w)
+			return true
+		}
+		q.bound = min(q.bound, w.until)
+		return false
+	})
+	return due
+}
+
+// wait puts the request into the queue. A repetition keeps its place; the answer then goes to the
+// newer sender.
+func (s *State) wait(now Time, e Acquire, o *Outcome) {
+	w := waiter{request: e.Request, from: e.From, until: now.Add(ttl(e.Request.GetWaitMs()))}
+	if i := s.queue.find(e.Request.GetOwner(), e.Request.GetRequestId()); i >= 0 {
+		s.queue.waiters[i] = w
+		s.queue.bound = min(s.queue.bound, w.until)
+		return
+	}
+	if s.Waiting() >= e.MaxWaiting {
+		r := s.reply(messages.Status_OVERLOADED)
+		r.Error = fmt.Sprintf("resource %q: %d requests wait already, the most that may", s.resource, e.MaxWaiting)
+		o.answer(e.From, r)
+		return
+	}
+	s.queue.push(w)
+}
+
+func (s *State) timeOut(now Time, o *Outcome) {
+	for _, w := range s.queue.takeDue(now.Instant) {
+		o.answer(w.from, s.reply(messages.Status_TIMEOUT))
+	}
+}
+
+// dismiss sends away all who wait. They were promised nothing.
+func (s *State) dismiss(e Dismiss, o *Outcome) {
+	for _, w := range s.queue.takeDue(Never) {
+		r := s.reply(messages.Status_UNAVAILABLE)
+		r.Error = e.Why
+		o.answer(w.from, r)
+	}
+}

@@ -1,0 +1,95 @@
+package lease
+
+import "github.com/holdfast-io/holdfast/messages"
+
+// State is everything that the owner knows of one resource: its image and who waits for it.
+// Somebody waits only while somebody holds. A State belongs to one goroutine.
+type State struct {
+	resource string
+	image    Image
+	queue    queue
+	// doubted is the token of a grant to a waiter of whom nothing has been heard since: only that
+	// one may a [Bounce] take back. A new State doubts none; there the lease runs out by itself.
+	doubted messages.Token
+}
+
+// New returns the state of a resource as its image has it, with nobody waiting.
+func New(resource string, image Image) *State {
+	return &State{resource: resource, image: image}
+}
+
+// Image returns what the journal will remember once everything decided so far is confirmed.
+func (s *State) Image() Image { return s.image }
+
+// Waiting returns how many requests are queued.
+func (s *State) Waiting() int { return len(s.queue.waiters) }
+
+// Wake returns when the next [Tick] is due, or [Never]. It may be before the next instant at which
+// one changes something, and is never after it.
+func (s *State) Wake() Instant {
+	if !s.image.Held() {
+		return Never
+	}
+	return min(s.image.Deadline, s.queue.soonest())
+}
+
+// Step takes the state over an event at now, and returns what it led to. Time must not go back.
+func (s *State) Step(now Time, e Event) Outcome {
+	var o Outcome
+	s.settle(now, &o)
+	switch e := e.(type) {
+	case Acquire:
+		s.acquire(now, e, &o)
+	case Release:
+		s.release(now, e, &o)
+	case Extend:
+		s.extend(now, e, &o)
+	case Get:
+		s.get(now, e, &o)
+	case Break:
+		s.breakLease(now, e, &o)
+	case Bounce:
+		s.bounce(now, e, &o)
+	case Dismiss:
+		s.dismiss(e, &o)
+	case Tick:
+	}
+	return o
+}
+
+// settle does what is due: waits that have run out, then the lease if its time has passed.
+func (s *State) settle(now Time, o *Outcome) {
+	s.timeOut(now, o)
+	if s.image.Held() && s.image.Deadline <= now.Instant {
+		s.end(now, messages.Event_EXPIRED, "", o)
+	}
+}
+
+// end lets the present lease end and hands the resource on to whoever waits first.
+func (s *State) end(now Time, kind messages.Event_Kind, reason string, o *Outcome) {
+	s.apply(now, &messages.Change{Kind: kind, Grant: s.image.Grant, Reason: reason}, o)
+	for !s.image.Held() {
+		w, ok := s.queue.pop()
+		if !ok {
+			return
+		}
+		s.grant(now, w.request, w.from, true, o)
+	}
+}
+
+func (s *State) apply(now Time, c *messages.Change, o *Outcome) {
+	s.image.Apply(c, now.Instant)
+	o.change(c)
+}
+
+// reply is an answer with nothing but a status, and with how many wait.
+func (s *State) reply(status messages.Status) *messages.Reply {
+	return &messages.Reply{Status: status, Waiting: uint32(s.Waiting())}
+}
+
+// replyHeld is an answer that shows the present lease.
+func (s *State) replyHeld(now Time, status messages.Status) *messages.Reply {
+	r := s.reply(status)
+	r.Lease = s.image.lease(now.Instant)
+	return r
+}
