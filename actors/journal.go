@@ -1,0 +1,26 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Journal is a shard's bucket: a log of records, each at a position, with one writer that proves
+// with every append that it is still the only one. Its methods are called one at a time, but for
+// Purge, which may run beside an Append.
+type Journal interface {
+	// Replay hands every stored record behind position after to apply, in order, and returns the
+	// position of the last one that there was when it was called. It may miss the newest records;
+	// the next Append tells. An error of apply ends it and is returned.
+	Replay(ctx context.Context, after uint64, apply func(position uint64, r *messages.Record) error) (last uint64, err error)
+
+	// Append stores the record right behind position after and nowhere else, and returns nil once
+	// that is certain. [messages.ErrConflict]: certainly not stored, another writer's record stands
+	// there, so this writer is deposed. Any other error leaves the outcome unknown.
+	Append(ctx context.Context, after uint64, r *messages.Record) error
+
+	// Purge removes the commits up to position through, though never the newest one, and the pages
+	// of these names. It is house-keeping: nothing depends on its success.
+	Purge(ctx context.Context, through uint64, pages []string) error
+}

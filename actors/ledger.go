@@ -1,0 +1,197 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// ledger is the image of a shard's bucket in memory: what is confirmed and nothing else. Replay
+// and live work change it by the same code. It belongs to one goroutine.
+type ledger struct {
+	// position is where the bucket's last record stands.
+	position uint64
+	// number and epoch are those of the last commit.
+	number, epoch uint64
+	// first is the number of the oldest commit that was replayed, 0 if none was.
+	first uint64
+	floor messages.Token
+	directory
+	// superseded names stored pages whose place others have taken.
+	superseded []string
+	marks      marks
+}
+
+func newLedger() *ledger { return &ledger{directory: newDirectory()} }
+
+// image returns what is known of a resource.
+func (l *ledger) image(resource string) lease.Image {
+	if i, ok := l.page(resource).images[resource]; ok {
+		return *i
+	}
+	return lease.Image{Floor: l.floor}
+}
+
+// read takes over a record at its position, as decided at now.
+func (l *ledger) read(position uint64, r *messages.Record, now func(change int) lease.Instant) error {
+	var err error
+	switch body := r.GetBody().(type) {
+	case *messages.Record_Commit:
+		err = l.commit(position, body.Commit, now)
+	case *messages.Record_Page:
+		err = l.load(body.Page)
+	default:
+		err = fmt.Errorf("%w: it has no body", messages.ErrCorrupt)
+	}
+	if err != nil {
+		return fmt.Errorf("position %d, %s: %w", position, r.Describe(), err)
+	}
+	l.position = position
+	return nil
+}
+
+func (l *ledger) commit(position uint64, c *messages.Commit, now func(change int) lease.Instant) error {
+	if err := l.follows(c); err != nil {
+		return err
+	}
+	for i, change := range c.GetChanges() {
+		if err := l.apply(change, now(i)); err != nil {
+			return fmt.Errorf("change %d: %w", i, err)
+		}
+	}
+	l.number, l.epoch = c.GetNumber(), c.GetEpoch()
+	l.marks.add(mark{number: c.GetNumber(), position: position})
+	return nil
+}
+
+// follows checks that the commit is the next one, of a writer that was in its right.
+func (l *ledger) follows(c *messages.Commit) error {
+	epoch := l.epoch
+	if c.GetOpened() {
+		epoch++
+	}
+	switch {
+	case l.number == 0:
+		l.first = c.GetNumber()
+	case c.GetNumber() != l.number+1:
+		return fmt.Errorf("%w: it follows commit %d, so something is missing or was written twice", messages.ErrCorrupt, l.number)
+	case c.GetEpoch() != epoch:
+		return fmt.Errorf("%w: it follows epoch %d, so a deposed writer went on", messages.ErrCorrupt, l.epoch)
+	}
+	return nil
+}
+
+func (l *ledger) apply(c *messages.Change, now lease.Instant) error {
+	g := c.GetGrant()
+	p := l.page(g.GetResource())
+	image, known := p.images[g.GetResource()]
+	switch {
+	case g.GetResource() == "" || g.GetToken() == 0:
+		return fmt.Errorf("%w: it names no resource or no token", messages.ErrCorrupt)
+	case !known:
+		image = &lease.Image{}
+		p.images[g.GetResource()] = image
+	case c.GetKind() == messages.Event_ACQUIRED && (image.Held() || g.GetToken() <= uint64(image.Token())):
+		return fmt.Errorf("%w: it grants %q token %d behind token %d (%s)", messages.ErrCorrupt,
+			g.GetResource(), g.GetToken(), image.Token(), image.State)
+	case c.GetKind() != messages.Event_ACQUIRED && (!image.Held() || g.GetToken() != image.Grant.GetToken()):
+		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", messages.ErrCorrupt,
+			c.GetKind(), g.GetResource(), g.GetToken(), image.Token(), image.State)
+	}
+	p.weigh(image.Grant, g)
+	p.dirty = true
+	image.Apply(c, now)
+	l.splitHeavy(p)
+	return nil
+}
+
+// load lets a page take the place of everything known about its part of the resources.
+func (l *ledger) load(stored *messages.Page) error {
+	switch depth := stored.GetDepth(); {
+	case depth > maxDepth || stored.GetPrefix()>>depth != 0:
+		return fmt.Errorf("%w: no page can have prefix %d of depth %d", messages.ErrCorrupt, stored.GetPrefix(), depth)
+	case l.number != 0 && (stored.GetNumber() != l.number || stored.GetEpoch() != l.epoch):
+		return fmt.Errorf("%w: it was written behind commit %d of epoch %d, but the last one read is commit %d of epoch %d",
+			messages.ErrCorrupt, stored.GetNumber(), stored.GetEpoch(), l.number, l.epoch)
+	}
+	p, split := l.replace(stored.GetPrefix(), stored.GetDepth())
+	for _, s := range split {
+		l.supersede(s)
+	}
+	for _, e := range stored.GetEntries() {
+		g := e.GetGrant()
+		if bits(hash(g.GetResource()), p.depth) != p.prefix {
+			return fmt.Errorf("%w: resource %q belongs elsewhere", messages.ErrCorrupt, g.GetResource())
+		}
+		p.images[g.GetResource()] = &lease.Image{Grant: g, State: e.GetState()}
+		p.weigh(nil, g)
+	}
+	p.stored, p.dirty = true, false
+	l.floor = max(l.floor, messages.Token(stored.GetFloor()))
+	return nil
+}
+
+// complete checks, when all has been read, that nothing is missing: either the journal begins with
+// the first commit, or there is a page for every resource that an older one may have changed.
+func (l *ledger) complete() error {
+	if l.first <= 1 {
+		return nil
+	}
+	var missing error
+	l.pages(func(p *page) {
+		if !p.stored && missing == nil && !l.wasStored(p) {
+			missing = fmt.Errorf("%w: page %s is missing, and the journal begins with commit %d only",
+				messages.ErrCorrupt, p.name(), l.first)
+		}
+	})
+	return missing
+}
+
+// wasStored reports whether a larger page of the bucket covers p, which was split off it.
+func (l *ledger) wasStored(p *page) bool {
+	for _, name := range l.superseded {
+		if len(name) <= len(p.name()) && p.name()[:len(name)] == name {
+			return true
+		}
+	}
+	return false
+}
+
+// restart lets all held leases run their whole TTL from now, and calls held with each.
+func (l *ledger) restart(now lease.Instant, held func(resource string, deadline lease.Instant)) {
+	l.pages(func(p *page) {
+		for resource, image := range p.images {
+			if image.Held() {
+				image.Restart(now)
+				held(resource, image.Deadline)
+			}
+		}
+	})
+}
+
+func (l *ledger) splitHeavy(p *page) {
+	if p.weight > pageWeight && p.depth < maxDepth {
+		l.supersede(p)
+		l.split(p)
+	}
+}
+
+func (l *ledger) supersede(p *page) {
+	if p.stored {
+		l.superseded = append(l.superseded, p.name())
+	}
+}
+
+// record is the page as it is to be stored now.
+func (l *ledger) record(p *page) *messages.Record {
+	stored := &messages.Page{
+		Prefix: p.prefix, Depth: p.depth,
+		Number: l.number, Epoch: l.epoch, Floor: uint64(l.floor),
+		Entries: make([]*messages.Entry, 0, len(p.images)),
+	}
+	for _, image := range p.images {
+		stored.Entries = append(stored.Entries, &messages.Entry{Grant: image.Grant, State: image.State})
+	}
+	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Page{Page: stored}}
+}

@@ -1,0 +1,9 @@
+package actors
+
+import "github.com/holdfast-io/holdfast/actors/lease"
+
+// Outbox is how answers leave the node. It is called by many shards at once and must not block.
+type Outbox interface {
+	// Answer sends the answers, in their order. Those to nowhere it drops.
+	Answer(shard uint32, answers []lease.Answer)
+}

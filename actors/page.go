@@ -1,0 +1,142 @@
+package actors
+
+import (
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// pageWeight is how heavy a page may be before it is split. A page is one message of the bucket
+// and is written between two appends, which wait for it: 256 KB take about as long as one fsync.
+const pageWeight = 192 << 10
+
+// maxDepth bounds the directory to 16 million pages a shard, some 3 TB; pages grow beyond that.
+const maxDepth = 24
+
+// page is the part of a shard's resources whose hash begins with prefix.
+type page struct {
+	prefix, depth uint32
+	images        map[string]*lease.Image
+	// weight estimates the bytes of the page when stored.
+	weight int
+	// stored: the bucket holds this page. dirty: it holds an older version.
+	stored, dirty bool
+}
+
+func newPage(prefix, depth uint32) *page {
+	return &page{prefix: prefix, depth: depth, images: make(map[string]*lease.Image)}
+}
+
+func (p *page) name() string { return messages.PageName(p.prefix, p.depth) }
+
+// weigh accounts for a grant that takes the place of old, which may be nil.
+func (p *page) weigh(old, now *messages.Grant) { p.weight += weight(now) - weight(old) }
+
+// weight estimates the stored bytes of a grant from above.
+func weight(g *messages.Grant) int {
+	if g == nil {
+		return 0
+	}
+	const overhead = 40 // tags, lengths and numbers
+	n := overhead + len(g.GetResource()) + len(g.GetOwner()) + len(g.GetRequestId())
+	for k, v := range g.GetMetadata() {
+		n += 6 + len(k) + len(v)
+	}
+	return n
+}
+
+// directory finds the page of a resource. It is extendible hashing (Fagin and others, 1979): the
+// slots are the hash's first bits, and pages of a smaller depth stand in several slots.
+type directory struct {
+	depth uint32
+	slots []*page
+}
+
+func newDirectory() directory { return directory{slots: []*page{newPage(0, 0)}} }
+
+// hash spreads resources over the pages. It is part of the stored format.
+func hash(resource string) uint64 { return xxhash.Sum64String(resource) }
+
+// bits returns the first n bits of h.
+func bits(h uint64, n uint32) uint32 { return uint32(h >> (64 - n)) }
+
+func (d *directory) page(resource string) *page {
+	return d.slots[bits(hash(resource), d.depth)]
+}
+
+// from returns the first page whose hashes are at or behind start and that is wanted, or nil.
+func (d *directory) from(start uint64, wanted func(*page) bool) *page {
+	for i := int(bits(start, d.depth)); i < len(d.slots); {
+		p := d.slots[i]
+		if wanted(p) {
+			return p
+		}
+		i += 1 << (d.depth - p.depth)
+	}
+	return nil
+}
+
+// end returns the first hash behind the page, 0 if it is the last page.
+func (p *page) end() uint64 { return uint64(p.prefix+1) << (64 - p.depth) }
+
+// pages calls visit with every page once.
+func (d *directory) pages(visit func(*page)) {
+	for i := 0; i < len(d.slots); {
+		p := d.slots[i]
+		visit(p)
+		i += 1 << (d.depth - p.depth)
+	}
+}
+
+// split puts two pages in the place of p. Neither is stored yet.
+func (d *directory) split(p *page) {
+	if p.depth == d.depth {
+		d.double()
+	}
+	left, right := newPage(p.prefix<<1, p.depth+1), newPage(p.prefix<<1|1, p.depth+1)
+	for resource, image := range p.images {
+		half := left
+		if bits(hash(resource), p.depth+1)&1 == 1 {
+			half = right
+		}
+		half.images[resource] = image
+		half.weigh(nil, image.Grant)
+	}
+	for _, half := range []*page{left, right} {
+		half.dirty = true
+		d.set(half)
+	}
+}
+
+// replace puts a new page for the prefix in the place of whatever covers that part of the hashes.
+// A larger page that does is split first; it returns those that were split.
+func (d *directory) replace(prefix, depth uint32) (p *page, split []*page) {
+	for d.depth < depth {
+		d.double()
+	}
+	first := prefix << (d.depth - depth)
+	for d.slots[first].depth < depth {
+		split = append(split, d.slots[first])
+		d.split(d.slots[first])
+	}
+	p = newPage(prefix, depth)
+	d.set(p)
+	return p, split
+}
+
+// set lets p stand in all slots of its prefix.
+func (d *directory) set(p *page) {
+	width := d.depth - p.depth
+	for i := range uint32(1) << width {
+		d.slots[p.prefix<<width|i] = p
+	}
+}
+
+func (d *directory) double() {
+	slots := make([]*page, 2*len(d.slots))
+	for i, p := range d.slots {
+		slots[2*i], slots[2*i+1] = p, p
+	}
+	d.slots, d.depth = slots, d.depth+1
+}

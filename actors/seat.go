@@ -1,0 +1,125 @@
+package actors
+
+import (
+	"container/list"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+)
+
+// seat is a resource's place in its shard: for every resource that has an actor, or an alarm. It
+// belongs to the shard; to the resource actor it is only a stamp on what it sends.
+type seat struct {
+	tenure   *tenure
+	resource string
+	// pid is the resource's actor, nil while it has none.
+	pid *actor.PID
+	// busy counts what was sent to the actor and is not yet confirmed.
+	busy int
+	// waiting is how many requests are queued in the actor.
+	waiting int
+	// loading: the actor panicked and has not got its state back; held is what waits for that.
+	loading bool
+	held    []*Request
+	// used is when the actor last decided something; idle is its place in the order of that.
+	used lease.Instant
+	idle *list.Element
+	// wake is when the resource wants a tick; alarm is its place in the heap, from 1; 0: none.
+	wake  lease.Instant
+	alarm int
+}
+
+// seat returns the resource's seat, with an actor in it.
+func (t *tenure) seat(ctx actor.Context, resource string) *seat {
+	s, ok := t.seats[resource]
+	if !ok {
+		s = &seat{tenure: t, resource: resource}
+		t.seats[resource] = s
+	}
+	if s.pid == nil {
+		t.seatActor(ctx, s)
+	}
+	return s
+}
+
+// seatActor starts an actor for the resource. The ledger knows all of its state, since a seat
+// loses its actor only when everything that it decided is confirmed.
+func (t *tenure) seatActor(ctx actor.Context, s *seat) {
+	t.spawned++
+	pid, err := ctx.SpawnNamed(t.props, fmt.Sprintf("%d-%d", t.ledger.epoch, t.spawned))
+	if err != nil {
+		panic(fmt.Errorf("resource actor: %w", err)) // the name is new, so it cannot be taken
+	}
+	s.pid = pid
+	s.idle = t.idle.PushBack(s)
+	ctx.Send(pid, &load{seat: s, image: t.ledger.image(s.resource)})
+}
+
+// send hands the resource an event. Every one comes back as a decision.
+func (t *tenure) send(ctx actor.Context, s *seat, r *Request) {
+	s.busy++
+	t.busy++
+	if s.loading {
+		s.held = append(s.held, r)
+		return
+	}
+	ctx.Send(s.pid, &visit{seat: s, request: r})
+}
+
+// done notes that an event has come back, and nothing of it is unconfirmed.
+func (t *tenure) done(s *seat) {
+	s.busy--
+	t.busy--
+}
+
+// reload gives an actor that panicked its state back, and what it missed.
+func (t *tenure) reload(ctx actor.Context, s *seat) {
+	ctx.Send(s.pid, &load{seat: s, image: t.ledger.image(s.resource)})
+	s.loading = false
+	for _, r := range s.held {
+		ctx.Send(s.pid, &visit{seat: s, request: r})
+	}
+	s.held = nil
+}
+
+// touch notes that the resource was used.
+func (t *tenure) touch(s *seat, now lease.Instant) {
+	s.used = now
+	if s.idle != nil {
+		t.idle.MoveToBack(s.idle)
+	}
+}
+
+// passivate stops the actors that have been idle for long. Their mailboxes are empty: nobody but
+// the shard writes to them, and all that it wrote has come back confirmed.
+func (t *tenure) passivate(ctx actor.Context, before lease.Instant) {
+	for e := t.idle.Front(); e != nil; {
+		s := e.Value.(*seat)
+		if s.used > before {
+			return
+		}
+		e = e.Next()
+		if s.busy == 0 && s.waiting == 0 {
+			t.unseat(s)
+			ctx.Stop(s.pid)
+			s.pid = nil
+			t.forget(s)
+		}
+	}
+}
+
+func (t *tenure) unseat(s *seat) {
+	if s.idle != nil {
+		t.idle.Remove(s.idle)
+		s.idle = nil
+	}
+}
+
+// forget drops a seat that nothing needs any more.
+func (t *tenure) forget(s *seat) {
+	if s.pid == nil && s.alarm == 0 {
+		delete(t.seats, s.resource)
+	}
+}

@@ -1,0 +1,487 @@
+package actors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/journaltest"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+func TestLifeOfALease(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_FREE, 0, "r", get())
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Second))
+		w.want(messages.Status_HELD, 1, "r", acquire("b", time.Second))
+		w.want(messages.Status_EXTENDED, 1, "r", extend("a", 2*time.Second))
+		w.want(messages.Status_RELEASED, 0, "r", release("a"))
+		w.want(messages.Status_FREE, 1, "r", get())
+		w.want(messages.Status_GRANTED, 2, "r", acquire("b", time.Second))
+		w.want(messages.Status_GRANTED, 1, "other", acquire("b", time.Second))
+	})
+}
+
+func TestLeaseEndsAtItsTimeAndNotBefore(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Second))
+		next := w.send("r", wait("b", time.Second, time.Minute))
+		w.pass(time.Second - 1)
+		if r := w.answer(next); r != nil {
+			w.Fatalf("got %v while the lease runs", r)
+		}
+		w.pass(1)
+		w.check(w.answer(next), messages.Status_GRANTED, 2)
+		w.want(messages.Status_NOT_OWNER, 2, "r", extend("a", time.Second))
+		w.pass(time.Second)
+		w.want(messages.Status_EXPIRED, 0, "r", extend("b", time.Second))
+	})
+}
+
+func TestEverythingOutlivesTheProcess(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "held", acquire("a", time.Second))
+		w.want(messages.Status_GRANTED, 1, "released", acquire("a", time.Second))
+		w.want(messages.Status_RELEASED, 0, "released", release("a"))
+		w.pass(time.Second / 2)
+		w.reopen()
+		w.want(messages.Status_HELD, 1, "held", get())
+		w.want(messages.Status_RELEASED, 0, "released", release("a"))
+		w.want(messages.Status_GRANTED, 2, "released", acquire("b", time.Second))
+
+		w.pass(time.Second - 1) // the lease runs its whole time again: nobody knows how much has passed
+		w.want(messages.Status_HELD, 1, "held", get())
+		w.pass(1)
+		w.want(messages.Status_EXPIRED, 0, "held", release("a"))
+	})
+}
+
+func TestNoAnswerBeforeItsConfirmation(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		letGo := w.hold()
+		inboxes := map[string]messages.Status{
+			w.send("r", acquire("b", time.Second)): messages.Status_HELD,
+			w.send("r", get()):                     messages.Status_HELD,
+			w.send("r", release("b")):              messages.Status_NOT_OWNER,
+			w.send("r", extend("a", time.Second)):  messages.Status_EXTENDED,
+			w.send("r", release("a")):              messages.Status_RELEASED,
+			w.send("r", get()):                     messages.Status_FREE,
+			w.send("s", acquire("b", time.Second)): messages.Status_GRANTED,
+		}
+		w.pass(time.Second)
+		for inbox, status := range inboxes {
+			if r := w.answer(inbox); r != nil {
+				w.Errorf("%s left before it was confirmed", r.GetStatus())
+			}
+			_ = status
+		}
+		letGo(nil)
+		for inbox, status := range inboxes {
+			w.check(w.answer(inbox), status, 0)
+		}
+	})
+}
+
+func TestStaleGetDoesNotWait(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		letGo := w.hold()
+		defer func() { letGo(nil) }()
+		w.send("r", acquire("a", time.Minute))
+		appends := w.journal.Appends()
+		r := w.ask("r", lease.Get{Request: &messages.GetRequest{Stale: true}})
+		w.check(r, messages.Status_HELD, 1)
+		if w.journal.Appends() > appends+1 {
+			w.Error("a stale get was appended")
+		}
+	})
+}
+
+func TestManyDecisionsShareAnAppend(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		letGo := w.hold()
+		w.send("first", acquire("a", time.Second))
+		synctest.Wait()
+		before := w.journal.Appends()
+		var inboxes []string
+		for i := range 500 {
+			inboxes = append(inboxes, w.send(fmt.Sprint("r", i), acquire("a", time.Second)))
+		}
+		synctest.Wait()
+		letGo(nil)
+		for _, inbox := range inboxes {
+			w.check(w.answer(inbox), messages.Status_GRANTED, 1)
+		}
+		if n := w.journal.Appends() - before; n != 1 {
+			w.Errorf("500 grants took %d appends besides the one that they waited for", n)
+		}
+	})
+}
+
+func TestAppendsAreBounded(t *testing.T) {
+	inWorld(t, actors.Tuning{CommitChanges: 10}, func(w *world) {
+		letGo := w.hold()
+		for i := range 95 {
+			w.send(fmt.Sprint("r", i), acquire("a", time.Second))
+		}
+		synctest.Wait()
+		letGo(nil)
+		synctest.Wait()
+		for _, r := range w.journal.Records() {
+			if n := len(r.GetCommit().GetChanges()); n > 10 {
+				w.Errorf("a commit carries %d changes", n)
+			}
+		}
+	})
+}
+
+func TestHandOverIsOneAppend(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		next := w.send("r", wait("b", time.Minute, time.Minute))
+		w.want(messages.Status_RELEASED, 0, "r", release("a"))
+		w.check(w.answer(next), messages.Status_GRANTED, 2)
+		records := w.journal.Records()
+		var kinds []messages.Event_Kind
+		for _, c := range records[len(records)-1].GetCommit().GetChanges() {
+			kinds = append(kinds, c.GetKind())
+		}
+		if fmt.Sprint(kinds) != "[RELEASED ACQUIRED]" {
+			w.Errorf("the last commit has %v", kinds)
+		}
+	})
+}
+
+// A refused append means that another node has taken over: what was decided since is void, all of
+// it certainly, and the shard is opened again from what the other one wrote.
+func TestDeposedOwnerAnswersNothingButUnavailable(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		w.want(messages.Status_GRANTED, 1, "s", acquire("a", time.Minute))
+		waiting := w.send("s", wait("b", time.Minute, time.Minute))
+		letGo := w.hold()
+		inflight := w.send("r", release("a"))
+		synctest.Wait()
+		pending := w.send("r", acquire("b", time.Minute))
+		synctest.Wait()
+		other := &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: &messages.Commit{
+			Epoch: 2, Opened: true, Number: uint64(len(w.journal.Records())) + 1, Writer: &messages.Writer{Node: "n2"},
+		}}}
+		if err := w.journal.Store(w.journal.Last(), other); err != nil {
+			w.Fatal(err)
+		}
+		letGo(nil)
+		for _, inbox := range []string{inflight, pending, waiting} {
+			w.check(w.answer(inbox), messages.Status_UNAVAILABLE, 0)
+		}
+		w.want(messages.Status_UNAVAILABLE, 0, "r", get())
+		w.pass(2 * time.Second)
+		w.want(messages.Status_HELD, 1, "r", get())
+		w.want(messages.Status_RELEASED, 0, "r", release("a"))
+		w.want(messages.Status_GRANTED, 2, "r", acquire("b", time.Minute))
+	})
+}
+
+// If nobody knows whether the append was stored, nobody who is in it is told anything.
+func TestUnknownOutcomeIsNotAnswered(t *testing.T) {
+	for name, stored := range map[string]bool{"it was stored": true, "it was not": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, actors.Tuning{}, func(w *world) {
+				letGo := w.hold()
+				unknown := w.send("r", acquire("a", time.Minute))
+				synctest.Wait()
+				pending := w.send("r", acquire("b", time.Minute))
+				synctest.Wait()
+				if stored {
+					w.journal.After(func(context.Context, *messages.Record) error {
+						w.journal.After(nil)
+						return messages.ErrUnknown
+					})
+					letGo(nil)
+				} else {
+					letGo(messages.ErrUnknown)
+				}
+				if r := w.answer(unknown); r != nil {
+					w.Errorf("got %s where the outcome is unknown", r.GetStatus())
+				}
+				w.check(w.answer(pending), messages.Status_UNAVAILABLE, 0)
+				w.pass(2 * time.Second)
+				if stored {
+					w.want(messages.Status_HELD, 1, "r", acquire("b", time.Minute))
+				} else {
+					w.want(messages.Status_GRANTED, 1, "r", acquire("b", time.Minute))
+				}
+			})
+		})
+	}
+}
+
+func TestStalledJournalTurnsNewRequestsAway(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		letGo := w.hold()
+		first := w.send("r", acquire("a", time.Minute))
+		w.pass(actors.DefaultTuning().StallAfter + 1)
+		w.want(messages.Status_UNAVAILABLE, 0, "r", get())
+		letGo(nil)
+		w.check(w.answer(first), messages.Status_GRANTED, 1)
+		w.want(messages.Status_HELD, 1, "r", get())
+	})
+}
+
+func TestTooManyOnTheirWay(t *testing.T) {
+	inWorld(t, actors.Tuning{MaxPending: 10}, func(w *world) {
+		letGo := w.hold()
+		var inboxes []string
+		for range 10 {
+			inboxes = append(inboxes, w.send("r", get()))
+		}
+		err := w.shard.Tell(&actors.Request{Resource: "r", Event: get()})
+		if !errors.Is(err, actors.ErrOverloaded) {
+			w.Fatalf("the eleventh: %v", err)
+		}
+		letGo(nil)
+		for _, inbox := range inboxes {
+			w.check(w.answer(inbox), messages.Status_FREE, 0)
+		}
+		w.want(messages.Status_FREE, 0, "r", get()) // those that were answered have made room
+
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		for range 20 { // those that queue are not on their way
+			w.send("r", wait("b", time.Second, time.Minute))
+			synctest.Wait()
+		}
+		w.want(messages.Status_HELD, 1, "r", get())
+	})
+}
+
+func TestPanicLosesOneRequestAndNothingElse(t *testing.T) {
+	inWorld(t, actors.Tuning{MaxPending: 10}, func(w *world) {
+		for range 20 { // none may stay counted as on its way, or the last would be refused
+			w.want(messages.Status_GRANTED, 0, "r", acquire("a", time.Minute))
+			w.clock.panicAfter(0)
+			if r := w.ask("r", get()); r != nil {
+				w.Fatalf("got %v of a panic", r)
+			}
+			w.want(messages.Status_HELD, 0, "r", get())
+			w.want(messages.Status_RELEASED, 0, "r", release("a"))
+		}
+		w.want(messages.Status_GRANTED, 21, "r", acquire("a", time.Minute))
+	})
+}
+
+// A resource that panics while its decisions are on their way must not fall behind them.
+func TestPanicAmidUnconfirmedDecisions(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		letGo := w.hold()
+		first := w.send("r", acquire("a", time.Minute))
+		synctest.Wait()
+		w.clock.panicAfter(1) // with an append on its way, the shard reads the clock first
+		w.send("r", extend("a", time.Minute))
+		synctest.Wait()
+		letGo(nil)
+		w.check(w.answer(first), messages.Status_GRANTED, 1)
+		w.pass(3 * time.Second)
+		w.want(messages.Status_HELD, 1, "r", acquire("b", time.Minute))
+	})
+}
+
+func TestPanicOfTheShardItself(t *testing.T) {
+	inWorld(t, actors.Tuning{MaxPending: 5}, func(w *world) {
+		for i := range 10 {
+			w.want(messages.Status_GRANTED, 0, fmt.Sprint("r", i), acquire("a", time.Minute))
+			w.answers.before = func(lease.Answer) {
+				w.answers.before = nil
+				panic("ordered by the test")
+			}
+			w.ask(fmt.Sprint("r", i), get())
+			w.pass(2 * time.Second)
+			w.want(messages.Status_HELD, 1, fmt.Sprint("r", i), get())
+		}
+	})
+}
+
+func TestIdleResourceLosesItsActorAndNothingElse(t *testing.T) {
+	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "held", acquire("a", time.Minute))
+		w.want(messages.Status_GRANTED, 1, "free", acquire("a", time.Minute))
+		w.want(messages.Status_RELEASED, 0, "free", release("a"))
+		w.pass(3 * time.Second)
+		w.want(messages.Status_HELD, 1, "held", acquire("b", time.Minute))
+		w.want(messages.Status_GRANTED, 2, "free", acquire("b", time.Minute))
+		w.pass(time.Minute - 3*time.Second - 1)
+		w.want(messages.Status_HELD, 1, "held", get())
+		w.pass(1)
+		w.want(messages.Status_EXPIRED, 0, "held", release("a"))
+		w.pass(time.Hour)
+		w.want(messages.Status_EXPIRED, 0, "free", release("b"))
+	})
+}
+
+func TestWaitingKeepsTheActor(t *testing.T) {
+	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		next := w.send("r", wait("b", time.Minute, 10*time.Minute))
+		w.pass(time.Minute)
+		w.check(w.answer(next), messages.Status_GRANTED, 2)
+	})
+}
+
+func TestCloseAnswersEverybody(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		waiting := w.send("r", wait("b", time.Minute, time.Minute))
+		synctest.Wait()
+		letGo := w.hold()
+		inflight := w.send("s", acquire("a", time.Minute))
+		synctest.Wait()
+		go letGo(nil)
+		w.close()
+		w.check(w.answer(inflight), messages.Status_GRANTED, 1)
+		w.check(w.answer(waiting), messages.Status_UNAVAILABLE, 0)
+	})
+}
+
+func TestCloseDoesNotWaitForeverForTheJournal(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.hold()
+		inbox := w.send("r", acquire("a", time.Minute))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		if err := w.shard.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			w.Errorf("close: %v", err)
+		}
+		if r := w.answer(inbox); r != nil {
+			w.Errorf("got %v where the outcome is unknown", r)
+		}
+		w.shard = nil
+	})
+}
+
+func TestShardThatCannotBeOpened(t *testing.T) {
+	inClosedWorld(t, actors.Tuning{}, func(w *world) {
+		broken := journaltest.Commit(1, 1)
+		broken.GetCommit().Changes = []*messages.Change{{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{Resource: "r"}}}
+		if err := w.journal.Store(0, broken); err != nil {
+			w.Fatal(err)
+		}
+		w.system = actors.NewSystem(testLog(w.T))
+		w.shard = w.system.StartShard(actors.ShardConfig{
+			Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers, Log: testLog(w.T),
+		})
+		err := w.shard.Opened(w.Context())
+		const want = "shard 3: replay: position 1, commit 1 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"
+		if !errors.Is(err, messages.ErrCorrupt) || err.Error() != want {
+			w.Errorf("got  %v\nwant %v", err, want)
+		}
+		w.want(messages.Status_UNAVAILABLE, 0, "r", get())
+		w.journal.Delete(1) // the operator mends it
+		w.pass(2 * time.Second)
+		w.want(messages.Status_FREE, 0, "r", get())
+	})
+}
+
+// Two nodes that open the same journal, ever again: one of them is always deposed, and nothing is
+// ever written by a deposed one.
+func TestTwoOwnersOfOneJournal(t *testing.T) {
+	inWorld(t, actors.Tuning{ReopenAfter: 10 * time.Millisecond}, func(w *world) {
+		rival := w.system.StartShard(actors.ShardConfig{
+			Shard: 3, Node: "n2", Journal: w.journal.Rival(), Clock: w.clock, Outbox: w.answers, Log: testLog(w.T),
+			Tuning: w.tuning,
+		})
+		shards := []*actors.Shard{w.shard, rival}
+		random := rand.New(rand.NewPCG(1, 2))
+		last, grants := uint64(0), 0
+		for range 2000 {
+			w.pass(time.Duration(random.IntN(4)) * time.Millisecond)
+			w.shard = shards[random.IntN(2)]
+			if random.IntN(2) == 0 {
+				w.ask("r", release("a"))
+				continue
+			}
+			again := acquire("a", time.Hour)
+			again.Request.Reentrant = true
+			r := w.ask("r", again)
+			if r.GetStatus() != messages.Status_GRANTED {
+				continue
+			}
+			grants++
+			if token := r.GetLease().GetToken(); token != last && token != last+1 {
+				w.Fatalf("token %d follows %d", token, last)
+			}
+			last = r.GetLease().GetToken()
+		}
+		w.shard = shards[0]
+		if epochs := w.journal.Records()[w.journal.Last()-1].GetCommit().GetEpoch(); grants < 100 || epochs < 100 {
+			w.Errorf("only %d grants in %d epochs: the test is vacuous", grants, epochs)
+		}
+		must(w.T, rival.Close(w.Context()))
+		checkJournal(w.T, w.journal.Records())
+	})
+}
+
+// Compaction goes on beside everything else, and what it leaves is all that there was.
+func TestCompactionWhileServing(t *testing.T) {
+	inWorld(t, actors.Tuning{CompactCommits: 20, History: 5}, func(w *world) {
+		tokens := map[string]uint64{}
+		for i := range 2000 {
+			resource := fmt.Sprint("r", i%50)
+			tokens[resource]++
+			w.want(messages.Status_GRANTED, tokens[resource], resource, acquire("a", time.Hour))
+			w.want(messages.Status_RELEASED, 0, resource, release("a"))
+			if i%500 == 499 {
+				w.reopen()
+			}
+		}
+		if n := len(w.journal.Records()); n > 200 {
+			w.Errorf("%d records are left of 4000 commits: nothing was compacted", n)
+		}
+		for resource, token := range tokens {
+			w.want(messages.Status_FREE, token, resource, get())
+		}
+	})
+}
+
+// Nobody waits for a whole compaction: between two pages there is room for a commit.
+func TestCompactionYields(t *testing.T) {
+	inWorld(t, actors.Tuning{CompactBytes: 2 << 20}, func(w *world) {
+		for i := range 7000 { // not yet enough to compact
+			w.send(fmt.Sprint("r", i), acquire(strings.Repeat("o", 200), time.Hour))
+			if i%1000 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		before := len(w.journal.Records())
+		w.journal.Before(func(context.Context, *messages.Record) error {
+			<-time.After(time.Millisecond) // as a disk would
+			return nil
+		})
+		for i := range 2000 {
+			w.send(fmt.Sprint("s", i), acquire(strings.Repeat("o", 200), time.Hour))
+			<-time.After(time.Millisecond / 2)
+		}
+		synctest.Wait()
+		pages, inARow := 0, 0
+		for _, r := range w.journal.Records()[before:] {
+			if r.GetPage() == nil {
+				inARow = 0
+				continue
+			}
+			pages++
+			if inARow++; inARow > 1 {
+				w.Fatal("two pages in a row, while requests waited")
+			}
+		}
+		if pages < 5 {
+			w.Errorf("only %d pages: the test is vacuous", pages)
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package actors
+
+import (
+	"container/list"
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+)
+
+// tenure is one node's ownership of a shard, from the opening of the journal to its loss. All in
+// it belongs to the shard's actor. What it sends to itself carries the tenure, so that whatever
+// arrives after its end is known to be void.
+type tenure struct {
+	shard  *Shard
+	actor  *shardActor // as a stamp: a panic of it ends the tenure too
+	props  *actor.Props
+	self   *actor.PID
+	ledger *ledger
+
+	seats   map[string]*seat
+	busy    int // of all seats together
+	spawned uint64
+	idle    *list.List // of *seat that have an actor, the longest unused first
+
+	alarms   alarms
+	armed    lease.Instant // when the timer fires
+	disarm   func() bool
+	sweeping bool
+
+	commits
+	compaction
+}
+
+func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure {
+	t := &tenure{
+		shard:  s.Shard,
+		actor:  s,
+		self:   ctx.Self(),
+		ledger: l,
+		seats:  make(map[string]*seat),
+		idle:   list.New(),
+		armed:  lease.Never,
+		disarm: func() bool { return true },
+	}
+	t.props = actor.PropsFromProducer(
+		func() actor.Actor { return &resource{clock: s.cfg.Clock, log: s.cfg.Log} },
+		actor.WithMailbox(actor.UnboundedLockfree()),
+	)
+	t.writer = a.writer
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.grownCommits = int(l.number - l.first)
+	l.restart(s.cfg.Clock.Now().Instant, func(resource string, deadline lease.Instant) {
+		seat := &seat{tenure: t, resource: resource}
+		t.seats[resource] = seat
+		t.alarms.set(seat, deadline)
+	})
+	t.arm()
+	return t
+}
+
+// tell sends the shard a message from any goroutine.
+func (t *tenure) tell(m any) { t.shard.system.Root.Send(t.self, m) }
+
+// decided takes in what a resource decided.
+func (t *tenure) decided(d *decision) {
+	t.alarms.set(d.seat, d.wake)
+	t.arm()
+	d.seat.waiting = d.waiting
+	t.touch(d.seat, d.at)
+	t.sweepLater()
+	if d.waits() {
+		t.propose(d)
+		return
+	}
+	t.done(d.seat)
+	t.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)
+}
+
+// lost puts a resource that panicked in line for its state: it gets it when all that it decided
+// before is confirmed.
+func (t *tenure) lost(s *seat) {
+	s.waiting, s.loading = 0, true
+	t.propose(&decision{seat: s, reload: true}) // it stays busy until then
+}
+
+// wake tells a tenure that an alarm is due.
+type wake struct{ tenure *tenure }
+
+// alarmsAtOnce bounds how many resources are woken in one go, so that a million leases which end
+// together do not need a million actors together.
+const alarmsAtOnce = 1000
+
+func (t *tenure) wakeUp(ctx actor.Context) {
+	t.armed = lease.Never
+	now := t.shard.cfg.Clock.Now().Instant
+	for range alarmsAtOnce {
+		s := t.alarms.due(now)
+		if s == nil {
+			break
+		}
+		t.send(ctx, t.seat(ctx, s.resource), &Request{Resource: s.resource, Event: lease.Tick{}})
+	}
+	t.arm()
+}
+
+// arm sets the timer to the first alarm, unless it fires before that anyway.
+func (t *tenure) arm() {
+	next := t.alarms.next()
+	if next >= t.armed {
+		return
+	}
+	t.disarm()
+	t.armed = next
+	wait := next.Sub(t.shard.cfg.Clock.Now().Instant)
+	t.disarm = t.shard.cfg.Clock.AfterFunc(max(wait, 0), func() { t.tell(wake{t}) })
+}
+
+// sweep tells a tenure to look for idle resources.
+type sweep struct{ tenure *tenure }
+
+func (t *tenure) sweepLater() {
+	if t.sweeping || t.idle.Len() == 0 {
+		return
+	}
+	t.sweeping = true
+	t.shard.cfg.Clock.AfterFunc(t.shard.cfg.Tuning.IdleAfter, func() { t.tell(sweep{t}) })
+}
+
+func (t *tenure) sweep(ctx actor.Context) {
+	t.sweeping = false
+	t.passivate(ctx, t.shard.cfg.Clock.Now().Add(-t.shard.cfg.Tuning.IdleAfter))
+	t.sweepLater()
+}
+
+// dismiss sends away all who wait.
+func (t *tenure) dismiss(ctx actor.Context, why string) {
+	for _, s := range t.seats {
+		if s.pid != nil && (s.waiting > 0 || s.busy > 0) {
+			t.send(ctx, s, &Request{Resource: s.resource, Event: lease.Dismiss{Why: why}})
+		}
+	}
+}
+
+// retire ends the tenure: who waits is sent away, and the actors stop when they have done what is
+// in their mailboxes, so that all of it comes back to be answered.
+func (t *tenure) retire(ctx actor.Context, why string) {
+	t.stopTimers()
+	t.dismiss(ctx, why)
+	for _, s := range t.seats {
+		if s.pid != nil {
+			ctx.Poison(s.pid)
+		}
+	}
+}
+
+func (t *tenure) stopTimers() {
+	t.cancel()
+	t.disarm()
+}

@@ -1,0 +1,59 @@
+package actors
+
+import "time"
+
+// Tuning holds the bounds and delays of a shard. The zero value of a field means its default.
+type Tuning struct {
+	// MaxPending is how many requests may be on their way through the shard.
+	MaxPending int
+	// MaxWaiting is how many requests may queue for one resource.
+	MaxWaiting int
+	// CommitChanges is how many decisions one append carries at most.
+	CommitChanges int
+	// CompactCommits and CompactBytes are how far the journal grows before it is compacted.
+	CompactCommits, CompactBytes int
+	// History is how many commits a compaction leaves for those who read the journal.
+	History int
+	// IdleAfter is how long an unused resource keeps its actor.
+	IdleAfter time.Duration
+	// StallAfter is how long an append may take before new requests are turned away.
+	StallAfter time.Duration
+	// ReopenAfter is how long the shard waits after it lost its bucket, or could not open it.
+	ReopenAfter time.Duration
+}
+
+// DefaultTuning returns the defaults. docs/decisions tells how they were found.
+func DefaultTuning() Tuning {
+	return Tuning{
+		MaxPending:     10_000,
+		MaxWaiting:     1_000,
+		CommitChanges:  1_000,
+		CompactCommits: 50_000,
+		CompactBytes:   32 << 20,
+		History:        10_000,
+		IdleAfter:      30 * time.Second,
+		StallAfter:     2 * time.Second,
+		ReopenAfter:    time.Second,
+	}
+}
+
+// WithDefaults returns t with its zero fields set to their defaults.
+func (t Tuning) WithDefaults() Tuning {
+	d := DefaultTuning()
+	fill(&t.MaxPending, d.MaxPending)
+	fill(&t.MaxWaiting, d.MaxWaiting)
+	fill(&t.CommitChanges, d.CommitChanges)
+	fill(&t.CompactCommits, d.CompactCommits)
+	fill(&t.CompactBytes, d.CompactBytes)
+	fill(&t.History, d.History)
+	fill(&t.IdleAfter, d.IdleAfter)
+	fill(&t.StallAfter, d.StallAfter)
+	fill(&t.ReopenAfter, d.ReopenAfter)
+	return t
+}
+
+func fill[T int | time.Duration](field *T, def T) {
+	if *field == 0 {
+		*field = def
+	}
+}

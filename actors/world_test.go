@@ -1,0 +1,244 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/journaltest"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// world is a shard over a journal in memory, in a bubble where time stands still until somebody
+// waits for it.
+type world struct {
+	*testing.T
+	journal *journaltest.Memory
+	clock   *clock
+	tuning  actors.Tuning
+	answers *answers
+	system  *actors.System
+	shard   *actors.Shard
+	asked   int
+}
+
+// inWorld runs test in a bubble, with a shard that is open.
+func inWorld(t *testing.T, tuning actors.Tuning, test func(w *world)) {
+	t.Helper()
+	inClosedWorld(t, tuning, func(w *world) {
+		w.open()
+		test(w)
+	})
+}
+
+// inClosedWorld leaves it to the test to open the shard.
+func inClosedWorld(t *testing.T, tuning actors.Tuning, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{
+			T: t, journal: journaltest.NewMemory(), clock: &clock{Clock: actors.SystemClock()}, tuning: tuning,
+			answers: &answers{replies: make(map[string][]*messages.Reply)},
+		}
+		defer w.close()
+		test(w)
+	})
+}
+
+func (w *world) open() {
+	w.Helper()
+	w.system = actors.NewSystem(slog.New(slog.DiscardHandler))
+	w.shard = w.system.StartShard(actors.ShardConfig{
+		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers,
+		Log: slog.New(slog.NewTextHandler(w.Output(), nil)), Tuning: w.tuning,
+	})
+	if err := w.shard.Opened(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) close() {
+	w.Helper()
+	defer w.endSystem()
+	if w.shard == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	if err := w.shard.Close(ctx); err != nil {
+		w.Error(err)
+	}
+	w.shard = nil
+}
+
+func (w *world) endSystem() {
+	if w.system != nil {
+		w.system.Close()
+		w.system = nil
+		w.pass(2 * time.Second) // Proto.Actor counts dead letters for one
+	}
+}
+
+// reopen ends the shard as if its process had died, and opens it again from its journal.
+func (w *world) reopen() {
+	w.Helper()
+	w.close()
+	w.open()
+}
+
+// pass lets time pass, and all that it brings happen.
+func (w *world) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// send sends a request and returns where its answer will be.
+func (w *world) send(resource string, e lease.Event) string {
+	w.Helper()
+	w.asked++
+	inbox := fmt.Sprint("inbox.", w.asked)
+	to := messages.ReplyTo{Subject: inbox}
+	switch event := e.(type) {
+	case lease.Acquire:
+		event.From, event.MaxWaiting = to, 100
+		e = event
+	case lease.Release:
+		event.From = to
+		e = event
+	case lease.Extend:
+		event.From = to
+		e = event
+	case lease.Get:
+		event.From = to
+		e = event
+	}
+	if err := w.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
+		w.Fatal(err)
+	}
+	return inbox
+}
+
+// ask sends a request and returns its answer, nil if there is none without time passing.
+func (w *world) ask(resource string, e lease.Event) *messages.Reply {
+	w.Helper()
+	inbox := w.send(resource, e)
+	return w.answer(inbox)
+}
+
+// answer returns the one answer that has come to an inbox, nil if there is none yet.
+func (w *world) answer(inbox string) *messages.Reply {
+	w.Helper()
+	synctest.Wait()
+	replies := w.answers.at(inbox)
+	switch len(replies) {
+	case 0:
+		return nil
+	case 1:
+		return replies[0]
+	default:
+		w.Fatalf("%s got %d answers: %v", inbox, len(replies), replies)
+		return nil
+	}
+}
+
+// want asks and checks the status of the answer, and its token unless that is 0.
+func (w *world) want(status messages.Status, token uint64, resource string, e lease.Event) {
+	w.Helper()
+	w.check(w.ask(resource, e), status, token)
+}
+
+func (w *world) check(r *messages.Reply, status messages.Status, token uint64) {
+	w.Helper()
+	if r == nil {
+		w.Fatalf("no answer, want %s", status)
+	}
+	if r.GetStatus() != status || token != 0 && r.GetLease().GetToken() != token {
+		w.Fatalf("got %s token %d (%s), want %s token %d", r.GetStatus(), r.GetLease().GetToken(), r.GetError(), status, token)
+	}
+}
+
+// hold keeps the next append, and all behind it, waiting until the returned function is called:
+// with nil it is stored, with an error it is not.
+func (w *world) hold() (letGo func(error)) {
+	gate := make(chan error)
+	w.journal.Before(func(ctx context.Context, _ *messages.Record) error {
+		select {
+		case err := <-gate:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", messages.ErrUnknown, ctx.Err())
+		}
+	})
+	return func(err error) {
+		synctest.Wait() // for the append to arrive
+		w.journal.Before(nil)
+		gate <- err
+	}
+}
+
+func acquire(owner string, ttl time.Duration) lease.Acquire {
+	return lease.Acquire{Request: &messages.AcquireRequest{Owner: owner, TtlMs: uint32(ttl.Milliseconds())}}
+}
+
+func wait(owner string, ttl, wait time.Duration) lease.Acquire {
+	a := acquire(owner, ttl)
+	a.Request.WaitMs = uint32(wait.Milliseconds())
+	return a
+}
+
+func release(owner string) lease.Release {
+	return lease.Release{Request: &messages.ReleaseRequest{Owner: owner}}
+}
+
+func extend(owner string, ttl time.Duration) lease.Extend {
+	return lease.Extend{Request: &messages.ExtendRequest{Owner: owner, TtlMs: uint32(ttl.Milliseconds())}}
+}
+
+func get() lease.Get { return lease.Get{Request: &messages.GetRequest{}} }
+
+// answers is an outbox that keeps everything.
+type answers struct {
+	mu      sync.Mutex
+	replies map[string][]*messages.Reply
+	// before is called with each answer.
+	before func(lease.Answer)
+}
+
+func (a *answers) Answer(_ uint32, answers []lease.Answer) {
+	for _, answer := range answers {
+		if a.before != nil {
+			a.before(answer)
+		}
+		a.mu.Lock()
+		a.replies[answer.To.Subject] = append(a.replies[answer.To.Subject], answer.Reply)
+		a.mu.Unlock()
+	}
+}
+
+func (a *answers) at(inbox string) []*messages.Reply {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.replies[inbox]
+}
+
+// clock is the bubble's clock, with a panic to order.
+type clock struct {
+	actors.Clock
+	readings atomic.Int64 // until the one that panics; 0: none does
+}
+
+func (c *clock) Now() lease.Time {
+	if c.readings.Load() > 0 && c.readings.Add(-1) == 0 {
+		panic("ordered by the test")
+	}
+	return c.Clock.Now()
+}
+
+// panicAfter lets the clock panic after so many more readings.
+func (c *clock) panicAfter(readings int64) { c.readings.Store(readings + 1) }
