@@ -1,0 +1,183 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// serviceName is what `nats micro ls` shows, and the queue group of the front door.
+const serviceName = "holdfast"
+
+// openDoors subscribes to everything that a client may send.
+func (n *Node) openDoors() error {
+	service, err := micro.AddService(n.cfg.Intake, micro.Config{
+		Name:        serviceName,
+		Version:     semanticVersion(n.cfg.Version),
+		Description: "locks with fencing tokens",
+		Metadata:    map[string]string{"node": n.cfg.Name, "prefix": string(n.cfg.Prefix)},
+		QueueGroup:  serviceName,
+		StatsHandler: func(*micro.Endpoint) any {
+			return n.outbox.stats(n.drops.count.Load())
+		},
+	})
+	if err != nil {
+		return err
+	}
+	n.service = service
+	for _, op := range messages.Operations {
+		if err := n.endpoint(string(op), n.cfg.Prefix.Operation(op, ">"), n.request); err != nil {
+			return err
+		}
+	}
+	if err := n.endpoint("info", n.cfg.Prefix.Info(), n.info); err != nil {
+		return err
+	}
+	for shard := range n.cfg.Shards {
+		if err := n.direct(shard); err != nil {
+			return err
+		}
+	}
+	return n.strays()
+}
+
+func (n *Node) endpoint(name, subject string, handle func(*nats.Msg)) error {
+	return n.service.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
+		handle(&nats.Msg{
+			Subject: r.Subject(), Reply: r.Reply(), Data: r.Data(), Header: nats.Header(r.Headers()),
+		})
+	}), micro.WithEndpointSubject(subject))
+}
+
+// direct opens a shard's direct door. It is no endpoint of the service, since it comes and goes with
+// the shard.
+func (n *Node) direct(shard uint32) error {
+	_, err := n.cfg.Intake.Subscribe(n.cfg.Prefix.Shard(shard), n.request)
+	return err
+}
+
+// strays answers what no other subscription is for: an operation that does not exist, or one
+// without a key. NATS would only say that nobody responds.
+func (n *Node) strays() error {
+	for _, levels := range []string{".*", ".*.>"} {
+		_, err := n.cfg.Intake.QueueSubscribe(string(n.cfg.Prefix)+levels, serviceName+"-strays", n.stray)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *Node) stray(m *nats.Msg) {
+	op, key, _ := strings.Cut(m.Subject[len(n.cfg.Prefix)+1:], ".")
+	if !n.served(op, key) {
+		n.request(m)
+	}
+}
+
+// served reports whether another subscription takes what comes for an operation.
+func (n *Node) served(op, key string) bool {
+	switch op {
+	case "info":
+		return key == ""
+	case "event", "shard":
+		return key != ""
+	default:
+		return key != "" && messages.NewRequest(messages.Operation(op)) != nil
+	}
+}
+
+// request takes in a request for a resource.
+func (n *Node) request(m *nats.Msg) {
+	to, ok := n.replyTo(m)
+	if !ok {
+		return
+	}
+	address, err := n.cfg.Prefix.Parse(m.Subject)
+	if err == nil {
+		err = n.tell(address, to, m.Data)
+	}
+	if err != nil {
+		n.outbox.send(to, messages.Refuse(status(err), err))
+	}
+}
+
+// replyTo says where the answer goes. Without an inbox to answer to, a request is dropped before
+// any work: one that cannot be answered must have no effect.
+func (n *Node) replyTo(m *nats.Msg) (messages.ReplyTo, bool) {
+	if err := n.cfg.Prefix.CheckReply(m.Reply); err != nil {
+		n.drops.drop(m.Subject, err)
+		return messages.ReplyTo{}, false
+	}
+	return messages.ReplyTo{
+		Subject:  m.Reply,
+		Encoding: messages.EncodingOf(contentType(m.Header), m.Data),
+	}, true
+}
+
+// contentType reads the header in whatever case it is written, as HTTP would.
+func contentType(h nats.Header) string {
+	for name, values := range h {
+		if len(values) > 0 && strings.EqualFold(name, messages.HeaderContentType) {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// tell checks a request and hands it to its shard.
+func (n *Node) tell(a messages.Address, to messages.ReplyTo, payload []byte) error {
+	resource, err := messages.DecodeKey(a.Key)
+	if err != nil {
+		return err
+	}
+	body := messages.NewRequest(a.Operation)
+	if err := messages.Decode(to.Encoding, payload, body); err != nil {
+		return err
+	}
+	if err := n.cfg.Limits.Check(body); err != nil {
+		return err
+	}
+	shard := messages.ShardOf(a.Key, n.cfg.Shards)
+	if a.Direct && a.Shard != shard {
+		return &messages.InvalidError{
+			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, n.cfg.Shards),
+			Got: fmt.Sprint(a.Shard),
+		}
+	}
+	return n.shards[shard].Tell(&actors.Request{Resource: resource, Event: n.event(body, to)})
+}
+
+// event is the request as the state machine takes it.
+func (n *Node) event(body proto.Message, to messages.ReplyTo) lease.Event {
+	switch r := body.(type) {
+	case *messages.AcquireRequest:
+		return lease.Acquire{Request: r, From: to, MaxWaiting: n.cfg.Tuning.MaxWaiting}
+	case *messages.ReleaseRequest:
+		return lease.Release{Request: r, From: to}
+	case *messages.ExtendRequest:
+		return lease.Extend{Request: r, From: to}
+	case *messages.GetRequest:
+		return lease.Get{Request: r, From: to}
+	case *messages.BreakRequest:
+		return lease.Break{Request: r, From: to}
+	default:
+		panic(fmt.Sprintf("no event for a %T", body)) // NewRequest makes no others
+	}
+}
+
+// status says which refusal an error is.
+func status(err error) messages.Status {
+	if errors.Is(err, actors.ErrOverloaded) {
+		return messages.Status_OVERLOADED
+	}
+	return messages.Status_INVALID
+}

@@ -1,0 +1,28 @@
+package node
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// drops counts the requests that were dropped because they could not be answered, and logs one a
+// second: whoever sends them may send many.
+type drops struct {
+	count     *atomic.Uint64
+	log       *slog.Logger
+	sometimes *rate.Sometimes
+}
+
+func newDrops(log *slog.Logger) drops {
+	return drops{count: new(atomic.Uint64), log: log, sometimes: &rate.Sometimes{First: 1, Interval: time.Second}}
+}
+
+func (d drops) drop(subject string, why error) {
+	n := d.count.Add(1)
+	d.sometimes.Do(func() {
+		d.log.Warn("request dropped: its answer would not go to an inbox", "subject", subject, "error", why, "dropped_so_far", n)
+	})
+}

@@ -1,0 +1,42 @@
+package node
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// info answers what a client needs to know before its first request.
+func (n *Node) info(m *nats.Msg) {
+	to, ok := n.replyTo(m)
+	if !ok {
+		return
+	}
+	self := &messages.Node{Name: n.cfg.Name, Version: n.cfg.Version}
+	for shard := range n.cfg.Shards {
+		self.Shards = append(self.Shards, shard)
+	}
+	n.outbox.publish(to, &messages.Info{
+		Version: n.cfg.Version,
+		Shards:  n.cfg.Shards,
+		Nodes:   []*messages.Node{self},
+		Limits:  n.cfg.Limits,
+	}, nil)
+}
+
+// semantic is the form that NATS asks of a service's version: https://semver.org.
+var semantic = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// semanticVersion is the version as NATS takes it; one of another form becomes a note on 0.0.0.
+func semanticVersion(version string) string {
+	v := strings.TrimPrefix(version, "v")
+	if semantic.MatchString(v) {
+		return v
+	}
+	return "0.0.0-" + strings.Trim(notSemantic.ReplaceAllString(version, "-"), "-.")
+}
+
+var notSemantic = regexp.MustCompile(`[^0-9A-Za-z-]+`)

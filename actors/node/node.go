@@ -1,0 +1,130 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Config is what a node is made of. Every field but Tuning must be set.
+type Config struct {
+	// Name tells the node from others, to people and in the journals.
+	Name    string
+	Version string
+	Prefix  messages.Prefix
+	// Shards is how many the deployment has.
+	Shards uint32
+	Limits *messages.Limits
+	Tuning actors.Tuning
+	// Journal returns a shard's bucket.
+	Journal func(shard uint32) actors.Journal
+	Clock   actors.Clock
+	// Intake is the connection on which requests come in, Outbox the one on which answers leave.
+	// They are two so that the latter can do with the right to publish to inboxes and events. The
+	// node takes both over and closes them.
+	Intake, Outbox *nats.Conn
+	Log            *slog.Logger
+}
+
+// Node is a running lock node. It is safe for concurrent use.
+type Node struct {
+	cfg     Config
+	system  *actors.System
+	shards  []*actors.Shard
+	service micro.Service
+	outbox  *outbox
+	drops   drops
+
+	closing sync.Once
+	lost    chan struct{}
+	once    sync.Once
+}
+
+// Start starts a node. It returns when every shard has been tried and the doors are open. A shard
+// that could not be opened is logged and tried again, while the others serve.
+func Start(ctx context.Context, cfg Config) (*Node, error) {
+	cfg.Tuning = cfg.Tuning.WithDefaults()
+	n := &Node{
+		cfg:    cfg,
+		system: actors.NewSystem(cfg.Log),
+		outbox: newOutbox(cfg.Outbox, cfg.Log),
+		drops:  newDrops(cfg.Log),
+		lost:   make(chan struct{}),
+	}
+	for _, nc := range []*nats.Conn{cfg.Intake, cfg.Outbox} {
+		nc.SetClosedHandler(func(*nats.Conn) { n.lose() })
+	}
+	if err := n.start(ctx); err != nil {
+		return nil, errors.Join(err, n.Close(context.WithoutCancel(ctx)))
+	}
+	return n, nil
+}
+
+// Lost is closed when a connection of the node has been closed for good, by Close or because NATS
+// refuses it: then nothing is served any more.
+func (n *Node) Lost() <-chan struct{} { return n.lost }
+
+func (n *Node) lose() { n.once.Do(func() { close(n.lost) }) }
+
+func (n *Node) start(ctx context.Context) error {
+	for shard := range n.cfg.Shards {
+		n.shards = append(n.shards, n.system.StartShard(actors.ShardConfig{
+			Shard: shard, Node: n.cfg.Name, Journal: n.cfg.Journal(shard), Clock: n.cfg.Clock,
+			Outbox: n.outbox, Log: n.cfg.Log, Tuning: n.cfg.Tuning,
+		}))
+	}
+	for _, s := range n.shards {
+		if err := s.Opened(ctx); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	if err := n.openDoors(); err != nil {
+		return fmt.Errorf("open the doors: %w", err)
+	}
+	return n.cfg.Intake.FlushWithContext(ctx)
+}
+
+// Close takes no more requests, lets those on their way be answered, and closes shards and
+// connections. What is not done when ctx ends is left undone.
+func (n *Node) Close(ctx context.Context) error {
+	var err error
+	n.closing.Do(func() { err = n.close(ctx) })
+	return err
+}
+
+func (n *Node) close(ctx context.Context) error {
+	errs := []error{drain(ctx, n.cfg.Intake)}
+	results := make(chan error, len(n.shards))
+	for _, s := range n.shards {
+		go func() { results <- s.Close(ctx) }()
+	}
+	for range n.shards {
+		errs = append(errs, <-results)
+	}
+	errs = append(errs, drain(ctx, n.cfg.Outbox))
+	n.system.Close()
+	return errors.Join(errs...)
+}
+
+// drain closes a connection when what it has received is handled and what it has to send is sent.
+func drain(ctx context.Context, nc *nats.Conn) error {
+	defer nc.Close()
+	closed := nc.StatusChanged(nats.CLOSED)
+	if err := nc.Drain(); err != nil {
+		return nil //nolint:nilerr // it is closed already, or has no server to send anything to
+	}
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("drain %s: %w", nc.Opts.Name, context.Cause(ctx))
+	}
+}

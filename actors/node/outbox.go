@@ -1,0 +1,78 @@
+package node
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// outbox sends answers. It implements actors.Outbox.
+type outbox struct {
+	nc  *nats.Conn
+	log *slog.Logger
+	// answers counts them by status.
+	answers [int(messages.Status_EXHAUSTED) + 1]atomic.Uint64
+}
+
+func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox { return &outbox{nc: nc, log: log} }
+
+// Answer implements actors.Outbox.
+func (o *outbox) Answer(_ uint32, answers []lease.Answer) {
+	for _, a := range answers {
+		o.send(a.To, a.Reply)
+	}
+}
+
+func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
+	o.answers[r.GetStatus()].Add(1)
+	o.publish(to, r, serviceError(r))
+}
+
+func (o *outbox) publish(to messages.ReplyTo, m proto.Message, header nats.Header) {
+	data, err := messages.Encode(to.Encoding, m)
+	if err == nil {
+		err = o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Header: header, Data: data})
+	}
+	if err != nil {
+		o.log.Warn("an answer could not be sent", "to", to.Subject, "error", err)
+	}
+}
+
+// serviceError tells NATS tools that the answer is an error; nil if it is none.
+func serviceError(r *messages.Reply) nats.Header {
+	code, ok := r.GetStatus().ServiceCode()
+	if !ok {
+		return nil
+	}
+	return nats.Header{
+		messages.HeaderServiceError:     {oneLine.Replace(r.GetError())},
+		messages.HeaderServiceErrorCode: {strconv.Itoa(code)},
+	}
+}
+
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
+
+// stats is what `nats micro stats` shows besides its own numbers, which count what came in.
+type stats struct {
+	// Answers counts what went out, by status.
+	Answers map[string]uint64 `json:"answers"`
+	// Dropped counts requests that wanted their answer elsewhere than in an inbox.
+	Dropped uint64 `json:"dropped"`
+}
+
+func (o *outbox) stats(dropped uint64) stats {
+	s := stats{Answers: make(map[string]uint64), Dropped: dropped}
+	for status := range o.answers {
+		if n := o.answers[status].Load(); n > 0 {
+			s.Answers[messages.Status(status).String()] = n
+		}
+	}
+	return s
+}
