@@ -15,7 +15,7 @@ type waiter struct {
 }
 
 func (w *waiter) is(owner, requestID string) bool {
-	return requestID != "" && w.request.GetRequestId() == requestID && w.request.GetOwner() == owner
+	return w.request.GetRequestId() == requestID && w.request.GetOwner() == owner
 }
 
 // queue holds those who wait, first come first served.
@@ -47,7 +47,12 @@ func (q *queue) pop() (waiter, bool) {
 	return w, true
 }
 
+// find returns the place of the request of this owner and id, or -1. A request without an id is
+// the same as no other.
 func (q *queue) find(owner, requestID string) int {
+	if requestID == "" {
+		return -1
+	}
 	return slices.IndexFunc(q.waiters, func(w waiter) bool { return w.is(owner, requestID) })
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -88,8 +89,12 @@ func (n *Node) served(op, key string) bool {
 	switch op {
 	case "info":
 		return key == ""
-	case "event", "shard":
+	case "event":
 		return key != ""
+	case "shard":
+		number, below, _ := strings.Cut(key, ".")
+		shard, err := strconv.ParseUint(number, 10, 32)
+		return err == nil && uint32(shard) < n.cfg.Shards && below != ""
 	default:
 		return key != "" && messages.NewRequest(messages.Operation(op)) != nil
 	}

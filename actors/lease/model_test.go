@@ -1,0 +1,290 @@
+package lease_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// model is the contract once more, as a history: every grant and every wait that there ever was, in
+// order and none removed. What is so now is looked up in it, and said in the words of [said].
+type model struct {
+	now    lease.Instant
+	floor  uint64
+	grants []*granted
+	waits  []*waited
+
+	changes, answers []string
+}
+
+type granted struct {
+	step  // the acquire
+	token uint64
+	ttl   time.Duration
+	since lease.Instant
+	// ended is how; empty while it is held.
+	ended string
+	// unheard is so after a wait until the holder shows that it knows of its grant.
+	unheard bool
+}
+
+type waited struct {
+	step // the acquire, the last of its repetitions
+	over bool
+}
+
+func (g *granted) until() lease.Instant { return g.since.Add(g.ttl) }
+func (w *waited) until() lease.Instant  { return w.at.Add(w.wait) }
+
+// play takes the model over a step and returns what is to be said.
+func (m *model) play(s step) []string {
+	m.now, m.changes, m.answers = s.at, nil, nil
+	m.passTime()
+	switch s.verb {
+	case "acquire":
+		m.acquire(s)
+	case "release":
+		m.release(s)
+	case "extend":
+		m.extend(s)
+	case "get":
+		m.get(s)
+	case "break":
+		m.breakLease(s)
+	case "bounce":
+		if h := m.holder(); h != nil && h.token == s.token && h.unheard {
+			m.end("RELEASED", "the waiting client was gone")
+		}
+	case "dismiss":
+		m.leave("UNAVAILABLE", m.waiting())
+	}
+	return slices.Concat(m.changes, m.answers)
+}
+
+func (m *model) passTime() {
+	m.leave("TIMEOUT", slices.DeleteFunc(m.waiting(), func(w *waited) bool { return w.until() > m.now }))
+	if h := m.holder(); h != nil && h.until() <= m.now {
+		m.end("EXPIRED", "")
+	}
+}
+
+func (m *model) acquire(s step) {
+	h := m.holder()
+	switch {
+	case h == nil:
+		m.grant(s, "")
+	case s.who == h.who && s.reentrant:
+		h.unheard = false
+		if m.now.Add(s.ttl) > h.until() {
+			m.extendTo(s.ttl)
+		}
+		m.answer(s, "GRANTED", m.lease())
+	case s.who == h.who && s.id == h.id && s.id != "":
+		h.unheard = false
+		m.answer(s, "GRANTED", m.lease())
+	case s.wait == 0:
+		m.answer(s, "HELD", m.lease())
+	case m.place(s) != nil:
+		m.place(s).step = s
+	case len(m.waiting()) >= s.room:
+		m.answer(s, "OVERLOADED", "")
+	default:
+		m.waits = append(m.waits, &waited{step: s})
+	}
+}
+
+func (m *model) release(s step) {
+	if w := m.place(s); w != nil {
+		m.leave("CANCELLED", []*waited{w})
+		m.answer(s, "CANCELLED", "")
+		return
+	}
+	if m.owns(s) {
+		m.end("RELEASED", "")
+		m.answer(s, "RELEASED", "")
+	}
+}
+
+func (m *model) extend(s step) {
+	if m.owns(s) {
+		m.holder().unheard = false
+		m.extendTo(s.ttl)
+		m.answer(s, "EXTENDED", m.lease())
+	}
+}
+
+// owns reports whether s speaks for the present holder, and says why not if it does not.
+func (m *model) owns(s step) bool {
+	h := m.holder()
+	switch {
+	case h == nil:
+		m.answer(s, m.whyFree(s), "")
+	case h.who != s.who:
+		m.answer(s, "NOT_OWNER", m.lease())
+	case s.token != 0 && s.token != h.token:
+		m.answer(s, "STALE_TOKEN", m.lease())
+	default:
+		return true
+	}
+	return false
+}
+
+func (m *model) whyFree(s step) string {
+	if len(m.grants) == 0 {
+		return "NOT_HELD"
+	}
+	last := m.grants[len(m.grants)-1]
+	mine := last.who == s.who && (s.token == 0 || s.token == last.token)
+	switch {
+	case mine && last.ended == "RELEASED" && s.verb == "release":
+		return "RELEASED"
+	case mine && last.ended != "RELEASED":
+		return "EXPIRED"
+	default:
+		return "NOT_HELD"
+	}
+}
+
+func (m *model) get(s step) {
+	switch {
+	case m.holder() != nil:
+		m.answer(s, "HELD", m.lease())
+	case m.token() == 0:
+		m.answer(s, "FREE", "")
+	default:
+		m.answer(s, "FREE", fmt.Sprintf("#%d", m.token()))
+	}
+}
+
+func (m *model) breakLease(s step) {
+	h := m.holder()
+	switch {
+	case h != nil && h.token == s.token:
+		m.end("BROKEN", s.why)
+		m.answer(s, "RELEASED", "")
+	case h != nil:
+		m.answer(s, "STALE_TOKEN", m.lease())
+	case len(m.grants) > 0 && m.token() == s.token && m.grants[len(m.grants)-1].ended == "BROKEN":
+		m.answer(s, "RELEASED", "")
+	default:
+		m.answer(s, "NOT_HELD", "")
+	}
+}
+
+// next is when the next thing happens by itself.
+func (m *model) next() lease.Instant {
+	h := m.holder()
+	if h == nil {
+		return lease.Never
+	}
+	next := h.until()
+	for _, w := range m.waiting() {
+		next = min(next, w.until())
+	}
+	return next
+}
+
+func (m *model) holder() *granted {
+	if n := len(m.grants); n > 0 && m.grants[n-1].ended == "" {
+		return m.grants[n-1]
+	}
+	return nil
+}
+
+func (m *model) token() uint64 {
+	if n := len(m.grants); n > 0 {
+		return m.grants[n-1].token
+	}
+	return m.floor
+}
+
+// waiting are those who wait, in the order in which they came.
+func (m *model) waiting() []*waited {
+	return slices.DeleteFunc(slices.Clone(m.waits), func(w *waited) bool { return w.over })
+}
+
+// place is where the same request waits already.
+func (m *model) place(s step) *waited {
+	for _, w := range m.waiting() {
+		if s.id != "" && w.id == s.id && w.who == s.who {
+			return w
+		}
+	}
+	return nil
+}
+
+func (m *model) grant(s step, how string) {
+	if m.token() == uint64(messages.MaxToken) {
+		m.answer(s, "EXHAUSTED", "")
+		return
+	}
+	m.grants = append(m.grants, &granted{
+		step: s, token: m.token() + 1, ttl: s.ttl, since: m.now, unheard: how != "",
+	})
+	m.change("ACQUIRED", "")
+	m.answer(s, "GRANTED", m.lease(), how)
+}
+
+func (m *model) end(how, why string) {
+	m.change(how, why)
+	m.holder().ended = how
+	for _, w := range m.waiting() {
+		if m.holder() == nil {
+			w.over = true
+			m.grant(w.step, " waited")
+		}
+	}
+}
+
+func (m *model) extendTo(ttl time.Duration) {
+	m.holder().ttl, m.holder().since = ttl, m.now
+	m.change("EXTENDED", "")
+}
+
+// leave lets the waiters go, all at once.
+func (m *model) leave(status string, gone []*waited) {
+	for _, w := range gone {
+		w.over = true
+	}
+	for _, w := range gone {
+		m.answer(w.step, status, "")
+	}
+}
+
+func (m *model) change(kind, why string) {
+	h := m.holder()
+	line := fmt.Sprintf("%s %s#%d %v", kind, h.who, h.token, h.ttl)
+	if h.ephemeral {
+		line += " ephemeral"
+	}
+	if why != "" {
+		line += fmt.Sprintf(" %q", why)
+	}
+	m.changes = append(m.changes, line)
+}
+
+func (m *model) lease() string {
+	h := m.holder()
+	left := h.until().Sub(m.now).Truncate(time.Millisecond)
+	return fmt.Sprintf("%s#%d %v/%v", h.who, h.token, left, h.ttl)
+}
+
+func (m *model) answer(s step, status, shown string, how ...string) {
+	line := s.from + ": " + status
+	if shown != "" {
+		line += " " + shown
+	}
+	if n := len(m.waiting()); n > 0 {
+		line += fmt.Sprintf(" waiting=%d", n)
+	}
+	for _, h := range how {
+		line += h
+	}
+	if s.stale {
+		line += " stale"
+	}
+	m.answers = append(m.answers, line)
+}

@@ -1,0 +1,262 @@
+package lease_test
+
+var queueRows = []row{
+	{"waits",
+		"0s ann acquire",
+		"100ms bob acquire wait=1s",
+		"queue=1"},
+	{"waits for its own lease, if it asks so",
+		"0s ann acquire",
+		"100ms ann acquire wait=1s from=ann2",
+		"queue=1"},
+	{"waits in the last place that there is",
+		"0s ann acquire; 0s bob acquire wait=1s",
+		"100ms cid acquire wait=1s room=2",
+		"queue=2"},
+	{"as many wait as may",
+		"0s ann acquire; 0s bob acquire wait=1s",
+		"100ms cid acquire wait=1s room=1",
+		"cid: OVERLOADED waiting=1; queue=1"},
+	{"nobody may wait",
+		"0s ann acquire",
+		"100ms bob acquire wait=1s room=0",
+		"bob: OVERLOADED"},
+	{"as many wait as may, but one waits already",
+		"0s ann acquire; 0s bob acquire wait=1s id=x",
+		"100ms bob acquire wait=1s id=x room=1 from=bob2",
+		"queue=1"},
+
+	{"the same request again is answered at its newer address",
+		"0s ann acquire; 0s bob acquire wait=1s id=x; 50ms bob acquire wait=1s id=x from=bob2",
+		"100ms ann release",
+		`RELEASED ann#1 1s
+		 ACQUIRED bob#2 1s
+		 bob2: GRANTED bob#2 1s/1s waited
+		 ann: RELEASED`},
+	{"the same request again keeps its place",
+		"0s ann acquire; 0s bob acquire wait=1s id=x; 0s cid acquire wait=1s; 50ms bob acquire wait=1s id=x from=bob2",
+		"100ms ann release",
+		`RELEASED ann#1 1s
+		 ACQUIRED bob#2 1s
+		 bob2: GRANTED bob#2 1s/1s waiting=1 waited
+		 ann: RELEASED waiting=1
+		 queue=1`},
+	{"the same request again with more time to wait",
+		"0s ann acquire; 0s bob acquire wait=200ms id=x; 100ms bob acquire wait=500ms id=x from=bob2",
+		"200ms node tick",
+		"queue=1"},
+	{"the same request again with less time to wait",
+		"0s ann acquire; 0s bob acquire wait=900ms id=x; 100ms bob acquire wait=100ms id=x from=bob2",
+		"200ms node tick",
+		"bob2: TIMEOUT"},
+	{"the same request again with another ttl",
+		"0s ann acquire; 0s bob acquire wait=900ms id=x; 100ms bob acquire wait=900ms id=x ttl=7s from=bob2",
+		"200ms ann release",
+		`RELEASED ann#1 1s
+		 ACQUIRED bob#2 7s
+		 bob2: GRANTED bob#2 7s/7s waited
+		 ann: RELEASED`},
+	{"the same request again without a wait: held, and the one before waits on",
+		"0s ann acquire; 0s bob acquire wait=900ms id=x",
+		"100ms bob acquire id=x from=bob2",
+		"bob2: HELD ann#1 900ms/1s waiting=1; queue=1"},
+	{"the same id of another owner is another request",
+		"0s ann acquire; 0s bob acquire wait=1s id=x",
+		"100ms cid acquire wait=1s id=x",
+		"queue=2"},
+	{"twice without an id are two requests",
+		"0s ann acquire; 0s bob acquire wait=1s",
+		"100ms bob acquire wait=1s from=bob2",
+		"queue=2"},
+
+	{"a wait is over",
+		"0s ann acquire; 0s bob acquire wait=100ms",
+		"100ms node tick",
+		"bob: TIMEOUT"},
+	{"a wait is not over to its last nanosecond",
+		"0s ann acquire; 0s bob acquire wait=100ms",
+		"99.999999ms node tick",
+		"queue=1"},
+	{"some waits are over, in the order in which they began",
+		`0s ann acquire; 0s bob acquire wait=300ms; 50ms cid acquire wait=900ms
+		 100ms dan acquire wait=100ms; 100ms eve acquire wait=200ms`,
+		"300ms node tick",
+		"bob: TIMEOUT waiting=1; dan: TIMEOUT waiting=1; eve: TIMEOUT waiting=1; queue=1"},
+	{"a wait is over at the moment when the lease is",
+		"0s ann acquire; 0s bob acquire wait=1s",
+		"1s node tick",
+		"EXPIRED ann#1 1s; bob: TIMEOUT"},
+	{"a wait is over one nanosecond after the lease is",
+		"0s ann acquire; 0.000001ms bob acquire wait=1s",
+		"1s node tick",
+		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s waited"},
+	{"a wait is over at the moment of a release",
+		"0s ann acquire; 0s bob acquire wait=100ms",
+		"100ms ann release",
+		"RELEASED ann#1 1s; bob: TIMEOUT; ann: RELEASED"},
+
+	{"handed on by a release",
+		"0s ann acquire; 0s bob acquire wait=1s ttl=2s",
+		"100ms ann release",
+		`RELEASED ann#1 1s
+		 ACQUIRED bob#2 2s
+		 bob: GRANTED bob#2 2s/2s waited
+		 ann: RELEASED`},
+	{"handed on by the deadline, and the lease begins then",
+		"0s ann acquire; 0s bob acquire wait=2s",
+		"1s node tick",
+		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s waited"},
+	{"handed on by a late tick, and the lease begins then",
+		"0s ann acquire; 0s bob acquire wait=5s",
+		"3s node tick",
+		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s waited"},
+	{"handed on to the first of many",
+		"0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=1s; 0s dan acquire wait=1s",
+		"100ms ann release",
+		`RELEASED ann#1 1s
+		 ACQUIRED bob#2 1s
+		 bob: GRANTED bob#2 1s/1s waiting=2 waited
+		 ann: RELEASED waiting=2
+		 queue=2`},
+	{"handed on to the second when the first has given up",
+		"0s ann acquire; 0s bob acquire wait=1s id=x; 0s cid acquire wait=1s; 50ms bob release id=x from=bob2",
+		"100ms ann release",
+		`RELEASED ann#1 1s
+		 ACQUIRED cid#2 1s
+		 cid: GRANTED cid#2 1s/1s waited
+		 ann: RELEASED`},
+	{"handed on to the second when the first has waited in vain",
+		"0s ann acquire; 0s bob acquire wait=50ms; 0s cid acquire wait=1s",
+		"100ms ann release",
+		`RELEASED ann#1 1s
+		 ACQUIRED cid#2 1s
+		 bob: TIMEOUT waiting=1
+		 cid: GRANTED cid#2 1s/1s waited
+		 ann: RELEASED`},
+	{"handed on twice within one step",
+		"0s ann acquire; 0s bob acquire wait=2s; 0s cid acquire wait=2s",
+		"1s bob release from=bob2",
+		`EXPIRED ann#1 1s
+		 ACQUIRED bob#2 1s
+		 RELEASED bob#2 1s
+		 ACQUIRED cid#3 1s
+		 bob: GRANTED bob#2 1s/1s waiting=1 waited
+		 cid: GRANTED cid#3 1s/1s waited
+		 bob2: RELEASED`},
+	{"nobody comes in before those who wait",
+		"0s ann acquire; 0s bob acquire wait=2s",
+		"1s cid acquire",
+		`EXPIRED ann#1 1s
+		 ACQUIRED bob#2 1s
+		 bob: GRANTED bob#2 1s/1s waited
+		 cid: HELD bob#2 1s/1s`},
+	{"no token is left for those who wait",
+		"floor 899_999_999_999_999; 0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=1s",
+		"100ms ann release",
+		`RELEASED ann#900000000000000 1s
+		 bob: EXHAUSTED waiting=1
+		 cid: EXHAUSTED
+		 ann: RELEASED`},
+	{"one token is left for those who wait",
+		"floor 899_999_999_999_998; 0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=1s",
+		"100ms ann release",
+		`RELEASED ann#899999999999999 1s
+		 ACQUIRED bob#900000000000000 1s
+		 bob: GRANTED bob#900000000000000 1s/1s waiting=1 waited
+		 ann: RELEASED waiting=1
+		 queue=1`},
+
+	{"all are sent away, the holder is not",
+		"0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=2s",
+		"100ms node dismiss why=moving",
+		"bob: UNAVAILABLE; cid: UNAVAILABLE"},
+	{"nobody is there to be sent away",
+		"0s ann acquire",
+		"100ms node dismiss why=moving",
+		""},
+	{"nobody is there to be sent away from a free one",
+		"",
+		"0s node dismiss why=moving",
+		""},
+	{"sent away at the deadline: the first has it already",
+		"0s ann acquire; 0s bob acquire wait=2s; 0s cid acquire wait=2s",
+		"1s node dismiss why=moving",
+		`EXPIRED ann#1 1s
+		 ACQUIRED bob#2 1s
+		 bob: GRANTED bob#2 1s/1s waiting=1 waited
+		 cid: UNAVAILABLE`},
+	{"sent away, and come again",
+		"0s ann acquire; 0s bob acquire wait=1s id=x; 100ms node dismiss why=moving",
+		"200ms bob acquire wait=1s id=x",
+		"queue=1"},
+}
+
+// The grant of bob is number 2, and cid waits for it.
+const handedToBob = "0s ann acquire; 0s bob acquire wait=1s id=x; 0s cid acquire wait=5s; 100ms ann release; "
+
+var bounceRows = []row{
+	{"the grant goes to the next",
+		handedToBob,
+		"200ms node bounce token=2",
+		`RELEASED bob#2 1s "the waiting client was gone"
+		 ACQUIRED cid#3 1s
+		 cid: GRANTED cid#3 1s/1s waited`},
+	{"nobody is next",
+		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release",
+		"200ms node bounce token=2",
+		`RELEASED bob#2 1s "the waiting client was gone"`},
+	{"one after the other is gone",
+		handedToBob + "200ms node bounce token=2",
+		"300ms node bounce token=3",
+		`RELEASED cid#3 1s "the waiting client was gone"`},
+	{"twice",
+		handedToBob + "200ms node bounce token=2",
+		"200ms node bounce token=2",
+		""},
+	{"of an older token",
+		handedToBob + "200ms bob release",
+		"300ms node bounce token=2",
+		""},
+	{"of a token of the future",
+		handedToBob,
+		"200ms node bounce token=3",
+		"queue=1"},
+	{"of a free one",
+		"0s ann acquire; 100ms ann release",
+		"200ms node bounce token=1",
+		""},
+	{"of one that was never held",
+		"",
+		"0s node bounce",
+		""},
+	{"at the deadline",
+		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release",
+		"1.1s node bounce token=2",
+		"EXPIRED bob#2 1s"},
+	{"of a grant that did not wait",
+		"0s ann acquire",
+		"100ms node bounce token=1",
+		""},
+	{"after the same request came again, by another way, and was granted",
+		handedToBob + "150ms bob acquire wait=1s id=x from=bob2",
+		"200ms node bounce token=2",
+		"queue=1"},
+	{"after the owner came again",
+		handedToBob + "150ms bob acquire reentrant from=bob2",
+		"200ms node bounce token=2",
+		"queue=1"},
+	{"after the owner came again for less than is left",
+		handedToBob + "150ms bob acquire reentrant ttl=100ms from=bob2",
+		"200ms node bounce token=2",
+		"queue=1"},
+	{"after the owner extended it",
+		handedToBob + "150ms bob extend from=bob2",
+		"200ms node bounce token=2",
+		"queue=1"},
+	{"after the owner was refused, because it did not know of its grant",
+		handedToBob + "150ms bob acquire from=bob2",
+		"200ms node bounce token=2",
+		`RELEASED bob#2 1s "the waiting client was gone"
+		 ACQUIRED cid#3 1s
+		 cid: GRANTED cid#3 1s/1s waited`},
+}

@@ -1,0 +1,259 @@
+package lease_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// move is a step before it is known what is so when it comes: "one nanosecond before the deadline",
+// "the token before the present one". Each byte chooses from a list, the first being the simplest.
+type move struct{ verb, who, when, token, ttl, wait, id, how byte }
+
+const (
+	moveBytes = 8
+	ms        = time.Millisecond
+)
+
+var (
+	verbs = []string{
+		"", // nothing happens: this is how a script shrinks
+		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
+		"release", "release", "release", "extend", "extend", "break", "get", "bounce", "bounce", "tick", "dismiss",
+	}
+	owners = []string{"ann", "bob", "cid", "dan"}
+	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
+	waits  = []time.Duration{0, 1000 * ms, 5000 * ms, 0, 100 * ms, 150 * ms, 300 * ms}
+	ids    = []string{"", "x", "y"}
+	floors = []messages.Token{0, 7, messages.MaxToken - 5, messages.WarnToken - 2, 0, 0, 0, 0}
+)
+
+func pick[V any](list []V, b byte) V { return list[int(b)%len(list)] }
+
+// resolve makes a step of the move, as the model stands.
+func (m move) resolve(now *model, from string) step {
+	s := step{
+		at: m.at(now), who: pick(owners, m.who), from: from, verb: pick(verbs, m.verb),
+		ttl: pick(ttls, m.ttl), room: 3,
+	}
+	switch s.verb {
+	case "acquire":
+		s.wait, s.id = pick(waits, m.wait), pick(ids, m.id)
+		s.reentrant, s.ephemeral = m.how%4 == 1, m.how%8 == 2
+	case "release":
+		s.who, s.token, s.id = m.owner(now), m.tokenOf(now), pick(ids, m.id)
+	case "extend":
+		s.who, s.token = m.owner(now), m.tokenOf(now)
+	case "break":
+		s.token, s.who, s.why = m.tokenOf(now), "op", "stuck"
+	case "get":
+		s.who, s.stale = "op", m.how%2 == 1
+	case "bounce":
+		s.who, s.token = "node", m.tokenOf(now)
+	case "dismiss":
+		s.who, s.why = "node", "moving"
+	case "tick":
+		s.who = "node"
+	}
+	if waiting := now.waiting(); len(waiting) > 0 && m.how%4 == 3 && (s.verb == "acquire" || s.verb == "release") {
+		same := pick(waiting, m.who)
+		s.who, s.id = same.who, same.id
+	}
+	return s
+}
+
+// at is some time from the last step on, with the instants that matter and those beside them.
+func (m move) at(now *model) lease.Instant {
+	next, deadline := now.now, now.now
+	if h := now.holder(); h != nil {
+		next, deadline = now.next(), h.until()
+	}
+	return max(now.now, pick([]lease.Instant{
+		now.now, now.now, now.now, now.now, now.now, now.now,
+		now.now.Add(time.Nanosecond),
+		now.now.Add(time.Millisecond),
+		now.now.Add(time.Duration(m.wait) * time.Millisecond),
+		next.Add(-time.Millisecond),
+		next.Add(-time.Nanosecond),
+		next,
+		next.Add(time.Nanosecond),
+		deadline,
+		deadline.Add(-time.Nanosecond),
+		now.now.Add(2 * time.Second),
+	}, m.when))
+}
+
+// owner is more often than by chance the last one to whom it was granted.
+func (m move) owner(now *model) string {
+	if n := len(now.grants); n > 0 && m.how%2 == 0 {
+		return now.grants[n-1].who
+	}
+	return pick(owners, m.who)
+}
+
+func (m move) tokenOf(now *model) uint64 {
+	last := now.token()
+	return pick([]uint64{last, 0, last, 0, last - min(1, last), last + 1, 1}, m.token)
+}
+
+// checkMoves plays the moves and checks all that is promised, of every step and of the whole.
+func checkMoves(t tester, floor messages.Token, moves []move, split int) *play {
+	t.Helper()
+	p := newPlay(floor)
+	for i, m := range moves {
+		if pick(verbs, m.verb) != "" {
+			p.step(t, m.resolve(p.model, fmt.Sprintf("q%d", i)))
+		}
+	}
+	p.finish(t)
+	checkRepeats(t, p.script)
+	checkRestores(t, p.script, split%(len(p.script.steps)+1))
+	return p
+}
+
+// checkRepeats plays the script twice more: the same again gives the same, and so it does with
+// ticks in between, one just before anything is due and one at the instant of the step itself.
+func checkRepeats(t tester, s script) {
+	t.Helper()
+	plain, again := lease.New(resource, lease.Image{Floor: s.floor}), lease.New(resource, lease.Image{Floor: s.floor})
+	ticked := lease.New(resource, lease.Image{Floor: s.floor})
+	for _, st := range s.steps {
+		early := min(st.at, ticked.Wake()-1)
+		wantSame(t, s, "a tick before it is due", ticked.Step(timeAt(early), lease.Tick{}), lease.Outcome{})
+		due := ticked.Step(st.time(), lease.Tick{})
+		rest := ticked.Step(st.time(), st.event())
+		want := plain.Step(st.time(), st.event())
+
+		wantSame(t, s, "the same again", again.Step(st.time(), st.event()), want)
+		wantSame(t, s, "with ticks in between", lease.Outcome{
+			Changes: slices.Concat(due.Changes, rest.Changes),
+			Answers: slices.Concat(due.Answers, rest.Answers),
+		}, want)
+	}
+}
+
+// checkRestores plays a part of the script, sends those away who wait, and goes on with both the
+// State and one made from its image. A bounce is left out: what it is about is not in the image.
+func checkRestores(t tester, s script, split int) {
+	t.Helper()
+	live := lease.New(resource, lease.Image{Floor: s.floor})
+	now := lease.Instant(0)
+	for _, st := range s.steps[:split] {
+		live.Step(st.time(), st.event())
+		now = st.at
+	}
+	live.Step(timeAt(now), lease.Dismiss{Why: "moving"})
+	restored := lease.New(resource, live.Image())
+	for _, st := range s.steps[split:] {
+		if st.verb != "bounce" {
+			wantSame(t, s, "restored", restored.Step(st.time(), st.event()), live.Step(st.time(), st.event()))
+		}
+		if restored.Wake() != live.Wake() || !sameImage(restored.Image(), live.Image()) {
+			t.Fatalf("restored: %+v, wakes at %v; want %+v, %v\n%s", restored.Image(), restored.Wake(), live.Image(), live.Wake(), s)
+		}
+	}
+}
+
+func wantSame(t tester, s script, what string, got, want lease.Outcome) {
+	t.Helper()
+	if fingerprint(got) != fingerprint(want) {
+		t.Fatalf("%s: got %v, want %v\nin this script:\n%s", what, said(got), said(want), s)
+	}
+}
+
+// fingerprint tells outcomes apart to the last bit.
+func fingerprint(o lease.Outcome) string {
+	h := sha256.New()
+	write := func(m proto.Message) {
+		h.Write(must(proto.MarshalOptions{Deterministic: true}.Marshal(m)))
+	}
+	for _, c := range o.Changes {
+		write(c)
+	}
+	for _, a := range o.Answers {
+		write(a.Reply)
+		h.Write([]byte(sayAnswer(a)))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// TestScripts finds the shortest script that fails.
+func TestScripts(t *testing.T) {
+	genMove := rapid.Custom(func(t *rapid.T) move {
+		draw := func(what string) byte { return rapid.Byte().Draw(t, what) }
+		return move{draw("verb"), draw("who"), draw("when"), draw("token"), draw("ttl"), draw("wait"), draw("id"), draw("how")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		moves := rapid.SliceOfN(genMove, 40, 100).Draw(t, "moves")
+		floor := rapid.SampledFrom(floors).Draw(t, "floor")
+		checkMoves(t, floor, moves, rapid.IntRange(0, len(moves)).Draw(t, "split"))
+	})
+}
+
+// TestManyScripts plays long ones, always the same, and so can ask that they reach everything.
+func TestManyScripts(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]int{}
+	for range 200 {
+		raw := make([]byte, 1+moveBytes*60)
+		for i := range raw {
+			raw[i] = byte(random.Uint32())
+		}
+		floor, moves := decode(raw)
+		p := checkMoves(t, floor, moves, random.IntN(len(moves)))
+		add(seen, p.audit.seen)
+	}
+	wantWholeContract(t, seen)
+	for _, rare := range []string{
+		"acquire makes EXTENDED", "tick makes EXPIRED", "bounce makes RELEASED",
+		"release makes ACQUIRED", "break makes ACQUIRED", "tick makes ACQUIRED", "bounce makes ACQUIRED",
+	} {
+		if seen[rare] == 0 {
+			t.Errorf("no %s", rare)
+		}
+	}
+	t.Log(seen)
+}
+
+// FuzzScript reads a script from bytes: one for the floor, then eight for each move.
+func FuzzScript(f *testing.F) {
+	f.Add([]byte(nil))
+	f.Add(make([]byte, 1+moveBytes*4))
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 10 {
+		raw := make([]byte, 1+moveBytes*20)
+		for i := range raw {
+			raw[i] = byte(random.Uint32())
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		floor, moves := decode(raw)
+		checkMoves(t, floor, moves, len(raw))
+	})
+}
+
+// decode reads the floor and at most a few hundred moves.
+func decode(raw []byte) (messages.Token, []move) {
+	const most = 300
+	if len(raw) == 0 {
+		return 0, nil
+	}
+	var moves []move
+	for b := range slices.Chunk(raw[1:], moveBytes) {
+		if len(b) == moveBytes && len(moves) < most {
+			moves = append(moves, move{b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]})
+		}
+	}
+	return pick(floors, raw[0]), moves
+}

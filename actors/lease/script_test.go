@@ -1,0 +1,221 @@
+package lease_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const resource = "orders.42"
+
+// script is what happens to a resource, in words: steps of time, who, what, and what else there is
+// to say.
+//
+//	0s ann acquire ttl=1s; 100ms bob acquire wait=500ms id=x; 1s node tick
+//
+// A failing random script is printed in this form and can be pasted into a table.
+type script struct {
+	// floor is a token that was issued before the script begins.
+	floor messages.Token
+	steps []step
+}
+
+// step is one event. What it leaves out is a ttl of a second, and room for eight to wait.
+type step struct {
+	at        lease.Instant
+	who, verb string
+	from      string // where the answer goes: to who
+	ttl, wait time.Duration
+	room      int
+	token     uint64
+	id, why   string
+
+	reentrant, ephemeral, stale bool
+}
+
+// mustParse reads a script, one step a line or between semicolons.
+func mustParse(text string) script {
+	var s script
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case words[0] == "floor":
+			s.floor = messages.Token(must(strconv.ParseUint(words[1], 0, 64)))
+		default:
+			s.steps = append(s.steps, mustParseStep(words))
+		}
+	}
+	return s
+}
+
+func mustParseStep(words []string) step {
+	s := step{
+		at:  lease.Instant(must(time.ParseDuration(words[0]))),
+		who: words[1], verb: words[2], from: words[1],
+		ttl: time.Second, room: 8,
+	}
+	for _, word := range words[3:] {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "ttl":
+			s.ttl = must(time.ParseDuration(value))
+		case "wait":
+			s.wait = must(time.ParseDuration(value))
+		case "room":
+			s.room = must(strconv.Atoi(value))
+		case "token":
+			s.token = must(strconv.ParseUint(value, 0, 64))
+		case "id":
+			s.id = value
+		case "from":
+			s.from = value
+		case "why":
+			s.why = value
+		case "reentrant":
+			s.reentrant = true
+		case "ephemeral":
+			s.ephemeral = true
+		case "stale":
+			s.stale = true
+		default:
+			panic("unknown word in a script: " + word)
+		}
+	}
+	return s
+}
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func (s script) String() string {
+	var b strings.Builder
+	if s.floor > 0 {
+		fmt.Fprintf(&b, "floor %d\n", uint64(s.floor))
+	}
+	for _, st := range s.steps {
+		fmt.Fprintln(&b, st)
+	}
+	return b.String()
+}
+
+func (s step) String() string {
+	words := []string{time.Duration(s.at).String(), s.who, s.verb}
+	add := func(said bool, format string, args ...any) {
+		if said {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	add(s.verb == "acquire" || s.verb == "extend", "ttl=%v", s.ttl)
+	add(s.verb == "acquire" && s.room != 8, "room=%d", s.room)
+	add(s.wait > 0, "wait=%v", s.wait)
+	add(s.token > 0, "token=%d", s.token)
+	add(s.id != "", "id=%s", s.id)
+	add(s.why != "", "why=%s", s.why)
+	add(s.reentrant, "reentrant")
+	add(s.ephemeral, "ephemeral")
+	add(s.stale, "stale")
+	add(s.from != s.who, "from=%s", s.from)
+	return strings.Join(words, " ")
+}
+
+func (s step) event() lease.Event {
+	from := messages.ReplyTo{Subject: s.from}
+	switch s.verb {
+	case "acquire":
+		r := &messages.AcquireRequest{
+			Owner: s.who, TtlMs: millis(s.ttl), WaitMs: millis(s.wait), RequestId: s.id, Reentrant: s.reentrant,
+		}
+		if s.ephemeral {
+			r.Durability = messages.Durability_EPHEMERAL
+		}
+		return lease.Acquire{Request: r, From: from, MaxWaiting: s.room}
+	case "release":
+		return lease.Release{Request: &messages.ReleaseRequest{Owner: s.who, Token: s.token, RequestId: s.id}, From: from}
+	case "extend":
+		return lease.Extend{Request: &messages.ExtendRequest{Owner: s.who, Token: s.token, TtlMs: millis(s.ttl)}, From: from}
+	case "get":
+		return lease.Get{Request: &messages.GetRequest{Stale: s.stale}, From: from}
+	case "break":
+		return lease.Break{Request: &messages.BreakRequest{Token: s.token, Reason: s.why}, From: from}
+	case "bounce":
+		return lease.Bounce{Token: messages.Token(s.token)}
+	case "dismiss":
+		return lease.Dismiss{Why: s.why}
+	case "tick":
+		return lease.Tick{}
+	}
+	panic("unknown verb in a script: " + s.verb)
+}
+
+// asks reports whether the step is a request, which is to be answered.
+func (s step) asks() bool { return s.who != "node" }
+
+func (s step) time() lease.Time { return timeAt(s.at) }
+
+// timeAt is a reading of clocks of which the one for people has an origin of its own.
+func timeAt(i lease.Instant) lease.Time {
+	return lease.Time{Instant: i, UnixMillis: 1_700_000_000_000 + time.Duration(i).Milliseconds()}
+}
+
+func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
+
+// said is an outcome in words: the changes, then the answers.
+//
+//	RELEASED ann#1 1s
+//	ACQUIRED bob#2 1s
+//	bob: GRANTED bob#2 1s/1s waited
+//	ann: RELEASED
+func said(o lease.Outcome) []string {
+	var lines []string
+	for _, c := range o.Changes {
+		lines = append(lines, sayChange(c))
+	}
+	for _, a := range o.Answers {
+		lines = append(lines, sayAnswer(a))
+	}
+	return lines
+}
+
+func sayChange(c *messages.Change) string {
+	g := c.GetGrant()
+	line := fmt.Sprintf("%s %s#%d %v", c.GetKind(), g.GetOwner(), g.GetToken(), duration(g.GetTtlMs()))
+	if g.GetDurability() == messages.Durability_EPHEMERAL {
+		line += " ephemeral"
+	}
+	if c.GetReason() != "" {
+		line += fmt.Sprintf(" %q", c.GetReason())
+	}
+	return line
+}
+
+func sayAnswer(a lease.Answer) string {
+	r := a.Reply
+	line := fmt.Sprintf("%s: %s", a.To.Subject, r.GetStatus())
+	if l := r.GetLease(); l != nil {
+		line += fmt.Sprintf(" %s#%d", l.GetOwner(), l.GetToken())
+		if l.GetTtlMs() > 0 {
+			line += fmt.Sprintf(" %v/%v", duration(l.GetRemainingMs()), duration(l.GetTtlMs()))
+		}
+	}
+	if r.GetWaiting() > 0 {
+		line += fmt.Sprintf(" waiting=%d", r.GetWaiting())
+	}
+	if a.Waited {
+		line += " waited"
+	}
+	if a.Stale {
+		line += " stale"
+	}
+	return line
+}
+
+func duration(millis uint32) time.Duration { return time.Duration(millis) * time.Millisecond }

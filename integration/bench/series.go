@@ -1,0 +1,30 @@
+// Package bench holds the benchmarks of the whole service. They compare in turns, within one run,
+// because the machines that they run on are shared and their speed drifts.
+package bench
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+)
+
+type protoMessage = proto.Message
+
+// series is what was measured, in the order of the rounds.
+type series []float64
+
+func (s *series) add(v float64) { *s = append(*s, v) }
+
+func (s series) median() float64 {
+	sorted := slices.Sorted(slices.Values(s))
+	return sorted[len(sorted)/2]
+}
+
+// over returns the median of the ratios, round by round.
+func (s series) over(t series) float64 {
+	var ratios series
+	for i := range s {
+		ratios.add(s[i] / t[i])
+	}
+	return ratios.median()
+}

@@ -1,0 +1,10 @@
+package journal
+
+import (
+	"log/slog"
+	"testing"
+)
+
+func testLog(t *testing.T) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
