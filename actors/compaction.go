@@ -56,12 +56,21 @@ func (t *tenure) nextPage() *messages.Record {
 		t.yield = false
 		return nil
 	}
-	t.writing = t.ledger.from(t.cursor, func(p *page) bool { return p.dirty || !p.stored })
+	m := t.memory()
+	t.writing = t.ledger.from(t.cursor, m.wants)
 	if t.writing == nil {
 		t.purge()
 		return nil
 	}
+	t.ledger.forget(t.writing, m)
 	return t.ledger.record(t.writing)
+}
+
+func (t *tenure) memory() memory {
+	return memory{
+		before: t.shard.cfg.Clock.Now().UnixMillis - t.shard.cfg.Tuning.Remember.Milliseconds(),
+		inUse:  func(resource string) bool { _, ok := t.seats[resource]; return ok },
+	}
 }
 
 func (t *tenure) pageStored() {

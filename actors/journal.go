@@ -20,7 +20,8 @@ type Journal interface {
 	// there, so this writer is deposed. Any other error leaves the outcome unknown.
 	Append(ctx context.Context, after uint64, r *messages.Record) error
 
-	// Purge removes the commits up to position through, though never the newest one, and the pages
-	// of these names. It is house-keeping: nothing depends on its success.
+	// Purge removes the pages of these names, and then the commits up to position through, though
+	// never the newest one. In that order: what those commits changed, a page that is superseded
+	// does not have. It is house-keeping: nothing depends on its success.
 	Purge(ctx context.Context, through uint64, pages []string) error
 }

@@ -27,8 +27,8 @@ func newLedger() *ledger { return &ledger{directory: newDirectory()} }
 
 // image returns what is known of a resource.
 func (l *ledger) image(resource string) lease.Image {
-	if i, ok := l.page(resource).images[resource]; ok {
-		return *i
+	if e, ok := l.page(resource).entries[resource]; ok {
+		return e.Image
 	}
 	return lease.Image{Floor: l.floor}
 }
@@ -56,7 +56,7 @@ func (l *ledger) commit(position uint64, c *messages.Commit, now func(change int
 		return err
 	}
 	for i, change := range c.GetChanges() {
-		if err := l.apply(change, now(i)); err != nil {
+		if err := l.apply(change, now(i), c.GetAtMs()); err != nil {
 			return fmt.Errorf("change %d: %w", i, err)
 		}
 	}
@@ -82,27 +82,38 @@ func (l *ledger) follows(c *messages.Commit) error {
 	return nil
 }
 
-func (l *ledger) apply(c *messages.Change, now lease.Instant) error {
+func (l *ledger) apply(c *messages.Change, now lease.Instant, atMillis int64) error {
 	g := c.GetGrant()
-	p := l.page(g.GetResource())
-	image, known := p.images[g.GetResource()]
-	switch {
-	case g.GetResource() == "" || g.GetToken() == 0:
+	if g.GetResource() == "" || g.GetToken() == 0 {
 		return fmt.Errorf("%w: it names no resource or no token", messages.ErrCorrupt)
-	case !known:
-		image = &lease.Image{}
-		p.images[g.GetResource()] = image
-	case c.GetKind() == messages.Event_ACQUIRED && (image.Held() || g.GetToken() <= uint64(image.Token())):
-		return fmt.Errorf("%w: it grants %q token %d behind token %d (%s)", messages.ErrCorrupt,
-			g.GetResource(), g.GetToken(), image.Token(), image.State)
-	case c.GetKind() != messages.Event_ACQUIRED && (!image.Held() || g.GetToken() != image.Grant.GetToken()):
-		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", messages.ErrCorrupt,
-			c.GetKind(), g.GetResource(), g.GetToken(), image.Token(), image.State)
 	}
-	p.weigh(image.Grant, g)
+	p := l.page(g.GetResource())
+	e, known := p.entries[g.GetResource()]
+	if !known { // or not yet: its page may come later, and stand for this change too
+		e = &entry{}
+		p.entries[g.GetResource()] = e
+	} else if err := follows(&e.Image, c); err != nil {
+		return err
+	}
+	p.weigh(e.Grant, g)
 	p.dirty = true
-	image.Apply(c, now)
+	e.Apply(c, now)
+	e.used = atMillis
 	l.splitHeavy(p)
+	return nil
+}
+
+// follows checks that a change is possible where the resource stands.
+func follows(i *lease.Image, c *messages.Change) error {
+	g := c.GetGrant()
+	switch granted := c.GetKind() == messages.Event_ACQUIRED; {
+	case granted && (i.Held() || g.GetToken() <= uint64(i.Token())):
+		return fmt.Errorf("%w: it grants %q token %d behind token %d (%s)", messages.ErrCorrupt,
+			g.GetResource(), g.GetToken(), i.Token(), i.State)
+	case !granted && (!i.Held() || g.GetToken() != i.Grant.GetToken()):
+		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", messages.ErrCorrupt,
+			c.GetKind(), g.GetResource(), g.GetToken(), i.Token(), i.State)
+	}
 	return nil
 }
 
@@ -124,7 +135,9 @@ func (l *ledger) load(stored *messages.Page) error {
 		if bits(hash(g.GetResource()), p.depth) != p.prefix {
 			return fmt.Errorf("%w: resource %q belongs elsewhere", messages.ErrCorrupt, g.GetResource())
 		}
-		p.images[g.GetResource()] = &lease.Image{Grant: g, State: e.GetState()}
+		p.entries[g.GetResource()] = &entry{
+			Image: lease.Image{Grant: g, State: e.GetState()}, used: e.GetUsedMs(),
+		}
 		p.weigh(nil, g)
 	}
 	p.stored, p.dirty = true, false
@@ -161,10 +174,10 @@ func (l *ledger) wasStored(p *page) bool {
 // restart lets all held leases run their whole TTL from now, and calls held with each.
 func (l *ledger) restart(now lease.Instant, held func(resource string, deadline lease.Instant)) {
 	l.pages(func(p *page) {
-		for resource, image := range p.images {
-			if image.Held() {
-				image.Restart(now)
-				held(resource, image.Deadline)
+		for resource, e := range p.entries {
+			if e.Held() {
+				e.Restart(now)
+				held(resource, e.Deadline)
 			}
 		}
 	})
@@ -188,10 +201,10 @@ func (l *ledger) record(p *page) *messages.Record {
 	stored := &messages.Page{
 		Prefix: p.prefix, Depth: p.depth,
 		Number: l.number, Epoch: l.epoch, Floor: uint64(l.floor),
-		Entries: make([]*messages.Entry, 0, len(p.images)),
+		Entries: make([]*messages.Entry, 0, len(p.entries)),
 	}
-	for _, image := range p.images {
-		stored.Entries = append(stored.Entries, &messages.Entry{Grant: image.Grant, State: image.State})
+	for _, e := range p.entries {
+		stored.Entries = append(stored.Entries, &messages.Entry{Grant: e.Grant, State: e.State, UsedMs: e.used})
 	}
 	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Page{Page: stored}}
 }

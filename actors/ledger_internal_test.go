@@ -23,6 +23,8 @@ type scribe struct {
 	journal *journaltest.Memory
 	ledger  *ledger
 	writer  *messages.Writer
+	now     int64
+	issued  map[string]uint64
 }
 
 type rapidOrT interface {
@@ -31,7 +33,7 @@ type rapidOrT interface {
 }
 
 func newScribe(t rapidOrT) *scribe {
-	s := &scribe{rapidOrT: t, journal: journaltest.NewMemory()}
+	s := &scribe{rapidOrT: t, journal: journaltest.NewMemory(), issued: map[string]uint64{}}
 	s.takeOver()
 	return s
 }
@@ -59,8 +61,12 @@ func (s *scribe) change(resource, owner string) {
 	if !image.Held() {
 		c.Kind = messages.Event_ACQUIRED
 		c.Grant = &messages.Grant{Resource: resource, Owner: owner, Token: uint64(image.Token()) + 1, TtlMs: 1000}
+		if c.Grant.Token <= s.issued[resource] {
+			s.Fatalf("%s gets token %d again, behind %d", resource, c.Grant.Token, s.issued[resource])
+		}
+		s.issued[resource] = c.Grant.Token
 	}
-	r := s.ledger.next(s.writer, 0)
+	r := s.ledger.next(s.writer, s.now)
 	r.GetCommit().Changes = append(r.GetCommit().Changes, c)
 	s.append(r)
 	if err := s.ledger.read(s.ledger.position+1, r, func(int) lease.Instant { return 0 }); err != nil {
@@ -71,10 +77,11 @@ func (s *scribe) change(resource, owner string) {
 // page writes the first page behind a hash that wants it.
 func (s *scribe) page(from uint64) {
 	s.Helper()
-	p := s.ledger.from(from, func(p *page) bool { return p.dirty || !p.stored })
+	p := s.ledger.from(from, s.memory().wants)
 	if p == nil {
 		return
 	}
+	s.ledger.forget(p, s.memory())
 	s.append(s.ledger.record(p))
 	s.ledger.position++
 	p.stored, p.dirty = true, false
@@ -85,13 +92,20 @@ func (s *scribe) compact(keep uint64) {
 	s.Helper()
 	through, retired := s.ledger.position, s.ledger.superseded
 	s.ledger.superseded = nil
-	for s.ledger.from(0, func(p *page) bool { return p.dirty || !p.stored }) != nil {
+	for s.ledger.from(0, s.memory().wants) != nil {
 		s.page(0)
 	}
 	through = min(through, s.ledger.marks.before(s.ledger.number-min(keep, s.ledger.number)))
 	if err := s.journal.Purge(context.Background(), through, retired); err != nil {
 		s.Fatalf("purge: %v", err)
 	}
+}
+
+// remember is how long free resources are remembered here.
+const remember = 1000
+
+func (s *scribe) memory() memory {
+	return memory{before: s.now - remember, inUse: func(string) bool { return false }}
 }
 
 func (s *scribe) append(r *messages.Record) {
@@ -105,7 +119,7 @@ func (s *scribe) append(r *messages.Record) {
 func state(l *ledger) string {
 	lines := map[string]string{}
 	l.pages(func(p *page) {
-		for resource, i := range p.images {
+		for resource, i := range p.entries {
 			lines[resource] = fmt.Sprintf("%s: %s %d, owner of %d bytes\n", resource, i.State, i.Token(), len(i.Grant.GetOwner()))
 		}
 	})
@@ -116,8 +130,8 @@ func state(l *ledger) string {
 	return b.String()
 }
 
-// Whatever happened, and whenever it was compacted: who opens the journal knows what its last owner
-// knew.
+// Whatever happened, and whenever it was compacted or forgotten: who opens the journal knows what
+// its last owner knew, and no token is ever issued twice.
 func TestReplayEqualsLive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScribe(t)
@@ -135,11 +149,15 @@ func TestReplayEqualsLive(t *testing.T) {
 			"page":      func(t *rapid.T) { s.page(rapid.Uint64().Draw(t, "from")) },
 			"compact":   func(t *rapid.T) { s.compact(rapid.SampledFrom([]uint64{0, 1, 100}).Draw(t, "keep")) },
 			"take over": func(*rapid.T) { s.takeOver() },
+			"time":      func(t *rapid.T) { s.now += rapid.Int64Range(-remember, 2*remember).Draw(t, "ms") },
 			"": func(t *rapid.T) {
 				live := s.ledger
 				s.takeOver()
 				if got, want := state(s.ledger), state(live); got != want {
 					t.Fatalf("replay:\n%slive:\n%s", got, want)
+				}
+				if s.ledger.floor != live.floor {
+					t.Fatalf("replay has floor %d, live has %d", s.ledger.floor, live.floor)
 				}
 				if s.ledger.number != live.number+1 || s.ledger.epoch != live.epoch+1 {
 					t.Fatalf("replay is at commit %d of epoch %d, live was at %d of %d",
@@ -278,4 +296,40 @@ func noResource() *messages.Record {
 	r := commit(3, 1)
 	r.GetCommit().Changes = []*messages.Change{{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{Token: 1}}}
 	return r
+}
+
+// What has not been used for long leaves the bucket, and leaves its mark on every token to come.
+func TestForgotten(t *testing.T) {
+	s := newScribe(t)
+	for range 10 {
+		s.change("old", "o")
+	}
+	s.change("held", "o")
+	s.now = 2 * remember
+	s.change("young", "o")
+	s.change("young", "o")
+	s.compact(0)
+	s.takeOver()
+	if _, ok := s.ledger.page("old").entries["old"]; ok {
+		t.Error("what is free and old is still remembered")
+	}
+	for resource, want := range map[string]messages.Token{"old": 5, "new": 5, "held": 1, "young": 1} {
+		image := s.ledger.image(resource)
+		if got := image.Token(); got != want {
+			t.Errorf("the last token of %s is %d, want %d", resource, got, want)
+		}
+	}
+}
+
+// A page that nobody changes any more is written again when it holds something to forget.
+func TestForgottenInAQuietPage(t *testing.T) {
+	s := newScribe(t)
+	s.change("old", "o")
+	s.change("old", "o")
+	s.compact(0)
+	s.now = 2 * remember
+	s.compact(0)
+	if n := len(s.ledger.page("old").entries); n != 0 {
+		t.Errorf("%d resources are remembered, want none", n)
+	}
 }

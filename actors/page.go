@@ -17,15 +17,25 @@ const maxDepth = 24
 // page is the part of a shard's resources whose hash begins with prefix.
 type page struct {
 	prefix, depth uint32
-	images        map[string]*lease.Image
+	entries       map[string]*entry
 	// weight estimates the bytes of the page when stored.
 	weight int
 	// stored: the bucket holds this page. dirty: it holds an older version.
 	stored, dirty bool
+	// oldest is when the longest unused of its free resources was used, as of the last time that
+	// somebody looked; 0: nobody has.
+	oldest int64
+}
+
+// entry is a resource in the ledger.
+type entry struct {
+	lease.Image
+	// used is when it last changed, in Unix milliseconds.
+	used int64
 }
 
 func newPage(prefix, depth uint32) *page {
-	return &page{prefix: prefix, depth: depth, images: make(map[string]*lease.Image)}
+	return &page{prefix: prefix, depth: depth, entries: make(map[string]*entry)}
 }
 
 func (p *page) name() string { return messages.PageName(p.prefix, p.depth) }
@@ -95,13 +105,13 @@ func (d *directory) split(p *page) {
 		d.double()
 	}
 	left, right := newPage(p.prefix<<1, p.depth+1), newPage(p.prefix<<1|1, p.depth+1)
-	for resource, image := range p.images {
+	for resource, e := range p.entries {
 		half := left
 		if bits(hash(resource), p.depth+1)&1 == 1 {
 			half = right
 		}
-		half.images[resource] = image
-		half.weigh(nil, image.Grant)
+		half.entries[resource] = e
+		half.weigh(nil, e.Grant)
 	}
 	for _, half := range []*page{left, right} {
 		half.dirty = true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -67,6 +68,11 @@ func (s *Shard) Tell(r *Request) error {
 	}
 	s.system.Root.Send(s.pid, r)
 	return nil
+}
+
+// Bounce tells the shard that the grant of this token has reached nobody.
+func (s *Shard) Bounce(resource string, token messages.Token) {
+	s.system.Root.Send(s.pid, &Request{Resource: resource, Event: lease.Bounce{Token: token}})
 }
 
 // Opened waits until the first attempt to open the shard has ended and returns how. After an error
@@ -232,7 +238,9 @@ func (s *shardActor) end() {
 }
 
 func (s *shardActor) request(ctx actor.Context, r *Request) {
-	s.taken++
+	if _, ok := r.from(); ok {
+		s.taken++
+	}
 	switch t := s.tenure; {
 	case s.closing:
 		s.refuse(r, closingWhy)

@@ -14,6 +14,8 @@ type Tuning struct {
 	CompactCommits, CompactBytes int
 	// History is how many commits a compaction leaves for those who read the journal.
 	History int
+	// Remember is how long a free resource keeps its own token counter, at least.
+	Remember time.Duration
 	// IdleAfter is how long an unused resource keeps its actor.
 	IdleAfter time.Duration
 	// StallAfter is how long an append may take before new requests are turned away.
@@ -31,6 +33,7 @@ func DefaultTuning() Tuning {
 		CompactCommits: 50_000,
 		CompactBytes:   32 << 20,
 		History:        10_000,
+		Remember:       30 * 24 * time.Hour,
 		IdleAfter:      30 * time.Second,
 		StallAfter:     2 * time.Second,
 		ReopenAfter:    time.Second,
@@ -46,6 +49,7 @@ func (t Tuning) WithDefaults() Tuning {
 	fill(&t.CompactCommits, d.CompactCommits)
 	fill(&t.CompactBytes, d.CompactBytes)
 	fill(&t.History, d.History)
+	fill(&t.Remember, d.Remember)
 	fill(&t.IdleAfter, d.IdleAfter)
 	fill(&t.StallAfter, d.StallAfter)
 	fill(&t.ReopenAfter, d.ReopenAfter)

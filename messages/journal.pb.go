@@ -261,12 +261,18 @@ func (x *Writer) GetIncarnation() uint64 {
 }
 
 // Change is one step of one resource. The grant tells the resource's whole state after it.
+//
+// A reservation has no kind and no grant: from then on, ephemeral leases of the resource may have
+// tokens up to the reserved one without being recorded, until a persistent grant ends that.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  Event_Kind             `protobuf:"varint,1,opt,name=kind,proto3,enum=holdfast.v1.Event_Kind" json:"kind,omitempty"`
 	Grant *Grant                 `protobuf:"bytes,2,opt,name=grant,proto3" json:"grant,omitempty"`
 	// Of a break.
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Of a reservation.
+	Resource      string `protobuf:"bytes,4,opt,name=resource,proto3" json:"resource,omitempty"`
+	Reserved      uint64 `protobuf:"varint,5,opt,name=reserved,proto3" json:"reserved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -320,6 +326,20 @@ func (x *Change) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Change) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Change) GetReserved() uint64 {
+	if x != nil {
+		return x.Reserved
+	}
+	return 0
 }
 
 // Grant is the durable part of a lease.
@@ -516,10 +536,16 @@ func (x *Page) GetEntries() []*Entry {
 // Entry is one resource in a page.
 type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The last lease granted.
+	// The last persistent lease granted, if any.
 	Grant *Grant `protobuf:"bytes,1,opt,name=grant,proto3" json:"grant,omitempty"`
 	// How that lease ended; ACQUIRED: it is held.
-	State         Event_Kind `protobuf:"varint,2,opt,name=state,proto3,enum=holdfast.v1.Event_Kind" json:"state,omitempty"`
+	State Event_Kind `protobuf:"varint,2,opt,name=state,proto3,enum=holdfast.v1.Event_Kind" json:"state,omitempty"`
+	// The resource, if there is no grant to name it.
+	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The highest token reserved for ephemeral leases since that grant, if any.
+	Reserved uint64 `protobuf:"varint,4,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	// When the resource last changed, Unix time; so long is it remembered.
+	UsedMs        int64 `protobuf:"varint,5,opt,name=used_ms,json=usedMs,proto3" json:"used_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -568,6 +594,27 @@ func (x *Entry) GetState() Event_Kind {
 	return Event_KIND_UNSPECIFIED
 }
 
+func (x *Entry) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Entry) GetReserved() uint64 {
+	if x != nil {
+		return x.Reserved
+	}
+	return 0
+}
+
+func (x *Entry) GetUsedMs() int64 {
+	if x != nil {
+		return x.UsedMs
+	}
+	return 0
+}
+
 var File_messages_journal_proto protoreflect.FileDescriptor
 
 const file_messages_journal_proto_rawDesc = "" +
@@ -587,11 +634,13 @@ const file_messages_journal_proto_rawDesc = "" +
 	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\">\n" +
 	"\x06Writer\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
-	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"w\n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xaf\x01\n" +
 	"\x06Change\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x04kind\x12(\n" +
 	"\x05grant\x18\x02 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xdf\x02\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
+	"\bresource\x18\x04 \x01(\tR\bresource\x12\x1a\n" +
+	"\breserved\x18\x05 \x01(\x04R\breserved\"\xdf\x02\n" +
 	"\x05Grant\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -613,10 +662,13 @@ const file_messages_journal_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05floor\x18\x05 \x01(\x04R\x05floor\x12,\n" +
-	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"`\n" +
+	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"\xb1\x01\n" +
 	"\x05Entry\x12(\n" +
 	"\x05grant\x18\x01 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12-\n" +
-	"\x05state\x18\x02 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x05stateB*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
+	"\x05state\x18\x02 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x05state\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12\x1a\n" +
+	"\breserved\x18\x04 \x01(\x04R\breserved\x12\x17\n" +
+	"\aused_ms\x18\x05 \x01(\x03R\x06usedMsB*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
 
 var (
 	file_messages_journal_proto_rawDescOnce sync.Once

@@ -47,6 +47,9 @@ func (n *Node) openDoors() error {
 			return err
 		}
 	}
+	if _, err := n.cfg.Outbox.Subscribe(n.outbox.bounces.all(), n.bounced); err != nil {
+		return err
+	}
 	return n.strays()
 }
 
@@ -97,6 +100,17 @@ func (n *Node) served(op, key string) bool {
 		return err == nil && uint32(shard) < n.cfg.Shards && below != ""
 	default:
 		return key != "" && messages.NewRequest(messages.Operation(op)) != nil
+	}
+}
+
+// bounced takes back a grant that has reached nobody.
+func (n *Node) bounced(m *nats.Msg) {
+	key, token, ok := n.outbox.bounces.parse(m)
+	if !ok {
+		return // it is no bounce: whoever waited answers, or plays with us
+	}
+	if resource, err := messages.DecodeKey(key); err == nil {
+		n.shards[messages.ShardOf(key, n.cfg.Shards)].Bounce(resource, token)
 	}
 }
 

@@ -19,7 +19,7 @@ func (n *Node) info(m *nats.Msg) {
 	for shard := range n.cfg.Shards {
 		self.Shards = append(self.Shards, shard)
 	}
-	n.outbox.publish(to, &messages.Info{
+	n.outbox.publish(to, "", &messages.Info{
 		Version: n.cfg.Version,
 		Shards:  n.cfg.Shards,
 		Nodes:   []*messages.Node{self},

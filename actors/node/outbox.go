@@ -15,30 +15,50 @@ import (
 
 // outbox sends answers. It implements actors.Outbox.
 type outbox struct {
-	nc  *nats.Conn
-	log *slog.Logger
+	nc      *nats.Conn
+	log     *slog.Logger
+	bounces bounces
 	// answers counts them by status.
 	answers [int(messages.Status_EXHAUSTED) + 1]atomic.Uint64
 }
 
-func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox { return &outbox{nc: nc, log: log} }
+func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox {
+	return &outbox{nc: nc, log: log, bounces: newBounces(nc)}
+}
 
 // Answer implements actors.Outbox.
 func (o *outbox) Answer(_ uint32, answers []lease.Answer) {
 	for _, a := range answers {
-		o.send(a.To, a.Reply)
+		o.answer(a)
 	}
 }
 
-func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
-	o.answers[r.GetStatus()].Add(1)
-	o.publish(to, r, serviceError(r))
+func (o *outbox) answer(a lease.Answer) {
+	if !a.Waited {
+		o.send(a.To, a.Reply)
+		return
+	}
+	l := a.Reply.GetLease()
+	key, err := messages.EncodeKey(l.GetResource())
+	if err != nil {
+		o.log.Error("a resource without a key was granted", "resource", l.GetResource(), "error", err)
+		return
+	}
+	o.count(a.Reply)
+	o.publish(a.To, o.bounces.subject(key, messages.Token(l.GetToken())), a.Reply, nil)
 }
 
-func (o *outbox) publish(to messages.ReplyTo, m proto.Message, header nats.Header) {
+func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
+	o.count(r)
+	o.publish(to, "", r, serviceError(r))
+}
+
+func (o *outbox) count(r *messages.Reply) { o.answers[r.GetStatus()].Add(1) }
+
+func (o *outbox) publish(to messages.ReplyTo, reply string, m proto.Message, header nats.Header) {
 	data, err := messages.Encode(to.Encoding, m)
 	if err == nil {
-		err = o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Header: header, Data: data})
+		err = o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Reply: reply, Header: header, Data: data})
 	}
 	if err != nil {
 		o.log.Warn("an answer could not be sent", "to", to.Subject, "error", err)
