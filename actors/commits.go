@@ -35,6 +35,7 @@ type stored struct {
 
 // propose puts a decision into the next append.
 func (t *tenure) propose(d *decision) {
+	d.seat.unconfirmed++
 	t.pending = append(t.pending, d)
 	if t.sent == nil && !t.flushing {
 		t.flushing = true
@@ -120,10 +121,12 @@ func (t *tenure) read(r *messages.Record, done []*decision) {
 		panic(err) // the resources decided what the ledger cannot be: a bug
 	}
 	t.grown(r)
+	t.report()
 }
 
 // release lets the answers of a decision go.
 func (t *tenure) release(ctx actor.Context, d *decision) {
+	d.seat.unconfirmed--
 	t.done(d.seat)
 	if d.reload {
 		t.reload(ctx, d.seat)

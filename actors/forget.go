@@ -19,7 +19,7 @@ func (l *ledger) forget(p *page, m memory) {
 		case e.Held():
 		case e.used < m.before && !m.inUse(resource):
 			l.floor = max(l.floor, e.Token())
-			p.weigh(e.Grant, nil)
+			p.weight -= weight(e.Grant)
 			delete(p.entries, resource)
 		default:
 			p.oldest = min(p.oldest, e.used)

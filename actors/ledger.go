@@ -17,6 +17,8 @@ type ledger struct {
 	// first is the number of the oldest commit that was replayed, 0 if none was.
 	first uint64
 	floor messages.Token
+	// held counts the resources that are held, from the opening of the shard on.
+	held int
 	directory
 	// superseded names stored pages whose place others have taken.
 	superseded []string
@@ -83,36 +85,54 @@ func (l *ledger) follows(c *messages.Commit) error {
 }
 
 func (l *ledger) apply(c *messages.Change, now lease.Instant, atMillis int64) error {
-	g := c.GetGrant()
-	if g.GetResource() == "" || g.GetToken() == 0 {
+	resource := resourceOf(c)
+	if resource == "" || c.GetGrant().GetToken() == 0 && c.GetReserved() == 0 {
 		return fmt.Errorf("%w: it names no resource or no token", messages.ErrCorrupt)
 	}
-	p := l.page(g.GetResource())
-	e, known := p.entries[g.GetResource()]
-	if !known { // or not yet: its page may come later, and stand for this change too
+	p := l.page(resource)
+	e, known := p.entries[resource]
+	if known {
+		if err := follows(&e.Image, c); err != nil {
+			return err
+		}
+		p.weight -= weight(e.Grant)
+		l.held -= count(e.Held())
+	} else { // or not yet: its page may come later, and stand for this change too
 		e = &entry{}
-		p.entries[g.GetResource()] = e
-	} else if err := follows(&e.Image, c); err != nil {
-		return err
+		p.entries[resource] = e
 	}
-	p.weigh(e.Grant, g)
-	p.dirty = true
 	e.Apply(c, now)
 	e.used = atMillis
+	p.weight += weight(e.Grant)
+	l.held += count(e.Held())
+	p.dirty = true
 	l.splitHeavy(p)
 	return nil
+}
+
+func resourceOf(c *messages.Change) string {
+	if g := c.GetGrant(); g != nil {
+		return g.GetResource()
+	}
+	return c.GetResource()
 }
 
 // follows checks that a change is possible where the resource stands.
 func follows(i *lease.Image, c *messages.Change) error {
 	g := c.GetGrant()
-	switch granted := c.GetKind() == messages.Event_ACQUIRED; {
-	case granted && (i.Held() || g.GetToken() <= uint64(i.Token())):
-		return fmt.Errorf("%w: it grants %q token %d behind token %d (%s)", messages.ErrCorrupt,
-			g.GetResource(), g.GetToken(), i.Token(), i.State)
-	case !granted && (!i.Held() || g.GetToken() != i.Grant.GetToken()):
+	wrong := func(what string, token uint64) error {
 		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", messages.ErrCorrupt,
-			c.GetKind(), g.GetResource(), g.GetToken(), i.Token(), i.State)
+			what, resourceOf(c), token, i.Token(), i.State)
+	}
+	switch {
+	case g == nil && (i.Held() || c.GetReserved() <= uint64(i.Token())):
+		return wrong("reservation", c.GetReserved())
+	case g == nil:
+		return nil
+	case c.GetKind() == messages.Event_ACQUIRED && (i.Held() || g.GetToken() <= i.Grant.GetToken()):
+		return wrong("grant", g.GetToken())
+	case c.GetKind() != messages.Event_ACQUIRED && (!i.Held() || g.GetToken() != i.Grant.GetToken()):
+		return wrong(c.GetKind().String(), g.GetToken())
 	}
 	return nil
 }
@@ -130,15 +150,18 @@ func (l *ledger) load(stored *messages.Page) error {
 	for _, s := range split {
 		l.supersede(s)
 	}
-	for _, e := range stored.GetEntries() {
-		g := e.GetGrant()
-		if bits(hash(g.GetResource()), p.depth) != p.prefix {
-			return fmt.Errorf("%w: resource %q belongs elsewhere", messages.ErrCorrupt, g.GetResource())
+	for _, s := range stored.GetEntries() {
+		resource := s.GetResource()
+		if g := s.GetGrant(); g != nil {
+			resource = g.GetResource()
 		}
-		p.entries[g.GetResource()] = &entry{
-			Image: lease.Image{Grant: g, State: e.GetState()}, used: e.GetUsedMs(),
+		if bits(hash(resource), p.depth) != p.prefix {
+			return fmt.Errorf("%w: resource %q belongs elsewhere", messages.ErrCorrupt, resource)
 		}
-		p.weigh(nil, g)
+		p.entries[resource] = &entry{used: s.GetUsedMs(), Image: lease.Image{
+			Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
+		}}
+		p.weight += weight(s.GetGrant())
 	}
 	p.stored, p.dirty = true, false
 	l.floor = max(l.floor, messages.Token(stored.GetFloor()))
@@ -173,10 +196,12 @@ func (l *ledger) wasStored(p *page) bool {
 
 // restart lets all held leases run their whole TTL from now, and calls held with each.
 func (l *ledger) restart(now lease.Instant, held func(resource string, deadline lease.Instant)) {
+	l.held = 0
 	l.pages(func(p *page) {
 		for resource, e := range p.entries {
 			if e.Held() {
 				e.Restart(now)
+				l.held++
 				held(resource, e.Deadline)
 			}
 		}
@@ -203,8 +228,12 @@ func (l *ledger) record(p *page) *messages.Record {
 		Number: l.number, Epoch: l.epoch, Floor: uint64(l.floor),
 		Entries: make([]*messages.Entry, 0, len(p.entries)),
 	}
-	for _, e := range p.entries {
-		stored.Entries = append(stored.Entries, &messages.Entry{Grant: e.Grant, State: e.State, UsedMs: e.used})
+	for resource, e := range p.entries {
+		s := &messages.Entry{Grant: e.Grant, State: e.State, Reserved: uint64(e.Floor), UsedMs: e.used}
+		if e.Grant == nil {
+			s.Resource = resource
+		}
+		stored.Entries = append(stored.Entries, s)
 	}
 	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Page{Page: stored}}
 }

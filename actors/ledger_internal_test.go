@@ -232,7 +232,7 @@ func TestCorruptJournals(t *testing.T) {
 		"a commit stands twice":           {commit(2, 1), "position 3, commit 2 of epoch 1: stored record cannot be read: it follows commit 2, so something is missing or was written twice"},
 		"another epoch without opening":   {commit(3, 2), "position 3, commit 3 of epoch 2: stored record cannot be read: it follows epoch 1, so a deposed writer went on"},
 		"an older epoch":                  {commit(3, 0), "position 3, commit 3 of epoch 0: stored record cannot be read: it follows epoch 1, so a deposed writer went on"},
-		"a grant of what is held":         {change(messages.Event_ACQUIRED, 2), `position 3, commit 3 of epoch 1: change 0: stored record cannot be read: it grants "r" token 2 behind token 1 (ACQUIRED)`},
+		"a grant of what is held":         {change(messages.Event_ACQUIRED, 2), `position 3, commit 3 of epoch 1: change 0: stored record cannot be read: grant of "r" token 2 where token 1 stands (ACQUIRED)`},
 		"the end of another token":        {change(messages.Event_RELEASED, 7), `position 3, commit 3 of epoch 1: change 0: stored record cannot be read: RELEASED of "r" token 7 where token 1 stands (ACQUIRED)`},
 		"a page ahead of its time":        {pageRecord(&messages.Page{Number: 9, Epoch: 1}), "position 3, page p at commit 9: stored record cannot be read: it was written behind commit 9 of epoch 1, but the last one read is commit 2 of epoch 1"},
 		"a page that cannot be":           {pageRecord(&messages.Page{Prefix: 4, Depth: 2, Number: 2, Epoch: 1}), "position 3, page p100 at commit 2: stored record cannot be read: no page can have prefix 4 of depth 2"},

@@ -18,6 +18,8 @@ const maxDepth = 24
 type page struct {
 	prefix, depth uint32
 	entries       map[string]*entry
+	// volatile are the ephemeral leases, which are in memory only; nil if there are none.
+	volatile map[string]*lease.Image
 	// weight estimates the bytes of the page when stored.
 	weight int
 	// stored: the bucket holds this page. dirty: it holds an older version.
@@ -40,15 +42,25 @@ func newPage(prefix, depth uint32) *page {
 
 func (p *page) name() string { return messages.PageName(p.prefix, p.depth) }
 
-// weigh accounts for a grant that takes the place of old, which may be nil.
-func (p *page) weigh(old, now *messages.Grant) { p.weight += weight(now) - weight(old) }
-
-// weight estimates the stored bytes of a grant from above.
-func weight(g *messages.Grant) int {
-	if g == nil {
-		return 0
+// setVolatile notes a resource's ephemeral lease, nil that it has none.
+func (d *directory) setVolatile(resource string, i *lease.Image) {
+	p := d.page(resource)
+	switch {
+	case i == nil:
+		delete(p.volatile, resource)
+	case p.volatile == nil:
+		p.volatile = map[string]*lease.Image{resource: i}
+	default:
+		p.volatile[resource] = i
 	}
-	const overhead = 40 // tags, lengths and numbers
+}
+
+// weight estimates the stored bytes of a grant from above; without one, those of a reservation.
+func weight(g *messages.Grant) int {
+	const overhead = 60 // tags, lengths and numbers
+	if g == nil {
+		return overhead + messages.MaxResourceBytes/4
+	}
 	n := overhead + len(g.GetResource()) + len(g.GetOwner()) + len(g.GetRequestId())
 	for k, v := range g.GetMetadata() {
 		n += 6 + len(k) + len(v)
@@ -111,11 +123,14 @@ func (d *directory) split(p *page) {
 			half = right
 		}
 		half.entries[resource] = e
-		half.weigh(nil, e.Grant)
+		half.weight += weight(e.Grant)
 	}
 	for _, half := range []*page{left, right} {
 		half.dirty = true
 		d.set(half)
+	}
+	for resource, i := range p.volatile {
+		d.setVolatile(resource, i)
 	}
 }
 

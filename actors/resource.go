@@ -36,6 +36,8 @@ type (
 		// wake and waiting are the resource's after the event.
 		wake    lease.Instant
 		waiting int
+		// volatile is the resource's ephemeral lease, if it has one.
+		volatile *lease.Image
 		// reload marks a place in line: the resource panicked and wants its state back.
 		reload bool
 	}
@@ -53,8 +55,14 @@ type (
 
 // waits reports whether the decision is nobody's to see before the journal has confirmed it.
 func (d *decision) waits() bool {
-	return d.reload || len(d.outcome.Changes) > 0 ||
-		slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })
+	switch {
+	case d.reload || len(d.outcome.Changes) > 0:
+		return true
+	case d.outcome.Volatile && d.seat.unconfirmed == 0:
+		return false
+	default:
+		return slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })
+	}
 }
 
 // resource is the actor of one resource: a shell over the state machine of package lease.
@@ -85,6 +93,9 @@ func (r *resource) visit(ctx actor.Context, v *visit) {
 	d := &decision{seat: v.seat, request: v.request, at: now.Instant}
 	d.outcome = r.state.Step(now, v.request.Event)
 	d.wake, d.waiting = r.state.Wake(), r.state.Waiting()
+	if image, ok := r.state.Volatile(); ok {
+		d.volatile = &image
+	}
 	ctx.Send(ctx.Parent(), d)
 }
 

@@ -16,8 +16,11 @@ type seat struct {
 	resource string
 	// pid is the resource's actor, nil while it has none.
 	pid *actor.PID
-	// busy counts what was sent to the actor and is not yet confirmed.
-	busy int
+	// busy counts what was sent to the actor and is not yet done with; unconfirmed, what of that
+	// was decided and waits for the journal.
+	busy, unconfirmed int
+	// volatile: the resource has an ephemeral lease, which only its actor knows.
+	volatile bool
 	// waiting is how many requests are queued in the actor.
 	waiting int
 	// loading: the actor panicked and has not got its state back; held is what waits for that.
@@ -101,7 +104,7 @@ func (t *tenure) passivate(ctx actor.Context, before lease.Instant) {
 			return
 		}
 		e = e.Next()
-		if s.busy == 0 && s.waiting == 0 {
+		if s.busy == 0 && s.waiting == 0 && !s.volatile {
 			t.unseat(s)
 			ctx.Stop(s.pid)
 			s.pid = nil

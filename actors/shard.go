@@ -14,8 +14,13 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// ErrOverloaded says that a shard has as many requests on their way as it may.
-var ErrOverloaded = errors.New("too many requests are on their way through the shard")
+// Why a shard does not take a request. Nothing has happened.
+var (
+	// ErrOverloaded: it has as many requests on their way as it may.
+	ErrOverloaded = errors.New("too many requests are on their way through the shard")
+	// ErrUnavailable: it is not open.
+	ErrUnavailable = errors.New("unavailable")
+)
 
 // ShardConfig is what a shard is made of.
 type ShardConfig struct {
@@ -26,6 +31,8 @@ type ShardConfig struct {
 	Outbox  Outbox
 	Log     *slog.Logger
 	Tuning  Tuning
+	// Quota is what the shards of a node share; nil for no limits.
+	Quota *Quota
 }
 
 // Shard is a shard that this node owns, or tries to. It is safe for concurrent use.
@@ -134,8 +141,10 @@ type shardActor struct {
 	*Shard
 	attempt *attempt
 	// tenure is nil while the shard is not open; then why says so to those who ask.
-	tenure  *tenure
-	why     string
+	tenure *tenure
+	why    string
+	// again stops the timer after which the shard is opened again.
+	again   func() bool
 	closing bool
 	// taken counts this actor's part of pending.
 	taken int64
@@ -169,6 +178,8 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.opened(ctx, m)
 	case reopen:
 		s.reopen(ctx, m)
+	case listing:
+		s.list(m)
 	case closeShard:
 		s.close(ctx)
 	case *actor.Restarting:
@@ -217,7 +228,7 @@ func (s *shardActor) reopenLater(ctx actor.Context, why string) {
 	s.why = why
 	a, self := s.attempt, ctx.Self()
 	a.cancel()
-	s.cfg.Clock.AfterFunc(s.cfg.Tuning.ReopenAfter, func() { s.system.Root.Send(self, reopen{a}) })
+	s.again = s.cfg.Clock.AfterFunc(s.cfg.Tuning.ReopenAfter, func() { s.system.Root.Send(self, reopen{a}) })
 }
 
 func (s *shardActor) reopen(ctx actor.Context, m reopen) {
@@ -229,8 +240,11 @@ func (s *shardActor) reopen(ctx actor.Context, m reopen) {
 // end leaves nothing running behind. Whatever was not answered stays so.
 func (s *shardActor) end() {
 	s.attempt.cancel()
+	if s.again != nil {
+		s.again()
+	}
 	if s.tenure != nil {
-		s.tenure.stopTimers()
+		s.tenure.stop()
 		s.tenure = nil
 	}
 	s.pending.Add(-s.taken)
@@ -256,8 +270,7 @@ func (s *shardActor) request(ctx actor.Context, r *Request) {
 func (s *shardActor) decided(ctx actor.Context, d *decision) {
 	switch t := d.seat.tenure; {
 	case t == s.tenure:
-		t.decided(d)
-		if !d.waits() {
+		if t.decided(d) {
 			s.settle(d)
 		}
 	case t.actor == s:

@@ -20,14 +20,18 @@ type tenure struct {
 	ledger *ledger
 
 	seats   map[string]*seat
-	busy    int // of all seats together
-	spawned uint64
-	idle    *list.List // of *seat that have an actor, the longest unused first
+	busy    int // of all seats together, as are:
+	waiting int
+	// volatile counts the ephemeral leases.
+	volatile int
+	use      use
+	spawned  uint64
+	idle     *list.List // of *seat that have an actor, the longest unused first
 
-	alarms   alarms
-	armed    lease.Instant // when the timer fires
-	disarm   func() bool
-	sweeping bool
+	alarms alarms
+	armed  lease.Instant // when the timer for them fires
+	disarm func() bool   // stops it
+	rest   func() bool   // stops the timer for the next sweep; nil if there is none
 
 	commits
 	compaction
@@ -56,6 +60,8 @@ func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure 
 		t.seats[resource] = seat
 		t.alarms.set(seat, deadline)
 	})
+	t.use.quota = s.cfg.Quota
+	t.report()
 	t.arm()
 	return t
 }
@@ -63,26 +69,52 @@ func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure 
 // tell sends the shard a message from any goroutine.
 func (t *tenure) tell(m any) { t.shard.system.Root.Send(t.self, m) }
 
-// decided takes in what a resource decided.
-func (t *tenure) decided(d *decision) {
+// decided takes in what a resource decided, and reports whether that was all there is to do.
+func (t *tenure) decided(d *decision) bool {
 	t.alarms.set(d.seat, d.wake)
 	t.arm()
-	d.seat.waiting = d.waiting
+	t.note(d)
 	t.touch(d.seat, d.at)
 	t.sweepLater()
 	if d.waits() {
 		t.propose(d)
-		return
+		return false
 	}
 	t.done(d.seat)
 	t.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)
+	return true
 }
+
+// note keeps count of who waits and of what is held in memory only.
+func (t *tenure) note(d *decision) {
+	s := d.seat
+	t.waiting += d.waiting - s.waiting
+	s.waiting = d.waiting
+	if s.volatile || d.volatile != nil {
+		t.ledger.setVolatile(s.resource, d.volatile)
+		t.volatile += count(d.volatile != nil) - count(s.volatile)
+		s.volatile = d.volatile != nil
+	}
+	t.report()
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// report tells the node's quota how much of it the shard uses.
+func (t *tenure) report() { t.use.set(t.ledger.held+t.volatile, t.waiting) }
 
 // lost puts a resource that panicked in line for its state: it gets it when all that it decided
 // before is confirmed.
 func (t *tenure) lost(s *seat) {
-	s.waiting, s.loading = 0, true
-	t.propose(&decision{seat: s, reload: true}) // it stays busy until then
+	d := &decision{seat: s, reload: true} // nobody waits any more, and an ephemeral lease is gone
+	t.note(d)
+	s.loading = true
+	t.propose(d) // it stays busy until then
 }
 
 // wake tells a tenure that an alarm is due.
@@ -121,15 +153,14 @@ func (t *tenure) arm() {
 type sweep struct{ tenure *tenure }
 
 func (t *tenure) sweepLater() {
-	if t.sweeping || t.idle.Len() == 0 {
+	if t.rest != nil || t.idle.Len() == 0 {
 		return
 	}
-	t.sweeping = true
-	t.shard.cfg.Clock.AfterFunc(t.shard.cfg.Tuning.IdleAfter, func() { t.tell(sweep{t}) })
+	t.rest = t.shard.cfg.Clock.AfterFunc(t.shard.cfg.Tuning.IdleAfter, func() { t.tell(sweep{t}) })
 }
 
 func (t *tenure) sweep(ctx actor.Context) {
-	t.sweeping = false
+	t.rest = nil
 	t.passivate(ctx, t.shard.cfg.Clock.Now().Add(-t.shard.cfg.Tuning.IdleAfter))
 	t.sweepLater()
 }
@@ -146,7 +177,7 @@ func (t *tenure) dismiss(ctx actor.Context, why string) {
 // retire ends the tenure: who waits is sent away, and the actors stop when they have done what is
 // in their mailboxes, so that all of it comes back to be answered.
 func (t *tenure) retire(ctx actor.Context, why string) {
-	t.stopTimers()
+	t.stop()
 	t.dismiss(ctx, why)
 	for _, s := range t.seats {
 		if s.pid != nil {
@@ -155,7 +186,11 @@ func (t *tenure) retire(ctx actor.Context, why string) {
 	}
 }
 
-func (t *tenure) stopTimers() {
+func (t *tenure) stop() {
+	t.use.set(0, 0)
 	t.cancel()
 	t.disarm()
+	if t.rest != nil {
+		t.rest()
+	}
 }

@@ -26,6 +26,7 @@ type world struct {
 	answers *answers
 	system  *actors.System
 	shard   *actors.Shard
+	quota   *actors.Quota
 	asked   int
 }
 
@@ -56,7 +57,7 @@ func (w *world) open() {
 	w.system = actors.NewSystem(slog.New(slog.DiscardHandler))
 	w.shard = w.system.StartShard(actors.ShardConfig{
 		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers,
-		Log: slog.New(slog.NewTextHandler(w.Output(), nil)), Tuning: w.tuning,
+		Log: slog.New(slog.NewTextHandler(w.Output(), nil)), Tuning: w.tuning, Quota: w.quota,
 	})
 	if err := w.shard.Opened(w.Context()); err != nil {
 		w.Fatal(err)

@@ -9,6 +9,8 @@ import (
 func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 	r := e.Request
 	switch {
+	case !s.image.Held() && e.NoGrant != "":
+		o.answer(e.From, s.overloaded(e.NoGrant))
 	case !s.image.Held():
 		s.grant(now, r, e.From, false, o)
 	case r.GetReentrant() && s.image.heldBy(r.GetOwner()):
@@ -35,6 +37,9 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		o.answer(to, s.exhausted())
 		return
 	}
+	if r.GetDurability() == messages.Durability_EPHEMERAL {
+		s.reserve(s.image.Token()+1, o)
+	}
 	s.apply(now, &messages.Change{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{
 		Resource:     s.resource,
 		Owner:        r.GetOwner(),
@@ -57,6 +62,26 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 func (s *State) confirm(now Time, to messages.ReplyTo, status messages.Status, o *Outcome) {
 	s.doubted = 0
 	o.answer(to, s.replyHeld(now, status))
+}
+
+// reservation is how many tokens are set aside for ephemeral leases by one record. So many may be
+// left out when the owner changes.
+const reservation = 1000
+
+// reserve makes sure that the record says that an ephemeral lease may have this token, so that no
+// later owner issues it again.
+func (s *State) reserve(token messages.Token, o *Outcome) {
+	if token <= s.reserved {
+		return
+	}
+	s.reserved = min(token+reservation-1, messages.MaxToken)
+	o.change(&messages.Change{Resource: s.resource, Reserved: uint64(s.reserved)})
+}
+
+func (s *State) overloaded(why string) *messages.Reply {
+	r := s.reply(messages.Status_OVERLOADED)
+	r.Error = why
+	return r
 }
 
 func (s *State) exhausted() *messages.Reply {

@@ -15,6 +15,9 @@ type (
 		From    messages.ReplyTo
 		// MaxWaiting bounds the queue: the request is refused when as many wait already.
 		MaxWaiting int
+		// NoGrant and NoWait say which limit of the node keeps the request from being granted, or
+		// from being queued; empty if none does.
+		NoGrant, NoWait string
 	}
 	// Release gives the lease back, or takes a waiting request out of the queue.
 	Release struct {

@@ -33,10 +33,6 @@ var extendRows = []row{
 		"0s ann acquire; 0s bob acquire wait=1s",
 		"100ms ann extend token=1",
 		"EXTENDED ann#1 1s; ann: EXTENDED ann#1 1s/1s waiting=1; queue=1"},
-	{"keeps the lease as durable as it was",
-		"0s ann acquire ephemeral",
-		"100ms ann extend token=1",
-		"EXTENDED ann#1 1s ephemeral; ann: EXTENDED ann#1 1s/1s"},
 
 	{"never held",
 		"",

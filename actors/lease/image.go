@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Image is what the journal remembers of a resource. The zero value is one that was never granted.
+// Image is what there is to remember of a resource. The zero value is one that was never granted.
 type Image struct {
 	// Grant is the last lease granted, nil if there was none. It is never modified, only replaced,
 	// so that images, records and answers may share it.
@@ -15,7 +15,7 @@ type Image struct {
 	State messages.Event_Kind
 	// Deadline is when a held lease ends.
 	Deadline Instant
-	// Floor is a token that may have been issued already, by a grant that is no longer remembered.
+	// Floor is a token that may have been issued already, by a grant that is not remembered.
 	Floor messages.Token
 }
 
@@ -30,9 +30,16 @@ func (i *Image) Token() messages.Token {
 // Apply takes the image over a change that was decided at now. It is the only way an image
 // changes, in live work and in replay alike.
 func (i *Image) Apply(c *messages.Change, now Instant) {
+	if c.GetGrant() == nil {
+		i.Floor = messages.Token(c.GetReserved())
+		return
+	}
 	i.Grant = c.GetGrant()
 	switch c.GetKind() {
-	case messages.Event_ACQUIRED, messages.Event_EXTENDED:
+	case messages.Event_ACQUIRED:
+		i.Floor = 0 // this token is above it
+		fallthrough
+	case messages.Event_EXTENDED:
 		i.State = messages.Event_ACQUIRED
 		i.Restart(now)
 	default:
@@ -49,9 +56,14 @@ func (i *Image) Restart(now Instant) {
 	}
 }
 
-// lease is the public view of the grant at now.
-func (i *Image) lease(now Instant) *messages.Lease {
+// Lease is the public view of the grant at now, nil if there is none.
+func (i *Image) Lease(now Instant) *messages.Lease {
 	return i.Grant.Lease(i.Deadline.Sub(now))
+}
+
+// volatile reports whether the last lease is in memory only.
+func (i *Image) volatile() bool {
+	return i.Grant.GetDurability() == messages.Durability_EPHEMERAL
 }
 
 // heldBy reports whether owner is the present holder.
@@ -59,9 +71,10 @@ func (i *Image) heldBy(owner string) bool {
 	return i.Held() && i.Grant.GetOwner() == owner
 }
 
-// lastOf reports whether the last grant was owner's; token 0 stands for whatever it was.
+// lastOf reports whether the last grant was owner's; token 0 stands for whatever it was. Behind a
+// floor there may have been later ones, of which nothing is known.
 func (i *Image) lastOf(owner string, token uint64) bool {
-	return i.Grant != nil && i.Grant.GetOwner() == owner &&
+	return i.Grant != nil && i.Grant.GetOwner() == owner && i.Token() == messages.Token(i.Grant.GetToken()) &&
 		(token == 0 || token == i.Grant.GetToken())
 }
 

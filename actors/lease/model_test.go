@@ -257,9 +257,6 @@ func (m *model) leave(status string, gone []*waited) {
 func (m *model) change(kind, why string) {
 	h := m.holder()
 	line := fmt.Sprintf("%s %s#%d %v", kind, h.who, h.token, h.ttl)
-	if h.ephemeral {
-		line += " ephemeral"
-	}
 	if why != "" {
 		line += fmt.Sprintf(" %q", why)
 	}

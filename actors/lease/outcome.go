@@ -7,6 +7,9 @@ import "github.com/holdfast-io/holdfast/messages"
 type Outcome struct {
 	Changes []*messages.Change
 	Answers []Answer
+	// Volatile says that the answers tell of an ephemeral lease and that nothing is to be recorded:
+	// they need to wait for earlier changes of this resource only.
+	Volatile bool
 }
 
 // Answer is a reply on its way to whoever asked.

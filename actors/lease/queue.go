@@ -94,13 +94,15 @@ func (s *State) wait(now Time, e Acquire, o *Outcome) {
 		s.queue.bound = min(s.queue.bound, w.until)
 		return
 	}
-	if s.Waiting() >= e.MaxWaiting {
-		r := s.reply(messages.Status_OVERLOADED)
-		r.Error = fmt.Sprintf("resource %q: %d requests wait already, the most that may", s.resource, e.MaxWaiting)
-		o.answer(e.From, r)
-		return
+	switch {
+	case e.NoWait != "":
+		o.answer(e.From, s.overloaded(e.NoWait))
+	case s.Waiting() >= e.MaxWaiting:
+		o.answer(e.From, s.overloaded(fmt.Sprintf(
+			"resource %q: %d requests wait already, the most that may", s.resource, e.MaxWaiting)))
+	default:
+		s.queue.push(w)
 	}
-	s.queue.push(w)
 }
 
 func (s *State) timeOut(now Time, o *Outcome) {

@@ -187,10 +187,10 @@ func said(o lease.Outcome) []string {
 
 func sayChange(c *messages.Change) string {
 	g := c.GetGrant()
-	line := fmt.Sprintf("%s %s#%d %v", c.GetKind(), g.GetOwner(), g.GetToken(), duration(g.GetTtlMs()))
-	if g.GetDurability() == messages.Durability_EPHEMERAL {
-		line += " ephemeral"
+	if g == nil {
+		return fmt.Sprintf("reserved #%d", c.GetReserved())
 	}
+	line := fmt.Sprintf("%s %s#%d %v", c.GetKind(), g.GetOwner(), g.GetToken(), duration(g.GetTtlMs()))
 	if c.GetReason() != "" {
 		line += fmt.Sprintf(" %q", c.GetReason())
 	}

@@ -11,6 +11,8 @@ type State struct {
 	// doubted is the token of a grant to a waiter of whom nothing has been heard since: only that
 	// one may a [Bounce] take back. A new State doubts none; there the lease runs out by itself.
 	doubted messages.Token
+	// reserved is the highest token that ephemeral leases may have without being recorded.
+	reserved messages.Token
 }
 
 // New returns the state of a resource as its image has it, with nobody waiting.
@@ -18,8 +20,14 @@ func New(resource string, image Image) *State {
 	return &State{resource: resource, image: image}
 }
 
-// Image returns what the journal will remember once everything decided so far is confirmed.
+// Image returns what the owner remembers: what is recorded once everything decided so far is
+// confirmed, and an ephemeral lease if that is the last one.
 func (s *State) Image() Image { return s.image }
+
+// Volatile returns the present lease if it is ephemeral, so that nobody but this State knows of it.
+func (s *State) Volatile() (Image, bool) {
+	return s.image, s.image.Held() && s.image.volatile()
+}
 
 // Waiting returns how many requests are queued.
 func (s *State) Waiting() int { return len(s.queue.waiters) }
@@ -54,6 +62,7 @@ func (s *State) Step(now Time, e Event) Outcome {
 		s.dismiss(e, &o)
 	case Tick:
 	}
+	o.Volatile = len(o.Changes) == 0 && s.image.volatile()
 	return o
 }
 
@@ -77,9 +86,13 @@ func (s *State) end(now Time, kind messages.Event_Kind, reason string, o *Outcom
 	}
 }
 
+// apply takes the image over a change, and has it recorded unless it is of an ephemeral lease.
 func (s *State) apply(now Time, c *messages.Change, o *Outcome) {
 	s.image.Apply(c, now.Instant)
-	o.change(c)
+	if !s.image.volatile() {
+		s.reserved = 0 // a persistent grant ends a reservation
+		o.change(c)
+	}
 }
 
 // reply is an answer with nothing but a status, and with how many wait.
@@ -90,6 +103,6 @@ func (s *State) reply(status messages.Status) *messages.Reply {
 // replyHeld is an answer that shows the present lease.
 func (s *State) replyHeld(now Time, status messages.Status) *messages.Reply {
 	r := s.reply(status)
-	r.Lease = s.image.lease(now.Instant)
+	r.Lease = s.image.Lease(now.Instant)
 	return r
 }

@@ -42,6 +42,9 @@ func (n *Node) openDoors() error {
 	if err := n.endpoint("info", n.cfg.Prefix.Info(), n.info); err != nil {
 		return err
 	}
+	if err := n.endpoint("list", n.cfg.Prefix.List(), n.list); err != nil {
+		return err
+	}
 	for shard := range n.cfg.Shards {
 		if err := n.direct(shard); err != nil {
 			return err
@@ -90,7 +93,7 @@ func (n *Node) stray(m *nats.Msg) {
 // served reports whether another subscription takes what comes for an operation.
 func (n *Node) served(op, key string) bool {
 	switch op {
-	case "info":
+	case "info", "list":
 		return key == ""
 	case "event":
 		return key != ""
@@ -120,9 +123,9 @@ func (n *Node) request(m *nats.Msg) {
 	if !ok {
 		return
 	}
-	address, err := n.cfg.Prefix.Parse(m.Subject)
+	err := n.gate.enter()
 	if err == nil {
-		err = n.tell(address, to, m.Data)
+		err = n.tell(m.Subject, to, m.Data)
 	}
 	if err != nil {
 		n.outbox.send(to, messages.Refuse(status(err), err))
@@ -153,7 +156,11 @@ func contentType(h nats.Header) string {
 }
 
 // tell checks a request and hands it to its shard.
-func (n *Node) tell(a messages.Address, to messages.ReplyTo, payload []byte) error {
+func (n *Node) tell(subject string, to messages.ReplyTo, payload []byte) error {
+	a, err := n.cfg.Prefix.Parse(subject)
+	if err != nil {
+		return err
+	}
 	resource, err := messages.DecodeKey(a.Key)
 	if err != nil {
 		return err
@@ -179,7 +186,10 @@ func (n *Node) tell(a messages.Address, to messages.ReplyTo, payload []byte) err
 func (n *Node) event(body proto.Message, to messages.ReplyTo) lease.Event {
 	switch r := body.(type) {
 	case *messages.AcquireRequest:
-		return lease.Acquire{Request: r, From: to, MaxWaiting: n.cfg.Tuning.MaxWaiting}
+		return lease.Acquire{
+			Request: r, From: to, MaxWaiting: n.cfg.Tuning.MaxWaiting,
+			NoGrant: n.gate.noGrant(), NoWait: n.gate.noWait(),
+		}
 	case *messages.ReleaseRequest:
 		return lease.Release{Request: r, From: to}
 	case *messages.ExtendRequest:
@@ -195,8 +205,12 @@ func (n *Node) event(body proto.Message, to messages.ReplyTo) lease.Event {
 
 // status says which refusal an error is.
 func status(err error) messages.Status {
-	if errors.Is(err, actors.ErrOverloaded) {
+	switch {
+	case errors.Is(err, actors.ErrOverloaded), errors.Is(err, errRate):
 		return messages.Status_OVERLOADED
+	case errors.Is(err, actors.ErrUnavailable):
+		return messages.Status_UNAVAILABLE
+	default:
+		return messages.Status_INVALID
 	}
-	return messages.Status_INVALID
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Config is what a node is made of. Every field but Tuning must be set.
+// Config is what a node is made of. Every field but Tuning and Capacity must be set.
 type Config struct {
 	// Name tells the node from others, to people and in the journals.
 	Name    string
@@ -24,6 +24,8 @@ type Config struct {
 	Shards uint32
 	Limits *messages.Limits
 	Tuning actors.Tuning
+	// Capacity bounds what the node takes on.
+	Capacity Capacity
 	// Journal returns a shard's bucket.
 	Journal func(shard uint32) actors.Journal
 	Clock   actors.Clock
@@ -42,6 +44,7 @@ type Node struct {
 	service micro.Service
 	outbox  *outbox
 	drops   drops
+	gate    *gate
 
 	closing sync.Once
 	lost    chan struct{}
@@ -57,6 +60,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		system: actors.NewSystem(cfg.Log),
 		outbox: newOutbox(cfg.Outbox, cfg.Log),
 		drops:  newDrops(cfg.Log),
+		gate:   newGate(cfg.Capacity),
 		lost:   make(chan struct{}),
 	}
 	for _, nc := range []*nats.Conn{cfg.Intake, cfg.Outbox} {
@@ -78,7 +82,7 @@ func (n *Node) start(ctx context.Context) error {
 	for shard := range n.cfg.Shards {
 		n.shards = append(n.shards, n.system.StartShard(actors.ShardConfig{
 			Shard: shard, Node: n.cfg.Name, Journal: n.cfg.Journal(shard), Clock: n.cfg.Clock,
-			Outbox: n.outbox, Log: n.cfg.Log, Tuning: n.cfg.Tuning,
+			Outbox: n.outbox, Log: n.cfg.Log, Tuning: n.cfg.Tuning, Quota: n.gate.quota,
 		}))
 	}
 	for _, s := range n.shards {

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -18,12 +20,17 @@ type outbox struct {
 	nc      *nats.Conn
 	log     *slog.Logger
 	bounces bounces
+	// sometimes is once a second.
+	sometimes *rate.Sometimes
 	// answers counts them by status.
 	answers [int(messages.Status_EXHAUSTED) + 1]atomic.Uint64
 }
 
 func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox {
-	return &outbox{nc: nc, log: log, bounces: newBounces(nc)}
+	return &outbox{
+		nc: nc, log: log, bounces: newBounces(nc),
+		sometimes: &rate.Sometimes{First: 1, Interval: time.Second},
+	}
 }
 
 // Answer implements actors.Outbox.
@@ -53,7 +60,13 @@ func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
 	o.publish(to, "", r, serviceError(r))
 }
 
-func (o *outbox) count(r *messages.Reply) { o.answers[r.GetStatus()].Add(1) }
+// count keeps the statistics. Refusals for a limit are worth a line in the log, though not each.
+func (o *outbox) count(r *messages.Reply) {
+	n := o.answers[r.GetStatus()].Add(1)
+	if r.GetStatus() == messages.Status_OVERLOADED {
+		o.sometimes.Do(func() { o.log.Warn("a limit was reached", "limit", r.GetError(), "refused_so_far", n) })
+	}
+}
 
 func (o *outbox) publish(to messages.ReplyTo, reply string, m proto.Message, header nats.Header) {
 	data, err := messages.Encode(to.Encoding, m)

@@ -22,10 +22,11 @@ const patience = time.Minute
 // Config is what may differ between stands. The zero value is the service's default.
 type Config struct {
 	// Data is where the server stores; empty for a folder of the test's.
-	Data   string
-	Shards uint32
-	Tuning actors.Tuning
-	Limits *messages.Limits
+	Data     string
+	Shards   uint32
+	Tuning   actors.Tuning
+	Capacity node.Capacity
+	Limits   *messages.Limits
 }
 
 // Stand is a server and a node.
@@ -112,7 +113,7 @@ func (s *Stand) start() {
 	}
 	s.Node, err = node.Start(ctx, node.Config{
 		Name: "stand", Version: "0.0.0", Prefix: messages.DefaultPrefix,
-		Shards: s.Deployment.Shards(), Limits: s.config.Limits, Tuning: s.config.Tuning,
+		Shards: s.Deployment.Shards(), Limits: s.config.Limits, Tuning: s.config.Tuning, Capacity: s.config.Capacity,
 		Journal: func(shard uint32) actors.Journal { return s.Deployment.Bucket(shard) },
 		Clock:   actors.SystemClock(), Intake: s.internal(), Outbox: s.internal(), Log: log,
 	})

@@ -1,0 +1,135 @@
+package actors_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+func ephemeral(owner string, ttl time.Duration) lease.Acquire {
+	a := acquire(owner, ttl)
+	a.Request.Durability = messages.Durability_EPHEMERAL
+	return a
+}
+
+func TestEphemeralLeasesCostNoAppend(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", ephemeral("a", time.Minute))
+		w.want(messages.Status_RELEASED, 0, "r", release("a"))
+		before := w.journal.Appends()
+		for token := uint64(2); token <= 900; token++ {
+			w.want(messages.Status_GRANTED, token, "r", ephemeral("a", time.Minute))
+			w.want(messages.Status_HELD, token, "r", acquire("b", time.Minute))
+			w.want(messages.Status_EXTENDED, token, "r", extend("a", time.Minute))
+			w.want(messages.Status_HELD, token, "r", get())
+			w.want(messages.Status_RELEASED, 0, "r", release("a"))
+			w.want(messages.Status_FREE, token, "r", get())
+		}
+		if n := w.journal.Appends() - before; n != 0 {
+			w.Errorf("%d appends", n)
+		}
+		for token := uint64(901); token <= 1100; token++ { // into the next block
+			w.want(messages.Status_GRANTED, token, "r", ephemeral("a", time.Minute))
+			w.want(messages.Status_RELEASED, 0, "r", release("a"))
+		}
+	})
+}
+
+func TestEphemeralLeaseEndsWithItsOwnerAndItsTokensGrow(t *testing.T) {
+	inWorld(t, actors.Tuning{CompactCommits: 3}, func(w *world) {
+		last := uint64(0)
+		for range 20 {
+			r := w.ask("r", ephemeral("a", time.Hour))
+			if token := r.GetLease().GetToken(); r.GetStatus() != messages.Status_GRANTED || token <= last {
+				w.Fatalf("got %v behind token %d", r, last)
+			}
+			last = r.GetLease().GetToken()
+			w.reopen()
+			w.want(messages.Status_NOT_HELD, 0, "r", extend("a", time.Hour))
+		}
+	})
+}
+
+func TestIdleEphemeralLeaseIsKept(t *testing.T) {
+	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", ephemeral("a", time.Hour))
+		w.pass(time.Hour - 1)
+		w.want(messages.Status_HELD, 1, "r", get())
+		w.pass(1)
+		w.want(messages.Status_EXPIRED, 0, "r", release("a"))
+	})
+}
+
+// An ephemeral lease behind a persistent one must not be seen before the end of that one is sure.
+func TestEphemeralLeaseWaitsForThePersistentOneBeforeIt(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", ephemeral("a", time.Hour))
+		w.want(messages.Status_RELEASED, 0, "r", release("a"))
+		w.want(messages.Status_GRANTED, 2, "r", acquire("b", time.Hour))
+		letGo := w.hold()
+		inboxes := []string{
+			w.send("r", release("b")),
+			w.send("r", ephemeral("a", time.Hour)),
+			w.send("r", get()),
+		}
+		synctest.Wait()
+		for _, inbox := range inboxes {
+			if r := w.answer(inbox); r != nil {
+				w.Errorf("%s left before the release was confirmed", r.GetStatus())
+			}
+		}
+		letGo(nil)
+		w.check(w.answer(inboxes[0]), messages.Status_RELEASED, 0)
+		w.check(w.answer(inboxes[1]), messages.Status_GRANTED, 3)
+		w.check(w.answer(inboxes[2]), messages.Status_HELD, 3)
+	})
+}
+
+func TestPanicEndsAnEphemeralLease(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", ephemeral("a", time.Hour))
+		w.clock.panicAfter(0)
+		w.send("r", get())
+		w.want(messages.Status_FREE, 0, "r", get())
+		if r := w.ask("r", ephemeral("a", time.Hour)); r.GetLease().GetToken() <= 1 {
+			w.Errorf("got %v, want a higher token", r)
+		}
+	})
+}
+
+func TestQuotaCountsWhatIsHeldAndWaits(t *testing.T) {
+	inClosedWorld(t, actors.Tuning{}, func(w *world) {
+		w.quota = new(actors.Quota)
+		w.open()
+		check := func(held, waiting int64) {
+			w.Helper()
+			synctest.Wait()
+			if w.quota.Held() != held || w.quota.Waiting() != waiting {
+				w.Errorf("%d are held and %d wait, want %d and %d", w.quota.Held(), w.quota.Waiting(), held, waiting)
+			}
+		}
+		w.ask("p", acquire("a", time.Minute))
+		w.ask("e", ephemeral("a", time.Minute))
+		check(2, 0)
+		w.send("p", wait("b", time.Minute, time.Minute))
+		w.send("e", wait("b", time.Minute, time.Second))
+		check(2, 2)
+		w.pass(time.Second)
+		check(2, 1)
+		w.ask("p", release("a"))
+		w.ask("e", release("a"))
+		check(1, 0)
+		w.reopen()
+		check(1, 0)
+		w.pass(time.Minute)
+		check(0, 0)
+		w.ask("p", acquire("a", time.Minute))
+		w.ask("e", ephemeral("a", time.Minute))
+		w.close()
+		check(0, 0)
+	})
+}
