@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// answer is a node's reply together with what was asked, to be shown to a person or a program. What
+// is in it comes from others and is never printed as it is.
+type answer struct {
+	*messages.Reply
+	op              messages.Operation
+	resource, owner string
+	wait            time.Duration
+}
+
+// print shows the answer and returns its exit code as an error, or nil if the command is done.
+func (a *answer) print(w io.Writer, asJSON bool) error {
+	code := exitOf(a.op, a.GetStatus())
+	switch {
+	case asJSON:
+		line, err := messages.Encode(messages.JSON, a.Reply)
+		if err != nil {
+			return fmt.Errorf("write the answer as JSON: %w", err)
+		}
+		return a.finish(w, escaped(line), code)
+	case didNothing(a.GetStatus()):
+		return fail(code, "%s: %s", a.status(), oneLine(a.GetError()))
+	}
+	return a.finish(w, a.sentence(), code)
+}
+
+func (a *answer) finish(w io.Writer, line string, code int) error {
+	if _, err := fmt.Fprintln(w, line); err != nil {
+		return fmt.Errorf("the answer was %s, but it cannot be printed: %w", a.GetStatus(), err)
+	}
+	if code == exitDone {
+		return nil
+	}
+	return &failure{code: code}
+}
+
+// status is the contract's word in small letters: "stale token".
+func (a *answer) status() string {
+	return strings.ToLower(strings.ReplaceAll(a.GetStatus().String(), "_", " "))
+}
+
+// sentence is the answer in one line for a person.
+func (a *answer) sentence() string {
+	resource, owner := shown(a.resource), quoted(a.owner)
+	switch a.GetStatus() {
+	case messages.Status_GRANTED:
+		return fmt.Sprintf("acquired %s: %s", resource, a.lease())
+	case messages.Status_EXTENDED:
+		return fmt.Sprintf("extended %s: %s", resource, a.lease())
+	case messages.Status_RELEASED:
+		return "released " + resource
+	case messages.Status_HELD:
+		return fmt.Sprintf("held: %s by %s%s", resource, a.holder(), a.details())
+	case messages.Status_TIMEOUT:
+		return fmt.Sprintf("timed out: %s did not become free within %s", resource, readable(a.wait))
+	case messages.Status_CANCELLED:
+		return fmt.Sprintf("cancelled: no longer waiting for %s", resource)
+	case messages.Status_EXPIRED:
+		return fmt.Sprintf("expired: the lease of %s on %s had run out; nobody has taken it since", owner, resource)
+	case messages.Status_NOT_HELD:
+		return fmt.Sprintf("not held: %s is free, and was not held by %s", resource, owner)
+	case messages.Status_NOT_OWNER:
+		return fmt.Sprintf("not owner: %s is held by %s", resource, a.holder())
+	case messages.Status_STALE_TOKEN:
+		return fmt.Sprintf("stale token: %s is held by %s", resource, a.holder())
+	case messages.Status_FREE:
+		return fmt.Sprintf("free: %s, %s", resource, a.lastToken())
+	}
+	return fmt.Sprintf("%s: %s; this version of holdfast does not know that answer", a.status(), resource)
+}
+
+func (a *answer) lease() string {
+	return fmt.Sprintf("token %d, lease %s", a.GetLease().GetToken(), readable(a.remaining()))
+}
+
+func (a *answer) holder() string {
+	l := a.GetLease()
+	return fmt.Sprintf("%s, token %d, %s left", quoted(l.GetOwner()), l.GetToken(), readable(a.remaining()))
+}
+
+func (a *answer) remaining() time.Duration { return fromMillis(a.GetLease().GetRemainingMs()) }
+
+func (a *answer) lastToken() string {
+	if token := a.GetLease().GetToken(); token > 0 {
+		return fmt.Sprintf("last token %d", token)
+	}
+	return "no token yet"
+}
+
+// details are what only some leases have.
+func (a *answer) details() string {
+	var parts []string
+	if n := a.GetWaiting(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting", n))
+	}
+	if a.GetLease().GetDurability() == messages.Durability_EPHEMERAL {
+		parts = append(parts, "ephemeral")
+	}
+	metadata := a.GetLease().GetMetadata()
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		parts = append(parts, shown(key)+"="+quoted(metadata[key]))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ", " + strings.Join(parts, ", ")
+}

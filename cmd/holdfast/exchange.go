@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// firstResend is several times what an answer takes, and half of what a change of the shard's
+	// owner does; from there the pauses double up to mostResend, for those who wait long.
+	firstResend = 500 * time.Millisecond
+	mostResend  = 5 * time.Second
+	// retryAfter is the pause after an answer that nobody is there.
+	retryAfter = 200 * time.Millisecond
+	// patience is how long nobody may be there: longer than a node takes to restart within a cluster,
+	// and short enough for a person who has started none.
+	patience = time.Second
+)
+
+// statusNobody is what NATS answers when nobody listens.
+const statusNobody = "503"
+
+// question is one request, which may have to be sent several times.
+type question struct {
+	op  messages.Operation
+	key string
+	// wait is how long the answer may take by agreement.
+	wait time.Duration
+	// message returns the request, of whose wait so much is left.
+	message func(left time.Duration) proto.Message
+	// withdrawal takes the request out of the queue; nil if it cannot be in one.
+	withdrawal *messages.ReleaseRequest
+}
+
+// exchange sends a question until it has an answer.
+type exchange struct {
+	question
+	nc      *nats.Conn
+	prefix  messages.Prefix
+	where   string
+	inbox   string
+	answers chan *nats.Msg
+	errs    chan error
+
+	begun    time.Time
+	sent     int
+	encoding messages.Encoding
+	// open are the tries of which it is not certain that they did nothing.
+	open map[string]bool
+	// refusal is the last answer that said so, nil if it was that nobody is there.
+	refusal *messages.Reply
+}
+
+// ask returns the answer to q. Without one it tells by the exit code whether anything may have
+// happened.
+func (c *connection) ask(ctx context.Context, nc *nats.Conn, q question) (*messages.Reply, error) {
+	x := &exchange{
+		question: q,
+		nc:       nc,
+		prefix:   messages.Prefix(c.prefix),
+		where:    c.where(),
+		inbox:    nats.NewInbox(),
+		answers:  make(chan *nats.Msg, 64),
+		errs:     make(chan error, 1),
+		begun:    time.Now(),
+		open:     make(map[string]bool),
+	}
+	nc.SetErrorHandler(x.heed)
+	subscription, err := nc.ChanSubscribe(x.inbox+".*", x.answers)
+	if err != nil {
+		return nil, fail(exitUnavailable, "cannot listen for an answer: %w", err)
+	}
+	defer func() { _ = subscription.Unsubscribe() }()
+	limit, cancel := context.WithTimeout(ctx, q.wait+c.timeout.Duration)
+	defer cancel()
+	if err := x.ready(limit); err != nil {
+		return nil, err
+	}
+	return x.run(limit)
+}
+
+// heed takes in what the server complains of. Only a lack of permission concerns the exchange: the
+// server has thrown away what was sent.
+func (x *exchange) heed(_ *nats.Conn, _ *nats.Subscription, err error) {
+	if errors.Is(err, nats.ErrPermissionViolation) {
+		select {
+		case x.errs <- err:
+		default:
+		}
+	}
+}
+
+// ready makes sure that answers can arrive before anything is asked.
+func (x *exchange) ready(ctx context.Context) error {
+	if err := x.nc.FlushWithContext(ctx); err != nil {
+		return fail(exitUnavailable, "no answer from the NATS server at %s: %w", x.where, err)
+	}
+	if err := x.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
+		return x.forbidden(err)
+	}
+	return nil
+}
+
+func (x *exchange) forbidden(err error) error {
+	return fail(exitUnavailable, "the NATS server at %s does not permit this user to %s: %w", x.where, x.op, err)
+}
+
+func (x *exchange) run(ctx context.Context) (*messages.Reply, error) {
+	pause := firstResend
+	for {
+		next := pause
+		if err := x.send(x.op, x.message(x.left())); err != nil {
+			next = retryAfter
+		} else {
+			pause = min(2*pause, mostResend)
+		}
+		reply, err := x.listen(ctx, next)
+		if reply != nil || err != nil {
+			return reply, err
+		}
+	}
+}
+
+// left is what remains of the wait; never nothing of one that there was, which would be a request of
+// another kind.
+func (x *exchange) left() time.Duration {
+	if x.wait == 0 {
+		return 0
+	}
+	return max(x.wait-time.Since(x.begun), time.Millisecond)
+}
+
+// send tries once more. Every try has an inbox of its own, to tell which of them an answer is to.
+func (x *exchange) send(op messages.Operation, m proto.Message) error {
+	payload, err := messages.Encode(messages.Protobuf, m)
+	if err != nil {
+		return err
+	}
+	x.encoding = messages.EncodingOf("", payload) // an empty request is JSON, and answered so
+	x.sent++
+	inbox := x.inbox + "." + strconv.Itoa(x.sent)
+	if err := x.nc.PublishRequest(x.prefix.Operation(op, x.key), inbox, payload); err != nil {
+		return err
+	}
+	x.open[inbox] = true
+	return nil
+}
+
+// listen takes answers in until it is time to send again, which it tells by returning nothing.
+func (x *exchange) listen(ctx context.Context, next time.Duration) (*messages.Reply, error) {
+	resend := time.NewTimer(next)
+	defer resend.Stop()
+	for {
+		select {
+		case m := <-x.answers:
+			reply, err := x.take(m)
+			if reply != nil || err != nil {
+				return reply, err
+			}
+			if len(x.open) == 0 {
+				resend.Reset(retryAfter)
+			}
+		case <-resend.C:
+			return nil, nil
+		case err := <-x.errs:
+			if len(x.open) <= 1 {
+				return nil, x.forbidden(err)
+			}
+		case <-ctx.Done():
+			return x.end(ctx)
+		}
+	}
+}
+
+// take returns the answer if it is one to go by, and nothing if the question has to be sent again.
+func (x *exchange) take(m *nats.Msg) (*messages.Reply, error) {
+	reply, err := x.read(m)
+	if err != nil {
+		return nil, err
+	}
+	if reply != nil && !didNothing(reply.GetStatus()) {
+		return reply, nil
+	}
+	delete(x.open, m.Subject)
+	x.refusal = reply
+	if len(x.open) > 0 || x.worthAnother(reply) {
+		return nil, nil
+	}
+	return x.refused()
+}
+
+// read returns nil for what NATS itself answers when nobody is there.
+func (x *exchange) read(m *nats.Msg) (*messages.Reply, error) {
+	if len(m.Data) == 0 && m.Header.Get("Status") == statusNobody {
+		return nil, nil
+	}
+	var reply messages.Reply
+	if err := messages.DecodeReply(x.encoding, m.Data, &reply); err != nil {
+		return nil, fail(exitUnknown, "cannot understand the answer: %w", err)
+	}
+	return &reply, nil
+}
+
+// worthAnother reports whether the question may fare better soon: nobody is there, or nobody who can
+// decide, and the wait, or our patience, is not over.
+func (x *exchange) worthAnother(reply *messages.Reply) bool {
+	passing := reply == nil || reply.GetStatus() == messages.Status_UNAVAILABLE
+	return passing && time.Since(x.begun) < max(x.wait, patience)
+}
+
+func (x *exchange) refused() (*messages.Reply, error) {
+	if x.refusal != nil {
+		return x.refusal, nil
+	}
+	below := ""
+	if x.prefix != messages.DefaultPrefix {
+		below = fmt.Sprintf(" with the prefix %q", x.prefix)
+	}
+	return nil, fail(exitUnavailable, "no Holdfast node%s answers at %s, though NATS does; "+
+		"start one with: holdfast serve --nats URL", below, x.where)
+}
+
+// end says what is known when the time is up, or when somebody has lost patience.
+func (x *exchange) end(ctx context.Context) (*messages.Reply, error) {
+	interrupted := !errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if interrupted && x.withdrawal != nil && len(x.open) > 0 {
+		return x.withdraw()
+	}
+	if len(x.open) == 0 && x.sent > 0 && !interrupted {
+		return x.refused()
+	}
+	return nil, x.silence(interrupted)
+}
+
+func (x *exchange) silence(interrupted bool) error {
+	code, what := exitUnknown, fmt.Sprintf("%s may have happened; ask with: holdfast get", x.op)
+	if len(x.open) == 0 || x.op == messages.OpGet {
+		code, what = exitUnavailable, "nothing happened"
+	}
+	if interrupted {
+		return fail(code, "interrupted before there was an answer: %s", what)
+	}
+	return fail(code, "no answer from Holdfast at %s in %s: %s", x.where, readable(time.Since(x.begun)), what)
+}
+
+// didNothing reports whether a node that answers so has done nothing.
+func didNothing(s messages.Status) bool {
+	_, is := s.ServiceCode()
+	return is
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// extend is the command that lets a lease run on.
+type extend struct {
+	lock
+	token token
+	ttl   duration
+}
+
+func newExtend() *cobra.Command {
+	e := &extend{lock: lock{op: messages.OpExtend}, ttl: ttlFlag()}
+	cmd := &cobra.Command{
+		Use:   "extend RESOURCE",
+		Short: "Let a lease run on from now",
+		Long: `Lets a lease run for --ttl from now, whether that is longer or shorter than what
+was left of it.`,
+		Example: `  holdfast extend orders.42 --ttl 1m
+  holdfast extend orders.42 --owner worker-7 --token 12 --ttl 1m`,
+	}
+	addFlags(cmd, "Lease", func(f *pflag.FlagSet) {
+		e.addOwner(f)
+		f.Var(&e.token, "token", tokenUsage)
+		f.Var(&e.ttl, "ttl", "how long the lease runs from now")
+	})
+	e.addTo(cmd, e.question)
+	return cmd
+}
+
+func (e *extend) question() question {
+	return question{message: func(time.Duration) proto.Message {
+		return &messages.ExtendRequest{Owner: e.owner, Token: uint64(e.token), TtlMs: e.ttl.millis()}
+	}}
+}

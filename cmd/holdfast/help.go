@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// sectionAnnotation holds the heading under which help shows a flag.
+const sectionAnnotation = "holdfast_section"
+
+// The headings that more than one command has.
+const (
+	sectionConnection = "Connection"
+	sectionOutput     = "Output"
+	sectionOther      = "Other flags"
+)
+
+// helpColumns is as wide as help gets, which is what a terminal has at least.
+const helpColumns = 80
+
+// addFlags gives the command flags that help shows together, in the order of their definition.
+func addFlags(cmd *cobra.Command, section string, define func(*pflag.FlagSet)) {
+	set := pflag.NewFlagSet(section, pflag.ContinueOnError)
+	set.SortFlags = false
+	define(set)
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Annotations == nil {
+			f.Annotations = make(map[string][]string)
+		}
+		f.Annotations[sectionAnnotation] = []string{section}
+	})
+	cmd.Flags().SortFlags = false
+	cmd.Flags().AddFlagSet(set)
+}
+
+// printUsage is what help shows below the description of a command.
+func printUsage(cmd *cobra.Command) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n", useLine(cmd))
+	if cmd.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.TrimRight(cmd.Example, "\n"))
+	}
+	writeCommands(&b, cmd)
+	writeFlags(&b, cmd)
+	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
+	return err
+}
+
+func useLine(cmd *cobra.Command) string {
+	if cmd.HasParent() {
+		return cmd.UseLine()
+	}
+	return cmd.CommandPath() + " COMMAND"
+}
+
+func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+	for _, group := range cmd.Groups() {
+		fmt.Fprintf(b, "\n%s\n", group.Title)
+		for _, c := range cmd.Commands() {
+			if c.GroupID == group.ID && !c.Hidden {
+				fmt.Fprintf(b, "  %-15s %s\n", c.Name(), c.Short)
+			}
+		}
+	}
+}
+
+func writeFlags(b *strings.Builder, cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	sections := map[string]*pflag.FlagSet{}
+	var titles []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		title := sectionOf(f)
+		if sections[title] == nil {
+			sections[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			sections[title].SortFlags = false
+			titles = append(titles, title)
+		}
+		sections[title].AddFlag(f)
+	})
+	for _, title := range titles {
+		fmt.Fprintf(b, "\n%s:\n%s", title, sections[title].FlagUsagesWrapped(helpColumns))
+	}
+}
+
+func sectionOf(f *pflag.Flag) string {
+	if titles := f.Annotations[sectionAnnotation]; len(titles) > 0 {
+		return titles[0]
+	}
+	return sectionOther
+}
+
+// newHelp is cobra's help command, but that a topic which does not exist is an error.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [TOPIC]",
+		Short: "Show help for a command or a topic",
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return topics(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return knownCommand(cmd.Root(), args)
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	}
+}
+
+func topics(root *cobra.Command) []cobra.Completion {
+	var found []cobra.Completion
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			found = append(found, cobra.CompletionWithDesc(c.Name(), c.Short))
+		}
+	}
+	return found
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+)
+
+func logLevelFlag() choice  { return choice{"info", []string{"debug", "info", "warn", "error"}} }
+func logFormatFlag() choice { return choice{"text", []string{"text", "json"}} }
+
+// newLogger returns the log of a node: one line for each event, for a person or for a program.
+func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, err
+	}
+	options := &slog.HandlerOptions{Level: least}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, options)), nil
+}
+
+// subdued is the log of something that takes its news for more important than we do: what it says at
+// info is shown at debug.
+type subdued struct{ slog.Handler }
+
+// Enabled implements [slog.Handler].
+func (h subdued) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.Handler.Enabled(ctx, subdue(level))
+}
+
+// Handle implements [slog.Handler].
+func (h subdued) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = subdue(r.Level)
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h subdued) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return subdued{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements [slog.Handler].
+func (h subdued) WithGroup(name string) slog.Handler { return subdued{h.Handler.WithGroup(name)} }
+
+func subdue(level slog.Level) slog.Level {
+	if level == slog.LevelInfo {
+		return slog.LevelDebug
+	}
+	return level
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"errors"
+	"strings"
+)
+
+// metadata is a flag's value: one KEY=VALUE each time the flag is given.
+type metadata map[string]string
+
+// Set adds one entry. All behind the first "=" is the value, commas and further "=" included.
+func (m metadata) Set(text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || key == "" {
+		return errors.New("KEY=VALUE")
+	}
+	if _, twice := m[key]; twice {
+		return errors.New("each key once")
+	}
+	m[key] = value
+	return nil
+}
+
+// Type is what help calls such a value.
+func (m metadata) Type() string { return "KEY=VALUE" }
+
+// String returns nothing: there is no default to show.
+func (m metadata) String() string { return "" }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// The headings under which help lists the commands.
+const (
+	groupLocks  = "locks"
+	groupServer = "server"
+	groupOther  = "other"
+	groupTopics = "topics"
+)
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "holdfast",
+		Short: "Locks over NATS, with fencing tokens",
+		Long: `Holdfast is a lock service over NATS. A lock is a lease with a fencing token: a
+number that grows with every grant, so that whatever the lock protects can
+refuse a holder whose time has passed.`,
+		Example: `  holdfast serve
+  holdfast acquire orders.42 --ttl 30s
+  holdfast get orders.42
+  holdfast release orders.42`,
+		Version:           programVersion(),
+		Args:              knownCommand,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetUsageFunc(printUsage)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
+	root.AddGroup(
+		&cobra.Group{ID: groupLocks, Title: "Locks:"},
+		&cobra.Group{ID: groupServer, Title: "Server:"},
+		&cobra.Group{ID: groupOther, Title: "Other:"},
+		&cobra.Group{ID: groupTopics, Title: "Help topics:"},
+	)
+	root.SetHelpCommandGroupID(groupOther)
+	addCommands(root, groupLocks, newAcquire(), newExtend(), newRelease(), newGet())
+	addCommands(root, groupServer, newServe())
+	addCommands(root, groupOther, newVersion(), newCompletion())
+	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())
+	return root
+}
+
+func addCommands(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = group
+		root.AddCommand(c)
+	}
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// startTimeout bounds the start: the leases of a full shard are read in seconds, and a cluster that
+	// has no quorum for so long needs a person.
+	startTimeout = 2 * time.Minute
+	// stopTimeout bounds a clean stop: long enough for every answer on its way, and short enough for
+	// whoever waits for the process to end.
+	stopTimeout = 10 * time.Second
+	// nodeStopTimeout is the node's share of it; the rest is for NATS to hand its leaderships over.
+	nodeStopTimeout = 8 * time.Second
+)
+
+// server is a running node with all that belongs to it.
+type server struct {
+	settings *serve
+	log      *slog.Logger
+	embedded *jetstream.Server // nil if NATS is elsewhere
+	// intake takes requests, outbox sends answers, storage keeps the journals. They are three, so that
+	// a flood on one does not hold up the others.
+	intake, outbox, storage *nats.Conn
+	shards                  uint32
+	node                    *node.Node
+}
+
+// startServer starts everything in the order in which one rests on the other. What it has started it
+// stops again if something fails.
+func startServer(ctx context.Context, s *serve, log *slog.Logger) (*server, error) {
+	r := &server{settings: s, log: log}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for _, step := range []func(context.Context) error{r.startNATS, r.connect, r.startNode} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, r.stop())
+		}
+	}
+	return r, nil
+}
+
+func (r *server) startNATS(context.Context) (err error) {
+	s := r.settings
+	if s.nats != "" {
+		return nil
+	}
+	cfg := jetstream.ServerConfig{
+		Name:        s.name,
+		Listen:      s.listen,
+		AllowRemote: s.allowRemote,
+		DataDir:     s.data,
+		ConfigFile:  s.natsConfig,
+		UnsafeSync:  s.unsafeSync,
+		Log:         slog.New(subdued{r.log.Handler()}),
+	}
+	if cfg.ConfigFile != "" {
+		cfg.Listen, cfg.DataDir = "", "" // the defaults; the file decides
+	}
+	r.embedded, err = jetstream.StartServer(cfg)
+	return err
+}
+
+func (r *server) connect(context.Context) (err error) {
+	for _, c := range []struct {
+		conn *(*nats.Conn)
+		role string
+	}{{&r.intake, "intake"}, {&r.outbox, "outbox"}, {&r.storage, "storage"}} {
+		if *c.conn, err = r.dial("holdfast " + r.settings.name + " " + c.role); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *server) dial(name string) (*nats.Conn, error) {
+	s := r.settings
+	options := append(s.login(), nats.Name(name))
+	if r.embedded == nil {
+		return jetstream.Connect(jetstream.ExternalConfig{
+			URL: s.nats, Creds: s.creds, NKey: s.nkey, CA: s.tlsCA, Cert: s.tlsCert, Key: s.tlsKey,
+			Name: name, Log: r.log,
+		}, options...)
+	}
+	if s.creds != "" {
+		options = append(options, nats.UserCredentials(s.creds))
+	}
+	if s.nkey != "" {
+		key, err := nats.NkeyOptionFromSeed(s.nkey)
+		if err != nil {
+			return nil, usage("--nkey: a file with an nkey's seed, got %q: %w", s.nkey, err)
+		}
+		options = append(options, key)
+	}
+	nc, err := r.embedded.Connect(options...)
+	if err != nil && s.natsConfig != "" {
+		return nil, fmt.Errorf("%w; if %s asks for a login, give --creds, --nkey, or --user and --password",
+			err, s.natsConfig)
+	}
+	return nc, err
+}
+
+// login is what NATS in this process and NATS elsewhere are told alike.
+func (s *serve) login() []nats.Option {
+	if s.user == "" {
+		return nil
+	}
+	return []nats.Option{nats.UserInfo(s.user, s.password)}
+}
+
+func (r *server) startNode(ctx context.Context) error {
+	s := r.settings
+	deployment, err := jetstream.OpenDeployment(ctx, r.storage, jetstream.DeploymentConfig{
+		Prefix: messages.Prefix(s.prefix), Shards: s.shards, Replicas: s.replicas, Log: r.log,
+	})
+	if err != nil {
+		return err
+	}
+	r.shards = deployment.Shards()
+	r.node, err = node.Start(ctx, node.Config{
+		Name:    s.name,
+		Version: programVersion(),
+		Prefix:  messages.Prefix(s.prefix),
+		Shards:  deployment.Shards(),
+		Limits:  s.limits(),
+		Journal: func(shard uint32) actors.Journal { return deployment.Bucket(shard) },
+		Clock:   actors.SystemClock(),
+		Intake:  r.intake,
+		Outbox:  r.outbox,
+		Log:     r.log,
+	})
+	return err
+}
+
+// wait returns when ctx ends and the server has stopped cleanly, or when it cannot go on.
+func (r *server) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		r.log.Info("stopping", "reason", context.Cause(ctx), "bound", stopTimeout)
+		return r.stop()
+	case <-r.node.Lost():
+		return errors.Join(fmt.Errorf("NATS has closed the connection for good: %w", r.reason()), r.stop())
+	}
+}
+
+// reason is the last complaint of the connections that the node lives on.
+func (r *server) reason() error {
+	for _, nc := range []*nats.Conn{r.intake, r.outbox} {
+		if err := nc.LastError(); err != nil {
+			return err
+		}
+	}
+	return nats.ErrConnectionClosed
+}
+
+// stop ends everything in the reverse order: first the node, so that whoever has asked is answered,
+// then the connections, then NATS. It takes no longer than stopTimeout.
+func (r *server) stop() error {
+	over := time.NewTimer(stopTimeout)
+	defer over.Stop()
+	done := make(chan error, 1)
+	go func() { done <- r.stopAll() }()
+	select {
+	case err := <-done:
+		return err
+	case <-over.C:
+		return fmt.Errorf("NATS has not stopped within %s; what was confirmed is safe", readable(stopTimeout))
+	}
+}
+
+func (r *server) stopAll() error {
+	err := r.stopNode()
+	for _, nc := range []*nats.Conn{r.intake, r.outbox, r.storage} {
+		if nc != nil {
+			nc.Close() // those of the node are drained already, and nobody waits for anything of the third
+		}
+	}
+	if r.embedded != nil {
+		r.embedded.Shutdown()
+	}
+	return err
+}
+
+func (r *server) stopNode() error {
+	if r.node == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), nodeStopTimeout)
+	defer cancel()
+	if err := r.node.Close(ctx); err != nil {
+		return fmt.Errorf("the node has not stopped cleanly, though what was confirmed is safe: %w", err)
+	}
+	return nil
+}
+
+// url is where clients find NATS.
+func (r *server) url() string {
+	if r.embedded != nil {
+		return r.embedded.ClientURL()
+	}
+	return withoutSecrets(r.settings.nats)
+}
+
+// data says where the locks are kept.
+func (r *server) data() string {
+	if r.embedded != nil {
+		return shown(r.embedded.DataDir())
+	}
+	return "the JetStream of " + shown(r.storage.ConnectedServerName())
+}

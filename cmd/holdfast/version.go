@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/spf13/cobra"
+)
+
+// version is set by -ldflags '-X main.version=v1.2.3'.
+var version string
+
+// programVersion returns what was built: what the linker was told, else what Go knows of the module.
+func programVersion() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
+}
+
+func versionText() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "holdfast", programVersion())
+	fmt.Fprintln(&b, "go", strings.TrimPrefix(runtime.Version(), "go"), runtime.GOOS+"/"+runtime.GOARCH)
+	fmt.Fprintln(&b, "nats-server", natsserver.VERSION)
+	return b.String()
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:               "version",
+		Short:             "Show the version of holdfast, of Go and of the NATS server in it",
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionText())
+			return err
+		},
+	}
+}

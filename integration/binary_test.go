@@ -1,0 +1,258 @@
+package integration_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// bound is how long a process may take for anything on a busy machine.
+const bound = 30 * time.Second
+
+// binary is holdfast as users have it, built once for all tests.
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(withBinary(m.Run))
+}
+
+func withBinary(run func() int) int {
+	dir, err := os.MkdirTemp("", "holdfast-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "holdfast")
+	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-test", "-o", binary,
+		"github.com/holdfast-io/holdfast/cmd/holdfast")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build holdfast: %v\n%s", err, out)
+		return 1
+	}
+	return run()
+}
+
+// env is the environment of a process: nothing of this one that could change what it does.
+func env(extra ...string) []string {
+	return append([]string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}, extra...)
+}
+
+// result is what came of a command.
+type result struct {
+	args           []string
+	code           int
+	stdout, stderr string
+}
+
+// run runs a command to its end.
+func run(t *testing.T, args ...string) result {
+	t.Helper()
+	return runWith(t, nil, args...)
+}
+
+// runWith runs a command with more variables than it has by itself.
+func runWith(t *testing.T, variables []string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bound)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env(variables...), t.TempDir(), &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
+		t.Fatalf("holdfast %q: %v, %v\n%s", args, err, ctx.Err(), stderr.String())
+	}
+	return result{args, cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// want fails the test unless the command has exited so, and has said something that matches on the
+// stream that belongs to the outcome: one line on one stream, and nothing on the other.
+func (r result) want(t *testing.T, code int, pattern string) result {
+	t.Helper()
+	said, silent := r.stdout, r.stderr
+	if said == "" {
+		said, silent = r.stderr, r.stdout
+	}
+	switch {
+	case r.code != code:
+		t.Errorf("holdfast %q: exit code %d, wanted %d\nstdout: %s\nstderr: %s", r.args, r.code, code, r.stdout, r.stderr)
+	case !regexp.MustCompile(pattern).MatchString(strings.TrimSuffix(said, "\n")):
+		t.Errorf("holdfast %q: said %q, wanted /%s/", r.args, said, pattern)
+	case silent != "" || strings.Count(said, "\n") != 1 || !strings.HasSuffix(said, "\n"):
+		t.Errorf("holdfast %q: wanted one line\nstdout: %s\nstderr: %s", r.args, r.stdout, r.stderr)
+	}
+	return r
+}
+
+// process is a command that goes on while the test does other things.
+type process struct {
+	cmd *exec.Cmd
+	// ready is the line in which a server says that it is, url where.
+	ready, url string
+	out, log   *lines
+	done       chan struct{}
+}
+
+// serve starts a server on a free port and returns when it is ready.
+func serve(t *testing.T, args ...string) *process {
+	t.Helper()
+	return serveWith(t, nil, append([]string{"--listen", "127.0.0.1:0"}, args...)...)
+}
+
+// serveWith starts a server with more variables than it has by itself.
+func serveWith(t *testing.T, variables []string, args ...string) *process {
+	t.Helper()
+	p := startWith(t, variables, append([]string{"serve"}, args...)...)
+	p.ready = p.out.waitFor(t, p.done, "is ready")
+	p.url = regexp.MustCompile(`nats://[^,\s]+`).FindString(p.ready)
+	return p
+}
+
+// start starts a command. It is killed at the end of the test, if it still runs.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+func startWith(t *testing.T, variables []string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(binary, args...), out: newLines(), log: newLines(), done: make(chan struct{})}
+	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(variables...), t.TempDir(), p.out, p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		if t.Failed() {
+			t.Logf("log of holdfast %q:\n%s", args, p.log)
+		}
+	})
+	return p
+}
+
+// kill ends the process without a warning.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	p.signal(t, syscall.SIGKILL)
+	p.wait(t)
+}
+
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait returns how the process has ended.
+func (p *process) wait(t *testing.T) *os.ProcessState {
+	t.Helper()
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState
+	case <-time.After(bound):
+		t.Fatalf("the process has not ended within %v", bound)
+		return nil
+	}
+}
+
+// holdfast runs a command that asks this server.
+func (p *process) holdfast(t *testing.T, args ...string) result {
+	t.Helper()
+	return run(t, append([]string{args[0], "--server", p.url}, args[1:]...)...)
+}
+
+// lines is what a process writes, to be waited for.
+type lines struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	changed chan struct{}
+}
+
+func newLines() *lines { return &lines{changed: make(chan struct{})} }
+
+// Write implements [io.Writer].
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+	return l.text.Write(p)
+}
+
+// String returns all that has been written.
+func (l *lines) String() string {
+	text, _ := l.read()
+	return text
+}
+
+func (l *lines) read() (string, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String(), l.changed
+}
+
+// waitFor returns the first whole line with this text, or fails the test if the process ends before.
+func (l *lines) waitFor(t *testing.T, ended <-chan struct{}, text string) string {
+	t.Helper()
+	deadline := time.After(bound)
+	for {
+		all, changed := l.read()
+		if line, ok := lineWith(strings.NewReader(all), text); ok {
+			return line
+		}
+		select {
+		case <-changed:
+		case <-ended:
+			t.Fatalf("the process ended before it wrote %q; it wrote:\n%s", text, l)
+		case <-deadline:
+			t.Fatalf("the process did not write %q within %v; it wrote:\n%s", text, bound, l)
+		}
+	}
+}
+
+func lineWith(r io.Reader, text string) (string, bool) {
+	for buffered := bufio.NewReader(r); ; {
+		line, err := buffered.ReadString('\n')
+		if err != nil {
+			return "", false
+		}
+		if strings.Contains(line, text) {
+			return strings.TrimSuffix(line, "\n"), true
+		}
+	}
+}
+
+// eventually fails the test unless the condition becomes true.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(bound)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not within %v: %s", bound, what)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package integration_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestReadyLineSaysHowToBegin(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	p := serve(t, "--data", dir, "--shards", "3", "--name", "node-7")
+	for _, want := range []string{p.url, "node node-7", "3 shards", dir} {
+		if !strings.Contains(p.ready, want) {
+			t.Errorf("the ready line lacks %q: %s", want, p.ready)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("data directory: %v, %v", info, err)
+	}
+}
+
+// The command that the ready lines show is one that works.
+func TestReadyLinesCanBeCopied(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--prefix", "my.locks")
+	shown := regexp.MustCompile(`holdfast (acquire .*)`).FindStringSubmatch(p.out.waitFor(t, p.done, "Take a lock:"))
+	run(t, strings.Fields(shown[1])...).want(t, 0, `^acquired orders\.42: token 1, lease 30s$`)
+	byNATS := p.out.waitFor(t, p.done, "nats --server")
+	if !strings.Contains(byNATS, p.url+` req my.locks.acquire.orders.42 '{"owner":"me","ttl_ms":30000}'`) {
+		t.Errorf("%s", byNATS)
+	}
+}
+
+func TestQuietLog(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--shards", "1", "--log-level", "warn")
+	p.holdfast(t, "acquire", "orders.42").want(t, 0, `token 1`)
+	p.signal(t, syscall.SIGINT)
+	p.wait(t)
+	if p.log.String() != "" {
+		t.Errorf("log at level warn:\n%s", p.log)
+	}
+	chatty := serve(t, "--shards", "1", "--log-level", "debug", "--log-format", "json")
+	chatty.log.waitFor(t, chatty.done, `"from":"nats-server"`)
+}
+
+func TestDataDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := serve(t, "--data", dir, "--shards", "3")
+	run(t, "serve", "--listen", "127.0.0.1:0", "--data", dir).
+		want(t, 1, `^holdfast: the data directory cannot be used: .* is in use by another process`)
+	p.signal(t, syscall.SIGINT)
+	p.wait(t)
+	run(t, "serve", "--listen", "127.0.0.1:0", "--data", dir, "--shards", "4").want(t, 1, `^holdfast: .*was made with 3, not 4`)
+	if same := serve(t, "--data", dir); !strings.Contains(same.ready, "3 shards") {
+		t.Errorf("without --shards: %s", same.ready)
+	}
+	// A path below a file can be written by nobody, not even root.
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(file, "data")).
+		want(t, 1, `^holdfast: the data directory cannot be used: .* is not a directory`)
+	run(t, "serve", "--listen", "127.0.0.1:0", "--data", file).
+		want(t, 1, `^holdfast: the data directory cannot be used: .* is not a directory`)
+}
+
+func TestDataDirectoryWithoutPermission(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "sealed")
+	if err := os.Mkdir(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Create(filepath.Join(dir, "probe")); err == nil {
+		_ = f.Close()
+		t.Skip("root may write everywhere")
+	}
+	run(t, "serve", "--listen", "127.0.0.1:0", "--data", dir).
+		want(t, 1, `^holdfast: the data directory cannot be used: .* is not writable`)
+}
+
+func TestListenAddress(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	data := t.TempDir()
+	r := run(t, "serve", "--listen", taken.Addr().String(), "--data", data)
+	if r.code != 1 || !regexp.MustCompile(`(?m)^holdfast: .*another program listens there`).MatchString(r.stderr) || r.stdout != "" {
+		t.Errorf("port in use: %+v", r)
+	}
+	run(t, "serve", "--listen", "0.0.0.0:0", "--data", data).want(t, 1, `^holdfast: .*open to other hosts and nobody has to authenticate.*--allow-remote`)
+	run(t, "serve", "--listen", "here", "--data", data).want(t, 1, `^holdfast: .*"here" is not host:port`)
+	run(t, "serve", "--listen", "127.0.0.1:x", "--data", data).want(t, 1, `^holdfast: .*no port from 1 to 65535`)
+	open := serveWith(t, nil, "--listen", "0.0.0.0:0", "--allow-remote")
+	open.holdfast(t, "acquire", "orders.42").want(t, 0, `token 1`)
+}
+
+func TestServeUsage(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		variables, args []string
+		says            string
+	}{
+		{nil, []string{"--nats", "nats://x", "--data", "d"}, `--nats and --data exclude each other: `},
+		{nil, []string{"--nats", "nats://x", "--listen", "127.0.0.1:0"}, `--nats and --listen exclude each other: `},
+		{nil, []string{"--nats", "nats://x", "--nats-config", "f"}, `--nats and --nats-config exclude each other: `},
+		{nil, []string{"--nats", "nats://x", "--unsafe-sync"}, `--nats and --unsafe-sync exclude each other: `},
+		{[]string{"HOLDFAST_DATA=d"}, []string{"--nats", "nats://x"}, `--nats and HOLDFAST_DATA exclude each other: `},
+		{nil, []string{"--nats-config", "f", "--data", "d"}, `--nats-config and --data exclude each other: `},
+		{nil, []string{"--nats-config", "missing"}, `--nats-config: cannot read "missing": no such file or directory`},
+		{nil, []string{"--creds", "f"}, `--creds needs --nats or --nats-config`},
+		{nil, []string{"--tls-ca", "f"}, `--tls-ca needs --nats`},
+		{nil, []string{"--nats", "nats://x", "--tls-cert", "f"}, `--tls-cert needs --tls-key`},
+		{nil, []string{"--nats", "nats://x", "--creds", "missing"}, `--creds: cannot read "missing"`},
+		{nil, []string{"--nats", "nats://x", "--creds", "f", "--nkey", "g"}, `--creds and --nkey exclude each other`},
+		{nil, []string{"--nats", "nats://x", "--user", "u"}, `--user needs --password`},
+		{nil, []string{"--nats", ""}, `--nats: not empty; leave it out`},
+		{nil, []string{"--data", ""}, `--data: not empty; leave it out`},
+		{nil, []string{"--shards", "2000"}, `--shards: at most 1024, got 2000`},
+		{nil, []string{"--shards", "-1"}, `--shards: a whole number, got "-1"`},
+		{nil, []string{"--replicas", "0"}, `--replicas: 1 to 5, got 0`},
+		{nil, []string{"--name", "a b"}, `--name: .* without spaces, got "a b"`},
+		{nil, []string{"--prefix", "$JS"}, `--prefix: not beginning with _ or \$, got "\$JS"`},
+		{nil, []string{"--min-ttl", "2s", "--max-ttl", "1s"}, `--min-ttl 2s is longer than --max-ttl 1s`},
+		{nil, []string{"--max-ttl", "48h"}, `--max-ttl: 100ms to 24h, got "48h"`},
+		{nil, []string{"--log-level", "loud"}, `--log-level: debug, info, warn or error, got "loud"`},
+		{[]string{"HOLDFAST_LOG_FORMAT=xml"}, nil, `HOLDFAST_LOG_FORMAT: text or json, got "xml"`},
+		{[]string{"HOLDFAST_UNSAFE_SYNC=perhaps"}, nil, `HOLDFAST_UNSAFE_SYNC: true or false, got "perhaps"`},
+		{nil, []string{"extra"}, `takes no arguments, got "extra"`},
+	} {
+		runWith(t, test.variables, append([]string{"serve"}, test.args...)...).want(t, 2, `^holdfast: .*`+test.says)
+	}
+	run(t, "serve", "--nats", "nats://u:secret@127.0.0.1:1").want(t, 5, `^holdfast: cannot connect to NATS at nats://[^s]*127\.0\.0\.1:1`)
+	run(t, "serve", "--replicas", "3", "--listen", "127.0.0.1:0").want(t, 2, `^holdfast: .*3 replicas need a JetStream cluster`)
+}
+
+// A NATS of which the file says everything: who may log in, and what for.
+func TestNATSConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "nats.conf")
+	write(t, file, `
+		listen: "127.0.0.1:-1"
+		server_name: from-file
+		jetstream { store_dir: "`+filepath.Join(dir, "store")+`", sync_interval: always }
+		authorization { users: [
+			{ user: node, password: secret }
+			{ user: app, password: pass, permissions: {
+				publish: ["holdfast.*.orders.>", "holdfast.shard.*.*.orders.>"], subscribe: ["_INBOX.>"] } }
+			{ user: deaf, password: pass, permissions: { publish: [">"], subscribe: ["nothing"] } }
+		] }`)
+	p := serveWith(t, []string{"HOLDFAST_PASSWORD=secret"}, "--nats-config", file, "--user", "node")
+	p.holdfast(t, "get", "orders.42").want(t, 5, `^holdfast: the NATS server at nats://.* does not let this user in`)
+	p.holdfast(t, "get", "orders.42", "--user", "app", "--password", "wrong").want(t, 5, `does not let this user in`)
+	p.holdfast(t, "acquire", "orders.42", "--user", "app", "--password", "pass").want(t, 0, `token 1`)
+	p.holdfast(t, "acquire", "people.7", "--user", "app", "--password", "pass").
+		want(t, 5, `does not permit this user to acquire: .*Publish to "holdfast\.acquire\.people\.7"`)
+	p.holdfast(t, "acquire", "people.7", "--user", "deaf", "--password", "pass").want(t, 5, `does not permit this user to acquire: .*Subscription`)
+	runWith(t, []string{"NATS_URL=" + p.url, "NATS_USER=app", "NATS_PASSWORD=pass"}, "get", "orders.42").want(t, 0, `^held: `)
+
+	// Two deployments in one NATS do not meet.
+	other := serveWith(t, nil, "--nats", strings.Replace(p.url, "//", "//node:secret@", 1), "--prefix", "other", "--shards", "1", "--name", "b")
+	if strings.Contains(other.ready, "secret") {
+		t.Errorf("the password is shown: %s", other.ready)
+	}
+	other.holdfast(t, "acquire", "orders.42", "--prefix", "other", "--user", "node", "--password", "secret").want(t, 0, `token 1`)
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,256 @@
+package integration_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+func TestLifeOfALock(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	p.holdfast(t, "get", "orders.42").want(t, 0, `^free: orders\.42, no token yet$`)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `^acquired orders\.42: token 1, lease 10m$`)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "you").want(t, 3, `^held: orders\.42 by "me", token 1, 9m5\ds left$`)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "you", "--wait", "100ms").want(t, 3, `^timed out: orders\.42 did not become free within 100ms$`)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me").want(t, 3, `^held: `)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--reentrant").want(t, 0, `^acquired orders\.42: token 1, lease 9m5\ds$`)
+	p.holdfast(t, "get", "orders.42").want(t, 0, `^held: orders\.42 by "me", token 1, `)
+	p.holdfast(t, "get", "orders.42", "--stale").want(t, 0, `^held: orders\.42 by "me", token 1, `)
+	p.holdfast(t, "extend", "orders.42", "--owner", "me", "--ttl", "20m").want(t, 0, `^extended orders\.42: token 1, lease 20m$`)
+	p.holdfast(t, "extend", "orders.42", "--owner", "me", "--token", "2").want(t, 4, `^stale token: orders\.42 is held by "me", token 1, `)
+	p.holdfast(t, "extend", "orders.42", "--owner", "you").want(t, 4, `^not owner: orders\.42 is held by "me", token 1, `)
+	p.holdfast(t, "release", "orders.42", "--owner", "you").want(t, 4, `^not owner: `)
+	p.holdfast(t, "release", "orders.42", "--owner", "me", "--token", "000000000000001").want(t, 0, `^released orders\.42$`)
+	p.holdfast(t, "release", "orders.42", "--owner", "me", "--token", "1").want(t, 0, `^released orders\.42$`)
+	p.holdfast(t, "release", "orders.42", "--owner", "you").want(t, 4, `^not held: orders\.42 is free, and was not held by "you"$`)
+	p.holdfast(t, "get", "orders.42").want(t, 0, `^free: orders\.42, last token 1$`)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "you").want(t, 0, `^acquired orders\.42: token 2, lease 15s$`)
+}
+
+func TestExpiredLease(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "100ms").want(t, 0, `token 1, lease 100ms$`)
+	eventually(t, "the lease has run out", func() bool {
+		return strings.HasPrefix(p.holdfast(t, "get", "orders.42").stdout, "free: ")
+	})
+	p.holdfast(t, "extend", "orders.42", "--owner", "me").want(t, 4, `^expired: the lease of "me" on orders\.42 had run out; nobody has taken it since$`)
+	p.holdfast(t, "release", "orders.42", "--owner", "me", "--token", "1").want(t, 4, `^expired: `)
+}
+
+func TestWaitingForALock(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
+	granted := make(chan result, 1)
+	go func() { granted <- p.holdfast(t, "acquire", "orders.42", "--owner", "you", "--wait", "10m") }()
+	eventually(t, "somebody waits", func() bool {
+		return strings.Contains(p.holdfast(t, "get", "orders.42").stdout, "1 waiting")
+	})
+	p.holdfast(t, "release", "orders.42", "--owner", "me").want(t, 0, `^released`)
+	(<-granted).want(t, 0, `^acquired orders\.42: token 2, lease 15s$`)
+}
+
+func TestNamesThatNeedCare(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	for _, name := range []string{"a b", "*", "a.>", ".", "..", "document:123", "/path/to it", "😀", "=2E", "-", "ünï"} {
+		p.holdfast(t, "acquire", "--owner", "me", "--", name).want(t, 0, `token 1, lease 15s$`)
+		p.holdfast(t, "get", "--", name).want(t, 0, `^held: .* by "me", token 1, `)
+	}
+	// The two spellings of é are one lock.
+	p.holdfast(t, "acquire", "caf\u00e9", "--owner", "me").want(t, 0, `^acquired café: token 1`)
+	p.holdfast(t, "acquire", "cafe\u0301", "--owner", "you").want(t, 3, `^held: café by "me"`)
+}
+
+func TestWhatOthersWriteIsShownSafely(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me\u202e", "--metadata", "job=\x1b[2J", "--metadata", "a b=c=d,e", "--ephemeral").
+		want(t, 0, `^acquired orders\.42: token 1`)
+	p.holdfast(t, "get", "orders.42").
+		want(t, 0, `^held: orders\.42 by "me\\u202e", token 1, \S+ left, ephemeral, "a b"="c=d,e", job="\\x1b\[2J"$`)
+	p.holdfast(t, "get", "orders.42", "--json").want(t, 0, `"owner":"me\\u202e".*"job":"\\u001b\[2J"`)
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	reply := func(code int, args ...string) *messages.Reply {
+		t.Helper()
+		r := p.holdfast(t, append(args, "--json")...).want(t, code, `^\{.*\}$`)
+		var m messages.Reply
+		if err := messages.DecodeReply(messages.JSON, []byte(r.stdout), &m); err != nil {
+			t.Fatal(err)
+		}
+		return &m
+	}
+	acquired := reply(0, "acquire", "orders.42", "--owner", "me", "--metadata", "job=nightly")
+	if l := acquired.GetLease(); acquired.GetStatus() != messages.Status_GRANTED || l.GetToken() != 1 ||
+		l.GetFence() != "000000000000001" || l.GetOwner() != "me" || l.GetTtlMs() != 15000 || l.GetMetadata()["job"] != "nightly" {
+		t.Errorf("acquire: %v", acquired)
+	}
+	if held := reply(3, "acquire", "orders.42", "--owner", "you"); held.GetStatus() != messages.Status_HELD || held.GetLease().GetOwner() != "me" {
+		t.Errorf("second acquire: %v", held)
+	}
+	if lost := reply(4, "release", "orders.42", "--owner", "you"); lost.GetStatus() != messages.Status_NOT_OWNER {
+		t.Errorf("release by another: %v", lost)
+	}
+	if extended := reply(0, "extend", "orders.42", "--owner", "me", "--ttl", "1m"); extended.GetLease().GetTtlMs() != 60000 {
+		t.Errorf("extend: %v", extended)
+	}
+	if released := reply(0, "release", "orders.42", "--owner", "me"); released.GetStatus() != messages.Status_RELEASED {
+		t.Errorf("release: %v", released)
+	}
+	if free := reply(0, "get", "orders.42"); free.GetStatus() != messages.Status_FREE || free.GetLease().GetToken() != 1 {
+		t.Errorf("get: %v", free)
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--request-id", "a").want(t, 0, `token 1`)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--request-id", "a").want(t, 0, `token 1`)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--request-id", "b").want(t, 3, `^held: `)
+}
+
+func TestTightenedLimits(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--min-ttl", "1s", "--max-ttl", "1m")
+	p.holdfast(t, "acquire", "orders.42", "--ttl", "900ms").want(t, 2, `^holdfast: invalid: ttl_ms: 1000 to 60000, got 900$`)
+	p.holdfast(t, "acquire", "orders.42", "--ttl", "2m").want(t, 2, `^holdfast: invalid: ttl_ms: `)
+	p.holdfast(t, "acquire", "orders.42", "--ttl", "2m", "--json").want(t, 2, `^\{"status":"INVALID","error":"ttl_ms: `)
+	p.holdfast(t, "acquire", "orders.42", "--ttl", "1m").want(t, 0, `lease 1m$`)
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	run(t, "acquire", "orders.42", "--server", "nats://u:secret@127.0.0.1:1").
+		want(t, 5, `^holdfast: no NATS server answers at nats://127\.0\.0\.1:1; start one with: holdfast serve`)
+	p := serve(t)
+	p.holdfast(t, "acquire", "orders.42", "--prefix", "other").
+		want(t, 5, `^holdfast: no Holdfast node with the prefix "other" answers at nats://`)
+}
+
+// Each line is a mistake on the command line and what is said of it.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"acquir", "orders.42", "--owner", "me"}, `no command "acquir"; did you mean holdfast acquire\?`},
+		{[]string{"frobnicate"}, `no command "frobnicate"; see holdfast --help`},
+		{[]string{"help", "frobnicate"}, `no command "frobnicate"`},
+		{[]string{"--frobnicate"}, `holdfast has no flag --frobnicate; see holdfast --help`},
+		{[]string{"acquire"}, `name the resource, as in: holdfast acquire orders\.42`},
+		{[]string{"acquire", "a", "b"}, `takes one resource, got 2: "a", "b"`},
+		{[]string{"acquire", ""}, `resource: 1 to 512 bytes, got 0 bytes`},
+		{[]string{"acquire", "a\x1b[31m"}, `resource: UTF-8 without control characters, got "a\\x1b\[31m"`},
+		{[]string{"acquire", "a\xff"}, `resource: UTF-8 without control characters`},
+		{[]string{"acquire", strings.Repeat("a", 513)}, `resource: 1 to 512 bytes, got 513 bytes`},
+		{[]string{"acquire", "a", "--onwer", "me"}, `no flag --onwer; did you mean --owner\?`},
+		{[]string{"acquire", "a", "-q"}, `no flag -q`},
+		{[]string{"acquire", "a", "--owner", ""}, `--owner: not empty; leave it out`},
+		{[]string{"acquire", "a", "--request-id", ""}, `--request-id: not empty`},
+		{[]string{"acquire", "a", "--server", ""}, `--server: not empty`},
+		{[]string{"acquire", "a", "--owner", strings.Repeat("a", 257)}, `--owner: 1 to 256 bytes, got 257 bytes`},
+		{[]string{"acquire", "a", "--owner", "a\tb"}, `--owner: UTF-8 without control characters`},
+		{[]string{"acquire", "a", "--ttl"}, `--ttl needs a value`},
+		{[]string{"acquire", "a", "--ttl", "30"}, `--ttl: a duration such as 30s, 1m30s or 500ms, got "30"`},
+		{[]string{"acquire", "a", "--ttl", "50ms"}, `--ttl: 100ms to 24h, got "50ms"`},
+		{[]string{"acquire", "a", "--ttl", "25h"}, `--ttl: 100ms to 24h, got "25h"`},
+		{[]string{"acquire", "a", "--ttl", "-1s"}, `--ttl: 100ms to 24h, got "-1s"`},
+		{[]string{"acquire", "a", "--ttl", "100.5ms"}, `--ttl: whole milliseconds, got "100\.5ms"`},
+		{[]string{"acquire", "a", "--wait", "2h"}, `--wait: 0ms to 1h, got "2h"`},
+		{[]string{"acquire", "a", "--request-id", strings.Repeat("a", 65)}, `--request-id: at most 64 bytes, got 65 bytes`},
+		{[]string{"acquire", "a", "--metadata", "job"}, `--metadata: KEY=VALUE, got "job"`},
+		{[]string{"acquire", "a", "--metadata", "job=1", "--metadata", "job=2"}, `--metadata: each key once`},
+		{[]string{"acquire", "a", "--metadata", "job=" + strings.Repeat("a", 1100)}, `--metadata: at most 1024 bytes together, got 1103 bytes`},
+		{[]string{"acquire", "a", "--timeout", "0"}, `--timeout: 10ms to 24h, got "0"`},
+		{[]string{"acquire", "a", "--prefix", "a b"}, `--prefix: levels of .*, got "a b"`},
+		{[]string{"acquire", "a", "--json=maybe"}, `--json: true or false, got "maybe"`},
+		{[]string{"release", "a", "--token", "seven"}, `--token: a number up to 900000000000000, or the 15 digits of a fence, got "seven"`},
+		{[]string{"release", "a", "--token", ""}, `--token: a number up to`},
+		{[]string{"release", "a", "--token", "-1"}, `--token: a number up to`},
+		{[]string{"release", "a", "--token", "900000000000001"}, `--token: a number up to`},
+		{[]string{"get", "a", "--owner", "me"}, `holdfast get has no flag --owner`},
+		{[]string{"get", "a", "--creds", "missing"}, `--creds: cannot read "missing": no such file or directory`},
+		{[]string{"get", "a", "--nkey", empty}, `--nkey: a file with an nkey's seed`},
+		{[]string{"get", "a", "--tlscert", empty}, `--tlscert needs --tlskey`},
+		{[]string{"get", "a", "--tlskey", empty}, `--tlskey needs --tlscert`},
+		{[]string{"get", "a", "--password", "p"}, `--password needs --user`},
+		{[]string{"get", "a", "--user", "u", "--creds", empty}, `--creds and --user exclude each other`},
+		{[]string{"version", "a"}, `takes no arguments, got "a"`},
+		{[]string{"completion"}, `name the shell`},
+		{[]string{"completion", "tcsh"}, `takes one of bash, zsh, fish, powershell, got "tcsh"`},
+	} {
+		run(t, test.args...).want(t, 2, `^holdfast: .*`+test.says)
+	}
+}
+
+func TestConnectionFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	one, two := serve(t), serve(t, "--prefix", "two.b")
+	variables := []string{"NATS_URL=" + one.url, "HOLDFAST_OWNER=worker-7"}
+	runWith(t, variables, "acquire", "orders.42").want(t, 0, `token 1`)
+	one.holdfast(t, "get", "orders.42").want(t, 0, `by "worker-7"`)
+	runWith(t, variables, "acquire", "orders.42", "--server", two.url, "--prefix", "two.b", "--owner", "flag").want(t, 0, `token 1`)
+	runWith(t, []string{"NATS_URL=" + two.url, "HOLDFAST_PREFIX=two.b"}, "get", "orders.42").want(t, 0, `by "flag"`)
+	runWith(t, []string{"NATS_TIMEOUT=soon"}, "get", "orders.42").want(t, 2, `^holdfast: NATS_TIMEOUT: a duration such as 30s`)
+	runWith(t, []string{"HOLDFAST_PREFIX=$x"}, "get", "orders.42").want(t, 2, `^holdfast: HOLDFAST_PREFIX: not beginning with`)
+	runWith(t, []string{"HOLDFAST_OWNER="}, "acquire", "default", "--server", one.url).want(t, 0, `token 1`)
+	one.holdfast(t, "get", "default").want(t, 0, `by ".+@.+", token 1`)
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	if r := run(t, "version"); r.code != 0 || !strings.HasPrefix(r.stdout, "holdfast v0.0.0-test\ngo 1.") || !strings.Contains(r.stdout, "\nnats-server 2.") {
+		t.Errorf("version: %+v", r)
+	}
+	run(t, "--version").want(t, 0, `^holdfast v0\.0\.0-test$`)
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "acquire"}, {"help", "exit-codes"}, {"exit-codes"},
+		{"help", "configuration"}, {"serve", "--help"}, {"get", "-h"}} {
+		if r := run(t, args...); r.code != 0 || r.stderr != "" || strings.Count(r.stdout, "\n") < 10 {
+			t.Errorf("%q: %+v", args, r)
+		} else if wide := strings.IndexFunc(r.stdout, func(c rune) bool { return c == '\t' }); wide >= 0 {
+			t.Errorf("%q has a tab at %d", args, wide)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if r := run(t, "completion", shell); r.code != 0 || r.stderr != "" || !strings.Contains(r.stdout, "holdfast") {
+			t.Errorf("%s: exit code %d, %d bytes, stderr %q", shell, r.code, len(r.stdout), r.stderr)
+		}
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"acq"}, "acquire\tTake a lock"},
+		{[]string{"acquire", "--own"}, "--owner\t"},
+		{[]string{"serve", "--log-level", "w"}, "warn"},
+		{[]string{"completion", "f"}, "fish"},
+		{[]string{"help", "exit"}, "exit-codes\t"},
+	} {
+		if r := run(t, append([]string{"__complete"}, test.args...)...); !strings.Contains(r.stdout, test.want) {
+			t.Errorf("%q completes to %q, wanted %q", test.args, r.stdout, test.want)
+		}
+	}
+}
