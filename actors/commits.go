@@ -64,7 +64,7 @@ func (t *tenure) appendNext() {
 
 // nextCommit makes a commit of what is pending, as far as it fits.
 func (t *tenure) nextCommit() *messages.Record {
-	n := min(len(t.pending), t.shard.cfg.Tuning.CommitChanges)
+	n := t.fitting()
 	t.inflight, t.pending = t.pending[:n:n], t.pending[n:]
 	r := t.ledger.next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
 	c := r.GetCommit()
@@ -72,6 +72,19 @@ func (t *tenure) nextCommit() *messages.Record {
 		c.Changes = append(c.Changes, d.outcome.Changes...)
 	}
 	return r
+}
+
+// fitting returns how many of the pending decisions fit into one commit, at least one.
+func (t *tenure) fitting() int {
+	limits := t.shard.cfg.Tuning
+	bytes := 0
+	for n, d := range t.pending {
+		bytes += d.weight()
+		if n == limits.CommitChanges || n > 0 && bytes > limits.CommitBytes {
+			return n
+		}
+	}
+	return len(t.pending)
 }
 
 // append sends the record to the journal, on a goroutine of its own.
@@ -122,6 +135,23 @@ func (t *tenure) read(r *messages.Record, done []*decision) {
 	}
 	t.grown(r)
 	t.report()
+	t.tellOperator(r.GetCommit())
+}
+
+// tellOperator logs what an operator did, and what one should know.
+func (t *tenure) tellOperator(c *messages.Commit) {
+	for _, change := range c.GetChanges() {
+		g := change.GetGrant()
+		switch token := messages.Token(g.GetToken()); {
+		case change.GetKind() == messages.Event_BROKEN:
+			t.shard.cfg.Log.Info("lock broken", "resource", g.GetResource(), "owner", g.GetOwner(),
+				"token", g.GetToken(), "reason", change.GetReason())
+		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
+			t.shard.lateTokens.Add(1)
+			t.shard.cfg.Log.Warn("tokens are running out: move to another name", "resource", g.GetResource(),
+				"token", g.GetToken(), "last", uint64(messages.MaxToken))
+		}
+	}
 }
 
 // release lets the answers of a decision go.

@@ -11,6 +11,8 @@ type compaction struct {
 	grownCommits, grownBytes int
 
 	running bool
+	// over: none begins any more, the shard is closing.
+	over bool
 	// through is where the journal ended when it began: all up to there will be in pages.
 	through uint64
 	// cursor is the hash from which on pages have yet to be written, writing the one on its way.
@@ -41,7 +43,7 @@ func (t *tenure) grown(r *messages.Record) {
 // compactLater begins a compaction if the journal has grown enough.
 func (t *tenure) compactLater() {
 	limits := t.shard.cfg.Tuning
-	if t.running || t.purging || t.grownCommits < limits.CompactCommits && t.grownBytes < limits.CompactBytes {
+	if t.over || t.running || t.purging || t.grownCommits < limits.CompactCommits && t.grownBytes < limits.CompactBytes {
 		return
 	}
 	t.running, t.cursor, t.through = true, 0, t.ledger.position

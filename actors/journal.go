@@ -17,7 +17,8 @@ type Journal interface {
 
 	// Append stores the record right behind position after and nowhere else, and returns nil once
 	// that is certain. [messages.ErrConflict]: certainly not stored, another writer's record stands
-	// there, so this writer is deposed. Any other error leaves the outcome unknown.
+	// there, so this writer is deposed. [messages.ErrNotStored]: certainly not stored, for another
+	// reason. Any other error leaves the outcome unknown.
 	Append(ctx context.Context, after uint64, r *messages.Record) error
 
 	// Purge removes the pages of these names, and then the commits up to position through, though

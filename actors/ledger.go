@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
@@ -150,6 +151,7 @@ func (l *ledger) load(stored *messages.Page) error {
 	for _, s := range split {
 		l.supersede(s)
 	}
+	p.oldest = math.MaxInt64
 	for _, s := range stored.GetEntries() {
 		resource := s.GetResource()
 		if g := s.GetGrant(); g != nil {
@@ -158,10 +160,14 @@ func (l *ledger) load(stored *messages.Page) error {
 		if bits(hash(resource), p.depth) != p.prefix {
 			return fmt.Errorf("%w: resource %q belongs elsewhere", messages.ErrCorrupt, resource)
 		}
-		p.entries[resource] = &entry{used: s.GetUsedMs(), Image: lease.Image{
+		e := &entry{used: s.GetUsedMs(), Image: lease.Image{
 			Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
 		}}
-		p.weight += weight(s.GetGrant())
+		p.entries[resource] = e
+		p.weight += weight(e.Grant)
+		if !e.Held() {
+			p.oldest = min(p.oldest, e.used)
+		}
 	}
 	p.stored, p.dirty = true, false
 	l.floor = max(l.floor, messages.Token(stored.GetFloor()))

@@ -126,7 +126,7 @@ func (d *directory) split(p *page) {
 		half.weight += weight(e.Grant)
 	}
 	for _, half := range []*page{left, right} {
-		half.dirty = true
+		half.dirty, half.oldest = true, p.oldest
 		d.set(half)
 	}
 	for resource, i := range p.volatile {

@@ -53,6 +53,14 @@ type (
 	}
 )
 
+// weight estimates the bytes of the decision's changes when stored.
+func (d *decision) weight() (bytes int) {
+	for _, c := range d.outcome.Changes {
+		bytes += weight(c.GetGrant()) + len(c.GetReason())
+	}
+	return bytes
+}
+
 // waits reports whether the decision is nobody's to see before the journal has confirmed it.
 func (d *decision) waits() bool {
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -42,6 +43,8 @@ type Shard struct {
 	pid    *actor.PID
 	// pending counts the requests that were taken in and neither answered nor queued.
 	pending atomic.Int64
+	// lateTokens counts the grants whose token is at or above [messages.WarnToken].
+	lateTokens atomic.Uint64
 	// work counts the goroutines that talk to the journal.
 	work   sync.WaitGroup
 	tried  chan struct{} // closed when the first attempt to open has ended, as err says
@@ -76,6 +79,9 @@ func (s *Shard) Tell(r *Request) error {
 	s.system.Root.Send(s.pid, r)
 	return nil
 }
+
+// LateTokens returns how many grants had a token at or above [messages.WarnToken].
+func (s *Shard) LateTokens() uint64 { return s.lateTokens.Load() }
 
 // Bounce tells the shard that the grant of this token has reached nobody.
 func (s *Shard) Bounce(resource string, token messages.Token) {
@@ -152,6 +158,7 @@ type shardActor struct {
 
 // Receive implements actor.Actor.
 func (s *shardActor) Receive(ctx actor.Context) {
+	defer s.reportPanic(ctx)
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		s.why = "is being opened"
@@ -183,12 +190,21 @@ func (s *shardActor) Receive(ctx actor.Context) {
 	case closeShard:
 		s.close(ctx)
 	case *actor.Restarting:
-		s.cfg.Log.Error("the shard panicked and starts afresh from its journal")
 		s.end()
 	case *actor.Stopping:
 		s.end()
 	}
 	s.closeIfDone()
+}
+
+// reportPanic lets a panic go on to the guardian, which starts the actor afresh, after it has told
+// what the library would not.
+func (s *shardActor) reportPanic(ctx actor.Context) {
+	if reason := recover(); reason != nil {
+		s.cfg.Log.Error("panic in a shard; it starts afresh from its journal",
+			"message", fmt.Sprintf("%T", ctx.Message()), "panic", reason, "stack", string(debug.Stack()))
+		panic(reason)
+	}
 }
 
 // during runs f if the message is of the present tenure: what an earlier one left behind is void.
@@ -220,7 +236,7 @@ func (s *shardActor) opened(ctx actor.Context, m *openedShard) {
 		return
 	}
 	s.tenure = newTenure(ctx, s, m.ledger, m.attempt)
-	s.cfg.Log.Info("shard open", "epoch", m.ledger.epoch, "commit", m.ledger.number, "held", len(s.tenure.seats))
+	s.cfg.Log.Debug("shard open", "epoch", m.ledger.epoch, "commit", m.ledger.number, "held", len(s.tenure.seats))
 }
 
 // reopenLater ends what there is and opens the shard again after a while.
@@ -314,8 +330,8 @@ func (s *shardActor) stored(ctx actor.Context, t *tenure, m stored) {
 func (s *shardActor) lose(ctx actor.Context, t *tenure, err error) {
 	s.cfg.Log.Warn("shard lost", "epoch", t.ledger.epoch, "error", err)
 	s.tenure = nil
-	s.reopenLater(ctx, "was lost to another node and is being opened again")
-	if errors.Is(err, messages.ErrConflict) {
+	s.reopenLater(ctx, "could not write to its journal and is being opened again")
+	if errors.Is(err, messages.ErrConflict) || errors.Is(err, messages.ErrNotStored) {
 		s.void(t.inflight, s.why)
 	} else {
 		for _, d := range t.inflight {
@@ -332,7 +348,7 @@ const closingWhy = "is being handed over or shut down"
 func (s *shardActor) close(ctx actor.Context) {
 	s.closing = true
 	if s.tenure != nil {
-		s.tenure.running = false // no more compaction
+		s.tenure.running, s.tenure.over = false, true
 		s.tenure.dismiss(ctx, s.unavailable(closingWhy))
 	}
 }

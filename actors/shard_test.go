@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -138,6 +140,70 @@ func TestAppendsAreBounded(t *testing.T) {
 			if n := len(r.GetCommit().GetChanges()); n > 10 {
 				w.Errorf("a commit carries %d changes", n)
 			}
+		}
+	})
+}
+
+// NATS takes messages of 1 MB at most.
+func TestAppendsAreBoundedInBytes(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		letGo := w.hold()
+		for i := range 1000 {
+			big := acquire(strings.Repeat("o", 256), time.Second)
+			big.Request.Metadata = map[string]string{"m": strings.Repeat("x", 1000)}
+			w.send(fmt.Sprintf("%0500d", i), big)
+		}
+		letGo(nil)
+		synctest.Wait()
+		for _, r := range w.journal.Records() {
+			if size := proto.Size(r); size > 900_000 {
+				w.Errorf("%s has %d bytes", r.Describe(), size)
+			}
+		}
+		w.want(messages.Status_HELD, 1, fmt.Sprintf("%0500d", 999), get())
+	})
+}
+
+// From a threshold on, every grant is logged: there is time to move to another name.
+func TestTokensRunningOutAreLogged(t *testing.T) {
+	for token, logged := range map[messages.Token]bool{messages.WarnToken - 1: false, messages.WarnToken: true, messages.MaxToken: true} {
+		inClosedWorld(t, actors.Tuning{}, func(w *world) {
+			r := journaltest.Commit(1, 1)
+			r.GetCommit().Opened = true
+			grant := &messages.Grant{Resource: "r", Owner: "a", Token: uint64(token) - 1, TtlMs: 1000}
+			r.GetCommit().Changes = []*messages.Change{
+				{Kind: messages.Event_ACQUIRED, Grant: grant}, {Kind: messages.Event_RELEASED, Grant: grant},
+			}
+			must(w.T, w.journal.Store(0, r))
+			w.open()
+			w.want(messages.Status_GRANTED, uint64(token), "r", acquire("a", time.Minute))
+			if got := strings.Contains(w.log.String(), "running out"); got != logged {
+				w.Errorf("token %d: logged %v, want %v", token, got, logged)
+			}
+			w.want(messages.Status_RELEASED, 0, "r", release("a"))
+			if token == messages.MaxToken {
+				before := w.journal.Last()
+				w.want(messages.Status_EXHAUSTED, 0, "r", acquire("a", time.Minute))
+				for _, r := range w.journal.Records()[before:] {
+					if len(r.GetCommit().GetChanges()) > 0 {
+						w.Error("the refusal was recorded")
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestBreakIsLoggedWithItsReason(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		w.want(messages.Status_RELEASED, 0, "r", lease.Break{Request: &messages.BreakRequest{Token: 1, Reason: "stuck since noon"}})
+		if log := w.log.String(); !strings.Contains(log, "stuck since noon") {
+			w.Errorf("the log has no reason:\n%s", log)
+		}
+		records := w.journal.Records()
+		if got := records[len(records)-1].GetCommit().GetChanges()[0].GetReason(); got != "stuck since noon" {
+			w.Errorf("the journal has reason %q", got)
 		}
 	})
 }

@@ -8,8 +8,9 @@ type Tuning struct {
 	MaxPending int
 	// MaxWaiting is how many requests may queue for one resource.
 	MaxWaiting int
-	// CommitChanges is how many decisions one append carries at most.
-	CommitChanges int
+	// CommitChanges is how many decisions one append carries at most, CommitBytes how many bytes;
+	// NATS takes 1 MB.
+	CommitChanges, CommitBytes int
 	// CompactCommits and CompactBytes are how far the journal grows before it is compacted.
 	CompactCommits, CompactBytes int
 	// History is how many commits a compaction leaves for those who read the journal.
@@ -30,6 +31,7 @@ func DefaultTuning() Tuning {
 		MaxPending:     10_000,
 		MaxWaiting:     1_000,
 		CommitChanges:  1_000,
+		CommitBytes:    512 << 10,
 		CompactCommits: 50_000,
 		CompactBytes:   32 << 20,
 		History:        10_000,
@@ -46,6 +48,7 @@ func (t Tuning) WithDefaults() Tuning {
 	fill(&t.MaxPending, d.MaxPending)
 	fill(&t.MaxWaiting, d.MaxWaiting)
 	fill(&t.CommitChanges, d.CommitChanges)
+	fill(&t.CommitBytes, d.CommitBytes)
 	fill(&t.CompactCommits, d.CompactCommits)
 	fill(&t.CompactBytes, d.CompactBytes)
 	fill(&t.History, d.History)

@@ -3,7 +3,9 @@ package actors_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,6 +29,7 @@ type world struct {
 	system  *actors.System
 	shard   *actors.Shard
 	quota   *actors.Quota
+	log     *log
 	asked   int
 }
 
@@ -45,7 +48,7 @@ func inClosedWorld(t *testing.T, tuning actors.Tuning, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
 			T: t, journal: journaltest.NewMemory(), clock: &clock{Clock: actors.SystemClock()}, tuning: tuning,
-			answers: &answers{replies: make(map[string][]*messages.Reply)},
+			log: new(log), answers: &answers{replies: make(map[string][]*messages.Reply)},
 		}
 		defer w.close()
 		test(w)
@@ -57,7 +60,7 @@ func (w *world) open() {
 	w.system = actors.NewSystem(slog.New(slog.DiscardHandler))
 	w.shard = w.system.StartShard(actors.ShardConfig{
 		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers,
-		Log: slog.New(slog.NewTextHandler(w.Output(), nil)), Tuning: w.tuning, Quota: w.quota,
+		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
 	})
 	if err := w.shard.Opened(w.Context()); err != nil {
 		w.Fatal(err)
@@ -116,6 +119,9 @@ func (w *world) send(resource string, e lease.Event) string {
 		event.From = to
 		e = event
 	case lease.Get:
+		event.From = to
+		e = event
+	case lease.Break:
 		event.From = to
 		e = event
 	}
@@ -202,6 +208,24 @@ func extend(owner string, ttl time.Duration) lease.Extend {
 }
 
 func get() lease.Get { return lease.Get{Request: &messages.GetRequest{}} }
+
+// log keeps what is logged.
+type log struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
 
 // answers is an outbox that keeps everything.
 type answers struct {

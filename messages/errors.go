@@ -14,6 +14,9 @@ var (
 	// ErrConflict is certain: another writer's record stands where ours should, so the writer has
 	// been deposed and has written nothing. It is never returned for an outcome that is unknown.
 	ErrConflict = errors.New("another writer's record stands there")
+	// ErrNotStored is certain as well: the record was not stored and will not be, for another reason
+	// than another writer.
+	ErrNotStored = errors.New("not stored")
 	// ErrUnknown leaves open whether a record was stored: it may stand in the bucket already, come to
 	// stand there later, or never. Only reading the bucket again tells.
 	ErrUnknown = errors.New("outcome unknown")

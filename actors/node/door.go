@@ -27,7 +27,7 @@ func (n *Node) openDoors() error {
 		Metadata:    map[string]string{"node": n.cfg.Name, "prefix": string(n.cfg.Prefix)},
 		QueueGroup:  serviceName,
 		StatsHandler: func(*micro.Endpoint) any {
-			return n.outbox.stats(n.drops.count.Load())
+			return n.stats()
 		},
 	})
 	if err != nil {

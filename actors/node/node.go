@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -72,6 +73,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
+// flushTimeout bounds how long NATS may take to know the node's subscriptions.
+const flushTimeout = 10 * time.Second
+
 // Lost is closed when a connection of the node has been closed for good, by Close or because NATS
 // refuses it: then nothing is served any more.
 func (n *Node) Lost() <-chan struct{} { return n.lost }
@@ -93,6 +97,8 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.openDoors(); err != nil {
 		return fmt.Errorf("open the doors: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
 	return n.cfg.Intake.FlushWithContext(ctx)
 }
 

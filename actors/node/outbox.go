@@ -91,21 +91,3 @@ func serviceError(r *messages.Reply) nats.Header {
 }
 
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
-
-// stats is what `nats micro stats` shows besides its own numbers, which count what came in.
-type stats struct {
-	// Answers counts what went out, by status.
-	Answers map[string]uint64 `json:"answers"`
-	// Dropped counts requests that wanted their answer elsewhere than in an inbox.
-	Dropped uint64 `json:"dropped"`
-}
-
-func (o *outbox) stats(dropped uint64) stats {
-	s := stats{Answers: make(map[string]uint64), Dropped: dropped}
-	for status := range o.answers {
-		if n := o.answers[status].Load(); n > 0 {
-			s.Answers[messages.Status(status).String()] = n
-		}
-	}
-	return s
-}

@@ -1,0 +1,34 @@
+package node
+
+import "github.com/holdfast-io/holdfast/messages"
+
+// stats is what `nats micro stats` shows besides its own numbers, which count what came in.
+type stats struct {
+	// Answers counts what went out, by status.
+	Answers map[string]uint64 `json:"answers"`
+	// Dropped counts requests that wanted their answer elsewhere than in an inbox.
+	Dropped uint64 `json:"dropped"`
+	// Held and Waiting are how many resources are held and how many requests wait now.
+	Held    int64 `json:"held"`
+	Waiting int64 `json:"waiting"`
+	// LateTokens counts grants whose token is near the end.
+	LateTokens uint64 `json:"late_tokens"`
+}
+
+func (n *Node) stats() stats {
+	s := stats{
+		Answers: make(map[string]uint64),
+		Dropped: n.drops.count.Load(),
+		Held:    n.gate.quota.Held(),
+		Waiting: n.gate.quota.Waiting(),
+	}
+	for status := range n.outbox.answers {
+		if count := n.outbox.answers[status].Load(); count > 0 {
+			s.Answers[messages.Status(status).String()] = count
+		}
+	}
+	for _, shard := range n.shards {
+		s.LateTokens += shard.LateTokens()
+	}
+	return s
+}
