@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
@@ -158,23 +159,26 @@ func (l *kvLock) set(ctx context.Context, resource int, value []byte) error {
 func name(resource int) string { return fmt.Sprint("orders.", resource) }
 
 // ask sends a request and checks the status of its answer.
-func ask(ctx context.Context, nc *nats.Conn, op messages.Operation, key string, request protoMessage, want messages.Status) error {
+func ask(ctx context.Context, nc *nats.Conn, op messages.Operation, key string, request proto.Message, want messages.Status) error {
+	reply, err := exchange(ctx, nc, op, key, request)
+	if err == nil && reply.GetStatus() != want {
+		err = errors.New(reply.String())
+	}
+	return err
+}
+
+// exchange sends a request over the front door and returns its answer.
+func exchange(ctx context.Context, nc *nats.Conn, op messages.Operation, key string, request proto.Message) (*messages.Reply, error) {
 	data, err := messages.Encode(messages.Protobuf, request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 70*time.Second)
 	defer cancel()
 	m, err := nc.RequestWithContext(ctx, messages.DefaultPrefix.Operation(op, key), data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var reply messages.Reply
-	if err := messages.DecodeReply(messages.Protobuf, m.Data, &reply); err != nil {
-		return err
-	}
-	if reply.GetStatus() != want {
-		return errors.New(reply.String())
-	}
-	return nil
+	return &reply, messages.DecodeReply(messages.Protobuf, m.Data, &reply)
 }

@@ -2,13 +2,7 @@
 // because the machines that they run on are shared and their speed drifts.
 package bench
 
-import (
-	"slices"
-
-	"google.golang.org/protobuf/proto"
-)
-
-type protoMessage = proto.Message
+import "slices"
 
 // series is what was measured, in the order of the rounds.
 type series []float64

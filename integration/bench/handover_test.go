@@ -1,0 +1,68 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// waiters are the clients that want the hot resource.
+const waiters = 64
+
+// BenchmarkHandOver hands one resource round: 64 clients wait for it, whoever gets it gives it back
+// and queues again. Every hand-over is synced. It checks that tokens are granted in strict order.
+func BenchmarkHandOver(b *testing.B) {
+	s := stand.Start(b, stand.Config{})
+	ncs := connect(s)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var last atomic.Uint64
+	var left atomic.Int64
+	var group sync.WaitGroup
+	errs := make(chan error, waiters)
+	left.Store(1 << 62)
+	for w := range waiters {
+		nc, owner := ncs[w%connections], fmt.Sprint(w)
+		group.Go(func() {
+			for ctx.Err() == nil && left.Add(-1) >= 0 {
+				reply, err := exchange(ctx, nc, messages.OpAcquire, "hot", &messages.AcquireRequest{Owner: owner, TtlMs: 60_000, WaitMs: 60_000})
+				if err == nil && reply.GetStatus() != messages.Status_GRANTED {
+					err = fmt.Errorf("acquire: %v", reply)
+				}
+				if err == nil {
+					token := reply.GetLease().GetToken()
+					if before := last.Swap(token); token != before+1 {
+						err = fmt.Errorf("token %d follows %d", token, before)
+					}
+				}
+				if err == nil {
+					err = ask(ctx, nc, messages.OpRelease, "hot", &messages.ReleaseRequest{Owner: owner}, messages.Status_RELEASED)
+				}
+				if err != nil && ctx.Err() == nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	rates := series{}
+	for b.Loop() {
+		before, start := last.Load(), time.Now()
+		<-time.After(round)
+		rates.add(float64(last.Load()-before) / time.Since(start).Seconds())
+	}
+	left.Store(0)
+	group.Wait()
+	select {
+	case err := <-errs:
+		b.Fatal(err)
+	default:
+	}
+	b.ReportMetric(rates.median(), "handovers/s")
+}
