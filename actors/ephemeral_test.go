@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,5 +132,25 @@ func TestQuotaCountsWhatIsHeldAndWaits(t *testing.T) {
 		w.ask("e", ephemeral("a", time.Minute))
 		w.close()
 		check(0, 0)
+	})
+}
+
+// However many resources fall idle at once, their actors go, and those that must stay do.
+func TestManyIdleResources(t *testing.T) {
+	inWorld(t, actors.Tuning{IdleAfter: time.Second, MaxPending: 100_000}, func(w *world) {
+		for i := range 1200 {
+			w.send(fmt.Sprint("free", i), get())
+			w.send(fmt.Sprint("volatile", i), ephemeral("a", time.Hour))
+		}
+		synctest.Wait()
+		w.pass(10 * time.Second)
+		for i := range 1200 {
+			w.send(fmt.Sprint("volatile", i), get())
+		}
+		synctest.Wait()
+		w.want(messages.Status_HELD, 1, "volatile7", get())
+		if n := w.shard.Actors(); n != 1200 {
+			w.Errorf("%d resources have an actor, want 1200", n)
+		}
 	})
 }

@@ -57,6 +57,7 @@ func (t *tenure) seatActor(ctx actor.Context, s *seat) {
 	}
 	s.pid = pid
 	s.idle = t.idle.PushBack(s)
+	t.shard.actors.Store(int64(t.idle.Len()))
 	ctx.Send(pid, &load{seat: s, image: t.ledger.image(s.resource)})
 }
 
@@ -95,28 +96,38 @@ func (t *tenure) touch(s *seat, now lease.Instant) {
 	}
 }
 
-// passivate stops the actors that have been idle for long. Their mailboxes are empty: nobody but
-// the shard writes to them, and all that it wrote has come back confirmed.
-func (t *tenure) passivate(ctx actor.Context, before lease.Instant) {
-	for e := t.idle.Front(); e != nil; {
-		s := e.Value.(*seat)
-		if s.used > before {
-			return
+// seatsAtOnce bounds how many actors are stopped in one go, so that nobody waits for it.
+const seatsAtOnce = 1000
+
+// passivate stops the actors that have been idle for long, and reports whether there are more. Their
+// mailboxes are empty: nobody but the shard writes to them, and all that it wrote has come back
+// confirmed.
+func (t *tenure) passivate(ctx actor.Context, now lease.Instant) (more bool) {
+	before := now.Add(-t.shard.cfg.Tuning.IdleAfter)
+	e := t.idle.Front()
+	for range seatsAtOnce {
+		if e == nil || e.Value.(*seat).used > before {
+			return false
 		}
+		s := e.Value.(*seat)
 		e = e.Next()
 		if s.busy == 0 && s.waiting == 0 && !s.volatile {
 			t.unseat(s)
 			ctx.Stop(s.pid)
 			s.pid = nil
 			t.forget(s)
+		} else {
+			t.touch(s, now) // look at it again when it may have changed
 		}
 	}
+	return true
 }
 
 func (t *tenure) unseat(s *seat) {
 	if s.idle != nil {
 		t.idle.Remove(s.idle)
 		s.idle = nil
+		t.shard.actors.Store(int64(t.idle.Len()))
 	}
 }
 

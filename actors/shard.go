@@ -43,6 +43,8 @@ type Shard struct {
 	pid    *actor.PID
 	// pending counts the requests that were taken in and neither answered nor queued.
 	pending atomic.Int64
+	// actors counts the resources that have an actor.
+	actors atomic.Int64
 	// lateTokens counts the grants whose token is at or above [messages.WarnToken].
 	lateTokens atomic.Uint64
 	// work counts the goroutines that talk to the journal.
@@ -79,6 +81,9 @@ func (s *Shard) Tell(r *Request) error {
 	s.system.Root.Send(s.pid, r)
 	return nil
 }
+
+// Actors returns how many resources have an actor now.
+func (s *Shard) Actors() int64 { return s.actors.Load() }
 
 // LateTokens returns how many grants had a token at or above [messages.WarnToken].
 func (s *Shard) LateTokens() uint64 { return s.lateTokens.Load() }

@@ -161,7 +161,10 @@ func (t *tenure) sweepLater() {
 
 func (t *tenure) sweep(ctx actor.Context) {
 	t.rest = nil
-	t.passivate(ctx, t.shard.cfg.Clock.Now().Add(-t.shard.cfg.Tuning.IdleAfter))
+	if t.passivate(ctx, t.shard.cfg.Clock.Now().Instant) {
+		t.tell(sweep{t})
+		return
+	}
 	t.sweepLater()
 }
 

@@ -36,7 +36,7 @@ func DefaultTuning() Tuning {
 		CompactBytes:   32 << 20,
 		History:        10_000,
 		Remember:       30 * 24 * time.Hour,
-		IdleAfter:      30 * time.Second,
+		IdleAfter:      5 * time.Second,
 		StallAfter:     2 * time.Second,
 		ReopenAfter:    time.Second,
 	}

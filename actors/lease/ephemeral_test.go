@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,94 @@ func TestEphemeralIsNotRecorded(t *testing.T) {
 		}
 		if got := said(o); !slices.Equal(got, want) || o.Volatile != tc.volatile {
 			t.Errorf("step %d, %s:\ngot  %q volatile %v\nwant %q volatile %v", i, tc.when, got, o.Volatile, want, tc.volatile)
+		}
+	}
+}
+
+// A reservation is used to its last token, and the next one is made in time.
+func TestReservation(t *testing.T) {
+	const size = 1000
+	s := lease.New(resource, lease.Image{})
+	for token := uint64(1); token <= 2*size+1; token++ {
+		o := s.Step(timeAt(0), mustParse("0s ann acquire ephemeral").steps[0].event())
+		var want []string
+		if token%size == 1 {
+			want = append(want, fmt.Sprintf("reserved #%d", token+size-1))
+		}
+		want = append(want, fmt.Sprintf("ann: GRANTED ann#%d 1s/1s", token))
+		if got := said(o); !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+		s.Step(timeAt(0), mustParse("0s ann release").steps[0].event())
+	}
+}
+
+// No reservation goes beyond the last token.
+func TestLastReservation(t *testing.T) {
+	s := lease.New(resource, lease.Image{Floor: messages.MaxToken - 2})
+	o := s.Step(timeAt(0), mustParse("0s ann acquire ephemeral").steps[0].event())
+	want := []string{"reserved #900000000000000", "ann: GRANTED ann#899999999999999 1s/1s"}
+	if got := said(o); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// After a crash the reservation stands where ephemeral leases may have been: whose last persistent
+// one is remembered does not hear of how that ended, because it may not have been the last.
+func TestReservedSince(t *testing.T) {
+	for _, ended := range []string{"1s node tick", "100ms ann release", "100ms op break token=1"} {
+		p := playOut(t, mustParse("0s ann acquire; "+ended))
+		image := p.state.Image()
+		image.Apply(&messages.Change{Resource: resource, Reserved: 1001}, 0)
+		s := lease.New(resource, image)
+		for _, tc := range []struct{ when, want string }{
+			{"2s ann release token=1", "ann: NOT_HELD"},
+			{"2s ann extend", "ann: NOT_HELD"},
+			{"2s op get", "op: FREE #1001"},
+			{"2s bob acquire", "bob: GRANTED bob#1002 1s/1s"},
+		} {
+			o := s.Step(timeAt(lease.Instant(2*time.Second)), mustParse(tc.when).steps[0].event())
+			if got := sayAnswer(o.Answers[0]); got != tc.want {
+				t.Errorf("%s, then %s: got %s, want %s", ended, tc.when, got, tc.want)
+			}
+		}
+	}
+}
+
+// checkEphemeral plays the script once as it is and once with some of its leases ephemeral: that
+// changes no answer, and of what is recorded it takes away those leases alone.
+func checkEphemeral(t tester, s script, salt int) {
+	t.Helper()
+	persistent, mixed := lease.New(resource, lease.Image{Floor: s.floor}), lease.New(resource, lease.Image{Floor: s.floor})
+	recorded := lease.Image{Floor: s.floor}
+	ephemeral := map[uint64]bool{}
+	for i, st := range s.steps {
+		want := persistent.Step(st.time(), st.event())
+		st.ephemeral = (i+salt)%3 == 0
+		got := mixed.Step(st.time(), st.event())
+
+		image := mixed.Image()
+		for _, a := range got.Answers {
+			if l := a.Reply.GetLease(); l.GetDurability() == messages.Durability_EPHEMERAL {
+				ephemeral[l.GetToken()] = true
+			}
+		}
+		want.Changes = slices.DeleteFunc(want.Changes, func(c *messages.Change) bool { return ephemeral[c.GetGrant().GetToken()] })
+		if volatile := len(got.Changes) == 0 && ephemeral[image.Grant.GetToken()]; got.Volatile != volatile {
+			t.Fatalf("volatile: %v\nafter %s\nin this script:\n%s", got.Volatile, st, s)
+		}
+		for _, c := range got.Changes {
+			recorded.Apply(c, st.at)
+		}
+		if recorded.Token() < image.Token() {
+			t.Fatalf("token %d is out, but only %d is recorded\nafter %s\nin this script:\n%s", image.Token(), recorded.Token(), st, s)
+		}
+		got.Changes = slices.DeleteFunc(got.Changes, func(c *messages.Change) bool { return c.GetReserved() > 0 })
+		if !slices.Equal(said(got), said(want)) {
+			t.Fatalf("some ephemeral: %v\nall persistent: %v\nafter %s\nin this script:\n%s", said(got), said(want), st, s)
+		}
+		if !ephemeral[image.Grant.GetToken()] && image.Grant != nil && !sameImage(recorded, image) {
+			t.Fatalf("recorded is %+v, the state is %+v\nafter %s\nin this script:\n%s", recorded, image, st, s)
 		}
 	}
 }

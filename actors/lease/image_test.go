@@ -59,6 +59,10 @@ func TestErrorsTellWhy(t *testing.T) {
 			`resource "orders.42": its tokens have reached 900000000000000, the last there is; use another name`},
 		{"overloaded", "0s ann acquire; 0s bob acquire wait=1s", "0s cid acquire wait=1s room=1",
 			`resource "orders.42": 1 requests wait already, the most that may`},
+		{"no grant", "", "0s ann acquire nogrant=full",
+			"full"},
+		{"no wait", "0s ann acquire", "0s bob acquire wait=1s nowait=full",
+			"full"},
 		{"dismissed", "0s ann acquire; 0s bob acquire wait=1s", "0s node dismiss why=moving",
 			"moving"},
 	} {

@@ -74,6 +74,8 @@ func (m *model) passTime() {
 func (m *model) acquire(s step) {
 	h := m.holder()
 	switch {
+	case h == nil && s.nogrant != "":
+		m.answer(s, "OVERLOADED", "")
 	case h == nil:
 		m.grant(s, "")
 	case s.who == h.who && s.reentrant:
@@ -89,7 +91,7 @@ func (m *model) acquire(s step) {
 		m.answer(s, "HELD", m.lease())
 	case m.place(s) != nil:
 		m.place(s).step = s
-	case len(m.waiting()) >= s.room:
+	case len(m.waiting()) >= s.room, s.nowait != "":
 		m.answer(s, "OVERLOADED", "")
 	default:
 		m.waits = append(m.waits, &waited{step: s})

@@ -40,6 +40,7 @@ var (
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
 	waits  = []time.Duration{0, 1000 * ms, 5000 * ms, 0, 100 * ms, 150 * ms, 300 * ms}
 	ids    = []string{"", "x", "y"}
+	limits = []string{"", "", "", "", "", "", "", "full"}
 	floors = []messages.Token{0, 7, messages.MaxToken - 5, messages.WarnToken - 2, 0, 0, 0, 0}
 )
 
@@ -54,7 +55,8 @@ func (m move) resolve(now *model, from string) step {
 	switch s.verb {
 	case "acquire":
 		s.wait, s.id = pick(waits, m.wait), pick(ids, m.id)
-		s.reentrant = m.how%4 == 1 // TestDurabilities has the ephemeral ones
+		s.reentrant = m.how%4 == 1
+		s.nogrant, s.nowait = pick(limits, m.how>>2), pick(limits, m.how>>5)
 	case "release":
 		s.who, s.token, s.id = m.owner(now), m.tokenOf(now), pick(ids, m.id)
 	case "extend":
@@ -123,6 +125,7 @@ func checkMoves(t tester, floor messages.Token, moves []move, split int) *play {
 	p.finish(t)
 	checkRepeats(t, p.script)
 	checkRestores(t, p.script, split%(len(p.script.steps)+1))
+	checkEphemeral(t, p.script, split)
 	return p
 }
 

@@ -33,6 +33,8 @@ type step struct {
 	room      int
 	token     uint64
 	id, why   string
+	// nogrant and nowait are the limits of the node that stand in the way.
+	nogrant, nowait string
 
 	reentrant, ephemeral, stale bool
 }
@@ -76,6 +78,10 @@ func mustParseStep(words []string) step {
 			s.from = value
 		case "why":
 			s.why = value
+		case "nogrant":
+			s.nogrant = value
+		case "nowait":
+			s.nowait = value
 		case "reentrant":
 			s.reentrant = true
 		case "ephemeral":
@@ -120,6 +126,8 @@ func (s step) String() string {
 	add(s.token > 0, "token=%d", s.token)
 	add(s.id != "", "id=%s", s.id)
 	add(s.why != "", "why=%s", s.why)
+	add(s.nogrant != "", "nogrant=%s", s.nogrant)
+	add(s.nowait != "", "nowait=%s", s.nowait)
 	add(s.reentrant, "reentrant")
 	add(s.ephemeral, "ephemeral")
 	add(s.stale, "stale")
@@ -137,7 +145,7 @@ func (s step) event() lease.Event {
 		if s.ephemeral {
 			r.Durability = messages.Durability_EPHEMERAL
 		}
-		return lease.Acquire{Request: r, From: from, MaxWaiting: s.room}
+		return lease.Acquire{Request: r, From: from, MaxWaiting: s.room, NoGrant: s.nogrant, NoWait: s.nowait}
 	case "release":
 		return lease.Release{Request: &messages.ReleaseRequest{Owner: s.who, Token: s.token, RequestId: s.id}, From: from}
 	case "extend":

@@ -19,6 +19,9 @@ import (
 // held is how many resources are held at once.
 const held = 1_000_000
 
+// settleFor is how long a server gets to rest after the load.
+const settleFor = 20 * time.Second
+
 // BenchmarkMillion holds a million resources and says what that costs: memory, processor time while
 // nothing happens but time passing, and the time to open them all again after SIGKILL. Run it with
 // -benchtime=1x; it takes some minutes.
@@ -31,6 +34,8 @@ func BenchmarkMillion(b *testing.B) {
 		began := time.Now()
 		fill(b, p.url)
 		b.ReportMetric(held/time.Since(began).Seconds(), "acquires/s")
+		b.ReportMetric(float64(p.resident())/1e6, "MB-under-load")
+		<-time.After(settleFor)
 		before, since := p.cpu(), time.Now()
 		<-time.After(idleFor)
 		b.ReportMetric(100*(p.cpu()-before).Seconds()/time.Since(since).Seconds(), "%core")

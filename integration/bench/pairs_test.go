@@ -180,5 +180,6 @@ func exchange(ctx context.Context, nc *nats.Conn, op messages.Operation, key str
 		return nil, err
 	}
 	var reply messages.Reply
-	return &reply, messages.DecodeReply(messages.Protobuf, m.Data, &reply)
+	// A request with no fields is empty, and thereby JSON.
+	return &reply, messages.DecodeReply(messages.EncodingOf("", data), m.Data, &reply)
 }
