@@ -52,12 +52,14 @@ func (h alarmHeap) Swap(i, j int) {
 	h[i].alarm, h[j].alarm = i+1, j+1
 }
 
+// Push implements heap.Interface.
 func (h *alarmHeap) Push(x any) {
 	s := x.(*seat)
 	*h = append(*h, s)
 	s.alarm = len(*h)
 }
 
+// Pop implements heap.Interface.
 func (h *alarmHeap) Pop() any {
 	last := len(*h) - 1
 	s := (*h)[last]

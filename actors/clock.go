@@ -19,11 +19,13 @@ func SystemClock() Clock { return systemClock{origin: time.Now()} }
 
 type systemClock struct{ origin time.Time }
 
+// Now implements Clock.
 func (c systemClock) Now() lease.Time {
 	now := time.Now()
 	return lease.Time{Instant: lease.Instant(now.Sub(c.origin)), UnixMillis: now.UnixMilli()}
 }
 
+// AfterFunc implements Clock.
 func (systemClock) AfterFunc(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, f).Stop
 }

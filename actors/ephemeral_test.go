@@ -11,19 +11,20 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-func ephemeral(owner string, ttl time.Duration) lease.Acquire {
-	a := acquire(owner, ttl)
+// ephemeral is an acquire by a.
+func ephemeral(ttl time.Duration) lease.Acquire {
+	a := acquire("a", ttl)
 	a.Request.Durability = messages.Durability_EPHEMERAL
 	return a
 }
 
 func TestEphemeralLeasesCostNoAppend(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", ephemeral("a", time.Minute))
+		w.want(messages.Status_GRANTED, 1, "r", ephemeral(time.Minute))
 		w.want(messages.Status_RELEASED, 0, "r", release("a"))
 		before := w.journal.Appends()
 		for token := uint64(2); token <= 900; token++ {
-			w.want(messages.Status_GRANTED, token, "r", ephemeral("a", time.Minute))
+			w.want(messages.Status_GRANTED, token, "r", ephemeral(time.Minute))
 			w.want(messages.Status_HELD, token, "r", acquire("b", time.Minute))
 			w.want(messages.Status_EXTENDED, token, "r", extend("a", time.Minute))
 			w.want(messages.Status_HELD, token, "r", get())
@@ -34,7 +35,7 @@ func TestEphemeralLeasesCostNoAppend(t *testing.T) {
 			w.Errorf("%d appends", n)
 		}
 		for token := uint64(901); token <= 1100; token++ { // into the next block
-			w.want(messages.Status_GRANTED, token, "r", ephemeral("a", time.Minute))
+			w.want(messages.Status_GRANTED, token, "r", ephemeral(time.Minute))
 			w.want(messages.Status_RELEASED, 0, "r", release("a"))
 		}
 	})
@@ -44,7 +45,7 @@ func TestEphemeralLeaseEndsWithItsOwnerAndItsTokensGrow(t *testing.T) {
 	inWorld(t, actors.Tuning{CompactCommits: 3}, func(w *world) {
 		last := uint64(0)
 		for range 20 {
-			r := w.ask("r", ephemeral("a", time.Hour))
+			r := w.ask("r", ephemeral(time.Hour))
 			if token := r.GetLease().GetToken(); r.GetStatus() != messages.Status_GRANTED || token <= last {
 				w.Fatalf("got %v behind token %d", r, last)
 			}
@@ -57,7 +58,7 @@ func TestEphemeralLeaseEndsWithItsOwnerAndItsTokensGrow(t *testing.T) {
 
 func TestIdleEphemeralLeaseIsKept(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", ephemeral("a", time.Hour))
+		w.want(messages.Status_GRANTED, 1, "r", ephemeral(time.Hour))
 		w.pass(time.Hour - 1)
 		w.want(messages.Status_HELD, 1, "r", get())
 		w.pass(1)
@@ -68,13 +69,13 @@ func TestIdleEphemeralLeaseIsKept(t *testing.T) {
 // An ephemeral lease behind a persistent one must not be seen before the end of that one is sure.
 func TestEphemeralLeaseWaitsForThePersistentOneBeforeIt(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", ephemeral("a", time.Hour))
+		w.want(messages.Status_GRANTED, 1, "r", ephemeral(time.Hour))
 		w.want(messages.Status_RELEASED, 0, "r", release("a"))
 		w.want(messages.Status_GRANTED, 2, "r", acquire("b", time.Hour))
 		letGo := w.hold()
 		inboxes := []string{
 			w.send("r", release("b")),
-			w.send("r", ephemeral("a", time.Hour)),
+			w.send("r", ephemeral(time.Hour)),
 			w.send("r", get()),
 		}
 		synctest.Wait()
@@ -92,11 +93,11 @@ func TestEphemeralLeaseWaitsForThePersistentOneBeforeIt(t *testing.T) {
 
 func TestPanicEndsAnEphemeralLease(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", ephemeral("a", time.Hour))
+		w.want(messages.Status_GRANTED, 1, "r", ephemeral(time.Hour))
 		w.clock.panicAfter(0)
 		w.send("r", get())
 		w.want(messages.Status_FREE, 0, "r", get())
-		if r := w.ask("r", ephemeral("a", time.Hour)); r.GetLease().GetToken() <= 1 {
+		if r := w.ask("r", ephemeral(time.Hour)); r.GetLease().GetToken() <= 1 {
 			w.Errorf("got %v, want a higher token", r)
 		}
 	})
@@ -114,10 +115,10 @@ func TestQuotaCountsWhatIsHeldAndWaits(t *testing.T) {
 			}
 		}
 		w.ask("p", acquire("a", time.Minute))
-		w.ask("e", ephemeral("a", time.Minute))
+		w.ask("e", ephemeral(time.Minute))
 		check(2, 0)
-		w.send("p", wait("b", time.Minute, time.Minute))
-		w.send("e", wait("b", time.Minute, time.Second))
+		w.send("p", waiting(time.Minute, time.Minute))
+		w.send("e", waiting(time.Minute, time.Second))
 		check(2, 2)
 		w.pass(time.Second)
 		check(2, 1)
@@ -129,7 +130,7 @@ func TestQuotaCountsWhatIsHeldAndWaits(t *testing.T) {
 		w.pass(time.Minute)
 		check(0, 0)
 		w.ask("p", acquire("a", time.Minute))
-		w.ask("e", ephemeral("a", time.Minute))
+		w.ask("e", ephemeral(time.Minute))
 		w.close()
 		check(0, 0)
 	})
@@ -140,7 +141,7 @@ func TestManyIdleResources(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Second, MaxPending: 100_000}, func(w *world) {
 		for i := range 1200 {
 			w.send(fmt.Sprint("free", i), get())
-			w.send(fmt.Sprint("volatile", i), ephemeral("a", time.Hour))
+			w.send(fmt.Sprint("volatile", i), ephemeral(time.Hour))
 		}
 		synctest.Wait()
 		w.pass(10 * time.Second)

@@ -37,7 +37,10 @@ func checkJournal(t *testing.T, records []*messages.Record) {
 	}
 }
 
-func testLog(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+func testLog(t *testing.T) *slog.Logger {
+	t.Helper()
+	return slog.New(slog.NewTextHandler(t.Output(), nil))
+}
 
 func must(t *testing.T, err error) {
 	t.Helper()

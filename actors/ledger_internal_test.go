@@ -263,7 +263,7 @@ func TestMissingPage(t *testing.T) {
 	s.compact(0)
 	var name string
 	var at uint64
-	_, err := s.journal.Replay(context.Background(), 0, func(p uint64, r *messages.Record) error {
+	_, err := s.journal.Replay(t.Context(), 0, func(p uint64, r *messages.Record) error {
 		if page := r.GetPage(); page != nil {
 			name, at = page.Name(), p
 		}
@@ -273,7 +273,7 @@ func TestMissingPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.journal.Delete(at)
-	_, err = open(context.Background(), s.config(), s.writer)
+	_, err = open(t.Context(), s.config(), s.writer)
 	want := fmt.Sprintf("page %s is missing", name)
 	if !errors.Is(err, messages.ErrCorrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)

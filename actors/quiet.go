@@ -16,14 +16,19 @@ func (q quiet) lower(l slog.Level) slog.Level {
 	return l
 }
 
+// Enabled implements slog.Handler.
 func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
 	return q.Handler.Enabled(ctx, q.lower(l))
 }
 
+// Handle implements slog.Handler.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	r.Level = q.lower(r.Level)
 	return q.Handler.Handle(ctx, r)
 }
 
+// WithAttrs implements slog.Handler.
 func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
-func (q quiet) WithGroup(n string) slog.Handler      { return quiet{q.Handler.WithGroup(n)} }
+
+// WithGroup implements slog.Handler.
+func (q quiet) WithGroup(n string) slog.Handler { return quiet{q.Handler.WithGroup(n)} }

@@ -114,10 +114,16 @@ func (s *Shard) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("shard %d: requests were left without an answer: %w", s.cfg.Shard, context.Cause(ctx))
 	}
-	for s.system.Root.StopFuture(s.pid).Wait() != nil { // it gives up after ten seconds
+	s.stop()
+	return err
+}
+
+// stop ends the actor and all that it has started.
+func (s *Shard) stop() {
+	for s.system.Root.StopFuture(s.pid).Wait() != nil { // the library gives up after ten seconds
+		s.cfg.Log.Warn("the shard has not stopped yet")
 	}
 	s.work.Wait()
-	return err
 }
 
 func (s *Shard) attempted(err error) {
@@ -171,7 +177,7 @@ func (s *shardActor) Receive(ctx actor.Context) {
 	case *Request:
 		s.request(ctx, m)
 	case *decision:
-		s.decided(ctx, m)
+		s.decided(m)
 	case *panicked:
 		s.lost(m)
 	case *returned:
@@ -288,7 +294,7 @@ func (s *shardActor) request(ctx actor.Context, r *Request) {
 	}
 }
 
-func (s *shardActor) decided(ctx actor.Context, d *decision) {
+func (s *shardActor) decided(d *decision) {
 	switch t := d.seat.tenure; {
 	case t == s.tenure:
 		if t.decided(d) {

@@ -34,7 +34,7 @@ func TestLifeOfALease(t *testing.T) {
 func TestLeaseEndsAtItsTimeAndNotBefore(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Second))
-		next := w.send("r", wait("b", time.Second, time.Minute))
+		next := w.send("r", waiting(time.Second, time.Minute))
 		w.pass(time.Second - 1)
 		if r := w.answer(next); r != nil {
 			w.Fatalf("got %v while the lease runs", r)
@@ -211,7 +211,7 @@ func TestBreakIsLoggedWithItsReason(t *testing.T) {
 func TestHandOverIsOneAppend(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
-		next := w.send("r", wait("b", time.Minute, time.Minute))
+		next := w.send("r", waiting(time.Minute, time.Minute))
 		w.want(messages.Status_RELEASED, 0, "r", release("a"))
 		w.check(w.answer(next), messages.Status_GRANTED, 2)
 		records := w.journal.Records()
@@ -231,7 +231,7 @@ func TestDeposedOwnerAnswersNothingButUnavailable(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
 		w.want(messages.Status_GRANTED, 1, "s", acquire("a", time.Minute))
-		waiting := w.send("s", wait("b", time.Minute, time.Minute))
+		waiting := w.send("s", waiting(time.Minute, time.Minute))
 		letGo := w.hold()
 		inflight := w.send("r", release("a"))
 		synctest.Wait()
@@ -320,7 +320,7 @@ func TestTooManyOnTheirWay(t *testing.T) {
 
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
 		for range 20 { // those that queue are not on their way
-			w.send("r", wait("b", time.Second, time.Minute))
+			w.send("r", waiting(time.Second, time.Minute))
 			synctest.Wait()
 		}
 		w.want(messages.Status_HELD, 1, "r", get())
@@ -393,7 +393,7 @@ func TestIdleResourceLosesItsActorAndNothingElse(t *testing.T) {
 func TestWaitingKeepsTheActor(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
-		next := w.send("r", wait("b", time.Minute, 10*time.Minute))
+		next := w.send("r", waiting(time.Minute, 10*time.Minute))
 		w.pass(time.Minute)
 		w.check(w.answer(next), messages.Status_GRANTED, 2)
 	})
@@ -402,7 +402,7 @@ func TestWaitingKeepsTheActor(t *testing.T) {
 func TestCloseAnswersEverybody(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
-		waiting := w.send("r", wait("b", time.Minute, time.Minute))
+		waiting := w.send("r", waiting(time.Minute, time.Minute))
 		synctest.Wait()
 		letGo := w.hold()
 		inflight := w.send("s", acquire("a", time.Minute))

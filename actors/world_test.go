@@ -124,6 +124,8 @@ func (w *world) send(resource string, e lease.Event) string {
 	case lease.Break:
 		event.From = to
 		e = event
+	case lease.Bounce, lease.Dismiss, lease.Tick:
+		w.Fatalf("%T asks nothing", e)
 	}
 	if err := w.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
 		w.Fatal(err)
@@ -193,8 +195,9 @@ func acquire(owner string, ttl time.Duration) lease.Acquire {
 	return lease.Acquire{Request: &messages.AcquireRequest{Owner: owner, TtlMs: uint32(ttl.Milliseconds())}}
 }
 
-func wait(owner string, ttl, wait time.Duration) lease.Acquire {
-	a := acquire(owner, ttl)
+// waiting is an acquire by b that queues.
+func waiting(ttl, wait time.Duration) lease.Acquire {
+	a := acquire("b", ttl)
 	a.Request.WaitMs = uint32(wait.Milliseconds())
 	return a
 }

@@ -35,7 +35,7 @@ func TestEphemeralIsNotRecorded(t *testing.T) {
 		{"1s ann acquire ephemeral", "reserved #1009; ann: GRANTED ann#10 1s/1s", false},
 	} {
 		step := mustParse(tc.when).steps[0]
-		o := s.Step(timeAt(lease.Instant(step.at)), step.event())
+		o := s.Step(timeAt(step.at), step.event())
 		var want []string
 		if tc.want != "" {
 			want = strings.Split(tc.want, "; ")

@@ -25,7 +25,7 @@ type bounces struct {
 
 func newBounces(nc *nats.Conn) bounces {
 	secret := make([]byte, sha256.Size)
-	rand.Read(secret) //nolint:errcheck // it never fails: the process would crash
+	_, _ = rand.Read(secret) // it never fails: the process would crash
 	return bounces{inbox: nc.NewInbox(), secret: secret}
 }
 

@@ -20,7 +20,7 @@ const waiters = 64
 func BenchmarkHandOver(b *testing.B) {
 	s := stand.Start(b, stand.Config{})
 	ncs := connect(s)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	var last atomic.Uint64
 	var left atomic.Int64

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -28,14 +27,14 @@ func BenchmarkAcquireAlone(b *testing.B) {
 	var acquire, publish series
 	for i := 0; b.Loop(); i++ {
 		start := time.Now()
-		err := ask(context.Background(), nc, messages.OpAcquire, fmt.Sprint("alone.", i),
+		err := ask(b.Context(), nc, messages.OpAcquire, fmt.Sprint("alone.", i),
 			&messages.AcquireRequest{Owner: "one", TtlMs: 60_000}, messages.Status_GRANTED)
 		acquire.add(time.Since(start).Seconds())
 		if err != nil {
 			b.Fatal(err)
 		}
 		start = time.Now()
-		if _, err := js.Publish(context.Background(), "bare", payload); err != nil {
+		if _, err := js.Publish(b.Context(), "bare", payload); err != nil {
 			b.Fatal(err)
 		}
 		publish.add(time.Since(start).Seconds())

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,7 +51,7 @@ func BenchmarkMillion(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, i := range []int{0, held / 2, held - 1} {
-			if err := ask(context.Background(), nc, messages.OpGet, name(i), &messages.GetRequest{}, messages.Status_HELD); err != nil {
+			if err := ask(b.Context(), nc, messages.OpGet, name(i), &messages.GetRequest{}, messages.Status_HELD); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -66,14 +65,14 @@ func BenchmarkMillion(b *testing.B) {
 // fill acquires all resources, over a number of connections.
 func fill(b *testing.B, url string) {
 	b.Helper()
-	var ncs []*nats.Conn
-	for range connections {
+	ncs := make([]*nats.Conn, connections)
+	for i := range ncs {
 		nc, err := nats.Connect(url)
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer nc.Close()
-		ncs = append(ncs, nc)
+		b.Cleanup(nc.Close)
+		ncs[i] = nc
 	}
 	var next atomic.Int64
 	var failure atomic.Pointer[error]
@@ -85,7 +84,7 @@ func fill(b *testing.B, url string) {
 				if i >= held {
 					return
 				}
-				err := ask(context.Background(), ncs[c%connections], messages.OpAcquire, name(i),
+				err := ask(b.Context(), ncs[c%connections], messages.OpAcquire, name(i),
 					&messages.AcquireRequest{Owner: fmt.Sprint("client-", c), TtlMs: 86_400_000}, messages.Status_GRANTED)
 				if err != nil {
 					failure.Store(&err)

@@ -56,7 +56,7 @@ type locker interface {
 // pairs lets all clients work for a round and returns how many pairs they did in a second.
 func pairs(b *testing.B, client func(int) locker) float64 {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), round)
+	ctx, cancel := context.WithTimeout(b.Context(), round)
 	defer cancel()
 	var done atomic.Int64
 	var failure atomic.Pointer[error]
@@ -67,9 +67,9 @@ func pairs(b *testing.B, client func(int) locker) float64 {
 			l := client(c)
 			for i := 0; ctx.Err() == nil; i++ {
 				resource := (c + i*clients) % resources
-				err := l.lock(context.Background(), resource)
+				err := l.lock(b.Context(), resource)
 				if err == nil {
-					err = l.unlock(context.Background(), resource)
+					err = l.unlock(b.Context(), resource)
 				}
 				if err != nil {
 					failure.Store(&err)

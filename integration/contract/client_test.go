@@ -96,4 +96,14 @@ func (c *client) wantNothing(inbox *nats.Subscription, ask func()) {
 	}
 }
 
+// until asks again and again until it is so.
+func (c *client) until(what string, is func() bool) {
+	c.Helper()
+	for since := time.Now(); !is(); {
+		if time.Since(since) > patience {
+			c.Fatalf("it does not come about that %s", what)
+		}
+	}
+}
+
 func excerpt(b []byte) string { return string(b[:min(len(b), 100)]) }

@@ -55,8 +55,9 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for c.ask("holdfast.get.r2", ``).GetWaiting() < 3 || c.ask("holdfast.get.r3", ``).GetWaiting() < 2 {
-	}
+	c.until("all wait", func() bool {
+		return c.ask("holdfast.get.r2", ``).GetWaiting() == 3 && c.ask("holdfast.get.r3", ``).GetWaiting() == 2
+	})
 	subject, json := wait("r2", 9)
 	c.wantOverloaded(subject, json, "5 requests wait on this node")
 	c.want(messages.Status_RELEASED, 0, "holdfast.release.r3", `{"owner":"a"}`) // one of those that wait has it now
@@ -69,8 +70,7 @@ func TestRate(t *testing.T) {
 	for range 3 {
 		c.want(messages.Status_FREE, 0, get, ``)
 	}
-	for c.ask(get, ``).GetStatus() == messages.Status_FREE { // as many as seconds pass
-	}
+	c.until("the burst is used up", func() bool { return c.ask(get, ``).GetStatus() != messages.Status_FREE })
 	c.wantOverloaded(get, ``, "rate: 1 requests a second")
 }
 

@@ -85,7 +85,7 @@ func TestRepeatedRequest(t *testing.T) {
 
 func TestLeaseInTheAnswer(t *testing.T) {
 	_, c := start(t)
-	before := time.Now().UnixMilli()
+	beforeMs := time.Now().UnixMilli()
 	l := c.want(messages.Status_GRANTED, 1, "holdfast.acquire.caf=C3=A9",
 		`{"owner":"a","ttl_ms":30000,"metadata":{"why":"a test"},"durability":"EPHEMERAL"}`).GetLease()
 	if l.GetResource() != "café" || l.GetOwner() != "a" || l.GetFence() != "000000000000001" ||
@@ -93,8 +93,8 @@ func TestLeaseInTheAnswer(t *testing.T) {
 		l.GetDurability() != messages.Durability_EPHEMERAL {
 		t.Errorf("got %v", l)
 	}
-	if at := l.GetAcquiredAtMs(); at < before || at > time.Now().UnixMilli() {
-		t.Errorf("acquired at %d, asked at %d", at, before)
+	if at := l.GetAcquiredAtMs(); at < beforeMs || at > time.Now().UnixMilli() {
+		t.Errorf("acquired at %d, asked at %d", at, beforeMs)
 	}
 }
 

@@ -3,7 +3,6 @@ package contract
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -25,11 +24,7 @@ func (c *client) queue(owner string, waiting uint32) *nats.Subscription {
 		c.Fatal(err)
 	}
 	// The front door takes each operation on its own, so the get may come first.
-	for sent := time.Now(); c.ask(get, ``).GetWaiting() != waiting; {
-		if time.Since(sent) > patience {
-			c.Fatalf("%s does not come to wait as number %d", owner, waiting)
-		}
-	}
+	c.until(owner+" waits", func() bool { return c.ask(get, ``).GetWaiting() == waiting })
 	return sub
 }
 

@@ -14,6 +14,7 @@ var _ actors.Journal = (*jetstream.Bucket)(nil)
 
 func TestBucketConforms(t *testing.T) {
 	journaltest.Conformance(t, func(t *testing.T) journaltest.Journal {
+		t.Helper()
 		s, err := jetstream.StartServer(jetstream.ServerConfig{
 			Name: "n1", Listen: "127.0.0.1:-1", DataDir: t.TempDir(), Log: testLog(t),
 		})
