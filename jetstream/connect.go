@@ -1,0 +1,129 @@
+package jetstream
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// A peer that vanishes without closing the connection is noticed after two pings unanswered, well
+	// before a cluster has elected a new leader. NATS's own two minutes would hold a shard still.
+	pingInterval = 2 * time.Second
+	pingsMissed  = 2
+	// writeTimeout bounds how long a publish can hang on a connection that takes no more.
+	writeTimeout = 2 * time.Second
+	// reconnectWait between two rounds over the known servers.
+	reconnectWait = 100 * time.Millisecond
+)
+
+// ExternalConfig says how to reach a NATS server that runs by itself. Empty fields are not used.
+type ExternalConfig struct {
+	URL   string // one or more, separated by commas
+	Creds string // credentials file, of the decentralized authentication
+	NKey  string // file with an nkey's seed
+	CA    string // file with the certificates of who signed the server's
+	Cert  string // file with the client's own certificate
+	Key   string // file with its key
+	Name  string // of the connection, for the server's operator
+	Log   *slog.Logger
+}
+
+// Connect connects to a NATS server. It does not wait for one that is not there: that is an
+// [ErrConnect], which says what may be wrong. Once it has succeeded, the connection comes back by
+// itself after every interruption.
+func Connect(cfg ExternalConfig, opts ...nats.Option) (*nats.Conn, error) {
+	all := connectOptions(cfg.Name, cfg.Log)
+	if cfg.Creds != "" {
+		all = append(all, nats.UserCredentials(cfg.Creds))
+	}
+	if cfg.NKey != "" {
+		option, err := nats.NkeyOptionFromSeed(cfg.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("%w: nkey file %s: %w", ErrConnect, cfg.NKey, err)
+		}
+		all = append(all, option)
+	}
+	if cfg.CA != "" {
+		all = append(all, nats.RootCAs(cfg.CA))
+	}
+	if (cfg.Cert == "") != (cfg.Key == "") {
+		return nil, fmt.Errorf("%w: a client certificate and its key belong together, give both", ErrConnect)
+	}
+	if cfg.Cert != "" {
+		all = append(all, nats.ClientCert(cfg.Cert, cfg.Key))
+	}
+	nc, err := nats.Connect(cfg.URL, append(all, opts...)...)
+	if unreadable := new(url.Error); errors.As(err, &unreadable) {
+		err = unreadable.Err // The whole of it would show the password.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w at %s: %s: %w", ErrConnect, withoutSecrets(cfg.URL), advice(err), err)
+	}
+	return nc, nil
+}
+
+// connectOptions are what every connection of a node has in common. Nothing is buffered while it is
+// interrupted: what would leave later, its sender has long given up.
+func connectOptions(name string, log *slog.Logger) []nats.Option {
+	if log == nil {
+		log = slog.Default()
+	}
+	log = log.With("connection", name)
+	return []nats.Option{
+		nats.Name(name),
+		nats.ReconnectBufSize(-1),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(pingsMissed),
+		nats.FlusherTimeout(writeTimeout),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // Nil when it was closed on purpose.
+				log.Warn("disconnected from NATS", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("connected to NATS again", "server", nc.ConnectedServerName())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Error("NATS reports an error", "error", err)
+		}),
+	}
+}
+
+// advice says what to look at after a connection failed.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
+		return "is a NATS server running there"
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return "the server refuses these credentials"
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
+		return "one side wants TLS and the other does not"
+	default:
+		return "check the URL, the certificates and the credentials"
+	}
+}
+
+// withoutSecrets returns the URLs as they may be shown.
+func withoutSecrets(urls string) string {
+	var shown []string
+	for one := range strings.SplitSeq(urls, ",") {
+		one = strings.TrimSpace(one)
+		parsed, err := url.Parse(one)
+		if err != nil || strings.Contains(one, "@") && parsed.User == nil {
+			one = "(a URL that cannot be read)"
+		} else if parsed.User != nil {
+			parsed.User = url.User("***")
+			one = parsed.String()
+		}
+		shown = append(shown, one)
+	}
+	return strings.Join(shown, ",")
+}

@@ -1,0 +1,109 @@
+package jetstream
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// readAhead bounds what is under way or waits in memory: some thirty pages, or many thousand small
+	// commits. More reads no faster.
+	readAhead = 8 << 20
+	// readerLife is how long JetStream keeps a reader that died without taking leave.
+	readerLife = 30 * time.Second
+)
+
+// feed is a consumer and what it brings. The consumer lives in memory, on any one of the replicas.
+type feed struct {
+	bucket   *Bucket
+	consumer jetstream.Consumer
+	consume  jetstream.ConsumeContext
+	arrivals chan *arrival
+	trouble  chan error
+	done     chan struct{}
+}
+
+// arrival is a stored message, taken apart.
+type arrival struct {
+	number   uint64 // counts the consumer's messages
+	position uint64
+	pending  uint64 // how many the consumer knows to come
+	key      string
+	record   *messages.Record
+	err      error // why there is no record
+}
+
+// feed makes a consumer for what has not been read, and starts it.
+func (r *reader) feed(ctx context.Context) (*feed, error) {
+	consumer, err := r.makeConsumer(ctx, r.at+1)
+	if err != nil {
+		return nil, err
+	}
+	f := &feed{
+		bucket:   r.Bucket,
+		consumer: consumer,
+		arrivals: make(chan *arrival),
+		trouble:  make(chan error, 1),
+		done:     make(chan struct{}),
+	}
+	f.consume, err = consumer.Consume(f.deliver, jetstream.PullMaxBytes(readAhead), jetstream.ConsumeErrHandler(f.report))
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// deliver runs on the consumer's goroutine. It takes the message apart while the one before is being
+// applied, and holds the consumer up until it is wanted.
+func (f *feed) deliver(m jetstream.Msg) {
+	at, err := m.Metadata()
+	if err != nil {
+		f.report(nil, err)
+		return
+	}
+	a := &arrival{number: at.Sequence.Consumer, position: at.Sequence.Stream, pending: at.NumPending}
+	a.key = strings.TrimPrefix(m.Subject(), f.bucket.subject)
+	a.record, a.err = decode(a.key, m.Headers(), m.Data())
+	select {
+	case f.arrivals <- a:
+	case <-f.done:
+	}
+}
+
+// report runs on the consumer's goroutines. One report is enough to give the consumer up.
+func (f *feed) report(_ jetstream.ConsumeContext, err error) {
+	select {
+	case f.trouble <- err:
+	default:
+	}
+}
+
+// leave stops the consumer and removes it. If that fails, JetStream does it after a while.
+func (f *feed) leave(ctx context.Context) {
+	close(f.done)
+	f.consume.Stop()
+	<-f.consume.Closed()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	_ = f.bucket.stream.DeleteConsumer(ctx, f.consumer.CachedInfo().Name)
+}
+
+func (b *Bucket) makeConsumer(ctx context.Context, start uint64) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, readIdle)
+	defer cancel()
+	before := b.nc.LastError()
+	consumer, err := b.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       start,
+		AckPolicy:         jetstream.AckNonePolicy,
+		InactiveThreshold: readerLife,
+		MemoryStorage:     true,
+		Replicas:          1,
+	})
+	return consumer, explain(b.nc, before, err, jetstream.DefaultAPIPrefix+"CONSUMER.CREATE."+streamName(b.name))
+}

@@ -1,0 +1,143 @@
+package jetstream
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// bucketFormat is the newest layout of a bucket that this code makes and reads.
+const bucketFormat = 1
+
+// What a bucket's metadata says, so that it can be recognised.
+const (
+	metaShards = "holdfast.shards"
+	metaFormat = "holdfast.format"
+	metaPrefix = "holdfast.prefix"
+)
+
+// shortestWindow for duplicates is the shortest that JetStream allows. Appends carry no message id: the
+// expected sequence alone keeps a second copy out, and needs no table of ids on every replica.
+const shortestWindow = 100 * time.Millisecond
+
+// A KV bucket is a stream of a certain shape. These are its names.
+func streamName(bucket string) string    { return "KV_" + bucket }
+func subjectPrefix(bucket string) string { return "$KV." + bucket + "." }
+
+// layout is what a deployment's buckets are made like.
+type layout struct {
+	prefix   messages.Prefix
+	shards   uint32
+	replicas int
+}
+
+// config returns the settings of one shard's bucket. It is made as a stream, because the KV interface
+// insists on AllowDirect, and with that any replica answers reads, also one that is behind.
+func (l layout) config(shard uint32) jetstream.StreamConfig {
+	bucket := l.prefix.Bucket(shard)
+	return jetstream.StreamConfig{
+		Name:              streamName(bucket),
+		Description:       fmt.Sprintf("Holdfast %s, shard %d of %d: written by holdfast only", l.prefix, shard, l.shards),
+		Subjects:          []string{subjectPrefix(bucket) + ">"},
+		Retention:         jetstream.LimitsPolicy,
+		MaxConsumers:      -1,
+		MaxMsgs:           -1, // A limit would make every append slow, and refuse appends when reached.
+		MaxBytes:          -1,
+		MaxMsgSize:        -1,
+		MaxMsgsPerSubject: 1,
+		Discard:           jetstream.DiscardNew,
+		Storage:           jetstream.FileStorage,
+		Replicas:          l.replicas,
+		Duplicates:        shortestWindow,
+		AllowRollup:       true,
+		DenyDelete:        true,
+		AllowDirect:       false,
+		Metadata: map[string]string{
+			metaShards: strconv.FormatUint(uint64(l.shards), 10),
+			metaFormat: strconv.Itoa(bucketFormat),
+			metaPrefix: string(l.prefix),
+		},
+	}
+}
+
+// shardsOf returns with how many shards the bucket's deployment was made, if the bucket is one of the
+// deployment's.
+func (l layout) shardsOf(bucket string, config jetstream.StreamConfig) (uint32, error) {
+	format, ok := config.Metadata[metaFormat]
+	if !ok {
+		return 0, fmt.Errorf("%w: %s was not made by Holdfast; choose another prefix than %q, or remove the bucket", ErrForeignBucket, bucket, l.prefix)
+	}
+	number, err := strconv.Atoi(format)
+	if err != nil || number < 1 {
+		return 0, fmt.Errorf("%w: %s says %s=%q, which no Holdfast writes", ErrForeignBucket, bucket, metaFormat, format)
+	}
+	if number > bucketFormat {
+		return 0, fmt.Errorf("%w: %s has format %d, this version reads up to %d; upgrade", ErrNewerFormat, bucket, number, bucketFormat)
+	}
+	if prefix := config.Metadata[metaPrefix]; prefix != string(l.prefix) {
+		return 0, fmt.Errorf("%w: %s belongs to the prefix %q, not %q; one account cannot have both", ErrForeignBucket, bucket, prefix, l.prefix)
+	}
+	shards, err := strconv.ParseUint(config.Metadata[metaShards], 10, 32)
+	if err != nil || shards == 0 {
+		return 0, fmt.Errorf("%w: %s says %s=%q, which no Holdfast writes", ErrForeignBucket, bucket, metaShards, config.Metadata[metaShards])
+	}
+	return uint32(shards), nil
+}
+
+// check returns an error if the bucket is none of the deployment's, or is no longer safe to use.
+func (l layout) check(shard uint32, config jetstream.StreamConfig) error {
+	bucket := l.prefix.Bucket(shard)
+	shards, err := l.shardsOf(bucket, config)
+	if err != nil {
+		return err
+	}
+	if shards != l.shards {
+		return l.otherShards(shards)
+	}
+	for _, s := range l.settings(shard, config) {
+		if s.got != s.want {
+			return fmt.Errorf("%w: %s has %s %v, it must be %v; set it back with `nats stream edit %s`", ErrBucketSettings, bucket, s.name, s.got, s.want, config.Name)
+		}
+	}
+	return nil
+}
+
+func (l layout) otherShards(made uint32) error {
+	return fmt.Errorf("%w: %q was made with %d, not %d; a deployment keeps its number, so ask for %d, or make a new deployment under another prefix",
+		ErrShards, l.prefix, made, l.shards, made)
+}
+
+// setting is one on which safety rests.
+type setting struct {
+	name      string
+	got, want any
+}
+
+// settings are those that could lose a record, let one in that the owner has not written, or answer a
+// read with an old one. Limits of size only refuse appends, so an operator may set them.
+func (l layout) settings(shard uint32, got jetstream.StreamConfig) []setting {
+	want := l.config(shard)
+	return []setting{
+		{"subjects", fmt.Sprint(got.Subjects), fmt.Sprint(want.Subjects)},
+		{"storage", got.Storage, want.Storage},
+		{"retention", got.Retention, want.Retention},
+		{"discard policy", got.Discard, want.Discard},
+		{"max messages per subject", got.MaxMsgsPerSubject, want.MaxMsgsPerSubject},
+		{"max messages", max(got.MaxMsgs, -1), want.MaxMsgs},
+		{"max age", got.MaxAge, want.MaxAge},
+		{"allow direct", got.AllowDirect, want.AllowDirect},
+		{"deny delete", got.DenyDelete, want.DenyDelete},
+		{"sealed", got.Sealed, false},
+		{"no ack", got.NoAck, false},
+		{"allow message TTL", got.AllowMsgTTL, false},
+		{"subject delete marker TTL", got.SubjectDeleteMarkerTTL, time.Duration(0)},
+		{"mirror", got.Mirror != nil, false},
+		{"sources", len(got.Sources), 0},
+		{"subject transform", got.SubjectTransform != nil, false},
+		{"persist mode", got.PersistMode, want.PersistMode},
+	}
+}

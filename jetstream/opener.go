@@ -1,0 +1,255 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// readyTimeout is the patience with a JetStream that is not ready: a cluster's first election took up
+	// to 6 seconds.
+	readyTimeout = 15 * time.Second
+	// openTimeout bounds one try. Making a replicated bucket needs an election.
+	openTimeout = 3 * time.Second
+)
+
+// The server versions before this one lose or misplace records of replicated buckets, and sync each
+// message of theirs on its own.
+const (
+	safeMajor = 2
+	safeMinor = 15
+)
+
+// opener opens or makes the buckets of one deployment. Bucket 0 is made last: while it is missing the
+// deployment is still being made, and once it is there, no other may be missing.
+type opener struct {
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	layout   layout // shards is 0 until known
+	asked    int    // for how many replicas, 0 for any
+	log      *slog.Logger
+	progress time.Time // when JetStream last answered
+}
+
+func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
+	if err := o.checkServer(o.layout.replicas); err != nil {
+		return nil, err
+	}
+	first, err := o.find(ctx, 0)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err := o.makeAll(ctx); err != nil {
+			return nil, err
+		}
+		first, err = o.find(ctx, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := o.learnShards(0, first); err != nil {
+		return nil, err
+	}
+	if has := first.CachedInfo().Config.Replicas; o.asked != 0 && o.asked != has {
+		o.log.Warn("the buckets keep their number of replicas", "deployment", o.layout.prefix, "replicas", has, "asked", o.asked)
+	}
+	streams := make([]jetstream.Stream, o.layout.shards)
+	for shard := range o.layout.shards {
+		if streams[shard], err = o.openBucket(ctx, shard); err != nil {
+			return nil, err
+		}
+	}
+	return streams, nil
+}
+
+func (o *opener) openBucket(ctx context.Context, shard uint32) (jetstream.Stream, error) {
+	stream, err := o.find(ctx, shard)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, o.lost(shard)
+	}
+	if err != nil {
+		return nil, err
+	}
+	config := stream.CachedInfo().Config
+	if err := o.layout.check(shard, config); err != nil {
+		return nil, err
+	}
+	if config.Replicas > 1 {
+		return stream, o.checkServer(config.Replicas)
+	}
+	return stream, nil
+}
+
+func (o *opener) lost(shard uint32) error {
+	return fmt.Errorf("%w: %s, though the deployment was complete; restore it from a backup, for an empty one would issue its tokens a second time",
+		ErrBucketLost, o.layout.prefix.Bucket(shard))
+}
+
+// makeAll makes all buckets, from the last to the first, and leaves those alone that exist.
+func (o *opener) makeAll(ctx context.Context) error {
+	if err := o.learnFromRest(ctx); err != nil {
+		return err
+	}
+	if o.layout.shards == 0 {
+		o.layout.shards = DefaultShards
+	}
+	for shard := o.layout.shards; shard > 0; shard-- {
+		if err := o.makeBucket(ctx, shard-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeBucket makes a bucket. One that exists is for openBucket to judge.
+func (o *opener) makeBucket(ctx context.Context, shard uint32) error {
+	config := o.layout.config(shard)
+	err := o.ask(ctx, "STREAM.CREATE."+config.Name, func(ctx context.Context) error {
+		_, err := o.js.CreateStream(ctx, config)
+		return err
+	})
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
+		return nil
+	case hasCode(err, codeNoReplicas, codeNoSuitablePeers):
+		return fmt.Errorf("%w: %d replicas need a JetStream cluster of as many servers: %w", ErrConfig, o.layout.replicas, err)
+	case err != nil:
+		return fmt.Errorf("cannot make bucket %s: %w", o.layout.prefix.Bucket(shard), err)
+	}
+	return nil
+}
+
+// learnFromRest takes the number of shards from what a crash, or another node at this moment, has made
+// of the deployment. If that has been used already, bucket 0 is not yet to be made but lost.
+func (o *opener) learnFromRest(ctx context.Context) error {
+	shards, err := o.existing(ctx)
+	if err != nil {
+		return err
+	}
+	for _, shard := range shards {
+		stream, err := o.find(ctx, shard)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := o.learnShards(shard, stream); err != nil {
+			return err
+		}
+		if stream.CachedInfo().State.LastSeq == 0 {
+			continue
+		}
+		if _, err := o.find(ctx, 0); errors.Is(err, jetstream.ErrStreamNotFound) {
+			return o.lost(0)
+		}
+	}
+	return nil
+}
+
+// learnShards takes over the number of shards that the bucket was made for.
+func (o *opener) learnShards(shard uint32, stream jetstream.Stream) error {
+	made, err := o.layout.shardsOf(o.layout.prefix.Bucket(shard), stream.CachedInfo().Config)
+	if err != nil {
+		return err
+	}
+	if o.layout.shards != 0 && o.layout.shards != made {
+		return o.layout.otherShards(made)
+	}
+	o.layout.shards = made
+	return nil
+}
+
+// existing returns the shards that have a bucket by name.
+func (o *opener) existing(ctx context.Context) ([]uint32, error) {
+	prefix := strings.TrimSuffix(streamName(o.layout.prefix.Bucket(0)), "0")
+	var shards []uint32
+	err := o.ask(ctx, "STREAM.NAMES", func(ctx context.Context) error {
+		shards = nil
+		names := o.js.StreamNames(ctx, jetstream.WithStreamListSubject("$KV.*.>"))
+		for name := range names.Name() {
+			number, ok := strings.CutPrefix(name, prefix)
+			if !ok {
+				continue
+			}
+			if shard, err := strconv.ParseUint(number, 10, 32); err == nil {
+				shards = append(shards, uint32(shard))
+			}
+		}
+		return names.Err()
+	})
+	return shards, err
+}
+
+// find returns a shard's bucket as it is now.
+func (o *opener) find(ctx context.Context, shard uint32) (stream jetstream.Stream, err error) {
+	name := streamName(o.layout.prefix.Bucket(shard))
+	err = o.ask(ctx, "STREAM.INFO."+name, func(ctx context.Context) error {
+		stream, err = o.js.Stream(ctx, name)
+		return err
+	})
+	return stream, err
+}
+
+// ask puts a question to JetStream until it is answered, ctx ends or patience does.
+func (o *opener) ask(ctx context.Context, subject string, question func(context.Context) error) error {
+	subject = jetstream.DefaultAPIPrefix + subject
+	warned := false
+	for wait := shortestPause; ; wait = min(2*wait, longestPause) {
+		err := o.askOnce(ctx, subject, question)
+		if !isNotReady(err) {
+			o.progress = time.Now()
+			if cause := lasting(o.nc, err); cause != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+				return cause
+			}
+			return err
+		}
+		if wait == longestPause && !warned {
+			warned = true
+			o.log.Warn("JetStream is not ready, trying again", "asked", subject, "error", err)
+		}
+		if time.Since(o.progress) > readyTimeout {
+			return fmt.Errorf("%w: %s for %v: %w", ErrNoJetStream, symptom(err), readyTimeout, err)
+		}
+		if ended := pause(ctx, wait); ended != nil {
+			return fmt.Errorf("%w: %s: %w; last: %w", ErrNoJetStream, symptom(err), ended, err)
+		}
+	}
+}
+
+func symptom(err error) string {
+	if errors.Is(err, nats.ErrNoResponders) || hasCode(err, jetstream.JSErrCodeJetStreamNotEnabled) {
+		return "no server answers for it (is it enabled there?)"
+	}
+	return "not ready"
+}
+
+func (o *opener) askOnce(ctx context.Context, subject string, question func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	before := o.nc.LastError()
+	return explain(o.nc, before, question(ctx), subject)
+}
+
+// checkServer refuses a server that is too old for replicas, and warns of one that is too old anyway.
+func (o *opener) checkServer(replicas int) error {
+	version := o.nc.ConnectedServerVersion()
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return nil // Not connected just now, so there is nobody to ask.
+	}
+	if major > safeMajor || major == safeMajor && minor >= safeMinor {
+		return nil
+	}
+	if replicas > 1 {
+		return fmt.Errorf("%w: it runs %s, replicated buckets need %d.%d or newer; upgrade every server, or use one replica", ErrServerTooOld, version, safeMajor, safeMinor)
+	}
+	o.log.Warn("the NATS server is too old, upgrade it", "version", version, "needed", fmt.Sprintf("%d.%d", safeMajor, safeMinor))
+	return nil
+}
