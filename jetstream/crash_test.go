@@ -94,7 +94,7 @@ func write(b *jetstream.Bucket, shard uint32) error {
 		return err
 	}
 	say := func(what string) { // One write, which the kernel keeps whatever happens to the process.
-		fmt.Printf("%s %d %d %d %d\n", what, shard, last, number, epoch)
+		_, _ = fmt.Fprintf(os.Stdout, "%s %d %d %d %d\n", what, shard, last, number, epoch)
 	}
 	say("opened")
 	epoch++

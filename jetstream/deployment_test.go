@@ -162,6 +162,7 @@ func TestDeploymentRefused(t *testing.T) {
 	t.Parallel()
 	change := func(bucket string, f func(*natsjs.StreamConfig)) func(*testing.T, *nats.Conn) {
 		return func(t *testing.T, nc *nats.Conn) {
+			t.Helper()
 			mustOpen(t, nc, 3)
 			cfg := mustConfig(t, nc, bucket)
 			f(&cfg)
@@ -177,24 +178,29 @@ func TestDeploymentRefused(t *testing.T) {
 		words   []string
 	}{
 		{"BucketLost", func(t *testing.T, nc *nats.Conn) {
+			t.Helper()
 			mustOpen(t, nc, 3)
 			mustRemove(t, nc, "HOLDFAST_1")
 		}, jetstream.ErrBucketLost, []string{"HOLDFAST_1", "restore"}},
 		{"FirstBucketLost", func(t *testing.T, nc *nats.Conn) {
+			t.Helper()
 			mustAppend(t, mustOpen(t, nc, 3).Bucket(2), 0, commit(1, 1, 10))
 			mustRemove(t, nc, "HOLDFAST_0")
 		}, jetstream.ErrBucketLost, []string{"HOLDFAST_0", "restore"}},
 		{"Foreign", func(t *testing.T, nc *nats.Conn) {
+			t.Helper()
 			if _, err := mustJetStream(t, nc).CreateKeyValue(testContext(t), natsjs.KeyValueConfig{Bucket: "HOLDFAST_0"}); err != nil {
 				t.Fatal(err)
 			}
 		}, jetstream.ErrForeignBucket, []string{"HOLDFAST_0", "not made by Holdfast", "another prefix"}},
 		{"ForeignAmongThem", func(t *testing.T, nc *nats.Conn) {
+			t.Helper()
 			if _, err := mustJetStream(t, nc).CreateKeyValue(testContext(t), natsjs.KeyValueConfig{Bucket: "HOLDFAST_5"}); err != nil {
 				t.Fatal(err)
 			}
 		}, jetstream.ErrForeignBucket, []string{"HOLDFAST_5"}},
 		{"OtherPrefix", func(t *testing.T, nc *nats.Conn) {
+			t.Helper()
 			if _, err := open(t, nc, jetstream.DeploymentConfig{Prefix: "Holdfast", Shards: 3}); err != nil {
 				t.Fatal(err)
 			}

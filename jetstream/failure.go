@@ -58,7 +58,7 @@ func newNote(nc *nats.Conn, before, err error) error {
 		return nil
 	}
 	note := nc.LastError()
-	if !errors.Is(note, nats.ErrPermissionViolation) || note == before {
+	if !errors.Is(note, nats.ErrPermissionViolation) || note == before { //nolint:errorlint // the very same one is old
 		return nil
 	}
 	return note

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ func keyOf(r *messages.Record) (string, error) {
 	case *messages.Record_Page:
 		return stateKeys + body.Page.Name(), nil
 	default:
-		return "", fmt.Errorf("record holds neither a commit nor a page")
+		return "", errors.New("record holds neither a commit nor a page")
 	}
 }
 
@@ -52,7 +53,7 @@ func decode(key string, header nats.Header, data []byte) (*messages.Record, erro
 		return nil, err
 	}
 	if !strings.HasPrefix(key, journalKeys) && !strings.HasPrefix(key, stateKeys) {
-		return nil, fmt.Errorf("no key of Holdfast's")
+		return nil, errors.New("no key of Holdfast's")
 	}
 	r := new(messages.Record)
 	if err := proto.Unmarshal(data, r); err != nil {
@@ -74,7 +75,7 @@ func decode(key string, header nats.Header, data []byte) (*messages.Record, erro
 func checkFormat(r *messages.Record) error {
 	switch format := r.GetFormat(); {
 	case format == 0:
-		return fmt.Errorf("the record has no format")
+		return errors.New("the record has no format")
 	case format > messages.RecordFormat:
 		return fmt.Errorf("format %d is newer than %d, the newest that this version reads: upgrade", format, messages.RecordFormat)
 	}

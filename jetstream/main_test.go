@@ -84,9 +84,9 @@ func mustConnect(tb testing.TB, s *jetstream.Server, opts ...nats.Option) *nats.
 	return nc
 }
 
-func mustDial(tb testing.TB, url string, opts ...nats.Option) *nats.Conn {
+func mustDial(tb testing.TB, url string) *nats.Conn {
 	tb.Helper()
-	nc, err := jetstream.Connect(jetstream.ExternalConfig{URL: url, Name: "test", Log: quiet()}, opts...)
+	nc, err := jetstream.Connect(jetstream.ExternalConfig{URL: url, Name: "test", Log: quiet()})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -228,6 +228,7 @@ func TestOutcomeUnknown(t *testing.T) {
 		words   string
 	}{
 		{"PlacePassed", func(t *testing.T, m *middle, other *jetstream.Bucket) {
+			t.Helper()
 			// The record is stored and replaced before the writer looks.
 			m.onAnswers(func(request, answer *nats.Msg) *nats.Msg {
 				if !isAppend(request) {
@@ -238,6 +239,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			})
 		}, "filled and purged"},
 		{"PlaceAtTheEndPurged", func(t *testing.T, m *middle, _ *jetstream.Bucket) {
+			t.Helper()
 			lost := firstOf(1, isAppend)
 			m.onAnswers(func(request, answer *nats.Msg) *nats.Msg {
 				if !lost(request) {
@@ -311,7 +313,7 @@ func TestOutcomeContextEnds(t *testing.T) {
 		wantError(t, err, messages.ErrUnknown)
 		wantError(t, err, context.Canceled)
 		if m.count("$KV.") != 1 {
-			t.Errorf("sent again after the end")
+			t.Error("sent again after the end")
 		}
 	})
 	t.Run("NeverSent", func(t *testing.T) {

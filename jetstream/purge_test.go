@@ -19,6 +19,7 @@ func mustPurge(tb testing.TB, b *jetstream.Bucket, through uint64, pages ...stri
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	fill := func(t *testing.T) (*jetstream.Bucket, *nats.Conn) {
+		t.Helper()
 		b, nc := mustBucket(t)
 		mustFill(t, b, 2)
 		mustAppend(t, b, 2, page(0, 0, 2, 10))

@@ -305,6 +305,7 @@ func TestReplayDisturbed(t *testing.T) {
 			})
 		},
 		"ConsumerRemoved": func(t *testing.T, m *middle) {
+			t.Helper()
 			delivered := firstOf(1, isDelivery)
 			m.onAnswers(func(_, answer *nats.Msg) *nats.Msg {
 				if delivered(answer) {

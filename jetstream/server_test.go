@@ -119,6 +119,7 @@ func TestServerDataDir(t *testing.T) {
 func TestServerListen(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T, listen string, remote bool) error {
+		t.Helper()
 		dir := t.TempDir()
 		s, err := jetstream.StartServer(jetstream.ServerConfig{Listen: listen, AllowRemote: remote, DataDir: dir, Log: quiet()})
 		if err == nil {

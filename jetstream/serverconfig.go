@@ -99,7 +99,7 @@ func (c ServerConfig) fromFile() (*server.Options, error) {
 }
 
 func (c ServerConfig) missing(what, write string) error {
-	return fmt.Errorf("%w: %s: %s; write\n\n%s\n", ErrConfig, c.ConfigFile, what, write)
+	return fmt.Errorf("%w: %s: %s; write\n\n%s", ErrConfig, c.ConfigFile, what, write)
 }
 
 // splitListen returns the host and the port as NATS wants it: -1 for any.
