@@ -183,6 +183,25 @@ func TestUsage(t *testing.T) {
 		{[]string{"release", "a", "--token", ""}, `--token: a number up to`},
 		{[]string{"release", "a", "--token", "-1"}, `--token: a number up to`},
 		{[]string{"release", "a", "--token", "900000000000001"}, `--token: a number up to`},
+		{[]string{"break", "a"}, `--token is missing: it says which lease to break; find it with: holdfast get a$`},
+		{[]string{"break", "a", "--token", "0"}, `--token is missing: .*holdfast get a$`},
+		{[]string{"break", "--token", "1"}, `name the resource, as in: holdfast break orders\.42`},
+		{[]string{"break", "a", "--token", "seven"}, `--token: a number up to 900000000000000, or the 15 digits of a fence, got "seven"`},
+		{[]string{"break", "a", "--token", "1", "--reason", strings.Repeat("a", 513)}, `--reason: at most 512 bytes, got 513 bytes`},
+		{[]string{"break", "a", "--token", "1", "--reason", "a\nb"}, `--reason: UTF-8 without control characters`},
+		{[]string{"break", "a", "--token", "1", "--owner", "me"}, `holdfast break has no flag --owner`},
+		{[]string{"ls", "a", "b"}, `takes one pattern, got 2: "a", "b"; put a name with spaces or stars in quotes`},
+		{[]string{"ls", "orders*"}, `the pattern: a resource in which \* is one whole level and > at the end the rest, got "orders\*"`},
+		{[]string{"ls", ">.a"}, `the pattern: .*, got ">\.a"`},
+		{[]string{"ls", "*..a"}, `the pattern: .*, got "\*\.\.a"`},
+		{[]string{"ls", "a\x1b"}, `the pattern: .*, got "a\\x1b"`},
+		{[]string{"ls", ""}, `the pattern: .*, got ""`},
+		{[]string{"ls", "--limit", "0"}, `--limit: 1 to 1000000000, got "0"`},
+		{[]string{"ls", "--limit", "few"}, `--limit: a whole number, got "few"`},
+		{[]string{"ls", "--watch=soon"}, `--watch: a duration such as 30s`},
+		{[]string{"ls", "--watch", "1ms"}, `--watch: 100ms to 24h, got "1ms"`},
+		{[]string{"ls", "--watch", "--json"}, `--json and --watch exclude each other: `},
+		{[]string{"ls", "--token", "1"}, `holdfast ls has no flag --token`},
 		{[]string{"get", "a", "--owner", "me"}, `holdfast get has no flag --owner`},
 		{[]string{"get", "a", "--creds", "missing"}, `--creds: cannot read "missing": no such file or directory`},
 		{[]string{"get", "a", "--nkey", empty}, `--nkey: a file with an nkey's seed`},
@@ -223,7 +242,7 @@ func TestVersion(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"help", "acquire"}, {"help", "exit-codes"}, {"exit-codes"},
-		{"help", "configuration"}, {"serve", "--help"}, {"get", "-h"}} {
+		{"help", "configuration"}, {"serve", "--help"}, {"get", "-h"}, {"break", "--help"}, {"ls", "--help"}, {"help", "list"}} {
 		if r := run(t, args...); r.code != 0 || r.stderr != "" || strings.Count(r.stdout, "\n") < 10 {
 			t.Errorf("%q: %+v", args, r)
 		} else if wide := strings.IndexFunc(r.stdout, func(c rune) bool { return c == '\t' }); wide >= 0 {

@@ -60,6 +60,9 @@ func (a *answer) sentence() string {
 	case messages.Status_EXTENDED:
 		return fmt.Sprintf("extended %s: %s", resource, a.lease())
 	case messages.Status_RELEASED:
+		if a.op == messages.OpBreak {
+			return "broke the lock on " + resource
+		}
 		return "released " + resource
 	case messages.Status_HELD:
 		return fmt.Sprintf("held: %s by %s%s", resource, a.holder(), a.details())
@@ -70,6 +73,9 @@ func (a *answer) sentence() string {
 	case messages.Status_EXPIRED:
 		return fmt.Sprintf("expired: the lease of %s on %s had run out; nobody has taken it since", owner, resource)
 	case messages.Status_NOT_HELD:
+		if a.op == messages.OpBreak {
+			return fmt.Sprintf("not held: %s is free", resource)
+		}
 		return fmt.Sprintf("not held: %s is free, and was not held by %s", resource, owner)
 	case messages.Status_NOT_OWNER:
 		return fmt.Sprintf("not owner: %s is held by %s", resource, a.holder())

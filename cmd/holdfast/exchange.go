@@ -38,6 +38,8 @@ type question struct {
 	message func(left time.Duration) proto.Message
 	// withdrawal takes the request out of the queue; nil if it cannot be in one.
 	withdrawal *messages.ReleaseRequest
+	// page takes the answer in if that is no Reply; nil if it is always one.
+	page *messages.ListReply
 }
 
 // exchange sends a question until it has an answer.
@@ -147,11 +149,18 @@ func (x *exchange) send(op messages.Operation, m proto.Message) error {
 	x.encoding = messages.EncodingOf("", payload) // an empty request is JSON, and answered so
 	x.sent++
 	inbox := x.inbox + "." + strconv.Itoa(x.sent)
-	if err := x.nc.PublishRequest(x.prefix.Operation(op, x.key), inbox, payload); err != nil {
+	if err := x.nc.PublishRequest(x.subject(op), inbox, payload); err != nil {
 		return err
 	}
 	x.open[inbox] = true
 	return nil
+}
+
+func (x *exchange) subject(op messages.Operation) string {
+	if op == opList {
+		return x.prefix.List()
+	}
+	return x.prefix.Operation(op, x.key)
 }
 
 // listen takes answers in until it is time to send again, which it tells by returning nothing.
@@ -197,13 +206,18 @@ func (x *exchange) take(m *nats.Msg) (*messages.Reply, error) {
 	return x.refused()
 }
 
-// read returns nil for what NATS itself answers when nobody is there.
+// read returns nil for what NATS itself answers when nobody is there. When it has read a page, the
+// reply is an empty one; a refusal of a page is a reply, and its header tells so.
 func (x *exchange) read(m *nats.Msg) (*messages.Reply, error) {
 	if len(m.Data) == 0 && m.Header.Get("Status") == statusNobody {
 		return nil, nil
 	}
 	var reply messages.Reply
-	if err := messages.DecodeReply(x.encoding, m.Data, &reply); err != nil {
+	var into proto.Message = &reply
+	if x.page != nil && m.Header.Get(messages.HeaderServiceError) == "" {
+		into = x.page
+	}
+	if err := messages.DecodeReply(x.encoding, m.Data, into); err != nil {
 		return nil, fail(exitUnknown, "cannot understand the answer: %w", err)
 	}
 	return &reply, nil
@@ -242,7 +256,7 @@ func (x *exchange) end(ctx context.Context) (*messages.Reply, error) {
 
 func (x *exchange) silence(interrupted bool) error {
 	code, what := exitUnknown, fmt.Sprintf("%s may have happened; ask with: holdfast get", x.op)
-	if len(x.open) == 0 || x.op == messages.OpGet {
+	if len(x.open) == 0 || x.op == messages.OpGet || x.op == opList {
 		code, what = exitUnavailable, "nothing happened"
 	}
 	if interrupted {

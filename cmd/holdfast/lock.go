@@ -69,7 +69,7 @@ func badRequest(err error) error {
 	}
 	field, _, _ := strings.Cut(rule.Field, " ") // "metadata key"
 	switch field {
-	case "owner", "request_id", "metadata":
+	case "owner", "request_id", "metadata", "reason":
 		field = "--" + strings.ReplaceAll(field, "_", "-")
 	}
 	text := field + ": " + rule.Rule

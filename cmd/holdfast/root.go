@@ -41,7 +41,7 @@ refuse a holder whose time has passed.`,
 		&cobra.Group{ID: groupTopics, Title: "Help topics:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
-	addCommands(root, groupLocks, newAcquire(), newExtend(), newRelease(), newGet())
+	addCommands(root, groupLocks, newAcquire(), newExtend(), newRelease(), newGet(), newList(), newBreak())
 	addCommands(root, groupServer, newServe())
 	addCommands(root, groupOther, newVersion(), newCompletion())
 	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())

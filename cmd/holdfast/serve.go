@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -24,6 +27,10 @@ type serve struct {
 	shards                   uint32
 	replicas                 int
 	minTTL, maxTTL           duration
+	maxHeld, maxWaiting      number
+	maxQueue, maxRate        number
+	remember, idleAfter      duration
+	history                  number
 	logLevel, logFormat      choice
 	file                     string
 }
@@ -36,6 +43,7 @@ func newServe() *cobra.Command {
 		logLevel:  logLevelFlag(),
 		logFormat: logFormatFlag(),
 	}
+	s.setBounds()
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node, with NATS in it or beside a NATS that is there",
@@ -56,6 +64,20 @@ of the configuration file, min-ttl; see: holdfast help configuration.`,
 	s.addFlags(cmd)
 	s.addCompletions(cmd)
 	return cmd
+}
+
+// setBounds gives what an operator may tune its defaults and its bounds. The upper ones are far above
+// what a node can do: who meets one has most likely written a zero too many.
+func (s *serve) setBounds() {
+	const million = 1_000_000
+	tuning := actors.DefaultTuning()
+	s.maxHeld = number{value: million, least: 1, most: 100 * million}
+	s.maxWaiting = number{value: million / 10, least: 1, most: 10 * million}
+	s.maxQueue = number{value: tuning.MaxWaiting, least: 1, most: million}
+	s.maxRate = number{value: million, least: 1, most: 10 * million}
+	s.remember = newDuration(tuning.Remember, time.Second, 10*365*24*time.Hour)
+	s.idleAfter = newDuration(tuning.IdleAfter, 100*time.Millisecond, 24*time.Hour)
+	s.history = number{value: tuning.History, least: 1, most: 10 * million}
 }
 
 func (s *serve) addFlags(cmd *cobra.Command) {
@@ -85,6 +107,17 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of NATS servers that keep a new shard (default 1)")
 		f.Var(&s.minTTL, "min-ttl", "shortest lease")
 		f.Var(&s.maxTTL, "max-ttl", "longest lease")
+	})
+	addFlags(cmd, "Limits, beyond which the answer is OVERLOADED", func(f *pflag.FlagSet) {
+		f.Var(&s.maxHeld, "max-held", "resources held on this node")
+		f.Var(&s.maxWaiting, "max-waiting", "requests that wait on this node")
+		f.Var(&s.maxQueue, "max-queue", "requests that wait for one resource")
+		f.Var(&s.maxRate, "max-rate", "requests a second")
+	})
+	addFlags(cmd, "Memory", func(f *pflag.FlagSet) {
+		f.Var(&s.remember, "remember", "keep a free resource's own token count for so long, at least")
+		f.Var(&s.history, "history", "keep so many commits of a shard for those who read its journal")
+		f.Var(&s.idleAfter, "idle-after", "put a resource that nobody uses for so long out of memory")
 	})
 	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
 		f.Var(&s.logLevel, "log-level", "log from this `LEVEL`: "+s.logLevel.list())
@@ -218,6 +251,19 @@ const (
 // isNodeName reports whether NATS takes the name for a server's too.
 func isNodeName(name string) bool {
 	return name != "" && len(name) <= maxNameBytes && oneLine(name) == name && shown(name) == name
+}
+
+// capacity bounds what the node takes on.
+func (s *serve) capacity() node.Capacity {
+	return node.Capacity{Held: int64(s.maxHeld.value), Waiting: int64(s.maxWaiting.value), Rate: s.maxRate.value}
+}
+
+// tuning is the shards' own, but for what the flags say.
+func (s *serve) tuning() actors.Tuning {
+	t := actors.DefaultTuning()
+	t.MaxWaiting, t.Remember = s.maxQueue.value, s.remember.Duration
+	t.History, t.IdleAfter = s.history.value, s.idleAfter.Duration
+	return t
 }
 
 // limits are the contract's, tightened as the flags say.

@@ -130,16 +130,18 @@ func (r *server) startNode(ctx context.Context) error {
 	}
 	r.shards = deployment.Shards()
 	r.node, err = node.Start(ctx, node.Config{
-		Name:    s.name,
-		Version: programVersion(),
-		Prefix:  messages.Prefix(s.prefix),
-		Shards:  deployment.Shards(),
-		Limits:  s.limits(),
-		Journal: func(shard uint32) actors.Journal { return deployment.Bucket(shard) },
-		Clock:   actors.SystemClock(),
-		Intake:  r.intake,
-		Outbox:  r.outbox,
-		Log:     r.log,
+		Name:     s.name,
+		Version:  programVersion(),
+		Prefix:   messages.Prefix(s.prefix),
+		Shards:   deployment.Shards(),
+		Limits:   s.limits(),
+		Tuning:   s.tuning(),
+		Capacity: s.capacity(),
+		Journal:  func(shard uint32) actors.Journal { return deployment.Bucket(shard) },
+		Clock:    actors.SystemClock(),
+		Intake:   r.intake,
+		Outbox:   r.outbox,
+		Log:      r.log,
 	})
 	return err
 }

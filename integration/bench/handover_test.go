@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -16,7 +19,9 @@ import (
 const waiters = 64
 
 // BenchmarkHandOver hands one resource round: 64 clients wait for it, whoever gets it gives it back
-// and queues again. Every hand-over is synced. It checks that tokens are granted in strict order.
+// and queues again. Every hand-over is synced before anybody hears of it, so there is one append for
+// each, and no more of them than bare publishes by a single client one after the other: those are
+// measured in turns, as what the disk allows. It checks that tokens are granted in strict order.
 func BenchmarkHandOver(b *testing.B) {
 	s := stand.Start(b, stand.Config{})
 	ncs := connect(s)
@@ -51,7 +56,7 @@ func BenchmarkHandOver(b *testing.B) {
 			}
 		})
 	}
-	rates := series{}
+	var rates, bare series
 	for b.Loop() {
 		before, start := last.Load(), time.Now()
 		<-time.After(round)
@@ -59,10 +64,34 @@ func BenchmarkHandOver(b *testing.B) {
 	}
 	left.Store(0)
 	group.Wait()
+	for range rates {
+		bare.add(publishes(b, ncs[0]))
+	}
 	select {
 	case err := <-errs:
 		b.Fatal(err)
 	default:
 	}
 	b.ReportMetric(rates.median(), "handovers/s")
+	b.ReportMetric(bare.median(), "publishes/s")
+	b.ReportMetric(rates.median()/bare.median(), "x-publish")
+}
+
+// publishes returns how many synced messages a second one client publishes, one after the other.
+func publishes(b *testing.B, nc *nats.Conn) float64 {
+	b.Helper()
+	js, err := natsjs.New(nc)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := js.CreateOrUpdateStream(b.Context(), natsjs.StreamConfig{Name: "BARE", Subjects: []string{"bare"}}); err != nil {
+		b.Fatal(err)
+	}
+	start, n := time.Now(), 0
+	for ; time.Since(start) < round; n++ {
+		if _, err := js.Publish(b.Context(), "bare", make([]byte, 200)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return float64(n) / time.Since(start).Seconds()
 }

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// breaking is the command by which an operator takes somebody's lock away.
+type breaking struct {
+	lock
+	token  token
+	reason string
+}
+
+func newBreak() *cobra.Command {
+	b := &breaking{lock: lock{op: messages.OpBreak}}
+	cmd := &cobra.Command{
+		Use:   "break RESOURCE --token TOKEN",
+		Short: "Take a lock away from its holder, as an operator",
+		Long: `Takes the lock on a resource away from whoever holds it; the next in the queue
+gets it at once. The token says which lease is meant, so that none is broken that
+has begun since you looked; holdfast get shows it.
+
+The holder is not told, and does not stop by itself. Its token is refused from
+then on by whatever checks tokens, as soon as that has seen a higher one.`,
+		Example: `  holdfast get orders.42
+  holdfast break orders.42 --token 12 --reason "worker-7 hangs, see ticket 311"`,
+		DisableFlagsInUseLine: true,
+	}
+	addFlags(cmd, "Lease", func(f *pflag.FlagSet) {
+		f.Var(&b.token, "token", "the present lease's token, as a number or as 15 digits; required")
+		f.StringVar(&b.reason, "reason", "", "`TEXT` that tells others why")
+	})
+	b.addTo(cmd, b.question)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if b.token == 0 {
+			return usage("--token is missing: it says which lease to break; find it with: holdfast get %s", shown(args[0]))
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+func (b *breaking) question() question {
+	return question{message: func(time.Duration) proto.Message {
+		return &messages.BreakRequest{Token: uint64(b.token), Reason: b.reason}
+	}}
+}

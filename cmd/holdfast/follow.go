@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// follow shows the listing again and again until ctx ends, which is no failure. Once it has been shown,
+// a node that is away for a while is no reason to give up.
+func (l *list) follow(cmd *cobra.Command, nc *nats.Conn) error {
+	ctx := cmd.Context()
+	v := l.view(cmd, nc)
+	defer v.close()
+	tick := time.NewTicker(l.watch.Duration)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		leases, err := l.all(cmd, nc)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && (first || exitCode(err) != exitUnavailable):
+			return err
+		}
+		if err := v.show(time.Now(), leases, err); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// view is where a listing is followed.
+type view interface {
+	show(now time.Time, leases []*messages.Lease, err error) error
+	close()
+}
+
+func (l *list) view(cmd *cobra.Command, nc *nats.Conn) view {
+	text := func(leases []*messages.Lease, columns int) string { return l.text(cmd, nc, leases, columns) }
+	out := cmd.OutOrStdout()
+	if sizeOf(out) == (size{}) || os.Getenv("TERM") == "dumb" {
+		return &scroll{out: out, errs: cmd.ErrOrStderr(), text: text}
+	}
+	title := fmt.Sprintf("holdfast ls%s, every %s", l.pattern.title(), l.watch.bare())
+	return &screen{out: out, title: title, text: text}
+}
+
+// title is the pattern as it stands in a command line.
+func (p pattern) title() string {
+	if p.text == "" {
+		return ""
+	}
+	return " " + shown(p.text)
+}
+
+// scroll writes one listing below the other, each under its time.
+type scroll struct {
+	out, errs io.Writer
+	text      func([]*messages.Lease, int) string
+}
+
+func (s *scroll) show(now time.Time, leases []*messages.Lease, err error) error {
+	if err != nil {
+		_, err = fmt.Fprintf(s.errs, "%s holdfast: %s\n", now.Format(time.RFC3339), ownLines(complaint(err)))
+		return err
+	}
+	_, err = fmt.Fprintf(s.out, "%s\n%s", now.Format(time.RFC3339), s.text(leases, 0))
+	return err
+}
+
+func (s *scroll) close() {}
+
+// screen draws a listing over the one before, on a screen of its own that close takes away.
+type screen struct {
+	out   io.Writer
+	title string
+	text  func([]*messages.Lease, int) string
+	on    bool
+}
+
+func (s *screen) show(now time.Time, leases []*messages.Lease, err error) error {
+	var b strings.Builder
+	if !s.on {
+		b.WriteString(enterScreen)
+		s.on = true
+	}
+	b.WriteString(toTop + clearBelow + strings.Join(s.lines(sizeOf(s.out), now, leases, err), "\r\n"))
+	_, err = io.WriteString(s.out, b.String())
+	return err
+}
+
+// lines are what fits on the screen: a title, the table, and how much of it there is no room for.
+func (s *screen) lines(at size, now time.Time, leases []*messages.Lease, err error) []string {
+	title := s.title + ", " + now.Format(time.TimeOnly)
+	if err != nil {
+		return []string{shortened(title, at.columns), "", shortened("holdfast: "+oneLine(complaint(err)), 2*at.columns)}
+	}
+	lines := []string{shortened(fmt.Sprintf("%s: %d held", title, len(leases)), at.columns), ""}
+	const others = 4 // the title, the line below it, the table's titles, and how many more there are
+	room := max(at.rows-others, 1)
+	more := len(leases) - room
+	if more == 1 {
+		more = 0 // its line takes it
+	}
+	if more > 0 {
+		leases = leases[:room]
+	}
+	lines = append(lines, strings.Split(strings.TrimSuffix(s.text(leases, at.columns), "\n"), "\n")...)
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("... and %d more", more))
+	}
+	return lines
+}
+
+func (s *screen) close() {
+	if s.on {
+		_, _ = io.WriteString(s.out, leaveScreen) // there is nobody else to tell
+	}
+}

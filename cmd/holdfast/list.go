@@ -1,0 +1,232 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// list is the command that shows what is held.
+type list struct {
+	connection connection
+	json       bool
+	limit      number
+	watch      interval
+
+	pattern pattern
+}
+
+func newList() *cobra.Command {
+	l := &list{limit: number{least: 1, most: 1_000_000_000}, watch: newInterval()}
+	cmd := &cobra.Command{
+		Use:     "ls [PATTERN]",
+		Aliases: []string{"list"},
+		Short:   "Show what is held",
+		Long: `Shows the resources that are held, by whom, under which tokens, for how long
+still, and how many wait for each. It is what the node remembers, unconfirmed.
+
+The pattern is a resource in which * stands for one whole level between dots, and
+> at the end for one or more levels; put it in quotes for the shell.`,
+		Example: `  holdfast ls
+  holdfast ls 'orders.*'
+  holdfast ls 'orders.>' --watch 5s
+  holdfast ls --json | jq -r .resource`,
+		Args:              cobra.ArbitraryArgs, // some may belong to --watch
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              l.run,
+	}
+	addFlags(cmd, "Listing", func(f *pflag.FlagSet) {
+		f.Var(&l.limit, "limit", "stop after so many; which ones is the node's choice")
+		f.Var(&l.watch, "watch", "show it again every `INTERVAL` until Ctrl-C")
+		f.Lookup("watch").NoOptDefVal = l.watch.bare()
+	})
+	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
+		f.BoolVar(&l.json, "json", false, "print each lease as one line of JSON, in the node's order")
+	})
+	l.connection.addTo(cmd)
+	return cmd
+}
+
+func (l *list) run(cmd *cobra.Command, args []string) error {
+	if err := l.load(cmd, args); err != nil {
+		return err
+	}
+	nc, err := l.connection.open(string(opList))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	switch {
+	case l.json:
+		return l.printJSON(cmd, nc)
+	case l.watch.on:
+		return l.follow(cmd, nc)
+	}
+	return l.print(cmd, nc)
+}
+
+func (l *list) load(cmd *cobra.Command, args []string) error {
+	s, err := loadSettings(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	if args, err = l.watch.take(args, cmd.ArgsLenAtDash()); err != nil {
+		return err
+	}
+	if len(args) > 1 {
+		return usage("%s takes one pattern, got %d: %s; put a name with spaces or stars in quotes",
+			cmd.CommandPath(), len(args), quotedList(args))
+	}
+	if len(args) == 1 {
+		if l.pattern, err = parsePattern(args[0]); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		s.exclude("json", []string{"watch"}, "nothing would tell where one listing ends and the next begins"),
+		l.connection.check(s),
+	)
+}
+
+func (l *list) printJSON(cmd *cobra.Command, nc *nats.Conn) error {
+	return l.pages(cmd.Context(), nc, cmd.OutOrStdout(), func(leases []*messages.Lease) error {
+		return printJSON(cmd.OutOrStdout(), leases)
+	})
+}
+
+func printJSON(w io.Writer, leases []*messages.Lease) error {
+	var b strings.Builder
+	for _, lease := range leases {
+		line, err := messages.Encode(messages.JSON, lease)
+		if err != nil {
+			return fmt.Errorf("write a lease as JSON: %w", err)
+		}
+		b.WriteString(escaped(line) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (l *list) print(cmd *cobra.Command, nc *nats.Conn) error {
+	out := cmd.OutOrStdout()
+	leases, err := l.all(cmd, nc)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, l.text(cmd, nc, leases, sizeOf(out).columns))
+	return err
+}
+
+// all returns the leases in the order of their resources' names.
+func (l *list) all(cmd *cobra.Command, nc *nats.Conn) ([]*messages.Lease, error) {
+	var all []*messages.Lease
+	err := l.pages(cmd.Context(), nc, cmd.OutOrStdout(), func(leases []*messages.Lease) error {
+		all = append(all, leases...)
+		return nil
+	})
+	slices.SortFunc(all, func(a, b *messages.Lease) int { return strings.Compare(a.GetResource(), b.GetResource()) })
+	return all, err
+}
+
+// text is the listing for a person, no wider than columns unless that is 0.
+func (l *list) text(cmd *cobra.Command, nc *nats.Conn, leases []*messages.Lease, columns int) string {
+	if len(leases) == 0 {
+		return "nothing is held" + l.pattern.that() + "\n"
+	}
+	return tableOf(leases, l.waiting(cmd.Context(), nc, leases)).text(columns)
+}
+
+// pattern selects resources; the zero pattern selects all.
+type pattern struct{ text, key string }
+
+// parsePattern reads a resource that may have wildcards. What is none is encoded as in a key, so that
+// a person writes names as with the other commands.
+func parsePattern(text string) (pattern, error) {
+	name := messages.NormalizeResource(text)
+	key, err := encodePattern(name)
+	if err == nil {
+		_, err = messages.ParsePattern(key)
+	}
+	if err != nil {
+		return pattern{}, usage("the pattern: a resource in which * is one whole level and > at the end the rest, got %s",
+			quoted(text))
+	}
+	return pattern{text: text, key: key}, nil
+}
+
+// encodePattern leaves wildcards as they are, also misplaced ones: that makes it no pattern.
+func encodePattern(name string) (string, error) {
+	if !strings.ContainsAny(name, "*>") {
+		return messages.EncodeKey(name)
+	}
+	levels := strings.Split(name, ".")
+	for i, level := range levels {
+		if strings.ContainsAny(level, "*>") {
+			continue
+		}
+		key, err := messages.EncodeKey(level)
+		if err != nil {
+			return "", err
+		}
+		levels[i] = key
+	}
+	return strings.Join(levels, "."), nil
+}
+
+// that says of what matches the pattern.
+func (p pattern) that() string {
+	if p.text == "" {
+		return ""
+	}
+	return " that matches " + shown(p.text)
+}
+
+// interval is a flag's value: a duration that may be left out.
+type interval struct {
+	duration
+	on, open bool
+}
+
+func newInterval() interval {
+	return interval{duration: newDuration(2*time.Second, 100*time.Millisecond, 24*time.Hour)}
+}
+
+// bare is what the flag gets when it stands alone.
+func (i *interval) bare() string { return readable(i.Duration) }
+
+// Set reads an interval.
+func (i *interval) Set(text string) error {
+	i.on, i.open = true, text == i.bare()
+	return i.duration.Set(text)
+}
+
+// String returns nothing: without the flag there is no interval.
+func (i *interval) String() string { return "" }
+
+// take makes the flag's own what stands behind it without an equals sign: the first argument that is
+// a duration, unless it stands behind "--".
+func (i *interval) take(args []string, dash int) ([]string, error) {
+	if dash < 0 {
+		dash = len(args)
+	}
+	at := slices.IndexFunc(args[:dash], func(arg string) bool {
+		_, err := time.ParseDuration(arg)
+		return err == nil
+	})
+	if !i.open || at < 0 {
+		return args, nil
+	}
+	if err := i.Set(args[at]); err != nil {
+		return nil, badValue("--watch", args[at], err)
+	}
+	return slices.Delete(args, at, at+1), nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// opList is what a listing is called among the operations, though it is not about one resource.
+const opList messages.Operation = "list"
+
+// pages asks for one page after the other and hands over what is in it. A refusal goes to w if it is
+// to be in JSON.
+func (l *list) pages(ctx context.Context, nc *nats.Conn, w io.Writer, take func([]*messages.Lease) error) error {
+	request := &messages.ListRequest{Pattern: l.pattern.key}
+	for left := l.limit.value; ; {
+		request.Limit = messages.MaxListLimit
+		if left > 0 {
+			request.Limit = uint32(min(left, int(messages.MaxListLimit)))
+		}
+		page, err := l.page(ctx, nc, w, request)
+		if err != nil {
+			return err
+		}
+		leases := page.GetLeases()[:min(len(page.GetLeases()), int(request.Limit))]
+		if err := take(leases); err != nil {
+			return err
+		}
+		switch {
+		case page.GetNext() == "" || l.limit.value > 0 && left <= len(leases):
+			return nil
+		case page.GetNext() == request.GetAfter():
+			return fail(exitUnexpected, "the node gives the same page again: cannot list on from %s", shown(page.GetNext()))
+		}
+		left -= len(leases)
+		request.After = page.GetNext()
+	}
+}
+
+func (l *list) page(ctx context.Context, nc *nats.Conn, w io.Writer, r *messages.ListRequest) (*messages.ListReply, error) {
+	page := &messages.ListReply{}
+	reply, err := l.connection.ask(ctx, nc, question{
+		op: opList, page: page, message: func(time.Duration) proto.Message { return r },
+	})
+	if err != nil || !didNothing(reply.GetStatus()) {
+		return page, err
+	}
+	a := answer{op: opList, Reply: reply}
+	return nil, a.print(w, l.json)
+}
+
+const (
+	// mostAsked is how many resources we ask about one by one: more than anybody reads, and no more
+	// than one page.
+	mostAsked = 1000
+	// askedAtOnce is how many answers may be on their way.
+	askedAtOnce = 16
+	// waitingTime is how long all of them may take; the column is worth no more of a person's time.
+	waitingTime = time.Second
+)
+
+// waiting returns how many wait for each of the leases' resources, -1 where that cannot be had.
+func (l *list) waiting(ctx context.Context, nc *nats.Conn, leases []*messages.Lease) []int {
+	counts := make([]int, len(leases))
+	for i := range counts {
+		counts[i] = -1
+	}
+	if len(leases) > mostAsked {
+		return counts
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(waitingTime, l.connection.timeout.Duration))
+	defer cancel()
+	next := make(chan int, len(leases))
+	for i := range leases {
+		next <- i
+	}
+	close(next)
+	var all sync.WaitGroup
+	for range askedAtOnce {
+		all.Go(func() {
+			for i := range next {
+				counts[i] = l.waitingFor(ctx, nc, leases[i].GetResource())
+			}
+		})
+	}
+	all.Wait()
+	return counts
+}
+
+func (l *list) waitingFor(ctx context.Context, nc *nats.Conn, resource string) int {
+	key, err := messages.EncodeKey(resource)
+	if err != nil {
+		return -1
+	}
+	payload, err := messages.Encode(messages.Protobuf, &messages.GetRequest{Stale: true})
+	if err != nil {
+		return -1
+	}
+	m, err := nc.RequestWithContext(ctx, messages.Prefix(l.connection.prefix).Operation(messages.OpGet, key), payload)
+	if err != nil {
+		return -1
+	}
+	var reply messages.Reply
+	if messages.DecodeReply(messages.Protobuf, m.Data, &reply) != nil || didNothing(reply.GetStatus()) {
+		return -1
+	}
+	return int(reply.GetWaiting())
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
+)
+
+// What an operator sets reaches what it is for, and nothing else.
+func TestLimitsReachTheNode(t *testing.T) {
+	s := &serve{}
+	s.setBounds()
+	if s.tuning() != actors.DefaultTuning() {
+		t.Errorf("without flags: %+v", s.tuning())
+	}
+	for text, value := range map[string]pflag.Value{
+		"1": &s.maxHeld, "2": &s.maxWaiting, "3": &s.maxQueue, "4": &s.maxRate, "5": &s.history, "6s": &s.remember, "7s": &s.idleAfter,
+	} {
+		if err := value.Set(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := (node.Capacity{Held: 1, Waiting: 2, Rate: 4}); s.capacity() != want {
+		t.Errorf("capacity %+v, want %+v", s.capacity(), want)
+	}
+	want := actors.DefaultTuning()
+	want.MaxWaiting, want.History, want.Remember, want.IdleAfter = 3, 5, 6*time.Second, 7*time.Second
+	if s.tuning() != want {
+		t.Errorf("tuning %+v, want %+v", s.tuning(), want)
+	}
+}
