@@ -1,6 +1,9 @@
 package actors
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Tuning holds the bounds and delays of a shard. The zero value of a field means its default.
 type Tuning struct {
@@ -45,22 +48,17 @@ func DefaultTuning() Tuning {
 // WithDefaults returns t with its zero fields set to their defaults.
 func (t Tuning) WithDefaults() Tuning {
 	d := DefaultTuning()
-	fill(&t.MaxPending, d.MaxPending)
-	fill(&t.MaxWaiting, d.MaxWaiting)
-	fill(&t.CommitChanges, d.CommitChanges)
-	fill(&t.CommitBytes, d.CommitBytes)
-	fill(&t.CompactCommits, d.CompactCommits)
-	fill(&t.CompactBytes, d.CompactBytes)
-	fill(&t.History, d.History)
-	fill(&t.Remember, d.Remember)
-	fill(&t.IdleAfter, d.IdleAfter)
-	fill(&t.StallAfter, d.StallAfter)
-	fill(&t.ReopenAfter, d.ReopenAfter)
-	return t
-}
-
-func fill[T int | time.Duration](field *T, def T) {
-	if *field == 0 {
-		*field = def
+	return Tuning{
+		MaxPending:     cmp.Or(t.MaxPending, d.MaxPending),
+		MaxWaiting:     cmp.Or(t.MaxWaiting, d.MaxWaiting),
+		CommitChanges:  cmp.Or(t.CommitChanges, d.CommitChanges),
+		CommitBytes:    cmp.Or(t.CommitBytes, d.CommitBytes),
+		CompactCommits: cmp.Or(t.CompactCommits, d.CompactCommits),
+		CompactBytes:   cmp.Or(t.CompactBytes, d.CompactBytes),
+		History:        cmp.Or(t.History, d.History),
+		Remember:       cmp.Or(t.Remember, d.Remember),
+		IdleAfter:      cmp.Or(t.IdleAfter, d.IdleAfter),
+		StallAfter:     cmp.Or(t.StallAfter, d.StallAfter),
+		ReopenAfter:    cmp.Or(t.ReopenAfter, d.ReopenAfter),
 	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -15,17 +16,16 @@ type Capacity struct {
 	Held int64
 	// Waiting is how many requests may wait on the node, for all resources together.
 	Waiting int64
-	// Rate is how many requests a second the node takes, Burst how many of them at once.
+	// Rate is how many requests a second the node takes, Burst how many of them at once; by default
+	// as many as in a second.
 	Rate, Burst int
 }
 
-// The defaults. A held resource takes about a kilobyte, a waiting request half of one; the rate is
-// more than a node can do, so that only who sets it meets it.
-const (
-	defaultHeld    = 1_000_000
-	defaultWaiting = 100_000
-	defaultRate    = 1_000_000
-)
+// DefaultCapacity returns the defaults. A held resource takes about a kilobyte, a waiting request
+// half of one; the rate is more than a node can do, so that only who sets it meets it.
+func DefaultCapacity() Capacity {
+	return Capacity{Held: 1_000_000, Waiting: 100_000, Rate: 1_000_000, Burst: 1_000_000}
+}
 
 // errRate says that requests come too fast.
 var errRate = errors.New("rate")
@@ -38,17 +38,12 @@ type gate struct {
 }
 
 func newGate(c Capacity) *gate {
-	def(&c.Held, defaultHeld)
-	def(&c.Waiting, defaultWaiting)
-	def(&c.Rate, defaultRate)
-	def(&c.Burst, c.Rate)
+	d := DefaultCapacity()
+	c.Held = cmp.Or(c.Held, d.Held)
+	c.Waiting = cmp.Or(c.Waiting, d.Waiting)
+	c.Rate = cmp.Or(c.Rate, d.Rate)
+	c.Burst = cmp.Or(c.Burst, c.Rate)
 	return &gate{capacity: c, quota: new(actors.Quota), rate: rate.NewLimiter(rate.Limit(c.Rate), c.Burst)}
-}
-
-func def[T int | int64](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
 }
 
 // enter lets a request in, or says which limit keeps it out.

@@ -70,11 +70,11 @@ of the configuration file, min-ttl; see: holdfast help configuration.`,
 // what a node can do: who meets one has most likely written a zero too many.
 func (s *serve) setBounds() {
 	const million = 1_000_000
-	tuning := actors.DefaultTuning()
-	s.maxHeld = number{value: million, least: 1, most: 100 * million}
-	s.maxWaiting = number{value: million / 10, least: 1, most: 10 * million}
+	tuning, capacity := actors.DefaultTuning(), node.DefaultCapacity()
+	s.maxHeld = number{value: int(capacity.Held), least: 1, most: 100 * million}
+	s.maxWaiting = number{value: int(capacity.Waiting), least: 1, most: 10 * million}
 	s.maxQueue = number{value: tuning.MaxWaiting, least: 1, most: million}
-	s.maxRate = number{value: million, least: 1, most: 10 * million}
+	s.maxRate = number{value: capacity.Rate, least: 1, most: 10 * million}
 	s.remember = newDuration(tuning.Remember, time.Second, 10*365*24*time.Hour)
 	s.idleAfter = newDuration(tuning.IdleAfter, 100*time.Millisecond, 24*time.Hour)
 	s.history = number{value: tuning.History, least: 1, most: 10 * million}
