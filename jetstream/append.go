@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// How long one copy of a record waits for its acknowledgement, the first and any later one. A leader
-// that steps down drops what reaches it without a word, so the first wait is what a planned change of
-// leader costs. Being too short costs a question and a copy that is refused.
+// How long a copy of a record, or the question where it stands, waits for an answer: at first, and at
+// last. A leader that steps down drops what reaches it without a word, so the first wait is what a
+// planned change of leader costs. Being too short costs a question and a copy that is refused.
 const (
 	shortestPatience = 200 * time.Millisecond
 	longestPatience  = 500 * time.Millisecond
@@ -68,13 +68,13 @@ func (d *draft) store(ctx context.Context) error {
 	patience := shortestPatience
 	for wait := shortestPause; ; wait = min(2*wait, longestPause) {
 		reason := d.send(ctx, patience)
-		patience = min(2*patience, longestPatience)
 		if reason == nil {
 			return nil
 		}
-		if settled, err := d.settle(ctx, reason); settled {
+		if settled, err := d.settle(ctx, patience, reason); settled {
 			return err
 		}
+		patience = min(2*patience, longestPatience)
 		if err := pause(ctx, wait); err != nil {
 			return d.unsettled(fmt.Errorf("%w; last: %w", err, reason))
 		}
@@ -129,9 +129,9 @@ var errMisplaced = errors.New("strange answer to a publish")
 
 // settle looks whether the record stands at its place. A refusal by itself proves nothing: it may
 // come from a leader that has been deposed, or from an earlier copy having been stored.
-func (d *draft) settle(ctx context.Context, reason error) (settled bool, err error) {
+func (d *draft) settle(ctx context.Context, patience time.Duration, reason error) (settled bool, err error) {
 	if d.loose {
-		switch found, err := d.look(ctx, reason); found {
+		switch found, err := d.look(ctx, patience, reason); found {
 		case ours:
 			return true, nil
 		case theirs:
@@ -174,7 +174,9 @@ const (
 
 // look asks the leader of the stream what stands at the place. What stands there is certain, for only
 // committed messages are readable; that nothing does is not, for the leader may be a deposed one.
-func (d *draft) look(ctx context.Context, reason error) (standing, error) {
+func (d *draft) look(ctx context.Context, patience time.Duration, reason error) (standing, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	m, err := d.first(ctx, d.place, ">")
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
