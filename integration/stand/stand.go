@@ -27,6 +27,8 @@ type Config struct {
 	Tuning   actors.Tuning
 	Capacity node.Capacity
 	Limits   *messages.Limits
+	// Log is where all of it logs; nil for the test's own log, from warnings on.
+	Log *slog.Logger
 }
 
 // Stand is a server and a node.
@@ -48,6 +50,9 @@ func Start(tb testing.TB, cfg Config) *Stand {
 	if cfg.Limits == nil {
 		cfg.Limits = messages.DefaultLimits()
 	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
 	s := &Stand{TB: tb, config: cfg}
 	s.start()
 	tb.Cleanup(s.Stop)
@@ -67,6 +72,14 @@ func (s *Stand) Stop() {
 	if s.Server == nil {
 		return
 	}
+	s.StopNode()
+	s.Server.Shutdown()
+	s.Server = nil
+}
+
+// StopNode ends the node alone. It may be called twice.
+func (s *Stand) StopNode() {
+	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if s.Node != nil {
@@ -77,8 +90,7 @@ func (s *Stand) Stop() {
 	if s.storage != nil {
 		s.storage.Close()
 	}
-	s.Server.Shutdown()
-	s.Server, s.Node, s.storage = nil, nil, nil
+	s.Node, s.storage = nil, nil
 }
 
 // Connect returns a client's connection over TCP, which ends with the test.
@@ -94,19 +106,25 @@ func (s *Stand) Connect(opts ...nats.Option) *nats.Conn {
 
 func (s *Stand) start() {
 	s.Helper()
-	log := slog.New(slog.NewTextHandler(s.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	var err error
 	s.Server, err = jetstream.StartServer(jetstream.ServerConfig{
-		Name: "stand", Listen: "127.0.0.1:-1", DataDir: s.config.Data, Log: log,
+		Name: "stand", Listen: "127.0.0.1:-1", DataDir: s.config.Data, Log: s.config.Log,
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
+	s.StartNode()
+}
+
+// StartNode starts the node, on a server that runs.
+func (s *Stand) StartNode() {
+	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s.storage = s.internal()
+	var err error
 	s.Deployment, err = jetstream.OpenDeployment(ctx, s.storage, jetstream.DeploymentConfig{
-		Prefix: messages.DefaultPrefix, Shards: s.config.Shards,
+		Prefix: messages.DefaultPrefix, Shards: s.config.Shards, Log: s.config.Log,
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -115,7 +133,7 @@ func (s *Stand) start() {
 		Name: "stand", Version: "0.0.0", Prefix: messages.DefaultPrefix,
 		Shards: s.Deployment.Shards(), Limits: s.config.Limits, Tuning: s.config.Tuning, Capacity: s.config.Capacity,
 		Journal: func(shard uint32) actors.Journal { return s.Deployment.Bucket(shard) },
-		Clock:   actors.SystemClock(), Intake: s.internal(), Outbox: s.internal(), Log: log,
+		Clock:   actors.SystemClock(), Intake: s.internal(), Outbox: s.internal(), Log: s.config.Log,
 	})
 	if err != nil {
 		s.Fatal(err)
