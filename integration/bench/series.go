@@ -9,10 +9,14 @@ type series []float64
 
 func (s *series) add(v float64) { *s = append(*s, v) }
 
-func (s series) median() float64 {
+func (s series) median() float64 { return s.percentile(50) }
+
+func (s series) percentile(p int) float64 {
 	sorted := slices.Sorted(slices.Values(s))
-	return sorted[len(sorted)/2]
+	return sorted[min(len(sorted)*p/100, len(sorted)-1)]
 }
+
+func (s series) most() float64 { return slices.Max(s) }
 
 // over returns the median of the ratios, round by round.
 func (s series) over(t series) float64 {
