@@ -11,6 +11,8 @@ ARGS ?=
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 30s
+SOAK ?= 5m
+RACE ?=
 
 .PHONY: help
 help: ## Show this list.
@@ -67,6 +69,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s).
 		echo "=== $$package $$target"; \
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
 	done
+
+.PHONY: soak
+soak: ## Let 2000 clients use one node for SOAK (5m); RACE=-race; ARGS="-soak.clients 500 -soak.seed 7".
+	go test -count 1 -timeout 0 -v $(RACE) -run '^TestSoak$$' ./integration/soak -soak.for $(SOAK) $(ARGS)
 
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.

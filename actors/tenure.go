@@ -37,6 +37,9 @@ type tenure struct {
 	compaction
 }
 
+// resourceThroughput is how many messages a resource handles before it lets other goroutines run.
+const resourceThroughput = 300
+
 func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure {
 	t := &tenure{
 		shard:  s.Shard,
@@ -51,6 +54,9 @@ func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure 
 	t.props = actor.PropsFromProducer(
 		func() actor.Actor { return &resource{clock: s.cfg.Clock, log: s.cfg.Log} },
 		actor.WithMailbox(actor.UnboundedLockfree()),
+		// A resource runs on its shard's goroutine: nobody else sends to it, and a step is shorter
+		// than waking another goroutine twice.
+		actor.WithDispatcher(actor.NewSynchronizedDispatcher(resourceThroughput)),
 	)
 	t.writer = a.writer
 	t.ctx, t.cancel = context.WithCancel(context.Background())

@@ -1,0 +1,89 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The judge is judged: it says nothing of what is right, and names what is wrong.
+func TestResourceJudges(t *testing.T) {
+	const ms = time.Millisecond
+	door := route{1, "acquire"}
+	tests := []struct {
+		name     string
+		play     func(r *resource)
+		violated string
+	}{
+		{"handed over", func(r *resource) {
+			a := r.granted(&grant{owner: "a", token: 1, sent: 1 * ms, received: 2 * ms, end: 100 * ms})
+			r.shorten(a, 50*ms)
+			r.ended(a)
+			r.ended(r.granted(&grant{owner: "b", token: 2, sent: 3 * ms, received: 51 * ms, end: 200 * ms}))
+		}, ""},
+		{"two hold it", func(r *resource) {
+			r.ended(r.granted(&grant{owner: "a", token: 1, sent: 1 * ms, received: 2 * ms, end: 100 * ms}))
+			r.ended(r.granted(&grant{owner: "b", token: 2, sent: 3 * ms, received: 51 * ms, end: 200 * ms}))
+		}, "two hold it"},
+		{"the first one ends last", func(r *resource) {
+			a := r.granted(&grant{owner: "a", token: 1, sent: 1 * ms, received: 2 * ms, end: 100 * ms})
+			r.ended(r.granted(&grant{owner: "b", token: 2, sent: 3 * ms, received: 51 * ms, end: 60 * ms}))
+			r.ended(a)
+		}, "two hold it"},
+		{"broken in between", func(r *resource) {
+			a := r.granted(&grant{owner: "a", token: 1, sent: 1 * ms, received: 2 * ms, end: 100 * ms})
+			r.breaking(1, 40*ms)
+			r.ended(a)
+			r.ended(r.granted(&grant{owner: "b", token: 2, sent: 3 * ms, received: 51 * ms, end: 200 * ms}))
+		}, ""},
+		{"one token for two", func(r *resource) {
+			r.granted(&grant{owner: "a", token: 7, sent: 1 * ms, received: 2 * ms})
+			r.granted(&grant{owner: "b", token: 7, sent: 1 * ms, received: 3 * ms})
+		}, "token 7 was granted to a and to b"},
+		{"the same again", func(r *resource) {
+			a := r.granted(&grant{owner: "a", token: 7, sent: 1 * ms, received: 2 * ms})
+			if r.granted(&grant{owner: "a", token: 7, sent: 5 * ms, received: 6 * ms}) != a {
+				t.Error("the repetition is another grant")
+			}
+		}, ""},
+		{"a token goes back", func(r *resource) {
+			r.granted(&grant{owner: "a", token: 7, sent: 1 * ms, received: 2 * ms})
+			r.granted(&grant{owner: "b", token: 6, sent: 3 * ms, received: 4 * ms})
+		}, "somebody had got token 7 already"},
+		{"answers that overtake one another", func(r *resource) {
+			r.granted(&grant{owner: "a", token: 7, sent: 1 * ms, received: 3 * ms})
+			r.granted(&grant{owner: "b", token: 6, sent: 1 * ms, received: 4 * ms})
+		}, ""},
+		{"out of turn", func(r *resource) {
+			r.granted(&grant{owner: "a", token: 2, route: door, place: 8, sent: 1 * ms, received: 3 * ms})
+			r.granted(&grant{owner: "b", token: 3, route: door, place: 7, sent: 1 * ms, received: 4 * ms})
+		}, "out of its turn"},
+		{"no journal has it", func(r *resource) {
+			r.granted(&grant{owner: "a", token: 1, sent: 1 * ms, received: 2 * ms})
+			r.checkMatched()
+		}, "no journal has it"},
+		{"the journal has another", func(r *resource) {
+			r.granted(&grant{owner: "a", token: 1, sent: 1 * ms, received: 2 * ms})
+			r.journaled(1, "b", 3*ms)
+		}, "one of client and journal says"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			run, err := newRun(config{resources: 4, shards: 1}, cancel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.play(run.resources[0])
+			switch err := context.Cause(ctx); {
+			case test.violated == "" && err != nil:
+				t.Error(err)
+			case test.violated != "" && (!errors.Is(err, errViolated) || !strings.Contains(err.Error(), test.violated)):
+				t.Errorf("got %v, want %q", err, test.violated)
+			}
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// config is what a run is made of.
+type config struct {
+	seed    uint64
+	length  time.Duration
+	clients int
+	// processes are how many connections the clients share.
+	processes int
+	resources int
+	shards    uint32
+	// crashEvery is how long a process lives on average, restartEvery how long the node does.
+	crashEvery, restartEvery time.Duration
+	tuning                   actors.Tuning
+}
+
+const (
+	// silence is how much longer than it was to wait an answer may take while the connection lasts.
+	silence = 8 * time.Second
+	// giveUp is how old a request may become through all restarts.
+	giveUp = 60 * time.Second
+	// retryLeast and retryMost are what lies between two tries of the same request.
+	retryLeast, retryMost = 10 * time.Millisecond, 80 * time.Millisecond
+)
+
+// run is one run: what all its parts share.
+type run struct {
+	cfg config
+	clock
+	harbour   *harbour
+	resources []*resource
+	hot, cold []*resource
+	// spare are for the probes at the end.
+	spare []*resource
+	tally
+
+	cancel context.CancelCauseFunc
+	once   sync.Once
+	stop   atomic.Bool
+
+	mu       sync.Mutex
+	restarts []instant
+}
+
+// errViolated is why a run ends early. The report is in its text.
+var errViolated = errors.New("violated")
+
+func newRun(cfg config, cancel context.CancelCauseFunc) (*run, error) {
+	r := &run{cfg: cfg, clock: newClock(), harbour: newHarbour(), cancel: cancel}
+	// Names of every kind, and of every shard.
+	forms := []string{"soak.hot.%d", "soak/cold %d", "soak.café.%d", "soak:%d*", "soak🔒%d", ".soak..%d"}
+	for i := range cfg.resources {
+		hot := i < cfg.resources/32+3
+		res, err := newResource(r, fmt.Sprintf(forms[i%len(forms)], i), []class{persistent, persistent, ephemeral, mixed}[i%4], hot)
+		if err != nil {
+			return nil, err
+		}
+		r.resources = append(r.resources, res)
+		if hot {
+			r.hot = append(r.hot, res)
+		} else {
+			r.cold = append(r.cold, res)
+		}
+	}
+	for i := range spare + 1 {
+		res, err := newResource(r, fmt.Sprintf("soak.spare.%d", i), persistent, false)
+		if err != nil {
+			return nil, err
+		}
+		r.spare = append(r.spare, res)
+	}
+	return r, nil
+}
+
+// index returns all resources by their names, those of the probes too.
+func (r *run) index() map[string]*resource {
+	index := make(map[string]*resource, len(r.resources))
+	for _, res := range append(r.spare, r.resources...) {
+		index[res.name] = res
+	}
+	return index
+}
+
+// violated ends the run with a report. Only the first one counts.
+func (r *run) violated(format string, args ...any) {
+	r.once.Do(func() { r.cancel(fmt.Errorf("%w at %v: %s", errViolated, r.now(), fmt.Sprintf(format, args...))) })
+}
+
+func (r *run) after(d time.Duration) <-chan time.Time { return time.After(d) }
+
+func (r *run) stopping() bool { return r.stop.Load() }
+
+// restarting notes that the node is about to be restarted.
+func (r *run) restarting() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restarts = append(r.restarts, r.now())
+}
+
+// restartAfter returns when the node was first restarted after an instant.
+func (r *run) restartAfter(at instant) instant {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := sort.Search(len(r.restarts), func(i int) bool { return r.restarts[i] > at })
+	if i < len(r.restarts) {
+		return r.restarts[i]
+	}
+	return math.MaxInt64
+}
+
+// tally counts what has happened.
+type tally struct {
+	answers [5][int(messages.Status_EXHAUSTED) + 1]atomic.Int64
+
+	lives                                                    atomic.Uint64
+	crashes, vanished, repeats, retries, handOvers, volatile atomic.Int64
+	windows, ordered, matched                                atomic.Int64
+}
