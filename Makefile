@@ -76,7 +76,7 @@ soak: ## Let 2000 clients use one node for SOAK (5m); RACE=-race; ARGS="-soak.cl
 
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./integration/...
+	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h ./integration/bench
 
 .PHONY: cover
 cover: ## Measure what the tests reach: coverage.html.

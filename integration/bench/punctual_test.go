@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ func BenchmarkPunctual(b *testing.B) {
 	s := stand.Start(b, stand.Config{})
 	nc := s.Connect()
 	acquire := func(resource, owner string, ttl, wait time.Duration) *messages.Reply {
-		reply, err := exchange(context.Background(), nc, messages.OpAcquire, resource, &messages.AcquireRequest{
+		reply, err := exchange(b.Context(), nc, messages.OpAcquire, resource, &messages.AcquireRequest{
 			Owner: owner, TtlMs: uint32(ttl.Milliseconds()), WaitMs: uint32(wait.Milliseconds()),
 		})
 		if err != nil {

@@ -31,24 +31,37 @@ func TestCorruptBuckets(t *testing.T) {
 	}{
 		"a record is garbage": {
 			func(t *testing.T, js natsjs.JetStream, bucket string) {
+				t.Helper()
 				put(t, js, bucket, "journal.999", []byte("garbage"))
 			},
 			[]string{"journal.999", "position"},
 		},
 		"a record is of a newer version": {
-			func(t *testing.T, js natsjs.JetStream, bucket string) { put(t, js, bucket, "journal.999", newer) },
+			func(t *testing.T, js natsjs.JetStream, bucket string) {
+				t.Helper()
+				put(t, js, bucket, "journal.999", newer)
+			},
 			[]string{"journal.999", "newer", fmt.Sprint(messages.RecordFormat + 1)},
 		},
 		"a record is missing": {
-			func(t *testing.T, js natsjs.JetStream, bucket string) { remove(t, js, bucket, "journal.3") },
+			func(t *testing.T, js natsjs.JetStream, bucket string) {
+				t.Helper()
+				remove(t, js, bucket, "journal.3")
+			},
 			[]string{"commit 4", "follows commit 2"},
 		},
 		"a page is missing": {
-			func(t *testing.T, js natsjs.JetStream, bucket string) { remove(t, js, bucket, "state.p") },
+			func(t *testing.T, js natsjs.JetStream, bucket string) {
+				t.Helper()
+				remove(t, js, bucket, "state.p")
+			},
 			[]string{"page p is missing"},
 		},
 		"somebody put a key of his own there": {
-			func(t *testing.T, js natsjs.JetStream, bucket string) { put(t, js, bucket, "mine", []byte("x")) },
+			func(t *testing.T, js natsjs.JetStream, bucket string) {
+				t.Helper()
+				put(t, js, bucket, "mine", []byte("x"))
+			},
 			[]string{`mine`},
 		},
 	} {
