@@ -551,3 +551,22 @@ func TestCompactionYields(t *testing.T) {
 		}
 	})
 }
+
+// A compaction leaves the history that readers of the journal were promised.
+func TestCompactionKeepsHistory(t *testing.T) {
+	inWorld(t, actors.Tuning{CompactCommits: 20, History: 200}, func(w *world) {
+		for token := range uint64(500) {
+			w.want(messages.Status_GRANTED, token+1, "r", acquire("a", time.Hour))
+			w.want(messages.Status_RELEASED, 0, "r", release("a"))
+		}
+		commits := 0
+		for _, r := range w.journal.Records() {
+			if r.GetCommit() != nil {
+				commits++
+			}
+		}
+		if commits < 200 || commits > 400 {
+			w.Errorf("%d commits are left, want 200 and a little more", commits)
+		}
+	})
+}

@@ -162,7 +162,7 @@ func (t *tenure) sweepLater() {
 	if t.rest != nil || t.idle.Len() == 0 {
 		return
 	}
-	t.rest = t.shard.cfg.Clock.AfterFunc(t.shard.cfg.Tuning.IdleAfter, func() { t.tell(sweep{t}) })
+	t.rest = t.shard.cfg.Clock.AfterFunc(t.shard.cfg.Tuning.IdleAfter/2, func() { t.tell(sweep{t}) })
 }
 
 func (t *tenure) sweep(ctx actor.Context) {

@@ -129,6 +129,7 @@ func (r *server) startNode(ctx context.Context) error {
 		return err
 	}
 	r.shards = deployment.Shards()
+	limitMemory(s.capacity())
 	r.node, err = node.Start(ctx, node.Config{
 		Name:     s.name,
 		Version:  programVersion(),
