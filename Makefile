@@ -46,7 +46,7 @@ clean: ## Remove what the other targets leave behind.
 
 .PHONY: test
 test: ## Run all tests with the race detector.
-	go test -race ./...
+	go test -race -count=1 ./...
 
 .PHONY: lint
 lint: ## Check style, mistakes and who imports whom.
