@@ -78,9 +78,15 @@ func (t *tenure) done(s *seat) {
 	t.busy--
 }
 
-// reload gives an actor that panicked its state back, and what it missed.
+// reload gives an actor that panicked its state back, and what it missed. If it was its tick that
+// panicked, the alarm is gone; set anew, it leaves a while, lest one that always panics does nothing else.
 func (t *tenure) reload(ctx actor.Context, s *seat) {
-	ctx.Send(s.pid, &load{seat: s, image: t.ledger.image(s.resource)})
+	image := t.ledger.image(s.resource)
+	ctx.Send(s.pid, &load{seat: s, image: image})
+	if image.Held() {
+		t.alarms.set(s, max(image.Deadline, t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
+		t.arm()
+	}
 	s.loading = false
 	for _, r := range s.held {
 		ctx.Send(s.pid, &visit{seat: s, request: r})
@@ -91,9 +97,7 @@ func (t *tenure) reload(ctx actor.Context, s *seat) {
 // touch notes that the resource was used.
 func (t *tenure) touch(s *seat, now lease.Instant) {
 	s.used = now
-	if s.idle != nil {
-		t.idle.MoveToBack(s.idle)
-	}
+	t.idle.MoveToBack(s.idle)
 }
 
 // seatsAtOnce bounds how many actors are stopped in one go, so that nobody waits for it.
@@ -112,10 +116,7 @@ func (t *tenure) passivate(ctx actor.Context, now lease.Instant) (more bool) {
 		s := e.Value.(*seat)
 		e = e.Next()
 		if s.busy == 0 && s.waiting == 0 && !s.volatile {
-			t.unseat(s)
-			ctx.Stop(s.pid)
-			s.pid = nil
-			t.forget(s)
+			t.unseatActor(ctx, s)
 		} else {
 			t.touch(s, now) // look at it again when it may have changed
 		}
@@ -123,17 +124,13 @@ func (t *tenure) passivate(ctx actor.Context, now lease.Instant) (more bool) {
 	return true
 }
 
-func (t *tenure) unseat(s *seat) {
-	if s.idle != nil {
-		t.idle.Remove(s.idle)
-		s.idle = nil
-		t.shard.actors.Store(int64(t.idle.Len()))
-	}
-}
-
-// forget drops a seat that nothing needs any more.
-func (t *tenure) forget(s *seat) {
-	if s.pid == nil && s.alarm == 0 {
+// unseatActor stops the resource's actor, and drops the seat unless an alarm needs it.
+func (t *tenure) unseatActor(ctx actor.Context, s *seat) {
+	ctx.Stop(s.pid)
+	t.idle.Remove(s.idle)
+	t.shard.actors.Store(int64(t.idle.Len()))
+	s.pid, s.idle = nil, nil
+	if s.alarm == 0 {
 		delete(t.seats, s.resource)
 	}
 }

@@ -358,6 +358,25 @@ func TestPanicAmidUnconfirmedDecisions(t *testing.T) {
 	})
 }
 
+// A lease ends also if the tick that was to end it panicked.
+func TestPanicOfATick(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		w.pass(time.Minute - 1)
+		w.clock.panicAfter(1) // waking reads the clock first
+		w.pass(1)
+		w.pass(3 * time.Second)
+		records := w.journal.Records()
+		last := records[len(records)-1].GetCommit().GetChanges()
+		if len(last) != 1 || last[0].GetKind() != messages.Event_EXPIRED {
+			w.Errorf("the last commit has %v, want EXPIRED", last)
+		}
+		if !strings.Contains(w.log.String(), "panic in a resource") {
+			w.Error("nothing panicked: the test is vacuous")
+		}
+	})
+}
+
 func TestPanicOfTheShardItself(t *testing.T) {
 	inWorld(t, actors.Tuning{MaxPending: 5}, func(w *world) {
 		for i := range 10 {
