@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
@@ -193,7 +194,7 @@ func (l *ledger) complete() error {
 // wasStored reports whether a larger page of the bucket covers p, which was split off it.
 func (l *ledger) wasStored(p *page) bool {
 	for _, name := range l.superseded {
-		if len(name) <= len(p.name()) && p.name()[:len(name)] == name {
+		if strings.HasPrefix(p.name(), name) {
 			return true
 		}
 	}

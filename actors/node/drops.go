@@ -17,8 +17,11 @@ type drops struct {
 }
 
 func newDrops(log *slog.Logger) drops {
-	return drops{count: new(atomic.Uint64), log: log, sometimes: &rate.Sometimes{First: 1, Interval: time.Second}}
+	return drops{count: new(atomic.Uint64), log: log, sometimes: onceASecond()}
 }
+
+// onceASecond keeps a line that anybody can cause from filling the log.
+func onceASecond() *rate.Sometimes { return &rate.Sometimes{First: 1, Interval: time.Second} }
 
 func (d drops) drop(subject string, why error) {
 	n := d.count.Add(1)

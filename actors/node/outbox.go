@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
@@ -29,7 +28,7 @@ type outbox struct {
 func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox {
 	return &outbox{
 		nc: nc, log: log, bounces: newBounces(nc),
-		sometimes: &rate.Sometimes{First: 1, Interval: time.Second},
+		sometimes: onceASecond(),
 	}
 }
 
