@@ -1,0 +1,53 @@
+// Package fencetest is the suite that every guard of Holdfast passes, and by which another one is
+// judged. It sees a guard as a register: a value for each resource, written under its guard and read
+// back.
+package fencetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+)
+
+// Register is a guarded store as the suite uses it. It is called concurrently.
+type Register interface {
+	// Write replaces the value of the claim's resource, through the guard.
+	Write(ctx context.Context, c fence.Claim, value string) error
+	// Read returns the last value written, empty if there is none. A read that begins after a write has
+	// ended must see it.
+	Read(ctx context.Context, resource string) (string, error)
+}
+
+// Subject is a guard to be tested.
+type Subject struct {
+	// Open returns a register under the rule over the store, which keeps what earlier ones left there.
+	// The suite opens several, and never uses a resource twice.
+	Open func(tb testing.TB, rule fence.Rule) Register
+	// Restart ends the store and starts it again on the same data; registers that are open then are not
+	// used again. What has no server of its own is opened afresh.
+	Restart func(tb testing.TB)
+	// Marks returns the marks of the guard under the rule; nil if it has none.
+	Marks func(tb testing.TB, rule fence.Rule) fence.Marks
+	// History returns the values that a resource has had, oldest first, if the store can tell.
+	History func(tb testing.TB, resource string) []string
+}
+
+// Run runs the suite.
+func Run(t *testing.T, s Subject) {
+	for name, test := range map[string]func(*testing.T, Subject){
+		"FirstToken":   firstToken,
+		"Textbook":     textbook,
+		"EqualToken":   equalToken,
+		"Once":         once,
+		"Invalid":      invalid,
+		"TwoResources": twoResources,
+		"OddNames":     oddNames,
+		"Concurrent":   concurrent,
+		"Cancelled":    cancelled,
+		"Marks":        marks,
+		"Restart":      restart,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, s) })
+	}
+}
