@@ -1,6 +1,9 @@
 package messages
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // Claim is what the holder of a lease shows to whatever the lock protects: of which resource it holds
 // the lease, and by which grant. A protected resource refuses a claim whose token is lower than the
@@ -57,4 +60,18 @@ func ClaimFromHeader(h map[string][]string) (c Claim, ok bool, err error) {
 		}
 	}
 	return c, true, nil
+}
+
+type claimKey struct{}
+
+// WithClaim returns a context that carries the claim, so that a call deep down can pass it on to the
+// protected resource. Of several the innermost counts.
+func WithClaim(ctx context.Context, c Claim) context.Context {
+	return context.WithValue(ctx, claimKey{}, c)
+}
+
+// ClaimFrom returns the claim that the context carries, if any.
+func ClaimFrom(ctx context.Context) (c Claim, ok bool) {
+	c, ok = ctx.Value(claimKey{}).(Claim)
+	return c, ok
 }

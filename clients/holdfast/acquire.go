@@ -1,0 +1,251 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Acquire locks the resource and keeps the lock until it is released or lost. While somebody else holds
+// it, the call waits in the service's queue, first come first served, until the context ends; through
+// interruptions of the connection, restarts and changes of nodes.
+//
+// When it returns an error, nothing is held: what may have been granted meanwhile is given back. It is
+// [ErrTimeout] when the context's deadline or [MaxWait] came first, or [ErrUnavailable] if nobody was
+// there then; the context's own error when it was cancelled; [ErrInvalid], [ErrOverloaded] and
+// [ErrExhausted] as the service says; [ErrClosed]. Where a deadline passed, it is also the context's.
+func (c *Client) Acquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
+	return c.acquire(ctx, resource, c.terms(opts))
+}
+
+// TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder]. When
+// nobody answers in the client's timeout it is [ErrUnavailable] or [ErrUnknown]; also then nothing is
+// held, as with [Client.Acquire].
+func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
+	t := c.terms(opts)
+	t.maxWait, t.bounded = 0, true
+	return c.acquire(ctx, resource, t)
+}
+
+// Do runs work under a lock: it waits for it as [Client.Acquire] does, and releases it afterwards, also
+// after a panic. The context of work ends with ctx, and with a cause that is [ErrLost] when the lock is
+// lost; it carries the token.
+//
+// It returns the error of Acquire, or what work returned; and [ErrLost], joined to that, if the lock was
+// not held to the end, so that somebody else may have worked at the same time. That the lock could not
+// be released in time is not an error of the work and is not returned.
+func (c *Client) Do(ctx context.Context, resource string, work func(context.Context, *Lock) error, opts ...AcquireOption) (err error) {
+	l, err := c.Acquire(ctx, resource, opts...)
+	if err != nil {
+		return err
+	}
+	under, cancel := context.WithCancelCause(l.Context())
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	defer func() {
+		stop()
+		valid := l.Valid()
+		if failure := l.Release(ctx); errors.Is(failure, ErrLost) || !valid && failure != nil {
+			err = errors.Join(err, lostBy(l, failure))
+		}
+		cancel(nil)
+	}()
+	return work(under, l)
+}
+
+// lostBy returns why the lock was lost, from its context or from its release.
+func lostBy(l *Lock, failure error) error {
+	if cause := context.Cause(l.Context()); errors.Is(cause, ErrLost) {
+		return cause
+	}
+	return failure
+}
+
+const (
+	// mostWait is for how long a place in the queue is asked for. It is renewed with every try, and left
+	// to run out if the client is not there any more.
+	mostWait = time.Minute
+	// quietParts of a TTL may pass between the tries of a request that waits: when it is granted, so
+	// much of the lease may be over, since it is counted from when the latest try was sent.
+	quietParts = 4
+)
+
+// acquisition is one call of Acquire.
+type acquisition struct {
+	c             *Client
+	terms         terms
+	resource, key string
+	id            string
+	begun         time.Time
+	deadline      time.Time // of the context; zero if there is none
+}
+
+func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, error) {
+	a := &acquisition{c: c, terms: t, resource: messages.NormalizeResource(resource), id: nuid.Next(), begun: time.Now()}
+	a.deadline, _ = ctx.Deadline()
+	if err := a.check(); err != nil {
+		return nil, invalid(messages.OpAcquire, a.resource, err)
+	}
+	if t.reentrant {
+		if l, err := a.share(ctx); l != nil || err != nil {
+			return l, err
+		}
+	}
+	c.awaitDiscovery(ctx)
+	for {
+		l, again, err := a.once(ctx)
+		if !again {
+			return l, err
+		}
+	}
+}
+
+func (a *acquisition) check() (err error) {
+	if a.key, err = messages.EncodeKey(a.resource); err != nil {
+		return err
+	}
+	if a.terms.maxWait < 0 {
+		return rule("wait", "not negative", a.terms.maxWait.String())
+	}
+	return messages.DefaultLimits().Check(a.terms.request(a.id, 0))
+}
+
+// share takes part in a lease that this client holds already.
+func (a *acquisition) share(ctx context.Context) (*Lock, error) {
+	h := a.c.sharedBy(party{a.resource, a.terms.owner})
+	if h == nil {
+		return nil, nil
+	}
+	l := h.attach(ctx)
+	if l == nil || h.lasts(a.terms.ttl) {
+		return l, nil
+	}
+	if err := l.Extend(ctx, a.terms.ttl); err != nil {
+		return nil, errors.Join(err, l.Release(ctx))
+	}
+	return l, nil
+}
+
+// once asks until there is an answer. Again: that was not the end of it.
+func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error) {
+	x := a.c.about(messages.OpAcquire, a.resource, a.key, a.message)
+	defer x.finish()
+	if x.waits = a.wait() > 0; x.waits {
+		x.resend = min(a.terms.ttl/quietParts, mostResend)
+	}
+	limit, cancel := a.limit(ctx)
+	defer cancel()
+	answer, err := x.run(limit)
+	if err != nil {
+		a.withdraw(x)
+		return nil, false, a.gaveUp(err)
+	}
+	return a.answered(ctx, answer)
+}
+
+func (a *acquisition) message() proto.Message { return a.terms.request(a.id, a.wait()) }
+
+// wait is how long the request may stay in the queue from now on; never nothing of a wait that there
+// was, which would be a request of another kind.
+func (a *acquisition) wait() time.Duration {
+	if a.terms.bounded && a.terms.maxWait == 0 {
+		return 0
+	}
+	left := min(mostWait, a.c.maxWait())
+	if a.terms.bounded {
+		left = min(left, time.Until(a.begun.Add(a.terms.maxWait)))
+	}
+	if !a.deadline.IsZero() {
+		left = min(left, time.Until(a.deadline))
+	}
+	return max(left, time.Millisecond)
+}
+
+// limit bounds the exchange: without a bound of its own, only by the caller's context.
+func (a *acquisition) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !a.terms.bounded {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, a.begun.Add(a.terms.maxWait+a.c.cfg.timeout), errPatience)
+}
+
+func (a *acquisition) answered(ctx context.Context, came answer) (*Lock, bool, error) {
+	r, err := came.reply()
+	if err != nil {
+		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnknown, Cause: err}
+	}
+	switch {
+	case r.GetStatus() == messages.Status_GRANTED:
+		return a.granted(ctx, came, r.GetLease())
+	case r.GetStatus() == messages.Status_TIMEOUT && a.wait() > time.Millisecond:
+		return nil, true, nil // the place in the queue ran out, not the wait
+	}
+	return nil, false, refused(messages.OpAcquire, a.resource, r)
+}
+
+// granted takes the lease over. If it is over already, or about to be, another one is asked for.
+func (a *acquisition) granted(ctx context.Context, came answer, lease *messages.Lease) (*Lock, bool, error) {
+	fresh := newHold(a.c, a.key, lease, came.sent, a.terms)
+	h, err := a.c.register(fresh)
+	if h != fresh {
+		fresh.discard()
+	}
+	if err != nil {
+		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
+	}
+	if l := h.attach(ctx); l != nil {
+		return l, false, nil
+	}
+	if h == fresh {
+		fresh.discard()
+	}
+	a.c.giveBack(lease)
+	a.id = nuid.Next()
+	return nil, true, nil
+}
+
+// gaveUp says why the wait is over. That the outcome of the request is unknown does not matter to the
+// caller: the lock is not held, and will not be.
+func (a *acquisition) gaveUp(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || a.wait() == 0 || errors.Is(err, ErrClosed) {
+		return err
+	}
+	switch {
+	case errors.Is(e.Cause, context.Canceled):
+		e.Err, e.Cause = e.Cause, nil
+	case errors.Is(e.Err, ErrUnknown):
+		e.Err = ErrTimeout
+	}
+	return e
+}
+
+// withdraw makes sure that nothing comes of the request.
+func (a *acquisition) withdraw(x *exchange) {
+	if !x.certain() {
+		a.c.background(a.settle)
+	}
+}
+
+// settle takes the request out of the queue. The token that goes with that is one which nobody holds,
+// for else the owner's other lease would be released. If it turns out that the owner holds a lease of
+// which this client knows nothing, the request may have been granted and the answer lost: repeated, it
+// is answered with the same grant.
+func (a *acquisition) settle() {
+	cancel := &messages.ReleaseRequest{Owner: a.terms.owner, Token: uint64(messages.MaxToken), RequestId: a.id}
+	came, err := a.c.ask(a.c.life, messages.OpRelease, a.resource, cancel)
+	if err != nil {
+		return
+	}
+	r, err := came.reply()
+	if err != nil || r.GetStatus() != messages.Status_STALE_TOKEN || a.c.isHeld(r.GetLease()) {
+		return
+	}
+	if came, err = a.c.ask(a.c.life, messages.OpAcquire, a.resource, a.terms.request(a.id, 0)); err == nil {
+		a.c.stray(came.msg)
+	}
+}

@@ -1,0 +1,154 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// What can become of a call. Every error of this package is one of them, or the caller's own context's;
+// what else is known stands in an [Error].
+var (
+	// ErrHeld: somebody holds the lock, maybe this very client. Nothing happened.
+	ErrHeld = errors.New("held")
+	// ErrTimeout: the time for waiting was over before it was the caller's turn. Nothing is held.
+	ErrTimeout = errors.New("timed out waiting")
+	// ErrLost: the lease is over, or may be, although nobody here released it. What it protected must
+	// stop. It is also the cause of a lock's context, and comes together with what the service found:
+	// [ErrNotOwner], [ErrStaleToken] or [ErrNotHeld].
+	ErrLost = errors.New("lock lost")
+	// ErrReleased is the cause of the context of a lock that was released in good order.
+	ErrReleased = errors.New("lock released")
+	// ErrNotOwner: somebody else holds the lock.
+	ErrNotOwner = errors.New("not the owner")
+	// ErrStaleToken: the token is not the present one.
+	ErrStaleToken = errors.New("stale token")
+	// ErrNotHeld: nobody holds the lock.
+	ErrNotHeld = errors.New("not held")
+	// ErrInvalid: the call breaks a rule of the contract and will never succeed. Nothing happened.
+	ErrInvalid = messages.ErrInvalid
+	// ErrOverloaded: a limit of the service was reached. Nothing happened; try later.
+	ErrOverloaded = errors.New("overloaded")
+	// ErrUnavailable: nobody could decide in time. Certainly nothing happened.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrUnknown: no answer came in time, so the call may have had its effect or may yet have it.
+	ErrUnknown = errors.New("outcome unknown")
+	// ErrExhausted: the resource has used up its tokens; its name cannot be locked any more.
+	ErrExhausted = errors.New("tokens exhausted")
+	// ErrClosed: the client has been closed.
+	ErrClosed = errors.New("client closed")
+)
+
+// Error says which call failed and what is known of it. It unwraps to Err and to Cause.
+type Error struct {
+	// Op is what was asked for: "acquire".
+	Op string
+	// Resource that it was asked of; empty for a listing and the like.
+	Resource string
+	// Err is one of the package's sentinels.
+	Err error
+	// Cause is a second reason, if there is one: the end of the caller's context, what the service
+	// found, or what NATS said.
+	Cause error
+	// Holder is who has the lock instead, with [ErrHeld], [ErrNotOwner] and [ErrStaleToken]; else nil.
+	Holder *Lease
+	// Detail is a sentence of the service's for a person; may be empty.
+	Detail string
+}
+
+// Error returns one line for a person.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("holdfast: " + e.Op)
+	if e.Resource != "" {
+		fmt.Fprintf(&b, " %q", e.Resource)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if e.Cause != nil {
+		fmt.Fprintf(&b, ": %v", e.Cause)
+	}
+	if e.Detail != "" {
+		b.WriteString(": " + e.Detail)
+	}
+	if e.Holder != nil {
+		fmt.Fprintf(&b, " (held by %q, token %v)", e.Holder.Owner, e.Holder.Token)
+	}
+	return b.String()
+}
+
+// Unwrap returns Err and Cause.
+func (e *Error) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Err, e.Cause}
+}
+
+// refusals are the statuses that tell the caller no.
+var refusals = map[messages.Status]error{
+	messages.Status_HELD:        ErrHeld,
+	messages.Status_TIMEOUT:     ErrTimeout,
+	messages.Status_EXPIRED:     ErrNotHeld,
+	messages.Status_NOT_HELD:    ErrNotHeld,
+	messages.Status_NOT_OWNER:   ErrNotOwner,
+	messages.Status_STALE_TOKEN: ErrStaleToken,
+	messages.Status_INVALID:     ErrInvalid,
+	messages.Status_OVERLOADED:  ErrOverloaded,
+	messages.Status_UNAVAILABLE: ErrUnavailable,
+	messages.Status_EXHAUSTED:   ErrExhausted,
+}
+
+// refused returns the error that an answer stands for.
+func refused(op messages.Operation, resource string, r *messages.Reply) *Error {
+	e := &Error{Op: string(op), Resource: resource, Err: refusals[r.GetStatus()], Detail: r.GetError()}
+	if e.Err == nil {
+		e.Err, e.Detail = ErrUnknown, fmt.Sprintf("an answer that this client does not know: %v", r.GetStatus())
+	}
+	if r.GetLease() != nil && r.GetStatus() != messages.Status_TIMEOUT {
+		e.Holder = newLease(r.GetLease())
+	}
+	return e
+}
+
+// lost returns the error of a lease that has ended, with what the service said, or nil if it was not
+// asked.
+func lost(op messages.Operation, resource string, found *messages.Reply) *Error {
+	if found == nil {
+		return &Error{Op: string(op), Resource: resource, Err: ErrLost, Cause: errDeadline}
+	}
+	e := refused(op, resource, found)
+	e.Cause, e.Err = e.Err, ErrLost
+	return e
+}
+
+// errDeadline says why a lease is given up without an answer.
+var errDeadline = errors.New("not renewed in time")
+
+// errPatience ends a call whose caller set no earlier limit.
+var errPatience = errors.New("no answer")
+
+// invalid returns the error of a call that breaks a rule.
+func invalid(op messages.Operation, resource string, err error) *Error {
+	return &Error{Op: string(op), Resource: resource, Err: ErrInvalid, Cause: withoutSentinel(err)}
+}
+
+// withoutSentinel keeps the rule from being announced twice.
+func withoutSentinel(err error) error {
+	var rule *messages.InvalidError
+	if errors.As(err, &rule) {
+		return rule
+	}
+	return err
+}
+
+// ended returns why the context is over: its cause, and its error if that is another one.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ctx.Err()) || errors.Is(cause, errPatience) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), cause)
+}

@@ -1,0 +1,273 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// firstResend is several times what an answer takes; from there the pauses double.
+	firstResend = 500 * time.Millisecond
+	// mostResend bounds how long a place in a queue may be lost without anybody noticing.
+	mostResend = 5 * time.Second
+	// firstRetry and mostRetry are the pauses after an answer that nobody is there to decide.
+	firstRetry = 50 * time.Millisecond
+	mostRetry  = time.Second
+	// openTries is how many tries of one request are remembered. The service answers the latest.
+	openTries = 8
+)
+
+// exchange sends one request until it is answered. The same request again is the same for the service,
+// so nothing happens twice.
+type exchange struct {
+	c        *Client
+	op       messages.Operation
+	resource string
+	// door returns where the nth try goes.
+	door func(n int) door
+	// message returns the request as it is to be sent now.
+	message func() proto.Message
+	// resend bounds the pauses between tries without an answer.
+	resend time.Duration
+	// waits: it may be left without an answer by agreement. paged: the answer is a Reply only if it is an
+	// error.
+	waits, paged bool
+
+	sent, voids int
+	// open are the tries that may have had an effect, the oldest first; unsure: so may others that have
+	// been forgotten.
+	open   []uint64
+	unsure bool
+	// refusal is the last answer that said that nothing happened, nil if it was that nobody is there.
+	refusal *messages.Reply
+
+	mu   sync.Mutex
+	came []answer
+	over bool // what comes now is a stray
+	wake chan struct{}
+}
+
+// about returns an exchange about a resource.
+func (c *Client) about(op messages.Operation, resource, key string, message func() proto.Message) *exchange {
+	return &exchange{
+		c: c, op: op, resource: resource, message: message, resend: mostResend,
+		door: func(n int) door { return c.door(op, key, n) },
+		wake: make(chan struct{}, 1),
+	}
+}
+
+// ask checks a request and returns its answer, within the client's timeout.
+func (c *Client) ask(ctx context.Context, op messages.Operation, resource string, m proto.Message) (answer, error) {
+	resource = messages.NormalizeResource(resource)
+	key, err := messages.EncodeKey(resource)
+	if err == nil {
+		err = messages.DefaultLimits().Check(m)
+	}
+	if err != nil {
+		return answer{}, invalid(op, resource, err)
+	}
+	x := c.about(op, resource, key, func() proto.Message { return m })
+	defer x.finish()
+	return x.within(ctx, c.cfg.timeout)
+}
+
+// within runs the exchange for so long at most.
+func (x *exchange) within(ctx context.Context, d time.Duration) (answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, d, errPatience)
+	defer cancel()
+	return x.run(ctx)
+}
+
+// run returns the answer, or an error that tells whether anything may have happened. The caller calls
+// finish when it has dealt with it.
+func (x *exchange) run(ctx context.Context) (answer, error) {
+	if ctx.Err() != nil {
+		return answer{}, x.failure(ended(ctx))
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		revived := x.c.whenRevived()
+		select {
+		case <-x.wake:
+			if a, done := x.sift(timer); done {
+				return a, nil
+			}
+			continue
+		case <-timer.C:
+		case <-revived:
+		case <-ctx.Done():
+			return answer{}, x.failure(ended(ctx))
+		case <-x.c.life.Done():
+			return answer{}, x.failure(ErrClosed)
+		}
+		timer.Reset(x.send())
+	}
+}
+
+func (c *Client) whenRevived() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.revived
+}
+
+// send tries once more and returns how long to wait for an answer.
+func (x *exchange) send() time.Duration {
+	id, err := x.c.send(x, x.door(x.sent), x.message())
+	if err != nil {
+		return x.retryAfter()
+	}
+	pause := firstResend << min(x.sent, 10)
+	x.sent++
+	if len(x.open) == openTries {
+		x.c.forget(x.open[0])
+		x.open, x.unsure = x.open[1:], true
+	}
+	x.open = append(x.open, id)
+	return min(pause, x.resend)
+}
+
+// retryAfter spreads those who found nobody, so that they do not all come back at once.
+func (x *exchange) retryAfter() time.Duration {
+	pause := min(firstRetry<<min(x.voids, 10), mostRetry)
+	x.voids++
+	return pause/2 + rand.N(pause)
+}
+
+// answered implements asker.
+func (x *exchange) answered(a answer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		x.c.stray(a.msg)
+		return
+	}
+	x.came = append(x.came, a)
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next returns an answer that has come, if there is one.
+func (x *exchange) next() (a answer, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.came) == 0 {
+		return answer{}, false
+	}
+	a, x.came = x.came[0], x.came[1:]
+	return a, true
+}
+
+// sift looks through what has come for an answer to go by. When all tries are known to have done
+// nothing, the next one is soon.
+func (x *exchange) sift(timer *time.Timer) (answer, bool) {
+	for {
+		a, ok := x.next()
+		if !ok {
+			break
+		}
+		x.open = slices.DeleteFunc(x.open, func(id uint64) bool { return id == a.id })
+		if !x.void(a) {
+			x.learn(a)
+			return a, true
+		}
+	}
+	if len(x.open) == 0 {
+		timer.Reset(x.retryAfter())
+	}
+	return answer{}, false
+}
+
+// void reports whether the answer says no more than that this try did nothing, so that another one may
+// fare better.
+func (x *exchange) void(a answer) bool {
+	r, err := a.reply()
+	if a.nobody() {
+		x.refusal = nil
+		return true
+	}
+	if err != nil || x.paged && !a.failed() {
+		return false
+	}
+	switch r.GetStatus() {
+	case messages.Status_UNAVAILABLE:
+		x.refusal = r
+		return true
+	case messages.Status_OVERLOADED:
+		x.refusal = r
+		return len(x.open) > 0 || x.unsure
+	}
+	return false
+}
+
+// learn notes that the front door answered where the direct one had not.
+func (x *exchange) learn(a answer) {
+	if !a.direct && x.sent > 1 && !x.waits {
+		x.c.avoid()
+	}
+}
+
+// finish ends the exchange: what comes now, or has not been looked at, is a stray.
+func (x *exchange) finish() {
+	x.c.forget(x.open...)
+	x.mu.Lock()
+	x.over = true
+	left := x.came
+	x.came = nil
+	x.mu.Unlock()
+	for _, a := range left {
+		x.c.stray(a.msg)
+	}
+}
+
+// certain reports whether nothing has happened and nothing can happen any more.
+func (x *exchange) certain() bool { return len(x.open) == 0 && !x.unsure }
+
+// failure says what is known of a request that was given up because of cause.
+func (x *exchange) failure(cause error) error {
+	e := &Error{Op: string(x.op), Resource: x.resource, Err: ErrUnknown, Cause: cause}
+	if x.certain() || !changes(x.op) {
+		e.Err = ErrUnavailable
+	}
+	switch forbidden := x.c.forbidden(); {
+	case errors.Is(cause, errPatience) && forbidden != nil:
+		e.Cause = forbidden
+	case errors.Is(cause, errPatience):
+		e.Cause = x.why()
+	}
+	return e
+}
+
+// why says what stood in the way.
+func (x *exchange) why() error {
+	switch {
+	case !x.c.nc.IsConnected():
+		return errDisconnected
+	case x.refusal != nil:
+		return errors.New(x.refusal.GetError())
+	case x.certain():
+		return errNobody
+	}
+	return errPatience
+}
+
+var errNobody = errors.New("no Holdfast node is there, though NATS is")
+
+// changes reports whether the operation may have an effect.
+func changes(op messages.Operation) bool {
+	switch op {
+	case messages.OpAcquire, messages.OpRelease, messages.OpExtend, messages.OpBreak:
+		return true
+	}
+	return false
+}

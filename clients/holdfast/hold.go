@@ -1,0 +1,188 @@
+package holdfast
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// hold is a lease that this client holds: when it ends, and how it is kept. Several [Lock]s share one
+// if they are re-entrant. No goroutine belongs to it: timers and answers drive it.
+//
+// The lease is counted on this machine's monotonic clock from the moment when the request was sent that
+// the service answered last. The service counts from a later one, so the lease ends here first (Gray and
+// Cheriton, Leases, 1989, section 2).
+type hold struct {
+	c     *Client
+	claim messages.Claim
+	key   string
+	terms terms
+
+	mu    sync.Mutex
+	phase phase
+	locks []*Lock // that have not been released
+	// until is when the lease has to be taken for over.
+	until  time.Time
+	ending *time.Timer
+	// found is why the lease is lost.
+	found *Error
+	renewals
+}
+
+// phase is how far a hold has come.
+type phase uint8
+
+const (
+	holding   phase = iota
+	releasing       // by its last lock
+	gone            // the lease is over, or may be
+)
+
+// safety is how much earlier than the service the client takes a lease for over: room for a late timer
+// and for clocks that run at different speeds.
+func safety(ttl time.Duration) time.Duration {
+	return min(max(ttl/10, 10*time.Millisecond), time.Second)
+}
+
+// newHold takes over a lease that was granted in answer to a request sent then.
+func newHold(c *Client, key string, l *messages.Lease, sent time.Time, t terms) *hold {
+	h := &hold{
+		c: c, key: key, terms: t,
+		claim:    messages.Claim{Resource: l.GetResource(), Token: Token(l.GetToken())},
+		until:    sent.Add(millis(l.GetRemainingMs()) - safety(t.ttl)),
+		renewals: renewals{ttl: t.ttl, agreed: t.ttl},
+	}
+	h.mu.Lock() // the timers may fire before they are assigned
+	defer h.mu.Unlock()
+	h.ending = time.AfterFunc(time.Until(h.until), h.expire)
+	h.renewing = time.AfterFunc(h.untilRenewal(sent), h.renew)
+	return h
+}
+
+// attach adds a lock that shares the lease; nil if that is not held any more.
+func (h *hold) attach(ctx context.Context) *Lock {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.valid() {
+		return nil
+	}
+	l := newLock(ctx, h)
+	h.locks = append(h.locks, l)
+	return l
+}
+
+// valid tells by the clock, since a timer may be late.
+func (h *hold) valid() bool { return h.phase == holding && time.Now().Before(h.until) }
+
+// lasts reports whether the lease is renewed to at least this length.
+func (h *hold) lasts(ttl time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.agreed >= ttl
+}
+
+// discard ends a hold that nobody has got.
+func (h *hold) discard() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.phase = gone
+	h.stop()
+}
+
+// expire gives the lease up if it has not been prolonged meanwhile.
+func (h *hold) expire() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.phase != holding {
+		return
+	}
+	if left := time.Until(h.until); left > 0 {
+		h.ending.Reset(left)
+		return
+	}
+	h.lose(lost(messages.OpExtend, h.claim.Resource, nil))
+}
+
+// bound sets the end of the lease.
+func (h *hold) bound(until time.Time) {
+	h.until = until
+	h.ending.Reset(time.Until(until))
+}
+
+// lose ends the lease for all who share it.
+func (h *hold) lose(e *Error) {
+	h.phase, h.found = gone, e
+	h.stop()
+	for _, l := range h.locks {
+		l.end(e)
+		close(l.lost)
+	}
+	h.fulfil(h.c.lastID(), e)
+}
+
+// stop ends what keeps the lease.
+func (h *hold) stop() {
+	h.ending.Stop()
+	h.renewing.Stop()
+	h.forgetAll()
+	h.c.unregister(h)
+}
+
+// detach takes a lock away. It returns whether the lease is to be released because that was the last,
+// and why it is lost if it is.
+func (h *hold) detach(l *Lock) (last bool, found *Error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.locks = slices.DeleteFunc(h.locks, func(other *Lock) bool { return other == l })
+	l.end(ErrReleased)
+	if len(h.locks) > 0 {
+		return false, h.found
+	}
+	if h.phase == holding {
+		h.phase = releasing
+		h.stop()
+		h.fulfil(h.c.lastID(), ErrReleased)
+	}
+	return true, h.found
+}
+
+// giveUp releases the lease at the service, which then says what it found. A caller who does not wait
+// for the answer leaves that to the client.
+func (h *hold) giveUp(ctx context.Context) error {
+	r := &messages.ReleaseRequest{Owner: h.terms.owner, Token: uint64(h.claim.Token)}
+	a, err := h.c.ask(ctx, messages.OpRelease, h.claim.Resource, r)
+	if err != nil {
+		h.c.background(func() { _, _ = h.c.ask(h.c.life, messages.OpRelease, h.claim.Resource, r) })
+		return err
+	}
+	return h.released(a)
+}
+
+func (h *hold) released(a answer) error {
+	reply, err := a.reply()
+	if err != nil {
+		return &Error{Op: string(messages.OpRelease), Resource: h.claim.Resource, Err: ErrUnknown, Cause: err}
+	}
+	switch reply.GetStatus() {
+	case messages.Status_RELEASED:
+		return nil
+	case messages.Status_EXPIRED, messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+		return lost(messages.OpRelease, h.claim.Resource, reply)
+	}
+	return refused(messages.OpRelease, h.claim.Resource, reply)
+}
+
+// release ends all locks that share the lease.
+func (h *hold) release(ctx context.Context) error {
+	h.mu.Lock()
+	locks := slices.Clone(h.locks)
+	h.mu.Unlock()
+	var err error
+	for _, l := range locks {
+		err = l.Release(ctx) // the last one's says what was found
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package holdfast
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Info is what a deployment tells about itself.
+type Info struct {
+	Version string
+	// Shards is how many there are; it never changes.
+	Shards uint32
+	Nodes  []Node
+	Limits Limits
+}
+
+// Node is one lock node.
+type Node struct {
+	Name    string
+	Version string
+	// Shards are the numbers of those that it owns.
+	Shards []uint32
+}
+
+// Limits are the bounds that a deployment holds requests to; the contract has their defaults.
+type Limits struct {
+	MinTTL, MaxTTL time.Duration
+	// MaxWait bounds a place in the queue. [Client.Acquire] takes its place again.
+	MaxWait            time.Duration
+	MaxResourceBytes   int
+	MaxOwnerBytes      int
+	MaxMetadataEntries int
+	MaxMetadataBytes   int
+	MaxToken           Token
+}
+
+// opInfo and opList are no operations on a resource, so the contract has no name for them.
+const (
+	opInfo messages.Operation = "info"
+	opList messages.Operation = "list"
+)
+
+// Info asks the deployment about itself; [ErrUnavailable] if nobody answers in time.
+func (c *Client) Info(ctx context.Context) (*Info, error) {
+	x := c.general(opInfo, c.cfg.prefix.Info(), &messages.GetRequest{})
+	defer x.finish()
+	a, err := x.within(ctx, c.cfg.timeout)
+	if err != nil {
+		return nil, err
+	}
+	var m messages.Info
+	if err := x.read(a, &m); err != nil {
+		return nil, err
+	}
+	return newInfo(&m), nil
+}
+
+// general returns an exchange that is about no single resource.
+func (c *Client) general(op messages.Operation, subject string, m proto.Message) *exchange {
+	x := c.about(op, "", "", func() proto.Message { return m })
+	x.door = func(int) door { return door{subject: subject} }
+	x.paged = true
+	return x
+}
+
+// read reads an answer that is no Reply, or the refusal in its place.
+func (x *exchange) read(a answer, m proto.Message) error {
+	if a.failed() {
+		r, err := a.reply()
+		if err == nil {
+			return refused(x.op, "", r)
+		}
+	}
+	if err := messages.DecodeReply(a.encoding, a.msg.Data, m); err != nil {
+		return &Error{Op: string(x.op), Err: ErrUnavailable, Cause: err}
+	}
+	return nil
+}
+
+func newInfo(m *messages.Info) *Info {
+	l := m.GetLimits()
+	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Limits: Limits{
+		MinTTL: millis(l.GetMinTtlMs()), MaxTTL: millis(l.GetMaxTtlMs()), MaxWait: millis(l.GetMaxWaitMs()),
+		MaxResourceBytes: int(l.GetMaxResourceBytes()), MaxOwnerBytes: int(l.GetMaxOwnerBytes()),
+		MaxMetadataEntries: int(l.GetMaxMetadataEntries()), MaxMetadataBytes: int(l.GetMaxMetadataBytes()),
+		MaxToken: Token(l.GetMaxToken()),
+	}}
+	for _, n := range m.GetNodes() {
+		i.Nodes = append(i.Nodes, Node{Name: n.GetName(), Version: n.GetVersion(), Shards: n.GetShards()})
+	}
+	return i
+}

@@ -1,0 +1,57 @@
+package holdfast
+
+import (
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Token is a fencing token: it counts the grants of one resource and only grows. Printed it has 15
+// digits, so that text order is numeric order. The zero Token is none.
+type Token = messages.Token
+
+// Claim is what a holder shows to the protected resource: the name of the lock and its token.
+type Claim = messages.Claim
+
+// Lease is what the service tells of a lease. Durations are as of the answer.
+type Lease struct {
+	Resource string
+	Owner    string
+	Token    Token
+	TTL      time.Duration
+	// Remaining is until the lease runs out.
+	Remaining time.Duration
+	// AcquiredAt is by the clock of the node that granted it, for people.
+	AcquiredAt time.Time
+	// Ephemeral leases end when their shard moves to another node.
+	Ephemeral bool
+	Metadata  map[string]string
+}
+
+func newLease(l *messages.Lease) *Lease {
+	lease := &Lease{
+		Resource:  l.GetResource(),
+		Owner:     l.GetOwner(),
+		Token:     Token(l.GetToken()),
+		TTL:       millis(l.GetTtlMs()),
+		Remaining: millis(l.GetRemainingMs()),
+		Ephemeral: l.GetDurability() == messages.Durability_EPHEMERAL,
+		Metadata:  l.GetMetadata(),
+	}
+	if at := l.GetAcquiredAtMs(); at != 0 {
+		lease.AcquiredAt = time.UnixMilli(at)
+	}
+	return lease
+}
+
+func millis(ms uint32) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// inMillis returns d in whole milliseconds, rounded up so that a short wait stays one. What does not
+// fit the wire breaks the contract's rule, whatever it is.
+func inMillis(d time.Duration) uint32 {
+	ms := (d + time.Millisecond - 1) / time.Millisecond
+	if d < 0 || ms > 1<<32-1 {
+		return 1<<32 - 1
+	}
+	return uint32(ms)
+}

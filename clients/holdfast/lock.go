@@ -1,0 +1,116 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Lock is a lock that is held. It is safe for concurrent use.
+//
+// It is held until [Lock.Release], or until it is lost: when the service says so, or when the lease has
+// not been renewed in time and may therefore be over. Then the context of the lock ends, and what runs
+// under it must stop. It ends before the service grants the lock to anybody else, by a tenth of the TTL
+// (at least 10 ms, at most 1 s), as long as this process runs: one that is paused learns of it too late,
+// and only a check of the [Lock.Token] at the protected resource stops what it does then.
+type Lock struct {
+	h      *hold
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	lost   chan struct{}
+
+	once   sync.Once
+	result error
+}
+
+func newLock(ctx context.Context, h *hold) *Lock {
+	l := &Lock{h: h, lost: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancelCause(messages.WithClaim(context.WithoutCancel(ctx), h.claim))
+	return l
+}
+
+// Resource returns the name of what is locked, in Unicode NFC.
+func (l *Lock) Resource() string { return l.h.claim.Resource }
+
+// Token returns the fencing token, to be shown to the protected resource with every write. It stays the
+// same for as long as the lock is held.
+func (l *Lock) Token() Token { return l.h.claim.Token }
+
+// Claim returns resource and token, as the guards below clients/fence take them.
+func (l *Lock) Claim() Claim { return l.h.claim }
+
+// Owner returns in whose name the lock is held.
+func (l *Lock) Owner() string { return l.h.terms.owner }
+
+// String returns resource and token.
+func (l *Lock) String() string { return fmt.Sprintf("%q with token %v", l.Resource(), l.Token()) }
+
+// Context returns a context that ends when the lock is lost, with a cause that is [ErrLost], or
+// released, with [ErrReleased]. It has the values of the context that the lock was acquired with, but
+// does not end with that, and carries the token: see [TokenFromContext].
+func (l *Lock) Context() context.Context { return l.ctx }
+
+// Lost returns a channel that is closed when the lock is lost, and not when it is released.
+func (l *Lock) Lost() <-chan struct{} { return l.lost }
+
+// Valid reports whether the lock is held at this moment. It looks at the clock, so it is right also
+// where the end of the context may be noticed late; yet nobody knows how long it stays right.
+func (l *Lock) Valid() bool {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	return l.ctx.Err() == nil && l.h.valid()
+}
+
+// Deadline returns when the lock is lost unless it is renewed before, on the monotonic clock. Every
+// renewal moves it.
+func (l *Lock) Deadline() time.Time {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	return l.h.until
+}
+
+// Extend makes the lease last ttl from now, longer or shorter than what was left, and renewals ask for
+// as much from then on. It returns nil when the service has agreed, [ErrLost] when the lock is lost,
+// [ErrReleased] after a release, [ErrInvalid] for a TTL that is not allowed; when the context or the
+// client's timeout ends first [ErrUnknown], and the lease has to be taken for the shorter of the two.
+func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
+	r := &messages.ExtendRequest{Owner: l.Owner(), Token: uint64(l.Token()), TtlMs: inMillis(ttl)}
+	if err := messages.DefaultLimits().Check(r); err != nil {
+		return invalid(messages.OpExtend, l.Resource(), err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, errPatience)
+	defer cancel()
+	return l.h.prolong(ctx, ttl)
+}
+
+// Release gives the lock back. The lock's context ends at once, and after that the service is asked. It
+// returns nil if the lock was held to the end, so that nobody else can have had it meanwhile; [ErrLost]
+// if not, together with what the service found; [ErrUnavailable] or [ErrUnknown] if there was no answer
+// in time, and then the client goes on to ask for a while, and the lease runs out in the end.
+//
+// The context bounds the wait for the answer, as the client's timeout does. One that has ended already
+// does not count: it is usually the reason for the release. Later calls return what the first did.
+func (l *Lock) Release(ctx context.Context) error {
+	l.once.Do(func() { l.result = l.release(ctx) })
+	return l.result
+}
+
+func (l *Lock) release(ctx context.Context) error {
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	last, found := l.h.detach(l)
+	if last {
+		return l.h.giveUp(ctx)
+	}
+	if found != nil {
+		return found
+	}
+	return nil
+}
+
+// end is told that the lock is not held any more.
+func (l *Lock) end(cause error) { l.cancel(cause) }

@@ -1,0 +1,153 @@
+package holdfast
+
+import (
+	"maps"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// DefaultTTL outlasts an election inside NATS, so that a lease survives one.
+	DefaultTTL = 30 * time.Second
+	// DefaultTimeout is how long a call that does not wait for a lock looks for an answer: longer than
+	// an election inside NATS takes.
+	DefaultTimeout = 10 * time.Second
+)
+
+// Option is a setting of a [Client].
+type Option func(*config) error
+
+type config struct {
+	prefix   messages.Prefix
+	timeout  time.Duration
+	jeopardy func(*Lock, error)
+	defaults []AcquireOption
+}
+
+// Prefix is under which subjects the deployment lives, if not below "holdfast".
+func Prefix(prefix string) Option {
+	return func(c *config) (err error) {
+		c.prefix, err = messages.ParsePrefix(prefix)
+		return err
+	}
+}
+
+// Timeout bounds every call that does not wait for a lock, [DefaultTimeout] if it is not given. A
+// context that ends earlier counts.
+func Timeout(d time.Duration) Option {
+	return func(c *config) error {
+		if d <= 0 {
+			return rule("timeout", "positive", d.String())
+		}
+		c.timeout = d
+		return nil
+	}
+}
+
+// Defaults are the options of every acquisition, unless the call has others.
+func Defaults(opts ...AcquireOption) Option {
+	return func(c *config) error {
+		c.defaults = append(c.defaults, opts...)
+		return nil
+	}
+}
+
+// OnJeopardy is told when the renewal of a lock begins to fail, with the reason, and again with nil
+// when the lease is safe: between the two the work may go on, but it would be wise to begin nothing
+// new. A lock that is lost is told by its context alone. It is called on a goroutine of its own for
+// each event.
+func OnJeopardy(told func(*Lock, error)) Option {
+	return func(c *config) error {
+		c.jeopardy = told
+		return nil
+	}
+}
+
+// AcquireOption is a term on which a lock is asked for.
+type AcquireOption func(*terms)
+
+// terms are what an acquisition asks for.
+type terms struct {
+	owner     string
+	ttl       time.Duration
+	maxWait   time.Duration // 0: no bound of its own
+	bounded   bool
+	ephemeral bool
+	reentrant bool
+	byHand    bool // not renewed by itself
+	metadata  map[string]string
+}
+
+// TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given: so long does a
+// resource stay locked whose holder has died.
+func TTL(d time.Duration) AcquireOption { return func(t *terms) { t.ttl = d } }
+
+// Owner is in whose name to ask; by default the client's own, made of host, process and a random part.
+// Names are shown to operators; a lease belongs to whoever knows its owner and token.
+func Owner(name string) AcquireOption { return func(t *terms) { t.owner = name } }
+
+// Metadata is shown to whoever asks who holds the lock, and in events: at most 16 entries, 1 024 bytes
+// together.
+func Metadata(m map[string]string) AcquireOption {
+	return func(t *terms) { t.metadata = maps.Clone(m) }
+}
+
+// MaxWait bounds how long [Client.Acquire] stays in the queue, beside the context; after it the error
+// is [ErrTimeout].
+func MaxWait(d time.Duration) AcquireOption {
+	return func(t *terms) { t.maxWait, t.bounded = d, true }
+}
+
+// Ephemeral asks for a lease that is kept in memory only: faster, and gone when the shard moves to
+// another node. Its tokens still only grow.
+func Ephemeral() AcquireOption { return func(t *terms) { t.ephemeral = true } }
+
+// Reentrant lets an owner that holds the lock already have it again, under the same token. Within a
+// client the lease ends with the last release of the [Lock]s that share it; between processes that
+// share an owner's name it ends with the first.
+func Reentrant() AcquireOption { return func(t *terms) { t.reentrant = true } }
+
+// NoRenewal leaves the renewal to the caller, who calls [Lock.Extend] or lets the lease run out.
+func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
+
+// terms returns what an acquisition with these options asks for.
+func (c *Client) terms(opts []AcquireOption) terms {
+	t := terms{owner: c.owner, ttl: DefaultTTL}
+	for _, o := range c.cfg.defaults {
+		o(&t)
+	}
+	for _, o := range opts {
+		o(&t)
+	}
+	return t
+}
+
+// request returns the acquisition as a message.
+func (t *terms) request(id string, wait time.Duration) *messages.AcquireRequest {
+	r := &messages.AcquireRequest{
+		Owner: t.owner, TtlMs: inMillis(t.ttl), WaitMs: inMillis(wait), RequestId: id,
+		Reentrant: t.reentrant, Metadata: t.metadata,
+	}
+	if t.ephemeral {
+		r.Durability = messages.Durability_EPHEMERAL
+	}
+	return r
+}
+
+// newOwner names this client so that people recognise it and nobody else has the same name.
+func newOwner() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	return host + ":" + strconv.Itoa(os.Getpid()) + ":" + nuid.Next()
+}
+
+func rule(field, rule, got string) error {
+	return &messages.InvalidError{Field: field, Rule: rule, Got: got}
+}

@@ -1,0 +1,235 @@
+package holdfast
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// leastPause and mostPause bound the pauses between the tries of a renewal, a twelfth of the TTL.
+	leastPause = 20 * time.Millisecond
+	mostPause  = 2 * time.Second
+	// grid is by how many steps of its TTL renewals are lined up, so that those of many locks leave in
+	// few packets.
+	grid = 256
+)
+
+// renewals are what keeps a lease.
+type renewals struct {
+	// ttl is what the next try asks for, agreed what the last answer granted.
+	ttl, agreed time.Duration
+	// open are the tries without an answer, the oldest first; sent counts those since the last answer.
+	open []renewal
+	sent int
+	// danger: they have begun to fail.
+	danger  bool
+	extends []extend
+	// renewing is the timer of the next try.
+	renewing *time.Timer
+}
+
+// renewal is one try.
+type renewal struct {
+	id   uint64
+	sent time.Time
+	ttl  time.Duration
+}
+
+// ends is when the lease may be over if the service granted what the try asks for.
+func (r renewal) ends() time.Time { return r.sent.Add(r.ttl - safety(r.ttl)) }
+
+// extend is a caller who waits for the answer to a try that is not older.
+type extend struct {
+	id   uint64
+	done chan error
+}
+
+// untilRenewal is how long the lease can go without one: to a third of the TTL, a little less by chance,
+// so that leases taken together are not renewed together.
+func (h *hold) untilRenewal(sent time.Time) time.Duration {
+	third := h.agreed / 3
+	at := sent.Add(third - rand.N(third/6+1))
+	return time.Until(h.c.born.Add(at.Sub(h.c.born).Truncate(h.agreed / grid)))
+}
+
+// renew is called by the timer.
+func (h *hold) renew() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.phase == holding && h.keeps() {
+		h.try()
+	}
+}
+
+// keeps reports whether anybody wants the lease prolonged.
+func (h *hold) keeps() bool { return !h.terms.byHand || len(h.extends) > 0 }
+
+// revive tries at once if a try may have been lost with the connection.
+func (h *hold) revive() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.phase == holding && h.keeps() && (len(h.open) > 0 || h.danger) {
+		h.try()
+	}
+}
+
+// try asks for more time, and again after a pause unless an answer stops it.
+func (h *hold) try() {
+	if h.sent > 0 {
+		h.endanger(errPatience)
+	}
+	r := renewal{sent: time.Now(), ttl: h.ttl}
+	var err error
+	r.id, err = h.c.send(h, h.c.door(messages.OpExtend, h.key, h.sent), &messages.ExtendRequest{
+		Owner: h.terms.owner, Token: uint64(h.claim.Token), TtlMs: inMillis(h.ttl),
+	})
+	h.sent++
+	h.renewing.Reset(min(max(h.ttl/12, leastPause), mostPause))
+	if err != nil {
+		h.endanger(err)
+		return
+	}
+	h.open = append(h.open, r)
+	if r.ends().Before(h.until) {
+		h.bound(r.ends()) // from now on the service may have made it so short
+	}
+}
+
+// answered implements asker.
+func (h *hold) answered(a answer) {
+	r, err := a.reply()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.phase != holding {
+		return
+	}
+	switch {
+	case err != nil:
+		h.endanger(err)
+	case r == nil:
+		h.failed(a.id, errNobody)
+	default:
+		h.take(a, r)
+	}
+}
+
+func (h *hold) take(a answer, r *messages.Reply) {
+	switch r.GetStatus() {
+	case messages.Status_EXTENDED:
+		h.extended(a, r.GetLease())
+	case messages.Status_UNAVAILABLE, messages.Status_OVERLOADED:
+		h.failed(a.id, refused(messages.OpExtend, h.claim.Resource, r))
+	case messages.Status_INVALID:
+		h.ttl = h.agreed
+		h.fulfil(a.id, refused(messages.OpExtend, h.claim.Resource, r))
+		h.failed(a.id, refused(messages.OpExtend, h.claim.Resource, r))
+	default:
+		h.lose(lost(messages.OpExtend, h.claim.Resource, r))
+	}
+}
+
+// extended counts the lease from when the try was sent. A later try that is still open may have cut it
+// short since.
+func (h *hold) extended(a answer, l *messages.Lease) {
+	i := slices.IndexFunc(h.open, func(r renewal) bool { return r.id == a.id })
+	if i < 0 {
+		return
+	}
+	h.agreed = h.open[i].ttl
+	until := a.sent.Add(millis(l.GetRemainingMs()) - safety(h.agreed))
+	for _, r := range h.open[:i] {
+		h.c.forget(r.id)
+	}
+	h.open = slices.Delete(h.open, 0, i+1)
+	for _, later := range h.open {
+		if later.ends().Before(until) {
+			until = later.ends()
+		}
+	}
+	h.bound(until)
+	h.fulfil(a.id, nil)
+	if len(h.open) == 0 {
+		h.rest(a.sent)
+	}
+}
+
+// rest waits for the next renewal.
+func (h *hold) rest(sent time.Time) {
+	h.sent = 0
+	h.renewing.Reset(h.untilRenewal(sent))
+	if h.danger {
+		h.danger = false
+		h.c.tell(h.locks, nil)
+	}
+}
+
+// failed drops a try that did nothing. The timer brings the next.
+func (h *hold) failed(id uint64, err error) {
+	h.open = slices.DeleteFunc(h.open, func(r renewal) bool { return r.id == id })
+	h.endanger(err)
+}
+
+func (h *hold) endanger(err error) {
+	if !h.danger {
+		h.danger = true
+		h.c.tell(h.locks, err)
+	}
+}
+
+func (h *hold) forgetAll() {
+	for _, r := range h.open {
+		h.c.forget(r.id)
+	}
+	h.open = nil
+}
+
+// prolong asks for a new TTL and waits for the answer. When the caller does not wait so long, the
+// renewals go on to ask.
+func (h *hold) prolong(ctx context.Context, ttl time.Duration) error {
+	h.mu.Lock()
+	if h.phase != holding {
+		defer h.mu.Unlock()
+		return h.over()
+	}
+	e := extend{done: make(chan error, 1), id: h.c.lastID() + 1}
+	h.extends = append(h.extends, e)
+	h.ttl = ttl
+	h.try()
+	h.mu.Unlock()
+	select {
+	case err := <-e.done:
+		return err
+	case <-ctx.Done():
+		h.abandon(e)
+		return &Error{Op: string(messages.OpExtend), Resource: h.claim.Resource, Err: ErrUnknown, Cause: ended(ctx)}
+	}
+}
+
+func (h *hold) abandon(e extend) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.extends = slices.DeleteFunc(h.extends, func(other extend) bool { return other.done == e.done })
+}
+
+// over says why there is nothing to prolong.
+func (h *hold) over() error {
+	if h.found != nil {
+		return h.found
+	}
+	return &Error{Op: string(messages.OpExtend), Resource: h.claim.Resource, Err: ErrReleased}
+}
+
+// fulfil answers those who wait for this try or an earlier one.
+func (h *hold) fulfil(id uint64, err error) {
+	h.extends = slices.DeleteFunc(h.extends, func(e extend) bool {
+		if e.id > id {
+			return false
+		}
+		e.done <- err
+		return true
+	})
+}
