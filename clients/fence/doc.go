@@ -8,10 +8,11 @@
 // a higher one raises the mark. Check, raising and write are one atomic step, or the rule is worth
 // nothing: between a check and a later write there is room for a pause.
 //
-// This package holds the rule, and the interface [Marks] of what remembers marks. The guards stand in
-// the packages below it, one for each kind of store; those that need a driver, be it only for their
-// tests, are modules of their own, so that nobody gets a driver who does not use it. Package fencetest
-// is the suite that all of them pass, for those who write another.
+// This package holds the rule, and the interface [Marks] of what remembers marks. It also has [Problem],
+// by which guards of HTTP and NATS say what was wrong, and [NewContext], by which they hand the claim on.
+// The guards stand in the packages below it, one for each kind of store; those that need a driver, be it
+// only for their tests, are modules of their own, so that nobody gets a driver who does not use it.
+// Package fencetest is the suite that all of them pass, for those who write another.
 //
 // Leases are of Gray and Cheriton (Leases, 1989). The token is the sequencer of Burrows (The Chubby lock
 // service, 2006, section 2.4).

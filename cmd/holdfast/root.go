@@ -43,7 +43,7 @@ refuse a holder whose time has passed.`,
 	root.SetHelpCommandGroupID(groupOther)
 	addCommands(root, groupLocks, newAcquire(), newExtend(), newRelease(), newGet(), newList(), newBreak())
 	addCommands(root, groupServer, newServe())
-	addCommands(root, groupOther, newVersion(), newCompletion())
+	addCommands(root, groupOther, newDemo(), newVersion(), newCompletion())
 	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())
 	return root
 }

@@ -1,0 +1,54 @@
+package fence_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+)
+
+// Account is protected by a lock. It refuses who has lost it.
+type Account struct {
+	mu      sync.Mutex
+	balance int
+	highest fence.Token // of all that have written
+}
+
+// SetBalance checks, raises the mark and writes in one step, under one mutex.
+func (a *Account) SetBalance(c fence.Claim, balance int) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := fence.Repeatable.Check(c, a.highest); err != nil {
+		return err
+	}
+	a.highest, a.balance = c.Token, balance
+	return nil
+}
+
+// The holder with token 33 is paused until its lease has ended. The lock is granted again, with token
+// 34. Then the first one wakes up, and does not know.
+func Example() {
+	var account Account
+	paused := fence.Claim{Resource: "account.7", Token: 33}
+	next := fence.Claim{Resource: "account.7", Token: 34}
+
+	fmt.Println(account.SetBalance(next, 100))
+	err := account.SetBalance(paused, 50)
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, fence.ErrStale), account.balance)
+	// Output:
+	// <nil>
+	// "account.7": stale fencing token: 000000000000033, after 000000000000034 was seen
+	// true 100
+}
+
+// A job that must not run twice under one grant.
+func ExampleOnce() {
+	job := fence.Claim{Resource: "invoices.2026-11", Token: 7}
+	fmt.Println(fence.Once.Check(job, 6))
+	fmt.Println(fence.Once.Check(job, 7))
+	// Output:
+	// <nil>
+	// "invoices.2026-11": fencing token was used before: 000000000000007
+}

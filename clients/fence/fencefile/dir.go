@@ -1,0 +1,166 @@
+package fencefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+)
+
+const (
+	// control is the directory of what belongs to the guard.
+	control = ".fence"
+	// lockName is not the name of any mark, which are all hexadecimal.
+	lockName = control + "/lock"
+	// newName is where a file is written before it is renamed. There is one, because there is one
+	// writer: what a crash leaves there is removed by the next.
+	newName = control + "/new"
+)
+
+// retryDelay is how often a process looks whether another one has let go of the lock: some times the
+// duration of a sync to disk.
+const retryDelay = 2 * time.Millisecond
+
+// Dir is a guarded directory. It may be used concurrently, and by many processes.
+type Dir struct {
+	root *os.Root
+	turn chan struct{} // full while a goroutine of this process is at the lock
+	lock *flock.Flock
+	rule fence.Rule
+}
+
+var _ fence.Marks = (*Dir)(nil)
+
+// Option changes how a directory is guarded.
+type Option func(*Dir)
+
+// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+func WithRule(r fence.Rule) Option {
+	return func(d *Dir) { d.rule = r }
+}
+
+// Open returns the guard of a directory that exists. Whoever may change guarded files has to be able to
+// write to the directory; marks are readable to all who can read it. The guard must be closed.
+func Open(dir string, opts ...Option) (*Dir, error) {
+	dir, err := filepath.Abs(dir) // the lock is found again if the process changes its directory
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w; create it with: mkdir -p %q", err, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{root: root, turn: make(chan struct{}, 1)}
+	// Nobody who may only read the directory is to hold its lock.
+	d.lock = flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o660))
+	for _, o := range opts {
+		o(d)
+	}
+	if err := d.prepare(); err != nil {
+		_ = root.Close()
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return d, nil
+}
+
+// prepare makes the guard's own directory, or what another process has made durable.
+func (d *Dir) prepare() error {
+	if err := d.root.Mkdir(control, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := d.root.Lstat(control)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory; move it away", control)
+	}
+	return syncDir(d.root, ".")
+}
+
+// Close ends the guard. Changes that are under way must have ended.
+func (d *Dir) Close() error {
+	return d.root.Close()
+}
+
+// Raise raises the mark of the claim's resource, the one that all changes check.
+func (d *Dir) Raise(ctx context.Context, c fence.Claim) error {
+	return d.Do(ctx, c, func(*os.Root) error { return nil })
+}
+
+// Do makes a change to the directory in one step with the check of the claim. It is a [fence.StaleError]
+// if the rule refuses the claim, and change is not called; otherwise it is the error of change, and the
+// mark is raised whatever that is. It waits for its turn until ctx ends. All others wait for change, so
+// that had better be short. It must leave .fence alone and not call the guard.
+func (d *Dir) Do(ctx context.Context, c fence.Claim, change func(*os.Root) error) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if err := d.acquire(ctx); err != nil {
+		return fmt.Errorf("%s: waiting for its lock: %w", d.root.Name(), err)
+	}
+	defer d.release()
+	if err := d.raise(c); err != nil {
+		return err
+	}
+	return change(d.root)
+}
+
+// acquire takes the directory for one goroutine of one process.
+func (d *Dir) acquire(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := d.lockFile(ctx); err != nil {
+		<-d.turn
+		return err
+	}
+	return nil
+}
+
+func (d *Dir) lockFile(ctx context.Context) error {
+	if _, err := d.lock.TryLockContext(ctx, retryDelay); err != nil {
+		return err
+	}
+	if err := d.checkLock(); err != nil {
+		_ = d.lock.Unlock()
+		return err
+	}
+	return nil
+}
+
+// checkLock tells whether the locked file is still the one in the directory that was opened.
+func (d *Dir) checkLock() error {
+	locked, err := d.lock.Stat()
+	if err != nil {
+		return err
+	}
+	present, err := d.root.Stat(lockName)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || !os.SameFile(locked, present) {
+		return fmt.Errorf("the directory or its %s was moved away since it was opened; open it again", control)
+	}
+	return nil
+}
+
+func (d *Dir) release() {
+	_ = d.lock.Unlock() // closes the file, by which the system lets go in any case
+	<-d.turn
+}

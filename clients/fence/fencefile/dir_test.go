@@ -1,0 +1,118 @@
+package fencefile_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/clients/fence/fencefile"
+)
+
+func TestOpenWithoutADirectory(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	_, err := fencefile.Open(missing)
+	wantError(t, err, fs.ErrNotExist)
+	if err == nil || !strings.Contains(err.Error(), "mkdir -p") {
+		t.Errorf("%v does not say how to make one", err)
+	}
+}
+
+func TestOpenWithoutRoomForMarks(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ".fence"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fencefile.Open(dir); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("a file in place of the guard's directory: %v", err)
+	}
+	wantContent(t, filepath.Join(dir, ".fence"), "")
+}
+
+// TestDo makes the change only for whom the rule lets pass, and keeps the mark whatever becomes of it.
+func TestDo(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	failure := errors.New("disk full")
+	calls := 0
+	change := func(*os.Root) error { calls++; return failure }
+	wantError(t, d.Do(t.Context(), claim(34), change), failure)
+	wantError(t, d.Do(t.Context(), claim(33), change), fence.ErrStale)
+	wantError(t, d.Do(t.Context(), fence.Claim{}, change), fence.ErrInvalid)
+	wantError(t, d.Do(t.Context(), claim(34), change), failure)
+	if calls != 2 {
+		t.Errorf("%d changes were made, want 2", calls)
+	}
+}
+
+// TestPanic of a change does not leave the directory locked.
+func TestPanic(t *testing.T) {
+	d := mustOpen(t, t.TempDir())
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was lost")
+			}
+		}()
+		_ = d.Do(t.Context(), claim(34), func(*os.Root) error { panic("in a change") })
+	}()
+	mustWrite(t, d, 34, "paid")
+}
+
+// TestWaiting ends with the caller's context, whether a goroutine or another guard has the lock.
+func TestWaiting(t *testing.T) {
+	dir := t.TempDir()
+	holder := mustOpen(t, dir)
+	for name, waiter := range map[string]*fencefile.Dir{"same guard": holder, "another guard": mustOpen(t, dir)} {
+		t.Run(name, func(t *testing.T) {
+			err := holder.Do(t.Context(), claim(33), func(*os.Root) error {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*retryDelay)
+				defer cancel()
+				wantError(t, waiter.Raise(ctx, claim(34)), context.DeadlineExceeded)
+				return nil
+			})
+			wantError(t, err, nil)
+			wantError(t, waiter.Raise(t.Context(), claim(33)), nil) // 34 has left no mark
+		})
+	}
+}
+
+// retryDelay is the guard's. A few of them have to pass where waiting is tested.
+const retryDelay = 2 * time.Millisecond
+
+// TestMoved has two guards of one path that mean different directories: the older one must not write
+// under a lock that is not its directory's.
+func TestMoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "orders")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := mustOpen(t, dir)
+	mustWrite(t, old, 33, "old")
+	if err := os.Rename(dir, dir+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, mustOpen(t, dir), 34, "new")
+	err := old.Write(t.Context(), claim(35), fileName, nil, 0o644)
+	if err == nil || !strings.Contains(err.Error(), "moved") {
+		t.Errorf("a guard whose directory has another lock: %v", err)
+	}
+	wantContent(t, filepath.Join(dir, fileName), "new")
+	wantContent(t, filepath.Join(dir+".moved", fileName), "old")
+}
+
+func TestRelativePath(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	d := mustOpen(t, ".")
+	t.Chdir(t.TempDir())
+	mustWrite(t, d, 34, "paid")
+	wantContent(t, filepath.Join(dir, fileName), "paid")
+}

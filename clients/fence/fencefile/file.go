@@ -1,0 +1,103 @@
+package fencefile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+)
+
+// Write replaces the file of that name, a path inside the directory, or creates it with the permissions
+// perm, before umask. When it returns nil the content is on disk. It is a [fence.StaleError] if the rule
+// refuses the claim, and an error that is [fence.ErrInvalid] if the name leads out of the directory or
+// into .fence; neither writes anything. A symbolic link of that name is replaced, not followed.
+func (d *Dir) Write(ctx context.Context, c fence.Claim, name string, content []byte, perm fs.FileMode) error {
+	return d.changeFile(ctx, c, name, func(r *os.Root) error {
+		return replace(r, name, content, perm)
+	})
+}
+
+// Remove removes the file of that name, or a directory that is empty. It is fs.ErrNotExist if there is
+// none; the mark is raised nevertheless. Otherwise errors are those of [Dir.Write].
+func (d *Dir) Remove(ctx context.Context, c fence.Claim, name string) error {
+	return d.changeFile(ctx, c, name, func(r *os.Root) error {
+		if err := r.Remove(name); err != nil {
+			return err
+		}
+		return syncDir(r, filepath.Dir(name))
+	})
+}
+
+func (d *Dir) changeFile(ctx context.Context, c fence.Claim, name string, change func(*os.Root) error) error {
+	if err := d.checkName(name); err != nil {
+		return err
+	}
+	return d.Do(ctx, c, func(r *os.Root) error { return d.failed(change(r)) })
+}
+
+// failed names the directory in an error, nil if there is none.
+func (d *Dir) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", d.root.Name(), err)
+}
+
+// checkName refuses what is not a file of the caller's. Directories are compared as such, because one
+// may have many names.
+func (d *Dir) checkName(name string) error {
+	if !filepath.IsLocal(name) || filepath.Clean(name) == "." {
+		return fmt.Errorf("file name %q: %w: it is no path inside the directory", name, fence.ErrInvalid)
+	}
+	own, err := d.root.Stat(control)
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{name, filepath.Dir(name)} {
+		if info, err := d.root.Stat(path); err == nil && os.SameFile(info, own) {
+			return fmt.Errorf("file name %q: %w: %s belongs to the guard", name, fence.ErrInvalid, control)
+		}
+	}
+	return nil
+}
+
+// replace puts a new file in the place of name, so that a crash leaves the old one or the new one. Only
+// one may run at a time.
+func replace(r *os.Root, name string, content []byte, perm fs.FileMode) error {
+	if err := r.Remove(newName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := create(r, newName, content, perm); err != nil {
+		return err
+	}
+	if err := r.Rename(newName, name); err != nil {
+		return err
+	}
+	return syncDir(r, filepath.Dir(name))
+}
+
+// create writes a file that there is not yet, on disk when it returns nil.
+func create(r *os.Root, name string, content []byte, perm fs.FileMode) error {
+	f, err := r.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncDir brings the names in a directory to disk.
+func syncDir(r *os.Root, name string) error {
+	f, err := r.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

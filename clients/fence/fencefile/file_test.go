@@ -1,0 +1,99 @@
+package fencefile_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+)
+
+// TestNamesOfTheGuard and those that lead out are refused before anything is changed, in every spelling.
+func TestIllegalNames(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	wantError(t, d.Raise(t.Context(), claim(33)), nil)
+	mark, err := filepath.Rel(dir, mustFindMark(t, dir))
+	wantError(t, err, nil)
+	wantError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700), nil)
+	wantError(t, os.Symlink(".fence", filepath.Join(dir, "alias")), nil)
+
+	for _, name := range []string{
+		"", ".", "..", "../outside", "/outside", "sub/../../outside",
+		".fence", ".fence/", mark, ".fence/lock", ".fence/new", "./" + mark, "sub/../" + mark,
+		"alias", "alias/lock", strings.Replace(mark, ".fence", "alias", 1),
+	} {
+		wantError(t, d.Write(t.Context(), claim(99), name, []byte("x"), 0o600), fence.ErrInvalid)
+		wantError(t, d.Remove(t.Context(), claim(99), name), fence.ErrInvalid)
+	}
+	wantError(t, d.Write(t.Context(), claim(33), fileName, nil, 0o600), nil) // 99 has left no mark
+}
+
+// TestLinks are not followed out of the directory.
+func TestLinks(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	d := mustOpen(t, dir)
+	target := filepath.Join(outside, "target")
+	wantError(t, os.WriteFile(target, []byte("theirs"), 0o600), nil)
+	wantError(t, os.Symlink(target, filepath.Join(dir, fileName)), nil)
+	wantError(t, os.Symlink(outside, filepath.Join(dir, "out")), nil)
+
+	mustWrite(t, d, 33, "ours")
+	wantContent(t, filepath.Join(dir, fileName), "ours")
+	if err := d.Write(t.Context(), claim(33), "out/target", []byte("ours"), 0o600); err == nil {
+		t.Error("a link led out of the directory")
+	}
+	if err := d.Remove(t.Context(), claim(33), "out/target"); err == nil {
+		t.Error("a link led out of the directory")
+	}
+	wantContent(t, target, "theirs")
+}
+
+func TestOddNames(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	wantError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700), nil)
+	for _, name := range []string{"-rf", " ", "a\nb", "\xff", "..a", ".fence.old", ".fencelock", "sub/file", strings.Repeat("a", 255)} {
+		wantError(t, d.Write(t.Context(), claim(33), name, []byte(name), 0o600), nil)
+		wantContent(t, filepath.Join(dir, name), name)
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	for _, perm := range []fs.FileMode{0o600, 0o400, 0o700} {
+		wantError(t, d.Write(t.Context(), claim(33), fileName, nil, perm), nil)
+		info, err := os.Stat(filepath.Join(dir, fileName))
+		if err != nil || info.Mode() != perm {
+			t.Errorf("mode %v, %v; want %v", info.Mode(), err, perm)
+		}
+	}
+}
+
+func TestRemove(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	mustWrite(t, d, 34, "paid")
+	wantError(t, d.Remove(t.Context(), claim(33), fileName), fence.ErrStale)
+	wantContent(t, filepath.Join(dir, fileName), "paid")
+	wantError(t, d.Remove(t.Context(), claim(34), fileName), nil)
+	_, err := os.Stat(filepath.Join(dir, fileName))
+	wantError(t, err, fs.ErrNotExist)
+	wantError(t, d.Remove(t.Context(), claim(34), fileName), fs.ErrNotExist)
+	wantError(t, d.Write(t.Context(), claim(33), fileName, nil, 0o600), fence.ErrStale)
+}
+
+// TestLeftovers of a crash are neither taken for the new file nor kept.
+func TestLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	left := filepath.Join(dir, ".fence", "new")
+	wantError(t, os.WriteFile(left, []byte("half of what was to be written, and longer"), 0o400), nil)
+	mustWrite(t, d, 33, "paid")
+	wantContent(t, filepath.Join(dir, fileName), "paid")
+	_, err := os.Stat(left)
+	wantError(t, err, fs.ErrNotExist)
+}

@@ -1,0 +1,136 @@
+package fencenats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// defaultTimeout is some hundred times what raising a mark takes, and short enough for who waits.
+const defaultTimeout = 5 * time.Second
+
+// Guard guards handlers. It may be used concurrently, for any number of them.
+type Guard struct {
+	marks    fence.Marks
+	resource func(subject string) (string, error) // nil: the header says it
+	refused  func(subject string, err error)
+	timeout  time.Duration
+	optional bool
+}
+
+// Option changes how handlers are guarded.
+type Option func(*Guard)
+
+// WithResource has the resource of a message told by its subject rather than by its header. A header
+// that names another resource is refused. So is a message for which f returns an error, whose text its
+// sender is shown.
+func WithResource(f func(subject string) (string, error)) Option {
+	return func(g *Guard) { g.resource = f }
+}
+
+// WithOptionalClaims lets messages pass that show no claim, for the time until all clients lock. A claim
+// that is shown is checked.
+func WithOptionalClaims() Option {
+	return func(g *Guard) { g.optional = true }
+}
+
+// WithTimeout bounds how long a message waits for its mark to be raised, 5 seconds otherwise. No other
+// message of the same subscription is handled in that time.
+func WithTimeout(d time.Duration) Option {
+	return func(g *Guard) { g.timeout = d }
+}
+
+// OnRefused has f called, concurrently, for each message that is refused or whose claim could not be
+// checked, such as to log or count it. The error is [ErrUnanswered], too, if the sender does not learn
+// of it.
+func OnRefused(f func(subject string, err error)) Option {
+	return func(g *Guard) { g.refused = f }
+}
+
+// New returns a guard that lets a message through after it has raised the mark of its claim in marks.
+// Handlers find the claim in their context, by [fence.FromContext].
+func New(marks fence.Marks, opts ...Option) *Guard {
+	g := &Guard{marks: marks, refused: func(string, error) {}, timeout: defaultTimeout}
+	for _, o := range opts {
+		o(g)
+	}
+	return g
+}
+
+// Handler returns a guarded handler for an endpoint of package micro. What next gets as its context is
+// derived from ctx, which should last as long as the service.
+func (g *Guard) Handler(ctx context.Context, next func(context.Context, micro.Request)) micro.Handler {
+	return micro.HandlerFunc(func(r micro.Request) {
+		ctx, err := g.admit(ctx, r.Subject(), r.Headers())
+		if err != nil {
+			g.refused(r.Subject(), errors.Join(err, Error(r, err)))
+			return
+		}
+		next(ctx, r)
+	})
+}
+
+// MsgHandler returns a guarded handler for a subscription. What next gets as its context is derived from
+// ctx, which should last as long as the subscription.
+func (g *Guard) MsgHandler(ctx context.Context, next func(context.Context, *nats.Msg)) nats.MsgHandler {
+	return func(m *nats.Msg) {
+		ctx, err := g.admit(ctx, m.Subject, m.Header)
+		if err != nil {
+			g.refused(m.Subject, errors.Join(err, MsgError(m, err)))
+			return
+		}
+		next(ctx, m)
+	}
+}
+
+// admit returns the context of a message that may pass.
+func (g *Guard) admit(ctx context.Context, subject string, header map[string][]string) (context.Context, error) {
+	c, shown, err := g.claim(subject, header)
+	switch {
+	case err != nil:
+		return nil, err
+	case !shown && g.optional:
+		return ctx, nil
+	case !shown:
+		return nil, fence.ErrMissing
+	}
+	raising, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	if err := g.marks.Raise(raising, c); err != nil {
+		return nil, err
+	}
+	return fence.NewContext(ctx, c), nil
+}
+
+// claim reads the claim of a message; shown is false if there is none.
+func (g *Guard) claim(subject string, header map[string][]string) (c fence.Claim, shown bool, err error) {
+	c, shown, err = messages.ClaimFromHeader(header)
+	if err != nil || !shown {
+		return fence.Claim{}, shown, err
+	}
+	if g.resource != nil {
+		if c.Resource, err = g.resourceOf(subject, c.Resource); err != nil {
+			return fence.Claim{}, true, err
+		}
+	}
+	return c, true, c.Check()
+}
+
+// resourceOf asks the subject, and compares what the header says, if anything.
+func (g *Guard) resourceOf(subject, claimed string) (string, error) {
+	resource, err := g.resource(subject)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", fence.ErrInvalid, err)
+	}
+	if claimed != "" && claimed != resource {
+		return "", fmt.Errorf("%w: the claim is for %q, the message for %q", fence.ErrInvalid, claimed, resource)
+	}
+	return resource, nil
+}
