@@ -5,12 +5,15 @@ SHELL := bash
 # Every version is pinned once: the tools' in tools/go.mod, all others in go.mod.
 TOOL := go tool -modfile=tools/go.mod
 PROTOGEN := cd tools && go run ./protogen
+# The guards that need a driver are modules of their own.
+GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 ARGS ?=
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 30s
+FENCETIME ?= 3s
 SOAK ?= 5m
 RACE ?=
 
@@ -36,22 +39,28 @@ fmt: ## Format the code.
 	$(TOOL) golangci-lint fmt
 
 .PHONY: tidy
-tidy: ## Tidy both modules.
-	go mod tidy
-	cd tools && go mod tidy
+tidy: ## Tidy all modules.
+	for module in . tools $(GUARDS); do (cd "$$module" && go mod tidy); done
 
 .PHONY: clean
 clean: ## Remove what the other targets leave behind.
 	rm -rf bin coverage.out coverage.html
 
 .PHONY: test
-test: ## Run all tests with the race detector.
-	go test -race -count=1 ./...
+test: servers ## Run all tests with the race detector, after installing the servers that they need.
+	for module in . $(GUARDS); do (cd "$$module" && go test -race -count=1 ./...); done
+
+.PHONY: servers
+servers: ## Install the servers that tests need, where they are missing.
+	@bash .ci/servers
 
 .PHONY: lint
 lint: ## Check style, mistakes and who imports whom.
 	$(TOOL) golangci-lint run
 	cd tools && go tool golangci-lint run
+	for module in $(GUARDS); do \
+		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \
+	done
 
 .PHONY: check-generated
 check-generated: ## Fail if the generated code is not what messages/*.proto say.
@@ -77,6 +86,12 @@ soak: ## Let 2000 clients use one node for SOAK (5m); RACE=-race; ARGS="-soak.cl
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.
 	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h ./integration/bench
+
+.PHONY: bench-fence
+bench-fence: servers ## Measure what each guard costs over the bare write.
+	@for module in . $(GUARDS); do \
+		(cd "$$module" && go test -run '^$$' -bench '^BenchmarkGuard$$' -benchtime $(FENCETIME) $$(test "$$module" = . && echo ./clients/fence/... || echo ./...)); \
+	done | tee /dev/stderr | awk -f .ci/bench-fence.awk
 
 .PHONY: cover
 cover: ## Measure what the tests reach: coverage.html.

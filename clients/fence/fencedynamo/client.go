@@ -1,0 +1,31 @@
+package fencedynamo
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Client is what the guards need of DynamoDB. A *dynamodb.Client is one.
+type Client interface {
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+}
+
+// repeatThrottled keeps the SDK from repeating a write whose outcome is unknown: if the first one had
+// been stored, and then that of a later holder, the repetition would be refused as if nothing had been
+// written.
+func repeatThrottled(o *dynamodb.Options) { o.Retryer = throttledOnly{o.Retryer} }
+
+type throttledOnly struct{ aws.Retryer }
+
+// IsErrorRetryable tells whether the store has said that it did not take the write.
+func (r throttledOnly) IsErrorRetryable(err error) bool {
+	throttled := retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err)
+	return throttled.Bool() && r.Retryer.IsErrorRetryable(err)
+}

@@ -1,0 +1,103 @@
+package fencedynamo
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+)
+
+// DefaultAttribute is the attribute that holds the mark unless [WithAttribute] says otherwise.
+const DefaultAttribute = "holdfast_fence"
+
+// Guard guards items that carry their own mark. It may be used concurrently.
+type Guard struct {
+	client Client
+	mark   mark
+}
+
+// Option changes how items are guarded.
+type Option func(*mark)
+
+// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+func WithRule(r fence.Rule) Option {
+	return func(m *mark) { m.rule = r }
+}
+
+// WithAttribute sets the name of the attribute that holds the mark. Two locks that protect the same item
+// need two names.
+func WithAttribute(name string) Option {
+	return func(m *mark) { m.attribute = name }
+}
+
+// New returns a guard. It is an error that is [fence.ErrInvalid] if an option breaks a rule.
+func New(client Client, opts ...Option) (*Guard, error) {
+	m := mark{attribute: DefaultAttribute}
+	for _, o := range opts {
+		o(&m)
+	}
+	switch {
+	case m.attribute == "" || len(m.attribute) > 255:
+		return nil, fmt.Errorf("%w: the attribute of the mark must have 1 to 255 bytes: %q", fence.ErrInvalid, m.attribute)
+	case m.rule != fence.Repeatable && m.rule != fence.Once:
+		return nil, fmt.Errorf("%w: %v is not a rule", fence.ErrInvalid, m.rule)
+	}
+	return &Guard{client, m}, nil
+}
+
+// Update updates an item, or makes it, as UpdateItem does, and raises its mark. It is a
+// [fence.StaleError] if the rule refuses the claim, and [ErrMalformed] if the item has something else for
+// a mark; if the caller's own condition fails, it is DynamoDB's ConditionalCheckFailedException. None of
+// them has written anything. The input must use expressions and not the parameters of old, which cannot
+// be mixed with them.
+func (g *Guard) Update(ctx context.Context, c fence.Claim, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+	if in == nil {
+		return nil, errNoInput
+	}
+	e, err := g.mark.guard(expressions{in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues}, c)
+	if err != nil {
+		return nil, err
+	}
+	guarded := *in
+	if guarded.UpdateExpression, err = g.mark.raise(in.UpdateExpression); err != nil {
+		return nil, err
+	}
+	guarded.ConditionExpression, guarded.ExpressionAttributeNames, guarded.ExpressionAttributeValues = e.condition, e.names, e.values
+	guarded.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+	out, err := g.client.UpdateItem(ctx, &guarded, repeatThrottled)
+	if err != nil {
+		return nil, g.explain(ctx, c, err, place{table: in.TableName, key: in.Key})
+	}
+	return out, nil
+}
+
+// Put replaces an item, or makes it, as PutItem does; the new one carries the mark on, raised. Errors are
+// those of [Guard.Update].
+func (g *Guard) Put(ctx context.Context, c fence.Claim, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+	if in == nil {
+		return nil, errNoInput
+	}
+	e, err := g.mark.guard(expressions{in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues}, c)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := in.Item[g.mark.attribute]; ok {
+		return nil, g.mark.taken()
+	}
+	guarded := *in
+	guarded.Item = map[string]types.AttributeValue{g.mark.attribute: number(c.Token)}
+	maps.Copy(guarded.Item, in.Item)
+	guarded.ConditionExpression, guarded.ExpressionAttributeNames, guarded.ExpressionAttributeValues = e.condition, e.names, e.values
+	guarded.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+	out, err := g.client.PutItem(ctx, &guarded, repeatThrottled)
+	if err != nil {
+		return nil, g.explain(ctx, c, err, place{table: in.TableName, item: in.Item})
+	}
+	return out, nil
+}
+
+var errNoInput = fmt.Errorf("%w: the input is nil", fence.ErrInvalid)

@@ -1,0 +1,125 @@
+package fenceetcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// ErrCompare says that the claim passed, but a comparison of the caller's did not. Nothing was written;
+// the mark is as it was.
+var ErrCompare = errors.New("the caller's comparison failed")
+
+// Guard writes keys for those who hold the lock on them. It may be used concurrently. An error that is
+// none of [fence.ErrStale], [fence.ErrInvalid], [ErrCompare] and [ErrForeign] leaves open whether anything
+// was written.
+type Guard struct {
+	kv     clientv3.KV
+	rule   fence.Rule
+	prefix string
+}
+
+var _ fence.Marks = (*Guard)(nil)
+
+// Option changes how keys are guarded.
+type Option func(*Guard)
+
+// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+func WithRule(r fence.Rule) Option {
+	return func(g *Guard) { g.rule = r }
+}
+
+// WithPrefix sets what the keys of marks begin with, [DefaultPrefix] otherwise. All who write the same
+// keys use the same one, and no two prefixes in use begin one with the other.
+func WithPrefix(prefix string) Option {
+	return func(g *Guard) { g.prefix = prefix }
+}
+
+// New returns a guard of the keys of kv, which is a client, or a part of one from namespace.NewKV. It is
+// [fence.ErrInvalid] if an option makes no sense; nothing is sent.
+func New(kv clientv3.KV, opts ...Option) (*Guard, error) {
+	g := &Guard{kv: kv, prefix: DefaultPrefix}
+	for _, o := range opts {
+		o(g)
+	}
+	switch {
+	case kv == nil:
+		return nil, invalid("kv", "a client of etcd", "nil")
+	case g.rule > fence.Once:
+		return nil, invalid("rule", "fence.Repeatable or fence.Once", g.rule.String())
+	case clientv3.GetPrefixRangeEnd(g.prefix) == toTheEnd:
+		return nil, invalid("prefix", "text", strconv.Quote(g.prefix))
+	}
+	return g, nil
+}
+
+// Write makes the operations, if the claim passes and all comparisons of the caller's hold, and raises the
+// mark, all in one transaction. The response has a result for each operation, in their order. It is
+// [ErrCompare] if a comparison does not hold.
+func (g *Guard) Write(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmps ...clientv3.Cmp) (*clientv3.TxnResponse, error) {
+	if err := cmp.Or(c.Check(), g.checkOps(ops)); err != nil {
+		return nil, err
+	}
+	resp, err := g.txn(ctx, c, ops, cmps).Commit()
+	if err != nil {
+		return nil, fmt.Errorf("resource %q: %w", c.Resource, err)
+	}
+	return g.result(c, resp)
+}
+
+// Raise raises the mark and writes nothing else, as [fence.Marks] has it.
+func (g *Guard) Raise(ctx context.Context, c fence.Claim) error {
+	_, err := g.Write(ctx, c, nil)
+	return err
+}
+
+// txn asks for what keeps the claim from passing, since that is false of a mark that does not exist.
+func (g *Guard) txn(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmps []clientv3.Cmp) clientv3.Txn {
+	mark := g.MarkKey(c.Resource)
+	passing := c.Token // the highest mark that lets the claim pass
+	if g.rule == fence.Once {
+		passing--
+	}
+	read := clientv3.OpGet(mark)
+	raise := clientv3.OpPut(mark, c.Token.String(), clientv3.WithPrevKV())
+	write := clientv3.OpTxn(cmps, append(slices.Clip(ops), raise), nil)
+	return g.kv.Txn(ctx).
+		If(clientv3.Compare(clientv3.Value(mark), ">", passing.String())).
+		Then(read).
+		Else(clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(mark), "<", firstToken.String())},
+			[]clientv3.Op{read}, []clientv3.Op{write}))
+}
+
+// result follows the branches of txn.
+func (g *Guard) result(c fence.Claim, resp *clientv3.TxnResponse) (*clientv3.TxnResponse, error) {
+	if resp.Succeeded {
+		return nil, g.refused(c, resp.Responses[0].GetResponseRange().GetKvs())
+	}
+	lower := resp.Responses[0].GetResponseTxn()
+	if lower.GetSucceeded() {
+		return nil, g.refused(c, lower.Responses[0].GetResponseRange().GetKvs())
+	}
+	write := (*clientv3.TxnResponse)(lower.Responses[0].GetResponseTxn())
+	if !write.Succeeded {
+		return nil, fmt.Errorf("resource %q: %w", c.Resource, ErrCompare)
+	}
+	last := len(write.Responses) - 1
+	if err := g.replaced(c, write.Responses[last].GetResponsePut().GetPrevKv()); err != nil {
+		return nil, err
+	}
+	write.Header, write.Responses = resp.Header, write.Responses[:last]
+	return write, nil
+}
+
+// invalid returns an error and not an *InvalidError, so that no nil pointer becomes an error.
+func invalid(field, rule, got string) error {
+	return &messages.InvalidError{Field: field, Rule: rule, Got: got}
+}

@@ -1,0 +1,140 @@
+package fenceredis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Do sends one command to the server and returns its reply as the driver has it: a bulk string as
+// string or []byte, an array as []any. An error reply is an error whose text begins as the server's
+// does. All args are strings. It is called concurrently.
+type Do func(ctx context.Context, args ...any) (any, error)
+
+// Guard writes keys for those who hold the lock on them. It may be used concurrently. An error that is
+// neither [fence.ErrStale] nor [fence.ErrInvalid] nor [ErrForeign] leaves open whether anything was
+// written.
+type Guard struct {
+	do     Do
+	rule   fence.Rule
+	prefix string
+}
+
+var _ fence.Marks = (*Guard)(nil)
+
+// Option changes how keys are guarded.
+type Option func(*Guard)
+
+// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+func WithRule(r fence.Rule) Option {
+	return func(g *Guard) { g.rule = r }
+}
+
+// WithPrefix sets what the keys of marks begin with, [DefaultPrefix] otherwise. All who write the same
+// keys use the same one.
+func WithPrefix(prefix string) Option {
+	return func(g *Guard) { g.prefix = prefix }
+}
+
+// New returns a guard of what do reaches. It is [fence.ErrInvalid] if an option makes no sense; nothing
+// is sent.
+func New(do Do, opts ...Option) (*Guard, error) {
+	g := &Guard{do: do, prefix: DefaultPrefix}
+	for _, o := range opts {
+		o(g)
+	}
+	switch {
+	case do == nil:
+		return nil, invalid("do", "a function of a driver", "nil")
+	case g.rule > fence.Once:
+		return nil, invalid("rule", "fence.Repeatable or fence.Once", g.rule.String())
+	case g.prefix == "" || strings.ContainsAny(g.prefix, "{}"):
+		return nil, invalid("prefix", "not empty, and without { and }, which choose a slot", strconv.Quote(g.prefix))
+	}
+	return g, nil
+}
+
+var (
+	set  = NewScript(`return redis.call('SET', KEYS[1], unpack(ARGV))`)
+	hset = NewScript(`for i = 1, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end`)
+	del  = NewScript(`for _, key in ipairs(KEYS) do redis.call('DEL', key) end`)
+	none = NewScript(``)
+)
+
+// Set makes value the value of key, whatever it was before, and lets it expire after ttl, in whole
+// milliseconds; never if ttl is 0. The mark does not expire.
+func (g *Guard) Set(ctx context.Context, c fence.Claim, key, value string, ttl time.Duration) error {
+	args := []string{value}
+	if ttl != 0 {
+		if ttl < time.Millisecond {
+			return invalid("ttl", "0 or at least 1ms", ttl.String())
+		}
+		args = append(args, "PX", strconv.FormatInt(ttl.Milliseconds(), 10))
+	}
+	_, err := g.Run(ctx, c, set, []string{key}, args...)
+	return err
+}
+
+// HSet sets fields of the hash at key; other fields stay as they are. It is the server's error
+// WRONGTYPE, with the mark raised, if something else is stored there.
+func (g *Guard) HSet(ctx context.Context, c fence.Claim, key string, fields map[string]string) error {
+	if len(fields) == 0 {
+		return invalid("fields", "at least one", "")
+	}
+	args := make([]string, 0, 2*len(fields))
+	for field, value := range fields {
+		args = append(args, field, value)
+	}
+	_, err := g.Run(ctx, c, hset, []string{key}, args...)
+	return err
+}
+
+// Del deletes keys; those that do not exist are none the worse. The mark stays.
+func (g *Guard) Del(ctx context.Context, c fence.Claim, keys ...string) error {
+	if len(keys) == 0 {
+		return invalid("keys", "at least one", "")
+	}
+	_, err := g.Run(ctx, c, del, keys)
+	return err
+}
+
+// Raise raises the mark and writes nothing else, as [fence.Marks] has it.
+func (g *Guard) Raise(ctx context.Context, c fence.Claim) error {
+	_, err := g.Run(ctx, c, none, nil)
+	return err
+}
+
+// Run runs a script of the caller's own behind the check, and returns its result as Do does. In the
+// script, KEYS and ARGV are keys and args. If it stops with an error, the mark stays raised and what
+// it had written stays written.
+func (g *Guard) Run(ctx context.Context, c fence.Claim, s *Script, keys []string, args ...string) (any, error) {
+	if err := cmp.Or(c.Check(), g.checkKeys(keys)); err != nil {
+		return nil, err
+	}
+	keys = append(slices.Clip(keys), g.MarkKey(c.Resource))
+	reply, err := s.send(ctx, g.do, s.arguments(keys, args, c.Token, g.rule))
+	if err != nil {
+		return nil, g.failed(c, err)
+	}
+	return g.result(c, reply)
+}
+
+func (g *Guard) checkKeys(keys []string) error {
+	for _, key := range keys {
+		if strings.HasPrefix(key, g.prefix) {
+			return invalid("key", "does not begin with "+strconv.Quote(g.prefix)+", where the marks are", strconv.Quote(key))
+		}
+	}
+	return nil
+}
+
+// invalid returns an error and not an *InvalidError, so that no nil pointer becomes an error.
+func invalid(field, rule, got string) error {
+	return &messages.InvalidError{Field: field, Rule: rule, Got: got}
+}

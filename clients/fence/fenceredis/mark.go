@@ -1,0 +1,35 @@
+package fenceredis
+
+import "strings"
+
+// DefaultPrefix is what the keys of marks begin with. No guard writes keys of its caller's there.
+const DefaultPrefix = "holdfast:mark:"
+
+// Tag returns the hash tag, braces included, by which a key is in the slot of the mark of the resource in
+// a cluster: Tag("orders.42") + ":items" is {orders.42}:items. The key that is named like the resource
+// needs none, unless the resource has a } outside of a hash tag.
+func Tag(resource string) string {
+	return "{" + tag(resource) + "}"
+}
+
+// tag is the part of the resource that Redis would hash, if it were a key. A brace that would end
+// the tag too early is replaced.
+func tag(resource string) string {
+	if _, rest, opened := strings.Cut(resource, "{"); opened {
+		if inner, _, closed := strings.Cut(rest, "}"); closed && inner != "" {
+			return inner
+		}
+	}
+	return strings.ReplaceAll(resource, "}", "%7D")
+}
+
+// MarkKey returns the key of the resource's mark, for those who look after the server. It holds 15
+// digits, or does not exist.
+func (g *Guard) MarkKey(resource string) string {
+	key := g.prefix + Tag(resource)
+	if tag(resource) == resource {
+		return key
+	}
+	// The tag ends at the first closing brace: what follows is the resource, and nothing follows above.
+	return key + resource
+}

@@ -1,0 +1,59 @@
+package fenceredis
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+)
+
+// ErrForeign says that something other than a guard wrote a mark, so nobody knows the highest token.
+// Nothing was written, and the mark stays as it is. Find out who did it; then SET the mark to a token
+// that is no lower than the present holder's, as 15 digits.
+var ErrForeign = errors.New("the mark was written past the guard")
+
+// result reads the script's reply.
+func (g *Guard) result(c fence.Claim, reply any) (any, error) {
+	answer, ok := reply.([]any)
+	if !ok || len(answer) != 2 {
+		return nil, g.strange(c, reply)
+	}
+	switch verdict, detail := text(answer[0]), text(answer[1]); verdict {
+	case "passed":
+		return answer[1], nil
+	case "refused":
+		highest, err := fence.ParseToken(detail)
+		if err != nil {
+			return nil, g.strange(c, reply)
+		}
+		return nil, fence.Refused(c, highest)
+	case "foreign":
+		return nil, fmt.Errorf("resource %q, key %q: %w: %+q", c.Resource, g.MarkKey(c.Resource), ErrForeign, detail)
+	}
+	return nil, g.strange(c, reply)
+}
+
+// failed is the error of a command that the server or the driver refused.
+func (g *Guard) failed(c fence.Claim, err error) error {
+	if hasCode(err, "CROSSSLOT") {
+		return invalid("key", "in a cluster named like its resource, or with its hash tag "+strconv.Quote(Tag(c.Resource)),
+			"keys in several slots")
+	}
+	return fmt.Errorf("resource %q: %w", c.Resource, err)
+}
+
+func (g *Guard) strange(c fence.Claim, reply any) error {
+	return fmt.Errorf("resource %q: the reply is not the script's, or Do changed it: %T %.100v", c.Resource, reply, reply)
+}
+
+// text reads a bulk string, which drivers return as one type or the other.
+func text(reply any) string {
+	switch s := reply.(type) {
+	case string:
+		return s
+	case []byte:
+		return string(s)
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+package fencesql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/clients/fence/fencesql"
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
+)
+
+// guarded is a register whose marks are in the guard's table.
+type guarded struct {
+	*database
+	db    *sql.DB
+	guard *fencesql.Guard
+}
+
+func subject(d *database) fencetest.Subject {
+	return fencetest.Subject{
+		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
+			tb.Helper()
+			return &guarded{database: d, db: d.open(tb), guard: d.guard(tb, fencesql.WithRule(rule))}
+		},
+		Restart: d.restart,
+		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
+			tb.Helper()
+			return d.guard(tb, fencesql.WithRule(rule)).Marks(d.open(tb))
+		},
+		History: d.history,
+	}
+}
+
+func (g *guarded) Write(ctx context.Context, c fence.Claim, value string) error {
+	return g.guard.Do(ctx, g.db, c, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, g.upsert(), []byte(c.Resource), []byte(value))
+		return errors.Join(err, g.remember(ctx, tx, c, value))
+	})
+}
+
+func (g *guarded) Read(ctx context.Context, resource string) (string, error) {
+	return g.value(ctx, g.db, resource)
+}
+
+// columned is a register whose marks are in the rows.
+type columned struct {
+	*database
+	db     *sql.DB
+	column *fencesql.Column
+}
+
+func columnSubject(d *database) fencetest.Subject {
+	return fencetest.Subject{
+		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
+			tb.Helper()
+			return &columned{database: d, db: d.open(tb), column: d.column(tb, fencesql.WithRule(rule))}
+		},
+		Restart: d.restart,
+		History: d.history,
+	}
+}
+
+func (d *database) column(tb testing.TB, options ...fencesql.Option) *fencesql.Column {
+	tb.Helper()
+	c, err := d.guard(tb, options...).Column("orders", "resource", "fencing_token")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// Write makes the row at the first time.
+func (r *columned) Write(ctx context.Context, c fence.Claim, value string) error {
+	insert := r.sql(insertOrder + " ON CONFLICT (resource) DO NOTHING")
+	if r.dialect == fencesql.MySQL {
+		insert = insertOrder + " ON DUPLICATE KEY UPDATE value = value"
+	}
+	if _, err := r.db.ExecContext(ctx, insert, []byte(c.Resource), []byte{}); err != nil {
+		return err
+	}
+	tx, err := r.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := r.column.Update(ctx, tx, c, []byte(c.Resource), r.sql("value = ?"), []byte(value)); err != nil {
+		return err
+	}
+	return errors.Join(r.remember(ctx, tx, c, value), tx.Commit())
+}
+
+func (r *columned) Read(ctx context.Context, resource string) (string, error) {
+	return r.value(ctx, r.db, resource)
+}
+
+// value is empty if there is no row.
+func (d *database) value(ctx context.Context, tx fencesql.Tx, resource string) (string, error) {
+	var value []byte
+	err := tx.QueryRowContext(ctx, d.sql("SELECT value FROM orders WHERE resource = ?"), []byte(resource)).Scan(&value)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", err
+	}
+	return string(value), nil
+}
+
+func (d *database) remember(ctx context.Context, tx fencesql.Tx, c fence.Claim, value string) error {
+	_, err := tx.ExecContext(ctx, d.sql("INSERT INTO history (resource, value) VALUES (?, ?)"), []byte(c.Resource), []byte(value))
+	return err
+}
+
+// history returns the values in the order in which they were written.
+func (d *database) history(tb testing.TB, resource string) (values []string) {
+	tb.Helper()
+	rows, err := d.open(tb).QueryContext(tb.Context(), d.sql("SELECT value FROM history WHERE resource = ? ORDER BY id"), []byte(resource))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var value []byte
+		if err := rows.Scan(&value); err != nil {
+			tb.Fatal(err)
+		}
+		values = append(values, string(value))
+	}
+	if err := rows.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	return values
+}
