@@ -57,7 +57,7 @@ func (t *tenure) appendNext() {
 		t.append(r)
 		return
 	}
-	if len(t.pending) > 0 {
+	if len(t.pending) > 0 || t.due {
 		t.append(t.nextCommit())
 	}
 }
@@ -68,6 +68,7 @@ func (t *tenure) nextCommit() *messages.Record {
 	t.inflight, t.pending = t.pending[:n:n], t.pending[n:]
 	r := t.ledger.next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
 	c := r.GetCommit()
+	c.Published, t.due = t.published(c.GetNumber()), false
 	for _, d := range t.inflight {
 		c.Changes = append(c.Changes, d.outcome.Changes...)
 	}
@@ -129,11 +130,12 @@ func (t *tenure) read(r *messages.Record, done []*decision) {
 			at = append(at, d.at)
 		}
 	}
+	before := t.ledger.bytes
 	err := t.ledger.read(t.ledger.position+1, r, func(i int) lease.Instant { return at[i] })
 	if err != nil {
 		panic(err) // the resources decided what the ledger cannot be: a bug
 	}
-	t.grown(r)
+	t.announce(r.GetCommit(), t.ledger.bytes-before)
 	t.report()
 	t.tellOperator(r.GetCommit())
 }

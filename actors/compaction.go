@@ -7,8 +7,9 @@ import (
 // compaction writes the pages that have changed, each between two commits so that nobody waits for
 // the whole, and then purges what of the journal they have made superfluous.
 type compaction struct {
-	// grownCommits and grownBytes are how far the journal has grown since the last one began.
-	grownCommits, grownBytes int
+	// fromNumber and fromBytes are where the ledger stood when the last one began.
+	fromNumber uint64
+	fromBytes  int
 
 	running bool
 	// over: none begins any more, the shard is closing.
@@ -32,23 +33,20 @@ type purged struct {
 	err     error
 }
 
-// grown notes that the journal has grown by a commit.
-func (t *tenure) grown(r *messages.Record) {
-	t.grownCommits++
-	for _, c := range r.GetCommit().GetChanges() {
-		t.grownBytes += weight(c.GetGrant())
-	}
+// grown reports whether the journal has grown enough since the last compaction.
+func (t *tenure) grown() bool {
+	limits := t.shard.cfg.Tuning
+	return t.ledger.number-t.fromNumber >= uint64(limits.CompactCommits) || t.ledger.bytes-t.fromBytes >= limits.CompactBytes
 }
 
 // compactLater begins a compaction if the journal has grown enough.
 func (t *tenure) compactLater() {
-	limits := t.shard.cfg.Tuning
-	if t.over || t.running || t.purging || t.grownCommits < limits.CompactCommits && t.grownBytes < limits.CompactBytes {
+	if t.over || t.running || t.purging || !t.grown() {
 		return
 	}
 	t.running, t.cursor, t.through = true, 0, t.ledger.position
 	t.retired, t.ledger.superseded = t.ledger.superseded, nil
-	t.grownCommits, t.grownBytes = 0, 0
+	t.fromNumber, t.fromBytes = t.ledger.number, t.ledger.bytes
 	t.appendNext()
 }
 
@@ -86,11 +84,11 @@ func (t *tenure) pageStored() {
 }
 
 // purge ends a compaction: the pages hold all up to where it began, so the journal may lose that,
-// but for the history that readers were promised.
+// but for the history that readers were promised, and for what has yet to be published.
 func (t *tenure) purge() {
 	t.running, t.purging = false, true
-	keep := uint64(t.shard.cfg.Tuning.History)
-	through := min(t.through, t.ledger.marks.before(t.ledger.number-min(keep, t.ledger.number)))
+	history := t.ledger.number - min(uint64(t.shard.cfg.Tuning.History), t.ledger.number)
+	through := min(t.through, t.ledger.marks.before(func(m mark) bool { return m.number < history && t.mayGo(m) }))
 	retired := t.retired
 	t.retired = nil
 	t.shard.work.Go(func() {

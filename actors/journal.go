@@ -7,8 +7,8 @@ import (
 )
 
 // Journal is a shard's bucket: a log of records, each at a position, with one writer that proves
-// with every append that it is still the only one. Its methods are called one at a time, but for
-// Purge, which may run beside an Append.
+// with every append that it is still the only one. Its methods are called one at a time, but that
+// Purge may run beside an Append, and Replay beside both.
 type Journal interface {
 	// Replay hands every stored record behind position after to apply, in order, and returns the
 	// position of the last one that there was when it was called. It may miss the newest records;

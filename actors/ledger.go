@@ -25,6 +25,12 @@ type ledger struct {
 	// superseded names stored pages whose place others have taken.
 	superseded []string
 	marks      marks
+	// published is the watermark of the last commit: how far its writer knew all events published.
+	published uint64
+	// told is the number of the last commit that was read and has changes.
+	told uint64
+	// bytes estimates the changes in all commits that were read.
+	bytes int
 }
 
 func newLedger() *ledger { return &ledger{directory: newDirectory()} }
@@ -64,8 +70,12 @@ func (l *ledger) commit(position uint64, c *messages.Commit, now func(change int
 			return fmt.Errorf("change %d: %w", i, err)
 		}
 	}
-	l.number, l.epoch = c.GetNumber(), c.GetEpoch()
-	l.marks.add(mark{number: c.GetNumber(), position: position})
+	l.number, l.epoch, l.published = c.GetNumber(), c.GetEpoch(), max(l.published, c.GetPublished())
+	l.bytes += commitWeight(c)
+	if len(c.GetChanges()) > 0 {
+		l.told = c.GetNumber()
+	}
+	l.marks.add(mark{number: c.GetNumber(), position: position, bytes: l.bytes})
 	return nil
 }
 

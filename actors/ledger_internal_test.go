@@ -95,7 +95,7 @@ func (s *scribe) compact(keep uint64) {
 	for s.ledger.from(0, s.memory().wants) != nil {
 		s.page(0)
 	}
-	through = min(through, s.ledger.marks.before(s.ledger.number-min(keep, s.ledger.number)))
+	through = min(through, s.ledger.marks.before(func(m mark) bool { return m.number < s.ledger.number-min(keep, s.ledger.number) }))
 	if err := s.journal.Purge(context.Background(), through, retired); err != nil {
 		s.Fatalf("purge: %v", err)
 	}

@@ -1,7 +1,10 @@
 package actors
 
-// mark says at which position a commit stands.
-type mark struct{ number, position uint64 }
+// mark says at which position a commit stands, and how many bytes of changes were read up to it.
+type mark struct {
+	number, position uint64
+	bytes            int
+}
 
 // markEvery is how many commits lie between two marks: how exactly history is kept.
 const markEvery = 64
@@ -15,12 +18,23 @@ func (m *marks) add(k mark) {
 	}
 }
 
-// before returns the position up to which commits may go if all from number on are to stay, and
-// forgets the marks up to there. 0: none may go.
-func (m *marks) before(number uint64) (position uint64) {
-	for len(m.list) > 0 && m.list[0].number < number {
+// before returns the position up to which commits may go if those of which mayGo is false are to
+// stay, and all behind them, and forgets the marks up to there. 0: none may go.
+func (m *marks) before(mayGo func(mark) bool) (position uint64) {
+	for len(m.list) > 0 && mayGo(m.list[0]) {
 		position = m.list[0].position
 		m.list = m.list[1:]
+	}
+	return position
+}
+
+// behind returns a position behind which all commits above number stand.
+func (m *marks) behind(number uint64) (position uint64) {
+	for _, k := range m.list {
+		if k.number > number {
+			break
+		}
+		position = k.position
 	}
 	return position
 }

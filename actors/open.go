@@ -42,7 +42,9 @@ func open(ctx context.Context, cfg ShardConfig, writer *messages.Writer) (*ledge
 // next is the commit that follows the last one, still without changes.
 func (l *ledger) next(writer *messages.Writer, unixMillis int64) *messages.Record {
 	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{
-		Commit: &messages.Commit{Epoch: l.epoch, Number: l.number + 1, Writer: writer, AtMs: unixMillis},
+		Commit: &messages.Commit{
+			Epoch: l.epoch, Number: l.number + 1, Writer: writer, AtMs: unixMillis, Published: l.published,
+		},
 	}}
 }
 

@@ -55,15 +55,26 @@ func (d *directory) setVolatile(resource string, i *lease.Image) {
 	}
 }
 
+// overhead estimates the tags, lengths and numbers of a grant or commit.
+const overhead = 60
+
 // weight estimates the stored bytes of a grant from above; without one, those of a reservation.
 func weight(g *messages.Grant) int {
-	const overhead = 60 // tags, lengths and numbers
 	if g == nil {
 		return overhead + messages.MaxResourceBytes/4
 	}
 	n := overhead + len(g.GetResource()) + len(g.GetOwner()) + len(g.GetRequestId())
 	for k, v := range g.GetMetadata() {
 		n += 6 + len(k) + len(v)
+	}
+	return n
+}
+
+// commitWeight estimates the stored bytes of a commit from above.
+func commitWeight(c *messages.Commit) int {
+	n := overhead
+	for _, change := range c.GetChanges() {
+		n += weight(change.GetGrant()) + len(change.GetReason())
 	}
 	return n
 }

@@ -29,8 +29,10 @@ type ShardConfig struct {
 	Journal Journal
 	Clock   Clock
 	Outbox  Outbox
-	Log     *slog.Logger
-	Tuning  Tuning
+	// Publisher gets the events; nil if none are published, and none are owed later.
+	Publisher Publisher
+	Log       *slog.Logger
+	Tuning    Tuning
 	// Quota is what the shards of a node share; nil for no limits.
 	Quota *Quota
 }
@@ -46,6 +48,10 @@ type Shard struct {
 	actors atomic.Int64
 	// lateTokens counts the grants whose token is at or above [messages.WarnToken].
 	lateTokens atomic.Uint64
+	// events is what publishes for the present tenure, or for the last one.
+	events atomic.Pointer[events]
+	// published counts the events that were, lost the commits of which none could be.
+	published, lost atomic.Uint64
 	// work counts the goroutines that talk to the journal.
 	work   sync.WaitGroup
 	tried  chan struct{} // closed when the first attempt to open has ended, as err says
@@ -86,6 +92,24 @@ func (s *Shard) Actors() int64 { return s.actors.Load() }
 
 // LateTokens returns how many grants had a token at or above [messages.WarnToken].
 func (s *Shard) LateTokens() uint64 { return s.lateTokens.Load() }
+
+// EventCounts is how far a shard has come with its events.
+type EventCounts struct {
+	// Published counts events, those that were published twice twice.
+	Published uint64
+	// Behind is how many commits have yet to be published, Lost how many never will be.
+	Behind, Lost uint64
+}
+
+// Events returns how far the shard has come with its events.
+func (s *Shard) Events() EventCounts {
+	c := EventCounts{Published: s.published.Load(), Lost: s.lost.Load()}
+	if e := s.events.Load(); e != nil {
+		through := e.through.Load()
+		c.Behind = e.latest.Load() - through
+	}
+	return c
+}
 
 // Bounce tells the shard that the grant of this token has reached nobody.
 func (s *Shard) Bounce(resource string, token messages.Token) {

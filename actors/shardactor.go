@@ -68,6 +68,10 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.during(m.tenure, func(t *tenure) { t.sweep(ctx) })
 	case stored:
 		s.during(m.tenure, func(t *tenure) { s.stored(ctx, t, m) })
+	case record:
+		s.during(m.tenure, func(t *tenure) { t.recordIfQuiet() })
+	case silent:
+		s.during(m.tenure, func(t *tenure) { t.silent = true })
 	case purged:
 		s.during(m.tenure, func(t *tenure) { t.purged(m) })
 	case *openedShard:
@@ -243,7 +247,7 @@ func (s *shardActor) close(ctx actor.Context) {
 }
 
 func (s *shardActor) closeIfDone() {
-	if !s.closing || s.taken > 0 || s.tenure != nil && s.tenure.unfinished() {
+	if !s.closing || s.taken > 0 || s.tenure != nil && (s.tenure.unfinished() || !s.tenure.windDown()) {
 		return
 	}
 	select {

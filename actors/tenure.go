@@ -35,6 +35,7 @@ type tenure struct {
 
 	commits
 	compaction
+	watermark
 }
 
 // resourceThroughput is how many messages a resource handles before it lets other goroutines run.
@@ -60,7 +61,7 @@ func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure 
 	)
 	t.writer = a.writer
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.grownCommits = int(l.number - l.first)
+	t.fromNumber, t.fromBytes = l.first, l.bytes
 	l.restart(s.cfg.Clock.Now().Instant, func(resource string, deadline lease.Instant) {
 		seat := &seat{tenure: t, resource: resource}
 		t.seats[resource] = seat
@@ -69,6 +70,7 @@ func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure 
 	t.use.quota = s.cfg.Quota
 	t.report()
 	t.arm()
+	t.publish()
 	return t
 }
 
@@ -132,6 +134,9 @@ const alarmsAtOnce = 1000
 
 func (t *tenure) wakeUp(ctx actor.Context) {
 	t.armed = lease.Never
+	if t.finishing {
+		return // what would be committed now, nobody here could publish; the next owner wakes them
+	}
 	now := t.shard.cfg.Clock.Now().Instant
 	for range alarmsAtOnce {
 		s := t.alarms.due(now)
@@ -199,7 +204,9 @@ func (t *tenure) stop() {
 	t.use.set(0, 0)
 	t.cancel()
 	t.disarm()
-	if t.rest != nil {
-		t.rest()
+	for _, stop := range []func() bool{t.rest, t.timer} {
+		if stop != nil {
+			stop()
+		}
 	}
 }

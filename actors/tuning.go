@@ -18,10 +18,15 @@ type Tuning struct {
 	CompactCommits, CompactBytes int
 	// History is how many commits a compaction leaves for those who read the journal.
 	History int
+	// Backlog is how many bytes of commits a compaction leaves that could not be published, at most:
+	// beyond it the oldest go, and with them their events.
+	Backlog int
 	// Remember is how long a free resource keeps its own token counter, at least.
 	Remember time.Duration
 	// IdleAfter is how long an unused resource keeps its actor.
 	IdleAfter time.Duration
+	// RecordAfter is how long no commit comes before one without changes records what was published.
+	RecordAfter time.Duration
 	// StallAfter is how long an append may take before new requests are turned away.
 	StallAfter time.Duration
 	// ReopenAfter is how long the shard waits after it lost its bucket, or could not open it.
@@ -38,8 +43,10 @@ func DefaultTuning() Tuning {
 		CompactCommits: 50_000,
 		CompactBytes:   32 << 20,
 		History:        10_000,
+		Backlog:        256 << 20,
 		Remember:       30 * 24 * time.Hour,
 		IdleAfter:      5 * time.Second,
+		RecordAfter:    10 * time.Second,
 		StallAfter:     2 * time.Second,
 		ReopenAfter:    time.Second,
 	}
@@ -56,8 +63,10 @@ func (t Tuning) WithDefaults() Tuning {
 		CompactCommits: cmp.Or(t.CompactCommits, d.CompactCommits),
 		CompactBytes:   cmp.Or(t.CompactBytes, d.CompactBytes),
 		History:        cmp.Or(t.History, d.History),
+		Backlog:        cmp.Or(t.Backlog, d.Backlog),
 		Remember:       cmp.Or(t.Remember, d.Remember),
 		IdleAfter:      cmp.Or(t.IdleAfter, d.IdleAfter),
+		RecordAfter:    cmp.Or(t.RecordAfter, d.RecordAfter),
 		StallAfter:     cmp.Or(t.StallAfter, d.StallAfter),
 		ReopenAfter:    cmp.Or(t.ReopenAfter, d.ReopenAfter),
 	}

@@ -29,8 +29,10 @@ type world struct {
 	system  *actors.System
 	shard   *actors.Shard
 	quota   *actors.Quota
-	log     *log
-	asked   int
+	// publisher is nil unless the test is about events.
+	publisher actors.Publisher
+	log       *log
+	asked     int
 }
 
 // inWorld runs test in a bubble, with a shard that is open.
@@ -59,7 +61,7 @@ func (w *world) open() {
 	w.Helper()
 	w.system = actors.NewSystem(slog.New(slog.DiscardHandler))
 	w.shard = w.system.StartShard(actors.ShardConfig{
-		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers,
+		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
 	})
 	if err := w.shard.Opened(w.Context()); err != nil {

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -94,6 +96,32 @@ func BenchmarkReplay(b *testing.B) {
 				n := uint64(0)
 				if _, err := bucket.Replay(b.Context(), 0, func(uint64, *messages.Record) error { n++; return nil }); err != nil || n != c.count {
 					b.Fatal(fmt.Errorf("%d records, error %w", n, err))
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRetain measures how fast the stream of events is filled, by the size of a batch. An iteration
+// is an event.
+func BenchmarkRetain(b *testing.B) {
+	for _, size := range []int{1, 10, 50, 100, 1000} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			s := mustRetain(b, mustConnect(b, mustStart(b)), jetstream.EventsConfig{Retention: time.Hour})
+			position := uint64(0)
+			for n := 0; b.Loop(); n++ {
+				if n%size != 0 {
+					continue // it went with those before
+				}
+				position++
+				c := &messages.Commit{}
+				for i := range size {
+					c.Changes = append(c.Changes, &messages.Change{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{
+						Resource: fmt.Sprint("orders.", i), Owner: "test", Token: position, TtlMs: 15_000,
+					}})
+				}
+				if err := s.Publish(b.Context(), messages.Events(0, position, c)); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})

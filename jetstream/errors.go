@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// What [OpenDeployment] finds wrong; the error that wraps one names the bucket and the way out.
+// What [OpenDeployment] and [Deployment.Events] find wrong; the error that wraps one names the bucket or
+// stream, and the way out.
 var (
 	// ErrNoJetStream says that the NATS server runs without JetStream, or that this account may not
 	// use it.
@@ -27,6 +28,8 @@ var (
 	// ErrBucketLost says that a bucket that once existed is gone, and with it the counters of its
 	// shard: to make an empty one in its place would issue its tokens a second time.
 	ErrBucketLost = errors.New("a bucket is missing")
+	// ErrEventStream says that the stream of events cannot be used as it was asked for.
+	ErrEventStream = errors.New("the event stream cannot be used")
 )
 
 // What [StartServer] and [Connect] find wrong; the error that wraps one says what to do.

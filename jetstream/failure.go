@@ -17,7 +17,9 @@ const (
 	codeNotAvailable    jetstream.ErrorCode = 10008
 	codeNotLeader       jetstream.ErrorCode = 10009
 	codeTooFewResources jetstream.ErrorCode = 10023
+	codeNoStorage       jetstream.ErrorCode = 10047
 	codeStreamNotMatch  jetstream.ErrorCode = 10060
+	codeSubjectsOverlap jetstream.ErrorCode = 10065
 	codeNoReplicas      jetstream.ErrorCode = 10074
 	codeHeaderTooLarge  jetstream.ErrorCode = 10097
 	codeSealed          jetstream.ErrorCode = 10109

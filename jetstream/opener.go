@@ -188,8 +188,11 @@ func (o *opener) existing(ctx context.Context) ([]uint32, error) {
 }
 
 // find returns a shard's bucket as it is now.
-func (o *opener) find(ctx context.Context, shard uint32) (stream jetstream.Stream, err error) {
-	name := streamName(o.layout.prefix.Bucket(shard))
+func (o *opener) find(ctx context.Context, shard uint32) (jetstream.Stream, error) {
+	return o.findStream(ctx, streamName(o.layout.prefix.Bucket(shard)))
+}
+
+func (o *opener) findStream(ctx context.Context, name string) (stream jetstream.Stream, err error) {
 	err = o.ask(ctx, "STREAM.INFO."+name, func(ctx context.Context) error {
 		stream, err = o.js.Stream(ctx, name)
 		return err

@@ -129,7 +129,10 @@ type Commit struct {
 	// In the order in which they were decided. Empty: the commit only proves ownership.
 	Changes []*Change `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
 	// Unix time at the writer, for people.
-	AtMs          int64 `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	AtMs int64 `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// The number of the last commit of which, as its writer knows, every event has been published or
+	// is not owed. Whoever opens the shard publishes what is behind it.
+	Published     uint64 `protobuf:"varint,7,opt,name=published,proto3" json:"published,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -202,6 +205,13 @@ func (x *Commit) GetChanges() []*Change {
 func (x *Commit) GetAtMs() int64 {
 	if x != nil {
 		return x.AtMs
+	}
+	return 0
+}
+
+func (x *Commit) GetPublished() uint64 {
+	if x != nil {
+		return x.Published
 	}
 	return 0
 }
@@ -624,14 +634,15 @@ const file_messages_journal_proto_rawDesc = "" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12-\n" +
 	"\x06commit\x18\x02 \x01(\v2\x13.holdfast.v1.CommitH\x00R\x06commit\x12'\n" +
 	"\x04page\x18\x03 \x01(\v2\x11.holdfast.v1.PageH\x00R\x04pageB\x06\n" +
-	"\x04body\"\xbf\x01\n" +
+	"\x04body\"\xdd\x01\n" +
 	"\x06Commit\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12+\n" +
 	"\x06writer\x18\x03 \x01(\v2\x13.holdfast.v1.WriterR\x06writer\x12\x16\n" +
 	"\x06opened\x18\x04 \x01(\bR\x06opened\x12-\n" +
 	"\achanges\x18\x05 \x03(\v2\x13.holdfast.v1.ChangeR\achanges\x12\x13\n" +
-	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\">\n" +
+	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x1c\n" +
+	"\tpublished\x18\a \x01(\x04R\tpublished\">\n" +
 	"\x06Writer\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xaf\x01\n" +

@@ -102,13 +102,22 @@ func (p Prefix) Event(key string) string {
 // prefixes that differ only in case or in "." against "_" would share buckets: one account cannot
 // have both.
 func (p Prefix) Bucket(shard uint32) string {
-	name := strings.Map(func(r rune) rune {
+	return p.name() + "_" + formatShard(shard)
+}
+
+// EventStream returns the name of the stream that retains events: HOLDFAST_EVENTS.
+func (p Prefix) EventStream() string {
+	return p.name() + "_EVENTS"
+}
+
+// name is the prefix as JetStream takes it for a name.
+func (p Prefix) name() string {
+	return strings.Map(func(r rune) rune {
 		if notInPrefix(r) {
 			return '_'
 		}
 		return unicode.ToUpper(r)
 	}, string(p))
-	return name + "_" + formatShard(shard)
 }
 
 // Parse takes the subject of a request apart, at either door. It is an [InvalidError] if the subject

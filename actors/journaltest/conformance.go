@@ -34,6 +34,7 @@ func Conformance(t *testing.T, open func(t *testing.T) Journal) {
 		"purge removes the pages that it names": purgeRemovesPages,
 		"positions go on after a purge":         positionsGoOn,
 		"a large record fits":                   largeRecordFits,
+		"replay runs beside appends and purges": replayRunsBeside,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -132,6 +133,48 @@ func positionsGoOn(t *testing.T, j Journal) {
 	c := Commit(3, 1)
 	mustAppend(t, j, 2, c)
 	wantRecords(t, j, 2, 3, c)
+}
+
+func replayRunsBeside(t *testing.T, j Journal) {
+	const commits = 200
+	written := make(chan error, 1)
+	go func() {
+		var err error
+		for n := uint64(1); n <= commits && err == nil; n++ {
+			if err = j.Append(context.WithoutCancel(t.Context()), n-1, Commit(n, 1)); err == nil && n%50 == 0 {
+				err = j.Purge(context.WithoutCancel(t.Context()), n/2, nil)
+			}
+		}
+		written <- err
+	}()
+	for last := uint64(0); last < commits; {
+		from := last
+		end, err := j.Replay(t.Context(), last, func(position uint64, r *messages.Record) error {
+			if position <= last || r.GetCommit().GetNumber() != position {
+				return fmt.Errorf("%s at %d, behind %d", r.Describe(), position, last)
+			}
+			last = position
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if end < from {
+			t.Errorf("the end went back from %d to %d", from, end)
+			break
+		}
+		select {
+		case err := <-written:
+			if written <- err; err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+	}
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
 }
 
 func largeRecordFits(t *testing.T, j Journal) {

@@ -1,10 +1,13 @@
 package node
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -17,6 +20,9 @@ import (
 
 // serviceName is what `nats micro ls` shows, and the queue group of the front door.
 const serviceName = "holdfast"
+
+// leaveTimeout bounds how long NATS may take to know that the strays are not wanted any more.
+const leaveTimeout = time.Second
 
 // openDoors subscribes to everything that a client may send.
 func (n *Node) openDoors() error {
@@ -72,15 +78,32 @@ func (n *Node) direct(shard uint32) error {
 }
 
 // strays answers what no other subscription is for: an operation that does not exist, or one
-// without a key. NATS would only say that nobody responds.
+// without a key. NATS would only say that nobody responds. The node's own events would come here too;
+// on the connection that publishes them they do not.
 func (n *Node) strays() error {
 	for _, levels := range []string{".*", ".*.>"} {
-		_, err := n.cfg.Intake.QueueSubscribe(string(n.cfg.Prefix)+levels, serviceName+"-strays", n.stray)
+		sub, err := n.strayConn().QueueSubscribe(string(n.cfg.Prefix)+levels, serviceName+"-strays", n.stray)
 		if err != nil {
 			return err
 		}
+		n.straySubs = append(n.straySubs, sub)
 	}
 	return nil
+}
+
+func (n *Node) strayConn() *nats.Conn { return cmp.Or(n.cfg.Events, n.cfg.Intake) }
+
+// closeStrays ends that before the other doors are closed: where only the strays listen, NATS would
+// not say that nobody responds.
+func (n *Node) closeStrays(ctx context.Context) {
+	for _, sub := range n.straySubs {
+		_ = sub.Drain() // it fails if the connection is gone, and the subscription with it
+	}
+	if nc := n.strayConn(); nc.IsConnected() {
+		ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+		defer cancel()
+		_ = nc.FlushWithContext(ctx)
+	}
 }
 
 func (n *Node) stray(m *nats.Msg) {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Config is what a node is made of. Every field but Tuning and Capacity must be set.
+// Config is what a node is made of. Every field must be set but Tuning, Capacity and those of events.
 type Config struct {
 	// Name tells the node from others, to people and in the journals.
 	Name    string
@@ -31,10 +31,17 @@ type Config struct {
 	Journal func(shard uint32) actors.Journal
 	Clock   actors.Clock
 	// Intake is the connection on which requests come in, Outbox the one on which answers leave.
-	// They are two so that the latter can do with the right to publish to inboxes and events. The
-	// node takes both over and closes them.
+	// They are two so that the latter can do with the right to publish to inboxes. The node takes
+	// both over and closes them.
 	Intake, Outbox *nats.Conn
-	Log            *slog.Logger
+	// Events is the connection on which events are published, by itself so that a slow subscriber
+	// holds up nothing else; nil to publish none. It is best made with nats.NoEcho, which keeps the
+	// node's own events from it. The node takes it over and closes it.
+	Events *nats.Conn
+	// Publisher publishes events in another way than to whoever is subscribed; nil for that one. It
+	// needs Events.
+	Publisher actors.Publisher
+	Log       *slog.Logger
 }
 
 // Node is a running lock node. It is safe for concurrent use.
@@ -46,6 +53,8 @@ type Node struct {
 	outbox  *outbox
 	drops   drops
 	gate    *gate
+	// straySubs take what is meant for no other subscription.
+	straySubs []*nats.Subscription
 
 	closing sync.Once
 	lost    chan struct{}
@@ -64,13 +73,34 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		gate:   newGate(cfg.Capacity),
 		lost:   make(chan struct{}),
 	}
-	for _, nc := range []*nats.Conn{cfg.Intake, cfg.Outbox} {
+	for _, nc := range n.connections() {
 		nc.SetClosedHandler(func(*nats.Conn) { n.lose() })
 	}
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Close(context.WithoutCancel(ctx)))
 	}
 	return n, nil
+}
+
+// connections are those that the node lives on.
+func (n *Node) connections() []*nats.Conn {
+	all := []*nats.Conn{n.cfg.Intake, n.cfg.Outbox}
+	if n.cfg.Events != nil {
+		all = append(all, n.cfg.Events)
+	}
+	return all
+}
+
+// publisher is how events leave, nil if they do not.
+func (n *Node) publisher() actors.Publisher {
+	switch {
+	case n.cfg.Events == nil:
+		return nil
+	case n.cfg.Publisher != nil:
+		return n.cfg.Publisher
+	default:
+		return &events{nc: n.cfg.Events, prefix: n.cfg.Prefix}
+	}
 }
 
 // flushTimeout bounds how long NATS may take to know the node's subscriptions.
@@ -86,7 +116,7 @@ func (n *Node) start(ctx context.Context) error {
 	for shard := range n.cfg.Shards {
 		n.shards = append(n.shards, n.system.StartShard(actors.ShardConfig{
 			Shard: shard, Node: n.cfg.Name, Journal: n.cfg.Journal(shard), Clock: n.cfg.Clock,
-			Outbox: n.outbox, Log: n.cfg.Log, Tuning: n.cfg.Tuning, Quota: n.gate.quota,
+			Outbox: n.outbox, Publisher: n.publisher(), Log: n.cfg.Log, Tuning: n.cfg.Tuning, Quota: n.gate.quota,
 		}))
 	}
 	for _, s := range n.shards {
@@ -99,7 +129,12 @@ func (n *Node) start(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	return n.cfg.Intake.FlushWithContext(ctx)
+	for _, nc := range n.connections() {
+		if err := nc.FlushWithContext(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close takes no more requests, lets those on their way be answered, and closes shards and
@@ -111,6 +146,7 @@ func (n *Node) Close(ctx context.Context) error {
 }
 
 func (n *Node) close(ctx context.Context) error {
+	n.closeStrays(ctx)
 	errs := []error{drain(ctx, n.cfg.Intake)}
 	results := make(chan error, len(n.shards))
 	for _, s := range n.shards {
@@ -119,7 +155,9 @@ func (n *Node) close(ctx context.Context) error {
 	for range n.shards {
 		errs = append(errs, <-results)
 	}
-	errs = append(errs, drain(ctx, n.cfg.Outbox))
+	for _, nc := range n.connections()[1:] {
+		errs = append(errs, drain(ctx, nc))
+	}
 	n.system.Close()
 	return errors.Join(errs...)
 }

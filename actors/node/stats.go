@@ -13,6 +13,11 @@ type stats struct {
 	Waiting int64 `json:"waiting"`
 	// LateTokens counts grants whose token is near the end.
 	LateTokens uint64 `json:"late_tokens"`
+	// Events counts those that were published, EventsBehind the commits of which that has yet to be
+	// done, and EventsLost those of which it never will be.
+	Events       uint64 `json:"events"`
+	EventsBehind uint64 `json:"events_behind"`
+	EventsLost   uint64 `json:"events_lost"`
 }
 
 func (n *Node) stats() stats {
@@ -29,6 +34,10 @@ func (n *Node) stats() stats {
 	}
 	for _, shard := range n.shards {
 		s.LateTokens += shard.LateTokens()
+		counts := shard.Events()
+		s.Events += counts.Published
+		s.EventsBehind += counts.Behind
+		s.EventsLost += counts.Lost
 	}
 	return s
 }

@@ -31,6 +31,7 @@ type serve struct {
 	maxQueue, maxRate        number
 	remember, idleAfter      duration
 	history                  number
+	retention                duration
 	logLevel, logFormat      choice
 	file                     string
 }
@@ -77,6 +78,7 @@ func (s *serve) setBounds() {
 	s.maxRate = number{value: capacity.Rate, least: 1, most: 10 * million}
 	s.remember = newDuration(tuning.Remember, time.Second, 10*365*24*time.Hour)
 	s.idleAfter = newDuration(tuning.IdleAfter, 100*time.Millisecond, 24*time.Hour)
+	s.retention = newDuration(0, 0, 10*365*24*time.Hour)
 	s.history = number{value: tuning.History, least: 1, most: 10 * million}
 }
 
@@ -107,6 +109,7 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of NATS servers that keep a new shard (default 1)")
 		f.Var(&s.minTTL, "min-ttl", "shortest lease")
 		f.Var(&s.maxTTL, "max-ttl", "longest lease")
+		f.Var(&s.retention, "events-retention", "keep events in a stream for so long; 0 only tells who is subscribed (default 0)")
 	})
 	addFlags(cmd, "Limits, beyond which the answer is OVERLOADED", func(f *pflag.FlagSet) {
 		f.Var(&s.maxHeld, "max-held", "resources held on this node")
@@ -235,6 +238,8 @@ func (s *serve) checkDeployment(given *settings) error {
 		return usage("%s: at most %d, got %d", given.given["shards"], jetstream.MaxShards, s.shards)
 	case given.has("replicas") && (s.replicas < 1 || s.replicas > maxReplicas):
 		return usage("%s: 1 to %d, got %d", given.given["replicas"], maxReplicas, s.replicas)
+	case s.retention.Duration != 0 && s.retention.Duration < time.Second:
+		return usage("%s: 0, or at least 1s, got %s", given.given["events-retention"], readable(s.retention.Duration))
 	case s.minTTL.Duration > s.maxTTL.Duration:
 		return usage("--min-ttl %s is longer than --max-ttl %s", readable(s.minTTL.Duration), readable(s.maxTTL.Duration))
 	}

@@ -31,11 +31,11 @@ type server struct {
 	settings *serve
 	log      *slog.Logger
 	embedded *jetstream.Server // nil if NATS is elsewhere
-	// intake takes requests, outbox sends answers, storage keeps the journals. They are three, so that
-	// a flood on one does not hold up the others.
-	intake, outbox, storage *nats.Conn
-	shards                  uint32
-	node                    *node.Node
+	// intake takes requests, outbox sends answers, events publishes them, storage keeps the journals.
+	// They are four, so that a flood on one does not hold up the others.
+	intake, outbox, events, storage *nats.Conn
+	shards                          uint32
+	node                            *node.Node
 }
 
 // startServer starts everything in the order in which one rests on the other. What it has started it
@@ -75,19 +75,20 @@ func (r *server) startNATS(context.Context) (err error) {
 
 func (r *server) connect(context.Context) (err error) {
 	for _, c := range []struct {
-		conn *(*nats.Conn)
-		role string
-	}{{&r.intake, "intake"}, {&r.outbox, "outbox"}, {&r.storage, "storage"}} {
-		if *c.conn, err = r.dial("holdfast " + r.settings.name + " " + c.role); err != nil {
+		conn    *(*nats.Conn)
+		role    string
+		options []nats.Option
+	}{{&r.intake, "intake", nil}, {&r.outbox, "outbox", nil}, {&r.events, "events", []nats.Option{nats.NoEcho()}}, {&r.storage, "storage", nil}} {
+		if *c.conn, err = r.dial("holdfast "+r.settings.name+" "+c.role, c.options...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *server) dial(name string) (*nats.Conn, error) {
+func (r *server) dial(name string, options ...nats.Option) (*nats.Conn, error) {
 	s := r.settings
-	options := append(s.login(), nats.Name(name))
+	options = append(append(options, s.login()...), nats.Name(name))
 	if r.embedded == nil {
 		return jetstream.Connect(jetstream.ExternalConfig{
 			URL: s.nats, Creds: s.creds, NKey: s.nkey, CA: s.tlsCA, Cert: s.tlsCert, Key: s.tlsKey,
@@ -128,23 +129,41 @@ func (r *server) startNode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	publisher, err := r.publisher(ctx, deployment)
+	if err != nil {
+		return err
+	}
 	r.shards = deployment.Shards()
 	limitMemory(s.capacity())
 	r.node, err = node.Start(ctx, node.Config{
-		Name:     s.name,
-		Version:  programVersion(),
-		Prefix:   messages.Prefix(s.prefix),
-		Shards:   deployment.Shards(),
-		Limits:   s.limits(),
-		Tuning:   s.tuning(),
-		Capacity: s.capacity(),
-		Journal:  func(shard uint32) actors.Journal { return deployment.Bucket(shard) },
-		Clock:    actors.SystemClock(),
-		Intake:   r.intake,
-		Outbox:   r.outbox,
-		Log:      r.log,
+		Name:      s.name,
+		Version:   programVersion(),
+		Prefix:    messages.Prefix(s.prefix),
+		Shards:    deployment.Shards(),
+		Limits:    s.limits(),
+		Tuning:    s.tuning(),
+		Capacity:  s.capacity(),
+		Journal:   func(shard uint32) actors.Journal { return deployment.Bucket(shard) },
+		Clock:     actors.SystemClock(),
+		Intake:    r.intake,
+		Outbox:    r.outbox,
+		Events:    r.events,
+		Publisher: publisher,
+		Log:       r.log,
 	})
 	return err
+}
+
+// publisher retains events if they are to be, and is nil if they only go to whoever is subscribed.
+func (r *server) publisher(ctx context.Context, d *jetstream.Deployment) (actors.Publisher, error) {
+	stream, err := d.Events(ctx, r.events, jetstream.EventsConfig{Retention: r.settings.retention.Duration, Log: r.log})
+	switch {
+	case errors.Is(err, jetstream.ErrEventStream):
+		return nil, fmt.Errorf("%w (--events-retention)", err)
+	case err != nil || stream == nil:
+		return nil, err
+	}
+	return stream, nil
 }
 
 // wait returns when ctx ends and the server has stopped cleanly, or when it cannot go on.
@@ -160,7 +179,7 @@ func (r *server) wait(ctx context.Context) error {
 
 // reason is the last complaint of the connections that the node lives on.
 func (r *server) reason() error {
-	for _, nc := range []*nats.Conn{r.intake, r.outbox} {
+	for _, nc := range []*nats.Conn{r.intake, r.outbox, r.events} {
 		if err := nc.LastError(); err != nil {
 			return err
 		}
@@ -185,9 +204,9 @@ func (r *server) stop() error {
 
 func (r *server) stopAll() error {
 	err := r.stopNode()
-	for _, nc := range []*nats.Conn{r.intake, r.outbox, r.storage} {
+	for _, nc := range []*nats.Conn{r.intake, r.outbox, r.events, r.storage} {
 		if nc != nil {
-			nc.Close() // those of the node are drained already, and nobody waits for anything of the third
+			nc.Close() // those of the node are drained already, and nobody waits for anything of the last
 		}
 	}
 	if r.embedded != nil {

@@ -5,6 +5,7 @@ package stand
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,11 +23,20 @@ const patience = time.Minute
 // Config is what may differ between stands. The zero value is the service's default.
 type Config struct {
 	// Data is where the server stores; empty for a folder of the test's.
-	Data     string
+	Data string
+	// ConfigFile makes the server what it says, instead of Data; Login is how the node logs in there.
+	ConfigFile string
+	Login      nats.Option
+
 	Shards   uint32
 	Tuning   actors.Tuning
 	Capacity node.Capacity
 	Limits   *messages.Limits
+	// NoEvents publishes none.
+	NoEvents bool
+	// Retention is how long events stay in a stream; 0: they do not. Window is the stream's own for
+	// duplicates.
+	Retention, Window time.Duration
 	// Log is where all of it logs; nil for the test's own log, from warnings on.
 	Log *slog.Logger
 }
@@ -37,14 +47,17 @@ type Stand struct {
 	Server     *jetstream.Server
 	Deployment *jetstream.Deployment
 	Node       *node.Node
-	storage    *nats.Conn
-	config     Config
+	// storage and events are connections that a crash cuts; events is nil if none are published.
+	storage, events *nats.Conn
+	config          Config
+	// listen is where the server is found, also after a restart.
+	listen string
 }
 
 // Start starts a stand, which ends with the test.
 func Start(tb testing.TB, cfg Config) *Stand {
 	tb.Helper()
-	if cfg.Data == "" {
+	if cfg.Data == "" && cfg.ConfigFile == "" {
 		cfg.Data = tb.TempDir()
 	}
 	if cfg.Limits == nil {
@@ -53,9 +66,10 @@ func Start(tb testing.TB, cfg Config) *Stand {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
-	s := &Stand{TB: tb, config: cfg}
+	s := &Stand{TB: tb, config: cfg, listen: "127.0.0.1:-1"}
 	s.start()
 	tb.Cleanup(s.Stop)
+	s.listen = strings.TrimPrefix(s.Server.ClientURL(), "nats://")
 	return s
 }
 
@@ -93,6 +107,17 @@ func (s *Stand) StopNode() {
 	s.Node, s.storage = nil, nil
 }
 
+// CrashNode ends the node as if its process had died, as far as NATS can see: nothing more is stored
+// or published.
+func (s *Stand) CrashNode() {
+	s.Helper()
+	s.storage.Close()
+	if s.events != nil {
+		s.events.Close()
+	}
+	s.StopNode()
+}
+
 // Connect returns a client's connection over TCP, which ends with the test.
 func (s *Stand) Connect(opts ...nats.Option) *nats.Conn {
 	s.Helper()
@@ -107,9 +132,11 @@ func (s *Stand) Connect(opts ...nats.Option) *nats.Conn {
 func (s *Stand) start() {
 	s.Helper()
 	var err error
-	s.Server, err = jetstream.StartServer(jetstream.ServerConfig{
-		Name: "stand", Listen: "127.0.0.1:-1", DataDir: s.config.Data, Log: s.config.Log,
-	})
+	cfg := jetstream.ServerConfig{Name: "stand", Listen: s.listen, DataDir: s.config.Data, Log: s.config.Log}
+	if s.config.ConfigFile != "" {
+		cfg.Listen, cfg.ConfigFile = "", s.config.ConfigFile
+	}
+	s.Server, err = jetstream.StartServer(cfg)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -129,21 +156,45 @@ func (s *Stand) StartNode() {
 	if err != nil {
 		s.Fatal(err)
 	}
+	if s.events = nil; !s.config.NoEvents {
+		s.events = s.internal(nats.NoEcho())
+	}
 	s.Node, err = node.Start(ctx, node.Config{
 		Name: "stand", Version: "0.0.0", Prefix: messages.DefaultPrefix,
 		Shards: s.Deployment.Shards(), Limits: s.config.Limits, Tuning: s.config.Tuning, Capacity: s.config.Capacity,
 		Journal: func(shard uint32) actors.Journal { return s.Deployment.Bucket(shard) },
-		Clock:   actors.SystemClock(), Intake: s.internal(), Outbox: s.internal(), Log: s.config.Log,
+		Clock:   actors.SystemClock(), Intake: s.internal(), Outbox: s.internal(), Events: s.events, Publisher: s.publisher(ctx), Log: s.config.Log,
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-// internal is a connection inside the process, as the service uses them.
-func (s *Stand) internal() *nats.Conn {
+// publisher retains events if they are to be.
+func (s *Stand) publisher(ctx context.Context) actors.Publisher {
 	s.Helper()
-	nc, err := s.Server.Connect()
+	if s.events == nil {
+		return nil
+	}
+	stream, err := s.Deployment.Events(ctx, s.events, jetstream.EventsConfig{
+		Retention: s.config.Retention, Window: s.config.Window, Log: s.config.Log,
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	if stream == nil {
+		return nil
+	}
+	return stream
+}
+
+// internal is a connection inside the process, as the service uses them.
+func (s *Stand) internal(opts ...nats.Option) *nats.Conn {
+	s.Helper()
+	if s.config.Login != nil {
+		opts = append(opts, s.config.Login)
+	}
+	nc, err := s.Server.Connect(opts...)
 	if err != nil {
 		s.Fatal(err)
 	}

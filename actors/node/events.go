@@ -1,0 +1,59 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// arrivalTimeout bounds how long NATS may take to confirm what was published.
+const arrivalTimeout = 5 * time.Second
+
+// events publishes events for whoever is subscribed. It implements actors.Publisher.
+type events struct {
+	nc     *nats.Conn
+	prefix messages.Prefix
+}
+
+// Publish implements actors.Publisher. NATS handles what a connection sends in its order, so the
+// answer to the PING behind the events says that it has them, if it is still the same connection. What
+// the user may not publish NATS drops, and leaves a note on the connection before that answer.
+func (p *events) Publish(ctx context.Context, events []*messages.Event) error {
+	reconnects, note := p.nc.Stats().Reconnects, p.nc.LastError()
+	if err := p.send(events); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, arrivalTimeout)
+	defer cancel()
+	if err := p.nc.FlushWithContext(ctx); err != nil {
+		return fmt.Errorf("NATS has not confirmed the events: %w", err)
+	}
+	if p.nc.Stats().Reconnects != reconnects {
+		return fmt.Errorf("NATS has not confirmed the events: %w", nats.ErrDisconnected)
+	}
+	if err := p.nc.LastError(); err != note && errors.Is(err, nats.ErrPermissionViolation) { //nolint:errorlint // the very same one is old
+		return fmt.Errorf("the NATS user must be allowed to publish to %s: %w", p.prefix.Event(">"), err)
+	}
+	return nil
+}
+
+func (p *events) send(events []*messages.Event) error {
+	m := &nats.Msg{Header: make(nats.Header)} // nats.go copies it
+	for _, e := range events {
+		key, err := messages.EncodeKey(e.GetLease().GetResource())
+		if err != nil {
+			return fmt.Errorf("event %s: %w", e.ID(), err)
+		}
+		m.Subject, m.Data = p.prefix.Event(key), e.AppendJSON(m.Data[:0])
+		e.SetHeader(m.Header)
+		if err := p.nc.PublishMsg(m); err != nil {
+			return fmt.Errorf("event %s on %s: %w", e.ID(), m.Subject, err)
+		}
+	}
+	return nil
+}

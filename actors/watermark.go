@@ -1,0 +1,105 @@
+package actors
+
+import "github.com/holdfast-io/holdfast/messages"
+
+// watermark is how far a tenure has published, and how far the journal says so. Every commit records
+// it; a commit without changes does so when none has come for a while, and at the end. Whoever opens
+// the shard next then has little to publish again.
+type watermark struct {
+	events *events // nil if none are published
+	// seen is the last commit when the timer was set; timer stops it, nil if there is none.
+	seen  uint64
+	timer func() bool
+	// due: the next commit need not have changes.
+	due bool
+	// finishing: no more is given to events; silent: they have ended.
+	finishing, silent bool
+}
+
+// record tells a tenure to look whether the watermark should be written down.
+type record struct{ tenure *tenure }
+
+// silent tells a tenure that nothing will be published any more.
+type silent struct{ tenure *tenure }
+
+// publish begins to publish what is owed and what will be committed.
+func (t *tenure) publish() {
+	if t.shard.cfg.Publisher == nil {
+		return
+	}
+	t.events = newEvents(t.shard, t.ledger)
+	predecessor := t.shard.events.Swap(t.events)
+	t.shard.work.Go(func() {
+		t.events.run(t.ctx, predecessor)
+		t.tell(silent{t})
+	})
+	t.recordLater()
+}
+
+// announce hands a commit that is now in the ledger on to be published.
+func (t *tenure) announce(c *messages.Commit, bytes int) {
+	if t.events == nil || t.finishing {
+		return
+	}
+	t.events.offer(committed{position: t.ledger.position, commit: c, bytes: bytes})
+	t.recordLater()
+}
+
+// published is what a commit of that number records.
+func (t *tenure) published(number uint64) uint64 {
+	if t.events == nil {
+		return number
+	}
+	return t.events.through.Load()
+}
+
+// mayGo reports whether the journal up to a mark is not needed to publish it, or has grown so much
+// behind it that it has to go all the same.
+func (t *tenure) mayGo(m mark) bool {
+	return t.events == nil || m.number <= t.events.through.Load() || t.ledger.bytes-m.bytes > t.shard.cfg.Tuning.Backlog
+}
+
+// unrecorded reports whether the journal should say that more has been published than it does.
+func (t *tenure) unrecorded() bool {
+	return t.ledger.published < min(t.ledger.told, t.events.through.Load())
+}
+
+func (t *tenure) recordLater() {
+	if t.timer != nil || t.ledger.published >= t.ledger.told {
+		return
+	}
+	t.seen = t.ledger.number
+	t.timer = t.shard.cfg.Clock.AfterFunc(t.shard.cfg.Tuning.RecordAfter, func() { t.tell(record{t}) })
+}
+
+// recordIfQuiet writes the watermark down if no commit has done so for a while.
+func (t *tenure) recordIfQuiet() {
+	t.timer = nil
+	if t.seen == t.ledger.number && t.unrecorded() {
+		t.record()
+	}
+	t.recordLater()
+}
+
+func (t *tenure) record() {
+	t.due = true
+	t.appendNext()
+}
+
+// windDown publishes the rest and records that, when nothing else is on its way any more. It reports
+// whether there is nothing left to do.
+func (t *tenure) windDown() bool {
+	switch {
+	case t.events == nil:
+		return true
+	case !t.finishing:
+		t.finishing = true
+		t.events.finish()
+	case !t.silent:
+	case t.unrecorded():
+		t.record()
+	default:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,191 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// duplicatesWindow is for whoever else publishes by message id. Here nothing rests on it.
+	duplicatesWindow = 2 * time.Minute
+	// mostEventBytes bounds a stream of events that is made, leastEventBytes where the disk is small.
+	// Beyond it the oldest events go; an operator may set another bound.
+	mostEventBytes  = 10 << 30
+	leastEventBytes = 64 << 20
+)
+
+// EventsConfig says how the events of a deployment are retained.
+type EventsConfig struct {
+	// Retention is how long events stay. 0: they are not retained.
+	Retention time.Duration
+	// Window within which JetStream knows a message id again. 0: two minutes.
+	Window time.Duration
+	// Log gets what is worth knowing. nil: [slog.Default].
+	Log *slog.Logger
+}
+
+// EventStream is the stream that retains a deployment's events: each of them once, for as long as it
+// is configured and there is room. It is safe for concurrent use.
+type EventStream struct {
+	nc     *nats.Conn
+	stream jetstream.Stream
+	prefix messages.Prefix
+	name   string // HOLDFAST_EVENTS
+}
+
+// Events opens the deployment's stream of events or makes it, with as many replicas as the buckets
+// have, and lets it retain events for as long as cfg says. nc is for its traffic alone, so that a slow
+// subscriber holds up no append. It returns nil if events are not to be retained.
+//
+// It is an [ErrEventStream] if the stream or its subjects are somebody else's, if a setting was changed
+// that it rests on, or if events are not to be retained but there is a stream: that one would be filled
+// on, by what is published anyway, though no longer without gaps. ctx bounds the opening only.
+func (d *Deployment) Events(ctx context.Context, nc *nats.Conn, cfg EventsConfig) (*EventStream, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	if cfg.Window == 0 {
+		cfg.Window = duplicatesWindow
+	}
+	k := &eventKeeper{
+		opener: opener{nc: nc, js: js, layout: layout{prefix: d.prefix}, log: cfg.Log, progress: time.Now()},
+		cfg:    cfg, replicas: d.streams[0].CachedInfo().Config.Replicas,
+	}
+	stream, err := k.open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("events of deployment %q: %w", d.prefix, err)
+	}
+	if stream == nil {
+		return nil, nil
+	}
+	return &EventStream{nc: nc, stream: stream, prefix: d.prefix, name: d.prefix.EventStream()}, nil
+}
+
+// eventKeeper opens, makes and changes the stream of events.
+type eventKeeper struct {
+	opener
+	cfg      EventsConfig
+	replicas int
+}
+
+func (k *eventKeeper) open(ctx context.Context) (jetstream.Stream, error) {
+	name := k.layout.prefix.EventStream()
+	stream, err := k.findStream(ctx, name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound) && k.cfg.Retention == 0:
+		return nil, nil
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return k.make(ctx)
+	case err != nil:
+		return nil, err
+	}
+	config := stream.CachedInfo().Config
+	if err := k.check(config); err != nil {
+		return nil, err
+	}
+	if config.MaxAge == k.cfg.Retention && config.Duplicates == k.window() {
+		return stream, nil
+	}
+	config.MaxAge, config.Duplicates = k.cfg.Retention, k.window()
+	err = k.ask(ctx, "STREAM.UPDATE."+name, func(ctx context.Context) error {
+		stream, err = k.js.UpdateStream(ctx, config)
+		return err
+	})
+	return stream, err
+}
+
+// config is what the stream is made like. The oldest events go first. Batches are stored as a whole,
+// which is what keeps two publishers of one shard apart, and what lets them share a sync.
+func (k *eventKeeper) config() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:               k.layout.prefix.EventStream(),
+		Description:        fmt.Sprintf("Holdfast %s: events, filled by holdfast only", k.layout.prefix),
+		Subjects:           []string{k.layout.prefix.Event(">")},
+		Retention:          jetstream.LimitsPolicy,
+		MaxConsumers:       -1,
+		MaxMsgs:            -1,
+		MaxBytes:           mostEventBytes,
+		MaxMsgSize:         -1,
+		MaxMsgsPerSubject:  -1,
+		MaxAge:             k.cfg.Retention,
+		Discard:            jetstream.DiscardOld,
+		Storage:            jetstream.FileStorage,
+		Replicas:           k.replicas,
+		Duplicates:         k.window(),
+		AllowAtomicPublish: true,
+		Metadata:           map[string]string{metaPrefix: string(k.layout.prefix)},
+	}
+}
+
+// window is the one for duplicates. JetStream takes none that is longer than the retention.
+func (k *eventKeeper) window() time.Duration { return min(k.cfg.Window, k.cfg.Retention) }
+
+// make makes the stream, as large as the storage allows.
+func (k *eventKeeper) make(ctx context.Context) (stream jetstream.Stream, err error) {
+	config := k.config()
+	for ; config.MaxBytes >= leastEventBytes; config.MaxBytes /= 2 {
+		err = k.ask(ctx, "STREAM.CREATE."+config.Name, func(ctx context.Context) error {
+			stream, err = k.js.CreateStream(ctx, config)
+			return err
+		})
+		if !hasCode(err, codeNoStorage) {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
+		return k.open(ctx) // another node was faster
+	case hasCode(err, codeSubjectsOverlap):
+		return nil, fmt.Errorf("%w: another stream takes the subjects %v; remove it, or choose another prefix than %q: %w",
+			ErrEventStream, config.Subjects, k.layout.prefix, err)
+	case err != nil:
+		return nil, fmt.Errorf("cannot make stream %s: %w", config.Name, err)
+	}
+	k.log.Info("events are retained", "stream", config.Name, "for", k.cfg.Retention, "bytes", config.MaxBytes)
+	return stream, nil
+}
+
+// check returns an error if the stream is none of the deployment's, or cannot keep what it promises.
+func (k *eventKeeper) check(got jetstream.StreamConfig) error {
+	if prefix := got.Metadata[metaPrefix]; prefix != string(k.layout.prefix) {
+		return fmt.Errorf("%w: %s was not made by Holdfast for the prefix %q; choose another prefix, or remove the stream",
+			ErrEventStream, got.Name, k.layout.prefix)
+	}
+	if k.cfg.Retention == 0 {
+		return fmt.Errorf("%w: %s exists, but events are not to be retained; set for how long they are (it has %v), or remove it with `nats stream rm %s`",
+			ErrEventStream, got.Name, got.MaxAge, got.Name)
+	}
+	want := k.config()
+	for _, s := range []setting{
+		{"subjects", fmt.Sprint(got.Subjects), fmt.Sprint(want.Subjects)},
+		{"storage", got.Storage, want.Storage},
+		{"retention", got.Retention, want.Retention},
+		{"discard policy", got.Discard, want.Discard},
+		{"max messages per subject", max(got.MaxMsgsPerSubject, -1), want.MaxMsgsPerSubject},
+		{"allow atomic publish", got.AllowAtomicPublish, want.AllowAtomicPublish},
+		{"sealed", got.Sealed, false},
+		{"no ack", got.NoAck, false},
+		{"mirror", got.Mirror != nil, false},
+		{"sources", len(got.Sources), 0},
+		{"subject transform", got.SubjectTransform != nil, false},
+		{"persist mode", got.PersistMode, want.PersistMode},
+	} {
+		if s.got != s.want {
+			return fmt.Errorf("%w: %s has %s %v, it must be %v; set it back with `nats stream edit %s`, or remove it",
+				ErrEventStream, got.Name, s.name, s.got, s.want, got.Name)
+		}
+	}
+	return nil
+}

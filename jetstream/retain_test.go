@@ -1,0 +1,276 @@
+package jetstream_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const eventStream = "HOLDFAST_EVENTS"
+
+func mustRetain(tb testing.TB, nc *nats.Conn, cfg jetstream.EventsConfig) *jetstream.EventStream {
+	tb.Helper()
+	s, err := retain(tb, nc, cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func retain(tb testing.TB, nc *nats.Conn, cfg jetstream.EventsConfig) (*jetstream.EventStream, error) {
+	tb.Helper()
+	if cfg.Log == nil {
+		cfg.Log = quiet()
+	}
+	return mustOpen(tb, nc, 1).Events(testContext(tb), nc, cfg)
+}
+
+// someEvents are n events of a shard on a few resources, three to a commit.
+func someEvents(shard uint32, n int) []*messages.Event {
+	var events []*messages.Event
+	for position := uint64(1); len(events) < n; position++ {
+		c := &messages.Commit{}
+		for i := range uint64(3) {
+			c.Changes = append(c.Changes, &messages.Change{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{
+				Resource: fmt.Sprint("r", (position+i)%4, ".", shard), Owner: "test", Token: position, TtlMs: 1000,
+			}})
+		}
+		events = append(events, messages.Events(shard, position, c)...)
+	}
+	return events[:n]
+}
+
+func mustPublish(tb testing.TB, s *jetstream.EventStream, events []*messages.Event) {
+	tb.Helper()
+	if err := s.Publish(testContext(tb), events); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// wantRetained checks that the stream holds the events of a shard, each once and in their order.
+func wantRetained(tb testing.TB, nc *nats.Conn, shard uint32, want []*messages.Event) {
+	tb.Helper()
+	stream, err := mustJetStream(tb, nc).Stream(testContext(tb), eventStream)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var got []messages.EventID
+	for sequence := stream.CachedInfo().State.FirstSeq; sequence <= stream.CachedInfo().State.LastSeq; sequence++ {
+		m, err := stream.GetMsg(testContext(tb), sequence)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		id, err := messages.ParseEventID(m.Header.Get(messages.HeaderEventID))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if id.Shard == shard {
+			got = append(got, id)
+		}
+	}
+	if len(got) != len(want) {
+		tb.Errorf("%d events of shard %d, want %d", len(got), shard, len(want))
+	}
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i].ID() {
+			tb.Fatalf("event %d is %s, want %s", i, got[i], want[i].ID())
+		}
+	}
+}
+
+// waitOutWindow returns when JetStream knows no message id any more that was published before.
+func waitOutWindow(tb testing.TB, nc *nats.Conn) {
+	tb.Helper()
+	js := mustJetStream(tb, nc)
+	publish := func() bool {
+		ack, err := js.Publish(testContext(tb), "holdfast.event.probe", nil, natsjs.WithMsgID("4294967295.1.0"))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return !ack.Duplicate
+	}
+	publish()
+	waitFor(tb, "the window for duplicates is over", publish)
+}
+
+func TestRetainedOnce(t *testing.T) {
+	t.Parallel()
+	nc := mustConnect(t, mustStart(t))
+	s := mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour, Window: 100 * time.Millisecond})
+	events := someEvents(0, 2500)
+	mustPublish(t, s, events[:1])
+	mustPublish(t, s, events[:7])
+	mustPublish(t, s, events[3:5]) // a predecessor that knows of nothing
+	mustPublish(t, s, events[4:2300])
+	wantRetained(t, nc, 0, events[:2300])
+	waitOutWindow(t, nc)
+	mustPublish(t, s, events[2299:2300])
+	mustPublish(t, s, events[2000:])
+	mustPublish(t, s, someEvents(1, 10))
+	wantRetained(t, nc, 0, events)
+	wantRetained(t, nc, 1, someEvents(1, 10))
+}
+
+// Several publishers of one shard, none of which knows of the others, each with batches of its own.
+func TestRetainedOnceByRivals(t *testing.T) {
+	t.Parallel()
+	server := mustStart(t)
+	nc := mustConnect(t, server)
+	events := someEvents(0, 1500)
+	var rivals sync.WaitGroup
+	for range 4 {
+		s := mustRetain(t, mustConnect(t, server), jetstream.EventsConfig{Retention: time.Hour, Window: 100 * time.Millisecond})
+		rivals.Go(func() {
+			for rest := events; len(rest) > 0; {
+				n := min(len(rest), 1+rand.IntN(120))
+				if err := s.Publish(testContext(t), rest[:n]); err == nil {
+					rest = rest[n:]
+				} // it has lost a race, and tries again
+			}
+		})
+	}
+	rivals.Wait()
+	wantRetained(t, nc, 0, events)
+}
+
+// What a publisher has sent arrives long after another one has taken its place, and after JetStream has
+// forgotten the message ids.
+func TestRetainedOnceHoweverLate(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 60} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			server := mustStart(t)
+			nc := mustConnect(t, server)
+			cfg := jetstream.EventsConfig{Retention: time.Hour, Window: 100 * time.Millisecond}
+			successor := mustRetain(t, nc, cfg)
+			p := newProxy(t, server.ClientURL())
+			paused := mustRetain(t, mustDial(t, p.url()), cfg)
+			events := someEvents(0, 100)
+			mustPublish(t, successor, events[:10])
+
+			var late []*nats.Msg
+			arrived := make(chan *nats.Msg, n)
+			p.onRequests(func(m *nats.Msg) action {
+				if !strings.HasPrefix(m.Subject, "holdfast.event.") {
+					return pass
+				}
+				arrived <- m
+				return drop
+			})
+			ctx, cancel := context.WithCancel(testContext(t))
+			given := make(chan error, 1)
+			go func() { given <- paused.Publish(ctx, events[10:10+n]) }()
+			for range n {
+				late = append(late, <-arrived)
+			}
+			cancel()
+			if err := <-given; err == nil {
+				t.Fatal("published, though nothing arrived")
+			}
+			p.onRequests(nil)
+
+			mustPublish(t, successor, events[10:90])
+			waitOutWindow(t, nc)
+			for _, m := range late {
+				p.again(m)
+			}
+			mustPublish(t, paused, events[89:]) // behind them on the same connection
+			wantRetained(t, nc, 0, events)
+		})
+	}
+}
+
+func TestEventStreamIsMade(t *testing.T) {
+	t.Parallel()
+	nc := mustConnect(t, mustStart(t))
+	mustRetain(t, nc, jetstream.EventsConfig{Retention: 168 * time.Hour})
+	wantStream := func(retention, window time.Duration) {
+		t.Helper()
+		cfg := mustStreamConfig(t, nc, eventStream)
+		if cfg.MaxAge != retention || cfg.Duplicates != window || cfg.MaxBytes <= 0 || cfg.Storage != natsjs.FileStorage ||
+			cfg.Discard != natsjs.DiscardOld || cfg.Replicas != 1 || fmt.Sprint(cfg.Subjects) != "[holdfast.event.>]" {
+			t.Errorf("%s is made wrong: %+v", eventStream, cfg)
+		}
+	}
+	wantStream(168*time.Hour, 2*time.Minute)
+	mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Minute})
+	wantStream(time.Minute, time.Minute)
+	_, err := retain(t, nc, jetstream.EventsConfig{})
+	wantError(t, err, jetstream.ErrEventStream, "not to be retained", "nats stream rm HOLDFAST_EVENTS")
+}
+
+func TestNoEventStream(t *testing.T) {
+	t.Parallel()
+	nc := mustConnect(t, mustStart(t))
+	if s, err := retain(t, nc, jetstream.EventsConfig{}); s != nil || err != nil {
+		t.Errorf("got %v, error %v", s, err)
+	}
+}
+
+func TestEventStreamOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		config natsjs.StreamConfig
+		words  []string
+	}{
+		"name":     {natsjs.StreamConfig{Name: eventStream, Subjects: []string{"mine"}}, []string{eventStream, "not made by Holdfast", "another prefix"}},
+		"subjects": {natsjs.StreamConfig{Name: "MINE", Subjects: []string{"holdfast.event.orders.>"}}, []string{"another stream", "holdfast.event.>", "another prefix"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nc := mustConnect(t, mustStart(t))
+			if _, err := mustJetStream(t, nc).CreateStream(testContext(t), test.config); err != nil {
+				t.Fatal(err)
+			}
+			_, err := retain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
+			wantError(t, err, jetstream.ErrEventStream, test.words...)
+		})
+	}
+}
+
+func TestEventStreamWasChanged(t *testing.T) {
+	t.Parallel()
+	nc := mustConnect(t, mustStart(t))
+	mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
+	cfg := mustStreamConfig(t, nc, eventStream)
+	cfg.MaxMsgsPerSubject = 1
+	if _, err := mustJetStream(t, nc).UpdateStream(testContext(t), cfg); err != nil {
+		t.Fatal(err)
+	}
+	_, err := retain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
+	wantError(t, err, jetstream.ErrEventStream, "max messages per subject 1", "must be -1", "nats stream edit "+eventStream)
+}
+
+// A disk that is too small for the usual bound gets a smaller one.
+func TestEventStreamOnASmallDisk(t *testing.T) {
+	t.Parallel()
+	server := mustStartFile(t, `
+		listen: "127.0.0.1:-1"
+		jetstream { store_dir: "$DIR", sync_interval: always, max_file_store: 1GB }
+	`)
+	nc := mustConnect(t, server)
+	mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
+	if got := mustStreamConfig(t, nc, eventStream).MaxBytes; got <= 0 || got > 1<<30 {
+		t.Errorf("%d bytes may be retained", got)
+	}
+}
+
+func mustStreamConfig(tb testing.TB, nc *nats.Conn, name string) natsjs.StreamConfig {
+	tb.Helper()
+	stream, err := mustJetStream(tb, nc).Stream(testContext(tb), name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return stream.CachedInfo().Config
+}

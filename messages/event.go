@@ -1,0 +1,213 @@
+package messages
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// HeaderEventID carries the id of an event, in the form of [EventID.String]. JetStream reads it too,
+// and keeps a second message of the same id out of a stream.
+const HeaderEventID = "Nats-Msg-Id"
+
+// EventID tells an event from every other one of its deployment, and orders those of one shard.
+type EventID struct {
+	Shard    uint32
+	Position uint64 // where the commit stands in the shard's bucket
+	Index    uint32 // of the change in the commit
+}
+
+// ParseEventID reads the form that [EventID.String] writes, and no other. Everything else is an
+// [InvalidError].
+func ParseEventID(s string) (EventID, error) {
+	var id EventID
+	shard, below, _ := strings.Cut(s, ".")
+	position, index, _ := strings.Cut(below, ".")
+	numbers := [3]uint64{}
+	for i, part := range []string{shard, position, index} {
+		n, err := strconv.ParseUint(part, 10, [3]int{32, 64, 32}[i])
+		if err != nil {
+			return id, invalid("event id", "<shard>.<position>.<index>", quote(s))
+		}
+		numbers[i] = n
+	}
+	id = EventID{Shard: uint32(numbers[0]), Position: numbers[1], Index: uint32(numbers[2])}
+	if id.String() != s {
+		return EventID{}, invalid("event id", "numbers without signs and leading zeros", quote(s))
+	}
+	return id, nil
+}
+
+// String returns <shard>.<position>.<index>.
+func (i EventID) String() string {
+	return string(i.append(make([]byte, 0, 24)))
+}
+
+// Before reports whether the event comes before that one of the same shard.
+func (i EventID) Before(that EventID) bool {
+	return i.Position < that.Position || i.Position == that.Position && i.Index < that.Index
+}
+
+func (i EventID) append(b []byte) []byte {
+	b = strconv.AppendUint(b, uint64(i.Shard), 10)
+	b = append(b, '.')
+	b = strconv.AppendUint(b, i.Position, 10)
+	b = append(b, '.')
+	return strconv.AppendUint(b, uint64(i.Index), 10)
+}
+
+// Events returns the events of a shard's commit that stands at the position, in their order. A change
+// that is no step of a lease, a reservation, is none, but counts for the index of those behind it.
+func Events(shard uint32, position uint64, c *Commit) []*Event {
+	events := make([]*Event, 0, len(c.GetChanges()))
+	for i, change := range c.GetChanges() {
+		if change.GetKind() == Event_KIND_UNSPECIFIED {
+			continue
+		}
+		events = append(events, &Event{
+			Kind:     change.GetKind(),
+			Lease:    change.GetGrant().Lease(change.remaining()),
+			Shard:    shard,
+			Position: position,
+			Index:    uint32(i),
+			AtMs:     c.GetAtMs(),
+			Reason:   change.GetReason(),
+		})
+	}
+	return events
+}
+
+// remaining is all of its time for a lease that has begun afresh, and none for one that has ended.
+func (x *Change) remaining() time.Duration {
+	switch x.GetKind() {
+	case Event_ACQUIRED, Event_EXTENDED:
+		return time.Duration(x.GetGrant().GetTtlMs()) * time.Millisecond
+	default:
+		return 0
+	}
+}
+
+// ID returns the event's id.
+func (x *Event) ID() EventID {
+	return EventID{Shard: x.GetShard(), Position: x.GetPosition(), Index: x.GetIndex()}
+}
+
+// SetHeader sets the headers under which the event is published. It writes over those of an event that
+// was published before.
+func (x *Event) SetHeader(h map[string][]string) {
+	h[HeaderEvent] = append(h[HeaderEvent][:0], x.GetKind().String())
+	h[HeaderToken] = append(h[HeaderToken][:0], Token(x.GetLease().GetToken()).String())
+	h[HeaderEventID] = append(h[HeaderEventID][:0], x.ID().String())
+}
+
+// AppendJSON appends the event as [Encode] writes it in JSON, at a fraction of the cost. What is not
+// UTF-8, which no event has that came out of a bucket, is replaced.
+func (x *Event) AppendJSON(b []byte) []byte {
+	o := object{append(b, '{')}
+	o.name("kind", x.GetKind().String(), x.GetKind() != 0)
+	if l := x.GetLease(); l != nil {
+		o.key("lease")
+		o.b = l.appendJSON(o.b)
+	}
+	o.number("shard", uint64(x.GetShard()))
+	o.long("position", x.GetPosition())
+	o.number("index", uint64(x.GetIndex()))
+	o.time("at_ms", x.GetAtMs())
+	o.text("reason", x.GetReason())
+	return append(o.b, '}')
+}
+
+func (x *Lease) appendJSON(b []byte) []byte {
+	o := object{append(b, '{')}
+	o.text("resource", x.GetResource())
+	o.text("owner", x.GetOwner())
+	o.long("token", x.GetToken())
+	o.text("fence", x.GetFence())
+	o.number("ttl_ms", uint64(x.GetTtlMs()))
+	o.number("remaining_ms", uint64(x.GetRemainingMs()))
+	o.time("acquired_at_ms", x.GetAcquiredAtMs())
+	o.name("durability", x.GetDurability().String(), x.GetDurability() != 0)
+	o.texts("metadata", x.GetMetadata())
+	return append(o.b, '}')
+}
+
+// object is a JSON object that is being written, as proto3 maps it: a field that has its zero value
+// is left out, and a number of 64 bits is a string.
+type object struct{ b []byte }
+
+func (o *object) key(field string) {
+	if o.b[len(o.b)-1] != '{' {
+		o.b = append(o.b, ',')
+	}
+	o.b = append(append(append(o.b, '"'), field...), '"', ':')
+}
+
+func (o *object) number(field string, n uint64) {
+	if n != 0 {
+		o.key(field)
+		o.b = strconv.AppendUint(o.b, n, 10)
+	}
+}
+
+func (o *object) long(field string, n uint64) {
+	if n != 0 {
+		o.key(field)
+		o.b = append(strconv.AppendUint(append(o.b, '"'), n, 10), '"')
+	}
+}
+
+func (o *object) time(field string, unixMillis int64) {
+	if unixMillis != 0 {
+		o.key(field)
+		o.b = append(strconv.AppendInt(append(o.b, '"'), unixMillis, 10), '"')
+	}
+}
+
+// name writes an enum, unless it has its zero value.
+func (o *object) name(field, name string, is bool) {
+	if is {
+		o.text(field, name)
+	}
+}
+
+func (o *object) text(field, s string) {
+	if s != "" {
+		o.key(field)
+		o.b = appendText(o.b, s)
+	}
+}
+
+func (o *object) texts(field string, m map[string]string) {
+	if len(m) == 0 {
+		return
+	}
+	o.key(field)
+	for i, k := range slices.Sorted(maps.Keys(m)) {
+		o.b = append(o.b, "{,"[min(i, 1)])
+		o.b = append(appendText(o.b, k), ':')
+		o.b = appendText(o.b, m[k])
+	}
+	o.b = append(o.b, '}')
+}
+
+// appendText writes a JSON string, in which nothing is escaped that need not be.
+func appendText(b []byte, s string) []byte {
+	b = append(b, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r >= ' ':
+			b = utf8.AppendRune(b, r)
+		case strings.ContainsRune("\b\f\n\r\t", r):
+			b = append(b, '\\', "btn?fr"[r-'\b'])
+		default:
+			b = fmt.Appendf(b, "\\u%04x", r)
+		}
+	}
+	return append(b, '"')
+}
