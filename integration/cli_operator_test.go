@@ -80,16 +80,16 @@ func TestList(t *testing.T) {
 	p.holdfast(t, "ls").want(t, 0, `^nothing is held$`)
 	p.holdfast(t, "ls", "--json").wantNothing(t)
 	for _, name := range []string{"b.2", "a.1", "b.1", "c", "b.1.x", "document:123", "a b", "..", "漢字"} {
-		p.holdfast(t, "acquire", name, "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
+		p.holdfast(t, "acquire", name, "--owner", "me", "--ttl", "24h").want(t, 0, `token 1`)
 	}
 	p.holdfast(t, "release", "c", "--owner", "me").want(t, 0, `^released`)
 	p.holdfast(t, "acquire", "a.1", "--owner", "waiter", "--wait", "10ms").want(t, 3, `^timed out`)
-	row := func(name string) string { return regexp.QuoteMeta(name) + ` me 1 9m5\ds 0` }
+	row := func(name string) string { return regexp.QuoteMeta(name) + ` me 1 23h\S+ 0` }
 	t.Run("InOrder", func(t *testing.T) {
 		t.Parallel()
 		wantRows(t, p.holdfast(t, "ls"), titles, row(".."), row(`"a b"`), row("a.1"), row("b.1"), row("b.1.x"), row("b.2"),
 			row("document:123"), row("漢字"))
-		wantRows(t, p.holdfast(t, "list", ">", "--limit", "2"), titles, `.* me 1 9m5\ds 0`, `.* me 1 9m5\ds 0`)
+		wantRows(t, p.holdfast(t, "list", ">", "--limit", "2"), titles, `.* me 1 23h\S+ 0`, `.* me 1 23h\S+ 0`)
 	})
 	t.Run("Pattern", func(t *testing.T) {
 		t.Parallel()
