@@ -15,6 +15,7 @@ COUNT ?= 1
 FUZZTIME ?= 30s
 FENCETIME ?= 3s
 SOAK ?= 5m
+KILLS ?= 100
 RACE ?=
 
 .PHONY: help
@@ -82,6 +83,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s).
 .PHONY: soak
 soak: ## Let 2000 clients use one node for SOAK (5m); RACE=-race; ARGS="-soak.clients 500 -soak.seed 7".
 	go test -count 1 -timeout 0 -v $(RACE) -run '^TestSoak$$' ./integration/soak -soak.for $(SOAK) $(ARGS)
+
+.PHONY: kills
+kills: ## Kill a server KILLS (100) times under those who watch it.
+	go test -race -count 1 -timeout 0 -v -run Killed ./integration/watch -watch.kills $(KILLS)
 
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.

@@ -90,8 +90,15 @@ func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, 
 	if err := a.check(); err != nil {
 		return nil, invalid(messages.OpAcquire, a.resource, err)
 	}
+	if !c.crew.join() {
+		return nil, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrClosed}
+	}
+	defer c.crew.done()
+	p := party{a.resource, t.owner}
+	c.remember(p)
+	defer c.forgive(p)
 	if t.reentrant {
-		if l, err := a.share(ctx); l != nil || err != nil {
+		if l, err := a.share(ctx, p); l != nil || err != nil {
 			return l, err
 		}
 	}
@@ -115,8 +122,8 @@ func (a *acquisition) check() (err error) {
 }
 
 // share takes part in a lease that this client holds already.
-func (a *acquisition) share(ctx context.Context) (*Lock, error) {
-	h := a.c.sharedBy(party{a.resource, a.terms.owner})
+func (a *acquisition) share(ctx context.Context, p party) (*Lock, error) {
+	h := a.c.sharedBy(p)
 	if h == nil {
 		return nil, nil
 	}
@@ -187,23 +194,25 @@ func (a *acquisition) answered(ctx context.Context, came answer) (*Lock, bool, e
 	return nil, false, refused(messages.OpAcquire, a.resource, r)
 }
 
-// granted takes the lease over. If it is over already, or about to be, another one is asked for.
+// granted takes the lease over. If it is over already, or given back, another one is asked for.
 func (a *acquisition) granted(ctx context.Context, came answer, lease *messages.Lease) (*Lock, bool, error) {
 	fresh := newHold(a.c, a.key, lease, came.sent, a.terms)
 	h, err := a.c.register(fresh)
 	if h != fresh {
 		fresh.discard()
 	}
-	if err != nil {
-		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
-	}
-	if l := h.attach(ctx); l != nil {
-		return l, false, nil
+	if err == nil {
+		if l := h.attach(ctx); l != nil {
+			return l, false, nil
+		}
 	}
 	if h == fresh {
 		fresh.discard()
 	}
-	a.c.giveBack(lease)
+	a.c.crew.start(func() { a.c.giveBack(lease) })
+	if errors.Is(err, ErrClosed) {
+		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
+	}
 	a.id = nuid.Next()
 	return nil, true, nil
 }
@@ -227,7 +236,7 @@ func (a *acquisition) gaveUp(err error) error {
 // withdraw makes sure that nothing comes of the request.
 func (a *acquisition) withdraw(x *exchange) {
 	if !x.certain() {
-		a.c.background(a.settle)
+		a.c.crew.start(a.settle)
 	}
 }
 
@@ -237,15 +246,14 @@ func (a *acquisition) withdraw(x *exchange) {
 // is answered with the same grant.
 func (a *acquisition) settle() {
 	cancel := &messages.ReleaseRequest{Owner: a.terms.owner, Token: uint64(messages.MaxToken), RequestId: a.id}
-	came, err := a.c.ask(a.c.life, messages.OpRelease, a.resource, cancel)
-	if err != nil {
+	most := mostWait + a.terms.ttl
+	r := a.c.clear(messages.OpRelease, a.resource, most, cancel)
+	if r.GetStatus() != messages.Status_STALE_TOKEN || a.c.isHeld(r.GetLease()) {
 		return
 	}
-	r, err := came.reply()
-	if err != nil || r.GetStatus() != messages.Status_STALE_TOKEN || a.c.isHeld(r.GetLease()) {
-		return
-	}
-	if came, err = a.c.ask(a.c.life, messages.OpAcquire, a.resource, a.terms.request(a.id, 0)); err == nil {
-		a.c.stray(came.msg)
+	again := a.terms.request(a.id, 0)
+	again.Reentrant = false // else it would be granted whatever the owner holds
+	if r = a.c.clear(messages.OpAcquire, a.resource, most, again); r.GetStatus() == messages.Status_GRANTED {
+		a.c.giveBack(r.GetLease())
 	}
 }

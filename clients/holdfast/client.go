@@ -33,24 +33,32 @@ type Client struct {
 	inbox   string
 	answers *nats.Subscription
 	status  chan nats.Status
+	// posted wakes the goroutine that uses the connection; parted is closed when that has ended.
+	posted, parted chan struct{}
+	// complaint is what the connection last said of its own accord.
+	complaint atomic.Pointer[error]
 
 	mu      sync.Mutex
 	lastTry uint64
 	tries   map[uint64]*try
+	letters []letter
 	holds   map[messages.Claim]*hold
-	// shared are the leases that a further lock may share.
-	shared map[party]*hold
+	rounds  rounds
+	// shared are the leases that a further lock may share, returned those that none may.
+	shared   map[party]*hold
+	returned map[party]*returned
 	// revived is closed and replaced whenever the connection is there again.
 	revived chan struct{}
 	// notices are what the application's hook has yet to be told.
 	notices []notice
 
-	// life ends with Close, and so does all that runs without a caller, which is the work.
-	life   context.Context
-	end    context.CancelCauseFunc
-	work   sync.WaitGroup
-	once   sync.Once
-	result error
+	// life ends when Close is called, and all calls with it. duty ends when Close returns: until then
+	// the client works on without a caller, to give back what nobody wants.
+	life, duty   context.Context
+	end, relieve context.CancelCauseFunc
+	crew         crew
+	once         sync.Once
+	result       error
 }
 
 // releasesAtOnce bounds how many locks are released side by side by Close.
@@ -77,38 +85,56 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 		tries:      make(map[uint64]*try),
 		holds:      make(map[messages.Claim]*hold),
 		shared:     make(map[party]*hold),
+		returned:   make(map[party]*returned),
+		posted:     make(chan struct{}, 1),
+		parted:     make(chan struct{}),
 		revived:    make(chan struct{}),
 		discovered: make(chan struct{}),
 	}
 	c.life, c.end = context.WithCancelCause(context.Background())
+	c.duty, c.relieve = context.WithCancelCause(context.Background())
 	var err error
 	if c.answers, err = nc.Subscribe(c.inbox+"*", c.route); err != nil {
 		return nil, fmt.Errorf("holdfast: listen for answers: %w", err)
 	}
 	c.status = nc.StatusChanged(nats.CONNECTED)
-	c.work.Go(c.watchConnection)
-	c.work.Go(c.discover)
+	go c.deliver() // until Close
+	c.crew.start(c.watchConnection)
+	c.crew.start(c.discover)
 	return c, nil
 }
 
-// Close releases all locks that are still held, and ends the client: calls under way and later ones
-// return [ErrClosed]. It returns when nothing of it runs any more, or with the context's error when
-// that ends earlier; then leases may be left to run out. The connection stays open. To call it again is
-// safe.
+// Close ends all calls under way, with [ErrClosed], and releases all locks that are still held. It
+// returns when nothing of the client runs any more, or with an error when the context ends earlier or
+// answers do not come in the client's timeout; then leases may be left to run out. The connection stays
+// open. To call it again is safe.
 func (c *Client) Close(ctx context.Context) error {
 	c.once.Do(func() { c.result = c.close(ctx) })
 	return c.result
 }
 
 func (c *Client) close(ctx context.Context) error {
-	err := c.releaseAll(ctx)
-	c.mu.Lock() // nothing begins after this
+	c.mu.Lock() // no lock is registered after this
 	c.end(ErrClosed)
 	c.mu.Unlock()
-	c.nc.RemoveStatusListener(c.status)
-	c.work.Wait()
-	if failure := c.answers.Unsubscribe(); failure != nil && !errors.Is(failure, nats.ErrConnectionClosed) {
-		err = errors.Join(err, failure)
+	return errors.Join(c.releaseAll(ctx), c.finishWork(ctx))
+}
+
+// finishWork waits for what the client does without a caller, and stops it when ctx ends or the client's
+// timeout has passed.
+func (c *Client) finishWork(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.timeout, errPatience)
+	defer cancel()
+	select {
+	case <-c.crew.idle():
+	case <-ctx.Done():
+		err = fmt.Errorf("holdfast: close: %w", ended(ctx))
+	}
+	c.crew.dismiss()
+	c.relieve(ErrClosed)
+	if err == nil {
+		<-c.crew.idle() // what began in between
+		<-c.parted
 	}
 	return err
 }
@@ -134,15 +160,6 @@ func (c *Client) held() []*hold {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Values(c.holds))
-}
-
-// background runs f without a caller, if the client still lives.
-func (c *Client) background(f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.life.Err() == nil {
-		c.work.Go(f)
-	}
 }
 
 // watchConnection tells all who wait when the connection is there again, since what they asked may
@@ -189,10 +206,11 @@ func (c *Client) discover() {
 
 // awaitDiscovery lets the first calls wait a little for what the deployment tells about itself.
 func (c *Client) awaitDiscovery(ctx context.Context) {
-	if c.deployment.Load() != nil {
+	left := min(firstResend, c.cfg.timeout/2) - time.Since(c.born)
+	if c.deployment.Load() != nil || left <= 0 {
 		return
 	}
-	timer := time.NewTimer(firstResend)
+	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-c.discovered:

@@ -36,9 +36,14 @@ func (c *Client) avoid() { c.detour.Store(int64(time.Since(c.born) + detourTime)
 // forbidden returns what NATS said if it does not let this user ask, else nil. It is known only for the
 // connection as a whole, and some time after the request.
 func (c *Client) forbidden() error {
-	err := c.nc.LastError()
-	if errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), `"`+string(c.cfg.prefix)+".") {
-		return err
+	complaint := c.complaint.Load()
+	if complaint == nil || !errors.Is(*complaint, nats.ErrPermissionViolation) {
+		return nil
+	}
+	for _, ours := range []string{string(c.cfg.prefix) + ".", c.inbox} {
+		if strings.Contains((*complaint).Error(), `"`+ours) {
+			return *complaint
+		}
 	}
 	return nil
 }

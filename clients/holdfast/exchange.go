@@ -28,7 +28,9 @@ const (
 // exchange sends one request until it is answered. The same request again is the same for the service,
 // so nothing happens twice.
 type exchange struct {
-	c        *Client
+	c *Client
+	// life ends it: the client's, or its duty.
+	life     context.Context
 	op       messages.Operation
 	resource string
 	// door returns where the nth try goes.
@@ -46,8 +48,8 @@ type exchange struct {
 	// been forgotten.
 	open   []uint64
 	unsure bool
-	// refusal is the last answer that said that nothing happened, nil if it was that nobody is there.
-	refusal *messages.Reply
+	// obstacle is what kept the latest try of no effect from having one; nil if there was none.
+	obstacle error
 
 	mu   sync.Mutex
 	came []answer
@@ -58,7 +60,7 @@ type exchange struct {
 // about returns an exchange about a resource.
 func (c *Client) about(op messages.Operation, resource, key string, message func() proto.Message) *exchange {
 	return &exchange{
-		c: c, op: op, resource: resource, message: message, resend: mostResend,
+		c: c, life: c.life, op: op, resource: resource, message: message, resend: mostResend,
 		door: func(n int) door { return c.door(op, key, n) },
 		wake: make(chan struct{}, 1),
 	}
@@ -66,6 +68,15 @@ func (c *Client) about(op messages.Operation, resource, key string, message func
 
 // ask checks a request and returns its answer, within the client's timeout.
 func (c *Client) ask(ctx context.Context, op messages.Operation, resource string, m proto.Message) (answer, error) {
+	return c.askDuring(c.life, ctx, op, resource, m)
+}
+
+// discharge is ask for what the client owes others: it may also be called while the client is closed.
+func (c *Client) discharge(ctx context.Context, op messages.Operation, resource string, m proto.Message) (answer, error) {
+	return c.askDuring(c.duty, ctx, op, resource, m)
+}
+
+func (c *Client) askDuring(life, ctx context.Context, op messages.Operation, resource string, m proto.Message) (answer, error) {
 	resource = messages.NormalizeResource(resource)
 	key, err := messages.EncodeKey(resource)
 	if err == nil {
@@ -75,8 +86,30 @@ func (c *Client) ask(ctx context.Context, op messages.Operation, resource string
 		return answer{}, invalid(op, resource, err)
 	}
 	x := c.about(op, resource, key, func() proto.Message { return m })
+	x.life = life
 	defer x.finish()
 	return x.within(ctx, c.cfg.timeout)
+}
+
+// clear asks for what nobody waits for, on behalf of the client's duty: for so long at most, or as any
+// other call if that is longer.
+func (c *Client) clear(op messages.Operation, resource string, most time.Duration, m proto.Message) *messages.Reply {
+	key, err := messages.EncodeKey(resource)
+	if err != nil {
+		return nil
+	}
+	x := c.about(op, resource, key, func() proto.Message { return m })
+	x.life = c.duty
+	defer x.finish()
+	a, err := x.within(c.duty, max(most, c.cfg.timeout))
+	if err != nil {
+		return nil
+	}
+	r, err := a.reply()
+	if err != nil {
+		return nil
+	}
+	return r
 }
 
 // within runs the exchange for so long at most.
@@ -89,7 +122,10 @@ func (x *exchange) within(ctx context.Context, d time.Duration) (answer, error) 
 // run returns the answer, or an error that tells whether anything may have happened. The caller calls
 // finish when it has dealt with it.
 func (x *exchange) run(ctx context.Context) (answer, error) {
-	if ctx.Err() != nil {
+	switch {
+	case x.life.Err() != nil:
+		return answer{}, x.failure(ErrClosed)
+	case ctx.Err() != nil:
 		return answer{}, x.failure(ended(ctx))
 	}
 	timer := time.NewTimer(0)
@@ -106,7 +142,7 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 		case <-revived:
 		case <-ctx.Done():
 			return answer{}, x.failure(ended(ctx))
-		case <-x.c.life.Done():
+		case <-x.life.Done():
 			return answer{}, x.failure(ErrClosed)
 		}
 		timer.Reset(x.send())
@@ -121,10 +157,7 @@ func (c *Client) whenRevived() <-chan struct{} {
 
 // send tries once more and returns how long to wait for an answer.
 func (x *exchange) send() time.Duration {
-	id, err := x.c.send(x, x.door(x.sent), x.message())
-	if err != nil {
-		return x.retryAfter()
-	}
+	id := x.c.send(x, x.door(x.sent), x.message())
 	pause := firstResend << min(x.sent, 10)
 	x.sent++
 	if len(x.open) == openTries {
@@ -147,7 +180,7 @@ func (x *exchange) answered(a answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.over {
-		x.c.stray(a.msg)
+		x.stray(a)
 		return
 	}
 	x.came = append(x.came, a)
@@ -179,6 +212,7 @@ func (x *exchange) sift(timer *time.Timer) (answer, bool) {
 		x.open = slices.DeleteFunc(x.open, func(id uint64) bool { return id == a.id })
 		if !x.void(a) {
 			x.learn(a)
+			a.alone = x.certain()
 			return a, true
 		}
 	}
@@ -191,20 +225,25 @@ func (x *exchange) sift(timer *time.Timer) (answer, bool) {
 // void reports whether the answer says no more than that this try did nothing, so that another one may
 // fare better.
 func (x *exchange) void(a answer) bool {
-	r, err := a.reply()
-	if a.nobody() {
-		x.refusal = nil
+	switch {
+	case a.unsent != nil:
+		x.obstacle = a.unsent
+		x.sent--
+		return true
+	case a.nobody():
+		x.obstacle = errNobody
 		return true
 	}
+	r, err := a.reply()
 	if err != nil || x.paged && !a.failed() {
 		return false
 	}
 	switch r.GetStatus() {
 	case messages.Status_UNAVAILABLE:
-		x.refusal = r
+		x.obstacle = errors.New(r.GetError())
 		return true
 	case messages.Status_OVERLOADED:
-		x.refusal = r
+		x.obstacle = errors.New(r.GetError())
 		return len(x.open) > 0 || x.unsure
 	}
 	return false
@@ -226,6 +265,12 @@ func (x *exchange) finish() {
 	x.came = nil
 	x.mu.Unlock()
 	for _, a := range left {
+		x.stray(a)
+	}
+}
+
+func (x *exchange) stray(a answer) {
+	if a.unsent == nil {
 		x.c.stray(a.msg)
 	}
 }
@@ -242,23 +287,10 @@ func (x *exchange) failure(cause error) error {
 	switch forbidden := x.c.forbidden(); {
 	case errors.Is(cause, errPatience) && forbidden != nil:
 		e.Cause = forbidden
-	case errors.Is(cause, errPatience):
-		e.Cause = x.why()
+	case errors.Is(cause, errPatience) && x.obstacle != nil:
+		e.Cause = x.obstacle
 	}
 	return e
-}
-
-// why says what stood in the way.
-func (x *exchange) why() error {
-	switch {
-	case !x.c.nc.IsConnected():
-		return errDisconnected
-	case x.refusal != nil:
-		return errors.New(x.refusal.GetError())
-	case x.certain():
-		return errNobody
-	}
-	return errPatience
 }
 
 var errNobody = errors.New("no Holdfast node is there, though NATS is")

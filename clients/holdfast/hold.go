@@ -58,7 +58,7 @@ func newHold(c *Client, key string, l *messages.Lease, sent time.Time, t terms) 
 	h.mu.Lock() // the timers may fire before they are assigned
 	defer h.mu.Unlock()
 	h.ending = time.AfterFunc(time.Until(h.until), h.expire)
-	h.renewing = time.AfterFunc(h.untilRenewal(sent), h.renew)
+	h.due(h.dueFrom(sent, h.until.Sub(sent)))
 	return h
 }
 
@@ -66,7 +66,7 @@ func newHold(c *Client, key string, l *messages.Lease, sent time.Time, t terms) 
 func (h *hold) attach(ctx context.Context) *Lock {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.valid() {
+	if !h.valid() || h.c.life.Err() != nil {
 		return nil
 	}
 	l := newLock(ctx, h)
@@ -126,7 +126,7 @@ func (h *hold) lose(e *Error) {
 // stop ends what keeps the lease.
 func (h *hold) stop() {
 	h.ending.Stop()
-	h.renewing.Stop()
+	h.c.rounds.leave(h)
 	h.forgetAll()
 	h.c.unregister(h)
 }
@@ -138,7 +138,7 @@ func (h *hold) detach(l *Lock) (last bool, found *Error) {
 	defer h.mu.Unlock()
 	h.locks = slices.DeleteFunc(h.locks, func(other *Lock) bool { return other == l })
 	l.end(ErrReleased)
-	if len(h.locks) > 0 {
+	if len(h.locks) > 0 || !h.c.returns(h.claim, h.terms.owner, h) {
 		return false, h.found
 	}
 	if h.phase == holding {
@@ -150,15 +150,20 @@ func (h *hold) detach(l *Lock) (last bool, found *Error) {
 }
 
 // giveUp releases the lease at the service, which then says what it found. A caller who does not wait
-// for the answer leaves that to the client.
+// for the answer leaves that to the client, for as long as the lease may last.
 func (h *hold) giveUp(ctx context.Context) error {
+	defer h.c.forgive(h.party())
 	r := &messages.ReleaseRequest{Owner: h.terms.owner, Token: uint64(h.claim.Token)}
-	a, err := h.c.ask(ctx, messages.OpRelease, h.claim.Resource, r)
-	if err != nil {
-		h.c.background(func() { _, _ = h.c.ask(h.c.life, messages.OpRelease, h.claim.Resource, r) })
-		return err
+	a, err := h.c.discharge(ctx, messages.OpRelease, h.claim.Resource, r)
+	if err == nil {
+		return h.released(a)
 	}
-	return h.released(a)
+	h.c.remember(h.party())
+	h.c.crew.start(func() {
+		defer h.c.forgive(h.party())
+		h.c.clear(messages.OpRelease, h.claim.Resource, max(h.ttl, h.agreed), r)
+	})
+	return err
 }
 
 func (h *hold) released(a answer) error {
@@ -169,7 +174,13 @@ func (h *hold) released(a answer) error {
 	switch reply.GetStatus() {
 	case messages.Status_RELEASED:
 		return nil
-	case messages.Status_EXPIRED, messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+	case messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+		e := lost(messages.OpRelease, h.claim.Resource, reply)
+		if !a.alone && h.found == nil {
+			e.Err = ErrUnknown // an earlier try may have released it, and others had it since
+		}
+		return e
+	case messages.Status_EXPIRED:
 		return lost(messages.OpRelease, h.claim.Resource, reply)
 	}
 	return refused(messages.OpRelease, h.claim.Resource, reply)

@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -32,9 +31,11 @@ type answer struct {
 	*try
 	id  uint64
 	msg *nats.Msg
+	// unsent is why the try has not left, nil if it has. There is no msg then.
+	unsent error
+	// alone: no other try of the same request can have had an effect.
+	alone bool
 }
-
-var errDisconnected = errors.New("not connected to NATS")
 
 // statusNobody is what NATS answers when nobody listens.
 const statusNobody = "503"
@@ -42,26 +43,23 @@ const statusNobody = "503"
 // replyBase makes the reply subjects short.
 const replyBase = 36
 
-// send sends a message once and returns the number of the try, which [Client.forget] ends.
-func (c *Client) send(a asker, to door, m proto.Message) (uint64, error) {
+// send lets a message leave once and returns the number of the try, which [Client.forget] ends. It does
+// not block: a message that cannot leave is answered with the reason.
+func (c *Client) send(a asker, to door, m proto.Message) uint64 {
+	t := &try{asker: a, sent: time.Now(), direct: to.direct}
 	payload, err := messages.Encode(messages.Protobuf, m)
-	if err != nil {
-		return 0, err
-	}
-	if !c.nc.IsConnected() {
-		return 0, errDisconnected // else it would leave later than anybody knows
-	}
-	t := &try{asker: a, sent: time.Now(), direct: to.direct, encoding: messages.EncodingOf("", payload)}
+	t.encoding = messages.EncodingOf("", payload)
 	c.mu.Lock()
 	c.lastTry++
 	id := c.lastTry
 	c.tries[id] = t
+	c.letters = append(c.letters, letter{id: id, subject: to.subject, payload: payload, unfit: err})
 	c.mu.Unlock()
-	if err := c.nc.PublishRequest(to.subject, c.inbox+strconv.FormatUint(id, replyBase), payload); err != nil {
-		c.forget(id)
-		return 0, err
+	select {
+	case c.posted <- struct{}{}:
+	default:
 	}
-	return id, nil
+	return id
 }
 
 // forget makes the answers to the tries strays.
@@ -79,15 +77,20 @@ func (c *Client) route(m *nats.Msg) {
 	if err != nil {
 		return // nobody was told of such a subject
 	}
-	c.mu.Lock()
-	t := c.tries[id]
-	delete(c.tries, id)
-	c.mu.Unlock()
-	if t == nil {
-		c.stray(m)
+	if t := c.take(id); t != nil {
+		t.asker.answered(answer{try: t, id: id, msg: m})
 		return
 	}
-	t.asker.answered(answer{t, id, m})
+	c.stray(m)
+}
+
+// take returns a try whose answer has come, nil if nobody waits for that any more.
+func (c *Client) take(id uint64) *try {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tries[id]
+	delete(c.tries, id)
+	return t
 }
 
 // stray takes in an answer for which nobody waits any more. A lease that was granted so late belongs to
@@ -97,21 +100,18 @@ func (c *Client) stray(m *nats.Msg) {
 	if messages.DecodeReply(messages.Protobuf, m.Data, &r) != nil || r.GetStatus() != messages.Status_GRANTED {
 		return
 	}
-	c.giveBack(r.GetLease())
+	c.crew.start(func() { c.giveBack(r.GetLease()) })
 }
 
 // giveBack releases a lease, unless it is one that is held here.
 func (c *Client) giveBack(l *messages.Lease) {
 	claim := messages.Claim{Resource: l.GetResource(), Token: Token(l.GetToken())}
-	c.mu.Lock()
-	_, ours := c.holds[claim]
-	c.mu.Unlock()
-	if !ours {
-		c.background(func() {
-			_, _ = c.ask(c.life, messages.OpRelease, claim.Resource,
-				&messages.ReleaseRequest{Owner: l.GetOwner(), Token: l.GetToken()})
-		})
+	if !c.returns(claim, l.GetOwner(), nil) {
+		return
 	}
+	defer c.forgive(party{claim.Resource, l.GetOwner()})
+	c.clear(messages.OpRelease, claim.Resource, millis(l.GetRemainingMs()),
+		&messages.ReleaseRequest{Owner: l.GetOwner(), Token: l.GetToken()})
 }
 
 // nobody reports whether NATS itself answered, because nobody listens.

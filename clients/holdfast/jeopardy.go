@@ -23,7 +23,7 @@ func (c *Client) tell(locks []*Lock, err error) {
 		c.notices = append(c.notices, notice{l, err})
 	}
 	if begin && len(c.notices) > 0 {
-		c.work.Go(c.tellAll)
+		c.crew.start(c.tellAll)
 	}
 }
 

@@ -89,7 +89,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // Release gives the lock back. The lock's context ends at once, and after that the service is asked. It
 // returns nil if the lock was held to the end, so that nobody else can have had it meanwhile; [ErrLost]
 // if not, together with what the service found; [ErrUnavailable] or [ErrUnknown] if there was no answer
-// in time, and then the client goes on to ask for a while, and the lease runs out in the end.
+// in time, and then the client goes on to ask until the lease has run out; [ErrUnknown], together with
+// what the service found, also if an answer was lost and somebody else has come before it was repeated.
 //
 // The context bounds the wait for the answer, as the client's timeout does. One that has ended already
 // does not count: it is usually the reason for the release. Later calls return what the first did.

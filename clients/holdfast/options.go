@@ -59,8 +59,8 @@ func Defaults(opts ...AcquireOption) Option {
 
 // OnJeopardy is told when the renewal of a lock begins to fail, with the reason, and again with nil
 // when the lease is safe: between the two the work may go on, but it would be wise to begin nothing
-// new. A lock that is lost is told by its context alone. It is called on a goroutine of its own for
-// each event.
+// new. A lock that is lost is told by its context alone. The calls come one after another, in the order
+// of the events, on a goroutine of their own; one that does not return holds up Close.
 func OnJeopardy(told func(*Lock, error)) Option {
 	return func(c *config) error {
 		c.jeopardy = told
@@ -94,7 +94,8 @@ func Owner(name string) AcquireOption { return func(t *terms) { t.owner = name }
 // Metadata is shown to whoever asks who holds the lock, and in events: at most 16 entries, 1 024 bytes
 // together.
 func Metadata(m map[string]string) AcquireOption {
-	return func(t *terms) { t.metadata = maps.Clone(m) }
+	m = maps.Clone(m)
+	return func(t *terms) { t.metadata = m }
 }
 
 // MaxWait bounds how long [Client.Acquire] stays in the queue, beside the context; after it the error

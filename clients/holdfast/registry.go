@@ -7,8 +7,9 @@ type party struct{ resource, owner string }
 
 func (h *hold) party() party { return party{h.claim.Resource, h.terms.owner} }
 
-// register makes the hold known, so that a late answer about it is not taken for a stray. Not if one
-// with its claim is known already, or if the client has been closed.
+// register makes the hold known, so that a late answer about it is not taken for a stray, and returns
+// it, or the one that has its claim already. It is [ErrClosed] if the client has been closed, and
+// errReturned if the lease has been given back.
 func (c *Client) register(h *hold) (known *hold, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -17,6 +18,9 @@ func (c *Client) register(h *hold) (known *hold, err error) {
 	}
 	if other := c.holds[h.claim]; other != nil {
 		return other, nil
+	}
+	if r := c.returned[h.party()]; r != nil && h.claim.Token <= r.upTo {
+		return nil, errReturned
 	}
 	c.holds[h.claim] = h
 	if h.terms.reentrant {
@@ -28,6 +32,11 @@ func (c *Client) register(h *hold) (known *hold, err error) {
 func (c *Client) unregister(h *hold) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.drop(h)
+}
+
+// drop is called with mu held.
+func (c *Client) drop(h *hold) {
 	if c.holds[h.claim] == h {
 		delete(c.holds, h.claim)
 	}
@@ -36,7 +45,7 @@ func (c *Client) unregister(h *hold) {
 	}
 }
 
-// holds reports whether the lease is held here.
+// isHeld reports whether the lease is held here.
 func (c *Client) isHeld(l *messages.Lease) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

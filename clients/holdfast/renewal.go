@@ -28,8 +28,10 @@ type renewals struct {
 	// danger: they have begun to fail.
 	danger  bool
 	extends []extend
-	// renewing is the timer of the next try.
-	renewing *time.Timer
+	// at is when the next try is due, counted from the client's birth, and round who else is due then,
+	// which belongs to the rounds.
+	at    time.Duration
+	round *round
 }
 
 // renewal is one try.
@@ -40,7 +42,15 @@ type renewal struct {
 }
 
 // ends is when the lease may be over if the service granted what the try asks for.
-func (r renewal) ends() time.Time { return r.sent.Add(r.ttl - safety(r.ttl)) }
+func (r renewal) ends() time.Time { return r.endsBehind(r.sent) }
+
+// endsBehind is when it may be over if the service had done something before that was asked for then.
+func (r renewal) endsBehind(sent time.Time) time.Time {
+	if sent.Before(r.sent) {
+		sent = r.sent
+	}
+	return sent.Add(r.ttl - safety(r.ttl))
+}
 
 // extend is a caller who waits for the answer to a try that is not older.
 type extend struct {
@@ -48,21 +58,30 @@ type extend struct {
 	done chan error
 }
 
-// untilRenewal is how long the lease can go without one: to a third of the TTL, a little less by chance,
-// so that leases taken together are not renewed together.
-func (h *hold) untilRenewal(sent time.Time) time.Duration {
-	third := h.agreed / 3
-	at := sent.Add(third - rand.N(third/6+1))
-	return time.Until(h.c.born.Add(at.Sub(h.c.born).Truncate(h.agreed / grid)))
+// dueFrom is when a lease that lasts so long is to be renewed: at a third of that, a little less by
+// chance, so that leases taken together are not renewed together.
+func (h *hold) dueFrom(sent time.Time, lasts time.Duration) time.Time {
+	third := max(min(lasts, h.agreed), 0) / 3 // a grant may come when its lease is as good as over
+	return sent.Add(third - rand.N(third/6+1))
 }
 
-// renew is called by the timer.
+// due sets when the next try is due, to the moment on the grid before.
+func (h *hold) due(at time.Time) {
+	h.at = at.Sub(h.c.born).Truncate(min(h.agreed, h.ttl) / grid)
+	h.c.rounds.join(h, h.at, h.at-time.Since(h.c.born))
+}
+
+// renew is called when it is due, or was to be before that was put off.
 func (h *hold) renew() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase == holding && h.keeps() {
-		h.try()
+	if h.phase != holding || !h.keeps() || time.Since(h.c.born) < h.at {
+		return
 	}
+	if h.sent > 0 {
+		h.endanger(errPatience)
+	}
+	h.try()
 }
 
 // keeps reports whether anybody wants the lease prolonged.
@@ -79,20 +98,12 @@ func (h *hold) revive() {
 
 // try asks for more time, and again after a pause unless an answer stops it.
 func (h *hold) try() {
-	if h.sent > 0 {
-		h.endanger(errPatience)
-	}
 	r := renewal{sent: time.Now(), ttl: h.ttl}
-	var err error
-	r.id, err = h.c.send(h, h.c.door(messages.OpExtend, h.key, h.sent), &messages.ExtendRequest{
+	r.id = h.c.send(h, h.c.door(messages.OpExtend, h.key, h.sent), &messages.ExtendRequest{
 		Owner: h.terms.owner, Token: uint64(h.claim.Token), TtlMs: inMillis(h.ttl),
 	})
 	h.sent++
-	h.renewing.Reset(min(max(h.ttl/12, leastPause), mostPause))
-	if err != nil {
-		h.endanger(err)
-		return
-	}
+	h.due(r.sent.Add(min(max(h.ttl/12, leastPause), mostPause)))
 	h.open = append(h.open, r)
 	if r.ends().Before(h.until) {
 		h.bound(r.ends()) // from now on the service may have made it so short
@@ -101,12 +112,16 @@ func (h *hold) try() {
 
 // answered implements asker.
 func (h *hold) answered(a answer) {
-	r, err := a.reply()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.phase != holding {
 		return
 	}
+	if a.unsent != nil {
+		h.failed(a.id, a.unsent)
+		return
+	}
+	r, err := a.reply()
 	switch {
 	case err != nil:
 		h.endanger(err)
@@ -132,35 +147,46 @@ func (h *hold) take(a answer, r *messages.Reply) {
 	}
 }
 
-// extended counts the lease from when the try was sent. A later try that is still open may have cut it
-// short since.
+// extended counts the lease from when the try was sent. Another one that is still open may cut it short,
+// also an older one, which can take longer through the other door.
 func (h *hold) extended(a answer, l *messages.Lease) {
 	i := slices.IndexFunc(h.open, func(r renewal) bool { return r.id == a.id })
 	if i < 0 {
 		return
 	}
 	h.agreed = h.open[i].ttl
+	h.supersede(h.open[i])
 	until := a.sent.Add(millis(l.GetRemainingMs()) - safety(h.agreed))
-	for _, r := range h.open[:i] {
-		h.c.forget(r.id)
-	}
-	h.open = slices.Delete(h.open, 0, i+1)
-	for _, later := range h.open {
-		if later.ends().Before(until) {
-			until = later.ends()
+	awaits := false
+	for _, r := range h.open {
+		awaits = awaits || r.id > a.id
+		if ends := r.endsBehind(a.sent); ends.Before(until) {
+			until = ends
 		}
 	}
 	h.bound(until)
 	h.fulfil(a.id, nil)
-	if len(h.open) == 0 {
+	if !awaits {
 		h.rest(a.sent)
 	}
+}
+
+// supersede drops a try that was answered and older ones that do not matter any more: they would make
+// the lease no shorter, or have been under way for longer than it would last.
+func (h *hold) supersede(by renewal) {
+	h.open = slices.DeleteFunc(h.open, func(r renewal) bool {
+		if r.id > by.id || r.ttl < by.ttl && by.sent.Before(r.ends()) {
+			return false
+		}
+		h.c.forget(r.id)
+		return true
+	})
 }
 
 // rest waits for the next renewal.
 func (h *hold) rest(sent time.Time) {
 	h.sent = 0
-	h.renewing.Reset(h.untilRenewal(sent))
+	h.due(h.dueFrom(sent, h.until.Sub(sent)))
 	if h.danger {
 		h.danger = false
 		h.c.tell(h.locks, nil)

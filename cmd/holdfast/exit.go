@@ -33,6 +33,10 @@ const exitTopic = `The exit code tells a script what came of a command:
   6  no answer: it may have happened; ask with get, or send it again with
      the same --request-id
 
+lock exits as its command does, with 128+N if signal N ended it, and with 126 or
+127 if it cannot be run. 3, 4 and 5 can be changed: --busy-code, --lost-code and
+--unavailable-code.
+
 With --json every answer of a node is printed to standard output, whatever the
 exit code; when there was none, nothing is.`
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 )
 
 // process is another run of this program, as the demonstration uses them.
@@ -118,9 +117,6 @@ func (p *process) order(word string) error {
 	_, err := fmt.Fprintln(p.in, word)
 	return err
 }
-
-func (p *process) pause() error  { return p.cmd.Process.Signal(syscall.SIGSTOP) }
-func (p *process) resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 // kill ends the process, paused or not, and returns when it has ended.
 func (p *process) kill() {

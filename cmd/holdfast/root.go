@@ -22,7 +22,8 @@ refuse a holder whose time has passed.`,
 		Example: `  holdfast serve
   holdfast acquire orders.42 --ttl 30s
   holdfast get orders.42
-  holdfast release orders.42`,
+  holdfast release orders.42
+  holdfast lock orders.42 -- make report`,
 		Version:           programVersion(),
 		Args:              knownCommand,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -41,7 +42,7 @@ refuse a holder whose time has passed.`,
 		&cobra.Group{ID: groupTopics, Title: "Help topics:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
-	addCommands(root, groupLocks, newAcquire(), newExtend(), newRelease(), newGet(), newList(), newBreak())
+	addCommands(root, groupLocks, newUnder(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newBreak(), newWatch(), newHistory())
 	addCommands(root, groupServer, newServe())
 	addCommands(root, groupOther, newDemo(), newVersion(), newCompletion())
 	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())

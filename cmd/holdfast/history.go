@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// history is the command that shows what has happened to one lock.
+type history struct {
+	connection connection
+	json       bool
+}
+
+func newHistory() *cobra.Command {
+	h := &history{}
+	cmd := &cobra.Command{
+		Use:   "history RESOURCE",
+		Short: "Show what has happened to a lock",
+		Long: `Shows what the journal still has about the lock on a resource, the oldest first. If
+older changes of its shard have been compacted away, it says where history begins;
+serve --history sets how much is kept. Ephemeral leases are not in the journal.`,
+		Example: `  holdfast history orders.42
+  holdfast history orders.42 --json | jq -r .event.kind`,
+		Args:              oneResource,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              h.run,
+	}
+	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
+		f.BoolVar(&h.json, "json", false, "print each change as one line of JSON, with the position behind it")
+	})
+	h.connection.addTo(cmd)
+	return cmd
+}
+
+func (h *history) run(cmd *cobra.Command, args []string) error {
+	s, err := loadSettings(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	resource := messages.NormalizeResource(args[0])
+	key, err := messages.EncodeKey(resource)
+	if err != nil {
+		return badRequest(err)
+	}
+	if err := h.connection.check(s); err != nil {
+		return err
+	}
+	return h.connection.client(cmd, "history", func(c *holdfast.Client) error {
+		return h.show(cmd, c, resource, key)
+	})
+}
+
+func (h *history) show(cmd *cobra.Command, c *holdfast.Client, resource, key string) error {
+	s := &screenplay{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: h.json}
+	err := s.show(cmd.Context(), c, key, holdfast.Since(time.Time{}), holdfast.UntilNow())
+	for gap := (*holdfast.CompactedError)(nil); errors.As(err, &gap); {
+		err = s.goOn(cmd.Context(), c, key, gap, holdfast.UntilNow()) // and it may be compacted meanwhile
+	}
+	if err == nil && !s.begun && !h.json && cmd.Context().Err() == nil {
+		_, err = fmt.Fprintf(s.out, "the journal has nothing about %s\n", shown(resource))
+	}
+	return watchFailure(&h.connection, err)
+}

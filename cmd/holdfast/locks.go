@@ -1,0 +1,144 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+// locks are held together: all of them, or it counts as none.
+type locks struct {
+	all []*holdfast.Lock
+	// lost ends when the first of them is lost, and lose ends it.
+	lost context.Context
+	lose context.CancelCauseFunc
+}
+
+// take takes the locks one after the other. When one cannot be had, or one that was taken is lost
+// meanwhile, it gives back those that it has.
+func (u *under) take(ctx context.Context, c *holdfast.Client, signals *relay) (*locks, error) {
+	l := &locks{}
+	l.lost, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
+	waiting, stop := signals.interrupt(l.lost)
+	defer stop()
+	begun := time.Now()
+	for _, resource := range u.resources {
+		lock, err := u.acquire(waiting, c, resource, begun)
+		if err != nil {
+			_ = l.release(u.connection.timeout.Duration) // the first reason is what counts
+			return nil, u.notRun(waiting, resource, err)
+		}
+		u.say.detail("acquired %s: token %d", shown(resource), lock.Token())
+		l.add(lock)
+	}
+	if stop(); waiting.Err() != nil {
+		_ = l.release(u.connection.timeout.Duration)
+		return nil, u.notRun(waiting, l.names(), context.Cause(waiting))
+	}
+	return l, nil
+}
+
+// acquire asks at once first, so that nobody waits who has no service to wait for, and to know whom it
+// is that we wait for.
+func (u *under) acquire(ctx context.Context, c *holdfast.Client, resource string, begun time.Time) (*holdfast.Lock, error) {
+	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata)}
+	if u.ephemeral {
+		terms = append(terms, holdfast.Ephemeral())
+	}
+	lock, err := c.TryAcquire(ctx, resource, terms...)
+	var refusal *holdfast.Error
+	if !errors.Is(err, holdfast.ErrHeld) || !errors.As(err, &refusal) {
+		return lock, err
+	}
+	if u.bounded {
+		left := u.wait.Duration - time.Since(begun)
+		if left <= 0 {
+			return nil, err
+		}
+		terms = append(terms, holdfast.MaxWait(left))
+	}
+	u.say.waiting(resource, refusal.Holder)
+	return c.Acquire(ctx, resource, terms...)
+}
+
+// notRun says why the command was not run.
+func (u *under) notRun(ctx context.Context, resource string, err error) error {
+	cause := context.Cause(ctx)
+	var i interruption
+	switch {
+	case errors.As(cause, &i):
+		return fail(exitSignal+int(i.signal), "%s while waiting for %s; the command was not run", i.signal, shown(resource))
+	case isLost(cause):
+		return u.codes.of(cause)
+	}
+	return u.codes.of(err)
+}
+
+func (l *locks) add(lock *holdfast.Lock) {
+	l.all = append(l.all, lock)
+	context.AfterFunc(lock.Context(), func() { l.lose(context.Cause(lock.Context())) })
+}
+
+// first is the lock whose lease ends first.
+func (l *locks) first() *holdfast.Lock {
+	return slices.MinFunc(l.all, func(a, b *holdfast.Lock) int { return a.Deadline().Compare(b.Deadline()) })
+}
+
+// release gives the locks back in reverse. It is [holdfast.ErrLost] if one was not held to the end.
+func (l *locks) release(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	var errs []error
+	for _, lock := range slices.Backward(l.all) {
+		if cause := context.Cause(lock.Context()); isLost(cause) {
+			errs = append(errs, cause) // there is nothing left to give back
+			continue
+		}
+		errs = append(errs, lock.Release(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// names are those of the resources, for a person.
+func (l *locks) names() string {
+	names := make([]string, len(l.all))
+	for i, lock := range l.all {
+		names[i] = shown(lock.Resource())
+	}
+	return strings.Join(names, ", ")
+}
+
+// The variables in which the command finds its locks. A name of a resource holds no line break, so that
+// lists with one name or token on each line are clear.
+const (
+	variableResource  = "HOLDFAST_RESOURCE"
+	variableToken     = "HOLDFAST_TOKEN"
+	variableResources = "HOLDFAST_RESOURCES"
+	variableTokens    = "HOLDFAST_TOKENS"
+)
+
+// environ returns the environment with the locks in it, and without those of a command around this one.
+// With several locks there is no single resource and token: a command that knows of one only must not
+// take another's.
+func (l *locks) environ(base []string) []string {
+	ours := []string{variableResource, variableToken, variableResources, variableTokens}
+	environ := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(ours, name)
+	})
+	var resources, tokens []string
+	for _, lock := range l.all {
+		resources = append(resources, lock.Resource())
+		tokens = append(tokens, lock.Token().String())
+	}
+	if len(l.all) == 1 {
+		environ = append(environ, variableResource+"="+resources[0], variableToken+"="+tokens[0])
+	}
+	return append(environ, variableResources+"="+strings.Join(resources, "\n"), variableTokens+"="+strings.Join(tokens, "\n"))
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// screenplay writes events down, one on each line.
+type screenplay struct {
+	// out is where they go, errs where notes go that are no JSON.
+	out, errs io.Writer
+	json      bool
+	// left is how many changes are still wanted; 0: all.
+	left int
+	// begun: something has been written.
+	begun bool
+}
+
+// show writes events until there are enough, the watch ends, or somebody does not want any more: neither
+// of these is a failure.
+func (s *screenplay) show(ctx context.Context, c *holdfast.Client, pattern string, options ...holdfast.WatchOption) error {
+	for e, err := range c.Watch(ctx, pattern, options...) {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := s.write(e); err != nil {
+			return err
+		}
+		if e.Kind <= holdfast.EventBroken && s.left > 0 {
+			if s.left--; s.left == 0 {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// goOn shows what is left behind a gap that was there before anybody asked, and says so.
+func (s *screenplay) goOn(ctx context.Context, c *holdfast.Client, pattern string, gap *holdfast.CompactedError, options ...holdfast.WatchOption) error {
+	notes := s.out
+	if s.json {
+		notes = s.errs
+	}
+	if _, err := fmt.Fprintf(notes, "history begins at %s\n", stamp(gap.Begins)); err != nil {
+		return err
+	}
+	return s.show(ctx, c, pattern, append(options, holdfast.From(gap.Oldest))...)
+}
+
+func (s *screenplay) write(e holdfast.Event) error {
+	line, err := s.line(e)
+	if line == "" || err != nil {
+		return err
+	}
+	s.begun = true
+	_, err = fmt.Fprintln(s.out, line)
+	return err
+}
+
+func (s *screenplay) line(e holdfast.Event) (string, error) {
+	if s.json {
+		return eventJSON(e)
+	}
+	return eventText(e), nil
+}
+
+// stamp is a time as people and programs read it.
+func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00") }
+
+// eventText is an event in one line for a person, nothing if it is only a position.
+func eventText(e holdfast.Event) string {
+	what := fmt.Sprintf("%-8s %s by %s, token %d", strings.ToLower(e.Kind.String()), shown(e.Lease.Resource), quoted(e.Lease.Owner), e.Lease.Token)
+	switch {
+	case e.Kind == holdfast.EventBookmark:
+		return ""
+	case e.Kind == holdfast.EventPresent:
+		return fmt.Sprintf("%s %s, since %s", stamp(time.Now()), what, stamp(e.Lease.AcquiredAt))
+	case e.Kind.Ends():
+		what += ", held " + readable(e.Held())
+	default:
+		what += ", lease " + readable(e.Lease.TTL)
+	}
+	if e.Reason != "" {
+		what += ", reason " + quoted(e.Reason)
+	}
+	return stamp(e.Time) + " " + what
+}
+
+// eventJSON is an event in one line for a program, in the contract's words. A change comes with the
+// position behind it; a lease that was there already is no event, and so stands under another name.
+func eventJSON(e holdfast.Event) (string, error) {
+	position := fmt.Sprintf(`"position":"%s"`, e.Position())
+	switch e.Kind {
+	case holdfast.EventBookmark:
+		return "{" + position + "}", nil
+	case holdfast.EventPresent:
+		lease, err := messages.Encode(messages.JSON, leaseOf(e.Lease))
+		return `{"present":` + escaped(lease) + "}", err
+	}
+	event, err := messages.Encode(messages.JSON, &messages.Event{
+		Kind: messages.Event_Kind(e.Kind), Lease: leaseOf(e.Lease),
+		Shard: e.ID.Shard, Position: e.ID.Position, Index: e.ID.Index,
+		AtMs: e.Time.UnixMilli(), Reason: e.Reason,
+	})
+	return `{"event":` + escaped(event) + "," + position + "}", err
+}
+
+// leaseOf returns the lease in the contract's words.
+func leaseOf(l holdfast.Lease) *messages.Lease {
+	lease := &messages.Lease{
+		Resource: l.Resource, Owner: l.Owner,
+		Token: uint64(l.Token), Fence: l.Token.String(),
+		TtlMs: uint32(l.TTL.Milliseconds()), RemainingMs: uint32(l.Remaining.Milliseconds()),
+		Metadata: l.Metadata,
+	}
+	if !l.AcquiredAt.IsZero() {
+		lease.AcquiredAtMs = l.AcquiredAt.UnixMilli()
+	}
+	return lease
+}

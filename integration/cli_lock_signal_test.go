@@ -1,0 +1,165 @@
+package integration_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// echoes is a command that says which signals it gets, and ends with TERM. The shell runs a trap when
+// the command in front of it has ended, so that one must not last.
+const echoes = `
+for s in HUP INT QUIT ABRT ALRM USR1 USR2 WINCH CONT; do trap "echo got $s" $s; done
+trap "echo got TERM; exit 5" TERM
+echo ready
+while :; do sleep 0.02; done`
+
+func TestLockPassesSignalsOn(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	holder := p.startUnder(t, "a", "-c", echoes)
+	holder.out.waitFor(t, holder.done, "ready")
+	for _, s := range []syscall.Signal{
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
+	} {
+		holder.signal(t, s)
+		holder.out.waitFor(t, holder.done, "got "+strings.TrimPrefix(unix.SignalName(s), "SIG"))
+	}
+	// However often it is told, it does not end before its command, and the lock is held.
+	for n := 2; n < 5; n++ {
+		holder.signal(t, syscall.SIGINT)
+		eventually(t, "another signal has arrived", func() bool { return strings.Count(holder.out.String(), "got INT") == n })
+	}
+	p.holdfast(t, "get", "a").want(t, 0, `^held: `)
+	holder.signal(t, syscall.SIGTERM)
+	holder.wantExit(t, 5)
+	p.holdfast(t, "get", "a").want(t, 0, `^free: `)
+}
+
+func TestLockEndsBySignalAsItsCommandDoes(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		holder := p.startUnder(t, "a", "-c", "ulimit -c 0; echo ready; exec sleep 600")
+		holder.out.waitFor(t, holder.done, "ready")
+		holder.signal(t, s)
+		holder.wantExit(t, 128+int(s))
+		p.holdfast(t, "get", "a").want(t, 0, `^free: `)
+	}
+}
+
+// A signal is for the whole group, or what the command has started would go on without it.
+func TestLockPassesSignalsToTheGroup(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	holder := p.startUnder(t, "a", "-c", `sleep 600 & echo "child $!"; wait; exit`)
+	child := childOf(t, holder)
+	holder.signal(t, syscall.SIGTERM)
+	holder.wantExit(t, 128+15)
+	eventually(t, "the grandchild is gone", func() bool { return !lives(child) })
+}
+
+// What ignores a signal here goes on to ignore it there.
+func TestLockUnderNohup(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	holder := startShell(t, `trap "" HUP; exec "$@"`, binary, "lock", "a", "--server", p.url, "-c",
+		`trap 'exit 7' TERM; echo ready; while :; do sleep 0.02; done`)
+	holder.out.waitFor(t, holder.done, "ready")
+	holder.signal(t, syscall.SIGHUP)
+	holder.signal(t, syscall.SIGTERM)
+	holder.wantExit(t, 7)
+}
+
+func TestLockKilledTakesItsCommandAlong(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	holder := p.startUnder(t, "a", "-c", `trap "" TERM HUP INT; echo "child $$"; while :; do sleep 0.02; done`)
+	child := childOf(t, holder)
+	holder.kill(t)
+	eventually(t, "the command is gone", func() bool { return !lives(child) })
+}
+
+// Stopped from outside, both stop, and both go on.
+func TestLockStopsWithItsCommand(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	holder := p.startUnder(t, "a", "-c", `echo "child $$"; exec sleep 600`)
+	child := childOf(t, holder)
+	holder.signal(t, syscall.SIGTSTP)
+	eventually(t, "the command has stopped", func() bool { return state(child) == "T" })
+	holder.signal(t, syscall.SIGCONT)
+	eventually(t, "the command goes on", func() bool { s := state(child); return s == "R" || s == "S" })
+	holder.signal(t, syscall.SIGTERM)
+	holder.wantExit(t, 128+15)
+}
+
+// What the command leaves behind is not ours to end.
+func TestLockLeavesWhatItsCommandLeaves(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	r := p.under(t, "a", "-c", `sleep 600 >/dev/null 2>&1 & echo "child $!"`)
+	r.wantBoth(t, 0, `^child \d+\n$`, `^$`)
+	var child int
+	if _, err := fmt.Sscanf(r.stdout, "child %d", &child); err != nil || !lives(child) {
+		t.Errorf("%v; %q lives: %v", err, r.stdout, lives(child))
+	}
+	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
+// childOf returns the process that a command names in the line "child PID" of its output.
+func childOf(t *testing.T, p *process) int {
+	t.Helper()
+	pid, err := strconv.Atoi(strings.TrimPrefix(p.out.waitFor(t, p.done, "child "), "child "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// state is the letter of a process in /proc; X if it is gone.
+func state(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "X"
+	}
+	rest := string(text)[strings.LastIndex(string(text), ")")+1:]
+	return strings.Fields(rest)[0]
+}
+
+// lives reports whether a process runs, or could.
+func lives(pid int) bool { return state(pid) != "X" && state(pid) != "Z" }
+
+// startShell starts a command by way of a shell script, which sees it as "$@".
+func startShell(t *testing.T, script string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...), out: newLines(), log: newLines(), done: make(chan struct{})}
+	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(), t.TempDir(), p.out, p.log
+	p.launch(t)
+	return p
+}
+
+// launch starts a command that was put together by hand.
+func (p *process) launch(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	})
+}
