@@ -1,0 +1,68 @@
+package holdfast
+
+import "sync"
+
+// crew are the goroutines that run without a caller, and the calls that may leave work to them. The zero
+// crew takes work.
+type crew struct {
+	mu        sync.Mutex
+	running   int
+	dismissed bool
+	waiting   []chan struct{}
+}
+
+// start runs f, unless the crew has been dismissed.
+func (c *crew) start(f func()) {
+	if !c.join() {
+		return
+	}
+	go func() {
+		defer c.done()
+		f()
+	}()
+}
+
+// join counts a call until it calls done; not if the crew has been dismissed.
+func (c *crew) join() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dismissed {
+		return false
+	}
+	c.running++
+	return true
+}
+
+// dismiss takes no more work.
+func (c *crew) dismiss() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dismissed = true
+}
+
+// idle returns a channel that is closed when nothing runs.
+func (c *crew) idle() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	idle := make(chan struct{})
+	c.waiting = append(c.waiting, idle)
+	c.tell()
+	return idle
+}
+
+func (c *crew) done() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running--
+	c.tell()
+}
+
+func (c *crew) tell() {
+	if c.running > 0 {
+		return
+	}
+	for _, idle := range c.waiting {
+		close(idle)
+	}
+	c.waiting = nil
+}

@@ -1,0 +1,103 @@
+package holdfast
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// EventKind is what an [Event] tells of.
+type EventKind uint8
+
+// The kinds of events. The first five are changes, each of which is told once. The last two are none:
+// nothing has happened when they come, and only a watch that asks for them gets any.
+const (
+	// EventAcquired: the lease was granted.
+	EventAcquired EventKind = 1 + iota
+	// EventExtended: the lease begins afresh, under the same token.
+	EventExtended
+	// EventReleased: the holder gave the lease back.
+	EventReleased
+	// EventExpired: the lease has run out.
+	EventExpired
+	// EventBroken: an operator took the lease away; the event has the reason.
+	EventBroken
+	// EventPresent: the lease was held when the watch began; see [Present].
+	EventPresent
+	// EventBookmark is about no lease. It has a position that is worth saving; see [Bookmarks].
+	EventBookmark
+)
+
+var eventNames = [...]string{
+	EventAcquired: "ACQUIRED", EventExtended: "EXTENDED", EventReleased: "RELEASED", EventExpired: "EXPIRED",
+	EventBroken: "BROKEN", EventPresent: "PRESENT", EventBookmark: "BOOKMARK",
+}
+
+// String returns the kind in the words of the contract: ACQUIRED.
+func (k EventKind) String() string {
+	if k == 0 || int(k) >= len(eventNames) {
+		return fmt.Sprintf("EventKind(%d)", uint8(k))
+	}
+	return eventNames[k]
+}
+
+// Ends reports whether the resource is free after the event, as far as that goes: the next in the queue
+// may have it at once.
+func (k EventKind) Ends() bool { return k >= EventReleased && k <= EventBroken }
+
+// Event is one thing that a [Client.Watch] tells.
+type Event struct {
+	Kind EventKind
+	// Lease as it stood after the change; on the three kinds that end it, the lease that ended. What
+	// remains of a lease was counted at the time of the event; of one that was there already it is not
+	// known, and is 0. On a bookmark all of it is zero.
+	Lease Lease
+	// Time of the change by the clock of the node that made it, for people. It may go back where the
+	// owner of the shard changes. Zero on what was there already and on bookmarks.
+	Time time.Time
+	// Reason of a break.
+	Reason string
+	// ID tells the change from every other one of the deployment, and is the same whoever tells of it:
+	// it also stands in the header Nats-Msg-Id of a published event. Zero on what is no change.
+	ID messages.EventID
+
+	before Position
+	after  cursor
+}
+
+// Position returns where to go on when this event has been dealt with, and with it all before it. It is
+// zero while the present holders are told: those come from the beginning again.
+func (e Event) Position() Position {
+	if e.before.IsZero() || e.Kind == EventBookmark {
+		return e.before
+	}
+	return e.before.with(e.after)
+}
+
+// Held returns for how long the lease had been held, by the clocks of the nodes, and never less than 0.
+// It means something on the kinds that end it.
+func (e Event) Held() time.Duration {
+	if e.Time.IsZero() || e.Lease.AcquiredAt.IsZero() {
+		return 0
+	}
+	return max(e.Time.Sub(e.Lease.AcquiredAt), 0)
+}
+
+// String returns one line for logs: "ACQUIRED "orders.42" by "worker-7", token 000000000000012".
+func (e Event) String() string {
+	if e.Kind == EventBookmark {
+		return e.Kind.String()
+	}
+	return fmt.Sprintf("%s %q by %q, token %v", e.Kind, e.Lease.Resource, e.Lease.Owner, e.Lease.Token)
+}
+
+func newEvent(m *messages.Event) Event {
+	return Event{
+		Kind:   EventKind(m.GetKind()),
+		Lease:  *newLease(m.GetLease()),
+		Time:   time.UnixMilli(m.GetAtMs()),
+		Reason: m.GetReason(),
+		ID:     m.ID(),
+	}
+}

@@ -1,0 +1,174 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// holders are the persistent leases of a shard that were held behind one of its commits, found as the
+// owner of the shard finds them when it opens it: from the pages of the bucket and the commits between
+// them.
+//
+// They are right if all was read up to where the bucket ended after its oldest commit had been looked
+// up, the commits without a gap from that one on, and if there is a page for every resource, or no commit
+// was ever purged. For commits are purged only when pages have what they changed, and those stand before
+// that end. So of a resource that no commit changed, the last page that was read tells the state; of every
+// other one, the last commit.
+type holders struct {
+	pattern messages.Pattern
+	// number is that of the last commit that was read, end the position to read to.
+	number, end uint64
+	// pages are the held resources of each page by its name; a resource is in one of them at most.
+	pages map[string]map[string]*messages.Grant
+	// changed are the resources that commits changed; nil if they are free since.
+	changed map[string]*messages.Grant
+}
+
+// restarts bound how often the reading begins again because the owner compacts the journal meanwhile.
+// That takes it a moment, once in tens of thousands of commits.
+const restarts = 100
+
+// errEnough ends the reading.
+var errEnough = errors.New("enough")
+
+// holders returns who holds what of the shard behind its newest commit.
+func (j *journal) holders(ctx context.Context, pattern messages.Pattern) (h *holders, err error) {
+	for range restarts {
+		h, err = j.readHolders(ctx, pattern)
+		if !errors.Is(err, errAgain) {
+			return h, err
+		}
+		if err := j.rest(ctx, longestPause); err != nil {
+			return nil, err
+		}
+	}
+	return nil, j.wrong(ErrUnavailable, fmt.Errorf("shard %d: cannot tell who holds what: %w", j.shard, err))
+}
+
+func (j *journal) readHolders(ctx context.Context, pattern messages.Pattern) (*holders, error) {
+	first, err := j.first(ctx)
+	if err != nil || first == nil {
+		return &holders{}, err
+	}
+	end, err := j.end(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &holders{
+		pattern: pattern, number: first.GetNumber() - 1, end: end,
+		pages:   make(map[string]map[string]*messages.Grant),
+		changed: make(map[string]*messages.Grant),
+	}
+	if err := j.feed(ctx, 1, ">", h.take); !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	if first.GetNumber() > 1 && !h.covered() {
+		return nil, fmt.Errorf("%w: a page is missing", errAgain)
+	}
+	return h, nil
+}
+
+// take takes a record in. Commits that were purged elsewhere already are in pages.
+func (h *holders) take(position uint64, r *messages.Record) error {
+	c := r.GetCommit()
+	switch {
+	case c == nil:
+		h.load(r.GetPage())
+	case c.GetNumber() > h.number+1:
+		return fmt.Errorf("%w: commit %d came behind commit %d", errAgain, c.GetNumber(), h.number)
+	case c.GetNumber() == h.number+1:
+		h.number++
+		for _, change := range c.GetChanges() {
+			h.apply(change)
+		}
+	}
+	if position >= h.end {
+		return errEnough
+	}
+	return nil
+}
+
+// apply takes a change in. A reservation is of a resource that is free, and leaves it so.
+func (h *holders) apply(c *messages.Change) {
+	g := c.GetGrant()
+	switch {
+	case g == nil || !selects(h.pattern, g.GetResource()):
+	case EventKind(c.GetKind()).Ends():
+		h.changed[g.GetResource()] = nil
+	default:
+		h.changed[g.GetResource()] = g
+	}
+}
+
+// load puts a page in the place of what larger ones have of its part of the resources.
+func (h *holders) load(p *messages.Page) {
+	name := p.Name()
+	for i := 1; i < len(name); i++ {
+		maps.DeleteFunc(h.pages[name[:i]], func(resource string, _ *messages.Grant) bool {
+			return xxhash.Sum64String(resource)>>(64-p.GetDepth()) == uint64(p.GetPrefix())
+		})
+	}
+	held := make(map[string]*messages.Grant)
+	for _, e := range p.GetEntries() {
+		g := e.GetGrant()
+		if e.GetState() == messages.Event_ACQUIRED && selects(h.pattern, g.GetResource()) {
+			held[g.GetResource()] = g
+		}
+	}
+	h.pages[name] = held
+}
+
+// covered reports whether there is a page for every resource.
+func (h *holders) covered() bool {
+	const all uint64 = 1 << 32
+	var parts uint64
+	for name := range h.pages {
+		if !h.within(name) {
+			parts += all >> (len(name) - 1) // "p" and a bit of the hash for each level
+		}
+	}
+	return parts == all
+}
+
+// within reports whether another page has all that the page of this name has.
+func (h *holders) within(name string) bool {
+	for i := 1; i < len(name); i++ {
+		if _, ok := h.pages[name[:i]]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// grants returns what is held, in the order of the names.
+func (h *holders) grants() []*messages.Grant {
+	var held []*messages.Grant
+	for _, page := range h.pages {
+		for resource, g := range page {
+			if _, changed := h.changed[resource]; !changed {
+				held = append(held, g)
+			}
+		}
+	}
+	for _, g := range h.changed {
+		if g != nil {
+			held = append(held, g)
+		}
+	}
+	slices.SortFunc(held, func(a, b *messages.Grant) int { return strings.Compare(a.GetResource(), b.GetResource()) })
+	return held
+}
+
+// selects reports whether the pattern selects the resource.
+func selects(p messages.Pattern, resource string) bool {
+	key, err := messages.EncodeKey(resource)
+	return err == nil && p.Matches(key)
+}

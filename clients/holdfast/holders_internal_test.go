@@ -1,0 +1,105 @@
+package holdfast
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+func newHolders(first uint64) *holders {
+	return &holders{
+		number: first - 1, end: 1 << 32,
+		pages:   make(map[string]map[string]*messages.Grant),
+		changed: make(map[string]*messages.Grant),
+	}
+}
+
+func commitOf(number uint64, kind messages.Event_Kind, resource string) *messages.Record {
+	change := &messages.Change{Kind: kind, Grant: &messages.Grant{Resource: resource, Token: number}}
+	return &messages.Record{Body: &messages.Record_Commit{Commit: &messages.Commit{Number: number, Changes: []*messages.Change{change}}}}
+}
+
+// pageOf is a page with those of the resources that belong there, all of them held.
+func pageOf(prefix, depth uint32, resources ...string) *messages.Record {
+	p := &messages.Page{Prefix: prefix, Depth: depth}
+	for _, r := range resources {
+		if depth == 0 || xxhash.Sum64String(r)>>(64-depth) == uint64(prefix) {
+			p.Entries = append(p.Entries, &messages.Entry{State: messages.Event_ACQUIRED, Grant: &messages.Grant{Resource: r, Token: 1}})
+		}
+	}
+	return &messages.Record{Body: &messages.Record_Page{Page: p}}
+}
+
+func (h *holders) mustTake(t *testing.T, records ...*messages.Record) {
+	t.Helper()
+	for i, r := range records {
+		if err := h.take(uint64(i+1), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (h *holders) wantHeld(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for _, g := range h.grants() {
+		got = append(got, g.GetResource())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("held: %q, wanted %q", got, want)
+	}
+}
+
+func TestHoldersFollowCommits(t *testing.T) {
+	h := newHolders(7)
+	h.mustTake(t, pageOf(0, 0, "a", "b", "c"),
+		commitOf(6, messages.Event_ACQUIRED, "older than what was looked up"),
+		commitOf(7, messages.Event_RELEASED, "a"), commitOf(8, messages.Event_EXTENDED, "b"), commitOf(9, messages.Event_ACQUIRED, "d"))
+	h.wantHeld(t, "b", "c", "d")
+	if err := h.take(9, commitOf(11, messages.Event_EXPIRED, "b")); !errors.Is(err, errAgain) {
+		t.Errorf("a commit was missing, and that was %v", err)
+	}
+	h.end = 10
+	if err := h.take(10, commitOf(10, messages.Event_EXPIRED, "b")); !errors.Is(err, errEnough) {
+		t.Errorf("the end was %v", err)
+	}
+	h.wantHeld(t, "c", "d")
+}
+
+// A page that was split may be there still, with what was held when it was written.
+func TestHoldersBelieveTheSmallerPage(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	h := newHolders(7)
+	h.mustTake(t, pageOf(0, 0, names...), pageOf(0, 1), pageOf(2, 2, names...))
+	var want []string
+	for _, name := range names {
+		if xxhash.Sum64String(name)>>63 == 1 {
+			want = append(want, name)
+		}
+	}
+	h.wantHeld(t, want...)
+	if len(want) == 0 || len(want) == len(names) {
+		t.Error("all names are of one half")
+	}
+	h.mustTake(t, pageOf(2, 2), pageOf(3, 2))
+	h.wantHeld(t)
+}
+
+func TestHoldersMissNoPage(t *testing.T) {
+	h := newHolders(7)
+	for _, step := range []struct {
+		page    *messages.Record
+		covered bool
+	}{
+		{pageOf(0, 1), false}, {pageOf(2, 2), false}, {pageOf(6, 3), false}, {pageOf(0, 2), false}, {pageOf(7, 3), true}, {pageOf(0, 0), true},
+	} {
+		h.mustTake(t, step.page)
+		if h.covered() != step.covered {
+			t.Errorf("behind page %s: %v", step.page.GetPage().Name(), h.covered())
+		}
+	}
+}

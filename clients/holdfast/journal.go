@@ -1,0 +1,205 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// askTimeout bounds one question to JetStream. A server that leads the stream answers in
+	// milliseconds; one that no longer does stays silent.
+	askTimeout = 2 * time.Second
+	// shortestPause and longestPause lie between two tries; an election inside NATS takes 4 to 9 s.
+	shortestPause = 5 * time.Millisecond
+	longestPause  = 250 * time.Millisecond
+	// staleTries, with the pauses between them, are longer than a server can believe to lead a stream
+	// after it was deposed.
+	staleTries = 120
+)
+
+// journal is one shard's bucket, as those read it who do not write.
+type journal struct {
+	c      *Client
+	js     jetstream.JetStream
+	stream jetstream.Stream
+	shard  uint32
+	name   string // of the stream
+	keys   string // what every subject begins with: $KV.HOLDFAST_3.
+}
+
+// stored is a commit where it stands.
+type stored struct {
+	*messages.Commit
+	position uint64
+}
+
+func (s stored) at() time.Time { return time.UnixMilli(s.GetAtMs()) }
+
+// errAgain says that to ask once more may give an answer.
+var errAgain = errors.New("journal interrupted")
+
+// openJournal finds the shard's bucket.
+func (c *Client) openJournal(ctx context.Context, js jetstream.JetStream, shard uint32) (*journal, error) {
+	bucket := c.cfg.prefix.Bucket(shard)
+	j := &journal{c: c, js: js, shard: shard, name: "KV_" + bucket, keys: "$KV." + bucket + "."}
+	err := j.ask(ctx, func(ctx context.Context) (err error) {
+		j.stream, err = js.Stream(ctx, j.name)
+		return err
+	})
+	return j, err
+}
+
+// first returns the oldest commit, nil if there is none.
+func (j *journal) first(ctx context.Context) (*stored, error) {
+	return j.find(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return j.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(j.keys+journalKeys+">"))
+	})
+}
+
+// last returns the newest commit, nil if there is none.
+func (j *journal) last(ctx context.Context) (*stored, error) { return j.newest(ctx, ">") }
+
+// commit returns the commit of that number, nil if it is not there.
+func (j *journal) commit(ctx context.Context, number uint64) (*stored, error) {
+	return j.newest(ctx, strconv.FormatUint(number, 10))
+}
+
+func (j *journal) newest(ctx context.Context, number string) (*stored, error) {
+	return j.find(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return j.stream.GetLastMsgForSubject(ctx, j.keys+journalKeys+number)
+	})
+}
+
+// end returns the position of the last record, whatever it is.
+func (j *journal) end(ctx context.Context) (position uint64, err error) {
+	err = j.ask(ctx, func(ctx context.Context) error {
+		m, err := j.stream.GetLastMsgForSubject(ctx, j.keys+">")
+		if err == nil {
+			position = m.Sequence
+		}
+		return err
+	})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = errAgain
+	}
+	return position, err
+}
+
+func (j *journal) find(ctx context.Context, get func(context.Context) (*jetstream.RawStreamMsg, error)) (*stored, error) {
+	var m *jetstream.RawStreamMsg
+	err := j.ask(ctx, func(ctx context.Context) (err error) {
+		m, err = get(ctx)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := j.decode(m.Subject, m.Sequence, m.Data)
+	if err != nil {
+		return nil, err
+	}
+	return &stored{r.GetCommit(), m.Sequence}, nil
+}
+
+// journalKeys begin the key of a commit; its number follows.
+const journalKeys = "journal."
+
+// decode takes a stored message apart.
+func (j *journal) decode(subject string, position uint64, data []byte) (*messages.Record, error) {
+	var r messages.Record
+	err := proto.Unmarshal(data, &r)
+	number, isCommit := strings.CutPrefix(subject, j.keys+journalKeys)
+	switch {
+	case err != nil:
+	case r.GetFormat() > messages.RecordFormat:
+		err = fmt.Errorf("format %d is newer than %d, the newest that this client reads: upgrade", r.GetFormat(), messages.RecordFormat)
+	case isCommit && number != strconv.FormatUint(r.GetCommit().GetNumber(), 10), !isCommit && r.GetPage() == nil:
+		err = errors.New("it does not hold what its key says")
+	default:
+		return &r, nil
+	}
+	return nil, j.corrupt(position, err)
+}
+
+func (j *journal) corrupt(position uint64, err error) error {
+	return j.wrong(ErrUnavailable, fmt.Errorf("position %d of stream %s: %w: %w", position, j.name, messages.ErrCorrupt, err))
+}
+
+// ask puts a question to JetStream until it is answered or ctx ends. That a message is not there is an
+// answer.
+func (j *journal) ask(ctx context.Context, question func(context.Context) error) error {
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+		err := errDisconnected
+		if j.c.nc.IsConnected() {
+			err = j.askOnce(ctx, question)
+		}
+		if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
+			return err
+		}
+		if cause := j.lasting(err); cause != nil {
+			return j.wrong(ErrUnavailable, cause)
+		}
+		if j.rest(ctx, pause) != nil {
+			return j.wrong(ErrUnavailable, fmt.Errorf("%w; last: %w", ended(ctx), err))
+		}
+	}
+}
+
+func (j *journal) askOnce(ctx context.Context, question func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return question(ctx)
+}
+
+// rest waits for a while, or until the connection is there again. It returns the error of a ctx that has
+// ended.
+func (j *journal) rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-j.c.whenRevived():
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// lasting returns what is wrong if to ask again is of no use.
+func (j *journal) lasting(err error) error {
+	if j.c.nc.IsClosed() {
+		return nats.ErrConnectionClosed
+	}
+	var refusal jetstream.JetStreamError
+	if errors.As(err, &refusal) && refusal.APIError() != nil && refusal.APIError().Code/100 == 4 {
+		return fmt.Errorf("stream %s: %w", j.name, err)
+	}
+	return j.forbidden()
+}
+
+// forbidden returns what NATS said in place of an answer, if this user may not read the journal. That a
+// consumer may not be removed does no harm.
+func (j *journal) forbidden() error {
+	note := j.c.nc.LastError()
+	if !errors.Is(note, nats.ErrPermissionViolation) || !strings.Contains(note.Error(), "."+j.name) ||
+		strings.Contains(note.Error(), ".CONSUMER.DELETE.") {
+		return nil
+	}
+	return fmt.Errorf("the NATS user may not read the journal: %w", note)
+}
+
+func (j *journal) wrong(sentinel, cause error) error {
+	return &Error{Op: opWatch, Err: sentinel, Cause: cause}
+}

@@ -1,0 +1,73 @@
+package holdfast
+
+import (
+	"errors"
+	"strconv"
+)
+
+// letter is a try on its way out.
+type letter struct {
+	id      uint64
+	subject string
+	payload []byte
+	unfit   error // why it cannot be written, if it cannot
+}
+
+var errDisconnected = errors.New("not connected to NATS")
+
+// deliver hands letters to the connection. That blocks for as long as its socket takes nothing, which
+// must not hold up those who watch a lease or a deadline: nobody else uses the connection.
+func (c *Client) deliver() {
+	defer close(c.parted)
+	for {
+		select {
+		case <-c.posted:
+		case <-c.duty.Done():
+			c.nc.RemoveStatusListener(c.status)
+			_ = c.answers.Unsubscribe() // fails if the connection has been closed or drained, which does as well
+			return
+		}
+		if err := c.nc.LastError(); err != nil {
+			c.complaint.Store(&err)
+		}
+		for _, l := range c.outgoing() {
+			if err := c.post(l); err != nil {
+				c.unsent(l.id, err)
+			}
+		}
+	}
+}
+
+// outgoing returns the letters that have been written. There are never more than there are open tries.
+func (c *Client) outgoing() []letter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	letters := c.letters
+	c.letters = nil
+	return letters
+}
+
+// post publishes a letter if its answer is still wanted.
+func (c *Client) post(l letter) error {
+	switch {
+	case l.unfit != nil:
+		return l.unfit
+	case !c.isOpen(l.id):
+		return nil
+	case !c.nc.IsConnected():
+		return errDisconnected // else it would leave later than anybody knows
+	}
+	return c.nc.PublishRequest(l.subject, c.inbox+strconv.FormatUint(l.id, replyBase), l.payload)
+}
+
+func (c *Client) unsent(id uint64, err error) {
+	if t := c.take(id); t != nil {
+		t.asker.answered(answer{try: t, id: id, unsent: err})
+	}
+}
+
+func (c *Client) isOpen(id uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tries[id] != nil
+}

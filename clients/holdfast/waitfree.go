@@ -1,0 +1,113 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// leastCheck bounds how often one waiter asks, however fast a lock is handed on.
+const leastCheck = 20 * time.Millisecond
+
+// WaitFree returns nil when nobody holds the resource: that was so at some moment between call and
+// return, and may be over when it returns. It takes no place in the queue and keeps nobody away; who
+// wants the lock calls [Client.Acquire].
+//
+// It waits for the event that tells of the end of the lease, and asks again then, when the lease would
+// have run out, and when the connection was interrupted. So an early end of an ephemeral lease, which
+// makes no event, may be noticed as late as the lease would have lasted; and so may every other one if the
+// NATS user may not subscribe to holdfast.event.<key>.
+//
+// It waits through interruptions and restarts, until the context ends. The error is then [ErrTimeout] and
+// the context's, or the context's alone if it was cancelled; else [ErrInvalid] or [ErrClosed].
+func (c *Client) WaitFree(ctx context.Context, resource string) error {
+	resource = messages.NormalizeResource(resource)
+	key, err := messages.EncodeKey(resource)
+	if err != nil {
+		return invalid(opWaitFree, resource, err)
+	}
+	freed := make(chan struct{}, 1)
+	events, err := c.nc.Subscribe(c.cfg.prefix.Event(key), func(m *nats.Msg) {
+		if endsLease(m) {
+			select {
+			case freed <- struct{}{}:
+			default:
+			}
+		}
+	})
+	if err != nil {
+		return &Error{Op: opWaitFree, Resource: resource, Err: ErrUnavailable, Cause: err}
+	}
+	defer func() { _ = events.Unsubscribe() }()
+	for {
+		revived := c.whenRevived()
+		wait, err := c.untilFree(ctx, resource)
+		if wait == 0 || err != nil {
+			return err
+		}
+		if err := c.pause(ctx, wait, freed, revived); err != nil {
+			return waited(ctx, resource, err)
+		}
+	}
+}
+
+// opWaitFree stands in errors.
+const opWaitFree = "wait free"
+
+// endsLease reports whether a published event is the end of a lease.
+func endsLease(m *nats.Msg) bool {
+	switch m.Header.Get(messages.HeaderEvent) {
+	case messages.Event_RELEASED.String(), messages.Event_EXPIRED.String(), messages.Event_BROKEN.String():
+		return true
+	}
+	return false
+}
+
+// untilFree returns when to ask again at the latest, 0 if nobody holds the resource. That nobody can tell
+// is no reason to give up.
+func (c *Client) untilFree(ctx context.Context, resource string) (time.Duration, error) {
+	s, err := c.Get(ctx, resource)
+	switch {
+	case ctx.Err() != nil:
+		return 0, waited(ctx, resource, ctx.Err())
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrOverloaded):
+		return mostRetry, nil
+	case err != nil || !s.Held:
+		return 0, err
+	}
+	return max(s.Remaining, leastCheck), nil
+}
+
+// pause waits until one of them comes, though not for less than a moment.
+func (c *Client) pause(ctx context.Context, most time.Duration, one, other <-chan struct{}) error {
+	least, late := time.After(leastCheck), time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-one:
+	case <-other:
+	case <-late.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.life.Done():
+		return ErrClosed
+	}
+	select {
+	case <-least:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// waited says why the wait is over.
+func waited(ctx context.Context, resource string, err error) error {
+	e := &Error{Op: opWaitFree, Resource: resource, Err: err}
+	if errors.Is(err, context.DeadlineExceeded) {
+		e.Err, e.Cause = ErrTimeout, ended(ctx)
+	}
+	return e
+}

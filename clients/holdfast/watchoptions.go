@@ -1,0 +1,72 @@
+package holdfast
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// WatchOption says where a [Client.Watch] begins and what it tells.
+type WatchOption func(*watchTerms)
+
+// watchTerms are what a watch is asked for.
+type watchTerms struct {
+	from    Position
+	since   *time.Time
+	present bool
+	kinds   []EventKind
+	// untilNow: it ends where the journals end.
+	untilNow bool
+	// bookmarks is how often they come; 0: never.
+	bookmarks time.Duration
+}
+
+// From goes on behind a position. The zero one is as if it were not given, so that what was saved can be
+// passed on also the first time.
+func From(p Position) WatchOption { return func(t *watchTerms) { t.from = p } }
+
+// Since begins with the changes made at t or later, by the clocks of the nodes. If the journal does not
+// go back so far, the watch tells so with a [CompactedError], whose Oldest is where to begin then. It
+// does not count if there is a position to go on [From].
+func Since(t time.Time) WatchOption { return func(w *watchTerms) { w.since = &t } }
+
+// Present tells first who holds what, as [EventPresent], then a bookmark, and then every change since. A
+// lease that was there is told once, and a change that is in it already is not told again. Reading that
+// takes as long as a node takes to open the shards. Ephemeral leases are not among them, as they are
+// never events. It does not count if there is a position to go on [From]: then the holders were told
+// before.
+func Present() WatchOption { return func(t *watchTerms) { t.present = true } }
+
+// Kinds leaves out the changes of other kinds: renewals, [EventExtended], are the most frequent by far.
+func Kinds(kinds ...EventKind) WatchOption {
+	return func(t *watchTerms) { t.kinds = append(t.kinds, kinds...) }
+}
+
+// Bookmarks tells a position with an [EventBookmark] as soon as the watch stands, from which on nothing
+// is left out, and again after every so long in which it came further without an event. Who watches few
+// of many resources and wants to go on later needs that: a position that is as old as the last event may
+// have been compacted.
+func Bookmarks(every time.Duration) WatchOption {
+	return func(t *watchTerms) { t.bookmarks = cmp.Or(every, -1) }
+}
+
+// UntilNow ends the watch, without an error, when it has told what the journals had when it began.
+func UntilNow() WatchOption { return func(t *watchTerms) { t.untilNow = true } }
+
+func newWatchTerms(opts []WatchOption) (t watchTerms, err error) {
+	for _, o := range opts {
+		o(&t)
+	}
+	switch {
+	case t.bookmarks < 0:
+		err = rule("bookmarks", "a positive duration", "another one")
+	case t.present && t.since != nil:
+		err = rule("present", "without since: one tells what is, the other what was", "both")
+	case slices.ContainsFunc(t.kinds, func(k EventKind) bool { return k < EventAcquired || k > EventBroken }):
+		err = rule("kinds", "those of changes", "another one")
+	}
+	return t, err
+}
+
+// wants reports whether changes of the kind are to be told.
+func (t *watchTerms) wants(k EventKind) bool { return len(t.kinds) == 0 || slices.Contains(t.kinds, k) }
