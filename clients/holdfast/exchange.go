@@ -157,7 +157,7 @@ func (c *Client) whenRevived() <-chan struct{} {
 
 // send tries once more and returns how long to wait for an answer.
 func (x *exchange) send() time.Duration {
-	id := x.c.send(x, x.door(x.sent), x.message())
+	id := x.c.send(x, x.door(x.sent), encode(x.message()))
 	pause := firstResend << min(x.sent, 10)
 	x.sent++
 	if len(x.open) == openTries {
@@ -166,6 +166,15 @@ func (x *exchange) send() time.Duration {
 	}
 	x.open = append(x.open, id)
 	return min(pause, x.resend)
+}
+
+// encode writes a request. That fails only for what is not UTF-8, which no request has that was checked.
+func encode(m proto.Message) []byte {
+	payload, err := messages.Encode(messages.Protobuf, m)
+	if err != nil {
+		panic(err)
+	}
+	return payload
 }
 
 // retryAfter spreads those who found nobody, so that they do not all come back at once.

@@ -44,7 +44,7 @@ const (
 // safety is how much earlier than the service the client takes a lease for over: room for a late timer
 // and for clocks that run at different speeds.
 func safety(ttl time.Duration) time.Duration {
-	return min(max(ttl/10, 10*time.Millisecond), time.Second)
+	return min(max(ttl/8, 15*time.Millisecond), time.Second)
 }
 
 // newHold takes over a lease that was granted in answer to a request sent then.
@@ -58,7 +58,7 @@ func newHold(c *Client, key string, l *messages.Lease, sent time.Time, t terms) 
 	h.mu.Lock() // the timers may fire before they are assigned
 	defer h.mu.Unlock()
 	h.ending = time.AfterFunc(time.Until(h.until), h.expire)
-	h.due(h.dueFrom(sent, h.until.Sub(sent)))
+	h.due(h.dueFrom(sent))
 	return h
 }
 
@@ -106,10 +106,12 @@ func (h *hold) expire() {
 	h.lose(lost(messages.OpExtend, h.claim.Resource, nil))
 }
 
-// bound sets the end of the lease.
+// bound sets the end of the lease. A timer that comes too early looks again.
 func (h *hold) bound(until time.Time) {
+	if until.Before(h.until) {
+		h.ending.Reset(time.Until(until))
+	}
 	h.until = until
-	h.ending.Reset(time.Until(until))
 }
 
 // lose ends the lease for all who share it.

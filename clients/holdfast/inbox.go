@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -45,15 +44,13 @@ const replyBase = 36
 
 // send lets a message leave once and returns the number of the try, which [Client.forget] ends. It does
 // not block: a message that cannot leave is answered with the reason.
-func (c *Client) send(a asker, to door, m proto.Message) uint64 {
-	t := &try{asker: a, sent: time.Now(), direct: to.direct}
-	payload, err := messages.Encode(messages.Protobuf, m)
-	t.encoding = messages.EncodingOf("", payload)
+func (c *Client) send(a asker, to door, payload []byte) uint64 {
+	t := &try{asker: a, sent: time.Now(), direct: to.direct, encoding: messages.EncodingOf("", payload)}
 	c.mu.Lock()
 	c.lastTry++
 	id := c.lastTry
 	c.tries[id] = t
-	c.letters = append(c.letters, letter{id: id, subject: to.subject, payload: payload, unfit: err})
+	c.letters = append(c.letters, letter{id: id, subject: to.subject, payload: payload})
 	c.mu.Unlock()
 	select {
 	case c.posted <- struct{}{}:

@@ -13,8 +13,8 @@ import (
 //
 // It is held until [Lock.Release], or until it is lost: when the service says so, or when the lease has
 // not been renewed in time and may therefore be over. Then the context of the lock ends, and what runs
-// under it must stop. It ends before the service grants the lock to anybody else, by a tenth of the TTL
-// (at least 10 ms, at most 1 s), as long as this process runs: one that is paused learns of it too late,
+// under it must stop. It ends before the service grants the lock to anybody else, by an eighth of the TTL
+// (at least 15 ms, at most 1 s), as long as this process runs: one that is paused learns of it too late,
 // and only a check of the [Lock.Token] at the protected resource stops what it does then.
 type Lock struct {
 	h      *hold

@@ -10,7 +10,6 @@ type letter struct {
 	id      uint64
 	subject string
 	payload []byte
-	unfit   error // why it cannot be written, if it cannot
 }
 
 var errDisconnected = errors.New("not connected to NATS")
@@ -50,8 +49,6 @@ func (c *Client) outgoing() []letter {
 // post publishes a letter if its answer is still wanted.
 func (c *Client) post(l letter) error {
 	switch {
-	case l.unfit != nil:
-		return l.unfit
 	case !c.isOpen(l.id):
 		return nil
 	case !c.nc.IsConnected():

@@ -15,13 +15,19 @@ const (
 	mostPause  = 2 * time.Second
 	// grid is by how many steps of its TTL renewals are lined up, so that those of many locks leave in
 	// few packets.
-	grid = 256
+	grid = 128
+	// coarsest bounds such a step: it has to be well below mostPause, or a try that is put off would be
+	// due at once.
+	coarsest = 250 * time.Millisecond
 )
 
 // renewals are what keeps a lease.
 type renewals struct {
 	// ttl is what the next try asks for, agreed what the last answer granted.
 	ttl, agreed time.Duration
+	// request is the try as it is sent, for the TTL that it asks for.
+	request    []byte
+	requestTTL time.Duration
 	// open are the tries without an answer, the oldest first; sent counts those since the last answer.
 	open []renewal
 	sent int
@@ -58,16 +64,17 @@ type extend struct {
 	done chan error
 }
 
-// dueFrom is when a lease that lasts so long is to be renewed: at a third of that, a little less by
-// chance, so that leases taken together are not renewed together.
-func (h *hold) dueFrom(sent time.Time, lasts time.Duration) time.Time {
+// dueFrom is when the lease is to be renewed: at a third of its TTL, or of what it had left when it was
+// granted, and a little less by chance, so that leases taken together are not renewed together.
+func (h *hold) dueFrom(sent time.Time) time.Time {
+	lasts := h.until.Sub(sent) + safety(h.agreed)
 	third := max(min(lasts, h.agreed), 0) / 3 // a grant may come when its lease is as good as over
-	return sent.Add(third - rand.N(third/6+1))
+	return sent.Add(third - rand.N(third/16+1))
 }
 
 // due sets when the next try is due, to the moment on the grid before.
 func (h *hold) due(at time.Time) {
-	h.at = at.Sub(h.c.born).Truncate(min(h.agreed, h.ttl) / grid)
+	h.at = at.Sub(h.c.born).Truncate(min(h.agreed/grid, h.ttl/grid, coarsest))
 	h.c.rounds.join(h, h.at, h.at-time.Since(h.c.born))
 }
 
@@ -99,15 +106,24 @@ func (h *hold) revive() {
 // try asks for more time, and again after a pause unless an answer stops it.
 func (h *hold) try() {
 	r := renewal{sent: time.Now(), ttl: h.ttl}
-	r.id = h.c.send(h, h.c.door(messages.OpExtend, h.key, h.sent), &messages.ExtendRequest{
-		Owner: h.terms.owner, Token: uint64(h.claim.Token), TtlMs: inMillis(h.ttl),
-	})
+	r.id = h.c.send(h, h.c.door(messages.OpExtend, h.key, h.sent), h.encoded())
 	h.sent++
 	h.due(r.sent.Add(min(max(h.ttl/12, leastPause), mostPause)))
 	h.open = append(h.open, r)
 	if r.ends().Before(h.until) {
 		h.bound(r.ends()) // from now on the service may have made it so short
 	}
+}
+
+// encoded is the request for more time, which is the same every time.
+func (h *hold) encoded() []byte {
+	if h.requestTTL != h.ttl {
+		h.requestTTL = h.ttl
+		h.request = encode(&messages.ExtendRequest{
+			Owner: h.terms.owner, Token: uint64(h.claim.Token), TtlMs: inMillis(h.ttl),
+		})
+	}
+	return h.request
 }
 
 // answered implements asker.
@@ -186,7 +202,7 @@ func (h *hold) supersede(by renewal) {
 // rest waits for the next renewal.
 func (h *hold) rest(sent time.Time) {
 	h.sent = 0
-	h.due(h.dueFrom(sent, h.until.Sub(sent)))
+	h.due(h.dueFrom(sent))
 	if h.danger {
 		h.danger = false
 		h.c.tell(h.locks, nil)

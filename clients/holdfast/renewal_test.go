@@ -78,6 +78,21 @@ func TestRenewal(t *testing.T) {
 	})
 }
 
+// However long the lease, a renewal without an answer is repeated every now and then, and no faster.
+func TestRenewalsArePaced(t *testing.T) {
+	p := newProxy(t, url)
+	l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(24*time.Hour))
+	p.onAnswers("extend", always(lose))
+	begun := time.Now()
+	if err := l.Extend(soon(t, 300*time.Millisecond), 24*time.Hour); !errors.Is(err, holdfast.ErrUnknown) {
+		t.Errorf("got %v, want ErrUnknown", err)
+	}
+	most := 2 + int(time.Since(begun)/time.Second)
+	if n := p.count("extend"); n > most {
+		t.Errorf("it was tried %d times, more than %d", n, most)
+	}
+}
+
 // A grant that comes late leaves less of the lease than was asked for, and is renewed in time all the
 // same.
 func TestRenewalOfLateGrant(t *testing.T) {
