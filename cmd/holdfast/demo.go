@@ -135,11 +135,7 @@ func (d *demo) play(ctx context.Context, guarded bool) error {
 		return err
 	}
 	defer anna.kill()
-	token, err := anna.hear(ctx, "locked")
-	if err != nil {
-		return err
-	}
-	read, err := anna.hear(ctx, "read")
+	token, read, err := begin(ctx, anna)
 	if err != nil {
 		return err
 	}
@@ -167,18 +163,11 @@ func (d *demo) other(ctx context.Context, guarded bool) error {
 	}
 	defer bert.kill()
 	d.tell("bert waits for the lock, until anna's lease has run out.")
-	token, err := bert.hear(ctx, "locked")
+	token, read, err := begin(ctx, bert)
 	if err != nil {
 		return err
 	}
-	read, err := bert.hear(ctx, "read")
-	if err != nil {
-		return err
-	}
-	if err := bert.order("write"); err != nil {
-		return err
-	}
-	wrote, err := bert.hear(ctx, "wrote")
+	wrote, err := write(ctx, bert)
 	if err != nil {
 		return err
 	}
@@ -202,22 +191,31 @@ func (d *demo) aftermath(ctx context.Context, anna *process, guarded bool) error
 		return err
 	}
 	d.tell("Refused: %s", refusal)
-	token, err := anna.hear(ctx, "locked")
+	token, read, err := begin(ctx, anna)
 	if err != nil {
 		return err
 	}
-	read, err := anna.hear(ctx, "read")
-	if err != nil {
-		return err
-	}
-	if err := anna.order("write"); err != nil {
-		return err
-	}
-	wrote, err := anna.hear(ctx, "wrote")
+	wrote, err := write(ctx, anna)
 	if err == nil {
 		d.tell("So she knows, and does it again: token %s, she reads %s and writes %s.", token, read, wrote)
 	}
 	return err
+}
+
+// begin waits until a worker has the lock and has read the file.
+func begin(ctx context.Context, worker *process) (token, read string, err error) {
+	if token, err = worker.hear(ctx, "locked"); err == nil {
+		read, err = worker.hear(ctx, "read")
+	}
+	return token, read, err
+}
+
+// write lets a worker write, and returns what.
+func write(ctx context.Context, worker *process) (wrote string, err error) {
+	if err := worker.order("write"); err != nil {
+		return "", err
+	}
+	return worker.hear(ctx, "wrote")
 }
 
 func (d *demo) worker(ctx context.Context, name string, sells int, guarded bool) (*process, error) {
