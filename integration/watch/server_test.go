@@ -41,10 +41,10 @@ func withBinary(run func() int) int {
 }
 
 // startServer starts a server.
-func startServer(t *testing.T) *server {
+func startServer(t *testing.T, more ...string) *server {
 	t.Helper()
 	s := &server{t: t, data: t.TempDir(), where: "127.0.0.1:0"}
-	s.args = func() []string { return []string{"--listen", s.where, "--data", s.data} }
+	s.args = func() []string { return append([]string{"--listen", s.where, "--data", s.data}, more...) }
 	s.start()
 	t.Cleanup(s.kill)
 	return s
