@@ -33,13 +33,13 @@ func BenchmarkLossSignal(b *testing.B) {
 func loseMany(tb testing.TB, runs int) int {
 	tb.Helper()
 	rival := newClient(tb, url)
-	series := time.Now().UnixNano()
+	seriesNano := time.Now().UnixNano()
 	var next, late atomic.Int64
 	var group sync.WaitGroup
 	for range lossesAtOnce {
 		group.Go(func() {
 			for i := next.Add(1); i <= int64(runs); i = next.Add(1) {
-				if !loseOne(tb, rival, fmt.Sprintf("%s/%d/%d", tb.Name(), series, i)) {
+				if !loseOne(tb, rival, fmt.Sprintf("%s/%d/%d", tb.Name(), seriesNano, i)) {
 					late.Add(1)
 				}
 			}
