@@ -25,16 +25,18 @@ const patience = time.Minute
 type Server struct {
 	tb    testing.TB
 	stand *stand.Stand
+	url   string
 }
 
 // Start starts a service for a test, with an empty store. If that fails, so does the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	return &Server{tb: tb, stand: stand.Start(tb, stand.Config{})}
+	s := stand.Start(tb, stand.Config{})
+	return &Server{tb: tb, stand: s, url: s.Server.ClientURL()}
 }
 
-// URL returns where NATS clients of any language find the service.
-func (s *Server) URL() string { return s.stand.Server.ClientURL() }
+// URL returns where NATS clients of any language find the service, also while it is stopped.
+func (s *Server) URL() string { return s.url }
 
 // Connect returns a NATS connection to the service, which ends with the test.
 func (s *Server) Connect(opts ...nats.Option) *nats.Conn {
