@@ -53,7 +53,7 @@ type run struct {
 	stop   atomic.Bool
 
 	mu       sync.Mutex
-	restarts []instant
+	restarts []restart
 }
 
 // errViolated is why a run ends early. The report is in its text.
@@ -104,22 +104,35 @@ func (r *run) after(d time.Duration) <-chan time.Time { return time.After(d) }
 
 func (r *run) stopping() bool { return r.stop.Load() }
 
-// restarting notes that the node is about to be restarted.
+// restart is a restart of the node: the old one still answers for a while after it has begun.
+type restart struct{ begun, done instant }
+
+// never is after all there is.
+const never instant = math.MaxInt64
+
+// restarting notes that the node is about to be restarted, restarted that it was.
 func (r *run) restarting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.restarts = append(r.restarts, r.now())
+	r.restarts = append(r.restarts, restart{begun: r.now(), done: never})
 }
 
-// restartAfter returns when the node was first restarted after an instant.
+func (r *run) restarted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restarts[len(r.restarts)-1].done = r.now()
+}
+
+// restartAfter returns when the first restart began that was not done at an instant: what was granted
+// then may be gone with it.
 func (r *run) restartAfter(at instant) instant {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := sort.Search(len(r.restarts), func(i int) bool { return r.restarts[i] > at })
+	i := sort.Search(len(r.restarts), func(i int) bool { return r.restarts[i].done > at })
 	if i < len(r.restarts) {
-		return r.restarts[i]
+		return r.restarts[i].begun
 	}
-	return math.MaxInt64
+	return never
 }
 
 // tally counts what has happened.

@@ -159,6 +159,7 @@ func (p *play) restart() {
 	p.auditor.without(func() *jetstream.Deployment {
 		p.restarting()
 		p.stand.Restart()
+		p.restarted()
 		return p.stand.Deployment
 	})
 	p.harbour.move(p.stand.Server.ClientURL())
