@@ -68,15 +68,29 @@ func (c *Client) about(op messages.Operation, resource, key string, message func
 
 // ask checks a request and returns its answer, within the client's timeout.
 func (c *Client) ask(ctx context.Context, op messages.Operation, resource string, m proto.Message) (answer, error) {
-	return c.askDuring(c.life, ctx, op, resource, m)
+	return c.askDuring(c.life, ctx, c.cfg.timeout, op, resource, m)
 }
 
 // discharge is ask for what the client owes others: it may also be called while the client is closed.
 func (c *Client) discharge(ctx context.Context, op messages.Operation, resource string, m proto.Message) (answer, error) {
-	return c.askDuring(c.duty, ctx, op, resource, m)
+	return c.askDuring(c.duty, ctx, c.cfg.timeout, op, resource, m)
 }
 
-func (c *Client) askDuring(life, ctx context.Context, op messages.Operation, resource string, m proto.Message) (answer, error) {
+// clear asks for what nobody waits for, on behalf of the client's duty: for so long at most, or as any
+// other call if that is longer. It returns nil if there was no answer.
+func (c *Client) clear(op messages.Operation, resource string, most time.Duration, m proto.Message) *messages.Reply {
+	a, err := c.askDuring(c.duty, c.duty, max(most, c.cfg.timeout), op, resource, m)
+	if err != nil {
+		return nil
+	}
+	r, err := a.reply()
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+func (c *Client) askDuring(life, ctx context.Context, most time.Duration, op messages.Operation, resource string, m proto.Message) (answer, error) {
 	resource = messages.NormalizeResource(resource)
 	key, err := messages.EncodeKey(resource)
 	if err == nil {
@@ -88,28 +102,7 @@ func (c *Client) askDuring(life, ctx context.Context, op messages.Operation, res
 	x := c.about(op, resource, key, func() proto.Message { return m })
 	x.life = life
 	defer x.finish()
-	return x.within(ctx, c.cfg.timeout)
-}
-
-// clear asks for what nobody waits for, on behalf of the client's duty: for so long at most, or as any
-// other call if that is longer.
-func (c *Client) clear(op messages.Operation, resource string, most time.Duration, m proto.Message) *messages.Reply {
-	key, err := messages.EncodeKey(resource)
-	if err != nil {
-		return nil
-	}
-	x := c.about(op, resource, key, func() proto.Message { return m })
-	x.life = c.duty
-	defer x.finish()
-	a, err := x.within(c.duty, max(most, c.cfg.timeout))
-	if err != nil {
-		return nil
-	}
-	r, err := a.reply()
-	if err != nil {
-		return nil
-	}
-	return r
+	return x.within(ctx, most)
 }
 
 // within runs the exchange for so long at most.
