@@ -21,6 +21,9 @@ const (
 // shardLevel begins the direct door, below the prefix.
 const shardLevel = "shard"
 
+// nodeLevel begins what nodes say to one another, below the prefix.
+const nodeLevel = "node"
+
 // Operation is what a request wants done to a resource, as it stands in the subject.
 type Operation string
 
@@ -97,6 +100,23 @@ func (p Prefix) Info() string {
 func (p Prefix) Event(key string) string {
 	return string(p) + ".event." + key
 }
+
+// Announcement returns the subject on which a node speaks of itself: holdfast.node.~announce.<name>. The
+// name is a key, or ">" to hear all nodes. No key begins with "~", so that whoever may publish
+// holdfast.*.orders.> is no node.
+func (p Prefix) Announcement(name string) string {
+	return string(p) + "." + nodeLevel + ".~announce." + name
+}
+
+// NodeDoor returns a subject at the door that only other nodes use, to this process alone:
+// holdfast.node.~door.<incarnation>.acquire.<key>. With ">" it is the one to subscribe to.
+func (p Prefix) NodeDoor(incarnation uint64, below string) string {
+	return string(p) + "." + nodeLevel + ".~door." + strconv.FormatUint(incarnation, 16) + "." + below
+}
+
+// Nodes returns what a node must be allowed to publish and to subscribe to: holdfast.node.>. Nobody else
+// should be.
+func (p Prefix) Nodes() string { return string(p) + "." + nodeLevel + ".>" }
 
 // Bucket returns the name of the shard's KV bucket: HOLDFAST_3. A bucket's name has no dots, so two
 // prefixes that differ only in case or in "." against "_" would share buckets: one account cannot

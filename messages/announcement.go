@@ -1,0 +1,57 @@
+package messages
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxNodeNameBytes keeps node names readable in logs; it is also what a host name may have.
+const MaxNodeNameBytes = 253
+
+// Check returns the rule that an announcement breaks, as an [InvalidError], or nil. It names only shards
+// below its own number of them, each at most once in a list.
+func (x *Announcement) Check() error {
+	if err := checkText("node", x.GetNode(), 1, MaxNodeNameBytes); err != nil {
+		return err
+	}
+	if x.GetIncarnation() == 0 || x.GetShards() == 0 {
+		return invalid("announcement", "with an incarnation and a number of shards", quote(x.GetNode()))
+	}
+	owned := make([]uint32, len(x.GetOwned()))
+	for i, o := range x.GetOwned() {
+		owned[i] = o.GetShard()
+	}
+	for _, l := range []struct {
+		field  string
+		shards []uint32
+	}{
+		{"owned", owned}, {"opening", x.GetOpening()}, {"wanted", x.GetWanted()}, {"failing", x.GetFailing()}, {"leads", x.GetLeads()},
+	} {
+		if err := x.checkShards(l.field, l.shards); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *Announcement) checkShards(field string, shards []uint32) error {
+	rule := fmt.Sprintf("shards below %d, each once", x.GetShards())
+	if len(shards) > int(x.GetShards()) {
+		return invalid(field, rule, fmt.Sprintf("%d of them", len(shards)))
+	}
+	sorted := slices.Sorted(slices.Values(shards))
+	if len(sorted) > 0 && sorted[len(sorted)-1] >= x.GetShards() || len(slices.Compact(sorted)) < len(shards) {
+		return invalid(field, rule, fmt.Sprint(shards[:min(len(shards), 10)]))
+	}
+	return nil
+}
+
+// Owns returns the epoch since which the node owns the shard; not ok if it does not.
+func (x *Announcement) Owns(shard uint32) (epoch uint64, ok bool) {
+	for _, o := range x.GetOwned() {
+		if o.GetShard() == shard {
+			return o.GetEpoch(), true
+		}
+	}
+	return 0, false
+}
