@@ -12,7 +12,7 @@ type compaction struct {
 	fromBytes  int
 
 	running bool
-	// over: none begins any more, the shard is closing.
+	// over: none begins any more, and no alarm rings: the shard is leaving.
 	over bool
 	// through is where the journal ended when it began: all up to there will be in pages.
 	through uint64

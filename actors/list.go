@@ -30,6 +30,8 @@ func (s *Shard) List(ctx context.Context, l Listing) (leases []*messages.Lease, 
 	select {
 	case r := <-result:
 		return r.leases, r.more, r.err
+	case <-s.closed:
+		return nil, false, fmt.Errorf("shard %d: %w", s.cfg.Shard, ErrEnded)
 	case <-ctx.Done():
 		return nil, false, fmt.Errorf("%w: shard %d is busy: %w", ErrUnavailable, s.cfg.Shard, context.Cause(ctx))
 	}

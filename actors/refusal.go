@@ -21,12 +21,24 @@ func (s *shardActor) refuse(r *Request, why string) {
 }
 
 // void answers decisions of which it is certain that they were not stored.
-func (s *shardActor) void(decisions []*decision, why string) {
+func (s *shardActor) void(t *tenure, decisions []*decision, why string) {
 	for _, d := range decisions {
+		t.done(d.seat)
 		for _, a := range d.outcome.Answers {
 			s.cfg.Outbox.Answer(s.cfg.Shard, []lease.Answer{s.refusal(a.To, why)})
 		}
 		s.settle(d)
+	}
+}
+
+// leaveUnanswered gives decisions up of which nobody knows whether they were stored.
+func (s *shardActor) leaveUnanswered(t *tenure, decisions []*decision, why error) {
+	for _, d := range decisions {
+		t.done(d.seat)
+		s.settle(d)
+	}
+	if s.leaving && len(decisions) > 0 {
+		s.unanswered = why
 	}
 }
 
@@ -45,6 +57,6 @@ func (s *shardActor) settleRequest(r *Request) {
 	}
 	if _, ok := r.from(); ok {
 		s.taken--
-		s.pending.Add(-1)
+		s.requests.leave(1)
 	}
 }

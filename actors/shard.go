@@ -20,6 +20,8 @@ var (
 	ErrOverloaded = errors.New("too many requests are on their way through the shard")
 	// ErrUnavailable: it is not open.
 	ErrUnavailable = errors.New("unavailable")
+	// ErrEnded is an [ErrUnavailable]: it has ended, and stays so.
+	ErrEnded = fmt.Errorf("%w: the shard has left this node; nothing happened, try again", ErrUnavailable)
 )
 
 // ShardConfig is what a shard is made of.
@@ -35,15 +37,32 @@ type ShardConfig struct {
 	Tuning    Tuning
 	// Quota is what the shards of a node share; nil for no limits.
 	Quota *Quota
+
+	// Yields: a shard that another writer has deposed ends, as if it had been handed over, instead of
+	// being opened again: whoever decides who owns it has to start it anew. Decisions that were not
+	// stored are refused, for they had an order that cannot be restored. A shard that has lost its
+	// journal for any other reason is opened again: nobody else may have it.
+	Yields bool
+	// Pass gets the requests that a shard which is handed over, or yields, leaves undecided: first
+	// those who waited, in the order of each resource and with what is left of their waits, then those
+	// who came later. It is called by the shard's goroutine just before the shard is [Ended], and must
+	// not block. nil: they are refused.
+	Pass func(*Request)
+	// Changed is called when Standing has changed, from any goroutine; it must not block. nil for
+	// nobody.
+	Changed func()
 }
 
 // Shard is a shard that this node owns, or tries to. It is safe for concurrent use.
 type Shard struct {
-	cfg    ShardConfig
-	system *actor.ActorSystem
-	pid    *actor.PID
-	// pending counts the requests that were taken in and neither answered nor queued.
-	pending atomic.Int64
+	cfg      ShardConfig
+	system   *actor.ActorSystem
+	pid      *actor.PID
+	requests admission
+	standing atomic.Int32
+	epoch    atomic.Uint64
+	// passing: what the shard leaves is passed on. It outlives a panic of the actor.
+	passing atomic.Bool
 	// actors counts the resources that have an actor.
 	actors atomic.Int64
 	// lateTokens counts the grants whose token is at or above [messages.WarnToken].
@@ -57,7 +76,9 @@ type Shard struct {
 	tried  chan struct{} // closed when the first attempt to open has ended, as err says
 	once   sync.Once
 	err    error
-	closed chan struct{}
+	closed chan struct{} // closed when it has ended, with leftOver as the reason why answers are missing
+	// leftOver is nil if all was answered or passed.
+	leftOver error
 }
 
 // StartShard starts a shard, which begins at once to open its journal, and tries again for as long
@@ -76,12 +97,11 @@ func (s *System) StartShard(cfg ShardConfig) *Shard {
 }
 
 // Tell hands the shard a request. It does not block. [ErrOverloaded]: it was not taken, nothing
-// happened. A request that was taken is answered through the outbox, now or much later, unless the
-// node dies.
+// happened. [ErrEnded]: the same, and it will be no other. A request that was taken is answered through
+// the outbox or passed on, now or much later, unless the node dies.
 func (s *Shard) Tell(r *Request) error {
-	if s.pending.Add(1) > int64(s.cfg.Tuning.MaxPending) {
-		s.pending.Add(-1)
-		return fmt.Errorf("shard %d: %w (%d)", s.cfg.Shard, ErrOverloaded, s.cfg.Tuning.MaxPending)
+	if err := s.requests.enter(s.cfg.Tuning.MaxPending); err != nil {
+		return fmt.Errorf("shard %d: %w", s.cfg.Shard, err)
 	}
 	s.system.Root.Send(s.pid, r)
 	return nil
@@ -116,37 +136,21 @@ func (s *Shard) Bounce(resource string, token messages.Token) {
 	s.system.Root.Send(s.pid, &Request{Resource: resource, Event: lease.Bounce{Token: token}})
 }
 
+// Prove lets an open shard append a commit without changes, unless an append is on its way anyway. A
+// shard that was deposed learns so: for whoever hears of another owner, or was paused.
+func (s *Shard) Prove() { s.system.Root.Send(s.pid, prove{}) }
+
 // Opened waits until the first attempt to open the shard has ended and returns how. After an error
-// the shard goes on trying.
+// the shard goes on trying. [ErrEnded]: it has ended before.
 func (s *Shard) Opened(ctx context.Context) error {
 	select {
 	case <-s.tried:
 		return s.err
+	case <-s.closed:
+		return fmt.Errorf("shard %d: %w", s.cfg.Shard, ErrEnded)
 	case <-ctx.Done():
 		return fmt.Errorf("shard %d is not open yet: %w", s.cfg.Shard, context.Cause(ctx))
 	}
-}
-
-// Close takes no more requests, lets those on their way be answered, and ends the shard. When ctx
-// ends before, the rest is left without an answer.
-func (s *Shard) Close(ctx context.Context) error {
-	s.system.Root.Send(s.pid, closeShard{})
-	var err error
-	select {
-	case <-s.closed:
-	case <-ctx.Done():
-		err = fmt.Errorf("shard %d: requests were left without an answer: %w", s.cfg.Shard, context.Cause(ctx))
-	}
-	s.stop()
-	return err
-}
-
-// stop ends the actor and all that it has started.
-func (s *Shard) stop() {
-	for s.system.Root.StopFuture(s.pid).Wait() != nil { // the library gives up after ten seconds
-		s.cfg.Log.Warn("the shard has not stopped yet")
-	}
-	s.work.Wait()
 }
 
 func (s *Shard) attempted(err error) {

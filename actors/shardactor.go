@@ -21,8 +21,8 @@ type (
 	}
 	// reopen is due some time after the shard was lost.
 	reopen struct{ attempt *attempt }
-	// closeShard asks for the end.
-	closeShard struct{}
+	// prove asks for an append that shows who owns the shard.
+	prove struct{}
 )
 
 // attempt is one try to open the shard.
@@ -39,10 +39,11 @@ type shardActor struct {
 	tenure *tenure
 	why    string
 	// again stops the timer after which the shard is opened again.
-	again   func() bool
-	closing bool
-	// taken counts this actor's part of pending.
+	again func() bool
+	// taken counts the requests that this actor has taken in, neither answered nor queued.
 	taken int64
+
+	handover
 }
 
 // Receive implements actor.Actor.
@@ -50,8 +51,7 @@ func (s *shardActor) Receive(ctx actor.Context) {
 	defer s.reportPanic(ctx)
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		s.why = "is being opened"
-		s.open(ctx)
+		s.start(ctx)
 	case *Request:
 		s.request(ctx, m)
 	case *decision:
@@ -78,16 +78,21 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.opened(ctx, m)
 	case reopen:
 		s.reopen(ctx, m)
+	case hurry:
+		s.during(m.tenure, func(t *tenure) { t.hush() })
 	case listing:
 		s.list(m)
-	case closeShard:
-		s.close(ctx)
-	case *actor.Restarting:
+	case prove:
+		s.prove()
+	case leave:
+		s.leave(ctx, m.handing)
+	case abandon:
+		s.abandon(ctx)
+	case *actor.Restarting, *actor.Stopping:
 		s.end()
-	case *actor.Stopping:
-		s.end()
+		s.leaving = false // what is left to do for the end, the next actor does
 	}
-	s.closeIfDone()
+	s.endIfDone()
 }
 
 // reportPanic lets a panic go on to the guardian, which starts the actor afresh, after it has told
@@ -107,6 +112,16 @@ func (s *shardActor) during(t *tenure, f func(*tenure)) {
 	}
 }
 
+func (s *shardActor) start(ctx actor.Context) {
+	if s.Standing() >= Leaving {
+		s.resume()
+		return
+	}
+	s.stand(Opening)
+	s.why = "is being opened"
+	s.open(ctx)
+}
+
 func (s *shardActor) open(ctx actor.Context) {
 	work, cancel := context.WithCancel(context.Background())
 	a := &attempt{writer: newWriter(s.cfg.Node), cancel: cancel}
@@ -119,36 +134,41 @@ func (s *shardActor) open(ctx actor.Context) {
 }
 
 func (s *shardActor) opened(ctx actor.Context, m *openedShard) {
-	if m.attempt != s.attempt || s.closing {
+	if m.attempt != s.attempt || s.leaving {
 		return
 	}
-	s.attempted(m.err)
+	defer s.attempted(m.err) // whoever waits for it sees the shard open
 	if m.err != nil {
 		s.cfg.Log.Error("cannot open the shard", "error", m.err, "again_in", s.cfg.Tuning.ReopenAfter)
 		s.reopenLater(ctx, "cannot be opened: "+m.err.Error())
 		return
 	}
 	s.tenure = newTenure(ctx, s, m.ledger, m.attempt)
+	s.epoch.Store(m.ledger.epoch)
+	s.stand(Open)
 	s.cfg.Log.Debug("shard open", "epoch", m.ledger.epoch, "commit", m.ledger.number, "held", len(s.tenure.seats))
 }
 
 // reopenLater ends what there is and opens the shard again after a while.
 func (s *shardActor) reopenLater(ctx actor.Context, why string) {
 	s.why = why
+	s.stand(Opening)
 	a, self := s.attempt, ctx.Self()
 	a.cancel()
 	s.again = s.cfg.Clock.AfterFunc(s.cfg.Tuning.ReopenAfter, func() { s.system.Root.Send(self, reopen{a}) })
 }
 
 func (s *shardActor) reopen(ctx actor.Context, m reopen) {
-	if m.attempt == s.attempt && !s.closing {
+	if m.attempt == s.attempt && !s.leaving {
 		s.open(ctx)
 	}
 }
 
 // end leaves nothing running behind. Whatever was not answered stays so.
 func (s *shardActor) end() {
-	s.attempt.cancel()
+	if s.attempt != nil {
+		s.attempt.cancel()
+	}
 	if s.again != nil {
 		s.again()
 	}
@@ -156,7 +176,7 @@ func (s *shardActor) end() {
 		s.tenure.stop()
 		s.tenure = nil
 	}
-	s.pending.Add(-s.taken)
+	s.requests.leave(s.taken)
 	s.taken = 0
 }
 
@@ -165,8 +185,8 @@ func (s *shardActor) request(ctx actor.Context, r *Request) {
 		s.taken++
 	}
 	switch t := s.tenure; {
-	case s.closing:
-		s.refuse(r, closingWhy)
+	case s.leaving:
+		s.turnAway(r, s.why)
 	case t == nil:
 		s.refuse(r, s.why)
 	case t.stalled():
@@ -177,13 +197,14 @@ func (s *shardActor) request(ctx actor.Context, r *Request) {
 }
 
 func (s *shardActor) decided(d *decision) {
+	s.surrendered(d)
 	switch t := d.seat.tenure; {
 	case t == s.tenure:
 		if t.decided(d) {
 			s.settle(d)
 		}
 	case t.actor == s:
-		s.void([]*decision{d}, s.why)
+		s.void(t, []*decision{d}, s.why)
 	}
 }
 
@@ -194,16 +215,19 @@ func (s *shardActor) lost(m *panicked) {
 	}
 	if t == s.tenure {
 		t.lost(m.seat)
+	} else {
+		t.done(m.seat)
 	}
 }
 
 func (s *shardActor) comeBack(ctx actor.Context, m *returned) {
-	switch t := m.seat.tenure; {
+	t := m.seat.tenure
+	t.done(m.seat)
+	switch {
 	case t == s.tenure:
-		t.done(m.seat)
 		t.send(ctx, m.seat, m.request)
 	case t.actor == s:
-		s.refuse(m.request, s.why)
+		s.turnAway(m.request, s.why)
 	}
 }
 
@@ -223,36 +247,28 @@ func (s *shardActor) stored(ctx actor.Context, t *tenure, m stored) {
 func (s *shardActor) lose(ctx actor.Context, t *tenure, err error) {
 	s.cfg.Log.Warn("shard lost", "epoch", t.ledger.epoch, "error", err)
 	s.tenure = nil
-	s.reopenLater(ctx, "could not write to its journal and is being opened again")
-	if errors.Is(err, messages.ErrConflict) || errors.Is(err, messages.ErrNotStored) {
-		s.void(t.inflight, s.why)
-	} else {
-		for _, d := range t.inflight {
-			s.settle(d)
-		}
-	}
-	s.void(t.pending, s.why)
-	t.retire(ctx, s.unavailable(s.why))
-}
-
-const closingWhy = "is being handed over or shut down"
-
-// close lets those go who wait, and ends when all others have been answered.
-func (s *shardActor) close(ctx actor.Context) {
-	s.closing = true
-	if s.tenure != nil {
-		s.tenure.running, s.tenure.over = false, true
-		s.tenure.dismiss(ctx, s.unavailable(closingWhy))
-	}
-}
-
-func (s *shardActor) closeIfDone() {
-	if !s.closing || s.taken > 0 || s.tenure != nil && (s.tenure.unfinished() || !s.tenure.windDown()) {
-		return
-	}
-	select {
-	case <-s.closed:
+	switch {
+	case s.leaving:
+	case s.deposed(err):
+		s.depart(true)
 	default:
-		close(s.closed)
+		s.reopenLater(ctx, "could not write to its journal and is being opened again")
+	}
+	if errors.Is(err, messages.ErrConflict) || errors.Is(err, messages.ErrNotStored) {
+		s.void(t, t.inflight, s.why)
+	} else {
+		s.leaveUnanswered(t, t.inflight, err)
+	}
+	s.void(t, t.pending, s.why)
+	s.last = t
+	for _, r := range t.retire(ctx, s.farewell(s.why)) {
+		s.turnAway(r, s.why)
+	}
+}
+
+// prove has an append show whether the shard is still this node's.
+func (s *shardActor) prove() {
+	if t := s.tenure; t != nil && t.sent == nil && !s.leaving {
+		t.record()
 	}
 }

@@ -134,7 +134,7 @@ const alarmsAtOnce = 1000
 
 func (t *tenure) wakeUp(ctx actor.Context) {
 	t.armed = lease.Never
-	if t.finishing {
+	if t.over {
 		return // what would be committed now, nobody here could publish; the next owner wakes them
 	}
 	now := t.shard.cfg.Clock.Now().Instant
@@ -179,32 +179,29 @@ func (t *tenure) sweep(ctx actor.Context) {
 	t.sweepLater()
 }
 
-// dismiss sends away all who wait.
-func (t *tenure) dismiss(ctx actor.Context, why string) {
-	for _, s := range t.seats {
-		if s.pid != nil && (s.waiting > 0 || s.busy > 0) {
-			t.send(ctx, s, &Request{Resource: s.resource, Event: lease.Dismiss{Why: why}})
-		}
-	}
-}
-
-// retire ends the tenure: who waits is sent away, and the actors stop when they have done what is
-// in their mailboxes, so that all of it comes back to be answered.
-func (t *tenure) retire(ctx actor.Context, why string) {
+// retire ends the tenure: who waits gets the farewell, and the actors stop when they have done what is
+// in their mailboxes, so that all of it comes back. It returns the requests that no actor has.
+func (t *tenure) retire(ctx actor.Context, farewell lease.Event) (held []*Request) {
 	t.stop()
-	t.dismiss(ctx, why)
+	t.sendOff(ctx, farewell)
 	for _, s := range t.seats {
+		for _, r := range s.held {
+			t.done(s)
+			held = append(held, r)
+		}
+		s.held = nil
 		if s.pid != nil {
 			ctx.Poison(s.pid)
 		}
 	}
+	return held
 }
 
 func (t *tenure) stop() {
 	t.use.set(0, 0)
 	t.cancel()
 	t.disarm()
-	for _, stop := range []func() bool{t.rest, t.timer} {
+	for _, stop := range []func() bool{t.rest, t.timer, t.bound} {
 		if stop != nil {
 			stop()
 		}

@@ -14,6 +14,8 @@ type watermark struct {
 	due bool
 	// finishing: no more is given to events; silent: they have ended.
 	finishing, silent bool
+	// bound stops the timer that makes it silent, nil if there is none.
+	bound func() bool
 }
 
 // record tells a tenure to look whether the watermark should be written down.
@@ -87,16 +89,20 @@ func (t *tenure) record() {
 }
 
 // windDown publishes the rest and records that, when nothing else is on its way any more. It reports
-// whether there is nothing left to do.
-func (t *tenure) windDown() bool {
+// whether there is nothing left to do. With a successor waiting it is brief: what takes longer, and
+// the record, it leaves to that one, who publishes a little twice.
+func (t *tenure) windDown(brief bool) bool {
 	switch {
 	case t.events == nil:
 		return true
 	case !t.finishing:
 		t.finishing = true
 		t.events.finish()
+		if brief {
+			t.bound = t.shard.cfg.Clock.AfterFunc(publishAtMost, func() { t.tell(hurry{t}) })
+		}
 	case !t.silent:
-	case t.unrecorded():
+	case !brief && t.unrecorded():
 		t.record()
 	default:
 		return true

@@ -31,8 +31,13 @@ type world struct {
 	quota   *actors.Quota
 	// publisher is nil unless the test is about events.
 	publisher actors.Publisher
-	log       *log
-	asked     int
+	// passed gets what the shard passes on; nil: it passes nothing on. changed is called for each change
+	// of its standing.
+	passed  *passed
+	yields  bool
+	changed func()
+	log     *log
+	asked   int
 }
 
 // inWorld runs test in a bubble, with a shard that is open.
@@ -59,14 +64,29 @@ func inClosedWorld(t *testing.T, tuning actors.Tuning, test func(w *world)) {
 
 func (w *world) open() {
 	w.Helper()
-	w.system = actors.NewSystem(slog.New(slog.DiscardHandler))
-	w.shard = w.system.StartShard(actors.ShardConfig{
-		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher,
-		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
-	})
+	w.start()
 	if err := w.shard.Opened(w.Context()); err != nil {
 		w.Fatal(err)
 	}
+	if s := w.shard.Standing(); s != actors.Open {
+		w.Fatalf("an opened shard is %v", s)
+	}
+}
+
+// start begins to open the shard.
+func (w *world) start() {
+	cfg := actors.ShardConfig{
+		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher,
+		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
+		Yields: w.yields, Changed: w.changed,
+	}
+	if w.passed != nil {
+		cfg.Pass = w.passed.add
+	}
+	if w.system == nil {
+		w.system = actors.NewSystem(slog.New(slog.DiscardHandler))
+	}
+	w.shard = w.system.StartShard(cfg)
 }
 
 func (w *world) close() {
@@ -126,7 +146,7 @@ func (w *world) send(resource string, e lease.Event) string {
 	case lease.Break:
 		event.From = to
 		e = event
-	case lease.Bounce, lease.Dismiss, lease.Tick:
+	case lease.Bounce, lease.Dismiss, lease.Surrender, lease.Tick:
 		w.Fatalf("%T asks nothing", e)
 	}
 	if err := w.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {

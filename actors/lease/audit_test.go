@@ -3,6 +3,9 @@ package lease_test
 import (
 	"fmt"
 	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
@@ -71,6 +74,7 @@ func (a *audit) check(s step, o lease.Outcome, after *lease.State) {
 	for _, answer := range o.Answers {
 		a.answer(s.at, answer)
 	}
+	a.surrendered(s, o)
 	if _, waits := a.open[s.from]; waits && s.asks() {
 		a.enqueue(s)
 	}
@@ -157,6 +161,27 @@ func (a *audit) dequeue(answer lease.Answer, status messages.Status) {
 		a.want(i == 0, "%s: before %s", sayAnswer(answer), a.queue[0].from)
 	}
 	a.queue = slices.Delete(a.queue, i, i+1)
+}
+
+// surrendered lets all who wait go when they are given back, as they came and in their order.
+func (a *audit) surrendered(s step, o lease.Outcome) {
+	if s.verb != "surrender" {
+		a.want(len(o.Surrendered) == 0, "%s surrenders %v", s, o.Surrendered)
+		return
+	}
+	a.want(len(o.Surrendered) == len(a.queue), "%d are surrendered of %d", len(o.Surrendered), len(a.queue))
+	for i, got := range o.Surrendered[:min(len(o.Surrendered), len(a.queue))] {
+		came := a.queue[i]
+		want := came.event().(lease.Acquire)
+		left, wait := came.at.Add(came.wait).Sub(s.at), duration(got.Request.GetWaitMs())
+		a.want(wait >= left && wait < left+time.Millisecond && wait > 0, "%s: waits %v, with %v to go", came.from, wait, left)
+		want.Request.WaitMs = got.Request.GetWaitMs()
+		a.want(proto.Equal(got.Request, want.Request), "%s: surrendered as %v", came.from, got.Request)
+		a.want(got.From == want.From, "%s is surrendered in the place of %s", got.From.Subject, came.from)
+		delete(a.open, came.from)
+		a.seen["surrendered"]++
+	}
+	a.queue = nil
 }
 
 // enqueue lets a request wait that was not answered, in its old place if it has one.

@@ -44,15 +44,18 @@ type (
 	Bounce struct{ Token messages.Token }
 	// Dismiss sends away all who wait, because the owner can no longer serve them.
 	Dismiss struct{ Why string }
+	// Surrender takes all who wait out of the queue, so that another owner can go on with it.
+	Surrender struct{}
 	// Tick says that time has passed. One that comes late, early or twice does no harm.
 	Tick struct{}
 )
 
-func (Acquire) event() {}
-func (Release) event() {}
-func (Extend) event()  {}
-func (Get) event()     {}
-func (Break) event()   {}
-func (Bounce) event()  {}
-func (Dismiss) event() {}
-func (Tick) event()    {}
+func (Acquire) event()   {}
+func (Release) event()   {}
+func (Extend) event()    {}
+func (Get) event()       {}
+func (Break) event()     {}
+func (Bounce) event()    {}
+func (Dismiss) event()   {}
+func (Surrender) event() {}
+func (Tick) event()      {}

@@ -60,6 +60,8 @@ func (m *model) play(s step) []string {
 		}
 	case "dismiss":
 		m.leave("UNAVAILABLE", m.waiting())
+	case "surrender":
+		return slices.Concat(m.changes, m.answers, m.surrender())
 	}
 	return slices.Concat(m.changes, m.answers)
 }
@@ -254,6 +256,19 @@ func (m *model) leave(status string, gone []*waited) {
 	for _, w := range gone {
 		m.answer(w.step, status, "")
 	}
+}
+
+// surrender lets the waiters go without an answer, with what is left of their waits.
+func (m *model) surrender() (gone []string) {
+	for _, w := range m.waiting() {
+		w.over = true
+		left := w.until().Sub(m.now)
+		if rest := left % time.Millisecond; rest > 0 {
+			left += time.Millisecond - rest
+		}
+		gone = append(gone, fmt.Sprintf("%s: surrendered, waits %v", w.from, left))
+	}
+	return gone
 }
 
 func (m *model) change(kind, why string) {

@@ -10,6 +10,10 @@ type Outcome struct {
 	// Volatile says that the answers tell of an ephemeral lease and that nothing is to be recorded:
 	// they need to wait for earlier changes of this resource only.
 	Volatile bool
+	// Surrendered are those whom a [Surrender] has taken out of the queue, in their order: the
+	// requests as they came, but for a wait that is what is left of it. Nothing was decided about
+	// them, so they need not wait for the journal.
+	Surrendered []Acquire
 }
 
 // Answer is a reply on its way to whoever asked.

@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -108,6 +109,26 @@ func (s *State) wait(now Time, e Acquire, o *Outcome) {
 func (s *State) timeOut(now Time, o *Outcome) {
 	for _, w := range s.queue.takeDue(now.Instant) {
 		o.answer(w.from, s.reply(messages.Status_TIMEOUT))
+	}
+}
+
+// surrender gives all who wait back. A part of a millisecond that is left of a wait counts as a whole
+// one: no wait ends early, and none becomes a request that does not want to wait.
+func (s *State) surrender(now Time, o *Outcome) {
+	for _, w := range s.queue.takeDue(Never) {
+		left := w.until.Sub(now.Instant) + time.Millisecond - 1
+		o.Surrendered = append(o.Surrendered, Acquire{
+			Request: &messages.AcquireRequest{
+				Owner:      w.request.GetOwner(),
+				TtlMs:      w.request.GetTtlMs(),
+				WaitMs:     uint32(left.Milliseconds()),
+				RequestId:  w.request.GetRequestId(),
+				Durability: w.request.GetDurability(),
+				Reentrant:  w.request.GetReentrant(),
+				Metadata:   w.request.GetMetadata(),
+			},
+			From: w.from,
+		})
 	}
 }
 

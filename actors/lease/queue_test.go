@@ -204,6 +204,33 @@ var queueRows = []row{
 		 ACQUIRED bob#2 1s
 		 bob: GRANTED bob#2 1s/1s waiting=1 waited
 		 cid: UNAVAILABLE`},
+	{"all are surrendered with what is left, the holder stays",
+		"0s ann acquire; 0s bob acquire wait=1s; 50ms cid acquire wait=2s",
+		"100ms node surrender",
+		"bob: surrendered, waits 900ms; cid: surrendered, waits 1.95s"},
+	{"a wait that is surrendered is never shorter than what is left",
+		"0s ann acquire; 0s bob acquire wait=500ms",
+		"499.999999ms node surrender",
+		"bob: surrendered, waits 1ms"},
+	{"surrendered when the wait has run out: it has its answer",
+		"0s ann acquire; 0s bob acquire wait=500ms; 0s cid acquire wait=600ms",
+		"500ms node surrender",
+		"bob: TIMEOUT waiting=1; cid: surrendered, waits 100ms"},
+	{"surrendered at the deadline: the first has it already",
+		"0s ann acquire; 0s bob acquire wait=2s; 0s cid acquire wait=2s",
+		"1s node surrender",
+		`EXPIRED ann#1 1s
+		 ACQUIRED bob#2 1s
+		 bob: GRANTED bob#2 1s/1s waiting=1 waited
+		 cid: surrendered, waits 1s`},
+	{"nobody is there to be surrendered",
+		"0s ann acquire",
+		"100ms node surrender",
+		""},
+	{"surrendered, and come again",
+		"0s ann acquire; 0s bob acquire wait=1s id=x; 100ms node surrender",
+		"200ms bob acquire wait=1s id=x",
+		"queue=1"},
 	{"sent away, and come again",
 		"0s ann acquire; 0s bob acquire wait=1s id=x; 100ms node dismiss why=moving",
 		"200ms bob acquire wait=1s id=x",

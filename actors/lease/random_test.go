@@ -34,7 +34,7 @@ var (
 	verbs = []string{
 		"", // nothing happens: this is how a script shrinks
 		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
-		"release", "release", "release", "extend", "extend", "break", "get", "bounce", "bounce", "tick", "dismiss",
+		"release", "release", "release", "extend", "extend", "break", "get", "bounce", "bounce", "tick", "dismiss", "surrender",
 	}
 	owners = []string{"ann", "bob", "cid", "dan"}
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
@@ -69,7 +69,7 @@ func (m move) resolve(now *model, from string) step {
 		s.who, s.token = "node", m.tokenOf(now)
 	case "dismiss":
 		s.who, s.why = "node", "moving"
-	case "tick":
+	case "tick", "surrender":
 		s.who = "node"
 	}
 	if waiting := now.waiting(); len(waiting) > 0 && m.how%4 == 3 && (s.verb == "acquire" || s.verb == "release") {
@@ -145,7 +145,7 @@ func checkRepeats(t tester, s script) {
 		wantSame(t, s, "the same again", again.Step(st.time(), st.event()), want)
 		wantSame(t, s, "with ticks in between", lease.Outcome{
 			Changes: slices.Concat(due.Changes, rest.Changes),
-			Answers: slices.Concat(due.Answers, rest.Answers),
+			Answers: slices.Concat(due.Answers, rest.Answers), Surrendered: rest.Surrendered,
 		}, want)
 	}
 }
@@ -192,6 +192,10 @@ func fingerprint(o lease.Outcome) string {
 		write(a.Reply)
 		h.Write([]byte(sayAnswer(a)))
 	}
+	for _, a := range o.Surrendered {
+		write(a.Request)
+		h.Write([]byte(a.From.Subject))
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -224,7 +228,7 @@ func TestManyScripts(t *testing.T) {
 	wantWholeContract(t, seen)
 	for _, rare := range []string{
 		"acquire makes EXTENDED", "tick makes EXPIRED", "bounce makes RELEASED",
-		"release makes ACQUIRED", "break makes ACQUIRED", "tick makes ACQUIRED", "bounce makes ACQUIRED",
+		"release makes ACQUIRED", "break makes ACQUIRED", "tick makes ACQUIRED", "bounce makes ACQUIRED", "surrendered",
 	} {
 		if seen[rare] == 0 {
 			t.Errorf("no %s", rare)

@@ -158,6 +158,8 @@ func (s step) event() lease.Event {
 		return lease.Bounce{Token: messages.Token(s.token)}
 	case "dismiss":
 		return lease.Dismiss{Why: s.why}
+	case "surrender":
+		return lease.Surrender{}
 	case "tick":
 		return lease.Tick{}
 	}
@@ -176,7 +178,7 @@ func timeAt(i lease.Instant) lease.Time {
 
 func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 
-// said is an outcome in words: the changes, then the answers.
+// said is an outcome in words: the changes, then the answers, then who was surrendered.
 //
 //	RELEASED ann#1 1s
 //	ACQUIRED bob#2 1s
@@ -189,6 +191,9 @@ func said(o lease.Outcome) []string {
 	}
 	for _, a := range o.Answers {
 		lines = append(lines, sayAnswer(a))
+	}
+	for _, a := range o.Surrendered {
+		lines = append(lines, fmt.Sprintf("%s: surrendered, waits %v", a.From.Subject, duration(a.Request.GetWaitMs())))
 	}
 	return lines
 }

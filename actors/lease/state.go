@@ -60,6 +60,8 @@ func (s *State) Step(now Time, e Event) Outcome {
 		s.bounce(now, e, &o)
 	case Dismiss:
 		s.dismiss(e, &o)
+	case Surrender:
+		s.surrender(now, &o)
 	case Tick:
 	}
 	o.Volatile = len(o.Changes) == 0 && s.image.volatile()
