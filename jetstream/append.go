@@ -38,9 +38,13 @@ func (b *Bucket) Append(ctx context.Context, after uint64, r *messages.Record) e
 	if err == nil {
 		err = ctx.Err()
 	}
+	if err == nil {
+		err = b.turn.take(ctx)
+	}
 	if err != nil {
 		return b.wrong(d.place, key, fmt.Errorf("%w: %w", messages.ErrNotStored, err))
 	}
+	defer b.turn.pass()
 	d.msg = nats.Msg{
 		Subject: b.subject + key,
 		Header:  nats.Header{jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(after, 10)}},

@@ -29,12 +29,13 @@ type Bucket struct {
 	name    string // HOLDFAST_3
 	subject string // what every subject begins with: $KV.HOLDFAST_3.
 	ack     []byte // what every acknowledgement begins with
+	turn    turn
 
 	written atomic.Uint64 // position of the newest record that this Bucket has stored
 	commit  atomic.Uint64 // of the newest commit among them
 }
 
-func newBucket(nc *nats.Conn, js jetstream.JetStream, stream jetstream.Stream, name string) *Bucket {
+func newBucket(nc *nats.Conn, js jetstream.JetStream, stream jetstream.Stream, name string, turn turn) *Bucket {
 	return &Bucket{
 		nc:      nc,
 		js:      js,
@@ -42,6 +43,7 @@ func newBucket(nc *nats.Conn, js jetstream.JetStream, stream jetstream.Stream, n
 		name:    name,
 		subject: subjectPrefix(name),
 		ack:     []byte(`{"stream":"` + streamName(name) + `","seq":`),
+		turn:    turn,
 	}
 }
 

@@ -27,8 +27,11 @@ type DeploymentConfig struct {
 	// Shards is the number of buckets. 0: what the deployment has, else [DefaultShards]. A deployment
 	// keeps the number that it was made with.
 	Shards uint32
-	// Replicas of each bucket that is made. 0: 1. Existing buckets keep theirs.
+	// Replicas of each bucket that is made. 0: 1. Existing buckets keep theirs until [Deployment.Grow].
 	Replicas int
+	// Members returns the names of the servers that are there, for warnings. nil: those of which the
+	// connection knows.
+	Members func() []string
 	// Log gets warnings. nil: [slog.Default].
 	Log *slog.Logger
 }
@@ -39,11 +42,14 @@ type Deployment struct {
 	js      jetstream.JetStream
 	prefix  messages.Prefix
 	streams []jetstream.Stream
+	turns   []turn // of each shard's bucket
+	opener  opener
 }
 
 // OpenDeployment opens the deployment's buckets, or makes them if there are none yet. It can be called
 // on several nodes at once, and completes what a crash has left half made. While JetStream is not
-// ready it keeps trying for 15 seconds.
+// ready it keeps trying for 15 seconds, and with a cluster until ctx ends, for it may be waiting for its
+// other servers; it says so after 10 seconds and then twice a minute.
 //
 // It refuses, with an error that says what to do, a deployment of another number of shards, of a newer
 // format, of somebody else or with a bucket missing, settings that are no longer safe, a server without
@@ -57,7 +63,11 @@ func OpenDeployment(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig) (*
 	if err != nil {
 		return nil, fmt.Errorf("deployment %q: %w", cfg.Prefix, err)
 	}
-	return &Deployment{nc: nc, js: o.js, prefix: cfg.Prefix, streams: streams}, nil
+	d := &Deployment{nc: nc, js: o.js, prefix: cfg.Prefix, streams: streams, opener: *o}
+	for range streams {
+		d.turns = append(d.turns, newTurn())
+	}
+	return d, nil
 }
 
 // Shards returns how many shards the deployment was made with.
@@ -68,7 +78,7 @@ func (d *Deployment) Shards() uint32 {
 // Bucket returns the bucket of a shard, which must be below [Deployment.Shards]. Call it for each
 // ownership anew: see [Bucket].
 func (d *Deployment) Bucket(shard uint32) *Bucket {
-	return newBucket(d.nc, d.js, d.streams[shard], d.prefix.Bucket(shard))
+	return newBucket(d.nc, d.js, d.streams[shard], d.prefix.Bucket(shard), d.turns[shard])
 }
 
 func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
@@ -89,11 +99,16 @@ func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
 	if log == nil {
 		log = slog.Default()
 	}
+	members := cfg.Members
+	if members == nil {
+		members = nc.DiscoveredServers
+	}
 	return &opener{
 		nc:       nc,
 		js:       js,
 		layout:   layout{prefix: cfg.Prefix, shards: cfg.Shards, replicas: max(cfg.Replicas, 1)},
 		asked:    cfg.Replicas,
+		members:  members,
 		log:      log,
 		progress: time.Now(),
 	}, nil

@@ -271,17 +271,13 @@ func TestDeploymentConfig(t *testing.T) {
 	}
 }
 
+// What there is no cluster for is refused for buckets that exist as for new ones.
 func TestDeploymentKeepsReplicas(t *testing.T) {
 	t.Parallel()
 	nc := mustConnect(t, mustStart(t))
 	mustOpen(t, nc, 2)
-	log := newRecorder()
-	if _, err := open(t, nc, jetstream.DeploymentConfig{Replicas: 3, Log: slog.New(log)}); err != nil {
-		t.Fatal(err)
-	}
-	if level, ok := log.find("keep their number of replicas"); !ok || level != slog.LevelWarn {
-		t.Error("nobody is told")
-	}
+	_, err := open(t, nc, jetstream.DeploymentConfig{Replicas: 3})
+	wantError(t, err, jetstream.ErrConfig, "3 replicas need a JetStream cluster", "is alone")
 }
 
 func TestDeploymentWithoutJetStream(t *testing.T) {

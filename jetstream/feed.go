@@ -83,14 +83,15 @@ func (f *feed) report(_ jetstream.ConsumeContext, err error) {
 	}
 }
 
-// leave stops the consumer and removes it. If that fails, JetStream does it after a while.
-func (f *feed) leave(ctx context.Context) {
+// leave stops the consumer and lets JetStream remove it, without waiting for that: a cluster decides it as
+// it decides an append, and whoever reads a bucket is about to serve its shard. If it is lost, JetStream does
+// it after a while.
+func (f *feed) leave() {
 	close(f.done)
 	f.consume.Stop()
 	<-f.consume.Closed()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
-	defer cancel()
-	_ = f.bucket.stream.DeleteConsumer(ctx, f.consumer.CachedInfo().Name)
+	subject := jetstream.DefaultAPIPrefix + "CONSUMER.DELETE." + streamName(f.bucket.name) + "." + f.consumer.CachedInfo().Name
+	_ = f.bucket.nc.PublishRequest(subject, f.bucket.nc.NewInbox(), nil) // nobody listens for the answer
 }
 
 func (b *Bucket) makeConsumer(ctx context.Context, start uint64) (jetstream.Consumer, error) {

@@ -4,24 +4,52 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // LevelServerDebug is the level of the embedded server's debug lines: below Holdfast's own, because
 // they tell of every client and every step.
 const LevelServerDebug = slog.LevelDebug - 4
 
-// serverLogger passes the lines of a NATS server on to slog, and keeps the first fatal one: the server
-// does not return it, it expects the logger to end the process.
+// duplicateName is in what the server says of a member with its own name. There is no other sign.
+const duplicateName = "duplicate name"
+
+// otherCluster is in what the server says, ten times a second, of a server that belongs to another cluster
+// and is at the address of a member; foreignEvery is how often somebody has to know.
+const (
+	otherCluster = "cluster name"
+	foreignEvery = 30 * time.Second
+)
+
+// expected is what is no mistake while a cluster comes together: it is tried again, and
+// [Server.AwaitQuorum] says what is missing if it lasts.
+var expected = []string{
+	"Error trying to connect to route",
+	"Waiting for routing to be established", // every two seconds
+	"JetStream has not established contact with a meta leader",
+}
+
+// serverLogger passes the lines of a NATS server on to slog, and keeps those that matter to the
+// process: the server does not return them.
 type serverLogger struct {
-	log   *slog.Logger
+	log *slog.Logger
+	// fatal has the first line of the kind behind which the server expects the process to end.
 	fatal chan string
+	// rival has the first line that says that another member of the cluster has this one's name.
+	rival chan string
+	// foreign limits what is said of other clusters.
+	foreign *rate.Sometimes
 }
 
 func newServerLogger(log *slog.Logger) *serverLogger {
-	if log == nil {
-		log = slog.Default()
+	return &serverLogger{
+		log: log.With("from", "nats-server"), fatal: make(chan string, 1), rival: make(chan string, 1),
+		foreign: &rate.Sometimes{First: 1, Interval: foreignEvery},
 	}
-	return &serverLogger{log: log.With("from", "nats-server"), fatal: make(chan string, 1)}
 }
 
 // debugs tells whether anybody wants debug lines; the server makes none otherwise.
@@ -36,21 +64,42 @@ func (l *serverLogger) Noticef(format string, v ...any) {
 
 // Warnf logs what an operator should look into.
 func (l *serverLogger) Warnf(format string, v ...any) {
-	l.line(slog.LevelWarn, format, v)
+	l.complain(slog.LevelWarn, fmt.Sprintf(format, v...))
 }
 
 // Errorf logs what has gone wrong.
 func (l *serverLogger) Errorf(format string, v ...any) {
-	l.line(slog.LevelError, format, v)
+	l.complain(slog.LevelError, fmt.Sprintf(format, v...))
+}
+
+func (l *serverLogger) complain(level slog.Level, line string) {
+	if slices.ContainsFunc(expected, func(begin string) bool { return strings.HasPrefix(line, begin) }) {
+		level = slog.LevelInfo
+	}
+	if strings.Contains(line, duplicateName) {
+		keep(l.rival, line)
+	}
+	if strings.Contains(line, otherCluster) {
+		level = LevelServerDebug
+		l.foreign.Do(func() {
+			l.log.Error("a server of another cluster is at one of the --routes, or has this one among its own: members of one cluster have the same --prefix, and no others stand in the list", "said", line)
+		})
+	}
+	l.line(level, "%s", []any{line})
+}
+
+// keep puts the line where it is looked for, unless there is one already.
+func keep(lines chan<- string, line string) {
+	select {
+	case lines <- line:
+	default:
+	}
 }
 
 // Fatalf logs why the server cannot go on, and keeps the line for [StartServer].
 func (l *serverLogger) Fatalf(format string, v ...any) {
 	l.line(slog.LevelError, format, v)
-	select {
-	case l.fatal <- fmt.Sprintf(format, v...):
-	default:
-	}
+	keep(l.fatal, fmt.Sprintf(format, v...))
 }
 
 // Debugf logs a step of the server's.

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// readyTimeout is the patience with a JetStream that is not ready: a cluster's first election took up
-	// to 6 seconds.
+	// readyTimeout is the patience with a JetStream that is not ready, if it is no cluster's.
 	readyTimeout = 15 * time.Second
 	// openTimeout bounds one try. Making a replicated bucket needs an election.
 	openTimeout = 3 * time.Second
@@ -35,6 +34,7 @@ type opener struct {
 	js       jetstream.JetStream
 	layout   layout // shards is 0 until known
 	asked    int    // for how many replicas, 0 for any
+	members  func() []string
 	log      *slog.Logger
 	progress time.Time // when JetStream last answered
 }
@@ -56,8 +56,8 @@ func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
 	if err := o.learnShards(0, first); err != nil {
 		return nil, err
 	}
-	if has := first.CachedInfo().Config.Replicas; o.asked != 0 && o.asked != has {
-		o.log.Warn("the buckets keep their number of replicas", "deployment", o.layout.prefix, "replicas", has, "asked", o.asked)
+	if err := o.checkReplicas(first.CachedInfo()); err != nil {
+		return nil, err
 	}
 	streams := make([]jetstream.Stream, o.layout.shards)
 	for shard := range o.layout.shards {
@@ -66,6 +66,24 @@ func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
 		}
 	}
 	return streams, nil
+}
+
+// checkReplicas refuses more replicas than there can be, and says that fewer are not made.
+func (o *opener) checkReplicas(info *jetstream.StreamInfo) error {
+	has := info.Config.Replicas
+	switch {
+	case o.asked > has && (info.Cluster == nil || info.Cluster.Name == ""):
+		return o.needCluster(fmt.Errorf("%s is alone", o.nc.ConnectedServerName()))
+	case o.asked > has:
+		return o.checkServer(o.asked)
+	case o.asked != 0 && o.asked < has:
+		o.log.Warn("the buckets keep their number of replicas", "deployment", o.layout.prefix, "replicas", has, "asked", o.asked)
+	}
+	return nil
+}
+
+func (o *opener) needCluster(why error) error {
+	return fmt.Errorf("%w: %d replicas need a JetStream cluster of as many servers: %w", ErrConfig, max(o.asked, 1), why)
 }
 
 func (o *opener) openBucket(ctx context.Context, shard uint32) (jetstream.Stream, error) {
@@ -103,6 +121,9 @@ func (o *opener) makeAll(ctx context.Context) error {
 		if err := o.makeBucket(ctx, shard-1); err != nil {
 			return err
 		}
+		if err := o.awaitBucket(ctx, shard-1); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -118,11 +139,26 @@ func (o *opener) makeBucket(ctx context.Context, shard uint32) error {
 	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
 		return nil
 	case hasCode(err, codeNoReplicas, codeNoSuitablePeers):
-		return fmt.Errorf("%w: %d replicas need a JetStream cluster of as many servers: %w", ErrConfig, o.layout.replicas, err)
+		return o.needCluster(err)
 	case err != nil:
 		return fmt.Errorf("cannot make bucket %s: %w", o.layout.prefix.Bucket(shard), err)
 	}
 	return nil
+}
+
+// awaitBucket returns when a bucket that was made can be found: a cluster says that there is one, above all
+// one that another node is making, before each of its servers knows it.
+func (o *opener) awaitBucket(ctx context.Context, shard uint32) error {
+	until := time.Now().Add(readyTimeout)
+	for {
+		_, err := o.find(ctx, shard)
+		if !errors.Is(err, jetstream.ErrStreamNotFound) || time.Now().After(until) {
+			return err
+		}
+		if err := pause(ctx, longestPause); err != nil {
+			return err
+		}
+	}
 }
 
 // learnFromRest takes the number of shards from what a crash, or another node at this moment, has made
@@ -200,10 +236,14 @@ func (o *opener) findStream(ctx context.Context, name string) (stream jetstream.
 	return stream, err
 }
 
-// ask puts a question to JetStream until it is answered, ctx ends or patience does.
+// ask puts a question to JetStream until it is answered, ctx ends or patience does. There is no end to
+// the patience with a cluster: its servers come back.
 func (o *opener) ask(ctx context.Context, subject string, question func(context.Context) error) error {
 	subject = jetstream.DefaultAPIPrefix + subject
-	warned := false
+	var said time.Time
+	if o.nc.ConnectedClusterName() != "" { // The elections of a cluster take seconds and are nobody's business.
+		said = o.progress.Add(waitSaidAfter - waitSaidEvery)
+	}
 	for wait := shortestPause; ; wait = min(2*wait, longestPause) {
 		err := o.askOnce(ctx, subject, question)
 		if !isNotReady(err) {
@@ -213,17 +253,30 @@ func (o *opener) ask(ctx context.Context, subject string, question func(context.
 			}
 			return err
 		}
-		if wait == longestPause && !warned {
-			warned = true
-			o.log.Warn("JetStream is not ready, trying again", "asked", subject, "error", err)
+		if wait == longestPause && time.Since(said) >= waitSaidEvery {
+			said = time.Now()
+			o.sayWaiting(subject, err)
 		}
-		if time.Since(o.progress) > readyTimeout {
+		if time.Since(o.progress) > readyTimeout && !o.isClusters(err) {
 			return fmt.Errorf("%w: %s for %v: %w", ErrNoJetStream, symptom(err), readyTimeout, err)
 		}
 		if ended := pause(ctx, wait); ended != nil {
 			return fmt.Errorf("%w: %s: %w; last: %w", ErrNoJetStream, symptom(err), ended, err)
 		}
 	}
+}
+
+func (o *opener) sayWaiting(subject string, err error) {
+	if hasCode(err, codeNoSuitablePeers) {
+		o.log.Warn("JetStream is not ready: too few servers for the replicas, waiting for more", "replicas", o.layout.replicas, "sees", o.members(), "error", err)
+		return
+	}
+	o.log.Warn("JetStream is not ready, trying again", "asked", subject, "sees", o.members(), "error", err)
+}
+
+// isClusters tells whether a cluster cannot answer because some of its servers are away.
+func (o *opener) isClusters(err error) bool {
+	return o.nc.ConnectedClusterName() != "" && !errors.Is(err, nats.ErrNoResponders)
 }
 
 func symptom(err error) string {

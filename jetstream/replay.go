@@ -94,7 +94,7 @@ func (r *reader) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errReread, err)
 	}
-	defer f.leave(ctx)
+	defer f.leave()
 	pending := f.consumer.CachedInfo().NumPending
 	for number := uint64(1); ; number++ {
 		a, err := r.next(ctx, f, pending)

@@ -94,10 +94,11 @@ func TestReplay(t *testing.T) {
 		b, nc := mustBucket(t)
 		mustFill(t, b, 3)
 		mustReplay(t, b, 0)
-		info, err := mustStream(t, nc).Info(testContext(t))
-		if err != nil || info.State.Consumers != 0 {
-			t.Errorf("%d consumers are left, error %v", info.State.Consumers, err)
-		}
+		stream := mustStream(t, nc)
+		waitFor(t, "its consumer is removed", func() bool { // it would be after half a minute in any case
+			info, err := stream.Info(testContext(t))
+			return err == nil && info.State.Consumers == 0
+		})
 	})
 }
 

@@ -2,7 +2,9 @@ package jetstream
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,13 +23,19 @@ const (
 // Server is a NATS server with JetStream in this process.
 type Server struct {
 	cfg    ServerConfig
+	opts   *server.Options
 	server *server.Server
 	lock   *flock.Flock
-	dir    string
+	log    *slog.Logger
+	rival  <-chan string // says that another member of the cluster has this one's name
+	// company is there while the one member of a cluster elects itself; nil else.
+	company *server.Server
+	// resigned is done once.
+	resigned sync.Once
 }
 
-// StartServer starts a NATS server that syncs every write, and returns when it takes connections. The
-// errors [ErrConfig], [ErrListen] and [ErrDataDir] say what to change.
+// StartServer starts a NATS server that syncs every write, and returns when it takes connections. That
+// of a cluster is of use after [Server.AwaitQuorum]. The errors [ErrConfig], [ErrListen] and [ErrDataDir] say what to change.
 func StartServer(cfg ServerConfig) (*Server, error) {
 	opts, err := cfg.options()
 	if err != nil {
@@ -37,26 +45,41 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, lock: lock, dir: opts.StoreDir}
-	if err := s.start(opts); err != nil {
+	s := &Server{cfg: cfg, opts: opts, lock: lock, log: cfg.Log}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	err = checkHistory(opts)
+	if err == nil && cfg.ConfigFile == "" {
+		err = found(opts)
+	}
+	if err == nil {
+		err = s.start()
+	}
+	if err != nil {
 		_ = lock.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) start(opts *server.Options) error {
-	running, err := server.NewServer(opts)
+func (s *Server) start() error {
+	running, err := server.NewServer(s.opts)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	log := newServerLogger(s.cfg.Log)
+	log := newServerLogger(s.log)
+	s.rival = log.rival
 	running.SetLoggerV2(log, log.debugs(), false, false)
-	if !opts.SyncAlways {
+	if !s.opts.SyncAlways {
 		log.Warnf("JetStream does not sync every write: a power cut can lose locks that were granted")
 	}
 	running.Start()
-	if err := waitReady(running, log.fatal); err != nil {
+	err = waitReady(running, log.fatal)
+	if err == nil {
+		err = s.keepCompany()
+	}
+	if err != nil {
 		running.Shutdown()
 		running.WaitForShutdown()
 		return err
@@ -110,12 +133,13 @@ func (s *Server) ClientURL() string {
 
 // DataDir returns the directory that holds the data.
 func (s *Server) DataDir() string {
-	return s.dir
+	return s.opts.StoreDir
 }
 
-// Shutdown hands leaderships over, stops the server and returns when it has stopped and the data
+// Shutdown stops the server and returns when it has stopped and the data
 // directory is free. It may be called more than once.
 func (s *Server) Shutdown() {
+	s.endCompany()
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
 	_ = s.lock.Close()

@@ -13,15 +13,26 @@ import (
 // defaultListen is where NATS clients look first.
 const defaultListen = "127.0.0.1:4222"
 
-// ServerConfig says how to run the embedded NATS server: by itself, with DataDir and Listen, or with
-// the full grammar of NATS in ConfigFile, for clusters, TLS and authentication.
+// ServerConfig says how to run the embedded NATS server: with DataDir and Listen, as a member of a cluster
+// with ClusterListen and Routes as well, or with the full grammar of NATS in ConfigFile, for TLS and
+// authentication.
 type ServerConfig struct {
 	// Name of the server. It must stay the same, and be unique within a cluster. A ConfigFile's
 	// server_name goes first.
 	Name string
 	// Listen is host:port; port -1 or 0 takes any free one. Empty: 127.0.0.1:4222. Not with ConfigFile.
 	Listen string
-	// AllowRemote permits a Listen that other hosts reach, though nobody has to authenticate.
+	// ClusterListen is host:port for the other members of a cluster. Empty: this server is alone. Not
+	// with ConfigFile.
+	ClusterListen string
+	// Routes are the ClusterListen of every member, as host:port, with nats:// before it or without. All
+	// members can be given the same list. The server's own alone, with an empty directory, makes a cluster
+	// of one, which others can join. Not with ConfigFile.
+	Routes []string
+	// ClusterName is the same on all members, which refuse others. Empty: holdfast.
+	ClusterName string
+	// AllowRemote permits a Listen and a ClusterListen that other hosts reach, though nobody has to
+	// authenticate.
 	AllowRemote bool
 	// DataDir is made if it is missing. Not with ConfigFile.
 	DataDir string
@@ -40,7 +51,7 @@ func (c ServerConfig) options() (*server.Options, error) {
 	if c.ConfigFile != "" {
 		opts, err = c.fromFile()
 	} else {
-		opts, err = c.standalone()
+		opts, err = c.fromFields()
 	}
 	if err != nil {
 		return nil, err
@@ -53,7 +64,7 @@ func (c ServerConfig) options() (*server.Options, error) {
 	return opts, nil
 }
 
-func (c ServerConfig) standalone() (*server.Options, error) {
+func (c ServerConfig) fromFields() (*server.Options, error) {
 	if c.DataDir == "" {
 		return nil, fmt.Errorf("%w: no data directory; give one with --data", ErrConfig)
 	}
@@ -66,22 +77,32 @@ func (c ServerConfig) standalone() (*server.Options, error) {
 		return nil, err
 	}
 	if !c.AllowRemote && !isLoopback(host) {
-		return nil, fmt.Errorf("%w: %s is open to other hosts and nobody has to authenticate; listen on 127.0.0.1, "+
-			"or use --nats-config with authentication, or accept it with --allow-remote", ErrListen, listen)
+		return nil, openToOthers(listen)
 	}
-	return &server.Options{
+	opts := &server.Options{
+		ServerName: c.Name,
 		Host:       host,
 		Port:       port,
 		JetStream:  true,
 		StoreDir:   c.DataDir,
 		SyncAlways: !c.UnsafeSync,
-	}, nil
+	}
+	return opts, c.joinCluster(opts)
+}
+
+func openToOthers(listen string) error {
+	return fmt.Errorf("%w: %s is open to other hosts and nobody has to authenticate; listen on 127.0.0.1, "+
+		"or use --nats-config with authentication, or accept it with --allow-remote", ErrListen, listen)
 }
 
 func (c ServerConfig) fromFile() (*server.Options, error) {
 	if c.Listen != "" || c.DataDir != "" {
 		return nil, fmt.Errorf("%w: a NATS configuration file decides where to listen and where the data is; "+
 			"set listen and jetstream.store_dir in %s and leave out --listen and --data", ErrConfig, c.ConfigFile)
+	}
+	if c.ClusterListen != "" || len(c.Routes) != 0 {
+		return nil, fmt.Errorf("%w: a NATS configuration file decides about its cluster; "+
+			"set cluster.listen and cluster.routes in %s and leave out --cluster-listen and --routes", ErrConfig, c.ConfigFile)
 	}
 	opts, err := server.ProcessConfigFile(c.ConfigFile)
 	if err != nil {

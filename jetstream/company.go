@@ -1,0 +1,58 @@
+package jetstream
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// keepCompany lets the one member of a cluster elect itself: NATS does not begin to before it has seen
+// another server. [Server.AwaitQuorum] ends it.
+func (s *Server) keepCompany() (err error) {
+	if isAlone(s.opts) {
+		s.company, err = newCompany(s.opts)
+	}
+	return err
+}
+
+// endCompany may be called more than once.
+func (s *Server) endCompany() {
+	if s.company != nil {
+		s.company.Shutdown()
+		s.company.WaitForShutdown()
+	}
+}
+
+// isAlone tells whether the server is the one member of its cluster.
+func isAlone(opts *server.Options) bool {
+	file, err := os.ReadFile(filepath.Join(metaDir(opts), peersFile))
+	return err == nil && bytes.Equal(file, onlyPeer(opts.ServerName))
+}
+
+// newCompany connects a server that keeps nothing to the one member of a cluster.
+func newCompany(opts *server.Options) (*server.Server, error) {
+	host := opts.Cluster.Host
+	if isWildcard(host) {
+		host = "127.0.0.1"
+	}
+	company, err := server.NewServer(&server.Options{
+		ServerName: opts.ServerName + "-company",
+		Host:       "127.0.0.1",
+		Port:       server.RANDOM_PORT,
+		Cluster:    server.ClusterOpts{Name: opts.Cluster.Name, Host: "127.0.0.1", Port: server.RANDOM_PORT, NoAdvertise: true},
+		Routes:     []*url.URL{{Scheme: "nats-route", Host: net.JoinHostPort(host, strconv.Itoa(opts.Cluster.Port))}},
+		NoLog:      true,
+		NoSigs:     true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	company.Start()
+	return company, nil
+}

@@ -1,0 +1,32 @@
+package jetstream
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// checkHistory refuses data that the server would not see, or should not touch: a cluster deletes the
+// streams of a server that was alone, since it has no record of them, and a member that runs alone would
+// grant what the others have granted.
+func checkHistory(opts *server.Options) error {
+	store := filepath.Join(opts.StoreDir, server.JetStreamStoreDir)
+	member := holdsAny(store, "*", "_js_", "_meta_")
+	joins := opts.Cluster.Port != 0
+	switch {
+	case joins && !member && holdsAny(store, "*", "streams", "*"):
+		return fmt.Errorf("%w: %s holds the locks of a server that was alone, and a cluster would not take them over but delete them; "+
+			"start it without --cluster-listen as before, or begin a cluster of one in another directory, which counts all tokens from 1 again", ErrDataDir, opts.StoreDir)
+	case !joins && member:
+		return fmt.Errorf("%w: %s belongs to a member of a cluster, and alone it would grant what the others have granted; "+
+			"start it with --cluster-listen and --routes as before, or with another directory", ErrDataDir, opts.StoreDir)
+	}
+	return nil
+}
+
+// holdsAny tells whether anything is there whose path matches.
+func holdsAny(path ...string) bool {
+	found, err := filepath.Glob(filepath.Join(path...))
+	return err == nil && len(found) > 0
+}

@@ -1,0 +1,87 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	// waitSaidAfter is when somebody has to know what is waited for: an election takes up to 9 seconds.
+	waitSaidAfter = 10 * time.Second
+	// waitSaidEvery repeats it, for whoever looks at the end of a log.
+	waitSaidEvery = 30 * time.Second
+	// quorumPoll is how long a quorum may be there unnoticed.
+	quorumPoll = 50 * time.Millisecond
+)
+
+// AwaitQuorum returns when enough members of the cluster are there to elect a leader, and this one has
+// heard of it; at once if the server is alone. It waits until ctx ends, and says after 10 seconds what
+// for. It is an [ErrConfig] if another member has the name of this one.
+func (s *Server) AwaitQuorum(ctx context.Context) error {
+	began := time.Now()
+	for said := began.Add(waitSaidAfter - waitSaidEvery); !s.hasQuorum(); {
+		select {
+		case rival := <-s.rival:
+			return fmt.Errorf("%w: another member of the cluster is called %s; give each its own --name, and keep it: %s",
+				ErrConfig, s.server.Name(), rival)
+		default:
+		}
+		if time.Since(said) >= waitSaidEvery {
+			said = time.Now()
+			s.sayMissing(began)
+		}
+		if err := pause(ctx, quorumPoll); err != nil {
+			return fmt.Errorf("%w: the cluster has no quorum: it sees %v: %w", ErrNoJetStream, s.Members(), err)
+		}
+	}
+	s.endCompany()
+	return nil
+}
+
+func (s *Server) hasQuorum() bool {
+	return !s.server.JetStreamIsClustered() || s.metaLeader() != "" && s.server.JetStreamIsCurrent()
+}
+
+// metaLeader returns the name of the server that leads the cluster, empty for none.
+func (s *Server) metaLeader() string {
+	info, err := s.server.Jsz(nil)
+	if err != nil || info.Meta == nil {
+		return ""
+	}
+	return info.Meta.Leader
+}
+
+func (s *Server) sayMissing(began time.Time) {
+	needed := 0
+	if info, err := s.server.Jsz(nil); err == nil && info.Meta != nil {
+		needed = info.Meta.QuorumNeeded
+	}
+	s.log.Warn("the cluster has no quorum, waiting for more members (the first time, for all of them): are they started, with the same routes, and do they reach one another?",
+		"sees", s.Members(), "needs", needed, "routes", s.routes(), "since", time.Since(began).Round(time.Second))
+}
+
+// routes are the addresses that were asked for.
+func (s *Server) routes() []string {
+	var addresses []string
+	for _, route := range s.opts.Routes {
+		addresses = append(addresses, route.Host) // the rest may hold a password
+	}
+	return addresses
+}
+
+// Members returns the names of the servers of the cluster to which this one has a connection, and its
+// own, in order.
+func (s *Server) Members() []string {
+	names := []string{s.server.Name()}
+	if routes, err := s.server.Routez(&server.RoutezOptions{}); err == nil {
+		for _, route := range routes.Routes {
+			names = append(names, route.RemoteName)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
