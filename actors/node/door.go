@@ -51,11 +51,6 @@ func (n *Node) openDoors() error {
 	if err := n.endpoint("list", n.cfg.Prefix.List(), n.list); err != nil {
 		return err
 	}
-	for shard := range n.cfg.Shards {
-		if err := n.direct(shard); err != nil {
-			return err
-		}
-	}
 	if _, err := n.cfg.Outbox.Subscribe(n.outbox.bounces.all(), n.bounced); err != nil {
 		return err
 	}
@@ -70,11 +65,25 @@ func (n *Node) endpoint(name, subject string, handle func(*nats.Msg)) error {
 	}), micro.WithEndpointSubject(subject))
 }
 
-// direct opens a shard's direct door. It is no endpoint of the service, since it comes and goes with
-// the shard.
-func (n *Node) direct(shard uint32) error {
-	_, err := n.cfg.Intake.Subscribe(n.cfg.Prefix.Shard(shard), n.request)
-	return err
+// direct opens or shuts a shard's direct door. It is no endpoint of the service, since it comes and goes
+// with the shard. While a shard moves, two nodes stand there, as one queue group: a request comes to one
+// of them and not to both. A door that is shut still lets in what has come before.
+func (n *Node) direct(shard uint32, open bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !open {
+		if sub := n.directSubs[shard]; sub != nil {
+			_ = sub.Drain() // it fails if the connection is gone, and the subscription with it
+		}
+		delete(n.directSubs, shard)
+		return
+	}
+	sub, err := n.cfg.Intake.QueueSubscribe(n.cfg.Prefix.Shard(shard), serviceName+"-owner", n.request)
+	if err != nil {
+		n.cfg.Log.Warn("the direct door stays shut", "shard", shard, "error", err)
+		return
+	}
+	n.directSubs[shard] = sub
 }
 
 // strays answers what no other subscription is for: an operation that does not exist, or one
@@ -120,6 +129,8 @@ func (n *Node) served(op, key string) bool {
 		return key == ""
 	case "event":
 		return key != ""
+	case "node":
+		return key != "" // it is said among nodes
 	case "shard":
 		number, below, _ := strings.Cut(key, ".")
 		shard, err := strconv.ParseUint(number, 10, 32)
@@ -135,8 +146,9 @@ func (n *Node) bounced(m *nats.Msg) {
 	if !ok {
 		return // it is no bounce: whoever waited answers, or plays with us
 	}
-	if resource, err := messages.DecodeKey(key); err == nil {
-		n.shards[messages.ShardOf(key, n.cfg.Shards)].Bounce(resource, token)
+	resource, err := messages.DecodeKey(key)
+	if here, _ := n.posts[messages.ShardOf(key, n.cfg.Shards)].owner(); err == nil && here != nil {
+		here.Bounce(resource, token) // elsewhere the lease has been handed over, and runs out
 	}
 }
 
@@ -146,12 +158,31 @@ func (n *Node) request(m *nats.Msg) {
 	if !ok {
 		return
 	}
-	err := n.gate.enter()
+	a, err := n.cfg.Prefix.Parse(m.Subject)
+	n.enter(letter{op: a.Operation, key: a.Key, to: to, data: m.Data}, a, err)
+}
+
+// forwarded takes in a request that another node has sent on.
+func (n *Node) forwarded(m *nats.Msg) {
+	to, ok := n.replyTo(m)
+	if !ok {
+		return
+	}
+	to.Encoding = encoding(m.Header, m.Data)
+	a, err := n.peers.address(m.Subject)
+	n.enter(letter{op: a.Operation, key: a.Key, to: to, data: m.Data, hops: hops(m.Header)}, a, err)
+}
+
+// enter lets a letter in at its post.
+func (n *Node) enter(l letter, a messages.Address, err error) {
+	if full := n.gate.enter(); full != nil {
+		err = full
+	}
 	if err == nil {
-		err = n.tell(m.Subject, to, m.Data)
+		err = n.post(l, a)
 	}
 	if err != nil {
-		n.outbox.send(to, messages.Refuse(status(err), err))
+		n.refuse(l, err)
 	}
 }
 
@@ -178,32 +209,53 @@ func contentType(h nats.Header) string {
 	return ""
 }
 
-// tell checks a request and hands it to its shard.
-func (n *Node) tell(subject string, to messages.ReplyTo, payload []byte) error {
-	a, err := n.cfg.Prefix.Parse(subject)
-	if err != nil {
+// post checks what is said of a request from outside, and brings it to where it goes.
+func (n *Node) post(l letter, a messages.Address) error {
+	if _, err := messages.DecodeKey(l.key); err != nil {
 		return err
 	}
-	resource, err := messages.DecodeKey(a.Key)
-	if err != nil {
-		return err
-	}
-	body := messages.NewRequest(a.Operation)
-	if err := messages.Decode(to.Encoding, payload, body); err != nil {
-		return err
-	}
-	if err := n.cfg.Limits.Check(body); err != nil {
-		return err
-	}
-	shard := messages.ShardOf(a.Key, n.cfg.Shards)
+	shard := messages.ShardOf(l.key, n.cfg.Shards)
 	if a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
 			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, n.cfg.Shards),
 			Got: fmt.Sprint(a.Shard),
 		}
 	}
-	return n.shards[shard].Tell(&actors.Request{Resource: resource, Event: n.event(body, to)})
+	return n.posts[shard].take(l)
 }
+
+// tell implements carrier: it checks a request and hands it to its shard.
+func (n *Node) tell(s *actors.Shard, l letter) error {
+	resource, err := messages.DecodeKey(l.key)
+	if err != nil {
+		return err
+	}
+	body := messages.NewRequest(l.op)
+	if err := messages.Decode(l.to.Encoding, l.data, body); err != nil {
+		return err
+	}
+	if err := n.cfg.Limits.Check(body); err != nil {
+		return err
+	}
+	return s.Tell(&actors.Request{Resource: resource, Event: n.event(body, l.to)})
+}
+
+// forward implements carrier. What no node would take is refused here.
+func (n *Node) forward(to uint64, l letter) error {
+	if len(l.data) > messages.MaxPayloadBytes {
+		return messages.Decode(l.to.Encoding, l.data, messages.NewRequest(l.op))
+	}
+	if err := n.peers.forward(to, l); err != nil {
+		return fmt.Errorf("%w: %w; nothing happened, try again", actors.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// refuse implements carrier.
+func (n *Node) refuse(l letter, err error) { n.outbox.send(l.to, messages.Refuse(status(err), err)) }
+
+// now implements carrier.
+func (n *Node) now() lease.Instant { return n.cfg.Clock.Now().Instant }
 
 // event is the request as the state machine takes it.
 func (n *Node) event(body proto.Message, to messages.ReplyTo) lease.Event {

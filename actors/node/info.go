@@ -15,16 +15,32 @@ func (n *Node) info(m *nats.Msg) {
 	if !ok {
 		return
 	}
-	self := &messages.Node{Name: n.cfg.Name, Version: n.cfg.Version}
-	for shard := range n.cfg.Shards {
-		self.Shards = append(self.Shards, shard)
-	}
 	n.outbox.publish(to, "", &messages.Info{
 		Version: n.cfg.Version,
 		Shards:  n.cfg.Shards,
-		Nodes:   []*messages.Node{self},
+		Nodes:   n.nodes(),
 		Limits:  n.cfg.Limits,
 	}, nil)
+}
+
+// nodes are all of the deployment, by name, with the shards that they own.
+func (n *Node) nodes() []*messages.Node {
+	if n.warden == nil {
+		self := &messages.Node{Name: n.cfg.Name, Version: n.cfg.Version}
+		for shard := range n.cfg.Shards {
+			self.Shards = append(self.Shards, shard)
+		}
+		return []*messages.Node{self}
+	}
+	var all []*messages.Node
+	for _, a := range *n.warden.nodes.Load() {
+		node := &messages.Node{Name: a.GetNode(), Version: a.GetVersion()}
+		for _, o := range a.GetOwned() {
+			node.Shards = append(node.Shards, o.GetShard())
+		}
+		all = append(all, node)
+	}
+	return all
 }
 
 // semantic is the form that NATS asks of a service's version: https://semver.org.

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Config is what a node is made of. Every field must be set but Tuning, Capacity and those of events.
+// Config is what a node is made of. Every field must be set but Tuning, Capacity, and those
+// of events and of other nodes.
 type Config struct {
 	// Name tells the node from others, to people and in the journals.
 	Name    string
@@ -41,20 +42,42 @@ type Config struct {
 	// Publisher publishes events in another way than to whoever is subscribed; nil for that one. It
 	// needs Events.
 	Publisher actors.Publisher
-	Log       *slog.Logger
+	// Peers is the connection on which nodes speak to one another; nil for a node that is alone and owns
+	// every shard. Its user must be allowed to publish and to subscribe to Prefix.Nodes(), and nobody else
+	// should be. The node takes it over and closes it.
+	Peers *nats.Conn
+	// First says that no other node can own a shard yet, as with a NATS server that has just been
+	// started: the node does not listen for others before it begins.
+	First bool
+	// Leads reports whether the NATS server of this process leads the bucket of a shard, for which the
+	// node is preferred then; nil if there is none. It must not block.
+	Leads func(shard uint32) bool
+	// Cede moves the leadership of a shard's bucket from the NATS server of this process to that of another
+	// node, to which the shard is handed over; nil if there is none. It returns soon.
+	Cede func(ctx context.Context, shard uint32, node string) error
+	Log  *slog.Logger
 }
 
 // Node is a running lock node. It is safe for concurrent use.
 type Node struct {
-	cfg     Config
-	system  *actors.System
-	shards  []*actors.Shard
-	service micro.Service
-	outbox  *outbox
-	drops   drops
-	gate    *gate
+	cfg    Config
+	system *actors.System
+	// posts are where the requests for each shard go.
+	posts  []*post
+	peers  *peers
+	warden *warden // nil if the node is alone
+	// stopWarden ends the warden whatever it is doing.
+	stopWarden context.CancelFunc
+	service    micro.Service
+	outbox     *outbox
+	drops      drops
+	gate       *gate
 	// straySubs take what is meant for no other subscription.
 	straySubs []*nats.Subscription
+	past      past
+
+	mu         sync.Mutex
+	directSubs map[uint32]*nats.Subscription
 
 	closing sync.Once
 	lost    chan struct{}
@@ -72,6 +95,11 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		drops:  newDrops(cfg.Log),
 		gate:   newGate(cfg.Capacity),
 		lost:   make(chan struct{}),
+
+		directSubs: make(map[uint32]*nats.Subscription),
+	}
+	for shard := range cfg.Shards {
+		n.posts = append(n.posts, &post{carrier: n, shard: shard, room: cfg.Tuning.MaxPending})
 	}
 	for _, nc := range n.connections() {
 		nc.SetClosedHandler(func(*nats.Conn) { n.lose() })
@@ -87,6 +115,9 @@ func (n *Node) connections() []*nats.Conn {
 	all := []*nats.Conn{n.cfg.Intake, n.cfg.Outbox}
 	if n.cfg.Events != nil {
 		all = append(all, n.cfg.Events)
+	}
+	if n.cfg.Peers != nil {
+		all = append(all, n.cfg.Peers)
 	}
 	return all
 }
@@ -106,20 +137,30 @@ func (n *Node) publisher() actors.Publisher {
 // flushTimeout bounds how long NATS may take to know the node's subscriptions.
 const flushTimeout = 10 * time.Second
 
-// Lost is closed when a connection of the node has been closed for good, by Close or because NATS
-// refuses it: then nothing is served any more.
+// Lost is closed when nothing is served any more: a connection of the node has been closed for good, by
+// Close or because NATS refuses it, or the node must not stay, as Err says.
 func (n *Node) Lost() <-chan struct{} { return n.lost }
+
+// Err returns why the node must not stay, as [ErrName]; nil if that is not so.
+func (n *Node) Err() error {
+	if n.warden == nil {
+		return nil
+	}
+	select {
+	case <-n.warden.over:
+		return n.warden.failed
+	default:
+		return nil
+	}
+}
 
 func (n *Node) lose() { n.once.Do(func() { close(n.lost) }) }
 
 func (n *Node) start(ctx context.Context) error {
-	for shard := range n.cfg.Shards {
-		n.shards = append(n.shards, n.system.StartShard(actors.ShardConfig{
-			Shard: shard, Node: n.cfg.Name, Journal: n.cfg.Journal(shard), Clock: n.cfg.Clock,
-			Outbox: n.outbox, Publisher: n.publisher(), Log: n.cfg.Log, Tuning: n.cfg.Tuning, Quota: n.gate.quota,
-		}))
+	if err := n.takePart(ctx); err != nil {
+		return err
 	}
-	for _, s := range n.shards {
+	for _, s := range n.shards() {
 		if err := s.Opened(ctx); err != nil && ctx.Err() != nil {
 			return err
 		}
@@ -137,8 +178,41 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// Close takes no more requests, lets those on their way be answered, and closes shards and
-// connections. What is not done when ctx ends is left undone.
+// takePart begins to open those shards that are the node's.
+func (n *Node) takePart(ctx context.Context) error {
+	if n.cfg.Peers != nil {
+		return n.join(ctx)
+	}
+	for shard, p := range n.posts {
+		p.lead(n.system.StartShard(n.shardConfig(uint32(shard))), 0)
+		n.direct(uint32(shard), true)
+	}
+	return nil
+}
+
+func (n *Node) shardConfig(shard uint32) actors.ShardConfig {
+	return actors.ShardConfig{
+		Shard: shard, Node: n.cfg.Name, Journal: n.cfg.Journal(shard), Clock: n.cfg.Clock,
+		Outbox: n.outbox, Publisher: n.publisher(), Log: n.cfg.Log, Tuning: n.cfg.Tuning, Quota: n.gate.quota,
+	}
+}
+
+// shards are those that the node has.
+func (n *Node) shards() []*actors.Shard {
+	var all []*actors.Shard
+	for _, p := range n.posts {
+		if s := p.shardHere(); s != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Owns reports whether the node owns a shard, as far as it knows. It is quick.
+func (n *Node) Owns(shard uint32) bool { return n.posts[shard].shardHere() != nil }
+
+// Close hands all shards over to other nodes if there are any, lets the requests on their way be answered,
+// takes no more, and closes shards and connections. What is not done when ctx ends is left undone.
 func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closing.Do(func() { err = n.close(ctx) })
@@ -146,14 +220,25 @@ func (n *Node) Close(ctx context.Context) error {
 }
 
 func (n *Node) close(ctx context.Context) error {
+	n.leave(ctx)
 	n.closeStrays(ctx)
 	errs := []error{drain(ctx, n.cfg.Intake)}
-	results := make(chan error, len(n.shards))
-	for _, s := range n.shards {
+	shards := n.shards()
+	if n.warden != nil {
+		shards = n.warden.shards()
+	}
+	results := make(chan error, len(shards))
+	for _, s := range shards {
 		go func() { results <- s.Close(ctx) }()
 	}
-	for range n.shards {
+	for range shards {
 		errs = append(errs, <-results)
+	}
+	if n.cfg.Peers != nil {
+		errs = append(errs, drain(ctx, n.cfg.Peers))
+	}
+	for _, p := range n.posts {
+		p.expire(0)
 	}
 	for _, nc := range n.connections()[1:] {
 		errs = append(errs, drain(ctx, nc))

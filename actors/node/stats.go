@@ -1,6 +1,11 @@
 package node
 
-import "github.com/holdfast-io/holdfast/messages"
+import (
+	"sync"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages"
+)
 
 // stats is what `nats micro stats` shows besides its own numbers, which count what came in.
 type stats struct {
@@ -32,7 +37,10 @@ func (n *Node) stats() stats {
 			s.Answers[messages.Status(status).String()] = count
 		}
 	}
-	for _, shard := range n.shards {
+	n.past.mu.Lock()
+	s.LateTokens, s.Events, s.EventsLost = n.past.lateTokens, n.past.events, n.past.eventsLost
+	n.past.mu.Unlock()
+	for _, shard := range n.shards() {
 		s.LateTokens += shard.LateTokens()
 		counts := shard.Events()
 		s.Events += counts.Published
@@ -40,4 +48,19 @@ func (n *Node) stats() stats {
 		s.EventsLost += counts.Lost
 	}
 	return s
+}
+
+// past is what shards have counted that this node has no more.
+type past struct {
+	mu                             sync.Mutex
+	lateTokens, events, eventsLost uint64
+}
+
+func (p *past) add(s *actors.Shard) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	counts := s.Events()
+	p.lateTokens += s.LateTokens()
+	p.events += counts.Published
+	p.eventsLost += counts.Lost
 }

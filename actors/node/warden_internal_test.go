@@ -1,0 +1,549 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/journaltest"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	worldShards = 8
+	// peace is many times what any rule of the warden waits for but calmMost.
+	peace = time.Minute
+)
+
+// world is wardens with real shards over journals in memory, in a bubble, with a network that can be cut.
+type world struct {
+	*testing.T
+	journals []*journaltest.Memory
+	wardens  []*inhabitant
+
+	mu sync.Mutex
+	// deaf says who does not hear whom, by name.
+	deaf map[[2]string]bool
+	// broken is a process that cannot open anything.
+	broken string
+	// ceding is how long the leadership of a bucket takes to move while nobody takes the shard, or 0; ceded
+	// is who got how many.
+	ceding time.Duration
+	ceded  map[string]int
+}
+
+// inhabitant is one process of the world.
+type inhabitant struct {
+	*warden
+	w      *world
+	name   string
+	system *actors.System
+	cancel context.CancelFunc
+	leads  map[uint32]bool
+
+	mu      sync.Mutex
+	opened  int
+	answers int // refusals, as nothing else is answered here
+}
+
+func inWorld(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, deaf: make(map[[2]string]bool), ceded: make(map[string]int)}
+		for range worldShards {
+			w.journals = append(w.journals, journaltest.NewMemory())
+		}
+		defer w.end()
+		test(w)
+	})
+}
+
+func (w *world) end() {
+	for _, x := range slices.Clone(w.wardens) {
+		x.kill()
+	}
+	w.pass(3 * time.Second) // Proto.Actor counts dead letters for one
+}
+
+// start starts a process.
+func (w *world) start(name string) *inhabitant {
+	x := &inhabitant{w: w, name: name, system: actors.NewSystem(slog.New(slog.DiscardHandler)), leads: make(map[uint32]bool)}
+	var posts []*post
+	for shard := range uint32(worldShards) {
+		posts = append(posts, &post{carrier: x, shard: shard, room: 100})
+	}
+	clock := actors.SystemClock()
+	x.warden = newWarden(&messages.Announcement{
+		Node: name, Incarnation: rand.Uint64() | 1, Shards: worldShards, Limits: messages.DefaultLimits(),
+	}, posts, surroundings{
+		clock: clock, log: slog.New(slog.NewTextHandler(w.Output(), nil)).With("at", name),
+		leads: func(shard uint32) bool { w.mu.Lock(); defer w.mu.Unlock(); return x.leads[shard] },
+		cede:  w.cede,
+		start: func(shard uint32, changed func()) *actors.Shard {
+			x.mu.Lock()
+			x.opened++
+			x.mu.Unlock()
+			journal := w.journals[shard].Rival()
+			journal.Before(func(context.Context, *messages.Record) error { return w.check(name) })
+			return x.system.StartShard(actors.ShardConfig{
+				Shard: shard, Node: name, Journal: journal, Clock: clock, Outbox: x,
+				Log: slog.New(slog.DiscardHandler), Yields: true, Changed: changed,
+				Pass: func(r *actors.Request) {
+					if l, ok, err := letterOf(r); ok && err == nil {
+						posts[shard].pass(l)
+					}
+				},
+			})
+		},
+		retired: func(*actors.Shard) {}, door: func(uint32, bool) {},
+		announce: func(a *messages.Announcement) { w.carry(name, proto.CloneOf(a)) },
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	x.cancel = cancel
+	w.mu.Lock()
+	w.wardens = append(w.wardens, x)
+	w.mu.Unlock()
+	go x.run(ctx)
+	return x
+}
+
+// check is whether a process can write.
+func (w *world) check(name string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken == name {
+		return messages.ErrNotStored
+	}
+	return nil
+}
+
+// cede takes its time, during which nobody may open the shard.
+func (w *world) cede(_ context.Context, shard uint32, to string) error {
+	<-time.After(w.ceding)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ceded[to]++
+	for _, x := range w.wardens {
+		if s := x.posts[shard].shardHere(); w.ceding > 0 && s != nil && s.Standing() <= actors.Open {
+			w.Errorf("%s has opened shard %d before the leadership of its bucket was there", x.name, shard)
+		}
+	}
+	return nil
+}
+
+// carry brings an announcement to all that hear its sender, in order, as NATS does.
+func (w *world) carry(from string, a *messages.Announcement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.wardens {
+		if !w.deaf[[2]string{x.name, from}] {
+			x.hear(a)
+		}
+	}
+}
+
+// cut lets a not hear b, or hear it again.
+func (w *world) cut(a, b *inhabitant, is bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deaf[[2]string{a.name, b.name}] = is
+}
+
+// Answer implements actors.Outbox.
+func (x *inhabitant) Answer(uint32, []lease.Answer) {}
+
+func (x *inhabitant) tell(s *actors.Shard, l letter) error {
+	return s.Tell(&actors.Request{Resource: l.key, Event: lease.Get{Request: &messages.GetRequest{}, From: l.to}})
+}
+
+func (x *inhabitant) forward(to uint64, l letter) error {
+	for _, other := range x.w.wardens {
+		if other.self() == to {
+			l.hops++
+			time.AfterFunc(time.Millisecond, func() {
+				if err := other.posts[0].take(l); err != nil {
+					other.refuse(l, err)
+				}
+			})
+		}
+	}
+	return nil
+}
+
+func (x *inhabitant) refuse(letter, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.answers++
+}
+
+func (x *inhabitant) now() lease.Instant { return x.clock.Now().Instant }
+
+// kill ends a process without a word.
+func (x *inhabitant) kill() {
+	if x.cancel == nil {
+		return
+	}
+	x.cancel()
+	<-x.over
+	for _, s := range x.shards() {
+		_ = s.Close(context.Background())
+	}
+	x.system.Close()
+	x.cancel = nil
+	x.w.mu.Lock()
+	defer x.w.mu.Unlock()
+	x.w.wardens = slices.DeleteFunc(slices.Clone(x.w.wardens), func(other *inhabitant) bool { return other == x })
+}
+
+// leave ends a process as SIGTERM does.
+func (x *inhabitant) leave() {
+	close(x.depart)
+	<-x.over
+	x.kill()
+}
+
+func (w *world) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// openings counts them in all processes.
+func (w *world) openings() int {
+	n := 0
+	for _, x := range w.wardens {
+		x.mu.Lock()
+		n += x.opened
+		x.mu.Unlock()
+	}
+	return n
+}
+
+// owners returns who has each shard open.
+func (w *world) owners() [worldShards][]string {
+	synctest.Wait()
+	var owners [worldShards][]string
+	for _, x := range w.wardens {
+		for _, p := range x.posts {
+			if s := p.shardHere(); s != nil && s.Standing() == actors.Open {
+				owners[p.shard] = append(owners[p.shard], x.name)
+			}
+		}
+	}
+	return owners
+}
+
+// settled checks that each shard has one owner, and that nothing moves any more.
+func (w *world) settled(within time.Duration) {
+	w.Helper()
+	w.pass(within)
+	before := w.owners()
+	for shard, who := range before {
+		if len(who) != 1 {
+			w.Fatalf("shard %d is open at %v", shard, who)
+		}
+	}
+	openings := w.openings()
+	w.pass(peace)
+	if after := w.owners(); fmt.Sprint(after) != fmt.Sprint(before) || w.openings() != openings {
+		w.Fatalf("shards move in peace: %v became %v, with %d openings", before, after, w.openings()-openings)
+	}
+}
+
+// fair checks that nobody has two shards more than another.
+func (w *world) fair() {
+	w.Helper()
+	loads := make(map[string]int)
+	for _, x := range w.wardens {
+		loads[x.name] = 0
+	}
+	for _, who := range w.owners() {
+		loads[who[0]]++
+	}
+	for name, n := range loads {
+		if n < worldShards/len(loads) || n > (worldShards+len(loads)-1)/len(loads) {
+			w.Errorf("%s has %d of %d shards among %d nodes", name, n, worldShards, len(loads))
+		}
+	}
+}
+
+func TestNodesComeAndGo(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.start("a")
+		w.settled(2 * time.Second)
+		b, c := w.start("b"), w.start("c")
+		w.settled(10 * time.Second)
+		w.fair()
+		a.leave()
+		w.settled(100 * time.Millisecond) // nobody waits for a silence
+		w.fair()
+		b.kill()
+		w.settled(silenceLimit + announceEvery + 100*time.Millisecond)
+		w.start("a")
+		w.settled(10 * time.Second)
+		w.fair()
+		_ = c
+	})
+}
+
+// The leadership of a bucket goes from the last owner to the next before that one opens the shard; from
+// one that was killed, or alone, it does not.
+func TestLeadershipIsCeded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.ceding = 50 * time.Millisecond
+		a := w.start("a")
+		w.settled(2 * time.Second)
+		b := w.start("b")
+		w.settled(10 * time.Second)
+		if want := map[string]int{"b": worldShards / 2}; !maps.Equal(w.ceded, want) {
+			t.Errorf("ceded to %v, want %v", w.ceded, want)
+		}
+		b.leave()
+		w.settled(200 * time.Millisecond)
+		if want := map[string]int{"a": worldShards / 2, "b": worldShards / 2}; !maps.Equal(w.ceded, want) {
+			t.Errorf("ceded to %v, want %v", w.ceded, want)
+		}
+		clear(w.ceded)
+		a.leave()
+		if len(w.ceded) != 0 {
+			t.Errorf("the last node has ceded to %v", w.ceded)
+		}
+	})
+}
+
+// All at once, as after a power cut.
+func TestNodesStartTogether(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i := range 5 {
+			w.start(fmt.Sprint("n", i))
+		}
+		w.settled(10 * time.Second)
+		w.fair()
+	})
+}
+
+// Who does not hear somebody takes what that one has, and the other does not take it back; who hears
+// nobody at all does not fight for ever.
+func TestDeafness(t *testing.T) {
+	for _, pairs := range [][][2]int{{{0, 1}}, {{1, 0}}, {{0, 1}, {0, 2}}, {{1, 0}, {2, 0}}} {
+		t.Run(fmt.Sprint(pairs), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				nodes := []*inhabitant{w.start("a"), w.start("b"), w.start("c")}
+				w.settled(10 * time.Second)
+				for _, p := range pairs {
+					w.cut(nodes[p[0]], nodes[p[1]], true)
+				}
+				w.settled(30 * time.Second)
+				for _, p := range pairs {
+					w.cut(nodes[p[0]], nodes[p[1]], false)
+				}
+				w.settled(10 * time.Second)
+				w.fair()
+			})
+		})
+	}
+}
+
+// Where nobody can know that a shard has an owner, or nodes hear each other in a ring, they take it from
+// one another: ever more rarely, and no longer when they hear again.
+func TestHopelessDeafness(t *testing.T) {
+	for _, pairs := range [][][2]int{{{0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 2}, {2, 1}}, {{0, 1}, {1, 2}}} {
+		t.Run(fmt.Sprint(pairs), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				nodes := []*inhabitant{w.start("a"), w.start("b"), w.start("c")}
+				w.settled(10 * time.Second)
+				for _, p := range pairs {
+					w.cut(nodes[p[0]], nodes[p[1]], true)
+				}
+				w.inUse(calmMost)
+				before := w.openings()
+				const watched = 2 * calmMost
+				w.inUse(watched)
+				n, most := w.openings()-before, worldShards*len(nodes)*2*int(watched/calmMost)
+				t.Logf("%d openings in %v; the shards are at %v", n, watched, w.owners())
+				if n > most {
+					t.Errorf("%d openings in %v, want at most %d", n, watched, most)
+				}
+				for _, p := range pairs {
+					w.cut(nodes[p[0]], nodes[p[1]], false)
+				}
+				w.settled(calmMost + 10*time.Second)
+				w.fair()
+			})
+		})
+	}
+}
+
+// inUse lets time pass while every shard is asked for something, every ten seconds: an owner that
+// was deposed learns so.
+func (w *world) inUse(d time.Duration) {
+	for range int(d / (10 * time.Second)) {
+		for _, x := range w.wardens {
+			for _, p := range x.posts {
+				if s := p.shardHere(); s != nil {
+					s.Prove()
+				}
+			}
+		}
+		w.pass(10 * time.Second)
+	}
+}
+
+// A node that comes and goes silent gets no shard before it has been there for a while.
+func TestFlapping(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a, b, c := w.start("a"), w.start("b"), w.start("c")
+		w.settled(10 * time.Second)
+		for _, x := range []*inhabitant{a, b} {
+			w.cut(x, c, true)
+		}
+		w.settled(10 * time.Second)
+		before := w.openings()
+		for range 30 { // heard for two seconds in five
+			for _, x := range []*inhabitant{a, b} {
+				w.cut(x, c, false)
+			}
+			w.pass(2 * time.Second)
+			for _, x := range []*inhabitant{a, b} {
+				w.cut(x, c, true)
+			}
+			w.pass(3 * time.Second)
+		}
+		if n := w.openings() - before; n > worldShards {
+			t.Errorf("%d openings while a node came and went", n)
+		}
+	})
+}
+
+func TestOneOfTwoNamesakesStays(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first := w.start("a")
+		w.settled(2 * time.Second)
+		second := w.start("a")
+		w.pass(2 * time.Second)
+		if first.isOver() || !second.isOver() || second.failed == nil {
+			t.Fatalf("the first is over: %v, the second: %v", first.isOver(), second.isOver())
+		}
+		second.kill()
+		first.kill()
+		x, y := w.start("b"), w.start("b")
+		w.pass(2 * time.Second)
+		if x.isOver() == y.isOver() {
+			t.Errorf("two at once: over are %v and %v", x.isOver(), y.isOver())
+		}
+	})
+}
+
+func (x *inhabitant) isOver() bool {
+	select {
+	case <-x.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// Where a node's server leads a bucket for long enough, the shard follows, as far as the load allows.
+func TestShardFollowsLeader(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a, b := w.start("a"), w.start("b")
+		w.settled(10 * time.Second)
+		var led uint32
+		for shard, who := range w.owners() {
+			if who[0] == "a" {
+				led = uint32(shard)
+			}
+		}
+		before := w.openings()
+		for range 20 { // a leadership that wanders moves nothing
+			w.lead(b, led, true)
+			w.pass(leadAfter / 2)
+			w.lead(b, led, false)
+			w.pass(time.Second)
+		}
+		if w.openings() != before {
+			t.Errorf("%d openings because of a leadership that wanders", w.openings()-before)
+		}
+		w.lead(b, led, true)
+		w.settled(leadAfter + 2*time.Second)
+		if who := w.owners()[led]; who[0] != "b" {
+			t.Errorf("shard %d is at %s", led, who[0])
+		}
+		w.fair()
+		for shard := range uint32(worldShards) {
+			w.lead(a, shard, true)
+			w.lead(b, shard, false)
+		}
+		w.settled(leadAfter + 2*time.Second)
+		w.fair()
+	})
+}
+
+func (w *world) lead(x *inhabitant, shard uint32, is bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x.leads[shard] = is
+}
+
+// A node that cannot open a shard lets another one try, and gets it back when it can.
+func TestFailingNode(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.start("a")
+		w.settled(2 * time.Second)
+		w.mu.Lock()
+		w.broken = "b"
+		w.mu.Unlock()
+		b := w.start("b")
+		w.pass(settleAfter + openPatience + 5*time.Second)
+		for shard, who := range w.owners() {
+			if !slices.Equal(who, []string{a.name}) {
+				t.Errorf("shard %d is open at %v, want a, as b cannot open any", shard, who)
+			}
+		}
+		w.mu.Lock()
+		w.broken = ""
+		w.mu.Unlock()
+		w.settled(failingFor + openPatience + 10*time.Second)
+		w.fair()
+		_ = b
+	})
+}
+
+// Requests that come while nobody owns the shard wait, and are refused when that lasts.
+func TestRequestsWaitForAnOwner(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.start("a")
+		p := a.posts[0]
+		for range p.room {
+			if err := p.take(letter{op: messages.OpGet, key: "k"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p.take(letter{op: messages.OpGet, key: "k"}) == nil {
+			t.Error("more may wait than there is room for")
+		}
+		w.pass(2 * time.Second)
+		if n := p.waiting(); n != 0 || a.answers != 0 {
+			t.Errorf("%d wait and %d were refused, although the shard is open", n, a.answers)
+		}
+		b := w.start("b") // listens, and does not open anything
+		w.cut(b, a, true)
+		p = b.posts[0]
+		p.lead(nil, 0)
+		_ = p.take(letter{op: messages.OpGet, key: "k"})
+		p.expire(0)
+		if b.answers != 1 {
+			t.Errorf("%d were refused, want 1", b.answers)
+		}
+	})
+}
