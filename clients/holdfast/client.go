@@ -65,8 +65,12 @@ type Client struct {
 const releasesAtOnce = 256
 
 // New returns a client on the connection, which stays the caller's and may be shared with anything
-// else. It does not wait for anybody: that a deployment is not there is noticed by the first call.
-// [Client.Close] ends it.
+// else. With several nodes it should know more than one of their addresses, and never give up
+// (nats.MaxReconnects(-1)): when its node goes, NATS tries the other addresses at once, but the same one
+// again only after its ReconnectWait, 2 s by default.
+//
+// New does not wait for anybody: that a deployment is not there is noticed by the first call.
+// [Client.Close] ends the client.
 //
 // It is [ErrInvalid] if an option breaks a rule. Any other error is the connection's.
 func New(nc *nats.Conn, opts ...Option) (*Client, error) {

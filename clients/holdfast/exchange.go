@@ -14,8 +14,12 @@ import (
 )
 
 const (
-	// firstResend is several times what an answer takes; from there the pauses double.
+	// firstResend is several times what an answer takes; the pauses after it double.
 	firstResend = 500 * time.Millisecond
+	// takeoverResend bounds the pauses of the first tries, takeoverTries, which together last longer than
+	// another node takes to own the shard of one that died: who asks should not sleep past that.
+	takeoverResend = time.Second
+	takeoverTries  = 5
 	// mostResend bounds how long a place in a queue may be lost without anybody noticing.
 	mostResend = 5 * time.Second
 	// firstRetry and mostRetry are the pauses after an answer that nobody is there to decide.
@@ -151,7 +155,7 @@ func (c *Client) whenRevived() <-chan struct{} {
 // send tries once more and returns how long to wait for an answer.
 func (x *exchange) send() time.Duration {
 	id := x.c.send(x, x.door(x.sent), encode(x.message()))
-	pause := firstResend << min(x.sent, 10)
+	pause := resendAfter(x.sent)
 	x.sent++
 	if len(x.open) == openTries {
 		x.c.forget(x.open[0])
@@ -159,6 +163,15 @@ func (x *exchange) send() time.Duration {
 	}
 	x.open = append(x.open, id)
 	return min(pause, x.resend)
+}
+
+// resendAfter returns how long the nth try waits for an answer, counted from 0: 0.5, 1, 1, 1, 1, 2, 4, 5,
+// 5 seconds.
+func resendAfter(n int) time.Duration {
+	if n < takeoverTries {
+		return min(firstResend<<n, takeoverResend)
+	}
+	return min(takeoverResend<<min(n-takeoverTries+1, 10), mostResend)
 }
 
 // encode writes a request. That fails only for what is not UTF-8, which no request has that was checked.

@@ -34,17 +34,23 @@ func (c *Client) forgive(p party) {
 }
 
 // returns notes that a lease is about to be given back, with the hold that was on it, if there was one;
-// not if another hold has it. Then the caller gives it back and calls forgive.
+// not if another hold has it, and not if that is being done already: of two releases side by side one
+// would find that somebody else has come, and take the lock for lost. Then the caller gives it back and
+// calls forgive.
 func (c *Client) returns(claim messages.Claim, owner string, h *hold) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other := c.holds[claim]; other != nil && other != h {
 		return false
 	}
+	p := party{claim.Resource, owner}
+	if r := c.returned[p]; h == nil && r != nil && claim.Token <= r.upTo {
+		return false
+	}
 	if h != nil {
 		c.drop(h)
 	}
-	c.addReturned(party{claim.Resource, owner}, claim.Token)
+	c.addReturned(p, claim.Token)
 	return true
 }
 
