@@ -23,7 +23,7 @@ func announce(w io.Writer, r *server) error {
 	_, err := fmt.Fprintf(w, `Holdfast is ready: NATS at %s, node %s, %d shards, data in %s
 Take a lock:  holdfast acquire orders.42 --owner me --ttl 30s%s%s
          or:  nats%s req %s '{"owner":"me","ttl_ms":30000}'
-`, r.url(), shown(r.settings.name), r.shards, r.data(), where, prefix,
+`, r.url(), shown(r.settings.name), r.deployment.Shards(), r.data(), where, prefix,
 		where, messages.Prefix(r.settings.prefix).Operation(messages.OpAcquire, "orders.42"))
 	return err
 }

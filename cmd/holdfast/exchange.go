@@ -14,15 +14,20 @@ import (
 )
 
 const (
-	// firstResend is several times what an answer takes, and half of what a change of the shard's
-	// owner does; from there the pauses double up to mostResend, for those who wait long.
-	firstResend = 500 * time.Millisecond
-	mostResend  = 5 * time.Second
+	// firstResend is several times what an answer takes; from there the pauses double, up to
+	// takeoverResend as long as another node may be taking the shard over, and then up to mostResend, for
+	// those who wait long.
+	firstResend    = 500 * time.Millisecond
+	takeoverResend = time.Second
+	mostResend     = 5 * time.Second
 	// retryAfter is the pause after an answer that nobody is there.
 	retryAfter = 200 * time.Millisecond
 	// patience is how long nobody may be there: longer than a node takes to restart within a cluster,
 	// and short enough for a person who has started none.
 	patience = time.Second
+	// takeover is how long nodes that are there may say that they cannot decide: longer than one of them
+	// takes to own the shard of another that died.
+	takeover = 5 * time.Second
 )
 
 // statusNobody is what NATS answers when nobody listens.
@@ -122,13 +127,21 @@ func (x *exchange) run(ctx context.Context) (*messages.Reply, error) {
 		if err := x.send(x.op, x.message(x.left())); err != nil {
 			next = retryAfter
 		} else {
-			pause = min(2*pause, mostResend)
+			pause = x.longer(pause)
 		}
 		reply, err := x.listen(ctx, next)
 		if reply != nil || err != nil {
 			return reply, err
 		}
 	}
+}
+
+// longer returns the pause after the next try.
+func (x *exchange) longer(pause time.Duration) time.Duration {
+	if time.Since(x.begun) < takeover {
+		return min(2*pause, takeoverResend)
+	}
+	return min(2*pause, mostResend)
 }
 
 // left is what remains of the wait; never nothing of one that there was, which would be a request of
@@ -226,8 +239,13 @@ func (x *exchange) read(m *nats.Msg) (*messages.Reply, error) {
 // worthAnother reports whether the question may fare better soon: nobody is there, or nobody who can
 // decide, and the wait, or our patience, is not over.
 func (x *exchange) worthAnother(reply *messages.Reply) bool {
-	passing := reply == nil || reply.GetStatus() == messages.Status_UNAVAILABLE
-	return passing && time.Since(x.begun) < max(x.wait, patience)
+	switch {
+	case reply == nil:
+		return time.Since(x.begun) < max(x.wait, patience)
+	case reply.GetStatus() == messages.Status_UNAVAILABLE:
+		return time.Since(x.begun) < max(x.wait, takeover)
+	}
+	return false
 }
 
 func (x *exchange) refused() (*messages.Reply, error) {

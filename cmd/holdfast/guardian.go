@@ -26,6 +26,8 @@ type guardian struct {
 	resume <-chan time.Time
 	// interrupted: the command has SIGINT from us, not from the terminal.
 	interrupted bool
+	// suspended: it has SIGTSTP from us, and has not stopped for it yet.
+	suspended bool
 	// status is how the command ended.
 	status exitStatus
 }
@@ -98,6 +100,7 @@ func (g *guardian) relay(s syscall.Signal) {
 		return
 	}
 	g.interrupted = g.interrupted || s == syscall.SIGINT
+	g.suspended = g.suspended || s == syscall.SIGTSTP
 	g.child.signal(s)
 }
 
@@ -113,6 +116,10 @@ func (g *guardian) stopped(s syscall.Signal) {
 	switch {
 	case asks && g.tty.lend(g.child.pid):
 		g.child.signal(syscall.SIGCONT)
+		if g.suspended { // a Ctrl-Z from before it had the terminal, which SIGCONT has undone
+			g.suspended = false
+			g.child.signal(syscall.SIGTSTP)
+		}
 	case s == syscall.SIGSTOP && !g.tty.isWith(g.child.pid):
 		// Somebody stops the command and not us; its lock is kept.
 	default:
@@ -123,6 +130,7 @@ func (g *guardian) stopped(s syscall.Signal) {
 // stop stops us, and our group if the terminal told the command what it would have told us all. For
 // ourselves we take SIGTTIN, which we have never listened for: Go does not let go of SIGTSTP again.
 func (g *guardian) stop() {
+	g.suspended = false
 	if g.tty.takeBack(g.child.pid) {
 		signal.Ignore(syscall.SIGTSTP)
 		_ = unix.Kill(0, syscall.SIGTSTP)

@@ -57,10 +57,10 @@ func (u *under) acquire(ctx context.Context, c *holdfast.Client, resource string
 		return lock, err
 	}
 	if u.bounded {
-		left := u.wait.Duration - time.Since(begun)
-		if left <= 0 {
+		if u.wait.Duration == 0 {
 			return nil, err
 		}
+		left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // who wanted to wait still does
 		terms = append(terms, holdfast.MaxWait(left))
 	}
 	u.say.waiting(resource, refusal.Holder)

@@ -18,6 +18,8 @@ import (
 // serve is the command that runs a node, and its settings.
 type serve struct {
 	listen, data, natsConfig string
+	clusterListen            string
+	routes                   []string
 	unsafeSync, allowRemote  bool
 	nats                     string
 	creds, nkey              string
@@ -49,14 +51,17 @@ func newServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Run a node, with NATS in it or beside a NATS that is there",
 		Long: `Runs a node. Without flags it is complete by itself: a NATS server with JetStream
-in the same process, for programs on this host. With --nats it uses a NATS server
-that runs already, and with --nats-config its own becomes what that file says: a
-member of a cluster, open to other hosts, with TLS and users.
+in the same process, for programs on this host. With --cluster-listen and --routes
+that server is a member of a cluster, and --replicas 3 keeps the locks on three of
+its members. With --nats it uses a NATS server that runs already, and with
+--nats-config its own becomes what that file says, with TLS and users.
 
 Every flag is also an environment variable, --min-ttl HOLDFAST_MIN_TTL, and a key
 of the configuration file, min-ttl; see: holdfast help configuration.`,
 		Example: `  holdfast serve
   holdfast serve --listen 127.0.0.1:4333 --data /var/lib/holdfast
+  holdfast serve --name n1 --listen 127.0.0.1:4222 --data ./data/n1 --replicas 3 \
+      --cluster-listen 127.0.0.1:6222 --routes 127.0.0.1:6222,127.0.0.1:6223,127.0.0.1:6224
   holdfast serve --nats nats://nats.example.com --creds holdfast.creds --replicas 3`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -87,6 +92,8 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.StringVar(&s.listen, "listen", "127.0.0.1:4222", "take clients at this `HOST:PORT`; port 0 is any free one")
 		f.StringVar(&s.data, "data", "./data", "keep the locks in this `DIR`; it is made if it is missing")
 		f.StringVar(&s.natsConfig, "nats-config", "", "run NATS as this `FILE` of its says, instead of --listen and --data")
+		f.StringVar(&s.clusterListen, "cluster-listen", "", "be a member of a cluster, and take the others at this `HOST:PORT`")
+		f.StringSliceVar(&s.routes, "routes", nil, "--cluster-listen of every member, with commas: the same `LIST` for all")
 		f.BoolVar(&s.allowRemote, "allow-remote", false, "listen for other hosts although nobody has to log in")
 		f.BoolVar(&s.unsafeSync, "unsafe-sync", false, "do not sync every write: faster, but a power cut loses locks")
 	})
@@ -106,7 +113,7 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.StringVar(&s.name, "name", hostName(), "`NAME` of this node, which no other has and which stays the same")
 		f.StringVar(&s.prefix, "prefix", string(messages.DefaultPrefix), "what the deployment's subjects begin with, a `NAME`")
 		f.Uint32Var(&s.shards, "shards", 0, fmt.Sprintf("`NUMBER` of shards, fixed for ever (default what there is, else %d)", jetstream.DefaultShards))
-		f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of NATS servers that keep a new shard (default 1)")
+		f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of NATS servers that keep each shard, at least (default 1)")
 		f.Var(&s.minTTL, "min-ttl", "shortest lease")
 		f.Var(&s.maxTTL, "max-ttl", "longest lease")
 		f.Var(&s.retention, "events-retention", "keep events in a stream for so long; 0 only tells who is subscribed (default 0)")
@@ -176,7 +183,7 @@ func (s *serve) run(cmd *cobra.Command) error {
 // startCode tells the caller's mistakes and what is missing from all else.
 func startCode(err error) int {
 	switch {
-	case errors.Is(err, jetstream.ErrConfig):
+	case errors.Is(err, jetstream.ErrConfig), errors.Is(err, node.ErrName):
 		return exitUsage
 	case errors.Is(err, jetstream.ErrConnect):
 		return exitUnavailable
@@ -186,12 +193,14 @@ func startCode(err error) int {
 
 // check refuses settings that contradict one another or cannot work, before anything is started.
 func (s *serve) check(given *settings) error {
-	inProcess := []string{"listen", "data", "nats-config", "allow-remote", "unsafe-sync"}
+	inProcess := []string{"listen", "data", "nats-config", "cluster-listen", "routes", "allow-remote", "unsafe-sync"}
 	elsewhere := []string{"tls-ca", "tls-cert", "tls-key"}
 	return cmp.Or(
 		given.exclude("nats", inProcess, "the one is for a NATS elsewhere, the other for the one in this process"),
-		given.exclude("nats-config", []string{"listen", "data", "allow-remote"},
+		given.exclude("nats-config", []string{"listen", "data", "cluster-listen", "routes", "allow-remote"},
 			"the NATS configuration says where to listen and where the data is"),
+		given.require("cluster-listen", []string{"routes"}, "others have to reach who reaches them"),
+		given.require("routes", []string{"cluster-listen"}, "a member of a cluster has to know the others"),
 		given.exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
 		given.exclude("nkey", []string{"user"}, "choose one way to log in"),
 		given.require("nats", elsewhere, "they are for a NATS elsewhere; the one in this process has --nats-config"),

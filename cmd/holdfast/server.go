@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,14 +17,15 @@ import (
 )
 
 const (
-	// startTimeout bounds the start: the leases of a full shard are read in seconds, and a cluster that
-	// has no quorum for so long needs a person.
+	// startTimeout bounds the start of the node, once NATS can do its part: the leases of a full shard are
+	// read in seconds. A cluster without a quorum is waited for without a bound, for its members are
+	// started by other hands.
 	startTimeout = 2 * time.Minute
 	// stopTimeout bounds a clean stop: long enough for every answer on its way, and short enough for
 	// whoever waits for the process to end.
 	stopTimeout = 10 * time.Second
-	// nodeStopTimeout is the node's share of it; the rest is for NATS to hand its leaderships over.
-	nodeStopTimeout = 8 * time.Second
+	// nodeStopTimeout is the node's share of it; the rest is for NATS to hand its leaderships over and stop.
+	nodeStopTimeout = 7 * time.Second
 )
 
 // server is a running node with all that belongs to it.
@@ -31,20 +33,22 @@ type server struct {
 	settings *serve
 	log      *slog.Logger
 	embedded *jetstream.Server // nil if NATS is elsewhere
-	// intake takes requests, outbox sends answers, events publishes them, storage keeps the journals.
-	// They are four, so that a flood on one does not hold up the others.
-	intake, outbox, events, storage *nats.Conn
-	shards                          uint32
-	node                            *node.Node
+	// intake takes requests, outbox sends answers, events publishes them, peers speaks to other nodes,
+	// storage keeps the journals. They are five, so that a flood on one does not hold up the others.
+	intake, outbox, events, peers, storage *nats.Conn
+
+	deployment *jetstream.Deployment
+	leadership *jetstream.Leadership // nil if NATS is elsewhere
+	node       *node.Node
+	// background ends, and waits for, what goes on beside the node.
+	background func()
 }
 
 // startServer starts everything in the order in which one rests on the other. What it has started it
 // stops again if something fails.
 func startServer(ctx context.Context, s *serve, log *slog.Logger) (*server, error) {
 	r := &server{settings: s, log: log}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for _, step := range []func(context.Context) error{r.startNATS, r.connect, r.startNode} {
+	for _, step := range []func(context.Context) error{r.startNATS, r.connect, r.openDeployment, r.startNode, r.startBackground} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, r.stop())
 		}
@@ -52,25 +56,30 @@ func startServer(ctx context.Context, s *serve, log *slog.Logger) (*server, erro
 	return r, nil
 }
 
-func (r *server) startNATS(context.Context) (err error) {
+func (r *server) startNATS(ctx context.Context) (err error) {
 	s := r.settings
 	if s.nats != "" {
 		return nil
 	}
 	cfg := jetstream.ServerConfig{
-		Name:        s.name,
-		Listen:      s.listen,
-		AllowRemote: s.allowRemote,
-		DataDir:     s.data,
-		ConfigFile:  s.natsConfig,
-		UnsafeSync:  s.unsafeSync,
-		Log:         slog.New(subdued{r.log.Handler()}),
+		Name:          s.name,
+		Listen:        s.listen,
+		ClusterListen: s.clusterListen,
+		Routes:        s.routes,
+		ClusterName:   s.prefix,
+		AllowRemote:   s.allowRemote,
+		DataDir:       s.data,
+		ConfigFile:    s.natsConfig,
+		UnsafeSync:    s.unsafeSync,
+		Log:           slog.New(subdued{r.log.Handler()}),
 	}
 	if cfg.ConfigFile != "" {
 		cfg.Listen, cfg.DataDir = "", "" // the defaults; the file decides
 	}
-	r.embedded, err = jetstream.StartServer(cfg)
-	return err
+	if r.embedded, err = jetstream.StartServer(cfg); err != nil {
+		return err
+	}
+	return r.embedded.AwaitQuorum(ctx)
 }
 
 func (r *server) connect(context.Context) (err error) {
@@ -78,7 +87,7 @@ func (r *server) connect(context.Context) (err error) {
 		conn    *(*nats.Conn)
 		role    string
 		options []nats.Option
-	}{{&r.intake, "intake", nil}, {&r.outbox, "outbox", nil}, {&r.events, "events", []nats.Option{nats.NoEcho()}}, {&r.storage, "storage", nil}} {
+	}{{&r.intake, "intake", nil}, {&r.outbox, "outbox", nil}, {&r.events, "events", []nats.Option{nats.NoEcho()}}, {&r.peers, "peers", nil}, {&r.storage, "storage", nil}} {
 		if *c.conn, err = r.dial("holdfast "+r.settings.name+" "+c.role, c.options...); err != nil {
 			return err
 		}
@@ -121,19 +130,41 @@ func (s *serve) login() []nats.Option {
 	return []nats.Option{nats.UserInfo(s.user, s.password)}
 }
 
-func (r *server) startNode(ctx context.Context) error {
+func (r *server) openDeployment(ctx context.Context) (err error) {
 	s := r.settings
-	deployment, err := jetstream.OpenDeployment(ctx, r.storage, jetstream.DeploymentConfig{
-		Prefix: messages.Prefix(s.prefix), Shards: s.shards, Replicas: s.replicas, Log: r.log,
-	})
-	if err != nil {
+	cfg := jetstream.DeploymentConfig{Prefix: messages.Prefix(s.prefix), Shards: s.shards, Replicas: s.replicas, Log: r.log}
+	if r.embedded != nil {
+		cfg.Members = r.embedded.Members
+	}
+	if r.deployment, err = jetstream.OpenDeployment(ctx, r.storage, cfg); err != nil || r.embedded == nil {
 		return err
 	}
+	r.leadership, err = r.embedded.Leadership(r.deployment)
+	return err
+}
+
+// startBackground starts what a node does for its buckets besides writing them.
+func (r *server) startBackground(context.Context) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	r.background = func() { cancel(); running.Wait() }
+	running.Go(func() {
+		if err := r.deployment.Grow(ctx); err != nil && ctx.Err() == nil {
+			r.log.Error("the deployment keeps its replicas", "error", err)
+		}
+	})
+	running.Go(func() { r.leadership.Follow(ctx, r.node.Owns) })
+	return nil
+}
+
+func (r *server) startNode(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	s, deployment := r.settings, r.deployment
 	publisher, err := r.publisher(ctx, deployment)
 	if err != nil {
 		return err
 	}
-	r.shards = deployment.Shards()
 	limitMemory(s.capacity())
 	r.node, err = node.Start(ctx, node.Config{
 		Name:      s.name,
@@ -149,6 +180,10 @@ func (r *server) startNode(ctx context.Context) error {
 		Outbox:    r.outbox,
 		Events:    r.events,
 		Publisher: publisher,
+		Peers:     r.peers,
+		First:     r.embedded != nil && s.natsConfig == "" && s.clusterListen == "",
+		Leads:     r.leadership.Leads,
+		Cede:      r.leadership.Cede,
 		Log:       r.log,
 	})
 	return err
@@ -173,13 +208,16 @@ func (r *server) wait(ctx context.Context) error {
 		r.log.Info("stopping", "reason", context.Cause(ctx), "bound", stopTimeout)
 		return r.stop()
 	case <-r.node.Lost():
+		if err := r.node.Err(); err != nil {
+			return errors.Join(err, r.stop())
+		}
 		return errors.Join(fmt.Errorf("NATS has closed the connection for good: %w", r.reason()), r.stop())
 	}
 }
 
 // reason is the last complaint of the connections that the node lives on.
 func (r *server) reason() error {
-	for _, nc := range []*nats.Conn{r.intake, r.outbox, r.events} {
+	for _, nc := range []*nats.Conn{r.intake, r.outbox, r.events, r.peers} {
 		if err := nc.LastError(); err != nil {
 			return err
 		}
@@ -187,8 +225,8 @@ func (r *server) reason() error {
 	return nats.ErrConnectionClosed
 }
 
-// stop ends everything in the reverse order: first the node, so that whoever has asked is answered,
-// then the connections, then NATS. It takes no longer than stopTimeout.
+// stop ends everything in the reverse order: first the node, so that whoever has asked is answered, then
+// what its NATS leads in a cluster, then the connections, then NATS. It takes no longer than stopTimeout.
 func (r *server) stop() error {
 	over := time.NewTimer(stopTimeout)
 	defer over.Stop()
@@ -203,8 +241,14 @@ func (r *server) stop() error {
 }
 
 func (r *server) stopAll() error {
+	if r.background != nil {
+		r.background()
+	}
 	err := r.stopNode()
-	for _, nc := range []*nats.Conn{r.intake, r.outbox, r.events, r.storage} {
+	if r.embedded != nil {
+		r.embedded.Resign(context.Background()) // while it can still hand on what others ask of it
+	}
+	for _, nc := range []*nats.Conn{r.intake, r.outbox, r.events, r.peers, r.storage} {
 		if nc != nil {
 			nc.Close() // those of the node are drained already, and nobody waits for anything of the last
 		}

@@ -159,6 +159,9 @@ func (s *settings) fillFlag(f *pflag.Flag) error {
 	}
 	where := s.where(f)
 	text, ok := scalar(value)
+	if list, isList := value.([]any); isList && f.Value.Type() == "stringSlice" {
+		text, ok = commaSeparated(list)
+	}
 	if !ok {
 		return usage("%s: one value, not a list or a table", where)
 	}
@@ -186,6 +189,19 @@ func scalar(value any) (string, bool) {
 		return fmt.Sprint(v), true
 	}
 	return "", false
+}
+
+// commaSeparated returns a list of the file as it would stand on the command line.
+func commaSeparated(list []any) (string, bool) {
+	var words []string
+	for _, value := range list {
+		word, ok := scalar(value)
+		if !ok {
+			return "", false
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ","), true
 }
 
 // has reports whether somebody has chosen a value for the flag. A switch that is off is no choice.
