@@ -16,6 +16,10 @@ FUZZTIME ?= 30s
 FENCETIME ?= 3s
 SOAK ?= 5m
 KILLS ?= 100
+STORM ?= 10m
+FAULTS ?= 30m
+SEED ?= 0
+ROUNDS ?= 3
 RACE ?=
 
 .PHONY: help
@@ -30,6 +34,21 @@ build: ## Build bin/holdfast.
 .PHONY: run
 run: build ## Build and start one node; ARGS="..." adds flags.
 	bin/holdfast serve $(ARGS)
+
+# Each node is a job of its own, so that Ctrl-C reaches the shell alone, which then asks all to stop, and
+# has no more to say.
+.PHONY: cluster
+cluster: build ## Build and start three nodes, on the ports 4222 to 4224, until Ctrl-C; ARGS="..." adds flags.
+	@set -m; pids=(); \
+	trap 'kill -TERM "$${pids[@]}" 2>/dev/null || true' INT TERM; \
+	for n in 1 2 3; do \
+		bin/holdfast serve --name n$$n --listen 127.0.0.1:422$$((n+1)) --data data/n$$n --replicas 3 \
+			--cluster-listen 127.0.0.1:622$$((n+1)) --routes 127.0.0.1:6222,127.0.0.1:6223,127.0.0.1:6224 $(ARGS) \
+			> >(exec sed -u "s/^/n$$n | /") 2>&1 & \
+		pids+=($$!); \
+	done; \
+	exec 2>/dev/null; \
+	while ! wait "$${pids[@]}"; do kill -0 "$${pids[@]}" 2>/dev/null || break; done
 
 .PHONY: generate
 generate: ## Write the Go code of messages/*.proto.
@@ -88,9 +107,25 @@ soak: ## Let 2000 clients use one node for SOAK (5m); RACE=-race; ARGS="-soak.cl
 kills: ## Kill a server KILLS (100) times under those who watch it.
 	go test -race -count 1 -timeout 0 -v -run Killed ./integration/watch -watch.kills $(KILLS)
 
+.PHONY: storm
+storm: ## Let several nodes take the same shards from one another for STORM (10m); ARGS="-takeover.seed 7".
+	go test -race -count 1 -timeout 0 -v ./integration/takeover -takeover.for $(STORM) $(ARGS)
+
+.PHONY: faults
+faults: ## Let things go wrong in clusters under load for FAULTS (30m), as root; SEED=7 ARGS="-faults.kinds kill,pause".
+	go test -count 1 -timeout 0 -v $(RACE) -run '^TestFaults$$' ./integration/faults -faults.for $(FAULTS) -faults.seed $(SEED) $(ARGS)
+
+.PHONY: mutants
+mutants: ## Plant bugs in the product, one at a time, and see each of them found, as root; takes minutes.
+	go test -count 1 -timeout 0 -v -run '^TestMutantsAreFound$$' ./integration/mutants -mutants.find $(ARGS)
+
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.
 	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h ./integration/bench
+
+.PHONY: bench-failover
+bench-failover: ## Stop and kill each of three nodes ROUNDS (3) times, and say how long calls take meanwhile.
+	go test -run '^$$' -bench Failover -benchtime $(ROUNDS)x -timeout 2h ./integration/bench
 
 .PHONY: bench-fence
 bench-fence: servers ## Measure what each guard costs over the bare write.

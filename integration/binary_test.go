@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // bound is how long a process may take for anything on a busy machine.
@@ -25,7 +27,7 @@ const bound = 30 * time.Second
 var binary string
 
 func TestMain(m *testing.M) {
-	os.Exit(withBinary(m.Run))
+	os.Exit(withBinary(func() int { return stand.Main(m) }))
 }
 
 func withBinary(run func() int) int {

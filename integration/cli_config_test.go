@@ -49,6 +49,8 @@ func TestBadConfigurationFile(t *testing.T) {
 		"unknown.yaml": {"lisen: 127.0.0.1:0\n", `unknown\.yaml: no setting "lisen"; did you mean "listen"\?`},
 		"unknown.toml": {"[server]\nport = 1\n", `unknown\.toml: no setting "server\.port"; there are: allow-remote, `},
 		"self.yaml":    {"config: other.yaml\n", `self\.yaml: no setting "config"`},
+		"routes.yaml":  {"cluster-listen: 127.0.0.1:6222\nroutes:\n- 127.0.0.1:6222\n- 127.0.0.1\n", `.*route "127\.0\.0\.1" is not HOST:PORT`},
+		"deep.yaml":    {"cluster-listen: 127.0.0.1:6222\nroutes:\n- [a]\n", `routes in deep\.yaml: one value`},
 		"number.yaml":  {"shards: many\n", `shards in number\.yaml: a whole number, got "many"`},
 		"half.toml":    {"shards = 1.5\n", `shards in half\.toml: a whole number, got "1\.5"`},
 		"list.yaml":    {"name: [a, b]\n", `name in list\.yaml: one value, not a list or a table`},

@@ -129,6 +129,10 @@ func TestServeUsage(t *testing.T) {
 		{nil, []string{"--shards", "2000"}, `--shards: at most 1024, got 2000`},
 		{nil, []string{"--shards", "-1"}, `--shards: a whole number, got "-1"`},
 		{nil, []string{"--replicas", "0"}, `--replicas: 1 to 5, got 0`},
+		{nil, []string{"--cluster-listen", "127.0.0.1:6222"}, `--cluster-listen needs --routes`},
+		{nil, []string{"--routes", "127.0.0.1:6222"}, `--routes needs --cluster-listen`},
+		{nil, []string{"--nats", "nats://x", "--routes", "127.0.0.1:6222"}, `--nats and --routes exclude each other`},
+		{nil, []string{"--cluster-listen", "127.0.0.1:6222", "--routes", "here"}, `route "here" is not HOST:PORT`},
 		{nil, []string{"--name", "a b"}, `--name: .* without spaces, got "a b"`},
 		{nil, []string{"--prefix", "$JS"}, `--prefix: not beginning with _ or \$, got "\$JS"`},
 		{nil, []string{"--min-ttl", "2s", "--max-ttl", "1s"}, `--min-ttl 2s is longer than --max-ttl 1s`},
@@ -154,6 +158,8 @@ func TestServeUsage(t *testing.T) {
 		runWith(t, test.variables, append([]string{"serve"}, test.args...)...).want(t, 2, `^holdfast: .*`+test.says)
 	}
 	run(t, "serve", "--nats", "nats://u:secret@127.0.0.1:1").want(t, 5, `^holdfast: cannot connect to NATS at nats://[^s]*127\.0\.0\.1:1`)
+	run(t, "serve", "--listen", "127.0.0.1:0", "--cluster-listen", "0.0.0.0:6222", "--routes", "127.0.0.1:6222").
+		want(t, 1, `^holdfast: .*0\.0\.0\.0:6222 is open to other hosts .* --allow-remote$`)
 	run(t, "serve", "--replicas", "3", "--listen", "127.0.0.1:0").want(t, 2, `^holdfast: .*3 replicas need a JetStream cluster`)
 }
 

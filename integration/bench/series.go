@@ -18,6 +18,14 @@ func (s series) percentile(p int) float64 {
 
 func (s series) most() float64 { return slices.Max(s) }
 
+func (s series) mean() float64 {
+	sum := 0.0
+	for _, v := range s {
+		sum += v
+	}
+	return sum / float64(len(s))
+}
+
 // over returns the median of the ratios, round by round.
 func (s series) over(t series) float64 {
 	var ratios series

@@ -22,9 +22,7 @@ const patience = time.Minute
 
 // Config is what may differ between stands. The zero value is the service's default.
 type Config struct {
-	// Data is where the server stores; empty for a folder of the test's.
-	Data string
-	// ConfigFile makes the server what it says, instead of Data; Login is how the node logs in there.
+	// ConfigFile makes the server what it says; Login is how the node logs in there.
 	ConfigFile string
 	Login      nats.Option
 
@@ -50,16 +48,14 @@ type Stand struct {
 	// storage and events are connections that a crash cuts; events is nil if none are published.
 	storage, events *nats.Conn
 	config          Config
-	// listen is where the server is found, also after a restart.
-	listen string
+	// listen is where the server is found, also after a restart; data is where it stores, unless its file
+	// says so.
+	listen, data string
 }
 
 // Start starts a stand, which ends with the test.
 func Start(tb testing.TB, cfg Config) *Stand {
 	tb.Helper()
-	if cfg.Data == "" && cfg.ConfigFile == "" {
-		cfg.Data = tb.TempDir()
-	}
 	if cfg.Limits == nil {
 		cfg.Limits = messages.DefaultLimits()
 	}
@@ -67,6 +63,9 @@ func Start(tb testing.TB, cfg Config) *Stand {
 		cfg.Log = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	s := &Stand{TB: tb, config: cfg, listen: "127.0.0.1:-1"}
+	if cfg.ConfigFile == "" {
+		s.data = tb.TempDir()
+	}
 	s.start()
 	tb.Cleanup(s.Stop)
 	s.listen = strings.TrimPrefix(s.Server.ClientURL(), "nats://")
@@ -132,7 +131,7 @@ func (s *Stand) Connect(opts ...nats.Option) *nats.Conn {
 func (s *Stand) start() {
 	s.Helper()
 	var err error
-	cfg := jetstream.ServerConfig{Name: "stand", Listen: s.listen, DataDir: s.config.Data, Log: s.config.Log}
+	cfg := jetstream.ServerConfig{Name: "stand", Listen: s.listen, DataDir: s.data, Log: s.config.Log}
 	if s.config.ConfigFile != "" {
 		cfg.Listen, cfg.ConfigFile = "", s.config.ConfigFile
 	}

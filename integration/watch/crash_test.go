@@ -102,7 +102,7 @@ func TestServerKilledUnderWatches(t *testing.T) {
 	s := startServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	c := &crowd{ctx: ctx, t: t, url: s.url()}
+	c := &crowd{ctx: ctx, t: t, url: s.URL}
 	defer c.work.Wait()
 	defer cancel()
 	var all, hot, ends, resumed recorder
@@ -114,15 +114,15 @@ func TestServerKilledUnderWatches(t *testing.T) {
 	teardowns := c.resume(&resumed)
 	c.present(&holders)
 
-	load := startLoad(t, s.url(), 16)
+	load := startLoad(t, s.URL, 16)
 	for range *kills {
 		before := all.len()
 		eventually(t, func() string { return "no new events" }, func() bool { return all.len() >= before+200 || t.Failed() })
-		s.kill()
-		s.start()
+		s.Kill()
+		s.Restart()
 	}
 	load.end()
-	journals := finished(t, deployment(t, s.url()))
+	journals := finished(t, deployment(t, s.URL))
 	eventually(t, func() string { return "the table is not empty" }, func() bool { return holders.empty() || t.Failed() })
 	eventually(t, func() string {
 		return fmt.Sprintf("%d events in the journals; told %d to one, %d to the one that resumes", journals.len(), all.len(), resumed.len())

@@ -41,7 +41,7 @@ func TestRightsOfAWatcher(t *testing.T) {
 		users = append(users, watcher(fmt.Sprint("without", i), i))
 	}
 	s := startServerFor(t, strings.Join(users, "\n"))
-	owner := client(t, s.login("node"))
+	owner := client(t, login(s, "node"))
 	if _, err := owner.Acquire(t.Context(), "orders.1", holdfast.NoRenewal()); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestRightsOfAWatcher(t *testing.T) {
 		"Present": holdfast.Present(), "Since": holdfast.Since(time.Time{}), "Now": holdfast.Bookmarks(time.Hour),
 	} {
 		t.Run(name, func(t *testing.T) {
-			nc := connect(t, s.login("watcher"))
+			nc := connect(t, login(s, "watcher"))
 			for e, err := range watchOn(t, nc).Watch(t.Context(), ">", test) {
 				if err != nil {
 					t.Fatal(err)
@@ -64,7 +64,7 @@ func TestRightsOfAWatcher(t *testing.T) {
 		})
 	}
 	t.Run("WaitFree", func(t *testing.T) {
-		nc := connect(t, s.login("watcher"))
+		nc := connect(t, login(s, "watcher"))
 		done := make(chan error, 1)
 		c := watchOn(t, nc)
 		go func() { done <- c.WaitFree(t.Context(), "orders.1") }()
@@ -79,7 +79,7 @@ func TestRightsOfAWatcher(t *testing.T) {
 		t.Run("Without "+right, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), bound)
 			defer cancel()
-			c := watchOn(t, connect(t, s.login(fmt.Sprint("without", i+1))))
+			c := watchOn(t, connect(t, login(s, fmt.Sprint("without", i+1))))
 			for e, err := range c.Watch(ctx, ">", holdfast.Since(time.Time{})) {
 				if !errors.Is(err, holdfast.ErrUnavailable) || !errors.Is(err, nats.ErrPermissionViolation) {
 					t.Errorf("got %v, %v", e, err)

@@ -70,25 +70,25 @@ func TestServerKilledUnderRetention(t *testing.T) {
 	s := startServer(t, "--events-retention", "1h")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	js, err := jetstream.New(connect(t, s.url()))
+	js, err := jetstream.New(connect(t, s.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var c consumer
-	crowd := &crowd{ctx: ctx, t: t, url: s.url()}
+	crowd := &crowd{ctx: ctx, t: t, url: s.URL}
 	defer crowd.work.Wait()
 	defer cancel()
 	crowd.work.Go(func() { c.consume(ctx, t, js) })
 
-	load := startLoad(t, s.url(), 4)
+	load := startLoad(t, s.URL, 4)
 	for range *kills {
 		before := c.len()
 		eventually(t, func() string { return "nothing is consumed" }, func() bool { return c.len() >= before+50 || t.Failed() })
-		s.kill()
-		s.start()
+		s.Kill()
+		s.Restart()
 	}
 	load.end()
-	journals := finished(t, deployment(t, s.url()))
+	journals := finished(t, deployment(t, s.URL))
 	eventually(t, func() string {
 		return fmt.Sprintf("%d events in the journals, %d consumed", journals.len(), c.len())
 	}, func() bool { return c.len() >= journals.len() || t.Failed() })

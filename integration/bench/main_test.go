@@ -1,0 +1,10 @@
+package bench
+
+import (
+	"os"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
+)
+
+func TestMain(m *testing.M) { os.Exit(stand.Main(m)) }

@@ -1,0 +1,108 @@
+//go:build linux
+
+package cluster
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func mustPlace(t *testing.T) *place {
+	t.Helper()
+	p, err := newPlace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func mustDisk(t *testing.T) *disk {
+	t.Helper()
+	needRoot(t)
+	d, err := newDisk(t.Context(), mustPlace(t).dir, 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func mustDo(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A writer's lines survive up to the last one that it synced.
+func TestPowerCut(t *testing.T) {
+	t.Parallel()
+	d := mustDisk(t)
+	const synced, unsynced = 20, 30
+	log := filepath.Join(d.dir, "log")
+	f, err := os.Create(log)
+	mustDo(t, err)
+	for i := range synced + unsynced {
+		_, err := f.WriteString("a line\n")
+		mustDo(t, err)
+		if i < synced {
+			mustDo(t, f.Sync())
+		}
+	}
+	mustDo(t, d.cutPower())
+	if _, err := f.WriteString("a line\n"); !errors.Is(err, unix.EIO) {
+		t.Errorf("a write after the cut: %v", err)
+	}
+	mustDo(t, f.Close())
+	mustDo(t, d.restorePower(t.Context()))
+	text, err := os.ReadFile(log)
+	mustDo(t, err)
+	if lines := strings.Count(string(text), "a line\n"); lines != synced {
+		t.Errorf("%d lines are left, %d were synced", lines, synced)
+	}
+}
+
+func TestWitness(t *testing.T) {
+	t.Parallel()
+	d := mustDisk(t)
+	mustDo(t, d.witness())
+	mustDo(t, d.restorePower(t.Context()))
+	if err := d.examine(); !errors.Is(err, ErrNoEvidence) {
+		t.Errorf("an orderly stop: %v", err)
+	}
+	if err := d.examine(); err == nil || errors.Is(err, ErrNoEvidence) {
+		t.Errorf("what was synced is lost: %v", err)
+	}
+	for range 10 {
+		mustDo(t, d.witness())
+		mustDo(t, d.cutPower())
+		mustDo(t, d.restorePower(t.Context()))
+		mustDo(t, d.examine())
+	}
+}
+
+func TestFull(t *testing.T) {
+	t.Parallel()
+	d := mustDisk(t)
+	if d.isFull() {
+		t.Error("it is full at first")
+	}
+	mustDo(t, d.fill())
+	if !d.isFull() {
+		t.Error("it is not full")
+	}
+	mustDo(t, d.fill())
+	mustDo(t, d.empty())
+	if d.isFull() {
+		t.Error("it is still full")
+	}
+}

@@ -1,0 +1,156 @@
+//go:build linux
+
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/integration/cluster"
+)
+
+// load keeps every node busy until the test ends, whatever the answers are: a fault that nobody meets cannot
+// be proved. It also connects anew all the time, as a connection that has lost much is silent for long.
+func load(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	t.Cleanup(func() { cancel(); all.Wait() })
+	for _, name := range c.Nodes() {
+		nc, err := c.ConnectTo(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			request := fmt.Appendf(nil, `{"owner":%q,"ttl_ms":60000,"reentrant":true}`, name)
+			for i := 0; ctx.Err() == nil; i++ {
+				asking, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+				_, _ = nc.RequestWithContext(asking, fmt.Sprintf("holdfast.acquire.load.%s.%d", name, i%100), request)
+				cancel()
+			}
+		})
+		all.Go(func() {
+			address := strings.TrimPrefix(nc.Opts.Url, "nats://")
+			for ctx.Err() == nil {
+				if conn, err := net.DialTimeout("tcp", address, 100*time.Millisecond); err == nil {
+					_, _ = conn.Read(make([]byte, 1))
+					conn.Close()
+				}
+			}
+		})
+	}
+}
+
+func mustHealthy(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	if err := c.WaitHealthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// during lets faults happen and fails the test if one of them cannot be proved.
+func during(t *testing.T, c *cluster.Cluster, faults ...cluster.Fault) {
+	t.Helper()
+	// So long that also on a busy machine something is sent and stored meanwhile.
+	proofs, err := c.During(t.Context(), 3*time.Second, faults...)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, p := range proofs {
+		t.Log(p)
+	}
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("this test breaks networks and disks; run it as root")
+	}
+}
+
+// Every kind of fault happens to a real cluster, which is well again afterwards.
+func TestFaults(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	c := cluster.Start(t, cluster.Config{})
+	mustHealthy(t, c)
+	load(t, c)
+	ms := time.Millisecond
+	steps := [][]cluster.Fault{
+		{cluster.FsyncSlow("n1", 50*ms), cluster.Slow("n2"), cluster.MoveLeaders()},
+		{cluster.Delay("n1", 30*ms, 10*ms), cluster.Lose("n2", 0.2), cluster.Duplicate("n3", 0.5), cluster.Reset("n1", 0.01)},
+		{cluster.FsyncFail("n3")}, // what is written needs a quorum to go on
+		{cluster.Split("n1", "n2")},
+		{cluster.Partition("n1"), cluster.Deaf("n2"), cluster.Mute("n3")},
+		{cluster.Isolate("n1"), cluster.Hide("n2"), cluster.Pause("n3")},
+		{cluster.Terminate("n1"), cluster.PowerCut("n2"), cluster.DiskFull("n3")},
+		{cluster.KillAll()},
+		{cluster.PowerCutAll()},
+		{cluster.Kill("n1"), cluster.DiskDead("n2")},
+	}
+	tried := []cluster.Kind{cluster.KindRolling}
+	for _, faults := range steps {
+		during(t, c, faults...)
+		for _, f := range faults {
+			tried = append(tried, f.Kind)
+		}
+	}
+	mustHealthy(t, c)
+	during(t, c, cluster.Rolling())
+	mustHealthy(t, c)
+	if slices.Sort(tried); !slices.Equal(tried, c.Kinds()) || !slices.Equal(tried, cluster.Kinds()) {
+		t.Errorf("tried were %q of %q", tried, c.Kinds())
+	}
+}
+
+// What did not happen is not believed.
+func TestNoEvidence(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	c := cluster.Start(t, cluster.Config{Shards: 1})
+	down, err := c.Inject(t.Context(), cluster.KillAll())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []cluster.Fault{
+		cluster.Isolate("n1"), cluster.Partition("n1"), cluster.Hide("n1"), cluster.Split("n1", "n2"), cluster.Deaf("n1"), cluster.Mute("n1"),
+		cluster.Lose("n1", 1), cluster.Delay("n1", time.Millisecond, 0), cluster.Duplicate("n1", 1), cluster.Reset("n1", 1),
+	} {
+		if _, err := c.During(t.Context(), 0, f); !errors.Is(err, cluster.ErrNoEvidence) {
+			t.Errorf("%s where nobody sends anything: %v", f, err)
+		}
+	}
+	if _, err := c.Inject(t.Context(), cluster.MoveLeaders()); err == nil {
+		t.Error("leaders moved where nobody lives")
+	}
+	if _, err := down.Heal(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := down.Heal(t.Context()); err == nil {
+		t.Error("healed twice")
+	}
+}
+
+// Without networks and disks, processes can still be hurt.
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t, cluster.Config{Loopback: true, Shards: 1})
+	mustHealthy(t, c)
+	during(t, c, cluster.Pause("n1"), cluster.Slow("n2"), cluster.Terminate("n3"))
+	during(t, c, cluster.KillAll())
+	mustHealthy(t, c)
+	if _, err := c.Inject(t.Context(), cluster.Isolate("n1")); !errors.Is(err, cluster.ErrCannot) {
+		t.Errorf("isolate: %v", err)
+	}
+	if slices.Contains(c.Kinds(), cluster.KindPowerCut) || !slices.Contains(c.Kinds(), cluster.KindMoveLeaders) {
+		t.Errorf("kinds: %q", c.Kinds())
+	}
+}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// victim makes TestVictim be one.
+const victim = "HOLDFAST_CLUSTER_VICTIM"
+
+// TestVictim is the process that TestCrash kills: it has a disk, a network and another process.
+func TestVictim(t *testing.T) {
+	if os.Getenv(victim) == "" {
+		t.Skip("TestCrash starts it")
+	}
+	d := mustDisk(t)
+	inside, err := newNamespace()
+	mustDo(t, err)
+	n, err := newNetwork(0)
+	mustDo(t, err)
+	_, err = n.join("n1", inside, 11)
+	mustDo(t, err)
+	p := mustStart(t, inside)
+	_, err = fmt.Fprintf(os.Stderr, "victim %d %s\n", p.pid, d.dir)
+	mustDo(t, err)
+	<-p.done
+}
+
+// A crash of the tests leaves no process behind, and files and mounts only until the next who comes.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	alive := mustPlace(t)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestVictim$")
+	cmd.Env = append(os.Environ(), victim+"=yes")
+	said, err := cmd.StderrPipe()
+	mustDo(t, err)
+	mustDo(t, cmd.Start())
+	var pid int
+	var dir string
+	line, err := bufio.NewReader(said).ReadString('\n')
+	mustDo(t, err)
+	_, err = fmt.Sscanf(line, "victim %d %s\n", &pid, &dir)
+	mustDo(t, err)
+	if !isMounted(t, dir) || gone(pid) {
+		t.Fatalf("the victim does not live: %s", line)
+	}
+	mustDo(t, cmd.Process.Kill())
+	_ = cmd.Wait() // killed
+	mustDo(t, eventually(t.Context(), patience, func(context.Context) error {
+		if !gone(pid) {
+			return errors.New("its process lives on")
+		}
+		return nil
+	}))
+	mustPlace(t)
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) || isMounted(t, dir) {
+		t.Errorf("its disk is left over: %v", err)
+	}
+	if _, err := os.Stat(alive.dir); err != nil {
+		t.Errorf("what is alive was removed: %v", err)
+	}
+}
+
+func isMounted(t *testing.T, dir string) bool {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	mustDo(t, err)
+	return strings.Contains(string(mounts), " "+dir+" ")
+}

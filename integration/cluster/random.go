@@ -1,0 +1,102 @@
+//go:build linux
+
+package cluster
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Mix says what a random schedule is made of.
+type Mix struct {
+	Nodes []string
+	// Kinds are those to choose from; none: all. Those of a cluster are Cluster.Kinds.
+	Kinds []Kind
+	// Length is when the last fault is healed; Faults is how many there are at most: those that would get in
+	// each other's way are left out.
+	Length time.Duration
+	Faults int
+	// Shortest and Longest bound how long each lasts.
+	Shortest, Longest time.Duration
+	// Quorum leaves all nodes but one alone at any time, so that the cluster has to go on.
+	Quorum bool
+}
+
+// Random returns a schedule, the same for the same seed and mix. Two faults never hurt the process or the
+// disk of the same node at once; everything else may meet.
+func Random(seed uint64, m Mix) Schedule {
+	dice := rand.New(rand.NewPCG(seed, 0))
+	kinds := m.Kinds
+	if len(kinds) == 0 {
+		kinds = Kinds()
+	}
+	if m.Quorum {
+		kinds = slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return k == KindKillAll || k == KindPowerCutAll })
+	}
+	var s Schedule
+	const tries = 50 // for each
+	for range m.Faults * tries {
+		if len(s) == m.Faults {
+			break
+		}
+		step := m.draw(dice, kinds)
+		if !slices.ContainsFunc(s, func(other Step) bool { return m.collide(step, other) }) {
+			s = append(s, step)
+		}
+	}
+	slices.SortStableFunc(s, func(a, b Step) int { return int(a.At - b.At) })
+	return s
+}
+
+func (m Mix) draw(dice *rand.Rand, kinds []Kind) Step {
+	f := Fault{Kind: kinds[dice.IntN(len(kinds))]}
+	for _, i := range dice.Perm(len(m.Nodes))[:min(recipes[f.Kind].nodes, len(m.Nodes))] {
+		f.Nodes = append(f.Nodes, m.Nodes[i])
+	}
+	between := func(least, most float64) float64 { return least + dice.Float64()*(most-least) }
+	millis := func(least, most float64) time.Duration {
+		return time.Duration(between(least, most)) * time.Millisecond
+	}
+	switch f.Kind {
+	case KindLose:
+		f.Rate = between(0.05, 0.4)
+	case KindDuplicate:
+		f.Rate = between(0.05, 0.5)
+	case KindReset:
+		f.Rate = between(0.001, 0.02)
+	case KindDelay:
+		f.Delay = millis(10, 150)
+		f.Jitter = time.Duration(dice.Float64() * float64(f.Delay)).Truncate(time.Millisecond)
+	case KindFsyncSlow:
+		f.Delay = millis(20, 300)
+	}
+	lasting := millis(float64(m.Shortest.Milliseconds()), float64(m.Longest.Milliseconds()))
+	at := millis(0, float64(max(0, m.Length-lasting).Milliseconds()))
+	return Step{At: at, For: lasting, Fault: f}
+}
+
+// apart is what has to be between two faults of one process, which takes a moment to start.
+const apart = time.Second
+
+func (m Mix) collide(a, b Step) bool {
+	if a.Fault.Kind == KindRolling || b.Fault.Kind == KindRolling {
+		return true // it waits for health, nobody knows how long
+	}
+	if a.At > b.At+b.For+apart || b.At > a.At+a.For+apart {
+		return false
+	}
+	if m.Quorum && !slices.Equal(a.Fault.Nodes, b.Fault.Nodes) {
+		return true
+	}
+	if !hurts(a.Fault) || !hurts(b.Fault) {
+		return false
+	}
+	return len(a.Fault.Nodes) == 0 || len(b.Fault.Nodes) == 0 || a.Fault.Nodes[0] == b.Fault.Nodes[0]
+}
+
+// hurts reports whether it is one of those that a node can only stand one of.
+func hurts(f Fault) bool {
+	r := recipes[f.Kind]
+	return r.need != networks && !r.shares
+}

@@ -1,0 +1,223 @@
+package linear
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// answers holds what the clients of one resource were told against its changes in the journal.
+type answers struct {
+	operations []Operation
+	*life
+	seen  []time.Duration
+	slack time.Duration
+
+	acquires map[asked][]*Operation
+	extends  map[uint32][]*Operation // by TTL, of acquires and extends
+	releases map[string][]*Operation // by owner
+	breaks   map[uint64][]*Operation // by token
+	wrong    []string
+}
+
+// newAnswers sorts the operations by what they may have led to.
+func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
+	a := &answers{
+		operations: operations, life: l, seen: l.seen(operations), slack: slack,
+		acquires: make(map[asked][]*Operation), extends: make(map[uint32][]*Operation),
+		releases: make(map[string][]*Operation), breaks: make(map[uint64][]*Operation),
+	}
+	for i := range operations {
+		o := &operations[i]
+		switch o.Kind {
+		case messages.OpAcquire:
+			id := asked{o.Owner, o.RequestID}
+			a.acquires[id] = append(a.acquires[id], o)
+			if o.Reentrant {
+				a.extends[o.TTL] = append(a.extends[o.TTL], o)
+			}
+		case messages.OpExtend:
+			a.extends[o.TTL] = append(a.extends[o.TTL], o)
+		case messages.OpRelease:
+			a.releases[o.Owner] = append(a.releases[o.Owner], o)
+		case messages.OpBreak:
+			a.breaks[o.Token] = append(a.breaks[o.Token], o)
+		}
+	}
+	return a
+}
+
+// checkAnswers checks that every answer that tells of a change has it in the journal, that every change
+// there was asked for, no oftener than it may have been carried out, and that none was seen before.
+func checkAnswers(operations []Operation, l *life, slack time.Duration) []string {
+	a := newAnswers(operations, l, slack)
+	for i := range operations {
+		if o := &operations[i]; !o.Stale {
+			a.answer(o)
+		}
+	}
+	for at := range a.changes {
+		a.change(at)
+	}
+	a.expiries()
+	return a.wrong
+}
+
+func (a *answers) is(format string, args ...any) {
+	a.wrong = append(a.wrong, fmt.Sprintf(format, args...))
+}
+
+// answer checks that an answer tells of what is in the journal.
+func (a *answers) answer(o *Operation) {
+	switch o.Status {
+	case messages.Status_GRANTED, messages.Status_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+		at, ok := a.granted[o.Shown.Token]
+		if !ok || a.changes[at].GetGrant().GetOwner() != o.Shown.Owner {
+			a.is("no such grant is in the journal: %s", o.span())
+		} else if o.granted() && !o.Reentrant && a.changes[at].GetGrant().GetRequestId() != o.RequestID {
+			a.is("the grant is another request's: %s; %s", o.span(), a.changes[at])
+		}
+	case messages.Status_EXTENDED:
+		if len(a.extended[extension{o.Shown.Token, o.TTL}]) == 0 {
+			a.is("no such extension is in the journal: %s", o.span())
+		}
+	case messages.Status_RELEASED:
+		if !a.hasEnded(o) {
+			a.is("no such end of a lease is in the journal: %s", o.span())
+		}
+	case messages.Status_EXPIRED:
+		if at, ok := a.ended[o.Token]; o.Token != 0 && (!ok || a.changes[at].GetKind() == messages.Event_RELEASED) {
+			a.is("in the journal the lease has neither run out nor been broken: %s", o.span())
+		}
+	case messages.Status_FREE:
+		if _, ok := a.ended[o.Shown.Token]; o.Shown.Token != 0 && !ok {
+			a.is("in the journal the lease has not ended: %s", o.span())
+		}
+	}
+}
+
+// hasEnded reports whether the journal has the lease that was released or broken as such.
+func (a *answers) hasEnded(o *Operation) bool {
+	kind := messages.Event_RELEASED
+	if o.Kind == messages.OpBreak {
+		kind = messages.Event_BROKEN
+	}
+	if o.Token != 0 {
+		at, ok := a.ended[o.Token]
+		return ok && a.changes[at].GetKind() == kind
+	}
+	for _, at := range a.ended {
+		if c := a.changes[at]; c.GetKind() == kind && c.GetGrant().GetOwner() == o.Owner {
+			return true
+		}
+	}
+	return false
+}
+
+// askers returns the operations that may have asked for a change, and how many changes are like it.
+func (a *answers) askers(c change) (by []*Operation, same int) {
+	g := c.GetGrant()
+	switch {
+	case c.GetKind() == messages.Event_ACQUIRED, c.bounced():
+		id := asked{g.GetOwner(), g.GetRequestId()}
+		return a.acquires[id], len(a.grants[id])
+	case c.GetKind() == messages.Event_EXTENDED:
+		return a.extends[g.GetTtlMs()], len(a.extended[extension{g.GetToken(), g.GetTtlMs()}])
+	case c.GetKind() == messages.Event_RELEASED:
+		return a.releases[g.GetOwner()], 1
+	case c.GetKind() == messages.Event_BROKEN:
+		return a.breaks[g.GetToken()], 1
+	default:
+		return nil, 0 // time alone
+	}
+}
+
+// change checks that a change was asked for, often enough and before it was seen.
+func (a *answers) change(at int) {
+	c := a.changes[at]
+	if c.GetKind() == messages.Event_EXPIRED {
+		return
+	}
+	by, same := a.askers(c)
+	times, first := 0, Never
+	for _, o := range by {
+		if n := o.effects(c); n > 0 {
+			times, first = times+n, min(first, o.Call)
+		}
+	}
+	switch {
+	case times == 0:
+		a.is("nobody has asked for this: %s", c)
+	case times < same:
+		a.is("it was carried out %d times, and cannot have been asked for more than %d times: %s", same, times, c)
+	case a.seen[at] < first:
+		a.is("it was seen at %v, and not asked for before %v: %s", a.seen[at], first, c)
+	}
+}
+
+// effects returns how often the operation may have led to such a change.
+func (o *Operation) effects(c change) int {
+	g := c.GetGrant()
+	var told bool
+	switch o.Kind {
+	case messages.OpAcquire:
+		told = o.granted() && (o.Shown.Token == g.GetToken() || o.RequestID == g.GetRequestId())
+	case messages.OpExtend:
+		told = o.Status == messages.Status_EXTENDED && o.Shown.Token == g.GetToken()
+	default:
+		told = o.Status == messages.Status_RELEASED
+	}
+	if c.GetKind() == messages.Event_BROKEN && o.Reason != c.GetReason() ||
+		c.GetKind() != messages.Event_BROKEN && o.Owner != g.GetOwner() ||
+		o.Token != 0 && o.Token != g.GetToken() {
+		return 0
+	}
+	if told {
+		return o.Open + 1
+	}
+	return o.Open
+}
+
+// expiries checks that no lease was seen to have run out before its time, counted from its last request.
+func (a *answers) expiries() {
+	var due time.Duration
+	for at, c := range a.changes {
+		g := c.GetGrant()
+		switch c.GetKind() {
+		case messages.Event_ACQUIRED, messages.Event_EXTENDED:
+			due = a.asked(c) + millis(g.GetTtlMs())
+		case messages.Event_EXPIRED:
+			if a.seen[at] < due-a.slack {
+				a.is("it was seen at %v, %v before its time: %s", a.seen[at], due-a.seen[at], c)
+			}
+		}
+	}
+}
+
+// asked returns when a change may have been asked for first, 0 if nobody has.
+func (a *answers) asked(c change) time.Duration {
+	by, _ := a.askers(c)
+	first := Never
+	for _, o := range by {
+		if o.effects(c) > 0 {
+			first = min(first, o.Call)
+		}
+	}
+	if first == Never {
+		return 0
+	}
+	return first
+}
+
+// notBefore returns for each change a moment before which it cannot have happened: neither it nor any
+// before it had been asked for.
+func (a *answers) notBefore() []time.Duration {
+	bounds := make([]time.Duration, len(a.changes))
+	latest := time.Duration(0)
+	for at, c := range a.changes {
+		latest = max(latest, a.asked(c))
+		bounds[at] = latest
+	}
+	return bounds
+}

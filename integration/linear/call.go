@@ -1,0 +1,141 @@
+package linear
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// call is a request on its way, through all its repetitions.
+type call struct {
+	Operation
+	to      *resource
+	subject string
+	payload []byte
+	// encoding is the answer's.
+	encoding messages.Encoding
+	// answers come here, with the number of the sending that they answer.
+	answers chan answer
+	// sent says when each sending went out.
+	sent []time.Duration
+	// abandoned is closed when the client has crashed.
+	abandoned chan struct{}
+}
+
+// answer is a message that has come for a call.
+type answer struct {
+	sending int // index into call.sent
+	at      time.Duration
+	*messages.Reply
+	// nobody: NATS says that nobody listens, so nothing has happened.
+	nobody bool
+}
+
+// shortRest is between a refusal and the next try.
+const shortRest = 50 * time.Millisecond
+
+// begin makes a call of an operation.
+func (c *client) begin(r *resource, o Operation) (*call, error) {
+	o.Client, o.Resource = c.number, r.name
+	payload, err := messages.Encode(c.encoding, body(o))
+	if err != nil {
+		return nil, err
+	}
+	q := &call{Operation: o, to: r, payload: payload, encoding: messages.EncodingOf("", payload), answers: make(chan answer, 64), abandoned: make(chan struct{})}
+	q.subject = c.Prefix.Operation(o.Kind, r.key)
+	if c.direct {
+		q.subject = c.Prefix.Direct(messages.ShardOf(r.key, c.Shards), o.Kind, r.key)
+	}
+	r.count.Add(1)
+	return q, nil
+}
+
+// body is the request that an operation is on the wire.
+func body(o Operation) proto.Message {
+	switch o.Kind {
+	case messages.OpAcquire:
+		m := &messages.AcquireRequest{
+			Owner: o.Owner, TtlMs: o.TTL, WaitMs: o.Wait, RequestId: o.RequestID, Reentrant: o.Reentrant,
+		}
+		if o.Ephemeral {
+			m.Durability = messages.Durability_EPHEMERAL
+		}
+		return m
+	case messages.OpRelease:
+		return &messages.ReleaseRequest{Owner: o.Owner, Token: o.Token, RequestId: o.RequestID}
+	case messages.OpExtend:
+		return &messages.ExtendRequest{Owner: o.Owner, Token: o.Token, TtlMs: o.TTL}
+	case messages.OpBreak:
+		return &messages.BreakRequest{Token: o.Token, Reason: o.Reason}
+	default:
+		return &messages.GetRequest{Stale: o.Stale}
+	}
+}
+
+// send sends a request, once more if it was sent before. Each sending has an inbox of its own, so that an
+// answer says which one it is to.
+func (c *client) send(q *call) {
+	if q.Open == 0 {
+		q.Call = c.Now() // whatever was sent before has been refused, and had no effect
+	}
+	q.Open++
+	inbox := c.expect(q, len(q.sent))
+	q.sent = append(q.sent, c.Now())
+	if err := c.nc.PublishMsg(&nats.Msg{Subject: q.subject, Reply: inbox, Data: q.payload}); err != nil {
+		q.Open-- // it never left
+	}
+}
+
+// await returns when the request is answered, sending it again when nothing comes, until the client loses
+// its patience. Then the outcome is unknown.
+func (c *client) await(q *call) Operation {
+	defer c.forget(q)
+	over := time.NewTimer(c.Patience + millis(q.Wait))
+	defer over.Stop()
+	again := time.NewTimer(0)
+	defer again.Stop()
+	q.Return = Never
+	for {
+		select {
+		case <-again.C:
+			c.send(q)
+			again.Reset(c.Resend + millis(q.Wait))
+		case a := <-q.answers:
+			if q.take(a) {
+				return c.done(q)
+			}
+			again.Reset(shortRest)
+		case <-over.C:
+			return c.done(q)
+		case <-c.ctx.Done():
+			return c.done(q)
+		case <-q.abandoned:
+			return c.done(q)
+		}
+	}
+}
+
+// take takes in an answer, and reports whether it is the outcome. That the service cannot serve just now
+// is not, as the next try may be served; but it is what remains when the client gives up and no sending is
+// left that may have been.
+func (q *call) take(a answer) bool {
+	q.Open--
+	if a.nobody {
+		return false
+	}
+	q.Last, q.Return, q.Status = q.sent[a.sending], a.at, a.GetStatus()
+	q.Shown = Shown{a.GetLease().GetOwner(), a.GetLease().GetToken()}
+	return q.Status != messages.Status_UNAVAILABLE && q.Status != messages.Status_OVERLOADED
+}
+
+// done records what came of the call.
+func (c *client) done(q *call) Operation {
+	if q.failed() && q.Open > 0 || q.Status == 0 {
+		q.Status, q.Shown, q.Return = 0, Shown{}, Never
+	}
+	c.record(q.Operation, q.to)
+	return q.Operation
+}

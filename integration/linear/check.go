@@ -1,0 +1,184 @@
+package linear
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// ErrViolated is every error of [Check] that says that something is wrong, or that it cannot be known.
+var ErrViolated = errors.New("history refused")
+
+// Terms are what a history is checked with. The zero value is the default, without floors.
+type Terms struct {
+	Floors Floors
+	// Bounds of the search of each resource; one that gives up is a violation.
+	Bounds Bounds
+	// Slack is by how much the clocks of client and service may differ; 0: a millisecond, since they
+	// are one and the same.
+	Slack time.Duration
+	// Artifacts is the directory where history, journal, violations and pictures are kept when something
+	// is wrong; empty: nowhere.
+	Artifacts string
+}
+
+// defaultSlack is for rounding: answers and the journal have whole milliseconds.
+const defaultSlack = time.Millisecond
+
+// Violation is something that must not be.
+type Violation struct {
+	// Check is which one found it: model, windows, tokens, journal, answers, replay, events, floors.
+	Check string
+	// Resource is empty if it is of all.
+	Resource string
+	Text     string
+}
+
+// String is the violation on one line.
+func (v Violation) String() string {
+	if v.Resource == "" {
+		return v.Check + ": " + v.Text
+	}
+	return fmt.Sprintf("%s: %q: %s", v.Check, v.Resource, v.Text)
+}
+
+// Report is what a check has found.
+type Report struct {
+	Counts
+	Violations []Violation
+	// Kept is where the artifacts are, empty if there are none.
+	Kept string
+	// Pictures are the HTML files below Kept.
+	Pictures []string
+}
+
+// mostShown bounds how many violations an error tells; the report has all.
+const mostShown = 20
+
+// checking is a check under way.
+type checking struct {
+	Terms
+	*Report
+	journal *Journal
+	lives   map[string]*life
+	began   int64
+}
+
+// Check holds a history against everything there is: see the package. The journal must have been read
+// after the last operation ended. Without one, unknown outcomes stay unknown, and what only the journal
+// proves is not checked. The error is an [ErrViolated] if anything is wrong; the report is there in any
+// case.
+func Check(ctx context.Context, h *History, j *Journal, events []*Events, t Terms) (*Report, error) {
+	t.Bounds, t.Slack = t.Bounds.withDefaults(), cmp.Or(t.Slack, defaultSlack)
+	c := checking{Terms: t, Report: new(Report), journal: j, began: h.Began().UnixMilli()}
+	if j != nil {
+		c.lives = j.lives()
+		c.whole(ctx, events)
+	}
+	all := h.byResource()
+	for _, resource := range slices.Sorted(maps.Keys(all)) {
+		if err := ctx.Err(); err != nil {
+			return c.Report, fmt.Errorf("%w: not checked to the end: %w", ErrViolated, context.Cause(ctx))
+		}
+		c.resource(resource, all[resource])
+	}
+	for _, e := range events {
+		c.Events += e.Count()
+	}
+	c.is("floors", "", c.Floors.below(c.Counts))
+	if len(c.Violations) == 0 {
+		return c.Report, nil
+	}
+	var kept error
+	if t.Artifacts != "" {
+		kept = c.keep(h, all)
+	}
+	return c.Report, errors.Join(c.err(), kept)
+}
+
+func (c *checking) is(check, resource string, texts ...string) {
+	for _, text := range texts {
+		if text != "" {
+			c.Violations = append(c.Violations, Violation{check, resource, text})
+		}
+	}
+}
+
+// whole checks what is not of one resource.
+func (c *checking) whole(ctx context.Context, events []*Events) {
+	wrong, leases := checkJournal(c.journal)
+	c.is("journal", "", wrong...)
+	if len(wrong) == 0 { // or the replay is bound to stumble over the same
+		c.is("replay", "", checkReplay(ctx, c.journal, leases)...)
+	}
+	for _, e := range events {
+		c.is("events", "", e.check(c.journal)...)
+	}
+}
+
+func (c *checking) resource(resource string, operations []Operation) {
+	c.count(operations, c.lives[resource])
+	ephemeral := slices.ContainsFunc(operations, func(o Operation) bool { return o.Ephemeral })
+	sure := !ephemeral || c.settled(resource, operations)
+	c.is("tokens", resource, checkTokens(operations, !sure)...)
+	if !sure {
+		return
+	}
+	c.is("windows", resource, checkWindows(operations, c.Slack)...)
+	if c.journal != nil && !ephemeral {
+		c.is("answers", resource, checkAnswers(operations, c.life(resource), c.Slack)...)
+	}
+	c.Judged++
+	c.is("model", resource, linearize(model{c.Slack, ephemeral}, c.Bounds, c.steps(resource, operations)))
+}
+
+// steps are what the model is shown of a resource.
+func (c *checking) steps(resource string, operations []Operation) []Operation {
+	if c.journal == nil || slices.ContainsFunc(operations, func(o Operation) bool { return o.Ephemeral }) {
+		return resolve(operations, nil)
+	}
+	return resolve(operations, c.life(resource))
+}
+
+func (c *checking) life(resource string) *life {
+	if l := c.lives[resource]; l != nil {
+		return l
+	}
+	return newLife()
+}
+
+// settled reports whether ephemeral leases of the resource can be held against the model: nothing is
+// unknown, and no owner has opened the shard since the history began.
+func (c *checking) settled(resource string, operations []Operation) bool {
+	if slices.ContainsFunc(operations, func(o Operation) bool { return o.Open > 0 }) {
+		return false
+	}
+	key, err := messages.EncodeKey(resource)
+	if err != nil || c.journal == nil || c.journal.Shards() == 0 {
+		return err == nil
+	}
+	return c.journal.opened(messages.ShardOf(key, c.journal.Shards()), c.began) == 0
+}
+
+// err tells the violations, so that the report of a test shows them.
+func (c *checking) err() error {
+	var b strings.Builder
+	for i, v := range c.Violations {
+		if i == mostShown {
+			fmt.Fprintf(&b, "\n  and %d more", len(c.Violations)-i)
+			break
+		}
+		b.WriteString("\n  " + v.String())
+	}
+	if c.Kept != "" {
+		b.WriteString("\n  kept in " + c.Kept)
+	}
+	return fmt.Errorf("%w: %d violations:%s", ErrViolated, len(c.Violations), b.String())
+}

@@ -1,0 +1,271 @@
+package linear
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// client locks and unlocks, and makes every mistake that a client can make. It belongs to one goroutine,
+// but for its inbox.
+type client struct {
+	*Load
+	*inbox
+	number int
+	dice   *rand.Rand
+	direct bool
+	// owner is its name. After an outcome that it does not know, and after a crash, it takes a new one:
+	// what the old one may still do is its own business.
+	owner    string
+	lives    int
+	requests int
+	// stretch makes the TTLs of one owner differ.
+	stretch  uint32
+	encoding messages.Encoding
+}
+
+// mostStretch is how many TTLs an owner has, before it would have one twice.
+const mostStretch = 100
+
+func newClient(l *Load, number int, nc *nats.Conn, dice *rand.Rand) *client {
+	c := &client{
+		Load: l, inbox: &inbox{nc: nc, now: l.Now}, number: number, dice: dice,
+		direct: l.Shards > 0 && number%2 == 1, encoding: []messages.Encoding{messages.Protobuf, messages.JSON}[number/2%2],
+	}
+	c.rename()
+	return c
+}
+
+func (c *client) rename() {
+	c.lives++
+	c.stretch = 0
+	c.owner = fmt.Sprintf("c%d.%d", c.number, c.lives)
+}
+
+// ttl is the length of a lease, which no other request of this owner asks for.
+func (c *client) ttl() uint32 {
+	c.stretch++
+	length := c.TTLs[c.dice.IntN(len(c.TTLs))]
+	return uint32(length.Milliseconds()) + c.stretch
+}
+
+func (c *client) id() string {
+	c.requests++
+	return fmt.Sprintf("c%d-%d", c.number, c.requests)
+}
+
+// chance is true in so many of a hundred cases.
+func (c *client) chance(percent int) bool { return c.dice.IntN(100) < percent }
+
+// run works until the load ends.
+func (c *client) run() {
+	for c.subscribed() && !c.ended() {
+		if c.stretch > mostStretch {
+			c.rename()
+		}
+		r := c.choose()
+		if r == nil {
+			return // all have had enough
+		}
+		switch n := c.dice.IntN(100); {
+		case n < 70:
+			c.lock(r)
+		case n < 82:
+			c.get(r)
+		case n < 88:
+			c.breakLease(r)
+		case n < 94:
+			c.trespass(r)
+		default:
+			c.crashWaiting(r)
+		}
+		c.rest()
+	}
+}
+
+// subscribed makes sure that the client has an inbox, and reports whether it has.
+func (c *client) subscribed() bool {
+	return c.sub != nil || c.open() == nil
+}
+
+// choose takes the first resource as often as it is to be hot, and nil when none may be used any more.
+func (c *client) choose() *resource {
+	at := 0
+	if !c.chance(c.Hot) {
+		at = c.dice.IntN(len(c.targets))
+	}
+	for i := range c.targets {
+		if r := c.targets[(at+i)%len(c.targets)]; r.count.Load() < int64(c.Most) {
+			return r
+		}
+	}
+	return nil
+}
+
+// rest waits for a while, in which the load may end.
+func (c *client) rest() {
+	t := time.NewTimer(time.Duration(c.dice.Int64N(int64(c.Pause))))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.stopping:
+	case <-c.ctx.Done():
+	}
+}
+
+// ask makes a request, and returns what came of it.
+func (c *client) ask(r *resource, o Operation) Operation {
+	q, err := c.begin(r, o)
+	if err != nil {
+		return o // it cannot be written: no request of ours is so
+	}
+	o = c.await(q)
+	if o.Status == 0 {
+		c.rename()
+	}
+	return o
+}
+
+func (c *client) get(r *resource) Operation {
+	return c.ask(r, Operation{Kind: messages.OpGet})
+}
+
+// wish is a request for the resource.
+func (c *client) wish(r *resource) Operation {
+	o := Operation{
+		Kind: messages.OpAcquire, Owner: c.owner, RequestID: c.id(), Ephemeral: r.ephemeral,
+		TTL: c.ttl(), Reentrant: c.chance(10),
+	}
+	if c.chance(60) {
+		o.Wait = 1 + c.dice.Uint32N(1000)
+	}
+	return o
+}
+
+// lock takes the resource, uses it and lets it go, or not.
+func (c *client) lock(r *resource) {
+	o := c.wish(r)
+	if o.Wait > 0 && c.chance(15) {
+		c.withdraw(r, o)
+		return
+	}
+	got := c.ask(r, o)
+	if !got.granted() {
+		return
+	}
+	lease := holding{client: c, resource: r, Operation: got}
+	for c.chance(50) && !c.ended() {
+		c.rest()
+		if !lease.use() {
+			break
+		}
+	}
+	switch {
+	case c.chance(10):
+		c.rename() // it has crashed, and its lease runs out
+	case c.chance(90):
+		lease.release()
+	}
+}
+
+// holding is a lease that the client was granted.
+type holding struct {
+	*client
+	*resource
+	Operation
+}
+
+// use does something with the lease, and reports whether the client still knows what it holds.
+func (h *holding) use() bool {
+	o := Operation{Owner: h.Owner, Token: h.Shown.Token}
+	switch n := h.dice.IntN(100); {
+	case n < 50:
+		o.Kind, o.TTL = messages.OpExtend, h.ttl()
+		if h.chance(10) {
+			o.Token = 0
+		}
+	case n < 65 && h.Open == 0 && !h.Reentrant:
+		o = h.Operation // the same request again, and none of it is still on its way
+		o.Status, o.Shown = 0, Shown{}
+	case n < 80:
+		o = Operation{
+			Kind: messages.OpAcquire, Owner: h.Owner, RequestID: h.id(), Ephemeral: h.Ephemeral,
+			TTL: h.ttl(), Reentrant: h.chance(70),
+		}
+	case n < 90:
+		o = Operation{Kind: messages.OpGet}
+	default:
+		o.Kind, o.Token = messages.OpRelease, h.Shown.Token+1 // of which it knows nothing
+	}
+	return h.ask(h.resource, o).Status != 0
+}
+
+// release lets the lease go, sometimes twice.
+func (h *holding) release() {
+	o := Operation{Kind: messages.OpRelease, Owner: h.Owner, Token: h.Shown.Token}
+	if h.chance(10) {
+		o.Token = 0
+	}
+	if h.ask(h.resource, o).Status != 0 && h.chance(10) {
+		h.ask(h.resource, o)
+	}
+}
+
+// breakLease breaks what was held when somebody last looked.
+func (c *client) breakLease(r *resource) {
+	token := r.token.Load()
+	if c.chance(50) {
+		token = c.get(r).Shown.Token
+	}
+	if token != 0 {
+		c.ask(r, Operation{Kind: messages.OpBreak, Token: token, Reason: c.id()})
+	}
+}
+
+// trespass uses what is not its own.
+func (c *client) trespass(r *resource) {
+	o := Operation{Kind: messages.OpRelease, Owner: c.owner, Token: r.token.Load()}
+	if c.chance(50) {
+		o.Kind, o.TTL = messages.OpExtend, c.ttl()
+	}
+	c.ask(r, o)
+}
+
+// withdraw waits for the resource, and takes the request out of the queue.
+func (c *client) withdraw(r *resource, o Operation) {
+	waiting, err := c.begin(r, o)
+	if err != nil {
+		return
+	}
+	done := make(chan Operation, 1)
+	c.work.Go(func() { done <- c.await(waiting) })
+	c.rest()
+	c.ask(r, Operation{Kind: messages.OpRelease, Owner: o.Owner, RequestID: o.RequestID})
+	if got := <-done; got.granted() && c.owner == o.Owner {
+		lease := holding{client: c, resource: r, Operation: got}
+		lease.release()
+	} else if got.Status == 0 {
+		c.rename()
+	}
+}
+
+// crashWaiting vanishes with a request in the queue.
+func (c *client) crashWaiting(r *resource) {
+	o := c.wish(r)
+	o.Wait = 1000
+	q, err := c.begin(r, o)
+	if err != nil {
+		return
+	}
+	done := make(chan Operation, 1)
+	c.work.Go(func() { done <- c.await(q) })
+	c.rest()
+	c.close()
+	close(q.abandoned)
+	<-done
+	c.rename()
+}

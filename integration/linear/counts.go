@@ -1,0 +1,127 @@
+package linear
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Counts are what a history is made of.
+type Counts struct {
+	// Operations are those that were asked, Unknown those of them that were never answered.
+	Operations, Unknown int
+	// Resources were used, Judged those of them that were held against the model.
+	Resources, Judged int
+	// Grants are leases that clients were told of, HandOffs those of them that another owner had before,
+	// Waited those that had been queued for.
+	Grants, HandOffs, Waited int
+	// Extensions, Releases and Breaks were told to clients.
+	Extensions, Releases, Breaks int
+	// Expiries are leases that ran out, by the journal, or that an answer said had run out if there is
+	// none. Bounces are grants that were taken back.
+	Expiries, Bounces int
+	// Events were told to all who watched.
+	Events int
+}
+
+// String is the counts on one line.
+func (c Counts) String() string {
+	return fmt.Sprintf("%d operations (%d unknown) on %d resources (%d judged): %d grants, %d to another owner, %d out of the queue, "+
+		"%d extensions, %d releases, %d breaks, %d expiries, %d bounces; %d events",
+		c.Operations, c.Unknown, c.Resources, c.Judged, c.Grants, c.HandOffs, c.Waited,
+		c.Extensions, c.Releases, c.Breaks, c.Expiries, c.Bounces, c.Events)
+}
+
+// Add adds the counts of another history.
+func (c *Counts) Add(d Counts) {
+	c.Operations += d.Operations
+	c.Unknown += d.Unknown
+	c.Resources += d.Resources
+	c.Judged += d.Judged
+	c.Grants += d.Grants
+	c.HandOffs += d.HandOffs
+	c.Waited += d.Waited
+	c.Extensions += d.Extensions
+	c.Releases += d.Releases
+	c.Breaks += d.Breaks
+	c.Expiries += d.Expiries
+	c.Bounces += d.Bounces
+	c.Events += d.Events
+}
+
+// count adds the operations of a resource, and what the journal has of it, if it is given.
+func (c *Counts) count(operations []Operation, l *life) {
+	c.Resources++
+	c.Operations += len(operations)
+	owners := make(map[uint64]string)
+	said := make(map[uint64]bool)
+	for i := range operations {
+		o := &operations[i]
+		switch {
+		case o.Status == 0:
+			c.Unknown++
+		case o.granted():
+			if owners[o.Shown.Token] == "" {
+				c.Grants++
+				c.Waited += count(o.Wait > 0)
+			}
+			owners[o.Shown.Token] = o.Owner
+		case o.Status == messages.Status_EXTENDED:
+			c.Extensions++
+		case o.Status == messages.Status_RELEASED && o.Kind == messages.OpBreak:
+			c.Breaks++
+		case o.Status == messages.Status_RELEASED:
+			c.Releases++
+		case o.Status == messages.Status_EXPIRED && l == nil && !said[o.Token]:
+			said[o.Token] = true
+			c.Expiries++
+		}
+	}
+	for token, owner := range owners {
+		before := owners[token-1]
+		c.HandOffs += count(before != "" && before != owner)
+	}
+	if l == nil {
+		return
+	}
+	for _, change := range l.changes {
+		c.Expiries += count(change.GetKind() == messages.Event_EXPIRED)
+		c.Bounces += count(change.bounced())
+	}
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// Floors are the least that has to happen in a history: below them it proves nothing. The zero value
+// asks for nothing.
+type Floors struct {
+	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Expiries, Events int
+}
+
+// below says which floors the counts do not reach, empty if they reach all.
+func (f Floors) below(c Counts) string {
+	var short []string
+	for _, floor := range []struct {
+		what       string
+		got, least int
+	}{
+		{"operations", c.Operations, f.Operations}, {"grants", c.Grants, f.Grants},
+		{"grants to another owner", c.HandOffs, f.HandOffs}, {"grants out of the queue", c.Waited, f.Waited},
+		{"extensions", c.Extensions, f.Extensions}, {"releases", c.Releases, f.Releases},
+		{"breaks", c.Breaks, f.Breaks}, {"expiries", c.Expiries, f.Expiries}, {"events", c.Events, f.Events},
+	} {
+		if floor.got < floor.least {
+			short = append(short, fmt.Sprintf("%d %s, at least %d", floor.got, floor.what, floor.least))
+		}
+	}
+	if len(short) == 0 {
+		return ""
+	}
+	return "too little has happened to prove anything: " + strings.Join(short, "; ")
+}

@@ -1,0 +1,172 @@
+package linear_test
+
+import (
+	"slices"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// decide is the service: it answers a sending of a request, or queues it.
+func (w *world) decide(q *asking, sending int) {
+	if w.before.token > 0 && q.Kind == messages.OpGet && w.plant(staleOwnerGoesOn, 30) {
+		w.show(q, sending, &w.before)
+		return
+	}
+	switch q.Kind {
+	case messages.OpAcquire:
+		w.acquire(q, sending)
+	case messages.OpRelease, messages.OpExtend:
+		w.use(q, sending)
+	case messages.OpBreak:
+		w.breakLease(q, sending)
+	case messages.OpGet:
+		w.show(q, sending, &w.lock)
+	}
+}
+
+func (w *world) show(q *asking, sending int, l *lock) {
+	if l.held() {
+		w.answer(q, sending, messages.Status_HELD, l.owner, l.token)
+	} else {
+		w.answer(q, sending, messages.Status_FREE, "", l.token)
+	}
+}
+
+// refuse answers with the present lease.
+func (w *world) refuse(q *asking, sending int, status messages.Status) {
+	token := w.token
+	if w.plant(wrongTokenShown, 20) {
+		token--
+	}
+	w.answer(q, sending, status, w.owner, token)
+}
+
+func (w *world) acquire(q *asking, sending int) {
+	mine := w.held() && w.owner == q.Owner
+	switch {
+	case !w.held(), !mine && w.plant(grantedWhileHeld, 5), mine && w.request == q.RequestID && w.plant(grantedAgain, 50):
+		w.grant(q, sending)
+	case mine && q.Reentrant:
+		if due := w.now + ms(q.TTL); due > w.due {
+			w.ttl = q.TTL
+			w.change(messages.Event_EXTENDED, "")
+			w.run(q.TTL)
+		}
+		w.answer(q, sending, messages.Status_GRANTED, w.owner, w.token)
+	case mine && w.request == q.RequestID:
+		w.answer(q, sending, messages.Status_GRANTED, w.owner, w.token)
+	case q.Wait == 0:
+		w.refuse(q, sending, messages.Status_HELD)
+	default:
+		w.enqueue(q, sending)
+	}
+}
+
+func (w *world) enqueue(q *asking, sending int) {
+	q.heard, q.until = sending, w.now+ms(q.Wait)
+	if !slices.Contains(w.queue, q) {
+		w.queue = append(w.queue, q)
+	}
+	until := q.until
+	w.in(ms(q.Wait), func() {
+		if i := slices.Index(w.queue, q); i >= 0 && q.until == until {
+			w.queue = slices.Delete(w.queue, i, i+1)
+			w.answer(q, sending, messages.Status_TIMEOUT, "", 0)
+		}
+	})
+}
+
+func (w *world) use(q *asking, sending int) {
+	if i := slices.IndexFunc(w.queue, func(a *asking) bool {
+		return q.RequestID != "" && a.RequestID == q.RequestID && a.Owner == q.Owner
+	}); i >= 0 {
+		waiting := w.queue[i]
+		w.queue = slices.Delete(w.queue, i, i+1)
+		w.answer(waiting, waiting.heard, messages.Status_CANCELLED, "", 0)
+		w.answer(q, sending, messages.Status_CANCELLED, "", 0)
+		return
+	}
+	last := w.token > 0 && w.owner == q.Owner && (q.Token == 0 || q.Token == w.token)
+	taken := w.end == messages.Event_EXPIRED || w.end == messages.Event_BROKEN
+	switch {
+	case !w.held() && last && taken && q.Kind == messages.OpExtend && w.plant(expiredExtended, 100):
+		w.extend(q, sending)
+	case !w.held() && last && taken:
+		w.answer(q, sending, messages.Status_EXPIRED, "", 0)
+	case !w.held() && last && q.Kind == messages.OpRelease && w.end == messages.Event_RELEASED:
+		w.answer(q, sending, messages.Status_RELEASED, "", 0)
+	case !w.held():
+		w.answer(q, sending, messages.Status_NOT_HELD, "", 0)
+	case w.owner != q.Owner, last && w.plant(falseNotOwner, 20):
+		w.refuse(q, sending, messages.Status_NOT_OWNER)
+	case !last:
+		w.refuse(q, sending, messages.Status_STALE_TOKEN)
+	case q.Kind == messages.OpExtend:
+		w.extend(q, sending)
+	default:
+		w.release(q, sending)
+	}
+}
+
+func (w *world) extend(q *asking, sending int) {
+	if w.plant(extendForgotten, 50) { // the lease goes on as it was
+		w.answer(q, sending, messages.Status_EXTENDED, w.owner, w.token)
+		return
+	}
+	w.end, w.ttl = messages.Event_ACQUIRED, q.TTL
+	w.change(messages.Event_EXTENDED, "")
+	w.run(q.TTL)
+	w.answer(q, sending, messages.Status_EXTENDED, w.owner, w.token)
+}
+
+func (w *world) release(q *asking, sending int) {
+	if !w.plant(releaseForgotten, 20) {
+		w.finish(messages.Event_RELEASED, "")
+	}
+	w.answer(q, sending, messages.Status_RELEASED, "", 0)
+}
+
+func (w *world) breakLease(q *asking, sending int) {
+	current := q.Token == w.token
+	switch {
+	case w.held() && (current || w.plant(brokeAnother, 100)):
+		w.finish(messages.Event_BROKEN, q.Reason)
+		w.answer(q, sending, messages.Status_RELEASED, "", 0)
+	case w.held():
+		w.refuse(q, sending, messages.Status_STALE_TOKEN)
+	case current && w.end == messages.Event_BROKEN:
+		w.answer(q, sending, messages.Status_RELEASED, "", 0)
+	default:
+		w.answer(q, sending, messages.Status_NOT_HELD, "", 0)
+	}
+}
+
+// bug is what is planted in a world.
+type bug string
+
+const (
+	none                 bug = ""
+	tokenReused          bug = "token reused"
+	ttlHalved            bug = "TTL halved"
+	expiredEarly         bug = "expired early"
+	grantedWhileHeld     bug = "granted while held"
+	grantedTwice         bug = "granted to two who wait"
+	grantedAgain         bug = "request granted a second time"
+	answeredBeforeAppend bug = "answered before an append that was lost"
+	expiredExtended      bug = "expired lease extended"
+	extendForgotten      bug = "extension forgotten"
+	releaseForgotten     bug = "release forgotten"
+	wrongTokenShown      bug = "wrong token shown"
+	falseNotOwner        bug = "holder told that it is not the owner"
+	brokeAnother         bug = "broke another lease than was meant"
+	staleOwnerGoesOn     bug = "stale owner goes on"
+)
+
+// plant reports whether the bug shows now, in so many of a hundred cases.
+func (w *world) plant(b bug, percent int) bool {
+	if w.bug != b || !w.chance(percent) {
+		return false
+	}
+	w.fired++
+	return true
+}

@@ -1,0 +1,35 @@
+// Package linear judges what clients of Holdfast were told. It makes load, records it, and checks the
+// history against the contract, the journals and the events. It knows nothing of faults: those are the
+// business of whoever runs the load.
+//
+//	load, err := linear.StartLoad(ctx, linear.LoadConfig{Connect: connect, Resources: names})
+//	... faults ...
+//	history := load.Stop()
+//	journal, err := linear.ReadJournal(ctx, nc, messages.DefaultPrefix)
+//	err = watch.Await(ctx, journal)
+//	report, err := linear.Check(history, journal, []*linear.Events{watch}, linear.Terms{Artifacts: dir})
+//
+// A [History] is what clients saw, on one monotonic clock. [Check] tries everything that it can be held
+// against, and returns one error that lists what it found:
+//
+//   - model: each resource's operations, checked by Porcupine against a sequential lock, when
+//     the journal has settled what came of requests without an answer;
+//   - windows: by arithmetic alone, no two clients could believe at once that they hold a resource, and
+//     tokens follow real time;
+//   - journal: each shard's commits follow one another, and each change follows from those before it;
+//   - answers: what clients were told stands in the journal, and what stands there somebody asked for;
+//   - replay: the service's own replay of the journal comes to the same leases;
+//   - events: whoever watched was told the journal's changes;
+//   - floors: enough happened for all this to mean anything.
+//
+// The model's time is a lower bound: nobody may find a lease run out whose TTL has not passed since its
+// request was sent. How much longer a lease lasts is not judged, since a change of owner lets it begin
+// anew. Client and service have to be on one machine, so that there is one clock.
+//
+// Names of resources must be new to the deployment, and its journals must begin with their first commit:
+// run it with a history (--history) that is longer than the load.
+//
+// Leases that are EPHEMERAL are in no journal and end when the shard moves; a deposed owner may even give
+// out some more. So resources that have any are held against the model only while nothing is unknown and
+// their shard has one owner, and else only against this: no token is two owners'.
+package linear

@@ -1,0 +1,260 @@
+package linear
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Events are what somebody was told who watched. They are safe for concurrent use.
+type Events struct {
+	name string
+	// whole: nothing may be left out, and all of a shard is in its order.
+	whole bool
+	stop  func()
+	done  chan struct{} // closed when nothing more will be recorded
+
+	mu     sync.Mutex
+	shards map[uint32][]fact
+	newest map[uint32]messages.EventID
+	count  int
+	grown  chan struct{} // closed when there is more
+	wrong  []string
+}
+
+// fact is what an event says, as far as the journal says it too.
+type fact struct {
+	id              messages.EventID
+	kind            string
+	resource, owner string
+	token           uint64
+	ttl             time.Duration
+	at              int64
+	reason          string
+}
+
+// pause lies between two tries to watch.
+const pause = 50 * time.Millisecond
+
+// RecordWatch records what a client's Watch tells, from the beginning of the journals on. When the watch
+// ends because nobody could be asked, it goes on from where it was. It lasts until [Events.Stop] or until
+// ctx ends.
+func RecordWatch(ctx context.Context, name string, c *holdfast.Client) *Events {
+	e := newEvents(name, true)
+	ctx, e.stop = context.WithCancel(ctx)
+	go func() {
+		defer close(e.done)
+		e.watch(ctx, c)
+	}()
+	return e
+}
+
+// RecordSubscription records what a plain subscription to all events receives. It may be told a change
+// twice, and may miss some where its connection, or NATS behind it, was interrupted.
+func RecordSubscription(name string, nc *nats.Conn, prefix messages.Prefix) (*Events, error) {
+	e := newEvents(name, false)
+	sub, err := nc.Subscribe(prefix.Event(">"), func(m *nats.Msg) {
+		event := new(messages.Event)
+		if err := messages.DecodeReply(messages.JSON, m.Data, event); err != nil {
+			e.is("an event that cannot be read: %v", err)
+			return
+		}
+		if id := m.Header.Get(messages.HeaderEventID); id != event.ID().String() {
+			e.is("event %v has the id %q", event.ID(), id)
+		}
+		e.add(published(event))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to events: %w", err)
+	}
+	var once sync.Once
+	e.stop = func() {
+		once.Do(func() {
+			_ = sub.Unsubscribe() // it fails if the connection is closed, and the subscription with it
+			close(e.done)
+		})
+	}
+	return e, nc.Flush()
+}
+
+func newEvents(name string, whole bool) *Events {
+	return &Events{
+		name: name, whole: whole, done: make(chan struct{}),
+		shards: make(map[uint32][]fact), newest: make(map[uint32]messages.EventID), grown: make(chan struct{}),
+	}
+}
+
+func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
+	var from holdfast.Position
+	for ctx.Err() == nil {
+		for event, err := range c.Watch(ctx, ">", holdfast.From(from), holdfast.Since(time.Time{})) {
+			switch {
+			case err == nil:
+				from = event.Position()
+				e.add(watched(event))
+			case ctx.Err() == nil && !errors.Is(err, holdfast.ErrUnavailable):
+				e.is("the watch ended: %v", err)
+				return
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func watched(e holdfast.Event) fact {
+	return fact{
+		e.ID, e.Kind.String(), e.Lease.Resource, e.Lease.Owner, uint64(e.Lease.Token), e.Lease.TTL,
+		e.Time.UnixMilli(), e.Reason,
+	}
+}
+
+func published(e *messages.Event) fact {
+	l := e.GetLease()
+	return fact{
+		e.ID(), e.GetKind().String(), l.GetResource(), l.GetOwner(), l.GetToken(), millis(l.GetTtlMs()),
+		e.GetAtMs(), e.GetReason(),
+	}
+}
+
+func (e *Events) add(f fact) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shards[f.id.Shard] = append(e.shards[f.id.Shard], f)
+	if e.newest[f.id.Shard].Before(f.id) {
+		e.newest[f.id.Shard] = f.id
+	}
+	e.count++
+	close(e.grown)
+	e.grown = make(chan struct{})
+}
+
+func (e *Events) is(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wrong = append(e.wrong, fmt.Sprintf(format, args...))
+}
+
+// Count returns how many events were told, those that came twice twice.
+func (e *Events) Count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.count
+}
+
+// Await returns when the last change of each shard in the journal, or a later one, has been told, or when
+// ctx ends.
+func (e *Events) Await(ctx context.Context, j *Journal) error {
+	ends := j.facts()
+	for {
+		e.mu.Lock()
+		missing, grown := e.behind(ends), e.grown
+		e.mu.Unlock()
+		if missing == "" {
+			return nil
+		}
+		select {
+		case <-grown:
+		case <-e.done:
+			return fmt.Errorf("%s: it has ended, and %s", e.name, missing)
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %s: %w", e.name, missing, context.Cause(ctx))
+		}
+	}
+}
+
+// behind says what has yet to be told, empty if nothing has.
+func (e *Events) behind(want [][]fact) string {
+	for shard, facts := range want {
+		if len(facts) == 0 {
+			continue
+		}
+		last := facts[len(facts)-1].id
+		if got := e.newest[uint32(shard)]; got.Before(last) {
+			return fmt.Sprintf("of shard %d it was told %d events up to %v, not yet up to %v", shard, len(e.shards[uint32(shard)]), got, last)
+		}
+	}
+	return ""
+}
+
+// Stop ends the recording. It may be called twice.
+func (e *Events) Stop() {
+	e.stop()
+	<-e.done
+}
+
+// facts are all events of the journal, in the order of each shard.
+func (j *Journal) facts() [][]fact {
+	all := make([][]fact, len(j.shards))
+	for shard, log := range j.shards {
+		for _, r := range log {
+			for _, e := range messages.Events(uint32(shard), r.position, r.GetCommit()) {
+				all[shard] = append(all[shard], published(e))
+			}
+		}
+	}
+	return all
+}
+
+// check compares what was told with the journal. More may have been told than the journal had when it was
+// read.
+func (e *Events) check(j *Journal) (wrong []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, w := range e.wrong {
+		wrong = append(wrong, e.name+": "+w)
+	}
+	for shard, want := range j.facts() {
+		got := e.shards[uint32(shard)]
+		var what string
+		if e.whole {
+			what = sameOrder(got, want)
+		} else {
+			what = allKnown(got, want)
+		}
+		if what != "" {
+			wrong = append(wrong, fmt.Sprintf("%s: shard %d: %s", e.name, shard, what))
+		}
+	}
+	return wrong
+}
+
+// sameOrder tells the first difference.
+func sameOrder(got, want []fact) string {
+	for i, w := range want {
+		if i == len(got) {
+			return fmt.Sprintf("told %d events of %d; the next is %v", len(got), len(want), w)
+		}
+		if got[i] != w {
+			return fmt.Sprintf("event %d is told as %v, the journal has %v", i, got[i], w)
+		}
+	}
+	return ""
+}
+
+// allKnown tells the first event that the journal does not have so.
+func allKnown(got, want []fact) string {
+	known := make(map[messages.EventID]fact, len(want))
+	for _, w := range want {
+		known[w.id] = w
+	}
+	for _, g := range got {
+		w, ok := known[g.id]
+		switch {
+		case ok && w != g:
+			return fmt.Sprintf("told as %v, the journal has %v", g, w)
+		case !ok && len(want) > 0 && !want[len(want)-1].id.Before(g.id):
+			return fmt.Sprintf("told %v, which the journal does not have", g)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+package linear
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// inbox is where a client's answers come. It is safe for concurrent use.
+type inbox struct {
+	nc  *nats.Conn
+	now func() time.Duration
+
+	mu       sync.Mutex
+	subject  string
+	sub      *nats.Subscription
+	sendings int
+	expected map[int]expected
+}
+
+// expected is a sending that has not been answered.
+type expected struct {
+	*call
+	sending int
+}
+
+// open subscribes to a new inbox. Answers to the old one will reach nobody.
+func (i *inbox) open() error {
+	i.close()
+	subject := i.nc.NewInbox()
+	sub, err := i.nc.Subscribe(subject+".*", i.receive)
+	if err != nil {
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.subject, i.sub, i.expected = subject, sub, make(map[int]expected)
+	return nil
+}
+
+// close leaves the inbox, so that the service learns that nobody is there. It may be called twice.
+func (i *inbox) close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.sub != nil {
+		_ = i.sub.Unsubscribe() // it fails if the connection is closed, and the subscription with it
+		i.sub = nil
+	}
+}
+
+// expect returns the reply subject of a sending.
+func (i *inbox) expect(q *call, sending int) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.sendings++
+	i.expected[i.sendings] = expected{q, sending}
+	return i.subject + "." + strconv.Itoa(i.sendings)
+}
+
+// forget expects no more answers to a call.
+func (i *inbox) forget(q *call) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for number, e := range i.expected {
+		if e.call == q {
+			delete(i.expected, number)
+		}
+	}
+}
+
+// receive hands an answer to its call.
+func (i *inbox) receive(m *nats.Msg) {
+	a := answer{at: i.now(), Reply: new(messages.Reply)}
+	number, err := strconv.Atoi(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
+	if err != nil {
+		return
+	}
+	i.mu.Lock()
+	e, ok := i.expected[number]
+	delete(i.expected, number)
+	i.mu.Unlock()
+	if !ok {
+		return
+	}
+	a.sending = e.sending
+	const noResponders = "503"
+	if len(m.Data) == 0 && m.Header.Get("Status") == noResponders {
+		a.nobody = true
+	} else if err := messages.DecodeReply(e.encoding, m.Data, a.Reply); err != nil {
+		return // an answer that cannot be read is none
+	}
+	select {
+	case e.answers <- a:
+	default: // sent so often that nobody counts any more
+	}
+}

@@ -1,0 +1,169 @@
+package linear
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Journal is what the buckets of a deployment hold, or held when it was read. It is not safe for
+// concurrent use.
+type Journal struct {
+	shards [][]placed
+}
+
+// placed is a record where it stands.
+type placed struct {
+	position uint64
+	*messages.Record
+}
+
+// ReadJournal reads the buckets of all shards. It reads them with JetStream alone, so it does not matter
+// whether the lock nodes live.
+func ReadJournal(ctx context.Context, nc *nats.Conn, prefix messages.Prefix) (*Journal, error) {
+	d, err := jetstream.OpenDeployment(ctx, nc, jetstream.DeploymentConfig{Prefix: prefix})
+	if err != nil {
+		return nil, err
+	}
+	j := new(Journal)
+	for shard := range d.Shards() {
+		j.shard(shard)
+		_, err := d.Bucket(shard).Replay(ctx, 0, func(position uint64, r *messages.Record) error {
+			j.Add(shard, position, r)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("shard %d: %w", shard, err)
+		}
+	}
+	return j, nil
+}
+
+// Add puts a record behind those of its shard that are there already.
+func (j *Journal) Add(shard uint32, position uint64, r *messages.Record) {
+	log := j.shard(shard)
+	*log = append(*log, placed{position, r})
+}
+
+func (j *Journal) shard(n uint32) *[]placed {
+	for uint32(len(j.shards)) <= n {
+		j.shards = append(j.shards, nil)
+	}
+	return &j.shards[n]
+}
+
+// Shards returns how many there are.
+func (j *Journal) Shards() uint32 { return uint32(len(j.shards)) }
+
+// Len returns how many records there are.
+func (j *Journal) Len() (n int) {
+	for _, log := range j.shards {
+		n += len(log)
+	}
+	return n
+}
+
+// Takeovers returns how often a shard was opened that had been opened before.
+func (j *Journal) Takeovers() (n int) {
+	for shard := range j.Shards() {
+		n += max(0, j.opened(shard, 0)-1)
+	}
+	return n
+}
+
+// Write saves the journal, a record a line, with its shard and position before it.
+func (j *Journal) Write(w io.Writer) error {
+	buffered := bufio.NewWriter(w)
+	for shard, log := range j.shards {
+		for _, r := range log {
+			data, err := protojson.Marshal(r.Record)
+			if err != nil {
+				return fmt.Errorf("shard %d, position %d: %w", shard, r.position, err)
+			}
+			if _, err := fmt.Fprintf(buffered, "%d %d %s\n", shard, r.position, data); err != nil {
+				return err
+			}
+		}
+	}
+	return buffered.Flush()
+}
+
+// LoadJournal reads what [Journal.Write] has saved, so that a history can be checked once more.
+func LoadJournal(r io.Reader) (*Journal, error) {
+	j, lines := new(Journal), bufio.NewReader(r)
+	for n := 1; ; n++ {
+		line, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) && line == "" {
+			return j, nil
+		}
+		shard, position, record := uint32(0), uint64(0), new(messages.Record)
+		if _, err := fmt.Sscan(line, &shard, &position); err != nil {
+			return nil, fmt.Errorf("journal: line %d: its shard and position: %w", n, err)
+		}
+		_, text, _ := strings.Cut(line, "{")
+		if err := protojson.Unmarshal([]byte("{"+text), record); err != nil {
+			return nil, fmt.Errorf("journal: line %d: %w", n, err)
+		}
+		j.Add(shard, position, record)
+	}
+}
+
+// opened returns how often a shard was opened at or after that Unix time.
+func (j *Journal) opened(shard uint32, unixMillis int64) (n int) {
+	for _, r := range j.shards[shard] {
+		if c := r.GetCommit(); c.GetOpened() && c.GetAtMs() >= unixMillis {
+			n++
+		}
+	}
+	return n
+}
+
+// change is a change where it stands.
+type change struct {
+	*messages.Change
+	number uint64 // of its commit
+}
+
+func (c change) String() string {
+	g := c.GetGrant()
+	return fmt.Sprintf("commit %d: %s of token %d of %s, id %q, ttl %d %s",
+		c.number, c.GetKind(), g.GetToken(), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(), c.GetReason())
+}
+
+// undelivered is the reason of a release by the service itself: the grant came out of the queue, and
+// nobody was there any more to receive it.
+const undelivered = "the waiting client was gone"
+
+func (c change) bounced() bool {
+	return c.GetKind() == messages.Event_RELEASED && c.GetReason() == undelivered
+}
+
+// lives returns the changes of each resource, in their order; reservations are none.
+func (j *Journal) lives() map[string]*life {
+	all := make(map[string]*life)
+	for _, log := range j.shards {
+		for _, r := range log {
+			c := r.GetCommit()
+			for _, m := range c.GetChanges() {
+				if m.GetGrant() == nil {
+					continue
+				}
+				name := m.GetGrant().GetResource()
+				if all[name] == nil {
+					all[name] = newLife()
+				}
+				all[name].add(change{m, c.GetNumber()})
+			}
+		}
+	}
+	return all
+}

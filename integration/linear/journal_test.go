@@ -1,0 +1,254 @@
+package linear_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	wasExtended = messages.Event_EXTENDED
+	wasReleased = messages.Event_RELEASED
+	wasExpired  = messages.Event_EXPIRED
+	wasBroken   = messages.Event_BROKEN
+)
+
+const gone = "the waiting client was gone"
+
+// ledgers are histories with their journals. Without a complaint they are in order; else the complaint
+// of that check has that text.
+var ledgers = []struct {
+	name          string
+	script        []line
+	journal       *book
+	check, wanted string
+}{
+	{
+		name:    "in order",
+		script:  []line{acquire("a", 0, 1).granted(1), release("a", 2, 3).token(1).released()},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasReleased, "a", 1, "a-0"),
+	},
+	{
+		name:    "a grant that nobody was told explains the next token",
+		script:  []line{acquire("a", 0, 0).unknown(), get(5, 6).held("a", 1), breaks(1, 7, 8).released()},
+		journal: openBook().acquired("a", 1, "a-0").change(wasBroken, "a", 1, 1000, "a-0", "7"),
+	},
+	{
+		name:    "what is not in the journal has not happened",
+		script:  []line{acquire("a", 0, 0).unknown(), get(5, 6).held("a", 1)},
+		journal: openBook(),
+		check:   "model", wanted: "no order",
+	},
+	{
+		name:    "a grant that was taken back counts as released",
+		script:  []line{acquire("a", 0, 0).wait(10).unknown(), acquire("b", 5, 6).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").change(wasReleased, "a", 1, 1000, "a-0", gone).acquired("b", 2, "b-5"),
+	},
+	{
+		name:    "one request, two grants, when it was sent twice",
+		script:  []line{acquire("a", 0, 2001).resent(2000).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").acquired("a", 2, "a-0").ended(wasExpired, "a", 2, "a-0"),
+	},
+	{
+		name:    "one request, two grants, when it was sent once",
+		script:  []line{acquire("a", 0, 2001).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").acquired("a", 2, "a-0"),
+		check:   "answers", wanted: "carried out 2 times",
+	},
+	{
+		name:    "a grant that only a reentrant request was told of",
+		script:  []line{acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 2), acquire("a", 1300, 1301).again().ttl(500).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").acquired("a", 2, "a-0"),
+	},
+	{
+		name:    "a grant that was seen before the request came again that was told of it",
+		script:  []line{acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 2), acquire("a", 1300, 1301).id("a-0").granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").acquired("a", 2, "a-0"),
+	},
+	{
+		name:    "an extension without an answer is known by its TTL",
+		script:  []line{acquire("a", 0, 1).granted(1), extend("a", 2, 0).token(1).ttl(100).unknown(), acquire("b", 110, 111).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").change(wasExtended, "a", 1, 100, "a-0", "").change(wasExpired, "a", 1, 100, "a-0", "").acquired("b", 2, "b-110"),
+	},
+	{
+		name:    "an extension that never happened",
+		script:  []line{acquire("a", 0, 1).granted(1), extend("a", 2, 0).token(1).ttl(100).unknown(), acquire("b", 110, 111).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").acquired("b", 2, "b-110"),
+		check:   "model", wanted: "no order",
+	},
+	{
+		name:    "a release without an answer",
+		script:  []line{acquire("a", 0, 1).granted(1), release("a", 2, 0).token(1).unknown(), acquire("b", 50, 51).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasReleased, "a", 1, "a-0").acquired("b", 2, "b-50"),
+	},
+	{
+		name:    "a break without an answer is known by its reason",
+		script:  []line{acquire("a", 0, 1).granted(1), breaks(1, 2, 0).unknown(), acquire("b", 50, 51).granted(2)},
+		journal: openBook().acquired("a", 1, "a-0").change(wasBroken, "a", 1, 1000, "a-0", "2").acquired("b", 2, "b-50"),
+	},
+	{
+		name:    "a grant that is in no journal",
+		script:  []line{acquire("a", 0, 1).granted(1)},
+		journal: openBook(),
+		check:   "answers", wanted: "no such grant",
+	},
+	{
+		name:    "a grant of another request",
+		script:  []line{acquire("a", 0, 1).granted(1)},
+		journal: openBook().acquired("a", 1, "z"),
+		check:   "answers", wanted: "another request's",
+	},
+	{
+		name:    "an extension that is in no journal",
+		script:  []line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).extended(1)},
+		journal: openBook().acquired("a", 1, "a-0"),
+		check:   "answers", wanted: "no such extension",
+	},
+	{
+		name:    "a release that is in no journal",
+		script:  []line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released()},
+		journal: openBook().acquired("a", 1, "a-0"),
+		check:   "answers", wanted: "no such end",
+	},
+	{
+		name:    "it is free, and the journal does not say why",
+		script:  []line{acquire("a", 0, 1).granted(1), get(2000, 2001).free(1)},
+		journal: openBook().acquired("a", 1, "a-0"),
+		check:   "answers", wanted: "has not ended",
+	},
+	{
+		name:    "it has run out, and the journal says that it was released",
+		script:  []line{acquire("a", 0, 1).granted(1), release("a", 2000, 2001).token(1).gets(expired)},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasReleased, "a", 1, "a-0"),
+		check:   "answers", wanted: "neither run out nor been broken",
+	},
+	{
+		name:    "a change that nobody asked for",
+		script:  []line{acquire("a", 0, 1).granted(1)},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasReleased, "a", 1, "a-0"),
+		check:   "answers", wanted: "nobody has asked for this",
+	},
+	{
+		name:    "a change that was refused",
+		script:  []line{acquire("a", 0, 1).gets(messages.Status_UNAVAILABLE)},
+		journal: openBook().acquired("a", 1, "a-0"),
+		check:   "answers", wanted: "nobody has asked for this",
+	},
+	{
+		name:    "a change that was seen before it was asked for",
+		script:  []line{get(0, 1).held("a", 1), acquire("a", 5, 6).granted(1)},
+		journal: openBook().acquired("a", 1, "a-5"),
+		check:   "answers", wanted: "not asked for before",
+	},
+	{
+		name:    "a lease that was seen to have run out before its time",
+		script:  []line{acquire("a", 0, 1).granted(1), get(500, 501).free(1)},
+		journal: openBook().acquired("a", 1, "a-0").put(at1(2000, wasExpired)),
+		check:   "answers", wanted: "before its time",
+	},
+	{
+		name:    "a gap",
+		journal: openBook().put(&messages.Commit{Number: 3}),
+		check:   "journal", wanted: "follows commit 1",
+	},
+	{
+		name:    "a deposed writer",
+		journal: openBook().opened().put(&messages.Commit{Epoch: 1}),
+		check:   "journal", wanted: "of epoch 1 in epoch 2",
+	},
+	{
+		name:    "an epoch left out",
+		journal: openBook().put(&messages.Commit{Opened: true, Epoch: 3}),
+		check:   "journal", wanted: "opened behind epoch 1",
+	},
+	{
+		name:    "another writer of the same epoch",
+		journal: openBook().put(&messages.Commit{Writer: &messages.Writer{Node: "n1", Incarnation: 7}}),
+		check:   "journal", wanted: "written by",
+	},
+	{
+		name:    "a grant inside a lease",
+		journal: openBook().acquired("a", 1, "x").acquired("b", 2, "y"),
+		check:   "journal", wanted: "is held",
+	},
+	{
+		name:    "a token left out",
+		journal: openBook().acquired("a", 1, "x").ended(wasReleased, "a", 1, "x").acquired("b", 3, "y"),
+		check:   "journal", wanted: "behind token 1",
+	},
+	{
+		name:    "a lease that ends twice",
+		journal: openBook().acquired("a", 1, "x").ended(wasReleased, "a", 1, "x").ended(wasExpired, "a", 1, "x"),
+		check:   "journal", wanted: "EXPIRED of token 1, which is RELEASED",
+	},
+	{
+		name:    "an end of another lease",
+		journal: openBook().acquired("a", 1, "x").ended(wasReleased, "b", 1, "x"),
+		check:   "journal", wanted: "of token 1 of b where token 1 of a",
+	},
+	{
+		name:    "a lease that runs out before its time by the owner's clock",
+		journal: openBook().put(at1(1000, messages.Event_ACQUIRED)).put(at1(1500, wasExpired)),
+		check:   "journal", wanted: "500 ms before its time",
+	},
+	{
+		name: "a new owner that does not let the lease run anew",
+		journal: openBook().put(at1(1000, messages.Event_ACQUIRED)).
+			put(&messages.Commit{Opened: true, Epoch: 2, AtMs: 1900}).put(of2(at1(2500, wasExpired))),
+		check: "journal", wanted: "400 ms before its time",
+	},
+	{
+		name: "an ephemeral lease that is recorded",
+		journal: openBook().put(&messages.Commit{Changes: []*messages.Change{{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{
+			Resource: theResource, Owner: "a", Token: 1, TtlMs: 1000, Durability: messages.Durability_EPHEMERAL,
+		}}}}),
+		check: "journal", wanted: "is recorded",
+	},
+	{
+		name:    "a reservation of what was granted",
+		journal: openBook().acquired("a", 1, "x").ended(wasReleased, "a", 1, "x").put(&messages.Commit{Changes: []*messages.Change{{Resource: theResource, Reserved: 1}}}),
+		check:   "journal", wanted: "reserved up to 1",
+	},
+}
+
+// at1 is a commit with one change of token 1, at a time by the owner's clock.
+func at1(unixMillis int64, kind messages.Event_Kind) *messages.Commit {
+	return &messages.Commit{AtMs: unixMillis, Changes: []*messages.Change{{Kind: kind, Grant: &messages.Grant{
+		Resource: theResource, Owner: "a", Token: 1, TtlMs: 1000, RequestId: "a-0", AcquiredAtMs: unixMillis,
+	}}}}
+}
+
+func of2(c *messages.Commit) *messages.Commit { c.Epoch = 2; return c }
+
+func TestJournals(t *testing.T) {
+	t.Parallel()
+	for _, l := range ledgers {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			report, err := linear.Check(t.Context(), history(l.script), &l.journal.Journal, nil, linear.Terms{})
+			if l.wanted == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			for _, v := range report.Violations {
+				if v.Check == l.check && strings.Contains(v.Text, l.wanted) {
+					return
+				}
+			}
+			t.Errorf("%s does not say %q: %v", l.check, l.wanted, err)
+		})
+	}
+}
+
+// A journal that contradicts itself is not replayed; the service's own replay would stumble over it.
+func TestReplayOfWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	b := openBook().acquired("a", 1, "a-0").opened()
+	if _, err := linear.Check(t.Context(), history([]line{acquire("a", 0, 1).granted(1)}), &b.Journal, nil, linear.Terms{}); err != nil {
+		t.Error(err)
+	}
+}

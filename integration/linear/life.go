@@ -1,0 +1,103 @@
+package linear
+
+import (
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// life is what the journal has of one resource: its changes in their order, and where to find them.
+type life struct {
+	changes []change
+	// granted and ended say at which change a token was granted and its lease ended.
+	granted, ended map[uint64]int
+	// grants are those of a request, extended the extensions of a lease by a TTL.
+	grants   map[asked][]int
+	extended map[extension][]int
+}
+
+// asked is a request that may be granted, extension one that may prolong a lease.
+type (
+	asked     struct{ owner, request string }
+	extension struct {
+		token uint64
+		ttl   uint32
+	}
+)
+
+func newLife() *life {
+	return &life{
+		granted: make(map[uint64]int), ended: make(map[uint64]int),
+		grants: make(map[asked][]int), extended: make(map[extension][]int),
+	}
+}
+
+// add takes in the next change. The first of two that cannot both be counts; that there are two, the
+// check of the journal says.
+func (l *life) add(c change) {
+	at, g := len(l.changes), c.GetGrant()
+	l.changes = append(l.changes, c)
+	switch c.GetKind() {
+	case messages.Event_ACQUIRED:
+		once(l.granted, g.GetToken(), at)
+		id := asked{g.GetOwner(), g.GetRequestId()}
+		l.grants[id] = append(l.grants[id], at)
+	case messages.Event_EXTENDED:
+		id := extension{g.GetToken(), g.GetTtlMs()}
+		l.extended[id] = append(l.extended[id], at)
+	default:
+		once(l.ended, g.GetToken(), at)
+	}
+}
+
+func once(m map[uint64]int, token uint64, at int) {
+	if _, known := m[token]; !known {
+		m[token] = at
+	}
+}
+
+// unseen is the place of a change of which an answer does not tell.
+const unseen = -1
+
+// shown returns the last change that the answer is certain to tell of, or unseen.
+func (l *life) shown(o *Operation) int {
+	find := func(m map[uint64]int, token uint64) int {
+		if at, ok := m[token]; ok {
+			return at
+		}
+		return unseen
+	}
+	switch o.Status {
+	case messages.Status_GRANTED, messages.Status_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+		return find(l.granted, o.Shown.Token)
+	case messages.Status_EXTENDED:
+		if at := l.extended[extension{o.Shown.Token, o.TTL}]; len(at) > 0 {
+			return at[0]
+		}
+		return unseen
+	case messages.Status_RELEASED, messages.Status_EXPIRED:
+		return find(l.ended, o.Token)
+	case messages.Status_FREE:
+		return find(l.ended, o.Shown.Token)
+	default:
+		return unseen
+	}
+}
+
+// seen returns for each change when the first answer came that tells of it or of a later one: by then
+// it had happened.
+func (l *life) seen(operations []Operation) []time.Duration {
+	seen := make([]time.Duration, len(l.changes))
+	for i := range seen {
+		seen[i] = Never
+	}
+	for i := range operations {
+		if at := l.shown(&operations[i]); at != unseen && !operations[i].Stale {
+			seen[at] = min(seen[at], operations[i].Return)
+		}
+	}
+	for i := len(seen) - 2; i >= 0; i-- {
+		seen[i] = min(seen[i], seen[i+1])
+	}
+	return seen
+}

@@ -1,0 +1,77 @@
+package linear
+
+import (
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// handover is by how much a wait may come out shorter where what is left of it is handed on.
+const handover = 20 * time.Millisecond
+
+// narrow bounds when an answer was decided by the changes between which it must have been. Requests that
+// wait are open for long, and the search tries all orders of what is open at once, so this is what makes
+// it end.
+func (r *resolver) narrow(o *Operation) {
+	switch o.Status {
+	case messages.Status_GRANTED, messages.Status_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+		r.between(o, r.granted, o.Shown.Token, r.ended, o.Shown.Token)
+		if at, ok := r.granted[o.Shown.Token]; ok && o.granted() && r.only(o) {
+			r.clamp(o, 0, r.seen[at])
+		}
+	case messages.Status_EXTENDED:
+		if at := r.extended[extension{o.Shown.Token, o.TTL}]; len(at) == 1 {
+			r.clamp(o, r.notBefore[at[0]], r.seen[at[0]])
+		}
+	case messages.Status_FREE:
+		r.between(o, r.ended, o.Shown.Token, r.granted, o.Shown.Token+1)
+	case messages.Status_RELEASED, messages.Status_EXPIRED:
+		if o.Token != 0 {
+			r.between(o, r.ended, o.Token, r.granted, o.Token+1)
+		}
+	case messages.Status_TIMEOUT:
+		r.clamp(o, o.Call+millis(o.Wait)-handover, Never)
+	case messages.Status_CANCELLED:
+		r.clamp(o, r.cancelled(o), Never)
+	}
+}
+
+// only reports whether the grant is nobody's but this operation's, so that it was decided with it.
+func (r *resolver) only(o *Operation) bool {
+	return !o.Reentrant && len(r.acquires[asked{o.Owner, o.RequestID}]) == 1
+}
+
+// cancelled returns when it was first asked for that the request be taken out of the queue.
+func (r *resolver) cancelled(o *Operation) time.Duration {
+	first := Never
+	for _, by := range r.releases[o.Owner] {
+		if by.RequestID == o.RequestID {
+			first = min(first, by.Call)
+		}
+	}
+	if first == Never {
+		return 0
+	}
+	return first
+}
+
+// between bounds the operation by the change that it tells of, and by the one that it does not.
+func (r *resolver) between(o *Operation, after map[uint64]int, a uint64, before map[uint64]int, b uint64) {
+	from, to := time.Duration(0), Never
+	if at, ok := after[a]; ok {
+		from = r.notBefore[at]
+	}
+	if at, ok := before[b]; ok {
+		to = r.seen[at]
+	}
+	r.clamp(o, from, to)
+}
+
+// clamp leaves the operation as it is if the bounds contradict it: then it is wrong, and the search says
+// so.
+func (r *resolver) clamp(o *Operation, from, to time.Duration) {
+	from, to = max(from, o.Call), min(to, o.Return)
+	if from <= to {
+		o.Call, o.Return = from, to
+	}
+}

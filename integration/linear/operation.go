@@ -1,0 +1,144 @@
+package linear
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Never is when an operation returns to which no answer came.
+const Never time.Duration = math.MaxInt64
+
+// Operation is a request of a client, with all its repetitions, and what came of it. Times are since the
+// history began. An owner may use a request id for a second operation only when all of the first has been
+// answered.
+type Operation struct {
+	// Client tells clients apart in pictures.
+	Client    int                `json:"client"`
+	Resource  string             `json:"resource"`
+	Kind      messages.Operation `json:"kind"`
+	Owner     string             `json:"owner,omitempty"`
+	RequestID string             `json:"request_id,omitempty"`
+	// Token is the one that the request names, 0 if none.
+	Token uint64 `json:"token,omitempty"`
+	// TTL of an acquire or extend, in milliseconds. No two requests that concern one lease may have the
+	// same, because the journal tells extensions apart by nothing else.
+	TTL uint32 `json:"ttl_ms,omitempty"`
+	// Wait is how long an acquire waits, in milliseconds; 0: it is answered at once.
+	Wait      uint32 `json:"wait_ms,omitempty"`
+	Reentrant bool   `json:"reentrant,omitempty"`
+	Ephemeral bool   `json:"ephemeral,omitempty"`
+	// Stale marks a get of what is unconfirmed, of which nothing is promised.
+	Stale bool `json:"stale,omitempty"`
+	// Reason of a break, which must be its own.
+	Reason string `json:"reason,omitempty"`
+
+	// Call is when it was sent first, Last when it was sent the time that was answered, Return when the
+	// answer came: [Never] if none did.
+	Call   time.Duration `json:"call"`
+	Last   time.Duration `json:"last"`
+	Return time.Duration `json:"return"`
+	// Open counts the times that it was sent without an answer, so that they may have taken effect.
+	Open int `json:"open,omitempty"`
+	// Status is the answer's, 0 if there was none.
+	Status messages.Status `json:"-"`
+	// Shown is the lease in the answer, if it had one.
+	Shown Shown `json:"shown,omitzero"`
+}
+
+// Shown is as much of a lease as the checks look at.
+type Shown struct {
+	Owner string `json:"owner,omitempty"`
+	Token uint64 `json:"token,omitempty"`
+}
+
+// named is an operation as it is saved: its status by name, so that a person can read it.
+type named struct {
+	plain
+	Status string `json:"status,omitempty"`
+}
+
+type plain Operation
+
+// MarshalJSON implements json.Marshaler.
+func (o Operation) MarshalJSON() ([]byte, error) {
+	n := named{plain: plain(o)}
+	if o.Status != 0 {
+		n.Status = o.Status.String()
+	}
+	return json.Marshal(n)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Operation) UnmarshalJSON(data []byte) error {
+	var n named
+	if err := json.Unmarshal(data, &n); err != nil {
+		return err
+	}
+	status, known := messages.Status_value[n.Status]
+	if n.Status != "" && !known {
+		return fmt.Errorf("status %q: the contract has no such one", n.Status)
+	}
+	*o = Operation(n.plain)
+	o.Status = messages.Status(status)
+	return nil
+}
+
+// String is the operation as pictures and reports show it.
+func (o *Operation) String() string {
+	var b strings.Builder
+	b.WriteString(string(o.Kind))
+	if o.Owner != "" {
+		fmt.Fprintf(&b, " %s", o.Owner)
+	}
+	if o.Token != 0 {
+		fmt.Fprintf(&b, " token %d", o.Token)
+	}
+	if o.TTL != 0 {
+		fmt.Fprintf(&b, " ttl %d", o.TTL)
+	}
+	if o.Wait != 0 {
+		fmt.Fprintf(&b, " wait %d", o.Wait)
+	}
+	if o.Reentrant {
+		b.WriteString(" reentrant")
+	}
+	if o.RequestID != "" {
+		fmt.Fprintf(&b, " id %s", o.RequestID)
+	}
+	b.WriteString(" → ")
+	if o.Status == 0 {
+		b.WriteString("?")
+		return b.String()
+	}
+	b.WriteString(o.Status.String())
+	if o.Shown != (Shown{}) {
+		fmt.Fprintf(&b, " (%s, token %d)", o.Shown.Owner, o.Shown.Token)
+	}
+	return b.String()
+}
+
+// span is the operation and its times, for reports.
+func (o *Operation) span() string {
+	if o.Return == Never {
+		return fmt.Sprintf("%v [%v, never]", o, o.Call)
+	}
+	return fmt.Sprintf("%v [%v, %v]", o, o.Call, o.Return)
+}
+
+// failed reports whether the answer says that nothing happened. It speaks for the time that it answers
+// and for no other.
+func (o *Operation) failed() bool {
+	_, is := o.Status.ServiceCode()
+	return is
+}
+
+func (o *Operation) granted() bool {
+	return o.Kind == messages.OpAcquire && o.Status == messages.Status_GRANTED
+}
+
+func millis(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }

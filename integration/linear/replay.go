@@ -1,0 +1,102 @@
+package linear
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// checkReplay lets the service itself replay each journal, and returns where it comes to other leases
+// than these.
+func checkReplay(ctx context.Context, j *Journal, want map[string]*messages.Grant) (wrong []string) {
+	system := actors.NewSystem(slog.New(slog.DiscardHandler))
+	defer system.Close()
+	got := make(map[string]*messages.Lease)
+	for shard := range j.Shards() {
+		leases, err := replay(ctx, system, j, shard)
+		if err != nil {
+			return append(wrong, err.Error())
+		}
+		for _, l := range leases {
+			got[l.GetResource()] = l
+		}
+	}
+	for resource, g := range want {
+		l := got[resource]
+		if l.GetToken() != g.GetToken() || l.GetOwner() != g.GetOwner() || l.GetTtlMs() != g.GetTtlMs() {
+			wrong = append(wrong, fmt.Sprintf("%q: its last lease in the journal is %v, and a replay has %v", resource, g, l))
+		}
+		delete(got, resource)
+	}
+	for resource, l := range got {
+		wrong = append(wrong, fmt.Sprintf("%q: it is free in the journal, and a replay has %v", resource, l))
+	}
+	return wrong
+}
+
+// replay opens a shard from a copy of its journal, and returns who holds what.
+func replay(ctx context.Context, system *actors.System, j *Journal, shard uint32) ([]*messages.Lease, error) {
+	s := system.StartShard(actors.ShardConfig{
+		Shard: shard, Node: "replay", Journal: &copied{log: j.shards[shard]}, Clock: stopped{},
+		Outbox: nowhere{}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err := s.Opened(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("shard %d: %w", shard, err), s.Close(ctx))
+	}
+	all, err := messages.ParsePattern(">")
+	if err != nil {
+		return nil, err
+	}
+	leases, _, err := s.List(ctx, actors.Listing{Pattern: all, Limit: math.MaxInt, Bytes: math.MaxInt})
+	return leases, errors.Join(err, s.Close(ctx))
+}
+
+// copied is a copy of a shard's journal. What is appended to it goes nowhere else.
+type copied struct{ log []placed }
+
+// Replay implements actors.Journal.
+func (c *copied) Replay(_ context.Context, after uint64, apply func(uint64, *messages.Record) error) (last uint64, err error) {
+	for _, r := range c.log {
+		last = r.position
+		if r.position <= after {
+			continue
+		}
+		if err := apply(r.position, r.Record); err != nil {
+			return last, err
+		}
+	}
+	return last, nil
+}
+
+// Append implements actors.Journal.
+func (c *copied) Append(_ context.Context, after uint64, r *messages.Record) error {
+	c.log = append(c.log[:len(c.log):len(c.log)], placed{after + 1, proto.CloneOf(r)})
+	return nil
+}
+
+// Purge implements actors.Journal.
+func (*copied) Purge(context.Context, uint64, []string) error { return nil }
+
+// stopped is a clock that stands still, so that no lease runs out while somebody looks.
+type stopped struct{}
+
+// Now implements actors.Clock.
+func (stopped) Now() lease.Time { return lease.Time{} }
+
+// AfterFunc implements actors.Clock.
+func (stopped) AfterFunc(time.Duration, func()) func() bool { return func() bool { return true } }
+
+// nowhere drops answers: nobody asks.
+type nowhere struct{}
+
+// Answer implements actors.Outbox.
+func (nowhere) Answer(uint32, []lease.Answer) {}

@@ -1,0 +1,201 @@
+package linear
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// resolve returns what the operations of one resource are to the model: one step for each effect that
+// they had, and one for each answer. What was sent without an answer is looked up in the journal; if it
+// is not there, it never happened.
+//
+//   - An acquire had each grant that stands under its id. The same id may have several: the same request
+//     again is a new one when its lease has ended.
+//   - An extension is known by its TTL, a break by its reason. They have happened as often as they stand
+//     there.
+//   - A release is not told from another one of the same lease, so it may have happened, until the end of
+//     the lease is seen.
+//   - A grant that reached nobody is taken back by the service, which counts as a release.
+//
+// What happened without an answer is over when the first answer comes that tells of it, or of anything
+// behind it. In the same way the journal tells of what was answered that it came after one change and before
+// another, which leaves the search less to try. An answer to one sending of a request says nothing about the others: each has its own effect.
+//
+// The life is what the journal has of the resource. Without one an unknown outcome stays unknown, which is
+// costly for the checker, and makes it blind.
+func resolve(operations []Operation, l *life) []Operation {
+	r := resolver{life: l}
+	if l != nil {
+		a := newAnswers(operations, l, 0)
+		r.seen, r.notBefore, r.acquires, r.releases = a.seen, a.notBefore(), a.acquires, a.releases
+	}
+	for i := range operations {
+		if o := &operations[i]; o.Status != 0 && !o.failed() && !o.Stale {
+			r.answered(*o)
+		}
+	}
+	if l == nil {
+		r.unknown(operations)
+		return r.steps
+	}
+	r.acquired(operations)
+	for i := range operations {
+		if o := &operations[i]; o.Open > 0 {
+			r.open(o)
+		}
+	}
+	return r.steps
+}
+
+// resolver collects the steps of one resource.
+type resolver struct {
+	*life
+	// seen and notBefore are the bounds of each change.
+	seen, notBefore []time.Duration
+	acquires        map[asked][]*Operation
+	releases        map[string][]*Operation
+	steps           []Operation
+}
+
+// answered adds what was answered. It was decided behind the sending that was answered; but what may have
+// been granted, or queued, by an earlier one counts from the first.
+func (r *resolver) answered(o Operation) {
+	if o.Kind != messages.OpAcquire || o.Status == messages.Status_HELD {
+		o.Call = o.Last
+	}
+	if r.life != nil {
+		r.narrow(&o)
+	}
+	r.steps = append(r.steps, o)
+}
+
+// unknown adds what may have happened, of which there is no journal to tell.
+func (r *resolver) unknown(operations []Operation) {
+	for _, o := range operations {
+		if o.Open == 0 || o.Kind == messages.OpGet || o.granted() {
+			continue
+		}
+		o.Status, o.Shown, o.Return = 0, Shown{}, Never
+		r.steps = append(r.steps, o)
+	}
+}
+
+// happened adds an effect without an answer of its own, which had come by the time that its change was
+// seen. If that was before it was asked for, the check of the answers says so.
+func (r *resolver) happened(o Operation, at int, status messages.Status) {
+	g := r.changes[at].GetGrant()
+	o.Call = max(o.Call, r.notBefore[at])
+	o.Status, o.Shown, o.Return = status, Shown{g.GetOwner(), g.GetToken()}, max(r.seen[at], o.Call)
+	r.steps = append(r.steps, o)
+}
+
+// toldOf is a grant whose own request was told of it. A reentrant one may be told of another's.
+type toldOf struct {
+	asked
+	token uint64
+}
+
+// wasTold reports whether somebody was told of a grant who had asked for it before it was seen. Who asks
+// again later, under the same id, is told of it too, but did not bring it about.
+func wasTold(since map[toldOf]time.Duration, grant toldOf, seen time.Duration) bool {
+	asked, ok := since[grant]
+	return ok && asked <= seen
+}
+
+// acquired adds the grants that nobody was told, and what was taken back.
+func (r *resolver) acquired(operations []Operation) {
+	told := make(map[toldOf]time.Duration) // since when somebody asked who was told
+	first := make(map[asked]*Operation)
+	for i := range operations {
+		o := &operations[i]
+		if o.Kind != messages.OpAcquire {
+			continue
+		}
+		id := asked{o.Owner, o.RequestID}
+		grant := toldOf{id, o.Shown.Token}
+		if _, known := told[grant]; o.granted() && !known {
+			told[grant] = o.Call // they are in the order in which they were sent
+		}
+		if first[id] == nil {
+			first[id] = o
+		}
+	}
+	for at, c := range r.changes {
+		g := c.GetGrant()
+		id := asked{g.GetOwner(), g.GetRequestId()}
+		o := first[id]
+		switch {
+		case o == nil:
+		case c.GetKind() == messages.Event_ACQUIRED && !wasTold(told, toldOf{id, g.GetToken()}, r.seen[at]):
+			granted := *o
+			granted.TTL = g.GetTtlMs()
+			r.happened(granted, at, messages.Status_GRANTED)
+		case c.bounced():
+			back := Operation{
+				Client: o.Client, Resource: o.Resource, Kind: messages.OpRelease, Owner: o.Owner, Token: g.GetToken(), Call: o.Call,
+			}
+			r.happened(back, at, messages.Status_RELEASED)
+		}
+	}
+}
+
+// open adds what an operation did without an answer, other than a grant.
+func (r *resolver) open(o *Operation) {
+	switch o.Kind {
+	case messages.OpAcquire:
+		if o.Reentrant {
+			r.extensions(o, messages.Status_GRANTED)
+		}
+	case messages.OpExtend:
+		r.extensions(o, messages.Status_EXTENDED)
+	case messages.OpRelease:
+		r.freed(o)
+	case messages.OpBreak:
+		r.breaks(o)
+	}
+}
+
+func (r *resolver) extensions(o *Operation, status messages.Status) {
+	for id, places := range r.extended {
+		if id.ttl != o.TTL || r.changes[places[0]].GetGrant().GetOwner() != o.Owner || o.Token != 0 && o.Token != id.token {
+			continue
+		}
+		n := len(places)
+		if o.Status == status {
+			n-- // one of them is the answer's
+		}
+		for range n {
+			r.happened(*o, slices.Max(places), status)
+		}
+	}
+}
+
+func (r *resolver) freed(o *Operation) {
+	for token, at := range r.ended {
+		c := r.changes[at]
+		mine := c.GetGrant().GetOwner() == o.Owner && (o.Token == 0 || o.Token == token)
+		if mine && c.GetKind() == messages.Event_RELEASED && !c.bounced() {
+			r.maybe(o, at)
+		}
+	}
+}
+
+func (r *resolver) breaks(o *Operation) {
+	if at, ok := r.ended[o.Token]; ok && r.changes[at].GetReason() == o.Reason && r.changes[at].GetKind() == messages.Event_BROKEN {
+		r.maybe(o, at)
+	}
+}
+
+// maybe adds an end of the lease that may be this operation's, unless it had come before.
+func (r *resolver) maybe(o *Operation, at int) {
+	if r.seen[at] < o.Call {
+		return
+	}
+	may := *o
+	may.Token, may.RequestID = r.changes[at].GetGrant().GetToken(), ""
+	may.Call = max(o.Call, r.notBefore[at])
+	may.Status, may.Shown, may.Return = 0, Shown{}, max(r.seen[at], may.Call)
+	r.steps = append(r.steps, may)
+}

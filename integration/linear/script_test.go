@@ -1,0 +1,146 @@
+package linear_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// line is an operation of a script. Times are in milliseconds; a lease is of 1000 unless it says
+// otherwise.
+type line struct{ linear.Operation }
+
+func ask(kind messages.Operation, owner string, call, back int) line {
+	return line{linear.Operation{
+		Resource: theResource, Kind: kind, Owner: owner,
+		Call: at(call), Last: at(call), Return: at(back),
+	}}
+}
+
+func at(milliseconds int) time.Duration { return time.Duration(milliseconds) * time.Millisecond }
+
+func acquire(owner string, call, back int) line {
+	l := ask(messages.OpAcquire, owner, call, back)
+	l.RequestID, l.TTL = fmt.Sprintf("%s-%d", owner, call), 1000
+	return l
+}
+
+func release(owner string, call, back int) line { return ask(messages.OpRelease, owner, call, back) }
+
+func extend(owner string, call, back int) line {
+	l := ask(messages.OpExtend, owner, call, back)
+	l.TTL = 1000
+	return l
+}
+
+func breaks(token uint64, call, back int) line {
+	l := ask(messages.OpBreak, "", call, back).token(token)
+	l.Reason = fmt.Sprint(call)
+	return l
+}
+
+func get(call, back int) line { return ask(messages.OpGet, "", call, back) }
+
+func (l line) token(n uint64) line { l.Token = n; return l }
+
+func (l line) ttl(n uint32) line { l.TTL = n; return l }
+
+func (l line) wait(n uint32) line { l.Wait = n; return l }
+
+func (l line) id(id string) line { l.RequestID = id; return l }
+
+func (l line) again() line { l.Reentrant = true; return l }
+
+func (l line) ephemeral() line { l.Ephemeral = true; return l }
+
+// unknown says that no answer came.
+func (l line) unknown() line {
+	l.Return, l.Open = linear.Never, 1
+	return l
+}
+
+// resent says that the first sending was not answered, and the one of then was.
+func (l line) resent(last int) line {
+	l.Last, l.Open = at(last), 1
+	return l
+}
+
+func (l line) gets(s messages.Status) line { l.Status = s; return l }
+
+func (l line) shows(s messages.Status, owner string, token uint64) line {
+	l.Status, l.Shown = s, linear.Shown{Owner: owner, Token: token}
+	return l
+}
+
+func (l line) granted(token uint64) line { return l.shows(messages.Status_GRANTED, l.Owner, token) }
+
+func (l line) extended(token uint64) line { return l.shows(messages.Status_EXTENDED, l.Owner, token) }
+
+func (l line) released() line { return l.gets(messages.Status_RELEASED) }
+
+func (l line) held(owner string, token uint64) line {
+	return l.shows(messages.Status_HELD, owner, token)
+}
+
+func (l line) free(token uint64) line { return l.shows(messages.Status_FREE, "", token) }
+
+func history(script []line) *linear.History {
+	h := linear.NewHistory()
+	for _, l := range script {
+		h.Add(l.Operation)
+	}
+	return h
+}
+
+// book writes a journal of one shard, a commit for each change.
+type book struct {
+	linear.Journal
+	epoch uint64
+}
+
+func openBook() *book {
+	b := new(book)
+	b.opened()
+	return b
+}
+
+func (b *book) opened() *book {
+	b.epoch++
+	b.put(&messages.Commit{Opened: true})
+	return b
+}
+
+// put adds a commit behind the others, with all that the caller leaves out.
+func (b *book) put(c *messages.Commit) *book {
+	n := uint64(b.Len()) + 1
+	if c.GetNumber() == 0 {
+		c.Number = n
+	}
+	if c.GetAtMs() == 0 {
+		c.AtMs = int64(n) * 100_000 // long enough behind the one before for any lease to run out
+	}
+	if c.GetEpoch() == 0 {
+		c.Epoch = b.epoch
+	}
+	if c.GetWriter() == nil {
+		c.Writer = &messages.Writer{Node: "n1", Incarnation: c.GetEpoch()}
+	}
+	b.Add(0, n, &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: c}})
+	return b
+}
+
+func (b *book) change(kind messages.Event_Kind, owner string, token uint64, ttl uint32, id, reason string) *book {
+	return b.put(&messages.Commit{Changes: []*messages.Change{{Kind: kind, Reason: reason, Grant: &messages.Grant{
+		Resource: theResource, Owner: owner, Token: token, TtlMs: ttl, RequestId: id,
+	}}}})
+}
+
+func (b *book) acquired(owner string, token uint64, id string) *book {
+	return b.change(messages.Event_ACQUIRED, owner, token, 1000, id, "")
+}
+
+func (b *book) ended(kind messages.Event_Kind, owner string, token uint64, id string) *book {
+	return b.change(kind, owner, token, 1000, id, "")
+}

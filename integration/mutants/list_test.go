@@ -1,0 +1,168 @@
+package mutants_test
+
+// The suites that find them.
+var (
+	live  = suite{folder: "integration/linear", run: "^TestKilledServerIsLinear$"}
+	storm = suite{folder: "integration/takeover", run: "^TestStorm$"}
+	// events are those of a node that crashes.
+	contract = suite{folder: "integration/contract", run: "^TestRetainedEventsAreTheJournal$"}
+	// powerCuts are of all nodes of a cluster at once.
+	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$", args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
+)
+
+// mutants is the list.
+var mutants = []mutant{
+	{
+		name: "TokenReused",
+		harm: "the next holder gets the token of the last one, so a guard cannot tell them apart",
+		edits: []edit{
+			{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        uint64(max(s.image.Token(), 1)),"},
+			{"actors/ledger.go", "i.Held() || g.GetToken() <= i.Grant.GetToken()", "i.Held() || g.GetToken() < i.Grant.GetToken()"},
+		},
+		found: live,
+		says:  `token \d+ is granted behind token`,
+	},
+	{
+		name:  "TokenLeftOut",
+		harm:  "tokens have gaps, so nobody can tell from them that a grant is missing",
+		edits: []edit{{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        uint64(s.image.Token() + 2),"}},
+		found: live,
+		says:  `token \d+ is granted behind token`,
+	},
+	{
+		name: "AnswerBeforeAppend",
+		harm: "a crash forgets a lock that somebody holds",
+		edits: []edit{{
+			"actors/tenure.go", "\tif d.waits() {\n\t\tt.propose(d)\n",
+			"\tif d.waits() {\n\t\tt.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.propose(d)\n",
+		}},
+		found: storm,
+		says:  `the journal has no such change`,
+	},
+	{
+		name:  "ExpiryEarly",
+		harm:  "a lease ends before the time that its holder counts on",
+		edits: []edit{{"actors/lease/image.go", "i.Deadline = now.Add(ttl(i.Grant.GetTtlMs()))", "i.Deadline = now.Add(ttl(i.Grant.GetTtlMs()) * 3 / 4)"}},
+		found: live,
+		says:  `before its time`,
+	},
+	{
+		name:  "LeasesEndWithTheirOwner",
+		harm:  "a new owner of the shard ends every lease, though the holders go on",
+		edits: []edit{{"actors/ledger.go", "\t\t\t\te.Restart(now)\n", "\t\t\t\te.Deadline = now\n"}},
+		found: live,
+		says:  `before its time`,
+	},
+	{
+		name:  "ExtendWithoutEffect",
+		harm:  "a holder is told that its lease goes on, and it does not",
+		edits: []edit{{"actors/lease/extend.go", "\ts.run(now, r.GetTtlMs(), o)\n\ts.confirm(", "\ts.confirm("}},
+		found: live,
+		says:  `no such extension is in the journal`,
+	},
+	{
+		name:  "AnybodyReleases",
+		harm:  "who does not hold a lock can release it",
+		edits: []edit{{"actors/lease/release.go", "\tcase !s.image.heldBy(owner):", "\tcase owner == \"\":"}},
+		found: live,
+		says:  `held twice`,
+	},
+	{
+		name:  "StaleTokenReleases",
+		harm:  "a late release of an earlier lease ends the present one",
+		edits: []edit{{"actors/lease/release.go", "\tcase token != 0 && token != s.image.Grant.GetToken():", "\tcase token > s.image.Grant.GetToken():"}},
+		found: live,
+		says:  `no such end of a lease is in the journal`,
+	},
+	{
+		name: "EveryRequestIsARepetition",
+		harm: "a second request of the owner is granted its lease, though another one holds it",
+		edits: []edit{{
+			"actors/lease/acquire.go", "return r.GetRequestId() != \"\" && r.GetRequestId() == s.image.Grant.GetRequestId() &&\n\t\ts.image.heldBy(r.GetOwner())",
+			"return s.image.heldBy(r.GetOwner())",
+		}},
+		found: live,
+		says:  `the grant is another request's`,
+	},
+	{
+		name: "GrantWhileHeld",
+		harm: "two hold the lock",
+		edits: []edit{
+			{"actors/lease/acquire.go", "\tcase !s.image.Held():\n\t\ts.grant", "\tcase !s.image.Held() || s.image.Token()%8 == 0:\n\t\ts.grant"},
+			{"actors/ledger.go", "i.Held() || g.GetToken() <= i.Grant.GetToken()", "g.GetToken() <= i.Grant.GetToken()"},
+		},
+		found: live,
+		says:  `is granted to .* while token \d+ .* is held`,
+	},
+	{
+		name:  "RefusedAppendTakenForStored",
+		harm:  "an owner that was deposed goes on, and answers what is written nowhere",
+		edits: []edit{{"jetstream/append.go", "\t\tcase theirs:\n\t\t\treturn true, err\n", "\t\tcase theirs:\n\t\t\treturn true, nil\n"}},
+		found: storm,
+		says:  `in epoch \d+ of node`,
+	},
+	{
+		name: "RefusalsNotProved",
+		harm: "an owner that was deposed without noticing answers from its memory",
+		edits: []edit{{
+			"actors/resource.go", "\t\treturn slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })",
+			"\t\treturn slices.ContainsFunc(d.outcome.Answers[:0], func(a lease.Answer) bool { return !a.Stale })",
+		}},
+		found: storm,
+		says:  `somebody had been told of token`,
+	},
+	{
+		name: "EpochNotRaised",
+		harm: "a record of a deposed owner looks like one of its successor",
+		edits: []edit{
+			{"actors/open.go", "\t\topened.GetCommit().Epoch++\n", ""},
+			{"actors/ledger.go", "\t\tepoch++\n", "\t\tepoch += 0\n"},
+		},
+		found: storm,
+		says:  `opens it behind epoch`,
+	},
+	{
+		name:  "EventsOwedForgotten",
+		harm:  "what was committed just before a crash is never published",
+		edits: []edit{{"actors/events.go", "\tif l.published < l.told {", "\tif l.published > l.told {"}},
+		found: contract,
+		says:  `does not come next of its shard`,
+	},
+	{
+		name:  "NotSynced",
+		harm:  "a power cut forgets locks that were granted",
+		edits: []edit{{"jetstream/serverconfig.go", "SyncAlways: !c.UnsafeSync,", "SyncAlways: c.UnsafeSync,"}},
+		found: powerCuts,
+		says:  `no such .* is in the journal`,
+	},
+	{
+		name: "TailNotRead",
+		harm: "who takes a shard over loses what its predecessor wrote meanwhile",
+		edits: []edit{{
+			"actors/open.go", "\tfor {\n\t\tlast, err := cfg.Journal.Replay(ctx, l.position, read)",
+			"\tskip := func(uint64, *messages.Record) error { return nil }\n\tfor {\n\t\tapply := read\n\t\tif l.position > 0 {\n\t\t\tapply = skip\n\t\t}\n\t\tlast, err := cfg.Journal.Replay(ctx, l.position, apply)",
+		}},
+		found: storm,
+		says:  `it follows commit \d+`,
+	},
+	{
+		name: "ConflictWithoutLooking",
+		harm: "a record that was stored is said not to be, because a repetition of it was refused",
+		edits: []edit{{
+			"jetstream/append.go", "\tif d.loose {\n\t\tswitch found",
+			"\tif hasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, messages.ErrConflict\n\t}\n\tif d.loose {\n\t\tswitch found",
+		}},
+		found: storm,
+		says:  `UNAVAILABLE .*but it was done`,
+	},
+	{
+		name: "PageForgetsTheFree",
+		harm: "a restart begins the tokens of what was free again at 1",
+		edits: []edit{{
+			"actors/ledger.go", "\tfor resource, e := range p.entries {\n\t\ts := &messages.Entry{",
+			"\tfor resource, e := range p.entries {\n\t\tif !e.Held() {\n\t\t\tcontinue\n\t\t}\n\t\ts := &messages.Entry{",
+		}},
+		found: storm,
+		says:  `behind token`,
+	},
+}

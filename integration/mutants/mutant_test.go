@@ -1,0 +1,96 @@
+package mutants_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// root is the repository's, seen from this folder.
+const root = "../.."
+
+// mutant is a bug, and who finds it.
+type mutant struct {
+	name string
+	// harm is what it does to users.
+	harm  string
+	edits []edit
+	// found is the test that fails, and says what is wrong, by this regular expression.
+	found suite
+	says  string
+}
+
+// edit replaces one place of a file.
+type edit struct{ file, old, wrong string }
+
+// suite is tests of one package.
+type suite struct {
+	folder, run string
+	args        []string
+}
+
+// overlay writes the wrong files and returns what tells Go to build with them.
+func (m mutant) overlay(t *testing.T) string {
+	t.Helper()
+	texts := make(map[string]string)
+	for _, e := range m.edits {
+		if _, read := texts[e.file]; !read {
+			texts[e.file] = source(t, e.file)
+		}
+		if n := strings.Count(texts[e.file], e.old); n != 1 {
+			t.Fatalf("%s has %d places like this, not one; bring the mutant up to date:\n%s", e.file, n, e.old)
+		}
+		texts[e.file] = strings.Replace(texts[e.file], e.old, e.wrong, 1)
+	}
+	var overlay struct{ Replace map[string]string }
+	overlay.Replace = make(map[string]string)
+	dir := t.TempDir()
+	for file, text := range texts {
+		wrong := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		write(t, wrong, []byte(text))
+		overlay.Replace[absolute(t, filepath.Join(root, file))] = wrong
+	}
+	described, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "overlay.json")
+	write(t, file, described)
+	return file
+}
+
+// packages are those that the edits are in.
+func (m mutant) packages() []string {
+	var dirs []string
+	for _, e := range m.edits {
+		dirs = append(dirs, "./"+filepath.Dir(e.file))
+	}
+	return dirs
+}
+
+func source(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func write(t *testing.T, file string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

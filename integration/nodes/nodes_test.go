@@ -1,0 +1,378 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Three nodes share the shards; whoever is asked, and at whichever door, the owner answers.
+func TestThreeNodes(t *testing.T) {
+	f := newFleet(t)
+	for _, name := range []string{"n1", "n2", "n3"} {
+		f.start(name)
+	}
+	f.settled()
+	i := f.info(f.connect())
+	var names []string
+	for _, n := range i.GetNodes() {
+		names = append(names, n.GetName())
+	}
+	if !slices.Equal(names, []string{"n1", "n2", "n3"}) {
+		t.Errorf("info tells of %v", names)
+	}
+
+	c := f.client()
+	var want []string
+	for i := range 100 {
+		l, err := c.TryAcquire(f.context(), fmt.Sprint("r", i), holdfast.TTL(time.Hour))
+		if err != nil || l.Token() != 1 {
+			t.Fatal(l, err)
+		}
+		want = append(want, l.Resource())
+	}
+	nc := f.connect()
+	for i := range 100 {
+		for _, payload := range []string{``, `{}`, `{"stale":true}`} {
+			f.want(nc, messages.Status_HELD, 1, fmt.Sprint("holdfast.get.r", i), payload)
+		}
+	}
+	f.want(nc, messages.Status_INVALID, 0, "holdfast.acquire.r1", `{"owner":"a"}`)
+	f.want(nc, messages.Status_INVALID, 0, "holdfast.get.r1", `{"nonsense":1}`)
+
+	var got []string
+	for l, err := range c.List(f.context(), ">") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, l.Resource)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("listed are %v", got)
+	}
+}
+
+// want asks in JSON.
+func (f *fleet) want(nc *nats.Conn, status messages.Status, token uint64, subject, payload string) {
+	f.Helper()
+	m, err := nc.Request(subject, []byte(payload), patience)
+	if err != nil {
+		f.Fatalf("%s %s: %v", subject, payload, err)
+	}
+	var r messages.Reply
+	if err := messages.DecodeReply(messages.JSON, m.Data, &r); err != nil {
+		f.Fatal(err)
+	}
+	if r.GetStatus() != status || token != 0 && r.GetLease().GetToken() != token {
+		f.Fatalf("%s %s: got %v, want %s token %d", subject, payload, &r, status, token)
+	}
+}
+
+// A node that is alone does not wait for others, if nobody else can be there.
+func TestFirst(t *testing.T) {
+	f := newFleet(t)
+	began := time.Now()
+	f.start("n1", func(c *node.Config) { c.First = true })
+	t.Logf("started after %v", time.Since(began))
+	f.settled()
+}
+
+// Who waits keeps waiting when the shard moves, and is granted by the new owner.
+func TestQueueMoves(t *testing.T) {
+	f := newFleet(t)
+	f.start("n1", func(c *node.Config) { c.First = true })
+	f.start("n2")
+	f.settled()
+	nc := f.connect()
+	const waiters = 5
+	resource := "r"
+	f.want(nc, messages.Status_GRANTED, 1, "holdfast.acquire.r", `{"owner":"holder","ttl_ms":600000}`)
+	inbox, err := nc.SubscribeSync(nats.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range waiters {
+		m := &nats.Msg{Subject: "holdfast.acquire.r", Reply: inbox.Subject, Data: fmt.Appendf(nil, `{"owner":"w%d","ttl_ms":600000,"wait_ms":600000}`, i)}
+		if err := nc.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
+		f.untilWaiting(nc, i+1)
+	}
+	f.stop(f.owner(resource))
+	f.want(nc, messages.Status_RELEASED, 0, "holdfast.release.r", `{"owner":"holder"}`)
+	for i := range waiters {
+		m, err := inbox.NextMsg(patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r messages.Reply
+		if err := messages.DecodeReply(messages.JSON, m.Data, &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetOwner() != fmt.Sprint("w", i) || r.GetLease().GetToken() != uint64(i+2) {
+			t.Fatalf("waiter %d got %v", i, &r)
+		}
+		f.want(nc, messages.Status_RELEASED, 0, "holdfast.release.r", fmt.Sprintf(`{"owner":"w%d"}`, i))
+	}
+}
+
+func (f *fleet) untilWaiting(nc *nats.Conn, n int) {
+	f.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		m, err := nc.Request("holdfast.get.r", nil, patience)
+		if err != nil {
+			f.Fatal(err)
+		}
+		var r messages.Reply
+		if err := messages.DecodeReply(messages.JSON, m.Data, &r); err != nil {
+			f.Fatal(err)
+		}
+		if r.GetWaiting() == uint32(n) {
+			return
+		}
+		if time.Now().After(deadline) {
+			f.Fatalf("%d wait, want %d", r.GetWaiting(), n)
+		}
+	}
+}
+
+// A node that dies is noticed by its silence, and its shards are opened elsewhere with all that was granted.
+func TestKill(t *testing.T) {
+	f := newFleet(t)
+	for _, name := range []string{"n1", "n2", "n3"} {
+		f.start(name)
+	}
+	f.settled()
+	c := f.client()
+	l, err := c.Acquire(f.context(), "r", holdfast.TTL(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.kill(f.owner("r"))
+	began := time.Now()
+	if err := l.Extend(f.context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("extended %v after the kill", time.Since(began))
+	f.settled()
+}
+
+// Two processes of one name: the second does not stay.
+func TestSameName(t *testing.T) {
+	f := newFleet(t)
+	f.start("n1")
+	if p, err := f.try("n1"); !errors.Is(err, node.ErrName) {
+		t.Fatalf("got %v, %v, want ErrName", p, err)
+	}
+	f.settled()
+	select {
+	case <-f.nodes["n1"].Lost():
+		t.Error("the first one went")
+	default:
+	}
+
+	// At once: exactly one stays.
+	type result struct {
+		p   *process
+		err error
+	}
+	results := make(chan result)
+	for range 2 {
+		go func() {
+			p, err := f.try("n2")
+			results <- result{p, err}
+		}()
+	}
+	a, b := <-results, <-results
+	if (a.err == nil) == (b.err == nil) || !errors.Is(errors.Join(a.err, b.err), node.ErrName) {
+		t.Fatalf("got %v and %v, want one of them to be ErrName", a.err, b.err)
+	}
+	f.nodes["n2"] = a.p
+	if a.p == nil {
+		f.nodes["n2"] = b.p
+	}
+	f.settled()
+}
+
+// What is no announcement changes nothing, and does not fill the log.
+func TestMalformedAnnouncement(t *testing.T) {
+	f := newFleet(t)
+	f.start("n1", func(c *node.Config) { c.First = true })
+	nc := f.connect()
+	for range 1000 {
+		for _, data := range []string{"", "nonsense", "\x0a\x02n9", "\xff\xff"} {
+			if err := nc.Publish(messages.DefaultPrefix.Announcement("n9"), []byte(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f.untilLogged("announcement dropped", 1)
+	f.settled()
+	if n := f.logs.count("announcement dropped"); n > 20 {
+		t.Errorf("%d lines in the log, want a few", n)
+	}
+}
+
+func (f *fleet) untilLogged(words string, n int) {
+	f.Helper()
+	deadline := time.Now().Add(patience)
+	for f.logs.count(words) < n {
+		if time.Now().After(deadline) {
+			f.Fatalf("%q is not logged %d times", words, n)
+		}
+		runtime.Gosched()
+	}
+}
+
+// A node that is odd is told of once, and not with each announcement.
+func TestOddNodes(t *testing.T) {
+	f := newFleet(t)
+	f.start("n1", func(c *node.Config) { c.First = true })
+	f.start("n2", func(c *node.Config) {
+		c.Version = "2.0.0"
+		c.Limits.MaxTtlMs = 5000
+	})
+	f.settled() // which takes some announcements
+	for words, want := range map[string]int{"another version": 2, "other limits": 2, "a node is there": 2} {
+		if n := f.logs.count(words); n != want {
+			t.Errorf("%q: %d times in the log, want one at each node", words, n)
+		}
+	}
+
+	// One with another number of shards can only be forged here: the buckets would not have it.
+	nc := f.connect()
+	data, err := messages.Encode(messages.Protobuf, &messages.Announcement{
+		Node: "odd", Incarnation: 5, Shards: 3, Owned: []*messages.Ownership{{Shard: 0, Epoch: 1 << 40}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if err := nc.Publish(messages.DefaultPrefix.Announcement("odd"), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.untilLogged("another number of shards", 2)
+	for i := range 32 {
+		f.want(nc, messages.Status_FREE, 0, fmt.Sprint("holdfast.get.r", i), "")
+	}
+	if n := f.logs.count("another number of shards"); n != 2 {
+		t.Errorf("another number of shards: %d times in the log, want one at each node", n)
+	}
+}
+
+// A rolling restart under load: nobody sees an error, and every lock is granted once.
+func TestRollingRestart(t *testing.T) {
+	f := newFleet(t)
+	names := []string{"n1", "n2", "n3"}
+	for _, name := range names {
+		f.start(name)
+	}
+	f.settled()
+	load := f.load(16)
+	for _, name := range names {
+		f.stop(f.nodes[name])
+		f.settled()
+		f.start(name)
+		f.settled()
+	}
+	load.end()
+}
+
+// noticeable is how long a call takes that is worth a line in the test's log.
+const noticeable = 300 * time.Millisecond
+
+// load is clients that lock and unlock all the time.
+type load struct {
+	f      *fleet
+	cancel context.CancelFunc
+	done   chan tally
+	n      int
+}
+
+// tally is what a client has seen.
+type tally struct {
+	grants  uint64
+	skipped uint64
+	longest time.Duration
+	err     error
+}
+
+func (f *fleet) load(n int) *load {
+	f.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &load{f: f, cancel: cancel, done: make(chan tally, n), n: n}
+	slow := func(what string, d time.Duration) { f.log("client").Info("slow", "what", what, "took", d) }
+	for i := range n {
+		c := f.client()
+		go func() { l.done <- work(ctx, c, fmt.Sprint("load.", i), slow) }()
+	}
+	return l
+}
+
+// work locks and unlocks until ctx ends. Tokens grow. They may leave some out: a request that was sent
+// twice because its answer was late can be granted once more, and what nobody waits for is given back.
+func work(ctx context.Context, c *holdfast.Client, resource string, slow func(string, time.Duration)) (t tally) {
+	lasting := context.WithoutCancel(ctx)
+	timed := func(what string, do func() error) error {
+		began := time.Now()
+		err := do()
+		d := time.Since(began)
+		t.longest = max(t.longest, d)
+		if d > noticeable {
+			slow(what+" "+resource, d)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s after %v: %w", what, resource, d, err)
+		}
+		return nil
+	}
+	var l *holdfast.Lock
+	var last holdfast.Token
+	for ctx.Err() == nil && t.err == nil {
+		t.err = timed("acquire", func() (err error) {
+			l, err = c.Acquire(lasting, resource, holdfast.TTL(time.Minute))
+			return err
+		})
+		if t.err != nil {
+			return t
+		}
+		if t.grants++; l.Token() <= last {
+			t.err = fmt.Errorf("%s has token %v after %v", resource, l.Token(), last)
+			return t
+		}
+		last = l.Token()
+		t.skipped = uint64(last) - t.grants
+		t.err = timed("release", func() error { return l.Release(lasting) })
+	}
+	return t
+}
+
+func (l *load) end() {
+	l.f.Helper()
+	l.cancel()
+	var sum tally
+	for range l.n {
+		t := <-l.done
+		if t.err != nil {
+			l.f.Error(t.err)
+		}
+		sum.grants += t.grants
+		sum.skipped += t.skipped
+		sum.longest = max(sum.longest, t.longest)
+	}
+	l.f.Logf("%d grants and %d tokens left out; the longest call took %v", sum.grants, sum.skipped, sum.longest)
+}

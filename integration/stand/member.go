@@ -1,0 +1,184 @@
+package stand
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Member is one node. A test may stop, kill and start it again; its name, addresses and data stay.
+type Member struct {
+	Name string // n1, n2, ...
+	URL  string // for clients
+	Data string
+	// Args are what it is started with. A test may change them before it starts the node.
+	Args []string
+
+	tb      testing.TB
+	process *exec.Cmd
+	ended   chan struct{}
+	log     output
+}
+
+// StartAlone starts a node without others and returns when it is ready. args are more flags. It ends with
+// the test.
+func StartAlone(tb testing.TB, args ...string) *Member {
+	tb.Helper()
+	m := NewAlone(tb, args...)
+	m.Start()
+	m.WaitReady()
+	return m
+}
+
+// NewAlone returns a node without others that is still to be started.
+func NewAlone(tb testing.TB, args ...string) *Member {
+	tb.Helper()
+	m := newMember(tb, "n1", FreeAddresses(tb, 1)[0])
+	m.Args = append(m.Args, args...)
+	return m
+}
+
+func newMember(tb testing.TB, name, address string) *Member {
+	tb.Helper()
+	m := &Member{tb: tb, Name: name, URL: "nats://" + address, Data: tb.TempDir()}
+	m.Args = []string{"serve", "--name", name, "--listen", address, "--data", m.Data}
+	return m
+}
+
+// Start starts the process and does not wait until it is ready.
+func (m *Member) Start() {
+	m.tb.Helper()
+	m.log.begin()
+	cmd, ended := exec.Command(Binary(m.tb), m.Args...), make(chan struct{})
+	cmd.Env = []string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")} // no settings of this process
+	cmd.Stdout, cmd.Stderr = &m.log, &m.log
+	if err := cmd.Start(); err != nil {
+		m.tb.Fatal(err)
+	}
+	if m.process == nil {
+		m.tb.Cleanup(m.end)
+	}
+	m.process, m.ended = cmd, ended
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+}
+
+// end kills what still runs when the test is over, and shows what every life of the node has written if
+// the test has failed.
+func (m *Member) end() {
+	_ = m.process.Process.Kill()
+	<-m.ended
+	if m.tb.Failed() {
+		m.tb.Logf("log of %s:\n%s", m.Name, m.log.all())
+	}
+}
+
+// WaitReady returns when the node takes locks.
+func (m *Member) WaitReady() {
+	m.tb.Helper()
+	m.WaitLog("Holdfast is ready")
+}
+
+// WaitLog returns when the node has written this, since it was last started.
+func (m *Member) WaitLog(text string) {
+	m.tb.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); ; {
+		if strings.Contains(m.Written(), text) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-m.ended:
+			if strings.Contains(m.Written(), text) {
+				return
+			}
+			m.tb.Fatalf("%s has ended (%v) and not written %q", m.Name, m.process.ProcessState, text)
+		case <-deadline:
+			m.tb.Fatalf("%s has not written %q within %v", m.Name, text, patience)
+		}
+	}
+}
+
+// Stop asks the node to stop, and returns when it has done so cleanly.
+func (m *Member) Stop() {
+	m.tb.Helper()
+	m.signal(syscall.SIGTERM)
+	if m.wait(); m.process.ProcessState.ExitCode() != 0 {
+		m.tb.Errorf("%s was asked to stop and ended with %v", m.Name, m.process.ProcessState)
+	}
+}
+
+// Kill ends the node without a warning.
+func (m *Member) Kill() {
+	m.tb.Helper()
+	m.signal(syscall.SIGKILL)
+	m.wait()
+}
+
+// Restart starts the node again, after [Member.Stop] or [Member.Kill], and waits until it is ready.
+func (m *Member) Restart() {
+	m.tb.Helper()
+	m.Start()
+	m.WaitReady()
+}
+
+func (m *Member) signal(s syscall.Signal) {
+	m.tb.Helper()
+	if err := m.process.Process.Signal(s); err != nil {
+		m.tb.Fatalf("%s: %v", m.Name, err)
+	}
+}
+
+// Written returns what the node has written, on both streams, since it was last started.
+func (m *Member) Written() string { return m.log.latest() }
+
+func (m *Member) wait() {
+	m.tb.Helper()
+	select {
+	case <-m.ended:
+	case <-time.After(patience):
+		m.tb.Fatalf("%s has not ended within %v", m.Name, patience)
+	}
+}
+
+// output is what a node writes, in all its lives.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	// begun is where the latest life begins.
+	begun int
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.begun = o.text.Len()
+}
+
+func (o *output) latest() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.text.Bytes()[o.begun:])
+}
+
+func (o *output) all() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}

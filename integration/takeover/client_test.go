@@ -1,0 +1,129 @@
+package takeover_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// waitMost and ttlMost are what clients ask for at most, short enough for leases to run out.
+	waitMost = 400 * time.Millisecond
+	ttlLeast = 100 * time.Millisecond
+	ttlMost  = 600 * time.Millisecond
+	// holdMost is how long a client works under its lock.
+	holdMost = 20 * time.Millisecond
+	// attention is how long a client waits for an answer beyond that. One that comes later is looked at
+	// all the same.
+	attention = 500 * time.Millisecond
+	maxQueue  = 20
+)
+
+// client asks whichever node for locks, one request after another.
+type client struct {
+	*storm
+	dice
+	name string
+	sent int
+	// owner is the rival that a shard's last sensible answer came from, as far as one can tell.
+	owner [shards]int
+}
+
+func (c *client) play(ctx context.Context) {
+	for ctx.Err() == nil {
+		r := c.resources[c.IntN(len(c.resources))]
+		if c.chance(15) {
+			c.look(ctx, r)
+		} else {
+			c.lock(ctx, r)
+		}
+	}
+}
+
+// look asks who holds a resource, and takes it from some.
+func (c *client) look(ctx context.Context, r *resource) {
+	a := c.newAsk(messages.OpGet, r)
+	reply := c.send(ctx, a, lease.Get{Request: &messages.GetRequest{}, From: a.from()})
+	if reply.GetStatus() != messages.Status_HELD || !c.chance(20) {
+		return
+	}
+	b := c.newAsk(messages.OpBreak, r)
+	b.token = reply.GetLease().GetToken()
+	c.send(ctx, b, lease.Break{Request: &messages.BreakRequest{Token: b.token, Reason: b.id}, From: b.from()})
+}
+
+// lock works under a lock for a moment, and forgets to give some back.
+func (c *client) lock(ctx context.Context, r *resource) {
+	a := c.newAsk(messages.OpAcquire, r)
+	a.ttl = millis(c.between(ttlLeast, ttlMost))
+	q := &messages.AcquireRequest{Owner: a.id, RequestId: a.id, TtlMs: a.ttl}
+	if c.chance(50) {
+		q.WaitMs = millis(c.between(time.Millisecond, waitMost))
+	}
+	reply := c.send(ctx, a, lease.Acquire{Request: q, From: a.from(), MaxWaiting: maxQueue})
+	if reply.GetStatus() != messages.Status_GRANTED {
+		return
+	}
+	token := reply.GetLease().GetToken()
+	for c.chance(40) {
+		pause(ctx, c.between(0, holdMost))
+		e := c.newAsk(messages.OpExtend, r)
+		// The TTL tells extensions of one lease apart in the journal.
+		e.token, e.ttl = token, millis(ttlLeast)+uint32(c.sent)%5000
+		c.send(ctx, e, lease.Extend{Request: &messages.ExtendRequest{Owner: a.id, Token: token, TtlMs: e.ttl}, From: e.from()})
+	}
+	if c.chance(5) {
+		return
+	}
+	pause(ctx, c.between(0, holdMost))
+	f := c.newAsk(messages.OpRelease, r)
+	f.token = token
+	c.send(ctx, f, lease.Release{Request: &messages.ReleaseRequest{Owner: a.id, Token: token}, From: f.from()})
+}
+
+func (c *client) newAsk(op messages.Operation, r *resource) *ask {
+	c.sent++
+	return &ask{id: fmt.Sprintf("%s.%d", c.name, c.sent), op: op, resource: r, done: make(chan struct{})}
+}
+
+func (a *ask) from() messages.ReplyTo { return messages.ReplyTo{Subject: a.id} }
+
+func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
+
+// send sends the request to some node, and returns the answer if it comes in time.
+func (c *client) send(ctx context.Context, a *ask, e lease.Event) *messages.Reply {
+	n := c.owner[a.resource.shard]
+	if c.chance(15) {
+		n = c.IntN(len(c.rivals))
+	}
+	c.mail.post(a)
+	if !c.rivals[n].take(a.resource.shard, &actors.Request{Resource: a.resource.name, Event: e}) {
+		c.mail.withdraw(a)
+		c.elsewhere(ctx, a)
+		return nil
+	}
+	late := time.NewTimer(waitMost + attention)
+	defer late.Stop()
+	select {
+	case <-a.done:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	switch a.status() {
+	case messages.Status_STATUS_UNSPECIFIED, messages.Status_UNAVAILABLE:
+		c.elsewhere(ctx, a)
+	default:
+		c.owner[a.resource.shard] = n
+	}
+	return a.answer()
+}
+
+// elsewhere lets the next request go to any node.
+func (c *client) elsewhere(ctx context.Context, a *ask) {
+	c.owner[a.resource.shard] = c.IntN(len(c.rivals))
+	pause(ctx, c.between(time.Millisecond, 20*time.Millisecond))
+}

@@ -1,0 +1,66 @@
+package takeover_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// tally counts what happened to the appends.
+type tally struct {
+	opened, deposed, lostRaces, unknown, pauses atomic.Int64
+}
+
+// slow is a journal whose owner is paused now and then, right before an append leaves or right after it
+// was confirmed, for long enough to be deposed meanwhile.
+type slow struct {
+	actors.Journal
+	tally *tally
+	seed  uint64
+	calls atomic.Uint64
+}
+
+// How many of a hundred appends are paused, before and behind, and for how long at most.
+const (
+	pauseChance = 6
+	pauseMost   = 400 * time.Millisecond
+)
+
+// Append implements [actors.Journal].
+func (s *slow) Append(ctx context.Context, after uint64, r *messages.Record) error {
+	d := newDice(s.seed, s.calls.Add(1))
+	if d.chance(pauseChance) {
+		s.pause(ctx, d)
+	}
+	err := s.Journal.Append(ctx, after, r)
+	switch {
+	case err == nil && r.GetCommit().GetOpened():
+		s.tally.opened.Add(1)
+	case errors.Is(err, messages.ErrConflict) && r.GetCommit().GetOpened():
+		s.tally.lostRaces.Add(1)
+	case errors.Is(err, messages.ErrConflict):
+		s.tally.deposed.Add(1)
+	case err != nil && !errors.Is(err, messages.ErrNotStored):
+		s.tally.unknown.Add(1)
+	}
+	if d.chance(pauseChance) {
+		s.pause(ctx, d)
+	}
+	return err
+}
+
+func (s *slow) pause(ctx context.Context, d dice) {
+	s.tally.pauses.Add(1)
+	pause(ctx, d.between(0, pauseMost))
+}
+
+// String returns one line for the report.
+func (t *tally) String() string {
+	return fmt.Sprintf("%d owners found themselves deposed, %d races to open lost, %d appends given up unknown, %d pauses",
+		t.deposed.Load(), t.lostRaces.Load(), t.unknown.Load(), t.pauses.Load())
+}
