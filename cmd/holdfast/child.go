@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"syscall"
 
@@ -43,19 +44,25 @@ func cannotRun(name string, err error) error {
 // child is the command: a process that leads a group of its own.
 type child struct {
 	pid int // of the process and the group
-	// changes tells when it stops, and last how it ended.
-	changes chan exitStatus
+	// changes tells that it may have stopped, or ended.
+	changes chan os.Signal
+	reaped  chan struct{}
 }
 
-// start runs it with our own streams. Its changes have to be received until it has ended.
+// start runs it with our own streams.
 func (e executable) start(environ []string) (*child, error) {
-	c := &child{changes: make(chan exitStatus)}
+	c := &child{changes: make(chan os.Signal, 1), reaped: make(chan struct{})}
+	signal.Notify(c.changes, syscall.SIGCHLD) // before it runs: whoever ignores SIGCHLD is not told how it ended
 	started := make(chan error)
 	go c.live(e, environ, started)
-	return c, <-started
+	if err := <-started; err != nil {
+		signal.Stop(c.changes)
+		return nil, err
+	}
+	return c, nil
 }
 
-// live starts and awaits the command on one thread that does nothing else: on Linux the command is
+// live starts the command on a thread that does nothing else, and lasts as long: on Linux the command is
 // killed when the thread that has started it ends, which must not be before we do.
 func (c *child) live(e executable, environ []string, started chan<- error) {
 	runtime.LockOSThread()
@@ -68,28 +75,25 @@ func (c *child) live(e executable, environ []string, started chan<- error) {
 		return
 	}
 	c.pid = process.Pid
-	_ = process.Release() // os.Process does not tell of stops, so we wait by ourselves
+	_ = process.Release() // os.Process does not tell of stops, so we ask by ourselves
 	started <- nil
-	for status := range c.await {
-		c.changes <- status
-	}
+	<-c.reaped
 }
 
-// await yields each change of the process.
-func (c *child) await(yield func(exitStatus) bool) {
-	for {
-		var s unix.WaitStatus
-		_, err := unix.Wait4(c.pid, &s, unix.WUNTRACED, nil)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			s = exitUnexpected << 8 // nobody but us can have waited for it
-		}
-		if !yield(exitStatus(s)) || exitStatus(s).ended() {
-			return
-		}
+// poll returns the latest change of the process that nobody has been told of, unless SIGCONT has undone
+// it since. That is why it asks only when somebody wants to know. To be called until it has ended.
+func (c *child) poll() (status exitStatus, changed bool) {
+	var s unix.WaitStatus
+	pid, err := unix.Wait4(c.pid, &s, unix.WUNTRACED|unix.WNOHANG, nil)
+	if err != nil {
+		pid, s = c.pid, exitUnexpected<<8 // nobody but us can have waited for it
 	}
+	status, changed = exitStatus(s), pid == c.pid
+	if changed && status.ended() {
+		signal.Stop(c.changes)
+		close(c.reaped)
+	}
+	return status, changed
 }
 
 // signal sends to the whole group. That nobody is left in it is no error.

@@ -28,7 +28,7 @@ type guardian struct {
 	interrupted bool
 	// suspended: it has SIGTSTP from us, and has not stopped for it yet.
 	suspended bool
-	// status is how the command ended.
+	// status is how the command ended, or was stopped last; zero before.
 	status exitStatus
 }
 
@@ -49,12 +49,12 @@ func (g *guardian) watch() {
 	lost := g.locks.lost.Done()
 	for {
 		select {
-		case g.status = <-g.child.changes:
-			if g.status.ended() {
+		case <-g.child.changes:
+			g.hear()
+			if g.hasEnded() {
 				g.sweep()
 				return
 			}
-			g.stopped(unix.WaitStatus(g.status).StopSignal())
 		case s := <-g.signals.signals:
 			g.relay(s.(syscall.Signal))
 		case <-lost:
@@ -91,6 +91,31 @@ func (g *guardian) trouble() string {
 		return plain(cause)
 	}
 	return "the lease on " + shown(g.locks.first().Resource()) + " could not be renewed in time"
+}
+
+// hear passes on what has come already, so that a SIGCONT is not taken for one from before a stop.
+func (g *guardian) hear() {
+	for {
+		select {
+		case s := <-g.signals.signals:
+			g.relay(s.(syscall.Signal))
+		default:
+			return
+		}
+	}
+}
+
+// hasEnded asks what has become of the command, and deals with it if it was stopped.
+func (g *guardian) hasEnded() bool {
+	status, changed := g.child.poll()
+	if !changed {
+		return false
+	}
+	g.status = status
+	if !status.ended() {
+		g.stopped(unix.WaitStatus(status).StopSignal())
+	}
+	return status.ended()
 }
 
 // relay passes a signal on. SIGCONT also tells that we have been stopped ourselves.
