@@ -183,10 +183,10 @@ func encode(m proto.Message) []byte {
 	return payload
 }
 
-// retryAfter spreads those who found nobody, so that they do not all come back at once.
-func (x *exchange) retryAfter() time.Duration {
-	pause := min(firstRetry<<min(x.voids, 10), mostRetry)
-	x.voids++
+// retryAfter returns how long to wait after the nth try that did nothing, counted from 0. It spreads those
+// who found nobody, so that they do not all come back at once.
+func retryAfter(n int) time.Duration {
+	pause := min(firstRetry<<min(n, 10), mostRetry)
 	return pause/2 + rand.N(pause)
 }
 
@@ -232,7 +232,8 @@ func (x *exchange) sift(timer *time.Timer) (answer, bool) {
 		}
 	}
 	if len(x.open) == 0 {
-		timer.Reset(x.retryAfter())
+		timer.Reset(retryAfter(x.voids))
+		x.voids++
 	}
 	return answer{}, false
 }

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// leastPause and mostPause bound the pauses between the tries of a renewal, a twelfth of the TTL.
+	// leastPause and mostPause bound the pauses between the tries of a renewal, a twelfth of the TTL. When a
+	// caller waits, they are no longer than those of any other request.
 	leastPause = 20 * time.Millisecond
 	mostPause  = 2 * time.Second
 	// grid is by how many steps of its TTL renewals are lined up, so that those of many locks leave in
@@ -28,9 +29,10 @@ type renewals struct {
 	// request is the try as it is sent, for the TTL that it asks for.
 	request    []byte
 	requestTTL time.Duration
-	// open are the tries without an answer, the oldest first; sent counts those since the last answer.
-	open []renewal
-	sent int
+	// open are the tries without an answer, the oldest first. Of those since the last answer, sent counts
+	// all, and voids those that found nobody.
+	open        []renewal
+	sent, voids int
 	// danger: they have begun to fail.
 	danger  bool
 	extends []extend
@@ -74,8 +76,13 @@ func (h *hold) dueFrom(sent time.Time) time.Time {
 
 // due sets when the next try is due, to the moment on the grid before.
 func (h *hold) due(at time.Time) {
-	h.at = at.Sub(h.c.born).Truncate(min(h.agreed/grid, h.ttl/grid, coarsest))
-	h.c.rounds.join(h, h.at, h.at-time.Since(h.c.born))
+	h.dueAt(at.Sub(h.c.born).Truncate(min(h.agreed/grid, h.ttl/grid, coarsest)))
+}
+
+// dueAt is due at this very moment, counted from the client's birth.
+func (h *hold) dueAt(at time.Duration) {
+	h.at = at
+	h.c.rounds.join(h, at, at-time.Since(h.c.born))
 }
 
 // renew is called when it is due, or was to be before that was put off.
@@ -107,8 +114,12 @@ func (h *hold) revive() {
 func (h *hold) try() {
 	r := renewal{sent: time.Now(), ttl: h.ttl}
 	r.id = h.c.send(h, h.c.door(messages.OpExtend, h.key, h.sent), h.encoded())
+	pause := min(max(h.ttl/12, leastPause), mostPause)
+	if len(h.extends) > 0 {
+		pause = min(pause, resendAfter(h.sent))
+	}
 	h.sent++
-	h.due(r.sent.Add(min(max(h.ttl/12, leastPause), mostPause)))
+	h.due(r.sent.Add(pause))
 	h.open = append(h.open, r)
 	if r.ends().Before(h.until) {
 		h.bound(r.ends()) // from now on the service may have made it so short
@@ -134,7 +145,7 @@ func (h *hold) answered(a answer) {
 		return
 	}
 	if a.unsent != nil {
-		h.failed(a.id, a.unsent)
+		h.void(a.id, a.unsent)
 		return
 	}
 	r, err := a.reply()
@@ -142,7 +153,7 @@ func (h *hold) answered(a answer) {
 	case err != nil:
 		h.endanger(err)
 	case r == nil:
-		h.failed(a.id, errNobody)
+		h.void(a.id, errNobody)
 	default:
 		h.take(a, r)
 	}
@@ -152,7 +163,9 @@ func (h *hold) take(a answer, r *messages.Reply) {
 	switch r.GetStatus() {
 	case messages.Status_EXTENDED:
 		h.extended(a, r.GetLease())
-	case messages.Status_UNAVAILABLE, messages.Status_OVERLOADED:
+	case messages.Status_UNAVAILABLE:
+		h.void(a.id, refused(messages.OpExtend, h.claim.Resource, r))
+	case messages.Status_OVERLOADED:
 		h.failed(a.id, refused(messages.OpExtend, h.claim.Resource, r))
 	case messages.Status_INVALID:
 		h.ttl = h.agreed
@@ -201,11 +214,21 @@ func (h *hold) supersede(by renewal) {
 
 // rest waits for the next renewal.
 func (h *hold) rest(sent time.Time) {
-	h.sent = 0
+	h.sent, h.voids = 0, 0
 	h.due(h.dueFrom(sent))
 	if h.danger {
 		h.danger = false
 		h.c.tell(h.locks, nil)
+	}
+}
+
+// void drops a try that found nobody to decide. If a caller waits, the next one is soon.
+func (h *hold) void(id uint64, err error) {
+	h.failed(id, err)
+	if len(h.open) == 0 && len(h.extends) > 0 {
+		soon := time.Since(h.c.born) + retryAfter(h.voids)
+		h.voids++
+		h.dueAt(min(soon, h.at))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 func TestRenewal(t *testing.T) {
@@ -90,6 +91,38 @@ func TestRenewalsArePaced(t *testing.T) {
 	most := 2 + int(time.Since(begun)/time.Second)
 	if n := p.count("extend"); n > most {
 		t.Errorf("it was tried %d times, more than %d", n, most)
+	}
+}
+
+// Who waits for an Extend waits no longer for the next try than with any other request.
+func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		hinder func(*stand.Stand, *proxy)
+		chance int // by how much the counts may differ: the pauses after a refusal are random
+	}{
+		{"Unanswered", func(_ *stand.Stand, p *proxy) {
+			p.change(func(p *proxy) { p.answers = func(string) verdict { return lose } })
+		}, 1},
+		{"Nobody", func(s *stand.Stand, _ *proxy) { s.StopNode() }, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := stand.Start(t, stand.Config{})
+			p := newProxy(t, s.Server.ClientURL())
+			client := newClient(t, p.url(), holdfast.Timeout(4*time.Second))
+			l := mustAcquire(t, client, t.Name(), holdfast.TTL(24*time.Hour))
+			c.hinder(s, p)
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			defer cancel()
+			var asking sync.WaitGroup
+			asking.Go(func() { _, _ = client.Get(ctx, t.Name()) })
+			asking.Go(func() { _ = l.Extend(ctx, 24*time.Hour) })
+			asking.Wait()
+			if extends, gets := p.count("extend"), p.count("get"); gets < 4 || max(extends-gets, gets-extends) > c.chance {
+				t.Errorf("an Extend was tried %d times, a Get %d times", extends, gets)
+			}
+		})
 	}
 }
 
