@@ -142,7 +142,7 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 	x := a.c.about(messages.OpAcquire, a.resource, a.key, a.message)
 	defer x.finish()
 	if x.waits = a.wait() > 0; x.waits {
-		x.resend = min(a.terms.ttl/quietParts, mostResend)
+		x.resend = min(a.terms.ttl/quietParts, messages.MostResend)
 	}
 	limit, cancel := a.limit(ctx)
 	defer cancel()

@@ -210,7 +210,7 @@ func (c *Client) discover() {
 
 // awaitDiscovery lets the first calls wait a little for what the deployment tells about itself.
 func (c *Client) awaitDiscovery(ctx context.Context) {
-	left := min(firstResend, c.cfg.timeout/2) - time.Since(c.born)
+	left := min(messages.FirstResend, c.cfg.timeout/2) - time.Since(c.born)
 	if c.deployment.Load() != nil || left <= 0 {
 		return
 	}

@@ -14,14 +14,6 @@ import (
 )
 
 const (
-	// firstResend is several times what an answer takes; the pauses after it double.
-	firstResend = 500 * time.Millisecond
-	// takeoverResend bounds the pauses of the first tries, takeoverTries, which together last longer than
-	// another node takes to own the shard of one that died: who asks should not sleep past that.
-	takeoverResend = time.Second
-	takeoverTries  = 5
-	// mostResend bounds how long a place in a queue may be lost without anybody noticing.
-	mostResend = 5 * time.Second
 	// firstRetry and mostRetry are the pauses after an answer that nobody is there to decide.
 	firstRetry = 50 * time.Millisecond
 	mostRetry  = time.Second
@@ -64,7 +56,7 @@ type exchange struct {
 // about returns an exchange about a resource.
 func (c *Client) about(op messages.Operation, resource, key string, message func() proto.Message) *exchange {
 	return &exchange{
-		c: c, life: c.life, op: op, resource: resource, message: message, resend: mostResend,
+		c: c, life: c.life, op: op, resource: resource, message: message, resend: messages.MostResend,
 		door: func(n int) door { return c.door(op, key, n) },
 		wake: make(chan struct{}, 1),
 	}
@@ -155,7 +147,7 @@ func (c *Client) whenRevived() <-chan struct{} {
 // send tries once more and returns how long to wait for an answer.
 func (x *exchange) send() time.Duration {
 	id := x.c.send(x, x.door(x.sent), encode(x.message()))
-	pause := resendAfter(x.sent)
+	pause := messages.ResendAfter(x.sent)
 	x.sent++
 	if len(x.open) == openTries {
 		x.c.forget(x.open[0])
@@ -163,15 +155,6 @@ func (x *exchange) send() time.Duration {
 	}
 	x.open = append(x.open, id)
 	return min(pause, x.resend)
-}
-
-// resendAfter returns how long the nth try waits for an answer, counted from 0: 0.5, 1, 1, 1, 1, 2, 4, 5,
-// 5 seconds.
-func resendAfter(n int) time.Duration {
-	if n < takeoverTries {
-		return min(firstResend<<n, takeoverResend)
-	}
-	return min(takeoverResend<<min(n-takeoverTries+1, 10), mostResend)
 }
 
 // encode writes a request. That fails only for what is not UTF-8, which no request has that was checked.
@@ -216,9 +199,10 @@ func (x *exchange) next() (a answer, ok bool) {
 	return a, true
 }
 
-// sift looks through what has come for an answer to go by. When all tries are known to have done
-// nothing, the next one is soon.
+// sift looks through what has come for an answer to go by. When the latest try is known to have done
+// nothing, the next one is soon: who is not to be found at one door may be at the other.
 func (x *exchange) sift(timer *time.Timer) (answer, bool) {
+	idle := false
 	for {
 		a, ok := x.next()
 		if !ok {
@@ -230,8 +214,9 @@ func (x *exchange) sift(timer *time.Timer) (answer, bool) {
 			a.alone = x.certain()
 			return a, true
 		}
+		idle = len(x.open) == 0 || x.open[len(x.open)-1] < a.id
 	}
-	if len(x.open) == 0 {
+	if idle {
 		timer.Reset(retryAfter(x.voids))
 		x.voids++
 	}

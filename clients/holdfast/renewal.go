@@ -116,7 +116,7 @@ func (h *hold) try() {
 	r.id = h.c.send(h, h.c.door(messages.OpExtend, h.key, h.sent), h.encoded())
 	pause := min(max(h.ttl/12, leastPause), mostPause)
 	if len(h.extends) > 0 {
-		pause = min(pause, resendAfter(h.sent))
+		pause = min(pause, messages.ResendAfter(h.sent))
 	}
 	h.sent++
 	h.due(r.sent.Add(pause))
@@ -225,7 +225,7 @@ func (h *hold) rest(sent time.Time) {
 // void drops a try that found nobody to decide. If a caller waits, the next one is soon.
 func (h *hold) void(id uint64, err error) {
 	h.failed(id, err)
-	if len(h.open) == 0 && len(h.extends) > 0 {
+	if len(h.extends) > 0 && (len(h.open) == 0 || h.open[len(h.open)-1].id < id) {
 		soon := time.Since(h.c.born) + retryAfter(h.voids)
 		h.voids++
 		h.dueAt(min(soon, h.at))

@@ -14,12 +14,6 @@ import (
 )
 
 const (
-	// firstResend is several times what an answer takes; from there the pauses double, up to
-	// takeoverResend as long as another node may be taking the shard over, and then up to mostResend, for
-	// those who wait long.
-	firstResend    = 500 * time.Millisecond
-	takeoverResend = time.Second
-	mostResend     = 5 * time.Second
 	// retryAfter is the pause after an answer that nobody is there.
 	retryAfter = 200 * time.Millisecond
 	// patience is how long nobody may be there: longer than a node takes to restart within a cluster,
@@ -121,27 +115,16 @@ func (x *exchange) forbidden(err error) error {
 }
 
 func (x *exchange) run(ctx context.Context) (*messages.Reply, error) {
-	pause := firstResend
 	for {
-		next := pause
+		next := messages.ResendAfter(x.sent)
 		if err := x.send(x.op, x.message(x.left())); err != nil {
 			next = retryAfter
-		} else {
-			pause = x.longer(pause)
 		}
 		reply, err := x.listen(ctx, next)
 		if reply != nil || err != nil {
 			return reply, err
 		}
 	}
-}
-
-// longer returns the pause after the next try.
-func (x *exchange) longer(pause time.Duration) time.Duration {
-	if time.Since(x.begun) < takeover {
-		return min(2*pause, takeoverResend)
-	}
-	return min(2*pause, mostResend)
 }
 
 // left is what remains of the wait; never nothing of one that there was, which would be a request of

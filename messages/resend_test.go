@@ -1,0 +1,27 @@
+package messages_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// While the shards of a dead node are taken over, which takes up to ten seconds if its NATS server died
+// too, nobody who asks sleeps for longer than one; and whoever waits on loads the service ever less.
+func TestResendAfter(t *testing.T) {
+	sent, before := time.Duration(0), time.Duration(0)
+	for n := range 20 {
+		pause := messages.ResendAfter(n)
+		if sent < 9*time.Second && pause > time.Second {
+			t.Errorf("try %d, sent after %v, waits %v: longer than a takeover leaves", n, sent, pause)
+		}
+		if pause < before || pause < messages.FirstResend || pause > messages.MostResend {
+			t.Errorf("try %d waits %v, the one before waited %v", n, pause, before)
+		}
+		sent, before = sent+pause, pause
+	}
+	if got := messages.ResendAfter(1 << 20); got != messages.MostResend {
+		t.Errorf("a late try waits %v, want %v", got, messages.MostResend)
+	}
+}
