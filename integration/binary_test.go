@@ -5,11 +5,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -23,29 +21,7 @@ import (
 // bound is how long a process may take for anything on a busy machine.
 const bound = 30 * time.Second
 
-// binary is holdfast as users have it, built once for all tests.
-var binary string
-
-func TestMain(m *testing.M) {
-	os.Exit(withBinary(func() int { return stand.Main(m) }))
-}
-
-func withBinary(run func() int) int {
-	dir, err := os.MkdirTemp("", "holdfast-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "holdfast")
-	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-test", "-o", binary,
-		"github.com/holdfast-io/holdfast/cmd/holdfast")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build holdfast: %v\n%s", err, out)
-		return 1
-	}
-	return run()
-}
+func TestMain(m *testing.M) { os.Exit(stand.Main(m)) }
 
 // env is the environment of a process: nothing of this one that could change what it does.
 func env(extra ...string) []string {
@@ -71,7 +47,7 @@ func runWith(t *testing.T, variables []string, args ...string) result {
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, stand.Binary(t), args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env(variables...), t.TempDir(), &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -132,7 +108,7 @@ func start(t *testing.T, args ...string) *process {
 
 func startWith(t *testing.T, variables []string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary, args...), out: newLines(), log: newLines(), done: make(chan struct{})}
+	p := &process{cmd: exec.Command(stand.Binary(t), args...), out: newLines(), log: newLines(), done: make(chan struct{})}
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(variables...), t.TempDir(), p.out, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // beating is a command that writes the time into the file $1 again and again, and so does what it
@@ -204,7 +206,7 @@ func TestLockLostWhileNobodyReads(t *testing.T) {
 	reader, writer := fullPipe(t)
 	beats := filepath.Join(t.TempDir(), "beats")
 	holder := &process{
-		cmd: exec.Command(binary, "lock", "a", "-v", "--server", p.url, "--ttl", "1s", "--", "sh", "-c", beating, "sh", beats),
+		cmd: exec.Command(stand.Binary(t), "lock", "a", "-v", "--server", p.url, "--ttl", "1s", "--", "sh", "-c", beating, "sh", beats),
 		out: newLines(), log: newLines(), done: make(chan struct{}),
 	}
 	holder.cmd.Env, holder.cmd.Stdout, holder.cmd.Stderr = env(), holder.out, writer

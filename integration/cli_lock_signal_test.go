@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // echoes is a command that says which signals it gets, and ends with TERM. The shell runs a trap when
@@ -70,7 +72,7 @@ func TestLockPassesSignalsToTheGroup(t *testing.T) {
 func TestLockUnderNohup(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	holder := startShell(t, `trap "" HUP; exec "$@"`, binary, "lock", "a", "--server", p.url, "-c",
+	holder := startShell(t, `trap "" HUP; exec "$@"`, stand.Binary(t), "lock", "a", "--server", p.url, "-c",
 		`trap 'exit 7' TERM; echo ready; while :; do sleep 0.02; done`)
 	holder.out.waitFor(t, holder.done, "ready")
 	holder.signal(t, syscall.SIGHUP)

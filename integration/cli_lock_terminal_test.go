@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // atTerminal is a process in front of a terminal of its own.
@@ -66,7 +68,7 @@ func TestLockAtATerminal(t *testing.T) {
 	p := serve(t)
 	t.Run("Reads", func(t *testing.T) {
 		t.Parallel()
-		a := startAtTerminal(t, binary, "lock", "reads", "--server", p.url, "-c", `echo ready; read x; echo "got $x"`)
+		a := startAtTerminal(t, stand.Binary(t), "lock", "reads", "--server", p.url, "-c", `echo ready; read x; echo "got $x"`)
 		a.out.waitFor(t, a.done, "ready")
 		a.press(t, "hello\n")
 		a.out.waitFor(t, a.done, "got hello")
@@ -74,7 +76,7 @@ func TestLockAtATerminal(t *testing.T) {
 	})
 	t.Run("CtrlC", func(t *testing.T) {
 		t.Parallel()
-		a := startAtTerminal(t, binary, "lock", "ctrlc", "--server", p.url, "-c", "echo ready; exec sleep 600")
+		a := startAtTerminal(t, stand.Binary(t), "lock", "ctrlc", "--server", p.url, "-c", "echo ready; exec sleep 600")
 		a.out.waitFor(t, a.done, "ready")
 		a.press(t, ctrlC)
 		if how := a.wait(t).Sys().(syscall.WaitStatus); how.Signal() != syscall.SIGINT {
@@ -84,7 +86,7 @@ func TestLockAtATerminal(t *testing.T) {
 	})
 	t.Run("CtrlCThatIsHeeded", func(t *testing.T) {
 		t.Parallel()
-		a := startAtTerminal(t, binary, "lock", "heeded", "--server", p.url, "-c", `trap "exit 130" INT; echo ready; read x`)
+		a := startAtTerminal(t, stand.Binary(t), "lock", "heeded", "--server", p.url, "-c", `trap "exit 130" INT; echo ready; read x`)
 		a.out.waitFor(t, a.done, "ready")
 		a.press(t, ctrlC)
 		a.wantExit(t, 130)
@@ -92,7 +94,7 @@ func TestLockAtATerminal(t *testing.T) {
 	t.Run("CtrlCWhileWaiting", func(t *testing.T) {
 		t.Parallel()
 		p.holdfast(t, "acquire", "held", "--owner", "me\u202e", "--ttl", "10m").want(t, 0, `token 1`)
-		a := startAtTerminal(t, binary, "lock", "held", "--server", p.url, "--", "echo")
+		a := startAtTerminal(t, stand.Binary(t), "lock", "held", "--server", p.url, "--", "echo")
 		a.out.waitFor(t, a.done, `waiting for held, held by "me\u202e", token 1`)
 		a.press(t, ctrlC)
 		a.wantExit(t, 128+2)
@@ -100,7 +102,7 @@ func TestLockAtATerminal(t *testing.T) {
 	t.Run("BehindAPipe", func(t *testing.T) {
 		t.Parallel()
 		// It reads from the terminal although its input is none, as those who ask for a password do.
-		a := startAtTerminal(t, "sh", "-c", `echo x | "$@" | cat`, "sh", binary, "lock", "pipe", "--server", p.url, "-c",
+		a := startAtTerminal(t, "sh", "-c", `echo x | "$@" | cat`, "sh", stand.Binary(t), "lock", "pipe", "--server", p.url, "-c",
 			`echo ready > /dev/tty; read x < /dev/tty; echo "got $x"`)
 		a.out.waitFor(t, a.done, "ready")
 		a.press(t, "hello\n")
@@ -109,7 +111,7 @@ func TestLockAtATerminal(t *testing.T) {
 	})
 	t.Run("CtrlZWhereNobodyCouldUndoIt", func(t *testing.T) {
 		t.Parallel()
-		a := startAtTerminal(t, binary, "lock", "ctrlz", "--server", p.url, "-c", `echo ready; read x; echo "got $x"`)
+		a := startAtTerminal(t, stand.Binary(t), "lock", "ctrlz", "--server", p.url, "-c", `echo ready; read x; echo "got $x"`)
 		a.out.waitFor(t, a.done, "ready")
 		a.press(t, ctrlZ)
 		a.press(t, "hello\n")
@@ -123,7 +125,7 @@ func TestLockAndJobControl(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	a := startAtTerminal(t, "bash", "--norc", "--noprofile", "-i")
-	lock := binary + " lock --server " + p.url + " "
+	lock := stand.Binary(t) + " lock --server " + p.url + " "
 	a.press(t, lock+`a -c 'echo rea""dy; read x; echo "got $x"; read x; echo "got $x"'`+"\n")
 	a.out.waitFor(t, a.done, "ready")
 	a.press(t, ctrlZ)
@@ -175,7 +177,7 @@ func TestLockLostWhileStopped(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	a := startAtTerminal(t, "bash", "--norc", "--noprofile", "-i")
-	a.press(t, binary+" lock --server "+p.url+` a --ttl 500ms -c 'echo rea""dy; read x; echo "got $x"'`+"\n")
+	a.press(t, stand.Binary(t)+" lock --server "+p.url+` a --ttl 500ms -c 'echo rea""dy; read x; echo "got $x"'`+"\n")
 	a.out.waitFor(t, a.done, "ready")
 	a.press(t, ctrlZ)
 	a.out.waitFor(t, a.done, "Stopped")

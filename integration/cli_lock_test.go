@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // under runs a command under locks of this server.
@@ -145,9 +147,9 @@ func TestLockTellsItsCommandTheToken(t *testing.T) {
 	p.under(t, "b", "caf\u00e9 au lait", "a", "cafe\u0301 au lait", "b", "-c", show).
 		wantBoth(t, 0, "^resource= token=\na\nb\ncaf\u00e9 au lait\n0{14}1\n0{14}3\n0{14}1\n$", `^$`)
 	// Of nested locks the command finds the inner one, and nothing of the outer.
-	p.under(t, "a", "--", binary, "lock", "--server", p.url, "c", "d", "-c", show).
+	p.under(t, "a", "--", stand.Binary(t), "lock", "--server", p.url, "c", "d", "-c", show).
 		wantBoth(t, 0, `^resource= token=\nc\nd\n0{14}1\n0{14}1\n$`, `^$`)
-	p.under(t, "a", "--", binary, "lock", "--server", p.url, "c", "-c", show).wantBoth(t, 0, `^resource=c token=0{14}2\nc\n`, `^$`)
+	p.under(t, "a", "--", stand.Binary(t), "lock", "--server", p.url, "c", "-c", show).wantBoth(t, 0, `^resource=c token=0{14}2\nc\n`, `^$`)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		p.holdfast(t, "get", name).want(t, 0, `^free: `)
 	}
@@ -156,10 +158,10 @@ func TestLockTellsItsCommandTheToken(t *testing.T) {
 func TestLockIsHeldWhileItsCommandRuns(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	p.under(t, "a", "--owner", "me", "--metadata", "job=nightly", "--ephemeral", "--", binary, "get", "a", "--server", p.url).
+	p.under(t, "a", "--owner", "me", "--metadata", "job=nightly", "--ephemeral", "--", stand.Binary(t), "get", "a", "--server", p.url).
 		wantBoth(t, 0, `^held: a by "me", token 1, \S+ left, ephemeral, job="nightly"\n$`, `^$`)
-	p.under(t, "a", "--", binary, "get", "a", "--server", p.url).wantBoth(t, 0, `^held: a by ".+@.+:\d+", token 2, `, `^$`)
-	p.under(t, "a", "--", binary, "lock", "a", "--try", "--server", p.url, "--", "true").wantBoth(t, 3, `^$`, `^holdfast: held: a by `)
+	p.under(t, "a", "--", stand.Binary(t), "get", "a", "--server", p.url).wantBoth(t, 0, `^held: a by ".+@.+:\d+", token 2, `, `^$`)
+	p.under(t, "a", "--", stand.Binary(t), "lock", "a", "--try", "--server", p.url, "--", "true").wantBoth(t, 3, `^$`, `^holdfast: held: a by `)
 	p.holdfast(t, "get", "a").want(t, 0, `^free: a, last token 3$`)
 	// Renewed, it outlives its TTL by far: until then nobody else gets it.
 	holder := p.startUnder(t, "a", "--ttl", "1s", "-c", "echo ready; while ! test -e stop; do sleep 0.05; done")
@@ -173,7 +175,7 @@ func TestLockPassesStandardInputThrough(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	text := strings.Repeat("all of it\n", 100_000)
-	cmd := exec.CommandContext(t.Context(), binary, "lock", "a", "--server", p.url, "--", "cat")
+	cmd := exec.CommandContext(t.Context(), stand.Binary(t), "lock", "a", "--server", p.url, "--", "cat")
 	cmd.Env, cmd.Stdin = env(), strings.NewReader(text)
 	out, err := cmd.Output()
 	if err != nil || !bytes.Equal(out, []byte(text)) {

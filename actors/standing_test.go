@@ -1,0 +1,134 @@
+package actors_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// A successor that does not wait for the end deposes its predecessor, which passes on what it has
+// not decided and ends.
+func TestDeposedShardThatYields(t *testing.T) {
+	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		waiter := w.send("r", waiting(time.Minute, time.Minute))
+		synctest.Wait()
+		letGo := w.hold()
+		inflight := w.send("s", acquire("a", time.Minute))
+		synctest.Wait()
+		pending := w.send("s", release("a"))
+		synctest.Wait()
+		next := w.successor()
+		next.open()
+		defer next.close()
+		letGo(nil)
+		for _, inbox := range []string{inflight, pending} {
+			w.check(w.answer(inbox), messages.Status_UNAVAILABLE, 0)
+		}
+		w.wantEnded()
+		w.wantPassed(waiter)
+		w.pass(time.Minute) // it is not opened again
+		w.wantEnded()
+		if next.shard.Epoch() != 2 || next.shard.Standing() != actors.Open {
+			w.Errorf("the successor is %v in epoch %d", next.shard.Standing(), next.shard.Epoch())
+		}
+		must(w.T, w.shard.HandOver(w.Context()))
+		must(w.T, w.shard.Close(w.Context()))
+	})
+}
+
+// Whoever has lost its journal for another reason than a successor stays the owner.
+func TestShardThatYieldsOpensAgain(t *testing.T) {
+	for _, err := range []error{messages.ErrUnknown, messages.ErrNotStored} {
+		inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+			letGo := w.hold()
+			w.send("r", acquire("a", time.Minute))
+			letGo(err)
+			synctest.Wait()
+			if s := w.shard.Standing(); s != actors.Opening {
+				w.Errorf("the shard is %v", s)
+			}
+			w.pass(2 * time.Second)
+			if s := w.shard.Standing(); s != actors.Open || w.shard.Epoch() != 2 {
+				w.Errorf("the shard is %v in epoch %d", s, w.shard.Epoch())
+			}
+			w.wantPassed()
+		})
+	}
+}
+
+func TestProve(t *testing.T) {
+	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+		before := w.journal.Appends()
+		w.shard.Prove()
+		synctest.Wait()
+		if n := w.journal.Appends() - before; n != 1 || w.shard.Standing() != actors.Open {
+			w.Errorf("%d appends; the shard is %v", n, w.shard.Standing())
+		}
+		letGo := w.hold()
+		w.send("r", acquire("a", time.Minute))
+		synctest.Wait()
+		w.shard.Prove() // the append that is on its way is proof enough
+		letGo(nil)
+		synctest.Wait()
+		if n := w.journal.Appends() - before; n != 2 {
+			w.Errorf("%d appends", n)
+		}
+
+		next := w.successor()
+		next.open()
+		defer next.close()
+		synctest.Wait()
+		if s := w.shard.Standing(); s != actors.Open {
+			w.Errorf("the shard is %v, though it cannot know yet", s)
+		}
+		w.shard.Prove()
+		w.wantEnded()
+		w.shard.Prove()
+		w.wantEnded()
+	})
+}
+
+// Whoever is told that the standing has changed sees each one there is.
+func TestStandings(t *testing.T) {
+	inClosedWorld(t, actors.Tuning{}, func(w *world) {
+		var mu sync.Mutex
+		changes := 0
+		w.changed = func() {
+			mu.Lock()
+			defer mu.Unlock()
+			changes++
+		}
+		check := func(s actors.Standing, n int) {
+			w.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if w.shard.Standing() != s || changes != n {
+				w.Errorf("the shard is %v after %d changes, want %v after %d", w.shard.Standing(), changes, s, n)
+			}
+		}
+		letGo := w.hold()
+		w.start()
+		check(actors.Opening, 0)
+		letGo(nil)
+		check(actors.Open, 1)
+		letGo = w.hold()
+		w.send("r", acquire("a", time.Minute))
+		letGo(messages.ErrNotStored)
+		check(actors.Opening, 2)
+		w.pass(2 * time.Second)
+		check(actors.Open, 3)
+		letGo = w.hold()
+		w.send("r", acquire("a", time.Minute))
+		synctest.Wait()
+		go func() { must(w.T, w.shard.HandOver(w.Context())) }()
+		check(actors.Leaving, 4)
+		letGo(nil)
+		check(actors.Ended, 5)
+	})
+}
