@@ -104,7 +104,8 @@ func (w *warden) cession(shard uint32, c *custody) func(context.Context) {
 }
 
 // direct says where the shard's requests go, and keeps its door open from the beginning of an opening
-// until somebody else has the shard, so that they wait here rather than come back.
+// until somebody else has the shard, so that they wait here rather than get lost. Those who are next to own
+// it open their doors as soon as its owner is in doubt.
 func (w *warden) direct(shard uint32, c *custody, now lease.Instant) {
 	var here *actors.Shard
 	var there uint64
@@ -114,7 +115,7 @@ func (w *warden) direct(shard uint32, c *custody, now lease.Instant) {
 	case c.shard == nil && owner != nil && !owner.doubtful(now) && !w.deaf(now):
 		there = owner.GetIncarnation()
 	}
-	open := c.shard != nil || c.door && there == 0 && !has(c.unowned, holdLimit, now)
+	open := c.shard != nil || there == 0 && (c.door && !has(c.unowned, holdLimit, now) || w.isNext(shard, now))
 	if open && !c.door {
 		w.door(shard, true)
 	}
@@ -123,4 +124,9 @@ func (w *warden) direct(shard uint32, c *custody, now lease.Instant) {
 		w.door(shard, false)
 	}
 	c.door = open
+}
+
+// isNext reports whether the node is one of the first two in line to own a shard.
+func (w *warden) isNext(shard uint32, now lease.Instant) bool {
+	return w.taking && !w.leaving && !w.deaf(now) && w.wanted.rank(shard, w.self()) <= 1
 }

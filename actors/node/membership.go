@@ -63,6 +63,20 @@ func (m membership) expire(now lease.Instant) []*member {
 	return gone
 }
 
+// next returns when the next of them is to be doubted, or forgotten, if nothing is heard until then; in an
+// hour if there is nobody.
+func (m membership) next(now lease.Instant) lease.Instant {
+	next := now.Add(time.Hour)
+	for _, x := range m {
+		for _, limit := range []time.Duration{doubtLimit, silenceLimit} {
+			if at := x.heard.Add(limit); at > now && at < next {
+				next = at
+			}
+		}
+	}
+	return next
+}
+
 // excuse starts everybody's silence anew: it was the listener who did not listen.
 func (m membership) excuse(now lease.Instant) {
 	for _, x := range m {

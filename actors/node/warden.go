@@ -131,8 +131,12 @@ func (w *warden) run(ctx context.Context) {
 	w.began = w.now()
 	w.ticked, w.echoed = w.began, w.began
 	w.tick(ctx, w.began)
+	silence := time.NewTimer(doubtLimit)
+	defer silence.Stop()
 	depart := w.depart
 	for w.failed == nil && !w.gone() {
+		now := w.now()
+		silence.Reset(w.members.next(now).Sub(now))
 		select {
 		case <-ctx.Done():
 			return
@@ -141,6 +145,7 @@ func (w *warden) run(ctx context.Context) {
 		case <-ticker.C:
 			w.tick(ctx, w.now())
 			continue
+		case <-silence.C:
 		case <-w.changed:
 		case shard := <-w.ended:
 			w.keeps[shard].end()
@@ -231,11 +236,6 @@ func (w *warden) tick(ctx context.Context, now lease.Instant) {
 		w.awake(now)
 	}
 	w.ticked = now
-	if !w.deaf(now) {
-		for _, x := range w.members.expire(now) {
-			w.log.Warn("a node is gone", "node", x.GetNode(), "silent_for", now.Sub(x.heard).Round(time.Millisecond))
-		}
-	}
 	for shard, c := range w.keeps {
 		c.led = since(w.leads != nil && w.leads(uint32(shard)), c.led, now)
 	}
@@ -268,8 +268,20 @@ func (w *warden) awake(now lease.Instant) {
 // deaf reports whether the node does not even hear itself: then it knows nothing of others.
 func (w *warden) deaf(now lease.Instant) bool { return now.Sub(w.echoed) >= doubtLimit }
 
+// miss forgets those who have been silent, if that tells of them: a process that was paused has not
+// listened.
+func (w *warden) miss(now lease.Instant) {
+	if w.deaf(now) || now.Sub(w.ticked) >= silenceLimit {
+		return
+	}
+	for _, x := range w.members.expire(now) {
+		w.log.Warn("a node is gone", "node", x.GetNode(), "silent_for", now.Sub(x.heard).Round(time.Millisecond))
+	}
+}
+
 // decide does what the present state asks for, and tells the others at once if anything is new.
 func (w *warden) decide(ctx context.Context, now lease.Instant) {
+	w.miss(now)
 	w.speak(now)
 	for shard, c := range w.keeps {
 		c.follow(now)

@@ -53,6 +53,7 @@ type inhabitant struct {
 	leads  map[uint32]bool
 
 	mu      sync.Mutex
+	doors   map[uint32]bool // that are open
 	opened  int
 	answers int // refusals, as nothing else is answered here
 }
@@ -78,7 +79,7 @@ func (w *world) end() {
 
 // start starts a process.
 func (w *world) start(name string) *inhabitant {
-	x := &inhabitant{w: w, name: name, system: actors.NewSystem(slog.New(slog.DiscardHandler)), leads: make(map[uint32]bool)}
+	x := &inhabitant{w: w, name: name, system: actors.NewSystem(slog.New(slog.DiscardHandler)), leads: make(map[uint32]bool), doors: make(map[uint32]bool)}
 	var posts []*post
 	for shard := range uint32(worldShards) {
 		posts = append(posts, &post{carrier: x, shard: shard, room: 100})
@@ -106,7 +107,7 @@ func (w *world) start(name string) *inhabitant {
 				},
 			})
 		},
-		retired: func(*actors.Shard) {}, door: func(uint32, bool) {},
+		retired: func(*actors.Shard) {}, door: x.door,
 		announce: func(a *messages.Announcement) { w.carry(name, proto.CloneOf(a)) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -126,6 +127,32 @@ func (w *world) check(name string) error {
 		return messages.ErrNotStored
 	}
 	return nil
+}
+
+// door keeps account of the direct doors.
+func (x *inhabitant) door(shard uint32, open bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.doors[shard] == open {
+		x.w.Errorf("%s: the door of shard %d is told twice that it is open: %v", x.name, shard, open)
+	}
+	x.doors[shard] = open
+}
+
+// doors returns at whose door each shard's requests arrive.
+func (w *world) doors() [worldShards][]string {
+	synctest.Wait()
+	var doors [worldShards][]string
+	for _, x := range w.wardens {
+		x.mu.Lock()
+		for shard := range doors {
+			if x.doors[uint32(shard)] {
+				doors[shard] = append(doors[shard], x.name)
+			}
+		}
+		x.mu.Unlock()
+	}
+	return doors
 }
 
 // cede takes its time, during which nobody may open the shard.
@@ -258,6 +285,9 @@ func (w *world) settled(within time.Duration) {
 	if after := w.owners(); fmt.Sprint(after) != fmt.Sprint(before) || w.openings() != openings {
 		w.Fatalf("shards move in peace: %v became %v, with %d openings", before, after, w.openings()-openings)
 	}
+	if doors := w.doors(); fmt.Sprint(doors) != fmt.Sprint(before) {
+		w.Fatalf("doors are open at %v, and shards at %v", doors, before)
+	}
 }
 
 // fair checks that nobody has two shards more than another.
@@ -288,11 +318,51 @@ func TestNodesComeAndGo(t *testing.T) {
 		w.settled(100 * time.Millisecond) // nobody waits for a silence
 		w.fair()
 		b.kill()
-		w.settled(silenceLimit + announceEvery + 100*time.Millisecond)
+		w.settled(silenceLimit + 100*time.Millisecond)
 		w.start("a")
 		w.settled(10 * time.Second)
 		w.fair()
 		_ = c
+	})
+}
+
+// Whenever a node dies, and whenever the others look, its shards are taken over when it has been silent for
+// as long as it may, and no later.
+func TestDeadAreMissedInTime(t *testing.T) {
+	for phase := range 10 {
+		inWorld(t, func(w *world) {
+			w.start("a")
+			w.pass(announceEvery / 3)
+			b := w.start("b")
+			w.settled(10 * time.Second)
+			w.pass(time.Duration(phase) * announceEvery / 10)
+			b.kill()
+			w.settled(silenceLimit + time.Millisecond)
+		})
+	}
+}
+
+// What is sent straight to a dead owner is lost as long as nobody doubts that it lives, and no longer.
+func TestNoDoorStaysShut(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start("a")
+		b, c := w.start("b"), w.start("c")
+		w.settled(10 * time.Second)
+		b.kill()
+		w.pass(doubtLimit + time.Millisecond)
+		for shard, at := range w.doors() {
+			if len(at) == 0 {
+				t.Errorf("nobody is at the door of shard %d", shard)
+			}
+		}
+		w.settled(silenceLimit - doubtLimit + 100*time.Millisecond)
+		c.kill() // nobody but the last one is next in line
+		w.pass(doubtLimit + time.Millisecond)
+		for shard, at := range w.doors() {
+			if len(at) != 1 {
+				t.Errorf("at the door of shard %d is %v", shard, at)
+			}
+		}
 	})
 }
 
