@@ -108,8 +108,22 @@ func start(t *testing.T, args ...string) *process {
 
 func startWith(t *testing.T, variables []string, args ...string) *process {
 	t.Helper()
+	p := newProcess(t, variables, args...)
+	p.launch(t)
+	return p
+}
+
+// newProcess returns a command that is still to be launched.
+func newProcess(t *testing.T, variables []string, args ...string) *process {
+	t.Helper()
 	p := &process{cmd: exec.Command(stand.Binary(t), args...), out: newLines(), log: newLines(), done: make(chan struct{})}
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(variables...), t.TempDir(), p.out, p.log
+	return p
+}
+
+// launch starts the command, which ends with the test.
+func (p *process) launch(t *testing.T) {
+	t.Helper()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +135,9 @@ func startWith(t *testing.T, variables []string, args ...string) *process {
 		_ = p.cmd.Process.Kill()
 		<-p.done
 		if t.Failed() {
-			t.Logf("log of holdfast %q:\n%s", args, p.log)
+			t.Logf("log of %q:\n%s", p.cmd.Args, p.log)
 		}
 	})
-	return p
 }
 
 // kill ends the process without a warning.

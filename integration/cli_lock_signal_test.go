@@ -94,18 +94,41 @@ func TestLockKilledTakesItsCommandAlong(t *testing.T) {
 func TestLockStopsWithItsCommand(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	holder := p.startUnder(t, "a", "-c", `echo "child $$"; exec sleep 600`)
-	child := childOf(t, holder)
+	// A group of its own, as a shell makes one: whom nobody could set going again, the kernel does not stop.
+	holder := p.startAs(t, &syscall.SysProcAttr{Setpgid: true}, `echo "child $$"; exec sleep 600`)
+	both := []int{childOf(t, holder), holder.cmd.Process.Pid}
 	holder.signal(t, syscall.SIGTSTP)
-	for _, pid := range []int{child, holder.cmd.Process.Pid} {
+	for _, pid := range both {
 		eventually(t, "both have stopped", func() bool { return state(pid) == "T" })
 	}
 	holder.signal(t, syscall.SIGCONT)
-	for _, pid := range []int{child, holder.cmd.Process.Pid} {
+	for _, pid := range both {
 		eventually(t, "both go on", func() bool { s := state(pid); return s == "R" || s == "S" })
 	}
 	holder.signal(t, syscall.SIGTERM)
 	holder.wantExit(t, 128+15)
+}
+
+// Where the kernel does not stop us, the command is not left stopped either.
+func TestLockThatIsNotStopped(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	holder := p.startAs(t, &syscall.SysProcAttr{Setsid: true},
+		`trap "echo goes on" CONT; echo ready; while :; do sleep 0.02; done`)
+	holder.out.waitFor(t, holder.done, "ready")
+	holder.signal(t, syscall.SIGTSTP)
+	holder.out.waitFor(t, holder.done, "goes on")
+	holder.signal(t, syscall.SIGTERM)
+	holder.wantExit(t, 128+15)
+}
+
+// startAs starts a shell command under a lock, in a group or session as it says.
+func (p *process) startAs(t *testing.T, as *syscall.SysProcAttr, script string) *process {
+	t.Helper()
+	holder := newProcess(t, nil, "lock", "--server", p.url, "a", "-c", script)
+	holder.cmd.SysProcAttr = as
+	holder.launch(t)
+	return holder
 }
 
 // What the command leaves behind is not ours to end.
@@ -153,20 +176,4 @@ func startShell(t *testing.T, script string, args ...string) *process {
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(), t.TempDir(), p.out, p.log
 	p.launch(t)
 	return p
-}
-
-// launch starts a command that was put together by hand.
-func (p *process) launch(t *testing.T) {
-	t.Helper()
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = p.cmd.Wait()
-		close(p.done)
-	}()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	})
 }
