@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -30,12 +31,20 @@ type feed struct {
 
 // arrival is a stored message, taken apart.
 type arrival struct {
-	number   uint64 // counts the consumer's messages
 	position uint64
-	pending  uint64 // how many the consumer knows to come
 	key      string
 	record   *messages.Record
 	err      error // why there is no record
+
+	// number counts the consumer's messages, pending is how many it knows to come; 0 without a consumer.
+	number, pending uint64
+}
+
+// arrived takes a message apart.
+func (b *Bucket) arrived(position uint64, subject string, header nats.Header, data []byte) *arrival {
+	a := &arrival{position: position, key: strings.TrimPrefix(subject, b.subject)}
+	a.record, a.err = decode(a.key, header, data)
+	return a
 }
 
 // feed makes a consumer for what has not been read, and starts it.
@@ -66,9 +75,8 @@ func (f *feed) deliver(m jetstream.Msg) {
 		f.report(nil, err)
 		return
 	}
-	a := &arrival{number: at.Sequence.Consumer, position: at.Sequence.Stream, pending: at.NumPending}
-	a.key = strings.TrimPrefix(m.Subject(), f.bucket.subject)
-	a.record, a.err = decode(a.key, m.Headers(), m.Data())
+	a := f.bucket.arrived(at.Sequence.Stream, m.Subject(), m.Headers(), m.Data())
+	a.number, a.pending = at.Sequence.Consumer, at.NumPending
 	select {
 	case f.arrivals <- a:
 	case <-f.done:

@@ -88,11 +88,15 @@ func (r *reader) readAll(ctx context.Context) error {
 	return nil
 }
 
-// read reads with one consumer, to the end unless it returns an error.
+// read reads with one consumer, or without if there can be none just now, to the end unless it returns an
+// error.
 func (r *reader) read(ctx context.Context) error {
 	f, err := r.feed(ctx)
-	if err != nil {
+	if lasting(r.nc, err) != nil {
 		return fmt.Errorf("%w: %w", errReread, err)
+	}
+	if err != nil {
+		return r.walk(ctx)
 	}
 	defer f.leave()
 	pending := f.consumer.CachedInfo().NumPending
