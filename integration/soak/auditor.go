@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -351,7 +349,7 @@ func (b *books) page(p *messages.Page) {
 		b.account(name)
 	}
 	for name, a := range b.accounts {
-		if depth := p.GetDepth(); depth == 0 || uint32(xxhash.Sum64String(name)>>(64-depth)) == p.GetPrefix() {
+		if p.Covers(name) {
 			b.entry(a, entries[name], p)
 		}
 	}
