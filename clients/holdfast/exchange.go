@@ -130,8 +130,10 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 		case <-timer.C:
 		case <-revived:
 		case <-ctx.Done():
+			x.settle()
 			return answer{}, x.failure(ended(ctx))
 		case <-x.life.Done():
+			x.settle()
 			return answer{}, x.failure(ErrClosed)
 		}
 		timer.Reset(x.send())
@@ -221,6 +223,21 @@ func (x *exchange) sift(timer *time.Timer) (answer, bool) {
 		x.voids++
 	}
 	return answer{}, false
+}
+
+// settle takes note of the tries that are known by now to have done nothing: who gives up should not be told
+// that anything may have happened if it cannot have.
+func (x *exchange) settle() {
+	x.open = x.c.recall(x.open)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.came = slices.DeleteFunc(x.came, func(a answer) bool {
+		if !x.void(a) {
+			return false
+		}
+		x.open = slices.DeleteFunc(x.open, func(id uint64) bool { return id == a.id })
+		return true
+	})
 }
 
 // void reports whether the answer says no more than that this try did nothing, so that another one may

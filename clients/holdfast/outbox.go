@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 )
 
@@ -44,6 +45,23 @@ func (c *Client) outgoing() []letter {
 	letters := c.letters
 	c.letters = nil
 	return letters
+}
+
+// recall takes back the tries that have not left, and returns the others.
+func (c *Client) recall(ids []uint64) (left []uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left = slices.Clone(ids)
+	c.letters = slices.DeleteFunc(c.letters, func(l letter) bool {
+		i := slices.Index(left, l.id)
+		if i < 0 {
+			return false
+		}
+		left = slices.Delete(left, i, i+1)
+		delete(c.tries, l.id)
+		return true
+	})
+	return left
 }
 
 // post publishes a letter if its answer is still wanted.
