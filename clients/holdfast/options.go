@@ -14,9 +14,9 @@ import (
 const (
 	// DefaultTTL outlasts an election inside NATS, so that a lease survives one.
 	DefaultTTL = 30 * time.Second
-	// DefaultTimeout is how long a call that does not wait for a lock looks for an answer: longer than
-	// an election inside NATS takes.
-	DefaultTimeout = 10 * time.Second
+	// DefaultTimeout is how long a call that does not wait for a lock looks for an answer: longer than a
+	// node is missed that died with its NATS server.
+	DefaultTimeout = 15 * time.Second
 )
 
 // Option is a setting of a [Client].

@@ -26,7 +26,7 @@ type connection struct {
 }
 
 func (c *connection) addTo(cmd *cobra.Command) {
-	c.timeout = newDuration(5*time.Second, 10*time.Millisecond, 24*time.Hour)
+	c.timeout = newDuration(15*time.Second, 10*time.Millisecond, 24*time.Hour)
 	addFlags(cmd, sectionConnection, func(f *pflag.FlagSet) {
 		f.StringVarP(&c.server, "server", "s", nats.DefaultURL, "connect to NATS at this `URL`, or several with commas")
 		f.StringVar(&c.creds, "creds", "", "log in with this credentials `FILE`")
@@ -98,12 +98,15 @@ func (c *connection) open(name string) (*nats.Conn, error) {
 	return nil, fail(exitUnavailable, "cannot connect to NATS at %s: %w", c.where(), err)
 }
 
+// dialTimeout is how long a NATS server may take to answer at all; one that is there does so at once.
+const dialTimeout = 5 * time.Second
+
 // options keep nothing in a buffer while the connection is interrupted: a request that leaves later
 // than its sender thinks is a request too many.
 func (c *connection) options(name string) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name("holdfast " + name),
-		nats.Timeout(c.timeout.Duration),
+		nats.Timeout(min(c.timeout.Duration, dialTimeout)),
 		nats.ReconnectBufSize(-1),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond),

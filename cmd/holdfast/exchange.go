@@ -20,8 +20,8 @@ const (
 	// and short enough for a person who has started none.
 	patience = time.Second
 	// takeover is how long nodes that are there may say that they cannot decide: longer than one of them
-	// takes to own the shard of another that died.
-	takeover = 5 * time.Second
+	// takes to own the shard of another that died, and NATS to elect another leader.
+	takeover = 12 * time.Second
 )
 
 // statusNobody is what NATS answers when nobody listens.
