@@ -216,7 +216,7 @@ func (x *exchange) sift(timer *time.Timer) (answer, bool) {
 			a.alone = x.certain()
 			return a, true
 		}
-		idle = len(x.open) == 0 || x.open[len(x.open)-1] < a.id
+		idle = idle || len(x.open) == 0 || x.open[len(x.open)-1] < a.id
 	}
 	if idle {
 		timer.Reset(retryAfter(x.voids))
