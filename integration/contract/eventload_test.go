@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,12 +16,34 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
+// eager is how many clients a load has.
+const eager = 8
+
 // busy lets clients acquire, extend, release and break a few resources at random, and returns when
 // each has asked so often. What they are answered, or whether, is all the same.
 func busy(s *stand.Stand, times int) {
 	s.Helper()
+	_, wait := beginBusy(s, times)
+	wait()
+}
+
+// crashBusy lets the node crash in the middle of that, when it has committed what it has not published.
+func crashBusy(s *stand.Stand, times int) {
+	s.Helper()
+	half, wait := beginBusy(s, times)
+	<-half
+	s.CutEvents()
+	busy(s, times/4)
+	s.CrashNode()
+	wait()
+}
+
+func beginBusy(s *stand.Stand, times int) (half <-chan struct{}, wait func()) {
+	s.Helper()
+	reached := make(chan struct{})
+	var asked atomic.Int64
 	var clients sync.WaitGroup
-	for owner := range 8 {
+	for owner := range eager {
 		nc := s.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond))
 		clients.Go(func() {
 			for range times {
@@ -35,10 +58,13 @@ func busy(s *stand.Stand, times int) {
 					op, request = "break", fmt.Sprintf(`{"token":%d}`, 1+rand.IntN(20))
 				}
 				_, _ = nc.Request("holdfast."+op+subject, []byte(request), 200*time.Millisecond)
+				if asked.Add(1) == int64(eager*times/2) {
+					close(reached)
+				}
 			}
 		})
 	}
-	clients.Wait()
+	return reached, clients.Wait
 }
 
 // journalled returns the events of all that is committed, of each shard in their order.
@@ -102,8 +128,7 @@ func TestEventsAreTheJournal(t *testing.T) {
 	s := stand.Start(t, stand.Config{Shards: 2})
 	w := watch(t, s.Connect(), "holdfast.event.>")
 	for range 3 {
-		busy(s, 60)
-		s.CrashNode()
+		crashBusy(s, 120)
 		s.StartNode()
 	}
 	busy(s, 60)
@@ -131,8 +156,7 @@ func TestRetainedEventsAreTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 4 {
-		busy(s, 40)
-		s.CrashNode()
+		crashBusy(s, 80)
 		if i%2 == 1 {
 			outlive(t, js, i)
 		}

@@ -59,8 +59,8 @@ type Report struct {
 	Pictures []string
 }
 
-// mostShown bounds how many violations an error tells; the report has all.
-const mostShown = 20
+// mostShown bounds how many violations of one check an error tells; the report has all.
+const mostShown = 6
 
 // checking is a check under way.
 type checking struct {
@@ -167,15 +167,19 @@ func (c *checking) settled(resource string, operations []Operation) bool {
 	return c.journal.opened(messages.ShardOf(key, c.journal.Shards()), c.began) == 0
 }
 
-// err tells the violations, so that the report of a test shows them.
+// err tells the violations, so that the report of a test shows them: the first few of each check, for one
+// that finds hundreds must not hide what another says.
 func (c *checking) err() error {
 	var b strings.Builder
-	for i, v := range c.Violations {
-		if i == mostShown {
-			fmt.Fprintf(&b, "\n  and %d more", len(c.Violations)-i)
-			break
+	shown, of := 0, make(map[string]int)
+	for _, v := range c.Violations {
+		if of[v.Check]++; of[v.Check] <= mostShown {
+			shown++
+			b.WriteString("\n  " + v.String())
 		}
-		b.WriteString("\n  " + v.String())
+	}
+	if more := len(c.Violations) - shown; more > 0 {
+		fmt.Fprintf(&b, "\n  and %d more", more)
 	}
 	if c.Kept != "" {
 		b.WriteString("\n  kept in " + c.Kept)

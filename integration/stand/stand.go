@@ -93,28 +93,38 @@ func (s *Stand) Stop() {
 // StopNode ends the node alone. It may be called twice.
 func (s *Stand) StopNode() {
 	s.Helper()
+	if err := s.endNode(); err != nil {
+		s.Error(err)
+	}
+}
+
+func (s *Stand) endNode() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if s.Node != nil {
-		if err := s.Node.Close(ctx); err != nil {
-			s.Error(err)
-		}
+		err = s.Node.Close(ctx)
 	}
 	if s.storage != nil {
 		s.storage.Close()
 	}
 	s.Node, s.storage = nil, nil
+	return err
+}
+
+// CutEvents lets the node publish nothing any more until it is started again.
+func (s *Stand) CutEvents() {
+	if s.events != nil {
+		s.events.Close()
+	}
 }
 
 // CrashNode ends the node as if its process had died, as far as NATS can see: nothing more is stored
 // or published.
 func (s *Stand) CrashNode() {
 	s.Helper()
+	s.CutEvents()
 	s.storage.Close()
-	if s.events != nil {
-		s.events.Close()
-	}
-	s.StopNode()
+	_ = s.endNode() // it finds that it cannot answer, which nobody hears of a crash
 }
 
 // Connect returns a client's connection over TCP, which ends with the test.
