@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"strings"
 	"sync"
@@ -21,7 +22,13 @@ import (
 // bound is how long a process may take for anything on a busy machine.
 const bound = 30 * time.Second
 
-func TestMain(m *testing.M) { os.Exit(stand.Main(m)) }
+func TestMain(m *testing.M) {
+	// Whoever started the tests with nohup has the commands ignore it too, unless somebody listens here.
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+	os.Exit(stand.Main(m))
+}
 
 // env is the environment of a process: nothing of this one that could change what it does.
 func env(extra ...string) []string {

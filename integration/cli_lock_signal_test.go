@@ -113,8 +113,8 @@ func TestLockStopsWithItsCommand(t *testing.T) {
 func TestLockThatIsNotStopped(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	holder := p.startAs(t, &syscall.SysProcAttr{Setsid: true},
-		`trap "echo goes on" CONT; echo ready; while :; do sleep 0.02; done`)
+	// It starts nothing: a shell that is about to start something cannot stop if that does first.
+	holder := p.startAs(t, &syscall.SysProcAttr{Setsid: true}, `trap "echo goes on" CONT; echo ready; while :; do read x; done`)
 	holder.out.waitFor(t, holder.done, "ready")
 	holder.signal(t, syscall.SIGTSTP)
 	holder.out.waitFor(t, holder.done, "goes on")
@@ -127,7 +127,12 @@ func (p *process) startAs(t *testing.T, as *syscall.SysProcAttr, script string) 
 	t.Helper()
 	holder := newProcess(t, nil, "lock", "--server", p.url, "a", "-c", script)
 	holder.cmd.SysProcAttr = as
+	input, err := holder.cmd.StdinPipe() // without an end
+	if err != nil {
+		t.Fatal(err)
+	}
 	holder.launch(t)
+	t.Cleanup(func() { _ = input.Close() })
 	return holder
 }
 

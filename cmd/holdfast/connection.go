@@ -101,6 +101,12 @@ func (c *connection) open(name string) (*nats.Conn, error) {
 // dialTimeout is how long a NATS server may take to answer at all; one that is there does so at once.
 const dialTimeout = 5 * time.Second
 
+// partingTime is how long a command that is over may be held up for what the service would find out by
+// itself: a lease runs out, and a grant that reaches nobody is taken back.
+const partingTime = 5 * time.Second
+
+func (c *connection) parting() time.Duration { return min(c.timeout.Duration, partingTime) }
+
 // options keep nothing in a buffer while the connection is interrupted: a request that leaves later
 // than its sender thinks is a request too many.
 func (c *connection) options(name string) ([]nats.Option, error) {

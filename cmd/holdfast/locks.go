@@ -31,14 +31,14 @@ func (u *under) take(ctx context.Context, c *holdfast.Client, signals *relay) (*
 	for _, resource := range u.resources {
 		lock, err := u.acquire(waiting, c, resource, begun)
 		if err != nil {
-			_ = l.release(u.connection.timeout.Duration) // the first reason is what counts
+			_ = l.release(u.connection.parting()) // the first reason is what counts
 			return nil, u.notRun(waiting, resource, err)
 		}
 		u.say.detail("acquired %s: token %d", shown(resource), lock.Token())
 		l.add(lock)
 	}
 	if stop(); waiting.Err() != nil {
-		_ = l.release(u.connection.timeout.Duration)
+		_ = l.release(u.connection.parting())
 		return nil, u.notRun(waiting, l.names(), context.Cause(waiting))
 	}
 	return l, nil

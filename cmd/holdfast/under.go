@@ -211,7 +211,7 @@ func (u *under) run(cmd *cobra.Command) error {
 
 // close ends the client. Its locks have been released, so it only has to forget what it waited for.
 func (u *under) close(client *holdfast.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), u.connection.timeout.Duration)
+	ctx, cancel := context.WithTimeout(context.Background(), u.connection.parting())
 	defer cancel()
 	if err := client.Close(ctx); err != nil {
 		u.say.detail("%s", plain(err))
@@ -235,7 +235,7 @@ func (u *under) guard(held *locks, signals *relay) error {
 
 // release gives the locks back. That it cannot be done now does no harm but to those who wait.
 func (u *under) release(held *locks) error {
-	err := held.release(u.connection.timeout.Duration)
+	err := held.release(u.connection.parting())
 	switch {
 	case err == nil:
 		u.say.detail("released %s", held.names())

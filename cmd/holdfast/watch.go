@@ -168,7 +168,7 @@ func (c *connection) client(cmd *cobra.Command, name string, use func(*holdfast.
 		return err
 	}
 	err = use(client)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), c.timeout.Duration)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), c.parting())
 	defer cancel()
 	return errors.Join(err, client.Close(ctx))
 }
