@@ -168,7 +168,7 @@ func (l *ledger) load(stored *messages.Page) error {
 		if g := s.GetGrant(); g != nil {
 			resource = g.GetResource()
 		}
-		if !stored.Covers(resource) {
+		if bits(hash(resource), p.depth) != p.prefix {
 			return fmt.Errorf("%w: resource %q belongs elsewhere", messages.ErrCorrupt, resource)
 		}
 		e := &entry{used: s.GetUsedMs(), Image: lease.Image{

@@ -221,7 +221,7 @@ func TestCorruptJournals(t *testing.T) {
 	first.GetCommit().Opened = true
 	second.GetCommit().Changes = []*messages.Change{{Kind: messages.Event_ACQUIRED, Grant: held}}
 	strayed := pageRecord(&messages.Page{Prefix: 1, Depth: 1, Number: 2, Epoch: 1, Entries: []*messages.Entry{{Grant: held}}})
-	if bits(messages.Hash("r"), 1) == 1 {
+	if bits(hash("r"), 1) == 1 {
 		strayed.GetPage().Prefix = 0
 	}
 	for name, test := range map[string]struct {

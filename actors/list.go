@@ -72,7 +72,7 @@ func (p place) compare(q place) int {
 func (l *ledger) list(ask Listing, now lease.Instant) (leases []*messages.Lease, more bool) {
 	var after place
 	if ask.After != "" {
-		after = place{messages.Hash(ask.After), ask.After}
+		after = place{hash(ask.After), ask.After}
 	}
 	size := 0
 	full := l.from(after.hash, func(p *page) bool {
@@ -93,7 +93,7 @@ func (l *ledger) list(ask Listing, now lease.Instant) (leases []*messages.Lease,
 func (p *page) held(after place, pattern messages.Pattern) []place {
 	var places []place
 	add := func(resource string) {
-		at := place{messages.Hash(resource), resource}
+		at := place{hash(resource), resource}
 		if at.compare(after) <= 0 {
 			return
 		}

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -86,11 +88,14 @@ type directory struct {
 
 func newDirectory() directory { return directory{slots: []*page{newPage(0, 0)}} }
 
+// hash spreads resources over the pages. It is part of the stored format.
+func hash(resource string) uint64 { return xxhash.Sum64String(resource) }
+
 // bits returns the first n bits of h.
 func bits(h uint64, n uint32) uint32 { return uint32(h >> (64 - n)) }
 
 func (d *directory) page(resource string) *page {
-	return d.slots[bits(messages.Hash(resource), d.depth)]
+	return d.slots[bits(hash(resource), d.depth)]
 }
 
 // from returns the first page whose hashes are at or behind start and that is wanted, or nil.
@@ -125,7 +130,7 @@ func (d *directory) split(p *page) {
 	left, right := newPage(p.prefix<<1, p.depth+1), newPage(p.prefix<<1|1, p.depth+1)
 	for resource, e := range p.entries {
 		half := left
-		if bits(messages.Hash(resource), p.depth+1)&1 == 1 {
+		if bits(hash(resource), p.depth+1)&1 == 1 {
 			half = right
 		}
 		half.entries[resource] = e

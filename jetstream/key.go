@@ -3,6 +3,7 @@ package jetstream
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -11,15 +12,32 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
+const (
+	journalKeys = "journal." // and the number of the commit
+	stateKeys   = "state."   // and the name of the page
+)
+
 // Marks that others leave in a bucket: `nats kv del`, and JetStream itself when something expires.
 const (
 	operationHeader = "KV-Operation"
 	reasonHeader    = "Nats-Marker-Reason"
 )
 
+// keyOf returns where a record belongs in its bucket.
+func keyOf(r *messages.Record) (string, error) {
+	switch body := r.GetBody().(type) {
+	case *messages.Record_Commit:
+		return journalKeys + strconv.FormatUint(body.Commit.GetNumber(), 10), nil
+	case *messages.Record_Page:
+		return stateKeys + body.Page.Name(), nil
+	default:
+		return "", errors.New("record holds neither a commit nor a page")
+	}
+}
+
 // encode returns the record's key and its bytes.
 func encode(r *messages.Record) (key string, data []byte, err error) {
-	if key, err = r.Key(); err != nil {
+	if key, err = keyOf(r); err != nil {
 		return "", nil, err
 	}
 	if err = checkFormat(r); err != nil {
@@ -34,7 +52,7 @@ func decode(key string, header nats.Header, data []byte) (*messages.Record, erro
 	if err := checkMark(header); err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(key, messages.CommitKeys) && !strings.HasPrefix(key, messages.PageKeys) {
+	if !strings.HasPrefix(key, journalKeys) && !strings.HasPrefix(key, stateKeys) {
 		return nil, errors.New("no key of Holdfast's")
 	}
 	r := new(messages.Record)
@@ -44,7 +62,7 @@ func decode(key string, header nats.Header, data []byte) (*messages.Record, erro
 	if err := checkFormat(r); err != nil {
 		return nil, err
 	}
-	want, err := r.Key()
+	want, err := keyOf(r)
 	if err != nil {
 		return nil, err
 	}

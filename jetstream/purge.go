@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 const (
@@ -29,7 +27,7 @@ func (b *Bucket) Purge(ctx context.Context, through uint64, pages []string) erro
 		return nil
 	}
 	for _, page := range pages {
-		if err := b.purge(ctx, messages.PageKeys+page, written); err != nil {
+		if err := b.purge(ctx, stateKeys+page, written); err != nil {
 			return err
 		}
 	}
@@ -42,7 +40,7 @@ func (b *Bucket) purgeJournal(ctx context.Context, through uint64) error {
 		return nil
 	}
 	through = min(through, newest-1)
-	m, err := b.first(ctx, 1, b.subject+messages.CommitKeys+">")
+	m, err := b.first(ctx, 1, b.subject+journalKeys+">")
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
 	}
@@ -51,7 +49,7 @@ func (b *Bucket) purgeJournal(ctx context.Context, through uint64) error {
 	}
 	for done := m.Sequence - 1; done < through; {
 		done = min(done+purgeStep, through)
-		if err := b.purge(ctx, messages.CommitKeys+">", done); err != nil {
+		if err := b.purge(ctx, journalKeys+">", done); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func (f *follower) read(ctx context.Context, deliver func(stored) error) error {
 	if err != nil {
 		return err
 	}
-	return f.feed(ctx, from, messages.CommitKeys+">", func(position uint64, r *messages.Record) error {
+	return f.feed(ctx, from, journalKeys+">", func(position uint64, r *messages.Record) error {
 		c := stored{r.GetCommit(), position}
 		if c.GetNumber() <= f.number {
 			return nil // a consumer on a server that is behind begins too early

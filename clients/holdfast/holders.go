@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -111,7 +113,7 @@ func (h *holders) load(p *messages.Page) {
 	name := p.Name()
 	for i := 1; i < len(name); i++ {
 		maps.DeleteFunc(h.pages[name[:i]], func(resource string, _ *messages.Grant) bool {
-			return p.Covers(resource)
+			return xxhash.Sum64String(resource)>>(64-p.GetDepth()) == uint64(p.GetPrefix())
 		})
 	}
 	held := make(map[string]*messages.Grant)

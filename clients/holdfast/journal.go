@@ -62,7 +62,7 @@ func (c *Client) openJournal(ctx context.Context, js jetstream.JetStream, shard 
 // first returns the oldest commit, nil if there is none.
 func (j *journal) first(ctx context.Context) (*stored, error) {
 	return j.find(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return j.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(j.keys+messages.CommitKeys+">"))
+		return j.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(j.keys+journalKeys+">"))
 	})
 }
 
@@ -76,7 +76,7 @@ func (j *journal) commit(ctx context.Context, number uint64) (*stored, error) {
 
 func (j *journal) newest(ctx context.Context, number string) (*stored, error) {
 	return j.find(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return j.stream.GetLastMsgForSubject(ctx, j.keys+messages.CommitKeys+number)
+		return j.stream.GetLastMsgForSubject(ctx, j.keys+journalKeys+number)
 	})
 }
 
@@ -114,11 +114,14 @@ func (j *journal) find(ctx context.Context, get func(context.Context) (*jetstrea
 	return &stored{r.GetCommit(), m.Sequence}, nil
 }
 
+// journalKeys begin the key of a commit; its number follows.
+const journalKeys = "journal."
+
 // decode takes a stored message apart.
 func (j *journal) decode(subject string, position uint64, data []byte) (*messages.Record, error) {
 	var r messages.Record
 	err := proto.Unmarshal(data, &r)
-	number, isCommit := strings.CutPrefix(subject, j.keys+messages.CommitKeys)
+	number, isCommit := strings.CutPrefix(subject, j.keys+journalKeys)
 	switch {
 	case err != nil:
 	case r.GetFormat() > messages.RecordFormat:

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -349,7 +351,7 @@ func (b *books) page(p *messages.Page) {
 		b.account(name)
 	}
 	for name, a := range b.accounts {
-		if p.Covers(name) {
+		if depth := p.GetDepth(); depth == 0 || uint32(xxhash.Sum64String(name)>>(64-depth)) == p.GetPrefix() {
 			b.entry(a, entries[name], p)
 		}
 	}
