@@ -120,10 +120,16 @@ func startWith(t *testing.T, variables []string, args ...string) *process {
 	return p
 }
 
-// newProcess returns a command that is still to be launched.
+// newProcess returns a command of ours that is still to be launched.
 func newProcess(t *testing.T, variables []string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(stand.Binary(t), args...), out: newLines(), log: newLines(), done: make(chan struct{})}
+	return prepare(t, exec.Command(stand.Binary(t), args...), variables)
+}
+
+// prepare has a command heard, and gives it nothing of this process that could change what it does.
+func prepare(t *testing.T, cmd *exec.Cmd, variables []string) *process {
+	t.Helper()
+	p := &process{cmd: cmd, out: newLines(), log: newLines(), done: make(chan struct{})}
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(variables...), t.TempDir(), p.out, p.log
 	return p
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,8 +12,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // beating is a command that writes the time into the file $1 again and again, and so does what it
@@ -205,11 +202,8 @@ func TestLockLostWhileNobodyReads(t *testing.T) {
 	p := serve(t)
 	reader, writer := fullPipe(t)
 	beats := filepath.Join(t.TempDir(), "beats")
-	holder := &process{
-		cmd: exec.Command(stand.Binary(t), "lock", "a", "-v", "--server", p.url, "--ttl", "1s", "--", "sh", "-c", beating, "sh", beats),
-		out: newLines(), log: newLines(), done: make(chan struct{}),
-	}
-	holder.cmd.Env, holder.cmd.Stdout, holder.cmd.Stderr = env(), holder.out, writer
+	holder := newProcess(t, nil, "lock", "a", "-v", "--server", p.url, "--ttl", "1s", "--", "sh", "-c", beating, "sh", beats)
+	holder.cmd.Stderr = writer
 	holder.launch(t)
 	child := childOf(t, holder)
 	p.kill(t)

@@ -177,8 +177,7 @@ func lives(pid int) bool { return state(pid) != "X" && state(pid) != "Z" }
 // startShell starts a command by way of a shell script, which sees it as "$@".
 func startShell(t *testing.T, script string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...), out: newLines(), log: newLines(), done: make(chan struct{})}
-	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(), t.TempDir(), p.out, p.log
+	p := prepare(t, exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...), nil)
 	p.launch(t)
 	return p
 }
