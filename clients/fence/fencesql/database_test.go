@@ -132,6 +132,17 @@ func (s *scenario) begin(level sql.IsolationLevel) *sql.Tx {
 	return tx
 }
 
+// conn returns one of its own, which closes with the test.
+func (s *scenario) conn() *sql.Conn {
+	s.Helper()
+	c, err := s.db.Conn(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 func mustExec(tb testing.TB, tx fencesql.Tx, query string, args ...any) {
 	tb.Helper()
 	if _, err := tx.ExecContext(tb.Context(), query, args...); err != nil {

@@ -138,7 +138,7 @@ func (s *scenario) waitsFor(level sql.IsolationLevel, seen fence.Token, commit b
 	}
 	outcome := make(chan error, 1)
 	go func() { outcome <- s.guard(s.TB).Check(s.Context(), other, claim(resource, 32)) }()
-	s.awaitWaiter()
+	s.awaitWaiter(s.db)
 	end := tx.Rollback
 	if commit {
 		end = tx.Commit
@@ -157,14 +157,15 @@ func (s *scenario) waitsFor(level sql.IsolationLevel, seen fence.Token, commit b
 	_ = other.Rollback()
 }
 
-func (s *scenario) awaitWaiter() {
+// awaitWaiter asks on a connection that does not wait itself.
+func (s *scenario) awaitWaiter(on fencesql.Tx) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for waiting := 0; waiting == 0; <-again.C {
-		if err := s.db.QueryRowContext(ctx, s.waiting).Scan(&waiting); err != nil {
+		if err := on.QueryRowContext(ctx, s.waiting).Scan(&waiting); err != nil {
 			s.Fatalf("nobody waits for the lock: %v", err)
 		}
 	}
@@ -204,13 +205,9 @@ func (s *scenario) overtake(c fence.Claim) bool {
 		s.passes(c)
 		return true
 	}
-	conn, err := s.db.Conn(s.Context())
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
+	conn := s.conn()
 	s.exec(conn, "PRAGMA busy_timeout = 0")
-	err = s.guard(s.TB).Do(s.Context(), conn, c, func(*sql.Tx) error { return nil })
+	err := s.guard(s.TB).Do(s.Context(), conn, c, func(*sql.Tx) error { return nil })
 	s.exec(conn, "PRAGMA busy_timeout = 60000")
 	if err != nil && !s.retryable(err) {
 		s.Fatal(err)

@@ -154,11 +154,7 @@ func noTransaction(s *scenario) {
 
 // connection on which the caller has begun a transaction by hand.
 func connection(s *scenario) {
-	conn, err := s.db.Conn(s.Context())
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
+	conn := s.conn()
 	s.exec(conn, "BEGIN")
 	if err := s.guard(s.TB).Check(s.Context(), conn, claim("connection", 34)); err != nil {
 		s.Error(err)
