@@ -378,21 +378,15 @@ func (c *client) vanish(ctx context.Context, r *resource) error {
 // look asks how it stands.
 func (c *client) look(ctx context.Context, r *resource) error {
 	stale := c.dice.chance(30)
-	before := c.now()
 	q, a, err := c.ask(ctx, r, messages.OpGet, &messages.GetRequest{Stale: stale})
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
-	known := uint64(0)
-	for i := len(r.seen) - 1; i >= 0 && known == 0; i-- {
-		if r.seen[i].at < before {
-			known = r.seen[i].token
-		}
-	}
+	known := r.before(q.sent)
 	r.mu.Unlock()
-	if token := a.GetLease().GetToken(); token < known {
-		c.fail(q, "it shows token %d, when token %d had been granted before it was sent", token, known)
+	if token := a.GetLease().GetToken(); token < known.token {
+		c.fail(q, "it shows token %d, when token %d had been granted at %v, before it was sent", token, known.token, known.at)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -122,7 +123,7 @@ func (r *resource) granted(g *grant) *grant {
 	r.grants = append(r.grants, nil)
 	copy(r.grants[i+1:], r.grants[i:])
 	r.grants[i] = g
-	r.seen = append(r.seen, seen{g.received, max(g.token, r.top())})
+	r.saw(g.token, g.received)
 	if !g.volatile {
 		r.match(g.token, told{owner: g.owner, at: g.received})
 	}
@@ -130,20 +131,34 @@ func (r *resource) granted(g *grant) *grant {
 	return g
 }
 
-// top is the highest token of all grants whose answers have come.
-func (r *resource) top() uint64 {
-	if n := len(r.seen); n > 0 {
-		return r.seen[n-1].token
+// saw notes that a token was granted. A client may look at an answer long after it came, when others have
+// looked at younger ones.
+func (r *resource) saw(token uint64, at instant) {
+	n := r.seenBy(at)
+	r.seen = slices.Insert(r.seen, n, seen{at, max(token, r.before(at).token)})
+	for i := range r.seen[n:] {
+		r.seen[n+i].token = max(r.seen[n+i].token, token)
 	}
-	return 0
+}
+
+// before returns what had been seen before an instant.
+func (r *resource) before(at instant) seen {
+	if n := r.seenBy(at); n > 0 {
+		return r.seen[n-1]
+	}
+	return seen{}
+}
+
+// seenBy returns how many answers had come before an instant.
+func (r *resource) seenBy(at instant) int {
+	return sort.Search(len(r.seen), func(i int) bool { return r.seen[i].at >= at })
 }
 
 // checkOrder checks that the token is above all whose answers had come before this request was sent.
 func (r *resource) checkOrder(g *grant) {
-	i := sort.Search(len(r.seen), func(i int) bool { return r.seen[i].at >= g.sent })
-	if i > 0 && r.seen[i-1].token >= g.token {
+	if before := r.before(g.sent); before.token >= g.token {
 		r.violated("%s got token %d for a request that it sent at %v, when somebody had got token %d already, at %v",
-			g.owner, g.token, g.sent, r.seen[i-1].token, r.seen[i-1].at)
+			g.owner, g.token, g.sent, before.token, before.at)
 	}
 }
 
@@ -328,8 +343,7 @@ func (r *resource) prune(now instant) {
 		}
 	}
 	r.grants = kept
-	i := sort.Search(len(r.seen), func(i int) bool { return r.seen[i].at >= before })
-	r.seen = append([]seen(nil), r.seen[max(i-1, 0):]...) // the last one before stands for all
+	r.seen = slices.Clone(r.seen[max(r.seenBy(before)-1, 0):]) // the last one before stands for all
 	for token, at := range r.broken {
 		if at < before {
 			delete(r.broken, token)
