@@ -46,7 +46,7 @@ func start(tb testing.TB) {
 // startDynalite starts dynalite with its data on disk.
 func startDynalite(tb testing.TB) *fencetest.Process {
 	tb.Helper()
-	const script = "dynalite/node_modules/dynalite/cli.js"
+	const script, aborted = "dynalite/node_modules/dynalite/cli.js", "./dynalite/aborted.cjs"
 	if _, err := os.Stat(script); err != nil {
 		tb.Fatalf("dynalite is missing; install it with: %s", install)
 	}
@@ -56,7 +56,7 @@ func startDynalite(tb testing.TB) *fencetest.Process {
 		Install: "apt-get install nodejs",
 		Command: func(addr string) *exec.Cmd {
 			host, port, _ := net.SplitHostPort(addr)
-			return exec.Command("node", script, "--host", host, "--port", port,
+			return exec.Command("node", "--require", aborted, script, "--host", host, "--port", port,
 				"--path", data, "--createTableMs", "0", "--deleteTableMs", "0")
 		},
 		Ready: func(ctx context.Context, addr string) error {

@@ -3,8 +3,11 @@ package fencetest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,6 +37,7 @@ type Process struct {
 	Addr   string
 	cmd    *exec.Cmd
 	output bytes.Buffer
+	killed atomic.Bool
 	ended  chan struct{}
 }
 
@@ -59,6 +63,7 @@ func (p *Process) Restart(tb testing.TB) {
 func (p *Process) start(tb testing.TB) {
 	tb.Helper()
 	p.output.Reset()
+	p.killed.Store(false)
 	p.cmd = p.Command(p.Addr)
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if p.cmd.SysProcAttr == nil {
@@ -73,6 +78,10 @@ func (p *Process) start(tb testing.TB) {
 	go func() {
 		defer close(ended)
 		_ = p.cmd.Wait()
+		if !p.killed.Load() {
+			// Whatever fails from now on fails because of this.
+			fmt.Fprintf(os.Stderr, "%s ended by itself: %v\n%s\n", p.Program, p.cmd.ProcessState, &p.output)
+		}
 	}()
 	p.await(tb)
 }
@@ -89,7 +98,7 @@ func (p *Process) await(tb testing.TB) {
 		}
 		select {
 		case <-p.ended:
-			tb.Fatalf("%s ended: %v\n%s", p.Program, p.cmd.ProcessState, p.output.String())
+			tb.Fatalf("%s ended: %v\n%s", p.Program, p.cmd.ProcessState, &p.output)
 		case <-ctx.Done():
 			p.kill()
 			tb.Fatalf("%s does not answer: %v\n%s", p.Program, err, p.output.String())
@@ -98,9 +107,11 @@ func (p *Process) await(tb testing.TB) {
 	}
 }
 
-// kill may be called twice.
+// kill may be called twice. Once the server has ended its number may be somebody else's.
 func (p *Process) kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	if p.killed.CompareAndSwap(false, true) {
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	}
 	<-p.ended
 }
 
