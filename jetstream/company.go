@@ -41,15 +41,8 @@ func newCompany(opts *server.Options) (*server.Server, error) {
 	if isWildcard(host) {
 		host = "127.0.0.1"
 	}
-	company, err := server.NewServer(&server.Options{
-		ServerName: opts.ServerName + "-company",
-		Host:       "127.0.0.1",
-		Port:       server.RANDOM_PORT,
-		Cluster:    server.ClusterOpts{Name: opts.Cluster.Name, Host: "127.0.0.1", Port: server.RANDOM_PORT, NoAdvertise: true},
-		Routes:     []*url.URL{{Scheme: "nats-route", Host: net.JoinHostPort(host, strconv.Itoa(opts.Cluster.Port))}},
-		NoLog:      true,
-		NoSigs:     true,
-	})
+	company, err := server.NewServer(bystander(opts.ServerName+"-company", opts.Cluster.Name,
+		[]*url.URL{{Scheme: "nats-route", Host: net.JoinHostPort(host, strconv.Itoa(opts.Cluster.Port))}}))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}

@@ -44,6 +44,14 @@ var (
 	ErrConnect = errors.New("cannot connect to NATS")
 )
 
+// What [Visitor.Remove] finds wrong; the error that wraps one says what to do.
+var (
+	// ErrNoMember says that the cluster has no member of that name.
+	ErrNoMember = errors.New("no such member")
+	// ErrMemberNeeded says that the member is there, or that the others could not do without it.
+	ErrMemberNeeded = errors.New("the member cannot be removed now")
+)
+
 // PlaceError is an [Bucket.Append] or [Bucket.Replay] that went wrong at one place of a bucket. It
 // wraps what went wrong.
 type PlaceError struct {

@@ -70,12 +70,15 @@ func metaDir(opts *server.Options) string {
 }
 
 // onlyPeer is the peers file of a group of one.
-func onlyPeer(name string) []byte {
+func onlyPeer(name string) []byte { return peers(1, peerID(name)) }
+
+// peerID is by what the members of a Raft group know one another.
+func peerID(name string) string {
 	id := sha256.Sum256([]byte(name))
 	for i := range peerIDSize {
 		id[i] = peerIDDigits[int(id[i])%len(peerIDDigits)]
 	}
-	return peers(1, string(id[:peerIDSize]))
+	return string(id[:peerIDSize])
 }
 
 // peers is a peers file as nats-server 2.15 reads it: the size of the group, the number of ids that are

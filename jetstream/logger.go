@@ -25,12 +25,13 @@ const (
 	foreignEvery = 30 * time.Second
 )
 
-// expected is what is no mistake while a cluster comes together: it is tried again, and
+// expected is in what is no mistake while members of a cluster come and go: it is tried again, and
 // [Server.AwaitQuorum] says what is missing if it lasts.
 var expected = []string{
 	"Error trying to connect to route",
 	"Waiting for routing to be established", // every two seconds
 	"JetStream has not established contact with a meta leader",
+	"Error flushing", // somebody has left while something was being sent to him
 }
 
 // serverLogger passes the lines of a NATS server on to slog, and keeps those that matter to the
@@ -73,7 +74,7 @@ func (l *serverLogger) Errorf(format string, v ...any) {
 }
 
 func (l *serverLogger) complain(level slog.Level, line string) {
-	if slices.ContainsFunc(expected, func(begin string) bool { return strings.HasPrefix(line, begin) }) {
+	if slices.ContainsFunc(expected, func(part string) bool { return strings.Contains(line, part) }) {
 		level = slog.LevelInfo
 	}
 	if strings.Contains(line, duplicateName) {

@@ -76,12 +76,18 @@ func (s *Server) routes() []string {
 // Members returns the names of the servers of the cluster to which this one has a connection, and its
 // own, in order.
 func (s *Server) Members() []string {
-	names := []string{s.server.Name()}
-	if routes, err := s.server.Routez(&server.RoutezOptions{}); err == nil {
+	names := append(neighbours(s.server), s.server.Name())
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// neighbours are the names of the servers to which one has a connection, some several times.
+func neighbours(s *server.Server) []string {
+	var names []string
+	if routes, err := s.Routez(&server.RoutezOptions{}); err == nil {
 		for _, route := range routes.Routes {
 			names = append(names, route.RemoteName)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }

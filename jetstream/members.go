@@ -1,0 +1,264 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// subjectState is where servers tell of their JetStream: all, or the cluster's leader alone.
+	subjectState = "$SYS.REQ.SERVER.PING.JSZ"
+	// subjectRemove is where the leader takes a member out of the cluster.
+	subjectRemove = server.JSApiRemoveServer
+	// awayAfter is how long a member that has not taken its leave, and answers every second as a rule, is
+	// silent before it counts as away.
+	awayAfter = 5 * time.Second
+	// inFlight is by how many records a copy is behind that only waits for what is under way.
+	inFlight = 100
+	// settlePoll is how long it may go unnoticed that elections are over and copies complete.
+	settlePoll = 250 * time.Millisecond
+)
+
+// leaderOnly asks nobody but the leader.
+var leaderOnly = []byte(`{"leader_only":true}`)
+
+// Member is a server of a cluster, and what it keeps.
+type Member struct {
+	Name string
+	// Leads: it leads the cluster. Away: it has left, or the leader has not heard it for five seconds.
+	Leads, Away bool
+	// Silent is how long ago the leader has heard it; 0 also if it never has.
+	Silent time.Duration
+	// Streams are those of which it keeps a copy, Behind those of them whose copy lags.
+	Streams, Behind []string
+
+	id string
+}
+
+// Census is who belongs to a cluster and where its streams are.
+type Census struct {
+	// Members are in the order of their names.
+	Members []*Member
+	// streams has what each stream's leader says of it, nil where none is there to say anything.
+	streams map[string]*jetstream.StreamInfo
+}
+
+// Census counts the members as their leader knows them.
+func (v *Visitor) Census(ctx context.Context) (*Census, error) {
+	answer, err := v.askLeader(ctx, subjectState, leaderOnly)
+	if err != nil {
+		return nil, err
+	}
+	var state server.ServerAPIJszResponse
+	if err := json.Unmarshal(answer.Data, &state); err != nil {
+		return nil, fmt.Errorf("the leader's answer cannot be read: %q: %w", answer.Data, err)
+	}
+	if state.Data == nil || state.Data.Meta == nil {
+		return nil, fmt.Errorf("the leader does not tell who the members are: %q", answer.Data)
+	}
+	c := &Census{streams: make(map[string]*jetstream.StreamInfo)}
+	meta := state.Data.Meta
+	c.Members = append(c.Members, &Member{Name: meta.Leader, Leads: true, id: meta.Peer})
+	reached := neighbours(v.server)
+	for _, peer := range meta.Replicas {
+		// A leader that was elected when the member had gone has never heard it, and says so by saying nothing.
+		unheard := peer.Active == 0 && !peer.Current && !slices.Contains(reached, peer.Name)
+		c.Members = append(c.Members, &Member{
+			Name: peer.Name, Away: unheard || isAway(peer.Offline, peer.Active), Silent: peer.Active, id: peer.Peer,
+		})
+	}
+	slices.SortFunc(c.Members, func(a, b *Member) int { return strings.Compare(a.Name, b.Name) })
+	return c, v.countStreams(ctx, c)
+}
+
+// countStreams enters who keeps what.
+func (v *Visitor) countStreams(ctx context.Context, c *Census) error {
+	names := v.js.StreamNames(ctx)
+	for name := range names.Name() {
+		c.streams[name] = nil
+	}
+	streams := v.js.ListStreams(ctx)
+	for info := range streams.Info() {
+		c.enter(info)
+	}
+	if err := errors.Join(names.Err(), streams.Err()); err != nil {
+		return fmt.Errorf("list the streams: %w", err)
+	}
+	return nil
+}
+
+func (c *Census) enter(info *jetstream.StreamInfo) {
+	if info.Cluster == nil || info.Cluster.Leader == "" {
+		return
+	}
+	name := info.Config.Name
+	c.streams[name] = info
+	c.keep(info.Cluster.Leader, name, false)
+	for _, r := range info.Cluster.Replicas {
+		c.keep(r.Name, name, isAway(r.Offline, r.Active) || !r.Current && r.Lag > inFlight)
+	}
+}
+
+func (c *Census) keep(member, stream string, behind bool) {
+	for _, m := range c.Members {
+		if m.Name != member {
+			continue
+		}
+		m.Streams = append(m.Streams, stream)
+		if behind {
+			m.Behind = append(m.Behind, stream)
+		}
+	}
+}
+
+func isAway(left bool, silent time.Duration) bool { return left || silent >= awayAfter }
+
+// Names are those of the members.
+func (c *Census) Names() []string {
+	var names []string
+	for _, m := range c.Members {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// torn are the streams that do not have just the copies that they should have, all complete, under a leader.
+// The copy at one member, by its id, does not matter.
+func (c *Census) torn(besides string) []string {
+	var torn []string
+	for name, info := range c.streams {
+		if info == nil || !isWhole(info, besides) {
+			torn = append(torn, name)
+		}
+	}
+	slices.Sort(torn)
+	return torn
+}
+
+// isWhole: as long as copies come and go, the majority may be one of more than there should be.
+func isWhole(info *jetstream.StreamInfo, besides string) bool {
+	return info.Cluster.Desired == nil && len(info.Cluster.Replicas) == info.Config.Replicas-1 &&
+		!slices.ContainsFunc(info.Cluster.Replicas, func(r *jetstream.PeerInfo) bool {
+			return r.Peer != besides && (isAway(r.Offline, r.Active) || !r.Current)
+		})
+}
+
+// AwaitCopies returns when each stream has been seen with all its copies, or else those that have not been
+// when ctx ends. say is told those that are missing whenever there are fewer.
+func (v *Visitor) AwaitCopies(ctx context.Context, say func(missing []string)) (missing []string, err error) {
+	for said := -1; ; said = len(missing) {
+		c, err := v.Census(ctx)
+		if err != nil {
+			return missing, err
+		}
+		// A copy that is written to is complete only now and then, seldom all at once.
+		if missing = seen(said < 0, missing, c.torn("")); len(missing) == 0 {
+			return nil, nil
+		}
+		if len(missing) != said {
+			say(missing)
+		}
+		if err := pause(ctx, settlePoll); err != nil {
+			return missing, err
+		}
+	}
+}
+
+// seen takes those out of missing that are not torn; at first all that are torn are missing.
+func seen(first bool, missing, torn []string) []string {
+	if first {
+		return torn
+	}
+	return slices.DeleteFunc(missing, func(name string) bool { return !slices.Contains(torn, name) })
+}
+
+// find returns a member by its name, also one whose name the leader has never heard.
+func (c *Census) find(name string) *Member {
+	for _, m := range c.Members {
+		if m.Name == name || m.id == peerID(name) {
+			return m
+		}
+	}
+	return nil
+}
+
+// Remove takes a member that is away out of the cluster: from then on it counts for no majority, and others
+// get copies of what it kept, after a while; see [Visitor.AwaitCopies]. Before, it waits until the others have
+// settled. It is an [ErrNoMember] if there is none of that name, and an [ErrMemberNeeded] if the member is
+// there, or the others could not do without it.
+func (v *Visitor) Remove(ctx context.Context, name string) error {
+	m, err := v.dispensable(ctx, name)
+	if err != nil {
+		return err
+	}
+	request, err := json.Marshal(server.JSApiMetaServerRemoveRequest{Server: name, Peer: m.id})
+	if err != nil {
+		return err
+	}
+	answer, err := v.askLeader(ctx, subjectRemove, request)
+	if err != nil {
+		return err
+	}
+	var said server.JSApiMetaServerRemoveResponse
+	if err := json.Unmarshal(answer.Data, &said); err != nil {
+		return fmt.Errorf("the leader's answer cannot be read: %q: %w", answer.Data, err)
+	}
+	// It is none any more if the request has come twice.
+	if said.Error != nil && said.Error.ErrCode != uint16(server.JSClusterServerNotMemberErr) {
+		return fmt.Errorf("the cluster's leader refuses to remove %s: %w", name, said.Error)
+	}
+	return nil
+}
+
+// dispensable returns the member when the others can do without it. NATS would remove it in any case, and a
+// stream whose majority is gone is gone with it.
+func (v *Visitor) dispensable(ctx context.Context, name string) (*Member, error) {
+	var missing []string
+	for first := true; ; first = false {
+		c, err := v.Census(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m := c.find(name)
+		if m == nil {
+			return nil, fmt.Errorf("%w: %q; there are %s", ErrNoMember, name, strings.Join(c.Names(), ", "))
+		}
+		if err := c.needs(m, name); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrMemberNeeded, err)
+		}
+		if missing = seen(first, missing, c.torn(m.id)); len(missing) == 0 {
+			return m, nil
+		}
+		if pause(ctx, settlePoll) != nil {
+			return nil, fmt.Errorf("%w: the other members do not have all their copies of %s yet", ErrMemberNeeded, strings.Join(missing, ", "))
+		}
+	}
+}
+
+// needs returns why the others cannot do without the member, nil if they can once they have settled.
+func (c *Census) needs(m *Member, name string) error {
+	if !m.Away {
+		return fmt.Errorf("%s was there %v ago; stop it first", name, m.Silent.Round(time.Millisecond))
+	}
+	for _, other := range c.Members {
+		if other != m && other.Away {
+			return fmt.Errorf("%s is away as well; bring it back first", other.Name)
+		}
+	}
+	left := len(c.Members) - 1
+	for _, stream := range slices.Sorted(maps.Keys(c.streams)) {
+		if info := c.streams[stream]; info != nil && info.Config.Replicas > left {
+			return fmt.Errorf("%s is kept by %d members, and %d would be left; add another one first", stream, info.Config.Replicas, left)
+		}
+	}
+	return nil
+}
