@@ -43,7 +43,7 @@ refuse a holder whose time has passed.`,
 	)
 	root.SetHelpCommandGroupID(groupOther)
 	addCommands(root, groupLocks, newUnder(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newBreak(), newWatch(), newHistory())
-	addCommands(root, groupServer, newServe())
+	addCommands(root, groupServer, newServe(), newMembers())
 	addCommands(root, groupOther, newDemo(), newVersion(), newCompletion())
 	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())
 	return root

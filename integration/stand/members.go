@@ -50,9 +50,7 @@ func NewGrowing(tb testing.TB, n int, args ...string) *Members {
 	tb.Helper()
 	m := NewMembers(tb, n, args...)
 	for i, member := range m.All {
-		routes := 1 + slices.Index(member.Args, "--routes")
-		known := strings.Split(member.Args[routes], ",")[:i+1]
-		member.Args[routes] = strings.Join(known, ",")
+		member.KnowsFirst(i + 1)
 		if i < n-1 {
 			member.Args[1+slices.Index(member.Args, "--replicas")] = "1"
 		}
@@ -67,6 +65,21 @@ func (m *Members) URLs() string {
 		urls = append(urls, member.URL)
 	}
 	return strings.Join(urls, ",")
+}
+
+// Routes are where they find one another, separated by commas.
+func (m *Members) Routes() string {
+	return strings.Join(m.All[len(m.All)-1].routes(), ",")
+}
+
+// routes are those that the member knows.
+func (m *Member) routes() []string {
+	return strings.Split(m.Args[1+slices.Index(m.Args, "--routes")], ",")
+}
+
+// KnowsFirst lets the member know the routes to the first n alone.
+func (m *Member) KnowsFirst(n int) {
+	m.Args[1+slices.Index(m.Args, "--routes")] = strings.Join(m.routes()[:n], ",")
 }
 
 // FreeAddresses returns addresses that were free a moment ago, no two of them the same.

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// visitTimeout bounds the time to reach a member; one that is there lets others in at once.
+const visitTimeout = 10 * time.Second
+
+// members are the commands about the servers of a cluster.
+type members struct {
+	routes  []string
+	prefix  string
+	timeout duration
+	json    bool
+}
+
+func newMembers() *cobra.Command {
+	m := &members{}
+	cmd := &cobra.Command{
+		Use:   "members",
+		Short: "Show who belongs to a cluster, and remove one who does no more",
+		Long: `Shows the members of a cluster that was made with --cluster-listen: who leads it,
+who is away, how many streams each keeps a copy of, and how many of those copies
+are behind; every bucket of locks is a stream. To ask, it joins the cluster for a
+moment, by the routes of its members.`,
+		Example: `  holdfast members --routes 127.0.0.1:6222,127.0.0.1:6223,127.0.0.1:6224
+  holdfast members remove n3 --routes 127.0.0.1:6222,127.0.0.1:6223`,
+		Args:              knownCommand,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              m.show,
+	}
+	m.addTo(cmd)
+	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
+		f.BoolVar(&m.json, "json", false, "print each member as one line of JSON")
+	})
+	cmd.AddCommand(newMembersRemove())
+	return cmd
+}
+
+func newMembersRemove() *cobra.Command {
+	m := &members{}
+	cmd := &cobra.Command{
+		Use:     "remove NAME",
+		Aliases: []string{"rm"},
+		Short:   "Remove a member that is away for good",
+		Long: `Takes a member that is away out of its cluster. It counts for no majority any
+more, and others get copies of what it kept; the command returns when they have
+them. All others have to be there, and as many as there are replicas.
+
+Delete the data of a member that was removed before it runs again; five minutes
+later it may come back under its old name.`,
+		Example:               `  holdfast members remove n3 --routes 127.0.0.1:6222,127.0.0.1:6223`,
+		DisableFlagsInUseLine: true,
+		Args:                  oneMember,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		RunE:                  m.remove,
+	}
+	m.addTo(cmd)
+	return cmd
+}
+
+func oneMember(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] != "" {
+		return nil
+	}
+	return usage("name one member, as in: %s n3", cmd.CommandPath())
+}
+
+func (m *members) addTo(cmd *cobra.Command) {
+	m.timeout = newDuration(time.Minute, 100*time.Millisecond, 24*time.Hour)
+	addFlags(cmd, sectionConnection, func(f *pflag.FlagSet) {
+		f.StringSliceVar(&m.routes, "routes", nil, "--cluster-listen of the members, with commas: a `LIST`")
+		f.StringVar(&m.prefix, "prefix", string(messages.DefaultPrefix), "what the deployment's subjects begin with, a `NAME`: its cluster has it too")
+		f.Var(&m.timeout, "timeout", "how long to try, and to wait for copies")
+		for _, flag := range []string{"routes", "prefix"} {
+			setEnv(f.Lookup(flag), ownEnv(flag))
+		}
+	})
+}
+
+// visit joins the cluster; what the server that does so has to say is nobody's business.
+func (m *members) visit(ctx context.Context, cmd *cobra.Command) (*jetstream.Visitor, error) {
+	s, err := loadSettings(cmd.Flags())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := messages.ParsePrefix(m.prefix); err != nil {
+		return nil, badValue(s.given["prefix"], m.prefix, err)
+	}
+	if len(m.routes) == 0 {
+		return nil, usage("--routes is missing: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
+	}
+	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
+	defer cancel()
+	v, err := jetstream.Visit(ctx, m.prefix, m.routes, slog.New(slog.DiscardHandler))
+	return v, clusterError(err)
+}
+
+// clusterError gives an error the exit code that it stands for, and leaves out that time was up.
+func clusterError(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimSuffix(err.Error(), ": "+context.DeadlineExceeded.Error())
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, jetstream.ErrConnect):
+		return fail(exitUnavailable, "%s; are they members of a cluster of this --prefix, started with --cluster-listen? "+
+			"One with a NATS of its own is asked with: nats server report jetstream", text)
+	case errors.Is(err, jetstream.ErrNoJetStream):
+		return fail(exitUnavailable, "%s; or --routes are not the --cluster-listen of its members", text)
+	case errors.Is(err, jetstream.ErrConfig), errors.Is(err, jetstream.ErrNoMember):
+		return usage("%s", text)
+	}
+	return fail(exitUnavailable, "%s", text)
+}
+
+func (m *members) show(cmd *cobra.Command, _ []string) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
+	defer cancel()
+	v, err := m.visit(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer v.Leave()
+	census, err := v.Census(ctx)
+	if err != nil {
+		return clusterError(err)
+	}
+	text := memberTable(census.Members).text(sizeOf(cmd.OutOrStdout()).columns)
+	if m.json {
+		text, err = memberLines(census.Members)
+	}
+	if err == nil {
+		_, err = io.WriteString(cmd.OutOrStdout(), text)
+	}
+	return err
+}
+
+func memberTable(all []*jetstream.Member) table {
+	t := table{
+		{cells: []string{"MEMBER"}},
+		{cells: []string{"STATE"}},
+		{cells: []string{"STREAMS"}, right: true},
+		{cells: []string{"BEHIND"}, right: true},
+	}
+	for _, m := range all {
+		for c, cell := range []string{shown(m.Name), stateOf(m), strconv.Itoa(len(m.Streams)), strconv.Itoa(len(m.Behind))} {
+			t[c].cells = append(t[c].cells, cell)
+		}
+	}
+	return t
+}
+
+func stateOf(m *jetstream.Member) string {
+	switch {
+	case m.Away && m.Silent == 0:
+		return "away"
+	case m.Away:
+		return "away for " + readable(m.Silent.Round(time.Second))
+	case m.Leads:
+		return "leads"
+	}
+	return "here"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// memberLines are for scripts.
+func memberLines(all []*jetstream.Member) (string, error) {
+	var b strings.Builder
+	for _, m := range all {
+		line, err := json.Marshal(struct {
+			Member   string   `json:"member"`
+			Leads    bool     `json:"leads"`
+			Away     bool     `json:"away"`
+			SilentMs int64    `json:"silent_ms"`
+			Streams  []string `json:"streams"`
+			Behind   []string `json:"behind"`
+		}{m.Name, m.Leads, m.Away, m.Silent.Milliseconds(), append([]string{}, m.Streams...), append([]string{}, m.Behind...)})
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(escaped(line) + "\n")
+	}
+	return b.String(), nil
+}
+
+func (m *members) remove(cmd *cobra.Command, args []string) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
+	defer cancel()
+	v, err := m.visit(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer v.Leave()
+	if err := v.Remove(ctx, args[0]); err != nil {
+		return clusterError(err)
+	}
+	out := cmd.OutOrStdout()
+	if _, err := fmt.Fprintf(out, "removed %s\n", shown(args[0])); err != nil {
+		return err
+	}
+	return m.awaitCopies(ctx, out, v)
+}
+
+// awaitCopies returns when every stream has all its copies, and says how many have not.
+func (m *members) awaitCopies(ctx context.Context, out io.Writer, v *jetstream.Visitor) error {
+	missing, err := v.AwaitCopies(ctx, func(missing []string) {
+		_, _ = fmt.Fprintf(out, "%s to be copied\n", plural(len(missing), "stream"))
+	})
+	switch {
+	case err == nil:
+		_, err = fmt.Fprintln(out, "every stream has all its copies")
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return fail(exitUnexpected, "after %s these streams have yet to get all their copies: %s; holdfast members shows what they have",
+			readable(m.timeout.Duration), strings.Join(missing, ", "))
+	}
+	return clusterError(err)
+}
