@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-io/holdfast/integration/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
@@ -96,7 +97,7 @@ func (c operated) removes(name string) {
 // TestMembersOfNoCluster cannot be asked, and the command says what is wrong with the question.
 func TestMembersOfNoCluster(t *testing.T) {
 	t.Parallel()
-	nobody := stand.FreeAddresses(t, 1)[0]
+	nobody := ports.Free(t, 1)[0]
 	run(t, "members").want(t, 2, "--routes is missing.*holdfast members --routes 127.0.0.1:6222")
 	run(t, "members", "--routes", "n1").want(t, 2, `route "n1" is not HOST:PORT`)
 	run(t, "members", "--routes", nobody, "--prefix", "a b").want(t, 2, `--prefix: .*got "a b"`)

@@ -2,12 +2,12 @@ package jetstream_test
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/integration/ports"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -20,10 +20,7 @@ type cluster struct {
 
 func mustCluster(t *testing.T) *cluster {
 	t.Helper()
-	var routes []string
-	for range 3 {
-		routes = append(routes, mustFreeAddress(t))
-	}
+	routes := ports.Free(t, 3)
 	c := &cluster{}
 	for i, route := range routes {
 		c.servers = append(c.servers, mustStartFile(t, fmt.Sprintf(`
@@ -36,17 +33,6 @@ func mustCluster(t *testing.T) *cluster {
 		c.conns = append(c.conns, mustConnect(t, s))
 	}
 	return c
-}
-
-// mustFreeAddress returns an address that was free a moment ago: every server has to know those of all.
-func mustFreeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // leader returns which server leads the bucket, -1 for none.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-io/holdfast/integration/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream"
 )
@@ -73,7 +74,7 @@ func beside(b *testing.B) *failover {
 	b.Helper()
 	f := &failover{B: b, away: awayFor}
 	m := stand.NewMembers(b, 3)
-	routes := stand.FreeAddresses(b, 3)
+	routes := ports.Free(b, 3)
 	for i, route := range routes {
 		s, err := jetstream.StartServer(jetstream.ServerConfig{
 			Name: fmt.Sprint("nats", i), Listen: "127.0.0.1:0", ClusterListen: route, Routes: routes,

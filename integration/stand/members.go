@@ -2,10 +2,11 @@ package stand
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-io/holdfast/integration/ports"
 )
 
 // Members are the nodes of a cluster on this host, each a process of the real binary with its own NATS
@@ -31,7 +32,7 @@ func StartMembers(tb testing.TB, n int, args ...string) *Members {
 // NewMembers returns nodes that are still to be started.
 func NewMembers(tb testing.TB, n int, args ...string) *Members {
 	tb.Helper()
-	addresses := FreeAddresses(tb, 2*n)
+	addresses := ports.Free(tb, 2*n)
 	routes := addresses[n:]
 	m := &Members{}
 	for i := range n {
@@ -80,22 +81,4 @@ func (m *Member) routes() []string {
 // KnowsFirst lets the member know the routes to the first n alone.
 func (m *Member) KnowsFirst(n int) {
 	m.Args[1+slices.Index(m.Args, "--routes")] = strings.Join(m.routes()[:n], ",")
-}
-
-// FreeAddresses returns addresses that were free a moment ago, no two of them the same.
-func FreeAddresses(tb testing.TB, n int) []string {
-	tb.Helper()
-	var listeners []net.Listener
-	var addresses []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			tb.Fatal(err)
-		}
-		listeners, addresses = append(listeners, l), append(addresses, l.Addr().String())
-	}
-	for _, l := range listeners {
-		_ = l.Close()
-	}
-	return addresses
 }

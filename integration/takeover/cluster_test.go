@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/integration/ports"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -25,13 +26,11 @@ type cluster struct {
 
 func mustCluster(t *testing.T) *cluster {
 	t.Helper()
-	var routes []string
-	for range 3 {
-		routes = append(routes, mustFreeAddress(t))
-	}
+	addresses := ports.Free(t, 6)
+	clients, routes := addresses[:3], addresses[3:]
 	c := &cluster{T: t}
 	for i, route := range routes {
-		s := newServer(t, fmt.Sprintf("n%d", i), mustFreeAddress(t), route, routes)
+		s := newServer(t, fmt.Sprintf("n%d", i), clients[i], route, routes)
 		if err := s.start(); err != nil {
 			t.Fatal(err)
 		}

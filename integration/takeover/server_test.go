@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,15 +98,4 @@ func (s *server) kill() {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait() // it says that it was killed
 	}
-}
-
-// mustFreeAddress returns an address that was free a moment ago: every server has to know those of all.
-func mustFreeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/integration/ports"
 )
 
 // TestReplicated lets rivals on three servers write one entry of a bucket with three replicas, each of
@@ -71,12 +74,14 @@ func mustNext(tb testing.TB, w jetstream.KeyWatcher) jetstream.KeyValueEntry {
 // mustCluster returns a connection to each of three servers.
 func mustCluster(tb testing.TB) []jetstream.JetStream {
 	tb.Helper()
-	addrs := []*net.TCPAddr{mustFreeAddress(tb), mustFreeAddress(tb), mustFreeAddress(tb)}
-	routes := server.RoutesFromStr(fmt.Sprintf("nats://%v,nats://%v,nats://%v", addrs[0], addrs[1], addrs[2]))
+	addrs := ports.Free(tb, 3)
+	routes := server.RoutesFromStr("nats://" + strings.Join(addrs, ",nats://"))
 	var cluster []jetstream.JetStream
 	for i, addr := range addrs {
+		host, port, _ := net.SplitHostPort(addr)
+		number, _ := strconv.Atoi(port) // it is an address that was listened to
 		s, err := start(&server.Options{ServerName: fmt.Sprintf("n%d", i), StoreDir: tb.TempDir(), Routes: routes,
-			Cluster: server.ClusterOpts{Name: "c", Host: addr.IP.String(), Port: addr.Port}})
+			Cluster: server.ClusterOpts{Name: "c", Host: host, Port: number}})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -88,17 +93,6 @@ func mustCluster(tb testing.TB) []jetstream.JetStream {
 		cluster = append(cluster, js)
 	}
 	return cluster
-}
-
-// mustFreeAddress returns an address that was free a moment ago: every server has to know those of all.
-func mustFreeAddress(tb testing.TB) *net.TCPAddr {
-	tb.Helper()
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr)
 }
 
 // mustReplicate makes a bucket as soon as the cluster has a leader.

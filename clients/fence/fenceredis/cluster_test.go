@@ -12,13 +12,15 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fenceredis"
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
+	"github.com/holdfast-io/holdfast/integration/ports"
 )
 
 // startCluster starts a cluster of one node, which has all slots. It refuses what reaches across slots,
 // as a larger one does.
 func startCluster(t *testing.T) (*fencetest.Process, redis.UniversalClient) {
 	t.Helper()
-	server := startWith(t, clusterReady, "--cluster-enabled", "yes", "--cluster-port", freePort(t))
+	_, bus, _ := net.SplitHostPort(ports.Free(t, 1)[0])
+	server := startWith(t, clusterReady, "--cluster-enabled", "yes", "--cluster-port", bus)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr}, PoolSize: 100})
 	t.Cleanup(func() { rdb.Close() })
 	return server, rdb
@@ -35,17 +37,6 @@ func clusterReady(ctx context.Context, rdb *redis.Client) error {
 		return errors.New(info)
 	}
 	return nil
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 func TestCluster(t *testing.T) {

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-io/holdfast/integration/ports"
 )
 
 // patience bounds every wait for a server. Nothing is measured by it.
@@ -47,7 +48,7 @@ func (s Server) Start(tb testing.TB) *Process {
 	if _, err := exec.LookPath(s.Program); err != nil {
 		tb.Fatalf("%s is missing; install it with: %s", s.Program, s.Install)
 	}
-	p := &Process{Server: s, Addr: freeAddr(tb)}
+	p := &Process{Server: s, Addr: ports.Free(tb, 1)[0]}
 	p.start(tb)
 	tb.Cleanup(p.kill)
 	return p
@@ -113,15 +114,4 @@ func (p *Process) kill() {
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	}
 	<-p.ended
-}
-
-// freeAddr returns an address on which nobody listens.
-func freeAddr(tb testing.TB) string {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
