@@ -80,13 +80,5 @@ func (o *opener) awaitCurrent(ctx context.Context, name string) error {
 }
 
 func isComplete(info *jetstream.StreamInfo) bool {
-	if info.Cluster == nil || info.Cluster.Leader == "" || len(info.Cluster.Replicas) != info.Config.Replicas-1 {
-		return false
-	}
-	for _, replica := range info.Cluster.Replicas {
-		if !replica.Current || replica.Offline {
-			return false
-		}
-	}
-	return true
+	return info.Cluster != nil && info.Cluster.Leader != "" && isWhole(info, "")
 }

@@ -131,8 +131,8 @@ func (c *Census) Names() []string {
 	return names
 }
 
-// torn are the streams that do not have just the copies that they should have, all complete, under a leader.
-// The copy at one member, by its id, does not matter.
+// torn are the streams that do not have just the copies that they should have, all complete, under a leader;
+// see [isWhole].
 func (c *Census) torn(besides string) []string {
 	var torn []string
 	for name, info := range c.streams {
@@ -144,11 +144,12 @@ func (c *Census) torn(besides string) []string {
 	return torn
 }
 
-// isWhole: as long as copies come and go, the majority may be one of more than there should be.
+// isWhole: as long as copies come and go, the majority may be one of more than there should be. The copy at
+// one member, by its id, does not matter, if one is named.
 func isWhole(info *jetstream.StreamInfo, besides string) bool {
 	return info.Cluster.Desired == nil && len(info.Cluster.Replicas) == info.Config.Replicas-1 &&
 		!slices.ContainsFunc(info.Cluster.Replicas, func(r *jetstream.PeerInfo) bool {
-			return r.Peer != besides && (isAway(r.Offline, r.Active) || !r.Current)
+			return (besides == "" || r.Peer != besides) && (isAway(r.Offline, r.Active) || !r.Current)
 		})
 }
 
