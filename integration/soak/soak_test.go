@@ -137,6 +137,7 @@ const patience = time.Minute
 func (p *play) steer(ctx context.Context) {
 	over := time.NewTimer(p.cfg.length)
 	defer over.Stop()
+	again := p.nextRestart()
 	for {
 		select {
 		case <-over.C:
@@ -144,14 +145,19 @@ func (p *play) steer(ctx context.Context) {
 				return
 			}
 			over.Reset(time.Second)
-			continue
 		case <-ctx.Done():
 			return
-		case <-p.after(p.dice.between(p.cfg.restartEvery/2, 3*p.cfg.restartEvery/2)):
+		case <-again:
+			p.restart()
+			p.weigh()
+			again = p.nextRestart()
 		}
-		p.restart()
-		p.weigh()
 	}
+}
+
+// nextRestart is when the node is restarted again.
+func (p *play) nextRestart() <-chan time.Time {
+	return p.after(p.dice.between(p.cfg.restartEvery/2, 3*p.cfg.restartEvery/2))
 }
 
 // restart restarts the node in good order.
