@@ -153,23 +153,24 @@ func isWhole(info *jetstream.StreamInfo, besides string) bool {
 		})
 }
 
-// AwaitCopies returns when each stream has been seen with all its copies, or else those that have not been
-// when ctx ends. say is told those that are missing whenever there are fewer.
-func (v *Visitor) AwaitCopies(ctx context.Context, say func(missing []string)) (missing []string, err error) {
+// AwaitCopies returns when each stream has been seen with all its copies, or with an error when ctx ends. say
+// is told which have not, whenever there are fewer.
+func (v *Visitor) AwaitCopies(ctx context.Context, say func(missing []string)) error {
+	var missing []string
 	for said := -1; ; said = len(missing) {
 		c, err := v.Census(ctx)
 		if err != nil {
-			return missing, err
+			return err
 		}
 		// A copy that is written to is complete only now and then, seldom all at once.
 		if missing = seen(said < 0, missing, c.torn("")); len(missing) == 0 {
-			return nil, nil
+			return nil
 		}
 		if len(missing) != said {
 			say(missing)
 		}
 		if err := pause(ctx, settlePoll); err != nil {
-			return missing, err
+			return err
 		}
 	}
 }
