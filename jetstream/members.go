@@ -54,16 +54,12 @@ type Census struct {
 
 // Census counts the members as their leader knows them.
 func (v *Visitor) Census(ctx context.Context) (*Census, error) {
-	answer, err := v.askLeader(ctx, subjectState, leaderOnly)
-	if err != nil {
+	var state server.ServerAPIJszResponse
+	if err := v.askLeader(ctx, subjectState, leaderOnly, &state); err != nil {
 		return nil, err
 	}
-	var state server.ServerAPIJszResponse
-	if err := json.Unmarshal(answer.Data, &state); err != nil {
-		return nil, fmt.Errorf("the leader's answer cannot be read: %q: %w", answer.Data, err)
-	}
 	if state.Data == nil || state.Data.Meta == nil {
-		return nil, fmt.Errorf("the leader does not tell who the members are: %q", answer.Data)
+		return nil, errors.New("the leader does not tell who the members are")
 	}
 	c := &Census{streams: make(map[string]*jetstream.StreamInfo)}
 	meta := state.Data.Meta
@@ -122,8 +118,8 @@ func (c *Census) keep(member, stream string, behind bool) {
 
 func isAway(left bool, silent time.Duration) bool { return left || silent >= awayAfter }
 
-// Names are those of the members.
-func (c *Census) Names() []string {
+// names are those of the members.
+func (c *Census) names() []string {
 	var names []string
 	for _, m := range c.Members {
 		names = append(names, m.Name)
@@ -157,13 +153,13 @@ func isWhole(info *jetstream.StreamInfo, besides string) bool {
 // is told which have not, whenever there are fewer.
 func (v *Visitor) AwaitCopies(ctx context.Context, say func(missing []string)) error {
 	var missing []string
-	for said := -1; ; said = len(missing) {
+	for said := 0; ; said = len(missing) {
 		c, err := v.Census(ctx)
 		if err != nil {
 			return err
 		}
 		// A copy that is written to is complete only now and then, seldom all at once.
-		if missing = seen(said < 0, missing, c.torn("")); len(missing) == 0 {
+		if missing = seen(missing, c.torn("")); len(missing) == 0 {
 			return nil
 		}
 		if len(missing) != said {
@@ -175,9 +171,9 @@ func (v *Visitor) AwaitCopies(ctx context.Context, say func(missing []string)) e
 	}
 }
 
-// seen takes those out of missing that are not torn; at first all that are torn are missing.
-func seen(first bool, missing, torn []string) []string {
-	if first {
+// seen takes those out of missing that are not torn; at first, when it is nil, all that are torn are missing.
+func seen(missing, torn []string) []string {
+	if missing == nil {
 		return torn
 	}
 	return slices.DeleteFunc(missing, func(name string) bool { return !slices.Contains(torn, name) })
@@ -206,13 +202,9 @@ func (v *Visitor) Remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := v.askLeader(ctx, subjectRemove, request)
-	if err != nil {
-		return err
-	}
 	var said server.JSApiMetaServerRemoveResponse
-	if err := json.Unmarshal(answer.Data, &said); err != nil {
-		return fmt.Errorf("the leader's answer cannot be read: %q: %w", answer.Data, err)
+	if err := v.askLeader(ctx, subjectRemove, request, &said); err != nil {
+		return err
 	}
 	// It is none any more if the request has come twice.
 	if said.Error != nil && said.Error.ErrCode != uint16(server.JSClusterServerNotMemberErr) {
@@ -225,19 +217,19 @@ func (v *Visitor) Remove(ctx context.Context, name string) error {
 // stream whose majority is gone is gone with it.
 func (v *Visitor) dispensable(ctx context.Context, name string) (*Member, error) {
 	var missing []string
-	for first := true; ; first = false {
+	for {
 		c, err := v.Census(ctx)
 		if err != nil {
 			return nil, err
 		}
 		m := c.find(name)
 		if m == nil {
-			return nil, fmt.Errorf("%w: %q; there are %s", ErrNoMember, name, strings.Join(c.Names(), ", "))
+			return nil, fmt.Errorf("%w: %q; there are %s", ErrNoMember, name, strings.Join(c.names(), ", "))
 		}
 		if err := c.needs(m, name); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMemberNeeded, err)
 		}
-		if missing = seen(first, missing, c.torn(m.id)); len(missing) == 0 {
+		if missing = seen(missing, c.torn(m.id)); len(missing) == 0 {
 			return m, nil
 		}
 		if pause(ctx, settlePoll) != nil {

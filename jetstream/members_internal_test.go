@@ -77,9 +77,9 @@ func TestTorn(t *testing.T) {
 
 // What is written to is whole only at moments, and one is enough.
 func TestSeen(t *testing.T) {
-	missing := seen(true, nil, []string{"a", "b", "c"})
-	missing = seen(false, missing, []string{"a", "c", "d"})
-	missing = seen(false, missing, []string{"b", "c"})
+	missing := seen(nil, []string{"a", "b", "c"})
+	missing = seen(missing, []string{"a", "c", "d"})
+	missing = seen(missing, []string{"b", "c"})
 	if !slices.Equal(missing, []string{"c"}) {
 		t.Errorf("got %v, want c, which was never seen whole", missing)
 	}

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -61,13 +62,13 @@ func (s *Server) sayMissing(began time.Time) {
 		needed = info.Meta.QuorumNeeded
 	}
 	s.log.Warn("the cluster has no quorum, waiting for more members (the first time, for all of them): are they started, with the same routes, and do they reach one another?",
-		"sees", s.Members(), "needs", needed, "routes", s.routes(), "since", time.Since(began).Round(time.Second))
+		"sees", s.Members(), "needs", needed, "routes", addressesOf(s.opts.Routes), "since", time.Since(began).Round(time.Second))
 }
 
-// routes are the addresses that were asked for.
-func (s *Server) routes() []string {
+// addressesOf are the addresses of routes that were asked for.
+func addressesOf(routes []*url.URL) []string {
 	var addresses []string
-	for _, route := range s.opts.Routes {
+	for _, route := range routes {
 		addresses = append(addresses, route.Host) // the rest may hold a password
 	}
 	return addresses

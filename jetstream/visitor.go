@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -88,12 +89,8 @@ func (v *Visitor) start(ctx context.Context, opts *server.Options, log *slog.Log
 	}
 	for v.server.NumRoutes() == 0 {
 		if err := pause(ctx, quorumPoll); err != nil {
-			var addresses []string
-			for _, route := range opts.Routes {
-				addresses = append(addresses, route.Host)
-			}
 			return fmt.Errorf("%w: no member of the cluster %q lets anybody in at %s: %w",
-				ErrConnect, opts.Cluster.Name, strings.Join(addresses, ", "), err)
+				ErrConnect, opts.Cluster.Name, strings.Join(addressesOf(opts.Routes), ", "), err)
 		}
 	}
 	return nil
@@ -125,20 +122,23 @@ func (v *Visitor) Leave() {
 }
 
 // askLeader sends a request of the system account, which the cluster's leader alone answers, again and
-// again: an election takes seconds.
-func (v *Visitor) askLeader(ctx context.Context, subject string, request []byte) (*nats.Msg, error) {
+// again: an election takes seconds. It reads the answer into what it is given.
+func (v *Visitor) askLeader(ctx context.Context, subject string, request []byte, into any) error {
 	for {
 		limited, cancel := context.WithTimeout(ctx, leaderTimeout)
 		answer, err := v.system.RequestWithContext(limited, subject, request)
 		cancel()
 		switch {
 		case err == nil:
-			return answer, nil
+			if err := json.Unmarshal(answer.Data, into); err != nil {
+				return fmt.Errorf("the leader's answer cannot be read: %q: %w", answer.Data, err)
+			}
+			return nil
 		case ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders)):
 			err = pause(ctx, quorumPoll)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: the cluster has no leader, for which a majority of all members has to be there: %w", ErrNoJetStream, err)
+			return fmt.Errorf("%w: the cluster has no leader, for which a majority of all members has to be there: %w", ErrNoJetStream, err)
 		}
 	}
 }

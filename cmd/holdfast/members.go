@@ -93,22 +93,29 @@ func (m *members) addTo(cmd *cobra.Command) {
 	})
 }
 
-// visit joins the cluster; what the server that does so has to say is nobody's business.
-func (m *members) visit(ctx context.Context, cmd *cobra.Command) (*jetstream.Visitor, error) {
+// visit joins the cluster for as long as use lasts; what the server that does so has to say is nobody's
+// business.
+func (m *members) visit(cmd *cobra.Command, use func(context.Context, *jetstream.Visitor) error) error {
 	s, err := loadSettings(cmd.Flags())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := messages.ParsePrefix(m.prefix); err != nil {
-		return nil, badValue(s.given["prefix"], m.prefix, err)
+		return badValue(s.given["prefix"], m.prefix, err)
 	}
 	if len(m.routes) == 0 {
-		return nil, usage("--routes is missing: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
+		return usage("--routes is missing: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
 	}
-	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
 	defer cancel()
-	v, err := jetstream.Visit(ctx, m.prefix, m.routes, slog.New(slog.DiscardHandler))
-	return v, clusterError(err)
+	reaching, stop := context.WithTimeout(ctx, visitTimeout)
+	defer stop()
+	v, err := jetstream.Visit(reaching, m.prefix, m.routes, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return clusterError(err)
+	}
+	defer v.Leave()
+	return use(ctx, v)
 }
 
 // clusterError gives an error the exit code that it stands for, and leaves out that time was up.
@@ -132,25 +139,20 @@ func clusterError(err error) error {
 }
 
 func (m *members) show(cmd *cobra.Command, _ []string) error {
-	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
-	defer cancel()
-	v, err := m.visit(ctx, cmd)
-	if err != nil {
+	return m.visit(cmd, func(ctx context.Context, v *jetstream.Visitor) error {
+		census, err := v.Census(ctx)
+		if err != nil {
+			return clusterError(err)
+		}
+		text := memberTable(census.Members).text(sizeOf(cmd.OutOrStdout()).columns)
+		if m.json {
+			text, err = memberLines(census.Members)
+		}
+		if err == nil {
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
+		}
 		return err
-	}
-	defer v.Leave()
-	census, err := v.Census(ctx)
-	if err != nil {
-		return clusterError(err)
-	}
-	text := memberTable(census.Members).text(sizeOf(cmd.OutOrStdout()).columns)
-	if m.json {
-		text, err = memberLines(census.Members)
-	}
-	if err == nil {
-		_, err = io.WriteString(cmd.OutOrStdout(), text)
-	}
-	return err
+	})
 }
 
 func memberTable(all []*jetstream.Member) table {
@@ -161,9 +163,7 @@ func memberTable(all []*jetstream.Member) table {
 		{cells: []string{"BEHIND"}, right: true},
 	}
 	for _, m := range all {
-		for c, cell := range []string{shown(m.Name), stateOf(m), strconv.Itoa(len(m.Streams)), strconv.Itoa(len(m.Behind))} {
-			t[c].cells = append(t[c].cells, cell)
-		}
+		t.add([]string{shown(m.Name), stateOf(m), strconv.Itoa(len(m.Streams)), strconv.Itoa(len(m.Behind))})
 	}
 	return t
 }
@@ -208,25 +208,20 @@ func memberLines(all []*jetstream.Member) (string, error) {
 }
 
 func (m *members) remove(cmd *cobra.Command, args []string) error {
-	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
-	defer cancel()
-	v, err := m.visit(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer v.Leave()
-	if err := v.Remove(ctx, args[0]); err != nil {
-		return clusterError(err)
-	}
-	out := cmd.OutOrStdout()
-	if _, err := fmt.Fprintf(out, "removed %s\n", shown(args[0])); err != nil {
-		return err
-	}
-	return m.awaitCopies(ctx, out, v)
+	return m.visit(cmd, func(ctx context.Context, v *jetstream.Visitor) error {
+		if err := v.Remove(ctx, args[0]); err != nil {
+			return clusterError(err)
+		}
+		out := cmd.OutOrStdout()
+		if _, err := fmt.Fprintf(out, "removed %s\n", shown(args[0])); err != nil {
+			return err
+		}
+		return awaitCopies(ctx, out, v)
+	})
 }
 
 // awaitCopies returns when every stream has all its copies, and says how many have not.
-func (m *members) awaitCopies(ctx context.Context, out io.Writer, v *jetstream.Visitor) error {
+func awaitCopies(ctx context.Context, out io.Writer, v *jetstream.Visitor) error {
 	err := v.AwaitCopies(ctx, func(missing []string) {
 		_, _ = fmt.Fprintf(out, "%s to be copied\n", plural(len(missing), "stream"))
 	})

@@ -42,11 +42,16 @@ func tableOf(leases []*messages.Lease, waiting []int) table {
 			shown(l.GetResource()), shown(l.GetOwner()), strconv.FormatUint(l.GetToken(), 10),
 			readable(fromMillis(l.GetRemainingMs())), count(waiting[i]),
 		}
-		for c := range t {
-			t[c].cells = append(t[c].cells, row[c])
-		}
+		t.add(row)
 	}
 	return t
+}
+
+// add puts cells below the others, as many as there are columns.
+func (t table) add(row []string) {
+	for c := range t {
+		t[c].cells = append(t[c].cells, row[c])
+	}
 }
 
 func count(n int) string {

@@ -108,7 +108,7 @@ func (p *Process) await(tb testing.TB) {
 	}
 }
 
-// kill may be called twice. Once the server has ended its number may be somebody else's.
+// kill may be called twice, and signals once: afterwards the server's number may be somebody else's.
 func (p *Process) kill() {
 	if p.killed.CompareAndSwap(false, true) {
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
