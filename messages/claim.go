@@ -2,6 +2,8 @@ package messages
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -32,6 +34,7 @@ func (c Claim) SetHeader(h map[string][]string) error {
 	if strings.TrimSpace(c.Resource) != c.Resource {
 		return invalid(HeaderResource, "no spaces around it, which a header loses", quote(c.Resource))
 	}
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return isField(name, HeaderToken) || isField(name, HeaderResource) })
 	h[HeaderToken] = []string{c.Token.String()}
 	h[HeaderResource] = []string{c.Resource}
 	return nil
@@ -39,9 +42,10 @@ func (c Claim) SetHeader(h map[string][]string) error {
 
 // ClaimFromHeader reads a claim from a header of NATS or HTTP; not ok if the header has neither of its
 // fields. The resource is empty if the header has only a token: whoever protects a single thing knows
-// which. It is an [InvalidError] if a field is malformed, or there twice, or the token is missing.
+// which. Names are compared without case, as in HTTP; NATS passes every spelling on. It is an
+// [InvalidError] if a field is malformed, or there twice in whatever spelling, or the token is missing.
 func ClaimFromHeader(h map[string][]string) (c Claim, ok bool, err error) {
-	tokens, resources := h[HeaderToken], h[HeaderResource]
+	tokens, resources := fields(h, HeaderToken), fields(h, HeaderResource)
 	switch {
 	case len(tokens) == 0 && len(resources) == 0:
 		return Claim{}, false, nil
@@ -61,6 +65,20 @@ func ClaimFromHeader(h map[string][]string) (c Claim, ok bool, err error) {
 	}
 	return c, true, nil
 }
+
+// fields returns the values of a header field in every spelling of its name.
+func fields(h map[string][]string, name string) (values []string) {
+	for n, v := range h {
+		if isField(n, name) {
+			values = append(values, v...)
+		}
+	}
+	slices.Sort(values) // so that errors are the same each time
+	return values
+}
+
+// isField ignores spaces too: NATS keeps one before the colon, and HTTP refuses it.
+func isField(got, name string) bool { return strings.EqualFold(strings.TrimSpace(got), name) }
 
 type claimKey struct{}
 

@@ -13,6 +13,7 @@ func TestClaimThroughAHeader(t *testing.T) {
 		want := messages.Claim{Resource: resource, Token: 34}
 		h := http.Header{}
 		h.Set("Fencing-Token", "replaced")
+		h["fencing-token"], h["fencing-resource"] = []string{"replaced"}, []string{"replaced"}
 		if err := want.SetHeader(h); err != nil {
 			t.Fatal(err)
 		}
@@ -61,6 +62,11 @@ func TestClaimFromHeader(t *testing.T) {
 		"resource alone":   {header: http.Header{resource: {"a"}}, invalid: true},
 		"two tokens":       {header: http.Header{token: {fence, fence}, resource: {"a"}}, invalid: true},
 		"two resources":    {header: http.Header{token: {fence}, resource: {"a", "b"}}, invalid: true},
+		"lower case":       {http.Header{"fencing-token": {fence}, "fencing-resource": {"a"}}, messages.Claim{Resource: "a", Token: 34}, true, false},
+		"upper case":       {http.Header{"FENCING-TOKEN": {fence}}, messages.Claim{Token: 34}, true, false},
+		"space at its end": {http.Header{"Fencing-Token ": {fence}}, messages.Claim{Token: 34}, true, false},
+		"two spellings":    {header: http.Header{token: {fence}, "fencing-token": {fence}}, invalid: true},
+		"two of resource":  {header: http.Header{token: {fence}, resource: {"a"}, "fencing-resource": {"a"}}, invalid: true},
 		"short token":      {header: http.Header{token: {"34"}, resource: {"a"}}, invalid: true},
 		"empty token":      {header: http.Header{token: {""}, resource: {"a"}}, invalid: true},
 		"zero token":       {header: http.Header{token: {"000000000000000"}, resource: {"a"}}, invalid: true},

@@ -39,6 +39,9 @@ func TestOptionalClaims(t *testing.T) {
 			e.expect(t, nil, "")
 			e.expect(t, header(token33, "orders.42"), "409")
 			e.expect(t, header("34", "orders.42"), "400")
+			e.expect(t, nats.Header{"fencing-token": {token33}, "fencing-resource": {"orders.42"}}, "409")
+			e.expect(t, nats.Header{"FENCING-TOKEN": {"34"}, "FENCING-RESOURCE": {"orders.42"}}, "400")
+			e.expect(t, nats.Header{"Fencing-Token": {token34}, "fencing-token": {token34}, "Fencing-Resource": {"orders.42"}}, "400")
 		})
 	}
 }

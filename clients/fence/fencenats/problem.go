@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,7 @@ func answer(p fence.Problem, reply string, send func(body []byte) error) error {
 // ResponseError returns the error that an answer stands for, as it was where the message was refused: a
 // [fence.StaleError] for a stale token. It is nil if the answer has no problem document.
 func ResponseError(m *nats.Msg) error {
-	if m.Header.Get(headerContentType) != fence.ProblemType {
+	if !isProblem(m.Header) {
 		return nil
 	}
 	var p fence.Problem
@@ -66,4 +67,20 @@ func ResponseError(m *nats.Msg) error {
 			m.Header.Get(micro.ErrorCodeHeader), m.Header.Get(micro.ErrorHeader), err)
 	}
 	return p.Err()
+}
+
+// isProblem tells whether a content type is that of a problem document. Services in other languages
+// write header names in their own way, and add parameters.
+func isProblem(h nats.Header) bool {
+	for name, values := range h {
+		if !strings.EqualFold(name, headerContentType) {
+			continue
+		}
+		for _, v := range values {
+			if media, _, err := mime.ParseMediaType(v); err == nil && media == fence.ProblemType {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -70,6 +70,8 @@ func TestResponseError(t *testing.T) {
 	}{
 		"no headers":        {&nats.Msg{Data: []byte(`{"status":409}`)}, ""},
 		"no document":       {&nats.Msg{Header: problem, Data: []byte("<html>")}, "cannot be read"},
+		"lower case":        {&nats.Msg{Header: nats.Header{"content-type": {"application/problem+json; charset=utf-8"}}, Data: []byte("{")}, "cannot be read"},
+		"another media":     {&nats.Msg{Header: nats.Header{"Content-Type": {"application/json"}}, Data: []byte("{}")}, ""},
 		"of another server": {&nats.Msg{Header: problem, Data: []byte(`{"type":"about:blank","status":409,"title":"Conflict"}`)}, "409 Conflict"},
 	} {
 		t.Run(name, func(t *testing.T) {
