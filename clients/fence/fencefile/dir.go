@@ -103,6 +103,11 @@ func (d *Dir) Raise(ctx context.Context, c fence.Claim) error {
 // mark is raised whatever that is. It waits for its turn until ctx ends. All others wait for change, so
 // that had better be short. It must leave .fence alone and not call the guard.
 func (d *Dir) Do(ctx context.Context, c fence.Claim, change func(*os.Root) error) error {
+	return d.do(ctx, c, func() error { return nil }, change)
+}
+
+// do is [Dir.Do] with a check of the caller's input, which comes before the mark is raised.
+func (d *Dir) do(ctx context.Context, c fence.Claim, check func() error, change func(*os.Root) error) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
@@ -110,6 +115,9 @@ func (d *Dir) Do(ctx context.Context, c fence.Claim, change func(*os.Root) error
 		return fmt.Errorf("%s: waiting for its lock: %w", d.root.Name(), err)
 	}
 	defer d.release()
+	if err := check(); err != nil {
+		return err
+	}
 	if err := d.raise(c); err != nil {
 		return err
 	}

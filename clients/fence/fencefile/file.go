@@ -1,6 +1,7 @@
 package fencefile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,9 @@ import (
 
 // Write replaces the file of that name, a path inside the directory, or creates it with the permissions
 // perm, before umask. When it returns nil the content is on disk. It is a [fence.StaleError] if the rule
-// refuses the claim, and an error that is [fence.ErrInvalid] if the name leads out of the directory or
-// into .fence; neither writes anything. A symbolic link of that name is replaced, not followed.
+// refuses the claim, and an error that is [fence.ErrInvalid] if the name leads out of the directory, by
+// itself or through a symbolic link, or into .fence; neither writes anything or raises the mark. A
+// symbolic link of that name is replaced, not followed.
 func (d *Dir) Write(ctx context.Context, c fence.Claim, name string, content []byte, perm fs.FileMode) error {
 	return d.changeFile(ctx, c, name, func(r *os.Root) error {
 		return replace(r, name, content, perm)
@@ -28,15 +30,14 @@ func (d *Dir) Remove(ctx context.Context, c fence.Claim, name string) error {
 		if err := r.Remove(name); err != nil {
 			return err
 		}
-		return syncDir(r, filepath.Dir(name))
+		return syncDir(r, parent(name))
 	})
 }
 
+// changeFile checks the name under the lock, because another change may turn a directory into a link.
 func (d *Dir) changeFile(ctx context.Context, c fence.Claim, name string, change func(*os.Root) error) error {
-	if err := d.checkName(name); err != nil {
-		return err
-	}
-	return d.Do(ctx, c, func(r *os.Root) error { return d.failed(change(r)) })
+	return d.do(ctx, c, func() error { return d.checkName(name) },
+		func(r *os.Root) error { return d.failed(change(r)) })
 }
 
 // failed names the directory in an error, nil if there is none.
@@ -57,12 +58,27 @@ func (d *Dir) checkName(name string) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range []string{name, filepath.Dir(name)} {
+	if _, err := d.root.Stat(parent(name)); d.leadsOut(err) {
+		return fmt.Errorf("file name %q: %w: a symbolic link leads out of the directory", name, fence.ErrInvalid)
+	}
+	for _, path := range []string{name, parent(name)} {
 		if info, err := d.root.Stat(path); err == nil && os.SameFile(info, own) {
 			return fmt.Errorf("file name %q: %w: %s belongs to the guard", name, fence.ErrInvalid, control)
 		}
 	}
 	return nil
+}
+
+// leadsOut tells whether the error is that of a path which leaves the root. Package os has no name for it.
+func (d *Dir) leadsOut(err error) bool {
+	_, outside := d.root.Stat("..")
+	return err != nil && errors.Is(err, errors.Unwrap(outside))
+}
+
+// parent returns the directory of a name as the system resolves it: "link/.." is not ".".
+func parent(name string) string {
+	dir, _ := filepath.Split(name)
+	return cmp.Or(dir, ".")
 }
 
 // replace puts a new file in the place of name, so that a crash leaves the old one or the new one. Only
@@ -77,7 +93,7 @@ func replace(r *os.Root, name string, content []byte, perm fs.FileMode) error {
 	if err := r.Rename(newName, name); err != nil {
 		return err
 	}
-	return syncDir(r, filepath.Dir(name))
+	return syncDir(r, parent(name))
 }
 
 // create writes a file that there is not yet, on disk when it returns nil.

@@ -42,13 +42,24 @@ func TestLinks(t *testing.T) {
 
 	mustWrite(t, d, 33, "ours")
 	wantContent(t, filepath.Join(dir, fileName), "ours")
-	if err := d.Write(t.Context(), claim(33), "out/target", []byte("ours"), 0o600); err == nil {
-		t.Error("a link led out of the directory")
-	}
-	if err := d.Remove(t.Context(), claim(33), "out/target"); err == nil {
-		t.Error("a link led out of the directory")
+	for _, name := range []string{"out/target", "out/../target", "out/", "out/none/target"} {
+		wantError(t, d.Write(t.Context(), claim(99), name, []byte("ours"), 0o600), fence.ErrInvalid)
+		wantError(t, d.Remove(t.Context(), claim(99), name), fence.ErrInvalid)
 	}
 	wantContent(t, target, "theirs")
+	wantError(t, d.Write(t.Context(), claim(33), fileName, nil, 0o600), nil) // 99 has left no mark
+}
+
+// TestLinkInside leads to another directory of the same root, whose parent is not that of the link.
+func TestLinkInside(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	wantError(t, os.MkdirAll(filepath.Join(dir, "sub", "deep"), 0o700), nil)
+	wantError(t, os.Symlink("sub/deep", filepath.Join(dir, "in")), nil)
+	for name, at := range map[string]string{"in/file": "sub/deep/file", "in/../file": "sub/file"} {
+		wantError(t, d.Write(t.Context(), claim(33), name, []byte(name), 0o600), nil)
+		wantContent(t, filepath.Join(dir, at), name)
+	}
 }
 
 func TestOddNames(t *testing.T) {
