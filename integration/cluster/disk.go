@@ -15,15 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disk is a file with a file system in it, mounted at dir, that can lose its power.
+// disk is a file with a file system in it that can lose its power. It is mounted in a namespace.
 type disk struct {
-	image, dir string
+	within *namespace
+	image  string
+	// mountpoint is its directory for processes of the namespace, dir the same directory for all others.
+	mountpoint, dir string
 }
 
-// newDisk makes and mounts a disk of so many bytes in the directory.
-func newDisk(ctx context.Context, in string, size int64) (*disk, error) {
-	d := &disk{image: filepath.Join(in, "disk.img"), dir: filepath.Join(in, "disk")}
-	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+// newDisk makes a disk of size bytes in the directory in, and mounts it in the namespace.
+func newDisk(ctx context.Context, within *namespace, in string, size int64) (*disk, error) {
+	d := &disk{within: within, image: filepath.Join(in, "disk.img"), mountpoint: filepath.Join(in, "disk")}
+	d.dir = within.path(d.mountpoint)
+	if err := os.MkdirAll(d.mountpoint, 0o700); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(d.image, nil, 0o600); err != nil {
@@ -40,14 +44,14 @@ func newDisk(ctx context.Context, in string, size int64) (*disk, error) {
 }
 
 func (d *disk) mount(ctx context.Context) error {
-	return command(ctx, "mount", "-o", "loop,noatime", d.image, d.dir)
+	return d.within.inside(func() error { return command(ctx, "mount", "-o", "loop,noatime", d.image, d.mountpoint) })
 }
 
 // unmount waits a little for a process that has just ended to let go.
 func (d *disk) unmount(ctx context.Context) error {
 	return eventually(ctx, 5*time.Second, func(context.Context) error {
-		if err := unix.Unmount(d.dir, 0); err != nil {
-			return fmt.Errorf("unmount %s: %w", d.dir, err)
+		if err := d.within.inside(func() error { return unix.Unmount(d.mountpoint, 0) }); err != nil {
+			return fmt.Errorf("unmount %s: %w", d.mountpoint, err)
 		}
 		return nil
 	})

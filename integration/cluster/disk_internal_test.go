@@ -29,10 +29,12 @@ func mustPlace(t *testing.T) *place {
 func mustDisk(t *testing.T) *disk {
 	t.Helper()
 	needRoot(t)
-	d, err := newDisk(t.Context(), mustPlace(t).dir, 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := mustPlace(t)
+	within, err := newNamespace()
+	mustDo(t, err)
+	t.Cleanup(within.close)
+	d, err := newDisk(t.Context(), within, in.dir, 64<<20)
+	mustDo(t, err)
 	return d
 }
 
@@ -105,4 +107,18 @@ func TestFull(t *testing.T) {
 	if d.isFull() {
 		t.Error("it is still full")
 	}
+}
+
+// A process that makes a mount namespace gets a copy of each mount that it sees. A copy of the disk would keep
+// the file system that has lost its power alive.
+func TestPowerCutBesideMountNamespace(t *testing.T) {
+	t.Parallel()
+	d := mustDisk(t)
+	mustDo(t, d.witness())
+	mustDo(t, d.cutPower())
+	other, err := startThread(func() error { return unix.Unshare(unix.CLONE_NEWNS) })
+	mustDo(t, err)
+	defer other.close()
+	mustDo(t, d.restorePower(t.Context()))
+	mustDo(t, d.examine())
 }

@@ -5,17 +5,20 @@ package cluster
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a thread of this process in a network namespace of its own. Sockets, devices and processes
-// that are made on it belong there. Nothing has a name, so nothing is left behind: when the thread ends, or
-// this process in whatever way, the kernel kills the processes and removes the rest.
+// namespace is a thread of this process in a network namespace and a mount namespace of its own. Sockets, devices,
+// mounts and processes that are made on it belong there. Nothing has a name, so nothing is left behind: when the
+// thread ends, or this process in whatever way, the kernel kills the processes and removes the rest.
 type namespace struct {
-	calls chan func()
-	done  chan struct{}
+	thread int
+	calls  chan func()
+	done   chan struct{}
 }
 
 // newThread returns a thread in this process's own namespace, which still kills its processes.
@@ -23,11 +26,15 @@ func newThread() (*namespace, error) {
 	return startThread(func() error { return nil })
 }
 
-// newNamespace needs root.
+// newNamespace needs root. No other process can copy a mount that is made there: a copy keeps a file system alive
+// after it has been unmounted. What is unmounted outside is unmounted there, too, for the same reason.
 func newNamespace() (*namespace, error) {
 	return startThread(func() error {
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("a network namespace: %w", err)
+		if err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS); err != nil {
+			return fmt.Errorf("a namespace for the network and the mounts: %w", err)
+		}
+		if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("separate the mounts of a namespace: %w", err)
 		}
 		return nil
 	})
@@ -51,6 +58,7 @@ func (n *namespace) run(prepare func() error, started chan<- error) {
 		return
 	}
 	defer close(n.done)
+	n.thread = unix.Gettid()
 	err := prepare()
 	started <- err
 	if err != nil {
@@ -66,6 +74,11 @@ func (n *namespace) inside(f func() error) error {
 	result := make(chan error, 1)
 	n.calls <- func() { result <- f() }
 	return <-result
+}
+
+// path returns where this process finds what is at path for those inside.
+func (n *namespace) path(path string) string {
+	return filepath.Join("/proc/self/task", strconv.Itoa(n.thread), "root", path)
 }
 
 // close ends the thread.

@@ -36,7 +36,7 @@ func (n *node) address() string { return n.host + ":4222" }
 // data is where the node stores.
 func (n *node) data() string {
 	if n.disk != nil {
-		return filepath.Join(n.disk.dir, "data")
+		return filepath.Join(n.disk.mountpoint, "data")
 	}
 	return filepath.Join(n.dir, "data")
 }

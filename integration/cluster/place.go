@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/gofrs/flock"
-	"golang.org/x/sys/unix"
 )
 
 // place is a directory of files. It is locked as long as its process lives, so that the next
@@ -58,25 +56,14 @@ func removeStale() error {
 			return err
 		}
 		if err := p.remove(); err != nil {
-			return fmt.Errorf("left over from a process that is gone: %w; unmount what is in it and remove it", err)
+			return fmt.Errorf("left over from a process that is gone: %w; remove it", err)
 		}
 	}
 	return nil
 }
 
-// remove unmounts what is mounted below and removes the directory. The processes that used it are gone: they
-// die with the one that has started them.
+// remove removes the directory. Processes that used it and disks that were mounted in it are gone: they end with
+// the process that has made them.
 func (p *place) remove() error {
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(mounts)) {
-		if at := strings.Fields(line)[1]; strings.HasPrefix(at, p.dir+"/") {
-			if err := unix.Unmount(at, 0); err != nil {
-				return fmt.Errorf("unmount %s: %w", at, err)
-			}
-		}
-	}
 	return errors.Join(os.RemoveAll(p.dir), p.lock.Close())
 }

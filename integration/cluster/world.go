@@ -66,7 +66,7 @@ func (w *isolated) settle(ctx context.Context, n *node, i int) (err error) {
 	}
 	n.host = addr.String()
 	if n.server {
-		n.disk, err = newDisk(ctx, n.dir, diskBytes)
+		n.disk, err = newDisk(ctx, n.thread, n.dir, diskBytes)
 	}
 	return err
 }
