@@ -9,12 +9,17 @@ import (
 )
 
 var (
-	// ErrStale is every [StaleError]: somebody was granted the lock after the one who asks. Nothing was
-	// written. Whoever gets it has lost the lock, and retrying is pointless.
+	// ErrStale is every [StaleError]: the lock was granted to another holder since. Nothing was written,
+	// neither by this call nor by a copy of it that the store's driver may have sent before. The lock is
+	// lost, and retrying is pointless.
 	ErrStale = errors.New("stale fencing token")
 	// ErrSpent is a [StaleError] of the rule [Once] whose token is the highest: it was used before, most
 	// likely by an earlier try of the same write.
 	ErrSpent = errors.New("fencing token was used before")
+	// ErrUnknown is an error that leaves open whether the write was made, such as that of a connection that
+	// broke while the answer was on its way. The write may be repeated under [Repeatable], as far as it
+	// bears being made twice.
+	ErrUnknown = errors.New("outcome unknown")
 	// ErrInvalid is a claim that breaks a rule of the contract: no token, no resource, a token that is
 	// not one. Nothing was written.
 	ErrInvalid = messages.ErrInvalid

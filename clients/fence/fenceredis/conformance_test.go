@@ -3,6 +3,7 @@ package fenceredis_test
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -91,15 +92,24 @@ func (r register) onServer(t *testing.T) fencetest.Subject {
 	server := startRedis(t)
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 100})
 	t.Cleanup(func() { rdb.Close() })
-	return r.on(server, rdb)
+	return r.on(server, rdb, func(via func(string) string) redis.UniversalClient {
+		return redis.NewClient(&redis.Options{Addr: via(server.Addr)})
+	})
 }
 
 func (r register) onCluster(t *testing.T) fencetest.Subject {
 	t.Helper()
-	return r.on(startCluster(t))
+	server, rdb := startCluster(t)
+	return r.on(server, rdb, func(via func(string) string) redis.UniversalClient {
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr},
+			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, network, via(addr)) // the cluster tells its own addresses
+			}})
+	})
 }
 
-func (r register) on(server *fencetest.Process, rdb redis.UniversalClient) fencetest.Subject {
+// on is the subject of a server that rdb reaches, and through another client of the driver's defaults.
+func (r register) on(server *fencetest.Process, rdb redis.UniversalClient, through func(via func(string) string) redis.UniversalClient) fencetest.Subject {
 	s := fencetest.Subject{
 		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
 			tb.Helper()
@@ -110,6 +120,12 @@ func (r register) on(server *fencetest.Process, rdb redis.UniversalClient) fence
 			return mustNew(tb, rdb, fenceredis.WithRule(rule))
 		},
 		Restart: server.Restart,
+		Through: func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
+			tb.Helper()
+			other := through(via)
+			tb.Cleanup(func() { other.Close() })
+			return &open{r, other, mustNew(tb, other, fenceredis.WithRule(rule))}
+		},
 	}
 	if r.history != nil {
 		s.History = func(tb testing.TB, resource string) []string {

@@ -22,8 +22,8 @@
 //   - appendonly yes and appendfsync always. With everysec, a crash forgets the last second, marks and
 //     data alike: a holder that had been refused may then get in. A script is in the log whole or not at
 //     all.
-//   - maxmemory-policy noeviction, or one of the volatile ones: marks have no expiry. The allkeys ones
-//     drop marks while their data lives on.
+//   - maxmemory-policy noeviction. The allkeys ones drop marks while their data lives on, and the volatile
+//     ones what is known of the last minute's writes.
 //   - One primary. Replication is asynchronous: a failover may lose the newest marks with the newest
 //     writes, and a holder that had been refused may then get in. WAIT and min-replicas-to-write make that
 //     rarer, not impossible. Who cannot live with it keeps the data in a store with consensus.
@@ -39,14 +39,23 @@
 // and {orders.42}:items. A key in another slot is refused as [fence.ErrInvalid], and nothing is
 // written. While a slot moves between nodes, the server may answer TRYAGAIN; nothing is written then.
 //
+// # Repetitions by the driver
+//
+// Some drivers send a command again when its answer is lost: go-redis up to three times, unless MaxRetries
+// is -1. Each write has a random number, which the server keeps for a minute, in a key of its own beside the
+// mark and with the result: it makes the write once, and answers a repetition as it has answered the
+// first. So [fence.ErrStale] is certain, whatever came in between, and a write that returns nil was
+// made once. A reply that took a minute or longer is not trusted: it is [fence.ErrUnknown]. Results that are
+// nested more than 16 deep are cut off in a repetition. The server's clock should not be set forward
+// by more than that. A write takes some 200 bytes on the server for that minute, and its result.
+//
 // # What stays open
 //
-// After an error of the network nobody knows whether the write was made. Repeating it with the same
-// claim is safe under [fence.Repeatable] as far as the write itself bears repeating, which [Guard.Set],
-// [Guard.HSet] and [Guard.Del] do; under [fence.Once] the repeat is [fence.ErrSpent] if the first one
-// arrived. Drivers repeat by themselves (go-redis up to three times, unless MaxRetries is -1), and a request that
-// was given up may still be on its way: one holder's writes can overtake each other, since their tokens
-// are equal.
+// After an error of the network, [fence.ErrUnknown], it is unknown whether the write was made. A second
+// call is another write, with a number of its own. It is safe under [fence.Repeatable] as far as the
+// write itself bears repeating, which [Guard.Set], [Guard.HSet] and [Guard.Del] do; under [fence.Once]
+// it is [fence.ErrSpent] if the first one arrived. A request that was given up may still be on its way:
+// one holder's writes can overtake each other, since their tokens are equal.
 //
 // Not protected: writes past the guard, reads, replicas, and everything that is not in this server.
 //

@@ -17,9 +17,9 @@ import (
 // does. All args are strings. It is called concurrently.
 type Do func(ctx context.Context, args ...any) (any, error)
 
-// Guard writes keys for those who hold the lock on them. It may be used concurrently. An error that is
-// neither [fence.ErrStale] nor [fence.ErrInvalid] nor [ErrForeign] leaves open whether anything was
-// written.
+// Guard writes keys for those who hold the lock on them. It may be used concurrently. With
+// [fence.ErrStale], [fence.ErrInvalid] and [ErrForeign] nothing was written; any other error is
+// [fence.ErrUnknown], and leaves open whether anything was. A call ends its tries after 30 seconds.
 type Guard struct {
 	do     Do
 	rule   fence.Rule
@@ -117,12 +117,27 @@ func (g *Guard) Run(ctx context.Context, c fence.Claim, s *Script, keys []string
 	if err := cmp.Or(c.Check(), g.checkKeys(keys)); err != nil {
 		return nil, err
 	}
-	keys = append(slices.Clip(keys), g.MarkKey(c.Resource))
+	keys = append(slices.Clip(keys), g.MarkKey(c.Resource), g.newWrite(c.Resource))
+	ctx, cancel := context.WithTimeout(ctx, mostTrying)
+	defer cancel()
+	begun := time.Now()
 	reply, err := s.send(ctx, g.do, s.arguments(keys, args, c.Token, g.rule))
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, g.failed(c, err)
+	case elapsed(begun) >= remembered:
+		return nil, g.late(c)
 	}
 	return g.result(c, reply)
+}
+
+// mostTrying ends a driver's tries while the server still knows the first one.
+const mostTrying = remembered / 2
+
+// elapsed asks both clocks: the monotonic one stands still while a machine sleeps.
+func elapsed(since time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }
 
 func (g *Guard) checkKeys(keys []string) error {

@@ -58,7 +58,7 @@ func startWith(tb testing.TB, ready func(context.Context, *redis.Client) error, 
 // connect returns a client of the shared server.
 func connect(tb testing.TB) *redis.Client {
 	tb.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	tb.Cleanup(func() { rdb.Close() })
 	return rdb
 }

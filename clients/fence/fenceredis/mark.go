@@ -1,6 +1,10 @@
 package fenceredis
 
-import "strings"
+import (
+	"crypto/rand"
+	"strings"
+	"time"
+)
 
 // DefaultPrefix is what the keys of marks begin with. No guard writes keys of its caller's there.
 const DefaultPrefix = "holdfast:mark:"
@@ -32,4 +36,14 @@ func (g *Guard) MarkKey(resource string) string {
 	}
 	// The tag ends at the first closing brace: what follows is the resource, and nothing follows above.
 	return key + resource
+}
+
+// remembered is how long the server knows a write again that a driver sends once more. Drivers with their
+// defaults have given up long before.
+const remembered = time.Minute
+
+// newWrite returns the key of one write, in the slot of its mark. It is no mark's: there is no brace
+// behind its tag, and a mark with something behind the tag has one there.
+func (g *Guard) newWrite(resource string) string {
+	return g.prefix + Tag(resource) + ":write:" + rand.Text()
 }

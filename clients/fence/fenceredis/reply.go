@@ -13,9 +13,15 @@ import (
 // that is no lower than the present holder's, as 15 digits.
 var ErrForeign = errors.New("the mark was written past the guard")
 
+// errBrokenOff is what is left of an error whose reply was lost.
+var errBrokenOff = errors.New("the script stopped half-way at the first try; what it had written stays")
+
 // result reads the script's reply.
 func (g *Guard) result(c fence.Claim, reply any) (any, error) {
 	answer, ok := reply.([]any)
+	if ok && len(answer) == 1 && text(answer[0]) == "broken off" {
+		return nil, g.unknown(c, errBrokenOff)
+	}
 	if !ok || len(answer) != 2 {
 		return nil, g.strange(c, reply)
 	}
@@ -40,11 +46,20 @@ func (g *Guard) failed(c fence.Claim, err error) error {
 		return invalid("key", "in a cluster named like its resource, or with its hash tag "+strconv.Quote(Tag(c.Resource)),
 			"keys in several slots")
 	}
-	return fmt.Errorf("resource %q: %w", c.Resource, err)
+	return g.unknown(c, err)
 }
 
 func (g *Guard) strange(c fence.Claim, reply any) error {
-	return fmt.Errorf("resource %q: the reply is not the script's, or Do changed it: %T %.100v", c.Resource, reply, reply)
+	return g.unknown(c, fmt.Errorf("the reply is not the script's, or Do changed it: %T %.100v", reply, reply))
+}
+
+// late is the error of a reply that the server may have given without knowing of an earlier try.
+func (g *Guard) late(c fence.Claim) error {
+	return g.unknown(c, fmt.Errorf("the reply came after more than %v; let the driver try for less", remembered))
+}
+
+func (g *Guard) unknown(c fence.Claim, cause error) error {
+	return fmt.Errorf("resource %q: %w: %w", c.Resource, fence.ErrUnknown, cause)
 }
 
 // text reads a bulk string, which drivers return as one type or the other.

@@ -31,13 +31,25 @@ func NewScript(body string) *Script {
 // the first line, so that errors name the line that its author counts. What belongs to the guard is
 // last in KEYS and ARGV and is taken away first. Tokens are compared as text: numbers in Lua are doubles.
 // A mark that stands already is not written again, which spares the log.
+//
+// The key of the write comes first of all and holds its result. It is there, and empty, before the write
+// begins: a script that stops half-way is not rolled back.
 const (
 	begin = `local write = function() `
 	check = `
 end
 local rule = table.remove(ARGV)
 local token = table.remove(ARGV)
+local remembered = table.remove(ARGV)
+local made = table.remove(KEYS)
 local mark = table.remove(KEYS)
+local function reply(result)
+	if type(result) == 'table' and result.err then return result end
+	return {'passed', result or false}
+end
+local before = redis.call('GET', made)
+if before == '' then return {'broken off'} end
+if before then return reply(cmsgpack.unpack(before)) end
 local highest = redis.pcall('GET', mark)
 if highest then
 	if type(highest) == 'table' then return {'foreign', highest.err} end
@@ -46,18 +58,19 @@ if highest then
 	end
 	if token < highest or rule == 'once' and token == highest then return {'refused', highest} end
 end
+redis.call('SET', made, '', 'PX', remembered)
 if token ~= highest then redis.call('SET', mark, token) end
 local result = write()
-if type(result) == 'table' and result.err then return result end
-return {'passed', result or false}
+redis.call('SET', made, cmsgpack.pack(result or false), 'PX', remembered)
+return reply(result)
 `
 )
 
 // arguments returns what follows the script in EVAL and EVALSHA.
 func (s *Script) arguments(keys, args []string, token fence.Token, rule fence.Rule) []any {
-	all := make([]any, 0, len(keys)+len(args)+5)
+	all := make([]any, 0, len(keys)+len(args)+6)
 	all = append(all, "EVALSHA", s.hash, strconv.Itoa(len(keys)))
-	for _, list := range [][]string{keys, args, {token.String(), rule.String()}} {
+	for _, list := range [][]string{keys, args, {strconv.FormatInt(remembered.Milliseconds(), 10), token.String(), rule.String()}} {
 		for _, a := range list {
 			all = append(all, a)
 		}

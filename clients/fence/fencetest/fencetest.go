@@ -29,6 +29,10 @@ type Subject struct {
 	Restart func(tb testing.TB)
 	// Marks returns the marks of the guard under the rule; nil if it has none.
 	Marks func(tb testing.TB, rule fence.Rule) fence.Marks
+	// Through returns a register under the rule over the same store, by a client of its own with the
+	// defaults of its driver, that reaches each server at the address that via returns for the server's
+	// own. Nil if no network is between the guard and the store.
+	Through func(tb testing.TB, rule fence.Rule, via func(addr string) string) Register
 	// History returns the values that a resource has had, oldest first, if the store can tell.
 	History func(tb testing.TB, resource string) []string
 }
@@ -47,6 +51,7 @@ func Run(t *testing.T, s Subject) {
 		"Cancelled":    cancelled,
 		"Marks":        marks,
 		"Restart":      restart,
+		"Network":      network,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
