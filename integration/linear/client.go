@@ -31,9 +31,9 @@ type client struct {
 // mostStretch is how many TTLs an owner has, before it would have one twice.
 const mostStretch = 100
 
-func newClient(l *Load, number int, nc *nats.Conn, dice *rand.Rand) *client {
+func (l *Load) newClient(number int, nc *nats.Conn) *client {
 	c := &client{
-		Load: l, inbox: &inbox{nc: nc, now: l.Now}, number: number, dice: dice,
+		Load: l, inbox: &inbox{nc: nc, now: l.Now}, number: number, dice: rand.New(rand.NewPCG(l.Seed, uint64(number))),
 		direct: l.Shards > 0 && number%2 == 1, encoding: []messages.Encoding{messages.Protobuf, messages.JSON}[number/2%2],
 	}
 	c.rename()
@@ -84,6 +84,14 @@ func (c *client) run() {
 			c.crashWaiting(r)
 		}
 		c.rest()
+	}
+}
+
+// lookOnce asks for the resource and does nothing else.
+func (c *client) lookOnce(r *resource) {
+	defer c.close()
+	if c.subscribed() {
+		c.get(r)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,7 +113,7 @@ func StartLoad(ctx context.Context, cfg LoadConfig) (*Load, error) {
 		if err != nil {
 			return nil, fmt.Errorf("load: client %d: %w", i, err)
 		}
-		l.clients = append(l.clients, newClient(l, i, nc, rand.New(rand.NewPCG(cfg.Seed, uint64(i)))))
+		l.clients = append(l.clients, l.newClient(i, nc))
 	}
 	l.ctx, l.cancel = context.WithCancel(ctx)
 	for _, c := range l.clients {
@@ -130,8 +129,9 @@ func (l *Load) Stop() *History {
 		close(l.stopping)
 		l.work.Wait()
 		for i, r := range l.targets {
-			c := l.clients[i%len(l.clients)]
-			l.work.Go(func() { c.get(r) })
+			// A client serves one goroutine only, and those of the load may have crashed.
+			c := l.newClient(len(l.clients)+i, l.clients[i%len(l.clients)].nc)
+			l.work.Go(func() { c.lookOnce(r) })
 		}
 		l.work.Wait()
 		l.cancel()
