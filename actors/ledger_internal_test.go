@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -332,4 +333,10 @@ func TestForgottenInAQuietPage(t *testing.T) {
 	if n := len(s.ledger.page("old").entries); n != 0 {
 		t.Errorf("%d resources are remembered, want none", n)
 	}
+}
+
+// open makes one attempt.
+func open(ctx context.Context, cfg ShardConfig, writer *messages.Writer) (*ledger, error) {
+	o := opening{records: new(atomic.Uint64)}
+	return o.run(ctx, cfg, writer)
 }

@@ -5,38 +5,78 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// open reads the whole journal and takes the shard over: it appends a commit that says so right
-// behind the last record. If somebody else has written meanwhile, it reads on and tries again.
-// From then on the journal is never read again: the ledger is the state.
-func open(ctx context.Context, cfg ShardConfig, writer *messages.Writer) (*ledger, error) {
-	l := newLedger()
-	replayed := func(int) lease.Instant { return 0 } // leases start afresh when the shard is open
-	read := func(position uint64, r *messages.Record) error { return l.read(position, r, replayed) }
+// opening is what the attempts to open a shard have in common: an attempt that fails half-way is
+// continued by the next one. It belongs to one attempt at a time.
+type opening struct {
+	// ledger is what has been read; nil if nothing has, or if what was read cannot be used.
+	ledger *ledger
+	// furthest is the last position that was ever read. A record counts as progress once, even if a later
+	// attempt has to read it again.
+	furthest uint64
+	// records counts progress for other goroutines.
+	records *atomic.Uint64
+}
+
+// run reads the journal and takes the shard over: it appends a commit that says so right behind the last
+// record. If another writer has appended meanwhile, it reads on and tries again. From then on the journal
+// is never read again: the ledger is the state.
+func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *messages.Writer) (*ledger, error) {
+	if o.ledger == nil {
+		o.ledger = newLedger()
+	}
 	for {
-		last, err := cfg.Journal.Replay(ctx, l.position, read)
-		if err != nil {
-			return nil, fmt.Errorf("shard %d: replay: %w", cfg.Shard, err)
+		if err := o.replay(ctx, cfg); err != nil {
+			return nil, err
 		}
-		l.position = max(l.position, last)
-		if err := l.complete(); err != nil {
-			return nil, fmt.Errorf("shard %d: %w", cfg.Shard, err)
-		}
+		l := o.ledger
 		opened := l.next(writer, cfg.Clock.Now().UnixMillis)
 		opened.GetCommit().Opened = true
 		opened.GetCommit().Epoch++
-		err = cfg.Journal.Append(ctx, l.position, opened)
+		err := cfg.Journal.Append(ctx, l.position, opened)
 		switch {
 		case err == nil:
-			return l, read(l.position+1, opened)
+			return l, o.read(l.position+1, opened)
 		case !errors.Is(err, messages.ErrConflict):
 			return nil, fmt.Errorf("shard %d: take over: %w", cfg.Shard, err)
 		}
 	}
+}
+
+// replay reads what the ledger does not have yet.
+func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
+	from := o.ledger.position
+	last, err := cfg.Journal.Replay(ctx, from, o.read)
+	if err != nil {
+		if errors.Is(err, messages.ErrCorrupt) || o.ledger.position == from {
+			o.ledger = nil // the last record may be in it in part, or the journal is not the one it was read from
+		}
+		return fmt.Errorf("shard %d: replay: %w", cfg.Shard, err)
+	}
+	o.ledger.position = max(o.ledger.position, last)
+	if err := o.ledger.complete(); err != nil {
+		o.ledger = nil
+		return fmt.Errorf("shard %d: %w", cfg.Shard, err)
+	}
+	return nil
+}
+
+// read takes over one record.
+func (o *opening) read(position uint64, r *messages.Record) error {
+	replayed := func(int) lease.Instant { return 0 } // leases start afresh when the shard is open
+	if err := o.ledger.read(position, r, replayed); err != nil {
+		return err
+	}
+	if position > o.furthest {
+		o.furthest = position
+		o.records.Add(1)
+	}
+	return nil
 }
 
 // next is the commit that follows the last one, still without changes.

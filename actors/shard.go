@@ -61,6 +61,8 @@ type Shard struct {
 	requests admission
 	standing atomic.Int32
 	epoch    atomic.Uint64
+	// records counts those that were read to open the shard.
+	records atomic.Uint64
 	// passing: what the shard leaves is passed on. It outlives a panic of the actor.
 	passing atomic.Bool
 	// actors counts the resources that have an actor.
@@ -152,6 +154,11 @@ func (s *Shard) Opened(ctx context.Context) error {
 		return fmt.Errorf("shard %d is not open yet: %w", s.cfg.Shard, context.Cause(ctx))
 	}
 }
+
+// Progress returns how many records of its journal the shard has read in order to open. It grows as long
+// as the opening progresses: a record that a later attempt reads again is not counted again. It is safe
+// for concurrent use.
+func (s *Shard) Progress() uint64 { return s.records.Load() }
 
 func (s *Shard) attempted(err error) {
 	s.once.Do(func() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -29,12 +30,14 @@ type (
 type attempt struct {
 	writer *messages.Writer
 	cancel context.CancelFunc
+	began  lease.Instant
 }
 
 // shardActor owns a shard's tenure: the time from one opening of its journal to the next.
 type shardActor struct {
 	*Shard
 	attempt *attempt
+	opening opening
 	// tenure is nil while the shard is not open; then why says so to those who ask.
 	tenure *tenure
 	why    string
@@ -124,11 +127,12 @@ func (s *shardActor) start(ctx actor.Context) {
 
 func (s *shardActor) open(ctx actor.Context) {
 	work, cancel := context.WithCancel(context.Background())
-	a := &attempt{writer: newWriter(s.cfg.Node), cancel: cancel}
+	a := &attempt{writer: newWriter(s.cfg.Node), cancel: cancel, began: s.cfg.Clock.Now().Instant}
 	s.attempt = a
-	self := ctx.Self()
+	self, o := ctx.Self(), &s.opening
+	o.records = &s.records
 	s.work.Go(func() {
-		l, err := open(work, s.cfg, a.writer)
+		l, err := o.run(work, s.cfg, a.writer)
 		s.system.Root.Send(self, &openedShard{attempt: a, ledger: l, err: err})
 	})
 }
@@ -143,10 +147,12 @@ func (s *shardActor) opened(ctx actor.Context, m *openedShard) {
 		s.reopenLater(ctx, "cannot be opened: "+m.err.Error())
 		return
 	}
+	s.opening = opening{}
 	s.tenure = newTenure(ctx, s, m.ledger, m.attempt)
 	s.epoch.Store(m.ledger.epoch)
 	s.stand(Open)
-	s.cfg.Log.Debug("shard open", "epoch", m.ledger.epoch, "commit", m.ledger.number, "held", len(s.tenure.seats))
+	s.cfg.Log.Info("shard open", "epoch", m.ledger.epoch, "commit", m.ledger.number, "held", len(s.tenure.seats),
+		"took", s.cfg.Clock.Now().Sub(m.attempt.began))
 }
 
 // reopenLater ends what there is and opens the shard again after a while.

@@ -1,12 +1,15 @@
 package actors_test
 
 import (
+	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -130,5 +133,60 @@ func TestStandings(t *testing.T) {
 		check(actors.Leaving, 4)
 		letGo(nil)
 		check(actors.Ended, 5)
+	})
+}
+
+// An opening that is interrupted goes on where it was, and what is read twice is no progress.
+func TestInterruptedOpeningGoesOn(t *testing.T) {
+	inClosedWorld(t, actors.Tuning{}, func(w *world) {
+		const commits = 100
+		for n := range uint64(commits) {
+			c := &messages.Commit{Epoch: 1, Number: n + 1, Writer: &messages.Writer{Node: "before"}, Opened: n == 0}
+			must(t, w.journal.Store(n, &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: c}}))
+		}
+		j := &interrupted{Memory: w.journal, after: 60, with: messages.ErrUnknown}
+		w.over = j
+		w.start()
+		w.pass(time.Minute)
+		if s := w.shard.Standing(); s != actors.Open || w.shard.Progress() != commits+1 { // its own commit included
+			t.Errorf("the shard is %v and has read %d records, of %d and its own", s, w.shard.Progress(), commits)
+		}
+		if !slices.Equal(j.froms, []uint64{0, 60}) {
+			t.Errorf("it has read from %v", j.froms)
+		}
+	})
+}
+
+// What is read again and again, because it cannot be used, is progress once.
+func TestReadingTheSameIsNoProgress(t *testing.T) {
+	inClosedWorld(t, actors.Tuning{}, func(w *world) {
+		for n := range uint64(10) {
+			c := &messages.Commit{Epoch: 1, Number: n + 1, Writer: &messages.Writer{Node: "before"}, Opened: n == 0}
+			must(t, w.journal.Store(n, &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: c}}))
+		}
+		w.journal.Delete(6)
+		w.start()
+		w.pass(time.Minute)
+		if s, n := w.shard.Standing(), w.shard.Progress(); s != actors.Opening || n != 5 {
+			t.Errorf("the shard is %v, and has read %d records", s, n)
+		}
+	})
+}
+
+// interrupted is a journal whose first reading ends with an error.
+type interrupted struct {
+	*journaltest.Memory
+	after uint64
+	with  error
+	froms []uint64
+}
+
+func (j *interrupted) Replay(ctx context.Context, after uint64, apply func(uint64, *messages.Record) error) (uint64, error) {
+	j.froms = append(j.froms, after)
+	return j.Memory.Replay(ctx, after, func(position uint64, r *messages.Record) error {
+		if len(j.froms) == 1 && position > j.after {
+			return j.with
+		}
+		return apply(position, r)
 	})
 }

@@ -23,6 +23,8 @@ import (
 type world struct {
 	*testing.T
 	journal *journaltest.Memory
+	// over is what the shard sees of the journal; nil: the journal itself.
+	over    actors.Journal
 	clock   *clock
 	tuning  actors.Tuning
 	answers *answers
@@ -79,6 +81,9 @@ func (w *world) start() {
 		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
 		Yields: w.yields, Changed: w.changed,
+	}
+	if w.over != nil {
+		cfg.Journal = w.over
 	}
 	if w.passed != nil {
 		cfg.Pass = w.passed.add

@@ -11,7 +11,7 @@ import (
 
 // attend does for one shard what is to be done.
 func (w *warden) attend(ctx context.Context, shard uint32, c *custody, now lease.Instant) {
-	owner, epoch := w.members.owner(w.self(), shard)
+	owner, epoch := w.claims[shard].owner, w.claims[shard].epoch
 	c.unowned = since(owner == nil && c.shard == nil, c.unowned, now)
 	switch {
 	case c.shard == nil:
@@ -25,23 +25,26 @@ func (w *warden) attend(ctx context.Context, shard uint32, c *custody, now lease
 		w.end(ctx, shard, c)
 	case w.leaving:
 		w.end(ctx, shard, c)
-	case has(c.opening, openPatience, now):
+	case c.stuck(now):
 		if w.wanted.able(shard, w.self()) {
-			w.log.Warn("the shard cannot be opened here; others may try", "shard", shard, "stand_back_for", failingFor)
+			w.log.Warn("the shard cannot be opened here: no progress; other nodes may try", "shard", shard,
+				"no_progress_for", now.Sub(c.progressed), "records_read", c.records, "stand_back_for", failingFor)
 			c.failing = now.Add(failingFor)
 			w.end(ctx, shard, c)
 		}
+	case c.standing() == actors.Opening && w.shouldStopOpening(shard, c, now):
+		w.end(ctx, shard, c)
 	case c.standing() == actors.Open && owner != nil && epoch > c.shard.Epoch():
 		c.shard.Prove()
 	case c.standing() == actors.Open && w.shouldLetGo(shard, now):
-		w.log.Info("handing the shard over", "shard", shard, "to", w.members[w.wanted.owner[shard]].GetNode())
+		w.log.Info("handing the shard over", "shard", shard, "to", w.members.of[w.wanted.owner[shard]].GetNode())
 		w.end(ctx, shard, c)
 	}
 }
 
 // shouldOpen reports whether a shard that nobody owns is for this node to open.
 func (w *warden) shouldOpen(shard uint32, c *custody, now lease.Instant) bool {
-	if !w.taking || w.leaving || w.deaf(now) || now < c.rest || w.members.opening(w.self(), shard) {
+	if !w.taking || w.leaving || w.deaf(now) || now < c.rest || len(w.claims[shard].opening) > 0 {
 		return false
 	}
 	if w.wanted.owner[shard] == w.self() {
@@ -54,9 +57,26 @@ func (w *warden) shouldOpen(shard uint32, c *custody, now lease.Instant) bool {
 // shouldLetGo reports whether another node should own the shard, and says so itself. Both have to find
 // that: what each hears of the others may differ.
 func (w *warden) shouldLetGo(shard uint32, now lease.Instant) bool {
-	x := w.members[w.wanted.owner[shard]]
+	x := w.members.of[w.wanted.owner[shard]]
 	return x != nil && x.GetIncarnation() != w.self() && !w.deaf(now) && !x.doubtful(now) &&
-		slices.Contains(x.GetWanted(), shard)
+		x.wants[shard]
+}
+
+// shouldStopOpening reports whether the shard is better opened by another node: by the one that should own
+// it, as long as little has been read here, because a hand-over later means to read everything again; or by
+// one with a higher score that is opening it as well, because only one needs to read. Nodes that take part
+// at the same time begin before they have heard one another.
+func (w *warden) shouldStopOpening(shard uint32, c *custody, now lease.Instant) bool {
+	if w.deaf(now) || w.wanted.owner[shard] == w.self() {
+		return false
+	}
+	if w.shouldLetGo(shard, now) && !has(c.opening, settleAfter, now) {
+		return true
+	}
+	own := score(w.base.GetNode(), shard)
+	return slices.ContainsFunc(w.claims[shard].opening, func(x *member) bool {
+		return !x.doubtful(now) && (x.wants[shard] || score(x.GetNode(), shard) > own)
+	})
 }
 
 // end hands the shard over, or frees what is left of one that was deposed.
@@ -78,7 +98,7 @@ func (w *warden) end(ctx context.Context, shard uint32, c *custody) {
 		if cede != nil {
 			cede(limited)
 		}
-		w.log.Debug("shard ended", "shard", shard, "after", w.now().Sub(began))
+		w.log.Info("shard stopped", "shard", shard, "epoch", s.Epoch(), "took", w.now().Sub(began))
 		w.retired(s)
 		select {
 		case w.ended <- shard:
@@ -91,7 +111,7 @@ func (w *warden) end(ctx context.Context, shard uint32, c *custody) {
 // nil if it does not. It goes when the last append here is stored and before the first one there, so that
 // no append is under way that a leader who steps down would drop.
 func (w *warden) cession(shard uint32, c *custody) func(context.Context) {
-	heir := w.members[w.wanted.owner[shard]]
+	heir := w.members.of[w.wanted.owner[shard]]
 	if w.cede == nil || heir == nil || c.standing() != actors.Open {
 		return nil
 	}
@@ -109,7 +129,7 @@ func (w *warden) cession(shard uint32, c *custody) func(context.Context) {
 func (w *warden) direct(shard uint32, c *custody, now lease.Instant) {
 	var here *actors.Shard
 	var there uint64
-	switch owner, _ := w.members.owner(w.self(), shard); {
+	switch owner := w.claims[shard].owner; {
 	case c.standing() == actors.Open, c.standing() == actors.Leaving:
 		here = c.shard
 	case c.shard == nil && owner != nil && !owner.doubtful(now) && !w.deaf(now):

@@ -14,8 +14,8 @@ const (
 	// orphanAfter is after how long a shard that nobody owns, although somebody should, is opened by the
 	// next in line, and after twice that by the one behind.
 	orphanAfter = 3 * time.Second
-	// openPatience is how long an opening may take before somebody else should try; the leases of a full
-	// shard are read in seconds.
+	// openPatience is how long an opening may go without progress before another node should try. How long
+	// it takes in all does not matter: another node would have to read the same records from the start.
 	openPatience = 10 * time.Second
 	// failingFor is how long a node stands back from a shard that it could not open.
 	failingFor = 30 * time.Second
@@ -40,6 +40,10 @@ type custody struct {
 	// opening is since when it has been that, opened since when it is, or was last,
 	// open; Never if not.
 	opening, opened lease.Instant
+	// records is how many have been read while it is opening, progressed when that last grew, and told when
+	// the log last said so.
+	records          uint64
+	progressed, told lease.Instant
 	// unowned is since when nobody is known to have the shard; Never if somebody is.
 	unowned lease.Instant
 	// rest is until when the node leaves the shard alone, failing until when it stands back.
@@ -72,9 +76,34 @@ func (c *custody) standing() actors.Standing {
 func (c *custody) follow(now lease.Instant) {
 	is := c.standing()
 	c.opening = since(is == actors.Opening, c.opening, now)
+	if records := c.progress(); c.opening == now || records != c.records {
+		c.records, c.progressed = records, now
+	}
 	if is == actors.Open || is == actors.Opening {
 		c.opened = since(is == actors.Open, c.opened, now)
 	}
+}
+
+// progress is how many records have been read to open the shard.
+func (c *custody) progress() uint64 {
+	if c.shard == nil {
+		return 0
+	}
+	return c.shard.Progress()
+}
+
+// stuck reports whether an opening has made no progress for too long.
+func (c *custody) stuck(now lease.Instant) bool {
+	return c.opening != lease.Never && now.Sub(c.progressed) >= openPatience
+}
+
+// slow reports whether it is time for a line in the log about an opening that takes long.
+func (c *custody) slow(now lease.Instant) bool {
+	if c.opening == lease.Never || now.Sub(max(c.opening, c.told)) < openPatience {
+		return false
+	}
+	c.told = now
+	return true
 }
 
 // since is since when something has been so: Never if it is not, else as before or from now.

@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -26,48 +25,88 @@ const (
 type member struct {
 	*messages.Announcement
 	heard, since lease.Instant // the latest announcement, and the first without a silence
+	// wants are the shards that it should own by what it knows.
+	wants map[uint32]bool
 }
 
 // doubtful reports whether the member may be gone.
 func (x *member) doubtful(now lease.Instant) bool { return now.Sub(x.heard) >= doubtLimit }
 
+func (x *member) take(a *messages.Announcement, now lease.Instant) {
+	if x.Announcement == nil || !slices.Equal(x.GetWanted(), a.GetWanted()) {
+		x.wants = make(map[uint32]bool, len(a.GetWanted()))
+		for _, shard := range a.GetWanted() {
+			x.wants[shard] = true
+		}
+	}
+	x.Announcement, x.heard = a, now
+}
+
+func (x *member) compare(y *member) int {
+	return cmp.Or(cmp.Compare(x.GetNode(), y.GetNode()), cmp.Compare(x.GetIncarnation(), y.GetIncarnation()))
+}
+
 // membership is who is alive, as far as one node hears, with that node's own clock. It decides nothing
 // by itself and is not safe for concurrent use.
-type membership map[uint64]*member
+type membership struct {
+	of map[uint64]*member
+	// sorted has all members by name.
+	sorted []*member
+}
+
+func newMembership() *membership { return &membership{of: make(map[uint64]*member)} }
 
 // hear takes an announcement in. It returns the one before, nil if there was none; not ok if there is no
 // room for more.
-func (m membership) hear(a *messages.Announcement, now lease.Instant) (before *messages.Announcement, ok bool) {
-	old := m[a.GetIncarnation()]
+func (m *membership) hear(a *messages.Announcement, now lease.Instant) (before *messages.Announcement, ok bool) {
+	x := m.of[a.GetIncarnation()]
 	switch {
-	case old == nil && len(m) == maxMembers:
+	case x == nil && len(m.of) == maxMembers:
 		return nil, false
-	case old == nil:
-		m[a.GetIncarnation()] = &member{Announcement: a, heard: now, since: now}
-		return nil, true
+	case x != nil && x.GetNode() == a.GetNode():
+		before = x.Announcement
+		x.take(a, now)
+		return before, true
+	case x != nil:
+		before = x.Announcement
+		m.forget(a.GetIncarnation())
 	}
-	before = old.Announcement
-	old.Announcement, old.heard = a, now
+	x = &member{since: now}
+	x.take(a, now)
+	at, _ := slices.BinarySearchFunc(m.sorted, x, (*member).compare)
+	m.of[a.GetIncarnation()], m.sorted = x, slices.Insert(m.sorted, at, x)
 	return before, true
 }
 
-// expire forgets those that have been silent, and returns them.
-func (m membership) expire(now lease.Instant) []*member {
-	var gone []*member
-	for id, x := range m {
-		if now.Sub(x.heard) >= silenceLimit {
-			gone = append(gone, x)
-			delete(m, id)
-		}
+// forget removes a member, if it is one.
+func (m *membership) forget(incarnation uint64) {
+	x := m.of[incarnation]
+	if x == nil {
+		return
 	}
+	delete(m.of, incarnation)
+	m.sorted = slices.DeleteFunc(m.sorted, func(y *member) bool { return y == x })
+}
+
+// expire forgets those that have been silent, and returns them.
+func (m *membership) expire(now lease.Instant) []*member {
+	var gone []*member
+	m.sorted = slices.DeleteFunc(m.sorted, func(x *member) bool {
+		silent := now.Sub(x.heard) >= silenceLimit
+		if silent {
+			gone = append(gone, x)
+			delete(m.of, x.GetIncarnation())
+		}
+		return silent
+	})
 	return gone
 }
 
 // next returns when the next of them is to be doubted, or forgotten, if nothing is heard until then; in an
 // hour if there is nobody.
-func (m membership) next(now lease.Instant) lease.Instant {
+func (m *membership) next(now lease.Instant) lease.Instant {
 	next := now.Add(time.Hour)
-	for _, x := range m {
+	for _, x := range m.sorted {
 		for _, limit := range []time.Duration{doubtLimit, silenceLimit} {
 			if at := x.heard.Add(limit); at > now && at < next {
 				next = at
@@ -78,52 +117,54 @@ func (m membership) next(now lease.Instant) lease.Instant {
 }
 
 // excuse starts everybody's silence anew: it was the listener who did not listen.
-func (m membership) excuse(now lease.Instant) {
-	for _, x := range m {
+func (m *membership) excuse(now lease.Instant) {
+	for _, x := range m.sorted {
 		x.heard = now
 	}
 }
 
-// owner returns who else says that it owns the shard, the latest of them; nil if nobody does.
-func (m membership) owner(self uint64, shard uint32) (owner *member, epoch uint64) {
-	for id, x := range m {
-		if e, ok := x.Owns(shard); ok && id != self && (owner == nil || e > epoch) {
-			owner, epoch = x, e
-		}
-	}
-	return owner, epoch
+// claim is what the other members say of one shard.
+type claim struct {
+	// owner says that it owns the shard, the latest of them; nil if none does.
+	owner *member
+	epoch uint64
+	// opening are those that are opening it.
+	opening []*member
 }
 
-// opening reports whether somebody else is opening the shard.
-func (m membership) opening(self uint64, shard uint32) bool {
-	for id, x := range m {
-		if id != self && slices.Contains(x.GetOpening(), shard) {
-			return true
+// claims returns what the others say of each shard, in the room that it is given. It reads every
+// announcement once.
+func (m *membership) claims(self uint64, room []claim) []claim {
+	clear(room)
+	for _, x := range m.sorted {
+		if x.GetIncarnation() == self {
+			continue
+		}
+		for _, o := range x.GetOwned() {
+			if c := &room[o.GetShard()]; c.owner == nil || o.GetEpoch() > c.epoch {
+				c.owner, c.epoch = x, o.GetEpoch()
+			}
+		}
+		for _, shard := range x.GetOpening() {
+			room[shard].opening = append(room[shard].opening, x)
 		}
 	}
-	return false
+	return room
 }
 
 // candidates are those that can own shards, in the order of their names. Of two with one name it is the
 // one that stays, see [yields].
-func (m membership) candidates() []*messages.Announcement {
-	var all []*messages.Announcement
-	for _, x := range m {
-		if !x.GetJoining() && !x.GetLeaving() {
+func (m *membership) candidates() []*messages.Announcement {
+	all := make([]*messages.Announcement, 0, len(m.sorted))
+	for _, x := range m.sorted {
+		switch last := len(all) - 1; {
+		case x.GetJoining(), x.GetLeaving():
+		case last >= 0 && all[last].GetNode() == x.GetNode():
+		default:
 			all = append(all, x.Announcement)
 		}
 	}
-	slices.SortFunc(all, func(a, b *messages.Announcement) int {
-		return cmp.Or(cmp.Compare(a.GetNode(), b.GetNode()), cmp.Compare(a.GetIncarnation(), b.GetIncarnation()))
-	})
-	return slices.CompactFunc(all, func(a, b *messages.Announcement) bool { return a.GetNode() == b.GetNode() })
-}
-
-// sorted returns all members by name.
-func (m membership) sorted() []*member {
-	return slices.SortedFunc(maps.Values(m), func(a, b *member) int {
-		return cmp.Or(cmp.Compare(a.GetNode(), b.GetNode()), cmp.Compare(a.GetIncarnation(), b.GetIncarnation()))
-	})
+	return all
 }
 
 // yields reports whether a process has to give way to another of its name: one that has just come to

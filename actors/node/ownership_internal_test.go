@@ -1,13 +1,17 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -54,7 +58,7 @@ func TestOwnershipIsTheSameEverywhere(t *testing.T) {
 		candidates := nodes(t, shards)
 		want := newOwnership(shards, candidates).owner
 		for range 3 {
-			m := make(membership)
+			m := newMembership()
 			for _, i := range rand.Perm(len(candidates)) {
 				m.hear(candidates[i], 0)
 			}
@@ -94,6 +98,137 @@ func TestFailingStandsBack(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The ownership is what its rule says, which is written here as it is said: all pairs in their order, as far
+// as the load allows. Nodes of other versions find the same, or they would disagree during an upgrade. It
+// does not matter what it was before.
+func TestOwnershipIsItsRule(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shards := rapid.Uint32Range(1, 24).Draw(t, "shards")
+		o := newOwnership(shards, nil)
+		for range rapid.IntRange(1, 4).Draw(t, "changes") {
+			candidates := nodes(t, shards)
+			for _, c := range candidates {
+				c.Failing = rapid.SliceOfNDistinct(rapid.Uint32Range(0, shards-1), 0, 3, rapid.ID[uint32]).Draw(t, "failing")
+			}
+			o = o.with(candidates)
+			if want := ruled(shards, candidates); !slices.Equal(o.owner, want) {
+				t.Fatalf("got %v, want %v", o.owner, want)
+			}
+		}
+	})
+}
+
+// ruled looks at all pairs.
+func ruled(shards uint32, candidates []*messages.Announcement) []uint64 {
+	owner, taken := make([]uint64, shards), make([]int, len(candidates))
+	least, extras := int(shards)/len(candidates), int(shards)%len(candidates)
+	type pair struct {
+		pairing
+		leads, fails bool
+	}
+	var all []pair
+	for node, c := range candidates {
+		for shard := range shards {
+			all = append(all, pair{pairing{shard, node, score(c.GetNode(), shard)}, slices.Contains(c.GetLeads(), shard), slices.Contains(c.GetFailing(), shard)})
+		}
+	}
+	first := func(p, q bool) int { return cmp.Compare(count(q), count(p)) }
+	slices.SortFunc(all, func(p, q pair) int {
+		return cmp.Or(-first(p.fails, q.fails), first(p.leads, q.leads), p.compare(q.pairing))
+	})
+	for _, loaded := range []bool{true, false} {
+		for _, p := range all {
+			if owner[p.shard] != 0 || loaded && (p.fails || taken[p.node] > least || taken[p.node] == least && extras == 0) {
+				continue
+			}
+			if taken[p.node] == least {
+				extras--
+			}
+			taken[p.node]++
+			owner[p.shard] = candidates[p.node].GetIncarnation()
+		}
+	}
+	return owner
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// As many shards and members as may be: an announcement that changes nothing costs as much as it is long,
+// and one that does looks at each pair once.
+func BenchmarkAnnouncement(b *testing.B) {
+	const shards = 1024
+	base := &messages.Announcement{Node: "n", Incarnation: maxMembers + 1, Shards: shards}
+	for _, members := range []int{10, 100, maxMembers - 1} {
+		w := crowd(b, base, shards, members)
+		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
+			now := w.now()
+			for i := range b.N {
+				w.take(w.members.of[uint64(i%members+1)].Announcement)
+				w.decide(b.Context(), now)
+			}
+		})
+		b.Run(fmt.Sprintf("members=%d/leads", members), func(b *testing.B) {
+			now := w.now()
+			for i := range b.N {
+				a := proto.CloneOf(w.members.of[uint64(i%members+1)].Announcement)
+				a.Leads = []uint32{uint32(i % shards)}
+				w.take(a)
+				w.decide(b.Context(), now)
+			}
+		})
+	}
+}
+
+// What an announcement costs does not depend on how many members there are times how many shards: nothing
+// is computed again while no member changes.
+func TestOwnershipIsKept(t *testing.T) {
+	const shards, members = 64, 20
+	w := crowd(t, &messages.Announcement{Node: "n", Incarnation: maxMembers + 1, Shards: shards}, shards, members)
+	w.decide(t.Context(), w.now())
+	wanted := w.wanted
+	for id := range uint64(members) {
+		w.take(proto.CloneOf(w.members.of[id+1].Announcement))
+		w.decide(t.Context(), w.now())
+	}
+	if w.wanted != wanted {
+		t.Error("who should own what was computed again for announcements that say nothing new")
+	}
+	a := proto.CloneOf(w.members.of[3].Announcement)
+	a.Leads = []uint32{5}
+	w.take(a)
+	w.decide(t.Context(), w.now())
+	if w.wanted == wanted || w.wanted.owner[5] != 3 {
+		t.Error("a node leads a bucket, and does not get the shard")
+	}
+}
+
+// crowd is a warden among others, which own all shards.
+func crowd(t testing.TB, base *messages.Announcement, shards uint32, members int) *warden {
+	t.Helper()
+	var posts []*post
+	for shard := range shards {
+		posts = append(posts, &post{carrier: &counter{}, shard: shard})
+	}
+	w := newWarden(base, posts, surroundings{
+		clock: actors.SystemClock(), log: slog.New(slog.DiscardHandler), door: func(uint32, bool) {},
+		announce: func(*messages.Announcement) {},
+	})
+	w.echoed, w.began, w.taking = w.now(), w.now(), true
+	for id := range uint64(members) {
+		a := &messages.Announcement{Node: fmt.Sprint("m", id), Incarnation: id + 1, Shards: shards}
+		for shard := uint32(id); shard < shards; shard += uint32(members) {
+			a.Owned = append(a.Owned, &messages.Ownership{Shard: shard, Epoch: 1})
+		}
+		w.take(a)
+	}
+	return w
 }
 
 // When a node comes or goes, little else moves than what it gets, or had. Scores are fixed, so the figures

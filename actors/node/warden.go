@@ -73,7 +73,8 @@ type warden struct {
 	work  sync.WaitGroup
 
 	// What follows belongs to the goroutine.
-	members membership
+	members *membership
+	claims  []claim                // what the others say of each shard
 	said    *messages.Announcement // what there is to announce
 	told    *messages.Announcement // what was announced last
 	wanted  *ownership
@@ -94,7 +95,8 @@ func newWarden(base *messages.Announcement, posts []*post, s surroundings) *ward
 		surroundings: s, base: base, posts: posts,
 		heard: make(chan *messages.Announcement, maxHeard), changed: make(chan struct{}, 1),
 		ended: make(chan uint32), depart: make(chan struct{}), joined: make(chan struct{}), over: make(chan struct{}),
-		members: make(membership),
+		members: newMembership(), claims: make([]claim, len(posts)),
+		wanted: newOwnership(base.GetShards(), nil),
 	}
 	for range posts {
 		w.keeps = append(w.keeps, newCustody())
@@ -142,6 +144,7 @@ func (w *warden) run(ctx context.Context) {
 			return
 		case a := <-w.heard:
 			w.take(a)
+			w.takeMore()
 		case <-ticker.C:
 			w.tick(ctx, w.now())
 			continue
@@ -174,6 +177,13 @@ func (w *warden) shards() []*actors.Shard {
 		}
 	}
 	return all
+}
+
+// takeMore takes in the announcements that have come meanwhile, so that one decision is for all of them.
+func (w *warden) takeMore() {
+	for range len(w.heard) {
+		w.take(<-w.heard)
+	}
 }
 
 // take takes an announcement in.
@@ -209,9 +219,9 @@ func (w *warden) take(a *messages.Announcement) {
 
 // farewell forgets a node that has given everything away.
 func (w *warden) farewell(a *messages.Announcement) {
-	if w.members[a.GetIncarnation()] != nil {
+	if w.members.of[a.GetIncarnation()] != nil {
 		w.log.Info("a node has left", "node", a.GetNode())
-		delete(w.members, a.GetIncarnation())
+		w.members.forget(a.GetIncarnation())
 	}
 }
 
@@ -238,6 +248,9 @@ func (w *warden) tick(ctx context.Context, now lease.Instant) {
 	w.ticked = now
 	for shard, c := range w.keeps {
 		c.led = since(w.leads != nil && w.leads(uint32(shard)), c.led, now)
+		if c.slow(now) {
+			w.log.Info("still opening the shard", "shard", shard, "for", now.Sub(c.opening), "records_read", c.records)
+		}
 	}
 	joins := !w.taking && (w.first || now.Sub(w.began) >= listenFor)
 	w.taking = w.taking || joins
@@ -259,6 +272,7 @@ func (w *warden) awake(now lease.Instant) {
 	w.members.excuse(now)
 	w.echoed = now
 	for _, c := range w.keeps {
+		c.progressed = now // nothing could be read meanwhile
 		if c.standing() == actors.Open {
 			c.shard.Prove()
 		}
@@ -283,6 +297,7 @@ func (w *warden) miss(now lease.Instant) {
 func (w *warden) decide(ctx context.Context, now lease.Instant) {
 	w.miss(now)
 	w.speak(now)
+	w.claims = w.members.claims(w.self(), w.claims)
 	for shard, c := range w.keeps {
 		c.follow(now)
 		w.attend(ctx, uint32(shard), c, now)
@@ -293,8 +308,8 @@ func (w *warden) decide(ctx context.Context, now lease.Instant) {
 	if w.greet || !proto.Equal(w.said, w.told) {
 		w.tell()
 	}
-	all := make([]*messages.Announcement, 0, len(w.members))
-	for _, x := range w.members.sorted() {
+	all := make([]*messages.Announcement, 0, len(w.members.sorted))
+	for _, x := range w.members.sorted {
 		all = append(all, x.Announcement)
 	}
 	w.nodes.Store(&all)
@@ -327,7 +342,7 @@ func (w *warden) speak(now lease.Instant) {
 		}
 	}
 	w.members.hear(a, now)
-	w.wanted = newOwnership(a.GetShards(), w.candidates())
+	w.wanted = w.wanted.with(w.candidates())
 	a.Wanted = slices.DeleteFunc(w.wanted.of(w.self()), func(shard uint32) bool { return w.keeps[shard].rest > now })
 	w.said = a
 }
@@ -336,7 +351,7 @@ func (w *warden) speak(now lease.Instant) {
 // those that were there before this node are.
 func (w *warden) candidates() []*messages.Announcement {
 	return slices.DeleteFunc(w.members.candidates(), func(a *messages.Announcement) bool {
-		x := w.members[a.GetIncarnation()]
+		x := w.members.of[a.GetIncarnation()]
 		return a.GetShards() != w.base.GetShards() || x.since.Sub(w.began) >= settleAfter && x.heard.Sub(x.since) < settleAfter
 	})
 }

@@ -37,6 +37,9 @@ type world struct {
 	deaf map[[2]string]bool
 	// broken is a process that cannot open anything.
 	broken string
+	// pace is how long a record takes to be read, or 0; stuck is a process that reads only the first ones.
+	pace  time.Duration
+	stuck string
 	// ceding is how long the leadership of a bucket takes to move while nobody takes the shard, or 0; ceded
 	// is who got how many.
 	ceding time.Duration
@@ -98,7 +101,7 @@ func (w *world) start(name string) *inhabitant {
 			journal := w.journals[shard].Rival()
 			journal.Before(func(context.Context, *messages.Record) error { return w.check(name) })
 			return x.system.StartShard(actors.ShardConfig{
-				Shard: shard, Node: name, Journal: journal, Clock: clock, Outbox: x,
+				Shard: shard, Node: name, Journal: slow{journal, w, name}, Clock: clock, Outbox: x,
 				Log: slog.New(slog.DiscardHandler), Yields: true, Changed: changed,
 				Pass: func(r *actors.Request) {
 					if l, ok, err := letterOf(r); ok && err == nil {
@@ -117,6 +120,42 @@ func (w *world) start(name string) *inhabitant {
 	w.mu.Unlock()
 	go x.run(ctx)
 	return x
+}
+
+// slow is a journal that takes its time to be read.
+type slow struct {
+	*journaltest.Memory
+	w    *world
+	name string
+}
+
+func (s slow) Replay(ctx context.Context, after uint64, apply func(uint64, *messages.Record) error) (uint64, error) {
+	return s.Memory.Replay(ctx, after, func(position uint64, r *messages.Record) error {
+		s.w.mu.Lock()
+		pace := s.w.pace
+		if s.w.stuck == s.name && position > 3 {
+			pace = time.Hour
+		}
+		s.w.mu.Unlock()
+		select {
+		case <-time.After(pace):
+			return apply(position, r)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+// fill puts a number of commits into every journal.
+func (w *world) fill(commits uint64) {
+	for _, journal := range w.journals {
+		for n := range commits {
+			c := &messages.Commit{Epoch: 1, Number: n + 1, Writer: &messages.Writer{Node: "before"}, Opened: n == 0}
+			if err := journal.Store(n, &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: c}}); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
 }
 
 // check is whether a process can write.
@@ -614,6 +653,43 @@ func TestRequestsWaitForAnOwner(t *testing.T) {
 		p.expire(0)
 		if b.answers != 1 {
 			t.Errorf("%d were refused, want 1", b.answers)
+		}
+	})
+}
+
+// A shard that takes a minute to read is opened by the first node that begins, and no other one begins
+// meanwhile.
+func TestShardThatTakesLongToRead(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const minute = 600
+		w.fill(minute)
+		w.pace = time.Minute / minute
+		for _, name := range []string{"a", "b", "c"} {
+			w.start(name)
+		}
+		w.settled(listenFor + time.Minute + 5*time.Second)
+		w.fair()
+		for shard, journal := range w.journals {
+			if n := journal.Last(); n != minute+1 {
+				t.Errorf("shard %d was opened %d times", shard, n-minute)
+			}
+		}
+	})
+}
+
+// One that does not progress is given up in time, however long others take.
+func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.fill(300)
+		w.pace, w.stuck = 20*time.Millisecond, "b"
+		for _, name := range []string{"a", "b", "c"} {
+			w.start(name)
+		}
+		w.pass(listenFor + openPatience + 20*time.Second)
+		for shard, who := range w.owners() {
+			if len(who) != 1 || who[0] == "b" {
+				t.Errorf("shard %d is open at %v", shard, who)
+			}
 		}
 	})
 }

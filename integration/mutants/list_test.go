@@ -6,6 +6,8 @@ var (
 	storm = suite{folder: "integration/takeover", run: "^TestStorm$"}
 	// events are those of a node that crashes.
 	contract = suite{folder: "integration/contract", run: "^TestRetainedEventsAreTheJournal$"}
+	// nodes are those of a deployment among themselves, in virtual time.
+	nodes = suite{folder: "actors/node", run: "^TestShardThatTakesLongToRead$"}
 	// powerCuts are of all nodes of a cluster at once.
 	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$", args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
 )
@@ -139,8 +141,8 @@ var mutants = []mutant{
 		name: "TailNotRead",
 		harm: "who takes a shard over loses what its predecessor wrote meanwhile",
 		edits: []edit{{
-			"actors/open.go", "\tfor {\n\t\tlast, err := cfg.Journal.Replay(ctx, l.position, read)",
-			"\tskip := func(uint64, *messages.Record) error { return nil }\n\tfor {\n\t\tapply := read\n\t\tif l.position > 0 {\n\t\t\tapply = skip\n\t\t}\n\t\tlast, err := cfg.Journal.Replay(ctx, l.position, apply)",
+			"actors/open.go", "\tlast, err := cfg.Journal.Replay(ctx, from, o.read)",
+			"\tread := o.read\n\tif from > 0 {\n\t\tread = func(uint64, *messages.Record) error { return nil }\n\t}\n\tlast, err := cfg.Journal.Replay(ctx, from, read)",
 		}},
 		found: storm,
 		says:  `it follows commit \d+`,
@@ -164,5 +166,15 @@ var mutants = []mutant{
 		}},
 		found: storm,
 		says:  `behind token`,
+	},
+	{
+		name: "OpeningJudgedByItsDuration",
+		harm: "a shard that takes longer to read than a node may take never opens",
+		edits: []edit{{
+			"actors/node/custody.go", "c.opening != lease.Never && now.Sub(c.progressed) >= openPatience",
+			"has(c.opening, openPatience, now)",
+		}},
+		found: nodes,
+		says:  `shard \d+ is open at \[\]`,
 	},
 }
