@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 			t.Parallel()
 			server := startEtcd(t)
 			s := &store{Process: server, t: t, kv: part(connect(t, server.Addr)), part: part}
-			fencetest.Run(t, fencetest.Subject{Open: s.open, Marks: s.marks, Restart: s.restart, History: s.history})
+			fencetest.Run(t, fencetest.Subject{Open: s.open, Marks: s.marks, Restart: s.restart, History: s.history, Through: s.through})
 		})
 	}
 }
@@ -49,6 +49,12 @@ func (s *store) restart(tb testing.TB) {
 	tb.Helper()
 	s.Restart(tb)
 	s.kv = s.part(connect(s.t, s.Addr)) // the old connection waits before it tries again
+}
+
+func (s *store) through(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
+	tb.Helper()
+	kv := s.part(connect(tb, via(s.Addr)))
+	return &register{kv, mustNew(tb, kv, fenceetcd.WithRule(rule))}
 }
 
 // history reads each revision of the key, from the last to the first.

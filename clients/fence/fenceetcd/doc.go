@@ -35,8 +35,9 @@
 //
 // # What stays open
 //
-// After an error of the network or of the context nobody knows whether the transaction was made.
-// The client does not repeat it by itself. Repeating it with the same claim is safe under
+// After an error of the network or of the context, [fence.ErrUnknown], it is unknown whether the
+// transaction was made. The client does not repeat it by itself once it may have reached a server: so
+// [fence.ErrStale] is certain. Repeating it with the same claim is safe under
 // [fence.Repeatable] as far as the operations bear repeating, as puts and deletes do; under [fence.Once]
 // the repeat is [fence.ErrSpent] if the first one was made. A request that was given up may still be on its
 // way: one holder's writes can overtake each other, since their tokens are equal. Comparisons of

@@ -18,9 +18,8 @@ import (
 // the mark is as it was.
 var ErrCompare = errors.New("the caller's comparison failed")
 
-// Guard writes keys for those who hold the lock on them. It may be used concurrently. An error that is
-// none of [fence.ErrStale], [fence.ErrInvalid], [ErrCompare] and [ErrForeign] leaves open whether anything
-// was written.
+// Guard writes keys for those who hold the lock on them. It may be used concurrently. The error of a
+// request to etcd is [fence.ErrUnknown], and leaves open whether anything was written.
 type Guard struct {
 	kv     clientv3.KV
 	rule   fence.Rule
@@ -70,7 +69,7 @@ func (g *Guard) Write(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmp
 	}
 	resp, err := g.txn(ctx, c, ops, cmps).Commit()
 	if err != nil {
-		return nil, fmt.Errorf("resource %q: %w", c.Resource, err)
+		return nil, fmt.Errorf("resource %q: %w: %w", c.Resource, fence.ErrUnknown, err)
 	}
 	return g.result(c, resp)
 }

@@ -18,8 +18,8 @@
 // a single server has it on disk; by default that is up to two minutes later, and if the machine crashes
 // before, the newest marks are lost with their values, and an old holder can pass.
 //
-// After an error that is none of this package's, such as a timeout, it is unknown whether the entry was
-// written. The same write may be repeated: it can take effect twice, with the same value, but not after
+// After [fence.ErrUnknown], such as a timeout, it is unknown whether the entry was written. With any
+// other error nothing was: nats.go sends a write again only if no server has taken it. The same write may be repeated: it can take effect twice, with the same value, but not after
 // the write of a higher token, because its condition fails then. Under [fence.Once] the repetition is
 // refused as spent if the first try had succeeded.
 //

@@ -20,7 +20,7 @@ const patience = time.Minute
 
 // startServer starts a server that has on disk what it confirms.
 func startServer(dir string) (*server.Server, error) {
-	return start(&server.Options{StoreDir: dir, DontListen: true})
+	return start(&server.Options{StoreDir: dir})
 }
 
 func start(o *server.Options) (*server.Server, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
@@ -30,7 +31,26 @@ func TestSuite(t *testing.T) {
 			s.mustStart(tb)
 		},
 		History: s.history,
+		Through: func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
+			tb.Helper()
+			return register{mustGuard(tb, s.through(tb, via), "suite", fencekv.WithRule(rule))}
+		},
 	})
+}
+
+// through connects to the server over TCP.
+func (s *store) through(tb testing.TB, via func(string) string) jetstream.JetStream {
+	tb.Helper()
+	nc, err := nats.Connect("nats://" + via(s.server.Addr().String()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return js
 }
 
 type register struct{ *fencekv.Bucket }
