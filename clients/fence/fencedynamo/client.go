@@ -2,10 +2,16 @@ package fencedynamo
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
 // Client is what the guards need of DynamoDB. A *dynamodb.Client is one.
@@ -21,6 +27,16 @@ type Client interface {
 // been stored, and then that of a later holder, the repetition would be refused as if nothing had been
 // written.
 func repeatThrottled(o *dynamodb.Options) { o.Retryer = throttledOnly{o.Retryer} }
+
+// unknown names an error whose outcome is unknown as such: DynamoDB has not answered, or not with a refusal.
+func unknown(err error) error {
+	_, underWay := errors.AsType[*types.TransactionInProgressException](err)
+	answer, answered := errors.AsType[*awshttp.ResponseError](err)
+	if answered && answer.HTTPStatusCode()/100 == 4 && !underWay {
+		return err
+	}
+	return fmt.Errorf("%w: %w", fence.ErrUnknown, err)
+}
 
 type throttledOnly struct{ aws.Retryer }
 

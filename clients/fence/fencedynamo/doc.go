@@ -29,11 +29,13 @@
 //
 // # What is unknown
 //
-// After any other error, such as a timeout, the write may have happened. Repeating it with the same
+// After [fence.ErrUnknown], such as a timeout, the write may have happened; with any other error it did
+// not. Repeating it with the same
 // claim is safe under [fence.Repeatable] as far as the write itself may be repeated: SET may, ADD may
 // not. Under [fence.Once] the repetition is refused as spent if the first try had succeeded. The SDK
 // repeats writes on its own, after which no refusal would be certain; so a guard lets it repeat only what
-// DynamoDB has throttled. A transaction may always be repeated by the SDK, by its request token.
+// DynamoDB has throttled. A transaction may always be repeated by the SDK: DynamoDB knows it again by its
+// request token, for ten minutes.
 //
 // # What it does not protect
 //

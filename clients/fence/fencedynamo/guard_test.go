@@ -25,12 +25,14 @@ func TestGuard(t *testing.T) {
 	for name, addr := range map[string]string{"Shown": transactions, "NotShown": dynalite.Addr} {
 		for operation, write := range map[string]write{"Update": byUpdate, "Put": byPut} {
 			t.Run(name+"/"+operation, func(t *testing.T) {
+				at := func(tb testing.TB, rule fence.Rule, addr string) fencetest.Register {
+					tb.Helper()
+					client := connect(addr)
+					return &register{client, mustGuard(tb, client, fencedynamo.WithRule(rule)), table, write}
+				}
 				fencetest.Run(t, fencetest.Subject{
-					Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
-						tb.Helper()
-						client := connect(addr)
-						return &register{client, mustGuard(tb, client, fencedynamo.WithRule(rule)), table, write}
-					},
+					Open:    func(tb testing.TB, rule fence.Rule) fencetest.Register { return at(tb, rule, addr) },
+					Through: through(at, addr),
 					Restart: dynalite.Restart,
 				})
 			})

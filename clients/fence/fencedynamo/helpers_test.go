@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fencedynamo"
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
 )
 
 var tables atomic.Uint64
@@ -59,6 +60,14 @@ func mustMarks(tb testing.TB, client fencedynamo.Client, table string, opts ...f
 	m, err := fencedynamo.NewMarks(client, table, opts...)
 	must(tb, err)
 	return m
+}
+
+// through returns registers that reach the server at addr by a detour.
+func through(at func(testing.TB, fence.Rule, string) fencetest.Register, addr string) func(testing.TB, fence.Rule, func(string) string) fencetest.Register {
+	return func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
+		tb.Helper()
+		return at(tb, rule, via(addr))
+	}
 }
 
 // update sets the value of an item. Values have a sign before them, because dynalite takes no empty ones.

@@ -134,7 +134,7 @@ func tableOf(a types.TransactWriteItem) string {
 func (m *Marks) explain(ctx context.Context, c fence.Claim, cause error, actions int) error {
 	cancelled, ok := errors.AsType[*types.TransactionCanceledException](cause)
 	if !ok || len(cancelled.CancellationReasons) != actions+1 {
-		return m.hint(fmt.Errorf("resource %q: %w", c.Resource, cause))
+		return m.hint(fmt.Errorf("resource %q: %w", c.Resource, unknown(cause)))
 	}
 	own := cancelled.CancellationReasons[actions]
 	if aws.ToString(own.Code) == codeConditionFailed {

@@ -18,12 +18,14 @@ import (
 // The suite runs over transactions.
 func TestTransact(t *testing.T) {
 	table, marks := makeTable(t), makeMarks(t)
+	at := func(tb testing.TB, rule fence.Rule, addr string) fencetest.Register {
+		tb.Helper()
+		client := connect(addr)
+		return &ledger{client, mustMarks(tb, client, marks, fencedynamo.WithRule(rule)), table}
+	}
 	fencetest.Run(t, fencetest.Subject{
-		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
-			tb.Helper()
-			client := connect(transactions)
-			return &ledger{client, mustMarks(tb, client, marks, fencedynamo.WithRule(rule)), table}
-		},
+		Open:    func(tb testing.TB, rule fence.Rule) fencetest.Register { return at(tb, rule, transactions) },
+		Through: through(at, transactions),
 		Restart: dynalite.Restart,
 		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
 			tb.Helper()

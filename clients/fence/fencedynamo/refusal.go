@@ -42,7 +42,7 @@ func (g *Guard) explain(ctx context.Context, c fence.Claim, cause error, p place
 	if _, ok := errors.AsType[*types.TransactionConflictException](cause); ok {
 		cause = fmt.Errorf("%w: %w", ErrConflict, cause)
 	}
-	return fmt.Errorf("resource %q, table %q: %w", c.Resource, aws.ToString(p.table), cause)
+	return fmt.Errorf("resource %q, table %q: %w", c.Resource, aws.ToString(p.table), unknown(cause))
 }
 
 // judge tells whether a condition has failed because of the mark. The item is the one that failed it, nil

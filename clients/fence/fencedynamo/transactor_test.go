@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// transactor gives dynalite the two things of DynamoDB that it lacks: TransactWriteItems, and the item
-// in the answer to a failed condition. Expressions are dynalite's business in both: each action of a
+// transactor gives dynalite the two things of DynamoDB that it lacks: TransactWriteItems, each once by
+// its request token, and the item in the answer to a failed condition. Expressions are dynalite's business in both: each action of a
 // transaction is sent there by itself, with its condition as it is, and undone if another one fails.
 //
 // It is atomic for those who come through it, one after another; a crash of dynalite in the middle of a
@@ -20,10 +20,11 @@ import (
 type transactor struct {
 	mu      sync.Mutex
 	backend string
+	done    map[any]bool // transactions, by their request token
 }
 
 func startTransactor(backend string) *httptest.Server {
-	return httptest.NewServer(&transactor{backend: "http://" + backend})
+	return httptest.NewServer(&transactor{backend: "http://" + backend, done: map[any]bool{}})
 }
 
 const (
@@ -69,6 +70,10 @@ func (t *transactor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // transact does all actions or none.
 func (t *transactor) transact(h http.Header, in object) (answer, error) {
+	id := in["ClientRequestToken"]
+	if t.done[id] {
+		return answer{http.StatusOK, object{}}, nil
+	}
 	actions, _ := in["TransactItems"].([]any)
 	reasons, codes, undo := make([]object, len(actions)), make([]string, len(actions)), []func() error{}
 	cancelled := false
@@ -91,6 +96,7 @@ func (t *transactor) transact(h http.Header, in object) (answer, error) {
 		}
 	}
 	if !cancelled {
+		t.done[id] = id != nil
 		return answer{http.StatusOK, object{}}, nil
 	}
 	return answer{http.StatusBadRequest, object{

@@ -33,18 +33,22 @@ func TestVersionedBucket(t *testing.T) {
 }
 
 func subject(bucket string) fencetest.Subject {
-	guard := func(tb testing.TB, rule fence.Rule) *fences3.Bucket {
+	guard := func(tb testing.TB, rule fence.Rule, addr string) *fences3.Bucket {
 		tb.Helper()
-		return mustGuard(tb, connect(gateway.Addr), bucket, fences3.WithRule(rule))
+		return mustGuard(tb, connect(addr), bucket, fences3.WithRule(rule))
 	}
 	return fencetest.Subject{
 		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
 			tb.Helper()
-			return &register{guard(tb, rule), bucket}
+			return &register{guard(tb, rule, gateway.Addr), bucket}
+		},
+		Through: func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
+			tb.Helper()
+			return &register{guard(tb, rule, via(gateway.Addr)), bucket}
 		},
 		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
 			tb.Helper()
-			return guard(tb, rule)
+			return guard(tb, rule, gateway.Addr)
 		},
 		Restart: gateway.Restart,
 	}

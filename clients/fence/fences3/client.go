@@ -3,6 +3,7 @@ package fences3
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -12,6 +13,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
 // Client is what a guard needs of S3. A *s3.Client is one.
@@ -52,6 +55,14 @@ func isConflict(err error) bool {
 // repeatThrottled keeps the SDK from repeating a put whose outcome is unknown: if the first one had been
 // stored, and then that of a later holder, the claim would be refused as if nothing had been written.
 func repeatThrottled(o *s3.Options) { o.Retryer = throttledOnly{o.Retryer} }
+
+// unknown names an error whose outcome is unknown as such: the store has not answered, or not with a refusal.
+func unknown(err error) error {
+	if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok && answer.HTTPStatusCode()/100 == 4 {
+		return err
+	}
+	return fmt.Errorf("%w: %w", fence.ErrUnknown, err)
+}
 
 type throttledOnly struct{ aws.Retryer }
 

@@ -29,8 +29,8 @@
 //
 // # What is unknown
 //
-// A refused write is a [fence.StaleError], and nothing was written. After any other error, such as a
-// timeout, the object may have been written. Repeating the write with the same claim is safe under
+// A refused write is a [fence.StaleError], and nothing was written. After [fence.ErrUnknown], such as a
+// timeout, the object may have been written; with any other error it was not. Repeating the write with the same claim is safe under
 // [fence.Repeatable]: it may happen twice, with the same bytes, but not after the write of a higher
 // token. Under [fence.Once] the repetition is refused as spent if the first try had succeeded. The SDK
 // repeats writes on its own, after which no refusal would be certain; so the guard lets it repeat only

@@ -52,7 +52,7 @@ func (b *Bucket) write(ctx context.Context, c fence.Claim, d draft) (*s3.PutObje
 			return out, nil
 		}
 		if !isConflict(err) {
-			return nil, b.wrong("writing", *d.Key, err)
+			return nil, b.wrong("writing", *d.Key, unknown(err))
 		}
 		if ended := pause(ctx, wait); ended != nil {
 			return nil, b.wrong("writing", *d.Key, fmt.Errorf("nothing was written, others were faster: %w; last: %w", ended, err))

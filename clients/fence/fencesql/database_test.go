@@ -56,6 +56,12 @@ func (d *database) open(tb testing.TB) *sql.DB {
 	if d.process != nil {
 		addr = d.process.Addr
 	}
+	return d.openAt(tb, addr)
+}
+
+// openAt returns a pool of connections to an address.
+func (d *database) openAt(tb testing.TB, addr string) *sql.DB {
+	tb.Helper()
 	db, err := sql.Open(d.driver, d.dsn(addr))
 	if err != nil {
 		tb.Fatal(err)

@@ -36,7 +36,8 @@
 // # Unknown outcomes
 //
 // An error of the commit, above all one of the network, leaves open whether mark and writes are there;
-// either both are or neither. To repeat is safe as far as the guard goes: under [fence.Repeatable] the
+// either both are or neither. [Guard.Do] reports it as [fence.ErrUnknown]. Drivers and database/sql repeat
+// by themselves only what begins a transaction, so [fence.ErrStale] is certain. To repeat is safe as far as the guard goes: under [fence.Repeatable] the
 // same token passes again, so the writes should bear being repeated; under [fence.Once] it is refused as
 // [fence.ErrSpent] if the first try did commit.
 //

@@ -19,11 +19,13 @@ type guarded struct {
 }
 
 func subject(d *database) fencetest.Subject {
+	on := func(tb testing.TB, rule fence.Rule, db *sql.DB) fencetest.Register {
+		tb.Helper()
+		return &guarded{database: d, db: db, guard: d.guard(tb, fencesql.WithRule(rule))}
+	}
 	return fencetest.Subject{
-		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
-			tb.Helper()
-			return &guarded{database: d, db: d.open(tb), guard: d.guard(tb, fencesql.WithRule(rule))}
-		},
+		Open:    d.opening(on),
+		Through: d.through(on),
 		Restart: d.restart,
 		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
 			tb.Helper()
@@ -52,13 +54,36 @@ type columned struct {
 }
 
 func columnSubject(d *database) fencetest.Subject {
+	on := func(tb testing.TB, rule fence.Rule, db *sql.DB) fencetest.Register {
+		tb.Helper()
+		return &columned{database: d, db: db, column: d.column(tb, fencesql.WithRule(rule))}
+	}
 	return fencetest.Subject{
-		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
-			tb.Helper()
-			return &columned{database: d, db: d.open(tb), column: d.column(tb, fencesql.WithRule(rule))}
-		},
+		Open:    d.opening(on),
+		Through: d.through(on),
 		Restart: d.restart,
 		History: d.history,
+	}
+}
+
+// registerOn makes a register of a pool of connections.
+type registerOn func(tb testing.TB, rule fence.Rule, db *sql.DB) fencetest.Register
+
+func (d *database) opening(on registerOn) func(testing.TB, fence.Rule) fencetest.Register {
+	return func(tb testing.TB, rule fence.Rule) fencetest.Register {
+		tb.Helper()
+		return on(tb, rule, d.open(tb))
+	}
+}
+
+// through is nil if there is no server.
+func (d *database) through(on registerOn) func(testing.TB, fence.Rule, func(string) string) fencetest.Register {
+	if d.process == nil {
+		return nil
+	}
+	return func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
+		tb.Helper()
+		return on(tb, rule, d.openAt(tb, via(d.process.Addr)))
 	}
 }
 
@@ -88,7 +113,13 @@ func (r *columned) Write(ctx context.Context, c fence.Claim, value string) error
 	if err := r.column.Update(ctx, tx, c, []byte(c.Resource), r.sql("value = ?"), []byte(value)); err != nil {
 		return err
 	}
-	return errors.Join(r.remember(ctx, tx, c, value), tx.Commit())
+	if err := r.remember(ctx, tx, c, value); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return errors.Join(fence.ErrUnknown, err)
+	}
+	return nil
 }
 
 func (r *columned) Read(ctx context.Context, resource string) (string, error) {

@@ -38,7 +38,9 @@ func checkTx(tx Tx) error {
 
 // Do runs write in a transaction of the database's default isolation level, after [Guard.Check], and
 // commits. If the claim is refused write is not called; if it returns an error, which Do returns as it
-// is, or panics, everything is rolled back. An error of the commit leaves open whether it took effect.
+// is, or panics, everything is rolled back. An error of the commit is [fence.ErrUnknown]: it leaves open
+// whether everything took effect or nothing. With any other error nothing did. No part is repeated by
+// database/sql but the beginning.
 func (g *Guard) Do(ctx context.Context, db DB, c fence.Claim, write func(tx *sql.Tx) error) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -58,7 +60,7 @@ func (g *Guard) Do(ctx context.Context, db DB, c fence.Claim, write func(tx *sql
 		if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 			err = ctx.Err() // which has rolled back already
 		}
-		return fmt.Errorf("fencesql: committing a transaction for %q, unknown whether it took effect: %w", c.Resource, err)
+		return fmt.Errorf("fencesql: committing a transaction for %q: %w: %w", c.Resource, fence.ErrUnknown, err)
 	}
 	return nil
 }
