@@ -14,18 +14,18 @@ import (
 
 // keepCompany lets the one member of a cluster elect itself: NATS does not begin to before it has seen
 // another server. [Server.AwaitQuorum] ends it.
-func (s *Server) keepCompany() (err error) {
-	if isAlone(s.opts) {
-		s.company, err = newCompany(s.opts)
+func (n *instance) keepCompany() (err error) {
+	if isAlone(n.opts) {
+		n.company, err = newCompany(n.opts)
 	}
 	return err
 }
 
 // endCompany may be called more than once.
-func (s *Server) endCompany() {
-	if s.company != nil {
-		s.company.Shutdown()
-		s.company.WaitForShutdown()
+func (n *instance) endCompany() {
+	if n.company != nil {
+		n.company.Shutdown()
+		n.company.WaitForShutdown()
 	}
 }
 

@@ -45,9 +45,9 @@ func (s *Server) Leadership(d *Deployment) (*Leadership, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConnect, err)
 	}
-	client := s.server.GetClient(id)
+	client := s.nats().GetClient(id)
 	if client == nil || client.Account() == nil {
-		return nil, fmt.Errorf("%w: %s has no connection %d", ErrConnect, s.server.Name(), id)
+		return nil, fmt.Errorf("%w: %s has no connection %d", ErrConnect, s.nats().Name(), id)
 	}
 	return &Leadership{server: s, deployment: d, account: client.Account().GetName()}, nil
 }
@@ -57,7 +57,7 @@ func (l *Leadership) Leads(shard uint32) bool {
 	if l == nil {
 		return false
 	}
-	return !l.server.server.JetStreamIsClustered() || l.server.server.JetStreamIsStreamLeader(l.account, l.stream(shard))
+	return !l.server.nats().JetStreamIsClustered() || l.server.nats().JetStreamIsStreamLeader(l.account, l.stream(shard))
 }
 
 // Lead moves the leadership of the shard's bucket here, and returns when it has come. Appends of this
@@ -76,7 +76,7 @@ func (l *Leadership) Lead(ctx context.Context, shard uint32) error {
 	if err := l.isSettled(ctx, shard); err != nil {
 		return fmt.Errorf("lead %s: %w", l.stream(shard), err)
 	}
-	return l.move(ctx, shard, l.server.server.Name(), func() bool { return l.Leads(shard) })
+	return l.move(ctx, shard, l.server.nats().Name(), func() bool { return l.Leads(shard) })
 }
 
 // Cede moves the leadership of the shard's bucket from here to the server of that name, and returns when
@@ -84,7 +84,7 @@ func (l *Leadership) Lead(ctx context.Context, shard uint32) error {
 // word. If the bucket is not led here, or alone, it does nothing. It leaves the leadership where it is, with
 // an error, if that server has no current replica; the others do not matter, since it is about to go.
 func (l *Leadership) Cede(ctx context.Context, shard uint32, to string) error {
-	if l == nil || !l.server.server.JetStreamIsClustered() || !l.Leads(shard) {
+	if l == nil || !l.server.nats().JetStreamIsClustered() || !l.Leads(shard) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cedeTimeout)
@@ -116,7 +116,7 @@ func (l *Leadership) move(ctx context.Context, shard uint32, to string, done fun
 // leader returns the name of the server that leads the shard's bucket, as far as this one knows; empty for
 // none.
 func (l *Leadership) leader(shard uint32) string {
-	info, err := l.server.server.Jsz(&server.JSzOptions{Account: l.account, Streams: true})
+	info, err := l.server.nats().Jsz(&server.JSzOptions{Account: l.account, Streams: true})
 	if err != nil {
 		return ""
 	}
@@ -141,7 +141,7 @@ func (l *Leadership) isSettled(ctx context.Context, shard uint32) error {
 			return fmt.Errorf("%w: %s", errUnsettled, r.Name)
 		}
 	}
-	if find(replicas, l.server.server.Name()) == nil {
+	if find(replicas, l.server.nats().Name()) == nil {
 		return fmt.Errorf("%w: none is here", errUnsettled)
 	}
 	return nil

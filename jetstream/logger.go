@@ -18,6 +18,10 @@ const LevelServerDebug = slog.LevelDebug - 4
 // duplicateName is in what the server says of a member with its own name. There is no other sign.
 const duplicateName = "duplicate name"
 
+// writeError is in what the server says of a store or a Raft group that it ends for good, because it could
+// not write.
+const writeError = "ritical write error"
+
 // otherCluster is in what the server says, ten times a second, of a server that belongs to another cluster
 // and is at the address of a member; foreignEvery is how often somebody has to know.
 const (
@@ -42,6 +46,8 @@ type serverLogger struct {
 	fatal chan string
 	// rival has the first line that says that another member of the cluster has this one's name.
 	rival chan string
+	// failed has the first line that says that something is no longer stored.
+	failed chan string
 	// foreign limits what is said of other clusters.
 	foreign *rate.Sometimes
 }
@@ -49,6 +55,7 @@ type serverLogger struct {
 func newServerLogger(log *slog.Logger) *serverLogger {
 	return &serverLogger{
 		log: log.With("from", "nats-server"), fatal: make(chan string, 1), rival: make(chan string, 1),
+		failed:  make(chan string, 1),
 		foreign: &rate.Sometimes{First: 1, Interval: foreignEvery},
 	}
 }
@@ -79,6 +86,9 @@ func (l *serverLogger) complain(level slog.Level, line string) {
 	}
 	if strings.Contains(line, duplicateName) {
 		keep(l.rival, line)
+	}
+	if strings.Contains(line, writeError) {
+		keep(l.failed, line)
 	}
 	if strings.Contains(line, otherCluster) {
 		level = LevelServerDebug

@@ -245,6 +245,18 @@ func (r *recorder) find(words string) (slog.Level, bool) {
 	return 0, false
 }
 
+// count returns how many lines hold the words.
+func (r *recorder) count(words string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range r.lines {
+		if strings.Contains(line.Message, words) {
+			n++
+		}
+	}
+	return n
+}
+
 // waitFor waits until the condition holds.
 func waitFor(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()

@@ -26,9 +26,9 @@ func (s *Server) AwaitQuorum(ctx context.Context) error {
 	began := time.Now()
 	for said := began.Add(waitSaidAfter - waitSaidEvery); !s.hasQuorum(); {
 		select {
-		case rival := <-s.rival:
+		case rival := <-s.nats().lines.rival:
 			return fmt.Errorf("%w: another member of the cluster is called %s; give each its own --name, and keep it: %s",
-				ErrConfig, s.server.Name(), rival)
+				ErrConfig, s.nats().Name(), rival)
 		default:
 		}
 		if time.Since(said) >= waitSaidEvery {
@@ -39,17 +39,17 @@ func (s *Server) AwaitQuorum(ctx context.Context) error {
 			return fmt.Errorf("%w: the cluster has no quorum: it sees %v: %w", ErrNoJetStream, s.Members(), err)
 		}
 	}
-	s.endCompany()
+	s.nats().endCompany()
 	return nil
 }
 
 func (s *Server) hasQuorum() bool {
-	return !s.server.JetStreamIsClustered() || s.metaLeader() != "" && s.server.JetStreamIsCurrent()
+	return !s.nats().JetStreamIsClustered() || s.metaLeader() != "" && s.nats().JetStreamIsCurrent()
 }
 
 // metaLeader returns the name of the server that leads the cluster, empty for none.
 func (s *Server) metaLeader() string {
-	info, err := s.server.Jsz(nil)
+	info, err := s.nats().Jsz(nil)
 	if err != nil || info.Meta == nil {
 		return ""
 	}
@@ -58,11 +58,11 @@ func (s *Server) metaLeader() string {
 
 func (s *Server) sayMissing(began time.Time) {
 	needed := 0
-	if info, err := s.server.Jsz(nil); err == nil && info.Meta != nil {
+	if info, err := s.nats().Jsz(nil); err == nil && info.Meta != nil {
 		needed = info.Meta.QuorumNeeded
 	}
 	s.log.Warn("the cluster has no quorum, waiting for more members (the first time, for all of them): are they started, with the same routes, and do they reach one another?",
-		"sees", s.Members(), "needs", needed, "routes", addressesOf(s.opts.Routes), "since", time.Since(began).Round(time.Second))
+		"sees", s.Members(), "needs", needed, "routes", addressesOf(s.nats().opts.Routes), "since", time.Since(began).Round(time.Second))
 }
 
 // addressesOf are the addresses of routes that were asked for.
@@ -77,7 +77,7 @@ func addressesOf(routes []*url.URL) []string {
 // Members returns the names of the servers of the cluster to which this one has a connection, and its
 // own, in order.
 func (s *Server) Members() []string {
-	names := append(neighbours(s.server), s.server.Name())
+	names := append(neighbours(s.nats().Server), s.nats().Name())
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -15,14 +15,15 @@ const resignTimeout = 2 * time.Second
 // others lead all that is replicated, or after two seconds. Connections that are there go on for about a
 // second; new ones are not taken. What comes next is [Server.Shutdown]. Alone, it does nothing.
 func (s *Server) Resign(ctx context.Context) {
-	if !s.server.JetStreamIsClustered() {
+	n := s.nats()
+	if !n.JetStreamIsClustered() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, resignTimeout)
 	defer cancel()
 	// A lame duck is the one way to give the cluster's own leadership away without a login of the system's,
 	// and it keeps all leaderships from coming back.
-	s.resigned.Do(func() { go s.server.LameDuckShutdown() })
+	n.resigned.Do(func() { go n.LameDuckShutdown() })
 	for !s.isSucceeded() {
 		if pause(ctx, leadPoll) != nil {
 			s.log.Warn("what this server led in the cluster has no new leader yet", "waited", resignTimeout)
@@ -34,7 +35,7 @@ func (s *Server) Resign(ctx context.Context) {
 // isSucceeded tells whether others lead the cluster and all streams that have replicas elsewhere. Those of
 // consumers are less than an append waits for.
 func (s *Server) isSucceeded() bool {
-	info, err := s.server.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
+	info, err := s.nats().Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 	if err != nil || info.Disabled {
 		return true // stopped already
 	}
@@ -51,4 +52,4 @@ func (s *Server) isSucceeded() bool {
 	return true
 }
 
-func (s *Server) isOwnOrNone(leader string) bool { return leader == "" || leader == s.server.Name() }
+func (s *Server) isOwnOrNone(leader string) bool { return leader == "" || leader == s.nats().Name() }

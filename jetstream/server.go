@@ -3,8 +3,10 @@ package jetstream
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,12 +24,21 @@ const (
 
 // Server is a NATS server with JetStream in this process.
 type Server struct {
-	cfg    ServerConfig
-	opts   *server.Options
-	server *server.Server
-	lock   *flock.Flock
-	log    *slog.Logger
-	rival  <-chan string // says that another member of the cluster has this one's name
+	cfg  ServerConfig
+	lock *flock.Flock
+	log  *slog.Logger
+	// instance is the present run of the NATS server; a restart replaces it.
+	instance atomic.Pointer[instance]
+	fault    fault
+	// endSupervision stops the supervisor and waits for it.
+	endSupervision func()
+}
+
+// instance is one run of the NATS server.
+type instance struct {
+	*server.Server
+	opts  *server.Options
+	lines *serverLogger
 	// company is there while the one member of a cluster elects itself; nil else.
 	company *server.Server
 	// resigned is done once.
@@ -45,7 +56,7 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, opts: opts, lock: lock, log: cfg.Log}
+	s := &Server{cfg: cfg, lock: lock, log: cfg.Log}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -54,38 +65,48 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 		err = found(opts)
 	}
 	if err == nil {
-		err = s.start()
+		err = s.start(opts)
 	}
 	if err != nil {
 		_ = lock.Close()
 		return nil, err
 	}
+	s.startSupervision()
 	return s, nil
 }
 
-func (s *Server) start() error {
-	running, err := server.NewServer(s.opts)
+// start makes a new instance and returns when it takes connections.
+func (s *Server) start(opts *server.Options) error {
+	running, err := server.NewServer(opts)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	log := newServerLogger(s.log)
-	s.rival = log.rival
-	running.SetLoggerV2(log, log.debugs(), false, false)
-	if !s.opts.SyncAlways {
-		log.Warnf("JetStream does not sync every write: a power cut can lose locks that were granted")
+	n := &instance{Server: running, opts: opts, lines: newServerLogger(s.log)}
+	n.SetLoggerV2(n.lines, n.lines.debugs(), false, false)
+	if !opts.SyncAlways {
+		n.lines.Warnf("JetStream does not sync every write: a power cut can lose locks that were granted")
 	}
-	running.Start()
-	err = waitReady(running, log.fatal)
+	n.Start()
+	err = waitReady(running, n.lines.fatal)
 	if err == nil {
-		err = s.keepCompany()
+		err = n.keepCompany()
 	}
 	if err != nil {
-		running.Shutdown()
-		running.WaitForShutdown()
+		n.stop()
 		return err
 	}
-	s.server = running
+	s.instance.Store(n)
 	return nil
+}
+
+// nats is the present instance.
+func (s *Server) nats() *instance { return s.instance.Load() }
+
+// stop returns when the instance has stopped. It may be called more than once.
+func (n *instance) stop() {
+	n.endCompany()
+	n.Shutdown()
+	n.WaitForShutdown()
 }
 
 // waitReady waits until the server takes connections, or has said why it never will.
@@ -118,7 +139,7 @@ func startError(line string) error {
 // Connect connects within the process, without the network. If the configuration file asks for
 // authentication, the options must provide it.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	all := append(connectOptions(s.cfg.Name, s.cfg.Log), nats.InProcessServer(s.server))
+	all := append(connectOptions(s.cfg.Name, s.cfg.Log), nats.InProcessServer(s))
 	nc, err := nats.Connect("", append(all, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w of this process (does its configuration ask for authentication?): %w", ErrConnect, err)
@@ -126,21 +147,24 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return nc, nil
 }
 
+// InProcessConn connects to the present instance, so that connections within the process survive a
+// restart of it as those over the network do.
+func (s *Server) InProcessConn() (net.Conn, error) { return s.nats().InProcessConn() }
+
 // ClientURL returns where clients on this host connect: nats://127.0.0.1:4222.
 func (s *Server) ClientURL() string {
-	return s.server.ClientURL()
+	return s.nats().ClientURL()
 }
 
 // DataDir returns the directory that holds the data.
 func (s *Server) DataDir() string {
-	return s.opts.StoreDir
+	return s.nats().opts.StoreDir
 }
 
 // Shutdown stops the server and returns when it has stopped and the data
 // directory is free. It may be called more than once.
 func (s *Server) Shutdown() {
-	s.endCompany()
-	s.server.Shutdown()
-	s.server.WaitForShutdown()
+	s.endSupervision()
+	s.nats().stop()
 	_ = s.lock.Close()
 }

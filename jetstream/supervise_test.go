@@ -1,0 +1,48 @@
+package jetstream_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/jetstream"
+)
+
+// NATS shuts its JetStream down when the disk is full, and starts it no more. The server does.
+func TestStoresAgain(t *testing.T) {
+	t.Parallel()
+	log := newRecorder()
+	s := mustStart(t, func(c *jetstream.ServerConfig) { c.Log = slog.New(log) })
+	inside, outside := mustConnect(t, s), mustDial(t, s.ClientURL())
+	d := mustOpen(t, inside, 1)
+	mustFill(t, d.Bucket(0), 3)
+	if err := s.Fault(); err != nil {
+		t.Errorf("a fault at first: %v", err)
+	}
+	if err := s.StopJetStream(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the fault to be noticed", func() bool { return errors.Is(s.Fault(), jetstream.ErrStore) })
+	mustAppend(t, d.Bucket(0), 3, commit(1, 4, 0))
+	if got := mustReplay(t, mustOpen(t, outside, 0).Bucket(0), 0); got.last != 4 {
+		t.Errorf("the bucket holds\n%s", got.describe())
+	}
+	waitFor(t, "the fault to be over", func() bool { return s.Fault() == nil })
+	for _, words := range []string{"cannot store on its disk", "stores on its disk again"} {
+		if n := log.count(words); n != 1 {
+			t.Errorf("%d log lines %q, want one", n, words)
+		}
+	}
+}
+
+// A server that stops while it is in trouble stops cleanly.
+func TestStopsInTrouble(t *testing.T) {
+	t.Parallel()
+	s := mustStart(t)
+	if err := s.StopJetStream(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the fault to be noticed", func() bool { return s.Fault() != nil })
+	s.Shutdown()
+	mustStart(t, func(c *jetstream.ServerConfig) { c.DataDir = s.DataDir() })
+}
