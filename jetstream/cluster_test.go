@@ -18,7 +18,8 @@ type cluster struct {
 	conns   []*nats.Conn
 }
 
-func mustCluster(t *testing.T) *cluster {
+// mustCluster starts one; store adds to what the servers say of their JetStream.
+func mustCluster(t *testing.T, store ...string) *cluster {
 	t.Helper()
 	routes := ports.Free(t, 3)
 	c := &cluster{}
@@ -26,8 +27,8 @@ func mustCluster(t *testing.T) *cluster {
 		c.servers = append(c.servers, mustStartFile(t, fmt.Sprintf(`
 			server_name: n%d
 			listen: "127.0.0.1:-1"
-			jetstream { store_dir: "$DIR", sync_interval: always }
-			cluster { name: c, listen: %q, routes: ["nats://%s"] }`, i, route, strings.Join(routes, `", "nats://`))))
+			jetstream { store_dir: "$DIR", sync_interval: always, %s }
+			cluster { name: c, listen: %q, routes: ["nats://%s"] }`, i, strings.Join(store, ", "), route, strings.Join(routes, `", "nats://`))))
 	}
 	for _, s := range c.servers {
 		c.conns = append(c.conns, mustConnect(t, s))

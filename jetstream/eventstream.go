@@ -59,10 +59,9 @@ func (d *Deployment) Events(ctx context.Context, nc *nats.Conn, cfg EventsConfig
 	if cfg.Window == 0 {
 		cfg.Window = duplicatesWindow
 	}
-	k := &eventKeeper{
-		opener: opener{nc: nc, js: js, layout: layout{prefix: d.prefix}, log: cfg.Log, progress: time.Now()},
-		cfg:    cfg, replicas: d.streams[0].CachedInfo().Config.Replicas,
-	}
+	k := &eventKeeper{opener: d.opener, cfg: cfg, replicas: d.streams[0].CachedInfo().Config.Replicas}
+	k.nc, k.js, k.log, k.progress = nc, js, cfg.Log, time.Now()
+	k.layout.replicas = k.replicas
 	stream, err := k.open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("events of deployment %q: %w", d.prefix, err)
@@ -140,11 +139,14 @@ func (k *eventKeeper) make(ctx context.Context) (stream jetstream.Stream, err er
 			stream, err = k.js.CreateStream(ctx, config)
 			return err
 		})
-		if !hasCode(err, codeNoStorage) {
+		if !lacksStorage(err) {
 			break
 		}
 	}
 	switch {
+	case lacksStorage(err):
+		return nil, fmt.Errorf("%w: %s needs %d MiB of storage that is left on each of %d servers (JetStream takes three quarters of what is free when it starts); "+
+			"free some and restart them, or do not retain events: %w", ErrEventStream, config.Name, leastEventBytes>>20, k.replicas, err)
 	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
 		return k.open(ctx) // another node was faster
 	case hasCode(err, codeSubjectsOverlap):

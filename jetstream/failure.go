@@ -75,10 +75,16 @@ func forbidsPublish(note error, subject string) bool {
 // isNotReady tells whether JetStream may do tomorrow what it did not do now: a server is starting, a
 // leader is being elected, the connection is interrupted.
 func isNotReady(err error) bool {
-	return isSilence(err) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrReconnectBufExceeded) ||
+	return !lacksStorage(err) && (isSilence(err) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrReconnectBufExceeded) ||
 		errors.Is(err, nats.ErrDisconnected) ||
 		hasCode(err, jetstream.JSErrCodeJetStreamNotEnabled, codeIncomplete, codeNoSuitablePeers, codeNotAvailable,
-			codeNotLeader, codeTooFewResources, codeStreamOffline)
+			codeNotLeader, codeTooFewResources, codeStreamOffline))
+}
+
+// lacksStorage tells whether a stream of that size has no place. A cluster says so in words only, with the
+// code for servers that are not there.
+func lacksStorage(err error) bool {
+	return hasCode(err, codeNoStorage) || hasCode(err, codeNoSuitablePeers) && strings.Contains(err.Error(), "insufficient storage")
 }
 
 // isSilence tells whether nobody answered in time.

@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -263,6 +264,60 @@ func TestEventStreamOnASmallDisk(t *testing.T) {
 	mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
 	if got := mustStreamConfig(t, nc, eventStream).MaxBytes; got <= 0 || got > 1<<30 {
 		t.Errorf("%d bytes may be retained", got)
+	}
+}
+
+// A cluster says of disks that are too small only that no server is suitable.
+func TestEventStreamOnSmallDisks(t *testing.T) {
+	t.Parallel()
+	t.Run("Halved", func(t *testing.T) {
+		t.Parallel()
+		nc := mustCluster(t, "max_file_store: 1GB").conns[0]
+		if _, err := retainReplicated(t, nc, jetstream.EventsConfig{Retention: time.Hour, Log: quiet()}); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustStreamConfig(t, nc, eventStream).MaxBytes; got <= 0 || got > 1<<30 {
+			t.Errorf("%d bytes may be retained", got)
+		}
+	})
+	t.Run("Refused", func(t *testing.T) {
+		t.Parallel()
+		nc := mustCluster(t, "max_file_store: 10MB").conns[0]
+		_, err := retainReplicated(t, nc, jetstream.EventsConfig{Retention: time.Hour, Log: quiet()})
+		wantError(t, err, jetstream.ErrEventStream, eventStream, "64 MiB", "do not retain events")
+	})
+}
+
+func retainReplicated(t *testing.T, nc *nats.Conn, cfg jetstream.EventsConfig) (*jetstream.EventStream, error) {
+	t.Helper()
+	d, err := open(t, nc, jetstream.DeploymentConfig{Prefix: prefix, Shards: 1, Replicas: 3, Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Events(testContext(t), nc, cfg)
+}
+
+// A wait for JetStream is said, with the servers that are there.
+func TestEventStreamWaits(t *testing.T) {
+	t.Parallel()
+	m := newMiddle(t)
+	d, err := open(t, m.client, jetstream.DeploymentConfig{Shards: 1, Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := firstOf(12, func(m *nats.Msg) bool { return strings.HasPrefix(m.Subject, "$JS.API.STREAM.") })
+	m.onRequests(func(request *nats.Msg) action {
+		if refused(request) {
+			return refuse(400, 10005, "no suitable peers for placement")
+		}
+		return pass
+	})
+	log := newRecorder()
+	if _, err := d.Events(testContext(t), m.client, jetstream.EventsConfig{Retention: time.Hour, Log: slog.New(log)}); err != nil {
+		t.Fatal(err)
+	}
+	if level, ok := log.find("JetStream is not ready"); !ok || level != slog.LevelWarn {
+		t.Error("the wait is not said")
 	}
 }
 
