@@ -40,6 +40,8 @@ type Member struct {
 	Silent time.Duration
 	// Streams are those of which it keeps a copy, Behind those of them whose copy lags.
 	Streams, Behind []string
+	// Fault is what keeps the member from storing, in NATS's words; empty for nothing.
+	Fault string
 
 	id string
 }
@@ -73,7 +75,7 @@ func (v *Visitor) Census(ctx context.Context) (*Census, error) {
 		})
 	}
 	slices.SortFunc(c.Members, func(a, b *Member) int { return strings.Compare(a.Name, b.Name) })
-	return c, v.countStreams(ctx, c)
+	return c, errors.Join(v.countStreams(ctx, c), v.enterFaults(ctx, c))
 }
 
 // countStreams enters who keeps what.

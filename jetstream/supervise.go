@@ -31,7 +31,7 @@ func (s *Server) startSupervision() {
 		defer close(done)
 		for pause(ctx, faultPoll) == nil {
 			if why := s.nats().failure(); why != "" {
-				s.recover(ctx, why)
+				s.recoverStore(ctx, why)
 			}
 		}
 	}()
@@ -50,8 +50,8 @@ func (n *instance) failure() string {
 	return ""
 }
 
-// recover restarts the instance when its disk takes data again, and returns when it stores, or when ctx ends.
-func (s *Server) recover(ctx context.Context, why string) {
+// recoverStore restarts the instance when its disk takes data again, and returns when it stores, or when ctx ends.
+func (s *Server) recoverStore(ctx context.Context, why string) {
 	began := time.Now()
 	s.fault.set(fmt.Errorf("%w: %s", ErrStore, why))
 	s.log.Error("this node cannot store on its disk; NATS in this process restarts when the disk takes data again",

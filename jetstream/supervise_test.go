@@ -2,7 +2,12 @@ package jetstream_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-io/holdfast/jetstream"
@@ -45,4 +50,47 @@ func TestStopsInTrouble(t *testing.T) {
 	waitFor(t, "the fault to be noticed", func() bool { return s.Fault() != nil })
 	s.Shutdown()
 	mustStart(t, func(c *jetstream.ServerConfig) { c.DataDir = s.DataDir() })
+}
+
+// The members tell of one that cannot store for as long as its disk takes no data.
+func TestFaultIsShown(t *testing.T) {
+	t.Parallel()
+	m := mustMembers(t, 3)
+	broken := m.servers[1]
+	mends := mustBreakDisk(t, broken.DataDir())
+	if err := broken.StopJetStream(); err != nil {
+		t.Fatal(err)
+	}
+	visitor, err := jetstream.Visit(testContext(t), "", m.configs[0].Routes, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(visitor.Leave)
+	shows := func(want bool) func() bool {
+		return func() bool {
+			census, err := visitor.Census(t.Context())
+			return err == nil && slices.ContainsFunc(census.Members, func(m *jetstream.Member) bool {
+				return m.Name == "n1" && (m.Fault != "") == want
+			})
+		}
+	}
+	waitFor(t, "the fault to be shown", shows(true))
+	waitFor(t, "the disk to be tried", func() bool { return strings.Contains(fmt.Sprint(broken.Fault()), "holdfast.probe") })
+	mends()
+	waitFor(t, "the fault to be over", shows(false))
+}
+
+// mustBreakDisk lets nothing be stored in a data directory, as far as a server finds out by trying. What it
+// returns ends that.
+func mustBreakDisk(t *testing.T, dir string) (mends func()) {
+	t.Helper()
+	inTheWay := filepath.Join(dir, "holdfast.probe")
+	if err := os.MkdirAll(filepath.Join(inTheWay, "below"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.RemoveAll(inTheWay); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -35,8 +35,8 @@ func newMembers() *cobra.Command {
 		Use:   "members",
 		Short: "Show who belongs to a cluster, and remove one who does no more",
 		Long: `Shows the members of a cluster that was made with --cluster-listen: who leads it,
-who is away, how many streams each keeps a copy of, and how many of those copies
-are behind; every bucket of locks is a stream. To ask, it joins the cluster for a
+who is away or cannot store, how many streams each keeps a copy of, and how many
+of those copies are behind; every bucket of locks is a stream. To ask, it joins the cluster for a
 moment, by the routes of its members.`,
 		Example: `  holdfast members --routes 127.0.0.1:6222,127.0.0.1:6223,127.0.0.1:6224
   holdfast members remove n3 --routes 127.0.0.1:6222,127.0.0.1:6223`,
@@ -170,6 +170,8 @@ func memberTable(all []*jetstream.Member) table {
 
 func stateOf(m *jetstream.Member) string {
 	switch {
+	case m.Fault != "":
+		return "cannot store"
 	case m.Away && m.Silent == 0:
 		return "away"
 	case m.Away:
@@ -198,7 +200,8 @@ func memberLines(all []*jetstream.Member) (string, error) {
 			SilentMs int64    `json:"silent_ms"`
 			Streams  []string `json:"streams"`
 			Behind   []string `json:"behind"`
-		}{m.Name, m.Leads, m.Away, m.Silent.Milliseconds(), append([]string{}, m.Streams...), append([]string{}, m.Behind...)})
+			Fault    string   `json:"fault,omitempty"`
+		}{m.Name, m.Leads, m.Away, m.Silent.Milliseconds(), append([]string{}, m.Streams...), append([]string{}, m.Behind...), m.Fault})
 		if err != nil {
 			return "", err
 		}

@@ -83,11 +83,10 @@ func diskFull(_ context.Context, _ *Cluster, _ Fault, hit []*node) (heal, error)
 			}
 		}
 	})
-	return func(ctx context.Context) (string, error) {
+	return func(context.Context) (string, error) {
 		close(end)
 		done.Wait()
-		return fmt.Sprintf("the disk was filled %d times, and no more could be written", times),
-			errors.Join(failed, n.disk.empty(), n.restart(ctx))
+		return fmt.Sprintf("the disk was filled %d times, and no more could be written", times), errors.Join(failed, n.disk.empty())
 	}, nil
 }
 
@@ -121,7 +120,7 @@ func fsyncFail(ctx context.Context, _ *Cluster, _ Fault, hit []*node) (heal, err
 	}
 	return func(ctx context.Context) (string, error) {
 		seen, err := t.detach(ctx)
-		return fmt.Sprintf("%d fsyncs failed", seen), errors.Join(err, n.restart(ctx))
+		return fmt.Sprintf("%d fsyncs failed", seen), err
 	}, nil
 }
 

@@ -45,8 +45,8 @@ const (
 	KindPowerCut    Kind = "power-cut"
 	KindPowerCutAll Kind = "power-cut-all"
 	// KindDiskFull takes all space, KindDiskDead lets a disk refuse everything, KindFsyncFail lets fsync fail,
-	// KindFsyncSlow takes its time. Healing the first three starts the node again, for what NATS no longer
-	// can store it does not try to store again by itself.
+	// KindFsyncSlow takes its time. Only healing KindDiskDead starts the node again: its file system has to be
+	// mounted anew. From the others a node recovers by itself.
 	KindDiskFull  Kind = "disk-full"
 	KindDiskDead  Kind = "disk-dead"
 	KindFsyncFail Kind = "fsync-fail"

@@ -8,6 +8,8 @@ var (
 	contract = suite{folder: "integration/contract", run: "^TestRetainedEventsAreTheJournal$"}
 	// nodes are those of a deployment among themselves, in virtual time.
 	nodes = suite{folder: "actors/node", run: "^TestShardThatTakesLongToRead$"}
+	// disks are full, or do not sync, on one node after the other.
+	disks = suite{folder: "integration/cluster", run: "^TestDisksRecover$"}
 	// powerCuts are of all nodes of a cluster at once.
 	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$", args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
 )
@@ -176,5 +178,12 @@ var mutants = []mutant{
 		}},
 		found: nodes,
 		says:  `shard \d+ is open at \[\]`,
+	},
+	{
+		name:  "WriteErrorIsFinal",
+		harm:  "a node whose disk was full stores no more until it is restarted",
+		edits: []edit{{"jetstream/supervise.go", "why != \"\" {\n\t\t\t\ts.recoverStore(", "why == \"disk\" {\n\t\t\t\ts.recoverStore("}},
+		found: disks,
+		says:  `after disk-full-n1|the cluster is not healthy`,
 	},
 }
