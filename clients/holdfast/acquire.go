@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 	"google.golang.org/protobuf/proto"
 
@@ -18,7 +19,11 @@ import (
 // When it returns an error, nothing is held: what may have been granted meanwhile is given back. It is
 // [ErrTimeout] when the context's deadline or [MaxWait] came first, or [ErrUnavailable] if nobody was
 // there then; the context's own error when it was cancelled; [ErrInvalid], [ErrOverloaded] and
-// [ErrExhausted] as the service says; [ErrClosed]. Where a deadline passed, it is also the context's.
+// [ErrExhausted] as the service says; [ErrClosed]. Where a deadline passed, it is also the context's. When the
+// connection is closed, the call ends with nats.ErrConnectionClosed, and what was granted runs out.
+//
+// What is to be given back is given back after the call has returned, for 4 096 calls at a time; beyond that,
+// and while the service cannot be reached, the lease runs out by its TTL.
 func (c *Client) Acquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
 	return c.acquire(ctx, resource, c.terms(opts))
 }
@@ -82,6 +87,8 @@ type acquisition struct {
 	id            string
 	begun         time.Time
 	deadline      time.Time // of the context; zero if there is none
+	// matters is when the latest try cannot matter any more: its wait and a lease granted then are over.
+	matters time.Time
 }
 
 func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, error) {
@@ -154,7 +161,11 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 	return a.answered(ctx, answer)
 }
 
-func (a *acquisition) message() proto.Message { return a.terms.request(a.id, a.wait()) }
+func (a *acquisition) message() proto.Message {
+	wait := a.wait()
+	a.matters = time.Now().Add(wait + a.terms.ttl)
+	return a.terms.request(a.id, wait)
+}
 
 // wait is how long the request may stay in the queue from now on; never nothing of a wait that there
 // was, which would be a request of another kind.
@@ -209,7 +220,7 @@ func (a *acquisition) granted(ctx context.Context, came answer, lease *messages.
 	if h == fresh {
 		fresh.discard()
 	}
-	a.c.crew.start(func() { a.c.giveBack(lease) })
+	a.c.giveBack(lease)
 	if errors.Is(err, ErrClosed) {
 		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
 	}
@@ -221,7 +232,7 @@ func (a *acquisition) granted(ctx context.Context, came answer, lease *messages.
 // caller: the lock is not held, and will not be.
 func (a *acquisition) gaveUp(err error) error {
 	var e *Error
-	if !errors.As(err, &e) || a.wait() == 0 || errors.Is(err, ErrClosed) {
+	if !errors.As(err, &e) || a.wait() == 0 || errors.Is(err, ErrClosed) || errors.Is(err, nats.ErrConnectionClosed) {
 		return err
 	}
 	switch {
@@ -233,10 +244,11 @@ func (a *acquisition) gaveUp(err error) error {
 	return e
 }
 
-// withdraw makes sure that nothing comes of the request.
+// withdraw makes sure that nothing comes of the request, as far as the client can: if it has too much to
+// withdraw, or the service cannot be reached, the place in the queue and the lease run out by themselves.
 func (a *acquisition) withdraw(x *exchange) {
 	if !x.certain() {
-		a.c.crew.start(a.settle)
+		a.c.later(a.matters, a.settle, nil)
 	}
 }
 
@@ -244,16 +256,16 @@ func (a *acquisition) withdraw(x *exchange) {
 // for else the owner's other lease would be released. If it turns out that the owner holds a lease of
 // which this client knows nothing, the request may have been granted and the answer lost: repeated, it
 // is answered with the same grant.
-func (a *acquisition) settle() {
+func (a *acquisition) settle(ctx context.Context) (done bool) {
 	cancel := &messages.ReleaseRequest{Owner: a.terms.owner, Token: uint64(messages.MaxToken), RequestId: a.id}
-	most := mostWait + a.terms.ttl
-	r := a.c.clear(messages.OpRelease, a.resource, most, cancel)
+	r, done := a.c.clear(ctx, messages.OpRelease, a.resource, cancel)
 	if r.GetStatus() != messages.Status_STALE_TOKEN || a.c.isHeld(r.GetLease()) {
-		return
+		return done
 	}
 	again := a.terms.request(a.id, 0)
 	again.Reentrant = false // else it would be granted whatever the owner holds
-	if r = a.c.clear(messages.OpAcquire, a.resource, most, again); r.GetStatus() == messages.Status_GRANTED {
+	if r, done = a.c.clear(ctx, messages.OpAcquire, a.resource, again); r.GetStatus() == messages.Status_GRANTED {
 		a.c.giveBack(r.GetLease())
 	}
+	return done
 }

@@ -33,8 +33,11 @@ type Client struct {
 	inbox   string
 	answers *nats.Subscription
 	status  chan nats.Status
-	// posted wakes the goroutine that uses the connection; parted is closed when that has ended.
-	posted, parted chan struct{}
+	// posted wakes the goroutine that uses the connection. off is closed when the connection is closed or
+	// begins to drain: no answer comes any more.
+	posted, off chan struct{}
+	// attendants are the goroutines that attend to the connection until Close returns.
+	attendants crew
 	// complaint is what the connection last said of its own accord.
 	complaint atomic.Pointer[error]
 
@@ -57,6 +60,8 @@ type Client struct {
 	life, duty   context.Context
 	end, relieve context.CancelCauseFunc
 	crew         crew
+	chores       chores
+	ends         *ends
 	once         sync.Once
 	result       error
 }
@@ -91,7 +96,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 		shared:     make(map[party]*hold),
 		returned:   make(map[party]*returned),
 		posted:     make(chan struct{}, 1),
-		parted:     make(chan struct{}),
+		off:        make(chan struct{}),
 		revived:    make(chan struct{}),
 		discovered: make(chan struct{}),
 	}
@@ -101,17 +106,21 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if c.answers, err = nc.Subscribe(c.inbox+"*", c.route); err != nil {
 		return nil, fmt.Errorf("holdfast: listen for answers: %w", err)
 	}
-	c.status = nc.StatusChanged(nats.CONNECTED)
-	go c.deliver() // until Close
-	c.crew.start(c.watchConnection)
+	c.status = nc.StatusChanged(nats.CONNECTED, nats.CLOSED, nats.DRAINING_SUBS)
+	c.ends = newEnds(c)
+	c.attendants.start(c.deliver)
+	c.attendants.start(c.watchConnection)
 	c.crew.start(c.discover)
 	return c, nil
 }
 
 // Close ends all calls under way, with [ErrClosed], and releases all locks that are still held. It
 // returns when nothing of the client runs any more, or with an error when the context ends earlier or
-// answers do not come in the client's timeout; then leases may be left to run out. The connection stays
-// open. To call it again is safe.
+// answers do not come in the client's timeout, or before the leases have run out; then leases may be left to
+// run out. The connection stays open. To call it again is safe.
+//
+// Call it before the connection is closed or drained. Afterwards nothing can be released: Close returns at
+// once, with an error that is nats.ErrConnectionClosed if locks were held, and their leases run out.
 func (c *Client) Close(ctx context.Context) error {
 	c.once.Do(func() { c.result = c.close(ctx) })
 	return c.result
@@ -121,26 +130,23 @@ func (c *Client) close(ctx context.Context) error {
 	c.mu.Lock() // no lock is registered after this
 	c.end(ErrClosed)
 	c.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.timeout, errPatience)
+	defer cancel()
 	return errors.Join(c.releaseAll(ctx), c.finishWork(ctx))
 }
 
-// finishWork waits for what the client does without a caller, and stops it when ctx ends or the client's
-// timeout has passed.
-func (c *Client) finishWork(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.timeout, errPatience)
-	defer cancel()
-	select {
-	case <-c.crew.idle():
-	case <-ctx.Done():
-		err = fmt.Errorf("holdfast: close: %w", ended(ctx))
-	}
+// finishWork waits for what the client does without a caller, and stops it when ctx ends.
+func (c *Client) finishWork(ctx context.Context) error {
+	err := c.crew.await(ctx)
 	c.crew.dismiss()
 	c.relieve(ErrClosed)
 	if err == nil {
-		<-c.crew.idle() // what began in between
-		<-c.parted
+		err = errors.Join(c.crew.await(ctx), c.attendants.await(ctx)) // the crew: what began in between
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("holdfast: close: %w", err)
+	}
+	return nil
 }
 
 // releaseAll lets go of everything at once and waits for the answers.
@@ -167,18 +173,28 @@ func (c *Client) held() []*hold {
 }
 
 // watchConnection tells all who wait when the connection is there again, since what they asked may
-// have been lost with the last one.
+// have been lost with the last one, and when it will not be there again.
 func (c *Client) watchConnection() {
-	for {
+	for !c.nc.IsClosed() && !c.nc.IsDraining() {
 		select {
 		case _, ok := <-c.status:
-			if !ok {
-				return
+			if ok {
+				c.revive()
 			}
-			c.revive()
-		case <-c.life.Done():
+		case <-c.duty.Done():
 			return
 		}
+	}
+	close(c.off)
+}
+
+// isOff reports whether the connection is closed or drains.
+func (c *Client) isOff() bool {
+	select {
+	case <-c.off:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -190,6 +206,7 @@ func (c *Client) revive() {
 	for _, h := range c.held() {
 		h.revive()
 	}
+	c.ends.revive()
 }
 
 // discover finds out how many shards there are, so that requests can take the direct door. Until then,

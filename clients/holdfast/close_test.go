@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
@@ -161,4 +163,101 @@ func TestClose(t *testing.T) {
 			t.Errorf("got %v, though nothing was left to release", err)
 		}
 	})
+}
+
+// What the client cannot do any more, or need not do, is not waited for. The timeouts are longer than the
+// test waits.
+func TestNothingIsWaitedForInVain(t *testing.T) {
+	promptly := func(t *testing.T, what string, f func() error) error {
+		t.Helper()
+		done := make(chan error, 1)
+		go func() { done <- f() }()
+		select {
+		case err := <-done:
+			return err
+		case <-testContext(t).Done():
+			t.Fatalf("%s does not return", what)
+			return nil
+		}
+	}
+	timeout := holdfast.Timeout(10 * patience)
+
+	t.Run("ConnectionClosed", func(t *testing.T) {
+		nc := connect(t, url)
+		c := clientOn(t, nc, timeout)
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
+		waiting := acquiring(t.Context(), c, t.Name())
+		untilWaiting(t, newClient(t, url), t.Name(), 1)
+		nc.Close()
+		if o := <-waiting; !errors.Is(o.err, nats.ErrConnectionClosed) {
+			t.Errorf("Acquire: got %v, want ErrConnectionClosed", o.err)
+		}
+		err := promptly(t, "Close", func() error { return c.Close(t.Context()) })
+		if !errors.Is(err, nats.ErrConnectionClosed) || !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Errorf("Close: got %v, want ErrUnavailable and ErrConnectionClosed", err)
+		}
+		if l.Context().Err() == nil {
+			t.Error("the lock goes on")
+		}
+	})
+
+	t.Run("ConnectionDrained", func(t *testing.T) {
+		nc := connect(t, url)
+		c := clientOn(t, nc, timeout)
+		mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
+		if err := nc.Drain(); err != nil {
+			t.Fatal(err)
+		}
+		if err := promptly(t, "Close", func() error { return c.Close(t.Context()) }); !errors.Is(err, nats.ErrConnectionClosed) {
+			t.Errorf("got %v, want ErrConnectionClosed", err)
+		}
+	})
+
+	t.Run("LockLost", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url(), timeout)
+		mine := errors.New("stopped")
+		err := promptly(t, "Do", func() error {
+			return c.Do(t.Context(), t.Name(), func(ctx context.Context, _ *holdfast.Lock) error {
+				p.blackhole()
+				<-ctx.Done()
+				return mine
+			}, holdfast.TTL(300*time.Millisecond))
+		})
+		if !errors.Is(err, mine) || !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("Do: got %v, want %v and ErrLost", err, mine)
+		}
+		if err := promptly(t, "Close", func() error { return c.Close(t.Context()) }); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+
+	// A lock that is still held may be released until its lease has run out.
+	t.Run("Cutoff", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url(), timeout)
+		mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
+		p.blackhole()
+		if err := promptly(t, "Close", func() error { return c.Close(t.Context()) }); !errors.Is(err, holdfast.ErrUnknown) {
+			t.Errorf("got %v, want ErrUnknown", err)
+		}
+	})
+}
+
+// A lease that the service has prolonged without the client's knowledge is released when its holder stops.
+func TestLostLockIsReleased(t *testing.T) {
+	p := newProxy(t, url)
+	c, other := newClient(t, p.url()), newClient(t, url)
+	l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
+	p.onAnswers("extend", always(lose))
+	await(t, "the lock is lost", l.Lost())
+	if s := mustGet(t, other, t.Name()); !s.Held || s.Token != l.Token() {
+		t.Fatalf("got %+v, want the lease to have been prolonged", s)
+	}
+	n := p.count("release")
+	if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("got %v, want ErrLost", err)
+	}
+	until(t, "a release is sent", func() bool { return p.count("release") == n+1 })
+	untilFree(t, other, t.Name())
 }

@@ -1,6 +1,9 @@
 package holdfast
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // crew are the goroutines that run without a caller, and the calls that may leave work to them. The zero
 // crew takes work.
@@ -11,15 +14,16 @@ type crew struct {
 	waiting   []chan struct{}
 }
 
-// start runs f, unless the crew has been dismissed.
-func (c *crew) start(f func()) {
+// start runs f and reports true, unless the crew has been dismissed.
+func (c *crew) start(f func()) bool {
 	if !c.join() {
-		return
+		return false
 	}
 	go func() {
 		defer c.done()
 		f()
 	}()
+	return true
 }
 
 // join counts a call until it calls done; not if the crew has been dismissed.
@@ -38,6 +42,22 @@ func (c *crew) dismiss() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dismissed = true
+}
+
+// await waits until nothing runs, and no longer than ctx.
+func (c *crew) await(ctx context.Context) error {
+	idle := c.idle()
+	select {
+	case <-idle:
+		return nil
+	default:
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
 }
 
 // idle returns a channel that is closed when nothing runs.

@@ -40,8 +40,12 @@ func (c *Client) forbidden() error {
 	if complaint == nil || !errors.Is(*complaint, nats.ErrPermissionViolation) {
 		return nil
 	}
+	text := (*complaint).Error()
+	if strings.Contains(text, `"`+c.cfg.prefix.Event("")) {
+		return nil // events are hints only: no call fails for want of them
+	}
 	for _, ours := range []string{string(c.cfg.prefix) + ".", c.inbox} {
-		if strings.Contains((*complaint).Error(), `"`+ours) {
+		if strings.Contains(text, `"`+ours) {
 			return *complaint
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -67,23 +68,15 @@ func (c *Client) ask(ctx context.Context, op messages.Operation, resource string
 	return c.askDuring(c.life, ctx, c.cfg.timeout, op, resource, m)
 }
 
-// discharge is ask for what the client owes others: it may also be called while the client is closed.
-func (c *Client) discharge(ctx context.Context, op messages.Operation, resource string, m proto.Message) (answer, error) {
-	return c.askDuring(c.duty, ctx, c.cfg.timeout, op, resource, m)
-}
-
-// clear asks for what nobody waits for, on behalf of the client's duty: for so long at most, or as any
-// other call if that is longer. It returns nil if there was no answer.
-func (c *Client) clear(op messages.Operation, resource string, most time.Duration, m proto.Message) *messages.Reply {
-	a, err := c.askDuring(c.duty, c.duty, max(most, c.cfg.timeout), op, resource, m)
+// clear asks on behalf of a chore, also while the client is being closed. It returns nil and false if there
+// was no answer.
+func (c *Client) clear(ctx context.Context, op messages.Operation, resource string, m proto.Message) (r *messages.Reply, done bool) {
+	a, err := c.askDuring(c.duty, ctx, choreTurn, op, resource, m)
 	if err != nil {
-		return nil
+		return nil, errors.Is(err, ErrInvalid)
 	}
-	r, err := a.reply()
-	if err != nil {
-		return nil
-	}
-	return r
+	r, _ = a.reply() // what cannot be read says nothing
+	return r, true
 }
 
 func (c *Client) askDuring(life, ctx context.Context, most time.Duration, op messages.Operation, resource string, m proto.Message) (answer, error) {
@@ -116,6 +109,8 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 		return answer{}, x.failure(ErrClosed)
 	case ctx.Err() != nil:
 		return answer{}, x.failure(ended(ctx))
+	case x.c.isOff():
+		return answer{}, x.failure(nats.ErrConnectionClosed)
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -135,6 +130,9 @@ func (x *exchange) run(ctx context.Context) (answer, error) {
 		case <-x.life.Done():
 			x.settle()
 			return answer{}, x.failure(ErrClosed)
+		case <-x.c.off:
+			x.settle()
+			return answer{}, x.failure(nats.ErrConnectionClosed)
 		}
 		timer.Reset(x.send())
 	}

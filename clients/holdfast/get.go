@@ -48,8 +48,10 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 }
 
 // Break takes a lock away from its holder, as an operator does. The token must be the holder's, so that
-// nobody else is hit; the reason is shown in events and logs. Broken, the resource is free, but what the
-// holder does is not stopped: only a check of its token does that.
+// nobody else is hit; the reason is shown in events and logs. Broken, the resource is free, and
+// the context of the holder's lock ends within a second if its NATS user may subscribe to
+// holdfast.event.<key>, else at its next renewal. What the holder does until then is not stopped: only a
+// check of its token does that.
 //
 // It is [ErrStaleToken] with the [Error.Holder] if somebody else holds the lock by now, [ErrNotHeld] if
 // nobody does.

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -24,12 +25,15 @@ type hold struct {
 	mu    sync.Mutex
 	phase phase
 	locks []*Lock // that have not been released
-	// until is when the lease has to be taken for over.
+	// until is when the lease has to be taken for over, end when it is over at the service too, unless a
+	// renewal was delayed on its way.
 	until  time.Time
+	end    time.Time
 	ending *time.Timer
 	// found is why the lease is lost.
 	found *Error
 	renewals
+	following
 }
 
 // phase is how far a hold has come.
@@ -57,6 +61,7 @@ func newHold(c *Client, key string, l *messages.Lease, sent time.Time, t terms) 
 	}
 	h.mu.Lock() // the timers may fire before they are assigned
 	defer h.mu.Unlock()
+	h.followAt = (time.Since(c.born) + followAfter).Truncate(coarsest)
 	h.ending = time.AfterFunc(time.Until(h.until), h.expire)
 	h.due(h.dueFrom(sent))
 	return h
@@ -103,8 +108,11 @@ func (h *hold) expire() {
 		h.ending.Reset(left)
 		return
 	}
-	h.lose(lost(messages.OpExtend, h.claim.Resource, nil))
+	h.runOut()
 }
+
+// runOut gives the lease up by the clock alone.
+func (h *hold) runOut() { h.lose(lost(messages.OpExtend, h.claim.Resource, nil)) }
 
 // bound sets the end of the lease. A timer that comes too early looks again.
 func (h *hold) bound(until time.Time) {
@@ -127,10 +135,23 @@ func (h *hold) lose(e *Error) {
 
 // stop ends what keeps the lease.
 func (h *hold) stop() {
+	h.end = h.lastEnd()
 	h.ending.Stop()
 	h.c.rounds.leave(h)
+	h.unfollow()
 	h.forgetAll()
 	h.c.unregister(h)
+}
+
+// lastEnd is when the service takes the lease for over at the latest, if it has got every try.
+func (h *hold) lastEnd() time.Time {
+	end := h.until.Add(safety(h.agreed))
+	for _, r := range h.open {
+		if ends := r.sent.Add(r.ttl); ends.After(end) {
+			end = ends
+		}
+	}
+	return end
 }
 
 // detach takes a lock away. It returns whether the lease is to be released because that was the last,
@@ -138,33 +159,49 @@ func (h *hold) stop() {
 func (h *hold) detach(l *Lock) (last bool, found *Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.phase == holding && !h.valid() {
+		h.runOut() // the timer is late
+	}
 	h.locks = slices.DeleteFunc(h.locks, func(other *Lock) bool { return other == l })
 	l.end(ErrReleased)
-	if len(h.locks) > 0 || !h.c.returns(h.claim, h.terms.owner, h) {
+	switch {
+	case h.phase == gone:
+		h.part()
 		return false, h.found
+	case len(h.locks) > 0 || !h.c.returns(h.claim, h.terms.owner, h):
+		return false, nil
 	}
-	if h.phase == holding {
-		h.phase = releasing
-		h.stop()
-		h.fulfil(h.c.lastID(), ErrReleased)
-	}
-	return true, h.found
+	h.phase = releasing
+	h.stop()
+	h.fulfil(h.c.lastID(), ErrReleased)
+	return true, nil
 }
 
-// giveUp releases the lease at the service, which then says what it found. A caller who does not wait
-// for the answer leaves that to the client, for as long as the lease may last.
+// part sends a release of a lease that ran out by this client's clock, and waits for nothing: the service
+// may have prolonged it without the client's knowledge. It is sent once, when the last lock is released.
+func (h *hold) part() {
+	if len(h.locks) == 0 && errors.Is(h.found, errDeadline) && time.Now().Before(h.end) {
+		h.c.sendUnanswered(h.c.door(messages.OpRelease, h.key, 0), encode(h.releaseRequest()))
+	}
+}
+
+func (h *hold) releaseRequest() *messages.ReleaseRequest {
+	return &messages.ReleaseRequest{Owner: h.terms.owner, Token: uint64(h.claim.Token)}
+}
+
+// giveUp releases the lease at the service, which then says what it found. It waits no longer than the
+// lease may last. A caller who waits less leaves the rest to the client.
 func (h *hold) giveUp(ctx context.Context) error {
-	defer h.c.forgive(h.party())
-	r := &messages.ReleaseRequest{Owner: h.terms.owner, Token: uint64(h.claim.Token)}
-	a, err := h.c.discharge(ctx, messages.OpRelease, h.claim.Resource, r)
+	r := h.releaseRequest()
+	a, err := h.c.askDuring(h.c.duty, ctx, min(h.c.cfg.timeout, time.Until(h.end)), messages.OpRelease, h.claim.Resource, r)
 	if err == nil {
+		defer h.c.forgive(h.party())
 		return h.released(a)
 	}
-	h.c.remember(h.party())
-	h.c.crew.start(func() {
-		defer h.c.forgive(h.party())
-		h.c.clear(messages.OpRelease, h.claim.Resource, max(h.ttl, h.agreed), r)
-	})
+	h.c.later(h.end, func(ctx context.Context) bool {
+		_, done := h.c.clear(ctx, messages.OpRelease, h.claim.Resource, r)
+		return done
+	}, func() { h.c.forgive(h.party()) })
 	return err
 }
 
@@ -178,7 +215,7 @@ func (h *hold) released(a answer) error {
 		return nil
 	case messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
 		e := lost(messages.OpRelease, h.claim.Resource, reply)
-		if !a.alone && h.found == nil {
+		if !a.alone {
 			e.Err = ErrUnknown // an earlier try may have released it, and others had it since
 		}
 		return e

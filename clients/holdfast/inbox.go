@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -52,10 +53,7 @@ func (c *Client) send(a asker, to door, payload []byte) uint64 {
 	c.tries[id] = t
 	c.letters = append(c.letters, letter{id: id, subject: to.subject, payload: payload})
 	c.mu.Unlock()
-	select {
-	case c.posted <- struct{}{}:
-	default:
-	}
+	c.stir()
 	return id
 }
 
@@ -97,18 +95,20 @@ func (c *Client) stray(m *nats.Msg) {
 	if messages.DecodeReply(messages.Protobuf, m.Data, &r) != nil || r.GetStatus() != messages.Status_GRANTED {
 		return
 	}
-	c.crew.start(func() { c.giveBack(r.GetLease()) })
+	c.giveBack(r.GetLease())
 }
 
-// giveBack releases a lease, unless it is one that is held here.
+// giveBack has a lease released, unless it is one that is held here. It does not wait for that.
 func (c *Client) giveBack(l *messages.Lease) {
 	claim := messages.Claim{Resource: l.GetResource(), Token: Token(l.GetToken())}
 	if !c.returns(claim, l.GetOwner(), nil) {
 		return
 	}
-	defer c.forgive(party{claim.Resource, l.GetOwner()})
-	c.clear(messages.OpRelease, claim.Resource, millis(l.GetRemainingMs()),
-		&messages.ReleaseRequest{Owner: l.GetOwner(), Token: l.GetToken()})
+	release := &messages.ReleaseRequest{Owner: l.GetOwner(), Token: l.GetToken()}
+	c.later(time.Now().Add(millis(l.GetTtlMs())), func(ctx context.Context) bool {
+		_, done := c.clear(ctx, messages.OpRelease, claim.Resource, release)
+		return done
+	}, func() { c.forgive(party{claim.Resource, l.GetOwner()}) })
 }
 
 // nobody reports whether NATS itself answered, because nobody listens.

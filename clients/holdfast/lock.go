@@ -12,7 +12,9 @@ import (
 // Lock is a lock that is held. It is safe for concurrent use.
 //
 // It is held until [Lock.Release], or until it is lost: when the service says so, or when the lease has
-// not been renewed in time and may therefore be over. Then the context of the lock ends, and what runs
+// not been renewed in time and may therefore be over. The service says so when it is asked: at each
+// renewal, and when the event holdfast.event.<key> tells of the lease's end, to which the client subscribes
+// if the TTL is at least 3 s and the NATS user may. So a break is felt within a second. Then the context of the lock ends, and what runs
 // under it must stop. It ends before the service grants the lock to anybody else, by an eighth of the TTL
 // (at least 15 ms, at most 1 s), as long as this process runs: one that is paused learns of it too late,
 // and only a check of the [Lock.Token] at the protected resource stops what it does then.
@@ -92,8 +94,11 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // in time, and then the client goes on to ask until the lease has run out; [ErrUnknown], together with
 // what the service found, also if an answer was lost and somebody else has come before it was repeated.
 //
-// The context bounds the wait for the answer, as the client's timeout does. One that has ended already
-// does not count: it is usually the reason for the release. Later calls return what the first did.
+// A lock that is lost already needs no release: the call returns why it was lost and does not wait.
+//
+// The wait for the answer ends with the context, with the client's timeout, when the lease has run out, and
+// when the connection is closed. A context that has ended already does not count: it is usually the reason
+// for the release. Later calls return what the first did.
 func (l *Lock) Release(ctx context.Context) error {
 	l.once.Do(func() { l.result = l.release(ctx) })
 	return l.result
@@ -103,11 +108,10 @@ func (l *Lock) release(ctx context.Context) error {
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	last, found := l.h.detach(l)
-	if last {
+	switch last, found := l.h.detach(l); {
+	case last:
 		return l.h.giveUp(ctx)
-	}
-	if found != nil {
+	case found != nil:
 		return found
 	}
 	return nil

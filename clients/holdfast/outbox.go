@@ -11,6 +11,8 @@ type letter struct {
 	id      uint64
 	subject string
 	payload []byte
+	// unanswered: the client does not wait for an answer.
+	unanswered bool
 }
 
 var errDisconnected = errors.New("not connected to NATS")
@@ -18,7 +20,6 @@ var errDisconnected = errors.New("not connected to NATS")
 // deliver hands letters to the connection. That blocks for as long as its socket takes nothing, which
 // must not hold up those who watch a lease or a deadline: nobody else uses the connection.
 func (c *Client) deliver() {
-	defer close(c.parted)
 	for {
 		select {
 		case <-c.posted:
@@ -38,7 +39,25 @@ func (c *Client) deliver() {
 	}
 }
 
-// outgoing returns the letters that have been written. There are never more than there are open tries.
+// sendUnanswered lets a message leave once, if it can. Its answer is not waited for.
+func (c *Client) sendUnanswered(to door, payload []byte) {
+	c.mu.Lock()
+	c.lastTry++
+	c.letters = append(c.letters, letter{id: c.lastTry, subject: to.subject, payload: payload, unanswered: true})
+	c.mu.Unlock()
+	c.stir()
+}
+
+// stir wakes the goroutine that uses the connection.
+func (c *Client) stir() {
+	select {
+	case c.posted <- struct{}{}:
+	default:
+	}
+}
+
+// outgoing returns the letters that have been written. There are never more than there are open tries, and
+// locks that were lost.
 func (c *Client) outgoing() []letter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +86,7 @@ func (c *Client) recall(ids []uint64) (left []uint64) {
 // post publishes a letter if its answer is still wanted.
 func (c *Client) post(l letter) error {
 	switch {
-	case !c.isOpen(l.id):
+	case !l.unanswered && !c.isOpen(l.id):
 		return nil
 	case !c.nc.IsConnected():
 		return errDisconnected // else it would leave later than anybody knows

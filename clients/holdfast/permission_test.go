@@ -24,6 +24,7 @@ listen: "127.0.0.1:-1"
 jetstream { store_dir: %q, sync_interval: always }
 authorization { users: [
   { user: node, password: x }
+  { user: eventless, password: x, permissions: { publish: "holdfast.>", subscribe: "_INBOX.>" } }
   { user: front, password: x, permissions: { publish: { allow: "holdfast.>", deny: "holdfast.shard.>" }, subscribe: "_INBOX.>" } }
   { user: silent, password: x, permissions: { publish: { allow: "holdfast.>", deny: ["holdfast.info", "holdfast.shard.>"] }, subscribe: "_INBOX.>" } }
   { user: orders, password: x, permissions: { publish: ["holdfast.*.orders.>", "holdfast.shard.*.*.orders.>"], subscribe: "_INBOX.>" } }

@@ -82,14 +82,31 @@ func (h *hold) due(at time.Time) {
 // dueAt is due at this very moment, counted from the client's birth.
 func (h *hold) dueAt(at time.Duration) {
 	h.at = at
-	h.c.rounds.join(h, at, at-time.Since(h.c.born))
+	h.wake()
+}
+
+// wake has the hold called when the next try is due, or earlier if it is to be followed before.
+func (h *hold) wake() {
+	next := h.at
+	if h.follows() {
+		next = min(next, h.followAt)
+	}
+	h.c.rounds.join(h, next, next-time.Since(h.c.born))
 }
 
 // renew is called when it is due, or was to be before that was put off.
 func (h *hold) renew() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase != holding || !h.keeps() || time.Since(h.c.born) < h.at {
+	if h.phase != holding {
+		return
+	}
+	now := time.Since(h.c.born)
+	if h.follows() && now >= h.followAt {
+		h.follow()
+		h.wake()
+	}
+	if now < h.at || !h.keeps() {
 		return
 	}
 	if h.sent > 0 {
@@ -249,6 +266,7 @@ func (h *hold) forgetAll() {
 	for _, r := range h.open {
 		h.c.forget(r.id)
 	}
+	h.c.forget(h.glanced)
 	h.open = nil
 }
 

@@ -10,6 +10,8 @@ var (
 	nodes = suite{folder: "actors/node", run: "^TestShardThatTakesLongToRead$"}
 	// disks are full, or do not sync, on one node after the other.
 	disks = suite{folder: "integration/cluster", run: "^TestDisksRecover$"}
+	// holder is of the client that holds a lock.
+	holder = suite{folder: "clients/holdfast", run: "^(TestBreakIsFelt|TestForgedEventLosesNothing)$/^Renewed$/^Later$"}
 	// powerCuts are of all nodes of a cluster at once.
 	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$", args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
 )
@@ -185,5 +187,22 @@ var mutants = []mutant{
 		edits: []edit{{"jetstream/supervise.go", "why != \"\" {\n\t\t\t\ts.recoverStore(", "why == \"disk\" {\n\t\t\t\ts.recoverStore("}},
 		found: disks,
 		says:  `after disk-full-n1|the cluster is not healthy`,
+	},
+	{
+		name:  "HintIgnored",
+		harm:  "a broken lock's holder works on beside the next one until its next renewal",
+		edits: []edit{{"clients/holdfast/ends.go", "\t\t\th.doubt()\n", "\t\t\t_ = h.doubt\n"}},
+		found: holder,
+		says:  `it does not come about that the lock is lost`,
+	},
+	{
+		name: "HintBelieved",
+		harm: "a client that may publish on the subject of an event ends the locks of others",
+		edits: []edit{{
+			"clients/holdfast/ends.go", "\t\t\th.doubt()\n",
+			"\t\t\th.mu.Lock()\n\t\t\th.runOut()\n\t\t\th.mu.Unlock()\n",
+		}},
+		found: holder,
+		says:  `a forged event ended the lock|it does not come about that the client asks`,
 	},
 }

@@ -1,0 +1,228 @@
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// followAfter is how long a lease is held before the client subscribes to its events. Most locks are
+	// released earlier and cost no subscription.
+	followAfter = 500 * time.Millisecond
+	// followFrom is the shortest TTL that is followed. Shorter leases are renewed every second or oftener.
+	followFrom = 3 * time.Second
+	// mostFollowed bounds the subscriptions of one client. Further leases rely on their renewals.
+	mostFollowed = 10_000
+	// endsAhead bounds the events that wait to be looked at.
+	endsAhead = 4096
+	// doubtPause is the shortest time between two questions about the same lease, so that forged events
+	// cannot make a client flood the service.
+	doubtPause = 250 * time.Millisecond
+)
+
+// ends listens for the ends of leases that this client holds: one goroutine for all of them, and a
+// subscription for each resource. An event is a hint only, because others may be allowed to publish on the
+// same subject: the service is asked, and its answer decides. A missed event costs time, as the next
+// renewal finds the same out.
+type ends struct {
+	c *Client
+
+	mu sync.Mutex
+	// holds are the followed leases by their key. changed are the keys whose subscription may have to be
+	// made or removed.
+	holds   map[string][]*hold
+	changed map[string]struct{}
+	// refused: NATS has refused a subscription; the client makes no more.
+	refused bool
+	started bool
+	posted  chan struct{}
+
+	// These belong to the goroutine. proven: NATS has accepted a subscription.
+	subscriptions map[string]*nats.Subscription
+	events        chan *nats.Msg
+	proven        bool
+}
+
+func newEnds(c *Client) *ends {
+	return &ends{
+		c: c, holds: make(map[string][]*hold), changed: make(map[string]struct{}),
+		posted: make(chan struct{}, 1), subscriptions: make(map[string]*nats.Subscription),
+	}
+}
+
+// follow begins to listen for the end of a lease. It reports false if the client does not follow it.
+func (e *ends) follow(h *hold) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refused || len(e.holds) >= mostFollowed || e.c.life.Err() != nil {
+		return false
+	}
+	e.holds[h.key] = append(e.holds[h.key], h)
+	e.change(h.key)
+	if !e.started {
+		e.started = true
+		e.c.crew.start(e.run)
+	}
+	return true
+}
+
+func (e *ends) unfollow(h *hold) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	left := slices.DeleteFunc(e.holds[h.key], func(other *hold) bool { return other == h })
+	if e.holds[h.key] = left; len(left) == 0 {
+		delete(e.holds, h.key)
+	}
+	e.change(h.key)
+}
+
+// change is called with mu held.
+func (e *ends) change(key string) {
+	e.changed[key] = struct{}{}
+	e.wake()
+}
+
+// revive looks at every followed lease, since events may have been missed.
+func (e *ends) revive() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key := range e.holds {
+		e.change(key)
+	}
+}
+
+func (e *ends) wake() {
+	select {
+	case e.posted <- struct{}{}:
+	default:
+	}
+}
+
+// run is the goroutine. It may block on the connection, which delays hints and nothing else.
+func (e *ends) run() {
+	e.events = make(chan *nats.Msg, endsAhead)
+	defer e.unsubscribeAll()
+	for {
+		select {
+		case m := <-e.events:
+			e.heard(m)
+		case <-e.posted:
+			e.update()
+		case <-e.c.life.Done():
+			return
+		}
+	}
+}
+
+// heard doubts the lease whose end an event tells.
+func (e *ends) heard(m *nats.Msg) {
+	if !endsLease(m) {
+		return
+	}
+	token, err := messages.ParseToken(m.Header.Get(messages.HeaderToken))
+	if err != nil {
+		return
+	}
+	for _, h := range e.followers(strings.TrimPrefix(m.Subject, e.c.cfg.prefix.Event(""))) {
+		if h.claim.Token == token {
+			h.doubt()
+		}
+	}
+}
+
+func (e *ends) followers(key string) []*hold {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.holds[key])
+}
+
+// update makes and removes subscriptions.
+func (e *ends) update() {
+	for key := range e.takeChanged() {
+		holds, s := e.followers(key), e.subscriptions[key]
+		switch {
+		case len(holds) == 0 && s != nil:
+			e.unsubscribe(key)
+		case len(holds) > 0 && s == nil:
+			e.subscribe(key)
+		}
+		for _, h := range holds {
+			if e.subscriptions[key] != nil {
+				h.glance()
+			}
+		}
+	}
+}
+
+func (e *ends) takeChanged() map[string]struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	changed := e.changed
+	e.changed = make(map[string]struct{})
+	return changed
+}
+
+// subscribe subscribes to one key. NATS tells of a refusal through the application's error handler, so the
+// first subscription is tried alone: a user without the right gets one error and not one for each lock.
+func (e *ends) subscribe(key string) {
+	if e.isRefused() {
+		return
+	}
+	s, err := e.c.nc.ChanSubscribe(e.c.cfg.prefix.Event(key), e.events)
+	if err != nil {
+		return // the connection is closed
+	}
+	e.subscriptions[key] = s
+	if !e.proven {
+		e.proven = e.flush()
+	}
+	if e.refusal(e.c.nc.LastError()) {
+		e.refuse()
+	}
+}
+
+// flush waits until NATS has processed the first subscription.
+func (e *ends) flush() bool {
+	ctx, cancel := context.WithTimeout(e.c.life, e.c.cfg.timeout)
+	defer cancel()
+	return e.c.nc.FlushWithContext(ctx) == nil
+}
+
+// refusal reports whether NATS has refused a subscription to events, or any because they are too many.
+func (e *ends) refusal(err error) bool {
+	return errors.Is(err, nats.ErrMaxSubscriptionsExceeded) ||
+		errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), `"`+e.c.cfg.prefix.Event(""))
+}
+
+func (e *ends) isRefused() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refused
+}
+
+// refuse removes what NATS may have refused, so that it is not asked for again after a reconnection.
+func (e *ends) refuse() {
+	e.mu.Lock()
+	e.refused = true
+	e.mu.Unlock()
+	e.unsubscribeAll()
+}
+
+func (e *ends) unsubscribe(key string) {
+	_ = e.subscriptions[key].Unsubscribe() // fails if the connection is closed, which does as well
+	delete(e.subscriptions, key)
+}
+
+func (e *ends) unsubscribeAll() {
+	for key := range e.subscriptions {
+		e.unsubscribe(key)
+	}
+}
