@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -41,9 +42,10 @@ func (c ServerConfig) joinCluster(opts *server.Options) error {
 	if err != nil {
 		return err
 	}
-	if own := net.JoinHostPort(host, fmt.Sprint(port)); port > 0 && !isWildcard(host) && !knows(opts.Routes, host, port) {
-		// The number of routes is how many members the first election waits for.
-		opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: own})
+	if port > 0 && !isWildcard(host) {
+		if err := addOwnRoute(opts, host, port); err != nil {
+			return err
+		}
 	}
 	name := c.ClusterName
 	if name == "" {
@@ -59,6 +61,23 @@ func (c ServerConfig) joinCluster(opts *server.Options) error {
 		// A member that was paused is not waited for.
 		WriteDeadline: routeWriteTimeout,
 	}
+	return nil
+}
+
+// addOwnRoute adds the route to the member itself if it is missing: the number of routes is how many members
+// the first election waits for. A member that has been in its cluster already needs no route to itself.
+func addOwnRoute(opts *server.Options, host string, port int) error {
+	joined, err := holdsAny(metaDir(opts), anyEntry)
+	if err != nil || joined {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
+	defer cancel()
+	own, err := ownRoute(ctx, opts.Routes, host, port, net.DefaultResolver.LookupHost)
+	if err != nil || own >= 0 {
+		return err
+	}
+	opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: net.JoinHostPort(host, fmt.Sprint(port))})
 	return nil
 }
 
@@ -85,22 +104,6 @@ func parseRoutes(routes []string) ([]*url.URL, error) {
 		}
 	}
 	return urls, nil
-}
-
-// knows tells whether the address is among the routes, under this or another name for it. A name that
-// cannot be resolved just now is taken for somebody else's.
-func knows(routes []*url.URL, host string, port int) bool {
-	own, _ := net.LookupHost(host)
-	return slices.ContainsFunc(routes, func(route *url.URL) bool {
-		if route.Port() != fmt.Sprint(port) {
-			return false
-		}
-		if route.Hostname() == host {
-			return true
-		}
-		theirs, _ := net.LookupHost(route.Hostname())
-		return slices.ContainsFunc(theirs, func(ip string) bool { return slices.Contains(own, ip) })
-	})
 }
 
 // isWorthTelling tells whether clients of other members can use the address at which this one takes

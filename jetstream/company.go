@@ -2,7 +2,9 @@ package jetstream
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -15,7 +17,8 @@ import (
 // keepCompany lets the one member of a cluster elect itself: NATS does not begin to before it has seen
 // another server. [Server.AwaitQuorum] ends it.
 func (n *instance) keepCompany() (err error) {
-	if isAlone(n.opts) {
+	alone, err := isAlone(n.opts)
+	if alone {
 		n.company, err = newCompany(n.opts)
 	}
 	return err
@@ -30,9 +33,15 @@ func (n *instance) endCompany() {
 }
 
 // isAlone tells whether the server is the one member of its cluster.
-func isAlone(opts *server.Options) bool {
+func isAlone(opts *server.Options) (bool, error) {
 	file, err := os.ReadFile(filepath.Join(metaDir(opts), peersFile))
-	return err == nil && bytes.Equal(file, onlyPeer(opts.ServerName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, dataDirError(opts.StoreDir, err)
+	}
+	return bytes.Equal(file, onlyPeer(opts.ServerName)), nil
 }
 
 // newCompany connects a server that keeps nothing to the one member of a cluster.

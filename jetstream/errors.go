@@ -40,6 +40,8 @@ var (
 	ErrListen = errors.New("the listen address cannot be used")
 	// ErrConfig says that the settings contradict each other or would not be safe.
 	ErrConfig = errors.New("the settings cannot be used")
+	// ErrRoutes says that names of members cannot be resolved.
+	ErrRoutes = errors.New("the names of --routes or --cluster-listen cannot be resolved")
 	// ErrConnect says that no connection to the NATS server came about.
 	ErrConnect = errors.New("cannot connect to NATS")
 )

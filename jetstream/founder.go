@@ -1,14 +1,13 @@
 package jetstream
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -36,25 +35,21 @@ const atLeast = 3
 // A server that knows one other, named before it, joins that one. NATS would let it make a cluster with
 // whichever new member it meets first, and the locks of the other would be deleted when it came back.
 func found(opts *server.Options) error {
-	var state []byte
-	switch own := place(opts); {
-	case len(opts.Routes) == 1 && own == 0:
-		state = onlyPeer(opts.ServerName)
-	case len(opts.Routes) == 2 && own == 1:
-		state = peers(atLeast)
-	default:
-		return nil
-	}
 	group := metaDir(opts)
-	if holdsAny(group, "*") {
-		return nil
+	joined, err := holdsAny(group, anyEntry)
+	if err != nil || joined {
+		return err
+	}
+	state, err := firstPeers(opts)
+	if err != nil || state == nil {
+		return err
 	}
 	if err := os.MkdirAll(group, 0o700); err != nil {
 		return dataDirError(opts.StoreDir, err)
 	}
 	// Renamed when complete: a file cut short would be taken for a member that has lost its memory.
 	complete := filepath.Join(opts.StoreDir, peersFile)
-	err := errors.Join(writeSynced(complete, state), os.Rename(complete, filepath.Join(group, peersFile)))
+	err = errors.Join(writeSynced(complete, state), os.Rename(complete, filepath.Join(group, peersFile)))
 	for dir := group; err == nil && dir != filepath.Dir(opts.StoreDir); dir = filepath.Dir(dir) {
 		err = syncDir(dir)
 	}
@@ -62,6 +57,25 @@ func found(opts *server.Options) error {
 		return dataDirError(opts.StoreDir, err)
 	}
 	return nil
+}
+
+// firstPeers is the peers file of a member that is new, nil where NATS does what it should by itself.
+func firstPeers(opts *server.Options) ([]byte, error) {
+	if len(opts.Routes) != 1 && len(opts.Routes) != 2 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
+	defer cancel()
+	own, err := ownRoute(ctx, opts.Routes, opts.Cluster.Host, opts.Cluster.Port, net.DefaultResolver.LookupHost)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(opts.Routes) == 1 && own == 0:
+		return onlyPeer(opts.ServerName), nil
+	case len(opts.Routes) == 2 && own == 1:
+		return peers(atLeast), nil
+	}
+	return nil, nil
 }
 
 // metaDir is where the server keeps what it knows of its cluster.
@@ -88,27 +102,6 @@ func peers(size uint32, known ...string) []byte {
 	file = binary.LittleEndian.AppendUint32(file, uint32(len(known)))
 	file = append(file, strings.Join(known, "")...)
 	return binary.LittleEndian.AppendUint16(file, 0)
-}
-
-// place returns which of the routes leads to the server itself, -1 for none.
-func place(opts *server.Options) int {
-	hosts := []string{opts.Cluster.Host}
-	if isWildcard(opts.Cluster.Host) {
-		hosts = ownAddresses()
-	}
-	return slices.IndexFunc(opts.Routes, func(route *url.URL) bool {
-		return slices.ContainsFunc(hosts, func(host string) bool { return knows([]*url.URL{route}, host, opts.Cluster.Port) })
-	})
-}
-
-func ownAddresses() (hosts []string) {
-	addresses, _ := net.InterfaceAddrs()
-	for _, address := range addresses {
-		if network, ok := address.(*net.IPNet); ok {
-			hosts = append(hosts, network.IP.String())
-		}
-	}
-	return hosts
 }
 
 func writeSynced(path string, data []byte) error {

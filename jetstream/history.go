@@ -12,10 +12,17 @@ import (
 // grant what the others have granted.
 func checkHistory(opts *server.Options) error {
 	store := filepath.Join(opts.StoreDir, server.JetStreamStoreDir)
-	member := holdsAny(store, "*", "_js_", "_meta_")
+	member, err := holdsAny(store, anyEntry, "_js_", "_meta_")
+	if err != nil {
+		return err
+	}
+	streams, err := holdsAny(store, anyEntry, "streams", anyEntry)
+	if err != nil {
+		return err
+	}
 	joins := opts.Cluster.Port != 0
 	switch {
-	case joins && !member && holdsAny(store, "*", "streams", "*"):
+	case joins && !member && streams:
 		return fmt.Errorf("%w: %s holds the locks of a server that was alone, and a cluster would not take them over but delete them; "+
 			"start it without --cluster-listen as before, or begin a cluster of one in another directory, which counts all tokens from 1 again", ErrDataDir, opts.StoreDir)
 	case !joins && member:
@@ -23,10 +30,4 @@ func checkHistory(opts *server.Options) error {
 			"start it with --cluster-listen and --routes as before, or with another directory", ErrDataDir, opts.StoreDir)
 	}
 	return nil
-}
-
-// holdsAny tells whether anything is there whose path matches.
-func holdsAny(path ...string) bool {
-	found, err := filepath.Glob(filepath.Join(path...))
-	return err == nil && len(found) > 0
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -183,7 +184,7 @@ func TestLeadershipIsCeded(t *testing.T) {
 
 func TestMemberOfItsOwn(t *testing.T) {
 	t.Parallel()
-	alone := mustStart(t)
+	alone := mustStart(t, func(c *jetstream.ServerConfig) { c.DataDir = filepath.Join(c.DataDir, `a [b]*?\c`) }) // no pattern
 	mustAwaitQuorum(t, alone)
 	alone.Resign(t.Context())
 	nc := mustConnect(t, alone)
