@@ -137,6 +137,7 @@ func (t *tenure) read(r *messages.Record, done []*decision) {
 	}
 	t.announce(r.GetCommit(), t.ledger.bytes-before)
 	t.report()
+	t.tidyLater()
 	t.tellOperator(r.GetCommit())
 }
 

@@ -10,6 +10,8 @@ type compaction struct {
 	// fromNumber and fromBytes are where the ledger stood when the last one began.
 	fromNumber uint64
 	fromBytes  int
+	// fromFree is how many free resources there were when the last one ended, but at least the limit.
+	fromFree int
 
 	running bool
 	// over: none begins any more, and no alarm rings: the shard is leaving.
@@ -39,9 +41,30 @@ func (t *tenure) grown() bool {
 	return t.ledger.number-t.fromNumber >= uint64(limits.CompactCommits) || t.ledger.bytes-t.fromBytes >= limits.CompactBytes
 }
 
-// compactLater begins a compaction if the journal has grown enough.
+// takenOver lets the first compaction of a tenure go by what the journal holds already: the bytes that
+// no page has, and the commits that no reader was promised.
+func (t *tenure) takenOver() {
+	limits := t.shard.cfg.Tuning
+	t.fromNumber = min(t.ledger.first+uint64(limits.History), t.ledger.number)
+	t.fromBytes, t.fromFree = t.ledger.lacking(), limits.MaxRemembered
+}
+
+// crowded reports whether more free resources are remembered than may be, by so much that a compaction
+// is worth its while.
+func (t *tenure) crowded() bool {
+	return t.ledger.free > t.fromFree+t.shard.cfg.Tuning.MaxRemembered/8
+}
+
+// compactLater begins a compaction if there is enough to do.
 func (t *tenure) compactLater() {
-	if t.over || t.running || t.purging || !t.grown() {
+	if t.grown() || t.crowded() {
+		t.compact()
+	}
+}
+
+// compact begins a compaction, unless there is one or the shard leaves.
+func (t *tenure) compact() {
+	if t.over || t.running || t.purging {
 		return
 	}
 	t.running, t.cursor, t.through = true, 0, t.ledger.position
@@ -69,6 +92,7 @@ func (t *tenure) nextPage() *messages.Record {
 func (t *tenure) memory() memory {
 	return memory{
 		before: t.shard.cfg.Clock.Now().UnixMillis - t.shard.cfg.Tuning.Remember.Milliseconds(),
+		limit:  t.shard.cfg.Tuning.MaxRemembered,
 		inUse:  func(resource string) bool { _, ok := t.seats[resource]; return ok },
 	}
 }
@@ -76,7 +100,7 @@ func (t *tenure) memory() memory {
 func (t *tenure) pageStored() {
 	t.ledger.position++
 	p := t.writing
-	p.stored, p.dirty = true, false
+	p.clean()
 	t.writing, t.cursor, t.yield = nil, p.end(), true
 	if t.running && t.cursor == 0 {
 		t.purge()
@@ -87,6 +111,7 @@ func (t *tenure) pageStored() {
 // but for the history that readers were promised, and for what has yet to be published.
 func (t *tenure) purge() {
 	t.running, t.purging = false, true
+	t.fromFree = max(t.ledger.free, t.shard.cfg.Tuning.MaxRemembered)
 	history := t.ledger.number - min(uint64(t.shard.cfg.Tuning.History), t.ledger.number)
 	through := min(t.through, t.ledger.marks.before(func(m mark) bool { return m.number < history && t.mayGo(m) }))
 	retired := t.retired

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -19,8 +18,11 @@ type ledger struct {
 	// first is the number of the oldest commit that was replayed, 0 if none was.
 	first uint64
 	floor messages.Token
-	// held counts the resources that are held, from the opening of the shard on.
-	held int
+	// held counts the resources that are held, free those that are free and remembered; both from the
+	// opening of the shard on.
+	held, free int
+	// fresh is since when a free resource has to have been used to be read in full, in Unix milliseconds.
+	fresh int64
 	directory
 	// superseded names stored pages whose place others have taken.
 	superseded []string
@@ -33,11 +35,11 @@ type ledger struct {
 	bytes int
 }
 
-func newLedger() *ledger { return &ledger{directory: newDirectory()} }
+func newLedger(fresh int64) *ledger { return &ledger{directory: newDirectory(), fresh: fresh} }
 
 // image returns what is known of a resource.
 func (l *ledger) image(resource string) lease.Image {
-	if e, ok := l.page(resource).entries[resource]; ok {
+	if e, ok := l.page(resource).find(resource); ok {
 		return e.Image
 	}
 	return lease.Image{Floor: l.floor}
@@ -102,24 +104,34 @@ func (l *ledger) apply(c *messages.Change, now lease.Instant, atMillis int64) er
 		return fmt.Errorf("%w: it names no resource or no token", messages.ErrCorrupt)
 	}
 	p := l.page(resource)
-	e, known := p.entries[resource]
+	e, known := p.find(resource)
 	if known {
 		if err := follows(&e.Image, c); err != nil {
 			return err
 		}
-		p.weight -= weight(e.Grant)
-		l.held -= count(e.Held())
 	} else { // or not yet: its page may come later, and stand for this change too
 		e = &entry{}
-		p.entries[resource] = e
 	}
-	e.Apply(c, now)
-	e.used = atMillis
-	p.weight += weight(e.Grant)
-	l.held += count(e.Held())
-	p.dirty = true
+	held, free := p.held, p.free()
+	p.change(resource, e, known, func() {
+		e.Apply(c, now)
+		e.used = atMillis
+	})
+	l.held, l.free = l.held+p.held-held, l.free+p.free()-free
+	p.dirty, p.since = true, min(p.since, l.bytes)
 	l.splitHeavy(p)
 	return nil
+}
+
+// change makes a change to what find returned for the resource, or to an entry that is new.
+func (p *page) change(resource string, e *entry, known bool, apply func()) {
+	if _, buried := p.tombstones[resource]; buried {
+		p.removeTombstone(resource)
+	} else if known {
+		p.remove(resource, e)
+	}
+	apply()
+	p.add(resource, e)
 }
 
 func resourceOf(c *messages.Change) string {
@@ -162,7 +174,6 @@ func (l *ledger) load(stored *messages.Page) error {
 	for _, s := range split {
 		l.supersede(s)
 	}
-	p.oldest = math.MaxInt64
 	for _, s := range stored.GetEntries() {
 		resource := s.GetResource()
 		if g := s.GetGrant(); g != nil {
@@ -173,14 +184,15 @@ func (l *ledger) load(stored *messages.Page) error {
 		}
 		e := &entry{used: s.GetUsedMs(), Image: lease.Image{
 			Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
+			OwnerDigest: s.GetOwnerDigest(),
 		}}
-		p.entries[resource] = e
-		p.weight += weight(e.Grant)
-		if !e.Held() {
-			p.oldest = min(p.oldest, e.used)
+		if e.Held() || e.OwnerDigest == 0 && e.used >= l.fresh {
+			p.add(resource, e)
+		} else {
+			p.addTombstone(resource, bury(e))
 		}
 	}
-	p.stored, p.dirty = true, false
+	p.clean()
 	l.floor = max(l.floor, messages.Token(stored.GetFloor()))
 	return nil
 }
@@ -213,16 +225,25 @@ func (l *ledger) wasStored(p *page) bool {
 
 // restart lets all held leases run their whole TTL from now, and calls held with each.
 func (l *ledger) restart(now lease.Instant, held func(resource string, deadline lease.Instant)) {
-	l.held = 0
+	l.held, l.free = 0, 0
 	l.pages(func(p *page) {
+		p.shrink(l.fresh)
+		l.held, l.free = l.held+p.held, l.free+p.free()
 		for resource, e := range p.entries {
 			if e.Held() {
 				e.Restart(now)
-				l.held++
 				held(resource, e.Deadline)
 			}
 		}
 	})
+}
+
+// lacking returns how many bytes of changes had been read before the first one that no stored page has:
+// where the last complete compaction began, or a little behind that.
+func (l *ledger) lacking() int {
+	since := l.bytes
+	l.pages(func(p *page) { since = min(since, p.since) })
+	return since
 }
 
 func (l *ledger) splitHeavy(p *page) {
@@ -243,14 +264,24 @@ func (l *ledger) record(p *page) *messages.Record {
 	stored := &messages.Page{
 		Prefix: p.prefix, Depth: p.depth,
 		Number: l.number, Epoch: l.epoch, Floor: uint64(l.floor),
-		Entries: make([]*messages.Entry, 0, len(p.entries)),
+		Entries: make([]*messages.Entry, 0, len(p.entries)+len(p.tombstones)),
+	}
+	for resource, t := range p.tombstones {
+		stored.Entries = append(stored.Entries, store(resource, t.entry(resource)))
 	}
 	for resource, e := range p.entries {
-		s := &messages.Entry{Grant: e.Grant, State: e.State, Reserved: uint64(e.Floor), UsedMs: e.used}
-		if e.Grant == nil {
-			s.Resource = resource
-		}
-		stored.Entries = append(stored.Entries, s)
+		stored.Entries = append(stored.Entries, store(resource, e))
 	}
 	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Page{Page: stored}}
+}
+
+// store is the entry as a page has it.
+func store(resource string, e *entry) *messages.Entry {
+	s := &messages.Entry{
+		Grant: e.Grant, State: e.State, Reserved: uint64(e.Floor), UsedMs: e.used, OwnerDigest: e.OwnerDigest,
+	}
+	if e.Grant == nil {
+		s.Resource = resource
+	}
+	return s
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -25,7 +27,11 @@ type scribe struct {
 	ledger  *ledger
 	writer  *messages.Writer
 	now     int64
+	limit   int
 	issued  map[string]uint64
+	// owners are those of the last persistent grants, ends how these ended.
+	owners map[string]string
+	ends   map[string]messages.Event_Kind
 }
 
 type rapidOrT interface {
@@ -34,7 +40,9 @@ type rapidOrT interface {
 }
 
 func newScribe(t rapidOrT) *scribe {
-	s := &scribe{rapidOrT: t, journal: journaltest.NewMemory(), issued: map[string]uint64{}}
+	s := &scribe{rapidOrT: t, journal: journaltest.NewMemory(), limit: 1000,
+		issued: map[string]uint64{}, owners: map[string]string{}, ends: map[string]messages.Event_Kind{},
+	}
 	s.takeOver()
 	return s
 }
@@ -47,26 +55,58 @@ func (s *scribe) takeOver() {
 	if err != nil {
 		s.Fatalf("open: %v", err)
 	}
+	l.restart(0, func(string, lease.Instant) {})
 	s.ledger = l
 }
 
 func (s *scribe) config() ShardConfig {
-	return ShardConfig{Shard: 1, Node: "n", Journal: s.journal, Clock: SystemClock()}
+	return ShardConfig{
+		Shard: 1, Node: "n", Journal: s.journal, Clock: s,
+		Tuning: Tuning{ShrinkAfter: shrinkAfter * time.Millisecond},
+	}
 }
 
-// change appends one change of a resource, of whatever kind is possible.
-func (s *scribe) change(resource, owner string) {
+// Now implements Clock: it is the scribe's own time.
+func (s *scribe) Now() lease.Time { return lease.Time{UnixMillis: s.now} }
+
+// AfterFunc implements Clock.
+func (s *scribe) AfterFunc(time.Duration, func()) func() bool { panic("nothing here waits") }
+
+// change appends one change of a resource, of whatever kind is possible: a grant, or the release.
+func (s *scribe) change(resource, owner string) { s.changeTo(resource, owner, messages.Event_RELEASED) }
+
+// changeTo lets a lease that is held end as it says.
+func (s *scribe) changeTo(resource, owner string, end messages.Event_Kind) {
 	s.Helper()
 	image := s.ledger.image(resource)
-	c := &messages.Change{Kind: messages.Event_RELEASED, Grant: image.Grant}
-	if !image.Held() {
+	c := &messages.Change{Kind: end, Grant: image.Grant}
+	if image.Held() {
+		s.ends[resource] = end
+	} else {
 		c.Kind = messages.Event_ACQUIRED
 		c.Grant = &messages.Grant{Resource: resource, Owner: owner, Token: uint64(image.Token()) + 1, TtlMs: 1000}
 		if c.Grant.Token <= s.issued[resource] {
 			s.Fatalf("%s gets token %d again, behind %d", resource, c.Grant.Token, s.issued[resource])
 		}
-		s.issued[resource] = c.Grant.Token
+		s.issued[resource], s.owners[resource] = c.Grant.Token, owner
 	}
+	s.commit(c)
+}
+
+// reserve appends a reservation of tokens of a resource that is free.
+func (s *scribe) reserve(resource string) {
+	s.Helper()
+	image := s.ledger.image(resource)
+	if image.Held() {
+		return
+	}
+	s.issued[resource] = uint64(image.Token()) + 7
+	delete(s.owners, resource)
+	s.commit(&messages.Change{Resource: resource, Reserved: s.issued[resource]})
+}
+
+func (s *scribe) commit(c *messages.Change) {
+	s.Helper()
 	r := s.ledger.next(s.writer, s.now)
 	r.GetCommit().Changes = append(r.GetCommit().Changes, c)
 	s.append(r)
@@ -75,17 +115,23 @@ func (s *scribe) change(resource, owner string) {
 	}
 }
 
-// page writes the first page behind a hash that wants it.
-func (s *scribe) page(from uint64) {
+// page writes the first page behind a hash that wants it, and returns where it ends; 0: at the end of all.
+func (s *scribe) page(from uint64) (end uint64) {
 	s.Helper()
 	p := s.ledger.from(from, s.memory().wants)
 	if p == nil {
-		return
+		return 0
 	}
 	s.ledger.forget(p, s.memory())
 	s.append(s.ledger.record(p))
 	s.ledger.position++
-	p.stored, p.dirty = true, false
+	p.clean()
+	return p.end()
+}
+
+// shrink lets all pages shrink what was not used for a while.
+func (s *scribe) shrink() {
+	s.ledger.pages(func(p *page) { p.shrink(s.now - shrinkAfter) })
 }
 
 // compact writes all pages that want it and purges the journal, but for the last keep commits.
@@ -93,20 +139,28 @@ func (s *scribe) compact(keep uint64) {
 	s.Helper()
 	through, retired := s.ledger.position, s.ledger.superseded
 	s.ledger.superseded = nil
-	for s.ledger.from(0, s.memory().wants) != nil {
-		s.page(0)
+	for next := s.page(0); next != 0; {
+		next = s.page(next)
 	}
+	s.ledger.pages(func(p *page) {
+		if share := s.memory().share(p); p.free() > share {
+			s.Fatalf("page %s remembers %d free resources, its share of %d is %d", p.name(), p.free(), s.limit, share)
+		}
+	})
 	through = min(through, s.ledger.marks.before(func(m mark) bool { return m.number < s.ledger.number-min(keep, s.ledger.number) }))
 	if err := s.journal.Purge(context.Background(), through, retired); err != nil {
 		s.Fatalf("purge: %v", err)
 	}
 }
 
-// remember is how long free resources are remembered here.
-const remember = 1000
+// remember is how long free resources are remembered here, shrinkAfter how long they are kept in full.
+const (
+	remember    = 1000
+	shrinkAfter = 300
+)
 
 func (s *scribe) memory() memory {
-	return memory{before: s.now - remember, inUse: func(string) bool { return false }}
+	return memory{before: s.now - remember, limit: s.limit, inUse: func(string) bool { return false }}
 }
 
 func (s *scribe) append(r *messages.Record) {
@@ -122,6 +176,12 @@ func state(l *ledger) string {
 	l.pages(func(p *page) {
 		for resource, i := range p.entries {
 			lines[resource] = fmt.Sprintf("%s: %s %d, owner of %d bytes\n", resource, i.State, i.Token(), len(i.Grant.GetOwner()))
+			if !i.Held() {
+				lines[resource] = fmt.Sprintf("%s: %+v\n", resource, bury(i))
+			}
+		}
+		for resource, stone := range p.tombstones {
+			lines[resource] = fmt.Sprintf("%s: %+v\n", resource, stone)
 		}
 	})
 	var b strings.Builder
@@ -137,11 +197,15 @@ func TestReplayEqualsLive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScribe(t)
 		resources := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
+		s.limit = rapid.SampledFrom([]int{1, 4, 1000}).Draw(t, "limit")
 		padding := strings.Repeat("x", rapid.SampledFrom([]int{0, pageWeight / 4, pageWeight / 3}).Draw(t, "padding"))
 		t.Repeat(map[string]func(*rapid.T){
 			"change": func(t *rapid.T) {
-				s.change(resources.Draw(t, "resource"), "o"+padding)
+				end := rapid.SampledFrom([]messages.Event_Kind{messages.Event_RELEASED, messages.Event_EXPIRED, messages.Event_BROKEN})
+				s.changeTo(resources.Draw(t, "resource"), "o"+padding, end.Draw(t, "end"))
 			},
+			"reserve": func(t *rapid.T) { s.reserve(resources.Draw(t, "resource")) },
+			"shrink":  func(*rapid.T) { s.shrink() },
 			"some changes": func(t *rapid.T) {
 				for i := range rapid.IntRange(markEvery/2, 2*markEvery).Draw(t, "n") {
 					s.change(fmt.Sprint("r", i%7), "o")
@@ -153,10 +217,14 @@ func TestReplayEqualsLive(t *testing.T) {
 			"time":      func(t *rapid.T) { s.now += rapid.Int64Range(-remember, 2*remember).Draw(t, "ms") },
 			"": func(t *rapid.T) {
 				live := s.ledger
+				s.checkCounts()
+				s.checkEnds()
 				s.takeOver()
 				if got, want := state(s.ledger), state(live); got != want {
 					t.Fatalf("replay:\n%slive:\n%s", got, want)
 				}
+				s.checkCounts()
+				s.checkEnds()
 				if s.ledger.floor != live.floor {
 					t.Fatalf("replay has floor %d, live has %d", s.ledger.floor, live.floor)
 				}
@@ -167,6 +235,62 @@ func TestReplayEqualsLive(t *testing.T) {
 			},
 		})
 	})
+}
+
+// checkCounts checks what the ledger counts, and what its pages believe to be their oldest.
+func (s *scribe) checkCounts() {
+	s.Helper()
+	held, free := 0, 0
+	s.ledger.pages(func(p *page) {
+		exact := *p
+		exact.measure()
+		if p.oldest > exact.oldest || p.fresh > exact.fresh {
+			s.Fatalf("page %s: oldest %d, fresh %d; exactly %d, %d", p.name(), p.oldest, p.fresh, exact.oldest, exact.fresh)
+		}
+		weighed := 0
+		for resource, e := range p.entries {
+			held, free = held+count(e.Held()), free+count(!e.Held())
+			weighed += weight(e.Grant)
+			if _, twice := p.tombstones[resource]; twice {
+				s.Fatalf("%s is there twice", resource)
+			}
+		}
+		for resource := range p.tombstones {
+			free++
+			weighed += tombstoneWeight(resource)
+		}
+		if weighed != p.weight {
+			s.Fatalf("page %s weighs %d, not %d", p.name(), weighed, p.weight)
+		}
+	})
+	if s.ledger.free != free || s.ledger.held != held {
+		s.Fatalf("%d are free and %d held, counted are %d and %d", free, held, s.ledger.free, s.ledger.held)
+	}
+}
+
+// checkEnds checks that the last owner of a resource that is remembered hears how its lease ended, and
+// that no other one does.
+func (s *scribe) checkEnds() {
+	s.Helper()
+	for resource, owner := range s.owners {
+		image := s.ledger.image(resource)
+		if _, known := s.ledger.page(resource).find(resource); !known || image.Held() {
+			continue
+		}
+		want := messages.Status_EXPIRED
+		if s.ends[resource] == messages.Event_RELEASED {
+			want = messages.Status_RELEASED
+		}
+		for _, asker := range []struct {
+			name string
+			want messages.Status
+		}{{owner, want}, {owner + "?", messages.Status_NOT_HELD}} {
+			r := lease.New(resource, image).Step(lease.Time{}, lease.Release{Request: &messages.ReleaseRequest{Owner: asker.name}})
+			if got := r.Answers[0].Reply.GetStatus(); got != asker.want {
+				s.Fatalf("%s, whose last lease was %s: a release is answered %s, want %s", resource, s.ends[resource], got, asker.want)
+			}
+		}
+	}
 }
 
 // A compaction keeps the bucket as small as what is known, however much has happened.
@@ -242,7 +366,7 @@ func TestCorruptJournals(t *testing.T) {
 		"a change that names no resource": {noResource(), "position 3, commit 3 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLedger()
+			l := newLedger(0)
 			for i, r := range []*messages.Record{first, second} {
 				if err := l.read(uint64(i+1), r, never); err != nil {
 					t.Fatal(err)
@@ -339,4 +463,99 @@ func TestForgottenInAQuietPage(t *testing.T) {
 func open(ctx context.Context, cfg ShardConfig, writer *messages.Writer) (*ledger, error) {
 	o := opening{records: new(atomic.Uint64)}
 	return o.run(ctx, cfg, writer)
+}
+
+// What an earlier version stored, with every grant whole, is read and carried on.
+func TestPagesOfWholeGrants(t *testing.T) {
+	s := newScribe(t)
+	s.now = 2 * shrinkAfter
+	grant := func(resource string) *messages.Grant {
+		return &messages.Grant{
+			Resource: resource, Owner: "o", Token: 7, TtlMs: 1000, AcquiredAtMs: 1, RequestId: "x", Metadata: map[string]string{"k": "v"},
+		}
+	}
+	s.append(pageRecord(&messages.Page{Number: s.ledger.number, Epoch: s.ledger.epoch, Floor: 3, Entries: []*messages.Entry{
+		{Grant: grant("held"), State: messages.Event_ACQUIRED, UsedMs: 1},
+		{Grant: grant("released"), State: messages.Event_RELEASED, UsedMs: 1},
+		{Grant: grant("recent"), State: messages.Event_RELEASED, UsedMs: s.now},
+		{Grant: grant("reserved"), State: messages.Event_EXPIRED, Reserved: 1007, UsedMs: 1},
+		{Resource: "ephemeral", Reserved: 1000, UsedMs: 1},
+	}}))
+	for range 2 { // and again from what it makes of that
+		s.takeOver()
+		if s.ledger.held != 1 || s.ledger.free != 4 || len(s.ledger.page("").tombstones) != 3 {
+			t.Errorf("%d are held, %d free, %d shrunk", s.ledger.held, s.ledger.free, len(s.ledger.page("").tombstones))
+		}
+		for resource, want := range map[string]messages.Token{"held": 7, "released": 7, "recent": 7, "reserved": 1007, "ephemeral": 1000, "new": 3} {
+			image := s.ledger.image(resource)
+			if image.Token() != want {
+				t.Errorf("the last token of %s is %d, want %d", resource, image.Token(), want)
+			}
+		}
+		s.owners = map[string]string{"released": "o", "recent": "o"}
+		s.ends = map[string]messages.Event_Kind{"released": messages.Event_RELEASED, "recent": messages.Event_RELEASED}
+		s.checkEnds()
+		if image := s.ledger.image("recent"); image.Grant.GetRequestId() != "x" {
+			t.Error("a resource that was used just now lacks its request id")
+		}
+		s.ledger.page("").dirty = true
+		s.page(0)
+	}
+}
+
+// The share of a page is its part of the limit, and no page is without any.
+func TestShares(t *testing.T) {
+	for _, tc := range []struct {
+		limit int
+		depth uint32
+		want  int
+	}{{1000, 0, 1000}, {1000, 3, 125}, {1001, 3, 126}, {5, 10, 1}} {
+		if got := (memory{limit: tc.limit}).share(newPage(0, tc.depth)); got != tc.want {
+			t.Errorf("a page of depth %d has %d of %d, want %d", tc.depth, got, tc.limit, tc.want)
+		}
+	}
+}
+
+// A turn of a listing looks at a bounded number of entries, and at none of pages without a lease.
+func TestListingInTurns(t *testing.T) {
+	l := newLedger(0)
+	grant := func(name string, kind messages.Event_Kind) *messages.Change {
+		return &messages.Change{Kind: kind, Grant: &messages.Grant{Resource: name, Owner: strings.Repeat("o", 200), Token: 1}}
+	}
+	var changes []*messages.Change
+	for i := range 6000 {
+		changes = append(changes, grant(fmt.Sprint("r", i), messages.Event_ACQUIRED))
+		if i >= 20 {
+			changes = append(changes, grant(fmt.Sprint("r", i), messages.Event_RELEASED))
+		}
+	}
+	read := func(number uint64) {
+		r := commit(number, 1)
+		r.GetCommit().Opened = number == 1
+		r.GetCommit().Changes = changes
+		if err := l.read(number, r, never); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read(1)
+	l.pages(func(p *page) { p.shrink(math.MaxInt64) })
+	turns := func() (n, found int) {
+		ask := &listing{Listing: Listing{Limit: 1 << 20, Bytes: 1 << 30}}
+		ask.Pattern, _ = messages.ParsePattern("")
+		for done := false; !done; n++ {
+			done, _ = l.list(ask, 0)
+		}
+		return n, len(ask.found)
+	}
+	if n, found := turns(); n != 1 || found != 20 {
+		t.Errorf("20 leases among 6 000 resources took %d turns, and %d were found", n, found)
+	}
+	changes = nil
+	for i := range 5000 {
+		changes = append(changes, grant(fmt.Sprint("s", i), messages.Event_ACQUIRED))
+	}
+	read(2)
+	if n, found := turns(); n < 4 || found != 5020 {
+		t.Errorf("5 020 leases took %d turns, and %d were found", n, found)
+	}
 }

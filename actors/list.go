@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -26,7 +28,7 @@ type Listing struct {
 // not open.
 func (s *Shard) List(ctx context.Context, l Listing) (leases []*messages.Lease, more bool, err error) {
 	result := make(chan listed, 1)
-	s.system.Root.Send(s.pid, listing{Listing: l, result: result})
+	s.system.Root.Send(s.pid, &listing{Listing: l, ctx: ctx, result: result})
 	select {
 	case r := <-result:
 		return r.leases, r.more, r.err
@@ -37,10 +39,22 @@ func (s *Shard) List(ctx context.Context, l Listing) (leases []*messages.Lease, 
 	}
 }
 
+// listAtOnce bounds how many held resources are looked at in one turn of the shard, so that no request
+// waits for a whole listing.
+const listAtOnce = 1024
+
 type (
+	// listing is what is left of a listing to do.
 	listing struct {
 		Listing
+		ctx    context.Context
 		result chan<- listed
+		// tenure is the one that began with it, nil before.
+		tenure *tenure
+		// at is the hash from which on pages have yet to be looked at.
+		at    uint64
+		size  int
+		found []*messages.Lease
 	}
 	listed struct {
 		leases []*messages.Lease
@@ -49,14 +63,26 @@ type (
 	}
 )
 
-func (s *shardActor) list(l listing) {
-	if s.tenure == nil {
+// list does a part of a listing, and leaves the rest to a later turn.
+func (s *shardActor) list(ctx actor.Context, l *listing) {
+	switch {
+	case l.ctx.Err() != nil:
+		return // the answer is not awaited any more
+	case s.tenure == nil || l.tenure != nil && l.tenure != s.tenure:
 		l.result <- listed{err: fmt.Errorf("%w: %s", ErrUnavailable, s.unavailable(s.why))}
 		return
+	case l.tenure == nil:
+		l.tenure = s.tenure
+		if l.After != "" {
+			l.at = hash(l.After)
+		}
 	}
-	var r listed
-	r.leases, r.more = s.tenure.ledger.list(l.Listing, s.cfg.Clock.Now().Instant)
-	l.result <- r
+	done, more := s.tenure.ledger.list(l, s.cfg.Clock.Now().Instant)
+	if !done {
+		ctx.Send(ctx.Self(), l)
+		return
+	}
+	l.result <- listed{leases: l.found, more: more}
 }
 
 // place is where a resource stands in the order of a listing.
@@ -69,28 +95,46 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.hash, q.hash), cmp.Compare(p.resource, q.resource))
 }
 
-func (l *ledger) list(ask Listing, now lease.Instant) (leases []*messages.Lease, more bool) {
-	var after place
-	if ask.After != "" {
-		after = place{hash(ask.After), ask.After}
-	}
-	size := 0
-	full := l.from(after.hash, func(p *page) bool {
-		for _, at := range p.held(after, ask.Pattern) {
-			if len(leases) == ask.Limit || size >= ask.Bytes {
-				return true
-			}
-			image := p.image(at.resource)
-			leases = append(leases, image.Lease(now))
-			size += weight(image.Grant)
+// list looks at some pages, and reports whether the listing is done, and whether there are more leases.
+func (l *ledger) list(ask *listing, now lease.Instant) (done, more bool) {
+	looked := 0
+	last := l.from(ask.at, func(p *page) bool {
+		if p.held+len(p.volatile) > 0 {
+			looked += len(p.entries) + len(p.volatile)
+			more = !ask.take(p, now)
 		}
-		return false
+		return more || looked >= listAtOnce
 	})
-	return leases, full != nil
+	if last == nil || more {
+		return true, more
+	}
+	ask.at = last.end()
+	return ask.at == 0, false
 }
 
-// held returns the places of the held resources behind after, in order.
-func (p *page) held(after place, pattern messages.Pattern) []place {
+// take adds the leases of a page, and reports whether all of them fitted in.
+func (l *listing) take(p *page, now lease.Instant) bool {
+	for _, at := range p.places(l.after(), l.Pattern) {
+		if len(l.found) == l.Limit || l.size >= l.Bytes {
+			return false
+		}
+		image := p.image(at.resource)
+		l.found = append(l.found, image.Lease(now))
+		l.size += weight(image.Grant)
+	}
+	return true
+}
+
+// after is the place to go on from.
+func (l *listing) after() (after place) {
+	if l.After != "" {
+		after = place{hash(l.After), l.After}
+	}
+	return after
+}
+
+// places returns the places of the held resources behind after, in order.
+func (p *page) places(after place, pattern messages.Pattern) []place {
 	var places []place
 	add := func(resource string) {
 		at := place{hash(resource), resource}

@@ -28,7 +28,7 @@ type opening struct {
 // is never read again: the ledger is the state.
 func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *messages.Writer) (*ledger, error) {
 	if o.ledger == nil {
-		o.ledger = newLedger()
+		o.ledger = newLedger(cfg.Clock.Now().UnixMillis - cfg.Tuning.ShrinkAfter.Milliseconds())
 	}
 	for {
 		if err := o.replay(ctx, cfg); err != nil {

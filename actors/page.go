@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"math"
+
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -17,16 +19,23 @@ const maxDepth = 24
 // page is the part of a shard's resources whose hash begins with prefix.
 type page struct {
 	prefix, depth uint32
-	entries       map[string]*entry
+	// entries are the resources that are held, or were until a short while ago; held is how many are.
+	entries map[string]*entry
+	held    int
+	// tombstones are the other ones that are remembered.
+	tombstones map[string]tombstone
 	// volatile are the ephemeral leases, which are in memory only; nil if there are none.
 	volatile map[string]*lease.Image
 	// weight estimates the bytes of the page when stored.
 	weight int
 	// stored: the bucket holds this page. dirty: it holds an older version.
 	stored, dirty bool
-	// oldest is when the longest unused of its free resources was used, as of the last time that
-	// somebody looked; 0: nobody has.
-	oldest int64
+	// since is how many bytes of changes the ledger had read before the first one that the stored
+	// version lacks; math.MaxInt: it lacks none.
+	since int
+	// oldest is no later than when any of its free resources was used, fresh the same of those that
+	// have no tombstone yet; math.MaxInt64: there are none.
+	oldest, fresh int64
 }
 
 // entry is a resource in the ledger.
@@ -37,10 +46,72 @@ type entry struct {
 }
 
 func newPage(prefix, depth uint32) *page {
-	return &page{prefix: prefix, depth: depth, entries: make(map[string]*entry)}
+	return &page{
+		prefix: prefix, depth: depth, entries: make(map[string]*entry), tombstones: make(map[string]tombstone),
+		since: math.MaxInt, oldest: math.MaxInt64, fresh: math.MaxInt64,
+	}
 }
 
 func (p *page) name() string { return messages.PageName(p.prefix, p.depth) }
+
+// free is how many free resources the page remembers.
+func (p *page) free() int { return len(p.entries) - p.held + len(p.tombstones) }
+
+// find returns what is known of a resource.
+func (p *page) find(resource string) (*entry, bool) {
+	if e, ok := p.entries[resource]; ok {
+		return e, true
+	}
+	if t, ok := p.tombstones[resource]; ok {
+		return t.entry(resource), true
+	}
+	return nil, false
+}
+
+// add puts an entry in, which is not there.
+func (p *page) add(resource string, e *entry) {
+	p.entries[resource] = e
+	p.weight += weight(e.Grant)
+	p.held += count(e.Held())
+	if !e.Held() {
+		p.oldest, p.fresh = min(p.oldest, e.used), min(p.fresh, e.used)
+	}
+}
+
+// remove takes an entry out.
+func (p *page) remove(resource string, e *entry) {
+	delete(p.entries, resource)
+	p.weight -= weight(e.Grant)
+	p.held -= count(e.Held())
+}
+
+func (p *page) addTombstone(resource string, t tombstone) {
+	p.tombstones[resource] = t
+	p.weight += tombstoneWeight(resource)
+	p.oldest = min(p.oldest, t.used())
+}
+
+func (p *page) removeTombstone(resource string) {
+	delete(p.tombstones, resource)
+	p.weight -= tombstoneWeight(resource)
+}
+
+// measure finds oldest and fresh exactly.
+func (p *page) measure() {
+	p.fresh = math.MaxInt64
+	for _, e := range p.entries {
+		if !e.Held() {
+			p.fresh = min(p.fresh, e.used)
+		}
+	}
+	p.oldest = p.fresh
+	for _, t := range p.tombstones {
+		p.oldest = min(p.oldest, t.used())
+	}
+}
+
+// clean notes that the bucket holds the page as it is.
+func (p *page) clean() { p.stored, p.dirty, p.since = true, false, math.MaxInt }
 
 // setVolatile notes a resource's ephemeral lease, nil that it has none.
 func (d *directory) setVolatile(resource string, i *lease.Image) {
@@ -128,16 +199,20 @@ func (d *directory) split(p *page) {
 		d.double()
 	}
 	left, right := newPage(p.prefix<<1, p.depth+1), newPage(p.prefix<<1|1, p.depth+1)
-	for resource, e := range p.entries {
-		half := left
+	half := func(resource string) *page {
 		if bits(hash(resource), p.depth+1)&1 == 1 {
-			half = right
+			return right
 		}
-		half.entries[resource] = e
-		half.weight += weight(e.Grant)
+		return left
+	}
+	for resource, e := range p.entries {
+		half(resource).add(resource, e)
+	}
+	for resource, t := range p.tombstones {
+		half(resource).addTombstone(resource, t)
 	}
 	for _, half := range []*page{left, right} {
-		half.dirty, half.oldest = true, p.oldest
+		half.dirty, half.since = true, p.since
 		d.set(half)
 	}
 	for resource, i := range p.volatile {

@@ -71,6 +71,8 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.during(m.tenure, func(t *tenure) { t.sweep(ctx) })
 	case stored:
 		s.during(m.tenure, func(t *tenure) { s.stored(ctx, t, m) })
+	case tidy:
+		s.during(m.tenure, func(t *tenure) { t.tidyUp() })
 	case record:
 		s.during(m.tenure, func(t *tenure) { t.recordIfQuiet() })
 	case silent:
@@ -83,8 +85,8 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.reopen(ctx, m)
 	case hurry:
 		s.during(m.tenure, func(t *tenure) { t.hush() })
-	case listing:
-		s.list(m)
+	case *listing:
+		s.list(ctx, m)
 	case prove:
 		s.prove()
 	case leave:

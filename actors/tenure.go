@@ -35,6 +35,7 @@ type tenure struct {
 
 	commits
 	compaction
+	tidying
 	watermark
 }
 
@@ -61,15 +62,16 @@ func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure 
 	)
 	t.writer = a.writer
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.fromNumber, t.fromBytes = l.first, l.bytes
 	l.restart(s.cfg.Clock.Now().Instant, func(resource string, deadline lease.Instant) {
 		seat := &seat{tenure: t, resource: resource}
 		t.seats[resource] = seat
 		t.alarms.set(seat, deadline)
 	})
+	t.takenOver()
 	t.use.quota = s.cfg.Quota
 	t.report()
 	t.arm()
+	t.tidyLater()
 	t.publish()
 	return t
 }
@@ -201,7 +203,7 @@ func (t *tenure) stop() {
 	t.use.set(0, 0)
 	t.cancel()
 	t.disarm()
-	for _, stop := range []func() bool{t.rest, t.timer, t.bound} {
+	for _, stop := range []func() bool{t.rest, t.timer, t.bound, t.tidyTimer} {
 		if stop != nil {
 			stop()
 		}

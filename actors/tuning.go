@@ -23,6 +23,13 @@ type Tuning struct {
 	Backlog int
 	// Remember is how long a free resource keeps its own token counter, at least.
 	Remember time.Duration
+	// MaxRemembered is how many free resources of the shard do so: beyond it the oldest are forgotten
+	// before their time. While a compaction waits or runs there may be an eighth more, and what is
+	// released until its end.
+	MaxRemembered int
+	// ShrinkAfter is how long a free resource keeps more than its token: until then a repeated acquire
+	// is recognized after a change of owner.
+	ShrinkAfter time.Duration
 	// IdleAfter is how long an unused resource keeps its actor.
 	IdleAfter time.Duration
 	// RecordAfter is how long no commit comes before one without changes records what was published.
@@ -45,6 +52,8 @@ func DefaultTuning() Tuning {
 		History:        10_000,
 		Backlog:        256 << 20,
 		Remember:       30 * 24 * time.Hour,
+		MaxRemembered:  250_000,
+		ShrinkAfter:    time.Minute,
 		IdleAfter:      5 * time.Second,
 		RecordAfter:    10 * time.Second,
 		StallAfter:     2 * time.Second,
@@ -65,6 +74,8 @@ func (t Tuning) WithDefaults() Tuning {
 		History:        cmp.Or(t.History, d.History),
 		Backlog:        cmp.Or(t.Backlog, d.Backlog),
 		Remember:       cmp.Or(t.Remember, d.Remember),
+		MaxRemembered:  cmp.Or(t.MaxRemembered, d.MaxRemembered),
+		ShrinkAfter:    cmp.Or(t.ShrinkAfter, d.ShrinkAfter),
 		IdleAfter:      cmp.Or(t.IdleAfter, d.IdleAfter),
 		RecordAfter:    cmp.Or(t.RecordAfter, d.RecordAfter),
 		StallAfter:     cmp.Or(t.StallAfter, d.StallAfter),

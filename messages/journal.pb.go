@@ -555,7 +555,10 @@ type Entry struct {
 	// The highest token reserved for ephemeral leases since that grant, if any.
 	Reserved uint64 `protobuf:"varint,4,opt,name=reserved,proto3" json:"reserved,omitempty"`
 	// When the resource last changed, Unix time; so long is it remembered.
-	UsedMs        int64 `protobuf:"varint,5,opt,name=used_ms,json=usedMs,proto3" json:"used_ms,omitempty"`
+	UsedMs int64 `protobuf:"varint,5,opt,name=used_ms,json=usedMs,proto3" json:"used_ms,omitempty"`
+	// xxHash64 of the last owner, never 0, if the grant has been shrunk: then it has nothing but resource
+	// and token. 0: the grant is whole.
+	OwnerDigest   uint64 `protobuf:"fixed64,6,opt,name=owner_digest,json=ownerDigest,proto3" json:"owner_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -625,6 +628,13 @@ func (x *Entry) GetUsedMs() int64 {
 	return 0
 }
 
+func (x *Entry) GetOwnerDigest() uint64 {
+	if x != nil {
+		return x.OwnerDigest
+	}
+	return 0
+}
+
 var File_messages_journal_proto protoreflect.FileDescriptor
 
 const file_messages_journal_proto_rawDesc = "" +
@@ -673,13 +683,14 @@ const file_messages_journal_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05floor\x18\x05 \x01(\x04R\x05floor\x12,\n" +
-	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"\xb1\x01\n" +
+	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"\xd4\x01\n" +
 	"\x05Entry\x12(\n" +
 	"\x05grant\x18\x01 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12-\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x05state\x12\x1a\n" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x1a\n" +
 	"\breserved\x18\x04 \x01(\x04R\breserved\x12\x17\n" +
-	"\aused_ms\x18\x05 \x01(\x03R\x06usedMsB*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
+	"\aused_ms\x18\x05 \x01(\x03R\x06usedMs\x12!\n" +
+	"\fowner_digest\x18\x06 \x01(\x06R\vownerDigestB*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
 
 var (
 	file_messages_journal_proto_rawDescOnce sync.Once

@@ -17,6 +17,9 @@ type Image struct {
 	Deadline Instant
 	// Floor is a token that may have been issued already, by a grant that is not remembered.
 	Floor messages.Token
+	// OwnerDigest stands for the owner of a grant that keeps nothing but its token; see [Image.Shrink].
+	// 0: the grant is whole.
+	OwnerDigest uint64
 }
 
 // Held reports whether somebody holds the resource.
@@ -34,7 +37,7 @@ func (i *Image) Apply(c *messages.Change, now Instant) {
 		i.Floor = messages.Token(c.GetReserved())
 		return
 	}
-	i.Grant = c.GetGrant()
+	i.Grant, i.OwnerDigest = c.GetGrant(), 0
 	switch c.GetKind() {
 	case messages.Event_ACQUIRED:
 		i.Floor = 0 // this token is above it
@@ -74,7 +77,7 @@ func (i *Image) heldBy(owner string) bool {
 // lastOf reports whether the last grant was owner's; token 0 stands for whatever it was. Behind a
 // floor there may have been later ones, of which nothing is known.
 func (i *Image) lastOf(owner string, token uint64) bool {
-	return i.Grant != nil && i.Grant.GetOwner() == owner && i.Token() == messages.Token(i.Grant.GetToken()) &&
+	return i.Grant != nil && i.wasOf(owner) && i.Token() == messages.Token(i.Grant.GetToken()) &&
 		(token == 0 || token == i.Grant.GetToken())
 }
 

@@ -12,7 +12,7 @@ import (
 // info answers what a client needs to know before its first request.
 func (n *Node) info(m *nats.Msg) {
 	to, ok := n.replyTo(m)
-	if !ok {
+	if !ok || !n.admit(to) {
 		return
 	}
 	n.outbox.publish(to, "", &messages.Info{
@@ -21,6 +21,16 @@ func (n *Node) info(m *nats.Msg) {
 		Nodes:   n.nodes(),
 		Limits:  n.cfg.Limits,
 	}, nil)
+}
+
+// admit counts a request that is about no resource for the rate limit, and refuses it if that is
+// reached.
+func (n *Node) admit(to messages.ReplyTo) bool {
+	err := n.gate.enter()
+	if err != nil {
+		n.outbox.send(to, messages.Refuse(status(err), err))
+	}
+	return err == nil
 }
 
 // nodes are all of the deployment, by name, with the shards that they own.

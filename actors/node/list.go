@@ -29,7 +29,7 @@ const (
 // hashes.
 func (n *Node) list(m *nats.Msg) {
 	to, ok := n.replyTo(m)
-	if !ok {
+	if !ok || !n.admit(to) {
 		return
 	}
 	reply, err := n.listing(to, m.Data)

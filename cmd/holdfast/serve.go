@@ -32,6 +32,7 @@ type serve struct {
 	maxHeld, maxWaiting      number
 	maxQueue, maxRate        number
 	remember, idleAfter      duration
+	maxRemembered            number
 	history                  number
 	retention                duration
 	logLevel, logFormat      choice
@@ -82,6 +83,7 @@ func (s *serve) setBounds() {
 	s.maxQueue = number{value: tuning.MaxWaiting, least: 1, most: million}
 	s.maxRate = number{value: capacity.Rate, least: 1, most: 10 * million}
 	s.remember = newDuration(tuning.Remember, time.Second, 10*365*24*time.Hour)
+	s.maxRemembered = number{value: defaultRemembered, least: 1, most: 100 * million}
 	s.idleAfter = newDuration(tuning.IdleAfter, 100*time.Millisecond, 24*time.Hour)
 	s.retention = newDuration(0, 0, 10*365*24*time.Hour)
 	s.history = number{value: tuning.History, least: 1, most: 10 * million}
@@ -126,6 +128,7 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 	})
 	addFlags(cmd, "Memory", func(f *pflag.FlagSet) {
 		f.Var(&s.remember, "remember", "keep a free resource's own token count for so long, at least")
+		f.Var(&s.maxRemembered, "max-remembered", "token counts of free resources to keep, in the whole deployment; the oldest go first")
 		f.Var(&s.history, "history", "keep so many commits of a shard for those who read its journal")
 		f.Var(&s.idleAfter, "idle-after", "put a resource that nobody uses for so long out of memory")
 	})
@@ -272,9 +275,13 @@ func (s *serve) capacity() node.Capacity {
 	return node.Capacity{Held: int64(s.maxHeld.value), Waiting: int64(s.maxWaiting.value), Rate: s.maxRate.value}
 }
 
-// tuning is the shards' own, but for what the flags say.
-func (s *serve) tuning() actors.Tuning {
+// defaultRemembered is how many free resources a deployment remembers, for --max-remembered.
+const defaultRemembered = 1_000_000
+
+// tuning is the shards' own, but for what the flags say; there are so many shards.
+func (s *serve) tuning(shards uint32) actors.Tuning {
 	t := actors.DefaultTuning()
+	t.MaxRemembered = (s.maxRemembered.value + int(shards) - 1) / int(shards)
 	t.MaxWaiting, t.Remember = s.maxQueue.value, s.remember.Duration
 	t.History, t.IdleAfter = s.history.value, s.idleAfter.Duration
 	return t

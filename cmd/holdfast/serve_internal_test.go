@@ -8,17 +8,18 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/jetstream"
 )
 
 // What an operator sets reaches what it is for, and nothing else.
 func TestLimitsReachTheNode(t *testing.T) {
 	s := &serve{}
 	s.setBounds()
-	if s.tuning() != actors.DefaultTuning() {
-		t.Errorf("without flags: %+v", s.tuning())
+	if got := s.tuning(jetstream.DefaultShards); got != actors.DefaultTuning() {
+		t.Errorf("without flags: %+v", got)
 	}
 	for text, value := range map[string]pflag.Value{
-		"1": &s.maxHeld, "2": &s.maxWaiting, "3": &s.maxQueue, "4": &s.maxRate, "5": &s.history, "6s": &s.remember, "7s": &s.idleAfter,
+		"1": &s.maxHeld, "2": &s.maxWaiting, "3": &s.maxQueue, "4": &s.maxRate, "5": &s.history, "6s": &s.remember, "7s": &s.idleAfter, "9": &s.maxRemembered,
 	} {
 		if err := value.Set(text); err != nil {
 			t.Fatal(err)
@@ -29,7 +30,8 @@ func TestLimitsReachTheNode(t *testing.T) {
 	}
 	want := actors.DefaultTuning()
 	want.MaxWaiting, want.History, want.Remember, want.IdleAfter = 3, 5, 6*time.Second, 7*time.Second
-	if s.tuning() != want {
-		t.Errorf("tuning %+v, want %+v", s.tuning(), want)
+	want.MaxRemembered = 3 // of 9 in 4 shards
+	if got := s.tuning(4); got != want {
+		t.Errorf("tuning %+v, want %+v", got, want)
 	}
 }

@@ -165,14 +165,14 @@ func (r *server) startNode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	limitMemory(s.capacity())
+	limitMemory(s.capacity(), s.maxRemembered.value)
 	r.node, err = node.Start(ctx, node.Config{
 		Name:      s.name,
 		Version:   programVersion(),
 		Prefix:    messages.Prefix(s.prefix),
 		Shards:    deployment.Shards(),
 		Limits:    s.limits(),
-		Tuning:    s.tuning(),
+		Tuning:    s.tuning(deployment.Shards()),
 		Capacity:  s.capacity(),
 		Journal:   func(shard uint32) actors.Journal { return deployment.Bucket(shard) },
 		Clock:     actors.SystemClock(),

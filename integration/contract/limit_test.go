@@ -74,6 +74,18 @@ func TestRate(t *testing.T) {
 	c.wantOverloaded(get, ``, "rate: 1 requests a second")
 }
 
+// What is about no single resource counts as well.
+func TestRateOfListAndInfo(t *testing.T) {
+	for _, subject := range []string{"holdfast.list", "holdfast.info"} {
+		s := stand.Start(t, stand.Config{Shards: 1, Capacity: node.Capacity{Rate: 1, Burst: 1}})
+		c := &client{t, s.Connect()}
+		c.until("the burst is used up", func() bool {
+			return c.send(&nats.Msg{Subject: subject}).Header.Get(messages.HeaderServiceErrorCode) != ""
+		})
+		c.wantOverloaded(subject, ``, "rate: 1 requests a second")
+	}
+}
+
 // An ephemeral lease is one as any other, but that it costs no append, and that it ends with the
 // node. Its tokens still only grow.
 func TestEphemeral(t *testing.T) {

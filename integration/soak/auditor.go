@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -70,6 +71,7 @@ type account struct {
 	state             messages.Event_Kind
 	token, reserved   uint64
 	owner             string
+	digest            uint64 // of the owner, if a page tells no more
 	// high is the highest token granted. Above lie all that it had, or had reserved, when it was
 	// forgotten or the shard was opened: there the next one begins.
 	high, above uint64
@@ -326,7 +328,7 @@ func (b *books) apply(a *account, c *messages.Change) {
 			b.total.bounces++
 		}
 	}
-	a.token, a.owner = g.GetToken(), g.GetOwner()
+	a.token, a.owner, a.digest = g.GetToken(), g.GetOwner(), 0
 	a.known, a.remembered = true, true
 	b.total.topToken = max(b.total.topToken, a.token)
 }
@@ -357,6 +359,19 @@ func (b *books) page(p *messages.Page) {
 	}
 }
 
+// same reports whether the entry of a page is what the journal tells of the resource, whole or shrunk.
+func (a *account) same(e *messages.Entry) bool {
+	g := e.GetGrant()
+	owner := g.GetOwner() == a.owner
+	if e.GetOwnerDigest() != 0 {
+		owner = !a.held() && e.GetOwnerDigest() == cmp.Or(a.digest, max(xxhash.Sum64String(a.owner), 1))
+	}
+	if g == nil && a.reserved > a.token {
+		return e.GetReserved() == a.reserved // what was granted before does not count any more
+	}
+	return owner && g.GetToken() == a.token && e.GetState() == a.state && e.GetReserved() == a.reserved
+}
+
 func (b *books) entry(a *account, e *messages.Entry, p *messages.Page) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -373,10 +388,11 @@ func (b *books) entry(a *account, e *messages.Entry, p *messages.Page) {
 		return
 	}
 	g := e.GetGrant()
-	if a.known && a.remembered && (g.GetToken() != a.token || g.GetOwner() != a.owner || e.GetState() != a.state || e.GetReserved() != a.reserved) {
+	if a.known && a.remembered && !a.same(e) {
 		a.violated("page %s behind commit %d has %s, where the journal has token %d of %s (%s), reserved %d",
 			p.Name(), b.number, e, a.token, a.owner, a.state, a.reserved)
 	}
 	a.token, a.owner, a.state, a.reserved = g.GetToken(), g.GetOwner(), e.GetState(), e.GetReserved()
+	a.digest = e.GetOwnerDigest()
 	a.prolonged, a.known, a.remembered = true, true, true
 }

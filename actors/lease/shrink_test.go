@@ -1,0 +1,60 @@
+package lease_test
+
+import (
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// A shrunk resource answers as the whole one does.
+func TestShrunkAnswersAlike(t *testing.T) {
+	for _, given := range []string{
+		"", "floor 7",
+		"0s ann acquire id=x; 100ms ann release",
+		"0s ann acquire; 1s node tick",
+		"0s ann acquire; 100ms op break token=1",
+		"0s ann acquire; 100ms ann release; 200ms bob acquire; 300ms bob release",
+	} {
+		whole := playOut(t, mustParse(given)).state.Image()
+		shrunk := whole.Shrink()
+		if again := shrunk.Shrink(); !sameImage(again, shrunk) || again.OwnerDigest != shrunk.OwnerDigest {
+			t.Errorf("%q: shrunk twice it is %+v, once %+v", given, again, shrunk)
+		}
+		for _, when := range []string{
+			"9s ann release", "9s ann release token=1", "9s ann release token=2", "9s bob release",
+			"9s ann extend", "9s bob extend", "9s op get", "9s op break token=1", "9s op break token=2",
+			"9s ann acquire id=y", "9s bob acquire",
+		} {
+			event := mustParse(when).steps[0]
+			got := said(lease.New(resource, shrunk).Step(timeAt(event.at), event.event()))
+			want := said(lease.New(resource, whole).Step(timeAt(event.at), event.event()))
+			if !slices.Equal(got, want) {
+				t.Errorf("%q, shrunk, then %q: got %q, want %q", given, when, got, want)
+			}
+		}
+	}
+}
+
+// Nothing is kept whose size a client chooses, but the resource's name.
+func TestShrunkIsSmall(t *testing.T) {
+	image := lease.Image{State: messages.Event_RELEASED, Grant: &messages.Grant{
+		Resource: resource, Owner: "ann", Token: 7, TtlMs: 1000, AcquiredAtMs: 1, RequestId: "x",
+		Metadata: map[string]string{"k": "v"},
+	}}
+	shrunk := image.Shrink()
+	if want := (&messages.Grant{Resource: resource, Token: 7}); !proto.Equal(shrunk.Grant, want) {
+		t.Errorf("got %v, want %v", shrunk.Grant, want)
+	}
+}
+
+// A lease that is held stays whole.
+func TestHeldIsNotShrunk(t *testing.T) {
+	image := playOut(t, mustParse("0s ann acquire id=x")).state.Image()
+	if shrunk := image.Shrink(); !sameImage(shrunk, image) || shrunk.OwnerDigest != 0 {
+		t.Errorf("%+v became %+v", image, shrunk)
+	}
+}

@@ -1,0 +1,54 @@
+package actors
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// BenchmarkLedgerMemory is how many bytes the ledger takes for each resource: one that was released a
+// short while ago, and one that has been free for longer.
+func BenchmarkLedgerMemory(b *testing.B) {
+	for _, shrunk := range []bool{false, true} {
+		b.Run(map[bool]string{false: "released", true: "remembered"}[shrunk], func(b *testing.B) {
+			const resources = 250_000
+			for b.Loop() {
+				before := heapInUse()
+				l := releasedLedger(resources)
+				if shrunk {
+					l.pages(func(p *page) { p.shrink(1) })
+				}
+				b.ReportMetric(float64(heapInUse()-before)/resources, "B/name")
+				runtime.KeepAlive(l)
+			}
+		})
+	}
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// releasedLedger is a ledger after so many resources were locked and unlocked once.
+func releasedLedger(resources int) *ledger {
+	l := newLedger(0)
+	for i := range resources {
+		g := &messages.Grant{
+			Resource: fmt.Sprintf("orders.%d", i), Owner: fmt.Sprintf("worker-%d@host", i%1000), Token: 1, TtlMs: 30_000,
+			AcquiredAtMs: 1_700_000_000_000, RequestId: fmt.Sprintf("01JB2Y8K3M6N%014d", i),
+		}
+		for _, kind := range []messages.Event_Kind{messages.Event_ACQUIRED, messages.Event_RELEASED} {
+			if err := l.apply(&messages.Change{Kind: kind, Grant: g}, 0, 0); err != nil {
+				panic(err)
+			}
+		}
+	}
+	l.restart(0, func(string, lease.Instant) {})
+	return l
+}
