@@ -107,11 +107,12 @@ func TestLockLostAndIgnored(t *testing.T) {
 	}
 }
 
-// A broken lock is gone at once: the command is told so, and has little time.
+// A broken lock is gone at once: the command is told so, and has little time. The next renewal would be
+// minutes later.
 func TestLockBroken(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	heeds := p.startUnder(t, "a", "--ttl", "1s", "-c", `trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)
+	heeds := p.startUnder(t, "a", "--ttl", "10m", "-c", `trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)
 	heeds.out.waitFor(t, heeds.done, "ready")
 	p.holdfast(t, "break", "a", "--token", "1").want(t, 0, `^broke`)
 	heeds.wantExit(t, 4)
@@ -119,7 +120,7 @@ func TestLockBroken(t *testing.T) {
 		t.Errorf("said %q and %q", heeds.out, heeds.log)
 	}
 	file := filepath.Join(t.TempDir(), "beats")
-	ignores := p.startUnder(t, "b", "--ttl", "1s", "--", "sh", "-c", beating, "sh", file)
+	ignores := p.startUnder(t, "b", "--ttl", "10m", "--", "sh", "-c", beating, "sh", file)
 	child := childOf(t, ignores)
 	p.holdfast(t, "break", "b", "--token", "1").want(t, 0, `^broke`)
 	ignores.wantExit(t, 4)
@@ -132,7 +133,7 @@ func TestLockBroken(t *testing.T) {
 func TestOneLockOfSeveralBroken(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	holder := p.startUnder(t, "a", "b", "c", "--ttl", "1s", "-c", "echo ready; exec sleep 600")
+	holder := p.startUnder(t, "a", "b", "c", "--ttl", "10m", "-c", "echo ready; exec sleep 600")
 	holder.out.waitFor(t, holder.done, "ready")
 	p.holdfast(t, "break", "b", "--token", "1").want(t, 0, `^broke`)
 	holder.wantExit(t, 4)

@@ -99,8 +99,8 @@ func TestLockExitsAsItsCommand(t *testing.T) {
 	}
 	t.Run("NoServer", func(t *testing.T) {
 		t.Parallel()
-		run(t, "lock", "a", "-s", "nats://127.0.0.1:1", "--", "echo").wantBoth(t, 5, `^$`, `^holdfast: no NATS server answers at`)
-		run(t, "lock", "a", "-s", "nats://127.0.0.1:1", "--unavailable-code", "75", "--", "echo").wantBoth(t, 75, `^$`, `no NATS server`)
+		run(t, "lock", "a", "-s", "nats://127.0.0.1:1", "--timeout", "100ms", "--", "echo").wantBoth(t, 5, `^$`, `^holdfast: no NATS server answers at`)
+		run(t, "lock", "a", "-s", "nats://127.0.0.1:1", "--timeout", "100ms", "--unavailable-code", "75", "--", "echo").wantBoth(t, 75, `^$`, `no NATS server`)
 	})
 }
 

@@ -130,10 +130,10 @@ func TestTightenedLimits(t *testing.T) {
 
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	run(t, "acquire", "orders.42", "--server", "nats://u:secret@127.0.0.1:1").
+	run(t, "acquire", "orders.42", "--server", "nats://u:secret@127.0.0.1:1", "--timeout", "100ms").
 		want(t, 5, `^holdfast: no NATS server answers at nats://127\.0\.0\.1:1; start one with: holdfast serve`)
 	p := serve(t)
-	p.holdfast(t, "acquire", "orders.42", "--prefix", "other").
+	p.holdfast(t, "acquire", "orders.42", "--prefix", "other", "--timeout", "1s").
 		want(t, 5, `^holdfast: no Holdfast node with the prefix "other" answers at nats://`)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -133,6 +134,9 @@ func (n *Node) publisher() actors.Publisher {
 	}
 }
 
+// flushTimeout bounds how long NATS may take to know the node's subscriptions.
+const flushTimeout = 10 * time.Second
+
 // Lost is closed when nothing is served any more: a connection of the node has been closed for good, by
 // Close or because NATS refuses it, or the node must not stay, as Err says.
 func (n *Node) Lost() <-chan struct{} { return n.lost }
@@ -164,8 +168,10 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.openDoors(); err != nil {
 		return fmt.Errorf("open the doors: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
 	for _, nc := range n.connections() {
-		if err := flush(ctx, nc, n.cfg.Log, func() error { return nil }); err != nil {
+		if err := nc.FlushWithContext(ctx); err != nil {
 			return err
 		}
 	}

@@ -7,12 +7,16 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
+
+// permissionTimeout bounds how long NATS may take to say that the node may speak to others.
+const permissionTimeout = 5 * time.Second
 
 // peers are the other nodes of the deployment, as NATS reaches them.
 type peers struct {
@@ -30,31 +34,40 @@ func newPeers(nc *nats.Conn, prefix messages.Prefix, self uint64, log *slog.Logg
 }
 
 // listen subscribes to what all nodes announce and to what is sent to this one, and finds out whether it
-// may. It waits for a NATS that does not answer until ctx ends.
+// may.
 func (p *peers) listen(ctx context.Context, hear func(*messages.Announcement), letter, inquiry nats.MsgHandler) error {
+	return p.permitted(ctx, func() error {
+		_, err := p.nc.Subscribe(p.prefix.Announcement(">"), func(m *nats.Msg) { p.heard(m, hear) })
+		if err == nil {
+			_, err = p.nc.Subscribe(p.prefix.NodeDoor(p.self, "*.>"), letter)
+		}
+		if err == nil {
+			_, err = p.nc.Subscribe(p.prefix.NodeDoor(p.self, listOp), inquiry)
+		}
+		if err == nil {
+			err = p.nc.Publish(p.prefix.NodeDoor(p.self, "try"), nil) // nobody listens there
+		}
+		return err
+	})
+}
+
+// permitted does something and returns what NATS says of it. It answers in order, so a complaint has
+// come before the answer to the PING behind it.
+func (p *peers) permitted(ctx context.Context, do func() error) error {
 	note := p.nc.LastError()
-	_, err := p.nc.Subscribe(p.prefix.Announcement(">"), func(m *nats.Msg) { p.heard(m, hear) })
-	if err == nil {
-		_, err = p.nc.Subscribe(p.prefix.NodeDoor(p.self, "*.>"), letter)
-	}
-	if err == nil {
-		_, err = p.nc.Subscribe(p.prefix.NodeDoor(p.self, listOp), inquiry)
-	}
-	if err == nil {
-		err = flush(ctx, p.nc, p.log, p.try)
-	}
-	if err != nil {
+	if err := do(); err != nil {
 		return err
 	}
-	// NATS answers in order, so a complaint has come before the answer to the PING behind its cause.
+	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
+	defer cancel()
+	if err := p.nc.FlushWithContext(ctx); err != nil {
+		return err
+	}
 	if err := p.nc.LastError(); err != note && errors.Is(err, nats.ErrPermissionViolation) { //nolint:errorlint // the very same one is old
 		return fmt.Errorf("the NATS user must be allowed to publish and to subscribe to %s, where nodes speak to one another: %w", p.prefix.Nodes(), err)
 	}
 	return nil
 }
-
-// try publishes where other nodes listen, to find out whether this one may.
-func (p *peers) try() error { return p.nc.Publish(p.prefix.NodeDoor(p.self, "try"), nil) }
 
 // heard passes an announcement on, if it is one.
 func (p *peers) heard(m *nats.Msg, hear func(*messages.Announcement)) {

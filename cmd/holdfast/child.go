@@ -41,9 +41,10 @@ func cannotRun(name string, err error) error {
 	return fail(code, "cannot run %s: %w", shown(name), rootCause(err))
 }
 
-// child is the command: a process that leads a group of its own.
+// child is the command: a process that leads a group of its own, and what it has started outside of that.
 type child struct {
-	pid int // of the process and the group
+	pid    int // of the process and the group
+	family *family
 	// changes tells that it may have stopped, or ended.
 	changes chan os.Signal
 	reaped  chan struct{}
@@ -51,7 +52,7 @@ type child struct {
 
 // start runs it with our own streams.
 func (e executable) start(environ []string) (*child, error) {
-	c := &child{changes: make(chan os.Signal, 1), reaped: make(chan struct{})}
+	c := &child{family: newFamily(), changes: make(chan os.Signal, 1), reaped: make(chan struct{})}
 	signal.Notify(c.changes, syscall.SIGCHLD) // before it runs: whoever ignores SIGCHLD is not told how it ended
 	started := make(chan error)
 	go c.live(e, environ, started)
@@ -80,27 +81,78 @@ func (c *child) live(e executable, environ []string, started chan<- error) {
 	<-c.reaped
 }
 
-// poll returns the latest change of the process that nobody has been told of, unless SIGCONT has undone
-// it since. That is why it asks only when somebody wants to know. To be called until it has ended.
+// poll returns the latest change of the process that it has not returned yet, unless SIGCONT has undone
+// it since. That is why it asks only when somebody wants to know. To be called until it has ended. Orphans
+// that have ended are reaped on the way.
 func (c *child) poll() (status exitStatus, changed bool) {
-	var s unix.WaitStatus
-	pid, err := unix.Wait4(c.pid, &s, unix.WUNTRACED|unix.WNOHANG, nil)
-	if err != nil {
-		pid, s = c.pid, exitUnexpected<<8 // nobody but us can have waited for it
+	for {
+		pid, s, err := reap()
+		switch {
+		case err != nil && !changed: // only this process can have waited for it
+			status, changed = exitUnexpected<<8, true
+		case pid == c.pid:
+			status, changed = s, true
+		case pid > 0:
+			continue
+		}
+		if changed && status.ended() {
+			c.end()
+			return status, true
+		}
+		if pid <= 0 {
+			return status, changed
+		}
 	}
-	status, changed = exitStatus(s), pid == c.pid
-	if changed && status.ended() {
-		signal.Stop(c.changes)
-		close(c.reaped)
+}
+
+// reap takes the next change of any child, the command or an orphan; 0 if there is none.
+func reap() (int, exitStatus, error) {
+	for {
+		var s unix.WaitStatus
+		pid, err := unix.Wait4(-1, &s, unix.WUNTRACED|unix.WNOHANG, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return pid, exitStatus(s), err
+		}
 	}
-	return status, changed
+}
+
+// reapAll takes the changes of orphans once the command has ended.
+func reapAll() {
+	for {
+		if pid, _, err := reap(); pid <= 0 || err != nil {
+			return
+		}
+	}
+}
+
+func (c *child) end() {
+	signal.Stop(c.changes)
+	close(c.reaped)
 }
 
 // signal sends to the whole group. That nobody is left in it is no error.
 func (c *child) signal(s syscall.Signal) { _ = unix.Kill(-c.pid, s) }
 
-// lives reports whether anybody of the group is left.
-func (c *child) lives() bool { return unix.Kill(-c.pid, 0) == nil }
+// terminate asks the command to end, and its group, and what it has left to itself. One that is stopped
+// would not notice.
+func (c *child) terminate() {
+	c.signal(syscall.SIGTERM)
+	c.signal(syscall.SIGCONT)
+	c.family.tell(c.pid, syscall.SIGTERM, syscall.SIGCONT)
+}
+
+// kill ends the command and all that it has started.
+func (c *child) kill() {
+	c.signal(syscall.SIGKILL)
+	c.family.kill()
+}
+
+// lives reports whether anything of the group is left, or anything else that the command has started. To be
+// called when the command itself has ended.
+func (c *child) lives() bool {
+	reapAll()
+	return unix.Kill(-c.pid, 0) == nil || len(c.family.left()) > 0
+}
 
 // exitStatus is what the system says of a process.
 type exitStatus unix.WaitStatus

@@ -2,7 +2,7 @@ package main
 
 import (
 	"cmp"
-	"errors"
+	"io"
 	"net/url"
 	"os"
 	"strings"
@@ -23,6 +23,8 @@ type connection struct {
 	tlsCert, tlsKey, tlsCA string
 	prefix                 string
 	timeout                duration
+	// notices is where a person is told that a command still tries; nil: nowhere.
+	notices io.Writer
 }
 
 func (c *connection) addTo(cmd *cobra.Command) {
@@ -78,32 +80,10 @@ func (c *connection) check(s *settings) error {
 	)
 }
 
-// open connects to NATS. Nothing has been asked of anybody if it fails.
-func (c *connection) open(name string) (*nats.Conn, error) {
-	options, err := c.options(name)
-	if err != nil {
-		return nil, err
-	}
-	nc, err := nats.Connect(c.server, options...)
-	switch {
-	case err == nil:
-		return nc, nil
-	case errors.Is(err, nats.ErrNoServers):
-		return nil, fail(exitUnavailable, "no NATS server answers at %s; start one with: holdfast serve, "+
-			"or say where it is with --server", c.where())
-	case errors.Is(err, nats.ErrAuthorization):
-		return nil, fail(exitUnavailable, "the NATS server at %s does not let this user in; "+
-			"give --creds, --nkey, or --user and --password", c.where())
-	}
-	return nil, fail(exitUnavailable, "cannot connect to NATS at %s: %w", c.where(), err)
-}
-
-// dialTimeout is how long a NATS server may take to answer at all; one that is there does so at once.
-const dialTimeout = 5 * time.Second
-
 // partingTime is how long a command that is over may be held up for what the service would find out by
-// itself: a lease runs out, and a grant that reaches nobody is taken back.
-const partingTime = 5 * time.Second
+// itself: a lease runs out, and a grant that reaches nobody is taken back. It is enough for the pause in
+// which another node takes over from one that has died.
+const partingTime = 3 * time.Second
 
 func (c *connection) parting() time.Duration { return min(c.timeout.Duration, partingTime) }
 

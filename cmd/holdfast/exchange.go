@@ -13,16 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-const (
-	// retryAfter is the pause after an answer that nobody is there.
-	retryAfter = 200 * time.Millisecond
-	// patience is how long nobody may be there: longer than a node takes to restart within a cluster,
-	// and short enough for a person who has started none.
-	patience = time.Second
-	// takeover is how long nodes that are there may say that they cannot decide: longer than one of them
-	// takes to own the shard of another that died, and NATS to elect another leader.
-	takeover = 12 * time.Second
-)
+// retryAfter is the pause after an answer that no node is there, or none that can decide.
+const retryAfter = 200 * time.Millisecond
 
 // statusNobody is what NATS answers when nobody listens.
 const statusNobody = "503"
@@ -39,6 +31,8 @@ type question struct {
 	withdrawal *messages.ReleaseRequest
 	// page takes the answer in if that is no Reply; nil if it is always one.
 	page *messages.ListReply
+	// spent is how much of the timeout it took to connect.
+	spent time.Duration
 }
 
 // exchange sends a question until it has an answer.
@@ -80,13 +74,18 @@ func (c *connection) ask(ctx context.Context, nc *nats.Conn, q question) (*messa
 		return nil, fail(exitUnavailable, "cannot listen for an answer: %w", err)
 	}
 	defer func() { _ = subscription.Unsubscribe() }()
-	limit, cancel := context.WithTimeout(ctx, q.wait+c.timeout.Duration)
+	limit, cancel := context.WithTimeout(ctx, q.wait+max(c.timeout.Duration-q.spent, leastTimeout))
 	defer cancel()
 	if err := x.ready(limit); err != nil {
 		return nil, err
 	}
+	notice := time.AfterFunc(q.wait+noticeAfter, func() { c.notice("no answer from Holdfast at %s yet", c.where()) })
+	defer notice.Stop()
 	return x.run(limit)
 }
+
+// leastTimeout is what is left to ask when connecting took all of the timeout.
+const leastTimeout = 100 * time.Millisecond
 
 // heed takes in what the server complains of. Only a lack of permission concerns the exchange: the
 // server has thrown away what was sent.
@@ -196,7 +195,7 @@ func (x *exchange) take(m *nats.Msg) (*messages.Reply, error) {
 	}
 	delete(x.open, m.Subject)
 	x.refusal = reply
-	if len(x.open) > 0 || x.worthAnother(reply) {
+	if len(x.open) > 0 || worthAnother(reply) {
 		return nil, nil
 	}
 	return x.refused()
@@ -219,16 +218,10 @@ func (x *exchange) read(m *nats.Msg) (*messages.Reply, error) {
 	return &reply, nil
 }
 
-// worthAnother reports whether the question may fare better soon: nobody is there, or nobody who can
-// decide, and the wait, or our patience, is not over.
-func (x *exchange) worthAnother(reply *messages.Reply) bool {
-	switch {
-	case reply == nil:
-		return time.Since(x.begun) < max(x.wait, patience)
-	case reply.GetStatus() == messages.Status_UNAVAILABLE:
-		return time.Since(x.begun) < max(x.wait, takeover)
-	}
-	return false
+// worthAnother reports whether the same question may soon have another answer: no node is there, or none
+// that can decide, as while one restarts or takes over from another.
+func worthAnother(reply *messages.Reply) bool {
+	return reply == nil || reply.GetStatus() == messages.Status_UNAVAILABLE
 }
 
 func (x *exchange) refused() (*messages.Reply, error) {
@@ -239,8 +232,9 @@ func (x *exchange) refused() (*messages.Reply, error) {
 	if x.prefix != messages.DefaultPrefix {
 		below = fmt.Sprintf(" with the prefix %q", x.prefix)
 	}
-	return nil, fail(exitUnavailable, "no Holdfast node%s answers at %s, though NATS does; "+
-		"start one with: holdfast serve --nats URL", below, x.where)
+	return nil, fail(exitUnavailable, "no Holdfast node%s answers at %s, though NATS does: nothing listens on %s; "+
+		"start one with: holdfast serve --nats URL, or check --prefix and the account of this user",
+		below, x.where, x.subject(x.op))
 }
 
 // end says what is known when the time is up, or when somebody has lost patience.

@@ -18,8 +18,9 @@ import (
 
 // fakeNode stands at the front door and answers as a test wants.
 type fakeNode struct {
-	url string
-	nc  *nats.Conn
+	url     string
+	nc      *nats.Conn
+	running *server.Server
 
 	mu       sync.Mutex
 	requests []*nats.Msg
@@ -43,7 +44,17 @@ func withNATS(t *testing.T) *fakeNode {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	return &fakeNode{url: running.ClientURL(), nc: nc, heard: make(chan int, 100)}
+	return &fakeNode{url: running.ClientURL(), nc: nc, running: running, heard: make(chan int, 100)}
+}
+
+// heardByNATS returns how many messages clients have sent.
+func (f *fakeNode) heardByNATS(t *testing.T) int64 {
+	t.Helper()
+	v, err := f.running.Varz(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.InMsgs
 }
 
 // withNode starts a node that answers the nth request, counted from 1, with what answer returns; with
@@ -189,12 +200,12 @@ func TestWhatIsKnownWithoutAnAnswer(t *testing.T) {
 	t.Run("NoServer", func(t *testing.T) {
 		t.Parallel()
 		f := &fakeNode{url: "nats://127.0.0.1:1"}
-		f.run(t.Context(), "acquire", "orders.42").want(t, 5, "no NATS server answers at nats://127.0.0.1:1")
+		f.run(t.Context(), "acquire", "orders.42", "--timeout", "100ms").want(t, 5, "no NATS server answers at nats://127.0.0.1:1")
 	})
 	t.Run("NoNode", func(t *testing.T) {
 		t.Parallel()
 		f := withNATS(t)
-		f.run(t.Context(), "acquire", "orders.42").want(t, 5, "no Holdfast node answers at "+f.url)
+		f.run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 5, "no Holdfast node answers at "+f.url)
 	})
 	t.Run("Silence", func(t *testing.T) {
 		t.Parallel()
@@ -217,7 +228,7 @@ func TestWhatIsKnownWithoutAnAnswer(t *testing.T) {
 	t.Run("OnlyRefusals", func(t *testing.T) {
 		t.Parallel()
 		f := withNode(t, func(int) *messages.Reply { return refused(messages.Status_UNAVAILABLE, "no owner just now") })
-		f.run(t.Context(), "acquire", "orders.42").want(t, 5, "unavailable: no owner just now")
+		f.run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 5, "unavailable: no owner just now")
 	})
 	t.Run("NotAnAnswer", func(t *testing.T) {
 		t.Parallel()
@@ -230,6 +241,27 @@ func TestWhatIsKnownWithoutAnAnswer(t *testing.T) {
 		}
 		f.run(t.Context(), "acquire", "orders.42").want(t, 6, "cannot understand the answer")
 	})
+}
+
+// A node that restarts is missing for longer than a few tries.
+func TestWaitingForANode(t *testing.T) {
+	t.Parallel()
+	f := withNATS(t)
+	done := make(chan result, 1)
+	go func() { done <- f.run(t.Context(), "acquire", "orders.42", "--timeout", "1m") }()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for tries := int64(0); tries < 10; tries = f.heardByNATS(t) {
+		select {
+		case r := <-done:
+			t.Fatalf("it gave up after %d tries: %+v", tries, r)
+		case <-tick.C:
+		}
+	}
+	if _, err := f.nc.Subscribe("holdfast.>", func(m *nats.Msg) { f.answer(t, m, granted(1)) }); err != nil {
+		t.Fatal(err)
+	}
+	(<-done).want(t, 0, "token 1")
 }
 
 func TestAnswersAreNotTrusted(t *testing.T) {

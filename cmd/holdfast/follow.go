@@ -32,6 +32,7 @@ func (l *list) follow(cmd *cobra.Command, nc *nats.Conn) error {
 		if err := v.show(time.Now(), leases, err); err != nil {
 			return err
 		}
+		l.connection.timeout.Duration, l.connection.notices = min(l.connection.timeout.Duration, followTimeout), nil
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -39,6 +40,9 @@ func (l *list) follow(cmd *cobra.Command, nc *nats.Conn) error {
 		}
 	}
 }
+
+// followTimeout is how long a later listing is tried for before the reader is told that there is none.
+const followTimeout = 2 * time.Second
 
 // view is where a listing is followed.
 type view interface {

@@ -37,8 +37,8 @@ func newGuardian(c *child, l *locks, tty *foreground, signals *relay, say *narra
 	return &guardian{child: c, locks: l, tty: tty, signals: signals, say: say, ultimatum: u}
 }
 
-// watch returns when the command has ended. If it was ended for want of the lock, nobody of its group is
-// left then; what a command leaves behind that ends by itself is its own business.
+// watch returns when the command has ended. If it was ended for want of the lock, nothing that it has started
+// is left then; what a command leaves behind that ends by itself is its own business.
 func (g *guardian) watch() {
 	if !g.tty.shared {
 		g.tty.lend(g.child.pid)
@@ -76,10 +76,9 @@ func (g *guardian) check() time.Duration {
 	switch s {
 	case syscall.SIGTERM:
 		g.say.always("%s; the command gets SIGTERM, and SIGKILL in %s", g.trouble(), readable(again))
-		g.child.signal(syscall.SIGTERM)
-		g.child.signal(syscall.SIGCONT) // one that is stopped would not notice
+		g.child.terminate()
 	case syscall.SIGKILL:
-		g.child.signal(syscall.SIGKILL)
+		g.child.kill()
 		g.say.always("%s; the command was killed", g.trouble())
 	}
 	return again
@@ -178,24 +177,30 @@ func (g *guardian) goOn() {
 }
 
 const (
-	// sweepPause is between looks at what is left of the group, of which nobody tells us.
+	// sweepPause is between looks at what is left of the command, of which nobody tells us.
 	sweepPause = 10 * time.Millisecond
 	// sweepTime is how long the killed may take to be gone.
 	sweepTime = time.Second
 )
 
-// sweep waits for the rest of the group of a command that was ended: it has as long as the command had,
-// and is killed then.
+// sweep waits for the rest of what a command has started that was ended: it has as long as the command had,
+// and is killed then, until nothing is left.
 func (g *guardian) sweep() {
 	if !g.ultimatum.given() {
 		return
 	}
 	g.linger(g.ultimatum.grace, func() bool {
 		g.check()
+		g.child.family.tell(g.child.pid, syscall.SIGTERM, syscall.SIGCONT)
 		return !g.ultimatum.killed
 	})
-	g.child.signal(syscall.SIGKILL)
-	g.linger(sweepTime, func() bool { return true })
+	g.linger(sweepTime, func() bool {
+		g.child.kill()
+		return true
+	})
+	if left := g.child.family.left(); len(left) > 0 {
+		g.say.always("%d processes that the command has started could not be killed, the first is %d", len(left), left[0].pid)
+	}
 }
 
 // linger waits until nobody is left, or for so long, or until more says no.

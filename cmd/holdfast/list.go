@@ -60,7 +60,7 @@ func (l *list) run(cmd *cobra.Command, args []string) error {
 	if err := l.load(cmd, args); err != nil {
 		return err
 	}
-	nc, err := l.connection.open(string(opList))
+	nc, err := l.connection.open(cmd.Context(), string(opList), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,11 +81,13 @@ func badRequest(err error) error {
 }
 
 func (l *lock) run(cmd *cobra.Command, q question) error {
-	nc, err := l.connection.open(string(l.op))
+	begun := time.Now()
+	nc, err := l.connection.open(cmd.Context(), string(l.op), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
+	q.spent = time.Since(begun)
 	reply, err := l.connection.ask(cmd.Context(), nc, q)
 	if err != nil {
 		return err

@@ -31,17 +31,25 @@ func (u *under) take(ctx context.Context, c *holdfast.Client, signals *relay) (*
 	for _, resource := range u.resources {
 		lock, err := u.acquire(waiting, c, resource, begun)
 		if err != nil {
-			_ = l.release(u.connection.parting()) // the first reason is what counts
+			u.drop(l)
 			return nil, u.notRun(waiting, resource, err)
 		}
 		u.say.detail("acquired %s: token %d", shown(resource), lock.Token())
 		l.add(lock)
 	}
 	if stop(); waiting.Err() != nil {
-		_ = l.release(u.connection.parting())
+		u.drop(l)
 		return nil, u.notRun(waiting, l.names(), context.Cause(waiting))
 	}
 	return l, nil
+}
+
+// drop releases locks that are of no use, while the wait for another one is withdrawn. Its own error would
+// hide the reason.
+func (u *under) drop(l *locks) {
+	ctx, cancel := u.parting(nil)
+	defer cancel()
+	_ = l.release(ctx)
 }
 
 // acquire asks at once first, so that nobody waits who has no service to wait for, and to know whom it
@@ -90,10 +98,23 @@ func (l *locks) first() *holdfast.Lock {
 	return slices.MinFunc(l.all, func(a, b *holdfast.Lock) int { return a.Deadline().Compare(b.Deadline()) })
 }
 
+// last is when the last lease ends, or most if that is earlier. A lost lock has nothing left to release.
+func (l *locks) last(most time.Time) time.Time {
+	now := time.Now()
+	last := now
+	for _, lock := range l.all {
+		if until := lock.Deadline(); lock.Context().Err() == nil && until.After(last) {
+			last = until
+		}
+	}
+	if last.After(most) {
+		return most
+	}
+	return last
+}
+
 // release gives the locks back in reverse. It is [holdfast.ErrLost] if one was not held to the end.
-func (l *locks) release(limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
+func (l *locks) release(ctx context.Context) error {
 	var errs []error
 	for _, lock := range slices.Backward(l.all) {
 		if cause := context.Cause(lock.Context()); isLost(cause) {

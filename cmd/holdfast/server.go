@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"time"
 
@@ -22,8 +21,6 @@ const (
 	// read in seconds. A cluster without a quorum is waited for without a bound, for its members are
 	// started by other hands.
 	startTimeout = 2 * time.Minute
-	// dialPause is between two tries to connect to a NATS that was there.
-	dialPause = 500 * time.Millisecond
 	// stopTimeout bounds a clean stop: long enough for every answer on its way, and short enough for
 	// whoever waits for the process to end.
 	stopTimeout = 10 * time.Second
@@ -85,50 +82,17 @@ func (r *server) startNATS(ctx context.Context) (err error) {
 	return r.embedded.AwaitQuorum(ctx)
 }
 
-func (r *server) connect(ctx context.Context) (err error) {
-	dial := r.dialOnce
+func (r *server) connect(context.Context) (err error) {
 	for _, c := range []struct {
 		conn    *(*nats.Conn)
 		role    string
 		options []nats.Option
 	}{{&r.intake, "intake", nil}, {&r.outbox, "outbox", nil}, {&r.events, "events", []nats.Option{nats.NoEcho()}}, {&r.peers, "peers", nil}, {&r.storage, "storage", nil}} {
-		if *c.conn, err = dial(ctx, "holdfast "+r.settings.name+" "+c.role, c.options...); err != nil {
+		if *c.conn, err = r.dial("holdfast "+r.settings.name+" "+c.role, c.options...); err != nil {
 			return err
 		}
-		dial = r.dialAgain
 	}
 	return nil
-}
-
-// dialOnce is for the first connection: a NATS that is not there is a mistake that is told at once.
-func (r *server) dialOnce(_ context.Context, name string, options ...nats.Option) (*nats.Conn, error) {
-	return r.dial(name, options...)
-}
-
-// dialAgain waits for a NATS that was there a moment ago.
-func (r *server) dialAgain(ctx context.Context, name string, options ...nats.Option) (*nats.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for said := false; ; said = true {
-		nc, err := r.dial(name, options...)
-		if err == nil || !isAbsence(err) {
-			return nc, err
-		}
-		if !said {
-			r.log.Warn("the start waits for NATS, which does not answer", "connection", name, "error", err)
-		}
-		select {
-		case <-time.After(dialPause):
-		case <-ctx.Done():
-			return nil, err
-		}
-	}
-}
-
-// isAbsence tells whether a NATS that is down or stalls may be the reason.
-func isAbsence(err error) bool {
-	var network net.Error
-	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.As(err, &network)
 }
 
 func (r *server) dial(name string, options ...nats.Option) (*nats.Conn, error) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -36,6 +38,8 @@ type under struct {
 	program   executable
 	say       *narrator
 	guardian  *guardian // nil if the command was not run
+	// over is when the process ends at the latest, set when only releasing is left to do; zero before.
+	over time.Time
 }
 
 func newUnder() *cobra.Command {
@@ -191,9 +195,9 @@ func (u *under) run(cmd *cobra.Command) error {
 	defer u.say.close()
 	signals := newRelay(cmd.Context())
 	defer signals.close()
-	nc, err := u.connection.open("lock")
+	nc, err := u.connect(cmd, signals)
 	if err != nil {
-		return u.codes.of(err)
+		return err
 	}
 	defer nc.Close()
 	client, err := holdfast.New(nc, holdfast.Prefix(u.connection.prefix), holdfast.Timeout(u.connection.timeout.Duration),
@@ -209,13 +213,41 @@ func (u *under) run(cmd *cobra.Command) error {
 	return u.guard(held, signals)
 }
 
-// close ends the client. Its locks have been released, so it only has to forget what it waited for.
+// connect connects to NATS, unless a signal comes first.
+func (u *under) connect(cmd *cobra.Command, signals *relay) (*nats.Conn, error) {
+	ctx, stop := signals.interrupt(cmd.Context())
+	defer stop()
+	nc, err := u.connection.open(ctx, "lock", cmd.ErrOrStderr())
+	if stop(); err == nil && ctx.Err() != nil {
+		nc.Close()
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, u.notRun(ctx, strings.Join(u.resources, ", "), err)
+	}
+	return nc, nil
+}
+
+// close ends the client. Its locks have been released, so it only has to withdraw what it waited for.
+// That the time for it is over is no news: the lease or the queue ends by itself.
 func (u *under) close(client *holdfast.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), u.connection.parting())
+	ctx, cancel := u.parting(nil)
 	defer cancel()
-	if err := client.Close(ctx); err != nil {
+	if err := client.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		u.say.detail("%s", plain(err))
 	}
+}
+
+// parting returns the context of everything that is done after the command, or in its place: one bound for
+// all of it, and never longer than a lease is left that could be released.
+func (u *under) parting(held *locks) (context.Context, context.CancelFunc) {
+	if u.over.IsZero() {
+		u.over = time.Now().Add(u.connection.parting())
+	}
+	if held != nil {
+		u.over = held.last(u.over)
+	}
+	return context.WithDeadline(context.Background(), u.over)
 }
 
 // guard runs the command under the locks, which it releases.
@@ -235,7 +267,9 @@ func (u *under) guard(held *locks, signals *relay) error {
 
 // release gives the locks back. That it cannot be done now does no harm but to those who wait.
 func (u *under) release(held *locks) error {
-	err := held.release(u.connection.parting())
+	ctx, cancel := u.parting(held)
+	defer cancel()
+	err := held.release(ctx)
 	switch {
 	case err == nil:
 		u.say.detail("released %s", held.names())

@@ -158,7 +158,7 @@ func (p *position) Type() string { return "POSITION" }
 
 // client connects, lets use have a client, and closes it, which holds nothing.
 func (c *connection) client(cmd *cobra.Command, name string, use func(*holdfast.Client) error) error {
-	nc, err := c.open(name)
+	nc, err := c.open(cmd.Context(), name, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
