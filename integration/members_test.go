@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -33,6 +34,25 @@ func TestMemberIsRemoved(t *testing.T) {
 	run(t, "get", "orders.42", "--server", url, "--timeout", "30s").want(t, 0, `^held: orders.42 by "me", token 1`)
 	if strings.Contains(c.All[0].Written(), "level=ERROR") {
 		t.Errorf("n1 complains:\n%s", c.All[0].Written())
+	}
+}
+
+// A member that was killed has nothing to warn of when it is back.
+func TestKilledMemberIsQuiet(t *testing.T) {
+	t.Parallel()
+	all := stand.StartMembers(t, 3, "--shards", "2").All
+	killed := all[0]
+	killed.Stop() // which leaves an index that the kill makes outdated
+	killed.Restart()
+	for i := range 20 {
+		run(t, "acquire", fmt.Sprint("orders.", i), "--owner", "me", "--ttl", "10m", "--server", all[1].URL, "--timeout", "30s").want(t, 0, "token 1")
+	}
+	killed.Kill()
+	killed.Restart()
+	for line := range strings.Lines(killed.Written()) {
+		if strings.Contains(line, "level=WARN") && strings.Contains(line, "from=nats-server") {
+			t.Errorf("n1 says: %s", line)
+		}
 	}
 }
 

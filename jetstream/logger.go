@@ -29,13 +29,18 @@ const (
 	foreignEvery = 30 * time.Second
 )
 
-// expected is in what is no mistake while members of a cluster come and go: it is tried again, and
-// [Server.AwaitQuorum] says what is missing if it lasts.
+// expected is in what is no mistake while members of a cluster come and go, by a kill as well: it is tried
+// again, and [Server.AwaitQuorum] says what is missing if it lasts.
 var expected = []string{
 	"Error trying to connect to route",
 	"Waiting for routing to be established", // every two seconds
 	"JetStream has not established contact with a meta leader",
 	"Error flushing", // somebody has left while something was being sent to him
+	// After a kill: the index of a store is older than its blocks, which are read instead.
+	"Stream state outdated, last block has additional entries, will rebuild",
+	"Stream state outdated, found extra blocks, will rebuild",
+	"Recovering stream state from index errored: prior state file",
+	"Metalayer blocking snapshot", // the first of every start
 }
 
 // serverLogger passes the lines of a NATS server on to slog, and keeps those that matter to the

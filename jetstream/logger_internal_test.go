@@ -23,3 +23,20 @@ func TestOtherClusterIsToldOnce(t *testing.T) {
 		t.Errorf("got:\n%s", &said)
 	}
 }
+
+// What every restart after a kill brings is no warning; what a damaged store brings is one.
+func TestRestartAfterAKillIsQuiet(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	l := newServerLogger(slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	l.Warnf("Filestore [_meta_] Stream state outdated, last block has additional entries, will rebuild")
+	l.Warnf("Filestore [_meta_] Recovering stream state from index errored: prior state file")
+	l.Warnf("Metalayer blocking snapshot took 0.004s (streams: 5, consumers: 0, compacted: 40.42 KB)")
+	if said.Len() > 0 {
+		t.Errorf("warned:\n%s", &said)
+	}
+	l.Warnf("Filestore [_meta_] Recovering stream state from index errored: corrupt state file")
+	if !strings.Contains(said.String(), "corrupt state file") {
+		t.Error("a damaged store is no warning")
+	}
+}
