@@ -38,8 +38,8 @@ func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...Acquir
 }
 
 // Do runs work under a lock: it waits for it as [Client.Acquire] does, and releases it afterwards, also
-// after a panic. The context of work ends with ctx, and with a cause that is [ErrLost] when the lock is
-// lost; it carries the token.
+// after a panic. The context of work is derived from ctx, has its deadline and ends with it; it also ends with
+// a cause that is [ErrLost] when the lock is lost, and carries the token.
 //
 // It returns the error of Acquire, or what work returned; and [ErrLost], joined to that, if the lock was
 // not held to the end, so that somebody else may have worked at the same time. That the lock could not
@@ -49,25 +49,15 @@ func (c *Client) Do(ctx context.Context, resource string, work func(context.Cont
 	if err != nil {
 		return err
 	}
-	under, cancel := context.WithCancelCause(l.Context())
-	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	under, cancel := context.WithCancelCause(messages.WithClaim(ctx, l.Claim()))
+	l.endsToo(cancel)
 	defer func() {
-		stop()
 		valid := l.Valid()
 		if failure := l.Release(ctx); errors.Is(failure, ErrLost) || !valid && failure != nil {
-			err = errors.Join(err, lostBy(l, failure))
+			err = errors.Join(err, failure)
 		}
-		cancel(nil)
 	}()
 	return work(under, l)
-}
-
-// lostBy returns why the lock was lost, from its context or from its release.
-func lostBy(l *Lock, failure error) error {
-	if cause := context.Cause(l.Context()); errors.Is(cause, ErrLost) {
-		return cause
-	}
-	return failure
 }
 
 const (
@@ -92,6 +82,9 @@ type acquisition struct {
 }
 
 func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, error) {
+	if err := given(ctx, messages.OpAcquire, resource); err != nil {
+		return nil, err
+	}
 	a := &acquisition{c: c, terms: t, resource: messages.NormalizeResource(resource), id: nuid.Next(), begun: time.Now()}
 	a.deadline, _ = ctx.Deadline()
 	if err := a.check(); err != nil {
@@ -122,8 +115,14 @@ func (a *acquisition) check() (err error) {
 	if a.key, err = messages.EncodeKey(a.resource); err != nil {
 		return err
 	}
-	if a.terms.maxWait < 0 {
+	switch {
+	case a.terms.missing:
+		return rule("option", "not nil", "nil")
+	case a.terms.maxWait < 0:
 		return rule("wait", "not negative", a.terms.maxWait.String())
+	}
+	if err := checkTTL(a.terms.ttl); err != nil {
+		return err
 	}
 	return messages.DefaultLimits().Check(a.terms.request(a.id, 0))
 }
@@ -131,7 +130,7 @@ func (a *acquisition) check() (err error) {
 // share takes part in a lease that this client holds already.
 func (a *acquisition) share(ctx context.Context, p party) (*Lock, error) {
 	h := a.c.sharedBy(p)
-	if h == nil {
+	if h == nil || ctx.Err() != nil {
 		return nil, nil
 	}
 	l := h.attach(ctx)
@@ -202,7 +201,25 @@ func (a *acquisition) answered(ctx context.Context, came answer) (*Lock, bool, e
 	case r.GetStatus() == messages.Status_TIMEOUT && a.wait() > time.Millisecond:
 		return nil, true, nil // the place in the queue ran out, not the wait
 	}
-	return nil, false, refused(messages.OpAcquire, a.resource, r)
+	e := refused(messages.OpAcquire, a.resource, r)
+	if r.GetStatus() == messages.Status_TIMEOUT {
+		e.Cause = a.expired(ctx)
+	}
+	return nil, false, e
+}
+
+// expired returns the context's error if its deadline is what ended the wait. The service may answer a
+// moment before the deadline, which is then waited for: a millisecond at most.
+func (a *acquisition) expired(ctx context.Context) error {
+	if a.deadline.IsZero() || time.Until(a.deadline) > time.Millisecond {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ended(ctx)
+	case <-a.c.life.Done():
+		return nil
+	}
 }
 
 // granted takes the lease over. If it is over already, or given back, another one is asked for.

@@ -77,13 +77,11 @@ const releasesAtOnce = 256
 // New does not wait for anybody: that a deployment is not there is noticed by the first call.
 // [Client.Close] ends the client.
 //
-// It is [ErrInvalid] if an option breaks a rule. Any other error is the connection's.
+// It is [ErrInvalid] if an option breaks a rule, or the connection is nil. Any other error is the connection's.
 func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	cfg := config{prefix: messages.DefaultPrefix, timeout: DefaultTimeout}
-	for _, o := range opts {
-		if err := o(&cfg); err != nil {
-			return nil, fmt.Errorf("holdfast: %w", err)
-		}
+	if err := cfg.take(nc, opts); err != nil {
+		return nil, fmt.Errorf("holdfast: %w", err)
 	}
 	c := &Client{
 		nc:         nc,
@@ -121,10 +119,21 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 //
 // Call it before the connection is closed or drained. Afterwards nothing can be released: Close returns at
 // once, with an error that is nats.ErrConnectionClosed if locks were held, and their leases run out.
+//
+// A context that has ended already does not count. A nil context is [ErrInvalid], and closes nothing.
 func (c *Client) Close(ctx context.Context) error {
+	if err := given(ctx, opClose, ""); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	c.once.Do(func() { c.result = c.close(ctx) })
 	return c.result
 }
+
+// opClose stands in errors.
+const opClose messages.Operation = "close"
 
 func (c *Client) close(ctx context.Context) error {
 	c.mu.Lock() // no lock is registered after this

@@ -11,19 +11,24 @@ import (
 // of the function given to [Client.Do], and of all contexts derived from them. Of nested locks the
 // innermost counts.
 func TokenFromContext(ctx context.Context) (Token, bool) {
-	c, ok := messages.ClaimFrom(ctx)
+	c, ok := ClaimFromContext(ctx)
 	return c.Token, ok
 }
 
 // ClaimFromContext is [TokenFromContext] with the resource.
-func ClaimFromContext(ctx context.Context) (Claim, bool) { return messages.ClaimFrom(ctx) }
+func ClaimFromContext(ctx context.Context) (Claim, bool) {
+	if ctx == nil {
+		return Claim{}, false
+	}
+	return messages.ClaimFrom(ctx)
+}
 
 // SetHeader writes the claim of the lock under which the context runs into a nats.Header or an
 // http.Header: Fencing-Token and Fencing-Resource. Without such a lock it is an [ErrNotHeld], so that a
 // request which must be fenced never leaves without; a resource that no header can carry is
 // [ErrInvalid].
 func SetHeader(ctx context.Context, header map[string][]string) error {
-	c, ok := messages.ClaimFrom(ctx)
+	c, ok := ClaimFromContext(ctx)
 	if !ok {
 		return fmt.Errorf("holdfast: header: %w: the context is not a lock's", ErrNotHeld)
 	}

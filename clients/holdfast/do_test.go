@@ -84,6 +84,29 @@ func TestDo(t *testing.T) {
 		}
 	})
 
+	// The context of work is the caller's in all but the lock.
+	t.Run("Deadline", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.WithValue(ctx, key{}, "value"), 200*time.Millisecond)
+		defer cancel()
+		want, _ := ctx.Deadline()
+		err := c.Do(ctx, t.Name(), func(ctx context.Context, l *holdfast.Lock) error {
+			if deadline, ok := ctx.Deadline(); !ok || !deadline.Equal(want) || ctx.Value(key{}) != "value" {
+				t.Errorf("got the deadline %v, %v, want %v", deadline, ok, want)
+			}
+			<-ctx.Done()
+			if !l.Valid() {
+				t.Error("the lock ended with the caller's context")
+			}
+			return ctx.Err()
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("got %v, want DeadlineExceeded", err)
+		}
+		if mustGet(t, other, t.Name()).Held {
+			t.Error("still held")
+		}
+	})
+
 	t.Run("Lost", func(t *testing.T) {
 		mine := errors.New("stopped")
 		err := c.Do(ctx, t.Name(), func(ctx context.Context, l *holdfast.Lock) error {

@@ -80,6 +80,9 @@ func (c *Client) clear(ctx context.Context, op messages.Operation, resource stri
 }
 
 func (c *Client) askDuring(life, ctx context.Context, most time.Duration, op messages.Operation, resource string, m proto.Message) (answer, error) {
+	if err := given(ctx, op, resource); err != nil {
+		return answer{}, err
+	}
 	resource = messages.NormalizeResource(resource)
 	key, err := messages.EncodeKey(resource)
 	if err == nil {

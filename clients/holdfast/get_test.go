@@ -12,7 +12,7 @@ import (
 )
 
 // firstError returns the error that a listing yields, if it does.
-func firstError(leases iter.Seq2[*holdfast.Lease, error]) error {
+func firstError[T any](leases iter.Seq2[T, error]) error {
 	for _, err := range leases {
 		if err != nil {
 			return err

@@ -193,6 +193,11 @@ func (h *hold) releaseRequest() *messages.ReleaseRequest {
 // lease may last. A caller who waits less leaves the rest to the client.
 func (h *hold) giveUp(ctx context.Context) error {
 	r := h.releaseRequest()
+	if ctx.Err() != nil { // of Close
+		h.c.sendUnanswered(h.c.door(messages.OpRelease, h.key, 0), encode(r))
+		h.c.forgive(h.party())
+		return &Error{Op: string(messages.OpRelease), Resource: h.claim.Resource, Err: ErrUnknown, Cause: ended(ctx)}
+	}
 	a, err := h.c.askDuring(h.c.duty, ctx, min(h.c.cfg.timeout, time.Until(h.end)), messages.OpRelease, h.claim.Resource, r)
 	if err == nil {
 		defer h.c.forgive(h.party())
@@ -232,7 +237,7 @@ func (h *hold) release(ctx context.Context) error {
 	h.mu.Unlock()
 	var err error
 	for _, l := range locks {
-		err = l.Release(ctx) // the last one's says what was found
+		err = l.letGo(ctx) // the last one's says what was found
 	}
 	return err
 }

@@ -46,6 +46,9 @@ const (
 
 // Info asks the deployment about itself; [ErrUnavailable] if nobody answers in time.
 func (c *Client) Info(ctx context.Context) (*Info, error) {
+	if err := given(ctx, opInfo, ""); err != nil {
+		return nil, err
+	}
 	x := c.general(opInfo, c.cfg.prefix.Info(), &messages.GetRequest{})
 	defer x.finish()
 	a, err := x.within(ctx, c.cfg.timeout)

@@ -23,6 +23,10 @@ type Lock struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	lost   chan struct{}
+	// over is why the lock is not held any more, nil while it is; also ends with it. Both are guarded by the
+	// hold.
+	over error
+	also context.CancelCauseFunc
 
 	once   sync.Once
 	result error
@@ -30,7 +34,15 @@ type Lock struct {
 
 func newLock(ctx context.Context, h *hold) *Lock {
 	l := &Lock{h: h, lost: make(chan struct{})}
-	l.ctx, l.cancel = context.WithCancelCause(messages.WithClaim(context.WithoutCancel(ctx), h.claim))
+	base, release := context.WithoutCancel(ctx), context.CancelFunc(func() {})
+	if deadline, ok := ctx.Deadline(); ok {
+		base, release = context.WithDeadline(base, deadline)
+	}
+	under, cancel := context.WithCancelCause(messages.WithClaim(base, h.claim))
+	l.ctx, l.cancel = under, func(cause error) {
+		cancel(cause)
+		release()
+	}
 	return l
 }
 
@@ -51,8 +63,12 @@ func (l *Lock) Owner() string { return l.h.terms.owner }
 func (l *Lock) String() string { return fmt.Sprintf("%q with token %v", l.Resource(), l.Token()) }
 
 // Context returns a context that ends when the lock is lost, with a cause that is [ErrLost], or
-// released, with [ErrReleased]. It has the values of the context that the lock was acquired with, but
-// does not end with that, and carries the token: see [TokenFromContext].
+// released, with [ErrReleased]. It has the values and the deadline of the context that the lock was acquired
+// with, and carries the token: see [TokenFromContext]. At the deadline it ends with
+// context.DeadlineExceeded; the lock is held on. To bound the wait and not the work, use [MaxWait].
+//
+// It does not end when the other context is cancelled, since a function that returns a lock may cancel its
+// own context before. Work that is to end then runs under [Client.Do].
 func (l *Lock) Context() context.Context { return l.ctx }
 
 // Lost returns a channel that is closed when the lock is lost, and not when it is released.
@@ -63,7 +79,7 @@ func (l *Lock) Lost() <-chan struct{} { return l.lost }
 func (l *Lock) Valid() bool {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	return l.ctx.Err() == nil && l.h.valid()
+	return l.over == nil && l.h.valid()
 }
 
 // Deadline returns when the lock is lost unless it is renewed before, on the monotonic clock. Every
@@ -77,8 +93,18 @@ func (l *Lock) Deadline() time.Time {
 // Extend makes the lease last ttl from now, longer or shorter than what was left, and renewals ask for
 // as much from then on. It returns nil when the service has agreed, [ErrLost] when the lock is lost,
 // [ErrReleased] after a release, [ErrInvalid] for a TTL that is not allowed; when the context or the
-// client's timeout ends first [ErrUnknown], and the lease has to be taken for the shorter of the two.
+// client's timeout ends first [ErrUnknown], and the lease has to be taken for the shorter of the two. With a
+// context that has ended already it changes nothing, and is [ErrUnavailable] with the context's error.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
+	if err := given(ctx, messages.OpExtend, l.Resource()); err != nil {
+		return err
+	}
+	if err := checkTTL(ttl); err != nil {
+		return invalid(messages.OpExtend, l.Resource(), err)
+	}
+	if ctx.Err() != nil {
+		return &Error{Op: string(messages.OpExtend), Resource: l.Resource(), Err: ErrUnavailable, Cause: ended(ctx)}
+	}
 	r := &messages.ExtendRequest{Owner: l.Owner(), Token: uint64(l.Token()), TtlMs: inMillis(ttl)}
 	if err := messages.DefaultLimits().Check(r); err != nil {
 		return invalid(messages.OpExtend, l.Resource(), err)
@@ -98,16 +124,24 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 //
 // The wait for the answer ends with the context, with the client's timeout, when the lease has run out, and
 // when the connection is closed. A context that has ended already does not count: it is usually the reason
-// for the release. Later calls return what the first did.
+// for the release. A nil context is [ErrInvalid], and releases nothing. Later calls return what the first did.
 func (l *Lock) Release(ctx context.Context) error {
+	if err := given(ctx, messages.OpRelease, l.Resource()); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return l.letGo(ctx)
+}
+
+// letGo releases the lock once. With a context that has ended it does not wait for the answer.
+func (l *Lock) letGo(ctx context.Context) error {
 	l.once.Do(func() { l.result = l.release(ctx) })
 	return l.result
 }
 
 func (l *Lock) release(ctx context.Context) error {
-	if ctx.Err() != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
 	switch last, found := l.h.detach(l); {
 	case last:
 		return l.h.giveUp(ctx)
@@ -117,5 +151,23 @@ func (l *Lock) release(ctx context.Context) error {
 	return nil
 }
 
-// end is told that the lock is not held any more.
-func (l *Lock) end(cause error) { l.cancel(cause) }
+// endsToo ends another context with the lock.
+func (l *Lock) endsToo(cancel context.CancelCauseFunc) {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	if l.also = cancel; l.over != nil {
+		cancel(l.over)
+	}
+}
+
+// end is told that the lock is not held any more, with the hold's mu held.
+func (l *Lock) end(cause error) {
+	if l.over != nil {
+		return
+	}
+	l.over = cause
+	l.cancel(cause)
+	if l.also != nil {
+		l.also(cause)
+	}
+}

@@ -56,6 +56,27 @@ func TestLock(t *testing.T) {
 		}
 	})
 
+	t.Run("ContextDeadline", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		l, err := c.Acquire(ctx, t.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := ctx.Deadline()
+		if deadline, ok := l.Context().Deadline(); !ok || !deadline.Equal(want) {
+			t.Errorf("got the deadline %v, %v, want %v", deadline, ok, want)
+		}
+		await(t, "the context ends at its deadline", l.Context().Done())
+		if err := l.Context().Err(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want DeadlineExceeded", err)
+		}
+		if !l.Valid() {
+			t.Error("the lock ended with the deadline")
+		}
+		mustRelease(t, l)
+	})
+
 	t.Run("Deadline", func(t *testing.T) {
 		const ttl = 10 * time.Second
 		before := time.Now()
@@ -267,6 +288,21 @@ func TestExtend(t *testing.T) {
 		}
 		p.resume()
 		until(t, "the renewals go on to ask", func() bool { return mustGet(t, other, t.Name()).TTL == 10*time.Minute })
+	})
+
+	t.Run("ContextEnded", func(t *testing.T) {
+		p := newProxy(t, url)
+		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.NoRenewal())
+		before := l.Deadline()
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		if err := l.Extend(ctx, time.Hour); !errors.Is(err, holdfast.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want ErrUnavailable and Canceled", err)
+		}
+		mustGet(t, other, t.Name())
+		if s := mustGet(t, other, t.Name()); s.TTL != holdfast.DefaultTTL || !l.Deadline().Equal(before) || p.count("extend") > 0 {
+			t.Errorf("the lease was changed: %+v, deadline %v, before %v", s, l.Deadline(), before)
+		}
 	})
 
 	t.Run("ContextEnds", func(t *testing.T) {

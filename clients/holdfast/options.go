@@ -3,9 +3,11 @@ package holdfast
 import (
 	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -27,6 +29,22 @@ type config struct {
 	timeout  time.Duration
 	jeopardy func(*Lock, error)
 	defaults []AcquireOption
+}
+
+// take takes the options in.
+func (c *config) take(nc *nats.Conn, opts []Option) error {
+	if nc == nil {
+		return rule("connection", "not nil: pass what nats.Connect returned", "nil")
+	}
+	for _, o := range opts {
+		if o == nil {
+			return rule("option", "not nil", "nil")
+		}
+		if err := o(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Prefix is under which subjects the deployment lives, if not below "holdfast".
@@ -80,6 +98,7 @@ type terms struct {
 	ephemeral bool
 	reentrant bool
 	byHand    bool // not renewed by itself
+	missing   bool // an option is nil
 	metadata  map[string]string
 }
 
@@ -119,10 +138,11 @@ func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
 // terms returns what an acquisition with these options asks for.
 func (c *Client) terms(opts []AcquireOption) terms {
 	t := terms{owner: c.owner, ttl: DefaultTTL}
-	for _, o := range c.cfg.defaults {
-		o(&t)
-	}
-	for _, o := range opts {
+	for _, o := range slices.Concat(c.cfg.defaults, opts) {
+		if o == nil {
+			t.missing = true
+			continue
+		}
 		o(&t)
 	}
 	return t

@@ -24,6 +24,7 @@ func (c *Client) deliver() {
 		select {
 		case <-c.posted:
 		case <-c.duty.Done():
+			c.postRest()
 			c.nc.RemoveStatusListener(c.status)
 			_ = c.answers.Unsubscribe() // fails if the connection has been closed or drained, which does as well
 			return
@@ -35,6 +36,15 @@ func (c *Client) deliver() {
 			if err := c.post(l); err != nil {
 				c.unsent(l.id, err)
 			}
+		}
+	}
+}
+
+// postRest posts the messages that are not to be answered, when the client ends.
+func (c *Client) postRest() {
+	for _, l := range c.outgoing() {
+		if l.unanswered {
+			_ = c.post(l) // the lease then runs out
 		}
 	}
 }

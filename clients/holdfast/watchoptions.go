@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -17,8 +16,9 @@ type watchTerms struct {
 	kinds   []EventKind
 	// untilNow: it ends where the journals end.
 	untilNow bool
-	// bookmarks is how often they come; 0: never.
-	bookmarks time.Duration
+	// bookmarks is how often they come; 0: never. bookmarked: the option was given.
+	bookmarks  time.Duration
+	bookmarked bool
 }
 
 // From goes on behind a position. The zero one is as if it were not given, so that what was saved can be
@@ -47,7 +47,7 @@ func Kinds(kinds ...EventKind) WatchOption {
 // of many resources and wants to go on later needs that: a position that is as old as the last event may
 // have been compacted.
 func Bookmarks(every time.Duration) WatchOption {
-	return func(t *watchTerms) { t.bookmarks = cmp.Or(every, -1) }
+	return func(t *watchTerms) { t.bookmarks, t.bookmarked = every, true }
 }
 
 // UntilNow ends the watch, without an error, when it has told what the journals had when it began.
@@ -55,15 +55,19 @@ func UntilNow() WatchOption { return func(t *watchTerms) { t.untilNow = true } }
 
 func newWatchTerms(opts []WatchOption) (t watchTerms, err error) {
 	for _, o := range opts {
+		if o == nil {
+			return t, rule("option", "not nil", "nil")
+		}
 		o(&t)
 	}
+	wrong := slices.IndexFunc(t.kinds, func(k EventKind) bool { return k < EventAcquired || k > EventBroken })
 	switch {
-	case t.bookmarks < 0:
-		err = rule("bookmarks", "a positive duration", "another one")
+	case t.bookmarked && t.bookmarks <= 0:
+		err = rule("bookmarks", "a positive duration", t.bookmarks.String())
 	case t.present && t.since != nil:
 		err = rule("present", "without since: one tells what is, the other what was", "both")
-	case slices.ContainsFunc(t.kinds, func(k EventKind) bool { return k < EventAcquired || k > EventBroken }):
-		err = rule("kinds", "those of changes", "another one")
+	case wrong >= 0:
+		err = rule("kinds", "those of changes", t.kinds[wrong].String())
 	}
 	return t, err
 }
