@@ -9,6 +9,17 @@ PROTOGEN := cd tools && go run ./protogen
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
+# in-all runs a command in each module of a list, also after one has failed, and ends by naming those that have.
+define in-all
+@failed=(); \
+for module in $(1); do \
+	echo "=== $$module"; \
+	(cd "$$module" && $(2)) || failed+=("$$module"); \
+done; \
+if (($${#failed[@]})); then echo "FAILED in $${#failed[@]} of $(words $(1)) modules: $${failed[*]}"; exit 1; fi; \
+echo "passed in all $(words $(1)) modules"
+endef
+
 ARGS ?=
 BENCH ?= .
 COUNT ?= 1
@@ -67,8 +78,12 @@ clean: ## Remove what the other targets leave behind.
 	rm -rf bin coverage.out coverage.html
 
 .PHONY: test
-test: servers ## Run all tests with the race detector, after installing the servers that they need.
-	for module in . $(GUARDS); do (cd "$$module" && go test -race -count=1 ./...); done
+test: servers ## Run all tests with the race detector, after installing the servers that they need; half an hour.
+	$(call in-all,. $(GUARDS),go test -race -count=1 ./...)
+
+.PHONY: test-short
+test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; two minutes.
+	go test -short -count=1 $$(go list ./... | grep -v /integration)
 
 .PHONY: servers
 servers: ## Install the servers that tests need, where they are missing.
@@ -91,13 +106,8 @@ smoke: build ## Use bin/holdfast as a user would.
 	bash .ci/smoke
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz target for FUZZTIME (30s).
-	@go test -list '^Fuzz' ./... \
-	| awk '/^Fuzz/ { name[n++] = $$1 } $$1 == "ok" { while (n) print $$2, name[--n] }' \
-	| while read -r package target; do \
-		echo "=== $$package $$target"; \
-		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
-	done
+fuzz: ## Run each fuzz target for FUZZTIME (30s), and go on after one that fails.
+	@FUZZTIME=$(FUZZTIME) bash .ci/fuzz
 
 .PHONY: soak
 soak: ## Let 2000 clients use one node for SOAK (5m); RACE=-race; ARGS="-soak.clients 500 -soak.seed 7".
