@@ -25,6 +25,7 @@ const (
 	statusInvalid     = 400
 	statusStale       = 409
 	statusMissing     = 428
+	statusServerError = 500 // and above
 	statusUnavailable = 503
 )
 
@@ -67,8 +68,8 @@ func (e *StaleError) problem() Problem {
 }
 
 // Err returns the error that the problem stands for, so that a client can ask [errors.Is] and
-// [errors.As] as if the guard were in its own process. It is none of ours if the problem is somebody
-// else's.
+// [errors.As] as if the guard were in its own process. A failure of the server, with a status from 500 on,
+// is [ErrUnknown]; any other problem that is not of a guard is none of ours.
 func (p Problem) Err() error {
 	switch p.Type {
 	case typeStale, typeSpent:
@@ -78,7 +79,11 @@ func (p Problem) Err() error {
 	case typeInvalid:
 		return fmt.Errorf("%w: %s", ErrInvalid, p.Detail)
 	}
-	return fmt.Errorf("%d %s: %s", p.Status, p.Title, p.Detail)
+	err := fmt.Errorf("%d %s: %s", p.Status, p.Title, p.Detail)
+	if p.Status >= statusServerError {
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return err
 }
 
 func (p Problem) staleError() error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,8 @@ func TestProblem(t *testing.T) {
 		"spent":   {fence.Refused(c, 33), 409, []error{fence.ErrStale, fence.ErrSpent}},
 		"invalid": {fence.Claim{Token: 1}.Check(), 400, []error{fence.ErrInvalid}},
 		"missing": {fence.ErrMissing, 428, []error{fence.ErrMissing}},
-		"other":   {errors.New("disk full"), 503, nil},
+		"other":   {errors.New("disk full"), 503, []error{fence.ErrUnknown}},
+		"unknown": {fmt.Errorf("%w: disk full", fence.ErrUnknown), 503, []error{fence.ErrUnknown}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := throughJSON(t, fence.NewProblem(fmt.Errorf("in a handler: %w", test.err)))
@@ -29,8 +31,9 @@ func TestProblem(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 			back := p.Err()
-			for _, kind := range []error{fence.ErrStale, fence.ErrSpent, fence.ErrInvalid, fence.ErrMissing} {
-				if errors.Is(back, kind) != errors.Is(test.err, kind) {
+			for _, kind := range []error{fence.ErrStale, fence.ErrSpent, fence.ErrInvalid, fence.ErrMissing, fence.ErrUnknown} {
+				wanted := slices.ContainsFunc(test.kinds, func(k error) bool { return errors.Is(k, kind) })
+				if errors.Is(back, kind) != wanted {
 					t.Errorf("%v became %v", test.err, back)
 				}
 			}

@@ -17,8 +17,13 @@
 // the store's guard gives the guarantee. Marks of the same store will do. Under [fence.Once] the
 // middleware spends the token, and the store's guard behind it needs [fence.Repeatable].
 //
-// After a 503, or no answer, the mark may have been raised. The same request may be repeated as far as
-// the guard is concerned.
+// After a 503, or no answer, it is unknown whether the request took effect. The same request may be
+// repeated as far as the guard is concerned.
+//
+// A client that repeats requests by itself may be refused although an earlier copy passed, whose answer
+// was lost. Package net/http does so with an Idempotency-Key, and on GET, HEAD, OPTIONS and TRACE;
+// [ResponseError] then says that the outcome is unknown. The guard does not make a handler run only once
+// for a key.
 //
 // # What it does not protect
 //

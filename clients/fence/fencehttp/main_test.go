@@ -71,6 +71,14 @@ func mustServe(tb testing.TB, h http.Handler) client {
 	return client{s.Client(), s.URL}
 }
 
+// through returns a client of the same server with the defaults of net/http.
+func (c client) through(tb testing.TB, via func(string) string) client {
+	tb.Helper()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	tb.Cleanup(transport.CloseIdleConnections)
+	return client{&http.Client{Transport: transport}, "http://" + via(strings.TrimPrefix(c.url, "http://"))}
+}
+
 // Write sends the value with the claim, as any client does.
 func (c client) Write(ctx context.Context, claim fence.Claim, value string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPut, c.url, strings.NewReader(value))
@@ -82,7 +90,7 @@ func (c client) Write(ctx context.Context, claim fence.Claim, value string) erro
 	}
 	answer, err := c.Do(r)
 	if err != nil {
-		return err
+		return errors.Join(fence.ErrUnknown, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if err := fencehttp.ResponseError(answer); err != nil {

@@ -2,6 +2,7 @@ package fencehttp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -33,6 +34,11 @@ func Error(w http.ResponseWriter, err error) {
 // ResponseError returns the error that an answer stands for, as it was on the server: a
 // [fence.StaleError] for a stale token. It is nil if the answer is not a problem document, and reads
 // nothing then; otherwise it reads the body, which the caller has to close all the same.
+//
+// The refusal of a request that package net/http may have sent before is [fence.ErrUnknown], and not
+// [fence.ErrStale]: an earlier copy, whose answer was lost, may have passed. These are requests with an
+// Idempotency-Key, and GET, HEAD, OPTIONS and TRACE. [errors.As] finds the StaleError in either case; the
+// lock is lost in either case.
 func ResponseError(r *http.Response) error {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != fence.ProblemType {
@@ -42,5 +48,36 @@ func ResponseError(r *http.Response) error {
 	if err := json.NewDecoder(io.LimitReader(r.Body, maxProblemBytes)).Decode(&p); err != nil {
 		return fmt.Errorf("%s: its problem document cannot be read: %w", r.Status, err)
 	}
+	refusal, stale := errors.AsType[*fence.StaleError](p.Err())
+	if stale && r.Request != nil && isRepeatable(r.Request) {
+		return &repeatedError{refusal}
+	}
 	return p.Err()
+}
+
+// isRepeatable tells whether net/http sends the request again by itself when a connection breaks.
+func isRepeatable(r *http.Request) bool {
+	_, key := r.Header["Idempotency-Key"]
+	_, other := r.Header["X-Idempotency-Key"]
+	return key || other || r.Method == "" || isSafe(r.Method)
+}
+
+// repeatedError is the refusal of a request of which there may have been an earlier copy.
+type repeatedError struct{ refusal *fence.StaleError }
+
+// Error names both.
+func (e *repeatedError) Error() string {
+	return fmt.Sprintf("%v: an earlier copy of the request may have passed; this one was refused: %v", fence.ErrUnknown, e.refusal)
+}
+
+// Is reports whether target is [fence.ErrUnknown].
+func (e *repeatedError) Is(target error) bool { return target == fence.ErrUnknown }
+
+// As finds the refusal. Unwrap would make the error one that is [fence.ErrStale].
+func (e *repeatedError) As(target any) bool {
+	stale, ok := target.(**fence.StaleError)
+	if ok {
+		*stale = e.refusal
+	}
+	return ok
 }

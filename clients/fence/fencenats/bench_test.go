@@ -23,7 +23,7 @@ func BenchmarkGuard(b *testing.B) {
 	serve := func(subject string, h nats.MsgHandler) func() error {
 		_, err := nc.Subscribe(subject, h)
 		wantError(b, err, nil)
-		return func() error { return client{nc, subject}.Write(b.Context(), claim(34), "shipped") }
+		return func() error { return client{Conn: nc, subject: subject}.Write(b.Context(), claim(34), "shipped") }
 	}
 	bare := serve("bare", func(m *nats.Msg) { put(b.Context(), m) })
 	guarded := serve("guarded", fencenats.New(store).MsgHandler(b.Context(), put))

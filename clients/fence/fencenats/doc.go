@@ -19,8 +19,9 @@
 // Marks of the same store will do. Under [fence.Once] this guard spends the token, and the store's guard
 // behind it needs [fence.Repeatable].
 //
-// After a 503, or no answer, the mark may have been raised. The same message may be sent again as far as
-// the guard is concerned.
+// After a 503, or no answer, it is unknown whether the message took effect. The same message may be sent
+// again as far as the guard is concerned. NATS and nats.go send nothing twice by themselves: so
+// [fence.ErrStale] is certain, except for messages that a JetStream consumer delivers again.
 //
 // # What it does not protect
 //

@@ -114,7 +114,7 @@ func TestStatistics(t *testing.T) {
 	s := mustServe(t, nc, subject, g.Handler(t.Context(), func(_ context.Context, r micro.Request) {
 		wantError(t, r.Respond(nil), nil)
 	}))
-	c := client{nc, subject}
+	c := client{Conn: nc, subject: subject}
 	wantError(t, c.Write(t.Context(), claim(34), ""), nil)
 	wantError(t, c.Write(t.Context(), claim(33), ""), fence.ErrStale)
 	// A handler answers before it is counted, so the second may not be yet; the third waits for it.
@@ -147,9 +147,9 @@ func TestPausedHandler(t *testing.T) {
 		wantError(t, err, nil)
 	}
 	late := make(chan error, 1)
-	go func() { late <- client{nc, "first"}.Write(t.Context(), claim(33), "late") }()
+	go func() { late <- client{Conn: nc, subject: "first"}.Write(t.Context(), claim(33), "late") }()
 	<-inside
-	wantError(t, client{nc, "second"}.Write(t.Context(), claim(34), "shipped"), nil)
+	wantError(t, client{Conn: nc, subject: "second"}.Write(t.Context(), claim(34), "shipped"), nil)
 	close(goOn)
 	wantError(t, <-late, fence.ErrStale)
 	if e, err := store.Get(t.Context(), "orders.42"); err != nil || string(e.Value) != "shipped" {

@@ -21,7 +21,7 @@ const patience = time.Minute
 
 // startServer starts a server that has on disk what it confirms.
 func startServer(dir string) (*server.Server, error) {
-	s, err := server.NewServer(&server.Options{StoreDir: dir, DontListen: true, NoSigs: true, NoLog: true, JetStream: true, SyncAlways: true})
+	s, err := server.NewServer(&server.Options{StoreDir: dir, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, SyncAlways: true})
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +96,7 @@ func mustOpen(tb testing.TB, nc *nats.Conn, opts ...fencekv.Option) *fencekv.Buc
 type client struct {
 	*nats.Conn
 	subject string
+	lost    context.Context // ends with the connection, and requests with it; nil: they do not
 }
 
 // Write sends the value with the claim, as any client does.
@@ -105,9 +106,14 @@ func (c client) Write(ctx context.Context, claim fence.Claim, value string) erro
 	if err := claim.SetHeader(m.Header); err != nil {
 		return err
 	}
+	if c.lost != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer context.AfterFunc(c.lost, cancel)()
+	}
 	answer, err := c.RequestMsgWithContext(ctx, m)
 	if err != nil {
-		return err
+		return errors.Join(fence.ErrUnknown, err)
 	}
 	return fencenats.ResponseError(answer)
 }

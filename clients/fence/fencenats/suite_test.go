@@ -57,17 +57,27 @@ func TestMsgSuite(t *testing.T) {
 func testSuite(t *testing.T, serve func(testing.TB, *nats.Conn, string, *fencenats.Guard, *fencekv.Bucket)) {
 	t.Helper()
 	w := mustStart(t)
+	open := func(tb testing.TB, rule fence.Rule) register {
+		tb.Helper()
+		nc := w.mustConnect(tb)
+		// Under Once the guard spends the token, and the store lets the same one pass.
+		g, store := fencenats.New(mustOpen(tb, nc, fencekv.WithRule(rule))), mustOpen(tb, nc)
+		subject := nats.NewInbox() // each register has one of its own
+		for range workers {
+			serve(tb, nc, subject, g, store)
+		}
+		return register{client{Conn: nc, subject: subject}, store}
+	}
 	fencetest.Run(t, fencetest.Subject{
-		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
+		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register { return open(tb, rule) },
+		Through: func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
 			tb.Helper()
-			nc := w.mustConnect(tb)
-			// Under Once the guard spends the token, and the store lets the same one pass.
-			g, store := fencenats.New(mustOpen(tb, nc, fencekv.WithRule(rule))), mustOpen(tb, nc)
-			subject := nats.NewInbox() // each register has one of its own
-			for range workers {
-				serve(tb, nc, subject, g, store)
-			}
-			return register{client{nc, subject}, store}
+			r := open(tb, rule)
+			lost, end := context.WithCancel(tb.Context())
+			nc, err := nats.Connect("nats://"+via(w.server.Addr().String()), nats.DisconnectErrHandler(func(*nats.Conn, error) { end() }))
+			wantError(tb, err, nil)
+			tb.Cleanup(nc.Close)
+			return register{client{Conn: nc, subject: r.subject, lost: lost}, r.store}
 		},
 		Restart: func(tb testing.TB) {
 			tb.Helper()
