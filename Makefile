@@ -78,11 +78,11 @@ clean: ## Remove what the other targets leave behind.
 	rm -rf bin coverage.out coverage.html
 
 .PHONY: test
-test: servers ## Run all tests with the race detector, after installing the servers that they need; half an hour.
+test: servers ## Run all tests with the race detector, after installing the servers that they need; about half an hour.
 	$(call in-all,. $(GUARDS),go test -race -count=1 ./...)
 
 .PHONY: test-short
-test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; two minutes.
+test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; about two minutes.
 	go test -short -count=1 $$(go list ./... | grep -v /integration)
 
 .PHONY: servers
