@@ -31,7 +31,10 @@ func TestGuard(t *testing.T) {
 					return &register{client, mustGuard(tb, client, fencedynamo.WithRule(rule)), table, write}
 				}
 				fencetest.Run(t, fencetest.Subject{
-					Open:    func(tb testing.TB, rule fence.Rule) fencetest.Register { return at(tb, rule, addr) },
+					Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
+						tb.Helper()
+						return at(tb, rule, addr)
+					},
 					Through: through(at, addr),
 					Restart: dynalite.Restart,
 				})

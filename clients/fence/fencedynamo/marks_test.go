@@ -24,7 +24,10 @@ func TestTransact(t *testing.T) {
 		return &ledger{client, mustMarks(tb, client, marks, fencedynamo.WithRule(rule)), table}
 	}
 	fencetest.Run(t, fencetest.Subject{
-		Open:    func(tb testing.TB, rule fence.Rule) fencetest.Register { return at(tb, rule, transactions) },
+		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
+			tb.Helper()
+			return at(tb, rule, transactions)
+		},
 		Through: through(at, transactions),
 		Restart: dynalite.Restart,
 		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {

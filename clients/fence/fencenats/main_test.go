@@ -109,7 +109,8 @@ func (c client) Write(ctx context.Context, claim fence.Claim, value string) erro
 	if c.lost != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
-		defer context.AfterFunc(c.lost, cancel)()
+		stop := context.AfterFunc(c.lost, cancel)
+		defer stop()
 	}
 	answer, err := c.RequestMsgWithContext(ctx, m)
 	if err != nil {

@@ -69,7 +69,10 @@ func testSuite(t *testing.T, serve func(testing.TB, *nats.Conn, string, *fencena
 		return register{client{Conn: nc, subject: subject}, store}
 	}
 	fencetest.Run(t, fencetest.Subject{
-		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register { return open(tb, rule) },
+		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
+			tb.Helper()
+			return open(tb, rule)
+		},
 		Through: func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
 			tb.Helper()
 			r := open(tb, rule)

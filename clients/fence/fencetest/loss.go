@@ -34,6 +34,7 @@ const (
 // network checks what a guard reports when a connection breaks, with all that its driver does by default
 // about that.
 func network(t *testing.T, s Subject) {
+	t.Helper()
 	if s.Through == nil {
 		t.Skip("there is no connection between this guard and its store")
 	}
@@ -99,22 +100,24 @@ func (o *outcome) wrong() error {
 	times := o.times()
 	switch {
 	case !o.lost:
-		return fmt.Errorf("the connection never broke; the write: %v", o.err)
+		return fmt.Errorf("the connection never broke; the writer was told: %s", o.told())
 	case o.other != nil:
 		return fmt.Errorf("the write in between: %w", o.other)
 	case errors.Is(o.err, fence.ErrStale) && times > 0:
 		return fmt.Errorf("it was written, and then refused as if nothing had been written: %w", o.err)
 	case times > 1:
-		return fmt.Errorf("it was written %d times; the writer was told: %v", times, o.err)
+		return fmt.Errorf("it was written %d times; the writer was told: %s", times, o.told())
 	case o.err == nil && times == 0:
 		return errors.New("it was not written, and the writer was told that it was")
 	case o.err != nil && times > 0 && !errors.Is(o.err, fence.ErrUnknown):
 		return fmt.Errorf("it was written, and the error is not ErrUnknown: %w", o.err)
 	case o.made && o.last != betweenValue:
-		return fmt.Errorf("the store has %q at last, not what was written in between; the writer was told: %v", o.last, o.err)
+		return fmt.Errorf("the store has %q at last, not what was written in between; the writer was told: %s", o.last, o.told())
 	}
 	return nil
 }
+
+func (o *outcome) told() string { return fmt.Sprint(o.err) }
 
 // times returns how often the write was made, as far as the store shows it.
 func (o *outcome) times() int {
