@@ -285,7 +285,7 @@ func (s *scribe) checkEnds() {
 			name string
 			want messages.Status
 		}{{owner, want}, {owner + "?", messages.Status_NOT_HELD}} {
-			r := lease.New(resource, image).Step(lease.Time{}, lease.Release{Request: &messages.ReleaseRequest{Owner: asker.name}})
+			r := lease.New(resource, image, lease.NewEndedRequests()).Step(lease.Time{}, lease.Release{Request: &messages.ReleaseRequest{Owner: asker.name}})
 			if got := r.Answers[0].Reply.GetStatus(); got != asker.want {
 				s.Fatalf("%s, whose last lease was %s: a release is answered %s, want %s", resource, s.ends[resource], got, asker.want)
 			}

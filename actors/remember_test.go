@@ -80,7 +80,9 @@ func TestForgottenByTheClock(t *testing.T) {
 		if names["old"] || !names["young"] || !names["held"] {
 			w.Errorf("remembered are %v", names)
 		}
-		w.want(messages.Status_FREE, token, "old", get())
+		if r := w.ask("old", get()); r.GetStatus() != messages.Status_FREE || r.GetLease() != nil {
+			w.Errorf("got %v, want FREE without a lease", r)
+		}
 		w.reopen()
 		w.want(messages.Status_GRANTED, token+1, "old", acquire("a", time.Minute))
 

@@ -13,10 +13,12 @@ import (
 
 // What the shard sends to a resource.
 type (
-	// load gives the actor its state, at first and again after a panic.
+	// load gives the actor its state, at first and again after a panic. The memory of ended requests
+	// stays the tenure's: resources run on the shard's goroutine.
 	load struct {
 		seat  *seat
 		image lease.Image
+		past  *lease.EndedRequests
 	}
 	// visit is an event for the resource.
 	visit struct {
@@ -85,7 +87,7 @@ type resource struct {
 func (r *resource) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *load:
-		r.state = lease.New(m.seat.resource, m.image)
+		r.state = lease.New(m.seat.resource, m.image, m.past)
 	case *visit:
 		r.visit(ctx, m)
 	}

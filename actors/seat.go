@@ -58,7 +58,7 @@ func (t *tenure) seatActor(ctx actor.Context, s *seat) {
 	s.pid = pid
 	s.idle = t.idle.PushBack(s)
 	t.shard.actors.Store(int64(t.idle.Len()))
-	ctx.Send(pid, &load{seat: s, image: t.ledger.image(s.resource)})
+	ctx.Send(pid, &load{seat: s, image: t.ledger.image(s.resource), past: t.past})
 }
 
 // send hands the resource an event. Every one comes back as a decision.
@@ -82,7 +82,7 @@ func (t *tenure) done(s *seat) {
 // panicked, the alarm is gone; set anew, it leaves a while, lest one that always panics does nothing else.
 func (t *tenure) reload(ctx actor.Context, s *seat) {
 	image := t.ledger.image(s.resource)
-	ctx.Send(s.pid, &load{seat: s, image: image})
+	ctx.Send(s.pid, &load{seat: s, image: image, past: t.past})
 	if image.Held() {
 		t.alarms.set(s, max(image.Deadline, t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
 		t.arm()

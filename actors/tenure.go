@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // tenure is one node's ownership of a shard, from the opening of the journal to its loss. All in
@@ -18,6 +19,8 @@ type tenure struct {
 	props  *actor.Props
 	self   *actor.PID
 	ledger *ledger
+	// past outlives the actors of the resources, but not the tenure: what it knows may not be stored.
+	past *lease.EndedRequests
 
 	seats   map[string]*seat
 	busy    int // of all seats together, as are:
@@ -48,6 +51,7 @@ func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure 
 		actor:  s,
 		self:   ctx.Self(),
 		ledger: l,
+		past:   lease.NewEndedRequests(),
 		seats:  make(map[string]*seat),
 		idle:   list.New(),
 		armed:  lease.Never,
@@ -121,6 +125,9 @@ func (t *tenure) report() { t.use.set(t.ledger.held+t.volatile, t.waiting) }
 // lost puts a resource that panicked in line for its state: it gets it when all that it decided
 // before is confirmed.
 func (t *tenure) lost(s *seat) {
+	if gone, ok := t.ledger.page(s.resource).volatile[s.resource]; ok {
+		t.past.End(t.shard.cfg.Clock.Now().Instant, gone.Grant, messages.Event_EXPIRED)
+	}
 	d := &decision{seat: s, reload: true} // nobody waits any more, and an ephemeral lease is gone
 	t.note(d)
 	s.loading = true

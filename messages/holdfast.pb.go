@@ -84,13 +84,14 @@ const (
 	Status_HELD Status = 2
 	// acquire: wait_ms passed in the queue.
 	Status_TIMEOUT Status = 3
-	// acquire, release: the waiting request was taken out of the queue.
+	// acquire, release: the waiting request was taken out of the queue, or is not to be granted any more.
 	Status_CANCELLED Status = 4
 	// extend: the lease runs ttl_ms from now.
 	Status_EXTENDED Status = 5
-	// release, break: free now.
+	// release, break: free now. acquire: this request's lease was released.
 	Status_RELEASED Status = 6
-	// release, extend: it was yours, its lease ran out, nobody has taken it since.
+	// release, extend: it was yours, its lease ran out, nobody has taken it since. acquire: this request's
+	// lease ran out, or was broken.
 	Status_EXPIRED Status = 7
 	// release, extend, break: nobody holds it and it was not yours.
 	Status_NOT_HELD Status = 8
@@ -98,7 +99,7 @@ const (
 	Status_NOT_OWNER Status = 9
 	// release, extend, break: the token is not the present one.
 	Status_STALE_TOKEN Status = 10
-	// get: nobody holds it; lease.token is the last one issued, if any.
+	// get: nobody holds it; lease.token is the last one issued, if any is known.
 	Status_FREE Status = 11
 	// The request breaks a rule; nothing happened.
 	Status_INVALID Status = 12
@@ -243,7 +244,7 @@ type AcquireRequest struct {
 	TtlMs uint32 `protobuf:"varint,2,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// 0: answer at once; else stay in the queue for so long.
 	WaitMs uint32 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
-	// At most 64 bytes; the same id again is the same request.
+	// At most 64 bytes; the same id again is the same request: once its lease has ended it is not granted.
 	RequestId  string     `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Durability Durability `protobuf:"varint,5,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
 	// The same owner again gets its own lease back, same token, prolonged to at least ttl_ms.
@@ -338,7 +339,7 @@ type ReleaseRequest struct {
 	Owner string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	// 0: whatever this owner holds.
 	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
-	// Also takes a waiting request out of the queue.
+	// Takes a waiting request out of the queue; with token 0 it concerns that request only.
 	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -620,7 +621,8 @@ func (x *ListRequest) GetAfter() string {
 type Reply struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Status Status                 `protobuf:"varint,1,opt,name=status,proto3,enum=holdfast.v1.Status" json:"status,omitempty"`
-	// Yours on GRANTED and EXTENDED; the present holder's on HELD, NOT_OWNER and STALE_TOKEN.
+	// Yours on GRANTED and EXTENDED; the present holder's on HELD, NOT_OWNER and STALE_TOKEN; on RELEASED
+	// and EXPIRED of an acquire the one that ended: resource, owner, token and fence.
 	Lease *Lease `protobuf:"bytes,2,opt,name=lease,proto3" json:"lease,omitempty"`
 	// How many requests are queued.
 	Waiting uint32 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`

@@ -8,15 +8,20 @@ import (
 
 func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 	r := e.Request
+	if over := s.over(r.GetOwner(), r.GetRequestId()); over != nil {
+		o.answer(e.From, over)
+		return
+	}
 	switch {
 	case !s.image.Held() && e.NoGrant != "":
 		o.answer(e.From, s.overloaded(e.NoGrant))
 	case !s.image.Held():
 		s.grant(now, r, e.From, false, o)
 	case r.GetReentrant() && s.image.heldBy(r.GetOwner()):
+		s.share(r)
 		s.prolong(now, r.GetTtlMs(), o)
 		s.confirm(now, e.From, messages.Status_GRANTED, o)
-	case s.answered(r):
+	case s.answers(r.GetOwner(), r.GetRequestId()):
 		s.confirm(now, e.From, messages.Status_GRANTED, o)
 	case r.GetWaitMs() > 0:
 		s.wait(now, e, o)
@@ -25,10 +30,16 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 	}
 }
 
-// answered reports whether the present lease is this request's: it is a repetition.
-func (s *State) answered(r *messages.AcquireRequest) bool {
-	return r.GetRequestId() != "" && r.GetRequestId() == s.image.Grant.GetRequestId() &&
-		s.image.heldBy(r.GetOwner())
+// answers reports whether the present lease was granted to this request.
+func (s *State) answers(owner, id string) bool {
+	return id != "" && id == s.image.Grant.GetRequestId() && s.image.heldBy(owner)
+}
+
+// share notes that the present lease answers a reentrant request, which ends with it.
+func (s *State) share(r *messages.AcquireRequest) {
+	if id := r.GetRequestId(); id != "" && !s.answers(r.GetOwner(), id) {
+		s.past.share(s.image.Grant, id)
+	}
 }
 
 // grant gives the free resource to r, under the next token.
@@ -40,6 +51,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 	if r.GetDurability() == messages.Durability_EPHEMERAL {
 		s.reserve(s.image.Token()+1, o)
 	}
+	s.keepLast(now)
 	s.apply(now, &messages.Change{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{
 		Resource:     s.resource,
 		Owner:        r.GetOwner(),
@@ -56,6 +68,17 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 	o.Answers = append(o.Answers, Answer{
 		To: to, Reply: s.replyHeld(now, messages.Status_GRANTED), Waited: waited,
 	})
+}
+
+// keepLast keeps the request of the last grant remembered when the next one takes its place in the image.
+func (s *State) keepLast(now Time) {
+	last := s.image.Grant
+	if last.GetRequestId() == "" {
+		return
+	}
+	if _, known := s.past.find(keyOf(s.resource, last.GetOwner(), last.GetRequestId())); !known {
+		s.past.End(now.Instant, last, s.image.State) // it ended before the shard was opened
+	}
 }
 
 // confirm answers the present holder, who has been heard from: its lease is no longer in doubt.

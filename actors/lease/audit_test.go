@@ -18,8 +18,8 @@ var contract = map[messages.Status][]string{
 	messages.Status_TIMEOUT:     {"acquire"},
 	messages.Status_CANCELLED:   {"acquire", "release"},
 	messages.Status_EXTENDED:    {"extend"},
-	messages.Status_RELEASED:    {"release", "break"},
-	messages.Status_EXPIRED:     {"release", "extend"},
+	messages.Status_RELEASED:    {"release", "break", "acquire"},
+	messages.Status_EXPIRED:     {"release", "extend", "acquire"},
 	messages.Status_NOT_HELD:    {"release", "extend", "break"},
 	messages.Status_NOT_OWNER:   {"release", "extend"},
 	messages.Status_STALE_TOKEN: {"release", "extend", "break"},
@@ -29,10 +29,18 @@ var contract = map[messages.Status][]string{
 	messages.Status_EXHAUSTED:   {"acquire"},
 }
 
-// showsLease are the statuses whose answer shows the lease that is held.
-var showsLease = []messages.Status{
-	messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_HELD,
-	messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN,
+// showsLease reports whether an answer shows a lease: the one that is held, or the one of a request that
+// has ended.
+func showsLease(verb string, status messages.Status) bool {
+	switch status {
+	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_HELD,
+		messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+		return true
+	case messages.Status_RELEASED, messages.Status_EXPIRED:
+		return verb == "acquire"
+	default:
+		return false
+	}
 }
 
 // audit watches what goes in and comes out, and knows nothing of how it is decided.
@@ -45,13 +53,16 @@ type audit struct {
 	queue    []step          // those who wait, in the order of their arrival
 	open     map[string]step // requests without an answer, by where it is to go
 	seen     map[string]int  // how often each verb had which answer, and made which change
-	faults   []string
+	last     *messages.Grant // the last one
+	// over are the requests of this owner that ended, by owner and id, with the token; 0: withdrawn.
+	over   map[[2]string]uint64
+	faults []string
 }
 
 func newAudit(floor messages.Token) *audit {
 	return &audit{
 		image: lease.Image{Floor: floor}, token: uint64(floor),
-		open: map[string]step{}, seen: map[string]int{},
+		open: map[string]step{}, seen: map[string]int{}, over: map[[2]string]uint64{},
 	}
 }
 
@@ -75,6 +86,7 @@ func (a *audit) check(s step, o lease.Outcome, after *lease.State) {
 		a.answer(s.at, answer)
 	}
 	a.surrendered(s, o)
+	a.takenOver(s)
 	if _, waits := a.open[s.from]; waits && s.asks() {
 		a.enqueue(s)
 	}
@@ -86,6 +98,9 @@ func (a *audit) change(now lease.Instant, c *messages.Change) {
 	a.image.Apply(c, now)
 	if c.GetKind() == messages.Event_ACQUIRED {
 		a.want(!a.held, "granted to %s while %s holds it", g.GetOwner(), a.holder)
+		_, over := a.over[[2]string{g.GetOwner(), g.GetRequestId()}]
+		a.want(!over || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(), g.GetOwner())
+		a.last = g
 		a.want(g.GetToken() == a.token+1, "token %d comes after %d", g.GetToken(), a.token)
 		a.held, a.holder, a.token, a.deadline = true, g.GetOwner(), g.GetToken(), now.Add(duration(g.GetTtlMs()))
 		return
@@ -96,6 +111,18 @@ func (a *audit) change(now lease.Instant, c *messages.Change) {
 		a.deadline = now.Add(duration(g.GetTtlMs()))
 	} else {
 		a.held = false
+		a.over[[2]string{g.GetOwner(), g.GetRequestId()}] = g.GetToken()
+	}
+}
+
+// takenOver leaves of the requests that ended the one of the last grant.
+func (a *audit) takenOver(s step) {
+	if s.verb != "takeover" {
+		return
+	}
+	clear(a.over)
+	if a.last != nil && !a.held {
+		a.over[[2]string{a.last.GetOwner(), a.last.GetRequestId()}] = a.last.GetToken()
 	}
 }
 
@@ -136,13 +163,21 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 		a.want(shown.GetFence() == messages.Token(shown.GetToken()).String(), "%s: fence %s", line, shown.GetFence())
 	}
 	if status != messages.Status_FREE {
-		a.want((shown != nil) == slices.Contains(showsLease, status), "%s: whether it shows a lease", line)
+		a.want((shown != nil) == showsLease(op.verb, status), "%s: whether it shows a lease", line)
 	}
 	switch status {
 	case messages.Status_GRANTED, messages.Status_EXTENDED:
 		a.want(shown.GetOwner() == op.who, "%s: to %s", line, op.who)
 	case messages.Status_NOT_OWNER:
 		a.want(shown.GetOwner() != op.who, "%s: to %s", line, op.who)
+	case messages.Status_CANCELLED:
+		if op.verb == "acquire" {
+			a.over[[2]string{op.who, op.id}] = 0
+		}
+	case messages.Status_RELEASED, messages.Status_EXPIRED:
+		if op.verb == "acquire" {
+			a.want(shown.GetOwner() == op.who && shown.GetToken() <= a.token, "%s: never granted to %s", line, op.who)
+		}
 	case messages.Status_TIMEOUT:
 		a.want(op.at.Add(op.wait) <= now, "%s: with %v to go", line, op.at.Add(op.wait).Sub(now))
 	}
@@ -165,7 +200,7 @@ func (a *audit) dequeue(answer lease.Answer, status messages.Status) {
 
 // surrendered lets all who wait go when they are given back, as they came and in their order.
 func (a *audit) surrendered(s step, o lease.Outcome) {
-	if s.verb != "surrender" {
+	if s.verb != "surrender" && s.verb != "takeover" {
 		a.want(len(o.Surrendered) == 0, "%s surrenders %v", s, o.Surrendered)
 		return
 	}

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -12,13 +13,13 @@ import (
 // from hand to hand, where whoever releases it asks for it again.
 func BenchmarkStep(b *testing.B) {
 	b.Run("acquire+release", func(b *testing.B) {
-		s := lease.New(resource, lease.Image{})
+		s := newState(lease.Image{})
 		acquire, release := lockAndUnlock(0)
 		now := timeAt(0)
 		b.ReportAllocs()
-		for b.Loop() {
+		for n := 0; b.Loop(); n++ {
 			now.Instant++
-			s.Step(now, acquire)
+			s.Step(now, renamed(acquire, n))
 			s.Step(now, release)
 		}
 	})
@@ -29,7 +30,7 @@ func BenchmarkStep(b *testing.B) {
 
 func benchmarkHandOver(b *testing.B, waiting int) {
 	b.Helper()
-	s := lease.New(resource, lease.Image{})
+	s := newState(lease.Image{})
 	now := timeAt(0)
 	acquires, releases := make([]lease.Event, waiting+1), make([]lease.Event, waiting+1)
 	for i := range acquires {
@@ -37,14 +38,21 @@ func benchmarkHandOver(b *testing.B, waiting int) {
 		s.Step(now, acquires[i])
 	}
 	b.ReportAllocs()
-	for i := 0; b.Loop(); i = (i + 1) % len(acquires) {
+	for n := 0; b.Loop(); n++ {
+		i := n % len(acquires)
 		now.Instant++
 		s.Step(now, releases[i])
-		s.Step(now, acquires[i])
+		s.Step(now, renamed(acquires[i], n))
 	}
 	if s.Waiting() != waiting {
 		b.Fatalf("%d wait, not %d", s.Waiting(), waiting)
 	}
+}
+
+// renamed is the acquire as a new request: the old one has ended.
+func renamed(acquire lease.Event, n int) lease.Event {
+	acquire.(lease.Acquire).Request.RequestId = "01JB2Y8K3M6N" + strconv.Itoa(n)
+	return acquire
 }
 
 // lockAndUnlock are the requests of client number i, whose wait does not end.

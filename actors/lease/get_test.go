@@ -8,7 +8,7 @@ var getRows = []row{
 	{"forgotten",
 		"floor 7",
 		"0s op get",
-		"op: FREE #7"},
+		"op: FREE"},
 	{"held",
 		"0s ann acquire",
 		"100ms op get",

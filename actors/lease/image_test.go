@@ -13,7 +13,7 @@ import (
 
 // Everything that was asked for is in the record, and all of it but the request's id in the answer.
 func TestGrantInFull(t *testing.T) {
-	s := lease.New(resource, lease.Image{Floor: 6})
+	s := newState(lease.Image{Floor: 6})
 	now := lease.Time{Instant: lease.Instant(time.Hour), UnixMillis: 1_700_000_000_123}
 	metadata := map[string]string{"host": "a1", "pid": "77"}
 	to := messages.ReplyTo{Subject: "_INBOX.1"}
@@ -83,7 +83,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("held: %v, until %v, want %v", image.Held(), image.Deadline, want)
 	}
 
-	s := lease.New(resource, image)
+	s := newState(image)
 	if o := s.Step(timeAt(image.Deadline-1), lease.Tick{}); len(said(o)) > 0 {
 		t.Errorf("before the deadline: %v", said(o))
 	}
@@ -119,7 +119,7 @@ func TestTokenOfImage(t *testing.T) {
 		if got := tc.image.Token(); got != tc.want {
 			t.Errorf("%+v: token %d, want %d", tc.image, uint64(got), uint64(tc.want))
 		}
-		s := lease.New(resource, tc.image)
+		s := newState(tc.image)
 		o := s.Step(timeAt(0), mustParse("0s ann acquire").steps[0].event())
 		if got := messages.Token(o.Changes[0].GetGrant().GetToken()); got != tc.want+1 {
 			t.Errorf("%+v: granted %d", tc.image, uint64(got))

@@ -16,6 +16,7 @@ type model struct {
 	floor  uint64
 	grants []*granted
 	waits  []*waited
+	over   []overRequest // in the order in which they ended
 
 	changes, answers []string
 }
@@ -29,6 +30,15 @@ type granted struct {
 	ended string
 	// unheard is so after a wait until the holder shows that it knows of its grant.
 	unheard bool
+	// shared are the ids of the reentrant requests that it answered.
+	shared []string
+}
+
+// overRequest is a request that may not be granted any more: how its lease ended, and its token; or
+// CANCELLED.
+type overRequest struct {
+	who, id, how string
+	token        uint64
 }
 
 type waited struct {
@@ -62,6 +72,9 @@ func (m *model) play(s step) []string {
 		m.leave("UNAVAILABLE", m.waiting())
 	case "surrender":
 		return slices.Concat(m.changes, m.answers, m.surrender())
+	case "takeover":
+		m.takeOver()
+		return slices.Concat(m.changes, m.answers, m.surrender())
 	}
 	return slices.Concat(m.changes, m.answers)
 }
@@ -75,13 +88,19 @@ func (m *model) passTime() {
 
 func (m *model) acquire(s step) {
 	h := m.holder()
+	over := m.overAs(s)
 	switch {
+	case over != nil && over.token > 0:
+		m.answer(s, over.how, fmt.Sprintf("%s#%d", s.who, over.token))
+	case over != nil:
+		m.answer(s, over.how, "")
 	case h == nil && s.nogrant != "":
 		m.answer(s, "OVERLOADED", "")
 	case h == nil:
 		m.grant(s, "")
 	case s.who == h.who && s.reentrant:
 		h.unheard = false
+		h.share(s.id)
 		if m.now.Add(s.ttl) > h.until() {
 			m.extendTo(s.ttl)
 		}
@@ -104,11 +123,90 @@ func (m *model) release(s step) {
 	if w := m.place(s); w != nil {
 		m.leave("CANCELLED", []*waited{w})
 		m.answer(s, "CANCELLED", "")
+		m.withdraw(s)
 		return
 	}
+	if s.id != "" && s.token == 0 {
+		m.releaseRequest(s)
+		return
+	}
+	m.withdraw(s)
 	if m.owns(s) {
 		m.end("RELEASED", "")
 		m.answer(s, "RELEASED", "")
+	}
+}
+
+// releaseRequest is a release that names a request and no token: nothing else counts.
+func (m *model) releaseRequest(s step) {
+	over := m.overAs(s)
+	switch {
+	case m.holds(s):
+		m.end("RELEASED", "")
+		m.answer(s, "RELEASED", "")
+	case over != nil && over.token > 0:
+		m.answer(s, over.how, "")
+	default:
+		m.withdraw(s)
+		m.answer(s, "NOT_HELD", "")
+	}
+}
+
+// holds reports whether the present lease was granted to the request that s names.
+func (m *model) holds(s step) bool {
+	h := m.holder()
+	return h != nil && s.id != "" && h.id == s.id && h.who == s.who
+}
+
+// overAs is how the request that s names has ended, nil if it has not.
+func (m *model) overAs(s step) *overRequest {
+	if s.id == "" || m.holds(s) {
+		return nil
+	}
+	for _, o := range slices.Backward(m.over) {
+		if o.who == s.who && o.id == s.id {
+			return &o
+		}
+	}
+	return nil
+}
+
+func (m *model) withdraw(s step) {
+	if s.id != "" && !m.holds(s) && m.overAs(s) == nil {
+		m.over = append(m.over, overRequest{who: s.who, id: s.id, how: "CANCELLED"})
+	}
+}
+
+// share keeps the latest sixteen requests.
+func (g *granted) share(id string) {
+	if id == "" || id == g.id || slices.Contains(g.shared, id) {
+		return
+	}
+	g.shared = append(g.shared, id)
+	g.shared = g.shared[max(0, len(g.shared)-16):]
+}
+
+// takeOver leaves of the requests that ended the one of the last grant.
+func (m *model) takeOver() {
+	m.over = nil
+	if len(m.grants) == 0 {
+		return
+	}
+	last := m.grants[len(m.grants)-1]
+	last.shared, last.unheard = nil, false
+	if last.ended != "" {
+		last.end(m)
+	}
+}
+
+// end notes that the requests of a lease have ended with it.
+func (g *granted) end(m *model) {
+	how := "EXPIRED"
+	if g.ended == "RELEASED" {
+		how = "RELEASED"
+	}
+	for _, id := range append([]string{g.id}, g.shared...) {
+		m.over = append(m.over, overRequest{g.who, id, how, g.token})
 	}
 }
 
@@ -156,7 +254,7 @@ func (m *model) get(s step) {
 	switch {
 	case m.holder() != nil:
 		m.answer(s, "HELD", m.lease())
-	case m.token() == 0:
+	case len(m.grants) == 0:
 		m.answer(s, "FREE", "")
 	default:
 		m.answer(s, "FREE", fmt.Sprintf("#%d", m.token()))
@@ -234,10 +332,16 @@ func (m *model) grant(s step, how string) {
 
 func (m *model) end(how, why string) {
 	m.change(how, why)
-	m.holder().ended = how
+	last := m.holder()
+	last.ended = how
+	last.end(m)
 	for _, w := range m.waiting() {
 		if m.holder() == nil {
 			w.over = true
+			if over := m.overAs(w.step); over != nil {
+				m.answer(w.step, over.how, fmt.Sprintf("%s#%d", w.who, over.token))
+				continue
+			}
 			m.grant(w.step, " waited")
 		}
 	}

@@ -7,8 +7,9 @@ import "github.com/holdfast-io/holdfast/messages"
 type Outcome struct {
 	Changes []*messages.Change
 	Answers []Answer
-	// Volatile says that the answers tell of an ephemeral lease and that nothing is to be recorded:
-	// they need to wait for earlier changes of this resource only.
+	// Volatile says that the answers tell of an ephemeral lease that was held when the event came, or is
+	// now, and that nothing is to be recorded: they need to wait for earlier changes of this resource
+	// only. What is said when that lease has ended has to be proved like anything else.
 	Volatile bool
 	// Surrendered are those whom a [Surrender] has taken out of the queue, in their order: the
 	// requests as they came, but for a wait that is what is left of it. Nothing was decided about

@@ -33,10 +33,10 @@ type play struct {
 
 func newPlay(floor messages.Token) *play {
 	return &play{
-		state:  lease.New(resource, lease.Image{Floor: floor}),
+		state:  newState(lease.Image{Floor: floor}),
 		model:  &model{floor: uint64(floor)},
 		audit:  newAudit(floor),
-		rules:  &rules{token: uint64(floor)},
+		rules:  &rules{token: uint64(floor), over: map[[2]string]over{}},
 		script: script{floor: floor},
 	}
 }
@@ -55,6 +55,9 @@ func (p *play) step(t tester, s step) lease.Outcome {
 	t.Helper()
 	p.script.steps = append(p.script.steps, s)
 	o := p.state.Step(s.time(), s.event())
+	if s.verb == "takeover" {
+		p.state = newState(p.state.Image())
+	}
 	p.outcomes, p.prints = append(p.outcomes, o), append(p.prints, fingerprint(o))
 
 	if got, want := said(o), p.model.play(s); !slices.Equal(got, want) {
@@ -71,6 +74,9 @@ func (p *play) step(t tester, s step) lease.Outcome {
 		if !p.rules.allow(op, s.at, a.Reply) {
 			p.fail(t, "not linearizable: %s", sayAnswer(a))
 		}
+	}
+	if s.verb == "takeover" {
+		p.rules.takeOver()
 	}
 	if p.audit.check(s, o, p.state); len(p.audit.faults) > 0 {
 		p.fail(t, "%s", strings.Join(p.audit.faults, "\n"))

@@ -34,12 +34,12 @@ var (
 	verbs = []string{
 		"", // nothing happens: this is how a script shrinks
 		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
-		"release", "release", "release", "extend", "extend", "break", "get", "bounce", "bounce", "tick", "dismiss", "surrender",
+		"release", "release", "release", "extend", "extend", "break", "get", "bounce", "bounce", "tick", "dismiss", "surrender", "takeover",
 	}
 	owners = []string{"ann", "bob", "cid", "dan"}
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
 	waits  = []time.Duration{0, 1000 * ms, 5000 * ms, 0, 100 * ms, 150 * ms, 300 * ms}
-	ids    = []string{"", "x", "y"}
+	ids    = []string{"", "x", "y", "new", "new", "old", "old"}
 	limits = []string{"", "", "", "", "", "", "", "full"}
 	floors = []messages.Token{0, 7, messages.MaxToken - 5, messages.WarnToken - 2, 0, 0, 0, 0}
 )
@@ -54,11 +54,12 @@ func (m move) resolve(now *model, from string) step {
 	}
 	switch s.verb {
 	case "acquire":
-		s.wait, s.id = pick(waits, m.wait), pick(ids, m.id)
+		s.wait, s.id = pick(waits, m.wait), m.request(now, s)
 		s.reentrant = m.how%4 == 1
 		s.nogrant, s.nowait = pick(limits, m.how>>2), pick(limits, m.how>>5)
 	case "release":
-		s.who, s.token, s.id = m.owner(now), m.tokenOf(now), pick(ids, m.id)
+		s.who, s.token = m.owner(now), m.tokenOf(now)
+		s.id = m.request(now, s)
 	case "extend":
 		s.who, s.token = m.owner(now), m.tokenOf(now)
 	case "break":
@@ -69,7 +70,7 @@ func (m move) resolve(now *model, from string) step {
 		s.who, s.token = "node", m.tokenOf(now)
 	case "dismiss":
 		s.who, s.why = "node", "moving"
-	case "tick", "surrender":
+	case "tick", "surrender", "takeover":
 		s.who = "node"
 	}
 	if waiting := now.waiting(); len(waiting) > 0 && m.how%4 == 3 && (s.verb == "acquire" || s.verb == "release") {
@@ -77,6 +78,32 @@ func (m move) resolve(now *model, from string) step {
 		s.who, s.id = same.who, same.id
 	}
 	return s
+}
+
+// request is an id: none, one of two, a new one, or one that the owner has been granted or has queued.
+func (m move) request(now *model, s step) string {
+	id := pick(ids, m.id)
+	switch id {
+	case "new":
+		return "i" + s.from
+	case "old":
+		var used []string
+		for _, g := range now.grants {
+			if g.who == s.who {
+				used = append(append(used, g.id), g.shared...)
+			}
+		}
+		for _, w := range now.waits {
+			if w.who == s.who {
+				used = append(used, w.id)
+			}
+		}
+		if len(used) == 0 {
+			return ""
+		}
+		return pick(used, m.token)
+	}
+	return id
 }
 
 // at is some time from the last step on, with the instants that matter and those beside them.
@@ -133,8 +160,8 @@ func checkMoves(t tester, floor messages.Token, moves []move, split int) *play {
 // ticks in between, one just before anything is due and one at the instant of the step itself.
 func checkRepeats(t tester, s script) {
 	t.Helper()
-	plain, again := lease.New(resource, lease.Image{Floor: s.floor}), lease.New(resource, lease.Image{Floor: s.floor})
-	ticked := lease.New(resource, lease.Image{Floor: s.floor})
+	plain, again := newState(lease.Image{Floor: s.floor}), newState(lease.Image{Floor: s.floor})
+	ticked := newState(lease.Image{Floor: s.floor})
 	for _, st := range s.steps {
 		early := min(st.at, ticked.Wake()-1)
 		wantSame(t, s, "a tick before it is due", ticked.Step(timeAt(early), lease.Tick{}), lease.Outcome{})
@@ -151,17 +178,21 @@ func checkRepeats(t tester, s script) {
 }
 
 // checkRestores plays a part of the script, sends those away who wait, and goes on with both the
-// State and one made from its image. A bounce is left out: what it is about is not in the image.
+// State and one made from the image and the memory of another that played the same. A bounce is left
+// out: what it is about is not in the image.
 func checkRestores(t tester, s script, split int) {
 	t.Helper()
-	live := lease.New(resource, lease.Image{Floor: s.floor})
-	now := lease.Instant(0)
-	for _, st := range s.steps[:split] {
-		live.Step(st.time(), st.event())
-		now = st.at
+	past := lease.NewEndedRequests()
+	live, stopped := newState(lease.Image{Floor: s.floor}), lease.New(resource, lease.Image{Floor: s.floor}, past)
+	for _, state := range []*lease.State{live, stopped} {
+		now := lease.Instant(0)
+		for _, st := range s.steps[:split] {
+			state.Step(st.time(), st.event())
+			now = st.at
+		}
+		state.Step(timeAt(now), lease.Dismiss{Why: "moving"})
 	}
-	live.Step(timeAt(now), lease.Dismiss{Why: "moving"})
-	restored := lease.New(resource, live.Image())
+	restored := lease.New(resource, stopped.Image(), past)
 	for _, st := range s.steps[split:] {
 		if st.verb != "bounce" {
 			wantSame(t, s, "restored", restored.Step(st.time(), st.event()), live.Step(st.time(), st.event()))

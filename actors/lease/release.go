@@ -5,10 +5,16 @@ import "github.com/holdfast-io/holdfast/messages"
 func (s *State) release(now Time, e Release, o *Outcome) {
 	r := e.Request
 	if w, ok := s.queue.take(r.GetOwner(), r.GetRequestId()); ok {
+		s.withdraw(now, r.GetOwner(), r.GetRequestId())
 		o.answer(w.from, s.reply(messages.Status_CANCELLED))
 		o.answer(e.From, s.reply(messages.Status_CANCELLED))
 		return
 	}
+	if r.GetRequestId() != "" && r.GetToken() == 0 {
+		s.releaseRequest(now, e, o)
+		return
+	}
+	s.withdraw(now, r.GetOwner(), r.GetRequestId())
 	if !s.image.Held() {
 		status := s.whyFree(r.GetOwner(), r.GetToken())
 		if s.image.State == messages.Event_RELEASED && s.image.lastOf(r.GetOwner(), r.GetToken()) {
@@ -23,6 +29,22 @@ func (s *State) release(now Time, e Release, o *Outcome) {
 	}
 	s.end(now, messages.Event_RELEASED, "", o)
 	o.answer(e.From, s.reply(messages.Status_RELEASED))
+}
+
+// releaseRequest releases the lease of one request, whatever else its owner holds. A request that is
+// not known may be on its way yet: it is not granted any more.
+func (s *State) releaseRequest(now Time, e Release, o *Outcome) {
+	owner, id := e.Request.GetOwner(), e.Request.GetRequestId()
+	status := messages.Status_NOT_HELD
+	if s.answers(owner, id) {
+		s.end(now, messages.Event_RELEASED, "", o)
+		status = messages.Status_RELEASED
+	} else if past, ok := s.recall(owner, id); !ok {
+		s.withdraw(now, owner, id)
+	} else if past.granted() {
+		status = past.status()
+	}
+	o.answer(e.From, s.reply(status))
 }
 
 // refusal says why a lease that is held is not the asker's, or nil if it is: first the owner

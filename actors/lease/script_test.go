@@ -24,7 +24,13 @@ type script struct {
 	steps []step
 }
 
-// step is one event. What it leaves out is a ttl of a second, and room for eight to wait.
+// newState is a resource whose owner remembers no request that ended.
+func newState(image lease.Image) *lease.State {
+	return lease.New(resource, image, lease.NewEndedRequests())
+}
+
+// step is one event. In a takeover another owner goes on with the image, to which the queue is passed on
+// only after the step. What it leaves out is a ttl of a second, and room for eight to wait.
 type step struct {
 	at        lease.Instant
 	who, verb string
@@ -158,7 +164,7 @@ func (s step) event() lease.Event {
 		return lease.Bounce{Token: messages.Token(s.token)}
 	case "dismiss":
 		return lease.Dismiss{Why: s.why}
-	case "surrender":
+	case "surrender", "takeover":
 		return lease.Surrender{}
 	case "tick":
 		return lease.Tick{}

@@ -30,8 +30,8 @@ func TestShrunkAnswersAlike(t *testing.T) {
 			"9s ann acquire id=y", "9s bob acquire",
 		} {
 			event := mustParse(when).steps[0]
-			got := said(lease.New(resource, shrunk).Step(timeAt(event.at), event.event()))
-			want := said(lease.New(resource, whole).Step(timeAt(event.at), event.event()))
+			got := said(newState(shrunk).Step(timeAt(event.at), event.event()))
+			want := said(newState(whole).Step(timeAt(event.at), event.event()))
 			if !slices.Equal(got, want) {
 				t.Errorf("%q, shrunk, then %q: got %q, want %q", given, when, got, want)
 			}

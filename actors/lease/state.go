@@ -13,11 +13,15 @@ type State struct {
 	doubted messages.Token
 	// reserved is the highest token that ephemeral leases may have without being recorded.
 	reserved messages.Token
+	// past knows the requests that have ended since the shard was opened; the image knows the last grant's
+	// also if that was before.
+	past *EndedRequests
 }
 
-// New returns the state of a resource as its image has it, with nobody waiting.
-func New(resource string, image Image) *State {
-	return &State{resource: resource, image: image}
+// New returns the state of a resource as its image has it, with nobody waiting. The memory of ended
+// requests is the shard's.
+func New(resource string, image Image, past *EndedRequests) *State {
+	return &State{resource: resource, image: image, past: past}
 }
 
 // Image returns what the owner remembers: what is recorded once everything decided so far is
@@ -45,6 +49,7 @@ func (s *State) Wake() Instant {
 func (s *State) Step(now Time, e Event) Outcome {
 	var o Outcome
 	s.settle(now, &o)
+	held := s.image.Held()
 	switch e := e.(type) {
 	case Acquire:
 		s.acquire(now, e, &o)
@@ -64,7 +69,7 @@ func (s *State) Step(now Time, e Event) Outcome {
 		s.surrender(now, &o)
 	case Tick:
 	}
-	o.Volatile = len(o.Changes) == 0 && s.image.volatile()
+	o.Volatile = len(o.Changes) == 0 && s.image.volatile() && (held || s.image.Held())
 	return o
 }
 
@@ -79,10 +84,15 @@ func (s *State) settle(now Time, o *Outcome) {
 // end lets the present lease end and hands the resource on to whoever waits first.
 func (s *State) end(now Time, kind messages.Event_Kind, reason string, o *Outcome) {
 	s.apply(now, &messages.Change{Kind: kind, Grant: s.image.Grant, Reason: reason}, o)
+	s.past.End(now.Instant, s.image.Grant, kind)
 	for !s.image.Held() {
 		w, ok := s.queue.pop()
 		if !ok {
 			return
+		}
+		if over := s.over(w.request.GetOwner(), w.request.GetRequestId()); over != nil {
+			o.answer(w.from, over) // reentrant, it had shared the lease
+			continue
 		}
 		s.grant(now, w.request, w.from, true, o)
 	}

@@ -21,7 +21,7 @@ func TestSurrenderGivesAllFieldsBack(t *testing.T) {
 			t.Fatalf("%s is not set: the test is vacuous", fields.Get(i).Name())
 		}
 	}
-	s := lease.New(resource, lease.Image{})
+	s := newState(lease.Image{})
 	s.Step(timeAt(0), mustParse("0s ann acquire").steps[0].event())
 	s.Step(timeAt(0), lease.Acquire{Request: r, From: messages.ReplyTo{Subject: "bob"}, MaxWaiting: 1})
 	got := s.Step(timeAt(0), lease.Surrender{}).Surrendered

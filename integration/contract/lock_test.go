@@ -79,8 +79,36 @@ func TestRepeatedRequest(t *testing.T) {
 	c.nc = s.Connect()
 	c.want(messages.Status_GRANTED, 1, acquire, again)
 	c.want(messages.Status_HELD, 1, acquire, `{"owner":"a","ttl_ms":60000,"request_id":"r2"}`)
-	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a"}`)
-	c.want(messages.Status_GRANTED, 2, acquire, again)
+	c.want(messages.Status_NOT_HELD, 0, release, `{"owner":"a","request_id":"r2"}`)
+	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a","request_id":"r1"}`)
+	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a","request_id":"r1"}`)
+}
+
+// A copy of a request that comes when its lease has ended takes nothing: not while the owner lives, for
+// any of the last grants, and not after a restart, for the last one.
+func TestLateRequest(t *testing.T) {
+	s, c := start(t)
+	const grants = 20
+	request := func(n int) string { return fmt.Sprintf(`{"owner":"a","ttl_ms":60000,"request_id":"r%d"}`, n) }
+	for n := 1; n <= grants; n++ {
+		c.want(messages.Status_GRANTED, uint64(n), acquire, request(n))
+		c.want(messages.Status_RELEASED, 0, release, `{"owner":"a"}`)
+	}
+	for n := 1; n <= grants; n++ {
+		l := c.want(messages.Status_RELEASED, uint64(n), acquire, request(n)).GetLease()
+		if l.GetOwner() != "a" || l.GetResource() != "orders.42" || l.GetFence() != messages.Token(n).String() {
+			t.Errorf("got %v", l)
+		}
+	}
+	c.want(messages.Status_NOT_HELD, 0, release, `{"owner":"a","request_id":"withdrawn"}`)
+	c.want(messages.Status_CANCELLED, 0, acquire, `{"owner":"a","ttl_ms":60000,"wait_ms":1000,"request_id":"withdrawn"}`)
+	c.want(messages.Status_FREE, grants, get, ``)
+	s.Restart()
+	c.nc = s.Connect()
+	c.want(messages.Status_RELEASED, grants, acquire, request(grants))
+	c.want(messages.Status_GRANTED, grants+1, acquire, request(0))
+	c.want(messages.Status_RELEASED, 0, "holdfast.break.orders.42", fmt.Sprintf(`{"token":%d}`, grants+1))
+	c.want(messages.Status_EXPIRED, grants+1, acquire, request(0))
 }
 
 func TestLeaseInTheAnswer(t *testing.T) {

@@ -63,7 +63,8 @@ func TestCancelledWaiter(t *testing.T) {
 	if r := c.next(inbox); r.GetStatus() != messages.Status_CANCELLED {
 		t.Errorf("the waiter got %v", r)
 	}
-	c.want(messages.Status_NOT_OWNER, 1, release, `{"owner":"w","request_id":"w"}`)
+	c.want(messages.Status_NOT_HELD, 0, release, `{"owner":"w","request_id":"w"}`)
+	c.want(messages.Status_CANCELLED, 0, acquire, fmt.Sprintf(waitForIt, "w")) // a late copy
 }
 
 // A waiter that is gone does not hold the lock up: the next one gets it without a lease going by.

@@ -1,0 +1,167 @@
+package lease
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// rememberFor is how long an ended request is remembered at least.
+	rememberFor = time.Minute
+	// keepEnded is how many ended requests stay remembered after that, mostEnded how many are remembered
+	// in all. The latter is above what a shard can end within rememberFor.
+	keepEnded, mostEnded = 1 << 14, 1 << 20
+	// generations is into how many parts each of these three is divided: a part is forgotten as a whole.
+	generations = 4
+	// mostSharers is how many reentrant requests of one lease are remembered.
+	mostSharers = 16
+)
+
+// EndedRequests remembers the acquire requests of a shard that may not be granted any more, so that a
+// late copy of one takes no lock: those whose lease has ended, and those that were withdrawn.
+//
+// A request is remembered for at least a minute after its end, and beyond that while there are no more
+// than 16 384. At 1 048 576 the oldest are forgotten, whatever their age. Of the reentrant requests that
+// a present lease has answered, the latest 16 are remembered. The states of one shard share one value,
+// on one goroutine. It is lost with its owner.
+type EndedRequests struct {
+	keep, most int          // keepEnded and mostEnded
+	parts      []*endedPart // oldest first; the last one takes what is new
+	count      int
+	// sharers are the reentrant requests that a present lease has answered besides the one of its grant.
+	sharers map[string]*sharers
+}
+
+// endedPart holds the requests that ended between two instants.
+type endedPart struct {
+	requests    map[requestKey]ended
+	first, last Instant
+}
+
+// requestKey is a digest of the resource, the owner and the request id.
+type requestKey [16]byte
+
+// ended is how a request has ended: the token and the end of its lease, or neither if it was withdrawn.
+type ended struct {
+	token messages.Token
+	how   messages.Event_Kind
+}
+
+// sharers are the requests that the lease of this token has answered.
+type sharers struct {
+	token messages.Token
+	keys  []requestKey
+}
+
+// NewEndedRequests returns a memory that knows of no request.
+func NewEndedRequests() *EndedRequests {
+	return &EndedRequests{keep: keepEnded, most: mostEnded, sharers: make(map[string]*sharers)}
+}
+
+// End notes that the lease of a grant has ended, and with it the request of the grant and those that
+// shared the lease.
+func (m *EndedRequests) End(now Instant, g *messages.Grant, how messages.Event_Kind) {
+	e := ended{token: messages.Token(g.GetToken()), how: how}
+	if id := g.GetRequestId(); id != "" {
+		m.add(now, keyOf(g.GetResource(), g.GetOwner(), id), e)
+	}
+	m.endSharers(now, g.GetResource(), e)
+}
+
+func (m *EndedRequests) endSharers(now Instant, resource string, e ended) {
+	s := m.sharers[resource]
+	if s == nil {
+		return
+	}
+	delete(m.sharers, resource)
+	if s.token != e.token {
+		return // of a lease before it
+	}
+	for _, key := range s.keys {
+		m.add(now, key, e)
+	}
+}
+
+// share notes that the present lease has answered a reentrant request.
+func (m *EndedRequests) share(g *messages.Grant, id string) {
+	token := messages.Token(g.GetToken())
+	s := m.sharers[g.GetResource()]
+	if s == nil || s.token != token {
+		s = &sharers{token: token}
+		m.sharers[g.GetResource()] = s
+	}
+	key := keyOf(g.GetResource(), g.GetOwner(), id)
+	for _, known := range s.keys {
+		if known == key {
+			return
+		}
+	}
+	if len(s.keys) == mostSharers {
+		s.keys = s.keys[1:]
+	}
+	s.keys = append(s.keys, key)
+}
+
+// find returns how a request has ended, false if it is not remembered.
+func (m *EndedRequests) find(key requestKey) (ended, bool) {
+	for i := len(m.parts) - 1; i >= 0; i-- {
+		if e, ok := m.parts[i].requests[key]; ok {
+			return e, true
+		}
+	}
+	return ended{}, false
+}
+
+func (m *EndedRequests) add(now Instant, key requestKey, e ended) {
+	p := m.newest(now)
+	before := len(p.requests)
+	p.requests[key] = e
+	p.last = now
+	m.count += len(p.requests) - before
+	m.forget(now)
+}
+
+// newest returns the part for what ends now.
+func (m *EndedRequests) newest(now Instant) *endedPart {
+	if n := len(m.parts); n > 0 && !m.full(m.parts[n-1], now) {
+		return m.parts[n-1]
+	}
+	p := &endedPart{requests: make(map[requestKey]ended), first: now}
+	m.parts = append(m.parts, p)
+	return p
+}
+
+func (m *EndedRequests) full(p *endedPart, now Instant) bool {
+	n := len(p.requests)
+	return n >= m.most/generations || n >= m.keep/generations && now.Sub(p.first) >= rememberFor/generations
+}
+
+// forget drops the oldest parts that need not, or cannot, be remembered any more.
+func (m *EndedRequests) forget(now Instant) {
+	for len(m.parts) > 1 {
+		oldest := m.parts[0]
+		old := now.Sub(oldest.last) >= rememberFor
+		if m.count <= m.keep || !old && m.count <= m.most {
+			return
+		}
+		m.count -= len(oldest.requests)
+		m.parts[0] = nil
+		m.parts = m.parts[1:]
+	}
+}
+
+// keyOf digests what a request is known by. SHA-256, because owners and ids are chosen by clients.
+func keyOf(resource, owner, id string) (key requestKey) {
+	var buffer [256]byte
+	b := buffer[:0]
+	for _, part := range []string{resource, owner, id} {
+		b = binary.AppendUvarint(b, uint64(len(part)))
+		b = append(b, part...)
+	}
+	sum := sha256.Sum256(b)
+	copy(key[:], sum[:])
+	return key
+}
