@@ -60,6 +60,7 @@ func checkAnswers(operations []Operation, l *life, slack time.Duration) []string
 	for at := range a.changes {
 		a.change(at)
 	}
+	a.repeated()
 	a.expiries()
 	return a.wrong
 }
@@ -86,7 +87,14 @@ func (a *answers) answer(o *Operation) {
 		if !a.hasEnded(o) {
 			a.is("no such end of a lease is in the journal: %s", o.span())
 		}
+	case messages.Status_CANCELLED:
+		if o.Kind == messages.OpAcquire && !a.withdrawn(o) {
+			a.is("nobody has withdrawn it: %s", o.span())
+		}
 	case messages.Status_EXPIRED:
+		if (o.late() || o.named()) && !a.hasEnded(o) {
+			a.is("no such end of a lease is in the journal: %s", o.span())
+		}
 		if at, ok := a.ended[o.Token]; o.Token != 0 && (!ok || a.changes[at].GetKind() == messages.Event_RELEASED) {
 			a.is("in the journal the lease has neither run out nor been broken: %s", o.span())
 		}
@@ -97,11 +105,41 @@ func (a *answers) answer(o *Operation) {
 	}
 }
 
+// withdrawn reports whether a release that names the acquire may have come before its answer.
+func (a *answers) withdrawn(o *Operation) bool {
+	for _, by := range a.releases[o.Owner] {
+		if by.RequestID == o.RequestID && by.Call <= o.Return {
+			return true
+		}
+	}
+	return false
+}
+
+// requestHasEnded reports whether the journal has a lease of the request that ended as the answer says.
+func (a *answers) requestHasEnded(o *Operation) bool {
+	for _, at := range a.grants[asked{o.Owner, o.RequestID}] {
+		token := a.changes[at].GetGrant().GetToken()
+		end, ok := a.ended[token]
+		if ok && (o.named() || token == o.Shown.Token) &&
+			(a.changes[end].GetKind() == messages.Event_RELEASED) == (o.Status == messages.Status_RELEASED) {
+			return true
+		}
+	}
+	return false
+}
+
 // hasEnded reports whether the journal has the lease that was released or broken as such.
 func (a *answers) hasEnded(o *Operation) bool {
+	if o.named() || o.late() && !o.Reentrant { // a reentrant one may have shared another's
+		return a.requestHasEnded(o)
+	}
 	kind := messages.Event_RELEASED
 	if o.Kind == messages.OpBreak {
 		kind = messages.Event_BROKEN
+	}
+	if o.late() {
+		at, ok := a.ended[o.Shown.Token]
+		return ok && (a.changes[at].GetKind() == kind) == (o.Status == messages.Status_RELEASED)
 	}
 	if o.Token != 0 {
 		at, ok := a.ended[o.Token]
@@ -167,6 +205,9 @@ func (o *Operation) effects(c change) int {
 		told = o.Status == messages.Status_EXTENDED && o.Shown.Token == g.GetToken()
 	default:
 		told = o.Status == messages.Status_RELEASED
+	}
+	if o.named() && o.RequestID != g.GetRequestId() {
+		return 0
 	}
 	if c.GetKind() == messages.Event_BROKEN && o.Reason != c.GetReason() ||
 		c.GetKind() != messages.Event_BROKEN && o.Owner != g.GetOwner() ||

@@ -22,7 +22,7 @@ func TestCleanWorldsPass(t *testing.T) {
 		all.Add(report.Counts)
 	}
 	t.Log(all)
-	if all.Bounces == 0 || all.Unknown == 0 || all.Expiries == 0 || all.Breaks == 0 || all.Waited == 0 {
+	if all.Bounces == 0 || all.Unknown == 0 || all.Expiries == 0 || all.Breaks == 0 || all.Waited == 0 || all.Late == 0 {
 		t.Fatalf("the worlds are too quiet: %v", all)
 	}
 }
@@ -43,6 +43,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	for _, b := range []bug{
 		tokenReused, ttlHalved, expiredEarly, grantedWhileHeld, grantedTwice, grantedAgain, answeredBeforeAppend,
 		expiredExtended, extendForgotten, releaseForgotten, wrongTokenShown, falseNotOwner, brokeAnother, staleOwnerGoesOn,
+		lateCopyGranted, releasedAnother,
 	} {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,18 @@ type client struct {
 	// stretch makes the TTLs of one owner differ.
 	stretch  uint32
 	encoding messages.Encoding
+	// past are requests that were granted, of which no sending is on its way any more.
+	past []pastRequest
 }
+
+// pastRequest is a request that may come once more, late.
+type pastRequest struct {
+	*resource
+	Operation
+}
+
+// mostPast is how many requests a client may repeat late.
+const mostPast = 32
 
 // mostStretch is how many TTLs an owner has, before it would have one twice.
 const mostStretch = 100
@@ -80,6 +91,8 @@ func (c *client) run() {
 			c.breakLease(r)
 		case n < 94:
 			c.trespass(r)
+		case n < 97:
+			c.repeatLate()
 		default:
 			c.crashWaiting(r)
 		}
@@ -165,6 +178,7 @@ func (c *client) lock(r *resource) {
 	if !got.granted() {
 		return
 	}
+	c.keep(r, got)
 	lease := holding{client: c, resource: r, Operation: got}
 	for c.chance(50) && !c.ended() {
 		c.rest()
@@ -176,6 +190,44 @@ func (c *client) lock(r *resource) {
 	case c.chance(10):
 		c.rename() // it has crashed, and its lease runs out
 	case c.chance(90):
+		lease.release()
+	}
+	if c.chance(10) {
+		c.repeatLate()
+	}
+}
+
+// keep lets a request that was granted be repeated late. None of it may be on its way, and what a reentrant
+// one does is not its own.
+func (c *client) keep(r *resource, o Operation) {
+	if o.Open > 0 || o.Reentrant {
+		return
+	}
+	c.past = append(c.past, pastRequest{r, o})
+	c.past = c.past[max(0, len(c.past)-mostPast):]
+}
+
+// repeatLate lets a copy of a request come late, most often of the latest. If its owner has changed since,
+// it may be granted.
+func (c *client) repeatLate() {
+	if len(c.past) == 0 {
+		return
+	}
+	i := len(c.past) - 1
+	if c.chance(50) {
+		i = c.dice.IntN(len(c.past))
+	}
+	p := c.past[i]
+	if p.count.Load() >= int64(c.Most) {
+		return
+	}
+	p.Status, p.Shown = 0, Shown{}
+	got := c.ask(p.resource, p.Operation)
+	if got.Open > 0 {
+		c.past = append(c.past[:i:i], c.past[i+1:]...)
+	}
+	if got.granted() {
+		lease := holding{client: c, resource: p.resource, Operation: got}
 		lease.release()
 	}
 }

@@ -18,6 +18,8 @@ type Counts struct {
 	Grants, HandOffs, Waited int
 	// Extensions, Releases and Breaks were told to clients.
 	Extensions, Releases, Breaks int
+	// Late are acquires that were told that their lease had ended.
+	Late int
 	// Expiries are leases that ran out, by the journal, or that an answer said had run out if there is
 	// none. Bounces are grants that were taken back.
 	Expiries, Bounces int
@@ -28,9 +30,9 @@ type Counts struct {
 // String is the counts on one line.
 func (c Counts) String() string {
 	return fmt.Sprintf("%d operations (%d unknown) on %d resources (%d judged): %d grants, %d to another owner, %d out of the queue, "+
-		"%d extensions, %d releases, %d breaks, %d expiries, %d bounces; %d events",
+		"%d extensions, %d releases, %d breaks, %d late copies, %d expiries, %d bounces; %d events",
 		c.Operations, c.Unknown, c.Resources, c.Judged, c.Grants, c.HandOffs, c.Waited,
-		c.Extensions, c.Releases, c.Breaks, c.Expiries, c.Bounces, c.Events)
+		c.Extensions, c.Releases, c.Breaks, c.Late, c.Expiries, c.Bounces, c.Events)
 }
 
 // Add adds the counts of another history.
@@ -45,6 +47,7 @@ func (c *Counts) Add(d Counts) {
 	c.Extensions += d.Extensions
 	c.Releases += d.Releases
 	c.Breaks += d.Breaks
+	c.Late += d.Late
 	c.Expiries += d.Expiries
 	c.Bounces += d.Bounces
 	c.Events += d.Events
@@ -67,6 +70,8 @@ func (c *Counts) count(operations []Operation, l *life) {
 				c.Waited += count(o.Wait > 0)
 			}
 			owners[o.Shown.Token] = o.Owner
+		case o.late():
+			c.Late++
 		case o.Status == messages.Status_EXTENDED:
 			c.Extensions++
 		case o.Status == messages.Status_RELEASED && o.Kind == messages.OpBreak:
@@ -101,7 +106,7 @@ func count(is bool) int {
 // Floors are the least that has to happen in a history: below them it proves nothing. The zero value
 // asks for nothing.
 type Floors struct {
-	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Expiries, Events int
+	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Late, Expiries, Events int
 }
 
 // below says which floors the counts do not reach, empty if they reach all.
@@ -114,7 +119,7 @@ func (f Floors) below(c Counts) string {
 		{"operations", c.Operations, f.Operations}, {"grants", c.Grants, f.Grants},
 		{"grants to another owner", c.HandOffs, f.HandOffs}, {"grants out of the queue", c.Waited, f.Waited},
 		{"extensions", c.Extensions, f.Extensions}, {"releases", c.Releases, f.Releases},
-		{"breaks", c.Breaks, f.Breaks}, {"expiries", c.Expiries, f.Expiries}, {"events", c.Events, f.Events},
+		{"breaks", c.Breaks, f.Breaks}, {"late copies", c.Late, f.Late}, {"expiries", c.Expiries, f.Expiries}, {"events", c.Events, f.Events},
 	} {
 		if floor.got < floor.least {
 			short = append(short, fmt.Sprintf("%d %s, at least %d", floor.got, floor.what, floor.least))

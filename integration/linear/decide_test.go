@@ -43,7 +43,10 @@ func (w *world) refuse(q *asking, sending int, status messages.Status) {
 
 func (w *world) acquire(q *asking, sending int) {
 	mine := w.held() && w.owner == q.Owner
+	over, known := w.ended[[2]string{q.Owner, q.RequestID}]
 	switch {
+	case known && !w.plant(lateCopyGranted, 50):
+		w.answer(q, sending, over.how, q.Owner, over.token)
 	case !w.held(), !mine && w.plant(grantedWhileHeld, 5), mine && w.request == q.RequestID && w.plant(grantedAgain, 50):
 		w.grant(q, sending)
 	case mine && q.Reentrant:
@@ -82,8 +85,13 @@ func (w *world) use(q *asking, sending int) {
 	}); i >= 0 {
 		waiting := w.queue[i]
 		w.queue = slices.Delete(w.queue, i, i+1)
+		w.ended[[2]string{q.Owner, q.RequestID}] = past{how: messages.Status_CANCELLED}
 		w.answer(waiting, waiting.heard, messages.Status_CANCELLED, "", 0)
 		w.answer(q, sending, messages.Status_CANCELLED, "", 0)
+		return
+	}
+	if q.Kind == messages.OpRelease && q.RequestID != "" && q.Token == 0 {
+		w.releaseRequest(q, sending)
 		return
 	}
 	last := w.token > 0 && w.owner == q.Owner && (q.Token == 0 || q.Token == w.token)
@@ -105,6 +113,20 @@ func (w *world) use(q *asking, sending int) {
 		w.extend(q, sending)
 	default:
 		w.release(q, sending)
+	}
+}
+
+func (w *world) releaseRequest(q *asking, sending int) {
+	id := [2]string{q.Owner, q.RequestID}
+	over, known := w.ended[id]
+	switch {
+	case w.held() && w.owner == q.Owner && (w.request == q.RequestID || w.plant(releasedAnother, 100)):
+		w.release(q, sending)
+	case known && over.token > 0:
+		w.answer(q, sending, over.how, "", 0)
+	default:
+		w.ended[id] = past{how: messages.Status_CANCELLED}
+		w.answer(q, sending, messages.Status_NOT_HELD, "", 0)
 	}
 }
 
@@ -160,6 +182,8 @@ const (
 	falseNotOwner        bug = "holder told that it is not the owner"
 	brokeAnother         bug = "broke another lease than was meant"
 	staleOwnerGoesOn     bug = "stale owner goes on"
+	lateCopyGranted      bug = "late copy of a request granted"
+	releasedAnother      bug = "released the lease of another request"
 )
 
 // plant reports whether the bug shows now, in so many of a hundred cases.

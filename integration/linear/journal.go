@@ -131,6 +131,7 @@ func (j *Journal) opened(shard uint32, unixMillis int64) (n int) {
 type change struct {
 	*messages.Change
 	number uint64 // of its commit
+	epoch  uint64
 }
 
 func (c change) String() string {
@@ -161,7 +162,7 @@ func (j *Journal) lives() map[string]*life {
 				if all[name] == nil {
 					all[name] = newLife()
 				}
-				all[name].add(change{m, c.GetNumber()})
+				all[name].add(change{m, c.GetNumber(), c.GetEpoch()})
 			}
 		}
 	}

@@ -48,8 +48,32 @@ var ledgers = []struct {
 	},
 	{
 		name:    "one request, two grants, when it was sent twice",
+		script:  besides(acquire("a", 0, 2001).resent(2000).granted(3)),
+		journal: grantedAgainByAnotherOwner().ended(wasExpired, "a", 3, "a-0"),
+	},
+	{
+		name:    "one request, two grants of one owner",
+		script:  besides(acquire("a", 0, 2001).resent(2000).granted(3)),
+		journal: grantedBetween().acquired("a", 3, "a-0").ended(wasExpired, "a", 3, "a-0"),
+		check:   "answers", wanted: "was granted before, and its lease had ended",
+	},
+	{
+		name:    "one request, two grants, and the first was the last that the owner before knew",
 		script:  []line{acquire("a", 0, 2001).resent(2000).granted(2)},
-		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").acquired("a", 2, "a-0").ended(wasExpired, "a", 2, "a-0"),
+		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").opened().acquired("a", 2, "a-0").ended(wasExpired, "a", 2, "a-0"),
+		check:   "answers", wanted: "was granted before, and its lease had ended",
+	},
+	{
+		name:    "a request that nobody has withdrawn",
+		script:  []line{acquire("a", 0, 1).gets(cancelled)},
+		journal: openBook(),
+		check:   "answers", wanted: "nobody has withdrawn it",
+	},
+	{
+		name:    "a late copy that is told of another request's lease",
+		script:  besides(acquire("a", 0, 1).granted(1), acquire("a", 1200, 1201).shows(expired, "a", 1)),
+		journal: grantedBetween(),
+		check:   "answers", wanted: "no such end of a lease",
 	},
 	{
 		name:    "one request, two grants, when it was sent once",
@@ -59,13 +83,13 @@ var ledgers = []struct {
 	},
 	{
 		name:    "a grant that only a reentrant request was told of",
-		script:  []line{acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 2), acquire("a", 1300, 1301).again().ttl(500).granted(2)},
-		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").acquired("a", 2, "a-0"),
+		script:  besides(acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 3), acquire("a", 1300, 1301).again().ttl(500).granted(3)),
+		journal: grantedAgainByAnotherOwner(),
 	},
 	{
 		name:    "a grant that was seen before the request came again that was told of it",
-		script:  []line{acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 2), acquire("a", 1300, 1301).id("a-0").granted(2)},
-		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0").acquired("a", 2, "a-0"),
+		script:  besides(acquire("a", 0, 1200).resent(0).granted(1), get(1250, 1251).held("a", 3), acquire("a", 1300, 1301).id("a-0").granted(3)),
+		journal: grantedAgainByAnotherOwner(),
 	},
 	{
 		name:    "an extension without an answer is known by its TTL",

@@ -76,6 +76,9 @@ func (l *life) shown(o *Operation) int {
 		}
 		return unseen
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
+		if o.late() {
+			return find(l.ended, o.Shown.Token)
+		}
 		return find(l.ended, o.Token)
 	case messages.Status_FREE:
 		return find(l.ended, o.Shown.Token)

@@ -83,13 +83,18 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 			}
 			return true, s
 		}
-		return after.end != held && m.next(s, o.Shown.Token) && o.Shown.Owner == o.Owner, after.grant(o, o.Shown.Token)
+		fresh := !s.granted(o) || m.ephemeral && o.Shown.Token > s.token+1 // the owner may have changed
+		return after.end != held && fresh && m.next(s, o.Shown.Token) && o.Shown.Owner == o.Owner, after.grant(o, o.Shown.Token)
 	case messages.Status_HELD:
 		return s.shows(o.Shown) && o.Wait == 0 && !s.again(o), s
-	case messages.Status_TIMEOUT, messages.Status_CANCELLED:
+	case messages.Status_TIMEOUT:
 		return s.end == held && o.Wait > 0, s
+	case messages.Status_CANCELLED:
+		return true, s // that it was withdrawn, the check of the answers knows
+	case messages.Status_RELEASED, messages.Status_EXPIRED:
+		return m.late(s, after, o)
 	case messages.Status_STATUS_UNSPECIFIED:
-		if after.end == held {
+		if after.end == held || s.granted(o) {
 			return true, s
 		}
 		taken := after.grant(o, s.token+1)
@@ -100,8 +105,59 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 	}
 }
 
+// late is an acquire that was told how its lease had ended. Of an earlier lease than the last one the model
+// knows no more than that it has ended.
+func (m model) late(s, after state, o *Operation) (bool, state) {
+	if o.Shown.Owner != o.Owner || o.Shown.Token == 0 || o.Shown.Token > s.token {
+		return false, s
+	}
+	if o.Shown.Token < s.token {
+		return true, s
+	}
+	if !s.granted(o) && !o.Reentrant {
+		return false, s
+	}
+	if o.Status == messages.Status_RELEASED {
+		return s.end == released, s
+	}
+	return after.end == expired || after.end == broken, after
+}
+
+// release is a release of one request. What the model does not know of an earlier one than the last, the
+// check of the answers does.
+func (m model) release(s state, o *Operation) (bool, state) {
+	after := m.settle(s, o)
+	last := s.granted(o)
+	switch o.Status {
+	case messages.Status_CANCELLED:
+		return s.end == held, s
+	case messages.Status_RELEASED:
+		if last && s.end == held {
+			return true, s.ended(released, o)
+		}
+		return s.end != unused && (!last || s.end == released), s
+	case messages.Status_EXPIRED:
+		if last {
+			return after.end == expired || after.end == broken, after
+		}
+		return s.end != unused, s
+	case messages.Status_NOT_HELD:
+		return !last || m.ephemeral && after.end != held, s
+	case messages.Status_STATUS_UNSPECIFIED:
+		if last && s.end == held {
+			return true, s.ended(released, o)
+		}
+		return true, s
+	default:
+		return false, s
+	}
+}
+
 // use is a release or an extend.
 func (m model) use(s state, o *Operation) (bool, state) {
+	if o.named() {
+		return m.release(s, o)
+	}
 	mine := s.isOf(o)
 	after := m.settle(s, o)
 	taken := after.end == expired || after.end == broken
@@ -162,7 +218,7 @@ func (m model) get(s state, o *Operation) (bool, state) {
 		return s.shows(o.Shown), s
 	case messages.Status_FREE:
 		after := m.settle(s, o)
-		last := o.Shown.Token == s.token || m.ephemeral && o.Shown.Token > s.token
+		last := o.Shown.Token == s.token || m.ephemeral && (o.Shown.Token > s.token || o.Shown.Token == 0)
 		return after.end != held && last, after
 	default:
 		return o.Status == 0, s
@@ -187,6 +243,11 @@ func (s state) isOf(o *Operation) bool {
 // again reports whether the acquire gets the lease back that it has: as a repetition, or reentrantly.
 func (s state) again(o *Operation) bool {
 	return o.Owner == s.owner && (o.Reentrant || o.RequestID != "" && o.RequestID == s.request)
+}
+
+// granted reports whether the last lease was granted to the request that the operation names.
+func (s state) granted(o *Operation) bool {
+	return s.end != unused && o.Owner == s.owner && o.RequestID != "" && o.RequestID == s.request
 }
 
 // grant gives the resource to the one who asks. Its lease begins no earlier than its request was sent,

@@ -170,9 +170,45 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 2, 3).id("x").granted(2)},
 	},
 	{
-		"the same request is a new one when its lease has ended",
+		"the same request is told that its lease was released",
+		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(), acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
 		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(), acquire("a", 4, 5).id("x").granted(2)},
-		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(), acquire("a", 4, 5).id("x").held("a", 1)},
+	},
+	{
+		"the same request is told that its lease ran out, when it has",
+		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 1004, 1005).id("x").shows(expired, "a", 1), get(1006, 1007).free(1)},
+		[]line{acquire("a", 0, 1).id("x").granted(1), acquire("a", 500, 501).id("x").shows(expired, "a", 1)},
+	},
+	{
+		"the same request is told how its lease ended",
+		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(), acquire("a", 4, 5).id("x").shows(expired, "a", 1)},
+		[]line{acquire("a", 0, 1).id("x").granted(1), breaks(1, 2, 3).released(), acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 1)},
+	},
+	{
+		"the same request is told when another holds it",
+		[]line{
+			acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).released(), acquire("b", 4, 5).granted(2),
+			acquire("a", 6, 7).id("x").shows(messages.Status_RELEASED, "a", 1), get(8, 9).held("b", 2),
+		},
+		[]line{
+			acquire("a", 0, 1).id("x").granted(1), acquire("a", 2, 3).id("x").shows(messages.Status_RELEASED, "a", 1),
+			release("a", 4, 5).released(), acquire("b", 6, 7).granted(2),
+		},
+	},
+	{
+		"a request is told of no lease that there was not",
+		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released()},
+		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), acquire("a", 4, 5).id("x").shows(messages.Status_RELEASED, "a", 2)},
+	},
+	{
+		"a release of one request leaves the others",
+		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).id("y").gets(notHeld), release("a", 4, 5).id("x").released()},
+		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).id("x").gets(notHeld)},
+	},
+	{
+		"a release of one request ends its lease",
+		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).id("x").released(), get(4, 5).free(1)},
+		[]line{acquire("a", 0, 1).id("x").granted(1), release("a", 2, 3).id("x").released(), get(4, 5).held("a", 1)},
 	},
 	{
 		"a repetition is told of a lease that may have been cut shorter",

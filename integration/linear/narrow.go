@@ -26,7 +26,9 @@ func (r *resolver) narrow(o *Operation) {
 	case messages.Status_FREE:
 		r.between(o, r.ended, o.Shown.Token, r.granted, o.Shown.Token+1)
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
-		if o.Token != 0 {
+		if at, ok := r.ended[o.Shown.Token]; ok && o.late() {
+			r.clamp(o, r.notBefore[at], Never)
+		} else if o.Token != 0 {
 			r.between(o, r.ended, o.Token, r.granted, o.Token+1)
 		}
 	case messages.Status_TIMEOUT:

@@ -137,6 +137,16 @@ func (o *Operation) failed() bool {
 	return is
 }
 
+// late reports whether the acquire was told that its lease had ended.
+func (o *Operation) late() bool {
+	return o.Kind == messages.OpAcquire && (o.Status == messages.Status_RELEASED || o.Status == messages.Status_EXPIRED)
+}
+
+// named reports whether the operation is a release of one request, whatever else its owner holds.
+func (o *Operation) named() bool {
+	return o.Kind == messages.OpRelease && o.RequestID != "" && o.Token == 0
+}
+
 func (o *Operation) granted() bool {
 	return o.Kind == messages.OpAcquire && o.Status == messages.Status_GRANTED
 }

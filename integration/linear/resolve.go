@@ -11,8 +11,8 @@ import (
 // they had, and one for each answer. What was sent without an answer is looked up in the journal; if it
 // is not there, it never happened.
 //
-//   - An acquire had each grant that stands under its id. The same id may have several: the same request
-//     again is a new one when its lease has ended.
+//   - An acquire had each grant that stands under its id. The same id may have several: after a change of
+//     owner, a request that had ended before the last grant is a new one.
 //   - An extension is known by its TTL, a break by its reason. They have happened as often as they stand
 //     there.
 //   - A release is not told from another one of the same lease, so it may have happened, until the end of
@@ -175,7 +175,8 @@ func (r *resolver) extensions(o *Operation, status messages.Status) {
 func (r *resolver) freed(o *Operation) {
 	for token, at := range r.ended {
 		c := r.changes[at]
-		mine := c.GetGrant().GetOwner() == o.Owner && (o.Token == 0 || o.Token == token)
+		mine := c.GetGrant().GetOwner() == o.Owner && (o.Token == 0 || o.Token == token) &&
+			(!o.named() || o.RequestID == c.GetGrant().GetRequestId())
 		if mine && c.GetKind() == messages.Event_RELEASED && !c.bounced() {
 			r.maybe(o, at)
 		}

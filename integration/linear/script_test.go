@@ -137,6 +137,21 @@ func (b *book) change(kind messages.Event_Kind, owner string, token uint64, ttl 
 	}}}})
 }
 
+// besides are the lines, and a grant to another owner between two of one request.
+func besides(lines ...line) []line {
+	return append(lines, acquire("b", 1010, 1011).granted(2), release("b", 1020, 1021).released())
+}
+
+func grantedBetween() *book {
+	return openBook().acquired("a", 1, "a-0").ended(messages.Event_EXPIRED, "a", 1, "a-0").
+		acquired("b", 2, "b-1010").ended(messages.Event_RELEASED, "b", 2, "b-1010")
+}
+
+// grantedAgainByAnotherOwner is what an owner may do that knows the last grant only.
+func grantedAgainByAnotherOwner() *book {
+	return grantedBetween().opened().acquired("a", 3, "a-0")
+}
+
 func (b *book) acquired(owner string, token uint64, id string) *book {
 	return b.change(messages.Event_ACQUIRED, owner, token, 1000, id, "")
 }

@@ -35,6 +35,7 @@ func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 	if ephemeral {
 		return wrong
 	}
+	volatile := slices.ContainsFunc(operations, func(o Operation) bool { return o.Ephemeral })
 	slices.SortFunc(sights, func(a, b sight) int { return int(a.at - b.at) })
 	for i := 1; i < len(sights); i++ {
 		if sights[i].token < sights[i-1].token {
@@ -43,7 +44,7 @@ func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 	}
 	for i := range operations {
 		o := &operations[i]
-		if o.Stale || o.Shown.Token == 0 && o.Status != messages.Status_FREE {
+		if o.Stale || o.late() || o.Shown.Token == 0 && (o.Status != messages.Status_FREE || volatile) {
 			continue
 		}
 		n, _ := slices.BinarySearchFunc(sights, o.Last, func(s sight, at time.Duration) int {

@@ -24,6 +24,8 @@ type world struct {
 	journal *linear.Journal
 
 	lock
+	// ended are the requests that may not be granted any more, by owner and id.
+	ended         map[[2]string]past
 	queue         []*asking
 	number, epoch uint64
 	// before is what a deposed owner still believes.
@@ -38,6 +40,12 @@ type lock struct {
 	ttl            uint32
 	end            messages.Event_Kind
 	due            time.Duration
+}
+
+// past is how a request ended, and the token of its lease, if it had one.
+type past struct {
+	how   messages.Status
+	token uint64
 }
 
 func (l *lock) held() bool { return l.end == messages.Event_ACQUIRED }
@@ -80,7 +88,7 @@ func (a *agenda) Pop() any {
 func simulate(seed uint64, b bug, loss int) *world {
 	w := &world{
 		dice: rand.New(rand.NewPCG(seed, 0)), bug: b, loss: loss,
-		history: linear.NewHistory(), journal: new(linear.Journal),
+		history: linear.NewHistory(), journal: new(linear.Journal), ended: map[[2]string]past{},
 	}
 	w.open()
 	for i := range 5 {
@@ -134,11 +142,25 @@ func (w *world) open() {
 	}
 }
 
-// reopen is a crash and a new owner: those who wait are forgotten, and the lease runs anew.
+// reopen is a crash and a new owner: those who wait are forgotten, and the lease runs anew. Of the requests
+// that ended, the last grant's is remembered.
 func (w *world) reopen() {
 	w.before = w.lock
 	w.queue = nil
+	clear(w.ended)
+	if w.token > 0 && !w.held() {
+		w.remember()
+	}
 	w.open()
+}
+
+// remember notes that the request of the last lease has ended.
+func (w *world) remember() {
+	how := messages.Status_EXPIRED
+	if w.end == messages.Event_RELEASED {
+		how = messages.Status_RELEASED
+	}
+	w.ended[[2]string{w.owner, w.request}] = past{how, w.token}
 }
 
 // change records what the resource has become.
@@ -178,6 +200,7 @@ func (w *world) watch() {
 // finish ends the lease and hands the resource on.
 func (w *world) finish(kind messages.Event_Kind, reason string) {
 	w.change(kind, reason)
+	w.remember()
 	for !w.held() && len(w.queue) > 0 {
 		q := w.queue[0]
 		w.queue = w.queue[1:]

@@ -204,6 +204,7 @@ func (c *client) sort(m *nats.Msg) {
 var legal = map[messages.Operation][]messages.Status{
 	messages.OpAcquire: {
 		messages.Status_GRANTED, messages.Status_HELD, messages.Status_TIMEOUT, messages.Status_CANCELLED,
+		messages.Status_RELEASED, messages.Status_EXPIRED,
 	},
 	messages.OpRelease: {
 		messages.Status_RELEASED, messages.Status_CANCELLED, messages.Status_EXPIRED, messages.Status_NOT_HELD,
