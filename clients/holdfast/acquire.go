@@ -157,7 +157,11 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 		a.withdraw(x)
 		return nil, false, a.gaveUp(err)
 	}
-	return a.answered(ctx, answer)
+	l, again, err = a.answered(ctx, answer)
+	if l == nil && !again {
+		a.withdraw(x) // a late copy of the request may come yet
+	}
+	return l, again, err
 }
 
 func (a *acquisition) message() proto.Message {
@@ -200,6 +204,9 @@ func (a *acquisition) answered(ctx context.Context, came answer) (*Lock, bool, e
 		return a.granted(ctx, came, r.GetLease())
 	case r.GetStatus() == messages.Status_TIMEOUT && a.wait() > time.Millisecond:
 		return nil, true, nil // the place in the queue ran out, not the wait
+	case r.GetStatus() == messages.Status_RELEASED, r.GetStatus() == messages.Status_EXPIRED:
+		a.id = nuid.Next() // it was granted, and the lease ended before any answer came
+		return nil, true, nil
 	}
 	e := refused(messages.OpAcquire, a.resource, r)
 	if r.GetStatus() == messages.Status_TIMEOUT {
@@ -261,8 +268,9 @@ func (a *acquisition) gaveUp(err error) error {
 	return e
 }
 
-// withdraw makes sure that nothing comes of the request, as far as the client can: if it has too much to
-// withdraw, or the service cannot be reached, the place in the queue and the lease run out by themselves.
+// withdraw makes sure that nothing comes of the request, as far as the client can: the service then does
+// not grant it any more, though it comes late. If the client has too much to withdraw, or the service cannot
+// be reached, the place in the queue and the lease run out by themselves.
 func (a *acquisition) withdraw(x *exchange) {
 	if !x.certain() {
 		a.c.later(a.matters, a.settle, nil)

@@ -119,7 +119,7 @@ func TestGivenUp(t *testing.T) {
 		untilFree(t, other, t.Name())
 	})
 
-	// The request itself comes when nobody waits for it, after it has been taken back.
+	// The request itself comes when nothing waits for it, after it has been withdrawn.
 	t.Run("LateRequest", func(t *testing.T) {
 		p := newProxy(t, url)
 		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))
@@ -127,12 +127,14 @@ func TestGivenUp(t *testing.T) {
 		if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour)); !errors.Is(err, holdfast.ErrUnknown) {
 			t.Fatalf("got %v, want ErrUnknown", err)
 		}
-		until(t, "it is taken back", func() bool { return p.count("release") > 0 })
+		answered := p.answered("acquire")
+		until(t, "it is withdrawn", func() bool { return p.count("release") > 0 })
+		mustGet(t, c, t.Name()) // behind the withdrawal
 		p.deliver()
-		until(t, "the late lock is there and gone", func() bool {
-			s := mustGet(t, other, t.Name())
-			return s.Token == 1 && !s.Held
-		})
+		<-answered
+		if s := mustGet(t, other, t.Name()); s.Token != 0 {
+			t.Errorf("the late request was granted: %+v", s)
+		}
 	})
 
 	// A repetition arrives when the lock has been released.
@@ -142,11 +144,56 @@ func TestGivenUp(t *testing.T) {
 		p.onRequests("acquire", first(1, keep))
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
 		mustRelease(t, l)
+		answered := p.answered("acquire")
 		p.deliver()
-		until(t, "the second lock is there and gone", func() bool {
+		<-answered
+		if s := mustGet(t, other, t.Name()); s.Held || s.Token != 1 {
+			t.Errorf("the late request was granted: %+v", s)
+		}
+	})
+
+	// A copy of a request that was refused comes when the lock is free.
+	t.Run("LateRefused", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url())
+		held := mustAcquire(t, other, t.Name())
+		p.onRequests("acquire", first(1, keep))
+		if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour)); !errors.Is(err, holdfast.ErrHeld) {
+			t.Fatalf("got %v, want ErrHeld", err)
+		}
+		until(t, "it is withdrawn", func() bool { return p.count("release") > 0 })
+		mustGet(t, c, t.Name()) // behind the withdrawal
+		mustRelease(t, held)
+		answered := p.answered("acquire")
+		p.deliver()
+		<-answered
+		if s := mustGet(t, other, t.Name()); s.Held || s.Token != 1 {
+			t.Errorf("the late request was granted: %+v", s)
+		}
+	})
+
+	// The lease ends before any answer comes: the client asks anew, as another request.
+	t.Run("GrantThatRanOut", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url())
+		p.onAnswers("acquire", always(lose))
+		locked := make(chan *holdfast.Lock, 1)
+		go func() {
+			l, err := c.Acquire(testContext(t), t.Name(), holdfast.TTL(2*time.Second))
+			if err != nil {
+				t.Error(err)
+			}
+			locked <- l
+		}()
+		until(t, "the lease has ended", func() bool {
 			s := mustGet(t, other, t.Name())
-			return s.Token == 2 && !s.Held
+			return s.Token == 1 && !s.Held
 		})
+		p.resume()
+		p.onAnswers("acquire", always(pass))
+		if l := <-locked; l != nil && (l.Token() != 2 || !l.Valid()) {
+			t.Errorf("got %v, want token 2", l)
+		}
 	})
 
 	// Another lock of the same owner is not touched by what is cleared up.

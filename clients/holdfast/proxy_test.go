@@ -149,6 +149,19 @@ func (p *proxy) deliver() {
 	}
 }
 
+// answered returns a channel that tells of the answers to an operation from now on; they pass.
+func (p *proxy) answered(op string) <-chan struct{} {
+	came := make(chan struct{}, 1)
+	p.onAnswers(op, func() verdict {
+		select {
+		case came <- struct{}{}:
+		default:
+		}
+		return pass
+	})
+	return came
+}
+
 // count returns how often an operation was asked for.
 func (p *proxy) count(op string) int {
 	p.mu.Lock()

@@ -55,12 +55,17 @@ func ttlFlag() duration {
 }
 
 func (a *acquire) question() question {
-	if a.requestID == "" {
-		a.requestID = rand.Text()
-	}
 	q := question{wait: a.wait.Duration, message: a.request}
+	withdrawal := &messages.ReleaseRequest{Owner: a.owner, RequestId: a.requestID}
+	if a.requestID == "" {
+		q.renew = func() {
+			a.requestID = rand.Text()
+			withdrawal.RequestId = a.requestID
+		}
+		q.renew()
+	}
 	if q.wait > 0 {
-		q.withdrawal = &messages.ReleaseRequest{Owner: a.owner, RequestId: a.requestID}
+		q.withdrawal = withdrawal
 	}
 	return q
 }

@@ -54,6 +54,10 @@ func (a *answer) status() string {
 // sentence is the answer in one line for a person.
 func (a *answer) sentence() string {
 	resource, owner := shown(a.resource), quoted(a.owner)
+	if isOver(a.op, a.GetStatus()) {
+		return fmt.Sprintf("%s: this request was granted %s, token %d, and that lease has ended; use another --request-id",
+			a.status(), resource, a.GetLease().GetToken())
+	}
 	switch a.GetStatus() {
 	case messages.Status_GRANTED:
 		return fmt.Sprintf("acquired %s: %s", resource, a.lease())

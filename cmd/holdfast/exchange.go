@@ -29,6 +29,8 @@ type question struct {
 	message func(left time.Duration) proto.Message
 	// withdrawal takes the request out of the queue; nil if it cannot be in one.
 	withdrawal *messages.ReleaseRequest
+	// renew gives the request another id, when its lease has ended; nil if the id is the user's own.
+	renew func()
 	// page takes the answer in if that is no Reply; nil if it is always one.
 	page *messages.ListReply
 	// spent is how much of the timeout it took to connect.
@@ -190,6 +192,13 @@ func (x *exchange) take(m *nats.Msg) (*messages.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	if x.renew != nil && isOver(x.op, reply.GetStatus()) {
+		if x.open[m.Subject] { // else it is of a request before this one
+			x.renew()
+			clear(x.open)
+		}
+		return nil, nil
+	}
 	if reply != nil && !didNothing(reply.GetStatus()) {
 		return reply, nil
 	}
@@ -258,6 +267,12 @@ func (x *exchange) silence(interrupted bool) error {
 		return fail(code, "interrupted before there was an answer: %s", what)
 	}
 	return fail(code, "no answer from Holdfast at %s in %s: %s", x.where, readable(time.Since(x.begun)), what)
+}
+
+// isOver reports whether an acquire was told that its request had been granted, and its lease has ended: the
+// answer was lost, and came too late again.
+func isOver(op messages.Operation, s messages.Status) bool {
+	return op == messages.OpAcquire && (s == messages.Status_RELEASED || s == messages.Status_EXPIRED)
 }
 
 // didNothing reports whether a node that answers so has done nothing.

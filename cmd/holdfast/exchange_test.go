@@ -153,6 +153,28 @@ func TestAskingAgain(t *testing.T) {
 			t.Errorf("the first request was %v, the third %v", &first, &third)
 		}
 	})
+	t.Run("AnotherRequestWhenTheLeaseHasEnded", func(t *testing.T) {
+		t.Parallel()
+		for _, ended := range []messages.Status{messages.Status_EXPIRED, messages.Status_RELEASED} {
+			over := granted(6)
+			over.Status = ended
+			f := withNode(t, func(n int) *messages.Reply {
+				if n == 1 {
+					return over
+				}
+				return granted(7)
+			})
+			f.run(t.Context(), "acquire", "orders.42").want(t, 0, "acquired orders.42: token 7, lease 15s\n")
+			var first, second messages.AcquireRequest
+			f.request(t, 1, &first)
+			f.request(t, 2, &second)
+			if first.GetRequestId() == "" || first.GetRequestId() == second.GetRequestId() {
+				t.Errorf("the first request was %v, the second %v", &first, &second)
+			}
+			f = withNode(t, func(int) *messages.Reply { return over })
+			f.run(t.Context(), "acquire", "orders.42", "--request-id", "mine").want(t, 4, "token 6, and that lease has ended; use another --request-id")
+		}
+	})
 	t.Run("OnlyWhatIsLeftOfTheWait", func(t *testing.T) {
 		t.Parallel()
 		f := withNode(t, func(n int) *messages.Reply {

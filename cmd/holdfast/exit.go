@@ -16,7 +16,7 @@ const (
 	exitUnexpected  = 1 // an error that no other code stands for
 	exitUsage       = 2 // wrong usage, or INVALID: the same command will never succeed
 	exitHeld        = 3 // HELD, TIMEOUT, CANCELLED: somebody else has it
-	exitLost        = 4 // EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN: it is not yours, or no more
+	exitLost        = 4 // EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN, RELEASED to acquire: it is not yours, or no more
 	exitUnavailable = 5 // UNAVAILABLE, OVERLOADED, EXHAUSTED, no server, no node: nothing happened
 	exitUnknown     = 6 // no answer: it may have happened
 )
@@ -27,7 +27,8 @@ const exitTopic = `The exit code tells a script what came of a command:
   1  an error that no other code stands for
   2  wrong usage, or INVALID: the same command will never succeed
   3  held by somebody: HELD, TIMEOUT, CANCELLED
-  4  lost, or never yours: EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN
+  4  lost, or never yours: EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN;
+     RELEASED to acquire
   5  unavailable, and nothing happened: UNAVAILABLE, OVERLOADED, EXHAUSTED,
      no NATS server, no Holdfast node
   6  no answer: it may have happened; ask with get, or send it again with
@@ -84,6 +85,9 @@ func complaint(err error) string {
 
 // exitOf returns the exit code of an answer.
 func exitOf(op messages.Operation, s messages.Status) int {
+	if isOver(op, s) {
+		return exitLost
+	}
 	switch s {
 	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_RELEASED, messages.Status_FREE:
 		return exitDone
