@@ -52,9 +52,10 @@ func TestRenewal(t *testing.T) {
 		if err := l.Extend(testContext(t), ttl); err != nil {
 			t.Fatal(err)
 		}
+		sent := p.count("extend") // more than one if the answer was slow
 		await(t, "the lease runs out", l.Lost())
-		if n := p.count("extend"); n != 1 {
-			t.Errorf("%d extends were sent, want the one", n)
+		if n := p.count("extend"); n != sent {
+			t.Errorf("%d extends were sent afterwards", n-sent)
 		}
 	})
 
