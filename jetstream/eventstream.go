@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,8 +16,6 @@ import (
 )
 
 const (
-	// duplicatesWindow is for whoever else publishes by message id. Here nothing rests on it.
-	duplicatesWindow = 2 * time.Minute
 	// mostEventBytes bounds a stream of events that is made, leastEventBytes where the disk is small.
 	// Beyond it the oldest events go; an operator may set another bound.
 	mostEventBytes  = 10 << 30
@@ -26,8 +26,6 @@ const (
 type EventsConfig struct {
 	// Retention is how long events stay. 0: they are not retained.
 	Retention time.Duration
-	// Window within which JetStream knows a message id again. 0: two minutes.
-	Window time.Duration
 	// Log gets what is worth knowing. nil: [slog.Default].
 	Log *slog.Logger
 }
@@ -46,8 +44,8 @@ type EventStream struct {
 // subscriber holds up no append. It returns nil if events are not to be retained.
 //
 // It is an [ErrEventStream] if the stream or its subjects are somebody else's, if a setting was changed
-// that it rests on, or if events are not to be retained but there is a stream: that one would be filled
-// on, by what is published anyway, though no longer without gaps. ctx bounds the opening only.
+// that it rests on, or if events are not to be retained but there is a stream: that one would have a gap. ctx
+// bounds the opening only.
 func (d *Deployment) Events(ctx context.Context, nc *nats.Conn, cfg EventsConfig) (*EventStream, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -55,9 +53,6 @@ func (d *Deployment) Events(ctx context.Context, nc *nats.Conn, cfg EventsConfig
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
-	}
-	if cfg.Window == 0 {
-		cfg.Window = duplicatesWindow
 	}
 	k := &eventKeeper{opener: d.opener, cfg: cfg, replicas: d.streams[0].CachedInfo().Config.Replicas}
 	k.nc, k.js, k.log, k.progress = nc, js, cfg.Log, time.Now()
@@ -90,28 +85,53 @@ func (k *eventKeeper) open(ctx context.Context) (jetstream.Stream, error) {
 	case err != nil:
 		return nil, err
 	}
-	config := stream.CachedInfo().Config
-	if err := k.check(config); err != nil {
+	got := stream.CachedInfo().Config
+	want := k.closed(got)
+	if err := k.check(want); err != nil {
 		return nil, err
 	}
-	if config.MaxAge == k.cfg.Retention && config.Duplicates == k.window() {
-		return stream, nil
+	want.MaxAge, want.Duplicates = k.config().MaxAge, k.config().Duplicates
+	// The subjects come last: a replica that applied them before the transform would store events under other
+	// subjects than the rest.
+	first := want
+	first.Subjects = got.Subjects
+	for _, config := range []jetstream.StreamConfig{first, want} {
+		if reflect.DeepEqual(config, got) {
+			continue
+		}
+		if err := k.change(ctx, config); err != nil {
+			return nil, err
+		}
+		got = config
 	}
-	config.MaxAge, config.Duplicates = k.cfg.Retention, k.window()
-	err = k.ask(ctx, "STREAM.UPDATE."+name, func(ctx context.Context) error {
-		stream, err = k.js.UpdateStream(ctx, config)
-		return err
-	})
-	return stream, err
+	return stream, nil
 }
 
-// config is what the stream is made like. The oldest events go first. Batches are stored as a whole,
-// which is what keeps two publishers of one shard apart, and what lets them share a sync.
+// closed returns the settings of a stream that earlier versions have made, which listened to what clients may
+// publish, as this version makes them; all others as they are.
+func (k *eventKeeper) closed(config jetstream.StreamConfig) jetstream.StreamConfig {
+	if slices.Equal(config.Subjects, []string{k.layout.prefix.Event(">")}) {
+		config.Subjects, config.SubjectTransform = k.config().Subjects, k.config().SubjectTransform
+	}
+	return config
+}
+
+func (k *eventKeeper) change(ctx context.Context, config jetstream.StreamConfig) error {
+	return k.ask(ctx, "STREAM.UPDATE."+config.Name, func(ctx context.Context) error {
+		_, err := k.js.UpdateStream(ctx, config)
+		return err
+	})
+}
+
+// config is what the stream is made like. It listens where only nodes may publish, and stores under the subjects of
+// plain events. The oldest events go first. Batches are stored as a whole, which is what keeps two publishers of one
+// shard apart, and what lets them share a sync.
 func (k *eventKeeper) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:               k.layout.prefix.EventStream(),
 		Description:        fmt.Sprintf("Holdfast %s: events, filled by holdfast only", k.layout.prefix),
-		Subjects:           []string{k.layout.prefix.Event(">")},
+		Subjects:           []string{k.layout.prefix.StoredEvent(">")},
+		SubjectTransform:   &jetstream.SubjectTransformConfig{Source: k.layout.prefix.StoredEvent(">"), Destination: k.layout.prefix.Event(">")},
 		Retention:          jetstream.LimitsPolicy,
 		MaxConsumers:       -1,
 		MaxMsgs:            -1,
@@ -122,14 +142,11 @@ func (k *eventKeeper) config() jetstream.StreamConfig {
 		Discard:            jetstream.DiscardOld,
 		Storage:            jetstream.FileStorage,
 		Replicas:           k.replicas,
-		Duplicates:         k.window(),
+		Duplicates:         shortestWindow,
 		AllowAtomicPublish: true,
 		Metadata:           map[string]string{metaPrefix: string(k.layout.prefix)},
 	}
 }
-
-// window is the one for duplicates. JetStream takes none that is longer than the retention.
-func (k *eventKeeper) window() time.Duration { return min(k.cfg.Window, k.cfg.Retention) }
 
 // make makes the stream, as large as the storage allows.
 func (k *eventKeeper) make(ctx context.Context) (stream jetstream.Stream, err error) {
@@ -181,7 +198,7 @@ func (k *eventKeeper) check(got jetstream.StreamConfig) error {
 		{"no ack", got.NoAck, false},
 		{"mirror", got.Mirror != nil, false},
 		{"sources", len(got.Sources), 0},
-		{"subject transform", got.SubjectTransform != nil, false},
+		{"subject transform", transformOf(got), transformOf(want)},
 		{"persist mode", got.PersistMode, want.PersistMode},
 	} {
 		if s.got != s.want {
@@ -190,4 +207,12 @@ func (k *eventKeeper) check(got jetstream.StreamConfig) error {
 		}
 	}
 	return nil
+}
+
+// transformOf describes how the stream changes subjects.
+func transformOf(config jetstream.StreamConfig) string {
+	if config.SubjectTransform == nil {
+		return "none"
+	}
+	return fmt.Sprintf("from %s to %s", config.SubjectTransform.Source, config.SubjectTransform.Destination)
 }

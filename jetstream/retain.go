@@ -68,14 +68,14 @@ func (s *EventStream) Publish(ctx context.Context, events []*messages.Event) err
 // last returns the sequence of the last message on an event's subject, 0 if there is none, and whether
 // the stream has the event.
 func (s *EventStream) last(ctx context.Context, e *messages.Event) (sequence uint64, has bool, err error) {
-	subject, err := s.subject(e)
+	key, err := eventKey(e)
 	if err != nil {
 		return 0, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	before := s.nc.LastError()
-	m, err := s.stream.GetLastMsgForSubject(ctx, subject)
+	m, err := s.stream.GetLastMsgForSubject(ctx, s.prefix.Event(key))
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return 0, false, nil
@@ -133,11 +133,11 @@ func (s *EventStream) batch(events []*messages.Event) ([]*nats.Msg, error) {
 	batch := make([]*nats.Msg, 0, min(len(events), batchMessages))
 	bytes := 0
 	for _, e := range events[:cap(batch)] {
-		subject, err := s.subject(e)
+		key, err := eventKey(e)
 		if err != nil {
 			return nil, err
 		}
-		m := &nats.Msg{Subject: subject, Header: make(nats.Header), Data: e.AppendJSON(nil)}
+		m := &nats.Msg{Subject: s.prefix.StoredEvent(key), Header: make(nats.Header), Data: e.AppendJSON(nil)}
 		e.SetHeader(m.Header)
 		if bytes += m.Size(); bytes > batchBytes && len(batch) > 0 {
 			break
@@ -163,6 +163,8 @@ func (s *EventStream) confirms(answer []byte, n int) error {
 		Error  *jetstream.APIError `json:"error"`
 		Stream string              `json:"stream"`
 		Count  int                 `json:"count"`
+		// Duplicate says that the message was not stored, because another one had its id.
+		Duplicate bool `json:"duplicate"`
 	}
 	err := json.Unmarshal(answer, &parsed)
 	switch {
@@ -170,16 +172,18 @@ func (s *EventStream) confirms(answer []byte, n int) error {
 		return fmt.Errorf("stream %s: %w: %.100q", s.name, errMisplaced, answer)
 	case parsed.Error != nil:
 		return fmt.Errorf("stream %s refuses events: %w", s.name, parsed.Error)
+	case parsed.Duplicate:
+		return fmt.Errorf("stream %s: %w: it has another message with the id of an event", s.name, errMisplaced)
 	case n > 1 && parsed.Count != n:
 		return fmt.Errorf("stream %s: %w: %d of %d events stored", s.name, errMisplaced, parsed.Count, n)
 	}
 	return nil
 }
 
-func (s *EventStream) subject(e *messages.Event) (string, error) {
+func eventKey(e *messages.Event) (string, error) {
 	key, err := messages.EncodeKey(e.GetLease().GetResource())
 	if err != nil {
 		return "", fmt.Errorf("event %s: %w", e.ID(), err)
 	}
-	return s.prefix.Event(key), nil
+	return key, nil
 }

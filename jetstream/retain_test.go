@@ -94,7 +94,7 @@ func waitOutWindow(tb testing.TB, nc *nats.Conn) {
 	tb.Helper()
 	js := mustJetStream(tb, nc)
 	publish := func() bool {
-		ack, err := js.Publish(testContext(tb), "holdfast.event.probe", nil, natsjs.WithMsgID("4294967295.1.0"))
+		ack, err := js.Publish(testContext(tb), prefix.StoredEvent("probe"), nil, natsjs.WithMsgID("4294967295.1.0"))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func waitOutWindow(tb testing.TB, nc *nats.Conn) {
 func TestRetainedOnce(t *testing.T) {
 	t.Parallel()
 	nc := mustConnect(t, mustStart(t))
-	s := mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour, Window: 100 * time.Millisecond})
+	s := mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
 	events := someEvents(0, 2500)
 	mustPublish(t, s, events[:1])
 	mustPublish(t, s, events[:7])
@@ -130,7 +130,7 @@ func TestRetainedOnceByRivals(t *testing.T) {
 	events := someEvents(0, 1500)
 	var rivals sync.WaitGroup
 	for range 4 {
-		s := mustRetain(t, mustConnect(t, server), jetstream.EventsConfig{Retention: time.Hour, Window: 100 * time.Millisecond})
+		s := mustRetain(t, mustConnect(t, server), jetstream.EventsConfig{Retention: time.Hour})
 		rivals.Go(func() {
 			for rest := events; len(rest) > 0; {
 				n := min(len(rest), 1+rand.IntN(120))
@@ -153,7 +153,7 @@ func TestRetainedOnceHoweverLate(t *testing.T) {
 			t.Parallel()
 			server := mustStart(t)
 			nc := mustConnect(t, server)
-			cfg := jetstream.EventsConfig{Retention: time.Hour, Window: 100 * time.Millisecond}
+			cfg := jetstream.EventsConfig{Retention: time.Hour}
 			successor := mustRetain(t, nc, cfg)
 			p := newProxy(t, server.ClientURL())
 			paused := mustRetain(t, mustDial(t, p.url()), cfg)
@@ -163,7 +163,7 @@ func TestRetainedOnceHoweverLate(t *testing.T) {
 			var late []*nats.Msg
 			arrived := make(chan *nats.Msg, n)
 			p.onRequests(func(m *nats.Msg) action {
-				if !strings.HasPrefix(m.Subject, "holdfast.event.") {
+				if !strings.HasPrefix(m.Subject, "holdfast.node.~event.") {
 					return pass
 				}
 				arrived <- m
@@ -196,17 +196,17 @@ func TestEventStreamIsMade(t *testing.T) {
 	t.Parallel()
 	nc := mustConnect(t, mustStart(t))
 	mustRetain(t, nc, jetstream.EventsConfig{Retention: 168 * time.Hour})
-	wantStream := func(retention, window time.Duration) {
+	wantStream := func(retention time.Duration) {
 		t.Helper()
 		cfg := mustStreamConfig(t, nc, eventStream)
-		if cfg.MaxAge != retention || cfg.Duplicates != window || cfg.MaxBytes <= 0 || cfg.Storage != natsjs.FileStorage ||
-			cfg.Discard != natsjs.DiscardOld || cfg.Replicas != 1 || fmt.Sprint(cfg.Subjects) != "[holdfast.event.>]" {
+		if cfg.MaxAge != retention || cfg.Duplicates != 100*time.Millisecond || cfg.MaxBytes <= 0 || cfg.Storage != natsjs.FileStorage ||
+			cfg.Discard != natsjs.DiscardOld || cfg.Replicas != 1 || fmt.Sprint(cfg.Subjects) != "[holdfast.node.~event.>]" {
 			t.Errorf("%s is made wrong: %+v", eventStream, cfg)
 		}
 	}
-	wantStream(168*time.Hour, 2*time.Minute)
+	wantStream(168 * time.Hour)
 	mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Minute})
-	wantStream(time.Minute, time.Minute)
+	wantStream(time.Minute)
 	_, err := retain(t, nc, jetstream.EventsConfig{})
 	wantError(t, err, jetstream.ErrEventStream, "not to be retained", "nats stream rm HOLDFAST_EVENTS")
 }
@@ -226,7 +226,7 @@ func TestEventStreamOfSomebodyElse(t *testing.T) {
 		words  []string
 	}{
 		"name":     {natsjs.StreamConfig{Name: eventStream, Subjects: []string{"mine"}}, []string{eventStream, "not made by Holdfast", "another prefix"}},
-		"subjects": {natsjs.StreamConfig{Name: "MINE", Subjects: []string{"holdfast.event.orders.>"}}, []string{"another stream", "holdfast.event.>", "another prefix"}},
+		"subjects": {natsjs.StreamConfig{Name: "MINE", Subjects: []string{"holdfast.node.>"}}, []string{"another stream", "holdfast.node.~event.>", "another prefix"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -328,4 +328,103 @@ func mustStreamConfig(tb testing.TB, nc *nats.Conn, name string) natsjs.StreamCo
 		tb.Fatal(err)
 	}
 	return stream.CachedInfo().Config
+}
+
+// A client that may publish where plain events go, which no documented permission allows, reaches the stream with
+// nothing: neither with an event of its own nor with an id that a real event will have.
+func TestForgedEvents(t *testing.T) {
+	t.Parallel()
+	server := mustStart(t)
+	nc, client := mustConnect(t, server), mustDial(t, server.ClientURL())
+	s := mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
+	events := someEvents(0, 100)
+	mustPublish(t, s, events[:3])
+	far := someEvents(0, 3000)
+	for _, id := range []messages.EventID{events[3].ID(), events[10].ID(), far[2999].ID()} {
+		for _, resource := range []string{"r0.0", "r1.0", "r2.0", "r3.0", "forged"} {
+			m := nats.NewMsg("holdfast.event." + resource)
+			m.Header.Set(messages.HeaderEventID, id.String())
+			m.Data = []byte("forged")
+			if err := client.PublishMsg(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := client.FlushWithContext(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	mustPublish(t, s, events[3:4])
+	mustPublish(t, s, events[4:])
+	wantRetained(t, nc, 0, events)
+}
+
+// A stream that an earlier version has made listened to what clients may publish. It is changed in place: what it has
+// stays, nothing is stored twice, and a consumer goes on.
+func TestEventStreamOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	server := mustStart(t)
+	nc, ctx := mustConnect(t, server), testContext(t)
+	js := mustJetStream(t, nc)
+	mustOpen(t, nc, 1)
+	stream, err := js.CreateStream(ctx, natsjs.StreamConfig{
+		Name: eventStream, Description: "Holdfast holdfast: events, filled by holdfast only",
+		Subjects: []string{"holdfast.event.>"}, Retention: natsjs.LimitsPolicy,
+		MaxConsumers: -1, MaxMsgs: -1, MaxBytes: 1 << 30, MaxMsgSize: -1, MaxMsgsPerSubject: -1, MaxAge: time.Hour,
+		Discard: natsjs.DiscardOld, Storage: natsjs.FileStorage, Replicas: 1, Duplicates: 2 * time.Minute,
+		AllowAtomicPublish: true, Metadata: map[string]string{"holdfast.prefix": "holdfast"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := someEvents(0, 200)
+	const filter = "holdfast.event.r1.>"
+	consumer, err := stream.CreateConsumer(ctx, natsjs.ConsumerConfig{Durable: "audit", FilterSubject: filter, AckPolicy: natsjs.AckExplicitPolicy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := 0
+	for i, e := range events {
+		m := nats.NewMsg(messages.DefaultPrefix.Event(e.GetLease().GetResource()))
+		m.Data = e.AppendJSON(nil)
+		e.SetHeader(m.Header)
+		if strings.HasPrefix(e.GetLease().GetResource(), "r1.") {
+			wanted++
+		}
+		if i < 120 {
+			if _, err := js.PublishMsg(ctx, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s := mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
+	cfg := mustStreamConfig(t, nc, eventStream)
+	if fmt.Sprint(cfg.Subjects) != "[holdfast.node.~event.>]" || cfg.MaxBytes != 1<<30 {
+		t.Errorf("it is changed wrong: %+v", cfg)
+	}
+	if err := nc.Publish("holdfast.event.r0.0", []byte("forged")); err != nil {
+		t.Fatal(err)
+	}
+	mustPublish(t, s, events[60:150])
+	mustPublish(t, s, events[110:])
+	wantRetained(t, nc, 0, events)
+	later, err := stream.CreateConsumer(ctx, natsjs.ConsumerConfig{FilterSubject: filter, AckPolicy: natsjs.AckExplicitPolicy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]natsjs.Consumer{"made before": consumer, "made later": later} {
+		got, err := c.FetchNoWait(wanted + 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for m := range got.Messages() {
+			if !strings.HasPrefix(m.Subject(), "holdfast.event.r1.") || m.Headers().Get(messages.HeaderEventID) == "" {
+				t.Errorf("%s: it got %s, %v", name, m.Subject(), m.Headers())
+			}
+			n++
+		}
+		if n != wanted {
+			t.Errorf("%s: it got %d events, want %d", name, n, wanted)
+		}
+	}
 }

@@ -101,6 +101,13 @@ func (p Prefix) Event(key string) string {
 	return string(p) + ".event." + key
 }
 
+// StoredEvent returns the subject on which a node hands an event of the key's resource to the stream that retains
+// it: holdfast.node.~event.<key>. Only nodes may publish there, so what clients publish does not enter the stream.
+// The stream stores it under Event(key). The key may be ">", for all.
+func (p Prefix) StoredEvent(key string) string {
+	return string(p) + "." + nodeLevel + ".~event." + key
+}
+
 // Announcement returns the subject on which a node speaks of itself: holdfast.node.~announce.<name>. The
 // name is a key, or ">" to hear all nodes. No key begins with "~", so that whoever may publish
 // holdfast.*.orders.> is no node.

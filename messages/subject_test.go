@@ -23,6 +23,7 @@ func TestSubjects(t *testing.T) {
 		{p.List(), "holdfast.list"},
 		{p.Info(), "holdfast.info"},
 		{p.Event("orders.42"), "holdfast.event.orders.42"},
+		{p.StoredEvent("orders.42"), "holdfast.node.~event.orders.42"},
 		{p.Announcement("n1"), "holdfast.node.~announce.n1"},
 		{p.NodeDoor(0xbeef, "get.a"), "holdfast.node.~door.beef.get.a"},
 		{p.Nodes(), "holdfast.node.>"},

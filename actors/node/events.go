@@ -8,22 +8,36 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // arrivalTimeout bounds how long NATS may take to confirm what was published.
 const arrivalTimeout = 5 * time.Second
 
-// events publishes events for whoever is subscribed. It implements actors.Publisher.
+// events stores events if they are to be stored, and publishes them to subscribers. It implements actors.Publisher.
 type events struct {
 	nc     *nats.Conn
 	prefix messages.Prefix
+	// retainer stores events; nil if they are not stored.
+	retainer actors.Publisher
 }
 
-// Publish implements actors.Publisher. NATS handles what a connection sends in its order, so the
+// Publish implements actors.Publisher. Events are stored first: they come again after an error, and the retainer
+// passes over those that it has.
+func (p *events) Publish(ctx context.Context, events []*messages.Event) error {
+	if p.retainer != nil {
+		if err := p.retainer.Publish(ctx, events); err != nil {
+			return err
+		}
+	}
+	return p.tell(ctx, events)
+}
+
+// tell publishes events to subscribers. NATS handles what a connection sends in its order, so the
 // answer to the PING behind the events says that it has them, if it is still the same connection. What
 // the user may not publish NATS drops, and leaves a note on the connection before that answer.
-func (p *events) Publish(ctx context.Context, events []*messages.Event) error {
+func (p *events) tell(ctx context.Context, events []*messages.Event) error {
 	reconnects, note := p.nc.Stats().Reconnects, p.nc.LastError()
 	if err := p.send(events); err != nil {
 		return err

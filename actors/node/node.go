@@ -39,9 +39,9 @@ type Config struct {
 	// holds up nothing else; nil to publish none. It is best made with nats.NoEcho, which keeps the
 	// node's own events from it. The node takes it over and closes it.
 	Events *nats.Conn
-	// Publisher publishes events in another way than to whoever is subscribed; nil for that one. It
-	// needs Events.
-	Publisher actors.Publisher
+	// Retainer stores events before they are published to those who are subscribed; nil if they are not
+	// stored. It needs Events.
+	Retainer actors.Publisher
 	// Peers is the connection on which nodes speak to one another; nil for a node that is alone and owns
 	// every shard. Its user must be allowed to publish and to subscribe to Prefix.Nodes(), and nobody else
 	// should be. The node takes it over and closes it.
@@ -124,14 +124,10 @@ func (n *Node) connections() []*nats.Conn {
 
 // publisher is how events leave, nil if they do not.
 func (n *Node) publisher() actors.Publisher {
-	switch {
-	case n.cfg.Events == nil:
+	if n.cfg.Events == nil {
 		return nil
-	case n.cfg.Publisher != nil:
-		return n.cfg.Publisher
-	default:
-		return &events{nc: n.cfg.Events, prefix: n.cfg.Prefix}
 	}
+	return &events{nc: n.cfg.Events, prefix: n.cfg.Prefix, retainer: n.cfg.Retainer}
 }
 
 // flushTimeout bounds how long NATS may take to know the node's subscriptions.

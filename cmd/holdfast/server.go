@@ -161,36 +161,36 @@ func (r *server) startNode(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	s, deployment := r.settings, r.deployment
-	publisher, err := r.publisher(ctx, deployment)
+	retainer, err := r.retainer(ctx, deployment)
 	if err != nil {
 		return err
 	}
 	limitMemory(s.capacity(), s.maxRemembered.value)
 	r.node, err = node.Start(ctx, node.Config{
-		Name:      s.name,
-		Version:   programVersion(),
-		Prefix:    messages.Prefix(s.prefix),
-		Shards:    deployment.Shards(),
-		Limits:    s.limits(),
-		Tuning:    s.tuning(deployment.Shards()),
-		Capacity:  s.capacity(),
-		Journal:   func(shard uint32) actors.Journal { return deployment.Bucket(shard) },
-		Clock:     actors.SystemClock(),
-		Intake:    r.intake,
-		Outbox:    r.outbox,
-		Events:    r.events,
-		Publisher: publisher,
-		Peers:     r.peers,
-		First:     r.embedded != nil && s.natsConfig == "" && s.clusterListen == "",
-		Leads:     r.leadership.Leads,
-		Cede:      r.leadership.Cede,
-		Log:       r.log,
+		Name:     s.name,
+		Version:  programVersion(),
+		Prefix:   messages.Prefix(s.prefix),
+		Shards:   deployment.Shards(),
+		Limits:   s.limits(),
+		Tuning:   s.tuning(deployment.Shards()),
+		Capacity: s.capacity(),
+		Journal:  func(shard uint32) actors.Journal { return deployment.Bucket(shard) },
+		Clock:    actors.SystemClock(),
+		Intake:   r.intake,
+		Outbox:   r.outbox,
+		Events:   r.events,
+		Retainer: retainer,
+		Peers:    r.peers,
+		First:    r.embedded != nil && s.natsConfig == "" && s.clusterListen == "",
+		Leads:    r.leadership.Leads,
+		Cede:     r.leadership.Cede,
+		Log:      r.log,
 	})
 	return err
 }
 
-// publisher retains events if they are to be, and is nil if they only go to whoever is subscribed.
-func (r *server) publisher(ctx context.Context, d *jetstream.Deployment) (actors.Publisher, error) {
+// retainer stores events. It is nil if they are not to be stored.
+func (r *server) retainer(ctx context.Context, d *jetstream.Deployment) (actors.Publisher, error) {
 	stream, err := d.Events(ctx, r.events, jetstream.EventsConfig{Retention: r.settings.retention.Duration, Log: r.log})
 	switch {
 	case errors.Is(err, jetstream.ErrEventStream):

@@ -150,7 +150,7 @@ func TestEventsAreTheJournal(t *testing.T) {
 
 // The stream has every event once, whatever ends in between, and for how long.
 func TestRetainedEventsAreTheJournal(t *testing.T) {
-	s := stand.Start(t, stand.Config{Shards: 2, Retention: time.Hour, Window: 100 * time.Millisecond})
+	s := stand.Start(t, stand.Config{Shards: 2, Retention: time.Hour})
 	js, err := natsjs.New(s.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond)))
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestRetainedEventsAreTheJournal(t *testing.T) {
 	t.Logf("%d events", len(h.seen))
 }
 
-// probe is a subject of the test's own among the events.
+// probe is the subject of a message of the test's own among the events, which it publishes as a node would.
 const probe = "holdfast.event.probe"
 
 // outlive returns when the stream does not know any message id again that it has seen before.
@@ -206,7 +206,7 @@ func outlive(t *testing.T, js natsjs.JetStream, round int) {
 	t.Helper()
 	c := &client{t, js.Conn()}
 	publish := func() bool {
-		ack, err := js.Publish(t.Context(), probe, nil, natsjs.WithMsgID(fmt.Sprint("probe ", round)))
+		ack, err := js.Publish(t.Context(), messages.DefaultPrefix.StoredEvent("probe"), nil, natsjs.WithMsgID(fmt.Sprint("probe ", round)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,8 @@ var (
 	disks = suite{folder: "integration/cluster", run: "^TestDisksRecover$"}
 	// holder is of the client that holds a lock.
 	holder = suite{folder: "clients/holdfast", run: "^(TestBreakIsFelt|TestForgedEventLosesNothing)$/^Renewed$/^Later$"}
+	// forgery is by a client that may publish where plain events go.
+	forgery = suite{folder: "integration/contract", run: "^TestForgedEvents$"}
 	// powerCuts are of all nodes of a cluster at once.
 	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$", args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
 )
@@ -133,6 +135,16 @@ var mutants = []mutant{
 		edits: []edit{{"actors/events.go", "\tif l.published < l.told {", "\tif l.published > l.told {"}},
 		found: contract,
 		says:  `does not come next of its shard`,
+	},
+	{
+		name: "StreamListensToClients",
+		harm: "a client puts events into the stream, and keeps real ones out of it",
+		edits: []edit{{
+			"jetstream/eventstream.go", `[]string{k.layout.prefix.StoredEvent(">")}`,
+			`[]string{k.layout.prefix.StoredEvent(">"), k.layout.prefix.Event(">")}`,
+		}},
+		found: forgery,
+		says:  `the stream has \d+ messages, want 3`,
 	},
 	{
 		name:  "NotSynced",

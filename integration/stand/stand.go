@@ -32,9 +32,8 @@ type Config struct {
 	Limits   *messages.Limits
 	// NoEvents publishes none.
 	NoEvents bool
-	// Retention is how long events stay in a stream; 0: they do not. Window is the stream's own for
-	// duplicates.
-	Retention, Window time.Duration
+	// Retention is how long events stay in a stream; 0: they do not.
+	Retention time.Duration
 	// Log is where all of it logs; nil for the test's own log, from warnings on.
 	Log *slog.Logger
 }
@@ -172,21 +171,21 @@ func (s *Stand) StartNode() {
 		Name: "stand", Version: "0.0.0", Prefix: messages.DefaultPrefix,
 		Shards: s.Deployment.Shards(), Limits: s.config.Limits, Tuning: s.config.Tuning, Capacity: s.config.Capacity,
 		Journal: func(shard uint32) actors.Journal { return s.Deployment.Bucket(shard) },
-		Clock:   actors.SystemClock(), Intake: s.internal(), Outbox: s.internal(), Events: s.events, Publisher: s.publisher(ctx), Log: s.config.Log,
+		Clock:   actors.SystemClock(), Intake: s.internal(), Outbox: s.internal(), Events: s.events, Retainer: s.retainer(ctx), Log: s.config.Log,
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-// publisher retains events if they are to be.
-func (s *Stand) publisher(ctx context.Context) actors.Publisher {
+// retainer stores events if they are to be stored.
+func (s *Stand) retainer(ctx context.Context) actors.Publisher {
 	s.Helper()
 	if s.events == nil {
 		return nil
 	}
 	stream, err := s.Deployment.Events(ctx, s.events, jetstream.EventsConfig{
-		Retention: s.config.Retention, Window: s.config.Window, Log: s.config.Log,
+		Retention: s.config.Retention, Log: s.config.Log,
 	})
 	if err != nil {
 		s.Fatal(err)
