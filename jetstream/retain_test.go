@@ -198,7 +198,7 @@ func TestEventStreamIsMade(t *testing.T) {
 	mustRetain(t, nc, jetstream.EventsConfig{Retention: 168 * time.Hour})
 	wantStream := func(retention time.Duration) {
 		t.Helper()
-		cfg := mustStreamConfig(t, nc, eventStream)
+		cfg := mustEventConfig(t, nc)
 		if cfg.MaxAge != retention || cfg.Duplicates != 100*time.Millisecond || cfg.MaxBytes <= 0 || cfg.Storage != natsjs.FileStorage ||
 			cfg.Discard != natsjs.DiscardOld || cfg.Replicas != 1 || fmt.Sprint(cfg.Subjects) != "[holdfast.node.~event.>]" {
 			t.Errorf("%s is made wrong: %+v", eventStream, cfg)
@@ -244,7 +244,7 @@ func TestEventStreamWasChanged(t *testing.T) {
 	t.Parallel()
 	nc := mustConnect(t, mustStart(t))
 	mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
-	cfg := mustStreamConfig(t, nc, eventStream)
+	cfg := mustEventConfig(t, nc)
 	cfg.MaxMsgsPerSubject = 1
 	if _, err := mustJetStream(t, nc).UpdateStream(testContext(t), cfg); err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestEventStreamOnASmallDisk(t *testing.T) {
 	`)
 	nc := mustConnect(t, server)
 	mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
-	if got := mustStreamConfig(t, nc, eventStream).MaxBytes; got <= 0 || got > 1<<30 {
+	if got := mustEventConfig(t, nc).MaxBytes; got <= 0 || got > 1<<30 {
 		t.Errorf("%d bytes may be retained", got)
 	}
 }
@@ -276,7 +276,7 @@ func TestEventStreamOnSmallDisks(t *testing.T) {
 		if _, err := retainReplicated(t, nc, jetstream.EventsConfig{Retention: time.Hour, Log: quiet()}); err != nil {
 			t.Fatal(err)
 		}
-		if got := mustStreamConfig(t, nc, eventStream).MaxBytes; got <= 0 || got > 1<<30 {
+		if got := mustEventConfig(t, nc).MaxBytes; got <= 0 || got > 1<<30 {
 			t.Errorf("%d bytes may be retained", got)
 		}
 	})
@@ -321,9 +321,9 @@ func TestEventStreamWaits(t *testing.T) {
 	}
 }
 
-func mustStreamConfig(tb testing.TB, nc *nats.Conn, name string) natsjs.StreamConfig {
+func mustEventConfig(tb testing.TB, nc *nats.Conn) natsjs.StreamConfig {
 	tb.Helper()
-	stream, err := mustJetStream(tb, nc).Stream(testContext(tb), name)
+	stream, err := mustJetStream(tb, nc).Stream(testContext(tb), eventStream)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -397,7 +397,7 @@ func TestEventStreamOfAnEarlierVersion(t *testing.T) {
 		}
 	}
 	s := mustRetain(t, nc, jetstream.EventsConfig{Retention: time.Hour})
-	cfg := mustStreamConfig(t, nc, eventStream)
+	cfg := mustEventConfig(t, nc)
 	if fmt.Sprint(cfg.Subjects) != "[holdfast.node.~event.>]" || cfg.MaxBytes != 1<<30 {
 		t.Errorf("it is changed wrong: %+v", cfg)
 	}
