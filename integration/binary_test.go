@@ -103,7 +103,7 @@ func serveWith(t *testing.T, variables []string, args ...string) *process {
 	t.Helper()
 	p := startWith(t, variables, append([]string{"serve"}, args...)...)
 	p.ready = p.out.waitFor(t, p.done, "is ready")
-	p.url = regexp.MustCompile(`nats://[^,\s]+`).FindString(p.ready)
+	p.url = regexp.MustCompile(`nats://[^,"\s]+`).FindString(p.ready)
 	return p
 }
 

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -47,6 +48,30 @@ func TestQuietLog(t *testing.T) {
 	}
 	chatty := serve(t, "--shards", "1", "--log-level", "debug", "--log-format", "json")
 	chatty.log.waitFor(t, chatty.done, `"from":"nats-server"`)
+}
+
+// A log in JSON is JSON from the first line to the last, with units in it.
+func TestLogInJSON(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--shards", "1", "--log-format", "json", "--log-level", "debug")
+	p.signal(t, syscall.SIGINT)
+	p.wait(t)
+	stopping := false
+	for line := range strings.Lines(p.out.String() + p.log.String()) {
+		var record map[string]any
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			t.Errorf("%v: %q", err, line)
+		}
+		if record["msg"] == "stopping" {
+			stopping = record["bound"] == "10s"
+		}
+	}
+	if !stopping {
+		t.Errorf("the bound of the stop is not 10s:\n%s", p.log)
+	}
+	if !strings.Contains(p.ready, `"msg":"Holdfast is ready","nats":"nats://127.0.0.1:`) {
+		t.Errorf("the ready line is %s", p.ready)
+	}
 }
 
 func TestDataDirectory(t *testing.T) {
@@ -126,7 +151,10 @@ func TestServeUsage(t *testing.T) {
 		{nil, []string{"--nats", "nats://x", "--user", "u"}, `--user needs --password`},
 		{nil, []string{"--nats", ""}, `--nats: not empty; leave it out`},
 		{nil, []string{"--data", ""}, `--data: not empty; leave it out`},
-		{nil, []string{"--shards", "2000"}, `--shards: at most 1024, got 2000`},
+		{nil, []string{"--shards", "2000"}, `--shards: 1 to 1024, got 2000`},
+		{nil, []string{"--shards", "0"}, `--shards: 1 to 1024, got 0`},
+		{[]string{"HOLDFAST_SHARDS=0"}, nil, `HOLDFAST_SHARDS: 1 to 1024, got 0`},
+		{[]string{"HOLDFAST_MAX_TLL=1h"}, nil, `no setting HOLDFAST_MAX_TLL; did you mean HOLDFAST_MAX_TTL\?`},
 		{nil, []string{"--shards", "-1"}, `--shards: a whole number, got "-1"`},
 		{nil, []string{"--replicas", "0"}, `--replicas: 1 to 5, got 0`},
 		{nil, []string{"--cluster-listen", "127.0.0.1:6222"}, `--cluster-listen needs --routes`},
@@ -175,9 +203,13 @@ func TestNATSConfiguration(t *testing.T) {
 		authorization { users: [
 			{ user: node, password: secret }
 			{ user: app, password: pass, permissions: {
-				publish: ["holdfast.*.orders.>", "holdfast.shard.*.*.orders.>"], subscribe: ["_INBOX.>"] } }
+				publish: ["holdfast.acquire.orders.>", "holdfast.get.orders.>"], subscribe: ["_INBOX.>"] } }
 			{ user: deaf, password: pass, permissions: { publish: [">"], subscribe: ["nothing"] } }
 		] }`)
+	for _, login := range [][]string{{"--user", "wrong", "--password", "secret"}, {"--user", "node", "--password", "wrong"}} {
+		r := run(t, append([]string{"serve", "--nats-config", file}, login...)...)
+		r.wantBoth(t, 5, `^$`, `holdfast: cannot connect to NATS: .*nats\.conf does not let this user in; give --creds, --nkey, or --user and --password`)
+	}
 	p := serveWith(t, []string{"HOLDFAST_PASSWORD=secret"}, "--nats-config", file, "--user", "node")
 	p.holdfast(t, "get", "orders.42").want(t, 5, `^holdfast: the NATS server at nats://.* does not let this user in`)
 	p.holdfast(t, "get", "orders.42", "--user", "app", "--password", "wrong").want(t, 5, `does not let this user in`)

@@ -227,6 +227,10 @@ func TestConnectionFromTheEnvironment(t *testing.T) {
 	runWith(t, []string{"NATS_URL=" + two.url, "HOLDFAST_PREFIX=two.b"}, "get", "orders.42").want(t, 0, `by "flag"`)
 	runWith(t, []string{"NATS_TIMEOUT=soon"}, "get", "orders.42").want(t, 2, `^holdfast: NATS_TIMEOUT: a duration such as 30s`)
 	runWith(t, []string{"HOLDFAST_PREFIX=$x"}, "get", "orders.42").want(t, 2, `^holdfast: HOLDFAST_PREFIX: not beginning with`)
+	runWith(t, []string{"HOLDFAST_OWNRE=me"}, "get", "orders.42").want(t, 2, `^holdfast: no setting HOLDFAST_OWNRE; did you mean HOLDFAST_OWNER\?`)
+	runWith(t, []string{"HOLDFAST_OWNRE="}, "get", "orders.42", "--server", one.url).want(t, 0, `^held`)
+	runWith(t, []string{"HOLDFAST_TOKEN=1", "HOLDFAST_TOKENS=1", "HOLDFAST_RESOURCE=a", "HOLDFAST_RESOURCES=a", "HOLDFAST_MAX_TTL=1h"},
+		"get", "orders.42", "--server", one.url).want(t, 0, `^held`)
 	runWith(t, []string{"HOLDFAST_OWNER="}, "acquire", "default", "--server", one.url).want(t, 0, `token 1`)
 	one.holdfast(t, "get", "default").want(t, 0, `by ".+@.+", token 1`)
 }

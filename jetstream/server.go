@@ -149,7 +149,13 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 
 // InProcessConn connects to the present instance, so that connections within the process survive a
 // restart of it as those over the network do.
-func (s *Server) InProcessConn() (net.Conn, error) { return s.nats().InProcessConn() }
+func (s *Server) InProcessConn() (net.Conn, error) {
+	conn, err := s.nats().InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	return &handshake{Conn: conn}, nil
+}
 
 // ClientURL returns where clients on this host connect: nats://127.0.0.1:4222.
 func (s *Server) ClientURL() string {

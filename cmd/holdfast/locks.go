@@ -135,23 +135,13 @@ func (l *locks) names() string {
 	return strings.Join(names, ", ")
 }
 
-// The variables in which the command finds its locks. A name of a resource holds no line break, so that
-// lists with one name or token on each line are clear.
-const (
-	variableResource  = "HOLDFAST_RESOURCE"
-	variableToken     = "HOLDFAST_TOKEN"
-	variableResources = "HOLDFAST_RESOURCES"
-	variableTokens    = "HOLDFAST_TOKENS"
-)
-
 // environ returns the environment with the locks in it, and without those of a command around this one.
 // With several locks there is no single resource and token: a command that knows of one only must not
 // take another's.
 func (l *locks) environ(base []string) []string {
-	ours := []string{variableResource, variableToken, variableResources, variableTokens}
 	environ := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(ours, name)
+		return slices.Contains(lockVariables, name)
 	})
 	var resources, tokens []string
 	for _, lock := range l.all {

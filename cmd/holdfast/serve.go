@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -169,6 +170,9 @@ func (s *serve) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range strangers(cmd.Root(), os.Environ()) {
+		log.Warn("an environment variable is no setting of holdfast", "variable", name)
+	}
 	ctx := cmd.Context()
 	server, err := startServer(ctx, s, log)
 	switch {
@@ -246,8 +250,8 @@ func (s *serve) checkDeployment(given *settings) error {
 	case !isNodeName(s.name):
 		return usage("%s: 1 to %d printable characters without spaces, got %s",
 			cmp.Or(given.given["name"], "--name (this host's)"), maxNameBytes, quoted(s.name))
-	case s.shards > jetstream.MaxShards:
-		return usage("%s: at most %d, got %d", given.given["shards"], jetstream.MaxShards, s.shards)
+	case given.has("shards") && (s.shards < 1 || s.shards > jetstream.MaxShards):
+		return usage("%s: 1 to %d, got %d", given.given["shards"], jetstream.MaxShards, s.shards)
 	case given.has("replicas") && (s.replicas < 1 || s.replicas > maxReplicas):
 		return usage("%s: 1 to %d, got %d", given.given["replicas"], maxReplicas, s.replicas)
 	case s.retention.Duration != 0 && s.retention.Duration < time.Second:

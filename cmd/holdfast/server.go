@@ -115,6 +115,10 @@ func (r *server) dial(name string, options ...nats.Option) (*nats.Conn, error) {
 		options = append(options, key)
 	}
 	nc, err := r.embedded.Connect(options...)
+	if errors.Is(err, nats.ErrAuthorization) {
+		return nil, fmt.Errorf("%w: %s does not let this user in; give --creds, --nkey, or --user and --password of one that it has",
+			jetstream.ErrConnect, s.natsConfig)
+	}
 	if err != nil && s.natsConfig != "" {
 		return nil, fmt.Errorf("%w; if %s asks for a login, give --creds, --nkey, or --user and --password",
 			err, s.natsConfig)
