@@ -9,8 +9,8 @@ import "context"
 type Marks interface {
 	// Raise lets the claim pass and raises the mark to its token, as one atomic step that is durable when
 	// it returns nil. It returns a [StaleError] if the rule of these marks refuses the claim, an error
-	// that is [ErrInvalid] if it breaks one of the contract, and otherwise the store's error, which
-	// leaves open whether the mark was raised; raising it again with the same claim is safe under
+	// that is [ErrInvalid] if it breaks one of the contract, and otherwise the store's error,
+	// which is [ErrUnknown] if it leaves open whether the mark was raised; raising it again with the same claim is safe under
 	// [Repeatable]. It may be called concurrently.
 	Raise(ctx context.Context, c Claim) error
 }

@@ -62,6 +62,9 @@ func (r Rule) Check(c Claim, highest Token) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
+	if r > Once {
+		return &messages.InvalidError{Field: "rule", Rule: "fence.Repeatable or fence.Once", Got: r.String()}
+	}
 	if c.Token < highest || r == Once && c.Token == highest {
 		return Refused(c, highest)
 	}

@@ -33,6 +33,7 @@ func TestRule(t *testing.T) {
 		{fence.Once, 34, 34, fence.ErrSpent},
 		{fence.Once, 33, 34, fence.ErrStale},
 		{fence.Once, 0, 0, fence.ErrInvalid},
+		{fence.Once + 1, 34, 33, fence.ErrInvalid},
 	} {
 		t.Run(fmt.Sprintf("%v %d after %d", test.rule, test.token, test.highest), func(t *testing.T) {
 			err := test.rule.Check(fence.Claim{Resource: "orders.42", Token: test.token}, test.highest)

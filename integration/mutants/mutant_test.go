@@ -27,7 +27,8 @@ type edit struct{ file, old, wrong string }
 
 // suite is tests of one package.
 type suite struct {
-	folder, run string
+	module      string // its folder; empty for the main module
+	folder, run string // the folder within the module
 	args        []string
 }
 
@@ -61,11 +62,11 @@ func (m mutant) overlay(t *testing.T) string {
 	return file
 }
 
-// packages are those that the edits are in.
+// packages are those that the edits are in, seen from the module.
 func (m mutant) packages() []string {
 	var dirs []string
 	for _, e := range m.edits {
-		dirs = append(dirs, "./"+filepath.Dir(e.file))
+		dirs = append(dirs, "./"+strings.TrimPrefix(strings.TrimPrefix(filepath.Dir(e.file), m.found.module), "/"))
 	}
 	return dirs
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ var (
 func TestMutantsCompile(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			output, err := goTool(t, m.overlay(t), append([]string{"build"}, m.packages()...)...)
+			output, err := goTool(t, m.found.module, m.overlay(t), append([]string{"build"}, m.packages()...)...)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, output)
 			}
@@ -58,7 +59,7 @@ func TestMutantsAreFound(t *testing.T) {
 			case m.sentence(output) == "":
 				t.Errorf("the suite fails for another reason than %q:\n%s", m.says, output)
 			default:
-				t.Logf("found by %s in %.0f s: %s", m.found.folder, time.Since(begun).Seconds(), m.sentence(output))
+				t.Logf("found by %s in %.0f s: %s", filepath.Join(m.found.module, m.found.folder), time.Since(begun).Seconds(), m.sentence(output))
 			}
 		})
 	}
@@ -79,15 +80,15 @@ func (s suite) test(t *testing.T, overlay string) ([]byte, error) {
 	if len(s.args) > 0 {
 		args = append(append(args, "-args"), s.args...)
 	}
-	return goTool(t, overlay, args...)
+	return goTool(t, s.module, overlay, args...)
 }
 
-// goTool runs go in the repository. The overlay goes by the environment, because suites build the
+// goTool runs go in a module of the repository. The overlay goes by the environment, because suites build the
 // binary themselves.
-func goTool(t *testing.T, overlay string, args ...string) ([]byte, error) {
+func goTool(t *testing.T, module, overlay string, args ...string) ([]byte, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = root
+	cmd.Dir = filepath.Join(root, module)
 	if overlay != "" {
 		cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay)
 	}

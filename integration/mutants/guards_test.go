@@ -1,0 +1,39 @@
+package mutants_test
+
+func init() { mutants = append(mutants, guards...) }
+
+// guards are mutants of clients/fence, found by the guards' own suites.
+var guards = []mutant{
+	{
+		name:  "RepetitionNotKnown",
+		harm:  "a write that was made is refused as if it had not been, because its driver sent it again",
+		edits: []edit{{"clients/fence/fenceredis/script.go", "if before then return reply(cmsgpack.unpack(before)) end\n", "if before == false then before = nil end\n"}},
+		found: suite{module: "clients/fence/fenceredis", run: "^TestConformance$/^Run$/^Network$"},
+		says:  `it was written, and then refused`,
+	},
+	{
+		name:  "RefusalBelieved",
+		harm:  "a request that was carried out is refused as if it had not been, because net/http sent it again",
+		edits: []edit{{"clients/fence/fencehttp/problem.go", "return key || other ||", "return key && other ||"}},
+		found: suite{folder: "clients/fence/fencehttp", run: "^TestRepeatedByTheClient$"},
+		says:  `want one that is ErrUnknown`,
+	},
+	{
+		name:  "HeadersByCase",
+		harm:  "a claim in another spelling of the header passes unchecked",
+		edits: []edit{{"messages/claim.go", "strings.EqualFold(strings.TrimSpace(got), name)", "got == name"}},
+		found: suite{folder: "clients/fence/fencenats", run: "^TestOptionalClaims$"},
+		says:  `code "", want "409"`,
+	},
+	{
+		name: "NameAfterTheMark",
+		harm: "a write that is refused for its name shuts out the present holder",
+		edits: []edit{{
+			"clients/fence/fencefile/dir.go",
+			"\tif err := check(); err != nil {\n\t\treturn err\n\t}\n\tif err := d.raise(c); err != nil {\n\t\treturn err\n\t}\n",
+			"\tif err := d.raise(c); err != nil {\n\t\treturn err\n\t}\n\tif err := check(); err != nil {\n\t\treturn err\n\t}\n",
+		}},
+		found: suite{folder: "clients/fence/fencefile", run: "^TestLinks$"},
+		says:  `stale fencing token`,
+	},
+}
