@@ -24,7 +24,8 @@ func checkHistory(opts *server.Options) error {
 	switch {
 	case joins && !member && streams:
 		return fmt.Errorf("%w: %s holds the locks of a server that was alone, and a cluster would not take them over but delete them; "+
-			"start it without --cluster-listen as before, or begin a cluster of one in another directory, which counts all tokens from 1 again", ErrDataDir, opts.StoreDir)
+			"start it without --cluster-listen as before, or move its buckets into a cluster with another directory, by nats stream backup and restore, "+
+			"which docs/cli.md shows; without them the cluster would count all tokens from 1 again, and guards would refuse its holders", ErrDataDir, opts.StoreDir)
 	case !joins && member:
 		return fmt.Errorf("%w: %s belongs to a member of a cluster, and alone it would grant what the others have granted; "+
 			"start it with --cluster-listen and --routes as before, or with another directory", ErrDataDir, opts.StoreDir)

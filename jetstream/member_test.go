@@ -203,7 +203,7 @@ func TestMemberOfItsOwn(t *testing.T) {
 		Name: "test", Listen: "127.0.0.1:-1", DataDir: alone.DataDir(), Log: quiet(),
 		ClusterListen: "127.0.0.1:-1", Routes: ports.Free(t, 1),
 	})
-	wantError(t, err, jetstream.ErrDataDir, alone.DataDir(), "was alone", "another directory")
+	wantError(t, err, jetstream.ErrDataDir, alone.DataDir(), "was alone", "another directory", "nats stream backup and restore")
 }
 
 func TestGrow(t *testing.T) {
