@@ -5,13 +5,23 @@ import "sync/atomic"
 // Quota counts what the shards of a node hold together. Whoever lets requests in compares that with
 // its limits; what is under way at the same moment may go a little over. The zero value is ready. It
 // is safe for concurrent use.
-type Quota struct{ held, waiting atomic.Int64 }
+type Quota struct{ held, waiting, pending atomic.Int64 }
 
 // Held returns how many resources are held.
 func (q *Quota) Held() int64 { return q.held.Load() }
 
 // Waiting returns how many requests wait.
 func (q *Quota) Waiting() int64 { return q.waiting.Load() }
+
+// Pending returns how many requests are on their way: taken in by a shard, and neither answered nor queued.
+func (q *Quota) Pending() int64 { return q.pending.Load() }
+
+// pend counts requests that come, or go if n is negative.
+func (q *Quota) pend(n int64) {
+	if q != nil {
+		q.pending.Add(n)
+	}
+}
 
 // use is one shard's part of a quota.
 type use struct {

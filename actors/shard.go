@@ -89,6 +89,7 @@ func (s *System) StartShard(cfg ShardConfig) *Shard {
 	cfg.Tuning = cfg.Tuning.WithDefaults()
 	cfg.Log = cfg.Log.With("shard", cfg.Shard)
 	sh := &Shard{cfg: cfg, system: s.system, tried: make(chan struct{}), closed: make(chan struct{})}
+	sh.requests.quota = cfg.Quota
 	sh.pid = s.system.Root.Spawn(actor.PropsFromProducer(
 		func() actor.Actor { return &shardActor{Shard: sh} },
 		actor.WithMailbox(actor.UnboundedLockfree()),

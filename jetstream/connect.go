@@ -16,6 +16,10 @@ const (
 	// before a cluster has elected a new leader. NATS's own two minutes would hold a shard still.
 	pingInterval = 2 * time.Second
 	pingsMissed  = 2
+	// pingInProcess is that of connections inside the process. They end together with their server, and no
+	// network can be lost: an answer that is late means a busy process, and a connection that is given up
+	// for it loses the requests on their way.
+	pingInProcess = time.Minute
 	// writeTimeout bounds how long a publish can hang on a connection that takes no more.
 	writeTimeout = 2 * time.Second
 	// reconnectWait between two rounds over the known servers.

@@ -139,7 +139,7 @@ func startError(line string) error {
 // Connect connects within the process, without the network. If the configuration file asks for
 // authentication, the options must provide it.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	all := append(connectOptions(s.cfg.Name, s.cfg.Log), nats.InProcessServer(s))
+	all := append(connectOptions(s.cfg.Name, s.cfg.Log), nats.InProcessServer(s), nats.PingInterval(pingInProcess))
 	nc, err := nats.Connect("", append(all, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w of this process (does its configuration ask for authentication?): %w", ErrConnect, err)

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // Encoding is how a payload is written. An answer has its request's.
@@ -42,13 +45,25 @@ func (e Encoding) String() string {
 }
 
 // EncodingOf tells how a payload is written, from the value of its header Content-Type, empty if it
-// has none, and from its first byte: no message of ours begins with "{" in protobuf. An empty payload
-// is JSON, so that a person who sends nothing can read the answer.
+// has none, and from its first byte that is no blank: no message of ours begins with "{" in protobuf. An
+// empty payload is JSON, so that a person who sends nothing can read the answer.
 func EncodingOf(contentType string, payload []byte) Encoding {
-	if len(payload) == 0 || payload[0] == '{' || isJSON(contentType) {
+	if len(payload) == 0 || payload[0] == '{' || isJSON(contentType) || beginsWithBlank(payload) {
 		return JSON
 	}
 	return Protobuf
+}
+
+// beginsWithBlank reports whether the payload is JSON behind blanks. A line feed is also how a string in
+// field 1 begins in protobuf, with its length behind it, which may be that of "{"; so it takes more than
+// that.
+func beginsWithBlank(payload []byte) bool {
+	text := bytes.TrimLeft(payload, " \t\r\n")
+	if len(text) == 0 || text[0] != '{' {
+		return false
+	}
+	blank := payload[:len(payload)-len(text)]
+	return !bytes.ContainsRune(blank, '\n') || json.Valid(payload)
 }
 
 // NewRequest returns an empty request for the operation, to [Decode] into; nil if there is no such
@@ -116,6 +131,30 @@ func decodeJSON(payload []byte, m proto.Message, ignoreUnknown bool) error {
 	options := protojson.UnmarshalOptions{DiscardUnknown: ignoreUnknown, RecursionLimit: maxDepth}
 	if err := options.Unmarshal(payload, m); err != nil {
 		return invalid("payload", nameOf(m)+" in JSON: "+complaint(err, m), "")
+	}
+	if ignoreUnknown {
+		return nil
+	}
+	return checkJSON(payload, m)
+}
+
+// checkJSON refuses what protojson takes and the contract does not: a field under another name than the
+// contract's, and a number of 32 bits as text. Numbers of 64 bits may be either, as not every reader of
+// JSON has them.
+func checkJSON(payload []byte, m proto.Message) error {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(payload, &values); err != nil {
+		return invalid("payload", nameOf(m)+" in JSON", "")
+	}
+	fields := m.ProtoReflect().Descriptor().Fields()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value, field := values[name], fields.ByName(protoreflect.Name(name))
+		if field == nil {
+			return invalid("payload", nameOf(m)+" in JSON: unknown field "+quote(name), "")
+		}
+		if kind := field.Kind(); value[0] == '"' && (kind == protoreflect.Uint32Kind || kind == protoreflect.Int32Kind) {
+			return invalid(name, "a number, without quotes", quote(string(value)))
+		}
 	}
 	return nil
 }

@@ -22,7 +22,11 @@ func TestEncodingOf(t *testing.T) {
 		{"", "", messages.JSON},
 		{"", "{}", messages.JSON},
 		{"", "\x0a\x01a", messages.Protobuf},
-		{"", " {}", messages.Protobuf},
+		{"", " {}", messages.JSON},
+		{"", "\r\n\t {}", messages.JSON},
+		{"", " {", messages.JSON},
+		{"", " ", messages.Protobuf},
+		{"", "\n{" + strings.Repeat("x", '{'), messages.Protobuf}, // an owner of 123 bytes
 		{"application/json", "\x0a\x01a", messages.JSON},
 		{"application/json", " {}", messages.JSON},
 		{"Application/JSON; charset=utf-8", "x", messages.JSON},
@@ -131,7 +135,7 @@ func TestDecode(t *testing.T) {
 	}{
 		"protobuf":         {messages.Protobuf, string(mustEncode(t, messages.Protobuf, want))},
 		"contract's names": {messages.JSON, `{"owner":"me","ttl_ms":30000,"durability":"EPHEMERAL","metadata":{"k":"v"}}`},
-		"standard mapping": {messages.JSON, `{"owner":"me","ttlMs":"30000","durability":1,"metadata":{"k":"v"}}`},
+		"standard mapping": {messages.JSON, `{"owner":"me","ttl_ms":30000,"durability":1,"metadata":{"k":"v"}}`},
 		"whole as float":   {messages.JSON, `{"owner":"me","ttl_ms":3.0e4,"durability":1,"metadata":{"k":"v"},"wait_ms":null}`},
 		"white space":      {messages.JSON, "\n{ \"owner\" : \"me\",\t\"ttl_ms\":30000,\"durability\":1,\"metadata\":{\"k\":\"v\"}}\r\n"},
 		"escapes":          {messages.JSON, `{"\u006fwner":"\u006de","ttl_ms":30000,"durability":1,"metadata":{"k":"v"}}`},
@@ -149,6 +153,27 @@ func TestDecodeNothing(t *testing.T) {
 		if err := messages.Decode(e, nil, got); err != nil || !proto.Equal(got, &messages.ReleaseRequest{}) {
 			t.Errorf("%v: %v, %v", e, got, err)
 		}
+	}
+}
+
+// The standard mapping allows more than the contract: other names, and numbers of 32 bits as text. Those of
+// 64 bits may be text, since not every reader of JSON has such numbers.
+func TestDecodeTakesTheContractsJSON(t *testing.T) {
+	for payload, want := range map[string]string{
+		`{"owner":"a","ttl_ms":"1000"}`: `ttl_ms: a number, without quotes, got "\"1000\""`,
+		`{"owner":"a","ttlMs":1000}`:    `payload: AcquireRequest in JSON: unknown field "ttlMs"`,
+		`{"requestId":"x"}`:             `payload: AcquireRequest in JSON: unknown field "requestId"`,
+	} {
+		wantInvalid(t, messages.Decode(messages.JSON, []byte(payload), &messages.AcquireRequest{}), want)
+	}
+	for _, payload := range []string{`{"owner":"a","token":"5"}`, `{"owner":"a","token":5}`} {
+		r := &messages.ReleaseRequest{}
+		if err := messages.Decode(messages.JSON, []byte(payload), r); err != nil || r.GetToken() != 5 {
+			t.Errorf("%s: %v, %v", payload, r, err)
+		}
+	}
+	if err := messages.DecodeReply(messages.JSON, []byte(`{"lease":{"ttlMs":"5"}}`), &messages.Reply{}); err != nil {
+		t.Error(err) // what nodes say is read as generously as ever
 	}
 }
 

@@ -137,13 +137,13 @@ func (w *warden) direct(shard uint32, c *custody, now lease.Instant) {
 	}
 	open := c.shard != nil || there == 0 && (c.door && !has(c.unowned, holdLimit, now) || w.isNext(shard, now))
 	if open && !c.door {
-		w.door(shard, true)
+		c.door = w.door(shard, true)
 	}
 	w.posts[shard].lead(here, there)
 	if !open && c.door {
 		w.door(shard, false)
+		c.door = false
 	}
-	c.door = open
 }
 
 // isNext reports whether the node is one of the first two in line to own a shard.

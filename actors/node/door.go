@@ -1,16 +1,11 @@
 package node
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors"
@@ -18,28 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// serviceName is what `nats micro ls` shows, and the queue group of the front door.
-const serviceName = "holdfast"
-
-// leaveTimeout bounds how long NATS may take to know that the strays are not wanted any more.
-const leaveTimeout = time.Second
-
-// openDoors subscribes to everything that a client may send.
+// openDoors subscribes to everything that a client may send. A misspelt operation has no responder.
 func (n *Node) openDoors() error {
-	service, err := micro.AddService(n.cfg.Intake, micro.Config{
-		Name:        serviceName,
-		Version:     semanticVersion(n.cfg.Version),
-		Description: "locks with fencing tokens",
-		Metadata:    map[string]string{"node": n.cfg.Name, "prefix": string(n.cfg.Prefix)},
-		QueueGroup:  serviceName,
-		StatsHandler: func(*micro.Endpoint) any {
-			return n.stats()
-		},
-	})
-	if err != nil {
-		return err
-	}
-	n.service = service
 	for _, op := range messages.Operations {
 		if err := n.endpoint(string(op), n.cfg.Prefix.Operation(op, ">"), n.request); err != nil {
 			return err
@@ -51,93 +26,108 @@ func (n *Node) openDoors() error {
 	if err := n.endpoint("list", n.cfg.Prefix.List(), n.list); err != nil {
 		return err
 	}
-	if _, err := n.cfg.Outbox.Subscribe(n.outbox.bounces.all(), n.bounced); err != nil {
+	sub, err := n.cfg.Outbox.Subscribe(n.outbox.bounces.all(), n.bounced)
+	if err != nil {
 		return err
 	}
-	return n.strays()
+	if err := bounded(sub, 1); err != nil {
+		return err
+	}
+	return n.service.open()
 }
 
-func (n *Node) endpoint(name, subject string, handle func(*nats.Msg)) error {
-	return n.service.AddEndpoint(name, micro.HandlerFunc(func(r micro.Request) {
-		handle(&nats.Msg{
-			Subject: r.Subject(), Reply: r.Reply(), Data: r.Data(), Header: nats.Header(r.Headers()),
-		})
-	}), micro.WithEndpointSubject(subject))
+// endpoint subscribes to the front door of an operation.
+func (n *Node) endpoint(name, subject string, handle nats.MsgHandler) error {
+	e := n.service.endpoint(name, subject, serviceName)
+	sub, err := n.cfg.Intake.QueueSubscribe(subject, serviceName, e.counted(handle))
+	if err == nil {
+		err = n.bounded(sub)
+	}
+	return err
 }
 
-// direct opens or shuts a shard's direct door. It is no endpoint of the service, since it comes and goes
-// with the shard. While a shard moves, two nodes stand there, as one queue group: a request comes to one
-// of them and not to both. A door that is shut still lets in what has come before.
-func (n *Node) direct(shard uint32, open bool) {
+// What NATS has brought and no handler has taken yet, for each subscription, and fewer if there are many of
+// them. Handlers do not wait, and refuse what is too much long before, so that little stands there: what
+// exceeds these bounds is lost and counted, and its sender gets no answer.
+const (
+	intakeMessages, allMessages, leastMessages = 1 << 16, 1 << 21, 1 << 12
+	intakeBytes, allBytes, leastBytes          = 32 << 20, 1 << 30, 1 << 20
+)
+
+// bounded bounds what a subscription for requests keeps in memory.
+func (n *Node) bounded(sub *nats.Subscription) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.intakes[sub] = true
+	return bounded(sub, len(messages.Operations)+2+int(n.cfg.Shards))
+}
+
+// bounded bounds what one of a number of subscriptions keeps in memory.
+func bounded(sub *nats.Subscription, of int) error {
+	return sub.SetPendingLimits(min(max(allMessages/of, leastMessages), intakeMessages), min(max(allBytes/of, leastBytes), intakeBytes))
+}
+
+// full says which limit keeps a request out, if one does: a limit of the node, or that its subscription has
+// fallen behind so far that requests are about to be lost.
+func (n *Node) full(m *nats.Msg) error {
+	if waiting, _, err := m.Sub.Pending(); err == nil {
+		if most, _, err := m.Sub.PendingLimits(); err == nil && waiting > most/8 {
+			return errBehind
+		}
+	}
+	return n.gate.enter()
+}
+
+// unread counts what was lost because it came faster than it was taken.
+func (n *Node) unread() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	count := n.unreadBefore
+	for sub := range n.intakes {
+		if dropped, err := sub.Dropped(); err == nil {
+			count += uint64(dropped)
+		}
+	}
+	return count
+}
+
+// direct opens or shuts a shard's direct door, and reports whether it is as it was told. It is a
+// subscription of its own, since it comes and goes with the shard. While a shard moves, two nodes stand
+// there, as one queue group: a request comes to one of them and not to both. A door that is shut still lets
+// in what has come before.
+func (n *Node) direct(shard uint32, open bool) bool {
 	if !open {
-		if sub := n.directSubs[shard]; sub != nil {
-			_ = sub.Drain() // it fails if the connection is gone, and the subscription with it
-		}
-		delete(n.directSubs, shard)
-		return
+		n.shut(shard)
+		return true
 	}
-	sub, err := n.cfg.Intake.QueueSubscribe(n.cfg.Prefix.Shard(shard), serviceName+"-owner", n.request)
+	subject := n.cfg.Prefix.Shard(shard)
+	sub, err := n.cfg.Intake.QueueSubscribe(subject, ownerGroup, n.service.direct.counted(n.request))
+	if err == nil {
+		err = n.bounded(sub)
+	}
 	if err != nil {
-		n.cfg.Log.Warn("the direct door stays shut", "shard", shard, "error", err)
+		n.doorLog.Do(func() { n.cfg.Log.Warn("the direct door stays shut", "shard", shard, "error", err) })
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.directSubs[shard] = sub
+	return true
+}
+
+func (n *Node) shut(shard uint32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	sub := n.directSubs[shard]
+	if sub == nil {
 		return
 	}
-	n.directSubs[shard] = sub
-}
-
-// strays answers what no other subscription is for: an operation that does not exist, or one
-// without a key. NATS would only say that nobody responds. The node's own events would come here too;
-// on the connection that publishes them they do not.
-func (n *Node) strays() error {
-	for _, levels := range []string{".*", ".*.>"} {
-		sub, err := n.strayConn().QueueSubscribe(string(n.cfg.Prefix)+levels, serviceName+"-strays", n.stray)
-		if err != nil {
-			return err
-		}
-		n.straySubs = append(n.straySubs, sub)
+	if dropped, err := sub.Dropped(); err == nil {
+		n.unreadBefore += uint64(dropped)
 	}
-	return nil
-}
-
-func (n *Node) strayConn() *nats.Conn { return cmp.Or(n.cfg.Events, n.cfg.Intake) }
-
-// closeStrays ends that before the other doors are closed: where only the strays listen, NATS would
-// not say that nobody responds.
-func (n *Node) closeStrays(ctx context.Context) {
-	for _, sub := range n.straySubs {
-		_ = sub.Drain() // it fails if the connection is gone, and the subscription with it
-	}
-	if nc := n.strayConn(); nc.IsConnected() {
-		ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
-		defer cancel()
-		_ = nc.FlushWithContext(ctx)
-	}
-}
-
-func (n *Node) stray(m *nats.Msg) {
-	op, key, _ := strings.Cut(m.Subject[len(n.cfg.Prefix)+1:], ".")
-	if !n.served(op, key) {
-		n.request(m)
-	}
-}
-
-// served reports whether another subscription takes what comes for an operation.
-func (n *Node) served(op, key string) bool {
-	switch op {
-	case "info", "list":
-		return key == ""
-	case "event":
-		return key != ""
-	case "node":
-		return key != "" // it is said among nodes
-	case "shard":
-		number, below, _ := strings.Cut(key, ".")
-		shard, err := strconv.ParseUint(number, 10, 32)
-		return err == nil && uint32(shard) < n.cfg.Shards && below != ""
-	default:
-		return key != "" && messages.NewRequest(messages.Operation(op)) != nil
-	}
+	_ = sub.Drain() // it fails if the connection is gone, and the subscription with it
+	delete(n.directSubs, shard)
+	delete(n.intakes, sub)
 }
 
 // bounced takes back a grant that has reached nobody.
@@ -158,6 +148,10 @@ func (n *Node) request(m *nats.Msg) {
 	if !ok {
 		return
 	}
+	if full := n.full(m); full != nil {
+		n.outbox.overloaded(to, full)
+		return
+	}
 	a, err := n.cfg.Prefix.Parse(m.Subject)
 	n.enter(letter{op: a.Operation, key: a.Key, to: to, data: m.Data}, a, err)
 }
@@ -169,20 +163,21 @@ func (n *Node) forwarded(m *nats.Msg) {
 		return
 	}
 	to.Encoding = encoding(m.Header, m.Data)
+	if full := n.full(m); full != nil {
+		n.outbox.overloaded(to, full)
+		return
+	}
 	a, err := n.peers.address(m.Subject)
 	n.enter(letter{op: a.Operation, key: a.Key, to: to, data: m.Data, hops: hops(m.Header)}, a, err)
 }
 
 // enter lets a letter in at its post.
 func (n *Node) enter(l letter, a messages.Address, err error) {
-	if full := n.gate.enter(); full != nil {
-		err = full
-	}
 	if err == nil {
 		err = n.post(l, a)
 	}
 	if err != nil {
-		n.refuse(l, err)
+		n.outbox.send(l.to, messages.Refuse(status(err), err))
 	}
 }
 
@@ -245,14 +240,21 @@ func (n *Node) forward(to uint64, l letter) error {
 	if len(l.data) > messages.MaxPayloadBytes {
 		return messages.Decode(l.to.Encoding, l.data, messages.NewRequest(l.op))
 	}
-	if err := n.peers.forward(to, l); err != nil {
-		return fmt.Errorf("%w: %w; nothing happened, try again", actors.ErrUnavailable, err)
+	if !n.peers.forward(to, l) {
+		return fmt.Errorf("node %s: %w to other nodes (%d)", n.cfg.Name, actors.ErrOverloaded, waitingLetters)
 	}
 	return nil
 }
 
+// unsent refuses a request that could not be sent on.
+func (n *Node) unsent(l letter, err error) {
+	n.refuse(l, fmt.Errorf("%w: %w; nothing happened, try again", actors.ErrUnavailable, err))
+}
+
 // refuse implements carrier.
-func (n *Node) refuse(l letter, err error) { n.outbox.send(l.to, messages.Refuse(status(err), err)) }
+func (n *Node) refuse(l letter, err error) {
+	n.outbox.refuse(messages.ShardOf(l.key, n.cfg.Shards), l.to, messages.Refuse(status(err), err))
+}
 
 // now implements carrier.
 func (n *Node) now() lease.Instant { return n.cfg.Clock.Now().Instant }
@@ -281,7 +283,7 @@ func (n *Node) event(body proto.Message, to messages.ReplyTo) lease.Event {
 // status says which refusal an error is.
 func status(err error) messages.Status {
 	switch {
-	case errors.Is(err, actors.ErrOverloaded), errors.Is(err, errRate):
+	case errors.Is(err, actors.ErrOverloaded), errors.Is(err, errRate), errors.Is(err, errPending), errors.Is(err, errBehind):
 		return messages.Status_OVERLOADED
 	case errors.Is(err, actors.ErrUnavailable):
 		return messages.Status_UNAVAILABLE

@@ -23,7 +23,7 @@ func (n *Node) join(ctx context.Context) error {
 	base := &messages.Announcement{
 		Node: n.cfg.Name, Incarnation: rand.Uint64() | 1, Version: n.cfg.Version, Shards: n.cfg.Shards, Limits: n.cfg.Limits,
 	}
-	n.peers = newPeers(n.cfg.Peers, n.cfg.Prefix, base.GetIncarnation(), n.cfg.Log)
+	n.peers = newPeers(n.cfg.Peers, n.cfg.Prefix, base.GetIncarnation(), n.cfg.Log, n.unsent)
 	w := newWarden(base, n.posts, surroundings{
 		clock: n.cfg.Clock, log: n.cfg.Log, first: n.cfg.First, leads: n.cfg.Leads, cede: n.cfg.Cede,
 		start: n.startShard, retired: n.past.add, door: n.direct, announce: n.peers.announce,

@@ -16,42 +16,62 @@ type Capacity struct {
 	Held int64
 	// Waiting is how many requests may wait on the node, for all resources together.
 	Waiting int64
+	// Pending is how many requests may be on their way through the node, for all shards together: taken in,
+	// and neither answered nor in a queue.
+	Pending int64
 	// Rate is how many requests a second the node takes, Burst how many of them at once; by default
 	// as many as in a second.
 	Rate, Burst int
 }
 
 // DefaultCapacity returns the defaults. A held resource takes about a kilobyte, a waiting request
-// half of one; the rate is more than a node can do, so that only who sets it meets it.
+// half of one; one on its way takes up to four, and so many are on their way for about a second. The rate is more than a node can do, so that only who sets it meets it.
 func DefaultCapacity() Capacity {
-	return Capacity{Held: 1_000_000, Waiting: 100_000, Rate: 1_000_000, Burst: 1_000_000}
+	return Capacity{Held: 1_000_000, Waiting: 100_000, Pending: 20_000, Rate: 1_000_000, Burst: 1_000_000}
 }
 
-// errRate says that requests come too fast.
-var errRate = errors.New("rate")
+// errRate says that requests come too fast, errPending that there are too many at once, errBehind that they
+// are read more slowly than they come.
+var (
+	errBehind  = errors.New("intake: requests come faster than this node reads them; try later")
+	errRate    = errors.New("rate")
+	errPending = errors.New("pending")
+)
 
 // gate keeps a node within its capacity.
 type gate struct {
 	capacity Capacity
 	quota    *actors.Quota
 	rate     *rate.Limiter
+	// tooFast and tooMany say which limit was reached.
+	tooFast, tooMany error
 }
 
 func newGate(c Capacity) *gate {
 	d := DefaultCapacity()
 	c.Held = cmp.Or(c.Held, d.Held)
 	c.Waiting = cmp.Or(c.Waiting, d.Waiting)
+	c.Pending = cmp.Or(c.Pending, d.Pending)
 	c.Rate = cmp.Or(c.Rate, d.Rate)
 	c.Burst = cmp.Or(c.Burst, c.Rate)
-	return &gate{capacity: c, quota: new(actors.Quota), rate: rate.NewLimiter(rate.Limit(c.Rate), c.Burst)}
+	return &gate{
+		capacity: c, quota: new(actors.Quota), rate: rate.NewLimiter(rate.Limit(c.Rate), c.Burst),
+		tooFast: fmt.Errorf("%w: %d requests a second is all that this node takes; try later", errRate, c.Rate),
+		tooMany: fmt.Errorf("%w: %d requests are on their way through this node, the most that may; try later", errPending, c.Pending),
+	}
 }
 
-// enter lets a request in, or says which limit keeps it out.
+// enter lets a request in, or says which limit keeps it out. What is under way at the same moment may go a
+// little over.
 func (g *gate) enter() error {
-	if g.rate.Allow() {
+	switch {
+	case g.quota.Pending() >= g.capacity.Pending:
+		return g.tooMany
+	case !g.rate.Allow():
+		return g.tooFast
+	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %d requests a second is all that this node takes; try later", errRate, g.capacity.Rate)
 }
 
 // noGrant says why nothing more may be granted, if that is so.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
+	"golang.org/x/time/rate"
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
@@ -68,16 +68,20 @@ type Node struct {
 	warden *warden // nil if the node is alone
 	// stopWarden ends the warden whatever it is doing.
 	stopWarden context.CancelFunc
-	service    micro.Service
+	service    *service
 	outbox     *outbox
 	drops      drops
 	gate       *gate
-	// straySubs take what is meant for no other subscription.
-	straySubs []*nats.Subscription
-	past      past
+	past       past
+	// doorLog is once a second.
+	doorLog *rate.Sometimes
 
 	mu         sync.Mutex
 	directSubs map[uint32]*nats.Subscription
+	// intakes are the subscriptions on which requests come in; unreadBefore counts what was lost on those
+	// that are no more.
+	intakes      map[*nats.Subscription]bool
+	unreadBefore uint64
 
 	closing sync.Once
 	lost    chan struct{}
@@ -96,10 +100,14 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		gate:   newGate(cfg.Capacity),
 		lost:   make(chan struct{}),
 
-		directSubs: make(map[uint32]*nats.Subscription),
+		directSubs: make(map[uint32]*nats.Subscription), intakes: make(map[*nats.Subscription]bool),
+		doorLog: onceASecond(),
 	}
+	n.service = newService(n)
+	// A request that waits for an owner is small, and all shards may lack one at the same time.
+	room := min(cfg.Tuning.MaxPending, max(4*int(n.gate.capacity.Pending)/int(cfg.Shards), 100))
 	for shard := range cfg.Shards {
-		n.posts = append(n.posts, &post{carrier: n, shard: shard, room: cfg.Tuning.MaxPending})
+		n.posts = append(n.posts, &post{carrier: n, shard: shard, room: room})
 	}
 	for _, nc := range n.connections() {
 		nc.SetClosedHandler(func(*nats.Conn) { n.lose() })
@@ -181,7 +189,9 @@ func (n *Node) takePart(ctx context.Context) error {
 	}
 	for shard, p := range n.posts {
 		p.lead(n.system.StartShard(n.shardConfig(uint32(shard))), 0)
-		n.direct(uint32(shard), true)
+		if !n.direct(uint32(shard), true) {
+			return fmt.Errorf("shard %d: its direct door cannot be opened", shard)
+		}
 	}
 	return nil
 }
@@ -217,7 +227,6 @@ func (n *Node) Close(ctx context.Context) error {
 
 func (n *Node) close(ctx context.Context) error {
 	n.leave(ctx)
-	n.closeStrays(ctx)
 	errs := []error{drain(ctx, n.cfg.Intake)}
 	shards := n.shards()
 	if n.warden != nil {
@@ -231,11 +240,15 @@ func (n *Node) close(ctx context.Context) error {
 		errs = append(errs, <-results)
 	}
 	if n.cfg.Peers != nil {
+		if n.peers != nil {
+			errs = append(errs, n.peers.letters.close(ctx))
+		}
 		errs = append(errs, drain(ctx, n.cfg.Peers))
 	}
 	for _, p := range n.posts {
 		p.expire(0)
 	}
+	errs = append(errs, n.outbox.close(ctx))
 	for _, nc := range n.connections()[1:] {
 		errs = append(errs, drain(ctx, nc))
 	}

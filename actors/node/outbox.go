@@ -1,9 +1,13 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
@@ -14,29 +18,69 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
+// waitingAnswers is how many answers may wait to be sent: more than all requests that may wait on a node,
+// which are answered together when it ends.
+const waitingAnswers = 1 << 17
+
 // outbox sends answers. It implements actors.Outbox.
 type outbox struct {
 	nc      *nats.Conn
 	log     *slog.Logger
 	bounces bounces
-	// sometimes is once a second.
-	sometimes *rate.Sometimes
+	// lines are where answers wait to be encoded and sent; those of one shard wait in one line.
+	lines []*queue[lease.Answer]
+	// refusals are those of the doors, by refusal, each with its encoded answer. There is one for each limit
+	// of the node.
+	refusals sync.Map
+	// dropped counts answers for which there was no room, or that NATS did not take; their clients ask again.
+	dropped atomic.Uint64
+	// sometimes and seldom are once a second.
+	sometimes, seldom *rate.Sometimes
 	// answers counts them by status.
 	answers [int(messages.Status_EXHAUSTED) + 1]atomic.Uint64
 }
 
 func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox {
-	return &outbox{
+	o := &outbox{
 		nc: nc, log: log, bounces: newBounces(nc),
-		sometimes: onceASecond(),
+		sometimes: onceASecond(), seldom: onceASecond(),
 	}
+	lines := runtime.GOMAXPROCS(0)
+	for range lines {
+		o.lines = append(o.lines, newQueue(waitingAnswers/lines, o.answer))
+	}
+	return o
+}
+
+// close sends what waits, unless ctx ends before.
+func (o *outbox) close(ctx context.Context) error {
+	var errs []error
+	for _, l := range o.lines {
+		errs = append(errs, l.close(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // Answer implements actors.Outbox.
-func (o *outbox) Answer(_ uint32, answers []lease.Answer) {
+func (o *outbox) Answer(shard uint32, answers []lease.Answer) {
 	for _, a := range answers {
-		o.answer(a)
+		o.put(shard, a)
 	}
+}
+
+// refuse answers later, without blocking.
+func (o *outbox) refuse(shard uint32, to messages.ReplyTo, r *messages.Reply) {
+	o.put(shard, lease.Answer{To: to, Reply: r})
+}
+
+func (o *outbox) put(shard uint32, a lease.Answer) {
+	if o.lines[int(shard)%len(o.lines)].put(a) {
+		return
+	}
+	n := o.dropped.Add(1)
+	o.seldom.Do(func() {
+		o.log.Warn("answers are dropped: NATS does not take them as fast as they are made", "dropped_so_far", n)
+	})
 }
 
 func (o *outbox) answer(a lease.Answer) {
@@ -59,6 +103,40 @@ func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
 	o.publish(to, "", r, serviceError(r))
 }
 
+// overloaded refuses a request at the door, at once and as cheaply as can be: there are most of them when
+// there is the least time. Errors that are the same value are encoded once.
+func (o *outbox) overloaded(to messages.ReplyTo, err error) {
+	key := refusal{err, to.Encoding}
+	ready, ok := o.refusals.Load(key)
+	if !ok {
+		r := messages.Refuse(status(err), err)
+		data, failed := messages.Encode(to.Encoding, r)
+		if failed != nil {
+			o.log.Error("a refusal cannot be encoded", "error", failed)
+			return
+		}
+		ready, _ = o.refusals.LoadOrStore(key, encoded{r, data, serviceError(r)})
+	}
+	e := ready.(encoded) //nolint:forcetypeassert // nothing else is stored
+	o.count(e.reply)
+	if err := o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Header: e.header, Data: e.data}); err != nil {
+		o.unsent(to, err)
+	}
+}
+
+// refusal is one for a reason, in one encoding.
+type refusal struct {
+	why      error
+	encoding messages.Encoding
+}
+
+// encoded is an answer that is ready to be sent.
+type encoded struct {
+	reply  *messages.Reply
+	data   []byte
+	header nats.Header
+}
+
 // count keeps the statistics. Refusals for a limit are worth a line in the log, though not each.
 func (o *outbox) count(r *messages.Reply) {
 	n := o.answers[r.GetStatus()].Add(1)
@@ -73,8 +151,16 @@ func (o *outbox) publish(to messages.ReplyTo, reply string, m proto.Message, hea
 		err = o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Reply: reply, Header: header, Data: data})
 	}
 	if err != nil {
-		o.log.Warn("an answer could not be sent", "to", to.Subject, "error", err)
+		o.unsent(to, err)
 	}
+}
+
+// unsent notes an answer that NATS has not taken.
+func (o *outbox) unsent(to messages.ReplyTo, err error) {
+	n := o.dropped.Add(1)
+	o.seldom.Do(func() {
+		o.log.Warn("an answer could not be sent", "to", to.Subject, "error", err, "dropped_so_far", n)
+	})
 }
 
 // serviceError tells NATS tools that the answer is an error; nil if it is none.

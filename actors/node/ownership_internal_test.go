@@ -217,7 +217,7 @@ func crowd(t testing.TB, base *messages.Announcement, shards uint32, members int
 		posts = append(posts, &post{carrier: &counter{}, shard: shard})
 	}
 	w := newWarden(base, posts, surroundings{
-		clock: actors.SystemClock(), log: slog.New(slog.DiscardHandler), door: func(uint32, bool) {},
+		clock: actors.SystemClock(), log: slog.New(slog.DiscardHandler), door: func(uint32, bool) bool { return true },
 		announce: func(*messages.Announcement) {},
 	})
 	w.echoed, w.began, w.taking = w.now(), w.now(), true

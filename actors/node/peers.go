@@ -27,27 +27,50 @@ type peers struct {
 	// malformed counts announcements that were dropped.
 	malformed atomic.Uint64
 	sometimes *rate.Sometimes
+	// letters wait to be sent on.
+	letters *queue[outgoing]
+	// mute: the last announcement could not be sent.
+	mute bool
 }
 
-func newPeers(nc *nats.Conn, prefix messages.Prefix, self uint64, log *slog.Logger) *peers {
-	return &peers{nc: nc, prefix: prefix, self: self, log: log, sometimes: onceASecond()}
+// waitingLetters is how many requests may wait to be sent on to other nodes.
+const waitingLetters = 1 << 14
+
+// outgoing is a letter on its way to another node.
+type outgoing struct {
+	to uint64
+	letter
+}
+
+// newPeers returns the peers of a node. unsent gets the letters that could not be sent on, with the reason.
+func newPeers(nc *nats.Conn, prefix messages.Prefix, self uint64, log *slog.Logger, unsent func(letter, error)) *peers {
+	p := &peers{nc: nc, prefix: prefix, self: self, log: log, sometimes: onceASecond()}
+	p.letters = newQueue(waitingLetters, func(o outgoing) {
+		if err := p.send(o); err != nil {
+			unsent(o.letter, err)
+		}
+	})
+	return p
 }
 
 // listen subscribes to what all nodes announce and to what is sent to this one, and finds out whether it
 // may.
 func (p *peers) listen(ctx context.Context, hear func(*messages.Announcement), letter, inquiry nats.MsgHandler) error {
 	return p.permitted(ctx, func() error {
-		_, err := p.nc.Subscribe(p.prefix.Announcement(">"), func(m *nats.Msg) { p.heard(m, hear) })
-		if err == nil {
-			_, err = p.nc.Subscribe(p.prefix.NodeDoor(p.self, "*.>"), letter)
+		for subject, handle := range map[string]nats.MsgHandler{
+			p.prefix.Announcement(">"):        func(m *nats.Msg) { p.heard(m, hear) },
+			p.prefix.NodeDoor(p.self, "*.>"):  letter,
+			p.prefix.NodeDoor(p.self, listOp): inquiry,
+		} {
+			sub, err := p.nc.Subscribe(subject, handle)
+			if err == nil {
+				err = bounded(sub, 8)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err == nil {
-			_, err = p.nc.Subscribe(p.prefix.NodeDoor(p.self, listOp), inquiry)
-		}
-		if err == nil {
-			err = p.nc.Publish(p.prefix.NodeDoor(p.self, "try"), nil) // nobody listens there
-		}
-		return err
+		return p.nc.Publish(p.prefix.NodeDoor(p.self, "try"), nil) // it has no subscription
 	})
 }
 
@@ -86,7 +109,8 @@ func (p *peers) heard(m *nats.Msg, hear func(*messages.Announcement)) {
 	hear(a)
 }
 
-// announce tells all nodes. Without a connection nobody hears it, and there will be another.
+// announce tells all nodes. Without a connection none hears it, and there will be another. The log says
+// once that it could not be sent, and once that it can be again. It belongs to the warden's goroutine.
 func (p *peers) announce(a *messages.Announcement) {
 	name, err := messages.EncodeKey(a.GetNode())
 	if err == nil {
@@ -95,14 +119,21 @@ func (p *peers) announce(a *messages.Announcement) {
 			err = p.nc.Publish(p.prefix.Announcement(name), data)
 		}
 	}
-	if err != nil {
-		p.sometimes.Do(func() { p.log.Warn("cannot announce this node", "error", err) })
+	switch {
+	case err != nil && !p.mute:
+		p.log.Warn("cannot announce this node: others will count it as gone", "error", err)
+	case err == nil && p.mute:
+		p.log.Info("this node is announced again")
 	}
+	p.mute = err != nil
 }
 
-// forward sends a letter to another node's door.
-func (p *peers) forward(to uint64, l letter) error {
-	return p.nc.PublishMsg(l.message(p.prefix.NodeDoor(to, string(l.op)+"."+l.key)))
+// forward has a letter sent to another node's door, and reports whether there was room for it. It does not
+// block.
+func (p *peers) forward(to uint64, l letter) bool { return p.letters.put(outgoing{to, l}) }
+
+func (p *peers) send(o outgoing) error {
+	return p.nc.PublishMsg(o.message(p.prefix.NodeDoor(o.to, string(o.op)+"."+o.key)))
 }
 
 // inquire asks another node for a shard's part of a listing.

@@ -7,12 +7,18 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// stats is what `nats micro stats` shows besides its own numbers, which count what came in.
+// stats is what `nats micro stats` shows besides the numbers of requests.
 type stats struct {
 	// Answers counts what went out, by status.
 	Answers map[string]uint64 `json:"answers"`
 	// Dropped counts requests that wanted their answer elsewhere than in an inbox.
 	Dropped uint64 `json:"dropped"`
+	// Unread counts requests that came faster than they were read, Unsent answers that NATS did not take as
+	// fast as they were made.
+	Unread uint64 `json:"unread"`
+	Unsent uint64 `json:"unsent"`
+	// Pending is how many requests are on their way now: neither answered nor in a queue.
+	Pending int64 `json:"pending"`
 	// Held and Waiting are how many resources are held and how many requests wait now.
 	Held    int64 `json:"held"`
 	Waiting int64 `json:"waiting"`
@@ -29,6 +35,9 @@ func (n *Node) stats() stats {
 	s := stats{
 		Answers: make(map[string]uint64),
 		Dropped: n.drops.count.Load(),
+		Unread:  n.unread(),
+		Unsent:  n.outbox.dropped.Load(),
+		Pending: n.gate.quota.Pending(),
 		Held:    n.gate.quota.Held(),
 		Waiting: n.gate.quota.Waiting(),
 	}

@@ -46,8 +46,9 @@ type surroundings struct {
 	start func(shard uint32, changed func()) *actors.Shard
 	// retired gets each shard that has ended.
 	retired func(*actors.Shard)
-	// door opens or shuts a shard's direct door.
-	door func(shard uint32, open bool)
+	// door opens or shuts a shard's direct door, and reports whether it is as it was told; one that stayed
+	// shut is tried again.
+	door func(shard uint32, open bool) bool
 	// announce tells all nodes, this one included.
 	announce func(*messages.Announcement)
 }

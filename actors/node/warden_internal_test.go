@@ -58,6 +58,7 @@ type inhabitant struct {
 	mu      sync.Mutex
 	doors   map[uint32]bool // that are open
 	opened  int
+	jammed  int // how many times a door stays shut
 	answers int // refusals, as nothing else is answered here
 }
 
@@ -169,13 +170,18 @@ func (w *world) check(name string) error {
 }
 
 // door keeps account of the direct doors.
-func (x *inhabitant) door(shard uint32, open bool) {
+func (x *inhabitant) door(shard uint32, open bool) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.doors[shard] == open {
 		x.w.Errorf("%s: the door of shard %d is told twice that it is open: %v", x.name, shard, open)
 	}
+	if open && x.jammed > 0 {
+		x.jammed--
+		return false
+	}
 	x.doors[shard] = open
+	return true
 }
 
 // doors returns at whose door each shard's requests arrive.

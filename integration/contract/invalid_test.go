@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,6 +30,9 @@ func TestInvalidRequests(t *testing.T) {
 		{acquire, `{"owner":"b","ttl_ms":-1}`, []string{"ttl_ms"}},
 		{acquire, `{"owner":"b","ttl_ms":1000.5}`, []string{"ttl_ms"}},
 		{acquire, `{"owner":"b","ttl_ms":1e400}`, []string{"ttl_ms"}},
+		{acquire, `{"owner":"b","ttl_ms":"1000"}`, []string{"ttl_ms", "without quotes"}},
+		{acquire, `{"owner":"b","ttlMs":1000}`, []string{"ttlMs"}},
+		{acquire, ` {"owner":"b","ttl_ms":1000.5}`, []string{"ttl_ms"}}, // and in JSON
 		{acquire, `{"owner":"b","ttl_ms":1000,"wait_ms":3600001}`, []string{"wait_ms", "3600000", "3600001"}},
 		{acquire, `{"owner":"b","ttl_ms":1000,"request_id":"` + long + `"}`, []string{"request_id", "64 bytes", "300 bytes"}},
 		{acquire, `{"owner":"b","ttl_ms":1000,"durability":"FOREVER"}`, []string{"durability"}},
@@ -50,11 +54,6 @@ func TestInvalidRequests(t *testing.T) {
 		{breakIt, ``, []string{"token"}},
 		{breakIt, `{"token":1,"reason":"` + strings.Repeat("x", 600) + `"}`, []string{"reason", "512 bytes", "600 bytes"}},
 
-		{"holdfast.acquire", `{"owner":"b","ttl_ms":1000}`, []string{"subject", "key"}},
-		{"holdfast.get", ``, []string{"subject", "key"}},
-		{"holdfast.lock.orders.42", `{"owner":"b"}`, []string{"operation", "acquire", `"lock"`}},
-		{"holdfast.lock", ``, []string{"operation", `"lock"`}},
-		{"holdfast.shard.x.get.orders.42", ``, []string{"shard", `"x"`}},
 		{"holdfast.shard.3.lock.orders.42", ``, []string{"operation", `"lock"`}},
 		{"holdfast.shard.3.get", ``, []string{"key"}},
 		{"holdfast.get.=41", ``, []string{"key"}},
@@ -69,6 +68,23 @@ func TestInvalidRequests(t *testing.T) {
 		c.wantInvalid(&nats.Msg{Subject: test.subject, Data: []byte(test.json)}, messages.JSON, test.words...)
 	}
 	c.want(messages.Status_HELD, 1, get, ``)
+}
+
+// What has no meaning has no responder, and NATS says so at once: an operation that does not exist, one
+// without a key, a shard that does not exist. Nothing is counted as dropped.
+func TestMisspeltHasNoResponder(t *testing.T) {
+	_, c := start(t)
+	for _, subject := range []string{
+		"holdfast.lock.orders.42", "holdfast.lock", "holdfast.acquire", "holdfast.get", "holdfast", "holdfast.info.x",
+		"holdfast.shard.x.get.orders.42", "holdfast.shard.4.get.orders.42", "holdfast.shard.3", "holdfast.event.x",
+	} {
+		if m, err := c.nc.Request(subject, []byte(`{"owner":"b","ttl_ms":1000}`), patience); !errors.Is(err, nats.ErrNoResponders) {
+			t.Errorf("%s: got %v, %v", subject, m, err)
+		}
+	}
+	if n := c.stats()["dropped"]; n != 0 {
+		t.Errorf("%v are counted as dropped", n)
+	}
 }
 
 func entries(n int) string {
