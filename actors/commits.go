@@ -138,23 +138,35 @@ func (t *tenure) read(r *messages.Record, done []*decision) {
 	t.announce(r.GetCommit(), t.ledger.bytes-before)
 	t.report()
 	t.tidyLater()
-	t.tellOperator(r.GetCommit())
+	for _, d := range done {
+		t.tellOperator(d)
+	}
 }
 
 // tellOperator logs what an operator did, and what one should know.
-func (t *tenure) tellOperator(c *messages.Commit) {
-	for _, change := range c.GetChanges() {
+func (t *tenure) tellOperator(d *decision) {
+	for _, change := range d.outcome.Changes {
 		g := change.GetGrant()
 		switch token := messages.Token(g.GetToken()); {
 		case change.GetKind() == messages.Event_BROKEN:
 			t.shard.cfg.Log.Info("lock broken", "resource", g.GetResource(), "owner", g.GetOwner(),
-				"token", g.GetToken(), "reason", change.GetReason())
+				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.answerTo())
 		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
 			t.shard.lateTokens.Add(1)
 			t.shard.cfg.Log.Warn("tokens are running out: move to another name", "resource", g.GetResource(),
 				"token", g.GetToken(), "last", uint64(messages.MaxToken))
 		}
 	}
+}
+
+// answerTo is where the answer of the request behind the decision goes. It is all that is known of the
+// sender: a request to break names no owner, and NATS does not pass on the user.
+func (d *decision) answerTo() string {
+	if d.request == nil {
+		return ""
+	}
+	to, _ := d.request.from()
+	return to.Subject
 }
 
 // release lets the answers of a decision go.

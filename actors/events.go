@@ -90,10 +90,14 @@ func (e *events) finish() {
 // run publishes until ctx ends, or until all is done behind finish. It begins when its predecessor,
 // which may be nil, has ended: one shard has one publisher at a time.
 func (e *events) run(ctx context.Context, predecessor *events) {
-	defer close(e.done)
-	if predecessor != nil {
-		<-predecessor.done
+	if !predecessor.awaited(ctx) {
+		go func() { // what it still publishes, the next one has to wait for
+			<-predecessor.done
+			close(e.done)
+		}()
+		return
 	}
+	defer close(e.done)
 	for more := true; more || e.missed.Load(); {
 		var err error
 		if e.missed.Swap(false) {
@@ -104,6 +108,19 @@ func (e *events) run(ctx context.Context, predecessor *events) {
 		if err != nil && !e.rest(ctx, longestRest) {
 			return
 		}
+	}
+}
+
+// awaited waits until the goroutine has ended, and reports whether it has before ctx ends.
+func (e *events) awaited(ctx context.Context) bool {
+	if e == nil {
+		return true
+	}
+	select {
+	case <-e.done:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
