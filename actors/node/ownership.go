@@ -251,7 +251,9 @@ type pairings []pairing
 func (h pairings) Len() int           { return len(h) }
 func (h pairings) Less(i, j int) bool { return h[i].compare(h[j]) < 0 }
 func (h pairings) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *pairings) Push(x any)        { *h = append(*h, x.(pairing)) } //nolint:forcetypeassert // nothing else is pushed
+
+// Push implements heap.Interface.
+func (h *pairings) Push(x any) { *h = append(*h, x.(pairing)) } //nolint:forcetypeassert // nothing else is pushed
 
 // Pop implements heap.Interface.
 func (h *pairings) Pop() any {

@@ -210,8 +210,8 @@ func TestOwnershipIsKept(t *testing.T) {
 }
 
 // crowd is a warden among others, which own all shards.
-func crowd(t testing.TB, base *messages.Announcement, shards uint32, members int) *warden {
-	t.Helper()
+func crowd(tb testing.TB, base *messages.Announcement, shards uint32, members int) *warden {
+	tb.Helper()
 	var posts []*post
 	for shard := range shards {
 		posts = append(posts, &post{carrier: &counter{}, shard: shard})
