@@ -21,6 +21,7 @@ echo "passed in all $(words $(1)) modules"
 endef
 
 ARGS ?=
+NAMES ?= 200000
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 30s
@@ -112,6 +113,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s), and go on after one that fails
 .PHONY: soak
 soak: ## Let 2000 clients use one node for SOAK (5m); RACE=-race; ARGS="-soak.clients 500 -soak.seed 7".
 	go test -count 1 -timeout 0 -v $(RACE) -run '^TestSoak$$' ./integration/soak -soak.for $(SOAK) $(ARGS)
+
+.PHONY: names
+names: ## Lock NAMES (200000) different names once each, and say what a node takes afterwards; ARGS="-names.bound 1000000".
+	go test -count 1 -timeout 0 -v -run '^TestNames$$' ./integration/soak -names.count $(NAMES) $(ARGS)
 
 .PHONY: kills
 kills: ## Kill a server KILLS (100) times under those who watch it.

@@ -37,9 +37,9 @@ func checkJournal(t *testing.T, records []*messages.Record) {
 	}
 }
 
-func testLog(t *testing.T) *slog.Logger {
-	t.Helper()
-	return slog.New(slog.NewTextHandler(t.Output(), nil))
+func testLog(tb testing.TB) *slog.Logger {
+	tb.Helper()
+	return slog.New(slog.NewTextHandler(tb.Output(), nil))
 }
 
 func must(t *testing.T, err error) {

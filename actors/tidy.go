@@ -90,6 +90,7 @@ func (p *page) tidy(fresh int64, m memory, outlived *bool) (looked int) {
 // tidied ends a round: it begins a compaction if there is something to forget, and sets the timer if
 // there will be.
 func (t *tenure) tidied() {
+	t.fromFree = t.shard.cfg.Tuning.MaxRemembered // what was in use may not be any more
 	if t.outlived || t.crowded() || t.grown() {
 		t.compact()
 	}

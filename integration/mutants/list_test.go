@@ -14,6 +14,10 @@ var (
 	holder = suite{folder: "clients/holdfast", run: "^(TestBreakIsFelt|TestForgedEventLosesNothing)$/^Renewed$/^Later$"}
 	// forgery is by a client that may publish where plain events go.
 	forgery = suite{folder: "integration/contract", run: "^TestForgedEvents$"}
+	// names are more than the node may remember.
+	names = suite{folder: "integration/soak", run: "^TestNames$"}
+	// pages are of a ledger without a node.
+	pages = suite{folder: "actors", run: "^TestReplayEqualsLive$"}
 	// powerCuts are of all nodes of a cluster at once.
 	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$", args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
 )
@@ -216,5 +220,26 @@ var mutants = []mutant{
 		}},
 		found: holder,
 		says:  `a forged event ended the lock|it does not come about that the client asks`,
+	},
+	{
+		name:  "FloorNotRaised",
+		harm:  "a name that was forgotten gets its old tokens again",
+		edits: []edit{{"actors/forget.go", "l.floor = max(l.floor, e.Token())", "l.floor = max(l.floor, e.Token()*0)"}},
+		found: names,
+		says:  `token \d+ of .* comes behind`,
+	},
+	{
+		name:  "RememberedWithoutBound",
+		harm:  "every name takes memory for a month",
+		edits: []edit{{"actors/forget.go", "return (m.limit + 1<<p.depth - 1) >> p.depth", "return 1 << 40"}},
+		found: names,
+		says:  `names are remembered, \d+ may be`,
+	},
+	{
+		name:  "ShrunkWithoutToken",
+		harm:  "a name that has been free for a minute begins with token 1 again",
+		edits: []edit{{"actors/tombstone.go", "tombstone{token: i.Token(),", "tombstone{token: i.Token() * 0,"}},
+		found: pages,
+		says:  `gets token \d+ again, behind`,
 	},
 }

@@ -3,5 +3,7 @@
 // its speed and is restarted every few seconds. Everything that they are told is checked against what
 // they were told before, and against the journals, which are read all the while.
 //
+// [TestNames] has no dice: it lets more names come by than a node may remember, and says what that takes.
+//
 // All times are of one process with one monotonic clock, so the checks need hardly a margin.
 package soak

@@ -140,6 +140,9 @@ func (m *Member) signal(s syscall.Signal) {
 	}
 }
 
+// Pid returns the process id of the node, which has to run.
+func (m *Member) Pid() int { return m.process.Process.Pid }
+
 // Written returns what the node has written, on both streams, since it was last started.
 func (m *Member) Written() string { return m.log.latest() }
 

@@ -1,0 +1,130 @@
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// BenchmarkShardMemory is how many bytes a shard takes for each resource that is held, once its actor is
+// gone, and for each request that waits.
+func BenchmarkShardMemory(b *testing.B) {
+	const count = 100_000
+	b.Run("held", func(b *testing.B) {
+		for b.Loop() {
+			m := newMeasured(b)
+			for i := range count {
+				m.tell(b, fmt.Sprintf("orders.%d", i), request(i, 0))
+			}
+			m.until(b, func() bool { return m.quota.Held() == count && m.shard.Actors() == 0 })
+			m.report(b, count, "B/held")
+		}
+	})
+	b.Run("waiting", func(b *testing.B) {
+		for b.Loop() {
+			m := newMeasured(b)
+			for i := range count {
+				m.tell(b, fmt.Sprintf("orders.%d", i%100), request(i, time.Hour))
+			}
+			m.until(b, func() bool { return m.quota.Waiting() == count-100 })
+			m.report(b, count-100, "B/waiting")
+		}
+	})
+}
+
+func request(i int, wait time.Duration) lease.Acquire {
+	return lease.Acquire{
+		From: messages.ReplyTo{Subject: fmt.Sprintf("_INBOX.01JB2Y8K3M6N.%014d", i)}, MaxWaiting: 1 << 20,
+		Request: &messages.AcquireRequest{
+			Owner: fmt.Sprintf("worker-%d@host", i%1000), TtlMs: 3_600_000, WaitMs: uint32(wait.Milliseconds()),
+			RequestId: fmt.Sprintf("01JB2Y8K3M6N%014d", i),
+		},
+	}
+}
+
+// measured is a shard over a journal that keeps nothing, so that the heap holds the shard alone.
+type measured struct {
+	system *actors.System
+	shard  *actors.Shard
+	quota  *actors.Quota
+	before uint64
+}
+
+func newMeasured(b *testing.B) *measured {
+	b.Helper()
+	m := &measured{before: heapAlloc(), quota: new(actors.Quota), system: actors.NewSystem(testLog(b))}
+	m.shard = m.system.StartShard(actors.ShardConfig{
+		Node: "n", Journal: new(discard), Clock: actors.SystemClock(), Outbox: silence{}, Log: testLog(b), Quota: m.quota,
+		Tuning: actors.Tuning{IdleAfter: 10 * time.Millisecond, MaxPending: 1 << 30},
+	})
+	if err := m.shard.Opened(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return m
+}
+
+func (m *measured) tell(b *testing.B, resource string, e lease.Event) {
+	b.Helper()
+	if err := m.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (m *measured) until(b *testing.B, done func() bool) {
+	b.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-b.Context().Done():
+			b.Fatal(b.Context().Err())
+		}
+	}
+}
+
+func (m *measured) report(b *testing.B, count int, unit string) {
+	b.Helper()
+	b.ReportMetric(float64(heapAlloc()-m.before)/float64(count), unit)
+	if err := m.shard.Close(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	m.system.Close()
+}
+
+func heapAlloc() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// discard is a journal that stores nothing.
+type discard struct{ last atomic.Uint64 }
+
+// Replay implements actors.Journal.
+func (d *discard) Replay(context.Context, uint64, func(uint64, *messages.Record) error) (uint64, error) {
+	return d.last.Load(), nil
+}
+
+// Append implements actors.Journal.
+func (d *discard) Append(context.Context, uint64, *messages.Record) error {
+	d.last.Add(1)
+	return nil
+}
+
+// Purge implements actors.Journal.
+func (d *discard) Purge(context.Context, uint64, []string) error { return nil }
+
+// silence is an outbox that sends nothing.
+type silence struct{}
+
+// Answer implements actors.Outbox.
+func (silence) Answer(uint32, []lease.Answer) {}
