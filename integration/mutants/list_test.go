@@ -8,6 +8,10 @@ var (
 	contract = suite{folder: "integration/contract", run: "^TestRetainedEventsAreTheJournal$"}
 	// nodes are those of a deployment among themselves, in virtual time.
 	nodes = suite{folder: "actors/node", run: "^TestShardThatTakesLongToRead$"}
+	// late is of late copies of requests, in virtual time.
+	late = suite{folder: "actors", run: "^TestLateCopy"}
+	// requests are repeated and withdrawn, by the wire.
+	requests = suite{folder: "integration/contract", run: "^TestRepeatedRequest$"}
 	// disks are full, or do not sync, on one node after the other.
 	disks = suite{folder: "integration/cluster", run: "^TestDisksRecover$"}
 	// holder is of the client that holds a lock.
@@ -90,8 +94,8 @@ var mutants = []mutant{
 		name: "EveryRequestIsARepetition",
 		harm: "a second request of the owner is granted its lease, though another one holds it",
 		edits: []edit{{
-			"actors/lease/acquire.go", "return r.GetRequestId() != \"\" && r.GetRequestId() == s.image.Grant.GetRequestId() &&\n\t\ts.image.heldBy(r.GetOwner())",
-			"return s.image.heldBy(r.GetOwner())",
+			"actors/lease/acquire.go", "return id != \"\" && id == s.image.Grant.GetRequestId() && s.image.heldBy(owner)",
+			"return s.image.heldBy(owner)",
 		}},
 		found: live,
 		says:  `the grant is another request's`,
@@ -181,11 +185,42 @@ var mutants = []mutant{
 		name: "PageForgetsTheFree",
 		harm: "a restart begins the tokens of what was free again at 1",
 		edits: []edit{{
-			"actors/ledger.go", "\tfor resource, e := range p.entries {\n\t\ts := &messages.Entry{",
-			"\tfor resource, e := range p.entries {\n\t\tif !e.Held() {\n\t\t\tcontinue\n\t\t}\n\t\ts := &messages.Entry{",
+			"actors/ledger.go", "\tfor resource, e := range p.entries {\n\t\tstored.Entries = ",
+			"\tfor resource, e := range p.entries {\n\t\tif !e.Held() {\n\t\t\tcontinue\n\t\t}\n\t\tstored.Entries = ",
 		}},
 		found: storm,
 		says:  `behind token`,
+	},
+	{
+		name:  "EndedRequestsNotConsulted",
+		harm:  "a late copy of a request holds the lock for a TTL with no client behind it",
+		edits: []edit{{"actors/lease/acquire.go", "r.GetRequestId()); over != nil {", "r.GetRequestId()); over != nil && over.GetStatus() == messages.Status_HELD {"}},
+		found: live,
+		says:  `was granted before, and its lease had ended`,
+	},
+	{
+		name:  "EndedRequestsLostAtPassivation",
+		harm:  "a late copy of a request is granted once the resource has been idle for a few seconds",
+		edits: []edit{{"actors/seat.go", "image: t.ledger.image(s.resource), past: t.past}", "image: t.ledger.image(s.resource), past: lease.NewEndedRequests()}"}},
+		found: late,
+		says:  `got GRANTED token 4 .*, want RELEASED token 1`,
+	},
+	{
+		name: "ReplayForgetsTheLastRequest",
+		harm: "after a change of owner a late copy of the last request is granted",
+		edits: []edit{{
+			"actors/open.go", "\tif err := o.ledger.read(position, r, replayed); err != nil {",
+			"\tfor _, c := range r.GetCommit().GetChanges() {\n\t\tif c.GetGrant() != nil {\n\t\t\tc.Grant.RequestId = \"\"\n\t\t}\n\t}\n\tif err := o.ledger.read(position, r, replayed); err != nil {",
+		}},
+		found: late,
+		says:  `got GRANTED token \d+ .*, want RELEASED token`,
+	},
+	{
+		name:  "ReleaseOfARequestReleasesAnother",
+		harm:  "a client that withdraws a request loses the lease that it has by another one",
+		edits: []edit{{"actors/lease/release.go", "\tif s.answers(owner, id) {", "\tif s.image.heldBy(owner) {"}},
+		found: requests,
+		says:  `got .*RELEASED.*, want NOT_HELD`,
 	},
 	{
 		name: "OpeningJudgedByItsDuration",
