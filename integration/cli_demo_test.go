@@ -10,7 +10,7 @@ import (
 // without the guard and right with it.
 func TestDemoFencing(t *testing.T) {
 	tmp := t.TempDir()
-	r := runWith(t, []string{"TMPDIR=" + tmp}, "demo", "fencing", "--ttl", "500ms")
+	r := runWith(t, []string{"TMPDIR=" + tmp}, "demo", "fencing", "--ttl", "1s")
 	if r.code != 0 || r.stderr != "" {
 		t.Fatalf("exit code %d: %s\n%s", r.code, r.stderr, r.stdout)
 	}

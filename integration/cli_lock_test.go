@@ -238,7 +238,7 @@ func TestLockLostWhileWaitingForTheNext(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	p.holdfast(t, "acquire", "b", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
-	waiting := p.startUnder(t, "a", "b", "--ttl", "300ms", "--", "echo")
+	waiting := p.startUnder(t, "a", "b", "--ttl", "3s", "--", "echo")
 	p.waitForQueue(t, "b", 1)
 	p.holdfast(t, "break", "a", "--token", "1").want(t, 0, `^broke`)
 	waiting.wantExit(t, 4)

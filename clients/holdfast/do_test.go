@@ -118,7 +118,7 @@ func TestDo(t *testing.T) {
 				t.Errorf("got %v, want ErrLost", cause)
 			}
 			return mine
-		}, holdfast.TTL(200*time.Millisecond))
+		}, holdfast.TTL(3*time.Second))
 		if !errors.Is(err, mine) || !errors.Is(err, holdfast.ErrLost) {
 			t.Errorf("got %v, want %v and ErrLost", err, mine)
 		}

@@ -19,7 +19,7 @@ func ExampleLock_Context() {
 	client := example()
 	defer client.Close(ctx)
 
-	l, err := client.Acquire(ctx, "migration", holdfast.TTL(300*time.Millisecond))
+	l, err := client.Acquire(ctx, "migration", holdfast.TTL(3*time.Second))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -248,10 +248,10 @@ func TestExtend(t *testing.T) {
 	// Renewals ask for the new length from then on.
 	t.Run("Renewed", func(t *testing.T) {
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
-		if err := l.Extend(ctx, 150*time.Millisecond); err != nil {
+		if err := l.Extend(ctx, 800*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
-		untilOutlived(t, l, 150*time.Millisecond)
+		untilOutlived(t, l, 800*time.Millisecond)
 	})
 
 	t.Run("Invalid", func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestReentrant(t *testing.T) {
 	})
 
 	t.Run("LostTogether", func(t *testing.T) {
-		a, b := mustAcquire(t, c, t.Name(), again, holdfast.TTL(200*time.Millisecond)), mustAcquire(t, c, t.Name(), again)
+		a, b := mustAcquire(t, c, t.Name(), again, holdfast.TTL(3*time.Second)), mustAcquire(t, c, t.Name(), again)
 		if err := other.Break(testContext(t), t.Name(), a.Token(), "test"); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 func TestRenewal(t *testing.T) {
-	const ttl = 200 * time.Millisecond
+	const ttl = 800 * time.Millisecond // longer than a busy machine stalls
 	other := newClient(t, url)
 
 	t.Run("Kept", func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestJeopardy(t *testing.T) {
 	t.Run("Lost", func(t *testing.T) {
 		p := newProxy(t, url)
 		var j journal
-		l := mustAcquire(t, newClient(t, p.url(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(300*time.Millisecond))
+		l := mustAcquire(t, newClient(t, p.url(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Second))
 		p.blackhole()
 		await(t, "the lock is lost", l.Lost())
 		if got := j.String(); got != "000000000000001 danger" {

@@ -78,9 +78,9 @@ func TestWaitFree(t *testing.T) {
 		wantFree(t, c, "ephemeral", done)
 	})
 	t.Run("Prolonged", func(t *testing.T) {
-		l := mustAcquire(t, c, "prolonged", holdfast.TTL(300*time.Millisecond))
+		l := mustAcquire(t, c, "prolonged", holdfast.TTL(time.Second))
 		done := waitingFree(t, t.Context(), s, "prolonged")
-		if err := l.Extend(t.Context(), 600*time.Millisecond); err != nil {
+		if err := l.Extend(t.Context(), 1500*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
 		wantFree(t, c, "prolonged", done)
