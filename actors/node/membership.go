@@ -25,6 +25,8 @@ const (
 type member struct {
 	*messages.Announcement
 	heard, since lease.Instant // the latest announcement, and the first without a silence
+	// established: it took part when it was heard first.
+	established bool
 	// wants are the shards that it should own by what it knows.
 	wants map[uint32]bool
 }
@@ -71,7 +73,7 @@ func (m *membership) hear(a *messages.Announcement, now lease.Instant) (before *
 		before = x.Announcement
 		m.forget(a.GetIncarnation())
 	}
-	x = &member{since: now}
+	x = &member{since: now, established: !a.GetJoining()}
 	x.take(a, now)
 	at, _ := slices.BinarySearchFunc(m.sorted, x, (*member).compare)
 	m.of[a.GetIncarnation()], m.sorted = x, slices.Insert(m.sorted, at, x)

@@ -349,10 +349,21 @@ func (w *warden) speak(now lease.Instant) {
 }
 
 // candidates are those that shards may go to. One that comes, or comes back, is not counted at once;
-// those that were there before this node are.
+// those that were there before this node are. Nor does this node count itself as long as they do not: what
+// a leaving node gives away would go to two, or to one whose server has just been started.
 func (w *warden) candidates() []*messages.Announcement {
-	return slices.DeleteFunc(w.members.candidates(), func(a *messages.Announcement) bool {
+	all := slices.DeleteFunc(w.members.candidates(), func(a *messages.Announcement) bool {
 		x := w.members.of[a.GetIncarnation()]
 		return a.GetShards() != w.base.GetShards() || x.since.Sub(w.began) >= settleAfter && x.heard.Sub(x.since) < settleAfter
 	})
+	self := w.members.of[w.self()]
+	if self == nil || self.heard.Sub(w.began) >= settleAfter || !slices.ContainsFunc(all, w.established) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(a *messages.Announcement) bool { return a.GetIncarnation() == w.self() })
+}
+
+// established reports whether a node took part when this one heard it first.
+func (w *warden) established(a *messages.Announcement) bool {
+	return a.GetIncarnation() != w.self() && w.members.of[a.GetIncarnation()].established
 }

@@ -134,7 +134,7 @@ func (s slow) Replay(ctx context.Context, after uint64, apply func(uint64, *mess
 	return s.Memory.Replay(ctx, after, func(position uint64, r *messages.Record) error {
 		s.w.mu.Lock()
 		pace := s.w.pace
-		if s.w.stuck == s.name && position > 3 {
+		if s.w.stuck == s.name && position > 1 {
 			pace = time.Hour
 		}
 		s.w.mu.Unlock()
@@ -697,5 +697,44 @@ func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
 				t.Errorf("shard %d is open at %v", shard, who)
 			}
 		}
+	})
+}
+
+// What a node that leaves gives away goes to one that has been there, and not to one that was started just
+// before, however long that one takes to open anything.
+func TestShardsGoToAnEstablishedNode(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a, b := w.start("a"), w.start("b")
+		w.start("c")
+		w.settled(10 * time.Second)
+		w.fair()
+		b.kill()
+		w.settled(silenceLimit + 100*time.Millisecond)
+		w.mu.Lock()
+		w.stuck = "b"
+		w.mu.Unlock()
+		again := w.start("b")
+		w.pass(2600 * time.Millisecond)
+		a.leave()
+		w.pass(200 * time.Millisecond)
+		if again.opened > 0 {
+			t.Errorf("a node that does not count yet has begun to open %d shards", again.opened)
+		}
+		for shard, who := range w.owners() {
+			if !slices.Equal(who, []string{"c"}) {
+				t.Errorf("shard %d is open at %v", shard, who)
+			}
+		}
+	})
+}
+
+// A door that stays shut does not count as open, and is tried again.
+func TestDoorThatStaysShutIsTriedAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.start("a")
+		a.mu.Lock()
+		a.jammed = 2 * worldShards
+		a.mu.Unlock()
+		w.settled(10 * time.Second)
 	})
 }

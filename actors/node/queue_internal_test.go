@@ -1,0 +1,69 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// A queue keeps the order, takes what fits while its handler is blocked, and says what did not fit.
+func TestQueueDoesNotBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blocked := make(chan struct{})
+		var done []int
+		q := newQueue(3, func(n int) {
+			<-blocked
+			done = append(done, n)
+		})
+		q.put(0)
+		synctest.Wait() // it is in the handler's hands
+		for n := 1; n <= 3; n++ {
+			if !q.put(n) {
+				t.Errorf("there was no room for %d", n)
+			}
+		}
+		if q.put(4) {
+			t.Error("more were taken than there is room for")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := q.close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a blocked queue was closed: %v", err)
+		}
+		close(blocked)
+		<-q.over
+		if len(done) != 4 || done[0] != 0 || done[3] != 3 {
+			t.Errorf("worked off are %v", done)
+		}
+	})
+}
+
+// While NATS is away the log says once that the node is not announced.
+func TestCannotAnnounceIsSaidOnce(t *testing.T) {
+	nc, err := nats.Connect("nats://127.0.0.1:1", nats.RetryOnFailedConnect(true), nats.ReconnectBufSize(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	log := new(strings.Builder)
+	p := newPeers(nc, messages.DefaultPrefix, 1, slog.New(slog.NewTextHandler(io.Writer(log), nil)), nil)
+	p.sometimes.Interval = 0 // it is not that one that keeps the log quiet
+	for range 3 {
+		p.announce(&messages.Announcement{Node: "n"})
+	}
+	if n := strings.Count(log.String(), "cannot announce"); n != 1 {
+		t.Errorf("it is said %d times: %s", n, log)
+	}
+	if err := p.letters.close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
