@@ -205,8 +205,10 @@ func TestUsage(t *testing.T) {
 		{[]string{"get", "a", "--owner", "me"}, `holdfast get has no flag --owner`},
 		{[]string{"get", "a", "--creds", "missing"}, `--creds: cannot read "missing": no such file or directory`},
 		{[]string{"get", "a", "--nkey", empty}, `--nkey: a file with an nkey's seed`},
-		{[]string{"get", "a", "--tlscert", empty}, `--tlscert needs --tlskey`},
-		{[]string{"get", "a", "--tlskey", empty}, `--tlskey needs --tlscert`},
+		{[]string{"get", "a", "--tls-cert", empty}, `--tls-cert needs --tls-key`},
+		{[]string{"get", "a", "--tlskey", empty}, `--tls-key needs --tls-cert`}, // as earlier versions called it
+		{[]string{"get", "a", "--context", "missing"}, `--context: cannot read ".*nats/context/missing\.json": no such file`},
+		{[]string{"get", "a", "--context", "../x"}, `--context: the name of a context of the nats command line, got "\.\./x"`},
 		{[]string{"get", "a", "--password", "p"}, `--password needs --user`},
 		{[]string{"get", "a", "--user", "u", "--creds", empty}, `--creds and --user exclude each other`},
 		{[]string{"version", "a"}, `takes no arguments, got "a"`},
@@ -235,6 +237,26 @@ func TestConnectionFromTheEnvironment(t *testing.T) {
 	one.holdfast(t, "get", "default").want(t, 0, `by ".+@.+", token 1`)
 }
 
+// A context of the nats command line says where the server is and how to log in; a flag goes before it.
+func TestContextOfNATS(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "nats", "context"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "nats", "context", "here.json"), `{"description":"a test","url":"`+p.url+`","user":"me","password":"x","inbox_prefix":"_INBOX.me"}`)
+	write(t, filepath.Join(dir, "nats", "context", "gone.json"), `{"url":"nats://127.0.0.1:1"}`)
+	write(t, filepath.Join(dir, "nats", "context", "nsc.json"), `{"url":"nats://127.0.0.1:1","nsc":"nsc://a/b/c"}`)
+	config := "XDG_CONFIG_HOME=" + dir
+	runWith(t, []string{config}, "get", "orders.42", "--context", "here").want(t, 0, `^free`)
+	runWith(t, []string{config, "NATS_CONTEXT=here"}, "lock", "orders.42", "--", "echo", "done").wantBoth(t, 0, `^done\n$`, `^$`)
+	runWith(t, []string{config, "NATS_CONTEXT=here"}, "ls").want(t, 0, `^nothing is held`)
+	runWith(t, []string{config, "NATS_CONTEXT=gone"}, "get", "orders.42", "--server", p.url).want(t, 0, `^free`)
+	runWith(t, []string{config}, "get", "orders.42", "--context", "gone", "--timeout", "100ms").want(t, 5, `no NATS server answers at nats://127\.0\.0\.1:1;`)
+	runWith(t, []string{config}, "get", "orders.42", "--context", "nsc").want(t, 2, `--context: ".*nsc\.json" has nsc, which holdfast does not know`)
+}
+
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	if r := run(t, "version"); r.code != 0 || !strings.HasPrefix(r.stdout, "holdfast v0.0.0-test\ngo 1.") || !strings.Contains(r.stdout, "\nnats-server 2.") {
@@ -257,6 +279,8 @@ func TestHelp(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	t.Parallel()
+	run(t, "demo", "--help").wantBoth(t, 0, `\nCommands:\n  fencing  +A worker is paused`, `^$`)
+	run(t, "members", "--help").wantBoth(t, 0, `\nCommands:\n  remove `, `^$`)
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		if r := run(t, "completion", shell); r.code != 0 || r.stderr != "" || !strings.Contains(r.stdout, "holdfast") {
 			t.Errorf("%s: exit code %d, %d bytes, stderr %q", shell, r.code, len(r.stdout), r.stderr)

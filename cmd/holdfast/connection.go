@@ -23,21 +23,26 @@ type connection struct {
 	tlsCert, tlsKey, tlsCA string
 	prefix                 string
 	timeout                duration
+	// context is the name of a context of the nats command line; empty: none. contextOptions come from it.
+	context        string
+	contextOptions []nats.Option
 	// notices is where a person is told that a command still tries; nil: nowhere.
 	notices io.Writer
 }
 
 func (c *connection) addTo(cmd *cobra.Command) {
 	c.timeout = newDuration(15*time.Second, 10*time.Millisecond, 24*time.Hour)
+	cmd.Flags().SetNormalizeFunc(oneSpelling)
 	addFlags(cmd, sectionConnection, func(f *pflag.FlagSet) {
 		f.StringVarP(&c.server, "server", "s", nats.DefaultURL, "connect to NATS at this `URL`, or several with commas")
 		f.StringVar(&c.creds, "creds", "", "log in with this credentials `FILE`")
 		f.StringVar(&c.user, "user", "", "log in with this `NAME`; without a password it is a token")
 		f.StringVar(&c.password, "password", "", "`PASSWORD` for it; in the variable it does not show in ps")
 		f.StringVar(&c.nkey, "nkey", "", "log in with the nkey seed in this `FILE`")
-		f.StringVar(&c.tlsCert, "tlscert", "", "show the certificate in this `FILE`")
-		f.StringVar(&c.tlsKey, "tlskey", "", "its private key, in this `FILE`")
-		f.StringVar(&c.tlsCA, "tlsca", "", "trust the authorities in this `FILE`")
+		f.StringVar(&c.tlsCert, "tls-cert", "", "show the certificate in this `FILE`")
+		f.StringVar(&c.tlsKey, "tls-key", "", "its private key, in this `FILE`")
+		f.StringVar(&c.tlsCA, "tls-ca", "", "trust the authorities in this `FILE`")
+		f.StringVar(&c.context, "context", "", "take what is not given from this context of the nats command line, a `NAME`")
 		f.Var(&c.timeout, "timeout", "how long to try for an answer, a wait not counted")
 		f.StringVar(&c.prefix, "prefix", string(messages.DefaultPrefix), "what the deployment's subjects begin with, a `NAME`")
 		for flag, variable := range natsVariables {
@@ -48,6 +53,16 @@ func (c *connection) addTo(cmd *cobra.Command) {
 	})
 }
 
+// oneSpelling lets the flags of the nats command line stand for ours, as earlier versions had them. They are
+// not shown.
+func oneSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "tlscert", "tlskey", "tlsca":
+		name = "tls-" + strings.TrimPrefix(name, "tls")
+	}
+	return pflag.NormalizedName(name)
+}
+
 // natsVariables are those of the nats command line.
 var natsVariables = map[string]string{
 	"server":   "NATS_URL",
@@ -55,10 +70,11 @@ var natsVariables = map[string]string{
 	"user":     "NATS_USER",
 	"password": "NATS_PASSWORD",
 	"nkey":     "NATS_NKEY",
-	"tlscert":  "NATS_CERT",
-	"tlskey":   "NATS_KEY",
-	"tlsca":    "NATS_CA",
+	"tls-cert": "NATS_CERT",
+	"tls-key":  "NATS_KEY",
+	"tls-ca":   "NATS_CA",
 	"timeout":  "NATS_TIMEOUT",
+	"context":  "NATS_CONTEXT",
 }
 
 // check refuses what cannot work, before anything is sent.
@@ -66,7 +82,7 @@ func (c *connection) check(s *settings) error {
 	if _, err := messages.ParsePrefix(c.prefix); err != nil {
 		return badValue(s.given["prefix"], c.prefix, err)
 	}
-	for _, flag := range []string{"creds", "nkey", "tlscert", "tlskey", "tlsca"} {
+	for _, flag := range []string{"creds", "nkey", "tls-cert", "tls-key", "tls-ca"} {
 		if err := legibleFile(s, flag); err != nil {
 			return err
 		}
@@ -75,8 +91,9 @@ func (c *connection) check(s *settings) error {
 		s.exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
 		s.exclude("nkey", []string{"user"}, "choose one way to log in"),
 		s.require("user", []string{"password"}, "a password belongs to a user"),
-		s.require("tlscert", []string{"tlskey"}, "a key belongs to a certificate"),
-		s.require("tlskey", []string{"tlscert"}, "a certificate is shown with its key"),
+		s.require("tls-cert", []string{"tls-key"}, "a key belongs to a certificate"),
+		s.require("tls-key", []string{"tls-cert"}, "a certificate is shown with its key"),
+		c.useContext(s),
 	)
 }
 
@@ -98,6 +115,7 @@ func (c *connection) options(name string) ([]nats.Option, error) {
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // else it prints by itself
 	}
+	options = append(options, c.contextOptions...)
 	if c.creds != "" {
 		options = append(options, nats.UserCredentials(c.creds))
 	}
@@ -144,15 +162,19 @@ func withoutSecrets(urls string) string {
 	return strings.Join(shown, ",")
 }
 
-// legibleFile makes sure that the file of a flag can be read, since NATS says less clearly why not.
+// legibleFile makes sure that the file of a flag can be read.
 func legibleFile(s *settings, flag string) error {
-	path := s.flags.Lookup(flag).Value.String()
+	return legible(s.given[flag], s.flags.Lookup(flag).Value.String())
+}
+
+// legible makes sure that a file can be read, since NATS says less clearly why not. An empty path is no file.
+func legible(where, path string) error {
 	if path == "" {
 		return nil
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return usage("%s: cannot read %q: %w", s.given[flag], path, rootCause(err))
+		return usage("%s: cannot read %q: %w", where, path, rootCause(err))
 	}
 	return file.Close()
 }

@@ -64,7 +64,7 @@ func (c *connection) ask(ctx context.Context, nc *nats.Conn, q question) (*messa
 		nc:       nc,
 		prefix:   messages.Prefix(c.prefix),
 		where:    c.where(),
-		inbox:    nats.NewInbox(),
+		inbox:    nc.NewInbox(),
 		answers:  make(chan *nats.Msg, 64),
 		errs:     make(chan error, 1),
 		begun:    time.Now(),

@@ -58,12 +58,26 @@ func useLine(cmd *cobra.Command) string {
 }
 
 func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+	if len(cmd.Groups()) == 0 {
+		writeSubcommands(b, cmd)
+	}
 	for _, group := range cmd.Groups() {
 		fmt.Fprintf(b, "\n%s\n", group.Title)
 		for _, c := range cmd.Commands() {
 			if c.GroupID == group.ID && !c.Hidden {
 				fmt.Fprintf(b, "  %-15s %s\n", c.Name(), c.Short)
 			}
+		}
+	}
+}
+
+// writeSubcommands lists the commands below one that sorts them into no groups.
+func writeSubcommands(b *strings.Builder, cmd *cobra.Command) {
+	title := "\nCommands:\n"
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			fmt.Fprintf(b, "%s  %-15s %s\n", title, c.Name(), c.Short)
+			title = ""
 		}
 	}
 }

@@ -15,15 +15,15 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	if err := least.UnmarshalText([]byte(level)); err != nil {
 		return nil, err
 	}
-	options := &slog.HandlerOptions{Level: least, ReplaceAttr: legible}
+	options := &slog.HandlerOptions{Level: least, ReplaceAttr: withUnits}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
 	return slog.New(slog.NewTextHandler(w, options)), nil
 }
 
-// legible writes a duration as "1.5s" in every format; in JSON it would be nanoseconds without a unit.
-func legible(_ []string, a slog.Attr) slog.Attr {
+// withUnits writes a duration as "1.5s" in every format; in JSON it would be nanoseconds without a unit.
+func withUnits(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())
 	}
