@@ -38,10 +38,11 @@ RACE ?=
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
+# Without cgo the binary is static: it runs on any Linux, and resolves names and users without the C library.
 # The version says what was built, so Go's own stamp, which fails in a clone of another user's, is off.
 .PHONY: build
 build: ## Build bin/holdfast.
-	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
 
 .PHONY: run
 run: build ## Build and start one node; ARGS="..." adds flags.
