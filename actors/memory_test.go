@@ -62,7 +62,7 @@ func newMeasured(b *testing.B) *measured {
 	m := &measured{before: heapAlloc(), quota: new(actors.Quota), system: actors.NewSystem(testLog(b))}
 	m.shard = m.system.StartShard(actors.ShardConfig{
 		Node: "n", Journal: new(discard), Clock: actors.SystemClock(), Outbox: silence{}, Log: testLog(b), Quota: m.quota,
-		Tuning: actors.Tuning{IdleAfter: 10 * time.Millisecond, MaxPending: 1 << 30},
+		Tuning: actors.Tuning{IdleAfter: 10 * time.Millisecond, MaxPending: 1 << 30, StallAfter: time.Hour},
 	})
 	if err := m.shard.Opened(b.Context()); err != nil {
 		b.Fatal(err)

@@ -12,8 +12,8 @@ import (
 // docs/decisions/0023.
 const (
 	memoryBase           = 256 << 20
-	memoryEachHeld       = 1 << 10
-	memoryEachWaiting    = 1 << 10
+	memoryEachHeld       = 1700
+	memoryEachWaiting    = 512
 	memoryEachRemembered = 160
 )
 
