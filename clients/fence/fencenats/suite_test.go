@@ -66,6 +66,7 @@ func testSuite(t *testing.T, serve func(testing.TB, *nats.Conn, string, *fencena
 		for range workers {
 			serve(tb, nc, subject, g, store)
 		}
+		wantError(tb, nc.Flush(), nil) // other connections find the subscriptions
 		return register{client{Conn: nc, subject: subject}, store}
 	}
 	fencetest.Run(t, fencetest.Subject{
