@@ -22,8 +22,9 @@
 // into place, and the directory is synced. Readers need no lock and see the old content or the new, also
 // after a crash. A change by [Dir.Do] is as safe against crashes as the caller makes it.
 //
-// After any other error than a refusal, the change may have been made, in full or, by [Dir.Do], in part.
-// The same change may be repeated.
+// After [fence.ErrUnknown] the change may have been made, and may be lost by a crash. After any other error
+// [Dir.Write] and [Dir.Remove] have changed nothing but the mark; what [Dir.Do] has changed, the caller's
+// error tells. The same change may be repeated.
 //
 // # What it does not protect
 //

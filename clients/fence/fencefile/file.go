@@ -30,7 +30,7 @@ func (d *Dir) Remove(ctx context.Context, c fence.Claim, name string) error {
 		if err := r.Remove(name); err != nil {
 			return err
 		}
-		return syncDir(r, parent(name))
+		return settle(r, parent(name))
 	})
 }
 
@@ -93,7 +93,16 @@ func replace(r *os.Root, name string, content []byte, perm fs.FileMode) error {
 	if err := r.Rename(newName, name); err != nil {
 		return err
 	}
-	return syncDir(r, parent(name))
+	return settle(r, parent(name))
+}
+
+// settle brings a change of the names in a directory to disk. The change was made, so an error leaves open
+// whether it lasts.
+func settle(r *os.Root, name string) error {
+	if err := syncDir(r, name); err != nil {
+		return fmt.Errorf("%w: %w", fence.ErrUnknown, err)
+	}
+	return nil
 }
 
 // create writes a file that there is not yet, on disk when it returns nil.
