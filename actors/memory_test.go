@@ -93,7 +93,7 @@ func (m *measured) until(b *testing.B, done func() bool) {
 func (m *measured) report(b *testing.B, count int, unit string) {
 	b.Helper()
 	b.ReportMetric(float64(heapAlloc()-m.before)/float64(count), unit)
-	if err := m.shard.Close(context.Background()); err != nil {
+	if err := m.shard.Close(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	m.system.Close()
