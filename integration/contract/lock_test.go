@@ -173,8 +173,6 @@ func TestDirectDoor(t *testing.T) {
 	other := (shard + 1) % 4
 	c.wantInvalid(&nats.Msg{Subject: messages.DefaultPrefix.Direct(other, messages.OpGet, key)}, messages.JSON,
 		"shard", fmt.Sprint(shard), "of 4 shards")
-	c.wantInvalid(&nats.Msg{Subject: messages.DefaultPrefix.Direct(99, messages.OpGet, key)}, messages.JSON,
-		"shard", fmt.Sprint(shard), "of 4 shards")
 }
 
 func TestInfo(t *testing.T) {
