@@ -9,6 +9,9 @@ import (
 
 // unavailable is the sentence for those that the shard cannot serve now.
 func (s *Shard) unavailable(why string) string {
+	if s.cfg.Fault != nil && s.cfg.Fault() != nil {
+		why += " (this node cannot store on its disk)"
+	}
 	return fmt.Sprintf("shard %d %s; nothing happened, try again", s.cfg.Shard, why)
 }
 

@@ -48,6 +48,9 @@ type ShardConfig struct {
 	// who came later. It is called by the shard's goroutine just before the shard is [Ended], and must
 	// not block. nil: they are refused.
 	Pass func(*Request)
+	// Fault returns what keeps this node from storing; refusals name such a fault. It must not block. nil: it
+	// is not known.
+	Fault func() error
 	// Changed is called when Standing has changed, from any goroutine; it must not block. nil for
 	// nobody.
 	Changed func()

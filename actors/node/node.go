@@ -55,7 +55,10 @@ type Config struct {
 	// Cede moves the leadership of a shard's bucket from the NATS server of this process to that of another
 	// node, to which the shard is handed over; nil if there is none. It returns soon.
 	Cede func(ctx context.Context, shard uint32, node string) error
-	Log  *slog.Logger
+	// Fault returns what keeps the NATS server of this process from storing; refusals name such a fault. It must
+	// not block. nil: NATS is elsewhere.
+	Fault func() error
+	Log   *slog.Logger
 }
 
 // Node is a running lock node. It is safe for concurrent use.
@@ -200,6 +203,7 @@ func (n *Node) shardConfig(shard uint32) actors.ShardConfig {
 	return actors.ShardConfig{
 		Shard: shard, Node: n.cfg.Name, Journal: n.cfg.Journal(shard), Clock: n.cfg.Clock,
 		Outbox: n.outbox, Publisher: n.publisher(), Log: n.cfg.Log, Tuning: n.cfg.Tuning, Quota: n.gate.quota,
+		Fault: n.cfg.Fault,
 	}
 }
 

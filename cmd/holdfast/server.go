@@ -188,6 +188,7 @@ func (r *server) startNode(ctx context.Context) error {
 		First:    r.embedded != nil && s.natsConfig == "" && s.clusterListen == "",
 		Leads:    r.leadership.Leads,
 		Cede:     r.leadership.Cede,
+		Fault:    r.fault,
 		Log:      r.log,
 	})
 	return err
@@ -203,6 +204,14 @@ func (r *server) retainer(ctx context.Context, d *jetstream.Deployment) (actors.
 		return nil, err
 	}
 	return stream, nil
+}
+
+// fault is what keeps the NATS in this process from storing, nil for nothing or if NATS is elsewhere.
+func (r *server) fault() error {
+	if r.embedded == nil {
+		return nil
+	}
+	return r.embedded.Fault()
 }
 
 // wait returns when ctx ends and the server has stopped cleanly, or when it cannot go on.
