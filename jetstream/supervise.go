@@ -73,7 +73,8 @@ func (s *Server) recoverStore(ctx context.Context, why string) {
 		}
 	}
 	s.fault.clear()
-	s.log.Info("this node stores on its disk again", "after", time.Since(began).Round(time.Millisecond))
+	// A warning, for the end has to be seen wherever the beginning is, and news of the server is not.
+	s.log.Warn("this node stores on its disk again", "after", time.Since(began).Round(time.Millisecond))
 }
 
 // awaitDisk returns nil when the disk of the data directory takes data.

@@ -37,6 +37,9 @@ func TestStoresAgain(t *testing.T) {
 		if n := log.count(words); n != 1 {
 			t.Errorf("%d log lines %q, want one", n, words)
 		}
+		if level, _ := log.find(words); level < slog.LevelWarn {
+			t.Errorf("%q is only at level %v", words, level)
+		}
 	}
 }
 
