@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,7 +19,8 @@ import (
 //
 // When it returns an error, nothing is held: what may have been granted meanwhile is given back. It is
 // [ErrTimeout] when the context's deadline or [MaxWait] came first, or [ErrUnavailable] if nobody was
-// there then; the context's own error when it was cancelled; [ErrInvalid], [ErrOverloaded] and
+// there then, or if three grants came when their lease was as good as over, because the TTL is too short for
+// the round trip; the context's own error when it was cancelled; [ErrInvalid], [ErrOverloaded] and
 // [ErrExhausted] as the service says; [ErrClosed]. Where a deadline passed, it is also the context's. When the
 // connection is closed, the call ends with nats.ErrConnectionClosed, and what was granted runs out.
 //
@@ -67,6 +69,8 @@ const (
 	// quietParts of a TTL may pass between the tries of a request that waits: when it is granted, so
 	// much of the lease may be over, since it is counted from when the latest try was sent.
 	quietParts = 4
+	// mostLate is after how many grants that came too late an acquisition gives up.
+	mostLate = 3
 )
 
 // acquisition is one call of Acquire.
@@ -79,6 +83,8 @@ type acquisition struct {
 	deadline      time.Time // of the context; zero if there is none
 	// matters is when the latest try cannot matter any more: its wait and a lease granted then are over.
 	matters time.Time
+	// late counts the grants that came when the lease was as good as over.
+	late int
 }
 
 func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, error) {
@@ -245,11 +251,26 @@ func (a *acquisition) granted(ctx context.Context, came answer, lease *messages.
 		fresh.discard()
 	}
 	a.c.giveBack(lease)
-	if errors.Is(err, ErrClosed) {
+	switch {
+	case err == nil && a.c.life.Err() == nil:
+		a.late++
+	case errors.Is(err, ErrClosed):
 		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
+	}
+	if a.late == mostLate {
+		return nil, false, a.tooLate(time.Since(came.sent))
 	}
 	a.id = nuid.Next()
 	return nil, true, nil
+}
+
+// tooLate tells the caller that every further grant would use up a token in vain.
+func (a *acquisition) tooLate(took time.Duration) error {
+	return &Error{
+		Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnavailable,
+		Cause: fmt.Errorf("%d grants came when their lease was as good as over, the last after %v: a TTL of %v is too short for this connection",
+			mostLate, took.Round(time.Millisecond), a.terms.ttl),
+	}
 }
 
 // gaveUp says why the wait is over. That the outcome of the request is unknown does not matter to the

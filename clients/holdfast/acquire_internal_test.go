@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,4 +26,32 @@ func TestTimeoutJustBeforeTheDeadline(t *testing.T) {
 			t.Errorf("got %v, %v, %v, want ErrTimeout and DeadlineExceeded", l, again, err)
 		}
 	})
+}
+
+// Of a TTL that is shorter than the way of an answer the caller is told, before many tokens are used up.
+func TestGrantsThatComeTooLate(t *testing.T) {
+	const ttl, way = 100 * time.Millisecond, 130 * time.Millisecond
+	duty, end := context.WithCancel(t.Context())
+	end() // what is given back is not to be asked for here
+	c := &Client{
+		life: t.Context(), duty: duty, born: time.Now(), holds: make(map[messages.Claim]*hold),
+		shared: make(map[party]*hold), returned: make(map[party]*returned),
+	}
+	a := &acquisition{c: c, resource: "r", terms: terms{owner: "me", ttl: ttl}}
+	for token := uint64(1); ; token++ {
+		lease := &messages.Lease{Resource: "r", Owner: "me", Token: token, TtlMs: 100, RemainingMs: 100}
+		l, again, err := a.granted(t.Context(), answer{try: &try{sent: time.Now().Add(-way)}}, lease)
+		if l != nil || again != (err == nil) {
+			t.Fatalf("got %v, %v, %v", l, again, err)
+		}
+		if !again {
+			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "TTL of 100ms is too short") || token != mostLate {
+				t.Errorf("got %v at token %d", err, token)
+			}
+			return
+		}
+		if token > mostLate {
+			t.Fatal("it goes on to use tokens up")
+		}
+	}
 }

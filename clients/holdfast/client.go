@@ -25,10 +25,8 @@ type Client struct {
 	// deployment is what the service told about itself, nil until it has; discovered is closed then.
 	deployment atomic.Pointer[Info]
 	discovered chan struct{}
-	// detour is until when the direct door is avoided, because it does not answer; in nanoseconds since
-	// born.
-	detour atomic.Int64
-	born   time.Time
+	detour     detour
+	born       time.Time
 
 	inbox   string
 	answers *nats.Subscription

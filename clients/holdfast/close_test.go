@@ -232,6 +232,25 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 		}
 	})
 
+	// They are more than are released side by side. Those whose turn does not come are released unheard.
+	t.Run("ManyLocks", func(t *testing.T) {
+		const locks = 600
+		p, other := newProxy(t, url), newClient(t, url)
+		c := newClient(t, p.url(), timeout)
+		for i := range locks {
+			mustAcquire(t, c, fmt.Sprint(t.Name(), i), holdfast.Ephemeral(), holdfast.TTL(time.Hour))
+		}
+		p.onAnswers("release", always(lose))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := promptly(t, "Close", func() error { return c.Close(ctx) }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want DeadlineExceeded", err)
+		}
+		for i := range locks {
+			untilFree(t, other, fmt.Sprint(t.Name(), i))
+		}
+	})
+
 	// A lock that is still held may be released until its lease has run out.
 	t.Run("Cutoff", func(t *testing.T) {
 		p := newProxy(t, url)

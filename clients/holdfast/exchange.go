@@ -271,7 +271,7 @@ func (x *exchange) void(a answer) bool {
 // learn notes that the front door answered where the direct one had not.
 func (x *exchange) learn(a answer) {
 	if !a.direct && x.sent > 1 && !x.waits {
-		x.c.avoid()
+		x.c.detour.begin(time.Since(x.c.born))
 	}
 }
 

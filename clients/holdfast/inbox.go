@@ -73,7 +73,11 @@ func (c *Client) route(m *nats.Msg) {
 		return // nobody was told of such a subject
 	}
 	if t := c.take(id); t != nil {
-		t.asker.answered(answer{try: t, id: id, msg: m})
+		a := answer{try: t, id: id, msg: m}
+		if a.direct && !a.nobody() {
+			c.detour.end()
+		}
+		t.asker.answered(a)
 		return
 	}
 	c.stray(m)

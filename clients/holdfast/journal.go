@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -141,6 +142,7 @@ func (j *journal) corrupt(position uint64, err error) error {
 // ask puts a question to JetStream until it is answered or ctx ends. That a message is not there is an
 // answer.
 func (j *journal) ask(ctx context.Context, question func(context.Context) error) error {
+	begun := time.Now()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		err := errDisconnected
 		if j.c.nc.IsConnected() {
@@ -149,7 +151,7 @@ func (j *journal) ask(ctx context.Context, question func(context.Context) error)
 		if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
 			return err
 		}
-		if cause := j.lasting(err); cause != nil {
+		if cause := j.lasting(err, time.Since(begun)); cause != nil {
 			return j.wrong(ErrUnavailable, cause)
 		}
 		if j.rest(ctx, pause) != nil {
@@ -177,16 +179,28 @@ func (j *journal) rest(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// lasting returns what is wrong if to ask again is of no use.
-func (j *journal) lasting(err error) error {
+// lasting returns what is wrong if to ask again is of no use, after having asked for that long.
+func (j *journal) lasting(err error, asked time.Duration) error {
 	if j.c.nc.IsClosed() {
 		return nats.ErrConnectionClosed
 	}
 	var refusal jetstream.JetStreamError
-	if errors.As(err, &refusal) && refusal.APIError() != nil && refusal.APIError().Code/100 == 4 {
+	if errors.As(err, &refusal) && refusal.APIError() != nil && final(refusal.APIError().Code, asked) {
 		return fmt.Errorf("stream %s: %w", j.name, err)
 	}
 	return j.forbidden()
+}
+
+// final reports whether a refusal with this code will stay one. A cluster that has just elected a leader may
+// not know of a stream that is there, and says 404.
+func final(code int, asked time.Duration) bool {
+	switch code {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	case http.StatusNotFound:
+		return asked >= staleTries*longestPause
+	}
+	return code/100 == 4
 }
 
 // forbidden returns what NATS said in place of an answer, if this user may not read the journal. That a

@@ -103,7 +103,8 @@ type terms struct {
 }
 
 // TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given: so long does a
-// resource stay locked whose holder has died.
+// resource stay locked whose holder has died. It counts from when the request was first sent, so it has to be
+// several times as long as an answer takes.
 func TTL(d time.Duration) AcquireOption { return func(t *terms) { t.ttl = d } }
 
 // Owner is in whose name to ask; by default the client's own, made of host, process and a random part.

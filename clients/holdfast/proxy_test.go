@@ -2,6 +2,8 @@ package holdfast_test
 
 import (
 	"bufio"
+	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -39,6 +41,7 @@ const (
 	pass verdict = iota
 	lose
 	keep // for later
+	miss // answered with JetStream's "stream not found" in its place
 )
 
 func newProxy(tb testing.TB, url string) *proxy {
@@ -231,6 +234,8 @@ func (p *proxy) carry(from, to net.Conn, judge func(frame) verdict) {
 			send(f)
 		case keep:
 			p.change(func(p *proxy) { p.kept = append(p.kept, func() { send(f) }) })
+		case miss:
+			send(notFound(f))
 		case lose:
 		}
 	}
@@ -270,6 +275,14 @@ func (p *proxy) answer(f frame) verdict {
 		return pass
 	}
 	return p.answers(asked)
+}
+
+// notFound is what JetStream answers that does not know of a stream.
+func notFound(f frame) frame {
+	const body = `{"error":{"code":404,"err_code":10059,"description":"stream not found"}}`
+	fields := strings.Fields(string(f.raw[:bytes.IndexByte(f.raw, '\n')]))
+	f.raw = fmt.Appendf(nil, "MSG %s %s %d\r\n%s\r\n", fields[1], fields[2], len(body), body)
+	return f
 }
 
 // frame is a line of the protocol and what belongs to it. Only messages have a subject.

@@ -377,6 +377,19 @@ func TestWatchOutlivesARestart(t *testing.T) {
 }
 
 // However a loop ends, nothing of it goes on.
+// A cluster that has just elected a leader may say that a stream is not there which is.
+func TestWatchOutlivesNotFound(t *testing.T) {
+	p := newProxy(t, url)
+	c, other := newClient(t, p.url()), newClient(t, url)
+	p.onAnswers("API", first(3, miss))
+	w := watch(t, c, t.Name())
+	p.cut()
+	p.onAnswers("API", first(3, miss))
+	mustRelease(t, mustAcquire(t, other, t.Name()))
+	w.want(holdfast.EventAcquired, t.Name(), 1)
+	w.want(holdfast.EventReleased, t.Name(), 1)
+}
+
 func TestWatchLeavesNothingBehind(t *testing.T) {
 	c := holdfasttest.Start(t).Client()
 	mustAcquire(t, c, "orders.1", holdfast.NoRenewal())
