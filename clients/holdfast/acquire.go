@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Acquire locks the resource and keeps the lock until it is released or lost. While somebody else holds
+// Acquire locks the resource and keeps the lock until it is released or lost: a lock that is forgotten is
+// renewed until [Client.Close]. [Client.Do] forgets none. While somebody else holds
 // it, the call waits in the service's queue, first come first served, until the context ends; through
 // interruptions of the connection, restarts and changes of nodes.
 //

@@ -193,15 +193,15 @@ func (h *hold) releaseRequest() *messages.ReleaseRequest {
 // lease may last. A caller who waits less leaves the rest to the client.
 func (h *hold) giveUp(ctx context.Context) error {
 	r := h.releaseRequest()
-	if ctx.Err() != nil { // of Close
-		h.c.sendUnanswered(h.c.door(messages.OpRelease, h.key, 0), encode(r))
-		h.c.forgive(h.party())
-		return &Error{Op: string(messages.OpRelease), Resource: h.claim.Resource, Err: ErrUnknown, Cause: ended(ctx)}
-	}
 	a, err := h.c.askDuring(h.c.duty, ctx, min(h.c.cfg.timeout, time.Until(h.end)), messages.OpRelease, h.claim.Resource, r)
 	if err == nil {
 		defer h.c.forgive(h.party())
 		return h.released(a)
+	}
+	if ctx.Err() != nil && h.c.life.Err() != nil { // Close is over, and nothing is done later
+		h.c.sendUnanswered(h.c.door(messages.OpRelease, h.key, 0), encode(r))
+		h.c.forgive(h.party())
+		return &Error{Op: string(messages.OpRelease), Resource: h.claim.Resource, Err: ErrUnknown, Cause: ended(ctx)}
 	}
 	h.c.later(h.end, func(ctx context.Context) bool {
 		_, done := h.c.clear(ctx, messages.OpRelease, h.claim.Resource, r)
