@@ -22,6 +22,8 @@ var (
 	names = suite{folder: "integration/soak", run: "^TestNames$"}
 	// pages are of a ledger without a node.
 	pages = suite{folder: "actors", run: "^TestReplayEqualsLive$"}
+	// descendants of a command under a lock have left its process group, and the lock is lost.
+	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
 	// powerCuts are of all nodes of a cluster at once.
 	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$", args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
 )
@@ -276,5 +278,19 @@ var mutants = []mutant{
 		edits: []edit{{"actors/tombstone.go", "tombstone{token: i.Token(),", "tombstone{token: i.Token() * 0,"}},
 		found: pages,
 		says:  `gets token \d+ again, behind`,
+	},
+	{
+		name:  "NoSubreaper",
+		harm:  "a daemon of a command under a lock goes on when the lock is somebody else's",
+		edits: []edit{{"cmd/holdfast/child_linux.go", "\t_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)\n", ""}},
+		found: descendants,
+		says:  `what the command has started is left`,
+	},
+	{
+		name:  "KillsTheGroupOnly",
+		harm:  "what a command under a lock starts in another session goes on when the lock is somebody else's",
+		edits: []edit{{"cmd/holdfast/child.go", "\tc.signal(syscall.SIGKILL)\n\tc.family.kill()\n", "\tc.signal(syscall.SIGKILL)\n"}},
+		found: descendants,
+		says:  `what the command has started is left`,
 	},
 }
