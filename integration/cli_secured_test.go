@@ -1,0 +1,179 @@
+package integration_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/integration/ports"
+)
+
+// The configuration and the command that docs/secured.md shows make a cluster of three nodes, in which each
+// user has the rights that the page says, and which takes no server and no client with another certificate.
+func TestSecuredCluster(t *testing.T) {
+	t.Parallel()
+	c := newSecured(t, 3)
+	nodes := make([]*process, 3)
+	for i := range nodes {
+		nodes[i] = c.start(t, i)
+	}
+	for i, node := range nodes {
+		node.out.waitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
+	}
+
+	orders, operator := c.user("orders", "client"), c.user("operator", "client")
+	runWith(t, orders, "lock", "orders.42", "-v", "--", "sh", "-c", "echo $HOLDFAST_TOKEN").
+		wantBoth(t, 0, `^000000000000001\n$`, `^holdfast: acquired orders\.42: token 1\nholdfast: released orders\.42\n$`)
+	runWith(t, orders, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 2`)
+	runWith(t, orders, "break", "orders.42", "--token", "2").want(t, 5, `does not permit this user to break`)
+	runWith(t, orders, "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+	runWith(t, orders, "ls").want(t, 5, `does not permit this user to list`)
+
+	runWith(t, operator, "acquire", "orders.43").want(t, 5, `does not permit this user to acquire`)
+	wantRows(t, runWith(t, operator, "ls"), titles, `orders\.42 me 2 9m\S+ 0`)
+	runWith(t, operator, "break", "orders.42", "--token", "2").want(t, 0, `^broke`)
+	runWith(t, orders, "acquire", "orders.42").want(t, 0, `token 3`)
+
+	// Neither an unknown certificate nor the right one with another password gets in.
+	runWith(t, c.user("orders", "route"), "get", "orders.42").want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
+	runWith(t, append(orders, "NATS_PASSWORD=wrong"), "get", "orders.42").want(t, 5, `does not let this user in`)
+	run(t, "get", "orders.42", "--server", "tls://"+c.clients[0], "--tls-ca", c.file("ca.pem"), "--user", "orders", "--password", "o").
+		want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
+
+	// A server that has a client's certificate for its routes stays outside.
+	c.replace(t, "route.pem", "client.pem")
+	c.replace(t, "route-key.pem", "client-key.pem")
+	stranger := c.start(t, 3)
+	nodes[0].log.waitFor(t, nodes[0].done, "TLS route handshake error")
+	stranger.log.waitFor(t, stranger.done, "sees=[n4]")
+}
+
+// secured is the deployment of docs/secured.md on this host.
+type secured struct {
+	dir, config string
+	command     []string
+	// clients and routes are the addresses of the members, and of one more server.
+	clients, routes []string
+}
+
+// newSecured makes the certificates of a cluster of so many nodes, and takes its configuration and the
+// command from the page.
+func newSecured(t *testing.T, n int) *secured {
+	t.Helper()
+	page, err := os.ReadFile("../docs/secured.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := regexp.MustCompile("(?s)```\n(listen:.*?)\n```").FindStringSubmatch(string(page))
+	command := regexp.MustCompile(`(?m)^holdfast (serve .*)$`).FindStringSubmatch(string(page))
+	if config == nil || command == nil {
+		t.Fatal("docs/secured.md shows no configuration, or no command")
+	}
+	addresses := ports.Free(t, 2*n+2)
+	s := &secured{
+		dir: t.TempDir(), config: config[1], command: strings.Fields(command[1]),
+		clients: addresses[:n+1], routes: addresses[n+1:],
+	}
+	for i := range n {
+		s.config = swap(t, s.config, fmt.Sprintf("n%d.example.com:6222", i+1), s.routes[i])
+	}
+	s.certify(t, "ca", "server", "client")
+	s.certify(t, "routes-ca", "route")
+	return s
+}
+
+// swap replaces what the page has for other hosts, which has to be there.
+func swap(t *testing.T, text, old, by string) string {
+	t.Helper()
+	if !strings.Contains(text, old) {
+		t.Fatalf("docs/secured.md has no %q", old)
+	}
+	return strings.ReplaceAll(text, old, by)
+}
+
+func (s *secured) file(name string) string { return filepath.Join(s.dir, name) }
+
+// start starts a node as the page says, and does not wait until it is ready.
+func (s *secured) start(t *testing.T, i int) *process {
+	t.Helper()
+	name := fmt.Sprintf("n%d", i+1)
+	config := swap(t, s.config, "0.0.0.0:4222", s.clients[i])
+	config = swap(t, config, "0.0.0.0:6222", s.routes[i])
+	config = swap(t, config, "/var/lib/holdfast", s.file(name))
+	config = swap(t, config, "/etc/holdfast", s.dir)
+	file := s.file(name + ".conf")
+	write(t, file, config)
+	command := swap(t, strings.Join(s.command, "\n"), "/etc/holdfast/nats.conf", file)
+	command = swap(t, command, "n1", name)
+	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"}, strings.Split(command, "\n")...)
+}
+
+// user returns the variables of a client that logs in so, with one of the certificates.
+func (s *secured) user(name, certificate string) []string {
+	password := map[string]string{"orders": "o", "operator": "p"}[name]
+	return []string{
+		"NATS_URL=tls://" + strings.Join(s.clients[:3], ",tls://"), "NATS_CA=" + s.file("ca.pem"),
+		"NATS_CERT=" + s.file(certificate+".pem"), "NATS_KEY=" + s.file(certificate+"-key.pem"),
+		"NATS_USER=" + name, "NATS_PASSWORD=" + password,
+	}
+}
+
+// replace puts one file in the place of another.
+func (s *secured) replace(t *testing.T, name, by string) {
+	t.Helper()
+	data, err := os.ReadFile(s.file(by))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s.file(name), string(data))
+}
+
+// certify makes an authority and certificates of its for this host.
+func (s *secured) certify(t *testing.T, authority string, names ...string) {
+	t.Helper()
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: authority}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	key := s.sign(t, authority, ca, ca, nil)
+	for i, name := range names {
+		s.sign(t, name, &x509.Certificate{
+			SerialNumber: big.NewInt(int64(2 + i)), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		}, ca, key)
+	}
+}
+
+// sign writes a certificate and its key, signed with by, or with its own key if by is nil.
+func (s *secured) sign(t *testing.T, name string, certificate, parent *x509.Certificate, by *ecdsa.PrivateKey) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by == nil {
+		by = key
+	}
+	public, err := x509.CreateCertificate(rand.Reader, certificate, parent, &key.PublicKey, by)
+	private, err2 := x509.MarshalPKCS8PrivateKey(key)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	write(t, s.file(name+".pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public})))
+	write(t, s.file(name+"-key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	return key
+}
