@@ -32,6 +32,8 @@ type client struct {
 	box              map[uint64]answer
 	calls, forgotten uint64
 	open             []*call
+	// past are requests of this owner that are over.
+	past []pastRequest
 }
 
 func newClient(r *run, id int, p *process) *client {
@@ -50,6 +52,7 @@ func newClient(r *run, id int, p *process) *client {
 func (c *client) rename() {
 	c.owners++
 	c.owner = fmt.Sprintf("c%d.%d", c.id, c.owners)
+	c.past = nil
 }
 
 // live plays until the run is over.
@@ -86,8 +89,10 @@ func (c *client) play(ctx context.Context) error {
 		r = c.hot[c.dice.IntN(len(c.hot))]
 	}
 	switch n := c.dice.IntN(100); {
-	case n < 72:
+	case n < 67:
 		return c.lock(ctx, r)
+	case n < 72:
+		return c.repeatLate(ctx)
 	case n < 78:
 		return c.withdraw(ctx, r)
 	case n < 82:
@@ -150,6 +155,7 @@ func (c *client) lock(ctx context.Context, r *resource) error {
 	g := c.got(q, m, a)
 	err = c.use(ctx, r, m, g)
 	r.ended(g)
+	c.keep(pastRequest{resource: r, AcquireRequest: m, grant: g, since: g.sent})
 	return err
 }
 
@@ -224,6 +230,7 @@ func (c *client) release(ctx context.Context, r *resource, g *grant) error {
 		return err
 	}
 	c.must(q, g, due, a, messages.Status_RELEASED)
+	g.over = a.GetStatus() == messages.Status_RELEASED || a.GetStatus() == messages.Status_EXPIRED
 	if a.GetStatus() != messages.Status_RELEASED || !c.dice.chance(10) {
 		return nil
 	}
@@ -332,12 +339,18 @@ func (c *client) withdraw(ctx context.Context, r *resource) error {
 	a, err := c.await(ctx, q, c.dice.between(time.Millisecond, 200*time.Millisecond))
 	if errors.Is(err, errLate) {
 		sent := c.now()
-		_, _, err = c.ask(ctx, r, messages.OpRelease, &messages.ReleaseRequest{Owner: c.owner, RequestId: m.GetRequestId()})
+		_, withdrawn, err := c.ask(ctx, r, messages.OpRelease, &messages.ReleaseRequest{Owner: c.owner, RequestId: m.GetRequestId()})
 		if err != nil {
 			return err
 		}
-		if a, err = c.await(ctx, q, 0); err != nil || a.GetStatus() != messages.Status_GRANTED {
+		if a, err = c.await(ctx, q, 0); err != nil {
 			return err
+		}
+		if a.GetStatus() != messages.Status_GRANTED {
+			if withdrawn.GetStatus() == messages.Status_CANCELLED {
+				c.keep(pastRequest{resource: r, AcquireRequest: m, since: sent})
+			}
+			return nil
 		}
 		g := c.got(q, m, a)
 		r.shorten(g, sent)

@@ -40,6 +40,8 @@ type grant struct {
 	// before, and nobody else has.
 	end    instant
 	closed bool
+	// over: the client was told that the lease has ended.
+	over bool
 }
 
 // route is a way on which requests stay in their order.

@@ -142,4 +142,6 @@ type tally struct {
 	lives                                                    atomic.Uint64
 	crashes, vanished, repeats, retries, handOvers, volatile atomic.Int64
 	windows, ordered, matched                                atomic.Int64
+	// lateEnded and lateWithdrawn are copies of requests that were over, judged.
+	lateEnded, lateWithdrawn atomic.Int64
 }

@@ -285,6 +285,8 @@ func (p *play) missing() (missing []string) {
 		{"grants in both books", p.matched.Load(), 10 * seconds},
 		{"grants in their order", p.ordered.Load(), 5 * seconds},
 		{"hold windows", p.windows.Load(), 20 * seconds},
+		{"late copies of ended requests", p.lateEnded.Load(), seconds},
+		{"late copies of withdrawn requests", p.lateWithdrawn.Load(), seconds / 4},
 	} {
 		if floor.got < floor.least {
 			missing = append(missing, fmt.Sprintf("%d %s, want at least %d", floor.got, floor.what, floor.least))

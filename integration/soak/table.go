@@ -45,6 +45,7 @@ func (r *run) table(total sums, played time.Duration, heaps []uint64) string {
 		r.operations(), played.Round(time.Millisecond), float64(r.operations())/played.Seconds(), r.retries.Load(), r.repeats.Load())
 	fmt.Fprintf(&b, "%d hand-overs, %d ephemeral grants; %d hold windows, %d grants compared with the one before on their route, %d with the journal\n",
 		r.handOvers.Load(), r.volatile.Load(), r.windows.Load(), r.ordered.Load(), r.matched.Load())
+	fmt.Fprintf(&b, "%d late copies of requests whose leases had ended, %d of withdrawn ones\n", r.lateEnded.Load(), r.lateWithdrawn.Load())
 	fmt.Fprintf(&b, "%d crashes of processes, %d vanished waiters, %d restarts\n", r.crashes.Load(), r.vanished.Load(), len(r.restarts))
 	fmt.Fprintf(&b, "journals: %d commits (%d empty, %d opened), %d changes, %d pages, %d resources forgotten, %d reservations, %d bounces; %d gaps, %d records unseen\n",
 		total.commits, total.empty, total.opened, total.changes, total.pages, total.forgotten, total.reserved, total.bounces, total.gaps, total.unseen)
