@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -18,6 +20,7 @@ type answer struct {
 	op              messages.Operation
 	resource, owner string
 	wait            time.Duration
+	flags           *pflag.FlagSet // those of the command; nil if its refusals are shown as they come
 }
 
 // print shows the answer and returns its exit code as an error, or nil if the command is done.
@@ -31,7 +34,7 @@ func (a *answer) print(w io.Writer, asJSON bool) error {
 		}
 		return a.finish(w, escaped(line), code)
 	case didNothing(a.GetStatus()):
-		return fail(code, "%s: %s", a.status(), oneLine(a.GetError()))
+		return fail(code, "%s: %s", a.status(), oneLine(inFlags(a.GetError(), a.flags)))
 	}
 	return a.finish(w, a.sentence(), code)
 }

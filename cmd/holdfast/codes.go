@@ -20,6 +20,7 @@ const (
 // codes are the exit codes of lock that a command may have as well, so that the user chooses others.
 type codes struct {
 	busy, lost, unavailable number
+	flags                   *pflag.FlagSet // in whose words a refusal is told
 }
 
 func newCodes() codes {
@@ -49,7 +50,7 @@ func (c *codes) of(err error) error {
 	case isLost(err):
 		return fail(c.lost.value, "%s; the command was not run", plain(err))
 	case errors.Is(err, holdfast.ErrInvalid), exitCode(err) == exitUsage:
-		return usage("%s", plain(err))
+		return usage("%s", inFlags(plain(err), c.flags))
 	}
 	return fail(c.unavailable.value, "%s", plain(err))
 }

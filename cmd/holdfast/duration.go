@@ -10,6 +10,8 @@ import (
 type duration struct {
 	time.Duration
 	least, most time.Duration
+	// given is the value as the user wrote it; empty for the default.
+	given string
 }
 
 func newDuration(value, least, most time.Duration) duration {
@@ -27,16 +29,19 @@ func (d *duration) Set(text string) error {
 	case value%time.Millisecond != 0:
 		return errors.New("whole milliseconds")
 	}
-	d.Duration = value
+	d.Duration, d.given = value, text
 	return nil
 }
 
 // Type is what help calls such a value.
 func (d *duration) Type() string { return "DURATION" }
 
-// String returns the value as help shows a default.
+// String returns the value as the user wrote it, or as help shows a default.
 func (d *duration) String() string {
-	if d.Duration == 0 {
+	switch {
+	case d.given != "":
+		return d.given
+	case d.Duration == 0:
 		return ""
 	}
 	return readable(d.Duration)

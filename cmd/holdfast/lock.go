@@ -92,6 +92,6 @@ func (l *lock) run(cmd *cobra.Command, q question) error {
 	if err != nil {
 		return err
 	}
-	a := answer{op: l.op, resource: l.resource, owner: l.owner, wait: q.wait, Reply: reply}
+	a := answer{op: l.op, resource: l.resource, owner: l.owner, wait: q.wait, flags: cmd.Flags(), Reply: reply}
 	return a.print(cmd.OutOrStdout(), l.json)
 }

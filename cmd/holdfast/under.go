@@ -105,6 +105,7 @@ func (u *under) commandFlags(f *pflag.FlagSet) {
 
 // load takes in the command line and refuses what cannot work, before anything is asked of anybody.
 func (u *under) load(cmd *cobra.Command, args []string) error {
+	u.codes.flags = cmd.Flags()
 	s, err := loadSettings(cmd.Flags())
 	if err != nil {
 		return err
