@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -51,9 +52,15 @@ func someEvents(shard uint32, n int) []*messages.Event {
 	return events[:n]
 }
 
+// mustPublish publishes as a node does: what a server does not answer in time is published again.
 func mustPublish(tb testing.TB, s *jetstream.EventStream, events []*messages.Event) {
 	tb.Helper()
-	if err := s.Publish(testContext(tb), events); err != nil {
+	ctx := testContext(tb)
+	err := s.Publish(ctx, events)
+	for errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = s.Publish(ctx, events)
+	}
+	if err != nil {
 		tb.Fatal(err)
 	}
 }

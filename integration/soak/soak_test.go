@@ -130,7 +130,7 @@ func (p *play) play(ctx context.Context) {
 }
 
 // patience is by how much a slow machine may exceed its time.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // steer restarts the node from time to time until the time is up, and on a slow machine until enough
 // has happened to prove something.
