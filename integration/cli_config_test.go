@@ -39,7 +39,7 @@ func TestPrecedence(t *testing.T) {
 	t.Run("TheFileReachesTheNode", func(t *testing.T) {
 		t.Parallel()
 		p := serveWith(t, nil, "--config", yaml)
-		p.holdfast(t, "acquire", "orders.42", "--ttl", "500ms").want(t, 2, `invalid: ttl_ms: 1000 to 86400000, got 500`)
+		p.holdfast(t, "acquire", "orders.42", "--ttl", "500ms").want(t, 2, `invalid: --ttl: 1s to 24h, got "500ms"`)
 	})
 }
 
