@@ -80,7 +80,7 @@ clean: ## Remove what the other targets leave behind.
 	rm -rf bin coverage.out coverage.html
 
 .PHONY: test
-test: servers ## Run all tests with the race detector, after installing the servers that they need; about half an hour.
+test: servers ## Run all tests with the race detector, after installing the servers that they need; about a quarter of an hour.
 	$(call in-all,. $(GUARDS),go test -race -count=1 ./...)
 
 .PHONY: test-short
