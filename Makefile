@@ -65,7 +65,7 @@ cluster: build ## Build and start three nodes, on the ports 4222 to 4224, until 
 
 .PHONY: generate
 generate: ## Write the Go code of messages/*.proto.
-	$(PROTOGEN) 'messages/*.proto'
+	$(PROTOGEN) 'messages/*.proto' 'messages/*/*.proto'
 
 .PHONY: fmt
 fmt: ## Format the code.
@@ -101,7 +101,7 @@ lint: ## Check style, mistakes and who imports whom.
 
 .PHONY: check-generated
 check-generated: ## Fail if the generated code is not what messages/*.proto say.
-	$(PROTOGEN) -check 'messages/*.proto'
+	$(PROTOGEN) -check 'messages/*.proto' 'messages/*/*.proto'
 
 .PHONY: smoke
 smoke: build ## Use bin/holdfast as a user would.

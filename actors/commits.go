@@ -7,18 +7,19 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // commits is the group commit of a tenure: one append is in flight, and what is decided meanwhile
 // goes into the next.
 type commits struct {
-	writer *messages.Writer
+	writer *journal.Writer
 	ctx    context.Context // ends with the tenure
 	cancel context.CancelFunc
 
 	pending []*decision
 	// sent is the record on its way, nil if there is none; inflight are its decisions.
-	sent     *messages.Record
+	sent     *journal.Record
 	inflight []*decision
 	since    lease.Instant
 	flushing bool
@@ -63,7 +64,7 @@ func (t *tenure) appendNext() {
 }
 
 // nextCommit makes a commit of what is pending, as far as it fits.
-func (t *tenure) nextCommit() *messages.Record {
+func (t *tenure) nextCommit() *journal.Record {
 	n := t.fitting()
 	t.inflight, t.pending = t.pending[:n:n], t.pending[n:]
 	r := t.ledger.next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
@@ -89,7 +90,7 @@ func (t *tenure) fitting() int {
 }
 
 // append sends the record to the journal, on a goroutine of its own.
-func (t *tenure) append(r *messages.Record) {
+func (t *tenure) append(r *journal.Record) {
 	t.sent = r
 	t.since = t.shard.cfg.Clock.Now().Instant
 	position := t.ledger.position
@@ -123,7 +124,7 @@ func (t *tenure) confirmed(ctx actor.Context) []*decision {
 }
 
 // read takes a commit over into the ledger.
-func (t *tenure) read(r *messages.Record, done []*decision) {
+func (t *tenure) read(r *journal.Record, done []*decision) {
 	at := make([]lease.Instant, 0, len(r.GetCommit().GetChanges()))
 	for _, d := range done {
 		for range d.outcome.Changes {

@@ -1,7 +1,7 @@
 package actors
 
 import (
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // compaction writes the pages that have changed, each between two commits so that nobody waits for
@@ -74,7 +74,7 @@ func (t *tenure) compact() {
 }
 
 // nextPage returns the next page to write, nil if there is none or a commit goes first.
-func (t *tenure) nextPage() *messages.Record {
+func (t *tenure) nextPage() *journal.Record {
 	if !t.running || t.yield && len(t.pending) > 0 {
 		t.yield = false
 		return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const (
@@ -47,7 +48,7 @@ type events struct {
 // committed is a commit where it stands.
 type committed struct {
 	position uint64
-	commit   *messages.Commit
+	commit   *journal.Commit
 	bytes    int
 }
 
@@ -165,15 +166,15 @@ func (e *events) take(c committed) {
 	}
 }
 
-func (e *events) add(position uint64, c *messages.Commit) {
+func (e *events) add(position uint64, c *journal.Commit) {
 	e.position, e.number = position, c.GetNumber()
-	e.batch = append(e.batch, messages.Events(e.shard.cfg.Shard, position, c)...)
+	e.batch = append(e.batch, journal.Events(e.shard.cfg.Shard, position, c)...)
 }
 
 // readOn publishes what the journal has behind the last commit that was taken.
 func (e *events) readOn(ctx context.Context) error {
 	wanted := e.latest.Load()
-	_, err := e.shard.cfg.Journal.Replay(ctx, e.position, func(position uint64, r *messages.Record) error {
+	_, err := e.shard.cfg.Journal.Replay(ctx, e.position, func(position uint64, r *journal.Record) error {
 		c := r.GetCommit()
 		if c == nil || c.GetNumber() <= e.number {
 			return nil

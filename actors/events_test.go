@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // press is a publisher that keeps everything.
@@ -107,8 +108,8 @@ func inWatchedWorld(t *testing.T, tuning actors.Tuning, test func(w *world, p *p
 func (w *world) committed() []*messages.Event {
 	w.Helper()
 	var all []*messages.Event
-	_, err := w.journal.Replay(w.Context(), 0, func(position uint64, r *messages.Record) error {
-		all = append(all, messages.Events(3, position, r.GetCommit())...)
+	_, err := w.journal.Replay(w.Context(), 0, func(position uint64, r *journal.Record) error {
+		all = append(all, journal.Events(3, position, r.GetCommit())...)
 		return nil
 	})
 	if err != nil {
@@ -174,8 +175,8 @@ func TestEventsFollowTheirCommit(t *testing.T) {
 // What was not stored is no event; of what may have been stored, the journal tells.
 func TestNoEventWithoutACommit(t *testing.T) {
 	for name, outcome := range map[string]error{
-		"certainly not stored": fmt.Errorf("%w: by the test", messages.ErrNotStored),
-		"unknown":              fmt.Errorf("%w: by the test", messages.ErrUnknown),
+		"certainly not stored": fmt.Errorf("%w: by the test", journal.ErrNotStored),
+		"unknown":              fmt.Errorf("%w: by the test", journal.ErrUnknown),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWatchedWorld(t, actors.Tuning{}, func(w *world, p *press) {
@@ -191,7 +192,7 @@ func TestNoEventWithoutACommit(t *testing.T) {
 	}
 	t.Run("stored without an acknowledgement", func(t *testing.T) {
 		inWatchedWorld(t, actors.Tuning{}, func(w *world, p *press) {
-			w.journal.After(func(context.Context, *messages.Record) error { return messages.ErrUnknown })
+			w.journal.After(func(context.Context, *journal.Record) error { return journal.ErrUnknown })
 			w.send("x", acquire("a", time.Hour))
 			synctest.Wait()
 			w.journal.After(nil)
@@ -273,7 +274,7 @@ func TestUnrecordedEventsArePublishedAgain(t *testing.T) {
 	inWatchedWorld(t, actors.Tuning{}, func(w *world, p *press) {
 		w.lockAndUnlock("x")
 		w.wantEvents(p.take(), w.committed())
-		w.journal.Before(func(context.Context, *messages.Record) error { return messages.ErrNotStored })
+		w.journal.Before(func(context.Context, *journal.Record) error { return journal.ErrNotStored })
 		w.close()
 		w.journal.Before(nil)
 		w.open()

@@ -9,7 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // publishAtMost is how long a hand-over waits for events to be published. Usually they are within a
@@ -172,7 +172,7 @@ func (s *shardActor) passOn() {
 
 // deposed reports whether the shard ends because another writer has its journal.
 func (s *shardActor) deposed(err error) bool {
-	return s.cfg.Yields && errors.Is(err, messages.ErrConflict)
+	return s.cfg.Yields && errors.Is(err, journal.ErrConflict)
 }
 
 // endIfDone ends a shard that leaves, when nothing of it is on its way.

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func TestHandOverOfAShardThatIsBeingOpened(t *testing.T) {
@@ -68,7 +69,7 @@ func TestHandOverWithoutTime(t *testing.T) {
 
 // A hand-over whose last append is refused, or is not known to be stored, ends like any other.
 func TestHandOverThatLosesItsJournal(t *testing.T) {
-	for _, fault := range []error{messages.ErrConflict, messages.ErrNotStored, messages.ErrUnknown} {
+	for _, fault := range []error{journal.ErrConflict, journal.ErrNotStored, journal.ErrUnknown} {
 		t.Run(fault.Error(), func(t *testing.T) {
 			inYieldingWorld(t, actors.Tuning{}, func(w *world) {
 				w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
@@ -82,7 +83,7 @@ func TestHandOverThatLosesItsJournal(t *testing.T) {
 				err := <-done
 				w.wantEnded()
 				w.wantPassed(waiter)
-				if unknown := errors.Is(fault, messages.ErrUnknown); unknown != (err != nil) || unknown != (w.answer(inflight) == nil) {
+				if unknown := errors.Is(fault, journal.ErrUnknown); unknown != (err != nil) || unknown != (w.answer(inflight) == nil) {
 					w.Errorf("hand over: %v; answered: %v", err, w.answer(inflight))
 				}
 				w.shard = nil

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Whatever the moment, each request is answered or passed once, and each resource serves those who
@@ -46,7 +47,7 @@ func TestHandOverUnderLoad(t *testing.T) {
 	}
 }
 
-func slowDisk(context.Context, *messages.Record) error {
+func slowDisk(context.Context, *journal.Record) error {
 	<-time.After(2 * time.Millisecond)
 	return nil
 }

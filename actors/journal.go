@@ -3,7 +3,7 @@ package actors
 import (
 	"context"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Journal is a shard's bucket: a log of records, each at a position, with one writer that proves
@@ -13,13 +13,13 @@ type Journal interface {
 	// Replay hands every stored record behind position after to apply, in order, and returns the
 	// position of the last one that there was when it was called. It may miss the newest records;
 	// the next Append tells. An error of apply ends it and is returned.
-	Replay(ctx context.Context, after uint64, apply func(position uint64, r *messages.Record) error) (last uint64, err error)
+	Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (last uint64, err error)
 
 	// Append stores the record right behind position after and nowhere else, and returns nil once
-	// that is certain. [messages.ErrConflict]: certainly not stored, another writer's record stands
-	// there, so this writer is deposed. [messages.ErrNotStored]: certainly not stored, for another
+	// that is certain. [journal.ErrConflict]: certainly not stored, another writer's record stands
+	// there, so this writer is deposed. [journal.ErrNotStored]: certainly not stored, for another
 	// reason. Any other error leaves the outcome unknown.
-	Append(ctx context.Context, after uint64, r *messages.Record) error
+	Append(ctx context.Context, after uint64, r *journal.Record) error
 
 	// Purge removes the pages of these names, and then the commits up to position through, though
 	// never the newest one. In that order: what those commits changed, a page that is superseded

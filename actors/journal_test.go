@@ -6,7 +6,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/journaltest"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 var _ actors.Journal = (*journaltest.Memory)(nil)
@@ -16,7 +16,7 @@ func TestMemoryConforms(t *testing.T) {
 }
 
 // checkJournal checks what must hold for every journal that begins with its first commit.
-func checkJournal(t *testing.T, records []*messages.Record) {
+func checkJournal(t *testing.T, records []*journal.Record) {
 	t.Helper()
 	var number, epoch uint64
 	var writer uint64

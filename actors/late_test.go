@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // byID is an acquire with a request id.
@@ -100,7 +101,7 @@ func TestLostAppendIsNotRemembered(t *testing.T) {
 		letGo := w.hold()
 		inboxes := []string{w.send("r", byID("a", "y")), w.send("r", release("a"))}
 		synctest.Wait()
-		letGo(messages.ErrConflict)
+		letGo(journal.ErrConflict)
 		for _, inbox := range inboxes {
 			w.check(w.answer(inbox), messages.Status_UNAVAILABLE, 0)
 		}

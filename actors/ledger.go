@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // ledger is the image of a shard's bucket in memory: what is confirmed and nothing else. Replay
@@ -46,15 +47,15 @@ func (l *ledger) image(resource string) lease.Image {
 }
 
 // read takes over a record at its position, as decided at now.
-func (l *ledger) read(position uint64, r *messages.Record, now func(change int) lease.Instant) error {
+func (l *ledger) read(position uint64, r *journal.Record, now func(change int) lease.Instant) error {
 	var err error
 	switch body := r.GetBody().(type) {
-	case *messages.Record_Commit:
+	case *journal.Record_Commit:
 		err = l.commit(position, body.Commit, now)
-	case *messages.Record_Page:
+	case *journal.Record_Page:
 		err = l.load(body.Page)
 	default:
-		err = fmt.Errorf("%w: it has no body", messages.ErrCorrupt)
+		err = fmt.Errorf("%w: it has no body", journal.ErrCorrupt)
 	}
 	if err != nil {
 		return fmt.Errorf("position %d, %s: %w", position, r.Describe(), err)
@@ -63,7 +64,7 @@ func (l *ledger) read(position uint64, r *messages.Record, now func(change int) 
 	return nil
 }
 
-func (l *ledger) commit(position uint64, c *messages.Commit, now func(change int) lease.Instant) error {
+func (l *ledger) commit(position uint64, c *journal.Commit, now func(change int) lease.Instant) error {
 	if err := l.follows(c); err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (l *ledger) commit(position uint64, c *messages.Commit, now func(change int
 }
 
 // follows checks that the commit is the next one, of a writer that was in its right.
-func (l *ledger) follows(c *messages.Commit) error {
+func (l *ledger) follows(c *journal.Commit) error {
 	epoch := l.epoch
 	if c.GetOpened() {
 		epoch++
@@ -91,17 +92,17 @@ func (l *ledger) follows(c *messages.Commit) error {
 	case l.number == 0:
 		l.first = c.GetNumber()
 	case c.GetNumber() != l.number+1:
-		return fmt.Errorf("%w: it follows commit %d, so something is missing or was written twice", messages.ErrCorrupt, l.number)
+		return fmt.Errorf("%w: it follows commit %d, so something is missing or was written twice", journal.ErrCorrupt, l.number)
 	case c.GetEpoch() != epoch:
-		return fmt.Errorf("%w: it follows epoch %d, so a deposed writer went on", messages.ErrCorrupt, l.epoch)
+		return fmt.Errorf("%w: it follows epoch %d, so a deposed writer went on", journal.ErrCorrupt, l.epoch)
 	}
 	return nil
 }
 
-func (l *ledger) apply(c *messages.Change, now lease.Instant, atMillis int64) error {
-	resource := resourceOf(c)
+func (l *ledger) apply(c *journal.Change, now lease.Instant, atMillis int64) error {
+	resource := c.Name()
 	if resource == "" || c.GetGrant().GetToken() == 0 && c.GetReserved() == 0 {
-		return fmt.Errorf("%w: it names no resource or no token", messages.ErrCorrupt)
+		return fmt.Errorf("%w: it names no resource or no token", journal.ErrCorrupt)
 	}
 	p := l.page(resource)
 	e, known := p.find(resource)
@@ -134,19 +135,12 @@ func (p *page) change(resource string, e *entry, known bool, apply func()) {
 	p.add(resource, e)
 }
 
-func resourceOf(c *messages.Change) string {
-	if g := c.GetGrant(); g != nil {
-		return g.GetResource()
-	}
-	return c.GetResource()
-}
-
 // follows checks that a change is possible where the resource stands.
-func follows(i *lease.Image, c *messages.Change) error {
+func follows(i *lease.Image, c *journal.Change) error {
 	g := c.GetGrant()
 	wrong := func(what string, token uint64) error {
-		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", messages.ErrCorrupt,
-			what, resourceOf(c), token, i.Token(), i.State)
+		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", journal.ErrCorrupt,
+			what, c.Name(), token, i.Token(), i.State)
 	}
 	switch {
 	case g == nil && (i.Held() || c.GetReserved() <= uint64(i.Token())):
@@ -162,25 +156,22 @@ func follows(i *lease.Image, c *messages.Change) error {
 }
 
 // load lets a page take the place of everything known about its part of the resources.
-func (l *ledger) load(stored *messages.Page) error {
+func (l *ledger) load(stored *journal.Page) error {
 	switch depth := stored.GetDepth(); {
 	case depth > maxDepth || stored.GetPrefix()>>depth != 0:
-		return fmt.Errorf("%w: no page can have prefix %d of depth %d", messages.ErrCorrupt, stored.GetPrefix(), depth)
+		return fmt.Errorf("%w: no page can have prefix %d of depth %d", journal.ErrCorrupt, stored.GetPrefix(), depth)
 	case l.number != 0 && (stored.GetNumber() != l.number || stored.GetEpoch() != l.epoch):
 		return fmt.Errorf("%w: it was written behind commit %d of epoch %d, but the last one read is commit %d of epoch %d",
-			messages.ErrCorrupt, stored.GetNumber(), stored.GetEpoch(), l.number, l.epoch)
+			journal.ErrCorrupt, stored.GetNumber(), stored.GetEpoch(), l.number, l.epoch)
 	}
 	p, split := l.replace(stored.GetPrefix(), stored.GetDepth())
 	for _, s := range split {
 		l.supersede(s)
 	}
 	for _, s := range stored.GetEntries() {
-		resource := s.GetResource()
-		if g := s.GetGrant(); g != nil {
-			resource = g.GetResource()
-		}
-		if bits(hash(resource), p.depth) != p.prefix {
-			return fmt.Errorf("%w: resource %q belongs elsewhere", messages.ErrCorrupt, resource)
+		resource := s.Name()
+		if !stored.Covers(resource) {
+			return fmt.Errorf("%w: resource %q belongs elsewhere", journal.ErrCorrupt, resource)
 		}
 		e := &entry{used: s.GetUsedMs(), Image: lease.Image{
 			Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
@@ -207,7 +198,7 @@ func (l *ledger) complete() error {
 	l.pages(func(p *page) {
 		if !p.stored && missing == nil && !l.wasStored(p) {
 			missing = fmt.Errorf("%w: page %s is missing, and the journal begins with commit %d only",
-				messages.ErrCorrupt, p.name(), l.first)
+				journal.ErrCorrupt, p.name(), l.first)
 		}
 	})
 	return missing
@@ -260,11 +251,11 @@ func (l *ledger) supersede(p *page) {
 }
 
 // record is the page as it is to be stored now.
-func (l *ledger) record(p *page) *messages.Record {
-	stored := &messages.Page{
+func (l *ledger) record(p *page) *journal.Record {
+	stored := &journal.Page{
 		Prefix: p.prefix, Depth: p.depth,
 		Number: l.number, Epoch: l.epoch, Floor: uint64(l.floor),
-		Entries: make([]*messages.Entry, 0, len(p.entries)+len(p.tombstones)),
+		Entries: make([]*journal.Entry, 0, len(p.entries)+len(p.tombstones)),
 	}
 	for resource, t := range p.tombstones {
 		stored.Entries = append(stored.Entries, store(resource, t.entry(resource)))
@@ -272,12 +263,12 @@ func (l *ledger) record(p *page) *messages.Record {
 	for resource, e := range p.entries {
 		stored.Entries = append(stored.Entries, store(resource, e))
 	}
-	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Page{Page: stored}}
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: stored}}
 }
 
 // store is the entry as a page has it.
-func store(resource string, e *entry) *messages.Entry {
-	s := &messages.Entry{
+func store(resource string, e *entry) *journal.Entry {
+	s := &journal.Entry{
 		Grant: e.Grant, State: e.State, Reserved: uint64(e.Floor), UsedMs: e.used, OwnerDigest: e.OwnerDigest,
 	}
 	if e.Grant == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // scribe writes a journal as a shard does, without the actors: it keeps the live ledger.
@@ -25,7 +26,7 @@ type scribe struct {
 	rapidOrT
 	journal *journaltest.Memory
 	ledger  *ledger
-	writer  *messages.Writer
+	writer  *journal.Writer
 	now     int64
 	limit   int
 	issued  map[string]uint64
@@ -79,12 +80,12 @@ func (s *scribe) change(resource, owner string) { s.changeTo(resource, owner, me
 func (s *scribe) changeTo(resource, owner string, end messages.Event_Kind) {
 	s.Helper()
 	image := s.ledger.image(resource)
-	c := &messages.Change{Kind: end, Grant: image.Grant}
+	c := &journal.Change{Kind: end, Grant: image.Grant}
 	if image.Held() {
 		s.ends[resource] = end
 	} else {
 		c.Kind = messages.Event_ACQUIRED
-		c.Grant = &messages.Grant{Resource: resource, Owner: owner, Token: uint64(image.Token()) + 1, TtlMs: 1000}
+		c.Grant = &journal.Grant{Resource: resource, Owner: owner, Token: uint64(image.Token()) + 1, TtlMs: 1000}
 		if c.Grant.Token <= s.issued[resource] {
 			s.Fatalf("%s gets token %d again, behind %d", resource, c.Grant.Token, s.issued[resource])
 		}
@@ -102,10 +103,10 @@ func (s *scribe) reserve(resource string) {
 	}
 	s.issued[resource] = uint64(image.Token()) + 7
 	delete(s.owners, resource)
-	s.commit(&messages.Change{Resource: resource, Reserved: s.issued[resource]})
+	s.commit(&journal.Change{Resource: resource, Reserved: s.issued[resource]})
 }
 
-func (s *scribe) commit(c *messages.Change) {
+func (s *scribe) commit(c *journal.Change) {
 	s.Helper()
 	r := s.ledger.next(s.writer, s.now)
 	r.GetCommit().Changes = append(r.GetCommit().Changes, c)
@@ -163,7 +164,7 @@ func (s *scribe) memory() memory {
 	return memory{before: s.now - remember, limit: s.limit, inUse: func(string) bool { return false }}
 }
 
-func (s *scribe) append(r *messages.Record) {
+func (s *scribe) append(r *journal.Record) {
 	s.Helper()
 	if err := s.journal.Append(context.Background(), s.ledger.position, r); err != nil {
 		s.Fatalf("append %s: %v", r.Describe(), err)
@@ -336,21 +337,21 @@ func TestHeavyPagesAreSplit(t *testing.T) {
 
 // What cannot be true is named, and not served.
 func TestCorruptJournals(t *testing.T) {
-	held := &messages.Grant{Resource: "r", Owner: "o", Token: 1, TtlMs: 1000}
-	change := func(kind messages.Event_Kind, token uint64) *messages.Record {
+	held := &journal.Grant{Resource: "r", Owner: "o", Token: 1, TtlMs: 1000}
+	change := func(kind messages.Event_Kind, token uint64) *journal.Record {
 		r := commit(3, 1)
-		r.GetCommit().Changes = []*messages.Change{{Kind: kind, Grant: &messages.Grant{Resource: "r", Token: token}}}
+		r.GetCommit().Changes = []*journal.Change{{Kind: kind, Grant: &journal.Grant{Resource: "r", Token: token}}}
 		return r
 	}
 	first, second := commit(1, 1), commit(2, 1)
 	first.GetCommit().Opened = true
-	second.GetCommit().Changes = []*messages.Change{{Kind: messages.Event_ACQUIRED, Grant: held}}
-	strayed := pageRecord(&messages.Page{Prefix: 1, Depth: 1, Number: 2, Epoch: 1, Entries: []*messages.Entry{{Grant: held}}})
-	if bits(hash("r"), 1) == 1 {
+	second.GetCommit().Changes = []*journal.Change{{Kind: messages.Event_ACQUIRED, Grant: held}}
+	strayed := pageRecord(&journal.Page{Prefix: 1, Depth: 1, Number: 2, Epoch: 1, Entries: []*journal.Entry{{Grant: held}}})
+	if journal.Bits(journal.Hash("r"), 1) == 1 {
 		strayed.GetPage().Prefix = 0
 	}
 	for name, test := range map[string]struct {
-		third *messages.Record
+		third *journal.Record
 		want  string
 	}{
 		"a commit is missing":             {commit(4, 1), "position 3, commit 4 of epoch 1: stored record cannot be read: it follows commit 2, so something is missing or was written twice"},
@@ -359,21 +360,21 @@ func TestCorruptJournals(t *testing.T) {
 		"an older epoch":                  {commit(3, 0), "position 3, commit 3 of epoch 0: stored record cannot be read: it follows epoch 1, so a deposed writer went on"},
 		"a grant of what is held":         {change(messages.Event_ACQUIRED, 2), `position 3, commit 3 of epoch 1: change 0: stored record cannot be read: grant of "r" token 2 where token 1 stands (ACQUIRED)`},
 		"the end of another token":        {change(messages.Event_RELEASED, 7), `position 3, commit 3 of epoch 1: change 0: stored record cannot be read: RELEASED of "r" token 7 where token 1 stands (ACQUIRED)`},
-		"a page ahead of its time":        {pageRecord(&messages.Page{Number: 9, Epoch: 1}), "position 3, page p at commit 9: stored record cannot be read: it was written behind commit 9 of epoch 1, but the last one read is commit 2 of epoch 1"},
-		"a page that cannot be":           {pageRecord(&messages.Page{Prefix: 4, Depth: 2, Number: 2, Epoch: 1}), "position 3, page p100 at commit 2: stored record cannot be read: no page can have prefix 4 of depth 2"},
+		"a page ahead of its time":        {pageRecord(&journal.Page{Number: 9, Epoch: 1}), "position 3, page p at commit 9: stored record cannot be read: it was written behind commit 9 of epoch 1, but the last one read is commit 2 of epoch 1"},
+		"a page that cannot be":           {pageRecord(&journal.Page{Prefix: 4, Depth: 2, Number: 2, Epoch: 1}), "position 3, page p100 at commit 2: stored record cannot be read: no page can have prefix 4 of depth 2"},
 		"a page with strangers":           {strayed, fmt.Sprintf("position 3, page %s at commit 2: stored record cannot be read: resource \"r\" belongs elsewhere", strayed.GetPage().Name())},
-		"neither commit nor page":         {&messages.Record{Format: 1}, "position 3, record without a body: stored record cannot be read: it has no body"},
+		"neither commit nor page":         {&journal.Record{Format: 1}, "position 3, record without a body: stored record cannot be read: it has no body"},
 		"a change that names no resource": {noResource(), "position 3, commit 3 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger(0)
-			for i, r := range []*messages.Record{first, second} {
+			for i, r := range []*journal.Record{first, second} {
 				if err := l.read(uint64(i+1), r, never); err != nil {
 					t.Fatal(err)
 				}
 			}
 			err := l.read(3, test.third, never)
-			if !errors.Is(err, messages.ErrCorrupt) || err.Error() != test.want {
+			if !errors.Is(err, journal.ErrCorrupt) || err.Error() != test.want {
 				t.Errorf("got  %v\nwant %s", err, test.want)
 			}
 		})
@@ -388,7 +389,7 @@ func TestMissingPage(t *testing.T) {
 	s.compact(0)
 	var name string
 	var at uint64
-	_, err := s.journal.Replay(t.Context(), 0, func(p uint64, r *messages.Record) error {
+	_, err := s.journal.Replay(t.Context(), 0, func(p uint64, r *journal.Record) error {
 		if page := r.GetPage(); page != nil {
 			name, at = page.Name(), p
 		}
@@ -400,26 +401,26 @@ func TestMissingPage(t *testing.T) {
 	s.journal.Delete(at)
 	_, err = open(t.Context(), s.config(), s.writer)
 	want := fmt.Sprintf("page %s is missing", name)
-	if !errors.Is(err, messages.ErrCorrupt) || !strings.Contains(err.Error(), want) {
+	if !errors.Is(err, journal.ErrCorrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }
 
 func never(int) lease.Instant { return 0 }
 
-func commit(number, epoch uint64) *messages.Record {
+func commit(number, epoch uint64) *journal.Record {
 	r := journaltest.Commit(number, 1)
 	r.GetCommit().Epoch = epoch
 	return r
 }
 
-func pageRecord(p *messages.Page) *messages.Record {
-	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Page{Page: p}}
+func pageRecord(p *journal.Page) *journal.Record {
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: p}}
 }
 
-func noResource() *messages.Record {
+func noResource() *journal.Record {
 	r := commit(3, 1)
-	r.GetCommit().Changes = []*messages.Change{{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{Token: 1}}}
+	r.GetCommit().Changes = []*journal.Change{{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Token: 1}}}
 	return r
 }
 
@@ -460,7 +461,7 @@ func TestForgottenInAQuietPage(t *testing.T) {
 }
 
 // open makes one attempt.
-func open(ctx context.Context, cfg ShardConfig, writer *messages.Writer) (*ledger, error) {
+func open(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (*ledger, error) {
 	o := opening{records: new(atomic.Uint64)}
 	return o.run(ctx, cfg, writer)
 }
@@ -469,12 +470,12 @@ func open(ctx context.Context, cfg ShardConfig, writer *messages.Writer) (*ledge
 func TestPagesOfWholeGrants(t *testing.T) {
 	s := newScribe(t)
 	s.now = 2 * shrinkAfter
-	grant := func(resource string) *messages.Grant {
-		return &messages.Grant{
+	grant := func(resource string) *journal.Grant {
+		return &journal.Grant{
 			Resource: resource, Owner: "o", Token: 7, TtlMs: 1000, AcquiredAtMs: 1, RequestId: "x", Metadata: map[string]string{"k": "v"},
 		}
 	}
-	s.append(pageRecord(&messages.Page{Number: s.ledger.number, Epoch: s.ledger.epoch, Floor: 3, Entries: []*messages.Entry{
+	s.append(pageRecord(&journal.Page{Number: s.ledger.number, Epoch: s.ledger.epoch, Floor: 3, Entries: []*journal.Entry{
 		{Grant: grant("held"), State: messages.Event_ACQUIRED, UsedMs: 1},
 		{Grant: grant("released"), State: messages.Event_RELEASED, UsedMs: 1},
 		{Grant: grant("recent"), State: messages.Event_RELEASED, UsedMs: s.now},
@@ -519,10 +520,10 @@ func TestShares(t *testing.T) {
 // A turn of a listing looks at a bounded number of entries, and at none of pages without a lease.
 func TestListingInTurns(t *testing.T) {
 	l := newLedger(0)
-	grant := func(name string, kind messages.Event_Kind) *messages.Change {
-		return &messages.Change{Kind: kind, Grant: &messages.Grant{Resource: name, Owner: strings.Repeat("o", 200), Token: 1}}
+	grant := func(name string, kind messages.Event_Kind) *journal.Change {
+		return &journal.Change{Kind: kind, Grant: &journal.Grant{Resource: name, Owner: strings.Repeat("o", 200), Token: 1}}
 	}
-	var changes []*messages.Change
+	var changes []*journal.Change
 	for i := range 6000 {
 		changes = append(changes, grant(fmt.Sprint("r", i), messages.Event_ACQUIRED))
 		if i >= 20 {

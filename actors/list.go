@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Listing asks a shard for leases that are held.
@@ -74,7 +75,7 @@ func (s *shardActor) list(ctx actor.Context, l *listing) {
 	case l.tenure == nil:
 		l.tenure = s.tenure
 		if l.After != "" {
-			l.at = hash(l.After)
+			l.at = journal.Hash(l.After)
 		}
 	}
 	done, more := s.tenure.ledger.list(l, s.cfg.Clock.Now().Instant)
@@ -128,7 +129,7 @@ func (l *listing) take(p *page, now lease.Instant) bool {
 // after is the place to go on from.
 func (l *listing) after() (after place) {
 	if l.After != "" {
-		after = place{hash(l.After), l.After}
+		after = place{journal.Hash(l.After), l.After}
 	}
 	return after
 }
@@ -137,7 +138,7 @@ func (l *listing) after() (after place) {
 func (p *page) places(after place, pattern messages.Pattern) []place {
 	var places []place
 	add := func(resource string) {
-		at := place{hash(resource), resource}
+		at := place{journal.Hash(resource), resource}
 		if at.compare(after) <= 0 {
 			return
 		}

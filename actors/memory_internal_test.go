@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // BenchmarkLedgerMemory is how many bytes the ledger takes for each resource: one that was released a
@@ -39,12 +40,12 @@ func heapInUse() int64 {
 func releasedLedger(resources int) *ledger {
 	l := newLedger(0)
 	for i := range resources {
-		g := &messages.Grant{
+		g := &journal.Grant{
 			Resource: fmt.Sprintf("orders.%d", i), Owner: fmt.Sprintf("worker-%d@host", i%1000), Token: 1, TtlMs: 30_000,
 			AcquiredAtMs: 1_700_000_000_000, RequestId: fmt.Sprintf("01JB2Y8K3M6N%014d", i),
 		}
 		for _, kind := range []messages.Event_Kind{messages.Event_ACQUIRED, messages.Event_RELEASED} {
-			if err := l.apply(&messages.Change{Kind: kind, Grant: g}, 0, 0); err != nil {
+			if err := l.apply(&journal.Change{Kind: kind, Grant: g}, 0, 0); err != nil {
 				panic(err)
 			}
 		}

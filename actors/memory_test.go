@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // BenchmarkShardMemory is how many bytes a shard takes for each resource that is held, once its actor is
@@ -110,12 +111,12 @@ func heapAlloc() uint64 {
 type discard struct{ last atomic.Uint64 }
 
 // Replay implements actors.Journal.
-func (d *discard) Replay(context.Context, uint64, func(uint64, *messages.Record) error) (uint64, error) {
+func (d *discard) Replay(context.Context, uint64, func(uint64, *journal.Record) error) (uint64, error) {
 	return d.last.Load(), nil
 }
 
 // Append implements actors.Journal.
-func (d *discard) Append(context.Context, uint64, *messages.Record) error {
+func (d *discard) Append(context.Context, uint64, *journal.Record) error {
 	d.last.Add(1)
 	return nil
 }

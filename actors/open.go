@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // opening is what the attempts to open a shard have in common: an attempt that fails half-way is
@@ -26,7 +26,7 @@ type opening struct {
 // run reads the journal and takes the shard over: it appends a commit that says so right behind the last
 // record. If another writer has appended meanwhile, it reads on and tries again. From then on the journal
 // is never read again: the ledger is the state.
-func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *messages.Writer) (*ledger, error) {
+func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (*ledger, error) {
 	if o.ledger == nil {
 		o.ledger = newLedger(cfg.Clock.Now().UnixMillis - cfg.Tuning.ShrinkAfter.Milliseconds())
 	}
@@ -42,7 +42,7 @@ func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *messages.Wri
 		switch {
 		case err == nil:
 			return l, o.read(l.position+1, opened)
-		case !errors.Is(err, messages.ErrConflict):
+		case !errors.Is(err, journal.ErrConflict):
 			return nil, fmt.Errorf("shard %d: take over: %w", cfg.Shard, err)
 		}
 	}
@@ -53,7 +53,7 @@ func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
 	from := o.ledger.position
 	last, err := cfg.Journal.Replay(ctx, from, o.read)
 	if err != nil {
-		if errors.Is(err, messages.ErrCorrupt) || o.ledger.position == from {
+		if errors.Is(err, journal.ErrCorrupt) || o.ledger.position == from {
 			o.ledger = nil // the last record may be in it in part, or the journal is not the one it was read from
 		}
 		return fmt.Errorf("shard %d: replay: %w", cfg.Shard, err)
@@ -67,7 +67,7 @@ func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
 }
 
 // read takes over one record.
-func (o *opening) read(position uint64, r *messages.Record) error {
+func (o *opening) read(position uint64, r *journal.Record) error {
 	replayed := func(int) lease.Instant { return 0 } // leases start afresh when the shard is open
 	if err := o.ledger.read(position, r, replayed); err != nil {
 		return err
@@ -80,14 +80,14 @@ func (o *opening) read(position uint64, r *messages.Record) error {
 }
 
 // next is the commit that follows the last one, still without changes.
-func (l *ledger) next(writer *messages.Writer, unixMillis int64) *messages.Record {
-	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{
-		Commit: &messages.Commit{
+func (l *ledger) next(writer *journal.Writer, unixMillis int64) *journal.Record {
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{
+		Commit: &journal.Commit{
 			Epoch: l.epoch, Number: l.number + 1, Writer: writer, AtMs: unixMillis, Published: l.published,
 		},
 	}}
 }
 
-func newWriter(node string) *messages.Writer {
-	return &messages.Writer{Node: node, Incarnation: rand.Uint64()}
+func newWriter(node string) *journal.Writer {
+	return &journal.Writer{Node: node, Incarnation: rand.Uint64()}
 }

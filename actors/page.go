@@ -3,10 +3,9 @@ package actors
 import (
 	"math"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // pageWeight is how heavy a page may be before it is split. A page is one message of the bucket
@@ -52,7 +51,7 @@ func newPage(prefix, depth uint32) *page {
 	}
 }
 
-func (p *page) name() string { return messages.PageName(p.prefix, p.depth) }
+func (p *page) name() string { return journal.PageName(p.prefix, p.depth) }
 
 // free is how many free resources the page remembers.
 func (p *page) free() int { return len(p.entries) - p.held + len(p.tombstones) }
@@ -130,7 +129,7 @@ func (d *directory) setVolatile(resource string, i *lease.Image) {
 const overhead = 60
 
 // weight estimates the stored bytes of a grant from above; without one, those of a reservation.
-func weight(g *messages.Grant) int {
+func weight(g *journal.Grant) int {
 	if g == nil {
 		return overhead + messages.MaxResourceBytes/4
 	}
@@ -142,7 +141,7 @@ func weight(g *messages.Grant) int {
 }
 
 // commitWeight estimates the stored bytes of a commit from above.
-func commitWeight(c *messages.Commit) int {
+func commitWeight(c *journal.Commit) int {
 	n := overhead
 	for _, change := range c.GetChanges() {
 		n += weight(change.GetGrant()) + len(change.GetReason())
@@ -159,19 +158,13 @@ type directory struct {
 
 func newDirectory() directory { return directory{slots: []*page{newPage(0, 0)}} }
 
-// hash spreads resources over the pages. It is part of the stored format.
-func hash(resource string) uint64 { return xxhash.Sum64String(resource) }
-
-// bits returns the first n bits of h.
-func bits(h uint64, n uint32) uint32 { return uint32(h >> (64 - n)) }
-
 func (d *directory) page(resource string) *page {
-	return d.slots[bits(hash(resource), d.depth)]
+	return d.slots[journal.Bits(journal.Hash(resource), d.depth)]
 }
 
 // from returns the first page whose hashes are at or behind start and that is wanted, or nil.
 func (d *directory) from(start uint64, wanted func(*page) bool) *page {
-	for i := int(bits(start, d.depth)); i < len(d.slots); {
+	for i := int(journal.Bits(start, d.depth)); i < len(d.slots); {
 		p := d.slots[i]
 		if wanted(p) {
 			return p
@@ -200,7 +193,7 @@ func (d *directory) split(p *page) {
 	}
 	left, right := newPage(p.prefix<<1, p.depth+1), newPage(p.prefix<<1|1, p.depth+1)
 	half := func(resource string) *page {
-		if bits(hash(resource), p.depth+1)&1 == 1 {
+		if journal.Bits(journal.Hash(resource), p.depth+1)&1 == 1 {
 			return right
 		}
 		return left

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // lock acquires and releases a resource, and returns its token.
@@ -22,7 +23,7 @@ func (w *world) lock(resource string) uint64 {
 }
 
 // remembered returns the entries of the pages that are stored.
-func (w *world) remembered() (all []*messages.Entry) {
+func (w *world) remembered() (all []*journal.Entry) {
 	w.Helper()
 	synctest.Wait()
 	for _, r := range w.journal.Records() {

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func TestLifeOfALease(t *testing.T) {
@@ -170,8 +171,8 @@ func TestTokensRunningOutAreLogged(t *testing.T) {
 		inClosedWorld(t, actors.Tuning{}, func(w *world) {
 			r := journaltest.Commit(1, 1)
 			r.GetCommit().Opened = true
-			grant := &messages.Grant{Resource: "r", Owner: "a", Token: uint64(token) - 1, TtlMs: 1000}
-			r.GetCommit().Changes = []*messages.Change{
+			grant := &journal.Grant{Resource: "r", Owner: "a", Token: uint64(token) - 1, TtlMs: 1000}
+			r.GetCommit().Changes = []*journal.Change{
 				{Kind: messages.Event_ACQUIRED, Grant: grant}, {Kind: messages.Event_RELEASED, Grant: grant},
 			}
 			must(w.T, w.journal.Store(0, r))
@@ -237,8 +238,8 @@ func TestDeposedOwnerAnswersNothingButUnavailable(t *testing.T) {
 		synctest.Wait()
 		pending := w.send("r", acquire("b", time.Minute))
 		synctest.Wait()
-		other := &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: &messages.Commit{
-			Epoch: 2, Opened: true, Number: uint64(len(w.journal.Records())) + 1, Writer: &messages.Writer{Node: "n2"},
+		other := &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
+			Epoch: 2, Opened: true, Number: uint64(len(w.journal.Records())) + 1, Writer: &journal.Writer{Node: "n2"},
 		}}}
 		if err := w.journal.Store(w.journal.Last(), other); err != nil {
 			w.Fatal(err)
@@ -266,13 +267,13 @@ func TestUnknownOutcomeIsNotAnswered(t *testing.T) {
 				pending := w.send("r", acquire("b", time.Minute))
 				synctest.Wait()
 				if stored {
-					w.journal.After(func(context.Context, *messages.Record) error {
+					w.journal.After(func(context.Context, *journal.Record) error {
 						w.journal.After(nil)
-						return messages.ErrUnknown
+						return journal.ErrUnknown
 					})
 					letGo(nil)
 				} else {
-					letGo(messages.ErrUnknown)
+					letGo(journal.ErrUnknown)
 				}
 				if r := w.answer(unknown); r != nil {
 					w.Errorf("got %s where the outcome is unknown", r.GetStatus())
@@ -453,7 +454,7 @@ func TestCloseDoesNotWaitForeverForTheJournal(t *testing.T) {
 func TestShardThatCannotBeOpened(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
 		broken := journaltest.Commit(1, 1)
-		broken.GetCommit().Changes = []*messages.Change{{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{Resource: "r"}}}
+		broken.GetCommit().Changes = []*journal.Change{{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "r"}}}
 		if err := w.journal.Store(0, broken); err != nil {
 			w.Fatal(err)
 		}
@@ -463,7 +464,7 @@ func TestShardThatCannotBeOpened(t *testing.T) {
 		})
 		err := w.shard.Opened(w.Context())
 		const want = "shard 3: replay: position 1, commit 1 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"
-		if !errors.Is(err, messages.ErrCorrupt) || err.Error() != want {
+		if !errors.Is(err, journal.ErrCorrupt) || err.Error() != want {
 			w.Errorf("got  %v\nwant %v", err, want)
 		}
 		w.want(messages.Status_UNAVAILABLE, 0, "r", get())
@@ -545,7 +546,7 @@ func TestCompactionYields(t *testing.T) {
 		}
 		synctest.Wait()
 		before := len(w.journal.Records())
-		w.journal.Before(func(context.Context, *messages.Record) error {
+		w.journal.Before(func(context.Context, *journal.Record) error {
 			<-time.After(time.Millisecond) // as a disk would
 			return nil
 		})

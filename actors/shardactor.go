@@ -9,7 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // What a shard tells itself.
@@ -28,7 +28,7 @@ type (
 
 // attempt is one try to open the shard.
 type attempt struct {
-	writer *messages.Writer
+	writer *journal.Writer
 	cancel context.CancelFunc
 	began  lease.Instant
 }
@@ -262,7 +262,7 @@ func (s *shardActor) lose(ctx actor.Context, t *tenure, err error) {
 	default:
 		s.reopenLater(ctx, "could not write to its journal and is being opened again")
 	}
-	if errors.Is(err, messages.ErrConflict) || errors.Is(err, messages.ErrNotStored) {
+	if errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrNotStored) {
 		s.void(t, t.inflight, s.why)
 	} else {
 		s.leaveUnanswered(t, t.inflight, err)

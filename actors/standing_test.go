@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // A successor that does not wait for the end deposes its predecessor, which passes on what it has
@@ -46,7 +47,7 @@ func TestDeposedShardThatYields(t *testing.T) {
 
 // Whoever has lost its journal for another reason than a successor stays the owner.
 func TestShardThatYieldsOpensAgain(t *testing.T) {
-	for _, err := range []error{messages.ErrUnknown, messages.ErrNotStored} {
+	for _, err := range []error{journal.ErrUnknown, journal.ErrNotStored} {
 		inYieldingWorld(t, actors.Tuning{}, func(w *world) {
 			letGo := w.hold()
 			w.send("r", acquire("a", time.Minute))
@@ -122,7 +123,7 @@ func TestStandings(t *testing.T) {
 		check(actors.Open, 1)
 		letGo = w.hold()
 		w.send("r", acquire("a", time.Minute))
-		letGo(messages.ErrNotStored)
+		letGo(journal.ErrNotStored)
 		check(actors.Opening, 2)
 		w.pass(2 * time.Second)
 		check(actors.Open, 3)
@@ -141,10 +142,10 @@ func TestInterruptedOpeningGoesOn(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
 		const commits = 100
 		for n := range uint64(commits) {
-			c := &messages.Commit{Epoch: 1, Number: n + 1, Writer: &messages.Writer{Node: "before"}, Opened: n == 0}
-			must(t, w.journal.Store(n, &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: c}}))
+			c := &journal.Commit{Epoch: 1, Number: n + 1, Writer: &journal.Writer{Node: "before"}, Opened: n == 0}
+			must(t, w.journal.Store(n, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}}))
 		}
-		j := &interrupted{Memory: w.journal, after: 60, with: messages.ErrUnknown}
+		j := &interrupted{Memory: w.journal, after: 60, with: journal.ErrUnknown}
 		w.over = j
 		w.start()
 		w.pass(time.Minute)
@@ -161,8 +162,8 @@ func TestInterruptedOpeningGoesOn(t *testing.T) {
 func TestReadingTheSameIsNoProgress(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
 		for n := range uint64(10) {
-			c := &messages.Commit{Epoch: 1, Number: n + 1, Writer: &messages.Writer{Node: "before"}, Opened: n == 0}
-			must(t, w.journal.Store(n, &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: c}}))
+			c := &journal.Commit{Epoch: 1, Number: n + 1, Writer: &journal.Writer{Node: "before"}, Opened: n == 0}
+			must(t, w.journal.Store(n, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}}))
 		}
 		w.journal.Delete(6)
 		w.start()
@@ -181,9 +182,9 @@ type interrupted struct {
 	froms []uint64
 }
 
-func (j *interrupted) Replay(ctx context.Context, after uint64, apply func(uint64, *messages.Record) error) (uint64, error) {
+func (j *interrupted) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64, error) {
 	j.froms = append(j.froms, after)
-	return j.Memory.Replay(ctx, after, func(position uint64, r *messages.Record) error {
+	return j.Memory.Replay(ctx, after, func(position uint64, r *journal.Record) error {
 		if len(j.froms) == 1 && position > j.after {
 			return j.with
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // tombstone is what the ledger keeps of a resource that has been free for a while, see
@@ -42,7 +43,7 @@ func (t tombstone) entry(resource string) *entry {
 		return &entry{Image: lease.Image{Floor: t.token}, used: t.used()}
 	}
 	return &entry{used: t.used(), Image: lease.Image{
-		Grant: &messages.Grant{Resource: resource, Token: uint64(t.token)},
+		Grant: &journal.Grant{Resource: resource, Token: uint64(t.token)},
 		State: t.state(), OwnerDigest: t.owner,
 	}}
 }

@@ -1,6 +1,6 @@
 package actors
 
-import "github.com/holdfast-io/holdfast/messages"
+import "github.com/holdfast-io/holdfast/messages/journal"
 
 // watermark is how far a tenure has published, and how far the journal says so. Every commit records
 // it; a commit without changes does so when none has come for a while, and at the end. Whoever opens
@@ -39,7 +39,7 @@ func (t *tenure) publish() {
 }
 
 // announce hands a commit that is now in the ledger on to be published.
-func (t *tenure) announce(c *messages.Commit, bytes int) {
+func (t *tenure) announce(c *journal.Commit, bytes int) {
 	if t.events == nil || t.finishing {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // world is a shard over a journal in memory, in a bubble where time stands still until somebody
@@ -203,12 +204,12 @@ func (w *world) check(r *messages.Reply, status messages.Status, token uint64) {
 // with nil it is stored, with an error it is not.
 func (w *world) hold() (letGo func(error)) {
 	gate := make(chan error)
-	w.journal.Before(func(ctx context.Context, _ *messages.Record) error {
+	w.journal.Before(func(ctx context.Context, _ *journal.Record) error {
 		select {
 		case err := <-gate:
 			return err
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", messages.ErrUnknown, ctx.Err())
+			return fmt.Errorf("%w: %w", journal.ErrUnknown, ctx.Err())
 		}
 	})
 	return func(err error) {

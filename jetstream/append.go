@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // How long a copy of a record, or the question where it stands, waits for an answer: at first, and at
@@ -27,14 +27,14 @@ const (
 // JetStream has confirmed it, on disk and on a majority of the replicas. Only one Append at a time may
 // be under way for one owner.
 //
-// [messages.ErrConflict] is certain: another writer's record stands there, and this one never will.
-// [messages.ErrNotStored] is certain as well: it never left, or JetStream takes no such record.
-// [messages.ErrUnknown] leaves the outcome open, because ctx has ended, the connection was closed, or
+// [journal.ErrConflict] is certain: another writer's record stands there, and this one never will.
+// [journal.ErrNotStored] is certain as well: it never left, or JetStream takes no such record.
+// [journal.ErrUnknown] leaves the outcome open, because ctx has ended, the connection was closed, or
 // the place has been filled and purged in the meantime. Until one of them is sure, the record is sent
 // again and again, as often as need be: only one copy can ever be stored.
-func (b *Bucket) Append(ctx context.Context, after uint64, r *messages.Record) error {
+func (b *Bucket) Append(ctx context.Context, after uint64, r *journal.Record) error {
 	d := draft{Bucket: b, place: after + 1}
-	key, data, err := encode(r)
+	key, data, err := journal.Encode(r)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -42,7 +42,7 @@ func (b *Bucket) Append(ctx context.Context, after uint64, r *messages.Record) e
 		err = b.turn.take(ctx)
 	}
 	if err != nil {
-		return b.wrong(d.place, key, fmt.Errorf("%w: %w", messages.ErrNotStored, err))
+		return b.wrong(d.place, key, fmt.Errorf("%w: %w", journal.ErrNotStored, err))
 	}
 	defer b.turn.pass()
 	d.msg = nats.Msg{
@@ -141,7 +141,7 @@ func (d *draft) settle(ctx context.Context, patience time.Duration, reason error
 		case theirs:
 			return true, err
 		case gone:
-			return true, fmt.Errorf("%w: the place was filled and purged", messages.ErrUnknown)
+			return true, fmt.Errorf("%w: the place was filled and purged", journal.ErrUnknown)
 		case unseen:
 			if cause := lasting(d.nc, err); cause != nil {
 				return true, d.unsettled(cause)
@@ -160,9 +160,9 @@ func (d *draft) settle(ctx context.Context, patience time.Duration, reason error
 // unsettled returns the error for giving up.
 func (d *draft) unsettled(reason error) error {
 	if d.loose {
-		return fmt.Errorf("%w: %w", messages.ErrUnknown, reason)
+		return fmt.Errorf("%w: %w", journal.ErrUnknown, reason)
 	}
-	return fmt.Errorf("%w: %w", messages.ErrNotStored, reason)
+	return fmt.Errorf("%w: %w", journal.ErrNotStored, reason)
 }
 
 // standing is what is found at a record's place.
@@ -192,7 +192,7 @@ func (d *draft) look(ctx context.Context, patience time.Duration, reason error) 
 	case m.Subject == d.msg.Subject && bytes.Equal(m.Data, d.msg.Data):
 		return ours, nil
 	default:
-		return theirs, fmt.Errorf("%w: %s", messages.ErrConflict, d.describe(m))
+		return theirs, fmt.Errorf("%w: %s", journal.ErrConflict, d.describe(m))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func TestAppend(t *testing.T) {
@@ -56,15 +56,15 @@ func TestAppendConflict(t *testing.T) {
 	other := mustOpen(t, nc, 1).Bucket(0)
 	mustAppend(t, other, 3, commit(2, 4, 10))
 
-	for name, record := range map[string]*messages.Record{
+	for name, record := range map[string]*journal.Record{
 		"Commit":       commit(1, 4, 10),
 		"SameContents": commit(2, 4, 11),
 		"Page":         page(0, 0, 3, 10),
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := b.Append(testContext(t), 3, record)
-			wantError(t, err, messages.ErrConflict, bucketName, "position 4", "commit 4 of epoch 2", `"node-2"`)
-			if errors.Is(err, messages.ErrUnknown) || errors.Is(err, messages.ErrNotStored) {
+			wantError(t, err, journal.ErrConflict, bucketName, "position 4", "commit 4 of epoch 2", `"node-2"`)
+			if errors.Is(err, journal.ErrUnknown) || errors.Is(err, journal.ErrNotStored) {
 				t.Errorf("%v is of two kinds", err)
 			}
 			var place *jetstream.PlaceError
@@ -94,7 +94,7 @@ func TestAppendNotStored(t *testing.T) {
 	b, nc := mustBucket(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	withFormat := func(format uint32) *messages.Record {
+	withFormat := func(format uint32) *journal.Record {
 		r := commit(1, 1, 10)
 		r.Format = format
 		return r
@@ -102,22 +102,22 @@ func TestAppendNotStored(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		ctx    context.Context
-		record *messages.Record
+		record *journal.Record
 		words  []string
 		kind   error
 	}{
 		{"Ended", ended, commit(1, 1, 10), []string{"journal.1"}, context.Canceled},
-		{"NoBody", testContext(t), &messages.Record{Format: 1}, []string{"neither a commit nor a page"}, messages.ErrNotStored},
-		{"NoFormat", testContext(t), withFormat(0), []string{"no format"}, messages.ErrNotStored},
-		{"NewerFormat", testContext(t), withFormat(messages.RecordFormat + 1), []string{"newer"}, messages.ErrNotStored},
-		{"TooLargeForNATS", testContext(t), commit(1, 1, 2<<20), []string{"payload", "position 1", bucketName}, messages.ErrNotStored},
+		{"NoBody", testContext(t), &journal.Record{Format: 1}, []string{"neither a commit nor a page"}, journal.ErrNotStored},
+		{"NoFormat", testContext(t), withFormat(0), []string{"no format"}, journal.ErrNotStored},
+		{"NewerFormat", testContext(t), withFormat(journal.Format + 1), []string{"newer"}, journal.ErrNotStored},
+		{"TooLargeForNATS", testContext(t), commit(1, 1, 2<<20), []string{"payload", "position 1", bucketName}, journal.ErrNotStored},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := b.Append(test.ctx, 0, test.record)
-			wantError(t, err, messages.ErrNotStored, test.words...)
+			wantError(t, err, journal.ErrNotStored, test.words...)
 			wantError(t, err, test.kind)
 			wantAtOnce(t, err)
-			if errors.Is(err, messages.ErrUnknown) {
+			if errors.Is(err, journal.ErrUnknown) {
 				t.Errorf("%v leaves open what is certain", err)
 			}
 		})
@@ -138,13 +138,13 @@ func TestAppendNotStored(t *testing.T) {
 	t.Run("TooLargeForTheBucket", func(t *testing.T) {
 		change(func(cfg *natsjs.StreamConfig) { cfg.MaxMsgSize = 1000 })
 		err := b.Append(testContext(t), 0, commit(1, 1, 2000))
-		wantError(t, err, messages.ErrNotStored, "exceeds maximum")
+		wantError(t, err, journal.ErrNotStored, "exceeds maximum")
 		wantAtOnce(t, err)
 	})
 	t.Run("Sealed", func(t *testing.T) {
 		change(func(cfg *natsjs.StreamConfig) { cfg.Sealed, cfg.DenyDelete, cfg.AllowRollup = true, true, false })
 		err := b.Append(testContext(t), 0, commit(1, 1, 10))
-		wantError(t, err, messages.ErrNotStored, "sealed")
+		wantError(t, err, journal.ErrNotStored, "sealed")
 		wantAtOnce(t, err)
 	})
 	if got := mustReplay(t, b, 0); got.last != 0 {
@@ -173,7 +173,7 @@ func TestAppendForbidden(t *testing.T) {
 	b := mustOpen(t, mustConnect(t, s, natsUser("reader")), 1).Bucket(0)
 	err := b.Append(testContext(t), 1, commit(1, 2, 10))
 	wantError(t, err, jetstream.ErrForbidden, "journal.2", "Permissions Violation")
-	wantError(t, err, messages.ErrNotStored)
+	wantError(t, err, journal.ErrNotStored)
 	if got := mustReplay(t, b, 0); got.last != 1 {
 		t.Errorf("stored all the same:\n%s", got.describe())
 	}
@@ -196,7 +196,7 @@ func TestAppendLostBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := b.Append(testContext(t), 1, commit(1, 2, 10))
-	wantError(t, err, messages.ErrUnknown)
+	wantError(t, err, journal.ErrUnknown)
 	wantError(t, err, jetstream.ErrBucketLost)
 	_, err = replay(testContext(t), b, 0)
 	wantError(t, err, jetstream.ErrBucketLost, bucketName)

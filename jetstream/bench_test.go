@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 var recordSizes = []struct {
@@ -53,14 +54,14 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 // fullPage is a page of 1000 ordinary resources, about as large as a page gets.
-func fullPage(prefix uint32) *messages.Record {
+func fullPage(prefix uint32) *journal.Record {
 	r := page(prefix, 32, 1, 0)
 	r.GetPage().Entries = nil
 	for i := range 1000 {
 		name := fmt.Sprintf("tenants/%d/orders/%d", prefix, i)
-		r.GetPage().Entries = append(r.GetPage().Entries, &messages.Entry{
+		r.GetPage().Entries = append(r.GetPage().Entries, &journal.Entry{
 			State: messages.Event_ACQUIRED,
-			Grant: &messages.Grant{
+			Grant: &journal.Grant{
 				Resource: name, Owner: "worker-17.example.net/4711", Token: uint64(i), TtlMs: 15_000, AcquiredAtMs: 1_700_000_000_000,
 				Metadata:  map[string]string{"purpose": "nightly billing run, started by the scheduler", "trace": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 				RequestId: "0198c5d7-6d6c-7e0f-9f0a-2b1c3d4e5f60",
@@ -75,10 +76,10 @@ func BenchmarkReplay(b *testing.B) {
 	for _, c := range []struct {
 		name  string
 		count uint64
-		make  func(i uint64) *messages.Record
+		make  func(i uint64) *journal.Record
 	}{
-		{"400Pages", 400, func(i uint64) *messages.Record { return fullPage(uint32(i)) }},
-		{"20000Commits", 20_000, func(i uint64) *messages.Record { return commit(1, i+1, 400) }},
+		{"400Pages", 400, func(i uint64) *journal.Record { return fullPage(uint32(i)) }},
+		{"20000Commits", 20_000, func(i uint64) *journal.Record { return commit(1, i+1, 400) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			bucket, _ := mustBucket(b)
@@ -94,7 +95,7 @@ func BenchmarkReplay(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				n := uint64(0)
-				if _, err := bucket.Replay(b.Context(), 0, func(uint64, *messages.Record) error { n++; return nil }); err != nil || n != c.count {
+				if _, err := bucket.Replay(b.Context(), 0, func(uint64, *journal.Record) error { n++; return nil }); err != nil || n != c.count {
 					b.Fatal(fmt.Errorf("%d records, error %w", n, err))
 				}
 			}
@@ -114,13 +115,13 @@ func BenchmarkRetain(b *testing.B) {
 					continue // it went with those before
 				}
 				position++
-				c := &messages.Commit{}
+				c := &journal.Commit{}
 				for i := range size {
-					c.Changes = append(c.Changes, &messages.Change{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{
+					c.Changes = append(c.Changes, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
 						Resource: fmt.Sprint("orders.", i), Owner: "test", Token: position, TtlMs: 15_000,
 					}})
 				}
-				if err := s.Publish(b.Context(), messages.Events(0, position, c)); err != nil {
+				if err := s.Publish(b.Context(), journal.Events(0, position, c)); err != nil {
 					b.Fatal(err)
 				}
 			}

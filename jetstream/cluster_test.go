@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/integration/ports"
 	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // cluster is three servers that replicate.
@@ -90,7 +90,7 @@ func TestCluster(t *testing.T) {
 	}
 	other := mustOpen(t, c.conns[1], 0).Bucket(0)
 	next(other, 2)
-	wantError(t, b.Append(testContext(t), last-1, commit(1, last, 100)), messages.ErrConflict, "epoch 2")
+	wantError(t, b.Append(testContext(t), last-1, commit(1, last, 100)), journal.ErrConflict, "epoch 2")
 
 	// The leader stops, as for a rolling restart, and the writer goes on elsewhere.
 	leader := c.leader(t)

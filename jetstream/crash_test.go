@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // The test binary plays another process if this names its role; dirEnv says where the data is.
@@ -121,7 +121,7 @@ func write(b *jetstream.Bucket, shard uint32) error {
 
 // inspect reads a bucket and checks that the commits' numbers have no gap and their epochs never fall.
 func inspect(ctx context.Context, b *jetstream.Bucket) (last, number, epoch uint64, err error) {
-	last, err = b.Replay(ctx, 0, func(position uint64, r *messages.Record) error {
+	last, err = b.Replay(ctx, 0, func(position uint64, r *journal.Record) error {
 		c := r.GetCommit()
 		if c == nil {
 			return nil

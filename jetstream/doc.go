@@ -5,7 +5,7 @@
 // at a time: [Bucket.Append] stores a record at one exact place or says that it does not stand there,
 // [Bucket.Replay] reads what is stored, in order, and [Bucket.Purge] removes what compaction has made
 // superfluous. It refuses to guess: where it cannot find out whether a record was stored, it says so
-// with [messages.ErrUnknown], and where it cannot read one it says [messages.ErrCorrupt] rather than
+// with [journal.ErrUnknown], and where it cannot read one it says [journal.ErrCorrupt] rather than
 // pass it over.
 //
 // Nothing here decides who may write. Two writers of one bucket are safe: each append names the place

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const (
@@ -33,7 +33,7 @@ type feed struct {
 type arrival struct {
 	position uint64
 	key      string
-	record   *messages.Record
+	record   *journal.Record
 	err      error // why there is no record
 
 	// number counts the consumer's messages, pending is how many it knows to come; 0 without a consumer.

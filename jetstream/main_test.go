@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // TestMain lets the test binary play the processes that tests start and kill.
@@ -125,27 +126,27 @@ const (
 	streamName = "KV_HOLDFAST_0"
 )
 
-func commit(epoch, number uint64, size int) *messages.Record {
-	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: &messages.Commit{
+func commit(epoch, number uint64, size int) *journal.Record {
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
 		Epoch:  epoch,
 		Number: number,
-		Writer: &messages.Writer{Node: fmt.Sprintf("node-%d", epoch), Incarnation: epoch},
-		Changes: []*messages.Change{{
+		Writer: &journal.Writer{Node: fmt.Sprintf("node-%d", epoch), Incarnation: epoch},
+		Changes: []*journal.Change{{
 			Kind:   messages.Event_ACQUIRED,
-			Grant:  &messages.Grant{Resource: "orders/1", Owner: "test", Token: number, TtlMs: 15000},
+			Grant:  &journal.Grant{Resource: "orders/1", Owner: "test", Token: number, TtlMs: 15000},
 			Reason: strings.Repeat("x", size),
 		}},
 	}}}
 }
 
-func page(prefix, depth uint32, number uint64, size int) *messages.Record {
-	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Page{Page: &messages.Page{
+func page(prefix, depth uint32, number uint64, size int) *journal.Record {
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: &journal.Page{
 		Prefix: prefix, Depth: depth, Number: number, Epoch: 1,
-		Entries: []*messages.Entry{{Grant: &messages.Grant{Resource: strings.Repeat("r", size)}}},
+		Entries: []*journal.Entry{{Grant: &journal.Grant{Resource: strings.Repeat("r", size)}}},
 	}}}
 }
 
-func mustAppend(tb testing.TB, b *jetstream.Bucket, after uint64, r *messages.Record) {
+func mustAppend(tb testing.TB, b *jetstream.Bucket, after uint64, r *journal.Record) {
 	tb.Helper()
 	if err := b.Append(testContext(tb), after, r); err != nil {
 		tb.Fatal(err)
@@ -164,7 +165,7 @@ func mustFill(tb testing.TB, b *jetstream.Bucket, n uint64) {
 type stored struct {
 	last      uint64
 	positions []uint64
-	records   []*messages.Record
+	records   []*journal.Record
 }
 
 func (s stored) describe() string {
@@ -177,7 +178,7 @@ func (s stored) describe() string {
 
 func replay(ctx context.Context, b *jetstream.Bucket, after uint64) (stored, error) {
 	var s stored
-	last, err := b.Replay(ctx, after, func(position uint64, r *messages.Record) error {
+	last, err := b.Replay(ctx, after, func(position uint64, r *journal.Record) error {
 		s.positions = append(s.positions, position)
 		s.records = append(s.records, r)
 		return nil

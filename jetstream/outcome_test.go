@@ -11,7 +11,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Each of these appends succeeds, and its record is stored exactly once, whatever happens on the way.
@@ -199,7 +199,7 @@ func TestOutcomeConflict(t *testing.T) {
 			mustAppend(t, other, 3, commit(2, 4, 10))
 			return drop
 		})
-		wantError(t, b.Append(testContext(t), 3, commit(1, 4, 10)), messages.ErrConflict, "commit 4 of epoch 2")
+		wantError(t, b.Append(testContext(t), 3, commit(1, 4, 10)), journal.ErrConflict, "commit 4 of epoch 2")
 
 		// What was lost turns up after all, and is refused by its expectation.
 		m.again(late)
@@ -216,7 +216,7 @@ func TestOutcomeConflict(t *testing.T) {
 		m := newMiddle(t)
 		b, other := m.bucket(), m.other()
 		mustAppend(t, other, 0, page(0, 0, 1, 11))
-		wantError(t, b.Append(testContext(t), 0, page(0, 0, 1, 10)), messages.ErrConflict, "page p at commit 1")
+		wantError(t, b.Append(testContext(t), 0, page(0, 0, 1, 10)), journal.ErrConflict, "page p at commit 1")
 	})
 }
 
@@ -279,8 +279,8 @@ func TestOutcomeUnknown(t *testing.T) {
 			mustFill(t, b, 3)
 			test.disturb(t, m, other)
 			err := b.Append(testContext(t), 3, page(0, 0, 4, 10))
-			wantError(t, err, messages.ErrUnknown, "position 4", "state.p", test.words)
-			if errors.Is(err, messages.ErrConflict) {
+			wantError(t, err, journal.ErrUnknown, "position 4", "state.p", test.words)
+			if errors.Is(err, journal.ErrConflict) {
 				t.Errorf("%v claims to know", err)
 			}
 		})
@@ -297,7 +297,7 @@ func TestOutcomeContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*firstWait)
 		defer cancel()
 		err := b.Append(ctx, 0, commit(1, 1, 10))
-		wantError(t, err, messages.ErrUnknown)
+		wantError(t, err, journal.ErrUnknown)
 		wantError(t, err, context.DeadlineExceeded)
 	})
 	t.Run("Cancelled", func(t *testing.T) {
@@ -310,7 +310,7 @@ func TestOutcomeContextEnds(t *testing.T) {
 			return drop
 		})
 		err := b.Append(ctx, 0, commit(1, 1, 10))
-		wantError(t, err, messages.ErrUnknown)
+		wantError(t, err, journal.ErrUnknown)
 		wantError(t, err, context.Canceled)
 		if m.count("$KV.") != 1 {
 			t.Error("sent again after the end")
@@ -325,10 +325,10 @@ func TestOutcomeContextEnds(t *testing.T) {
 		defer cancel()
 		// Either the client knows that it is disconnected, and nothing leaves, or it does not yet.
 		err := b.Append(ctx, 0, commit(1, 1, 10))
-		if !errors.Is(err, messages.ErrNotStored) && !errors.Is(err, messages.ErrUnknown) {
+		if !errors.Is(err, journal.ErrNotStored) && !errors.Is(err, journal.ErrUnknown) {
 			t.Errorf("got %v", err)
 		}
 		err = b.Append(ctx, 0, commit(1, 1, 10))
-		wantError(t, err, messages.ErrNotStored)
+		wantError(t, err, journal.ErrNotStored)
 	})
 }

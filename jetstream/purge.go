@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const (
@@ -27,7 +29,7 @@ func (b *Bucket) Purge(ctx context.Context, through uint64, pages []string) erro
 		return nil
 	}
 	for _, page := range pages {
-		if err := b.purge(ctx, stateKeys+page, written); err != nil {
+		if err := b.purge(ctx, journal.PageKeys+page, written); err != nil {
 			return err
 		}
 	}
@@ -40,7 +42,7 @@ func (b *Bucket) purgeJournal(ctx context.Context, through uint64) error {
 		return nil
 	}
 	through = min(through, newest-1)
-	m, err := b.first(ctx, 1, b.subject+journalKeys+">")
+	m, err := b.first(ctx, 1, b.subject+journal.CommitKeys+">")
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
 	}
@@ -49,7 +51,7 @@ func (b *Bucket) purgeJournal(ctx context.Context, through uint64) error {
 	}
 	for done := m.Sequence - 1; done < through; {
 		done = min(done+purgeStep, through)
-		if err := b.purge(ctx, journalKeys+">", done); err != nil {
+		if err := b.purge(ctx, journal.CommitKeys+">", done); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // readIdle is how long nothing may arrive before the reader asks what is wrong.
@@ -22,8 +22,8 @@ const readIdle = time.Second
 //
 // It may miss the newest records if a deposed leader answers; an [Bucket.Append] behind the position
 // that it returned is then refused. A record that cannot be read, a foreign key and a mark that
-// somebody left by removing a key are [messages.ErrCorrupt].
-func (b *Bucket) Replay(ctx context.Context, after uint64, apply func(position uint64, r *messages.Record) error) (uint64, error) {
+// somebody left by removing a key are [journal.ErrCorrupt].
+func (b *Bucket) Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (uint64, error) {
 	last, err := b.end(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("bucket %s: cannot be read: %w", b.name, err)
@@ -59,7 +59,7 @@ type reader struct {
 	*Bucket
 	at    uint64 // position up to which everything has been applied
 	last  uint64 // position to read to
-	apply func(uint64, *messages.Record) error
+	apply func(uint64, *journal.Record) error
 }
 
 // errReread says that the consumer has to be replaced: it went away, or left something out.
@@ -147,7 +147,7 @@ func (r *reader) next(ctx context.Context, f *feed, pending uint64) (*arrival, e
 // take applies one record.
 func (r *reader) take(a *arrival) error {
 	if a.err != nil {
-		return r.wrong(a.position, a.key, fmt.Errorf("%w: %w", messages.ErrCorrupt, a.err))
+		return r.wrong(a.position, a.key, fmt.Errorf("%w: %w", journal.ErrCorrupt, a.err))
 	}
 	if err := r.apply(a.position, a.record); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func mustStream(tb testing.TB, nc *nats.Conn) natsjs.Stream {
@@ -69,7 +69,7 @@ func TestReplay(t *testing.T) {
 		b, _ := mustBucket(t)
 		mustFill(t, b, 3)
 		var seen []uint64
-		last, err := b.Replay(testContext(t), 0, func(position uint64, _ *messages.Record) error {
+		last, err := b.Replay(testContext(t), 0, func(position uint64, _ *journal.Record) error {
 			mustAppend(t, b, 3+uint64(len(seen)), commit(1, 4+uint64(len(seen)), 10))
 			seen = append(seen, position)
 			return nil
@@ -130,7 +130,7 @@ func TestReplayVanishedTail(t *testing.T) {
 			mustAppend(t, b, uint64(i), page(i, 32, 1, 250_000))
 		}
 		count := 0
-		last, err := b.Replay(testContext(t), 0, func(uint64, *messages.Record) error {
+		last, err := b.Replay(testContext(t), 0, func(uint64, *journal.Record) error {
 			if count == 0 {
 				mustErase(t, nc, ">")
 			}
@@ -148,7 +148,7 @@ func TestReplayVanishedTail(t *testing.T) {
 			mustAppend(t, b, uint64(i), page(i, 32, 1, 250_000))
 		}
 		count := 0
-		last, err := b.Replay(testContext(t), 0, func(uint64, *messages.Record) error {
+		last, err := b.Replay(testContext(t), 0, func(uint64, *journal.Record) error {
 			if count == 0 {
 				for i := range uint32(60) {
 					mustAppend(t, b, 60+uint64(i), page(i, 32, 2, 10))
@@ -170,7 +170,7 @@ func TestReplayEnds(t *testing.T) {
 	t.Run("Apply", func(t *testing.T) {
 		full := errors.New("full")
 		count := 0
-		_, err := b.Replay(testContext(t), 0, func(uint64, *messages.Record) error {
+		_, err := b.Replay(testContext(t), 0, func(uint64, *journal.Record) error {
 			count++
 			return full
 		})
@@ -180,7 +180,7 @@ func TestReplayEnds(t *testing.T) {
 	})
 	t.Run("Context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := b.Replay(ctx, 0, func(uint64, *messages.Record) error {
+		_, err := b.Replay(ctx, 0, func(uint64, *journal.Record) error {
 			cancel()
 			return nil
 		})
@@ -201,7 +201,7 @@ func TestReplayEnds(t *testing.T) {
 
 func TestReplayCorrupt(t *testing.T) {
 	t.Parallel()
-	bytesOf := func(r *messages.Record) []byte {
+	bytesOf := func(r *journal.Record) []byte {
 		data, err := proto.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestReplayCorrupt(t *testing.T) {
 		return data
 	}
 	newer := commit(1, 2, 10)
-	newer.Format = messages.RecordFormat + 1
+	newer.Format = journal.Format + 1
 	for _, test := range []struct {
 		name, key string
 		header    nats.Header
@@ -220,7 +220,7 @@ func TestReplayCorrupt(t *testing.T) {
 		{"Cut", "journal.2", nil, bytesOf(commit(1, 2, 10))[:20], "not a record"},
 		{"Empty", "journal.2", nil, nil, "no format"},
 		{"NewerFormat", "journal.2", nil, bytesOf(newer), "upgrade"},
-		{"NoBody", "journal.2", nil, bytesOf(&messages.Record{Format: 1}), "neither a commit nor a page"},
+		{"NoBody", "journal.2", nil, bytesOf(&journal.Record{Format: 1}), "neither a commit nor a page"},
 		{"OtherNumber", "journal.2", nil, bytesOf(commit(1, 3, 10)), "belongs at journal.3"},
 		{"OtherPage", "state.p01", nil, bytesOf(page(0, 0, 1, 10)), "belongs at state.p"},
 		{"PageInJournal", "journal.2", nil, bytesOf(page(0, 0, 1, 10)), "belongs at state.p"},
@@ -239,7 +239,7 @@ func TestReplayCorrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := replay(testContext(t), b, 0)
-			wantError(t, err, messages.ErrCorrupt, bucketName, "position 2", test.key, test.words)
+			wantError(t, err, journal.ErrCorrupt, bucketName, "position 2", test.key, test.words)
 			var place *jetstream.PlaceError
 			if !errors.As(err, &place) || place.Key != test.key {
 				t.Errorf("%#v does not tell the key", err)

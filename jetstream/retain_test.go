@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const eventStream = "HOLDFAST_EVENTS"
@@ -41,13 +42,13 @@ func retain(tb testing.TB, nc *nats.Conn, cfg jetstream.EventsConfig) (*jetstrea
 func someEvents(shard uint32, n int) []*messages.Event {
 	var events []*messages.Event
 	for position := uint64(1); len(events) < n; position++ {
-		c := &messages.Commit{}
+		c := &journal.Commit{}
 		for i := range uint64(3) {
-			c.Changes = append(c.Changes, &messages.Change{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{
+			c.Changes = append(c.Changes, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
 				Resource: fmt.Sprint("r", (position+i)%4, ".", shard), Owner: "test", Token: position, TtlMs: 1000,
 			}})
 		}
-		events = append(events, messages.Events(shard, position, c)...)
+		events = append(events, journal.Events(shard, position, c)...)
 	}
 	return events[:n]
 }

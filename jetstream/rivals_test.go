@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // TestRivals lets several writers take one bucket over from one another at random, while requests and
@@ -98,7 +98,7 @@ type history struct {
 	enough    func()
 }
 
-func (h *history) note(r *messages.Record, position uint64, err error) {
+func (h *history) note(r *journal.Record, position uint64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.records[identity(r)] = outcome{position, err}
@@ -108,7 +108,7 @@ func (h *history) note(r *messages.Record, position uint64, err error) {
 		if r.GetCommit().GetOpened() {
 			h.takeovers++
 		}
-	case errors.Is(err, messages.ErrConflict):
+	case errors.Is(err, journal.ErrConflict):
 		h.refused++
 	}
 	if h.confirmed == h.goal {
@@ -117,7 +117,7 @@ func (h *history) note(r *messages.Record, position uint64, err error) {
 }
 
 // identity tells every record of every writer apart.
-func identity(r *messages.Record) string {
+func identity(r *journal.Record) string {
 	c := r.GetCommit()
 	return fmt.Sprintf("%s by %x", r.Describe(), c.GetWriter().GetIncarnation())
 }
@@ -145,7 +145,7 @@ func (h *history) check(t *testing.T, s stored) {
 		switch {
 		case o.err == nil && position != o.position:
 			t.Errorf("%s was confirmed at %d and stands at %d", record, o.position, position)
-		case errors.Is(o.err, messages.ErrConflict) && stored:
+		case errors.Is(o.err, journal.ErrConflict) && stored:
 			t.Errorf("%s was refused and stands at %d", record, position)
 		}
 	}
@@ -161,7 +161,7 @@ type rival struct {
 // own takes the bucket over and writes until it is deposed or has had enough.
 func (w *rival) own(ctx context.Context) {
 	var epoch, number uint64
-	last, err := w.bucket.Replay(ctx, 0, func(_ uint64, r *messages.Record) error {
+	last, err := w.bucket.Replay(ctx, 0, func(_ uint64, r *journal.Record) error {
 		epoch, number = r.GetCommit().GetEpoch(), r.GetCommit().GetNumber()
 		return nil
 	})

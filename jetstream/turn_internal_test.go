@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // An append that finds a change of the leader under way does not begin before its end.
@@ -18,8 +18,8 @@ func TestAppendTakesTurns(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	b := newBucket(nil, nil, nil, "HOLDFAST_0", changing) // without a connection: to send would panic
-	r := &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: &messages.Commit{Epoch: 1, Number: 1}}}
-	if err := b.Append(ctx, 0, r); !errors.Is(err, messages.ErrNotStored) {
+	r := &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{Epoch: 1, Number: 1}}}
+	if err := b.Append(ctx, 0, r); !errors.Is(err, journal.ErrNotStored) {
 		t.Errorf("got %v", err)
 	}
 	if err := changing.take(ctx); err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // unlessConsumer lets nobody make a consumer.
@@ -91,7 +91,7 @@ func TestReplayWithoutConsumerEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := replay(testContext(t), b, 0)
-		wantError(t, err, messages.ErrCorrupt, bucketName, "position 4")
+		wantError(t, err, journal.ErrCorrupt, bucketName, "position 4")
 	})
 	t.Run("VanishedTail", func(t *testing.T) {
 		t.Parallel()
@@ -104,7 +104,7 @@ func TestReplayWithoutConsumerEnds(t *testing.T) {
 		m, b := without(t)
 		other := m.other()
 		var seen []uint64
-		last, err := b.Replay(testContext(t), 0, func(position uint64, _ *messages.Record) error {
+		last, err := b.Replay(testContext(t), 0, func(position uint64, _ *journal.Record) error {
 			mustAppend(t, other, 3+uint64(len(seen)), commit(1, 4+uint64(len(seen)), 10))
 			seen = append(seen, position)
 			return nil

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -58,37 +57,6 @@ func (i EventID) append(b []byte) []byte {
 	b = strconv.AppendUint(b, i.Position, 10)
 	b = append(b, '.')
 	return strconv.AppendUint(b, uint64(i.Index), 10)
-}
-
-// Events returns the events of a shard's commit that stands at the position, in their order. A change
-// that is no step of a lease, a reservation, is none, but counts for the index of those behind it.
-func Events(shard uint32, position uint64, c *Commit) []*Event {
-	events := make([]*Event, 0, len(c.GetChanges()))
-	for i, change := range c.GetChanges() {
-		if change.GetKind() == Event_KIND_UNSPECIFIED {
-			continue
-		}
-		events = append(events, &Event{
-			Kind:     change.GetKind(),
-			Lease:    change.GetGrant().Lease(change.remaining()),
-			Shard:    shard,
-			Position: position,
-			Index:    uint32(i),
-			AtMs:     c.GetAtMs(),
-			Reason:   change.GetReason(),
-		})
-	}
-	return events
-}
-
-// remaining is all of its time for a lease that has begun afresh, and none for one that has ended.
-func (x *Change) remaining() time.Duration {
-	switch x.GetKind() {
-	case Event_ACQUIRED, Event_EXTENDED:
-		return time.Duration(x.GetGrant().GetTtlMs()) * time.Millisecond
-	default:
-		return 0
-	}
 }
 
 // ID returns the event's id.

@@ -9,47 +9,6 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-func TestEvents(t *testing.T) {
-	grant := &messages.Grant{
-		Resource: "orders.42", Owner: "me", Token: 5, TtlMs: 30_000, AcquiredAtMs: 1_700_000_000_000,
-		Metadata: map[string]string{"host": "a"}, RequestId: "private",
-	}
-	commit := &messages.Commit{AtMs: 1_700_000_000_500, Changes: []*messages.Change{
-		{Kind: messages.Event_ACQUIRED, Grant: grant},
-		{Resource: "other", Reserved: 1000},
-		{Kind: messages.Event_EXTENDED, Grant: grant},
-		{Kind: messages.Event_RELEASED, Grant: grant},
-		{Kind: messages.Event_EXPIRED, Grant: grant},
-		{Kind: messages.Event_BROKEN, Grant: grant, Reason: "it hung"},
-	}}
-	want := []string{
-		`{"kind":"ACQUIRED","lease":{"resource":"orders.42","owner":"me","token":"5","fence":"000000000000005","ttl_ms":30000,"remaining_ms":30000,"acquired_at_ms":"1700000000000","metadata":{"host":"a"}},"shard":3,"position":"17","at_ms":"1700000000500"}`,
-		`{"kind":"EXTENDED","lease":{"resource":"orders.42","owner":"me","token":"5","fence":"000000000000005","ttl_ms":30000,"remaining_ms":30000,"acquired_at_ms":"1700000000000","metadata":{"host":"a"}},"shard":3,"position":"17","index":2,"at_ms":"1700000000500"}`,
-		`{"kind":"RELEASED","lease":{"resource":"orders.42","owner":"me","token":"5","fence":"000000000000005","ttl_ms":30000,"acquired_at_ms":"1700000000000","metadata":{"host":"a"}},"shard":3,"position":"17","index":3,"at_ms":"1700000000500"}`,
-		`{"kind":"EXPIRED","lease":{"resource":"orders.42","owner":"me","token":"5","fence":"000000000000005","ttl_ms":30000,"acquired_at_ms":"1700000000000","metadata":{"host":"a"}},"shard":3,"position":"17","index":4,"at_ms":"1700000000500"}`,
-		`{"kind":"BROKEN","lease":{"resource":"orders.42","owner":"me","token":"5","fence":"000000000000005","ttl_ms":30000,"acquired_at_ms":"1700000000000","metadata":{"host":"a"}},"shard":3,"position":"17","index":5,"at_ms":"1700000000500","reason":"it hung"}`,
-	}
-	events := messages.Events(3, 17, commit)
-	if len(events) != len(want) {
-		t.Fatalf("%d events, want %d", len(events), len(want))
-	}
-	for i, e := range events {
-		if got := string(e.AppendJSON(nil)); got != want[i] {
-			t.Errorf("got  %s\nwant %s", got, want[i])
-		}
-	}
-	last := make(map[string][]string)
-	events[0].SetHeader(last)
-	events[len(events)-1].SetHeader(last)
-	for header, want := range map[string]string{
-		"Holdfast-Event": "BROKEN", "Fencing-Token": "000000000000005", "Nats-Msg-Id": "3.17.5",
-	} {
-		if got := last[header]; len(got) != 1 || got[0] != want {
-			t.Errorf("%s: %q, want %q", header, got, want)
-		}
-	}
-}
-
 func TestEventIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := messages.EventID{
@@ -134,9 +93,13 @@ func TestEventWithWhatIsNotUTF8(t *testing.T) {
 }
 
 func BenchmarkEventJSON(b *testing.B) {
-	e := messages.Events(3, 17, &messages.Commit{AtMs: 1_700_000_000_500, Changes: []*messages.Change{{
-		Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{Resource: "orders.42", Owner: "worker-17", Token: 5, TtlMs: 30_000, AcquiredAtMs: 1_700_000_000_000},
-	}}})[0]
+	e := &messages.Event{
+		Kind: messages.Event_ACQUIRED, Shard: 3, Position: 17, AtMs: 1_700_000_000_500,
+		Lease: &messages.Lease{
+			Resource: "orders.42", Owner: "worker-17", Token: 5, Fence: "000000000000005",
+			TtlMs: 30_000, RemainingMs: 30_000, AcquiredAtMs: 1_700_000_000_000,
+		},
+	}
 	b.Run("AppendJSON", func(b *testing.B) {
 		b.ReportAllocs()
 		buffer := make([]byte, 0, 1024)

@@ -24,7 +24,7 @@ func (l *Limits) Check(m proto.Message) error {
 	case *GetRequest:
 		return nil // every value is legal
 	case *BreakRequest:
-		return cmp.Or(l.checkToken(1, r.GetToken()), checkText("reason", r.GetReason(), 0, MaxReasonBytes))
+		return cmp.Or(l.checkToken(1, r.GetToken()), CheckText("reason", r.GetReason(), 0, MaxReasonBytes))
 	case *ListRequest:
 		return checkList(r)
 	}
@@ -52,11 +52,11 @@ func checkList(r *ListRequest) error {
 }
 
 func (l *Limits) checkOwner(owner string) error {
-	return checkText("owner", owner, 1, l.GetMaxOwnerBytes())
+	return CheckText("owner", owner, 1, l.GetMaxOwnerBytes())
 }
 
 func (l *Limits) checkRequestID(id string) error {
-	return checkText("request_id", id, 0, l.GetMaxRequestIdBytes())
+	return CheckText("request_id", id, 0, l.GetMaxRequestIdBytes())
 }
 
 func (l *Limits) checkToken(least, token uint64) error {
@@ -91,7 +91,7 @@ func (l *Limits) checkMetadata(metadata map[string]string) error {
 }
 
 func checkEntry(key, value string, most uint32) error {
-	if err := checkText("metadata key", key, 1, most); err != nil {
+	if err := CheckText("metadata key", key, 1, most); err != nil {
 		return err
 	}
 	if !utf8.ValidString(value) {
@@ -114,7 +114,9 @@ func checkAfter(after string) error {
 	return checkResource("after", after)
 }
 
-func checkText(field, s string, least, most uint32) error {
+// CheckText returns an [InvalidError] unless s is UTF-8 without control characters, of least to most
+// bytes. The error names the field.
+func CheckText(field, s string, least, most uint32) error {
 	if len(s) < int(least) || len(s) > int(most) {
 		return invalid(field, sizeRule(uint64(least), uint64(most)), byteCount(s))
 	}

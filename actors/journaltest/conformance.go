@@ -9,13 +9,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Journal is actors.Journal, which this package does not import so that the tests of package
 // actors may import this one.
 type Journal interface {
-	Replay(ctx context.Context, after uint64, apply func(position uint64, r *messages.Record) error) (last uint64, err error)
-	Append(ctx context.Context, after uint64, r *messages.Record) error
+	Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (last uint64, err error)
+	Append(ctx context.Context, after uint64, r *journal.Record) error
 	Purge(ctx context.Context, through uint64, pages []string) error
 }
 
@@ -41,15 +42,15 @@ func Conformance(t *testing.T, open func(t *testing.T) Journal) {
 }
 
 // Commit returns a record of that number, by a writer of that incarnation.
-func Commit(number, incarnation uint64) *messages.Record {
-	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: &messages.Commit{
-		Epoch: 1, Number: number, Writer: &messages.Writer{Node: "n", Incarnation: incarnation},
+func Commit(number, incarnation uint64) *journal.Record {
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
+		Epoch: 1, Number: number, Writer: &journal.Writer{Node: "n", Incarnation: incarnation},
 	}}}
 }
 
 // Page returns a page without entries that was written behind commit number.
-func Page(prefix, depth uint32, number uint64) *messages.Record {
-	return &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Page{Page: &messages.Page{
+func Page(prefix, depth uint32, number uint64) *journal.Record {
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: &journal.Page{
 		Prefix: prefix, Depth: depth, Number: number, Epoch: 1,
 	}}}
 }
@@ -74,7 +75,7 @@ func replayGoesOn(t *testing.T, j Journal) {
 func applyEndsReplay(t *testing.T, j Journal) {
 	mustAppend(t, j, 0, Commit(1, 1), Commit(2, 1))
 	enough, calls := errors.New("enough"), 0
-	_, err := j.Replay(t.Context(), 0, func(uint64, *messages.Record) error {
+	_, err := j.Replay(t.Context(), 0, func(uint64, *journal.Record) error {
 		calls++
 		return enough
 	})
@@ -87,7 +88,7 @@ func secondWriterIsRefused(t *testing.T, j Journal) {
 	a, b := Commit(1, 1), Commit(2, 1)
 	mustAppend(t, j, 0, a, b)
 	for after := range uint64(2) {
-		if err := j.Append(t.Context(), after, Commit(after+1, 2)); !errors.Is(err, messages.ErrConflict) {
+		if err := j.Append(t.Context(), after, Commit(after+1, 2)); !errors.Is(err, journal.ErrConflict) {
 			t.Errorf("append behind %d: %v, want a conflict", after, err)
 		}
 	}
@@ -99,7 +100,7 @@ func secondWriterIsRefused(t *testing.T, j Journal) {
 func sameAppendAgain(t *testing.T, j Journal) {
 	a := Commit(1, 1)
 	mustAppend(t, j, 0, a)
-	if err := j.Append(t.Context(), 0, a); err != nil && !errors.Is(err, messages.ErrConflict) {
+	if err := j.Append(t.Context(), 0, a); err != nil && !errors.Is(err, journal.ErrConflict) {
 		t.Error(err)
 	}
 	wantRecords(t, j, 0, 1, a)
@@ -149,7 +150,7 @@ func replayRunsBeside(t *testing.T, j Journal) {
 	}()
 	for last := uint64(0); last < commits; {
 		from := last
-		end, err := j.Replay(t.Context(), last, func(position uint64, r *messages.Record) error {
+		end, err := j.Replay(t.Context(), last, func(position uint64, r *journal.Record) error {
 			if position <= last || r.GetCommit().GetNumber() != position {
 				return fmt.Errorf("%s at %d, behind %d", r.Describe(), position, last)
 			}
@@ -180,16 +181,16 @@ func replayRunsBeside(t *testing.T, j Journal) {
 func largeRecordFits(t *testing.T, j Journal) {
 	r := Commit(1, 1)
 	for i := range 2000 {
-		r.GetCommit().Changes = append(r.GetCommit().Changes, &messages.Change{
+		r.GetCommit().Changes = append(r.GetCommit().Changes, &journal.Change{
 			Kind:  messages.Event_ACQUIRED,
-			Grant: &messages.Grant{Resource: fmt.Sprintf("%0200d", i), Owner: "somebody", Token: 1, TtlMs: 1000},
+			Grant: &journal.Grant{Resource: fmt.Sprintf("%0200d", i), Owner: "somebody", Token: 1, TtlMs: 1000},
 		})
 	}
 	mustAppend(t, j, 0, r)
 	wantRecords(t, j, 0, 1, r)
 }
 
-func mustAppend(t *testing.T, j Journal, after uint64, records ...*messages.Record) {
+func mustAppend(t *testing.T, j Journal, after uint64, records ...*journal.Record) {
 	t.Helper()
 	for i, r := range records {
 		if err := j.Append(t.Context(), after+uint64(i), r); err != nil {
@@ -205,11 +206,11 @@ func mustPurge(t *testing.T, j Journal, through uint64, pages ...string) {
 	}
 }
 
-func wantRecords(t *testing.T, j Journal, after, wantLast uint64, want ...*messages.Record) {
+func wantRecords(t *testing.T, j Journal, after, wantLast uint64, want ...*journal.Record) {
 	t.Helper()
-	var got []*messages.Record
+	var got []*journal.Record
 	position := after
-	last, err := j.Replay(t.Context(), after, func(p uint64, r *messages.Record) error {
+	last, err := j.Replay(t.Context(), after, func(p uint64, r *journal.Record) error {
 		if p <= position {
 			t.Errorf("position %d comes behind %d", p, position)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Memory is one writer's journal in memory. It is safe for concurrent use.
@@ -19,7 +19,7 @@ type Memory struct {
 	*bucket
 
 	mu            sync.Mutex
-	before, after func(ctx context.Context, r *messages.Record) error
+	before, after func(ctx context.Context, r *journal.Record) error
 	appends       int
 	busy          bool
 }
@@ -32,7 +32,7 @@ func (m *Memory) Rival() *Memory { return &Memory{bucket: m.bucket} }
 
 // Before lets f be called with each record that is to be appended; nil ends that. An error is
 // Append's, and nothing is stored. f may block, and must return when ctx ends.
-func (m *Memory) Before(f func(ctx context.Context, r *messages.Record) error) {
+func (m *Memory) Before(f func(ctx context.Context, r *journal.Record) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before = f
@@ -40,14 +40,14 @@ func (m *Memory) Before(f func(ctx context.Context, r *messages.Record) error) {
 
 // After lets f be called with each record that has been stored; nil ends that. An error is
 // Append's all the same.
-func (m *Memory) After(f func(ctx context.Context, r *messages.Record) error) {
+func (m *Memory) After(f func(ctx context.Context, r *journal.Record) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.after = f
 }
 
 // Append implements actors.Journal.
-func (m *Memory) Append(ctx context.Context, after uint64, r *messages.Record) error {
+func (m *Memory) Append(ctx context.Context, after uint64, r *journal.Record) error {
 	m.enter()
 	defer m.leave()
 	if err := call(ctx, m.hook(&m.before), r); err != nil {
@@ -83,7 +83,7 @@ func (m *Memory) leave() {
 	m.busy = false
 }
 
-type hook = func(context.Context, *messages.Record) error
+type hook = func(context.Context, *journal.Record) error
 
 func (m *Memory) hook(h *hook) hook {
 	m.mu.Lock()
@@ -91,7 +91,7 @@ func (m *Memory) hook(h *hook) hook {
 	return *h
 }
 
-func call(ctx context.Context, h hook, r *messages.Record) error {
+func call(ctx context.Context, h hook, r *journal.Record) error {
 	if h == nil {
 		return nil
 	}
@@ -111,7 +111,7 @@ type record struct {
 }
 
 // Store stores a record behind position after, as any writer may, past the hooks.
-func (b *bucket) Store(after uint64, r *messages.Record) error {
+func (b *bucket) Store(after uint64, r *journal.Record) error {
 	data, err := proto.Marshal(r)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (b *bucket) StoreRaw(after uint64, key string, data []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if after != b.last {
-		return fmt.Errorf("behind position %d: %w", after, messages.ErrConflict)
+		return fmt.Errorf("behind position %d: %w", after, journal.ErrConflict)
 	}
 	maps.DeleteFunc(b.stored, func(_ uint64, r record) bool { return r.key == key })
 	b.last++
@@ -133,7 +133,7 @@ func (b *bucket) StoreRaw(after uint64, key string, data []byte) error {
 }
 
 // Replay implements actors.Journal.
-func (b *bucket) Replay(ctx context.Context, after uint64, apply func(uint64, *messages.Record) error) (uint64, error) {
+func (b *bucket) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64, error) {
 	b.mu.Lock()
 	stored, last := maps.Clone(b.stored), b.last
 	b.mu.Unlock()
@@ -141,9 +141,9 @@ func (b *bucket) Replay(ctx context.Context, after uint64, apply func(uint64, *m
 		if position <= after {
 			continue
 		}
-		var r messages.Record
+		var r journal.Record
 		if err := proto.Unmarshal(stored[position].data, &r); err != nil {
-			return 0, fmt.Errorf("position %d: %w: %w", position, messages.ErrCorrupt, err)
+			return 0, fmt.Errorf("position %d: %w: %w", position, journal.ErrCorrupt, err)
 		}
 		if err := apply(position, &r); err != nil {
 			return 0, err
@@ -181,9 +181,9 @@ func (b *bucket) Delete(position uint64) {
 }
 
 // Records returns all records in their order.
-func (b *bucket) Records() []*messages.Record {
-	var all []*messages.Record
-	_, err := b.Replay(context.Background(), 0, func(_ uint64, r *messages.Record) error {
+func (b *bucket) Records() []*journal.Record {
+	var all []*journal.Record
+	_, err := b.Replay(context.Background(), 0, func(_ uint64, r *journal.Record) error {
 		all = append(all, r)
 		return nil
 	})
@@ -202,7 +202,7 @@ func (b *bucket) newestCommit() (newest uint64) {
 	return newest
 }
 
-func key(r *messages.Record) string {
+func key(r *journal.Record) string {
 	if p := r.GetPage(); p != nil {
 		return p.Name()
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func (s *State) acquire(now Time, e Acquire, o *Outcome) {
@@ -52,7 +53,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		s.reserve(s.image.Token()+1, o)
 	}
 	s.keepLast(now)
-	s.apply(now, &messages.Change{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{
+	s.apply(now, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
 		Resource:     s.resource,
 		Owner:        r.GetOwner(),
 		Token:        uint64(s.image.Token() + 1),
@@ -98,7 +99,7 @@ func (s *State) reserve(token messages.Token, o *Outcome) {
 		return
 	}
 	s.reserved = min(token+reservation-1, messages.MaxToken)
-	o.change(&messages.Change{Resource: s.resource, Reserved: uint64(s.reserved)})
+	o.change(&journal.Change{Resource: s.resource, Reserved: uint64(s.reserved)})
 }
 
 func (s *State) overloaded(why string) *messages.Reply {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // contract is which status answers which request, of those that this package decides.
@@ -53,7 +54,7 @@ type audit struct {
 	queue    []step          // those who wait, in the order of their arrival
 	open     map[string]step // requests without an answer, by where it is to go
 	seen     map[string]int  // how often each verb had which answer, and made which change
-	last     *messages.Grant // the last one
+	last     *journal.Grant  // the last one
 	// over are the requests of this owner that ended, by owner and id, with the token; 0: withdrawn.
 	over   map[[2]string]uint64
 	faults []string
@@ -93,7 +94,7 @@ func (a *audit) check(s step, o lease.Outcome, after *lease.State) {
 	a.state(s.at, after)
 }
 
-func (a *audit) change(now lease.Instant, c *messages.Change) {
+func (a *audit) change(now lease.Instant, c *journal.Change) {
 	g := c.GetGrant()
 	a.image.Apply(c, now)
 	if c.GetKind() == messages.Event_ACQUIRED {
@@ -127,7 +128,7 @@ func (a *audit) takenOver(s step) {
 }
 
 // caused reports whether the step and its answers explain a change: a refused request makes none.
-func caused(c *messages.Change, s step, o lease.Outcome) bool {
+func caused(c *journal.Change, s step, o lease.Outcome) bool {
 	own := messages.Status_STATUS_UNSPECIFIED
 	if n := len(o.Answers); n > 0 && o.Answers[n-1].To.Subject == s.from {
 		own = o.Answers[n-1].Reply.GetStatus()

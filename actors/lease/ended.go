@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const (
@@ -63,7 +64,7 @@ func NewEndedRequests() *EndedRequests {
 
 // End notes that the lease of a grant has ended, and with it the request of the grant and those that
 // shared the lease.
-func (m *EndedRequests) End(now Instant, g *messages.Grant, how messages.Event_Kind) {
+func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Kind) {
 	e := ended{token: messages.Token(g.GetToken()), how: how}
 	if id := g.GetRequestId(); id != "" {
 		m.add(now, keyOf(g.GetResource(), g.GetOwner(), id), e)
@@ -86,7 +87,7 @@ func (m *EndedRequests) endSharers(now Instant, resource string, e ended) {
 }
 
 // share notes that the present lease has answered a reentrant request.
-func (m *EndedRequests) share(g *messages.Grant, id string) {
+func (m *EndedRequests) share(g *journal.Grant, id string) {
 	token := messages.Token(g.GetToken())
 	s := m.sharers[g.GetResource()]
 	if s == nil || s.token != token {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // few has room for a few thousand.
@@ -22,8 +23,8 @@ func (m *EndedRequests) flood(now Instant, prefix string, n int) {
 	}
 }
 
-func flooded(prefix string, i int) *messages.Grant {
-	return &messages.Grant{Resource: "r", Owner: "ann", Token: uint64(i + 1), RequestId: fmt.Sprint(prefix, i)}
+func flooded(prefix string, i int) *journal.Grant {
+	return &journal.Grant{Resource: "r", Owner: "ann", Token: uint64(i + 1), RequestId: fmt.Sprint(prefix, i)}
 }
 
 func (m *EndedRequests) knows(prefix string, i int) bool {
@@ -95,7 +96,7 @@ func TestEndedRequestsAreBounded(t *testing.T) {
 
 func TestSharersOfALeaseAreBounded(t *testing.T) {
 	m := few()
-	g := &messages.Grant{Resource: "r", Owner: "ann", Token: 1}
+	g := &journal.Grant{Resource: "r", Owner: "ann", Token: 1}
 	for i := range 2 * mostSharers {
 		m.share(g, fmt.Sprint(i))
 	}

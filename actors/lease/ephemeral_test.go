@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Only the reservation of tokens is recorded; all else waits for nothing.
@@ -81,7 +82,7 @@ func TestReservedSince(t *testing.T) {
 	for _, ended := range []string{"1s node tick", "100ms ann release", "100ms op break token=1"} {
 		p := playOut(t, mustParse("0s ann acquire; "+ended))
 		image := p.state.Image()
-		image.Apply(&messages.Change{Resource: resource, Reserved: 1001}, 0)
+		image.Apply(&journal.Change{Resource: resource, Reserved: 1001}, 0)
 		s := newState(image)
 		for _, tc := range []struct{ when, want string }{
 			{"2s ann release token=1", "ann: NOT_HELD"},
@@ -117,7 +118,7 @@ func checkEphemeral(t tester, s script, salt int) {
 				ephemeral[l.GetToken()] = true
 			}
 		}
-		want.Changes = slices.DeleteFunc(want.Changes, func(c *messages.Change) bool { return ephemeral[c.GetGrant().GetToken()] })
+		want.Changes = slices.DeleteFunc(want.Changes, func(c *journal.Change) bool { return ephemeral[c.GetGrant().GetToken()] })
 		if volatile := len(got.Changes) == 0 && ephemeral[image.Grant.GetToken()] && (held || image.Held()); got.Volatile != volatile {
 			t.Fatalf("volatile: %v\nafter %s\nin this script:\n%s", got.Volatile, st, s)
 		}
@@ -128,7 +129,7 @@ func checkEphemeral(t tester, s script, salt int) {
 		if recorded.Token() < image.Token() {
 			t.Fatalf("token %d is out, but only %d is recorded\nafter %s\nin this script:\n%s", image.Token(), recorded.Token(), st, s)
 		}
-		got.Changes = slices.DeleteFunc(got.Changes, func(c *messages.Change) bool { return c.GetReserved() > 0 })
+		got.Changes = slices.DeleteFunc(got.Changes, func(c *journal.Change) bool { return c.GetReserved() > 0 })
 		if !slices.Equal(said(got), said(want)) {
 			t.Fatalf("some ephemeral: %v\nall persistent: %v\nafter %s\nin this script:\n%s", said(got), said(want), st, s)
 		}

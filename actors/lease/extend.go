@@ -1,6 +1,9 @@
 package lease
 
-import "github.com/holdfast-io/holdfast/messages"
+import (
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
 
 func (s *State) extend(now Time, e Extend, o *Outcome) {
 	r := e.Request
@@ -26,7 +29,7 @@ func (s *State) prolong(now Time, ttlMillis uint32, o *Outcome) {
 // run lets the present lease run for so long from now.
 func (s *State) run(now Time, ttlMillis uint32, o *Outcome) {
 	g := s.image.Grant
-	s.apply(now, &messages.Change{Kind: messages.Event_EXTENDED, Grant: &messages.Grant{
+	s.apply(now, &journal.Change{Kind: messages.Event_EXTENDED, Grant: &journal.Grant{
 		Resource:     g.GetResource(),
 		Owner:        g.GetOwner(),
 		Token:        g.GetToken(),

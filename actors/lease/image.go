@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Image is what there is to remember of a resource. The zero value is one that was never granted.
 type Image struct {
 	// Grant is the last lease granted, nil if there was none. It is never modified, only replaced,
 	// so that images, records and answers may share it.
-	Grant *messages.Grant
+	Grant *journal.Grant
 	// State is ACQUIRED while the grant is held, else how it ended.
 	State messages.Event_Kind
 	// Deadline is when a held lease ends.
@@ -32,7 +33,7 @@ func (i *Image) Token() messages.Token {
 
 // Apply takes the image over a change that was decided at now. It is the only way an image
 // changes, in live work and in replay alike.
-func (i *Image) Apply(c *messages.Change, now Instant) {
+func (i *Image) Apply(c *journal.Change, now Instant) {
 	if c.GetGrant() == nil {
 		i.Floor = messages.Token(c.GetReserved())
 		return

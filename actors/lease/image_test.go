@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Everything that was asked for is in the record, and all of it but the request's id in the answer.
@@ -23,7 +24,7 @@ func TestGrantInFull(t *testing.T) {
 		Reentrant: true, Metadata: metadata,
 	}})
 
-	grant := &messages.Grant{
+	grant := &journal.Grant{
 		Resource: resource, Owner: "ann", Token: 7, TtlMs: 30_000, AcquiredAtMs: now.UnixMillis,
 		Metadata: metadata, RequestId: "x",
 	}
@@ -31,7 +32,7 @@ func TestGrantInFull(t *testing.T) {
 		Resource: resource, Owner: "ann", Token: 7, Fence: "000000000000007", TtlMs: 30_000, RemainingMs: 30_000,
 		AcquiredAtMs: now.UnixMillis, Metadata: metadata,
 	}
-	wantChange(t, o, &messages.Change{Kind: messages.Event_ACQUIRED, Grant: grant})
+	wantChange(t, o, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: grant})
 	wantReply(t, o, &messages.Reply{Status: messages.Status_GRANTED, Lease: shown})
 	if o.Answers[0].To != to {
 		t.Errorf("answered to %v", o.Answers[0].To)
@@ -40,11 +41,11 @@ func TestGrantInFull(t *testing.T) {
 	later := lease.Time{Instant: now.Add(time.Second), UnixMillis: now.UnixMillis - 5000} // the wall clock jumps
 	o = s.Step(later, lease.Extend{From: to, Request: &messages.ExtendRequest{Owner: "ann", Token: 7, TtlMs: 60_000}})
 	grant.TtlMs, shown.TtlMs, shown.RemainingMs = 60_000, 60_000, 60_000
-	wantChange(t, o, &messages.Change{Kind: messages.Event_EXTENDED, Grant: grant})
+	wantChange(t, o, &journal.Change{Kind: messages.Event_EXTENDED, Grant: grant})
 	wantReply(t, o, &messages.Reply{Status: messages.Status_EXTENDED, Lease: shown})
 
 	o = s.Step(later, lease.Break{From: to, Request: &messages.BreakRequest{Token: 7, Reason: "stuck"}})
-	wantChange(t, o, &messages.Change{Kind: messages.Event_BROKEN, Grant: grant, Reason: "stuck"})
+	wantChange(t, o, &journal.Change{Kind: messages.Event_BROKEN, Grant: grant, Reason: "stuck"})
 	wantReply(t, o, &messages.Reply{Status: messages.Status_RELEASED})
 
 	o = s.Step(later, lease.Get{From: to, Request: &messages.GetRequest{}})
@@ -112,9 +113,9 @@ func TestTokenOfImage(t *testing.T) {
 	}{
 		{lease.Image{}, 0},
 		{lease.Image{Floor: 7}, 7},
-		{lease.Image{Grant: &messages.Grant{Token: 5}}, 5},
-		{lease.Image{Grant: &messages.Grant{Token: 5}, Floor: 7}, 7},
-		{lease.Image{Grant: &messages.Grant{Token: 9}, Floor: 7}, 9},
+		{lease.Image{Grant: &journal.Grant{Token: 5}}, 5},
+		{lease.Image{Grant: &journal.Grant{Token: 5}, Floor: 7}, 7},
+		{lease.Image{Grant: &journal.Grant{Token: 9}, Floor: 7}, 9},
 	} {
 		if got := tc.image.Token(); got != tc.want {
 			t.Errorf("%+v: token %d, want %d", tc.image, uint64(got), uint64(tc.want))
@@ -130,7 +131,7 @@ func TestTokenOfImage(t *testing.T) {
 	}
 }
 
-func wantChange(t *testing.T, o lease.Outcome, want *messages.Change) {
+func wantChange(t *testing.T, o lease.Outcome, want *journal.Change) {
 	t.Helper()
 	if len(o.Changes) != 1 || !proto.Equal(o.Changes[0], want) {
 		t.Errorf("changes %v\nwant    %v", o.Changes, want)

@@ -1,11 +1,14 @@
 package lease
 
-import "github.com/holdfast-io/holdfast/messages"
+import (
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
 
 // Outcome is what an event led to. None of it may be seen by anybody before the journal has
 // confirmed the changes of this outcome and of all earlier ones.
 type Outcome struct {
-	Changes []*messages.Change
+	Changes []*journal.Change
 	Answers []Answer
 	// Volatile says that the answers tell of an ephemeral lease that was held when the event came, or is
 	// now, and that nothing is to be recorded: they need to wait for earlier changes of this resource
@@ -28,7 +31,7 @@ type Answer struct {
 	Stale bool
 }
 
-func (o *Outcome) change(c *messages.Change) { o.Changes = append(o.Changes, c) }
+func (o *Outcome) change(c *journal.Change) { o.Changes = append(o.Changes, c) }
 
 func (o *Outcome) answer(to messages.ReplyTo, r *messages.Reply) {
 	o.Answers = append(o.Answers, Answer{To: to, Reply: r})

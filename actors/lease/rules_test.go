@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // rules are those by which recorded histories are checked for linearizability, here for one whose
@@ -193,14 +194,14 @@ func (r *rules) finish(end messages.Event_Kind, now lease.Instant) {
 // as answered if it took a grant back.
 func inEffect(o lease.Outcome, s step) []lease.Answer {
 	answers := slices.Clone(o.Answers)
-	release := func(c *messages.Change) bool { return c.GetKind() == messages.Event_RELEASED }
+	release := func(c *journal.Change) bool { return c.GetKind() == messages.Event_RELEASED }
 	if s.verb == "bounce" && slices.ContainsFunc(o.Changes, release) {
 		answers = append(answers, lease.Answer{
 			To: messages.ReplyTo{Subject: s.from}, Reply: &messages.Reply{Status: messages.Status_RELEASED},
 		})
 	}
 	place := func(a lease.Answer) int {
-		i := slices.IndexFunc(o.Changes, func(c *messages.Change) bool { return reports(a, c) })
+		i := slices.IndexFunc(o.Changes, func(c *journal.Change) bool { return reports(a, c) })
 		switch {
 		case i >= 0:
 			return i
@@ -216,7 +217,7 @@ func inEffect(o lease.Outcome, s step) []lease.Answer {
 }
 
 // reports reports whether the answer tells of the change.
-func reports(a lease.Answer, c *messages.Change) bool {
+func reports(a lease.Answer, c *journal.Change) bool {
 	switch c.GetKind() {
 	case messages.Event_ACQUIRED:
 		return a.Reply.GetStatus() == messages.Status_GRANTED && a.Reply.GetLease().GetToken() == c.GetGrant().GetToken()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const resource = "orders.42"
@@ -204,7 +205,7 @@ func said(o lease.Outcome) []string {
 	return lines
 }
 
-func sayChange(c *messages.Change) string {
+func sayChange(c *journal.Change) string {
 	g := c.GetGrant()
 	if g == nil {
 		return fmt.Sprintf("reserved #%d", c.GetReserved())

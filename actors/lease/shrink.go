@@ -4,6 +4,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Shrink returns what a free resource needs for its next token, and to tell the last owner how its lease
@@ -19,7 +20,7 @@ func (i *Image) Shrink() Image {
 		return *i
 	default:
 		return Image{
-			Grant: &messages.Grant{Resource: i.Grant.GetResource(), Token: i.Grant.GetToken()},
+			Grant: &journal.Grant{Resource: i.Grant.GetResource(), Token: i.Grant.GetToken()},
 			State: i.State, OwnerDigest: digest(i.Grant.GetOwner()),
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // A shrunk resource answers as the whole one does.
@@ -41,12 +42,12 @@ func TestShrunkAnswersAlike(t *testing.T) {
 
 // Nothing is kept whose size a client chooses, but the resource's name.
 func TestShrunkIsSmall(t *testing.T) {
-	image := lease.Image{State: messages.Event_RELEASED, Grant: &messages.Grant{
+	image := lease.Image{State: messages.Event_RELEASED, Grant: &journal.Grant{
 		Resource: resource, Owner: "ann", Token: 7, TtlMs: 1000, AcquiredAtMs: 1, RequestId: "x",
 		Metadata: map[string]string{"k": "v"},
 	}}
 	shrunk := image.Shrink()
-	if want := (&messages.Grant{Resource: resource, Token: 7}); !proto.Equal(shrunk.Grant, want) {
+	if want := (&journal.Grant{Resource: resource, Token: 7}); !proto.Equal(shrunk.Grant, want) {
 		t.Errorf("got %v, want %v", shrunk.Grant, want)
 	}
 }

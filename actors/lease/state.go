@@ -1,6 +1,9 @@
 package lease
 
-import "github.com/holdfast-io/holdfast/messages"
+import (
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
 
 // State is everything that the owner knows of one resource: its image and who waits for it.
 // Somebody waits only while somebody holds. A State belongs to one goroutine.
@@ -83,7 +86,7 @@ func (s *State) settle(now Time, o *Outcome) {
 
 // end lets the present lease end and hands the resource on to whoever waits first.
 func (s *State) end(now Time, kind messages.Event_Kind, reason string, o *Outcome) {
-	s.apply(now, &messages.Change{Kind: kind, Grant: s.image.Grant, Reason: reason}, o)
+	s.apply(now, &journal.Change{Kind: kind, Grant: s.image.Grant, Reason: reason}, o)
 	s.past.End(now.Instant, s.image.Grant, kind)
 	for !s.image.Held() {
 		w, ok := s.queue.pop()
@@ -99,7 +102,7 @@ func (s *State) end(now Time, kind messages.Event_Kind, reason string, o *Outcom
 }
 
 // apply takes the image over a change, and has it recorded unless it is of an ephemeral lease.
-func (s *State) apply(now Time, c *messages.Change, o *Outcome) {
+func (s *State) apply(now Time, c *journal.Change, o *Outcome) {
 	s.image.Apply(c, now.Instant)
 	if !s.image.volatile() {
 		s.reserved = 0 // a persistent grant ends a reservation

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 
 // join lets the node take part among the others, and returns when it does.
 func (n *Node) join(ctx context.Context) error {
-	base := &messages.Announcement{
+	base := &peer.Announcement{
 		Node: n.cfg.Name, Incarnation: rand.Uint64() | 1, Version: n.cfg.Version, Shards: n.cfg.Shards, Limits: n.cfg.Limits,
 	}
 	n.peers = newPeers(n.cfg.Peers, n.cfg.Prefix, base.GetIncarnation(), n.cfg.Log, n.unsent)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 const (
@@ -107,7 +108,7 @@ func (n *Node) askOwner(ctx context.Context, shard uint32, ask actors.Listing) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	part, err := n.peers.inquire(ctx, there, &messages.Inquiry{
+	part, err := n.peers.inquire(ctx, there, &peer.Inquiry{
 		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After, Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
 	})
 	switch {
@@ -134,21 +135,21 @@ func (n *Node) inquiry(m *nats.Msg) {
 	}
 }
 
-func (n *Node) answerInquiry(data []byte) *messages.Part {
-	var ask messages.Inquiry
+func (n *Node) answerInquiry(data []byte) *peer.Part {
+	var ask peer.Inquiry
 	if err := messages.Decode(messages.Protobuf, data, &ask); err != nil {
-		return &messages.Part{Error: err.Error()}
+		return &peer.Part{Error: err.Error()}
 	}
 	pattern, err := messages.ParsePattern(ask.GetPattern())
 	if err != nil {
-		return &messages.Part{Error: err.Error()}
+		return &peer.Part{Error: err.Error()}
 	}
 	if ask.GetShard() >= n.cfg.Shards {
-		return &messages.Part{Error: fmt.Sprintf("there are %d shards, got %d", n.cfg.Shards, ask.GetShard())}
+		return &peer.Part{Error: fmt.Sprintf("there are %d shards, got %d", n.cfg.Shards, ask.GetShard())}
 	}
 	here := n.posts[ask.GetShard()].shardHere()
 	if here == nil {
-		return &messages.Part{Error: fmt.Sprintf("shard %d is not at node %s", ask.GetShard(), n.cfg.Name)}
+		return &peer.Part{Error: fmt.Sprintf("shard %d is not at node %s", ask.GetShard(), n.cfg.Name)}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), partTimeout)
 	defer cancel()
@@ -157,9 +158,9 @@ func (n *Node) answerInquiry(data []byte) *messages.Part {
 		Limit: int(min(ask.GetLimit(), messages.MaxListLimit)), Bytes: int(min(ask.GetBytes(), listBytes)),
 	})
 	if err != nil {
-		return &messages.Part{Error: err.Error()}
+		return &peer.Part{Error: err.Error()}
 	}
-	return &messages.Part{Leases: leases, More: more}
+	return &peer.Part{Leases: leases, More: more}
 }
 
 // shardOf returns the shard of a resource, the first one for none.

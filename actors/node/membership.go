@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // member is a process as it was last heard.
 type member struct {
-	*messages.Announcement
+	*peer.Announcement
 	heard, since lease.Instant // the latest announcement, and the first without a silence
 	// established: it took part when it was heard first.
 	established bool
@@ -34,7 +34,7 @@ type member struct {
 // doubtful reports whether the member may be gone.
 func (x *member) doubtful(now lease.Instant) bool { return now.Sub(x.heard) >= doubtLimit }
 
-func (x *member) take(a *messages.Announcement, now lease.Instant) {
+func (x *member) take(a *peer.Announcement, now lease.Instant) {
 	if x.Announcement == nil || !slices.Equal(x.GetWanted(), a.GetWanted()) {
 		x.wants = make(map[uint32]bool, len(a.GetWanted()))
 		for _, shard := range a.GetWanted() {
@@ -60,7 +60,7 @@ func newMembership() *membership { return &membership{of: make(map[uint64]*membe
 
 // hear takes an announcement in. It returns the one before, nil if there was none; not ok if there is no
 // room for more.
-func (m *membership) hear(a *messages.Announcement, now lease.Instant) (before *messages.Announcement, ok bool) {
+func (m *membership) hear(a *peer.Announcement, now lease.Instant) (before *peer.Announcement, ok bool) {
 	x := m.of[a.GetIncarnation()]
 	switch {
 	case x == nil && len(m.of) == maxMembers:
@@ -156,8 +156,8 @@ func (m *membership) claims(self uint64, room []claim) []claim {
 
 // candidates are those that can own shards, in the order of their names. Of two with one name it is the
 // one that stays, see [yields].
-func (m *membership) candidates() []*messages.Announcement {
-	all := make([]*messages.Announcement, 0, len(m.sorted))
+func (m *membership) candidates() []*peer.Announcement {
+	all := make([]*peer.Announcement, 0, len(m.sorted))
 	for _, x := range m.sorted {
 		switch last := len(all) - 1; {
 		case x.GetJoining(), x.GetLeaving():
@@ -171,7 +171,7 @@ func (m *membership) candidates() []*messages.Announcement {
 
 // yields reports whether a process has to give way to another of its name: one that has just come to
 // one that is there, else the one with the higher incarnation. One that leaves is in nobody's way.
-func yields(self, other *messages.Announcement) bool {
+func yields(self, other *peer.Announcement) bool {
 	switch {
 	case self.GetNode() != other.GetNode() || self.GetIncarnation() == other.GetIncarnation() || other.GetLeaving():
 		return false

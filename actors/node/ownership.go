@@ -8,7 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // ownership is who should own each shard, by what the candidates say of themselves and nothing else:
@@ -21,7 +21,7 @@ import (
 // It is computed when a candidate comes, goes, leads or fails, and is kept for as long as none does: the
 // computation looks at every pair, and announcements arrive all the time.
 type ownership struct {
-	candidates []*messages.Announcement
+	candidates []*peer.Announcement
 	// owner is the incarnation that should own each shard; 0 if there are no candidates.
 	owner []uint64
 	// scores has a row for each candidate, with a score for each shard. Rows are kept by name and are
@@ -39,12 +39,12 @@ type ownership struct {
 	ranks  []int
 }
 
-func newOwnership(shards uint32, candidates []*messages.Announcement) *ownership {
+func newOwnership(shards uint32, candidates []*peer.Announcement) *ownership {
 	return (&ownership{owner: make([]uint64, shards)}).renewed(candidates)
 }
 
 // with returns the ownership of these candidates: the same one if nothing has changed that it depends on.
-func (o *ownership) with(candidates []*messages.Announcement) *ownership {
+func (o *ownership) with(candidates []*peer.Announcement) *ownership {
 	if slices.EqualFunc(o.candidates, candidates, sameClaim) {
 		return o
 	}
@@ -52,12 +52,12 @@ func (o *ownership) with(candidates []*messages.Announcement) *ownership {
 }
 
 // sameClaim reports whether two announcements give the same node the same shards.
-func sameClaim(a, b *messages.Announcement) bool {
+func sameClaim(a, b *peer.Announcement) bool {
 	return a == b || a.GetIncarnation() == b.GetIncarnation() && a.GetNode() == b.GetNode() &&
 		slices.Equal(a.GetLeads(), b.GetLeads()) && slices.Equal(a.GetFailing(), b.GetFailing())
 }
 
-func (o *ownership) renewed(candidates []*messages.Announcement) *ownership {
+func (o *ownership) renewed(candidates []*peer.Announcement) *ownership {
 	shards := len(o.owner)
 	n := &ownership{
 		candidates: candidates, owner: make([]uint64, shards), rows: make(map[string][]uint64, len(candidates)),
@@ -73,7 +73,7 @@ func (o *ownership) renewed(candidates []*messages.Announcement) *ownership {
 }
 
 // add takes in what a candidate says of itself. row are its scores, nil if they are not known yet.
-func (o *ownership) add(node int, c *messages.Announcement, row []uint64) {
+func (o *ownership) add(node int, c *peer.Announcement, row []uint64) {
 	if row == nil {
 		row = make([]uint64, len(o.owner))
 		for shard := range row {

@@ -12,15 +12,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-io/holdfast/actors"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // nodes draws candidates as membership gives them: by name, each name once.
-func nodes(t *rapid.T, shards uint32) []*messages.Announcement {
+func nodes(t *rapid.T, shards uint32) []*peer.Announcement {
 	some := rapid.SliceOfDistinct(rapid.Uint32Range(0, shards-1), rapid.ID[uint32])
-	var all []*messages.Announcement
+	var all []*peer.Announcement
 	for i := range rapid.IntRange(1, 9).Draw(t, "nodes") {
-		all = append(all, &messages.Announcement{
+		all = append(all, &peer.Announcement{
 			Node: fmt.Sprint("n", i), Incarnation: uint64(i + 1), Shards: shards,
 			Leads: some.Draw(t, "leads"),
 		})
@@ -71,7 +71,7 @@ func TestOwnershipIsTheSameEverywhere(t *testing.T) {
 
 // A node that leads a bucket gets the shard, as long as it has room.
 func TestLeaderOwns(t *testing.T) {
-	candidates := []*messages.Announcement{
+	candidates := []*peer.Announcement{
 		{Node: "a", Incarnation: 1, Leads: []uint32{3}}, {Node: "b", Incarnation: 2, Leads: []uint32{0, 1}}, {Node: "c", Incarnation: 3, Leads: []uint32{2}},
 	}
 	if o := newOwnership(4, candidates); !slices.Equal(o.owner, []uint64{2, 2, 3, 1}) {
@@ -121,7 +121,7 @@ func TestOwnershipIsItsRule(t *testing.T) {
 }
 
 // ruled looks at all pairs.
-func ruled(shards uint32, candidates []*messages.Announcement) []uint64 {
+func ruled(shards uint32, candidates []*peer.Announcement) []uint64 {
 	owner, taken := make([]uint64, shards), make([]int, len(candidates))
 	least, extras := int(shards)/len(candidates), int(shards)%len(candidates)
 	type pair struct {
@@ -164,7 +164,7 @@ func count(is bool) int {
 // and one that does looks at each pair once.
 func BenchmarkAnnouncement(b *testing.B) {
 	const shards = 1024
-	base := &messages.Announcement{Node: "n", Incarnation: maxMembers + 1, Shards: shards}
+	base := &peer.Announcement{Node: "n", Incarnation: maxMembers + 1, Shards: shards}
 	for _, members := range []int{10, 100, maxMembers - 1} {
 		w := crowd(b, base, shards, members)
 		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
@@ -190,7 +190,7 @@ func BenchmarkAnnouncement(b *testing.B) {
 // is computed again while no member changes.
 func TestOwnershipIsKept(t *testing.T) {
 	const shards, members = 64, 20
-	w := crowd(t, &messages.Announcement{Node: "n", Incarnation: maxMembers + 1, Shards: shards}, shards, members)
+	w := crowd(t, &peer.Announcement{Node: "n", Incarnation: maxMembers + 1, Shards: shards}, shards, members)
 	w.decide(t.Context(), w.now())
 	wanted := w.wanted
 	for id := range uint64(members) {
@@ -210,7 +210,7 @@ func TestOwnershipIsKept(t *testing.T) {
 }
 
 // crowd is a warden among others, which own all shards.
-func crowd(tb testing.TB, base *messages.Announcement, shards uint32, members int) *warden {
+func crowd(tb testing.TB, base *peer.Announcement, shards uint32, members int) *warden {
 	tb.Helper()
 	var posts []*post
 	for shard := range shards {
@@ -218,13 +218,13 @@ func crowd(tb testing.TB, base *messages.Announcement, shards uint32, members in
 	}
 	w := newWarden(base, posts, surroundings{
 		clock: actors.SystemClock(), log: slog.New(slog.DiscardHandler), door: func(uint32, bool) bool { return true },
-		announce: func(*messages.Announcement) {},
+		announce: func(*peer.Announcement) {},
 	})
 	w.echoed, w.began, w.taking = w.now(), w.now(), true
 	for id := range uint64(members) {
-		a := &messages.Announcement{Node: fmt.Sprint("m", id), Incarnation: id + 1, Shards: shards}
+		a := &peer.Announcement{Node: fmt.Sprint("m", id), Incarnation: id + 1, Shards: shards}
 		for shard := uint32(id); shard < shards; shard += uint32(members) {
-			a.Owned = append(a.Owned, &messages.Ownership{Shard: shard, Epoch: 1})
+			a.Owned = append(a.Owned, &peer.Ownership{Shard: shard, Epoch: 1})
 		}
 		w.take(a)
 	}
@@ -238,9 +238,9 @@ func TestFewMoves(t *testing.T) {
 	for size := 1; size <= 6; size++ {
 		needed, moved := 0, 0
 		for trial := range trials {
-			var all []*messages.Announcement
+			var all []*peer.Announcement
 			for i := range size + 1 {
-				all = append(all, &messages.Announcement{Node: fmt.Sprintf("t%d-n%d", trial, i), Incarnation: uint64(i + 1)})
+				all = append(all, &peer.Announcement{Node: fmt.Sprintf("t%d-n%d", trial, i), Incarnation: uint64(i + 1)})
 			}
 			with, without := newOwnership(shards, all), newOwnership(shards, all[:size])
 			needed += len(with.of(uint64(size + 1)))

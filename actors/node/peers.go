@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // permissionTimeout bounds how long NATS may take to say that the node may speak to others.
@@ -55,7 +56,7 @@ func newPeers(nc *nats.Conn, prefix messages.Prefix, self uint64, log *slog.Logg
 
 // listen subscribes to what all nodes announce and to what is sent to this one, and finds out whether it
 // may.
-func (p *peers) listen(ctx context.Context, hear func(*messages.Announcement), letter, inquiry nats.MsgHandler) error {
+func (p *peers) listen(ctx context.Context, hear func(*peer.Announcement), letter, inquiry nats.MsgHandler) error {
 	return p.permitted(ctx, func() error {
 		for subject, handle := range map[string]nats.MsgHandler{
 			p.prefix.Announcement(">"):        func(m *nats.Msg) { p.heard(m, hear) },
@@ -93,8 +94,8 @@ func (p *peers) permitted(ctx context.Context, do func() error) error {
 }
 
 // heard passes an announcement on, if it is one.
-func (p *peers) heard(m *nats.Msg, hear func(*messages.Announcement)) {
-	a := &messages.Announcement{}
+func (p *peers) heard(m *nats.Msg, hear func(*peer.Announcement)) {
+	a := &peer.Announcement{}
 	err := messages.DecodeReply(messages.Protobuf, m.Data, a) // a newer node may say more
 	if err == nil {
 		err = a.Check()
@@ -111,7 +112,7 @@ func (p *peers) heard(m *nats.Msg, hear func(*messages.Announcement)) {
 
 // announce tells all nodes. Without a connection none hears it, and there will be another. The log says
 // once that it could not be sent, and once that it can be again. It belongs to the warden's goroutine.
-func (p *peers) announce(a *messages.Announcement) {
+func (p *peers) announce(a *peer.Announcement) {
 	name, err := messages.EncodeKey(a.GetNode())
 	if err == nil {
 		var data []byte
@@ -137,7 +138,7 @@ func (p *peers) send(o outgoing) error {
 }
 
 // inquire asks another node for a shard's part of a listing.
-func (p *peers) inquire(ctx context.Context, to uint64, ask *messages.Inquiry) (*messages.Part, error) {
+func (p *peers) inquire(ctx context.Context, to uint64, ask *peer.Inquiry) (*peer.Part, error) {
 	data, err := messages.Encode(messages.Protobuf, ask)
 	if err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func (p *peers) inquire(ctx context.Context, to uint64, ask *messages.Inquiry) (
 	if err != nil {
 		return nil, err
 	}
-	part := &messages.Part{}
+	part := &peer.Part{}
 	return part, messages.DecodeReply(messages.Protobuf, m.Data, part)
 }
 

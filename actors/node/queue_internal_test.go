@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // A queue keeps the order, takes what fits while its handler is blocked, and says what did not fit.
@@ -58,7 +59,7 @@ func TestCannotAnnounceIsSaidOnce(t *testing.T) {
 	p := newPeers(nc, messages.DefaultPrefix, 1, slog.New(slog.NewTextHandler(io.Writer(log), nil)), nil)
 	p.sometimes.Interval = 0 // it is not that one that keeps the log quiet
 	for range 3 {
-		p.announce(&messages.Announcement{Node: "n"})
+		p.announce(&peer.Announcement{Node: "n"})
 	}
 	if n := strings.Count(log.String(), "cannot announce"); n != 1 {
 		t.Errorf("it is said %d times: %s", n, log)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 const (
@@ -50,7 +50,7 @@ type surroundings struct {
 	// shut is tried again.
 	door func(shard uint32, open bool) bool
 	// announce tells all nodes, this one included.
-	announce func(*messages.Announcement)
+	announce func(*peer.Announcement)
 }
 
 // warden decides which shards its node owns, on a goroutine of its own: it hears what the other nodes
@@ -59,10 +59,10 @@ type surroundings struct {
 type warden struct {
 	surroundings
 	// base is what the node announces of itself besides its shards.
-	base  *messages.Announcement
+	base  *peer.Announcement
 	posts []*post
 
-	heard   chan *messages.Announcement
+	heard   chan *peer.Announcement
 	changed chan struct{}
 	ended   chan uint32
 	depart  chan struct{}
@@ -75,9 +75,9 @@ type warden struct {
 
 	// What follows belongs to the goroutine.
 	members *membership
-	claims  []claim                // what the others say of each shard
-	said    *messages.Announcement // what there is to announce
-	told    *messages.Announcement // what was announced last
+	claims  []claim            // what the others say of each shard
+	said    *peer.Announcement // what there is to announce
+	told    *peer.Announcement // what was announced last
 	wanted  *ownership
 	keeps   []*custody
 	began   lease.Instant
@@ -88,13 +88,13 @@ type warden struct {
 	greet   bool // somebody has come who should hear of this node
 
 	// nodes are the latest announcements of all, for whoever asks.
-	nodes atomic.Pointer[[]*messages.Announcement]
+	nodes atomic.Pointer[[]*peer.Announcement]
 }
 
-func newWarden(base *messages.Announcement, posts []*post, s surroundings) *warden {
+func newWarden(base *peer.Announcement, posts []*post, s surroundings) *warden {
 	w := &warden{
 		surroundings: s, base: base, posts: posts,
-		heard: make(chan *messages.Announcement, maxHeard), changed: make(chan struct{}, 1),
+		heard: make(chan *peer.Announcement, maxHeard), changed: make(chan struct{}, 1),
 		ended: make(chan uint32), depart: make(chan struct{}), joined: make(chan struct{}), over: make(chan struct{}),
 		members: newMembership(), claims: make([]claim, len(posts)),
 		wanted: newOwnership(base.GetShards(), nil),
@@ -109,7 +109,7 @@ func newWarden(base *messages.Announcement, posts []*post, s surroundings) *ward
 func (w *warden) self() uint64 { return w.base.GetIncarnation() }
 
 // hear takes in an announcement. What is too much is dropped: there will be another.
-func (w *warden) hear(a *messages.Announcement) {
+func (w *warden) hear(a *peer.Announcement) {
 	select {
 	case w.heard <- a:
 	default:
@@ -188,7 +188,7 @@ func (w *warden) takeMore() {
 }
 
 // take takes an announcement in.
-func (w *warden) take(a *messages.Announcement) {
+func (w *warden) take(a *peer.Announcement) {
 	now := w.now()
 	if a.GetIncarnation() == w.self() {
 		if now.Sub(w.echoed) >= silenceLimit {
@@ -202,7 +202,7 @@ func (w *warden) take(a *messages.Announcement) {
 		return
 	}
 	if a.GetShards() != w.base.GetShards() {
-		stranger := &messages.Announcement{Node: a.GetNode(), Incarnation: a.GetIncarnation(), Version: a.GetVersion(), Shards: a.GetShards()}
+		stranger := &peer.Announcement{Node: a.GetNode(), Incarnation: a.GetIncarnation(), Version: a.GetVersion(), Shards: a.GetShards()}
 		if before, ok := w.members.hear(stranger, now); ok && before == nil {
 			w.log.Error("a node has another number of shards; what it says of them does not count", "node", a.GetNode(), "its_shards", a.GetShards(), "shards", w.base.GetShards())
 		}
@@ -219,7 +219,7 @@ func (w *warden) take(a *messages.Announcement) {
 }
 
 // farewell forgets a node that has given everything away.
-func (w *warden) farewell(a *messages.Announcement) {
+func (w *warden) farewell(a *peer.Announcement) {
 	if w.members.of[a.GetIncarnation()] != nil {
 		w.log.Info("a node has left", "node", a.GetNode())
 		w.members.forget(a.GetIncarnation())
@@ -227,7 +227,7 @@ func (w *warden) farewell(a *messages.Announcement) {
 }
 
 // welcome notes who has come, and what about it is odd.
-func (w *warden) welcome(a *messages.Announcement) {
+func (w *warden) welcome(a *peer.Announcement) {
 	w.greet = true
 	w.log.Info("a node is there", "node", a.GetNode(), "version", a.GetVersion())
 	if a.GetVersion() != w.base.GetVersion() {
@@ -309,7 +309,7 @@ func (w *warden) decide(ctx context.Context, now lease.Instant) {
 	if w.greet || !proto.Equal(w.said, w.told) {
 		w.tell()
 	}
-	all := make([]*messages.Announcement, 0, len(w.members.sorted))
+	all := make([]*peer.Announcement, 0, len(w.members.sorted))
 	for _, x := range w.members.sorted {
 		all = append(all, x.Announcement)
 	}
@@ -332,7 +332,7 @@ func (w *warden) speak(now lease.Instant) {
 		case actors.Opening:
 			a.Opening = append(a.Opening, shard)
 		case actors.Open, actors.Leaving:
-			a.Owned = append(a.Owned, &messages.Ownership{Shard: shard, Epoch: c.shard.Epoch()})
+			a.Owned = append(a.Owned, &peer.Ownership{Shard: shard, Epoch: c.shard.Epoch()})
 		case actors.Ended:
 		}
 		if c.failing > now {
@@ -351,8 +351,8 @@ func (w *warden) speak(now lease.Instant) {
 // candidates are those that shards may go to. One that comes, or comes back, is not counted at once;
 // those that were there before this node are. Nor does this node count itself as long as they do not: what
 // a leaving node gives away would go to two, or to one whose server has just been started.
-func (w *warden) candidates() []*messages.Announcement {
-	all := slices.DeleteFunc(w.members.candidates(), func(a *messages.Announcement) bool {
+func (w *warden) candidates() []*peer.Announcement {
+	all := slices.DeleteFunc(w.members.candidates(), func(a *peer.Announcement) bool {
 		x := w.members.of[a.GetIncarnation()]
 		return a.GetShards() != w.base.GetShards() || x.since.Sub(w.began) >= settleAfter && x.heard.Sub(x.since) < settleAfter
 	})
@@ -360,10 +360,10 @@ func (w *warden) candidates() []*messages.Announcement {
 	if self == nil || self.heard.Sub(w.began) >= settleAfter || !slices.ContainsFunc(all, w.established) {
 		return all
 	}
-	return slices.DeleteFunc(all, func(a *messages.Announcement) bool { return a.GetIncarnation() == w.self() })
+	return slices.DeleteFunc(all, func(a *peer.Announcement) bool { return a.GetIncarnation() == w.self() })
 }
 
 // established reports whether a node took part when this one heard it first.
-func (w *warden) established(a *messages.Announcement) bool {
+func (w *warden) established(a *peer.Announcement) bool {
 	return a.GetIncarnation() != w.self() && w.members.of[a.GetIncarnation()].established
 }

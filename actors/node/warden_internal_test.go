@@ -18,6 +18,8 @@ import (
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 const (
@@ -89,7 +91,7 @@ func (w *world) start(name string) *inhabitant {
 		posts = append(posts, &post{carrier: x, shard: shard, room: 100})
 	}
 	clock := actors.SystemClock()
-	x.warden = newWarden(&messages.Announcement{
+	x.warden = newWarden(&peer.Announcement{
 		Node: name, Incarnation: rand.Uint64() | 1, Shards: worldShards, Limits: messages.DefaultLimits(),
 	}, posts, surroundings{
 		clock: clock, log: slog.New(slog.NewTextHandler(w.Output(), nil)).With("at", name),
@@ -99,10 +101,10 @@ func (w *world) start(name string) *inhabitant {
 			x.mu.Lock()
 			x.opened++
 			x.mu.Unlock()
-			journal := w.journals[shard].Rival()
-			journal.Before(func(context.Context, *messages.Record) error { return w.check(name) })
+			memory := w.journals[shard].Rival()
+			memory.Before(func(context.Context, *journal.Record) error { return w.check(name) })
 			return x.system.StartShard(actors.ShardConfig{
-				Shard: shard, Node: name, Journal: slow{journal, w, name}, Clock: clock, Outbox: x,
+				Shard: shard, Node: name, Journal: slow{memory, w, name}, Clock: clock, Outbox: x,
 				Log: slog.New(slog.DiscardHandler), Yields: true, Changed: changed,
 				Pass: func(r *actors.Request) {
 					if l, ok, err := letterOf(r); ok && err == nil {
@@ -112,7 +114,7 @@ func (w *world) start(name string) *inhabitant {
 			})
 		},
 		retired: func(*actors.Shard) {}, door: x.door,
-		announce: func(a *messages.Announcement) { w.carry(name, proto.CloneOf(a)) },
+		announce: func(a *peer.Announcement) { w.carry(name, proto.CloneOf(a)) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	x.cancel = cancel
@@ -130,8 +132,8 @@ type slow struct {
 	name string
 }
 
-func (s slow) Replay(ctx context.Context, after uint64, apply func(uint64, *messages.Record) error) (uint64, error) {
-	return s.Memory.Replay(ctx, after, func(position uint64, r *messages.Record) error {
+func (s slow) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64, error) {
+	return s.Memory.Replay(ctx, after, func(position uint64, r *journal.Record) error {
 		s.w.mu.Lock()
 		pace := s.w.pace
 		if s.w.stuck == s.name && position > 1 {
@@ -149,10 +151,10 @@ func (s slow) Replay(ctx context.Context, after uint64, apply func(uint64, *mess
 
 // fill puts a number of commits into every journal.
 func (w *world) fill(commits uint64) {
-	for _, journal := range w.journals {
+	for _, memory := range w.journals {
 		for n := range commits {
-			c := &messages.Commit{Epoch: 1, Number: n + 1, Writer: &messages.Writer{Node: "before"}, Opened: n == 0}
-			if err := journal.Store(n, &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: c}}); err != nil {
+			c := &journal.Commit{Epoch: 1, Number: n + 1, Writer: &journal.Writer{Node: "before"}, Opened: n == 0}
+			if err := memory.Store(n, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}}); err != nil {
 				w.Fatal(err)
 			}
 		}
@@ -164,7 +166,7 @@ func (w *world) check(name string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.broken == name {
-		return messages.ErrNotStored
+		return journal.ErrNotStored
 	}
 	return nil
 }
@@ -215,7 +217,7 @@ func (w *world) cede(_ context.Context, shard uint32, to string) error {
 }
 
 // carry brings an announcement to all that hear its sender, in order, as NATS does.
-func (w *world) carry(from string, a *messages.Announcement) {
+func (w *world) carry(from string, a *peer.Announcement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, x := range w.wardens {

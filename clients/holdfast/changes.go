@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // step is what a follower brings: a commit of the shard with that index, or why there are no more.
@@ -25,7 +26,7 @@ func (w *watch) changes(ctx context.Context) error {
 	defer followers.Wait()
 	defer cancel()
 	for i, j := range w.journals {
-		f := &follower{journal: j, number: w.at.cursors[i].number}
+		f := &follower{journalReader: j, number: w.at.cursors[i].number}
 		followers.Go(func() { f.bring(ctx, i, steps) })
 	}
 	var tick <-chan time.Time
@@ -86,7 +87,7 @@ func (w *watch) next(ctx context.Context, steps <-chan step, tick <-chan time.Ti
 // tell yields what the pattern selects of a commit, but for what was told before the watch.
 func (w *watch) tell(s step) error {
 	at := w.at.cursors[s.index]
-	events := slices.DeleteFunc(messages.Events(at.shard, s.commit.position, s.commit.Commit), func(m *messages.Event) bool {
+	events := slices.DeleteFunc(journal.Events(at.shard, s.commit.position, s.commit.Commit), func(m *messages.Event) bool {
 		return m.GetIndex() < at.index || !w.terms.wants(EventKind(m.GetKind())) || !selects(w.pattern, m.GetLease().GetResource())
 	})
 	done := cursor{shard: at.shard, number: s.commit.GetNumber()}

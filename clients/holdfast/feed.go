@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const (
@@ -27,17 +27,17 @@ const (
 // feed is a consumer of a journal. It lives in the memory of any one server, and is replaced when it
 // does not bring what it should: whether it does, the numbers of the commits tell, not the consumer.
 type feed struct {
-	*journal
+	*journalReader
 	consumer jetstream.Consumer
-	take     func(position uint64, r *messages.Record) error
+	take     func(position uint64, r *journal.Record) error
 	count    uint64
 }
 
 // feed hands over what stands in the bucket from a position on, and what comes, to take. It returns what
 // take returned, [errAgain] when the consumer is of no more use, or the end of ctx. Nothing is pulled
 // while take runs.
-func (j *journal) feed(ctx context.Context, from uint64, keys string, take func(uint64, *messages.Record) error) error {
-	f := &feed{journal: j, take: take}
+func (j *journalReader) feed(ctx context.Context, from uint64, keys string, take func(uint64, *journal.Record) error) error {
+	f := &feed{journalReader: j, take: take}
 	err := j.ask(ctx, func(ctx context.Context) (err error) {
 		f.consumer, err = j.js.CreateConsumer(ctx, j.name, jetstream.ConsumerConfig{
 			FilterSubject:     j.keys + keys,

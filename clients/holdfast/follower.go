@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // follower reads the commits of one shard, each once and in their order: the numbers of commits have no
 // gaps, so that nothing is left out and nothing comes twice can be seen from them alone. Whatever was
 // missed is read again; if it is gone, that is the end.
 type follower struct {
-	*journal
+	*journalReader
 	// number and epoch are those of the last commit; epoch is 0 as long as none was read.
 	number, epoch uint64
 }
@@ -41,7 +41,7 @@ func (f *follower) read(ctx context.Context, deliver func(stored) error) error {
 	if err != nil {
 		return err
 	}
-	return f.feed(ctx, from, journalKeys+">", func(position uint64, r *messages.Record) error {
+	return f.feed(ctx, from, journal.CommitKeys+">", func(position uint64, r *journal.Record) error {
 		c := stored{r.GetCommit(), position}
 		if c.GetNumber() <= f.number {
 			return nil // a consumer on a server that is behind begins too early

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // holders are the persistent leases of a shard that were held behind one of its commits, found as the
@@ -27,9 +26,9 @@ type holders struct {
 	// number is that of the last commit that was read, end the position to read to.
 	number, end uint64
 	// pages are the held resources of each page by its name; a resource is in one of them at most.
-	pages map[string]map[string]*messages.Grant
+	pages map[string]map[string]*journal.Grant
 	// changed are the resources that commits changed; nil if they are free since.
-	changed map[string]*messages.Grant
+	changed map[string]*journal.Grant
 }
 
 // restarts bound how often the reading begins again because the owner compacts the journal meanwhile.
@@ -40,7 +39,7 @@ const restarts = 100
 var errEnough = errors.New("enough")
 
 // holders returns who holds what of the shard behind its newest commit.
-func (j *journal) holders(ctx context.Context, pattern messages.Pattern) (h *holders, err error) {
+func (j *journalReader) holders(ctx context.Context, pattern messages.Pattern) (h *holders, err error) {
 	for range restarts {
 		h, err = j.readHolders(ctx, pattern)
 		if !errors.Is(err, errAgain) {
@@ -53,7 +52,7 @@ func (j *journal) holders(ctx context.Context, pattern messages.Pattern) (h *hol
 	return nil, j.wrong(ErrUnavailable, fmt.Errorf("shard %d: cannot tell who holds what: %w", j.shard, err))
 }
 
-func (j *journal) readHolders(ctx context.Context, pattern messages.Pattern) (*holders, error) {
+func (j *journalReader) readHolders(ctx context.Context, pattern messages.Pattern) (*holders, error) {
 	first, err := j.first(ctx)
 	if err != nil || first == nil {
 		return &holders{}, err
@@ -64,8 +63,8 @@ func (j *journal) readHolders(ctx context.Context, pattern messages.Pattern) (*h
 	}
 	h := &holders{
 		pattern: pattern, number: first.GetNumber() - 1, end: end,
-		pages:   make(map[string]map[string]*messages.Grant),
-		changed: make(map[string]*messages.Grant),
+		pages:   make(map[string]map[string]*journal.Grant),
+		changed: make(map[string]*journal.Grant),
 	}
 	if err := j.feed(ctx, 1, ">", h.take); !errors.Is(err, errEnough) {
 		return nil, err
@@ -77,7 +76,7 @@ func (j *journal) readHolders(ctx context.Context, pattern messages.Pattern) (*h
 }
 
 // take takes a record in. Commits that were purged elsewhere already are in pages.
-func (h *holders) take(position uint64, r *messages.Record) error {
+func (h *holders) take(position uint64, r *journal.Record) error {
 	c := r.GetCommit()
 	switch {
 	case c == nil:
@@ -97,7 +96,7 @@ func (h *holders) take(position uint64, r *messages.Record) error {
 }
 
 // apply takes a change in. A reservation is of a resource that is free, and leaves it so.
-func (h *holders) apply(c *messages.Change) {
+func (h *holders) apply(c *journal.Change) {
 	g := c.GetGrant()
 	switch {
 	case g == nil || !selects(h.pattern, g.GetResource()):
@@ -109,14 +108,14 @@ func (h *holders) apply(c *messages.Change) {
 }
 
 // load puts a page in the place of what larger ones have of its part of the resources.
-func (h *holders) load(p *messages.Page) {
+func (h *holders) load(p *journal.Page) {
 	name := p.Name()
 	for i := 1; i < len(name); i++ {
-		maps.DeleteFunc(h.pages[name[:i]], func(resource string, _ *messages.Grant) bool {
-			return xxhash.Sum64String(resource)>>(64-p.GetDepth()) == uint64(p.GetPrefix())
+		maps.DeleteFunc(h.pages[name[:i]], func(resource string, _ *journal.Grant) bool {
+			return p.Covers(resource)
 		})
 	}
-	held := make(map[string]*messages.Grant)
+	held := make(map[string]*journal.Grant)
 	for _, e := range p.GetEntries() {
 		g := e.GetGrant()
 		if e.GetState() == messages.Event_ACQUIRED && selects(h.pattern, g.GetResource()) {
@@ -149,8 +148,8 @@ func (h *holders) within(name string) bool {
 }
 
 // grants returns what is held, in the order of the names.
-func (h *holders) grants() []*messages.Grant {
-	var held []*messages.Grant
+func (h *holders) grants() []*journal.Grant {
+	var held []*journal.Grant
 	for _, page := range h.pages {
 		for resource, g := range page {
 			if _, changed := h.changed[resource]; !changed {
@@ -163,7 +162,7 @@ func (h *holders) grants() []*messages.Grant {
 			held = append(held, g)
 		}
 	}
-	slices.SortFunc(held, func(a, b *messages.Grant) int { return strings.Compare(a.GetResource(), b.GetResource()) })
+	slices.SortFunc(held, func(a, b *journal.Grant) int { return strings.Compare(a.GetResource(), b.GetResource()) })
 	return held
 }
 

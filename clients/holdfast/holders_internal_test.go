@@ -8,33 +8,34 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func newHolders(first uint64) *holders {
 	return &holders{
 		number: first - 1, end: 1 << 32,
-		pages:   make(map[string]map[string]*messages.Grant),
-		changed: make(map[string]*messages.Grant),
+		pages:   make(map[string]map[string]*journal.Grant),
+		changed: make(map[string]*journal.Grant),
 	}
 }
 
-func commitOf(number uint64, kind messages.Event_Kind, resource string) *messages.Record {
-	change := &messages.Change{Kind: kind, Grant: &messages.Grant{Resource: resource, Token: number}}
-	return &messages.Record{Body: &messages.Record_Commit{Commit: &messages.Commit{Number: number, Changes: []*messages.Change{change}}}}
+func commitOf(number uint64, kind messages.Event_Kind, resource string) *journal.Record {
+	change := &journal.Change{Kind: kind, Grant: &journal.Grant{Resource: resource, Token: number}}
+	return &journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{Number: number, Changes: []*journal.Change{change}}}}
 }
 
 // pageOf is a page with those of the resources that belong there, all of them held.
-func pageOf(prefix, depth uint32, resources ...string) *messages.Record {
-	p := &messages.Page{Prefix: prefix, Depth: depth}
+func pageOf(prefix, depth uint32, resources ...string) *journal.Record {
+	p := &journal.Page{Prefix: prefix, Depth: depth}
 	for _, r := range resources {
 		if depth == 0 || xxhash.Sum64String(r)>>(64-depth) == uint64(prefix) {
-			p.Entries = append(p.Entries, &messages.Entry{State: messages.Event_ACQUIRED, Grant: &messages.Grant{Resource: r, Token: 1}})
+			p.Entries = append(p.Entries, &journal.Entry{State: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: r, Token: 1}})
 		}
 	}
-	return &messages.Record{Body: &messages.Record_Page{Page: p}}
+	return &journal.Record{Body: &journal.Record_Page{Page: p}}
 }
 
-func (h *holders) mustTake(t *testing.T, records ...*messages.Record) {
+func (h *holders) mustTake(t *testing.T, records ...*journal.Record) {
 	t.Helper()
 	for i, r := range records {
 		if err := h.take(uint64(i+1), r); err != nil {
@@ -92,7 +93,7 @@ func TestHoldersBelieveTheSmallerPage(t *testing.T) {
 func TestHoldersMissNoPage(t *testing.T) {
 	h := newHolders(7)
 	for _, step := range []struct {
-		page    *messages.Record
+		page    *journal.Record
 		covered bool
 	}{
 		{pageOf(0, 1), false}, {pageOf(2, 2), false}, {pageOf(6, 3), false}, {pageOf(0, 2), false}, {pageOf(7, 3), true}, {pageOf(0, 0), true},

@@ -11,9 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const (
@@ -28,8 +27,8 @@ const (
 	staleTries = 120
 )
 
-// journal is one shard's bucket, as those read it who do not write.
-type journal struct {
+// journalReader reads one shard's bucket, as those read it who do not write.
+type journalReader struct {
 	c      *Client
 	js     jetstream.JetStream
 	stream jetstream.Stream
@@ -40,7 +39,7 @@ type journal struct {
 
 // stored is a commit where it stands.
 type stored struct {
-	*messages.Commit
+	*journal.Commit
 	position uint64
 }
 
@@ -50,9 +49,9 @@ func (s stored) at() time.Time { return time.UnixMilli(s.GetAtMs()) }
 var errAgain = errors.New("journal interrupted")
 
 // openJournal finds the shard's bucket.
-func (c *Client) openJournal(ctx context.Context, js jetstream.JetStream, shard uint32) (*journal, error) {
+func (c *Client) openJournal(ctx context.Context, js jetstream.JetStream, shard uint32) (*journalReader, error) {
 	bucket := c.cfg.prefix.Bucket(shard)
-	j := &journal{c: c, js: js, shard: shard, name: "KV_" + bucket, keys: "$KV." + bucket + "."}
+	j := &journalReader{c: c, js: js, shard: shard, name: "KV_" + bucket, keys: "$KV." + bucket + "."}
 	err := j.ask(ctx, func(ctx context.Context) (err error) {
 		j.stream, err = js.Stream(ctx, j.name)
 		return err
@@ -61,28 +60,28 @@ func (c *Client) openJournal(ctx context.Context, js jetstream.JetStream, shard 
 }
 
 // first returns the oldest commit, nil if there is none.
-func (j *journal) first(ctx context.Context) (*stored, error) {
+func (j *journalReader) first(ctx context.Context) (*stored, error) {
 	return j.find(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return j.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(j.keys+journalKeys+">"))
+		return j.stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(j.keys+journal.CommitKeys+">"))
 	})
 }
 
 // last returns the newest commit, nil if there is none.
-func (j *journal) last(ctx context.Context) (*stored, error) { return j.newest(ctx, ">") }
+func (j *journalReader) last(ctx context.Context) (*stored, error) { return j.newest(ctx, ">") }
 
 // commit returns the commit of that number, nil if it is not there.
-func (j *journal) commit(ctx context.Context, number uint64) (*stored, error) {
+func (j *journalReader) commit(ctx context.Context, number uint64) (*stored, error) {
 	return j.newest(ctx, strconv.FormatUint(number, 10))
 }
 
-func (j *journal) newest(ctx context.Context, number string) (*stored, error) {
+func (j *journalReader) newest(ctx context.Context, number string) (*stored, error) {
 	return j.find(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
-		return j.stream.GetLastMsgForSubject(ctx, j.keys+journalKeys+number)
+		return j.stream.GetLastMsgForSubject(ctx, j.keys+journal.CommitKeys+number)
 	})
 }
 
 // end returns the position of the last record, whatever it is.
-func (j *journal) end(ctx context.Context) (position uint64, err error) {
+func (j *journalReader) end(ctx context.Context) (position uint64, err error) {
 	err = j.ask(ctx, func(ctx context.Context) error {
 		m, err := j.stream.GetLastMsgForSubject(ctx, j.keys+">")
 		if err == nil {
@@ -96,7 +95,7 @@ func (j *journal) end(ctx context.Context) (position uint64, err error) {
 	return position, err
 }
 
-func (j *journal) find(ctx context.Context, get func(context.Context) (*jetstream.RawStreamMsg, error)) (*stored, error) {
+func (j *journalReader) find(ctx context.Context, get func(context.Context) (*jetstream.RawStreamMsg, error)) (*stored, error) {
 	var m *jetstream.RawStreamMsg
 	err := j.ask(ctx, func(ctx context.Context) (err error) {
 		m, err = get(ctx)
@@ -115,33 +114,22 @@ func (j *journal) find(ctx context.Context, get func(context.Context) (*jetstrea
 	return &stored{r.GetCommit(), m.Sequence}, nil
 }
 
-// journalKeys begin the key of a commit; its number follows.
-const journalKeys = "journal."
-
-// decode takes a stored message apart.
-func (j *journal) decode(subject string, position uint64, data []byte) (*messages.Record, error) {
-	var r messages.Record
-	err := proto.Unmarshal(data, &r)
-	number, isCommit := strings.CutPrefix(subject, j.keys+journalKeys)
-	switch {
-	case err != nil:
-	case r.GetFormat() > messages.RecordFormat:
-		err = fmt.Errorf("format %d is newer than %d, the newest that this client reads: upgrade", r.GetFormat(), messages.RecordFormat)
-	case isCommit && number != strconv.FormatUint(r.GetCommit().GetNumber(), 10), !isCommit && r.GetPage() == nil:
-		err = errors.New("it does not hold what its key says")
-	default:
-		return &r, nil
+// decode returns the record that a stored message holds.
+func (j *journalReader) decode(subject string, position uint64, data []byte) (*journal.Record, error) {
+	r, err := journal.Decode(strings.TrimPrefix(subject, j.keys), data)
+	if err != nil {
+		return nil, j.corrupt(position, err)
 	}
-	return nil, j.corrupt(position, err)
+	return r, nil
 }
 
-func (j *journal) corrupt(position uint64, err error) error {
-	return j.wrong(ErrUnavailable, fmt.Errorf("position %d of stream %s: %w: %w", position, j.name, messages.ErrCorrupt, err))
+func (j *journalReader) corrupt(position uint64, err error) error {
+	return j.wrong(ErrUnavailable, fmt.Errorf("position %d of stream %s: %w: %w", position, j.name, journal.ErrCorrupt, err))
 }
 
 // ask puts a question to JetStream until it is answered or ctx ends. That a message is not there is an
 // answer.
-func (j *journal) ask(ctx context.Context, question func(context.Context) error) error {
+func (j *journalReader) ask(ctx context.Context, question func(context.Context) error) error {
 	begun := time.Now()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		err := errDisconnected
@@ -160,7 +148,7 @@ func (j *journal) ask(ctx context.Context, question func(context.Context) error)
 	}
 }
 
-func (j *journal) askOnce(ctx context.Context, question func(context.Context) error) error {
+func (j *journalReader) askOnce(ctx context.Context, question func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return question(ctx)
@@ -168,7 +156,7 @@ func (j *journal) askOnce(ctx context.Context, question func(context.Context) er
 
 // rest waits for a while, or until the connection is there again. It returns the error of a ctx that has
 // ended.
-func (j *journal) rest(ctx context.Context, d time.Duration) error {
+func (j *journalReader) rest(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -180,7 +168,7 @@ func (j *journal) rest(ctx context.Context, d time.Duration) error {
 }
 
 // lasting returns what is wrong if to ask again is of no use, after having asked for that long.
-func (j *journal) lasting(err error, asked time.Duration) error {
+func (j *journalReader) lasting(err error, asked time.Duration) error {
 	if j.c.nc.IsClosed() {
 		return nats.ErrConnectionClosed
 	}
@@ -205,7 +193,7 @@ func final(code int, asked time.Duration) bool {
 
 // forbidden returns what NATS said in place of an answer, if this user may not read the journal. That a
 // consumer may not be removed does no harm.
-func (j *journal) forbidden() error {
+func (j *journalReader) forbidden() error {
 	note := j.c.nc.LastError()
 	if !errors.Is(note, nats.ErrPermissionViolation) || !strings.Contains(note.Error(), "."+j.name) ||
 		strings.Contains(note.Error(), ".CONSUMER.DELETE.") {
@@ -214,6 +202,6 @@ func (j *journal) forbidden() error {
 	return fmt.Errorf("the NATS user may not read the journal: %w", note)
 }
 
-func (j *journal) wrong(sentinel, cause error) error {
+func (j *journalReader) wrong(sentinel, cause error) error {
 	return &Error{Op: opWatch, Err: sentinel, Cause: cause}
 }

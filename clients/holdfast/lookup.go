@@ -11,7 +11,7 @@ import (
 // behind returns the position from which on the commits behind that number can be read. It is a
 // [*compaction] if the next of them has been purged. That a commit is not there yet may be the word of a
 // server that is behind, so it is asked for some time before the journal is said to be shorter.
-func (j *journal) behind(ctx context.Context, number uint64) (position uint64, err error) {
+func (j *journalReader) behind(ctx context.Context, number uint64) (position uint64, err error) {
 	for range staleTries {
 		position, err = j.lookBehind(ctx, number)
 		if !errors.Is(err, errAgain) {
@@ -24,7 +24,7 @@ func (j *journal) behind(ctx context.Context, number uint64) (position uint64, e
 	return 0, j.wrong(ErrInvalid, fmt.Errorf("position: its journal has no commit %d; it is another deployment's, or the bucket was restored from an older copy", number))
 }
 
-func (j *journal) lookBehind(ctx context.Context, number uint64) (uint64, error) {
+func (j *journalReader) lookBehind(ctx context.Context, number uint64) (uint64, error) {
 	next, err := j.commit(ctx, number+1)
 	if err != nil || next != nil {
 		return next.place(), err
@@ -70,7 +70,7 @@ func (e *compaction) cursor() cursor {
 
 // since returns the number of the last commit that was made before t. It is a [*compaction] if that one
 // has been purged, so that others behind it may have been too.
-func (j *journal) since(ctx context.Context, t time.Time) (uint64, error) {
+func (j *journalReader) since(ctx context.Context, t time.Time) (uint64, error) {
 	first, err := j.first(ctx)
 	if err != nil || first == nil {
 		return 0, err
@@ -94,7 +94,7 @@ func (j *journal) since(ctx context.Context, t time.Time) (uint64, error) {
 }
 
 // now returns the cursor behind all that there is.
-func (j *journal) now(ctx context.Context) (cursor, error) {
+func (j *journalReader) now(ctx context.Context) (cursor, error) {
 	at := cursor{shard: j.shard}
 	last, err := j.last(ctx)
 	if last != nil {

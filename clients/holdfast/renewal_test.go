@@ -148,13 +148,13 @@ func TestRenewalOfLateGrant(t *testing.T) {
 	untilOutlived(t, l, ttl)
 }
 
-// journal is what a hook was told.
-type journal struct {
+// observations are what a hook was told.
+type observations struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (j *journal) told(l *holdfast.Lock, err error) {
+func (j *observations) told(l *holdfast.Lock, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	state := "safe"
@@ -164,7 +164,7 @@ func (j *journal) told(l *holdfast.Lock, err error) {
 	j.lines = append(j.lines, fmt.Sprint(l.Token(), " ", state))
 }
 
-func (j *journal) String() string {
+func (j *observations) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return strings.Join(j.lines, ", ")
@@ -174,7 +174,7 @@ func TestJeopardy(t *testing.T) {
 	url := newService(t).URL() // tokens begin at 1
 	t.Run("InTurns", func(t *testing.T) {
 		p := newProxy(t, url)
-		var j journal
+		var j observations
 		c := newClient(t, p.url(), holdfast.OnJeopardy(j.told))
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Second))
 		want := ""
@@ -192,7 +192,7 @@ func TestJeopardy(t *testing.T) {
 
 	t.Run("Lost", func(t *testing.T) {
 		p := newProxy(t, url)
-		var j journal
+		var j observations
 		l := mustAcquire(t, newClient(t, p.url(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Second))
 		p.blackhole()
 		await(t, "the lock is lost", l.Lost())
@@ -203,7 +203,7 @@ func TestJeopardy(t *testing.T) {
 
 	t.Run("Disconnected", func(t *testing.T) {
 		p := newProxy(t, url)
-		var j journal
+		var j observations
 		l := mustAcquire(t, newClient(t, p.url(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(3*time.Second))
 		p.sever()
 		until(t, "it is told of the danger", func() bool { return j.String() == "000000000000001 danger" })
@@ -216,7 +216,7 @@ func TestJeopardy(t *testing.T) {
 
 	// Whoever extends while a renewal is on its way is no danger.
 	t.Run("NotByExtend", func(t *testing.T) {
-		var j journal
+		var j observations
 		l := mustAcquire(t, newClient(t, url, holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Minute))
 		var group sync.WaitGroup
 		for range 50 {
@@ -236,7 +236,7 @@ func TestJeopardy(t *testing.T) {
 	// A slow hook holds nothing up but later calls of itself, and misses none.
 	t.Run("Slow", func(t *testing.T) {
 		p := newProxy(t, url)
-		var j journal
+		var j observations
 		gate := make(chan struct{})
 		c := newClient(t, p.url(), holdfast.OnJeopardy(func(l *holdfast.Lock, err error) {
 			<-gate

@@ -60,7 +60,7 @@ type watch struct {
 	yield    func(Event, error) bool
 	pattern  messages.Pattern
 	terms    watchTerms
-	journals []*journal
+	journals []*journalReader
 	// at is how far it has come, end where to stop: nowhere, if it is zero.
 	at, end Position
 	// moved: it has come further than was told.
@@ -84,7 +84,7 @@ func (w *watch) open(ctx context.Context, pattern string, opts []WatchOption) (e
 	shards, err := w.shards(ctx)
 	for _, shard := range shards {
 		if err == nil {
-			var j *journal
+			var j *journalReader
 			j, err = w.c.openJournal(ctx, js, shard)
 			w.journals = append(w.journals, j)
 		}
@@ -145,7 +145,7 @@ func (w *watch) begin(ctx context.Context) error {
 }
 
 // start returns where to begin in one shard; nowhere yet, if the present holders are told before.
-func (w *watch) start(ctx context.Context, j *journal) (cursor, error) {
+func (w *watch) start(ctx context.Context, j *journalReader) (cursor, error) {
 	at := cursor{shard: j.shard}
 	switch {
 	case !w.terms.from.IsZero():

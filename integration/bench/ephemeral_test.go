@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // BenchmarkEphemeral compares pairs of ephemeral lock and unlock with pairs of bare requests to a
@@ -23,7 +24,7 @@ func BenchmarkEphemeral(b *testing.B) {
 	}
 	defer server.Close()
 	payload, err := messages.Encode(messages.Protobuf, &messages.Reply{
-		Status: messages.Status_GRANTED, Lease: (&messages.Grant{Resource: name(1), Owner: "1", Token: 1, TtlMs: 30_000}).Lease(time.Second),
+		Status: messages.Status_GRANTED, Lease: (&journal.Grant{Resource: name(1), Owner: "1", Token: 1, TtlMs: 30_000}).Lease(time.Second),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -16,12 +16,13 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // A shard whose bucket cannot be true is not served, and the log says which record is wrong and how.
 // The other shards go on.
 func TestCorruptBuckets(t *testing.T) {
-	newer, err := proto.Marshal(&messages.Record{Format: messages.RecordFormat + 1})
+	newer, err := proto.Marshal(&journal.Record{Format: journal.Format + 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestCorruptBuckets(t *testing.T) {
 				t.Helper()
 				put(t, js, bucket, "journal.999", newer)
 			},
-			[]string{"journal.999", "newer", fmt.Sprint(messages.RecordFormat + 1)},
+			[]string{"journal.999", "newer", fmt.Sprint(journal.Format + 1)},
 		},
 		"a record is missing": {
 			func(t *testing.T, js natsjs.JetStream, bucket string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // eager is how many clients a load has.
@@ -76,8 +77,8 @@ func journalled(s *stand.Stand) map[uint32][]*messages.Event {
 	}
 	all := make(map[uint32][]*messages.Event)
 	for shard := range d.Shards() {
-		_, err := d.Bucket(shard).Replay(s.Context(), 0, func(position uint64, r *messages.Record) error {
-			all[shard] = append(all[shard], messages.Events(shard, position, r.GetCommit())...)
+		_, err := d.Bucket(shard).Replay(s.Context(), 0, func(position uint64, r *journal.Record) error {
+			all[shard] = append(all[shard], journal.Events(shard, position, r.GetCommit())...)
 			return nil
 		})
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // wallSlack is by how much the wall clock of a node may have been wrong within one ownership.
@@ -12,7 +13,7 @@ const wallSlack = 10 // ms
 // books are kept of one shard, to see that each record follows from those before it.
 type books struct {
 	number, epoch uint64
-	writer        *messages.Writer
+	writer        *journal.Writer
 	openedAt      int64
 	accounts      map[string]*account
 	wrong         []string
@@ -20,7 +21,7 @@ type books struct {
 
 // account is what the books have of a resource.
 type account struct {
-	last     *messages.Grant // nil: none
+	last     *journal.Grant // nil: none
 	end      messages.Event_Kind
 	reserved uint64
 	// due is the earliest that the lease can run out, by the wall clock of the owner, if that is known.
@@ -30,8 +31,8 @@ type account struct {
 func (a *account) held() bool { return a.end == messages.Event_ACQUIRED }
 
 // checkJournal keeps the books of all shards, and returns what in them cannot be.
-func checkJournal(j *Journal) (wrong []string, leases map[string]*messages.Grant) {
-	leases = make(map[string]*messages.Grant)
+func checkJournal(j *Journal) (wrong []string, leases map[string]*journal.Grant) {
+	leases = make(map[string]*journal.Grant)
 	for shard, log := range j.shards {
 		b := books{accounts: make(map[string]*account)}
 		for _, r := range log {
@@ -55,7 +56,7 @@ func (b *books) is(format string, args ...any) {
 	b.wrong = append(b.wrong, fmt.Sprintf(format, args...))
 }
 
-func (b *books) read(r *messages.Record) {
+func (b *books) read(r *journal.Record) {
 	if p := r.GetPage(); p != nil {
 		if p.GetNumber() != b.number || p.GetEpoch() != b.epoch {
 			b.is("the page was written behind commit %d of epoch %d", b.number, b.epoch)
@@ -74,7 +75,7 @@ func (b *books) read(r *messages.Record) {
 }
 
 // follows checks who wrote the commit.
-func (b *books) follows(c *messages.Commit) {
+func (b *books) follows(c *journal.Commit) {
 	if c.GetOpened() {
 		if c.GetEpoch() != b.epoch+1 {
 			b.is("opened behind epoch %d", b.epoch)
@@ -93,7 +94,7 @@ func (b *books) follows(c *messages.Commit) {
 	}
 }
 
-func (b *books) change(m *messages.Change, c *messages.Commit) {
+func (b *books) change(m *journal.Change, c *journal.Commit) {
 	g := m.GetGrant()
 	name := g.GetResource()
 	if g == nil {
@@ -125,7 +126,7 @@ func (b *books) change(m *messages.Change, c *messages.Commit) {
 	}
 }
 
-func (b *books) acquired(a *account, g *messages.Grant) {
+func (b *books) acquired(a *account, g *journal.Grant) {
 	token, last := g.GetToken(), a.last.GetToken()
 	switch {
 	case a.held():
@@ -138,7 +139,7 @@ func (b *books) acquired(a *account, g *messages.Grant) {
 }
 
 // ended checks a change that needs a lease: one that ends it, or extends it.
-func (b *books) ended(a *account, m *messages.Change, c *messages.Commit) {
+func (b *books) ended(a *account, m *journal.Change, c *journal.Commit) {
 	g := m.GetGrant()
 	switch {
 	case !a.held():

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-io/holdfast/integration/linear"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func TestHistoryIsSavedAndRead(t *testing.T) {
@@ -165,7 +165,7 @@ func TestArithmetic(t *testing.T) {
 func TestEphemeralLeasesWhoseShardMoved(t *testing.T) {
 	t.Parallel()
 	moved := new(book)
-	moved.put(&messages.Commit{Opened: true, Epoch: 1, AtMs: 1 << 50})
+	moved.put(&journal.Commit{Opened: true, Epoch: 1, AtMs: 1 << 50})
 	two := []line{acquire("a", 0, 1).ephemeral().granted(1), acquire("b", 2, 3).ephemeral().granted(1001)}
 	if _, err := linear.Check(t.Context(), history(two), &moved.Journal, nil, linear.Terms{}); err != nil {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Events are what somebody was told who watched. They are safe for concurrent use.
@@ -197,7 +198,7 @@ func (j *Journal) facts() [][]fact {
 	all := make([][]fact, len(j.shards))
 	for shard, log := range j.shards {
 		for _, r := range log {
-			for _, e := range messages.Events(uint32(shard), r.position, r.GetCommit()) {
+			for _, e := range journal.Events(uint32(shard), r.position, r.GetCommit()) {
 				all[shard] = append(all[shard], published(e))
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Journal is what the buckets of a deployment hold, or held when it was read. It is not safe for
@@ -24,7 +25,7 @@ type Journal struct {
 // placed is a record where it stands.
 type placed struct {
 	position uint64
-	*messages.Record
+	*journal.Record
 }
 
 // ReadJournal reads the buckets of all shards. It reads them with JetStream alone, so it does not matter
@@ -37,7 +38,7 @@ func ReadJournal(ctx context.Context, nc *nats.Conn, prefix messages.Prefix) (*J
 	j := new(Journal)
 	for shard := range d.Shards() {
 		j.shard(shard)
-		_, err := d.Bucket(shard).Replay(ctx, 0, func(position uint64, r *messages.Record) error {
+		_, err := d.Bucket(shard).Replay(ctx, 0, func(position uint64, r *journal.Record) error {
 			j.Add(shard, position, r)
 			return nil
 		})
@@ -49,7 +50,7 @@ func ReadJournal(ctx context.Context, nc *nats.Conn, prefix messages.Prefix) (*J
 }
 
 // Add puts a record behind those of its shard that are there already.
-func (j *Journal) Add(shard uint32, position uint64, r *messages.Record) {
+func (j *Journal) Add(shard uint32, position uint64, r *journal.Record) {
 	log := j.shard(shard)
 	*log = append(*log, placed{position, r})
 }
@@ -105,7 +106,7 @@ func LoadJournal(r io.Reader) (*Journal, error) {
 		if errors.Is(err, io.EOF) && line == "" {
 			return j, nil
 		}
-		shard, position, record := uint32(0), uint64(0), new(messages.Record)
+		shard, position, record := uint32(0), uint64(0), new(journal.Record)
 		if _, err := fmt.Sscan(line, &shard, &position); err != nil {
 			return nil, fmt.Errorf("journal: line %d: its shard and position: %w", n, err)
 		}
@@ -129,7 +130,7 @@ func (j *Journal) opened(shard uint32, unixMillis int64) (n int) {
 
 // change is a change where it stands.
 type change struct {
-	*messages.Change
+	*journal.Change
 	number uint64 // of its commit
 	epoch  uint64
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 const (
@@ -174,22 +175,22 @@ var ledgers = []struct {
 	},
 	{
 		name:    "a gap",
-		journal: openBook().put(&messages.Commit{Number: 3}),
+		journal: openBook().put(&journal.Commit{Number: 3}),
 		check:   "journal", wanted: "follows commit 1",
 	},
 	{
 		name:    "a deposed writer",
-		journal: openBook().opened().put(&messages.Commit{Epoch: 1}),
+		journal: openBook().opened().put(&journal.Commit{Epoch: 1}),
 		check:   "journal", wanted: "of epoch 1 in epoch 2",
 	},
 	{
 		name:    "an epoch left out",
-		journal: openBook().put(&messages.Commit{Opened: true, Epoch: 3}),
+		journal: openBook().put(&journal.Commit{Opened: true, Epoch: 3}),
 		check:   "journal", wanted: "opened behind epoch 1",
 	},
 	{
 		name:    "another writer of the same epoch",
-		journal: openBook().put(&messages.Commit{Writer: &messages.Writer{Node: "n1", Incarnation: 7}}),
+		journal: openBook().put(&journal.Commit{Writer: &journal.Writer{Node: "n1", Incarnation: 7}}),
 		check:   "journal", wanted: "written by",
 	},
 	{
@@ -220,31 +221,31 @@ var ledgers = []struct {
 	{
 		name: "a new owner that does not let the lease run anew",
 		journal: openBook().put(at1(1000, messages.Event_ACQUIRED)).
-			put(&messages.Commit{Opened: true, Epoch: 2, AtMs: 1900}).put(of2(at1(2500, wasExpired))),
+			put(&journal.Commit{Opened: true, Epoch: 2, AtMs: 1900}).put(of2(at1(2500, wasExpired))),
 		check: "journal", wanted: "400 ms before its time",
 	},
 	{
 		name: "an ephemeral lease that is recorded",
-		journal: openBook().put(&messages.Commit{Changes: []*messages.Change{{Kind: messages.Event_ACQUIRED, Grant: &messages.Grant{
+		journal: openBook().put(&journal.Commit{Changes: []*journal.Change{{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
 			Resource: theResource, Owner: "a", Token: 1, TtlMs: 1000, Durability: messages.Durability_EPHEMERAL,
 		}}}}),
 		check: "journal", wanted: "is recorded",
 	},
 	{
 		name:    "a reservation of what was granted",
-		journal: openBook().acquired("a", 1, "x").ended(wasReleased, "a", 1, "x").put(&messages.Commit{Changes: []*messages.Change{{Resource: theResource, Reserved: 1}}}),
+		journal: openBook().acquired("a", 1, "x").ended(wasReleased, "a", 1, "x").put(&journal.Commit{Changes: []*journal.Change{{Resource: theResource, Reserved: 1}}}),
 		check:   "journal", wanted: "reserved up to 1",
 	},
 }
 
 // at1 is a commit with one change of token 1, at a time by the owner's clock.
-func at1(unixMillis int64, kind messages.Event_Kind) *messages.Commit {
-	return &messages.Commit{AtMs: unixMillis, Changes: []*messages.Change{{Kind: kind, Grant: &messages.Grant{
+func at1(unixMillis int64, kind messages.Event_Kind) *journal.Commit {
+	return &journal.Commit{AtMs: unixMillis, Changes: []*journal.Change{{Kind: kind, Grant: &journal.Grant{
 		Resource: theResource, Owner: "a", Token: 1, TtlMs: 1000, RequestId: "a-0", AcquiredAtMs: unixMillis,
 	}}}}
 }
 
-func of2(c *messages.Commit) *messages.Commit { c.Epoch = 2; return c }
+func of2(c *journal.Commit) *journal.Commit { c.Epoch = 2; return c }
 
 func TestJournals(t *testing.T) {
 	t.Parallel()

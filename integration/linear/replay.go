@@ -13,11 +13,12 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // checkReplay lets the service itself replay each journal, and returns where it comes to other leases
 // than these.
-func checkReplay(ctx context.Context, j *Journal, want map[string]*messages.Grant) (wrong []string) {
+func checkReplay(ctx context.Context, j *Journal, want map[string]*journal.Grant) (wrong []string) {
 	system := actors.NewSystem(slog.New(slog.DiscardHandler))
 	defer system.Close()
 	got := make(map[string]*messages.Lease)
@@ -64,7 +65,7 @@ func replay(ctx context.Context, system *actors.System, j *Journal, shard uint32
 type copied struct{ log []placed }
 
 // Replay implements actors.Journal.
-func (c *copied) Replay(_ context.Context, after uint64, apply func(uint64, *messages.Record) error) (last uint64, err error) {
+func (c *copied) Replay(_ context.Context, after uint64, apply func(uint64, *journal.Record) error) (last uint64, err error) {
 	for _, r := range c.log {
 		last = r.position
 		if r.position <= after {
@@ -78,7 +79,7 @@ func (c *copied) Replay(_ context.Context, after uint64, apply func(uint64, *mes
 }
 
 // Append implements actors.Journal.
-func (c *copied) Append(_ context.Context, after uint64, r *messages.Record) error {
+func (c *copied) Append(_ context.Context, after uint64, r *journal.Record) error {
 	c.log = append(c.log[:len(c.log):len(c.log)], placed{after + 1, proto.CloneOf(r)})
 	return nil
 }

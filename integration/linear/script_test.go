@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // line is an operation of a script. Times are in milliseconds; a lease is of 1000 unless it says
@@ -108,12 +109,12 @@ func openBook() *book {
 
 func (b *book) opened() *book {
 	b.epoch++
-	b.put(&messages.Commit{Opened: true})
+	b.put(&journal.Commit{Opened: true})
 	return b
 }
 
 // put adds a commit behind the others, with all that the caller leaves out.
-func (b *book) put(c *messages.Commit) *book {
+func (b *book) put(c *journal.Commit) *book {
 	n := uint64(b.Len()) + 1
 	if c.GetNumber() == 0 {
 		c.Number = n
@@ -125,14 +126,14 @@ func (b *book) put(c *messages.Commit) *book {
 		c.Epoch = b.epoch
 	}
 	if c.GetWriter() == nil {
-		c.Writer = &messages.Writer{Node: "n1", Incarnation: c.GetEpoch()}
+		c.Writer = &journal.Writer{Node: "n1", Incarnation: c.GetEpoch()}
 	}
-	b.Add(0, n, &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: c}})
+	b.Add(0, n, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}})
 	return b
 }
 
 func (b *book) change(kind messages.Event_Kind, owner string, token uint64, ttl uint32, id, reason string) *book {
-	return b.put(&messages.Commit{Changes: []*messages.Change{{Kind: kind, Reason: reason, Grant: &messages.Grant{
+	return b.put(&journal.Commit{Changes: []*journal.Change{{Kind: kind, Reason: reason, Grant: &journal.Grant{
 		Resource: theResource, Owner: owner, Token: token, TtlMs: ttl, RequestId: id,
 	}}}})
 }

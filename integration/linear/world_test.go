@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // world is a lock service and its clients in virtual time: small, and written without a look at the real
@@ -123,11 +124,11 @@ func (w *world) chance(percent int) bool { return w.dice.IntN(100) < percent }
 func (w *world) lost() bool { return w.dice.IntN(1000) < w.loss }
 
 // records are numbered apart from tasks.
-func (w *world) commit(opened bool, changes ...*messages.Change) {
+func (w *world) commit(opened bool, changes ...*journal.Change) {
 	commits := uint64(w.commits())
-	w.journal.Add(0, commits+1, &messages.Record{Format: messages.RecordFormat, Body: &messages.Record_Commit{Commit: &messages.Commit{
+	w.journal.Add(0, commits+1, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
 		Epoch: w.epoch, Number: commits + 1, Opened: opened, Changes: changes, AtMs: w.now.Milliseconds(),
-		Writer: &messages.Writer{Node: "n1", Incarnation: w.epoch},
+		Writer: &journal.Writer{Node: "n1", Incarnation: w.epoch},
 	}}})
 }
 
@@ -168,7 +169,7 @@ func (w *world) change(kind messages.Event_Kind, reason string) {
 	if kind != messages.Event_EXTENDED {
 		w.end = kind
 	}
-	w.commit(false, &messages.Change{Kind: kind, Reason: reason, Grant: &messages.Grant{
+	w.commit(false, &journal.Change{Kind: kind, Reason: reason, Grant: &journal.Grant{
 		Resource: theResource, Owner: w.owner, Token: w.token, TtlMs: w.ttl, RequestId: w.request,
 		AcquiredAtMs: w.now.Milliseconds(),
 	}})

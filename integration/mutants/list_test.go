@@ -168,7 +168,7 @@ var mutants = []mutant{
 		harm: "who takes a shard over loses what its predecessor wrote meanwhile",
 		edits: []edit{{
 			"actors/open.go", "\tlast, err := cfg.Journal.Replay(ctx, from, o.read)",
-			"\tread := o.read\n\tif from > 0 {\n\t\tread = func(uint64, *messages.Record) error { return nil }\n\t}\n\tlast, err := cfg.Journal.Replay(ctx, from, read)",
+			"\tread := o.read\n\tif from > 0 {\n\t\tread = func(uint64, *journal.Record) error { return nil }\n\t}\n\tlast, err := cfg.Journal.Replay(ctx, from, read)",
 		}},
 		found: storm,
 		says:  `it follows commit \d+`,
@@ -178,7 +178,7 @@ var mutants = []mutant{
 		harm: "a record that was stored is said not to be, because a repetition of it was refused",
 		edits: []edit{{
 			"jetstream/append.go", "\tif d.loose {\n\t\tswitch found",
-			"\tif hasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, messages.ErrConflict\n\t}\n\tif d.loose {\n\t\tswitch found",
+			"\tif hasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, journal.ErrConflict\n\t}\n\tif d.loose {\n\t\tswitch found",
 		}},
 		found: storm,
 		says:  `UNAVAILABLE .*but it was done`,

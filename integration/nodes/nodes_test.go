@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // Three nodes share the shards; whoever is asked, and at whichever door, the owner answers.
@@ -254,8 +255,8 @@ func TestOddNodes(t *testing.T) {
 
 	// One with another number of shards can only be forged here: the buckets would not have it.
 	nc := f.connect()
-	data, err := messages.Encode(messages.Protobuf, &messages.Announcement{
-		Node: "odd", Incarnation: 5, Shards: 3, Owned: []*messages.Ownership{{Shard: 0, Epoch: 1 << 40}},
+	data, err := messages.Encode(messages.Protobuf, &peer.Announcement{
+		Node: "odd", Incarnation: 5, Shards: 3, Owned: []*peer.Ownership{{Shard: 0, Epoch: 1 << 40}},
 	})
 	if err != nil {
 		t.Fatal(err)

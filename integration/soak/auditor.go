@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // auditor reads the journals all the while, and checks that each record follows from those before it.
@@ -166,7 +167,7 @@ func (a *auditor) totals() (total sums) {
 }
 
 func (b *books) read(ctx context.Context, d *jetstream.Deployment) error {
-	_, err := d.Bucket(b.shard).Replay(ctx, b.position, func(position uint64, r *messages.Record) error {
+	_, err := d.Bucket(b.shard).Replay(ctx, b.position, func(position uint64, r *journal.Record) error {
 		if b.first == 0 {
 			b.first = position
 		}
@@ -199,7 +200,7 @@ func (b *books) wrong(format string, args ...any) {
 	b.violated("shard %d, position %d, commit %d, epoch %d: %s", b.shard, b.position, b.number, b.epoch, fmt.Sprintf(format, args...))
 }
 
-func (b *books) commit(c *messages.Commit) {
+func (b *books) commit(c *journal.Commit) {
 	switch epoch := b.epoch + opened(c); {
 	case b.number == 0:
 	case c.GetNumber() <= b.number:
@@ -231,7 +232,7 @@ func (b *books) commit(c *messages.Commit) {
 	}
 }
 
-func opened(c *messages.Commit) uint64 {
+func opened(c *journal.Commit) uint64 {
 	if c.GetOpened() {
 		return 1
 	}
@@ -252,7 +253,7 @@ func (b *books) account(name string) *account {
 	return a
 }
 
-func (b *books) change(c *messages.Change, in *messages.Commit) {
+func (b *books) change(c *journal.Change, in *journal.Commit) {
 	name := c.GetResource()
 	if g := c.GetGrant(); g != nil {
 		name = g.GetResource()
@@ -274,7 +275,7 @@ func (b *books) change(c *messages.Change, in *messages.Commit) {
 	b.apply(a, c)
 }
 
-func (b *books) reserve(a *account, c *messages.Change) {
+func (b *books) reserve(a *account, c *journal.Change) {
 	b.total.reserved++
 	if a.known && (a.held() || c.GetReserved() <= a.token) {
 		a.violated("commit %d reserves tokens up to %d where token %d stands (%s)", b.number, c.GetReserved(), a.token, a.state)
@@ -289,7 +290,7 @@ func (b *books) reserve(a *account, c *messages.Change) {
 	b.total.topToken = max(b.total.topToken, a.reserved)
 }
 
-func (b *books) check(a *account, c *messages.Change, in *messages.Commit) {
+func (b *books) check(a *account, c *journal.Change, in *journal.Commit) {
 	g := c.GetGrant()
 	token := g.GetToken()
 	acquired := c.GetKind() == messages.Event_ACQUIRED
@@ -311,7 +312,7 @@ func (b *books) check(a *account, c *messages.Change, in *messages.Commit) {
 	}
 }
 
-func (b *books) apply(a *account, c *messages.Change) {
+func (b *books) apply(a *account, c *journal.Change) {
 	g := c.GetGrant()
 	switch c.GetKind() {
 	case messages.Event_ACQUIRED:
@@ -334,7 +335,7 @@ func (b *books) apply(a *account, c *messages.Change) {
 }
 
 // page checks that a page says what the journal says.
-func (b *books) page(p *messages.Page) {
+func (b *books) page(p *journal.Page) {
 	b.total.pages++
 	if b.number != 0 && (p.GetNumber() != b.number || p.GetEpoch() != b.epoch) {
 		b.wrong("page %s says that it was written behind commit %d of epoch %d", p.Name(), p.GetNumber(), p.GetEpoch())
@@ -343,7 +344,7 @@ func (b *books) page(p *messages.Page) {
 		b.wrong("page %s lowers the floor from %d to %d", p.Name(), b.floor, p.GetFloor())
 	}
 	b.number, b.epoch, b.floor = p.GetNumber(), p.GetEpoch(), p.GetFloor()
-	entries := make(map[string]*messages.Entry)
+	entries := make(map[string]*journal.Entry)
 	for _, e := range p.GetEntries() {
 		name := e.GetResource()
 		if g := e.GetGrant(); g != nil {
@@ -360,7 +361,7 @@ func (b *books) page(p *messages.Page) {
 }
 
 // same reports whether the entry of a page is what the journal tells of the resource, whole or shrunk.
-func (a *account) same(e *messages.Entry) bool {
+func (a *account) same(e *journal.Entry) bool {
 	g := e.GetGrant()
 	owner := g.GetOwner() == a.owner
 	if e.GetOwnerDigest() != 0 {
@@ -372,7 +373,7 @@ func (a *account) same(e *messages.Entry) bool {
 	return owner && g.GetToken() == a.token && e.GetState() == a.state && e.GetReserved() == a.reserved
 }
 
-func (b *books) entry(a *account, e *messages.Entry, p *messages.Page) {
+func (b *books) entry(a *account, e *journal.Entry, p *journal.Page) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e == nil {

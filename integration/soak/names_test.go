@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 var (
@@ -223,7 +224,7 @@ func (n *names) stored() (count int) {
 			if err != nil {
 				return // pages were replaced meanwhile
 			}
-			var r messages.Record
+			var r journal.Record
 			if err := proto.Unmarshal(msg.Data(), &r); err != nil {
 				n.Fatal(err)
 			}

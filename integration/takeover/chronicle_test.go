@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // chronicle is what the journal of a shard says, from its first commit to its last, as far as it has
@@ -14,7 +15,7 @@ type chronicle struct {
 	shard         uint32
 	position      uint64
 	number, epoch uint64
-	writer        *messages.Writer
+	writer        *journal.Writer
 	openedAt      int64
 	// writers are all that there were, with their epochs.
 	writers map[uint64]uint64
@@ -26,7 +27,7 @@ type chronicle struct {
 
 // account is what is known of a resource.
 type account struct {
-	grant *messages.Grant
+	grant *journal.Grant
 	held  bool
 	// epoch is that of the last grant or extension; extended: it was an extension.
 	epoch    uint64
@@ -43,7 +44,7 @@ func (a *account) token() uint64 {
 
 // change is one of the journal, and where it stands.
 type change struct {
-	*messages.Change
+	*journal.Change
 	where string
 }
 
@@ -64,7 +65,7 @@ func readChronicle(ctx context.Context, s *storm, shard uint32, journal actors.J
 	return c
 }
 
-func (c *chronicle) read(position uint64, r *messages.Record) error {
+func (c *chronicle) read(position uint64, r *journal.Record) error {
 	where := fmt.Sprintf("shard %d, position %d, %s", c.shard, position, r.Describe())
 	if position <= c.position {
 		c.wrong("%s: it stands behind position %d", where, c.position)
@@ -82,7 +83,7 @@ func (c *chronicle) read(position uint64, r *messages.Record) error {
 }
 
 // commit checks that the commit is the next one, and by the writer who was in his right.
-func (c *chronicle) commit(where string, next *messages.Commit) {
+func (c *chronicle) commit(where string, next *journal.Commit) {
 	if next.GetNumber() != c.number+1 {
 		c.wrong("%s: it follows commit %d", where, c.number)
 	}
@@ -105,7 +106,7 @@ func (c *chronicle) commit(where string, next *messages.Commit) {
 	}
 }
 
-func (c *chronicle) change(next *change, in *messages.Commit) {
+func (c *chronicle) change(next *change, in *journal.Commit) {
 	c.changes = append(c.changes, next)
 	g := next.GetGrant()
 	a := c.leases[g.GetResource()]
@@ -137,7 +138,7 @@ func (c *chronicle) change(next *change, in *messages.Commit) {
 const margin = 5
 
 // expired checks that the lease has not ended early: it begins afresh with each owner.
-func (c *chronicle) expired(next *change, a *account, in *messages.Commit) {
+func (c *chronicle) expired(next *change, a *account, in *journal.Commit) {
 	began := a.grant.GetAcquiredAtMs()
 	switch {
 	case a.epoch != c.epoch:

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // plantedLength is long enough for a bug to do harm in most rounds; a round that was lucky is repeated.
@@ -63,7 +63,7 @@ func newAhead(j actors.Journal, depth int) *ahead {
 }
 
 // Append implements [actors.Journal].
-func (a *ahead) Append(ctx context.Context, after uint64, r *messages.Record) error {
+func (a *ahead) Append(ctx context.Context, after uint64, r *journal.Record) error {
 	if r.GetCommit().GetOpened() {
 		a.work.Wait()
 		a.failed(nil)
@@ -99,9 +99,9 @@ func (a *ahead) failed(err error) {
 type deaf struct{ actors.Journal }
 
 // Append implements [actors.Journal].
-func (d deaf) Append(ctx context.Context, after uint64, r *messages.Record) error {
+func (d deaf) Append(ctx context.Context, after uint64, r *journal.Record) error {
 	err := d.Journal.Append(ctx, after, r)
-	if errors.Is(err, messages.ErrConflict) && !r.GetCommit().GetOpened() {
+	if errors.Is(err, journal.ErrConflict) && !r.GetCommit().GetOpened() {
 		return nil
 	}
 	return err
@@ -111,15 +111,15 @@ func (d deaf) Append(ctx context.Context, after uint64, r *messages.Record) erro
 type hasty struct{ actors.Journal }
 
 // Append implements [actors.Journal].
-func (h hasty) Append(ctx context.Context, after uint64, r *messages.Record) error {
+func (h hasty) Append(ctx context.Context, after uint64, r *journal.Record) error {
 	if rand.IntN(10) > 0 {
 		return h.Journal.Append(ctx, after, r)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	err := h.Journal.Append(ctx, after, r)
-	if errors.Is(err, messages.ErrUnknown) {
-		return fmt.Errorf("%w: %w", messages.ErrNotStored, err)
+	if errors.Is(err, journal.ErrUnknown) {
+		return fmt.Errorf("%w: %w", journal.ErrNotStored, err)
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // tuning has pages written all the time, and the whole journal kept.
@@ -113,7 +113,7 @@ func (a alarm) Handle(_ context.Context, line slog.Record) error {
 	line.Attrs(func(attr slog.Attr) bool {
 		text += " " + attr.String()
 		if err, ok := attr.Value.Any().(error); ok {
-			usual = !errors.Is(err, messages.ErrCorrupt)
+			usual = !errors.Is(err, journal.ErrCorrupt)
 		}
 		return true
 	})

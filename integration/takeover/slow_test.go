@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // tally counts what happened to the appends.
@@ -32,7 +32,7 @@ const (
 )
 
 // Append implements [actors.Journal].
-func (s *slow) Append(ctx context.Context, after uint64, r *messages.Record) error {
+func (s *slow) Append(ctx context.Context, after uint64, r *journal.Record) error {
 	d := newDice(s.seed, s.calls.Add(1))
 	if d.chance(pauseChance) {
 		s.pause(ctx, d)
@@ -41,11 +41,11 @@ func (s *slow) Append(ctx context.Context, after uint64, r *messages.Record) err
 	switch {
 	case err == nil && r.GetCommit().GetOpened():
 		s.tally.opened.Add(1)
-	case errors.Is(err, messages.ErrConflict) && r.GetCommit().GetOpened():
+	case errors.Is(err, journal.ErrConflict) && r.GetCommit().GetOpened():
 		s.tally.lostRaces.Add(1)
-	case errors.Is(err, messages.ErrConflict):
+	case errors.Is(err, journal.ErrConflict):
 		s.tally.deposed.Add(1)
-	case err != nil && !errors.Is(err, messages.ErrNotStored):
+	case err != nil && !errors.Is(err, journal.ErrNotStored):
 		s.tally.unknown.Add(1)
 	}
 	if d.chance(pauseChance) {

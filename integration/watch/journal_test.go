@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // readJournals reads the whole journals of a deployment, as the node does.
@@ -12,8 +13,8 @@ func readJournals(t *testing.T, d *jetstream.Deployment) *recorder {
 	t.Helper()
 	all := &recorder{}
 	for shard := range d.Shards() {
-		_, err := d.Bucket(shard).Replay(t.Context(), 0, func(position uint64, r *messages.Record) error {
-			for _, e := range messages.Events(shard, position, r.GetCommit()) {
+		_, err := d.Bucket(shard).Replay(t.Context(), 0, func(position uint64, r *journal.Record) error {
+			for _, e := range journal.Events(shard, position, r.GetCommit()) {
 				all.add(factIn(e))
 			}
 			return nil

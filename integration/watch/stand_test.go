@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // hasty compacts its journals all the time and keeps next to nothing of them.
@@ -111,7 +111,7 @@ func presentNow(t *testing.T, c *holdfast.Client) (n int) {
 // firstCommit returns the number of the oldest commit there is.
 func firstCommit(t *testing.T, s *stand.Stand) (number uint64) {
 	t.Helper()
-	_, err := s.Deployment.Bucket(0).Replay(t.Context(), 0, func(_ uint64, r *messages.Record) error {
+	_, err := s.Deployment.Bucket(0).Replay(t.Context(), 0, func(_ uint64, r *journal.Record) error {
 		if c := r.GetCommit(); c != nil && number == 0 {
 			number = c.GetNumber()
 		}

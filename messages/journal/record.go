@@ -1,12 +1,12 @@
-package messages
+package journal
 
 import (
 	"fmt"
 	"strings"
 )
 
-// RecordFormat is the newest format of a stored [Record] that this code writes and reads.
-const RecordFormat = 1
+// Format is the newest format of a stored [Record] that this code writes and reads.
+const Format = 1
 
 // Name tells the page apart within its shard: "p" and the bits of its prefix, so that the name of
 // a page begins with the name of every page that it was split from.

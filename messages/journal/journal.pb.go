@@ -4,11 +4,12 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: messages/journal.proto
+// source: messages/journal/journal.proto
 
-package messages
+package journal
 
 import (
+	messages "github.com/holdfast-io/holdfast/messages"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -39,7 +40,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_messages_journal_proto_msgTypes[0]
+	mi := &file_messages_journal_journal_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -51,7 +52,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_proto_msgTypes[0]
+	mi := &file_messages_journal_journal_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -64,7 +65,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_messages_journal_proto_rawDescGZIP(), []int{0}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Record) GetFormat() uint32 {
@@ -139,7 +140,7 @@ type Commit struct {
 
 func (x *Commit) Reset() {
 	*x = Commit{}
-	mi := &file_messages_journal_proto_msgTypes[1]
+	mi := &file_messages_journal_journal_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -151,7 +152,7 @@ func (x *Commit) String() string {
 func (*Commit) ProtoMessage() {}
 
 func (x *Commit) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_proto_msgTypes[1]
+	mi := &file_messages_journal_journal_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -164,7 +165,7 @@ func (x *Commit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Commit.ProtoReflect.Descriptor instead.
 func (*Commit) Descriptor() ([]byte, []int) {
-	return file_messages_journal_proto_rawDescGZIP(), []int{1}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Commit) GetEpoch() uint64 {
@@ -228,7 +229,7 @@ type Writer struct {
 
 func (x *Writer) Reset() {
 	*x = Writer{}
-	mi := &file_messages_journal_proto_msgTypes[2]
+	mi := &file_messages_journal_journal_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -240,7 +241,7 @@ func (x *Writer) String() string {
 func (*Writer) ProtoMessage() {}
 
 func (x *Writer) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_proto_msgTypes[2]
+	mi := &file_messages_journal_journal_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -253,7 +254,7 @@ func (x *Writer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Writer.ProtoReflect.Descriptor instead.
 func (*Writer) Descriptor() ([]byte, []int) {
-	return file_messages_journal_proto_rawDescGZIP(), []int{2}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Writer) GetNode() string {
@@ -276,7 +277,7 @@ func (x *Writer) GetIncarnation() uint64 {
 // tokens up to the reserved one without being recorded, until a persistent grant ends that.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Kind  Event_Kind             `protobuf:"varint,1,opt,name=kind,proto3,enum=holdfast.v1.Event_Kind" json:"kind,omitempty"`
+	Kind  messages.Event_Kind    `protobuf:"varint,1,opt,name=kind,proto3,enum=holdfast.v1.Event_Kind" json:"kind,omitempty"`
 	Grant *Grant                 `protobuf:"bytes,2,opt,name=grant,proto3" json:"grant,omitempty"`
 	// Of a break.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -289,7 +290,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_messages_journal_proto_msgTypes[3]
+	mi := &file_messages_journal_journal_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -301,7 +302,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_proto_msgTypes[3]
+	mi := &file_messages_journal_journal_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -314,14 +315,14 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_messages_journal_proto_rawDescGZIP(), []int{3}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Change) GetKind() Event_Kind {
+func (x *Change) GetKind() messages.Event_Kind {
 	if x != nil {
 		return x.Kind
 	}
-	return Event_KIND_UNSPECIFIED
+	return messages.Event_Kind(0)
 }
 
 func (x *Change) GetGrant() *Grant {
@@ -360,7 +361,7 @@ type Grant struct {
 	Token        uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
 	TtlMs        uint32                 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	AcquiredAtMs int64                  `protobuf:"varint,5,opt,name=acquired_at_ms,json=acquiredAtMs,proto3" json:"acquired_at_ms,omitempty"`
-	Durability   Durability             `protobuf:"varint,6,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
+	Durability   messages.Durability    `protobuf:"varint,6,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
 	Metadata     map[string]string      `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The request that it answered, so that the same request gets the same grant.
 	RequestId     string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -370,7 +371,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_messages_journal_proto_msgTypes[4]
+	mi := &file_messages_journal_journal_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -382,7 +383,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_proto_msgTypes[4]
+	mi := &file_messages_journal_journal_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -395,7 +396,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_messages_journal_proto_rawDescGZIP(), []int{4}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Grant) GetResource() string {
@@ -433,11 +434,11 @@ func (x *Grant) GetAcquiredAtMs() int64 {
 	return 0
 }
 
-func (x *Grant) GetDurability() Durability {
+func (x *Grant) GetDurability() messages.Durability {
 	if x != nil {
 		return x.Durability
 	}
-	return Durability_PERSISTENT
+	return messages.Durability(0)
 }
 
 func (x *Grant) GetMetadata() map[string]string {
@@ -473,7 +474,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_messages_journal_proto_msgTypes[5]
+	mi := &file_messages_journal_journal_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +486,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_proto_msgTypes[5]
+	mi := &file_messages_journal_journal_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +499,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_messages_journal_proto_rawDescGZIP(), []int{5}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Page) GetPrefix() uint32 {
@@ -549,7 +550,7 @@ type Entry struct {
 	// The last persistent lease granted, if any.
 	Grant *Grant `protobuf:"bytes,1,opt,name=grant,proto3" json:"grant,omitempty"`
 	// How that lease ended; ACQUIRED: it is held.
-	State Event_Kind `protobuf:"varint,2,opt,name=state,proto3,enum=holdfast.v1.Event_Kind" json:"state,omitempty"`
+	State messages.Event_Kind `protobuf:"varint,2,opt,name=state,proto3,enum=holdfast.v1.Event_Kind" json:"state,omitempty"`
 	// The resource, if there is no grant to name it.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The highest token reserved for ephemeral leases since that grant, if any.
@@ -565,7 +566,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_messages_journal_proto_msgTypes[6]
+	mi := &file_messages_journal_journal_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +578,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_proto_msgTypes[6]
+	mi := &file_messages_journal_journal_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +591,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_messages_journal_proto_rawDescGZIP(), []int{6}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Entry) GetGrant() *Grant {
@@ -600,11 +601,11 @@ func (x *Entry) GetGrant() *Grant {
 	return nil
 }
 
-func (x *Entry) GetState() Event_Kind {
+func (x *Entry) GetState() messages.Event_Kind {
 	if x != nil {
 		return x.State
 	}
-	return Event_KIND_UNSPECIFIED
+	return messages.Event_Kind(0)
 }
 
 func (x *Entry) GetResource() string {
@@ -635,11 +636,11 @@ func (x *Entry) GetOwnerDigest() uint64 {
 	return 0
 }
 
-var File_messages_journal_proto protoreflect.FileDescriptor
+var File_messages_journal_journal_proto protoreflect.FileDescriptor
 
-const file_messages_journal_proto_rawDesc = "" +
+const file_messages_journal_journal_proto_rawDesc = "" +
 	"\n" +
-	"\x16messages/journal.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\x80\x01\n" +
+	"\x1emessages/journal/journal.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\x80\x01\n" +
 	"\x06Record\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12-\n" +
 	"\x06commit\x18\x02 \x01(\v2\x13.holdfast.v1.CommitH\x00R\x06commit\x12'\n" +
@@ -690,34 +691,34 @@ const file_messages_journal_proto_rawDesc = "" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x1a\n" +
 	"\breserved\x18\x04 \x01(\x04R\breserved\x12\x17\n" +
 	"\aused_ms\x18\x05 \x01(\x03R\x06usedMs\x12!\n" +
-	"\fowner_digest\x18\x06 \x01(\x06R\vownerDigestB*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
+	"\fowner_digest\x18\x06 \x01(\x06R\vownerDigestB2Z0github.com/holdfast-io/holdfast/messages/journalb\x06proto3"
 
 var (
-	file_messages_journal_proto_rawDescOnce sync.Once
-	file_messages_journal_proto_rawDescData []byte
+	file_messages_journal_journal_proto_rawDescOnce sync.Once
+	file_messages_journal_journal_proto_rawDescData []byte
 )
 
-func file_messages_journal_proto_rawDescGZIP() []byte {
-	file_messages_journal_proto_rawDescOnce.Do(func() {
-		file_messages_journal_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_messages_journal_proto_rawDesc), len(file_messages_journal_proto_rawDesc)))
+func file_messages_journal_journal_proto_rawDescGZIP() []byte {
+	file_messages_journal_journal_proto_rawDescOnce.Do(func() {
+		file_messages_journal_journal_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_messages_journal_journal_proto_rawDesc), len(file_messages_journal_journal_proto_rawDesc)))
 	})
-	return file_messages_journal_proto_rawDescData
+	return file_messages_journal_journal_proto_rawDescData
 }
 
-var file_messages_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
-var file_messages_journal_proto_goTypes = []any{
-	(*Record)(nil),  // 0: holdfast.v1.Record
-	(*Commit)(nil),  // 1: holdfast.v1.Commit
-	(*Writer)(nil),  // 2: holdfast.v1.Writer
-	(*Change)(nil),  // 3: holdfast.v1.Change
-	(*Grant)(nil),   // 4: holdfast.v1.Grant
-	(*Page)(nil),    // 5: holdfast.v1.Page
-	(*Entry)(nil),   // 6: holdfast.v1.Entry
-	nil,             // 7: holdfast.v1.Grant.MetadataEntry
-	(Event_Kind)(0), // 8: holdfast.v1.Event.Kind
-	(Durability)(0), // 9: holdfast.v1.Durability
+var file_messages_journal_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_messages_journal_journal_proto_goTypes = []any{
+	(*Record)(nil),           // 0: holdfast.v1.Record
+	(*Commit)(nil),           // 1: holdfast.v1.Commit
+	(*Writer)(nil),           // 2: holdfast.v1.Writer
+	(*Change)(nil),           // 3: holdfast.v1.Change
+	(*Grant)(nil),            // 4: holdfast.v1.Grant
+	(*Page)(nil),             // 5: holdfast.v1.Page
+	(*Entry)(nil),            // 6: holdfast.v1.Entry
+	nil,                      // 7: holdfast.v1.Grant.MetadataEntry
+	(messages.Event_Kind)(0), // 8: holdfast.v1.Event.Kind
+	(messages.Durability)(0), // 9: holdfast.v1.Durability
 }
-var file_messages_journal_proto_depIdxs = []int32{
+var file_messages_journal_journal_proto_depIdxs = []int32{
 	1,  // 0: holdfast.v1.Record.commit:type_name -> holdfast.v1.Commit
 	5,  // 1: holdfast.v1.Record.page:type_name -> holdfast.v1.Page
 	2,  // 2: holdfast.v1.Commit.writer:type_name -> holdfast.v1.Writer
@@ -736,13 +737,12 @@ var file_messages_journal_proto_depIdxs = []int32{
 	0,  // [0:11] is the sub-list for field type_name
 }
 
-func init() { file_messages_journal_proto_init() }
-func file_messages_journal_proto_init() {
-	if File_messages_journal_proto != nil {
+func init() { file_messages_journal_journal_proto_init() }
+func file_messages_journal_journal_proto_init() {
+	if File_messages_journal_journal_proto != nil {
 		return
 	}
-	file_messages_holdfast_proto_init()
-	file_messages_journal_proto_msgTypes[0].OneofWrappers = []any{
+	file_messages_journal_journal_proto_msgTypes[0].OneofWrappers = []any{
 		(*Record_Commit)(nil),
 		(*Record_Page)(nil),
 	}
@@ -750,17 +750,17 @@ func file_messages_journal_proto_init() {
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_journal_proto_rawDesc), len(file_messages_journal_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_journal_journal_proto_rawDesc), len(file_messages_journal_journal_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_messages_journal_proto_goTypes,
-		DependencyIndexes: file_messages_journal_proto_depIdxs,
-		MessageInfos:      file_messages_journal_proto_msgTypes,
+		GoTypes:           file_messages_journal_journal_proto_goTypes,
+		DependencyIndexes: file_messages_journal_journal_proto_depIdxs,
+		MessageInfos:      file_messages_journal_journal_proto_msgTypes,
 	}.Build()
-	File_messages_journal_proto = out.File
-	file_messages_journal_proto_goTypes = nil
-	file_messages_journal_proto_depIdxs = nil
+	File_messages_journal_journal_proto = out.File
+	file_messages_journal_journal_proto_goTypes = nil
+	file_messages_journal_journal_proto_depIdxs = nil
 }

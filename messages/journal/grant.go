@@ -1,20 +1,24 @@
-package messages
+package journal
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
 
 // Lease returns the grant as clients see it, with so much of its time remaining. That is rounded down
 // to whole milliseconds, is never above the TTL and never below 0: a client may believe in less than
 // it has, not in more. The request's id stays private. The metadata is shared, not copied. A nil grant
 // has no lease.
-func (g *Grant) Lease(remaining time.Duration) *Lease {
+func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 	if g == nil {
 		return nil
 	}
-	return &Lease{
+	return &messages.Lease{
 		Resource:     g.GetResource(),
 		Owner:        g.GetOwner(),
 		Token:        g.GetToken(),
-		Fence:        Token(g.GetToken()).String(),
+		Fence:        messages.Token(g.GetToken()).String(),
 		TtlMs:        g.GetTtlMs(),
 		RemainingMs:  wholeMillis(remaining, g.GetTtlMs()),
 		AcquiredAtMs: g.GetAcquiredAtMs(),

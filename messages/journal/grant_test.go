@@ -1,4 +1,4 @@
-package messages_test
+package journal_test
 
 import (
 	"math"
@@ -9,10 +9,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func TestGrantLease(t *testing.T) {
-	grant := &messages.Grant{
+	grant := &journal.Grant{
 		Resource: "orders.42", Owner: "me", Token: 5, TtlMs: 30_000, AcquiredAtMs: 1_700_000_000_000,
 		Durability: messages.Durability_EPHEMERAL, Metadata: map[string]string{"host": "a"}, RequestId: "r1",
 	}
@@ -34,7 +35,7 @@ func TestGrantLease(t *testing.T) {
 }
 
 func TestRemaining(t *testing.T) {
-	grant := &messages.Grant{TtlMs: 1000}
+	grant := &journal.Grant{TtlMs: 1000}
 	for remaining, want := range map[time.Duration]uint32{
 		math.MinInt64:                  0,
 		-time.Hour:                     0,
@@ -53,14 +54,14 @@ func TestRemaining(t *testing.T) {
 			t.Errorf("%v: %d ms, want %d", remaining, got, want)
 		}
 	}
-	longest := &messages.Grant{TtlMs: math.MaxUint32}
+	longest := &journal.Grant{TtlMs: math.MaxUint32}
 	if got := longest.Lease(math.MaxInt64).GetRemainingMs(); got != math.MaxUint32 {
 		t.Errorf("longest: %d ms", got)
 	}
 }
 
 func TestNoGrantNoLease(t *testing.T) {
-	var none *messages.Grant
+	var none *journal.Grant
 	if lease := none.Lease(time.Second); lease != nil {
 		t.Errorf("got %v", lease)
 	}
@@ -68,7 +69,7 @@ func TestNoGrantNoLease(t *testing.T) {
 
 // Whatever a lease has in common with its grant has the same name and type.
 func TestLeaseSharesTheGrantsWords(t *testing.T) {
-	grant := (&messages.Grant{}).ProtoReflect().Descriptor().Fields()
+	grant := (&journal.Grant{}).ProtoReflect().Descriptor().Fields()
 	lease := (&messages.Lease{}).ProtoReflect().Descriptor().Fields()
 	for _, name := range []protoreflect.Name{"resource", "owner", "token", "ttl_ms", "acquired_at_ms", "durability", "metadata"} {
 		if g, l := grant.ByName(name), lease.ByName(name); g == nil || l == nil || g.Kind() != l.Kind() {

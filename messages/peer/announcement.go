@@ -1,8 +1,11 @@
-package messages
+package peer
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
+
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // MaxNodeNameBytes keeps node names readable in logs; it is also what a host name may have.
@@ -11,11 +14,11 @@ const MaxNodeNameBytes = 253
 // Check returns the rule that an announcement breaks, as an [InvalidError], or nil. It names only shards
 // below its own number of them, each at most once in a list.
 func (x *Announcement) Check() error {
-	if err := checkText("node", x.GetNode(), 1, MaxNodeNameBytes); err != nil {
+	if err := messages.CheckText("node", x.GetNode(), 1, MaxNodeNameBytes); err != nil {
 		return err
 	}
 	if x.GetIncarnation() == 0 || x.GetShards() == 0 {
-		return invalid("announcement", "with an incarnation and a number of shards", quote(x.GetNode()))
+		return invalid("announcement", "with an incarnation and a number of shards", strconv.Quote(x.GetNode()))
 	}
 	owned := make([]uint32, len(x.GetOwned()))
 	for i, o := range x.GetOwned() {
@@ -54,4 +57,9 @@ func (x *Announcement) Owns(shard uint32) (epoch uint64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// invalid returns an error and not an *InvalidError, so that no nil pointer becomes an error.
+func invalid(field, rule, got string) error {
+	return &messages.InvalidError{Field: field, Rule: rule, Got: got}
 }

@@ -4,11 +4,12 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: messages/node.proto
+// source: messages/peer/peer.proto
 
-package messages
+package peer
 
 import (
+	messages "github.com/holdfast-io/holdfast/messages"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -33,8 +34,8 @@ type Announcement struct {
 	Incarnation uint64 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Version     string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	// The number of shards and the limits that it knows, to find a node that was started with others.
-	Shards uint32  `protobuf:"varint,4,opt,name=shards,proto3" json:"shards,omitempty"`
-	Limits *Limits `protobuf:"bytes,5,opt,name=limits,proto3" json:"limits,omitempty"`
+	Shards uint32           `protobuf:"varint,4,opt,name=shards,proto3" json:"shards,omitempty"`
+	Limits *messages.Limits `protobuf:"bytes,5,opt,name=limits,proto3" json:"limits,omitempty"`
 	// It has just come, and listens before it takes part.
 	Joining bool `protobuf:"varint,6,opt,name=joining,proto3" json:"joining,omitempty"`
 	// It is about to end, and gives its shards away.
@@ -55,7 +56,7 @@ type Announcement struct {
 
 func (x *Announcement) Reset() {
 	*x = Announcement{}
-	mi := &file_messages_node_proto_msgTypes[0]
+	mi := &file_messages_peer_peer_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -67,7 +68,7 @@ func (x *Announcement) String() string {
 func (*Announcement) ProtoMessage() {}
 
 func (x *Announcement) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_node_proto_msgTypes[0]
+	mi := &file_messages_peer_peer_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -80,7 +81,7 @@ func (x *Announcement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Announcement.ProtoReflect.Descriptor instead.
 func (*Announcement) Descriptor() ([]byte, []int) {
-	return file_messages_node_proto_rawDescGZIP(), []int{0}
+	return file_messages_peer_peer_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Announcement) GetNode() string {
@@ -111,7 +112,7 @@ func (x *Announcement) GetShards() uint32 {
 	return 0
 }
 
-func (x *Announcement) GetLimits() *Limits {
+func (x *Announcement) GetLimits() *messages.Limits {
 	if x != nil {
 		return x.Limits
 	}
@@ -178,7 +179,7 @@ type Ownership struct {
 
 func (x *Ownership) Reset() {
 	*x = Ownership{}
-	mi := &file_messages_node_proto_msgTypes[1]
+	mi := &file_messages_peer_peer_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -190,7 +191,7 @@ func (x *Ownership) String() string {
 func (*Ownership) ProtoMessage() {}
 
 func (x *Ownership) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_node_proto_msgTypes[1]
+	mi := &file_messages_peer_peer_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -203,7 +204,7 @@ func (x *Ownership) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ownership.ProtoReflect.Descriptor instead.
 func (*Ownership) Descriptor() ([]byte, []int) {
-	return file_messages_node_proto_rawDescGZIP(), []int{1}
+	return file_messages_peer_peer_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Ownership) GetShard() uint32 {
@@ -234,7 +235,7 @@ type Inquiry struct {
 
 func (x *Inquiry) Reset() {
 	*x = Inquiry{}
-	mi := &file_messages_node_proto_msgTypes[2]
+	mi := &file_messages_peer_peer_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -246,7 +247,7 @@ func (x *Inquiry) String() string {
 func (*Inquiry) ProtoMessage() {}
 
 func (x *Inquiry) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_node_proto_msgTypes[2]
+	mi := &file_messages_peer_peer_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -259,7 +260,7 @@ func (x *Inquiry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inquiry.ProtoReflect.Descriptor instead.
 func (*Inquiry) Descriptor() ([]byte, []int) {
-	return file_messages_node_proto_rawDescGZIP(), []int{2}
+	return file_messages_peer_peer_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Inquiry) GetShard() uint32 {
@@ -300,7 +301,7 @@ func (x *Inquiry) GetBytes() uint32 {
 // Part is the answer to an Inquiry.
 type Part struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
-	Leases []*Lease               `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
+	Leases []*messages.Lease      `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
 	// There are more in this shard.
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	// Why there is no answer; empty if there is one.
@@ -311,7 +312,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_messages_node_proto_msgTypes[3]
+	mi := &file_messages_peer_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -323,7 +324,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_node_proto_msgTypes[3]
+	mi := &file_messages_peer_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -336,10 +337,10 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_messages_node_proto_rawDescGZIP(), []int{3}
+	return file_messages_peer_peer_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Part) GetLeases() []*Lease {
+func (x *Part) GetLeases() []*messages.Lease {
 	if x != nil {
 		return x.Leases
 	}
@@ -360,11 +361,11 @@ func (x *Part) GetError() string {
 	return ""
 }
 
-var File_messages_node_proto protoreflect.FileDescriptor
+var File_messages_peer_peer_proto protoreflect.FileDescriptor
 
-const file_messages_node_proto_rawDesc = "" +
+const file_messages_peer_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x13messages/node.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xe7\x02\n" +
+	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xe7\x02\n" +
 	"\fAnnouncement\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -391,30 +392,30 @@ const file_messages_node_proto_rawDesc = "" +
 	"\x04Part\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x14\n" +
-	"\x05error\x18\x03 \x01(\tR\x05errorB*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
+	"\x05error\x18\x03 \x01(\tR\x05errorB/Z-github.com/holdfast-io/holdfast/messages/peerb\x06proto3"
 
 var (
-	file_messages_node_proto_rawDescOnce sync.Once
-	file_messages_node_proto_rawDescData []byte
+	file_messages_peer_peer_proto_rawDescOnce sync.Once
+	file_messages_peer_peer_proto_rawDescData []byte
 )
 
-func file_messages_node_proto_rawDescGZIP() []byte {
-	file_messages_node_proto_rawDescOnce.Do(func() {
-		file_messages_node_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_messages_node_proto_rawDesc), len(file_messages_node_proto_rawDesc)))
+func file_messages_peer_peer_proto_rawDescGZIP() []byte {
+	file_messages_peer_peer_proto_rawDescOnce.Do(func() {
+		file_messages_peer_peer_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_messages_peer_peer_proto_rawDesc), len(file_messages_peer_peer_proto_rawDesc)))
 	})
-	return file_messages_node_proto_rawDescData
+	return file_messages_peer_peer_proto_rawDescData
 }
 
-var file_messages_node_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
-var file_messages_node_proto_goTypes = []any{
-	(*Announcement)(nil), // 0: holdfast.v1.Announcement
-	(*Ownership)(nil),    // 1: holdfast.v1.Ownership
-	(*Inquiry)(nil),      // 2: holdfast.v1.Inquiry
-	(*Part)(nil),         // 3: holdfast.v1.Part
-	(*Limits)(nil),       // 4: holdfast.v1.Limits
-	(*Lease)(nil),        // 5: holdfast.v1.Lease
+var file_messages_peer_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_messages_peer_peer_proto_goTypes = []any{
+	(*Announcement)(nil),    // 0: holdfast.v1.Announcement
+	(*Ownership)(nil),       // 1: holdfast.v1.Ownership
+	(*Inquiry)(nil),         // 2: holdfast.v1.Inquiry
+	(*Part)(nil),            // 3: holdfast.v1.Part
+	(*messages.Limits)(nil), // 4: holdfast.v1.Limits
+	(*messages.Lease)(nil),  // 5: holdfast.v1.Lease
 }
-var file_messages_node_proto_depIdxs = []int32{
+var file_messages_peer_peer_proto_depIdxs = []int32{
 	4, // 0: holdfast.v1.Announcement.limits:type_name -> holdfast.v1.Limits
 	1, // 1: holdfast.v1.Announcement.owned:type_name -> holdfast.v1.Ownership
 	5, // 2: holdfast.v1.Part.leases:type_name -> holdfast.v1.Lease
@@ -425,27 +426,26 @@ var file_messages_node_proto_depIdxs = []int32{
 	0, // [0:3] is the sub-list for field type_name
 }
 
-func init() { file_messages_node_proto_init() }
-func file_messages_node_proto_init() {
-	if File_messages_node_proto != nil {
+func init() { file_messages_peer_peer_proto_init() }
+func file_messages_peer_peer_proto_init() {
+	if File_messages_peer_peer_proto != nil {
 		return
 	}
-	file_messages_holdfast_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_node_proto_rawDesc), len(file_messages_node_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_peer_peer_proto_rawDesc), len(file_messages_peer_peer_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_messages_node_proto_goTypes,
-		DependencyIndexes: file_messages_node_proto_depIdxs,
-		MessageInfos:      file_messages_node_proto_msgTypes,
+		GoTypes:           file_messages_peer_peer_proto_goTypes,
+		DependencyIndexes: file_messages_peer_peer_proto_depIdxs,
+		MessageInfos:      file_messages_peer_peer_proto_msgTypes,
 	}.Build()
-	File_messages_node_proto = out.File
-	file_messages_node_proto_goTypes = nil
-	file_messages_node_proto_depIdxs = nil
+	File_messages_peer_peer_proto = out.File
+	file_messages_peer_peer_proto_goTypes = nil
+	file_messages_peer_peer_proto_depIdxs = nil
 }
