@@ -5,8 +5,9 @@ SHELL := bash
 # Every version is pinned once: the tools' in tools/go.mod, all others in go.mod.
 TOOL := go tool -modfile=tools/go.mod
 PROTOGEN := cd tools && go run ./protogen
-# The guards that need a driver are modules of their own.
+# Guards that need a driver are modules of their own; see docs/decisions/0030-modules.md for the others.
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
+MODULES := . messages clients clients/holdfast/holdfasttest $(GUARDS)
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # in-all runs a command in each module of a list, also after one has failed, and ends by naming those that have.
@@ -73,7 +74,7 @@ fmt: ## Format the code.
 
 .PHONY: tidy
 tidy: ## Tidy all modules.
-	for module in . tools $(GUARDS); do (cd "$$module" && go mod tidy); done
+	for module in $(MODULES) tools; do (cd "$$module" && go mod tidy); done
 
 .PHONY: clean
 clean: ## Remove what the other targets leave behind.
@@ -81,11 +82,11 @@ clean: ## Remove what the other targets leave behind.
 
 .PHONY: test
 test: servers ## Run all tests with the race detector, after installing the servers that they need; about a quarter of an hour.
-	$(call in-all,. $(GUARDS),go test -race -count=1 ./...)
+	$(call in-all,$(MODULES),go test -race -count=1 ./...)
 
 .PHONY: test-short
 test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; about two minutes.
-	go test -short -count=1 $$(go list ./... | grep -v /integration)
+	$(call in-all,. messages clients,go test -short -count=1 $$(go list ./... | grep -v /integration))
 
 .PHONY: servers
 servers: ## Install the servers that tests need, where they are missing.
@@ -93,9 +94,8 @@ servers: ## Install the servers that tests need, where they are missing.
 
 .PHONY: lint
 lint: ## Check style, mistakes and who imports whom.
-	$(TOOL) golangci-lint run
 	cd tools && go tool golangci-lint run
-	for module in $(GUARDS); do \
+	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \
 	done
 
@@ -145,12 +145,12 @@ bench-failover: ## Stop and kill each of three nodes ROUNDS (3) times, and say h
 
 .PHONY: bench-fence
 bench-fence: servers ## Measure what each guard costs over the bare write.
-	@for module in . $(GUARDS); do \
-		(cd "$$module" && go test -run '^$$' -bench '^BenchmarkGuard$$' -benchtime $(FENCETIME) $$(test "$$module" = . && echo ./clients/fence/... || echo ./...)); \
+	@for module in . clients $(GUARDS); do \
+		(cd "$$module" && go test -run '^$$' -bench '^BenchmarkGuard$$' -benchtime $(FENCETIME) $$(test "$$module" = . && echo ./integration/fencekv ./integration/fencenats || echo ./...)); \
 	done | tee /dev/stderr | awk -f .ci/bench-fence.awk
 
 .PHONY: cover
 cover: ## Measure what the tests reach: coverage.html.
-	go test -coverpkg=./... -coverprofile=coverage.out ./...
+	go test -coverpkg=./...,github.com/holdfast-io/holdfast/messages/...,github.com/holdfast-io/holdfast/clients/... -coverprofile=coverage.out ./...
 	go tool cover -html=coverage.out -o coverage.html
 	go tool cover -func=coverage.out | tail -n 1

@@ -10,15 +10,15 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/clients/holdfast/holdfasttest"
 	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Events that somebody has forged, or that tell of other journals, are refused.
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	s := holdfasttest.Start(t)
+	s := stand.Start(t, stand.Config{})
 	nc := s.Connect()
 	watch := linear.RecordWatch(t.Context(), "watch", s.Client())
 	defer watch.Stop()

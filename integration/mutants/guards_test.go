@@ -15,14 +15,14 @@ var guards = []mutant{
 		name:  "RefusalBelieved",
 		harm:  "a request that was carried out is refused as if it had not been, because net/http sent it again",
 		edits: []edit{{"clients/fence/fencehttp/problem.go", "return key || other ||", "return key && other ||"}},
-		found: suite{folder: "clients/fence/fencehttp", run: "^TestRepeatedByTheClient$"},
+		found: suite{module: "clients", folder: "fence/fencehttp", run: "^TestRepeatedByTheClient$"},
 		says:  `want one that is ErrUnknown`,
 	},
 	{
 		name:  "HeadersByCase",
 		harm:  "a claim in another spelling of the header passes unchecked",
 		edits: []edit{{"messages/claim.go", "strings.EqualFold(strings.TrimSpace(got), name)", "got == name"}},
-		found: suite{folder: "clients/fence/fencenats", run: "^TestOptionalClaims$"},
+		found: suite{folder: "integration/fencenats", run: "^TestOptionalClaims$"},
 		says:  `code "", want "409"`,
 	},
 	{
@@ -33,7 +33,7 @@ var guards = []mutant{
 			"\tif err := check(); err != nil {\n\t\treturn err\n\t}\n\tif err := d.raise(c); err != nil {\n\t\treturn err\n\t}\n",
 			"\tif err := d.raise(c); err != nil {\n\t\treturn err\n\t}\n\tif err := check(); err != nil {\n\t\treturn err\n\t}\n",
 		}},
-		found: suite{folder: "clients/fence/fencefile", run: "^TestLinks$"},
+		found: suite{module: "clients", folder: "fence/fencefile", run: "^TestLinks$"},
 		says:  `stale fencing token`,
 	},
 }

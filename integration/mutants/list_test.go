@@ -15,7 +15,7 @@ var (
 	// disks are full, or do not sync, on one node after the other.
 	disks = suite{folder: "integration/cluster", run: "^TestDisksRecover$"}
 	// holder is of the client that holds a lock.
-	holder = suite{folder: "clients/holdfast", run: "^(TestBreakIsFelt|TestForgedEventLosesNothing)$/^Renewed$/^Later$"}
+	holder = suite{folder: "integration/client", run: "^(TestBreakIsFelt|TestForgedEventLosesNothing)$/^Renewed$/^Later$"}
 	// forgery is by a client that may publish where plain events go.
 	forgery = suite{folder: "integration/contract", run: "^TestForgedEvents$"}
 	// names are more than the node may remember.

@@ -62,13 +62,13 @@ func (m mutant) overlay(t *testing.T) string {
 	return file
 }
 
-// packages are those that the edits are in, seen from the module.
+// packages returns the import paths of the packages that the edits are in.
 func (m mutant) packages() []string {
-	var dirs []string
+	var paths []string
 	for _, e := range m.edits {
-		dirs = append(dirs, "./"+strings.TrimPrefix(strings.TrimPrefix(filepath.Dir(e.file), m.found.module), "/"))
+		paths = append(paths, "github.com/holdfast-io/holdfast/"+filepath.ToSlash(filepath.Dir(e.file)))
 	}
-	return dirs
+	return paths
 }
 
 func source(t *testing.T, file string) string {

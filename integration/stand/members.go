@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/integration/ports"
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 )
 
 // Members are the nodes of a cluster on this host, each a process of the real binary with its own NATS

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -135,6 +136,24 @@ func (s *Stand) Connect(opts ...nats.Option) *nats.Conn {
 	}
 	s.Cleanup(nc.Close)
 	return nc
+}
+
+// URL returns where clients find the server, also while it is stopped.
+func (s *Stand) URL() string { return "nats://" + s.listen }
+
+// Client returns a client on a connection of its own. Both end with the test.
+func (s *Stand) Client(opts ...holdfast.Option) *holdfast.Client {
+	s.Helper()
+	c, err := holdfast.New(s.Connect(), opts...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = c.Close(ctx)
+	})
+	return c
 }
 
 func (s *Stand) start() {

@@ -6,7 +6,6 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
-	github.com/holdfast-io/holdfast v0.0.0
 )
 
 require (
@@ -15,8 +14,12 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/endpoint-discovery v1.13.9 // indirect
 	github.com/aws/smithy-go v1.28.8 // indirect
+	github.com/holdfast-io/holdfast/clients v0.0.0
+	github.com/holdfast-io/holdfast/messages v0.0.0
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace github.com/holdfast-io/holdfast => ../../..
+replace github.com/holdfast-io/holdfast/clients => ../..
+
+replace github.com/holdfast-io/holdfast/messages => ../../../messages

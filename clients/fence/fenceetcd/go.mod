@@ -3,7 +3,6 @@ module github.com/holdfast-io/holdfast/clients/fence/fenceetcd
 go 1.26.8
 
 require (
-	github.com/holdfast-io/holdfast v0.0.0
 	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.etcd.io/etcd/server/v3 v3.7.3
@@ -27,6 +26,8 @@ require (
 	github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus v1.1.0 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.3 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.29.0 // indirect
+	github.com/holdfast-io/holdfast/clients v0.0.0
+	github.com/holdfast-io/holdfast/messages v0.0.0
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_golang v1.24.1 // indirect
@@ -68,4 +69,6 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/holdfast-io/holdfast => ../../..
+replace github.com/holdfast-io/holdfast/clients => ../..
+
+replace github.com/holdfast-io/holdfast/messages => ../../../messages

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
@@ -15,12 +16,17 @@ import (
 // 34, and its holder writes. Then the first one wakes up, and does not know.
 func Example() {
 	ctx := context.Background()
-	js, stop, err := exampleServer()
+	nc, err := nats.Connect(url)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer stop()
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	if _, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "orders"}); err != nil {
 		fmt.Println(err)
 		return

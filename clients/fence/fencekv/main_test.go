@@ -1,166 +1,17 @@
 package fencekv_test
 
 import (
-	"context"
-	"errors"
 	"os"
 	"testing"
-	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/holdfast-io/holdfast/clients/fence"
-	"github.com/holdfast-io/holdfast/clients/fence/fencekv"
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
+	"github.com/holdfast-io/holdfast/clients/internal/testserver"
 )
 
-// patience bounds every wait. Nothing is measured by it.
-const patience = time.Minute
+// url is the address of the NATS server that the example uses. All other tests that need a server are
+// in integration/fencekv.
+var url string
 
-// startServer starts a server that has on disk what it confirms.
-func startServer(dir string) (*server.Server, error) {
-	return start(&server.Options{StoreDir: dir})
-}
-
-func start(o *server.Options) (*server.Server, error) {
-	o.Host, o.Port, o.NoSigs, o.NoLog, o.JetStream, o.SyncAlways = "127.0.0.1", -1, true, true, true, true
-	s, err := server.NewServer(o)
-	if err != nil {
-		return nil, err
-	}
-	s.Start()
-	if !s.ReadyForConnections(patience) {
-		return nil, errors.New("the server does not start")
-	}
-	return s, nil
-}
-
-func connect(s *server.Server) (jetstream.JetStream, error) {
-	nc, err := nats.Connect("", nats.InProcessServer(s))
-	if err != nil {
-		return nil, err
-	}
-	return jetstream.New(nc)
-}
-
-// exampleServer runs JetStream in this process. In earnest it would be nats.Connect and jetstream.New.
-func exampleServer() (js jetstream.JetStream, stop func(), err error) {
-	dir, err := os.MkdirTemp("", "fencekv")
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := startServer(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	if js, err = connect(s); err != nil {
-		return nil, nil, err
-	}
-	return js, func() {
-		(&store{server: s, JetStream: js}).stop()
-		_ = os.RemoveAll(dir)
-	}, nil
-}
-
-// store is a JetStream that can be restarted, with a bucket for each test.
-type store struct {
-	dir    string
-	server *server.Server
-	jetstream.JetStream
-}
-
-func mustStore(tb testing.TB) *store {
-	tb.Helper()
-	s := &store{dir: tb.TempDir()}
-	s.mustStart(tb)
-	tb.Cleanup(s.stop)
-	return s
-}
-
-func (s *store) mustStart(tb testing.TB) {
-	tb.Helper()
-	var err error
-	if s.server, err = startServer(s.dir); err != nil {
-		tb.Fatal(err)
-	}
-	if s.JetStream, err = connect(s.server); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func (s *store) stop() {
-	s.Conn().Close()
-	s.server.Shutdown()
-	s.server.WaitForShutdown()
-}
-
-func (s *store) mustCreate(tb testing.TB, cfg jetstream.KeyValueConfig) jetstream.KeyValue {
-	tb.Helper()
-	kv, err := s.CreateOrUpdateKeyValue(tb.Context(), cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return kv
-}
-
-// mustOpen makes a bucket and returns it with its guard.
-func mustOpen(tb testing.TB) (*fencekv.Bucket, jetstream.KeyValue, *store) {
-	tb.Helper()
-	s := mustStore(tb)
-	kv := s.mustCreate(tb, jetstream.KeyValueConfig{Bucket: "orders"})
-	return mustGuard(tb, s, "orders"), kv, s
-}
-
-func mustGuard(tb testing.TB, js jetstream.JetStream, bucket string, opts ...fencekv.Option) *fencekv.Bucket {
-	tb.Helper()
-	b, err := fencekv.Open(tb.Context(), js, bucket, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return b
-}
-
-func claim(token fence.Token) fence.Claim {
-	return fence.Claim{Resource: "orders.42", Token: token}
-}
-
-func mustPut(tb testing.TB, b *fencekv.Bucket, c fence.Claim, value string) uint64 {
-	tb.Helper()
-	revision, err := b.Put(tb.Context(), c, []byte(value))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return revision
-}
-
-// wantEntry checks the value of a resource and the token that guards it.
-func wantEntry(tb testing.TB, b *fencekv.Bucket, c fence.Claim, value string) {
-	tb.Helper()
-	e, err := b.Get(tb.Context(), c.Resource)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if string(e.Value) != value || e.Token != c.Token || e.Resource != c.Resource {
-		tb.Errorf("%q has %q by %d, want %q by %d", e.Resource, e.Value, e.Token, value, c.Token)
-	}
-}
-
-func wantError(tb testing.TB, err, kind error) {
-	tb.Helper()
-	if !errors.Is(err, kind) {
-		tb.Errorf("error %v, want %v", err, kind)
-	}
-}
-
-// get reads as the suite does: empty is what is not there.
-func get(ctx context.Context, b *fencekv.Bucket, resource string) (string, error) {
-	e, err := b.Get(ctx, resource)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return string(e.Value), nil
+func TestMain(m *testing.M) {
+	os.Exit(fencetest.Main(m, func(tb testing.TB) { url = testserver.Build(tb).Start(tb) }))
 }

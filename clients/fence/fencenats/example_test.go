@@ -17,12 +17,12 @@ import (
 // The service writes to a guarded bucket, whose marks its own guard shares. The holder with token 33 is
 // paused until the lock is granted again, with token 34; then it wakes up, and does not know.
 func Example() {
-	nc, stop, err := exampleServer()
+	nc, err := nats.Connect(url)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer stop()
+	defer nc.Close()
 	ctx := context.Background()
 	orders, err := openOrders(ctx, nc)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fenceredis"
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
-	"github.com/holdfast-io/holdfast/integration/ports"
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 )
 
 // startCluster starts a cluster of one node, which has all slots. It refuses what reaches across slots,

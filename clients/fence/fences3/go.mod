@@ -7,7 +7,6 @@ require (
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
 	github.com/aws/smithy-go v1.28.8
-	github.com/holdfast-io/holdfast v0.0.0
 )
 
 require (
@@ -19,8 +18,12 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/internal/checksum v1.11.10 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.9 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/s3shared v1.20.9 // indirect
+	github.com/holdfast-io/holdfast/clients v0.0.0
+	github.com/holdfast-io/holdfast/messages v0.0.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace github.com/holdfast-io/holdfast => ../../..
+replace github.com/holdfast-io/holdfast/clients => ../..
+
+replace github.com/holdfast-io/holdfast/messages => ../../../messages

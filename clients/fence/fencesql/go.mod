@@ -4,7 +4,6 @@ go 1.26.8
 
 require (
 	github.com/go-sql-driver/mysql v1.10.1
-	github.com/holdfast-io/holdfast v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	modernc.org/sqlite v1.60.1
 )
@@ -13,6 +12,8 @@ require (
 	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/holdfast-io/holdfast/clients v0.0.0
+	github.com/holdfast-io/holdfast/messages v0.0.0
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
@@ -28,4 +29,6 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/holdfast-io/holdfast => ../../..
+replace github.com/holdfast-io/holdfast/clients => ../..
+
+replace github.com/holdfast-io/holdfast/messages => ../../../messages

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/integration/ports"
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 )
 
 // patience bounds every wait for a server. Nothing is measured by it.

@@ -1,0 +1,269 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+func TestAcquire(t *testing.T) {
+	url := newService(t).URL() // tokens begin at 1
+	c, other := newClient(t, url), newClient(t, url)
+
+	t.Run("Free", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(7*time.Second), holdfast.Owner("ann"), holdfast.Metadata(map[string]string{"why": "test"}))
+		s := mustGet(t, other, t.Name())
+		if !s.Held || s.Owner != "ann" || s.Token != l.Token() || s.TTL != 7*time.Second || s.Ephemeral || s.Metadata["why"] != "test" {
+			t.Errorf("got %+v, want %v", s, l)
+		}
+		mustRelease(t, l)
+		if s := mustGet(t, other, t.Name()); s.Held || s.Token != l.Token() {
+			t.Errorf("got %+v after the release", s)
+		}
+	})
+
+	t.Run("TokensGrow", func(t *testing.T) {
+		for want := range holdfast.Token(5) {
+			l := mustAcquire(t, c, t.Name())
+			if l.Token() != want+1 {
+				t.Errorf("got token %d, want %d", l.Token(), want+1)
+			}
+			mustRelease(t, l)
+		}
+	})
+
+	t.Run("FirstComeFirstServed", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name())
+		var waiting []<-chan outcome
+		for i := range 5 {
+			waiting = append(waiting, acquiring(testContext(t), other, t.Name()))
+			untilWaiting(t, c, t.Name(), i+1)
+		}
+		for _, done := range waiting {
+			before := l.Token()
+			mustRelease(t, l)
+			if l = mustGrant(t, done); l.Token() != before+1 {
+				t.Errorf("got token %d behind %d", l.Token(), before)
+			}
+		}
+		mustRelease(t, l)
+	})
+
+	t.Run("Deadline", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name())
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		got, err := other.Acquire(ctx, t.Name())
+		if got != nil || !errors.Is(err, holdfast.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, %v, want ErrTimeout and DeadlineExceeded", got, err)
+		}
+		untilWaiting(t, c, t.Name(), 0)
+		mustRelease(t, l)
+		untilFree(t, c, t.Name())
+	})
+
+	t.Run("Cancelled", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name())
+		why := errors.New("changed my mind")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := acquiring(ctx, other, t.Name())
+		untilWaiting(t, c, t.Name(), 1)
+		cancel(why)
+		o := <-done
+		if o.lock != nil || !errors.Is(o.err, context.Canceled) || !errors.Is(o.err, why) || errors.Is(o.err, holdfast.ErrTimeout) {
+			t.Errorf("got %v, %v, want Canceled and the cause", o.lock, o.err)
+		}
+		untilWaiting(t, c, t.Name(), 0)
+		mustRelease(t, l)
+	})
+
+	t.Run("CancelledBefore", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		l, err := c.Acquire(ctx, t.Name())
+		if l != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, %v, want Canceled", l, err)
+		}
+		if s := mustGet(t, c, t.Name()); s.Held || s.Token != 0 {
+			t.Errorf("got %+v, want nothing to have happened", s)
+		}
+	})
+
+	t.Run("MaxWait", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name())
+		got, err := other.Acquire(testContext(t), t.Name(), holdfast.MaxWait(30*time.Millisecond))
+		if got != nil || !errors.Is(err, holdfast.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, %v, want ErrTimeout alone", got, err)
+		}
+		mustRelease(t, l)
+	})
+
+	t.Run("NormalizedName", func(t *testing.T) {
+		l := mustAcquire(t, c, "cafe\u0301/"+t.Name())
+		if want := "caf\u00e9/" + t.Name(); l.Resource() != want {
+			t.Errorf("got %q, want %q", l.Resource(), want)
+		}
+		_, err := other.TryAcquire(testContext(t), "caf\u00e9/"+t.Name())
+		if !errors.Is(err, holdfast.ErrHeld) {
+			t.Errorf("got %v, want ErrHeld", err)
+		}
+		mustRelease(t, l)
+	})
+
+	t.Run("AnyName", func(t *testing.T) {
+		for _, name := range []string{"*", ">", "a b", "a..b", ".", "ünïcödé", "🔒", "a=2Eb", strings.Repeat("%", 512)} {
+			l := mustAcquire(t, c, name)
+			if l.Resource() != name {
+				t.Errorf("got %q, want %q", l.Resource(), name)
+			}
+			mustRelease(t, l)
+		}
+	})
+}
+
+func TestTryAcquire(t *testing.T) {
+	c, other := newClient(t, url), newClient(t, url)
+	resource := t.Name()
+	l, err := c.TryAcquire(testContext(t), resource, holdfast.Owner("ann"), holdfast.Metadata(map[string]string{"task": "7"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, asks := range []*holdfast.Client{other, c} {
+		got, err := asks.TryAcquire(testContext(t), resource, holdfast.Owner("ann"))
+		var e *holdfast.Error
+		if got != nil || !errors.Is(err, holdfast.ErrHeld) || !errors.As(err, &e) {
+			t.Fatalf("got %v, %v, want ErrHeld", got, err)
+		}
+		h := e.Holder
+		if h == nil || h.Owner != "ann" || h.Token != l.Token() || h.Metadata["task"] != "7" || h.Resource != resource ||
+			h.TTL != holdfast.DefaultTTL || h.Remaining <= 0 || h.Remaining > h.TTL || h.AcquiredAt.IsZero() {
+			t.Errorf("got %+v, want %v", h, l)
+		}
+		if e.Op != "acquire" || e.Resource != resource {
+			t.Errorf("got %q of %q", e.Op, e.Resource)
+		}
+		want := fmt.Sprintf("holdfast: acquire %q: held (held by \"ann\", token %v)", resource, l.Token())
+		if err.Error() != want {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+	mustRelease(t, l)
+}
+
+// What breaks a rule is refused with the rule, before anything is sent.
+func TestInvalid(t *testing.T) {
+	p := newProxy(t, url)
+	c := newClient(t, p.url())
+	ctx := testContext(t)
+	name := t.Name()
+	acquire := func(resource string, opts ...holdfast.AcquireOption) func() error {
+		return func() error {
+			_, err := c.Acquire(ctx, resource, opts...)
+			return err
+		}
+	}
+	for _, tc := range []struct {
+		name, says string
+		call       func() error
+	}{
+		{"NoResource", "resource", acquire("")},
+		{"LongResource", "512", acquire(strings.Repeat("x", 513))},
+		{"ControlCharacter", "control", acquire("a\nb")},
+		{"NotUTF8", "UTF-8", acquire("\xff")},
+		{"ShortTTL", "ttl_ms", acquire(name, holdfast.TTL(99*time.Millisecond))},
+		{"LongTTL", "ttl_ms", acquire(name, holdfast.TTL(24*time.Hour+time.Millisecond))},
+		{"VeryLongTTL", "ttl_ms", acquire(name, holdfast.TTL(1<<62))},
+		{"NegativeTTL", "ttl_ms", acquire(name, holdfast.TTL(-time.Hour))},
+		{"NoOwner", "owner", acquire(name, holdfast.Owner(""))},
+		{"LongOwner", "owner", acquire(name, holdfast.Owner(strings.Repeat("x", 257)))},
+		{"NegativeWait", "wait", acquire(name, holdfast.MaxWait(-1))},
+		{"LongMetadata", "metadata", acquire(name, holdfast.Metadata(map[string]string{"k": strings.Repeat("x", 1024)}))},
+		{"TryAcquire", "resource", func() error { _, err := c.TryAcquire(ctx, ""); return err }},
+		{"Do", "resource", func() error { return c.Do(ctx, "", nil) }},
+		{"Get", "resource", func() error { _, err := c.Get(ctx, ""); return err }},
+		{"GetStale", "resource", func() error { _, err := c.GetStale(ctx, ""); return err }},
+		{"Break", "reason", func() error { return c.Break(ctx, name, 1, strings.Repeat("x", 513)) }},
+		{"List", "pattern", func() error {
+			for _, err := range c.List(ctx, "a b") {
+				return err
+			}
+			return nil
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := tc.call()
+			if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want ErrInvalid with %q", err, tc.says)
+			}
+			if strings.Count(err.Error(), "invalid") > 1 {
+				t.Errorf("%q says so twice", err)
+			}
+		})
+	}
+	for _, op := range []string{"acquire", "get", "break", "list"} {
+		if n := p.count(op); n > 0 {
+			t.Errorf("%d requests to %s were sent", n, op)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	t.Run("Refused", func(t *testing.T) {
+		nc := connect(t, url)
+		for name, o := range map[string]holdfast.Option{
+			"Prefix": holdfast.Prefix("a b"), "Timeout": holdfast.Timeout(0), "NegativeTimeout": holdfast.Timeout(-1),
+		} {
+			if c, err := holdfast.New(nc, o); c != nil || !errors.Is(err, holdfast.ErrInvalid) {
+				t.Errorf("%s: got %v, want ErrInvalid", name, err)
+			}
+		}
+	})
+
+	t.Run("ClosedConnection", func(t *testing.T) {
+		nc := connect(t, url)
+		nc.Close()
+		if c, err := holdfast.New(nc); c != nil || err == nil {
+			t.Errorf("got %v, %v, want an error", c, err)
+		}
+	})
+
+	t.Run("OtherPrefix", func(t *testing.T) {
+		c := newClient(t, url, holdfast.Prefix("elsewhere"), holdfast.Timeout(100*time.Millisecond))
+		if _, err := c.Get(testContext(t), t.Name()); !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable: nobody is there", err)
+		}
+	})
+
+	t.Run("Defaults", func(t *testing.T) {
+		c := newClient(t, url, holdfast.Defaults(holdfast.TTL(5*time.Second), holdfast.Owner("ann")), holdfast.Defaults(holdfast.Ephemeral()))
+		l := mustAcquire(t, c, t.Name(), holdfast.Owner("bob"))
+		if s := mustGet(t, c, t.Name()); s.TTL != 5*time.Second || s.Owner != "bob" || !s.Ephemeral {
+			t.Errorf("got %+v", s)
+		}
+		mustRelease(t, l)
+	})
+
+	t.Run("Owner", func(t *testing.T) {
+		a, b := newClient(t, url), newClient(t, url)
+		l, m := mustAcquire(t, a, t.Name()+"1"), mustAcquire(t, b, t.Name()+"2")
+		if l.Owner() == m.Owner() || strings.Count(l.Owner(), ":") < 2 {
+			t.Errorf("got the owners %q and %q", l.Owner(), m.Owner())
+		}
+	})
+
+	t.Run("MetadataIsCopied", func(t *testing.T) {
+		c := newClient(t, url)
+		m := map[string]string{"k": "before"}
+		o := holdfast.Metadata(m)
+		m["k"] = "after"
+		mustAcquire(t, c, t.Name(), o)
+		if got := mustGet(t, c, t.Name()).Metadata["k"]; got != "before" {
+			t.Errorf("got %q", got)
+		}
+	})
+}

@@ -1,0 +1,242 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+// What is lost on the way, there or back, is repeated, and is the same request for the service.
+func TestLostMessages(t *testing.T) {
+	url := newService(t).URL() // tokens begin at 1
+	other := newClient(t, url)
+	for _, way := range []struct {
+		name string
+		lose func(p *proxy, op string, judge func() verdict)
+	}{{"Request", (*proxy).onRequests}, {"Answer", (*proxy).onAnswers}} {
+		for _, times := range []int{1, 2} {
+			t.Run(way.name+map[int]string{1: "", 2: "Twice"}[times], func(t *testing.T) {
+				t.Parallel()
+				p := newProxy(t, url)
+				c := newClient(t, p.url())
+
+				way.lose(p, "acquire", first(times, lose))
+				l := mustAcquire(t, c, t.Name())
+				if s := mustGet(t, other, t.Name()); l.Token() != 1 || !s.Held || s.Token != 1 {
+					t.Errorf("got %v, the service says %+v", l, s)
+				}
+				way.lose(p, "extend", first(times, lose))
+				if err := l.Extend(testContext(t), time.Hour); err != nil {
+					t.Error(err)
+				}
+				way.lose(p, "get", first(times, lose))
+				if s := mustGet(t, c, t.Name()); s.TTL != time.Hour {
+					t.Errorf("got %+v", s)
+				}
+				way.lose(p, "release", first(times, lose))
+				mustRelease(t, l)
+				if mustGet(t, other, t.Name()).Held {
+					t.Error("still held")
+				}
+
+				way.lose(p, "acquire", first(times, lose))
+				l, err := c.TryAcquire(testContext(t), t.Name())
+				if err != nil || l.Token() != 2 {
+					t.Fatalf("got %v, %v, want token 2", l, err)
+				}
+				way.lose(p, "break", first(times, lose))
+				if err := c.Break(testContext(t), t.Name(), l.Token(), "test"); err != nil {
+					t.Error(err)
+				}
+				for _, op := range []string{"list", "info"} {
+					way.lose(p, op, first(times, lose))
+					if err := general(t, c, op); err != nil {
+						t.Errorf("%s: %v", op, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func general(t *testing.T, c *holdfast.Client, op string) error {
+	t.Helper()
+	if op == "info" {
+		_, err := c.Info(testContext(t))
+		return err
+	}
+	for _, err := range c.List(testContext(t), t.Name()) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A request that is given up while its answer is lost leaves no lock behind.
+func TestGivenUp(t *testing.T) {
+	url := newService(t).URL() // tokens begin at 1
+	other := newClient(t, url)
+
+	t.Run("TryAcquire", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))
+		p.onAnswers("acquire", first(1, lose))
+		l, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour))
+		if l != nil || !errors.Is(err, holdfast.ErrUnknown) {
+			t.Fatalf("got %v, %v, want ErrUnknown", l, err)
+		}
+		untilFree(t, other, t.Name())
+	})
+
+	t.Run("Acquire", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url())
+		p.onAnswers("acquire", first(1, lose))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		l, err := c.Acquire(ctx, t.Name(), holdfast.TTL(time.Hour))
+		if l != nil || !errors.Is(err, holdfast.ErrTimeout) {
+			t.Fatalf("got %v, %v, want ErrTimeout", l, err)
+		}
+		untilFree(t, other, t.Name())
+	})
+
+	// The answer comes when nobody waits for it.
+	t.Run("LateAnswer", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))
+		p.onRequests("release", always(keep)) // so that it is not cleared up otherwise
+		p.onAnswers("acquire", first(1, keep))
+		if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour)); !errors.Is(err, holdfast.ErrUnknown) {
+			t.Fatalf("got %v, want ErrUnknown", err)
+		}
+		p.resume()
+		p.deliver()
+		untilFree(t, other, t.Name())
+	})
+
+	// The request itself comes when nothing waits for it, after it has been withdrawn.
+	t.Run("LateRequest", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))
+		p.onRequests("acquire", first(1, keep))
+		if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour)); !errors.Is(err, holdfast.ErrUnknown) {
+			t.Fatalf("got %v, want ErrUnknown", err)
+		}
+		answered := p.answered("acquire")
+		until(t, "it is withdrawn", func() bool { return p.count("release") > 0 })
+		mustGet(t, c, t.Name()) // behind the withdrawal
+		p.deliver()
+		<-answered
+		if s := mustGet(t, other, t.Name()); s.Token != 0 {
+			t.Errorf("the late request was granted: %+v", s)
+		}
+	})
+
+	// A repetition arrives when the lock has been released.
+	t.Run("LateRepetition", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url())
+		p.onRequests("acquire", first(1, keep))
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
+		mustRelease(t, l)
+		answered := p.answered("acquire")
+		p.deliver()
+		<-answered
+		if s := mustGet(t, other, t.Name()); s.Held || s.Token != 1 {
+			t.Errorf("the late request was granted: %+v", s)
+		}
+	})
+
+	// A copy of a request that was refused comes when the lock is free.
+	t.Run("LateRefused", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url())
+		held := mustAcquire(t, other, t.Name())
+		p.onRequests("acquire", first(1, keep))
+		if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour)); !errors.Is(err, holdfast.ErrHeld) {
+			t.Fatalf("got %v, want ErrHeld", err)
+		}
+		until(t, "it is withdrawn", func() bool { return p.count("release") > 0 })
+		mustGet(t, c, t.Name()) // behind the withdrawal
+		mustRelease(t, held)
+		answered := p.answered("acquire")
+		p.deliver()
+		<-answered
+		if s := mustGet(t, other, t.Name()); s.Held || s.Token != 1 {
+			t.Errorf("the late request was granted: %+v", s)
+		}
+	})
+
+	// The lease ends before any answer comes: the client asks anew, as another request.
+	t.Run("GrantThatRanOut", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url())
+		p.onAnswers("acquire", always(lose))
+		locked := make(chan *holdfast.Lock, 1)
+		go func() {
+			l, err := c.Acquire(testContext(t), t.Name(), holdfast.TTL(2*time.Second))
+			if err != nil {
+				t.Error(err)
+			}
+			locked <- l
+		}()
+		until(t, "the lease has ended", func() bool {
+			s := mustGet(t, other, t.Name())
+			return s.Token == 1 && !s.Held
+		})
+		p.resume()
+		p.onAnswers("acquire", always(pass))
+		if l := <-locked; l != nil && (l.Token() != 2 || !l.Valid()) {
+			t.Errorf("got %v, want token 2", l)
+		}
+	})
+
+	// Another lock of the same owner is not touched by what is cleared up.
+	t.Run("SameOwner", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond), holdfast.Defaults(holdfast.Owner("ann"), holdfast.Reentrant()))
+		holder := newClient(t, url, holdfast.Defaults(holdfast.Owner("ann"), holdfast.TTL(time.Hour)))
+		l := mustAcquire(t, holder, t.Name())
+		p.onRequests("acquire", always(lose))
+		if _, err := c.TryAcquire(testContext(t), t.Name()); !errors.Is(err, holdfast.ErrUnknown) {
+			t.Fatalf("got %v, want ErrUnknown", err)
+		}
+		p.resume()
+		until(t, "it is taken back", func() bool { return p.count("release") > 0 && p.count("acquire") > 1 })
+		if err := c.Close(testContext(t)); err != nil {
+			t.Error(err)
+		}
+		if err := l.Extend(testContext(t), time.Hour); err != nil {
+			t.Errorf("the other lock is gone: %v", err)
+		}
+	})
+}
+
+// A shorter lease that was asked for first, and takes longer through another door, counts.
+func TestExtendOvertaken(t *testing.T) {
+	p := newProxy(t, url)
+	c, rival := newClient(t, p.url()), newClient(t, url)
+	l := mustAcquire(t, c, t.Name(), holdfast.TTL(20*time.Second))
+	p.onRequests("extend", first(1, keep))
+	shorter := make(chan error, 1)
+	go func() { shorter <- l.Extend(testContext(t), 3*time.Second) }()
+	until(t, "the shorter one is on its way", func() bool { return p.count("extend") == 1 })
+	if err := l.Extend(testContext(t), 20*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-shorter; err != nil {
+		t.Fatal(err)
+	}
+	p.onRequests("extend", always(lose))
+	p.deliver()
+	next := mustAcquire(t, rival, t.Name())
+	if l.Valid() {
+		t.Errorf("%v is valid beside %v", l, next)
+	}
+	await(t, "the lock is lost", l.Lost())
+}

@@ -1,0 +1,330 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+type key struct{}
+
+func TestLock(t *testing.T) {
+	url := newService(t).URL() // tokens begin at 1
+	c, other := newClient(t, url), newClient(t, url)
+
+	t.Run("Names", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name(), holdfast.Owner("ann"))
+		if got := fmt.Sprint(l.Token()); got != "000000000000001" {
+			t.Errorf("the token prints as %q", got)
+		}
+		if got, want := l.String(), fmt.Sprintf("%q with token 000000000000001", t.Name()); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if want := (holdfast.Claim{Resource: t.Name(), Token: 1}); l.Claim() != want || l.Owner() != "ann" || l.Resource() != t.Name() {
+			t.Errorf("got %v of %q", l.Claim(), l.Owner())
+		}
+	})
+
+	t.Run("Context", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.WithValue(testContext(t), key{}, "value"))
+		l, err := c.Acquire(ctx, t.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if l.Context().Err() != nil || l.Context().Value(key{}) != "value" {
+			t.Errorf("got %v with %v", l.Context().Err(), l.Context().Value(key{}))
+		}
+		if claim, ok := holdfast.ClaimFromContext(l.Context()); !ok || claim != l.Claim() {
+			t.Errorf("got %v, want %v", claim, l.Claim())
+		}
+		mustRelease(t, l)
+		if cause := context.Cause(l.Context()); !errors.Is(cause, holdfast.ErrReleased) || l.Context().Err() == nil {
+			t.Errorf("got %v, want ErrReleased", cause)
+		}
+		select {
+		case <-l.Lost():
+			t.Error("a released lock is not a lost one")
+		default:
+		}
+		if l.Valid() {
+			t.Error("a released lock is not valid")
+		}
+	})
+
+	t.Run("ContextDeadline", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		l, err := c.Acquire(ctx, t.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := ctx.Deadline()
+		if deadline, ok := l.Context().Deadline(); !ok || !deadline.Equal(want) {
+			t.Errorf("got the deadline %v, %v, want %v", deadline, ok, want)
+		}
+		await(t, "the context ends at its deadline", l.Context().Done())
+		if err := l.Context().Err(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want DeadlineExceeded", err)
+		}
+		if !l.Valid() {
+			t.Error("the lock ended with the deadline")
+		}
+		mustRelease(t, l)
+	})
+
+	t.Run("Deadline", func(t *testing.T) {
+		const ttl = 10 * time.Second
+		before := time.Now()
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(ttl))
+		left := time.Until(l.Deadline())
+		if most := ttl - time.Second; left > most || l.Deadline().Sub(before) < most-ttl/2 {
+			t.Errorf("got %v, want a little less than %v", left, most)
+		}
+		if !l.Valid() {
+			t.Error("not valid")
+		}
+	})
+
+	t.Run("LostByBreak", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(200*time.Millisecond))
+		if err := other.Break(testContext(t), t.Name(), l.Token(), "test"); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the lock is lost", l.Lost())
+		cause := context.Cause(l.Context())
+		var e *holdfast.Error
+		if !errors.Is(cause, holdfast.ErrLost) || !errors.Is(cause, holdfast.ErrNotHeld) || !errors.As(cause, &e) || e.Resource != t.Name() {
+			t.Errorf("got %v, want ErrLost and ErrNotHeld", cause)
+		}
+		if l.Valid() || l.Context().Err() == nil {
+			t.Error("a lost lock is not valid")
+		}
+		if err := l.Extend(testContext(t), time.Second); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("extended: %v, want ErrLost", err)
+		}
+		if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("released: %v, want ErrLost", err)
+		}
+	})
+}
+
+func TestRelease(t *testing.T) {
+	c, other := newClient(t, url), newClient(t, url)
+	broken := func(t *testing.T, opts ...holdfast.AcquireOption) *holdfast.Lock {
+		t.Helper()
+		l := mustAcquire(t, c, t.Name(), append(opts, holdfast.TTL(time.Hour))...)
+		if err := other.Break(testContext(t), t.Name(), l.Token(), "test"); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+
+	t.Run("Again", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name())
+		mustRelease(t, l)
+		next := mustAcquire(t, other, t.Name())
+		for range 3 {
+			if err := l.Release(testContext(t)); err != nil {
+				t.Errorf("got %v, want what the first release returned", err)
+			}
+		}
+		if s := mustGet(t, c, t.Name()); s.Token != next.Token() || !s.Held {
+			t.Errorf("got %+v, want the next one untouched", s)
+		}
+	})
+
+	t.Run("AfterTheContext", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name())
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := l.Release(ctx); err != nil {
+			t.Error(err)
+		}
+		if mustGet(t, other, t.Name()).Held {
+			t.Error("still held")
+		}
+	})
+
+	t.Run("NotHeld", func(t *testing.T) {
+		l := broken(t)
+		for range 2 {
+			if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrLost) || !errors.Is(err, holdfast.ErrNotHeld) {
+				t.Errorf("got %v, want ErrLost and ErrNotHeld", err)
+			}
+		}
+	})
+
+	t.Run("NotOwner", func(t *testing.T) {
+		l := broken(t)
+		next := mustAcquire(t, other, t.Name())
+		err := l.Release(testContext(t))
+		var e *holdfast.Error
+		if !errors.Is(err, holdfast.ErrLost) || !errors.Is(err, holdfast.ErrNotOwner) || !errors.As(err, &e) || e.Holder == nil || e.Holder.Token != next.Token() {
+			t.Errorf("got %v, want ErrLost and ErrNotOwner with the holder", err)
+		}
+		if !mustGet(t, other, t.Name()).Held {
+			t.Error("the next one was released")
+		}
+	})
+
+	t.Run("StaleToken", func(t *testing.T) {
+		l := broken(t, holdfast.Owner("ann"))
+		next := mustAcquire(t, other, t.Name(), holdfast.Owner("ann"))
+		err := l.Release(testContext(t))
+		var e *holdfast.Error
+		if !errors.Is(err, holdfast.ErrLost) || !errors.Is(err, holdfast.ErrStaleToken) || !errors.As(err, &e) || e.Holder == nil || e.Holder.Token != next.Token() {
+			t.Errorf("got %v, want ErrLost and ErrStaleToken with the holder", err)
+		}
+		if !mustGet(t, other, t.Name()).Held {
+			t.Error("the next one was released")
+		}
+	})
+
+	t.Run("Unanswered", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url(), holdfast.Timeout(30*time.Millisecond))
+		l := mustAcquire(t, c, t.Name())
+		p.blackhole()
+		if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrUnknown) {
+			t.Errorf("got %v, want ErrUnknown", err)
+		}
+		p.resume()
+		untilFree(t, other, t.Name()) // long before the lease runs out
+	})
+
+	t.Run("Disconnected", func(t *testing.T) {
+		p := newProxy(t, url)
+		nc := connect(t, p.url())
+		c := clientOn(t, nc, holdfast.Timeout(30*time.Millisecond))
+		l := mustAcquire(t, c, t.Name())
+		p.sever()
+		until(t, "the connection is lost", func() bool { return !nc.IsConnected() })
+		if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
+		p.resume()
+		untilFree(t, other, t.Name())
+	})
+}
+
+func TestExtend(t *testing.T) {
+	c, other := newClient(t, url), newClient(t, url)
+	ctx := testContext(t)
+
+	t.Run("Longer", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(10*time.Second))
+		before := l.Deadline()
+		if err := l.Extend(ctx, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if more := l.Deadline().Sub(before); more < 30*time.Minute {
+			t.Errorf("the deadline is %v later", more)
+		}
+		if s := mustGet(t, other, t.Name()); s.TTL != time.Hour || s.Token != l.Token() {
+			t.Errorf("got %+v", s)
+		}
+	})
+
+	t.Run("Shorter", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour), holdfast.NoRenewal())
+		if err := l.Extend(ctx, 150*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		if left := time.Until(l.Deadline()); left > 150*time.Millisecond {
+			t.Errorf("%v are left", left)
+		}
+		next := mustAcquire(t, other, t.Name())
+		await(t, "the lock is lost", l.Lost())
+		if next.Token() != l.Token()+1 {
+			t.Errorf("got %d behind %d", next.Token(), l.Token())
+		}
+	})
+
+	// Renewals ask for the new length from then on.
+	t.Run("Renewed", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
+		if err := l.Extend(ctx, 800*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		untilOutlived(t, l, 800*time.Millisecond)
+	})
+
+	t.Run("Invalid", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name())
+		before := l.Deadline()
+		for _, ttl := range []time.Duration{-1, 0, 1, 25 * time.Hour} {
+			if err := l.Extend(ctx, ttl); !errors.Is(err, holdfast.ErrInvalid) {
+				t.Errorf("%v: got %v, want ErrInvalid", ttl, err)
+			}
+		}
+		if !l.Valid() || !l.Deadline().Equal(before) {
+			t.Errorf("the deadline went from %v to %v", before, l.Deadline())
+		}
+	})
+
+	t.Run("Released", func(t *testing.T) {
+		l := mustAcquire(t, c, t.Name())
+		mustRelease(t, l)
+		if err := l.Extend(ctx, time.Second); !errors.Is(err, holdfast.ErrReleased) {
+			t.Errorf("got %v, want ErrReleased", err)
+		}
+	})
+
+	t.Run("Unanswered", func(t *testing.T) {
+		p := newProxy(t, url)
+		c := newClient(t, p.url(), holdfast.Timeout(30*time.Millisecond))
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
+		p.blackhole()
+		if err := l.Extend(ctx, 10*time.Minute); !errors.Is(err, holdfast.ErrUnknown) {
+			t.Errorf("got %v, want ErrUnknown", err)
+		}
+		if left := time.Until(l.Deadline()); left > 10*time.Minute {
+			t.Errorf("%v are left, though the service may have agreed to 10 minutes", left)
+		}
+		p.resume()
+		until(t, "the renewals go on to ask", func() bool { return mustGet(t, other, t.Name()).TTL == 10*time.Minute })
+	})
+
+	t.Run("ContextEnded", func(t *testing.T) {
+		p := newProxy(t, url)
+		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.NoRenewal())
+		before := l.Deadline()
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		if err := l.Extend(ctx, time.Hour); !errors.Is(err, holdfast.ErrUnavailable) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want ErrUnavailable and Canceled", err)
+		}
+		mustGet(t, other, t.Name())
+		if s := mustGet(t, other, t.Name()); s.TTL != holdfast.DefaultTTL || !l.Deadline().Equal(before) || p.count("extend") > 0 {
+			t.Errorf("the lease was changed: %+v, deadline %v, before %v", s, l.Deadline(), before)
+		}
+	})
+
+	t.Run("ContextEnds", func(t *testing.T) {
+		p := newProxy(t, url)
+		l := mustAcquire(t, newClient(t, p.url()), t.Name())
+		p.onAnswers("extend", always(lose))
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
+		defer cancel()
+		if err := l.Extend(ctx, time.Minute); !errors.Is(err, holdfast.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want ErrUnknown and DeadlineExceeded", err)
+		}
+	})
+}
+
+// untilOutlived waits until a lock of this TTL has been renewed for several times of it.
+func untilOutlived(t *testing.T, l *holdfast.Lock, ttl time.Duration) {
+	t.Helper()
+	begun := time.Now()
+	until(t, "the lock outlives its TTL", func() bool {
+		if !l.Valid() {
+			t.Fatal(context.Cause(l.Context()))
+		}
+		return time.Since(begun) > 4*ttl
+	})
+}

@@ -1,0 +1,197 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
+)
+
+// patience of a test with something that must happen.
+const patience = time.Minute
+
+// url is where the tests find a service that do not need their own.
+var url string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	shared := &mainTB{}
+	defer shared.end()
+	url = newService(shared).URL()
+	return m.Run()
+}
+
+// mainTB lends TestMain what a service wants of a test.
+type mainTB struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (*mainTB) Helper()                  {}
+func (*mainTB) Output() io.Writer        { return os.Stderr }
+func (*mainTB) Logf(string, ...any)      {}
+func (*mainTB) Fatal(args ...any)        { panic(fmt.Sprint(args...)) }
+func (*mainTB) Error(args ...any)        { fmt.Fprintln(os.Stderr, args...) }
+func (b *mainTB) Cleanup(f func())       { b.cleanups = append(b.cleanups, f) }
+func (*mainTB) Context() context.Context { return context.Background() }
+
+func (b *mainTB) TempDir() string {
+	dir, err := os.MkdirTemp("", "holdfast")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func (b *mainTB) end() {
+	for i := range b.cleanups {
+		b.cleanups[len(b.cleanups)-1-i]()
+	}
+}
+
+// connect connects to a service, or to a proxy before one, and comes back quickly and for ever.
+func connect(tb testing.TB, url string, opts ...nats.Option) *nats.Conn {
+	tb.Helper()
+	opts = append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0)}, opts...)
+	nc, err := nats.Connect(url, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(nc.Close)
+	return nc
+}
+
+// newClient returns a client that ends with the test.
+func newClient(tb testing.TB, url string, opts ...holdfast.Option) *holdfast.Client {
+	tb.Helper()
+	return clientOn(tb, connect(tb, url), opts...)
+}
+
+func clientOn(tb testing.TB, nc *nats.Conn, opts ...holdfast.Option) *holdfast.Client {
+	tb.Helper()
+	c, err := holdfast.New(nc, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
+		defer cancel()
+		_ = c.Close(ctx)
+	})
+	return c
+}
+
+// testContext bounds what a test waits for.
+func testContext(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+func mustAcquire(tb testing.TB, c *holdfast.Client, resource string, opts ...holdfast.AcquireOption) *holdfast.Lock {
+	tb.Helper()
+	l, err := c.Acquire(testContext(tb), resource, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+func mustRelease(tb testing.TB, l *holdfast.Lock) {
+	tb.Helper()
+	if err := l.Release(testContext(tb)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func mustGet(tb testing.TB, c *holdfast.Client, resource string) *holdfast.State {
+	tb.Helper()
+	s, err := c.Get(testContext(tb), resource)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// await waits for a channel to be closed.
+func await(tb testing.TB, what string, c <-chan struct{}) {
+	tb.Helper()
+	select {
+	case <-c:
+	case <-testContext(tb).Done():
+		tb.Fatalf("it does not come about that %s", what)
+	}
+}
+
+// until looks again and again until it is so.
+func until(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); !is(); <-tick.C {
+		if time.Now().After(end) {
+			tb.Fatalf("it does not come about that %s", what)
+		}
+	}
+}
+
+// untilWaiting waits until so many are queued for the resource.
+func untilWaiting(tb testing.TB, c *holdfast.Client, resource string, n int) {
+	tb.Helper()
+	until(tb, fmt.Sprint(n, " wait for ", resource), func() bool { return mustGet(tb, c, resource).Waiting == n })
+}
+
+// untilFree waits until nobody holds the resource and nobody waits for it.
+func untilFree(tb testing.TB, c *holdfast.Client, resource string) {
+	tb.Helper()
+	until(tb, resource+" is free", func() bool {
+		s := mustGet(tb, c, resource)
+		return !s.Held && s.Waiting == 0
+	})
+}
+
+// outcome is what an Acquire has come to.
+type outcome struct {
+	lock *holdfast.Lock
+	err  error
+}
+
+// acquiring begins to acquire and returns where the outcome comes.
+func acquiring(ctx context.Context, c *holdfast.Client, resource string, opts ...holdfast.AcquireOption) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		l, err := c.Acquire(ctx, resource, opts...)
+		done <- outcome{l, err}
+	}()
+	return done
+}
+
+func mustGrant(tb testing.TB, done <-chan outcome) *holdfast.Lock {
+	tb.Helper()
+	select {
+	case o := <-done:
+		if o.err != nil {
+			tb.Fatal(o.err)
+		}
+		return o.lock
+	case <-testContext(tb).Done():
+		tb.Fatal("no outcome")
+		return nil
+	}
+}
+
+// newService starts a service of the test's own.
+func newService(tb testing.TB) *stand.Stand {
+	tb.Helper()
+	return stand.Start(tb, stand.Config{})
+}

@@ -1,0 +1,227 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+// Whatever becomes of the connection, the lock ends here before the service grants it to somebody else.
+func TestPartitionWhileHolding(t *testing.T) {
+	for name, part := range map[string]func(*proxy){
+		"Blackhole": (*proxy).blackhole, "Severed": (*proxy).sever, "Clogged": (*proxy).clog,
+		"AnswersLost":  func(p *proxy) { p.onAnswers("extend", always(lose)) },
+		"RequestsLost": func(p *proxy) { p.onRequests("extend", always(lose)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProxy(t, url)
+			c, rival := newClient(t, p.url()), newClient(t, url)
+			l := mustAcquire(t, c, t.Name(), holdfast.TTL(600*time.Millisecond))
+			waiting := acquiring(testContext(t), rival, t.Name())
+			untilWaiting(t, rival, t.Name(), 1)
+			part(p)
+			if name == "AnswersLost" { // the service goes on to renew, and only the client does not know
+				await(t, "the lock is lost", l.Lost())
+				p.resume()
+				return
+			}
+			next := mustGrant(t, waiting)
+			if l.Valid() {
+				t.Errorf("%v is valid beside %v", l, next)
+			}
+			await(t, "the lock is lost", l.Lost())
+			if cause := context.Cause(l.Context()); !errors.Is(cause, holdfast.ErrLost) {
+				t.Errorf("got %v, want ErrLost", cause)
+			}
+			p.resume()
+			if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrLost) {
+				t.Errorf("released: got %v, want ErrLost", err)
+			}
+			mustRelease(t, next)
+		})
+	}
+}
+
+// The connection is the application's, which may stuff it, so that nothing can be written for a minute.
+// The lock is lost in time all the same, and calls end with their contexts.
+func TestStuffedConnection(t *testing.T) {
+	p := newProxy(t, url)
+	nc := connect(t, p.url())
+	c, rival := clientOn(t, nc, holdfast.Timeout(100*time.Millisecond)), newClient(t, url)
+	l := mustAcquire(t, c, t.Name(), holdfast.TTL(500*time.Millisecond))
+	waiting := acquiring(testContext(t), rival, t.Name())
+	untilWaiting(t, rival, t.Name(), 1)
+	p.clog()
+	var stuffing sync.WaitGroup
+	t.Cleanup(stuffing.Wait)
+	t.Cleanup(p.resume)
+	stuffing.Go(func() {
+		chunk := bytes.Repeat([]byte("x"), 512<<10)
+		for range 64 {
+			_ = nc.Publish("bulk", chunk) // ends with the test's connection at the latest
+		}
+	})
+	await(t, "the lock is lost", l.Lost())
+	if next := mustGrant(t, waiting); l.Valid() {
+		t.Errorf("%v is valid beside %v", l, next)
+	}
+	if _, err := c.TryAcquire(t.Context(), t.Name()+"2"); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable: it never left", err)
+	}
+	if err := l.Release(t.Context()); err == nil {
+		t.Error("released although nothing can be asked")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.Acquire(ctx, t.Name()+"2"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want DeadlineExceeded", err)
+	}
+	if err := c.Close(ctx); err == nil {
+		t.Error("closed although nothing can be released")
+	}
+}
+
+// A partition that is shorter than the lease does it no harm.
+func TestShortPartition(t *testing.T) {
+	for name, part := range map[string]func(*proxy){
+		"Blackhole": (*proxy).blackhole, "Severed": (*proxy).sever, "Clogged": (*proxy).clog, "Cut": (*proxy).cut,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProxy(t, url)
+			l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(3*time.Second))
+			for range 3 {
+				part(p)
+				n := p.count("extend")
+				if name == "Blackhole" {
+					until(t, "a renewal is lost", func() bool { return p.count("extend") > n })
+				}
+				p.resume()
+				if err := l.Extend(testContext(t), 3*time.Second); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if l.Context().Err() != nil {
+				t.Error(context.Cause(l.Context()))
+			}
+			mustRelease(t, l)
+		})
+	}
+}
+
+// Who waits keeps the place in the queue through a partition, or gets it anew behind those who came
+// meanwhile.
+func TestPartitionWhileWaiting(t *testing.T) {
+	for name, part := range map[string]func(*proxy){
+		"Blackhole": (*proxy).blackhole, "Severed": (*proxy).sever, "Cut": (*proxy).cut,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProxy(t, url)
+			c, holder := newClient(t, p.url()), newClient(t, url)
+			l := mustAcquire(t, holder, t.Name())
+			waiting := acquiring(testContext(t), c, t.Name(), holdfast.TTL(2*time.Second))
+			untilWaiting(t, holder, t.Name(), 1)
+			part(p)
+			mustRelease(t, l) // granted into the dark, if it does not know yet
+			p.resume()
+			next := mustGrant(t, waiting)
+			if s := mustGet(t, holder, t.Name()); !s.Held || s.Token != next.Token() {
+				t.Errorf("got %v, the service says %+v", next, s)
+			}
+			mustRelease(t, next)
+			untilFree(t, holder, t.Name())
+		})
+	}
+}
+
+// One that gives up waiting behind a partition is out of the queue when that is over, or has given back
+// what it was granted.
+func TestPartitionWhileGivingUp(t *testing.T) {
+	for name, part := range map[string]func(*proxy){"Blackhole": (*proxy).blackhole, "Severed": (*proxy).sever} {
+		t.Run(name, func(t *testing.T) {
+			p := newProxy(t, url)
+			c, holder := newClient(t, p.url(), holdfast.Timeout(100*time.Millisecond)), newClient(t, url)
+			l := mustAcquire(t, holder, t.Name())
+			ctx, cancel := context.WithCancel(t.Context())
+			waiting := acquiring(ctx, c, t.Name(), holdfast.TTL(time.Hour))
+			untilWaiting(t, holder, t.Name(), 1)
+			part(p)
+			mustRelease(t, l)
+			cancel()
+			if o := <-waiting; !errors.Is(o.err, context.Canceled) {
+				t.Errorf("got %v, want Canceled", o.err)
+			}
+			p.resume()
+			untilFree(t, holder, t.Name())
+		})
+	}
+}
+
+// A restart of the service is survived by those who wait and by those who hold.
+func TestRestart(t *testing.T) {
+	const crowd = 50
+	s := newService(t)
+	c, second := newClient(t, s.URL()), newClient(t, s.URL())
+	var holders []*holdfast.Lock
+	for i := range crowd {
+		holders = append(holders, mustAcquire(t, c, fmt.Sprint("r", i)))
+	}
+	var waiting []<-chan outcome
+	for i := range crowd {
+		waiting = append(waiting, acquiring(testContext(t), second, fmt.Sprint("r", i)))
+	}
+	for i := range crowd {
+		untilWaiting(t, c, fmt.Sprint("r", i), 1)
+	}
+	s.Restart()
+	for i, l := range holders {
+		if err := l.Extend(testContext(t), holdfast.DefaultTTL); err != nil {
+			t.Errorf("r%d: %v", i, err)
+		}
+		mustRelease(t, l)
+	}
+	for i, done := range waiting {
+		l := mustGrant(t, done)
+		if l.Token() <= holders[i].Token() {
+			t.Errorf("got %v behind %v", l, holders[i])
+		}
+		mustRelease(t, l)
+	}
+	for i := range crowd {
+		untilFree(t, c, fmt.Sprint("r", i))
+	}
+}
+
+// While nobody is there nothing happens, and calls say so.
+func TestServiceDown(t *testing.T) {
+	s := newService(t)
+	nc := connect(t, s.URL())
+	c := clientOn(t, nc, holdfast.Timeout(200*time.Millisecond))
+	l := mustAcquire(t, c, "held", holdfast.TTL(time.Minute))
+	s.Stop()
+	until(t, "that is noticed", func() bool { return !nc.IsConnected() })
+	if _, err := c.TryAcquire(testContext(t), "free"); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+	if _, err := c.Acquire(testContext(t), "free", holdfast.MaxWait(time.Millisecond)); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+	if _, err := c.Get(testContext(t), "free"); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+	if _, err := c.Info(testContext(t)); !errors.Is(err, holdfast.ErrUnavailable) {
+		t.Errorf("got %v, want ErrUnavailable", err)
+	}
+	waiting := acquiring(testContext(t), c, "free")
+	s.Restart()
+	mustRelease(t, mustGrant(t, waiting))
+	if !l.Valid() {
+		t.Error(context.Cause(l.Context()))
+	}
+	mustRelease(t, l)
+}

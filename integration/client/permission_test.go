@@ -1,0 +1,126 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// users are the node, and some who may do less.
+const users = `
+listen: "127.0.0.1:-1"
+jetstream { store_dir: %q, sync_interval: always }
+authorization { users: [
+  { user: node, password: x }
+  { user: eventless, password: x, permissions: { publish: "holdfast.>", subscribe: "_INBOX.>" } }
+  { user: front, password: x, permissions: { publish: { allow: "holdfast.>", deny: "holdfast.shard.>" }, subscribe: "_INBOX.>" } }
+  { user: silent, password: x, permissions: { publish: { allow: "holdfast.>", deny: ["holdfast.info", "holdfast.shard.>"] }, subscribe: "_INBOX.>" } }
+  { user: orders, password: x, permissions: { publish: ["holdfast.*.orders.>", "holdfast.shard.*.*.orders.>"], subscribe: "_INBOX.>" } }
+  { user: nobody, password: x, permissions: { publish: "elsewhere", subscribe: "_INBOX.>" } }
+  { user: deaf, password: x, permissions: { publish: "holdfast.>", subscribe: "elsewhere" } }
+] }`
+
+// startWithUsers starts a service that asks for users, and returns where it is.
+func startWithUsers(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "nats.conf")
+	if err := os.WriteFile(file, fmt.Appendf(nil, users, dir), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	s, err := jetstream.StartServer(jetstream.ServerConfig{Name: "users", ConfigFile: file, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	internal := func(opts ...nats.Option) *nats.Conn {
+		nc, err := s.Connect(append(opts, nats.UserInfo("node", "x"))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return nc
+	}
+	d, err := jetstream.OpenDeployment(testContext(t), internal(), jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.Start(testContext(t), node.Config{
+		Name: "users", Version: "0.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards(), Limits: messages.DefaultLimits(),
+		Journal: func(shard uint32) actors.Journal { return d.Bucket(shard) },
+		Clock:   actors.SystemClock(), Intake: internal(), Outbox: internal(), Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close(testContext(t)) })
+	return s.ClientURL()
+}
+
+func TestPermissions(t *testing.T) {
+	url := startWithUsers(t)
+	client := func(t *testing.T, user string, opts ...holdfast.Option) *holdfast.Client {
+		t.Helper()
+		silent := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})
+		return clientOn(t, connect(t, url, nats.UserInfo(user, "x"), silent), opts...)
+	}
+	other := client(t, "node")
+
+	// The front door does as well. What it costs is bounded: so many locks would take longer than a test
+	// may, if each found out anew.
+	for _, user := range []string{"front", "silent"} {
+		t.Run(user, func(t *testing.T) {
+			c := client(t, user)
+			for range 150 {
+				l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Minute))
+				if err := l.Extend(testContext(t), time.Minute); err != nil {
+					t.Fatal(err)
+				}
+				mustRelease(t, l)
+			}
+			l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
+			untilOutlived(t, l, time.Second)
+			waiting := acquiring(testContext(t), c, t.Name())
+			untilWaiting(t, other, t.Name(), 1)
+			mustRelease(t, l)
+			mustRelease(t, mustGrant(t, waiting))
+		})
+	}
+
+	t.Run("orders", func(t *testing.T) {
+		c := client(t, "orders", holdfast.Timeout(time.Second))
+		mustRelease(t, mustAcquire(t, c, "orders.42"))
+		if _, err := c.TryAcquire(testContext(t), "customers.42"); !errors.Is(err, nats.ErrPermissionViolation) {
+			t.Errorf("got %v, want a permission violation", err)
+		}
+	})
+
+	for _, user := range []string{"nobody", "deaf"} {
+		t.Run(user, func(t *testing.T) {
+			c := client(t, user, holdfast.Timeout(time.Second))
+			l, err := c.TryAcquire(testContext(t), t.Name())
+			if l != nil || !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("try: got %v, %v, want a permission violation", l, err)
+			}
+			if _, err := c.Get(testContext(t), t.Name()); !errors.Is(err, nats.ErrPermissionViolation) || !errors.Is(err, holdfast.ErrUnavailable) {
+				t.Errorf("get: got %v, want ErrUnavailable with a permission violation", err)
+			}
+			if _, err := c.Acquire(testContext(t), t.Name(), holdfast.MaxWait(100*time.Millisecond)); !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("acquire: got %v, want a permission violation", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,254 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
+)
+
+func TestRenewal(t *testing.T) {
+	const ttl = 800 * time.Millisecond // longer than a busy machine stalls
+	other := newClient(t, url)
+
+	t.Run("Kept", func(t *testing.T) {
+		l := mustAcquire(t, newClient(t, url), t.Name(), holdfast.TTL(ttl))
+		waiting := acquiring(testContext(t), other, t.Name())
+		untilOutlived(t, l, ttl)
+		mustRelease(t, l)
+		mustRelease(t, mustGrant(t, waiting))
+	})
+
+	t.Run("ShortestTTL", func(t *testing.T) {
+		l := mustAcquire(t, newClient(t, url), t.Name(), holdfast.TTL(100*time.Millisecond))
+		s := mustGet(t, other, t.Name())
+		if s.Token != l.Token() {
+			t.Errorf("got %+v, want %v", s, l)
+		}
+		_ = l.Release(testContext(t)) // on a slow machine so short a lease may be lost
+	})
+
+	t.Run("NoRenewal", func(t *testing.T) {
+		p := newProxy(t, url)
+		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(ttl), holdfast.NoRenewal())
+		await(t, "the lease runs out", l.Lost())
+		if cause := context.Cause(l.Context()); !errors.Is(cause, holdfast.ErrLost) || l.Valid() {
+			t.Errorf("got %v, want ErrLost", cause)
+		}
+		if n := p.count("extend"); n != 0 {
+			t.Errorf("%d renewals were sent", n)
+		}
+	})
+
+	t.Run("NoRenewalButExtend", func(t *testing.T) {
+		p := newProxy(t, url)
+		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(time.Minute), holdfast.NoRenewal())
+		if err := l.Extend(testContext(t), ttl); err != nil {
+			t.Fatal(err)
+		}
+		sent := p.count("extend") // more than one if the answer was slow
+		await(t, "the lease runs out", l.Lost())
+		if n := p.count("extend"); n != sent {
+			t.Errorf("%d extends were sent afterwards", n-sent)
+		}
+	})
+
+	// A third of the TTL, and not much less.
+	t.Run("Interval", func(t *testing.T) {
+		p := newProxy(t, url)
+		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(600*time.Millisecond))
+		begun := time.Now()
+		until(t, "it is renewed six times", func() bool { return p.count("extend") >= 6 })
+		if took := time.Since(begun); took < 6*600*time.Millisecond/3*3/4 {
+			t.Errorf("six renewals took %v", took)
+		}
+		mustRelease(t, l)
+	})
+
+	t.Run("ManyTries", func(t *testing.T) {
+		p := newProxy(t, url)
+		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(time.Second))
+		p.onAnswers("extend", first(3, lose))
+		until(t, "it has been tried four times", func() bool { return p.count("extend") >= 4 })
+		untilOutlived(t, l, 500*time.Millisecond)
+	})
+}
+
+// However long the lease, a renewal without an answer is repeated every now and then, and no faster.
+func TestRenewalsArePaced(t *testing.T) {
+	p := newProxy(t, url)
+	l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(24*time.Hour))
+	p.onAnswers("extend", always(lose))
+	begun := time.Now()
+	if err := l.Extend(soon(t, 300*time.Millisecond), 24*time.Hour); !errors.Is(err, holdfast.ErrUnknown) {
+		t.Errorf("got %v, want ErrUnknown", err)
+	}
+	most := 2 + int(time.Since(begun)/time.Second)
+	if n := p.count("extend"); n > most {
+		t.Errorf("it was tried %d times, more than %d", n, most)
+	}
+}
+
+// Who waits for an Extend waits no longer for the next try than with any other request.
+func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		hinder func(*stand.Stand, *proxy)
+		chance int // by how much the counts may differ: the pauses after a refusal are random
+	}{
+		{"Unanswered", func(_ *stand.Stand, p *proxy) {
+			p.change(func(p *proxy) { p.answers = func(string) verdict { return lose } })
+		}, 1},
+		{"Nobody", func(s *stand.Stand, _ *proxy) { s.StopNode() }, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := stand.Start(t, stand.Config{})
+			p := newProxy(t, s.Server.ClientURL())
+			client := newClient(t, p.url(), holdfast.Timeout(4*time.Second))
+			l := mustAcquire(t, client, t.Name(), holdfast.TTL(24*time.Hour))
+			c.hinder(s, p)
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			defer cancel()
+			var asking sync.WaitGroup
+			asking.Go(func() { _, _ = client.Get(ctx, t.Name()) })
+			asking.Go(func() { _ = l.Extend(ctx, 24*time.Hour) })
+			asking.Wait()
+			if extends, gets := p.count("extend"), p.count("get"); gets < 3 || max(extends-gets, gets-extends) > c.chance {
+				t.Errorf("an Extend was tried %d times, a Get %d times", extends, gets)
+			}
+		})
+	}
+}
+
+// A grant that comes late leaves less of the lease than was asked for, and is renewed in time all the
+// same.
+func TestRenewalOfLateGrant(t *testing.T) {
+	url := newService(t).URL() // tokens begin at 1
+	p := newProxy(t, url)
+	const ttl = 800 * time.Millisecond
+	c := newClient(t, p.url(), holdfast.Defaults(holdfast.TTL(ttl)))
+	if _, err := c.Info(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	p.onAnswers("acquire", first(1, lose)) // tried again after 500 ms
+	l, err := c.TryAcquire(testContext(t), t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Token() != 1 {
+		t.Errorf("got token %d, want the first one's", l.Token())
+	}
+	untilOutlived(t, l, ttl)
+}
+
+// observations are what a hook was told.
+type observations struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *observations) told(l *holdfast.Lock, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	state := "safe"
+	if err != nil {
+		state = "danger"
+	}
+	j.lines = append(j.lines, fmt.Sprint(l.Token(), " ", state))
+}
+
+func (j *observations) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Join(j.lines, ", ")
+}
+
+func TestJeopardy(t *testing.T) {
+	url := newService(t).URL() // tokens begin at 1
+	t.Run("InTurns", func(t *testing.T) {
+		p := newProxy(t, url)
+		var j observations
+		c := newClient(t, p.url(), holdfast.OnJeopardy(j.told))
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Second))
+		want := ""
+		for range 3 {
+			p.onAnswers("extend", always(lose))
+			want += "000000000000001 danger"
+			until(t, "it is told of the danger, once", func() bool { return j.String() == want })
+			p.resume()
+			want += ", 000000000000001 safe"
+			until(t, "it is told that the danger is over", func() bool { return j.String() == want })
+			want += ", "
+		}
+		mustRelease(t, l)
+	})
+
+	t.Run("Lost", func(t *testing.T) {
+		p := newProxy(t, url)
+		var j observations
+		l := mustAcquire(t, newClient(t, p.url(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Second))
+		p.blackhole()
+		await(t, "the lock is lost", l.Lost())
+		if got := j.String(); got != "000000000000001 danger" {
+			t.Errorf("told %q, want the danger alone", got)
+		}
+	})
+
+	t.Run("Disconnected", func(t *testing.T) {
+		p := newProxy(t, url)
+		var j observations
+		l := mustAcquire(t, newClient(t, p.url(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(3*time.Second))
+		p.sever()
+		until(t, "it is told of the danger", func() bool { return j.String() == "000000000000001 danger" })
+		p.resume()
+		until(t, "it is told that it is over", func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
+		if !l.Valid() {
+			t.Error("the lock is lost")
+		}
+	})
+
+	// Whoever extends while a renewal is on its way is no danger.
+	t.Run("NotByExtend", func(t *testing.T) {
+		var j observations
+		l := mustAcquire(t, newClient(t, url, holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Minute))
+		var group sync.WaitGroup
+		for range 50 {
+			group.Go(func() {
+				if err := l.Extend(testContext(t), time.Minute); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		mustRelease(t, l)
+		if got := j.String(); got != "" {
+			t.Errorf("told %q", got)
+		}
+	})
+
+	// A slow hook holds nothing up but later calls of itself, and misses none.
+	t.Run("Slow", func(t *testing.T) {
+		p := newProxy(t, url)
+		var j observations
+		gate := make(chan struct{})
+		c := newClient(t, p.url(), holdfast.OnJeopardy(func(l *holdfast.Lock, err error) {
+			<-gate
+			j.told(l, err)
+		}))
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(600*time.Millisecond))
+		p.onAnswers("extend", always(lose))
+		until(t, "a renewal is repeated", func() bool { return p.count("extend") >= 3 })
+		p.resume()
+		untilOutlived(t, l, 300*time.Millisecond)
+		close(gate)
+		until(t, "it is told of both", func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
+		mustRelease(t, l)
+	})
+}

@@ -1,0 +1,424 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+// watching is a watch that is read step by step.
+type watching struct {
+	tb   testing.TB
+	next func() (holdfast.Event, error, bool)
+}
+
+// watch begins a watch, and returns when it stands: what happens from then on it tells.
+func watch(tb testing.TB, c *holdfast.Client, pattern string, opts ...holdfast.WatchOption) *watching {
+	tb.Helper()
+	w := pull(tb, c.Watch(tb.Context(), pattern, append(opts, holdfast.Bookmarks(time.Hour))...))
+	w.want(holdfast.EventBookmark, "", 0)
+	return w
+}
+
+func pull(tb testing.TB, events iter.Seq2[holdfast.Event, error]) *watching {
+	tb.Helper()
+	next, stop := iter.Pull2(events)
+	tb.Cleanup(stop)
+	return &watching{tb, next}
+}
+
+// event returns the next event.
+func (w *watching) event() holdfast.Event {
+	w.tb.Helper()
+	e, err, ok := w.next()
+	if err != nil || !ok {
+		w.tb.Fatalf("no event: %v", err)
+	}
+	return e
+}
+
+// failure returns the error that the watch ends with, which is the last that it tells.
+func (w *watching) failure() error {
+	w.tb.Helper()
+	e, err, ok := w.next()
+	if err == nil || !ok {
+		w.tb.Fatalf("got %v, wanted an error", e)
+	}
+	if _, _, more := w.next(); more {
+		w.tb.Fatalf("it went on after %v", err)
+	}
+	return err
+}
+
+func (w *watching) want(kind holdfast.EventKind, resource string, token holdfast.Token) holdfast.Event {
+	w.tb.Helper()
+	e := w.event()
+	if e.Kind != kind || e.Lease.Resource != resource || e.Lease.Token != token {
+		w.tb.Fatalf("got %v, wanted %v of %q, token %v", e, kind, resource, token)
+	}
+	return e
+}
+
+func TestWatchTellsEveryChange(t *testing.T) {
+	c := newService(t).Client(holdfast.Defaults(holdfast.NoRenewal()))
+	w := watch(t, c, "orders.42")
+	l := mustAcquire(t, c, "orders.42", holdfast.Owner("me"), holdfast.Metadata(map[string]string{"job": "nightly"}))
+	e := w.want(holdfast.EventAcquired, "orders.42", 1)
+	if e.Lease.Owner != "me" || e.Lease.TTL != holdfast.DefaultTTL || e.Lease.Metadata["job"] != "nightly" ||
+		time.Since(e.Time).Abs() > time.Hour || e.ID.Position == 0 || e.Held() != 0 {
+		t.Errorf("%+v", e)
+	}
+	if err := l.Extend(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if e := w.want(holdfast.EventExtended, "orders.42", 1); e.Lease.TTL != time.Minute || e.Lease.Remaining != time.Minute {
+		t.Errorf("%+v", e)
+	}
+	mustAcquire(t, c, "people.7") // another resource, which may be in the same shard
+	mustRelease(t, l)
+	if e := w.want(holdfast.EventReleased, "orders.42", 1); e.Held() < 0 || e.Held() > time.Hour || !e.Kind.Ends() {
+		t.Errorf("%+v", e)
+	}
+	mustAcquire(t, c, "orders.42", holdfast.TTL(100*time.Millisecond))
+	w.want(holdfast.EventAcquired, "orders.42", 2)
+	if e := w.want(holdfast.EventExpired, "orders.42", 2); e.Held() < 100*time.Millisecond {
+		t.Errorf("held for %v", e.Held())
+	}
+	l = mustAcquire(t, c, "orders.42")
+	w.want(holdfast.EventAcquired, "orders.42", 3)
+	if err := c.Break(t.Context(), "orders.42", l.Token(), "it hangs"); err != nil {
+		t.Fatal(err)
+	}
+	if e := w.want(holdfast.EventBroken, "orders.42", 3); e.Reason != "it hangs" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestWatchPatterns(t *testing.T) {
+	c := newService(t).Client()
+	names := []string{"a", "a.1", "a.2", "a.1.x", "b.1", "a:1", "..", "a b.1", "café", "漢.字", "*", "a.>"}
+	patterns := map[string][]string{
+		">":               names,
+		"":                names,
+		"*":               {"a", "a:1", "..", "café", "*"},
+		"a.*":             {"a.1", "a.2", "a.>"},
+		"a.>":             {"a.1", "a.2", "a.1.x", "a.>"},
+		"*.1":             {"a.1", "b.1", "a b.1"},
+		"a":               {"a"},
+		"a=3A1":           {"a:1"},
+		"=2E=2E":          {".."},
+		"a=20b.*":         {"a b.1"},
+		"caf=C3=A9":       {"café"},
+		"=E6=BC=A2.>":     {"漢.字"},
+		"nobody.has.this": nil,
+	}
+	watches := map[string]*watching{}
+	for pattern := range patterns {
+		watches[pattern] = watch(t, c, pattern, holdfast.Kinds(holdfast.EventAcquired))
+	}
+	for _, name := range names {
+		mustAcquire(t, c, name)
+	}
+	for pattern, want := range patterns {
+		var got []string
+		for range want {
+			got = append(got, watches[pattern].event().Lease.Resource)
+		}
+		slices.Sort(got)
+		if want = slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
+			t.Errorf("%q told of %q, wanted %q", pattern, got, want)
+		}
+	}
+}
+
+// From every position on, a watch tells exactly what the first one told after it.
+func TestWatchGoesOnFromAnyPosition(t *testing.T) {
+	c := newService(t).Client()
+	w := watch(t, c, "orders.>")
+	const many = 40
+	var locks []*holdfast.Lock
+	results := make(chan *holdfast.Lock, many)
+	for i := range many { // side by side, so that commits have several changes
+		go func() {
+			l, _ := c.Acquire(t.Context(), fmt.Sprintf("orders.%d", i))
+			results <- l
+		}()
+	}
+	for range many {
+		locks = append(locks, <-results)
+	}
+	for _, l := range locks {
+		if l == nil {
+			t.Fatal("not acquired")
+		}
+		mustRelease(t, l)
+	}
+	var told []holdfast.Event
+	for range 2 * many {
+		told = append(told, w.event())
+	}
+	within := 0
+	for i, e := range told {
+		if strings.Contains(e.Position().String(), ".") {
+			within++
+		}
+		saved, err := holdfast.ParsePosition(e.Position().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := pull(t, c.Watch(t.Context(), "orders.>", holdfast.From(saved), holdfast.Present()))
+		wantSame(t, again, told[i+1:])
+	}
+	if within == 0 {
+		t.Error("no commit had two changes, so no position within one was tried")
+	}
+}
+
+// wantSame fails the test unless the watch tells these, those of a shard in their order.
+func wantSame(t *testing.T, w *watching, want []holdfast.Event) {
+	t.Helper()
+	perShard := map[uint32][]holdfast.Event{}
+	for _, e := range want {
+		perShard[e.ID.Shard] = append(perShard[e.ID.Shard], e)
+	}
+	for range want {
+		got := w.event()
+		left := perShard[got.ID.Shard]
+		if len(left) == 0 || left[0].ID != got.ID || left[0].String() != got.String() {
+			t.Fatalf("told %v %v, wanted the first of %d others", got.ID, got, len(left))
+		}
+		perShard[got.ID.Shard] = left[1:]
+	}
+}
+
+func TestWatchPresent(t *testing.T) {
+	c := newService(t).Client(holdfast.Defaults(holdfast.NoRenewal()))
+	nobody := pull(t, c.Watch(t.Context(), ">", holdfast.Present()))
+	nobody.want(holdfast.EventBookmark, "", 0)
+	kept := mustAcquire(t, c, "orders.1", holdfast.Owner("me"))
+	gone := mustAcquire(t, c, "orders.2")
+	mustAcquire(t, c, "orders.3", holdfast.Ephemeral())
+	mustAcquire(t, c, "people.1")
+	mustRelease(t, gone)
+	if err := kept.Extend(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	w := pull(t, c.Watch(t.Context(), "orders.*", holdfast.Present()))
+	e := w.want(holdfast.EventPresent, "orders.1", 1)
+	if e.Lease.Owner != "me" || e.Lease.TTL != time.Minute || e.Lease.Remaining != 0 || !e.Position().IsZero() {
+		t.Errorf("%+v", e)
+	}
+	begun := w.want(holdfast.EventBookmark, "", 0)
+	if begun.Position().IsZero() {
+		t.Error("the bookmark has no position")
+	}
+	mustRelease(t, kept)
+	mustAcquire(t, c, "orders.1")
+	w.want(holdfast.EventReleased, "orders.1", 1)
+	w.want(holdfast.EventAcquired, "orders.1", 2)
+
+	again := pull(t, c.Watch(t.Context(), "orders.*", holdfast.Present(), holdfast.From(begun.Position())))
+	again.want(holdfast.EventReleased, "orders.1", 1)
+	again.want(holdfast.EventAcquired, "orders.1", 2)
+	afresh := pull(t, c.Watch(t.Context(), "orders.*", holdfast.Present(), holdfast.From(holdfast.Position{})))
+	afresh.want(holdfast.EventPresent, "orders.1", 2)
+	afresh.want(holdfast.EventBookmark, "", 0)
+}
+
+func TestWatchSince(t *testing.T) {
+	c := newService(t).Client()
+	mustAcquire(t, c, "orders.1")
+	second := watch(t, c, "orders.2")
+	mustAcquire(t, c, "orders.2")
+	at := second.want(holdfast.EventAcquired, "orders.2", 1).Time
+	all := pull(t, c.Watch(t.Context(), "orders.1", holdfast.Since(time.Time{})))
+	all.want(holdfast.EventAcquired, "orders.1", 1)
+	pull(t, c.Watch(t.Context(), "orders.2", holdfast.Since(at))).want(holdfast.EventAcquired, "orders.2", 1)
+	later := watch(t, c, "orders.2", holdfast.Since(at.Add(time.Hour)))
+	if err := c.Break(t.Context(), "orders.2", 1, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	later.want(holdfast.EventBroken, "orders.2", 1)
+}
+
+// A position moves on although nothing happens that the pattern selects.
+func TestWatchBookmarks(t *testing.T) {
+	c := newService(t).Client()
+	w := pull(t, c.Watch(t.Context(), "orders.*", holdfast.Bookmarks(time.Millisecond)))
+	first := w.want(holdfast.EventBookmark, "", 0).Position().String()
+	mustAcquire(t, c, "people.1")
+	if moved := w.want(holdfast.EventBookmark, "", 0).Position().String(); moved == first {
+		t.Errorf("still %v", moved)
+	}
+	mustAcquire(t, c, "orders.1")
+	for e := w.event(); e.Kind != holdfast.EventAcquired; e = w.event() {
+		if e.Kind != holdfast.EventBookmark {
+			t.Fatalf("got %v", e)
+		}
+	}
+}
+
+func TestWatchRefuses(t *testing.T) {
+	c := newService(t).Client(holdfast.Timeout(time.Second))
+	position := watch(t, c, "orders.1").position(t, c)
+	for name, test := range map[string]struct {
+		pattern string
+		opts    []holdfast.WatchOption
+	}{
+		"Pattern":          {"a:b", nil},
+		"Wildcard":         {"a.>.b", nil},
+		"Bookmarks":        {">", []holdfast.WatchOption{holdfast.Bookmarks(0)}},
+		"Kinds":            {">", []holdfast.WatchOption{holdfast.Kinds(holdfast.EventPresent)}},
+		"PresentAndSince":  {">", []holdfast.WatchOption{holdfast.Present(), holdfast.Since(time.Now())}},
+		"OtherShards":      {">", []holdfast.WatchOption{holdfast.From(position)}},
+		"OtherDeployment":  {">", []holdfast.WatchOption{holdfast.From(mustPosition(t, "0:1,1:1,2:1,3:99999"))}},
+		"MissingInBetween": {">", []holdfast.WatchOption{holdfast.From(mustPosition(t, "0:1,1:1,3:1"))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := pull(t, c.Watch(t.Context(), test.pattern, test.opts...)).failure(); !errors.Is(err, holdfast.ErrInvalid) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// position makes something happen to one resource and returns the position behind it.
+func (w *watching) position(t *testing.T, c *holdfast.Client) holdfast.Position {
+	t.Helper()
+	mustAcquire(t, c, "orders.1")
+	return w.event().Position()
+}
+
+func mustPosition(t *testing.T, s string) holdfast.Position {
+	t.Helper()
+	p, err := holdfast.ParsePosition(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestWatchEnds(t *testing.T) {
+	s := newService(t)
+	t.Run("Cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		w := pull(t, s.Client().Watch(ctx, ">", holdfast.Present()))
+		w.want(holdfast.EventBookmark, "", 0)
+		cancel()
+		if err := w.failure(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	t.Run("Deadline", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := pull(t, s.Client().Watch(ctx, ">")).failure(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+	t.Run("Closed", func(t *testing.T) {
+		c := s.Client()
+		w := watch(t, c, ">")
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.failure(); !errors.Is(err, holdfast.ErrClosed) || errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if err := pull(t, c.Watch(t.Context(), ">")).failure(); !errors.Is(err, holdfast.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	t.Run("ConnectionClosed", func(t *testing.T) {
+		nc := s.Connect()
+		c, err := holdfast.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close(t.Context()) }()
+		w := watch(t, c, ">")
+		nc.Close()
+		if err := w.failure(); !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Error(err)
+		}
+	})
+	t.Run("NobodyThere", func(t *testing.T) {
+		c := s.Client(holdfast.Prefix("other"), holdfast.Timeout(100*time.Millisecond))
+		if err := pull(t, c.Watch(t.Context(), ">")).failure(); !errors.Is(err, holdfast.ErrUnavailable) {
+			t.Error(err)
+		}
+	})
+}
+
+// A restart of the service takes nothing from a watch and adds nothing.
+func TestWatchOutlivesARestart(t *testing.T) {
+	s := newService(t)
+	c := newClient(t, s.URL())
+	w := watch(t, c, "orders.42", holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased))
+	for token := holdfast.Token(1); token <= 3; token++ {
+		l := mustAcquire(t, c, "orders.42", holdfast.NoRenewal())
+		if token > 1 {
+			w.want(holdfast.EventReleased, "orders.42", token-1)
+		}
+		s.Restart()
+		w.want(holdfast.EventAcquired, "orders.42", token)
+		mustRelease(t, l)
+	}
+	w.want(holdfast.EventReleased, "orders.42", 3)
+}
+
+// However a loop ends, nothing of it goes on.
+// A cluster that has just elected a leader may say that a stream is not there which is.
+func TestWatchOutlivesNotFound(t *testing.T) {
+	p := newProxy(t, url)
+	c, other := newClient(t, p.url()), newClient(t, url)
+	p.onAnswers("API", first(3, miss))
+	w := watch(t, c, t.Name())
+	p.cut()
+	p.onAnswers("API", first(3, miss))
+	mustRelease(t, mustAcquire(t, other, t.Name()))
+	w.want(holdfast.EventAcquired, t.Name(), 1)
+	w.want(holdfast.EventReleased, t.Name(), 1)
+}
+
+func TestWatchLeavesNothingBehind(t *testing.T) {
+	c := newService(t).Client()
+	mustAcquire(t, c, "orders.1", holdfast.NoRenewal())
+	for range 10 {
+		for e, err := range c.Watch(t.Context(), ">", holdfast.Present(), holdfast.Bookmarks(time.Hour)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == holdfast.EventBookmark {
+				break
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		for e, err := range c.Watch(ctx, ">", holdfast.Since(time.Time{})) {
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if e.Kind == holdfast.EventAcquired {
+				cancel()
+			}
+		}
+		cancel()
+	}
+	if stacks := stacks(); strings.Contains(stacks, "holdfast.(*follower)") {
+		t.Errorf("a follower goes on:\n%s", stacks)
+	}
+	until(t, "no pull goes on", func() bool { return !strings.Contains(stacks(), "jetstream.(*pullConsumer)") })
+}
+
+func stacks() string {
+	all := make([]byte, 4<<20)
+	return string(all[:runtime.Stack(all, true)])
+}

@@ -1,0 +1,116 @@
+package fencekv_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
+)
+
+// TestReplicated lets rivals on three servers write one entry of a bucket with three replicas, each of
+// which answers reads with what it has. No rival overwrites a higher token's value, and the highest
+// token stands at the end.
+func TestReplicated(t *testing.T) {
+	const rivals, writes, tokens = 8, 20, 30
+	cluster := mustCluster(t)
+	kv := mustReplicate(t, cluster[0], jetstream.KeyValueConfig{Bucket: "orders", Replicas: 3, History: jetstream.KeyValueMaxHistory})
+	watcher, err := kv.Watch(t.Context(), "orders.42", jetstream.IncludeHistory())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var writing sync.WaitGroup
+	for i := range rivals {
+		b := mustGuard(t, cluster[i%len(cluster)], "orders")
+		writing.Go(func() {
+			for range writes {
+				c := claim(1 + fence.Token(rand.IntN(tokens)))
+				if _, err := b.Put(t.Context(), c, []byte(c.Token.String())); err != nil && !errors.Is(err, fence.ErrStale) {
+					t.Errorf("token %d: %v", c.Token, err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	last := claim(tokens + 1)
+	mustPut(t, mustGuard(t, cluster[1], "orders"), last, last.Token.String())
+
+	var highest string
+	for highest != last.Token.String() {
+		e := mustNext(t, watcher)
+		if e == nil {
+			continue // the end of what there was at first
+		}
+		if value := string(e.Value()); value < highest {
+			t.Fatalf("revision %d is of token %s, after %s", e.Revision(), value, highest)
+		}
+		highest = string(e.Value())
+	}
+}
+
+func mustNext(tb testing.TB, w jetstream.KeyWatcher) jetstream.KeyValueEntry {
+	tb.Helper()
+	select {
+	case e := <-w.Updates():
+		return e
+	case <-time.After(patience):
+		tb.Fatal("the watcher does not see the last write")
+		return nil
+	}
+}
+
+// mustCluster returns a connection to each of three servers.
+func mustCluster(tb testing.TB) []jetstream.JetStream {
+	tb.Helper()
+	addrs := ports.Free(tb, 3)
+	routes := server.RoutesFromStr("nats://" + strings.Join(addrs, ",nats://"))
+	var cluster []jetstream.JetStream
+	for i, addr := range addrs {
+		host, port, _ := net.SplitHostPort(addr)
+		number, _ := strconv.Atoi(port) // it is an address that was listened to
+		s, err := start(&server.Options{ServerName: fmt.Sprintf("n%d", i), StoreDir: tb.TempDir(), Routes: routes,
+			Cluster: server.ClusterOpts{Name: "c", Host: host, Port: number}})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		js, err := connect(s)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup((&store{server: s, JetStream: js}).stop)
+		cluster = append(cluster, js)
+	}
+	return cluster
+}
+
+// mustReplicate makes a bucket as soon as the cluster has a leader.
+func mustReplicate(tb testing.TB, js jetstream.JetStream, cfg jetstream.KeyValueConfig) jetstream.KeyValue {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	for {
+		attempt, cancel := context.WithTimeout(ctx, time.Second)
+		kv, err := js.CreateOrUpdateKeyValue(attempt, cfg)
+		cancel()
+		if err == nil {
+			return kv
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			tb.Fatalf("no bucket: %v", err)
+		}
+	}
+}
