@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Claim is what the holder of a lease shows to whatever the lock protects: of which resource it holds
-// the lease, and by which grant. A protected resource refuses a claim whose token is lower than the
-// highest it has seen.
+// Claim is what the holder of a lease sends along with a write to the protected resource: the name of
+// the lock and the fencing token of the grant. The protected resource refuses a claim whose token is
+// lower than the highest token that it has accepted.
 type Claim struct {
 	Resource string
 	Token    Token
 }
 
-// Check returns the rule that the claim breaks, as an [InvalidError], or nil. The zero Claim breaks
-// one: nothing is claimed without a resource and a token.
+// Check returns the rule that the claim breaks, as an [InvalidError], or nil. A claim needs a
+// resource and a token, so the zero Claim breaks a rule.
 func (c Claim) Check() error {
 	if err := checkResource("resource", c.Resource); err != nil {
 		return err
@@ -24,9 +24,9 @@ func (c Claim) Check() error {
 	return checkRange("token", uint64(c.Token), 1, uint64(MaxToken))
 }
 
-// SetHeader writes the claim into a header of NATS or HTTP, in place of one that is there. It is an
-// [InvalidError], and nothing is written, if the claim breaks a rule or if its resource begins or ends
-// with a space, which both protocols would cut off on the way.
+// SetHeader writes the claim into a NATS or HTTP header and replaces a claim that is there. It returns
+// an [InvalidError] and writes nothing if the claim breaks a rule, or if its resource begins or ends
+// with a space, because both protocols trim header values.
 func (c Claim) SetHeader(h map[string][]string) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -40,10 +40,10 @@ func (c Claim) SetHeader(h map[string][]string) error {
 	return nil
 }
 
-// ClaimFromHeader reads a claim from a header of NATS or HTTP; not ok if the header has neither of its
-// fields. The resource is empty if the header has only a token: whoever protects a single thing knows
-// which. Names are compared without case, as in HTTP; NATS passes every spelling on. It is an
-// [InvalidError] if a field is malformed, or there twice in whatever spelling, or the token is missing.
+// ClaimFromHeader reads a claim from a NATS or HTTP header; ok is false if the header has neither field.
+// The resource is empty if the header has only a token, which is enough for a service that protects one
+// thing. Field names are compared without case, because NATS passes on every spelling. It returns an
+// [InvalidError] if a field is malformed or repeated in any spelling, or if the token is missing.
 func ClaimFromHeader(h map[string][]string) (c Claim, ok bool, err error) {
 	tokens, resources := fields(h, HeaderToken), fields(h, HeaderResource)
 	switch {
@@ -73,17 +73,17 @@ func fields(h map[string][]string, name string) (values []string) {
 			values = append(values, v...)
 		}
 	}
-	slices.Sort(values) // so that errors are the same each time
+	slices.Sort(values) // so that errors are deterministic
 	return values
 }
 
-// isField ignores spaces too: NATS keeps one before the colon, and HTTP refuses it.
+// isField also ignores spaces around the name: NATS keeps a space before the colon, HTTP refuses it.
 func isField(got, name string) bool { return strings.EqualFold(strings.TrimSpace(got), name) }
 
 type claimKey struct{}
 
-// WithClaim returns a context that carries the claim, so that a call deep down can pass it on to the
-// protected resource. Of several the innermost counts.
+// WithClaim returns a context that carries the claim to the code that writes to the protected resource.
+// The innermost claim wins.
 func WithClaim(ctx context.Context, c Claim) context.Context {
 	return context.WithValue(ctx, claimKey{}, c)
 }

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Encoding is how a payload is written. An answer has its request's.
+// Encoding is the encoding of a payload. A reply has the encoding of its request.
 type Encoding uint8
 
 // The encodings of the contract; the zero Encoding is Protobuf.
@@ -25,15 +25,15 @@ const (
 	JSON
 )
 
-// HeaderContentType tells the encoding of a request whose first byte does not.
+// HeaderContentType names the encoding of a request if its first byte does not tell it.
 const HeaderContentType = "Content-Type"
 
 const jsonMediaType = "application/json"
 
-// maxDepth is more than any message of ours nests, and stops a payload that is all brackets.
+// maxDepth bounds the nesting of a payload; no message of the contract nests so deeply.
 const maxDepth = 16
 
-// maxComplaint bounds what is passed on of a parser's message, which may repeat what it read.
+// maxComplaint bounds a parser's message in bytes, because it may quote its input.
 const maxComplaint = 2 * maxQuotedBytes
 
 // String returns the name of the encoding, for logs and metrics.
@@ -44,9 +44,9 @@ func (e Encoding) String() string {
 	return "protobuf"
 }
 
-// EncodingOf tells how a payload is written, from the value of its header Content-Type, empty if it
-// has none, and from its first byte that is no blank: no message of ours begins with "{" in protobuf. An
-// empty payload is JSON, so that a person who sends nothing can read the answer.
+// EncodingOf returns the encoding of a payload. It is JSON if the header Content-Type (empty if there is
+// none) says so or if the first byte that is no blank is "{", with which no message of the contract
+// begins in protobuf. An empty payload is JSON, so that the reply to it is readable.
 func EncodingOf(contentType string, payload []byte) Encoding {
 	if len(payload) == 0 || payload[0] == '{' || isJSON(contentType) || beginsWithBlank(payload) {
 		return JSON
@@ -54,9 +54,9 @@ func EncodingOf(contentType string, payload []byte) Encoding {
 	return Protobuf
 }
 
-// beginsWithBlank reports whether the payload is JSON behind blanks. A line feed is also how a string in
-// field 1 begins in protobuf, with its length behind it, which may be that of "{"; so it takes more than
-// that.
+// beginsWithBlank reports whether the payload is JSON behind blanks. A line feed is also the tag of a
+// string in field 1 in protobuf, and the length that follows may equal "{". So a payload that begins with
+// a line feed has to be valid JSON as a whole.
 func beginsWithBlank(payload []byte) bool {
 	text := bytes.TrimLeft(payload, " \t\r\n")
 	if len(text) == 0 || text[0] != '{' {
@@ -66,8 +66,7 @@ func beginsWithBlank(payload []byte) bool {
 	return !bytes.ContainsRune(blank, '\n') || json.Valid(payload)
 }
 
-// NewRequest returns an empty request for the operation, to [Decode] into; nil if there is no such
-// operation.
+// NewRequest returns an empty request of the operation for [Decode], or nil if the operation is unknown.
 func NewRequest(op Operation) proto.Message {
 	switch op {
 	case OpAcquire:
@@ -84,10 +83,10 @@ func NewRequest(op Operation) proto.Message {
 	return nil
 }
 
-// Decode reads a request into m, replacing what is there. It is an [InvalidError] if the payload is
-// longer than [MaxPayloadBytes], cannot be read, or has a field that m has not: what is not understood
-// is never ignored, in neither encoding, because a lock on other terms than asked for is worse than
-// none. After an error m is undefined. Whether the values are legal, [Limits.Check] tells.
+// Decode decodes a request into m and replaces its contents. It returns an [InvalidError] if the payload
+// is longer than [MaxPayloadBytes], is malformed, or has a field that m does not have. Unknown fields are
+// refused in both encodings, because a lock on other terms than requested is worse than none. After an
+// error m is undefined. Decode does not check the values: see [Limits.Check].
 func Decode(e Encoding, payload []byte, m proto.Message) error {
 	switch {
 	case len(payload) > MaxPayloadBytes:
@@ -98,9 +97,9 @@ func Decode(e Encoding, payload []byte, m proto.Message) error {
 	return decodeProtobuf(payload, m)
 }
 
-// DecodeReply reads what a node sends, an answer or an event, into m, replacing what is there. Unlike
-// a request it may be of any size and may have fields that m has not: a client outlives the version
-// of its servers. It is an [InvalidError] if it cannot be read.
+// DecodeReply decodes a reply or an event into m and replaces its contents. In contrast to [Decode] it
+// accepts any size and ignores unknown fields, so that a client works with newer servers. It returns an
+// [InvalidError] if the payload is malformed.
 func DecodeReply(e Encoding, payload []byte, m proto.Message) error {
 	if e == JSON {
 		return decodeJSON(payload, m, true)
@@ -108,8 +107,8 @@ func DecodeReply(e Encoding, payload []byte, m proto.Message) error {
 	return unmarshalProtobuf(payload, m)
 }
 
-// Encode writes m. The same message gives the same bytes; JSON is in the standard proto3 mapping, with
-// the contract's field names, on one line. It fails only if a string of m is not UTF-8.
+// Encode returns m in the encoding. The output is deterministic. JSON is the standard proto3 mapping with
+// the field names of the contract, on one line. Encode fails only if a string of m is not UTF-8.
 func Encode(e Encoding, m proto.Message) ([]byte, error) {
 	if e == JSON {
 		return encodeJSON(m)
@@ -117,7 +116,7 @@ func Encode(e Encoding, m proto.Message) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-// isJSON goes by the media type alone; its parameters say nothing that matters here.
+// isJSON compares the media type and ignores its parameters.
 func isJSON(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(mediaType), jsonMediaType)
@@ -138,9 +137,9 @@ func decodeJSON(payload []byte, m proto.Message, ignoreUnknown bool) error {
 	return checkJSON(payload, m)
 }
 
-// checkJSON refuses what protojson takes and the contract does not: a field under another name than the
-// contract's, and a number of 32 bits as text. Numbers of 64 bits may be either, as not every reader of
-// JSON has them.
+// checkJSON refuses what protojson accepts and the contract does not: a field name in another spelling,
+// and a 32-bit number as text. 64-bit numbers may be text, because many JSON libraries cannot represent
+// them as numbers.
 func checkJSON(payload []byte, m proto.Message) error {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(payload, &values); err != nil {
@@ -159,8 +158,8 @@ func checkJSON(payload []byte, m proto.Message) error {
 	return nil
 }
 
-// decodeProtobuf refuses unknown fields too. They are also what protobuf makes of a known field with
-// a wrong type, and of much that was never protobuf.
+// decodeProtobuf refuses unknown fields. Protobuf also reports a known field of the wrong type, and many
+// payloads that are not protobuf, as unknown fields.
 func decodeProtobuf(payload []byte, m proto.Message) error {
 	if err := unmarshalProtobuf(payload, m); err != nil {
 		return err
@@ -179,12 +178,12 @@ func unmarshalProtobuf(payload []byte, m proto.Message) error {
 	return nil
 }
 
-// protobufRule reminds of JSON, because whoever gets here most likely meant it.
+// protobufRule mentions JSON, because a payload that is not protobuf is most likely meant as JSON.
 func protobufRule(m proto.Message) string {
 	return nameOf(m) + ` in protobuf, or in JSON, which begins with "{"`
 }
 
-// encodeJSON compacts what protojson writes, which has spaces at random lest anybody rely on its form.
+// encodeJSON compacts the output of protojson, which inserts spaces at random to keep it unstable.
 func encodeJSON(m proto.Message) ([]byte, error) {
 	spaced, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {
@@ -201,11 +200,11 @@ func nameOf(m proto.Message) string {
 	return string(m.ProtoReflect().Descriptor().Name())
 }
 
-// position is how protojson says where: "syntax error (line 1:5): ".
+// position matches the location in an error of protojson: "syntax error (line 1:5): ".
 var position = regexp.MustCompile(`^(?:syntax error )?\(line (\d+):(\d+)\): `)
 
-// complaint makes one readable line of an error of protojson: without its "proto:" and the kind of
-// space after it that changes from build to build, without what a terminal would obey, and short.
+// complaint turns an error of protojson into one short line. It removes the prefix "proto:", the space
+// behind it that differs between builds, and characters that a terminal would interpret.
 func complaint(err error, m proto.Message) string {
 	text := strings.TrimLeftFunc(strings.TrimPrefix(err.Error(), "proto:"), unicode.IsSpace)
 	where := ""
@@ -219,8 +218,7 @@ func complaint(err error, m proto.Message) string {
 	return strings.Map(printable, strings.ToValidUTF8(contractNames(text, m), "?")) + where
 }
 
-// contractNames undoes protojson's habit of naming fields in camel case, which the contract does not
-// know.
+// contractNames replaces protojson's camel-case field names by the contract's.
 func contractNames(text string, m proto.Message) string {
 	fields := m.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {

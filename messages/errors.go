@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// ErrInvalid is every [InvalidError]: the request breaks a rule, nothing happened, and the same
-// request will never succeed.
+// ErrInvalid matches every [InvalidError]: the request breaks a rule and had no effect, and repeating it
+// cannot succeed.
 var ErrInvalid = errors.New("invalid")
 
-// maxQuotedBytes of an untrusted value are enough to recognise it in a message or a log.
+// maxQuotedBytes bounds how much of an untrusted value a message or a log shows.
 const maxQuotedBytes = 64
 
 // InvalidError names the rule that a request breaks. It wraps [ErrInvalid].
 type InvalidError struct {
-	Field string // as the contract names it: "owner"
-	Rule  string // what would have been right: "1 to 256 bytes"
-	Got   string // what was there instead, short and safe to show; empty if Rule says it all
+	Field string // in the contract's spelling: "owner"
+	Rule  string // what is valid: "1 to 256 bytes"
+	Got   string // the value found, short and safe to print; empty if Rule is enough
 }
 
-// Error returns one line for a person: "owner: 1 to 256 bytes, got 300 bytes".
+// Error returns one line: "owner: 1 to 256 bytes, got 300 bytes".
 func (e *InvalidError) Error() string {
 	if e.Got == "" {
 		return e.Field + ": " + e.Rule
@@ -56,7 +56,7 @@ func byteCount(s string) string {
 	return strconv.Itoa(len(s)) + " bytes"
 }
 
-// quote shows an untrusted value so that it is safe on terminals and in logs.
+// quote quotes an untrusted value, shortened, so that it is safe on terminals and in logs.
 func quote(s string) string {
 	if len(s) <= maxQuotedBytes {
 		return strconv.Quote(s)

@@ -9,19 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// HeaderEventID carries the id of an event, in the form of [EventID.String]. JetStream reads it too,
-// and keeps a second message of the same id out of a stream.
+// HeaderEventID is the header with the id of an event, in the form of [EventID.String]. JetStream
+// deduplicates messages by it.
 const HeaderEventID = "Nats-Msg-Id"
 
-// EventID tells an event from every other one of its deployment, and orders those of one shard.
+// EventID identifies an event within its deployment and orders the events of one shard.
 type EventID struct {
 	Shard    uint32
-	Position uint64 // where the commit stands in the shard's bucket
+	Position uint64 // of the commit in the shard's bucket
 	Index    uint32 // of the change in the commit
 }
 
-// ParseEventID reads the form that [EventID.String] writes, and no other. Everything else is an
-// [InvalidError].
+// ParseEventID parses the output of [EventID.String]. Any other text is an [InvalidError].
 func ParseEventID(s string) (EventID, error) {
 	var id EventID
 	shard, below, _ := strings.Cut(s, ".")
@@ -46,7 +45,7 @@ func (i EventID) String() string {
 	return string(i.append(make([]byte, 0, 24)))
 }
 
-// Before reports whether the event comes before that one of the same shard.
+// Before reports whether the event precedes that one. Both have to be of the same shard.
 func (i EventID) Before(that EventID) bool {
 	return i.Position < that.Position || i.Position == that.Position && i.Index < that.Index
 }
@@ -64,16 +63,16 @@ func (x *Event) ID() EventID {
 	return EventID{Shard: x.GetShard(), Position: x.GetPosition(), Index: x.GetIndex()}
 }
 
-// SetHeader sets the headers under which the event is published. It writes over those of an event that
-// was published before.
+// SetHeader sets the headers of a published event. It reuses the values of h, which must not be in use
+// for another event any more.
 func (x *Event) SetHeader(h map[string][]string) {
 	h[HeaderEvent] = append(h[HeaderEvent][:0], x.GetKind().String())
 	h[HeaderToken] = append(h[HeaderToken][:0], Token(x.GetLease().GetToken()).String())
 	h[HeaderEventID] = append(h[HeaderEventID][:0], x.ID().String())
 }
 
-// AppendJSON appends the event as [Encode] writes it in JSON, at a fraction of the cost. What is not
-// UTF-8, which no event has that came out of a bucket, is replaced.
+// AppendJSON appends the event in the form in which [Encode] writes JSON, at a fraction of the cost. It
+// replaces invalid UTF-8, which no event from a bucket contains.
 func (x *Event) AppendJSON(b []byte) []byte {
 	o := object{append(b, '{')}
 	o.name("kind", x.GetKind().String(), x.GetKind() != 0)
@@ -103,8 +102,8 @@ func (x *Lease) appendJSON(b []byte) []byte {
 	return append(o.b, '}')
 }
 
-// object is a JSON object that is being written, as proto3 maps it: a field that has its zero value
-// is left out, and a number of 64 bits is a string.
+// object is a JSON object under construction in the proto3 mapping: a field with its zero value is left
+// out, and a 64-bit number is a string.
 type object struct{ b []byte }
 
 func (o *object) key(field string) {
@@ -162,7 +161,7 @@ func (o *object) texts(field string, m map[string]string) {
 	o.b = append(o.b, '}')
 }
 
-// appendText writes a JSON string, in which nothing is escaped that need not be.
+// appendText writes a JSON string with the fewest escapes.
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, r := range s {

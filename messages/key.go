@@ -9,10 +9,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// upperHex are the digits of an escape; lower-case ones would give a resource a second key.
+// upperHex are the digits of an escape. Lower-case digits would give a resource a second key.
 const upperHex = "0123456789ABCDEF"
 
-// plain tells the bytes that stand for themselves wherever they are; the dot is not one of them.
+// plain marks the bytes that never need an escape. The dot is not one of them.
 var plain = func() (t [256]bool) {
 	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-/") {
 		t[c] = true
@@ -20,7 +20,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// EncodeKey returns the key of a resource: how it stands in a subject. It is an [InvalidError] unless
+// EncodeKey returns the key of a resource, its form in a subject. It returns an [InvalidError] unless
 // resource is 1 to [MaxResourceBytes] bytes of UTF-8 in NFC without control characters. It does not
 // normalise: see [NormalizeResource]. A resource that needs no escape is its own key and costs no
 // allocation.
@@ -35,9 +35,9 @@ func EncodeKey(resource string) (string, error) {
 	return string(appendKey(buf[:0], resource)), nil
 }
 
-// DecodeKey returns the resource of a key. It is an [InvalidError] unless key is exactly what
-// [EncodeKey] makes of the result, so no two keys name one resource. A key without escapes is its own
-// resource and costs no allocation.
+// DecodeKey returns the resource of a key. It returns an [InvalidError] unless [EncodeKey] of the result
+// is key again, so no two keys name one resource. A key without escapes is its own resource and costs no
+// allocation.
 func DecodeKey(key string) (string, error) {
 	if isOwnKey(key) {
 		return key, nil
@@ -60,16 +60,14 @@ func DecodeKey(key string) (string, error) {
 	return resource, nil
 }
 
-// NormalizeResource returns s in Unicode NFC, the only form in which a resource is accepted. Clients
-// call it on what people typed, so that the two spellings of "é" are one lock. Of more than 30 combining
-// marks in a row, no letter of any language, it joins the rest on with U+034F, as Unicode's stream-safe
-// format does; [EncodeKey] refuses such a row without.
+// NormalizeResource returns s in Unicode NFC, the only accepted form of a resource. Clients call it on
+// user input, so that both encodings of "é" name one lock. After 30 combining marks in a row it inserts
+// U+034F, as Unicode's stream-safe format does; [EncodeKey] refuses a longer row without it.
 func NormalizeResource(s string) string {
 	return norm.NFC.String(s)
 }
 
-// ShardOf returns the shard of a key: FNV-1a-32(key) mod shards. It panics if shards is 0, which no
-// deployment has.
+// ShardOf returns the shard of a key: FNV-1a-32(key) mod shards. It panics if shards is 0.
 func ShardOf(key string, shards uint32) uint32 {
 	const offset, prime = 2166136261, 16777619 // of FNV-1a with 32 bits
 	hash := uint32(offset)
@@ -92,8 +90,8 @@ func checkResource(field, s string) error {
 	return nil
 }
 
-// isOwnKey reports whether s is a valid resource of which no byte needs an escape. Such bytes are
-// ASCII without control characters, so nothing else is left to check.
+// isOwnKey reports whether s is a valid resource without a byte that needs an escape. Such bytes are
+// ASCII without control characters, so no other check is needed.
 func isOwnKey(s string) bool {
 	if s == "" || len(s) > MaxResourceBytes {
 		return false
@@ -106,8 +104,8 @@ func isOwnKey(s string) bool {
 	return true
 }
 
-// mustEscape reports whether byte i of the resource is written =XX. A dot separates levels, and NATS
-// knows no empty level, so the dots that would leave one are escaped.
+// mustEscape reports whether byte i of the resource is written =XX. A dot separates levels. NATS has no
+// empty levels, so a dot that would make one is escaped.
 func mustEscape(resource string, i int) bool {
 	if resource[i] != '.' {
 		return !plain[resource[i]]
@@ -127,7 +125,8 @@ func appendKey(dst []byte, resource string) []byte {
 	return dst
 }
 
-// appendResource undoes the escapes of key, canonical or not; false if a byte of it is in no key.
+// appendResource decodes the escapes of key, canonical or not. It returns false if a byte of key is not
+// allowed in keys.
 func appendResource(dst []byte, key string) ([]byte, bool) {
 	for i := 0; i < len(key); i++ {
 		c := key[i]
@@ -148,12 +147,12 @@ func appendResource(dst []byte, key string) ([]byte, bool) {
 	return dst, true
 }
 
-// hexValue returns the value of an upper-case hexadecimal digit, -1 of anything else.
+// hexValue returns the value of an upper-case hexadecimal digit, or -1.
 func hexValue(c byte) int {
 	return strings.IndexByte(upperHex, c)
 }
 
-// isNFC spares ASCII, which always is, the look into the tables.
+// isNFC looks into the Unicode tables only if s is not ASCII, which is always NFC.
 func isNFC(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -163,8 +162,7 @@ func isNFC(s string) bool {
 	return true
 }
 
-// isText reports whether s is valid UTF-8 without control characters, so that it can be shown in
-// terminals and logs.
+// isText reports whether s is valid UTF-8 without control characters, safe for terminals and logs.
 func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

@@ -31,7 +31,7 @@ func TestKeyOfResource(t *testing.T) {
 		"a...b": "a.=2E=2Eb",
 		"..a":   "=2E=2Ea",
 		"a.b.c": "a.b.c",
-		// Names that mean something to somebody.
+		// Names with a meaning elsewhere.
 		"a b":              "a=20b",
 		"*":                "=2A",
 		">":                "=3E",

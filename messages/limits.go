@@ -1,43 +1,41 @@
 package messages
 
-// The bounds of the contract. Whatever a client chooses has one, so that no record, queue or answer
-// grows without end. [Limits] tells them to clients; those that [Limits.Check] reads, a deployment may
-// tighten.
+// The bounds of the contract. Each value that a client chooses is bounded, so that no record, queue or
+// reply grows without limit. [Limits] publishes them. A deployment may tighten those that [Limits.Check]
+// reads.
 const (
-	// MaxResourceBytes is generous for a path or a URL, and keeps the longest key far within a NATS
-	// protocol line of 4 096 bytes.
+	// MaxResourceBytes fits a path or a URL and keeps the longest key far below the 4 096 bytes of a
+	// NATS protocol line.
 	MaxResourceBytes = 512
 	// MaxKeyBytes is the longest resource with every byte escaped.
 	MaxKeyBytes = 3 * MaxResourceBytes
 	// MaxOwnerBytes fits a host, a process and a task, or a certificate's subject.
 	MaxOwnerBytes = 256
-	// MinTTLMillis lets a lease outlast several round trips with their fsync; a shorter one would run
-	// out before its holder knows of it.
+	// MinTTLMillis is several round trips with fsync. A shorter lease could expire before its holder
+	// receives the grant.
 	MinTTLMillis uint32 = 100
-	// MaxTTLMillis is a day: how long the resource of a crashed holder can stay locked.
+	// MaxTTLMillis is one day. It bounds how long a crashed holder blocks a resource.
 	MaxTTLMillis uint32 = 86_400_000
-	// MaxWaitMillis is an hour: how long a vanished client can take a place in a queue.
+	// MaxWaitMillis is one hour. It bounds how long a vanished client occupies a place in a queue.
 	MaxWaitMillis uint32 = 3_600_000
 	// MaxRequestIDBytes fits a UUID, a ULID or 256 bits in hexadecimal.
 	MaxRequestIDBytes = 64
-	// MaxMetadataEntries and MaxMetadataBytes, keys and values together, are small because metadata
-	// travels in every record, answer and event of the lease.
+	// MaxMetadataEntries and MaxMetadataBytes (keys and values together) are small, because every
+	// record, reply and event of the lease carries the metadata.
 	MaxMetadataEntries = 16
 	MaxMetadataBytes   = 1024
-	// MaxReasonBytes is a few sentences for whoever asks later why a lock was broken.
+	// MaxReasonBytes fits a few sentences that explain why an operator broke a lock.
 	MaxReasonBytes = 512
-	// MaxPayloadBytes fits the largest legal request, a listing with the longest pattern and the
-	// longest resource, even as JSON with every character written \u0041. It bounds what is parsed
-	// before anything about the sender is known.
+	// MaxPayloadBytes fits the largest valid request: a listing with the longest pattern and the longest
+	// resource, in JSON with every character escaped (\u0041). It bounds the work of parsing.
 	MaxPayloadBytes = 16 << 10
-	// MaxListLimit keeps a page of ordinary leases within the 1 MiB that NATS allows by default.
+	// MaxListLimit keeps a page of typical leases below 1 MiB, the default payload limit of NATS.
 	MaxListLimit uint32 = 1000
-	// DefaultListLimit is what a listing that asks for 0 gets: a screenful or two.
+	// DefaultListLimit is the page size of a listing with limit 0.
 	DefaultListLimit uint32 = 100
 )
 
-// DefaultLimits returns the limits of the contract, to be tightened as a deployment wishes. Each call
-// returns its own.
+// DefaultLimits returns a new copy of the limits of the contract, which a deployment may tighten.
 func DefaultLimits() *Limits {
 	return &Limits{
 		MaxResourceBytes:   MaxResourceBytes,

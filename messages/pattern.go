@@ -2,15 +2,15 @@ package messages
 
 import "strings"
 
-// Pattern selects keys by level, as a NATS subscription selects subjects: `*` stands for one whole
-// level, `>` at the end for one or more. The zero Pattern is ">" and selects every key.
+// Pattern selects keys as a NATS subscription selects subjects: `*` matches one whole level, `>` at the
+// end matches one or more. The zero Pattern is ">" and selects every key.
 type Pattern struct {
 	text string
 }
 
-// ParsePattern reads a pattern; empty means ">". It is an [InvalidError] if a wildcard is not a whole
-// level, if `>` is not the last one, or if no key could match because of how its other levels are
-// written: those stand as in a key, `=3A` for a colon.
+// ParsePattern parses a pattern; the empty string means ">". It returns an [InvalidError] if a wildcard
+// is not a whole level, if `>` is not the last level, or if another level is not written as in a key
+// (`=3A` for a colon), so that no key could match.
 func ParsePattern(s string) (Pattern, error) {
 	if s == "" {
 		return Pattern{}, nil
@@ -40,7 +40,7 @@ func (p Pattern) Matches(key string) bool {
 	}
 }
 
-// String returns the pattern as it was written, ">" for an empty one.
+// String returns the text of the pattern, ">" for the zero Pattern.
 func (p Pattern) String() string {
 	if p.text == "" {
 		return ">"
@@ -48,8 +48,8 @@ func (p Pattern) String() string {
 	return p.text
 }
 
-// exampleKey returns what the pattern selects when each wildcard stands for the level "x". A pattern
-// is legal when this is a key; a wildcard elsewhere stays, and is in no key.
+// exampleKey replaces each wildcard by the level "x". The pattern is valid if the result is a key: a
+// misplaced wildcard stays, and no key contains one.
 func exampleKey(pattern string) string {
 	levels := strings.Split(pattern, ".")
 	for i, level := range levels {

@@ -2,21 +2,21 @@ package messages
 
 import "strings"
 
-// Headers that NATS tools understand as the failure of a service. They stand on every answer whose
-// status has a [Status.ServiceCode].
+// Headers by which NATS tools recognise an error of a service. A reply has them if its status has a
+// [Status.ServiceCode].
 const (
 	HeaderServiceError     = "Nats-Service-Error"
 	HeaderServiceErrorCode = "Nats-Service-Error-Code"
 )
 
-// Refuse returns the answer to a request that was not carried out, with err as the sentence for a
-// person. What in it is not UTF-8 is replaced, because an answer that cannot be encoded is none.
+// Refuse returns the reply to a request that had no effect, with the text of err as its error. It
+// replaces invalid UTF-8, so that the reply can always be encoded.
 func Refuse(status Status, err error) *Reply {
 	return &Reply{Status: status, Error: strings.ToValidUTF8(err.Error(), "\uFFFD")}
 }
 
-// ServiceCode returns what an answer of this status carries in [HeaderServiceErrorCode]; not ok if
-// the status is an outcome and not an error.
+// ServiceCode returns the value of [HeaderServiceErrorCode] in a reply of this status; ok is false if the
+// status is an outcome and not an error.
 func (s Status) ServiceCode() (code int, ok bool) {
 	switch s {
 	case Status_INVALID:

@@ -1,7 +1,6 @@
 package messages
 
-// ReplyTo says where and how a request wants its answer. Whoever makes one has checked the subject
-// with [Prefix.CheckReply].
+// ReplyTo is the destination and the encoding of a reply. The subject has passed [Prefix.CheckReply].
 type ReplyTo struct {
 	Subject  string
 	Encoding Encoding

@@ -3,20 +3,21 @@ package messages
 import "time"
 
 const (
-	// FirstResend is several times what an answer takes.
+	// FirstResend is several times the usual latency of a reply.
 	FirstResend = 500 * time.Millisecond
-	// MostResend bounds how long a place in a queue may be lost without anybody noticing.
+	// MostResend is the longest pause. It bounds how long a client does not notice that its place in a
+	// queue is lost.
 	MostResend = 5 * time.Second
 
-	// takeoverResend bounds the pauses of the first tries, takeoverTries, which together last as long as a
-	// node that died together with its NATS server may be missed: who asks should not sleep past that.
+	// takeoverResend bounds the pauses of the first takeoverTries tries. Together they cover the failover
+	// of a node that died with its NATS server, so that a client does not sleep past its end.
 	takeoverResend = time.Second
 	takeoverTries  = 10
 )
 
-// ResendAfter returns how long whoever asks should wait for the answer to the nth try, counted from 0,
-// before the next: 0.5 s, nine times 1 s, 2, 4 and from then on 5 s. The same request again is the same
-// for the service, so nothing happens twice.
+// ResendAfter returns how long a client waits for the reply to try n, counted from 0, before it sends the
+// request again: 0.5 s, nine times 1 s, 2 s, 4 s, then 5 s. A repeated request with the same request_id
+// takes effect once.
 func ResendAfter(n int) time.Duration {
 	switch {
 	case n == 0:

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// While the shards of a dead node are taken over, which takes up to ten seconds if its NATS server died
-// too, nobody who asks sleeps for longer than one; and whoever waits on loads the service ever less.
+// A takeover takes up to ten seconds if the NATS server of the node died too. Until then a client sends
+// again at least every second; afterwards the pauses grow.
 func TestResendAfter(t *testing.T) {
 	sent, before := time.Duration(0), time.Duration(0)
 	for n := range 20 {

@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	// DefaultPrefix begins the subjects of a deployment that chose no other one.
+	// DefaultPrefix is the prefix of a deployment unless it configures another one.
 	DefaultPrefix Prefix = "holdfast"
-	// MaxPrefixBytes leaves the longest key its place in a NATS protocol line of 4 096 bytes.
+	// MaxPrefixBytes leaves room for the longest key in the 4 096 bytes of a NATS protocol line.
 	MaxPrefixBytes = 64
-	// MaxReplyBytes is several times the length of any client's inbox; longer is an attempt to fill
-	// the queue of waiting requests.
+	// MaxReplyBytes is several times the length of an inbox. Longer reply subjects are refused, because
+	// they would fill the memory of waiting requests.
 	MaxReplyBytes = 255
 )
 
-// shardLevel begins the direct door, below the prefix.
+// shardLevel begins the direct subjects, below the prefix.
 const shardLevel = "shard"
 
-// nodeLevel begins what nodes say to one another, below the prefix.
+// nodeLevel begins the subjects between nodes, below the prefix.
 const nodeLevel = "node"
 
-// Operation is what a request wants done to a resource, as it stands in the subject.
+// Operation is an operation on a resource, in its form in a subject.
 type Operation string
 
-// The operations on a resource. Listing and discovery are not about one, and have their own subjects.
+// The operations on a resource. Listing and discovery concern no single resource and have subjects of
+// their own.
 const (
 	OpAcquire Operation = "acquire"
 	OpRelease Operation = "release"
@@ -36,23 +37,23 @@ const (
 	OpBreak   Operation = "break"
 )
 
-// Operations are all of them, in the order of the contract. It is not to be changed.
+// Operations lists all operations in the order of the contract. It must not be modified.
 var Operations = []Operation{OpAcquire, OpRelease, OpExtend, OpGet, OpBreak}
 
-// Address is what the subject of a request says.
+// Address is the parsed subject of a request.
 type Address struct {
 	Operation Operation
-	Key       string // not empty; whether it is a key, [DecodeKey] tells
-	Direct    bool   // came by the direct door, which names the shard
+	Key       string // not empty; not decoded: see [DecodeKey]
+	Direct    bool   // the subject names the shard
 	Shard     uint32 // 0 unless Direct
 }
 
-// Prefix begins every subject of a deployment. Only one from [ParsePrefix] makes legal subjects.
+// Prefix begins every subject of a deployment. Only a Prefix from [ParsePrefix] makes valid subjects.
 type Prefix string
 
-// ParsePrefix returns s as a prefix. It is an [InvalidError] unless s is 1 to [MaxPrefixBytes] bytes:
-// levels of A-Z a-z 0-9 _ - joined by dots. It may not begin with "_" or "$": inboxes and NATS itself
-// live there.
+// ParsePrefix returns s as a prefix. It returns an [InvalidError] unless s is 1 to [MaxPrefixBytes] bytes:
+// levels of A-Z a-z 0-9 _ - joined by dots. A prefix does not begin with "_" or "$", because NATS uses
+// these for inboxes and for itself.
 func ParsePrefix(s string) (Prefix, error) {
 	switch {
 	case s == "" || len(s) > MaxPrefixBytes:
@@ -68,19 +69,19 @@ func ParsePrefix(s string) (Prefix, error) {
 	return Prefix(s), nil
 }
 
-// Operation returns the front door's subject: holdfast.acquire.<key>. With ">" for the key it is the
-// one to subscribe to.
+// Operation returns the front subject, which any node serves: holdfast.acquire.<key>. The key may be ">",
+// to subscribe.
 func (p Prefix) Operation(op Operation, key string) string {
 	return string(p) + "." + string(op) + "." + key
 }
 
-// Direct returns the direct door's subject: holdfast.shard.<n>.acquire.<key>. With ">" for the key it
-// is the one to subscribe to.
+// Direct returns the direct subject, which the owner of the shard serves:
+// holdfast.shard.<n>.acquire.<key>. The key may be ">", to subscribe.
 func (p Prefix) Direct(shard uint32, op Operation, key string) string {
 	return string(p) + "." + shardLevel + "." + formatShard(shard) + "." + string(op) + "." + key
 }
 
-// Shard returns what the owner of a shard subscribes to: everything at its direct door.
+// Shard returns the wildcard of all direct subjects of a shard: holdfast.shard.<n>.>.
 func (p Prefix) Shard(shard uint32) string {
 	return string(p) + "." + shardLevel + "." + formatShard(shard) + ".>"
 }
@@ -95,39 +96,38 @@ func (p Prefix) Info() string {
 	return string(p) + ".info"
 }
 
-// Event returns the subject on which changes of the key's resource are published:
-// holdfast.event.<key>. The key may have wildcards, to subscribe.
+// Event returns the subject of the events of the key's resource: holdfast.event.<key>. The key may have
+// wildcards, to subscribe.
 func (p Prefix) Event(key string) string {
 	return string(p) + ".event." + key
 }
 
-// StoredEvent returns the subject on which a node hands an event of the key's resource to the stream that retains
-// it: holdfast.node.~event.<key>. Only nodes may publish there, so what clients publish does not enter the stream.
-// The stream stores it under Event(key). The key may be ">", for all.
+// StoredEvent returns the subject on which a node publishes an event to the stream that retains it:
+// holdfast.node.~event.<key>. Only nodes may publish there, so clients cannot add to the stream. The stream
+// stores the event under Event(key). The key may be ">", to subscribe.
 func (p Prefix) StoredEvent(key string) string {
 	return string(p) + "." + nodeLevel + ".~event." + key
 }
 
-// Announcement returns the subject on which a node speaks of itself: holdfast.node.~announce.<name>. The
-// name is a key, or ">" to hear all nodes. No key begins with "~", so that whoever may publish
-// holdfast.*.orders.> is no node.
+// Announcement returns the subject of a node's announcements: holdfast.node.~announce.<name>. The name is
+// a key, or ">" to subscribe to all nodes. No key begins with "~", so a permission such as
+// holdfast.*.orders.> does not cover it.
 func (p Prefix) Announcement(name string) string {
 	return string(p) + "." + nodeLevel + ".~announce." + name
 }
 
-// NodeDoor returns a subject at the door that only other nodes use, to this process alone:
-// holdfast.node.~door.<incarnation>.acquire.<key>. With ">" it is the one to subscribe to.
+// NodeDoor returns a subject on which other nodes forward requests to one process:
+// holdfast.node.~door.<incarnation>.acquire.<key>. Below may be ">", to subscribe.
 func (p Prefix) NodeDoor(incarnation uint64, below string) string {
 	return string(p) + "." + nodeLevel + ".~door." + strconv.FormatUint(incarnation, 16) + "." + below
 }
 
-// Nodes returns what a node must be allowed to publish and to subscribe to: holdfast.node.>. Nobody else
-// should be.
+// Nodes returns the wildcard of all subjects between nodes: holdfast.node.>. Only nodes should have the
+// permission to publish and subscribe there.
 func (p Prefix) Nodes() string { return string(p) + "." + nodeLevel + ".>" }
 
-// Bucket returns the name of the shard's KV bucket: HOLDFAST_3. A bucket's name has no dots, so two
-// prefixes that differ only in case or in "." against "_" would share buckets: one account cannot
-// have both.
+// Bucket returns the name of the shard's KV bucket: HOLDFAST_3. Bucket names have no dots, so two prefixes
+// that differ only in case, or in "." against "_", share buckets. One account cannot have both.
 func (p Prefix) Bucket(shard uint32) string {
 	return p.name() + "_" + formatShard(shard)
 }
@@ -137,7 +137,7 @@ func (p Prefix) EventStream() string {
 	return p.name() + "_EVENTS"
 }
 
-// name is the prefix as JetStream takes it for a name.
+// name is the prefix in the form of a JetStream name.
 func (p Prefix) name() string {
 	return strings.Map(func(r rune) rune {
 		if notInPrefix(r) {
@@ -147,9 +147,9 @@ func (p Prefix) name() string {
 	}, string(p))
 }
 
-// Parse takes the subject of a request apart, at either door. It is an [InvalidError] if the subject
-// is not below the prefix, names no operation or no key, or if the shard is not a number. The key is
-// not decoded, and the shard need not exist.
+// Parse parses the subject of a request, front or direct. It returns an [InvalidError] if the subject is
+// not below the prefix, names no operation or no key, or if the shard is not a number. It does not decode
+// the key, and does not check that the shard exists.
 func (p Prefix) Parse(subject string) (Address, error) {
 	rest, ok := p.cut(subject)
 	if !ok {
@@ -172,9 +172,9 @@ func (p Prefix) Parse(subject string) (Address, error) {
 	return a, nil
 }
 
-// CheckReply tells whether an answer may be sent to subject. It is an [InvalidError] unless subject
-// could be an inbox: the service may publish where its clients may not, so a reply subject below "$"
-// or below the service's own prefix would borrow its rights.
+// CheckReply returns an [InvalidError] unless subject can be an inbox. The service may publish where its
+// clients may not, so a reply to a subject below "$" or below the service's own prefix would lend its
+// permissions to the client.
 func (p Prefix) CheckReply(subject string) error {
 	const field = "reply subject"
 	switch {
@@ -214,14 +214,14 @@ func (p Prefix) cut(subject string) (below string, ok bool) {
 	return strings.CutPrefix(rest, ".")
 }
 
-// covers reports whether subject is the prefix or below it. It goes by whole levels: holdfastx.y is
-// somebody else's.
+// covers reports whether subject is the prefix or below it, in whole levels: holdfast does not cover
+// holdfastx.y.
 func (p Prefix) covers(subject string) bool {
 	_, below := p.cut(subject)
 	return below || subject == string(p)
 }
 
-// parseShard reads the one way in which a shard is written: no sign, no leading zeros.
+// parseShard parses a shard without a sign and without leading zeros.
 func parseShard(s string) (uint32, error) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil || formatShard(uint32(n)) != s {

@@ -2,36 +2,35 @@ package messages
 
 import "strconv"
 
-// Headers by which a lease is known outside requests and replies.
+// Headers that carry a lease outside requests and replies.
 const (
-	// HeaderToken carries the token to the protected resource, over NATS and HTTP alike, and with
-	// every event. Its value is [Token.String].
+	// HeaderToken carries the token to the protected resource over NATS and HTTP, and is set on every
+	// event. Its value is [Token.String].
 	HeaderToken = "Fencing-Token"
-	// HeaderResource says to which resource the token belongs.
+	// HeaderResource is the resource of the token.
 	HeaderResource = "Fencing-Resource"
-	// HeaderEvent carries the kind of an event: ACQUIRED.
+	// HeaderEvent is the kind of an event: ACQUIRED.
 	HeaderEvent = "Holdfast-Event"
 )
 
 const (
-	// MaxToken is the last token of a resource; after it every acquire answers EXHAUSTED. It leaves
-	// room in the 15 digits of a fence, and every number up to it is exact in a float64, as which
-	// some languages read JSON.
+	// MaxToken is the last token of a resource; beyond it acquire answers EXHAUSTED. It fits the 15
+	// digits of a fence, and all numbers up to it are exact in a float64, which some JSON libraries use.
 	MaxToken Token = 900_000_000_000_000
-	// WarnToken is where warnings begin: a tenth of MaxToken. Counted honestly, a thousand grants a
-	// second take three thousand years to get here, so something else is wrong.
+	// WarnToken is the first token that is logged as a warning, a tenth of MaxToken. At a thousand grants a
+	// second a resource reaches it after almost three thousand years, so it indicates a fault.
 	WarnToken Token = 90_000_000_000_000
 )
 
 // fenceDigits makes text order numeric order.
 const fenceDigits = 15
 
-// Token counts the grants of one resource, from 1; it never goes back. The zero Token means none, and
-// in a request whatever the owner holds.
+// Token counts the grants of one resource from 1 and never decreases. Zero means no token; in a request
+// it means the lease that the owner holds, under any token.
 type Token uint64
 
-// ParseToken reads the form that [Token.String] writes, and no other. It is an [InvalidError] unless
-// s is 15 digits for 1 to [MaxToken].
+// ParseToken parses the output of [Token.String]. It returns an [InvalidError] unless s is 15 digits for
+// 1 to [MaxToken].
 func ParseToken(s string) (Token, error) {
 	if len(s) != fenceDigits {
 		return 0, invalid("token", "15 digits", quote(s))

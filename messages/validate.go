@@ -9,10 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Check returns the first rule that a request breaks, as an [InvalidError], or nil. It knows the
-// requests of the contract; any other message is an error that is not ErrInvalid, because no client
-// can cause it. Nil fields are checked as empty ones. The resource is in the subject and not checked
-// here: see [DecodeKey].
+// Check returns the first rule that a request breaks, as an [InvalidError], or nil. For a message that is
+// no request it returns another error, because no client can cause it. Nil fields count as empty. The
+// resource is in the subject: see [DecodeKey].
 func (l *Limits) Check(m proto.Message) error {
 	switch r := m.(type) {
 	case *AcquireRequest:
@@ -67,8 +66,8 @@ func (l *Limits) checkTTL(ttl uint32) error {
 	return checkRange("ttl_ms", uint64(ttl), uint64(l.GetMinTtlMs()), uint64(l.GetMaxTtlMs()))
 }
 
-// checkMetadata holds keys to the rule for text, because they are shown as column heads and labels.
-// Values may have line breaks: only whoever wrote them knows how they are to be shown.
+// checkMetadata allows control characters in values and not in keys, because keys become column heads and
+// labels.
 func (l *Limits) checkMetadata(metadata map[string]string) error {
 	if len(metadata) > int(l.GetMaxMetadataEntries()) {
 		return invalid("metadata", fmt.Sprintf("at most %d entries", l.GetMaxMetadataEntries()),

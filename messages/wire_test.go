@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// promised is a field as docs/wire.md has it. Where it gives no type, that of the same name in
-// another message is meant, and only name and number are compared.
+// promised is a field of docs/wire.md. A field without a type has the type of the field of that name in
+// another message; then only name and number are compared.
 type promised struct {
 	repeated bool
 	typ      string
@@ -24,9 +24,9 @@ type promised struct {
 }
 
 var (
-	// field is one field at the beginning of a line or after a comma.
+	// field matches one field at the beginning of a line or after a comma.
 	field = regexp.MustCompile(`^(repeated )?(?:([A-Za-z0-9]+|map<string,string>) +)?([a-z][a-z0-9_]*) +([0-9]+)`)
-	// message begins a block: a name at the beginning of a line, then perhaps fields.
+	// message matches the beginning of a block: a name at the beginning of a line, optionally with fields.
 	message = regexp.MustCompile(`^([A-Z][A-Za-z]+)(?: +(.*))?$`)
 	aside   = regexp.MustCompile(`\([^)]*\)`)
 	inline  = regexp.MustCompile("`([A-Z][A-Za-z]+)\\{([^}]*)\\}`")
@@ -67,7 +67,7 @@ func TestEventKindsAgreeWithTheContract(t *testing.T) {
 	compareNames(t, messages.Event_Kind(0).Descriptor(), strings.Split(match[1], ", "))
 }
 
-// The doors, headers and codes that the contract writes out are the ones that we use.
+// The subjects, headers and codes of the contract are those of the code.
 func TestWordsAgreeWithTheContract(t *testing.T) {
 	contract := readContract(t)
 	p := messages.DefaultPrefix

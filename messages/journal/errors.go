@@ -2,17 +2,18 @@ package journal
 
 import "errors"
 
-// The outcomes of an append and of reading, for [errors.Is].
+// The errors of appending and reading, for [errors.Is].
 var (
-	// ErrConflict is certain: another writer's record stands where ours should, so the writer has
-	// been deposed and has written nothing. It is never returned for an outcome that is unknown.
-	ErrConflict = errors.New("another writer's record stands there")
-	// ErrNotStored is certain as well: the record was not stored and will not be, for another reason
-	// than another writer.
+	// ErrConflict: the record of another writer is at this record's position. The append had no effect
+	// and never will, and its writer no longer owns the shard. The outcome is definite.
+	ErrConflict = errors.New("another writer's record is at this position")
+	// ErrNotStored: the record was not stored and never will be, for a reason other than another writer.
+	// The outcome is definite.
 	ErrNotStored = errors.New("not stored")
-	// ErrUnknown leaves open whether a record was stored: it may stand in the bucket already, come to
-	// stand there later, or never. Only reading the bucket again tells.
+	// ErrUnknown: the record may be stored, may be stored later, or never. Only reading the bucket again
+	// decides it.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrCorrupt says that a stored record cannot be read; the error that wraps it names the record.
+	// ErrCorrupt: a stored record is malformed or contradicts the records before it. The error that wraps
+	// it names the record.
 	ErrCorrupt = errors.New("stored record cannot be read")
 )

@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Events returns the events of a shard's commit that stands at the position, in their order. A change
-// that is no step of a lease, a reservation, is none, but counts for the index of those behind it.
+// Events returns the events of the commit at this position of a shard, in order. A reservation is a
+// change without an event; it still counts in the index of the changes behind it.
 func Events(shard uint32, position uint64, c *Commit) []*messages.Event {
 	events := make([]*messages.Event, 0, len(c.GetChanges()))
 	for i, change := range c.GetChanges() {
@@ -27,7 +27,7 @@ func Events(shard uint32, position uint64, c *Commit) []*messages.Event {
 	return events
 }
 
-// remaining is all of its time for a lease that has begun afresh, and none for one that has ended.
+// remaining is the whole TTL after a grant or an extension, and 0 after the end of a lease.
 func (x *Change) remaining() time.Duration {
 	switch x.GetKind() {
 	case messages.Event_ACQUIRED, messages.Event_EXTENDED:

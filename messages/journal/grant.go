@@ -6,10 +6,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Lease returns the grant as clients see it, with so much of its time remaining. That is rounded down
-// to whole milliseconds, is never above the TTL and never below 0: a client may believe in less than
-// it has, not in more. The request's id stays private. The metadata is shared, not copied. A nil grant
-// has no lease.
+// Lease returns the grant in the form that clients see. It rounds remaining down to whole milliseconds,
+// between 0 and the TTL, so that a client never assumes more time than it has. The request id is left
+// out. The metadata is shared, not copied. The lease of a nil grant is nil.
 func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 	if g == nil {
 		return nil
@@ -27,7 +26,7 @@ func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 	}
 }
 
-// wholeMillis compares before it converts: a Duration has more milliseconds than a uint32.
+// wholeMillis clamps before it converts: a Duration can exceed the milliseconds of a uint32.
 func wholeMillis(d time.Duration, most uint32) uint32 {
 	return uint32(min(max(d.Milliseconds(), 0), int64(most)))
 }

@@ -18,8 +18,8 @@ const (
 // CommitKey returns the key of the commit of this number.
 func CommitKey(number uint64) string { return CommitKeys + strconv.FormatUint(number, 10) }
 
-// Key returns the key under which the record is stored. It is an error if the record holds neither a
-// commit nor a page.
+// Key returns the key under which the record is stored. It returns an error if the record holds neither
+// a commit nor a page.
 func (x *Record) Key() (string, error) {
 	switch body := x.GetBody().(type) {
 	case *Record_Commit:
@@ -31,7 +31,7 @@ func (x *Record) Key() (string, error) {
 	}
 }
 
-// Encode returns the record's key and bytes. The key is set on every error that occurs after it is known.
+// Encode returns the record's key and bytes. It returns the key with an error, too, if the key is known.
 func Encode(r *Record) (key string, data []byte, err error) {
 	if key, err = r.Key(); err != nil {
 		return "", nil, err
@@ -43,8 +43,8 @@ func Encode(r *Record) (key string, data []byte, err error) {
 	return key, data, err
 }
 
-// Decode returns the record that is stored under the key. It is an error if the bytes are no record, if
-// the record's format is newer than [Format], or if the record belongs under another key.
+// Decode returns the record that is stored under the key. It returns an error if the bytes are not a
+// record, if the record's format is newer than [Format], or if the record belongs under another key.
 func Decode(key string, data []byte) (*Record, error) {
 	if !strings.HasPrefix(key, CommitKeys) && !strings.HasPrefix(key, PageKeys) {
 		return nil, errors.New("not a key of Holdfast")

@@ -8,13 +8,13 @@ import (
 // Format is the newest format of a stored [Record] that this code writes and reads.
 const Format = 1
 
-// Name tells the page apart within its shard: "p" and the bits of its prefix, so that the name of
-// a page begins with the name of every page that it was split from.
+// Name identifies the page within its shard: "p" and the bits of its prefix. So the name of a page begins
+// with the names of all pages that it was split from.
 func (p *Page) Name() string {
 	return PageName(p.GetPrefix(), p.GetDepth())
 }
 
-// PageName is the name of the page for the first depth bits of the hash being prefix.
+// PageName returns the name of the page of all resources whose hash has prefix as its first depth bits.
 func PageName(prefix, depth uint32) string {
 	if depth == 0 {
 		return "p"

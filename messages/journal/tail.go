@@ -2,15 +2,14 @@ package journal
 
 import "fmt"
 
-// Tail is the last commit that a reader of a journal has read. The zero Tail has read none, and accepts
-// any commit or page.
+// Tail is the last commit that a reader of a journal has read. The zero Tail accepts any commit or page.
 type Tail struct {
 	Number uint64
 	Epoch  uint64
 }
 
-// Follow checks that the commit is the next one, and moves the tail to it. A gap, a repetition, and a
-// commit of a writer that was deposed are [ErrCorrupt]; then the tail stays.
+// Follow checks that the commit is the next one and moves the tail to it. It returns [ErrCorrupt], and the
+// tail stays, at a gap, a repetition, or the commit of a deposed writer.
 func (t *Tail) Follow(c *Commit) error {
 	epoch := t.Epoch
 	if c.GetOpened() {
@@ -27,7 +26,7 @@ func (t *Tail) Follow(c *Commit) error {
 	return nil
 }
 
-// Check checks that the page was written behind the last commit; otherwise it returns [ErrCorrupt].
+// Check returns [ErrCorrupt] unless the page was written behind the last commit.
 func (t *Tail) Check(p *Page) error {
 	if t.Number != 0 && (p.GetNumber() != t.Number || p.GetEpoch() != t.Epoch) {
 		return fmt.Errorf("%w: it was written behind commit %d of epoch %d, but the last one read is commit %d of epoch %d",

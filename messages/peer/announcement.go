@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// MaxNodeNameBytes keeps node names readable in logs; it is also what a host name may have.
+// MaxNodeNameBytes is the longest host name of the DNS.
 const MaxNodeNameBytes = 253
 
-// Check returns the rule that an announcement breaks, as an [InvalidError], or nil. It names only shards
-// below its own number of them, each at most once in a list.
+// Check returns the rule that an announcement breaks, as a [messages.InvalidError], or nil. Each list may
+// hold each shard below the announced number once.
 func (x *Announcement) Check() error {
 	if err := messages.CheckText("node", x.GetNode(), 1, MaxNodeNameBytes); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (x *Announcement) checkShards(field string, shards []uint32) error {
 	return nil
 }
 
-// Owns returns the epoch since which the node owns the shard; not ok if it does not.
+// Owns returns the epoch in which the node owns the shard; ok is false if it does not own it.
 func (x *Announcement) Owns(shard uint32) (epoch uint64, ok bool) {
 	for _, o := range x.GetOwned() {
 		if o.GetShard() == shard {
@@ -59,7 +59,7 @@ func (x *Announcement) Owns(shard uint32) (epoch uint64, ok bool) {
 	return 0, false
 }
 
-// invalid returns an error and not an *InvalidError, so that no nil pointer becomes an error.
+// invalid returns an error and not an *InvalidError, so that a nil pointer never becomes a non-nil error.
 func invalid(field, rule, got string) error {
 	return &messages.InvalidError{Field: field, Rule: rule, Got: got}
 }
