@@ -2,7 +2,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# Every version is pinned once: the tools' in tools/go.mod, all others in go.mod.
+# Each version is pinned once: tools in tools/go.mod, everything else in go.mod.
 TOOL := go tool -modfile=tools/go.mod
 PROTOGEN := cd tools && go run ./protogen
 # Guards that need a driver are modules of their own; see docs/decisions/0030-modules.md for the others.
@@ -10,7 +10,7 @@ GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
 MODULES := . messages clients clients/holdfast/holdfasttest $(GUARDS)
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# in-all runs a command in each module of a list, also after one has failed, and ends by naming those that have.
+# in-all runs a command in each module of a list. It continues after a failure and lists the failed modules at the end.
 define in-all
 @failed=(); \
 for module in $(1); do \
@@ -39,8 +39,8 @@ RACE ?=
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
-# Without cgo the binary is static: it runs on any Linux, and resolves names and users without the C library.
-# The version says what was built, so Go's own stamp, which fails in a clone of another user's, is off.
+# Without cgo the binary is static: it runs on any Linux and resolves names and users without the C library.
+# Go's own version stamp is off: main.version replaces it, and it fails in a clone that another user owns.
 .PHONY: build
 build: ## Build bin/holdfast.
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
@@ -49,8 +49,7 @@ build: ## Build bin/holdfast.
 run: build ## Build and start one node; ARGS="..." adds flags.
 	bin/holdfast serve $(ARGS)
 
-# Each node is a job of its own, so that Ctrl-C reaches the shell alone, which then asks all to stop, and
-# has no more to say.
+# Each node is a job of its own, so that Ctrl-C reaches only the shell, which stops the nodes quietly.
 .PHONY: cluster
 cluster: build ## Build and start three nodes, on the ports 4222 to 4224, until Ctrl-C; ARGS="..." adds flags.
 	@set -m; pids=(); \
@@ -77,7 +76,7 @@ tidy: ## Tidy all modules.
 	for module in $(MODULES) tools; do (cd "$$module" && go mod tidy); done
 
 .PHONY: clean
-clean: ## Remove what the other targets leave behind.
+clean: ## Remove build and coverage output.
 	rm -rf bin coverage.out coverage.html
 
 .PHONY: test
@@ -89,50 +88,50 @@ test-short: ## Run the tests that need only Go: no servers, no root, no campaign
 	$(call in-all,. messages clients,go test -short -count=1 $$(go list ./... | grep -v /integration))
 
 .PHONY: servers
-servers: ## Install the servers that tests need, where they are missing.
+servers: ## Install the servers that the tests need and that are missing.
 	@bash .ci/servers
 
 .PHONY: lint
-lint: ## Check style, mistakes and who imports whom.
+lint: ## Check style, likely mistakes and the import rules.
 	cd tools && go tool golangci-lint run
 	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \
 	done
 
 .PHONY: check-generated
-check-generated: ## Fail if the generated code is not what messages/*.proto say.
+check-generated: ## Fail if the generated code differs from messages/*.proto.
 	$(PROTOGEN) -check 'messages/*.proto' 'messages/*/*.proto'
 
 .PHONY: smoke
-smoke: build ## Use bin/holdfast as a user would.
+smoke: build ## Test bin/holdfast from the command line.
 	bash .ci/smoke
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz target for FUZZTIME (30s), and go on after one that fails.
+fuzz: ## Run each fuzz target for FUZZTIME (30s); continue after a failure.
 	@FUZZTIME=$(FUZZTIME) bash .ci/fuzz
 
 .PHONY: soak
-soak: ## Let 2000 clients use one node for SOAK (5m); RACE=-race; ARGS="-soak.clients 500 -soak.seed 7".
+soak: ## Run 2000 clients against one node for SOAK (5m); RACE=-race; ARGS="-soak.clients 500 -soak.seed 7".
 	go test -count 1 -timeout 0 -v $(RACE) -run '^TestSoak$$' ./integration/soak -soak.for $(SOAK) $(ARGS)
 
 .PHONY: names
-names: ## Lock NAMES (200000) different names once each, and say what a node takes afterwards; ARGS="-names.bound 1000000".
+names: ## Lock NAMES (200000) different names once each, and print what the node uses afterwards; ARGS="-names.bound 1000000".
 	go test -count 1 -timeout 0 -v -run '^TestNames$$' ./integration/soak -names.count $(NAMES) $(ARGS)
 
 .PHONY: kills
-kills: ## Kill a server KILLS (100) times under those who watch it.
+kills: ## Kill a server KILLS (100) times under running watches.
 	go test -race -count 1 -timeout 0 -v -run Killed ./integration/watch -watch.kills $(KILLS)
 
 .PHONY: storm
-storm: ## Let several nodes take the same shards from one another for STORM (10m); ARGS="-takeover.seed 7".
+storm: ## Run nodes that take the same shards from one another for STORM (10m); ARGS="-takeover.seed 7".
 	go test -race -count 1 -timeout 0 -v ./integration/takeover -takeover.for $(STORM) $(ARGS)
 
 .PHONY: faults
-faults: ## Let things go wrong in clusters under load for FAULTS (30m), as root; SEED=7 ARGS="-faults.kinds kill,pause".
+faults: ## Inject faults into clusters under load for FAULTS (30m), as root; SEED=7 ARGS="-faults.kinds kill,pause".
 	go test -count 1 -timeout 0 -v $(RACE) -run '^TestFaults$$' ./integration/faults -faults.for $(FAULTS) -faults.seed $(SEED) $(ARGS)
 
 .PHONY: mutants
-mutants: ## Plant bugs in the product, one at a time, and see each of them found, as root; takes minutes.
+mutants: ## Plant bugs in the product, one at a time, and check that the tests find each, as root; takes minutes.
 	go test -count 1 -timeout 0 -v -run '^TestMutantsAreFound$$' ./integration/mutants -mutants.find $(ARGS)
 
 .PHONY: bench
@@ -140,17 +139,17 @@ bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.
 	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h ./integration/bench
 
 .PHONY: bench-failover
-bench-failover: ## Stop and kill each of three nodes ROUNDS (3) times, and say how long calls take meanwhile.
+bench-failover: ## Stop and kill each of three nodes ROUNDS (3) times, and measure the calls meanwhile.
 	go test -run '^$$' -bench Failover -benchtime $(ROUNDS)x -timeout 2h ./integration/bench
 
 .PHONY: bench-fence
-bench-fence: servers ## Measure what each guard costs over the bare write.
+bench-fence: servers ## Measure the cost of each guard over the unguarded write.
 	@for module in . clients $(GUARDS); do \
 		(cd "$$module" && go test -run '^$$' -bench '^BenchmarkGuard$$' -benchtime $(FENCETIME) $$(test "$$module" = . && echo ./integration/fencekv ./integration/fencenats || echo ./...)); \
 	done | tee /dev/stderr | awk -f .ci/bench-fence.awk
 
 .PHONY: cover
-cover: ## Measure what the tests reach: coverage.html.
+cover: ## Measure test coverage: coverage.html.
 	go test -coverpkg=./...,github.com/holdfast-io/holdfast/messages/...,github.com/holdfast-io/holdfast/clients/... -coverprofile=coverage.out ./...
 	go tool cover -html=coverage.out -o coverage.html
 	go tool cover -func=coverage.out | tail -n 1
