@@ -67,7 +67,7 @@ func (t *tenure) appendNext() {
 func (t *tenure) nextCommit() *journal.Record {
 	n := t.fitting()
 	t.inflight, t.pending = t.pending[:n:n], t.pending[n:]
-	r := t.ledger.next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
+	r := t.ledger.Next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
 	c := r.GetCommit()
 	c.Published, t.due = t.published(c.GetNumber()), false
 	for _, d := range t.inflight {
@@ -93,7 +93,7 @@ func (t *tenure) fitting() int {
 func (t *tenure) append(r *journal.Record) {
 	t.sent = r
 	t.since = t.shard.cfg.Clock.Now().Instant
-	position := t.ledger.position
+	position := t.ledger.Head().Position
 	t.shard.work.Go(func() {
 		t.tell(stored{t, t.shard.cfg.Journal.Append(t.ctx, position, r)})
 	})
@@ -131,12 +131,12 @@ func (t *tenure) read(r *journal.Record, done []*decision) {
 			at = append(at, d.at)
 		}
 	}
-	before := t.ledger.bytes
-	err := t.ledger.read(t.ledger.position+1, r, func(i int) lease.Instant { return at[i] })
+	before := t.ledger.Head()
+	err := t.ledger.Read(before.Position+1, r, func(i int) lease.Instant { return at[i] })
 	if err != nil {
 		panic(err) // the resources decided what the ledger cannot be: a bug
 	}
-	t.announce(r.GetCommit(), t.ledger.bytes-before)
+	t.announce(r.GetCommit(), t.ledger.Head().Bytes-before.Bytes)
 	t.report()
 	t.tidyLater()
 	for _, d := range done {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -53,18 +54,18 @@ type committed struct {
 }
 
 // newEvents returns the publishing of what stands behind the ledger's watermark.
-func newEvents(s *Shard, l *ledger) *events {
+func newEvents(s *Shard, l ledger.Head, behind func(number uint64) uint64) *events {
 	e := &events{
 		shard: s, queue: make(chan committed, queuedCommits),
 		closing: make(chan struct{}), done: make(chan struct{}),
-		position: l.position, number: l.number,
+		position: l.Position, number: l.Number,
 	}
-	if l.published < l.told {
-		e.position, e.number = l.marks.behind(l.published), l.published
+	if l.Published < l.Changed {
+		e.position, e.number = behind(l.Published), l.Published
 	}
 	e.through.Store(e.number)
-	e.latest.Store(l.number)
-	e.missed.Store(e.number < l.number)
+	e.latest.Store(l.Number)
+	e.missed.Store(e.number < l.Number)
 	return e
 }
 

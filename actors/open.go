@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -15,7 +16,7 @@ import (
 // continued by the next one. It belongs to one attempt at a time.
 type opening struct {
 	// ledger is what has been read; nil if nothing has, or if what was read cannot be used.
-	ledger *ledger
+	ledger *ledger.Ledger
 	// furthest is the last position that was ever read. A record counts as progress once, even if a later
 	// attempt has to read it again.
 	furthest uint64
@@ -26,22 +27,20 @@ type opening struct {
 // run reads the journal and takes the shard over: it appends a commit that says so right behind the last
 // record. If another writer has appended meanwhile, it reads on and tries again. From then on the journal
 // is never read again: the ledger is the state.
-func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (*ledger, error) {
+func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (*ledger.Ledger, error) {
 	if o.ledger == nil {
-		o.ledger = newLedger(cfg.Clock.Now().UnixMillis - cfg.Tuning.ShrinkAfter.Milliseconds())
+		o.ledger = ledger.New(cfg.Clock.Now().UnixMillis - cfg.Tuning.ShrinkAfter.Milliseconds())
 	}
 	for {
 		if err := o.replay(ctx, cfg); err != nil {
 			return nil, err
 		}
 		l := o.ledger
-		opened := l.next(writer, cfg.Clock.Now().UnixMillis)
-		opened.GetCommit().Opened = true
-		opened.GetCommit().Epoch++
-		err := cfg.Journal.Append(ctx, l.position, opened)
+		opened, at := l.TakeOver(writer, cfg.Clock.Now().UnixMillis), l.Head().Position
+		err := cfg.Journal.Append(ctx, at, opened)
 		switch {
 		case err == nil:
-			return l, o.read(l.position+1, opened)
+			return l, o.read(at+1, opened)
 		case !errors.Is(err, journal.ErrConflict):
 			return nil, fmt.Errorf("shard %d: take over: %w", cfg.Shard, err)
 		}
@@ -50,16 +49,16 @@ func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writ
 
 // replay reads what the ledger does not have yet.
 func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
-	from := o.ledger.position
+	from := o.ledger.Head().Position
 	last, err := cfg.Journal.Replay(ctx, from, o.read)
 	if err != nil {
-		if errors.Is(err, journal.ErrCorrupt) || o.ledger.position == from {
+		if errors.Is(err, journal.ErrCorrupt) || o.ledger.Head().Position == from {
 			o.ledger = nil // the last record may be in it in part, or the journal is not the one it was read from
 		}
 		return fmt.Errorf("shard %d: replay: %w", cfg.Shard, err)
 	}
-	o.ledger.position = max(o.ledger.position, last)
-	if err := o.ledger.complete(); err != nil {
+	o.ledger.ReadTo(last)
+	if err := o.ledger.Complete(); err != nil {
 		o.ledger = nil
 		return fmt.Errorf("shard %d: %w", cfg.Shard, err)
 	}
@@ -69,7 +68,7 @@ func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
 // read takes over one record.
 func (o *opening) read(position uint64, r *journal.Record) error {
 	replayed := func(int) lease.Instant { return 0 } // leases start afresh when the shard is open
-	if err := o.ledger.read(position, r, replayed); err != nil {
+	if err := o.ledger.Read(position, r, replayed); err != nil {
 		return err
 	}
 	if position > o.furthest {
@@ -77,15 +76,6 @@ func (o *opening) read(position uint64, r *journal.Record) error {
 		o.records.Add(1)
 	}
 	return nil
-}
-
-// next is the commit that follows the last one, still without changes.
-func (l *ledger) next(writer *journal.Writer, unixMillis int64) *journal.Record {
-	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{
-		Commit: &journal.Commit{
-			Epoch: l.epoch, Number: l.number + 1, Writer: writer, AtMs: unixMillis, Published: l.published,
-		},
-	}}
 }
 
 func newWriter(node string) *journal.Writer {

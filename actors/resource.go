@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/ledger"
 )
 
 // What the shard sends to a resource.
@@ -58,7 +59,7 @@ type (
 // weight estimates the bytes of the decision's changes when stored.
 func (d *decision) weight() (bytes int) {
 	for _, c := range d.outcome.Changes {
-		bytes += weight(c.GetGrant()) + len(c.GetReason())
+		bytes += ledger.Weight(c)
 	}
 	return bytes
 }

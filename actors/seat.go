@@ -51,14 +51,14 @@ func (t *tenure) seat(ctx actor.Context, resource string) *seat {
 // loses its actor only when everything that it decided is confirmed.
 func (t *tenure) seatActor(ctx actor.Context, s *seat) {
 	t.spawned++
-	pid, err := ctx.SpawnNamed(t.props, fmt.Sprintf("%d-%d", t.ledger.epoch, t.spawned))
+	pid, err := ctx.SpawnNamed(t.props, fmt.Sprintf("%d-%d", t.ledger.Head().Epoch, t.spawned))
 	if err != nil {
 		panic(fmt.Errorf("resource actor: %w", err)) // the name is new, so it cannot be taken
 	}
 	s.pid = pid
 	s.idle = t.idle.PushBack(s)
 	t.shard.actors.Store(int64(t.idle.Len()))
-	ctx.Send(pid, &load{seat: s, image: t.ledger.image(s.resource), past: t.past})
+	ctx.Send(pid, &load{seat: s, image: t.ledger.Image(s.resource), past: t.past})
 }
 
 // send hands the resource an event. Every one comes back as a decision.
@@ -81,7 +81,7 @@ func (t *tenure) done(s *seat) {
 // reload gives an actor that panicked its state back, and what it missed. If it was its tick that
 // panicked, the alarm is gone; set anew, it leaves a while, lest one that always panics does nothing else.
 func (t *tenure) reload(ctx actor.Context, s *seat) {
-	image := t.ledger.image(s.resource)
+	image := t.ledger.Image(s.resource)
 	ctx.Send(s.pid, &load{seat: s, image: image, past: t.past})
 	if image.Held() {
 		t.alarms.set(s, max(image.Deadline, t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))

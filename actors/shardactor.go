@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -17,7 +18,7 @@ type (
 	// openedShard is how an attempt to open the shard has ended.
 	openedShard struct {
 		attempt *attempt
-		ledger  *ledger
+		ledger  *ledger.Ledger
 		err     error
 	}
 	// reopen is due some time after the shard was lost.
@@ -151,9 +152,10 @@ func (s *shardActor) opened(ctx actor.Context, m *openedShard) {
 	}
 	s.opening = opening{}
 	s.tenure = newTenure(ctx, s, m.ledger, m.attempt)
-	s.epoch.Store(m.ledger.epoch)
+	head := m.ledger.Head()
+	s.epoch.Store(head.Epoch)
 	s.stand(Open)
-	s.cfg.Log.Info("shard open", "epoch", m.ledger.epoch, "commit", m.ledger.number, "held", len(s.tenure.seats),
+	s.cfg.Log.Info("shard open", "epoch", head.Epoch, "commit", head.Number, "held", len(s.tenure.seats),
 		"took", s.cfg.Clock.Now().Sub(m.attempt.began))
 }
 
@@ -253,7 +255,7 @@ func (s *shardActor) stored(ctx actor.Context, t *tenure, m stored) {
 // lose ends a tenure whose journal has refused an append, or does not say. Only if it is certain
 // that nothing was stored may the decisions in that append be answered at all.
 func (s *shardActor) lose(ctx actor.Context, t *tenure, err error) {
-	s.cfg.Log.Warn("shard lost", "epoch", t.ledger.epoch, "error", err)
+	s.cfg.Log.Warn("shard lost", "epoch", t.ledger.Head().Epoch, "error", err)
 	s.tenure = nil
 	switch {
 	case s.leaving:

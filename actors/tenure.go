@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -18,7 +19,7 @@ type tenure struct {
 	actor  *shardActor // as a stamp: a panic of it ends the tenure too
 	props  *actor.Props
 	self   *actor.PID
-	ledger *ledger
+	ledger *ledger.Ledger
 	// past outlives the actors of the resources, but not the tenure: what it knows may not be stored.
 	past *lease.EndedRequests
 
@@ -45,7 +46,7 @@ type tenure struct {
 // resourceThroughput is how many messages a resource handles before it lets other goroutines run.
 const resourceThroughput = 300
 
-func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure {
+func newTenure(ctx actor.Context, s *shardActor, l *ledger.Ledger, a *attempt) *tenure {
 	t := &tenure{
 		shard:  s.Shard,
 		actor:  s,
@@ -66,7 +67,7 @@ func newTenure(ctx actor.Context, s *shardActor, l *ledger, a *attempt) *tenure 
 	)
 	t.writer = a.writer
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	l.restart(s.cfg.Clock.Now().Instant, func(resource string, deadline lease.Instant) {
+	l.Restart(s.cfg.Clock.Now().Instant, func(resource string, deadline lease.Instant) {
 		seat := &seat{tenure: t, resource: resource}
 		t.seats[resource] = seat
 		t.alarms.set(seat, deadline)
@@ -105,7 +106,7 @@ func (t *tenure) note(d *decision) {
 	t.waiting += d.waiting - s.waiting
 	s.waiting = d.waiting
 	if s.volatile || d.volatile != nil {
-		t.ledger.setVolatile(s.resource, d.volatile)
+		t.ledger.SetEphemeral(s.resource, d.volatile)
 		t.volatile += count(d.volatile != nil) - count(s.volatile)
 		s.volatile = d.volatile != nil
 	}
@@ -120,12 +121,12 @@ func count(is bool) int {
 }
 
 // report tells the node's quota how much of it the shard uses.
-func (t *tenure) report() { t.use.set(t.ledger.held+t.volatile, t.waiting) }
+func (t *tenure) report() { t.use.set(t.ledger.Held()+t.volatile, t.waiting) }
 
 // lost puts a resource that panicked in line for its state: it gets it when all that it decided
 // before is confirmed.
 func (t *tenure) lost(s *seat) {
-	if gone, ok := t.ledger.page(s.resource).volatile[s.resource]; ok {
+	if gone := t.ledger.Ephemeral(s.resource); gone != nil {
 		t.past.End(t.shard.cfg.Clock.Now().Instant, gone.Grant, messages.Event_EXPIRED)
 	}
 	d := &decision{seat: s, reload: true} // nobody waits any more, and an ephemeral lease is gone

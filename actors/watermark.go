@@ -1,6 +1,9 @@
 package actors
 
-import "github.com/holdfast-io/holdfast/messages/journal"
+import (
+	"github.com/holdfast-io/holdfast/actors/ledger"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
 
 // watermark is how far a tenure has published, and how far the journal says so. Every commit records
 // it; a commit without changes does so when none has come for a while, and at the end. Whoever opens
@@ -29,7 +32,7 @@ func (t *tenure) publish() {
 	if t.shard.cfg.Publisher == nil {
 		return
 	}
-	t.events = newEvents(t.shard, t.ledger)
+	t.events = newEvents(t.shard, t.ledger.Head(), t.ledger.Behind)
 	predecessor := t.shard.events.Swap(t.events)
 	t.shard.work.Go(func() {
 		t.events.run(t.ctx, predecessor)
@@ -43,7 +46,7 @@ func (t *tenure) announce(c *journal.Commit, bytes int) {
 	if t.events == nil || t.finishing {
 		return
 	}
-	t.events.offer(committed{position: t.ledger.position, commit: c, bytes: bytes})
+	t.events.offer(committed{position: t.ledger.Head().Position, commit: c, bytes: bytes})
 	t.recordLater()
 }
 
@@ -57,27 +60,29 @@ func (t *tenure) published(number uint64) uint64 {
 
 // mayGo reports whether the journal up to a mark is not needed to publish it, or has grown so much
 // behind it that it has to go all the same.
-func (t *tenure) mayGo(m mark) bool {
-	return t.events == nil || m.number <= t.events.through.Load() || t.ledger.bytes-m.bytes > t.shard.cfg.Tuning.Backlog
+func (t *tenure) mayGo(m ledger.Mark) bool {
+	return t.events == nil || m.Number <= t.events.through.Load() || t.ledger.Head().Bytes-m.Bytes > t.shard.cfg.Tuning.Backlog
 }
 
 // unrecorded reports whether the journal should say that more has been published than it does.
 func (t *tenure) unrecorded() bool {
-	return t.ledger.published < min(t.ledger.told, t.events.through.Load())
+	head := t.ledger.Head()
+	return head.Published < min(head.Changed, t.events.through.Load())
 }
 
 func (t *tenure) recordLater() {
-	if t.timer != nil || t.ledger.published >= t.ledger.told {
+	head := t.ledger.Head()
+	if t.timer != nil || head.Published >= head.Changed {
 		return
 	}
-	t.seen = t.ledger.number
+	t.seen = head.Number
 	t.timer = t.shard.cfg.Clock.AfterFunc(t.shard.cfg.Tuning.RecordAfter, func() { t.tell(record{t}) })
 }
 
 // recordIfQuiet writes the watermark down if no commit has done so for a while.
 func (t *tenure) recordIfQuiet() {
 	t.timer = nil
-	if t.seen == t.ledger.number && t.unrecorded() {
+	if t.seen == t.ledger.Head().Number && t.unrecorded() {
 		t.record()
 	}
 	t.recordLater()

@@ -35,7 +35,7 @@ var mutants = []mutant{
 		harm: "the next holder gets the token of the last one, so a guard cannot tell them apart",
 		edits: []edit{
 			{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        uint64(max(s.image.Token(), 1)),"},
-			{"actors/ledger.go", "i.Held() || g.GetToken() <= i.Grant.GetToken()", "i.Held() || g.GetToken() < i.Grant.GetToken()"},
+			{"actors/ledger/ledger.go", "i.Held() || g.GetToken() <= i.Grant.GetToken()", "i.Held() || g.GetToken() < i.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `token \d+ is granted behind token`,
@@ -67,7 +67,7 @@ var mutants = []mutant{
 	{
 		name:  "LeasesEndWithTheirOwner",
 		harm:  "a new owner of the shard ends every lease, though the holders go on",
-		edits: []edit{{"actors/ledger.go", "\t\t\t\te.Restart(now)\n", "\t\t\t\te.Deadline = now\n"}},
+		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now)\n", "\t\t\t\te.Deadline = now\n"}},
 		found: live,
 		says:  `before its time`,
 	},
@@ -107,7 +107,7 @@ var mutants = []mutant{
 		harm: "two hold the lock",
 		edits: []edit{
 			{"actors/lease/acquire.go", "\tcase !s.image.Held():\n\t\ts.grant", "\tcase !s.image.Held() || s.image.Token()%8 == 0:\n\t\ts.grant"},
-			{"actors/ledger.go", "i.Held() || g.GetToken() <= i.Grant.GetToken()", "g.GetToken() <= i.Grant.GetToken()"},
+			{"actors/ledger/ledger.go", "i.Held() || g.GetToken() <= i.Grant.GetToken()", "g.GetToken() <= i.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `is granted to .* while token \d+ .* is held`,
@@ -133,8 +133,8 @@ var mutants = []mutant{
 		name: "EpochNotRaised",
 		harm: "a record of a deposed owner looks like one of its successor",
 		edits: []edit{
-			{"actors/open.go", "\t\topened.GetCommit().Epoch++\n", ""},
-			{"actors/ledger.go", "\t\tepoch++\n", "\t\tepoch += 0\n"},
+			{"actors/ledger/ledger.go", "\tc.Epoch++\n", ""},
+			{"actors/ledger/ledger.go", "\tif err := l.tail.Follow(c); err != nil {", "\tif c.GetOpened() {\n\t\tl.tail.Epoch--\n\t}\n\tif err := l.tail.Follow(c); err != nil {"},
 		},
 		found: storm,
 		says:  `opens it behind epoch`,
@@ -142,7 +142,7 @@ var mutants = []mutant{
 	{
 		name:  "EventsOwedForgotten",
 		harm:  "what was committed just before a crash is never published",
-		edits: []edit{{"actors/events.go", "\tif l.published < l.told {", "\tif l.published > l.told {"}},
+		edits: []edit{{"actors/events.go", "\tif l.Published < l.Changed {", "\tif l.Published > l.Changed {"}},
 		found: contract,
 		says:  `does not come next of its shard`,
 	},
@@ -187,7 +187,7 @@ var mutants = []mutant{
 		name: "PageForgetsTheFree",
 		harm: "a restart begins the tokens of what was free again at 1",
 		edits: []edit{{
-			"actors/ledger.go", "\tfor resource, e := range p.entries {\n\t\tstored.Entries = ",
+			"actors/ledger/stored.go", "\tfor resource, e := range p.entries {\n\t\tstored.Entries = ",
 			"\tfor resource, e := range p.entries {\n\t\tif !e.Held() {\n\t\t\tcontinue\n\t\t}\n\t\tstored.Entries = ",
 		}},
 		found: storm,
@@ -203,7 +203,7 @@ var mutants = []mutant{
 	{
 		name:  "EndedRequestsLostAtPassivation",
 		harm:  "a late copy of a request is granted once the resource has been idle for a few seconds",
-		edits: []edit{{"actors/seat.go", "image: t.ledger.image(s.resource), past: t.past}", "image: t.ledger.image(s.resource), past: lease.NewEndedRequests()}"}},
+		edits: []edit{{"actors/seat.go", "image: t.ledger.Image(s.resource), past: t.past}", "image: t.ledger.Image(s.resource), past: lease.NewEndedRequests()}"}},
 		found: late,
 		says:  `got GRANTED token 4 .*, want RELEASED token 1`,
 	},
@@ -211,8 +211,8 @@ var mutants = []mutant{
 		name: "ReplayForgetsTheLastRequest",
 		harm: "after a change of owner a late copy of the last request is granted",
 		edits: []edit{{
-			"actors/open.go", "\tif err := o.ledger.read(position, r, replayed); err != nil {",
-			"\tfor _, c := range r.GetCommit().GetChanges() {\n\t\tif c.GetGrant() != nil {\n\t\t\tc.Grant.RequestId = \"\"\n\t\t}\n\t}\n\tif err := o.ledger.read(position, r, replayed); err != nil {",
+			"actors/open.go", "\tif err := o.ledger.Read(position, r, replayed); err != nil {",
+			"\tfor _, c := range r.GetCommit().GetChanges() {\n\t\tif c.GetGrant() != nil {\n\t\t\tc.Grant.RequestId = \"\"\n\t\t}\n\t}\n\tif err := o.ledger.Read(position, r, replayed); err != nil {",
 		}},
 		found: late,
 		says:  `got GRANTED token \d+ .*, want RELEASED token`,
@@ -261,21 +261,21 @@ var mutants = []mutant{
 	{
 		name:  "FloorNotRaised",
 		harm:  "a name that was forgotten gets its old tokens again",
-		edits: []edit{{"actors/forget.go", "l.floor = max(l.floor, e.Token())", "l.floor = max(l.floor, e.Token()*0)"}},
+		edits: []edit{{"actors/ledger/forget.go", "floor = max(floor, p.drop(c.resource))", "floor = max(floor, p.drop(c.resource)*0)"}},
 		found: names,
 		says:  `token \d+ of .* comes behind`,
 	},
 	{
 		name:  "RememberedWithoutBound",
 		harm:  "every name takes memory for a month",
-		edits: []edit{{"actors/forget.go", "return (m.limit + 1<<p.depth - 1) >> p.depth", "return 1 << 40"}},
+		edits: []edit{{"actors/ledger/forget.go", "return (r.Limit + 1<<p.depth - 1) >> p.depth", "return 1 << 40"}},
 		found: names,
 		says:  `names are remembered, \d+ may be`,
 	},
 	{
 		name:  "ShrunkWithoutToken",
 		harm:  "a name that has been free for a minute begins with token 1 again",
-		edits: []edit{{"actors/tombstone.go", "tombstone{token: i.Token(),", "tombstone{token: i.Token() * 0,"}},
+		edits: []edit{{"actors/ledger/tombstone.go", "tombstone{token: i.Token(),", "tombstone{token: i.Token() * 0,"}},
 		found: pages,
 		says:  `gets token \d+ again, behind`,
 	},

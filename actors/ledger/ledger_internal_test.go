@@ -1,4 +1,4 @@
-package actors
+package ledger
 
 import (
 	"context"
@@ -8,9 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -25,7 +23,7 @@ import (
 type scribe struct {
 	rapidOrT
 	journal *journaltest.Memory
-	ledger  *ledger
+	ledger  *Ledger
 	writer  *journal.Writer
 	now     int64
 	limit   int
@@ -51,27 +49,31 @@ func newScribe(t rapidOrT) *scribe {
 // takeOver opens the journal as a new owner.
 func (s *scribe) takeOver() {
 	s.Helper()
-	s.writer = newWriter("n")
-	l, err := open(context.Background(), s.config(), s.writer)
-	if err != nil {
+	s.writer = &journal.Writer{Node: "n"}
+	if err := s.open(); err != nil {
 		s.Fatalf("open: %v", err)
 	}
-	l.restart(0, func(string, lease.Instant) {})
-	s.ledger = l
+	s.ledger.Restart(0, func(string, lease.Instant) {})
 }
 
-func (s *scribe) config() ShardConfig {
-	return ShardConfig{
-		Shard: 1, Node: "n", Journal: s.journal, Clock: s,
-		Tuning: Tuning{ShrinkAfter: shrinkAfter * time.Millisecond},
+// open reads the journal into a new ledger and appends the first commit of an epoch.
+func (s *scribe) open() error {
+	l := New(s.now - shrinkAfter)
+	last, err := s.journal.Replay(context.Background(), 0, func(position uint64, r *journal.Record) error {
+		return l.Read(position, r, never)
+	})
+	if err != nil {
+		return err
 	}
+	l.ReadTo(last)
+	if err := l.Complete(); err != nil {
+		return err
+	}
+	s.ledger = l
+	opened := l.TakeOver(s.writer, s.now)
+	s.append(opened)
+	return l.Read(l.position+1, opened, never)
 }
-
-// Now implements Clock: it is the scribe's own time.
-func (s *scribe) Now() lease.Time { return lease.Time{UnixMillis: s.now} }
-
-// AfterFunc implements Clock.
-func (s *scribe) AfterFunc(time.Duration, func()) func() bool { panic("nothing here waits") }
 
 // change appends one change of a resource, of whatever kind is possible: a grant, or the release.
 func (s *scribe) change(resource, owner string) { s.changeTo(resource, owner, messages.Event_RELEASED) }
@@ -79,7 +81,7 @@ func (s *scribe) change(resource, owner string) { s.changeTo(resource, owner, me
 // changeTo lets a lease that is held end as it says.
 func (s *scribe) changeTo(resource, owner string, end messages.Event_Kind) {
 	s.Helper()
-	image := s.ledger.image(resource)
+	image := s.ledger.Image(resource)
 	c := &journal.Change{Kind: end, Grant: image.Grant}
 	if image.Held() {
 		s.ends[resource] = end
@@ -97,7 +99,7 @@ func (s *scribe) changeTo(resource, owner string, end messages.Event_Kind) {
 // reserve appends a reservation of tokens of a resource that is free.
 func (s *scribe) reserve(resource string) {
 	s.Helper()
-	image := s.ledger.image(resource)
+	image := s.ledger.Image(resource)
 	if image.Held() {
 		return
 	}
@@ -108,48 +110,49 @@ func (s *scribe) reserve(resource string) {
 
 func (s *scribe) commit(c *journal.Change) {
 	s.Helper()
-	r := s.ledger.next(s.writer, s.now)
+	r := s.ledger.Next(s.writer, s.now)
 	r.GetCommit().Changes = append(r.GetCommit().Changes, c)
 	s.append(r)
-	if err := s.ledger.read(s.ledger.position+1, r, func(int) lease.Instant { return 0 }); err != nil {
+	if err := s.ledger.Read(s.ledger.position+1, r, never); err != nil {
 		s.Fatalf("live: %v", err)
 	}
 }
 
-// page writes the first page behind a hash that wants it, and returns where it ends; 0: at the end of all.
-func (s *scribe) page(from uint64) (end uint64) {
+// page stores the first page behind a hash that wants it, outside of any pass.
+func (s *scribe) page(from uint64) {
 	s.Helper()
-	p := s.ledger.from(from, s.memory().wants)
-	if p == nil {
-		return 0
+	c := &Checkpoint{ledger: s.ledger, cursor: from}
+	if r := c.Next(s.retention()); r != nil {
+		s.append(r)
+		c.Stored()
 	}
-	s.ledger.forget(p, s.memory())
-	s.append(s.ledger.record(p))
-	s.ledger.position++
-	p.clean()
-	return p.end()
 }
 
 // shrink lets all pages shrink what was not used for a while.
 func (s *scribe) shrink() {
-	s.ledger.pages(func(p *page) { p.shrink(s.now - shrinkAfter) })
+	s.ledger.pages.each(func(p *page) { p.shrink(s.now - shrinkAfter) })
 }
 
-// compact writes all pages that want it and purges the journal, but for the last keep commits.
+// compact stores all pages that want it and purges the journal, but for the last keep commits.
 func (s *scribe) compact(keep uint64) {
 	s.Helper()
-	through, retired := s.ledger.position, s.ledger.superseded
-	s.ledger.superseded = nil
-	for next := s.page(0); next != 0; {
-		next = s.page(next)
+	c := s.ledger.Checkpoint()
+	for complete := false; !complete; {
+		r := c.Next(s.retention())
+		if r == nil {
+			break
+		}
+		s.append(r)
+		complete = c.Stored()
 	}
-	s.ledger.pages(func(p *page) {
-		if share := s.memory().share(p); p.free() > share {
+	s.ledger.pages.each(func(p *page) {
+		if share := s.retention().share(p); p.free() > share {
 			s.Fatalf("page %s remembers %d free resources, its share of %d is %d", p.name(), p.free(), s.limit, share)
 		}
 	})
-	through = min(through, s.ledger.marks.before(func(m mark) bool { return m.number < s.ledger.number-min(keep, s.ledger.number) }))
-	if err := s.journal.Purge(context.Background(), through, retired); err != nil {
+	number := s.ledger.tail.Number
+	through, obsolete := c.Purge(func(m Mark) bool { return m.Number < number-min(keep, number) })
+	if err := s.journal.Purge(context.Background(), through, obsolete); err != nil {
 		s.Fatalf("purge: %v", err)
 	}
 }
@@ -160,8 +163,8 @@ const (
 	shrinkAfter = 300
 )
 
-func (s *scribe) memory() memory {
-	return memory{before: s.now - remember, limit: s.limit, inUse: func(string) bool { return false }}
+func (s *scribe) retention() Retention {
+	return Retention{Before: s.now - remember, Limit: s.limit, InUse: func(string) bool { return false }}
 }
 
 func (s *scribe) append(r *journal.Record) {
@@ -172,9 +175,9 @@ func (s *scribe) append(r *journal.Record) {
 }
 
 // state is all that a ledger knows, in words.
-func state(l *ledger) string {
+func state(l *Ledger) string {
 	lines := map[string]string{}
-	l.pages(func(p *page) {
+	l.pages.each(func(p *page) {
 		for resource, i := range p.entries {
 			lines[resource] = fmt.Sprintf("%s: %s %d, owner of %d bytes\n", resource, i.State, i.Token(), len(i.Grant.GetOwner()))
 			if !i.Held() {
@@ -229,9 +232,9 @@ func TestReplayEqualsLive(t *testing.T) {
 				if s.ledger.floor != live.floor {
 					t.Fatalf("replay has floor %d, live has %d", s.ledger.floor, live.floor)
 				}
-				if s.ledger.number != live.number+1 || s.ledger.epoch != live.epoch+1 {
+				if s.ledger.tail.Number != live.tail.Number+1 || s.ledger.tail.Epoch != live.tail.Epoch+1 {
 					t.Fatalf("replay is at commit %d of epoch %d, live was at %d of %d",
-						s.ledger.number, s.ledger.epoch, live.number, live.epoch)
+						s.ledger.tail.Number, s.ledger.tail.Epoch, live.tail.Number, live.tail.Epoch)
 				}
 			},
 		})
@@ -242,7 +245,7 @@ func TestReplayEqualsLive(t *testing.T) {
 func (s *scribe) checkCounts() {
 	s.Helper()
 	held, free := 0, 0
-	s.ledger.pages(func(p *page) {
+	s.ledger.pages.each(func(p *page) {
 		exact := *p
 		exact.measure()
 		if p.oldest > exact.oldest || p.fresh > exact.fresh {
@@ -274,8 +277,8 @@ func (s *scribe) checkCounts() {
 func (s *scribe) checkEnds() {
 	s.Helper()
 	for resource, owner := range s.owners {
-		image := s.ledger.image(resource)
-		if _, known := s.ledger.page(resource).find(resource); !known || image.Held() {
+		image := s.ledger.Image(resource)
+		if _, known := s.ledger.pages.page(resource).find(resource); !known || image.Held() {
 			continue
 		}
 		want := messages.Status_EXPIRED
@@ -329,7 +332,7 @@ func TestHeavyPagesAreSplit(t *testing.T) {
 		}
 	}
 	live := 0
-	s.ledger.pages(func(*page) { live++ })
+	s.ledger.pages.each(func(*page) { live++ })
 	if pages != live || pages < 4 {
 		t.Errorf("%d pages are stored, %d are in use", pages, live)
 	}
@@ -354,10 +357,10 @@ func TestCorruptJournals(t *testing.T) {
 		third *journal.Record
 		want  string
 	}{
-		"a commit is missing":             {commit(4, 1), "position 3, commit 4 of epoch 1: stored record cannot be read: it follows commit 2, so something is missing or was written twice"},
-		"a commit stands twice":           {commit(2, 1), "position 3, commit 2 of epoch 1: stored record cannot be read: it follows commit 2, so something is missing or was written twice"},
-		"another epoch without opening":   {commit(3, 2), "position 3, commit 3 of epoch 2: stored record cannot be read: it follows epoch 1, so a deposed writer went on"},
-		"an older epoch":                  {commit(3, 0), "position 3, commit 3 of epoch 0: stored record cannot be read: it follows epoch 1, so a deposed writer went on"},
+		"a commit is missing":             {commit(4, 1), "position 3, commit 4 of epoch 1: stored record cannot be read: it follows commit 2, so a commit is missing or was written twice"},
+		"a commit stands twice":           {commit(2, 1), "position 3, commit 2 of epoch 1: stored record cannot be read: it follows commit 2, so a commit is missing or was written twice"},
+		"another epoch without opening":   {commit(3, 2), "position 3, commit 3 of epoch 2: stored record cannot be read: it follows epoch 1, so a deposed writer wrote it"},
+		"an older epoch":                  {commit(3, 0), "position 3, commit 3 of epoch 0: stored record cannot be read: it follows epoch 1, so a deposed writer wrote it"},
 		"a grant of what is held":         {change(messages.Event_ACQUIRED, 2), `position 3, commit 3 of epoch 1: change 0: stored record cannot be read: grant of "r" token 2 where token 1 stands (ACQUIRED)`},
 		"the end of another token":        {change(messages.Event_RELEASED, 7), `position 3, commit 3 of epoch 1: change 0: stored record cannot be read: RELEASED of "r" token 7 where token 1 stands (ACQUIRED)`},
 		"a page ahead of its time":        {pageRecord(&journal.Page{Number: 9, Epoch: 1}), "position 3, page p at commit 9: stored record cannot be read: it was written behind commit 9 of epoch 1, but the last one read is commit 2 of epoch 1"},
@@ -367,13 +370,13 @@ func TestCorruptJournals(t *testing.T) {
 		"a change that names no resource": {noResource(), "position 3, commit 3 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLedger(0)
+			l := New(0)
 			for i, r := range []*journal.Record{first, second} {
-				if err := l.read(uint64(i+1), r, never); err != nil {
+				if err := l.Read(uint64(i+1), r, never); err != nil {
 					t.Fatal(err)
 				}
 			}
-			err := l.read(3, test.third, never)
+			err := l.Read(3, test.third, never)
 			if !errors.Is(err, journal.ErrCorrupt) || err.Error() != test.want {
 				t.Errorf("got  %v\nwant %s", err, test.want)
 			}
@@ -399,7 +402,7 @@ func TestMissingPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.journal.Delete(at)
-	_, err = open(t.Context(), s.config(), s.writer)
+	err = s.open()
 	want := fmt.Sprintf("page %s is missing", name)
 	if !errors.Is(err, journal.ErrCorrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
@@ -436,11 +439,11 @@ func TestForgotten(t *testing.T) {
 	s.change("young", "o")
 	s.compact(0)
 	s.takeOver()
-	if _, ok := s.ledger.page("old").entries["old"]; ok {
+	if _, ok := s.ledger.pages.page("old").entries["old"]; ok {
 		t.Error("what is free and old is still remembered")
 	}
 	for resource, want := range map[string]messages.Token{"old": 5, "new": 5, "held": 1, "young": 1} {
-		image := s.ledger.image(resource)
+		image := s.ledger.Image(resource)
 		if got := image.Token(); got != want {
 			t.Errorf("the last token of %s is %d, want %d", resource, got, want)
 		}
@@ -455,15 +458,9 @@ func TestForgottenInAQuietPage(t *testing.T) {
 	s.compact(0)
 	s.now = 2 * remember
 	s.compact(0)
-	if n := len(s.ledger.page("old").entries); n != 0 {
+	if n := len(s.ledger.pages.page("old").entries); n != 0 {
 		t.Errorf("%d resources are remembered, want none", n)
 	}
-}
-
-// open makes one attempt.
-func open(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (*ledger, error) {
-	o := opening{records: new(atomic.Uint64)}
-	return o.run(ctx, cfg, writer)
 }
 
 // What an earlier version stored, with every grant whole, is read and carried on.
@@ -475,7 +472,7 @@ func TestPagesOfWholeGrants(t *testing.T) {
 			Resource: resource, Owner: "o", Token: 7, TtlMs: 1000, AcquiredAtMs: 1, RequestId: "x", Metadata: map[string]string{"k": "v"},
 		}
 	}
-	s.append(pageRecord(&journal.Page{Number: s.ledger.number, Epoch: s.ledger.epoch, Floor: 3, Entries: []*journal.Entry{
+	s.append(pageRecord(&journal.Page{Number: s.ledger.tail.Number, Epoch: s.ledger.tail.Epoch, Floor: 3, Entries: []*journal.Entry{
 		{Grant: grant("held"), State: messages.Event_ACQUIRED, UsedMs: 1},
 		{Grant: grant("released"), State: messages.Event_RELEASED, UsedMs: 1},
 		{Grant: grant("recent"), State: messages.Event_RELEASED, UsedMs: s.now},
@@ -484,11 +481,11 @@ func TestPagesOfWholeGrants(t *testing.T) {
 	}}))
 	for range 2 { // and again from what it makes of that
 		s.takeOver()
-		if s.ledger.held != 1 || s.ledger.free != 4 || len(s.ledger.page("").tombstones) != 3 {
-			t.Errorf("%d are held, %d free, %d shrunk", s.ledger.held, s.ledger.free, len(s.ledger.page("").tombstones))
+		if s.ledger.held != 1 || s.ledger.free != 4 || len(s.ledger.pages.page("").tombstones) != 3 {
+			t.Errorf("%d are held, %d free, %d shrunk", s.ledger.held, s.ledger.free, len(s.ledger.pages.page("").tombstones))
 		}
 		for resource, want := range map[string]messages.Token{"held": 7, "released": 7, "recent": 7, "reserved": 1007, "ephemeral": 1000, "new": 3} {
-			image := s.ledger.image(resource)
+			image := s.ledger.Image(resource)
 			if image.Token() != want {
 				t.Errorf("the last token of %s is %d, want %d", resource, image.Token(), want)
 			}
@@ -496,10 +493,10 @@ func TestPagesOfWholeGrants(t *testing.T) {
 		s.owners = map[string]string{"released": "o", "recent": "o"}
 		s.ends = map[string]messages.Event_Kind{"released": messages.Event_RELEASED, "recent": messages.Event_RELEASED}
 		s.checkEnds()
-		if image := s.ledger.image("recent"); image.Grant.GetRequestId() != "x" {
+		if image := s.ledger.Image("recent"); image.Grant.GetRequestId() != "x" {
 			t.Error("a resource that was used just now lacks its request id")
 		}
-		s.ledger.page("").dirty = true
+		s.ledger.pages.page("").dirty = true
 		s.page(0)
 	}
 }
@@ -511,15 +508,15 @@ func TestShares(t *testing.T) {
 		depth uint32
 		want  int
 	}{{1000, 0, 1000}, {1000, 3, 125}, {1001, 3, 126}, {5, 10, 1}} {
-		if got := (memory{limit: tc.limit}).share(newPage(0, tc.depth)); got != tc.want {
+		if got := (Retention{Limit: tc.limit}).share(newPage(0, tc.depth)); got != tc.want {
 			t.Errorf("a page of depth %d has %d of %d, want %d", tc.depth, got, tc.limit, tc.want)
 		}
 	}
 }
 
-// A turn of a listing looks at a bounded number of entries, and at none of pages without a lease.
-func TestListingInTurns(t *testing.T) {
-	l := newLedger(0)
+// A step of a scan looks at a bounded number of entries, and at none of pages without a lease.
+func TestScanInSteps(t *testing.T) {
+	l := New(0)
 	grant := func(name string, kind messages.Event_Kind) *journal.Change {
 		return &journal.Change{Kind: kind, Grant: &journal.Grant{Resource: name, Owner: strings.Repeat("o", 200), Token: 1}}
 	}
@@ -534,29 +531,31 @@ func TestListingInTurns(t *testing.T) {
 		r := commit(number, 1)
 		r.GetCommit().Opened = number == 1
 		r.GetCommit().Changes = changes
-		if err := l.read(number, r, never); err != nil {
+		if err := l.Read(number, r, never); err != nil {
 			t.Fatal(err)
 		}
 	}
 	read(1)
-	l.pages(func(p *page) { p.shrink(math.MaxInt64) })
-	turns := func() (n, found int) {
-		ask := &listing{Listing: Listing{Limit: 1 << 20, Bytes: 1 << 30}}
-		ask.Pattern, _ = messages.ParsePattern("")
+	l.pages.each(func(p *page) { p.shrink(math.MaxInt64) })
+	steps := func() (n, found int) {
+		q := Query{Limit: 1 << 20, Bytes: 1 << 30}
+		q.Pattern, _ = messages.ParsePattern("")
+		scan := NewScan(q)
 		for done := false; !done; n++ {
-			done, _ = l.list(ask, 0)
+			done = scan.Step(l, 0)
 		}
-		return n, len(ask.found)
+		leases, _ := scan.Result()
+		return n, len(leases)
 	}
-	if n, found := turns(); n != 1 || found != 20 {
-		t.Errorf("20 leases among 6 000 resources took %d turns, and %d were found", n, found)
+	if n, found := steps(); n != 1 || found != 20 {
+		t.Errorf("20 leases among 6 000 resources took %d steps, and %d were found", n, found)
 	}
 	changes = nil
 	for i := range 5000 {
 		changes = append(changes, grant(fmt.Sprint("s", i), messages.Event_ACQUIRED))
 	}
 	read(2)
-	if n, found := turns(); n < 4 || found != 5020 {
-		t.Errorf("5 020 leases took %d turns, and %d were found", n, found)
+	if n, found := steps(); n < 4 || found != 5020 {
+		t.Errorf("5 020 leases took %d steps, and %d were found", n, found)
 	}
 }

@@ -1,4 +1,4 @@
-package actors
+package ledger
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// BenchmarkLedgerMemory is how many bytes the ledger takes for each resource: one that was released a
+// BenchmarkLedgerMemory is how many bytes the ledger takes for a resource: one that was released a
 // short while ago, and one that has been free for longer.
 func BenchmarkLedgerMemory(b *testing.B) {
 	for _, shrunk := range []bool{false, true} {
@@ -20,7 +20,7 @@ func BenchmarkLedgerMemory(b *testing.B) {
 				before := heapInUse()
 				l := releasedLedger(resources)
 				if shrunk {
-					l.pages(func(p *page) { p.shrink(1) })
+					l.pages.each(func(p *page) { p.shrink(1) })
 				}
 				b.ReportMetric(float64(heapInUse()-before)/resources, "B/name")
 				runtime.KeepAlive(l)
@@ -36,9 +36,9 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// releasedLedger is a ledger after so many resources were locked and unlocked once.
-func releasedLedger(resources int) *ledger {
-	l := newLedger(0)
+// releasedLedger is a ledger after that number of resources were locked and unlocked once.
+func releasedLedger(resources int) *Ledger {
+	l := New(0)
 	for i := range resources {
 		g := &journal.Grant{
 			Resource: fmt.Sprintf("orders.%d", i), Owner: fmt.Sprintf("worker-%d@host", i%1000), Token: 1, TtlMs: 30_000,
@@ -50,6 +50,6 @@ func releasedLedger(resources int) *ledger {
 			}
 		}
 	}
-	l.restart(0, func(string, lease.Instant) {})
+	l.Restart(0, func(string, lease.Instant) {})
 	return l
 }

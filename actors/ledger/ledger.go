@@ -1,0 +1,275 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// Ledger is the image of a shard's bucket in memory: what is confirmed and nothing else.
+type Ledger struct {
+	// position is where the bucket's last record stands, tail is its last commit.
+	position uint64
+	tail     journal.Tail
+	// first is the number of the oldest commit that was replayed, 0 if none was.
+	first uint64
+	// floor is the low-water mark: a resource that is not remembered has had no token above it.
+	floor messages.Token
+	// held counts the resources that are held, free those that are free and remembered; both are valid
+	// from Restart on.
+	held, free int
+	// fresh is the Unix time in milliseconds: a free resource used before it is read as a tombstone.
+	fresh int64
+	pages directory
+	// obsolete names stored pages that other pages have replaced.
+	obsolete []string
+	marks    marks
+	// published is the watermark that the last commit records.
+	published uint64
+	// changed is the number of the last commit that has changes.
+	changed uint64
+	// bytes estimates the changes in all commits that were read.
+	bytes int
+}
+
+// New returns a ledger that has read nothing. A free resource that was last used before fresh, in Unix
+// milliseconds, is read without what only a repeated acquire needs.
+func New(fresh int64) *Ledger { return &Ledger{pages: newDirectory(), fresh: fresh} }
+
+// Head says how far a ledger has read.
+type Head struct {
+	// Position is where the bucket's last record stands: the next one is appended behind it.
+	Position uint64
+	// Number and Epoch are those of the last commit, 0 if none was read.
+	Number, Epoch uint64
+	// Published is the watermark that the journal records: every event up to the commit of this number
+	// has been published, or is not owed.
+	Published uint64
+	// Changed is the number of the last commit with changes.
+	Changed uint64
+	// Bytes estimates the size of all changes that were read.
+	Bytes int
+}
+
+// Head returns how far the ledger has read.
+func (l *Ledger) Head() Head {
+	return Head{
+		Position: l.position, Number: l.tail.Number, Epoch: l.tail.Epoch,
+		Published: l.published, Changed: l.changed, Bytes: l.bytes,
+	}
+}
+
+// First returns the number of the oldest commit that was read, 0 if none was.
+func (l *Ledger) First() uint64 { return l.first }
+
+// Held returns how many resources have a persistent lease now.
+func (l *Ledger) Held() int { return l.held }
+
+// Free returns how many free resources are remembered.
+func (l *Ledger) Free() int { return l.free }
+
+// Image returns what is known of a resource.
+func (l *Ledger) Image(resource string) lease.Image {
+	if e, ok := l.pages.page(resource).find(resource); ok {
+		return e.Image
+	}
+	return lease.Image{Floor: l.floor}
+}
+
+// Next returns the commit that follows the last one, without changes.
+func (l *Ledger) Next(writer *journal.Writer, unixMillis int64) *journal.Record {
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{
+		Commit: &journal.Commit{
+			Epoch: l.tail.Epoch, Number: l.tail.Number + 1, Writer: writer, AtMs: unixMillis, Published: l.published,
+		},
+	}}
+}
+
+// TakeOver returns the commit with which the writer begins the next epoch.
+func (l *Ledger) TakeOver(writer *journal.Writer, unixMillis int64) *journal.Record {
+	r := l.Next(writer, unixMillis)
+	c := r.GetCommit()
+	c.Opened = true
+	c.Epoch++
+	return r
+}
+
+// Read applies the record at its position, which must be the next one. decided returns when a change of
+// a commit was decided, by its index. After an error, which is [journal.ErrCorrupt], the ledger may have
+// applied a part of the record and must not be used.
+func (l *Ledger) Read(position uint64, r *journal.Record, decided func(change int) lease.Instant) error {
+	var err error
+	switch body := r.GetBody().(type) {
+	case *journal.Record_Commit:
+		err = l.commit(position, body.Commit, decided)
+	case *journal.Record_Page:
+		err = l.load(body.Page)
+	default:
+		err = fmt.Errorf("%w: it has no body", journal.ErrCorrupt)
+	}
+	if err != nil {
+		return fmt.Errorf("position %d, %s: %w", position, r.Describe(), err)
+	}
+	l.position = position
+	return nil
+}
+
+// ReadTo notes that the journal has been read up to the position, where there may be no record any more.
+func (l *Ledger) ReadTo(position uint64) { l.position = max(l.position, position) }
+
+// Complete checks, after everything has been read, that nothing is missing: either the journal begins with
+// the first commit, or a stored page covers every resource that an older commit may have changed.
+func (l *Ledger) Complete() error {
+	if l.first <= 1 {
+		return nil
+	}
+	var missing error
+	l.pages.each(func(p *page) {
+		if !p.stored && missing == nil && !l.wasStored(p) {
+			missing = fmt.Errorf("%w: page %s is missing, and the journal begins with commit %d only",
+				journal.ErrCorrupt, p.name(), l.first)
+		}
+	})
+	return missing
+}
+
+// wasStored reports whether the bucket has a larger page that p was split from.
+func (l *Ledger) wasStored(p *page) bool {
+	for _, name := range l.obsolete {
+		if strings.HasPrefix(p.name(), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Restart gives every held lease its whole TTL from now, since a new owner cannot know how much of it has
+// passed, and calls held with each.
+func (l *Ledger) Restart(now lease.Instant, held func(resource string, deadline lease.Instant)) {
+	l.held, l.free = 0, 0
+	l.pages.each(func(p *page) {
+		p.shrink(l.fresh)
+		l.held, l.free = l.held+p.held, l.free+p.free()
+		for resource, e := range p.entries {
+			if e.Held() {
+				e.Restart(now)
+				held(resource, e.Deadline)
+			}
+		}
+	})
+}
+
+// SetEphemeral notes a resource's ephemeral lease, nil that it has none. It is in memory only.
+func (l *Ledger) SetEphemeral(resource string, i *lease.Image) {
+	l.pages.page(resource).setEphemeral(resource, i)
+}
+
+// Ephemeral returns a resource's ephemeral lease, nil if it has none.
+func (l *Ledger) Ephemeral(resource string) *lease.Image {
+	return l.pages.page(resource).ephemeral[resource]
+}
+
+// Behind returns a position behind which all commits above the number stand.
+func (l *Ledger) Behind(number uint64) uint64 { return l.marks.behind(number) }
+
+func (l *Ledger) commit(position uint64, c *journal.Commit, decided func(change int) lease.Instant) error {
+	if l.tail.Number == 0 {
+		l.first = c.GetNumber()
+	}
+	if err := l.tail.Follow(c); err != nil {
+		return err
+	}
+	for i, change := range c.GetChanges() {
+		if err := l.apply(change, decided(i), c.GetAtMs()); err != nil {
+			return fmt.Errorf("change %d: %w", i, err)
+		}
+	}
+	l.published = max(l.published, c.GetPublished())
+	l.bytes += commitWeight(c)
+	if len(c.GetChanges()) > 0 {
+		l.changed = c.GetNumber()
+	}
+	l.marks.add(Mark{Number: c.GetNumber(), position: position, Bytes: l.bytes})
+	return nil
+}
+
+func (l *Ledger) apply(c *journal.Change, decided lease.Instant, atMillis int64) error {
+	resource := c.Name()
+	if resource == "" || c.GetGrant().GetToken() == 0 && c.GetReserved() == 0 {
+		return fmt.Errorf("%w: it names no resource or no token", journal.ErrCorrupt)
+	}
+	p := l.pages.page(resource)
+	e, known := p.find(resource)
+	if known {
+		if err := follows(&e.Image, c); err != nil {
+			return err
+		}
+	} else { // a page that is read later may cover the resource, and this change too
+		e = &entry{}
+	}
+	held, free := p.held, p.free()
+	p.change(resource, e, known, func() {
+		e.Apply(c, decided)
+		e.used = atMillis
+	})
+	l.held, l.free = l.held+p.held-held, l.free+p.free()-free
+	p.dirty, p.since = true, min(p.since, l.bytes)
+	l.splitHeavy(p)
+	return nil
+}
+
+// follows checks that a change is possible in the resource's present state.
+func follows(i *lease.Image, c *journal.Change) error {
+	g := c.GetGrant()
+	wrong := func(what string, token uint64) error {
+		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", journal.ErrCorrupt,
+			what, c.Name(), token, i.Token(), i.State)
+	}
+	switch {
+	case g == nil && (i.Held() || c.GetReserved() <= uint64(i.Token())):
+		return wrong("reservation", c.GetReserved())
+	case g == nil:
+		return nil
+	case c.GetKind() == messages.Event_ACQUIRED && (i.Held() || g.GetToken() <= i.Grant.GetToken()):
+		return wrong("grant", g.GetToken())
+	case c.GetKind() != messages.Event_ACQUIRED && (!i.Held() || g.GetToken() != i.Grant.GetToken()):
+		return wrong(c.GetKind().String(), g.GetToken())
+	}
+	return nil
+}
+
+// load puts a stored page in the place of everything known about its part of the resources.
+func (l *Ledger) load(stored *journal.Page) error {
+	if depth := stored.GetDepth(); depth > maxDepth || stored.GetPrefix()>>depth != 0 {
+		return fmt.Errorf("%w: no page can have prefix %d of depth %d", journal.ErrCorrupt, stored.GetPrefix(), depth)
+	}
+	if err := l.tail.Check(stored); err != nil {
+		return err
+	}
+	p, split := l.pages.replace(stored.GetPrefix(), stored.GetDepth())
+	for _, s := range split {
+		l.replaced(s)
+	}
+	if err := p.load(stored, l.fresh); err != nil {
+		return err
+	}
+	l.floor = max(l.floor, messages.Token(stored.GetFloor()))
+	return nil
+}
+
+func (l *Ledger) splitHeavy(p *page) {
+	if p.weight > pageWeight && p.depth < maxDepth {
+		l.replaced(p)
+		l.pages.split(p)
+	}
+}
+
+// replaced notes that the bucket has a page that is not in use any more.
+func (l *Ledger) replaced(p *page) {
+	if p.stored {
+		l.obsolete = append(l.obsolete, p.name())
+	}
+}

@@ -1,0 +1,142 @@
+package ledger
+
+import (
+	"math"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// pageWeight is how heavy a page may be before it is split. A page is one message of the bucket
+// and is written between two appends, which wait for it: 256 KB take about as long as one fsync.
+const pageWeight = 192 << 10
+
+// page is the part of a shard's resources whose hash begins with prefix.
+type page struct {
+	prefix, depth uint32
+	// entries are the resources that are held, or were a short while ago; held counts those that are.
+	entries map[string]*entry
+	held    int
+	// tombstones are the other ones that are remembered.
+	tombstones map[string]tombstone
+	// ephemeral are the ephemeral leases, which are in memory only; nil if there are none.
+	ephemeral map[string]*lease.Image
+	// weight estimates the bytes of the page when stored.
+	weight int
+	// stored: the bucket holds this page. dirty: it holds an older version.
+	stored, dirty bool
+	// since is how many bytes of changes the ledger had read before the first change that the stored
+	// version lacks; math.MaxInt: it lacks none.
+	since int
+	// oldest is a lower bound of when its free resources were last used, in Unix milliseconds; fresh is
+	// the same for those without a tombstone. math.MaxInt64: there are none.
+	oldest, fresh int64
+}
+
+// entry is a resource in the ledger.
+type entry struct {
+	lease.Image
+	// used is when it last changed, in Unix milliseconds.
+	used int64
+}
+
+func newPage(prefix, depth uint32) *page {
+	return &page{
+		prefix: prefix, depth: depth, entries: make(map[string]*entry), tombstones: make(map[string]tombstone),
+		since: math.MaxInt, oldest: math.MaxInt64, fresh: math.MaxInt64,
+	}
+}
+
+func (p *page) name() string { return journal.PageName(p.prefix, p.depth) }
+
+// free is how many free resources the page remembers.
+func (p *page) free() int { return len(p.entries) - p.held + len(p.tombstones) }
+
+// find returns what is known of a resource.
+func (p *page) find(resource string) (*entry, bool) {
+	if e, ok := p.entries[resource]; ok {
+		return e, true
+	}
+	if t, ok := p.tombstones[resource]; ok {
+		return t.entry(resource), true
+	}
+	return nil, false
+}
+
+// add puts an entry in, which is not there.
+func (p *page) add(resource string, e *entry) {
+	p.entries[resource] = e
+	p.weight += weight(e.Grant)
+	p.held += count(e.Held())
+	if !e.Held() {
+		p.oldest, p.fresh = min(p.oldest, e.used), min(p.fresh, e.used)
+	}
+}
+
+// remove takes an entry out.
+func (p *page) remove(resource string, e *entry) {
+	delete(p.entries, resource)
+	p.weight -= weight(e.Grant)
+	p.held -= count(e.Held())
+}
+
+func (p *page) addTombstone(resource string, t tombstone) {
+	p.tombstones[resource] = t
+	p.weight += tombstoneWeight(resource)
+	p.oldest = min(p.oldest, t.used())
+}
+
+func (p *page) removeTombstone(resource string) {
+	delete(p.tombstones, resource)
+	p.weight -= tombstoneWeight(resource)
+}
+
+// measure finds oldest and fresh exactly.
+func (p *page) measure() {
+	p.fresh = math.MaxInt64
+	for _, e := range p.entries {
+		if !e.Held() {
+			p.fresh = min(p.fresh, e.used)
+		}
+	}
+	p.oldest = p.fresh
+	for _, t := range p.tombstones {
+		p.oldest = min(p.oldest, t.used())
+	}
+}
+
+// clean notes that the bucket holds the page as it is.
+func (p *page) clean() { p.stored, p.dirty, p.since = true, false, math.MaxInt }
+
+// setEphemeral notes a resource's ephemeral lease, nil that it has none.
+func (p *page) setEphemeral(resource string, i *lease.Image) {
+	switch {
+	case i == nil:
+		delete(p.ephemeral, resource)
+	case p.ephemeral == nil:
+		p.ephemeral = map[string]*lease.Image{resource: i}
+	default:
+		p.ephemeral[resource] = i
+	}
+}
+
+// change applies a change to what find returned for the resource, or to a new entry.
+func (p *page) change(resource string, e *entry, known bool, apply func()) {
+	if _, buried := p.tombstones[resource]; buried {
+		p.removeTombstone(resource)
+	} else if known {
+		p.remove(resource, e)
+	}
+	apply()
+	p.add(resource, e)
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// end returns the first hash behind the page, 0 if it is the last page.
+func (p *page) end() uint64 { return uint64(p.prefix+1) << (64 - p.depth) }

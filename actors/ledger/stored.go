@@ -1,0 +1,57 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// load fills a new page with a stored one. Free resources that were last used before fresh become
+// tombstones.
+func (p *page) load(stored *journal.Page, fresh int64) error {
+	for _, s := range stored.GetEntries() {
+		resource := s.Name()
+		if !stored.Covers(resource) {
+			return fmt.Errorf("%w: resource %q belongs elsewhere", journal.ErrCorrupt, resource)
+		}
+		e := &entry{used: s.GetUsedMs(), Image: lease.Image{
+			Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
+			OwnerDigest: s.GetOwnerDigest(),
+		}}
+		if e.Held() || e.OwnerDigest == 0 && e.used >= fresh {
+			p.add(resource, e)
+		} else {
+			p.addTombstone(resource, bury(e))
+		}
+	}
+	p.clean()
+	return nil
+}
+
+// store returns the page as it is to be stored behind the tail.
+func (p *page) store(tail journal.Tail, floor messages.Token) *journal.Record {
+	stored := &journal.Page{
+		Prefix: p.prefix, Depth: p.depth,
+		Number: tail.Number, Epoch: tail.Epoch, Floor: uint64(floor),
+		Entries: make([]*journal.Entry, 0, len(p.entries)+len(p.tombstones)),
+	}
+	for resource, t := range p.tombstones {
+		stored.Entries = append(stored.Entries, t.entry(resource).store(resource))
+	}
+	for resource, e := range p.entries {
+		stored.Entries = append(stored.Entries, e.store(resource))
+	}
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: stored}}
+}
+
+func (e *entry) store(resource string) *journal.Entry {
+	s := &journal.Entry{
+		Grant: e.Grant, State: e.State, Reserved: uint64(e.Floor), UsedMs: e.used, OwnerDigest: e.OwnerDigest,
+	}
+	if e.Grant == nil {
+		s.Resource = resource
+	}
+	return s
+}
