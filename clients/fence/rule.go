@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -20,9 +21,17 @@ var (
 	// broke while the answer was on its way. The write may be repeated under [Repeatable], as far as it
 	// bears being made twice.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrInvalid is a claim that breaks a rule of the contract: no token, no resource, a token that is
-	// not one. Nothing was written.
+	// ErrInvalid is an argument that breaks a rule: a claim without a token or a resource, a key that
+	// belongs to the guard, an unknown option. Nothing was written.
 	ErrInvalid = messages.ErrInvalid
+	// ErrMalformed is a high-water mark in the store that is not one, because something other than a guard
+	// wrote it or damaged it. The highest token is unknown, so the guard neither writes nor replaces the
+	// mark, unless its documentation names an exception. Find the writer; then store the token of the
+	// present lease as the mark.
+	ErrMalformed = errors.New("malformed high-water mark")
+	// ErrUnfit is a store, or a setting of it, under which a guard cannot keep its promise: it loses
+	// marks or accepts writes that it must refuse.
+	ErrUnfit = errors.New("the store cannot keep high-water marks")
 )
 
 // Token is the fencing token of one grant.
@@ -55,15 +64,20 @@ func (r Rule) String() string {
 	return "rule " + strconv.Itoa(int(r))
 }
 
+// Validate returns an error that is [ErrInvalid] if r is no rule of this package.
+func (r Rule) Validate() error {
+	if r > Once {
+		return &messages.InvalidError{Field: "rule", Rule: "fence.Repeatable or fence.Once", Got: r.String()}
+	}
+	return nil
+}
+
 // Check tells whether the claim passes where highest is the mark, 0 if there is none yet: nil, a
 // [StaleError], or an error that is [ErrInvalid]. It is the whole rule for a store that can run Go code
 // in its atomic step; a guard that states it in another language answers with [Refused].
 func (r Rule) Check(c Claim, highest Token) error {
-	if err := c.Check(); err != nil {
+	if err := cmp.Or(c.Check(), r.Validate()); err != nil {
 		return err
-	}
-	if r > Once {
-		return &messages.InvalidError{Field: "rule", Rule: "fence.Repeatable or fence.Once", Got: r.String()}
 	}
 	if c.Token < highest || r == Once && c.Token == highest {
 		return Refused(c, highest)

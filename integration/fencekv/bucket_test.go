@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fencekv"
 )
 
@@ -45,7 +46,7 @@ func TestOpenForgetful(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := fencekv.Open(t.Context(), s, "orders")
-			wantError(t, err, fencekv.ErrForgetful)
+			wantError(t, err, fence.ErrUnfit)
 			if err := s.DeleteStream(t.Context(), cfg.Name); err != nil {
 				t.Fatal(err)
 			}
@@ -55,6 +56,11 @@ func TestOpenForgetful(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustPut(t, mustGuard(t, s, "orders"), claim(34), "a bucket without any of them")
+}
+
+func TestOpenWithAnUnknownRule(t *testing.T) {
+	_, err := fencekv.Open(t.Context(), mustStore(t), "orders", fencekv.WithRule(7))
+	wantError(t, err, fence.ErrInvalid)
 }
 
 // TestFull is the bucket that refuses what is new instead: nothing is forgotten.

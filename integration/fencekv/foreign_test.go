@@ -58,13 +58,13 @@ func publish(h nats.Header) func(context.Context, *store, jetstream.KeyValue) er
 func wantForeign(t *testing.T, b *fencekv.Bucket) {
 	t.Helper()
 	_, err := b.Get(t.Context(), "orders.42")
-	wantError(t, err, fencekv.ErrForeign)
+	wantError(t, err, fence.ErrMalformed)
 	_, err = b.Put(t.Context(), claim(99), []byte("over it"))
-	wantError(t, err, fencekv.ErrForeign)
+	wantError(t, err, fence.ErrMalformed)
 	_, err = b.Update(t.Context(), claim(99), []byte("over it"), 2)
-	wantError(t, err, fencekv.ErrForeign)
-	wantError(t, b.Delete(t.Context(), claim(99)), fencekv.ErrForeign)
-	wantError(t, b.Raise(t.Context(), claim(99)), fencekv.ErrForeign)
+	wantError(t, err, fence.ErrMalformed)
+	wantError(t, b.Delete(t.Context(), claim(99)), fence.ErrMalformed)
+	wantError(t, b.Raise(t.Context(), claim(99)), fence.ErrMalformed)
 }
 
 // adopt keeps the value, if there is one, and guards it from then on.

@@ -150,11 +150,11 @@ func (m mark) read(item map[string]types.AttributeValue) (fence.Token, error) {
 	}
 	n, ok := value.(*types.AttributeValueMemberN)
 	if !ok {
-		return 0, fmt.Errorf("%w: attribute %q is a %T", ErrMalformed, m.attribute, value)
+		return 0, fmt.Errorf("%w: attribute %q is a %T", fence.ErrMalformed, m.attribute, value)
 	}
 	token, err := strconv.ParseUint(n.Value, 10, 64)
 	if err != nil || token < 1 || token > uint64(messages.MaxToken) {
-		return 0, fmt.Errorf("%w: attribute %q is %s", ErrMalformed, m.attribute, n.Value)
+		return 0, fmt.Errorf("%w: attribute %q is %s", fence.ErrMalformed, m.attribute, n.Value)
 	}
 	return fence.Token(token), nil
 }

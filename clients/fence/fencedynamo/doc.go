@@ -48,6 +48,6 @@
 // except with multi-Region strong consistency, which in turn has no transactions. Keep the writers of an
 // item in one Region.
 //
-// A stored mark that is no token is [ErrMalformed], and stays. Only a fraction between 1 and the token
+// A stored mark that is no token is [fence.ErrMalformed], and stays. Only a fraction between 1 and the token
 // cannot be told from one by DynamoDB's conditions, and is replaced.
 package fencedynamo

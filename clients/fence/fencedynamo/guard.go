@@ -40,17 +40,20 @@ func New(client Client, opts ...Option) (*Guard, error) {
 	for _, o := range opts {
 		o(&m)
 	}
+	if err := m.rule.Validate(); err != nil {
+		return nil, err
+	}
 	switch {
+	case client == nil:
+		return nil, fmt.Errorf("%w: the client is nil", fence.ErrInvalid)
 	case m.attribute == "" || len(m.attribute) > 255:
 		return nil, fmt.Errorf("%w: the attribute of the mark must have 1 to 255 bytes: %q", fence.ErrInvalid, m.attribute)
-	case m.rule != fence.Repeatable && m.rule != fence.Once:
-		return nil, fmt.Errorf("%w: %v is not a rule", fence.ErrInvalid, m.rule)
 	}
 	return &Guard{client, m}, nil
 }
 
 // Update updates an item, or makes it, as UpdateItem does, and raises its mark. It is a
-// [fence.StaleError] if the rule refuses the claim, and [ErrMalformed] if the item has something else for
+// [fence.StaleError] if the rule refuses the claim, and [fence.ErrMalformed] if the item has something else for
 // a mark; if the caller's own condition fails, it is DynamoDB's ConditionalCheckFailedException. None of
 // them has written anything. The input must use expressions and not the parameters of old, which cannot
 // be mixed with them.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -144,36 +142,6 @@ func TestPutCarriesTheMarkOn(t *testing.T) {
 	wantValue(t, client, table, "a", "two")
 }
 
-// Of many that use one token at the same time, the rule lets one pass.
-func TestOnceConcurrently(t *testing.T) {
-	table, once := makeTable(t), fencedynamo.WithRule(fence.Once)
-	guard, marks := mustGuard(t, connect(dynalite.Addr), once), mustMarks(t, connect(transactions), makeMarks(t), once)
-	put := types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: item("b", "x")}}
-	for name, write := range map[string]func(fence.Claim) error{
-		"Update":   func(c fence.Claim) error { return failure(guard.Update(t.Context(), c, update(table, "a", "x"))) },
-		"Transact": func(c fence.Claim) error { return failure(marks.Transact(t.Context(), c, transaction(put))) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			var passed atomic.Int64
-			var writing sync.WaitGroup
-			for range 64 {
-				writing.Go(func() {
-					switch err := write(fence.Claim{Resource: "r", Token: 7}); {
-					case err == nil:
-						passed.Add(1)
-					case !errors.Is(err, fence.ErrSpent):
-						t.Error(err)
-					}
-				})
-			}
-			writing.Wait()
-			if got := passed.Load(); got != 1 {
-				t.Errorf("%d writes passed", got)
-			}
-		})
-	}
-}
-
 // Two locks may protect one item, with a mark each.
 func TestTwoAttributes(t *testing.T) {
 	client, table := connect(dynalite.Addr), makeTable(t)
@@ -242,7 +210,7 @@ func TestMalformedMark(t *testing.T) {
 				failure(guard.Update(t.Context(), c, update(table, "a", "lost"))),
 				failure(guard.Put(t.Context(), c, &dynamodb.PutItemInput{TableName: &table, Item: item("a", "lost")})),
 			} {
-				if !errors.Is(err, fencedynamo.ErrMalformed) || errors.Is(err, fence.ErrStale) {
+				if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
 					t.Errorf("%v, want ErrMalformed", err)
 				}
 			}

@@ -64,7 +64,7 @@ func (m *Marks) Raise(ctx context.Context, c fence.Claim) error {
 // resource, all of it or nothing. The input may have up to 99 actions, none of them on the table of
 // marks, and each may have its own condition.
 //
-// It is a [fence.StaleError] if the rule refuses the claim, whatever else has failed, [ErrMalformed] if
+// It is a [fence.StaleError] if the rule refuses the claim, whatever else has failed, [fence.ErrMalformed] if
 // something else stands for the mark, and [ErrConflict] if another transaction was in the way. If a
 // condition of the caller's fails, it is DynamoDB's TransactionCanceledException: its reasons are those
 // of the caller's actions, in order, and one for the mark. None of them has written anything.

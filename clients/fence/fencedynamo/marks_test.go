@@ -164,7 +164,7 @@ func TestMalformedMarkOfItsOwn(t *testing.T) {
 	must(t, failure(client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
 		"resource": text("r"), fencedynamo.DefaultAttribute: text("34")}})))
 	for _, err := range []error{marks.Raise(t.Context(), c), failure(marks.Transact(t.Context(), c, transaction()))} {
-		if !errors.Is(err, fencedynamo.ErrMalformed) || errors.Is(err, fence.ErrStale) {
+		if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
 			t.Errorf("%v, want ErrMalformed", err)
 		}
 	}

@@ -12,14 +12,9 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-var (
-	// ErrMalformed says that an item has something for its mark that is no token. Nothing was written;
-	// find out who wrote it, and put the token of the present lease there.
-	ErrMalformed = errors.New("the stored mark is malformed")
-	// ErrConflict says that another transaction was busy with the same items. Nothing was written, and
-	// nothing is known of the claim; the same call may be repeated.
-	ErrConflict = errors.New("another transaction was in the way")
-)
+// ErrConflict says that another transaction was changing the same items. Nothing was written, and the
+// claim was not checked; the same call may be repeated.
+var ErrConflict = errors.New("conflict with another transaction")
 
 // Codes of the reasons for which a transaction is cancelled.
 const (

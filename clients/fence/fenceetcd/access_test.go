@@ -25,7 +25,7 @@ func TestRoles(t *testing.T) {
 	}
 
 	g, c := mustNew(t, login(t, server.Addr, "guard")), claim(t, 34)
-	if _, err := g.Write(t.Context(), c, put("data/"+c.Resource, "value")); err != nil {
+	if _, err := g.Transact(t.Context(), c, put("data/"+c.Resource, "value")); err != nil {
 		t.Errorf("the guard's user: %v", err)
 	}
 	other := login(t, server.Addr, "other")

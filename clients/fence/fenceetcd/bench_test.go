@@ -18,7 +18,7 @@ func BenchmarkGuard(b *testing.B) {
 		return err
 	}
 	guardedWrite := func() error {
-		_, err := g.Write(b.Context(), c, put(key, value))
+		_, err := g.Transact(b.Context(), c, put(key, value))
 		return err
 	}
 	fencetest.Compare(b, bareWrite, func() error {

@@ -81,7 +81,7 @@ type register struct {
 }
 
 func (r *register) Write(ctx context.Context, c fence.Claim, value string) error {
-	_, err := r.guard.Write(ctx, c, put(dataKey(c.Resource), value))
+	_, err := r.guard.Transact(ctx, c, put(dataKey(c.Resource), value))
 	return err
 }
 

@@ -15,7 +15,7 @@
 // write through a guard reaches a mark. A role without permission on the prefix keeps all others away, on
 // servers that look into nested transactions (older ones do not: GHSA-rfx7-8w68-q57q); the guard's own
 // user may read and write there, and its keys. Marks have no lease and are not removed: data that expires
-// or is deleted leaves its mark. A mark that is not a token is [ErrForeign].
+// or is deleted leaves its mark. A mark that is not a token is [fence.ErrMalformed].
 //
 // # One round trip
 //

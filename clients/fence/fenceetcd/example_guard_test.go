@@ -30,7 +30,7 @@ func Example() {
 	paused := fence.Claim{Resource: "account.7", Token: 33}
 	next := fence.Claim{Resource: "account.7", Token: 34}
 	write := func(c fence.Claim, balance string) error {
-		_, err := guard.Write(ctx, c, []clientv3.Op{clientv3.OpPut("accounts/7/balance", balance)})
+		_, err := guard.Transact(ctx, c, []clientv3.Op{clientv3.OpPut("accounts/7/balance", balance)})
 		return err
 	}
 	fmt.Println(write(paused, "70"))
@@ -47,7 +47,7 @@ func Example() {
 }
 
 // A comparison of the caller's own: create, but never overwrite.
-func ExampleGuard_Write() {
+func ExampleGuard_Transact() {
 	ctx := context.Background()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{emptyServer()}})
 	if err != nil {
@@ -64,7 +64,7 @@ func ExampleGuard_Write() {
 	c := fence.Claim{Resource: "account.8", Token: 5}
 	absent := clientv3.Compare(clientv3.CreateRevision("accounts/8"), "=", 0)
 	for range 2 {
-		_, err = guard.Write(ctx, c, []clientv3.Op{clientv3.OpPut("accounts/8", "open")}, absent)
+		_, err = guard.Transact(ctx, c, []clientv3.Op{clientv3.OpPut("accounts/8", "open")}, absent)
 		fmt.Println(err)
 	}
 	fmt.Println(errors.Is(err, fenceetcd.ErrCompare))

@@ -49,21 +49,22 @@ func New(kv clientv3.KV, opts ...Option) (*Guard, error) {
 	for _, o := range opts {
 		o(g)
 	}
+	if err := g.rule.Validate(); err != nil {
+		return nil, err
+	}
 	switch {
 	case kv == nil:
 		return nil, invalid("kv", "a client of etcd", "nil")
-	case g.rule > fence.Once:
-		return nil, invalid("rule", "fence.Repeatable or fence.Once", g.rule.String())
 	case clientv3.GetPrefixRangeEnd(g.prefix) == toTheEnd:
 		return nil, invalid("prefix", "text", strconv.Quote(g.prefix))
 	}
 	return g, nil
 }
 
-// Write makes the operations, if the claim passes and all comparisons of the caller's hold, and raises the
+// Transact makes the operations, if the claim passes and all comparisons of the caller's hold, and raises the
 // mark, all in one transaction. The response has a result for each operation, in their order. It is
 // [ErrCompare] if a comparison does not hold.
-func (g *Guard) Write(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmps ...clientv3.Cmp) (*clientv3.TxnResponse, error) {
+func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmps ...clientv3.Cmp) (*clientv3.TxnResponse, error) {
 	if err := cmp.Or(c.Check(), g.checkOps(ops)); err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (g *Guard) Write(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmp
 
 // Raise raises the mark and writes nothing else, as [fence.Marks] has it.
 func (g *Guard) Raise(ctx context.Context, c fence.Claim) error {
-	_, err := g.Write(ctx, c, nil)
+	_, err := g.Transact(ctx, c, nil)
 	return err
 }
 

@@ -32,7 +32,7 @@ func TestResponse(t *testing.T) {
 	kv := connect(t, addr)
 	g, c := mustNew(t, kv), claim(t, 33)
 	key := "data/" + c.Resource
-	resp, err := g.Write(t.Context(), c, []clientv3.Op{
+	resp, err := g.Transact(t.Context(), c, []clientv3.Op{
 		clientv3.OpGet(key),
 		clientv3.OpTxn(nil, put(key, "nested"), nil),
 		clientv3.OpGet(key),
@@ -60,7 +60,7 @@ func TestResponse(t *testing.T) {
 func TestOneRevision(t *testing.T) {
 	kv := connect(t, addr)
 	g, c := mustNew(t, kv), claim(t, 33)
-	written, err := g.Write(t.Context(), c, put("data/"+c.Resource, "value"))
+	written, err := g.Transact(t.Context(), c, put("data/"+c.Resource, "value"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,15 +82,15 @@ func TestCompare(t *testing.T) {
 	absent := clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
 	present := clientv3.Compare(clientv3.CreateRevision(key), ">", 0)
 
-	if _, err := g.Write(t.Context(), c, put(key, "lost"), absent, present); !errors.Is(err, fenceetcd.ErrCompare) || errors.Is(err, fence.ErrStale) {
+	if _, err := g.Transact(t.Context(), c, put(key, "lost"), absent, present); !errors.Is(err, fenceetcd.ErrCompare) || errors.Is(err, fence.ErrStale) {
 		t.Errorf("one comparison of two fails: %v, want ErrCompare", err)
 	}
 	wantValue(t, kv, key, "")
 	wantValue(t, kv, g.MarkKey(c.Resource), "")
-	if _, err := g.Write(t.Context(), c, put(key, "by 33"), absent); err != nil {
+	if _, err := g.Transact(t.Context(), c, put(key, "by 33"), absent); err != nil {
 		t.Errorf("the token was not used, and the comparison holds: %v", err)
 	}
-	if _, err := g.Write(t.Context(), c, put(key, "lost"), absent); !errors.Is(err, fence.ErrSpent) {
+	if _, err := g.Transact(t.Context(), c, put(key, "lost"), absent); !errors.Is(err, fence.ErrSpent) {
 		t.Errorf("a spent token and a comparison that fails: %v, want ErrSpent", err)
 	}
 	wantValue(t, kv, key, "by 33")
@@ -111,7 +111,7 @@ func TestServerRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, c := mustNew(t, kv), claim(t, 33)
-			if _, err := g.Write(t.Context(), c, test.ops); !errors.Is(err, test.want) {
+			if _, err := g.Transact(t.Context(), c, test.ops); !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
 			wantValue(t, kv, g.MarkKey(c.Resource), "")
@@ -124,7 +124,7 @@ func TestServerRefuses(t *testing.T) {
 
 func TestMostOperations(t *testing.T) {
 	kv := connect(t, addr)
-	if _, err := mustNew(t, kv).Write(t.Context(), claim(t, 33), manyPuts(125)); err != nil {
+	if _, err := mustNew(t, kv).Transact(t.Context(), claim(t, 33), manyPuts(125)); err != nil {
 		t.Error(err)
 	}
 	if _, err := kv.Delete(t.Context(), "many/", clientv3.WithPrefix()); err != nil {

@@ -1,7 +1,6 @@
 package fenceetcd
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,11 +13,6 @@ import (
 
 // DefaultPrefix is what the keys of marks begin with. No guard writes keys of its caller's there.
 const DefaultPrefix = "holdfast/marks/"
-
-// ErrForeign says that something other than a guard wrote a mark, so nobody knows the highest token.
-// Nothing was written, and the mark stays as it is, unless the error says that it was replaced. Find out
-// who did it; then put a token there that is no lower than the present holder's, as 15 digits.
-var ErrForeign = errors.New("the mark was written past the guard")
 
 const (
 	firstToken fence.Token = 1
@@ -58,7 +52,7 @@ func (g *Guard) replaced(c fence.Claim, before *mvccpb.KeyValue) error {
 
 // foreign takes the reason as text, for an invalid mark is not an invalid claim.
 func (g *Guard) foreign(c fence.Claim, reason string) error {
-	return fmt.Errorf("resource %q, key %q: %w: %s", c.Resource, g.MarkKey(c.Resource), ErrForeign, reason)
+	return fmt.Errorf("resource %q, key %q: %w: %s", c.Resource, g.MarkKey(c.Resource), fence.ErrMalformed, reason)
 }
 
 // checkOps refuses operations that touch marks, or that etcd's client would panic on.

@@ -39,7 +39,7 @@ func TestMarksAreOutOfReach(t *testing.T) {
 		"no operation":       {},
 		"nested: none there": clientv3.OpTxn(nil, []clientv3.Op{{}}, nil),
 	} {
-		if _, err := g.Write(t.Context(), attacker, append(put("a", "lost"), op)); !errors.Is(err, fence.ErrInvalid) {
+		if _, err := g.Transact(t.Context(), attacker, append(put("a", "lost"), op)); !errors.Is(err, fence.ErrInvalid) {
 			t.Errorf("%s: %v, want one that is ErrInvalid", name, err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestBesideMarks(t *testing.T) {
 		"all of the end": clientv3.OpDelete("next/marks0", clientv3.WithFromKey()),
 		"nested":         clientv3.OpTxn(nil, put("next/a", "value"), nil),
 	} {
-		if _, err := g.Write(t.Context(), c, []clientv3.Op{op}); err != nil {
+		if _, err := g.Transact(t.Context(), c, []clientv3.Op{op}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestMarkOutlivesData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Write(t.Context(), c, []clientv3.Op{clientv3.OpPut(key, "leased", clientv3.WithLease(lease.ID))}); err != nil {
+	if _, err := g.Transact(t.Context(), c, []clientv3.Op{clientv3.OpPut(key, "leased", clientv3.WithLease(lease.ID))}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Revoke(t.Context(), lease.ID); err != nil {
@@ -84,7 +84,7 @@ func TestMarkOutlivesData(t *testing.T) {
 	}
 	wantValue(t, client, key, "")
 	c.Token = 33
-	if _, err := g.Write(t.Context(), c, put(key, "lost")); !errors.Is(err, fence.ErrStale) {
+	if _, err := g.Transact(t.Context(), c, put(key, "lost")); !errors.Is(err, fence.ErrStale) {
 		t.Errorf("after the data has gone: %v, want ErrStale", err)
 	}
 }
@@ -94,7 +94,7 @@ func TestLongNames(t *testing.T) {
 	for _, end := range []string{"a", "b", "/", "é"} {
 		name := claim(t, 34).Resource
 		c := fence.Claim{Resource: name + strings.Repeat("/", 512-len(name)-len(end)) + end, Token: 34}
-		if _, err := g.Write(t.Context(), c, put("data/"+c.Resource, end)); err != nil {
+		if _, err := g.Transact(t.Context(), c, put("data/"+c.Resource, end)); err != nil {
 			t.Errorf("512 bytes that end with %q: %v", end, err)
 		}
 		c.Token = 33
@@ -114,7 +114,7 @@ func TestForeignMark(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, c := foreign(t, kv, mark)
-			_, err := g.Write(t.Context(), c, put("data/"+c.Resource, "lost"))
+			_, err := g.Transact(t.Context(), c, put("data/"+c.Resource, "lost"))
 			wantForeign(t, err, g.MarkKey(c.Resource))
 			wantValue(t, kv, g.MarkKey(c.Resource), mark)
 			wantValue(t, kv, "data/"+c.Resource, "")
@@ -128,7 +128,7 @@ func TestReplacedMark(t *testing.T) {
 	for name, mark := range map[string]string{"16 digits": "0000000000000035", "14 digits": "00000000000003", "space": "00000000000003 "} {
 		t.Run(name, func(t *testing.T) {
 			g, c := foreign(t, kv, mark)
-			_, err := g.Write(t.Context(), c, put("data/"+c.Resource, "by 34"))
+			_, err := g.Transact(t.Context(), c, put("data/"+c.Resource, "by 34"))
 			wantForeign(t, err, g.MarkKey(c.Resource), mark, "the write was made")
 			wantValue(t, kv, g.MarkKey(c.Resource), c.Token.String())
 			wantValue(t, kv, "data/"+c.Resource, "by 34")
@@ -147,8 +147,8 @@ func foreign(t *testing.T, kv clientv3.KV, mark string) (*fenceetcd.Guard, fence
 
 func wantForeign(t *testing.T, err error, says ...string) {
 	t.Helper()
-	if !errors.Is(err, fenceetcd.ErrForeign) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
-		t.Fatalf("%v, want one that is ErrForeign", err)
+	if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
+		t.Fatalf("%v, want one that is ErrMalformed", err)
 	}
 	for _, s := range says {
 		if !strings.Contains(err.Error(), s) {

@@ -49,25 +49,28 @@ func WithRule(r fence.Rule) Option {
 // Open returns the guard of a directory that exists. Whoever may change guarded files has to be able to
 // write to the directory; marks are readable to all who can read it. The guard must be closed.
 func Open(dir string, opts ...Option) (*Dir, error) {
+	d := &Dir{turn: make(chan struct{}, 1)}
+	for _, o := range opts {
+		o(d)
+	}
+	if err := d.rule.Validate(); err != nil {
+		return nil, err
+	}
 	dir, err := filepath.Abs(dir) // the lock is found again if the process changes its directory
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
+	d.root, err = os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w; create it with: mkdir -p %q", err, dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{root: root, turn: make(chan struct{}, 1)}
 	// Nobody who may only read the directory is to hold its lock.
 	d.lock = flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o660))
-	for _, o := range opts {
-		o(d)
-	}
 	if err := d.prepare(); err != nil {
-		_ = root.Close()
+		_ = d.root.Close()
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return d, nil

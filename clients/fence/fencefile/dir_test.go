@@ -23,6 +23,11 @@ func TestOpenWithoutADirectory(t *testing.T) {
 	}
 }
 
+func TestOpenWithAnUnknownRule(t *testing.T) {
+	_, err := fencefile.Open(t.TempDir(), fencefile.WithRule(7))
+	wantError(t, err, fence.ErrInvalid)
+}
+
 func TestOpenWithoutRoomForMarks(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".fence"), nil, 0o600); err != nil {

@@ -11,10 +11,6 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// ErrMalformed says that the mark of a resource cannot be read. It is not overwritten, because nobody
-// knows what it was.
-var ErrMalformed = errors.New("malformed mark")
-
 // raise checks the claim and raises its mark. When it returns nil the mark is on disk.
 func (d *Dir) raise(c fence.Claim) error {
 	name := markName(c.Resource)
@@ -45,7 +41,7 @@ func (d *Dir) mark(name, resource string) (fence.Token, error) {
 	token, err := fence.ParseToken(digits)
 	if err != nil || rest != resource+"\n" {
 		return 0, fmt.Errorf("%s, of resource %q: %w %.600q; if the highest token is known, write it there in 15 digits, and the resource on the second line",
-			name, resource, ErrMalformed, content)
+			name, resource, fence.ErrMalformed, content)
 	}
 	return token, nil
 }

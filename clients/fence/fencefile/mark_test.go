@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
-	"github.com/holdfast-io/holdfast/clients/fence/fencefile"
 )
 
 func TestLongResources(t *testing.T) {
@@ -53,7 +52,7 @@ func TestMalformedMark(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, token := range []fence.Token{33, 34, 35} {
-				wantError(t, d.Write(t.Context(), claim(token), fileName, nil, 0o600), fencefile.ErrMalformed)
+				wantError(t, d.Write(t.Context(), claim(token), fileName, nil, 0o600), fence.ErrMalformed)
 			}
 			wantContent(t, mark, content)
 			wantContent(t, filepath.Join(dir, fileName), "paid")

@@ -10,9 +10,6 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// ErrForgetful says that a bucket cannot keep marks: its settings let entries vanish.
-var ErrForgetful = errors.New("the bucket forgets")
-
 // Bucket is a guarded key-value bucket. It may be used concurrently.
 type Bucket struct {
 	js     jetstream.JetStream
@@ -33,7 +30,7 @@ func WithRule(r fence.Rule) Option {
 }
 
 // Open returns the guard of a bucket that exists. It is jetstream.ErrBucketNotFound if it does not, and
-// [ErrForgetful] if it cannot keep marks.
+// [fence.ErrUnfit] if it cannot keep marks.
 func Open(ctx context.Context, js jetstream.JetStream, bucket string, opts ...Option) (*Bucket, error) {
 	b := &Bucket{js: js, name: bucket}
 	if prefix := js.Options().APIPrefix; prefix != jetstream.DefaultAPIPrefix {
@@ -41,6 +38,9 @@ func Open(ctx context.Context, js jetstream.JetStream, bucket string, opts ...Op
 	}
 	for _, o := range opts {
 		o(b)
+	}
+	if err := b.rule.Validate(); err != nil {
+		return nil, err
 	}
 	if _, err := js.KeyValue(ctx, bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
 		return nil, fmt.Errorf("bucket %q: %w; create it with: nats kv add %s --storage=file", bucket, err, bucket)
@@ -52,7 +52,7 @@ func Open(ctx context.Context, js jetstream.JetStream, bucket string, opts ...Op
 		return nil, fmt.Errorf("bucket %q: %w", bucket, err)
 	}
 	if reason := forgets(b.stream.CachedInfo().Config); reason != "" {
-		return nil, fmt.Errorf("bucket %q: %w: %s", bucket, ErrForgetful, reason)
+		return nil, fmt.Errorf("bucket %q: %w: %s", bucket, fence.ErrUnfit, reason)
 	}
 	return b, nil
 }

@@ -30,7 +30,7 @@
 // # What it does not protect
 //
 // Whoever writes past the guard is not refused, so let nobody else publish below $KV.<bucket>. What was
-// written so is noticed afterwards, and left alone: [ErrForeign], until [Bucket.Adopt]. To purge or to
+// written so is noticed afterwards, and left alone: [fence.ErrMalformed], until [Bucket.Adopt]. To purge or to
 // delete the stream is to forget marks, and cannot be noticed. A bucket that forgets by itself, by age, by
 // dropping old entries or by being in memory, is refused when it is opened.
 //

@@ -13,10 +13,6 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// ErrForeign says that the guard did not write an entry, so nobody knows its mark. It is neither read
-// nor overwritten.
-var ErrForeign = errors.New("the entry was written past the guard")
-
 const (
 	// headerDeleted marks an entry that has only a mark.
 	headerDeleted = "Fencing-Deleted"
@@ -34,7 +30,7 @@ type Entry struct {
 }
 
 // Get returns the entry of a resource. It is jetstream.ErrKeyNotFound if there is none or if it was
-// deleted, and [ErrForeign] if the guard did not write it.
+// deleted, and [fence.ErrMalformed] if the guard did not write it.
 func (b *Bucket) Get(ctx context.Context, resource string) (*Entry, error) {
 	s, err := b.get(ctx, resource)
 	if err != nil {
@@ -100,5 +96,5 @@ func (s *state) parse(h nats.Header) {
 
 func (b *Bucket) foreignError(s state) error {
 	return fmt.Errorf("bucket %q, key %q, revision %d: %w: %s; stop who does that, then take it over with Adopt",
-		b.name, s.key, s.Revision, ErrForeign, s.foreign)
+		b.name, s.key, s.Revision, fence.ErrMalformed, s.foreign)
 }

@@ -18,7 +18,7 @@ import (
 const longestPause = 50 * time.Millisecond
 
 // Put sets the value of the claim's resource and returns the entry's revision. It is a
-// [fence.StaleError] if the rule refuses the claim, and [ErrForeign] if the guard did not write what
+// [fence.StaleError] if the rule refuses the claim, and [fence.ErrMalformed] if the guard did not write what
 // stands there; neither writes anything. It contends with other writers until ctx ends.
 func (b *Bucket) Put(ctx context.Context, c fence.Claim, value []byte) (revision uint64, err error) {
 	return b.change(ctx, c, func(s *state) error {

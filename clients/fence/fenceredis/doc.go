@@ -15,7 +15,7 @@
 // refused as a key of the caller's, so no write through a guard reaches a mark, except by a script that
 // makes up key names, which Redis forbids and does not prevent. A rule for the users of the server keeps
 // all others away: ACL SETUSER other ~orders:*. The guard's own user needs ~holdfast:mark:* beside its
-// keys. A mark that is not a token is [ErrForeign], and nothing is written.
+// keys. A mark that is not a token is [fence.ErrMalformed], and nothing is written.
 //
 // # What the server must be set to
 //

@@ -18,7 +18,7 @@ import (
 type Do func(ctx context.Context, args ...any) (any, error)
 
 // Guard writes keys for those who hold the lock on them. It may be used concurrently. With
-// [fence.ErrStale], [fence.ErrInvalid] and [ErrForeign] nothing was written; any other error is
+// [fence.ErrStale], [fence.ErrInvalid] and [fence.ErrMalformed] nothing was written; any other error is
 // [fence.ErrUnknown], and leaves open whether anything was. A call ends its tries after 30 seconds.
 type Guard struct {
 	do     Do
@@ -49,11 +49,12 @@ func New(do Do, opts ...Option) (*Guard, error) {
 	for _, o := range opts {
 		o(g)
 	}
+	if err := g.rule.Validate(); err != nil {
+		return nil, err
+	}
 	switch {
 	case do == nil:
 		return nil, invalid("do", "a function of a driver", "nil")
-	case g.rule > fence.Once:
-		return nil, invalid("rule", "fence.Repeatable or fence.Once", g.rule.String())
 	case g.prefix == "" || strings.ContainsAny(g.prefix, "{}"):
 		return nil, invalid("prefix", "not empty, and without { and }, which choose a slot", strconv.Quote(g.prefix))
 	}

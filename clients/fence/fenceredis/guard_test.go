@@ -145,11 +145,11 @@ func TestOtherDrivers(t *testing.T) {
 				t.Errorf("%s: %v, want ErrStale", name, err)
 			}
 		case "foreign":
-			if !errors.Is(err, fenceredis.ErrForeign) {
-				t.Errorf("%s: %v, want ErrForeign", name, err)
+			if !errors.Is(err, fence.ErrMalformed) {
+				t.Errorf("%s: %v, want ErrMalformed", name, err)
 			}
 		default:
-			if err == nil || errors.Is(err, fence.ErrStale) || errors.Is(err, fenceredis.ErrForeign) {
+			if err == nil || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrMalformed) {
 				t.Errorf("%s: %v, want that the reply is strange", name, err)
 			}
 		}

@@ -172,8 +172,8 @@ func TestForeignMark(t *testing.T) {
 func wantForeign(t *testing.T, g *fenceredis.Guard, c fence.Claim) {
 	t.Helper()
 	err := g.Set(t.Context(), c, c.Resource, "lost", 0)
-	if !errors.Is(err, fenceredis.ErrForeign) || errors.Is(err, fence.ErrStale) {
-		t.Fatalf("%v, want one that is ErrForeign", err)
+	if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
+		t.Fatalf("%v, want one that is ErrMalformed", err)
 	}
 	if !strings.Contains(err.Error(), g.MarkKey(c.Resource)) {
 		t.Errorf("%v, which does not name the key of the mark", err)

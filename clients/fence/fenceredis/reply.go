@@ -8,11 +8,6 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// ErrForeign says that something other than a guard wrote a mark, so nobody knows the highest token.
-// Nothing was written, and the mark stays as it is. Find out who did it; then SET the mark to a token
-// that is no lower than the present holder's, as 15 digits.
-var ErrForeign = errors.New("the mark was written past the guard")
-
 // errBrokenOff is what is left of an error whose reply was lost.
 var errBrokenOff = errors.New("the script stopped half-way at the first try; what it had written stays")
 
@@ -35,7 +30,7 @@ func (g *Guard) result(c fence.Claim, reply any) (any, error) {
 		}
 		return nil, fence.Refused(c, highest)
 	case "foreign":
-		return nil, fmt.Errorf("resource %q, key %q: %w: %+q", c.Resource, g.MarkKey(c.Resource), ErrForeign, detail)
+		return nil, fmt.Errorf("resource %q, key %q: %w: %+q", c.Resource, g.MarkKey(c.Resource), fence.ErrMalformed, detail)
 	}
 	return nil, g.strange(c, reply)
 }

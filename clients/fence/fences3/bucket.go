@@ -61,11 +61,14 @@ func New(client Client, bucket string, opts ...Option) (*Bucket, error) {
 	for _, o := range opts {
 		o(b)
 	}
+	if err := b.rule.Validate(); err != nil {
+		return nil, err
+	}
 	switch {
+	case client == nil:
+		return nil, fmt.Errorf("%w: the client is nil", fence.ErrInvalid)
 	case b.prefix == "":
 		return nil, fmt.Errorf("%w: the prefix of marks is empty, which would leave no key to callers", fence.ErrInvalid)
-	case b.rule != fence.Repeatable && b.rule != fence.Once:
-		return nil, fmt.Errorf("%w: %v is not a rule", fence.ErrInvalid, b.rule)
 	}
 	return b, nil
 }
@@ -74,7 +77,7 @@ func New(client Client, bucket string, opts ...Option) (*Bucket, error) {
 // are the guard's to set. A checksum that it brings along must be of the body with the stamp, so leave
 // that to the SDK.
 //
-// It is a [fence.StaleError] if the rule refuses the claim, and [ErrMalformed] if the object has
+// It is a [fence.StaleError] if the rule refuses the claim, and [fence.ErrMalformed] if the object has
 // something else for a mark; neither writes anything. It contends with other writers until ctx ends.
 func (b *Bucket) Put(ctx context.Context, c fence.Claim, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
 	if err := b.admit(c, in); err != nil {

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -191,14 +189,14 @@ func TestMalformedMark(t *testing.T) {
 	} {
 		key := newKey()
 		past(t, key, "kept", metadata)
-		if err := failure(guard.Get(t.Context(), &s3.GetObjectInput{Key: &key})); !errors.Is(err, fences3.ErrMalformed) {
+		if err := failure(guard.Get(t.Context(), &s3.GetObjectInput{Key: &key})); !errors.Is(err, fence.ErrMalformed) {
 			t.Errorf("%s: reading: %v, want ErrMalformed", name, err)
 		}
 		if metadata["holdfast-stamp"] != "" {
 			continue // the mark itself is in order
 		}
 		for _, err := range []error{failure(guard.Put(t.Context(), c, object(key, "lost"))), guard.Delete(t.Context(), c, key)} {
-			if !errors.Is(err, fences3.ErrMalformed) || errors.Is(err, fence.ErrStale) {
+			if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
 				t.Errorf("%s: writing: %v, want ErrMalformed", name, err)
 			}
 		}
@@ -241,6 +239,7 @@ func TestInvalidInput(t *testing.T) {
 	wantInvalid(t, "no claim", failure(guard.Put(t.Context(), fence.Claim{}, object("key", "x"))))
 	wantInvalid(t, "deleting a mark", guard.Delete(t.Context(), c, fences3.DefaultPrefix+"marks/x"))
 	wantInvalid(t, "range", failure(guard.Get(t.Context(), &s3.GetObjectInput{Key: aws.String("key"), Range: aws.String("bytes=0-1")})))
+	wantInvalid(t, "no client", failure(fences3.New(nil, bucket)))
 	for name, o := range map[string]fences3.Option{"no prefix": fences3.WithPrefix(""), "no rule": fences3.WithRule(7)} {
 		wantInvalid(t, name, failure(fences3.New(connect("127.0.0.1:1"), bucket, o)))
 	}
@@ -259,27 +258,6 @@ func TestMissingBucket(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "aws s3 mb s3://missing-bucket") {
 			t.Errorf("%v, want one that says how to make the bucket", err)
 		}
-	}
-}
-
-// Of many that use one token at the same time, the rule lets one pass.
-func TestOnceConcurrently(t *testing.T) {
-	guard, key := mustGuard(t, connect(gateway.Addr), bucket, fences3.WithRule(fence.Once)), newKey()
-	var passed atomic.Int64
-	var writing sync.WaitGroup
-	for range 64 {
-		writing.Go(func() {
-			switch err := failure(guard.Put(t.Context(), fence.Claim{Resource: "r", Token: 7}, object(key, "x"))); {
-			case err == nil:
-				passed.Add(1)
-			case !errors.Is(err, fence.ErrSpent):
-				t.Error(err)
-			}
-		})
-	}
-	writing.Wait()
-	if got := passed.Load(); got != 1 {
-		t.Errorf("%d writes passed", got)
 	}
 }
 

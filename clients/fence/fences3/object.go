@@ -14,12 +14,8 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// ErrMalformed says that an object has something for its mark that is no token. It is neither read nor
-// overwritten; find out who wrote it, and put the token of the present lease there.
-var ErrMalformed = errors.New("the stored mark is malformed")
-
 // Get reads an object as GetObject does, without its stamp. If there is none, or a tombstone, it is a
-// *types.NoSuchKey, and [ErrMalformed] if something else stands for the mark. The input may have no
+// *types.NoSuchKey, and [fence.ErrMalformed] if something else stands for the mark. The input may have no
 // range, because ranges count the stamp.
 func (b *Bucket) Get(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	if in.Range != nil || in.PartNumber != nil {
@@ -57,7 +53,7 @@ func unstamp(out *s3.GetObjectOutput) error {
 		out.ContentLength = &rest
 		return nil
 	}
-	return fmt.Errorf("%w: a stamp of %q bytes at the end of %d", ErrMalformed, length, aws.ToInt64(out.ContentLength))
+	return fmt.Errorf("%w: a stamp of %q bytes at the end of %d", fence.ErrMalformed, length, aws.ToInt64(out.ContentLength))
 }
 
 // content is a body without its stamp. It reads the stamp as well, so that the SDK sees all that its
@@ -122,7 +118,7 @@ func tokenOf(metadata map[string]string) (fence.Token, error) {
 	}
 	token, err := fence.ParseToken(digits)
 	if err != nil {
-		return 0, fmt.Errorf("%w: metadata %s: %w", ErrMalformed, metaToken, err)
+		return 0, fmt.Errorf("%w: metadata %s: %s", fence.ErrMalformed, metaToken, err.Error()) // not %w: the claim is not invalid
 	}
 	return token, nil
 }

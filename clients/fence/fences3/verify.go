@@ -11,12 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// ErrUnfit says that a store cannot guard: it takes writes that it should refuse, or does not keep what
-// it is given. Use another store, or another version of it.
-var ErrUnfit = errors.New("the store cannot guard objects")
-
 // Verify writes an object below the prefix of the marks, tries what a paused holder would do to it, and
-// deletes it. It is [ErrUnfit] if the store lets that happen, and the store's error if it cannot be
+// deletes it. It is [fence.ErrUnfit] if the store lets that happen, and the store's error if it cannot be
 // asked. It proves that conditions are checked; that the check is atomic with the write is the store's
 // word.
 func (b *Bucket) Verify(ctx context.Context) error {
@@ -77,7 +73,7 @@ func (p probe) write(ctx context.Context, token fence.Token, seen state) error {
 func (p probe) accepts(ctx context.Context, token fence.Token, seen state) error {
 	err := p.write(ctx, token, seen)
 	if isConflict(err) {
-		return fmt.Errorf("bucket %q: %w: it refused a write whose condition held: %w", p.name, ErrUnfit, err)
+		return fmt.Errorf("bucket %q: %w: it refused a write whose condition held: %w", p.name, fence.ErrUnfit, err)
 	}
 	if err != nil {
 		return p.wrong("probing", p.key, err)
@@ -89,7 +85,7 @@ func (p probe) refuses(ctx context.Context, token fence.Token, seen state, what 
 	err := p.write(ctx, token, seen)
 	switch {
 	case err == nil:
-		return fmt.Errorf("bucket %q: %w: it took %s", p.name, ErrUnfit, what)
+		return fmt.Errorf("bucket %q: %w: it took %s", p.name, fence.ErrUnfit, what)
 	case !isConflict(err):
 		return p.wrong("probing", p.key, err)
 	}
@@ -100,7 +96,7 @@ func (p probe) refuses(ctx context.Context, token fence.Token, seen state, what 
 func (p probe) sees(ctx context.Context, token fence.Token) (state, error) {
 	s, err := p.read(ctx, p.key)
 	if err == nil && s.token != token {
-		err = fmt.Errorf("bucket %q: %w: it gives metadata of token %v after one of %v was written", p.name, ErrUnfit, s.token, token)
+		err = fmt.Errorf("bucket %q: %w: it gives metadata of token %v after one of %v was written", p.name, fence.ErrUnfit, s.token, token)
 	}
 	return s, err
 }

@@ -38,7 +38,7 @@ func TestVerifyUnfit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := mustGuard(t, forgetful{connect(gateway.Addr), test.ignore}, bucket).Verify(t.Context())
-			if !errors.Is(err, fences3.ErrUnfit) || !strings.Contains(err.Error(), test.want) {
+			if !errors.Is(err, fence.ErrUnfit) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want ErrUnfit because of %s", err, test.want)
 			}
 		})
@@ -60,7 +60,7 @@ func (f forgetful) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ..
 // The gateway's ETag is a hash of the bytes, so plain bodies are not safe there, and Verify says so.
 func TestVerifyPlainBodies(t *testing.T) {
 	err := mustGuard(t, connect(gateway.Addr), bucket, fences3.WithPlainBodies()).Verify(t.Context())
-	if !errors.Is(err, fences3.ErrUnfit) || !strings.Contains(err.Error(), "WithPlainBodies") {
+	if !errors.Is(err, fence.ErrUnfit) || !strings.Contains(err.Error(), "WithPlainBodies") {
 		t.Errorf("%v, want ErrUnfit because of plain bodies", err)
 	}
 }

@@ -78,7 +78,7 @@ func columnMalformed(s *scenario) {
 		s.exec(s.db, "INSERT INTO odd (id, value, token) VALUES (?, 0, ?)", id, stored)
 		tx := s.begin(sql.LevelDefault)
 		err := c.Update(s.Context(), tx, claim("odd", 900_000_000_000_000), id, "value = 1")
-		if err == nil || errors.Is(err, fence.ErrStale) || errors.Is(err, sql.ErrNoRows) || !strings.Contains(err.Error(), "token") {
+		if !errors.Is(err, fence.ErrMalformed) || errors.Is(err, fence.ErrStale) || errors.Is(err, sql.ErrNoRows) || !strings.Contains(err.Error(), "token") {
 			s.Errorf("the token %v: %v", stored, err)
 		}
 		_ = tx.Rollback()

@@ -3,7 +3,7 @@
 //
 // # Two forms
 //
-// A [Guard] keeps marks, the highest tokens, in a table of their own. [Guard.Check] refuses a stale claim
+// A [Guard] keeps marks, the highest tokens, in a table of their own. [Guard.Raise] refuses a stale claim
 // and raises the mark in the caller's transaction: mark and writes become durable together or not at
 // all, and whatever crashes before the commit has done neither. A [Column] is a token in each of the
 // caller's rows, checked by the very statement that writes the row. Use a Column where the lock protects

@@ -32,16 +32,16 @@ func WithRule(r fence.Rule) Option { return func(g *Guard) { g.rule = r } }
 func WithTable(name string) Option { return func(g *Guard) { g.table = name } }
 
 // New returns a guard for databases of the dialect. The error says which argument is wrong.
-func New(d Dialect, options ...Option) (*Guard, error) {
+func New(d Dialect, opts ...Option) (*Guard, error) {
 	g := &Guard{dialect: d, table: DefaultTable}
-	for _, set := range options {
-		set(g)
+	for _, o := range opts {
+		o(g)
+	}
+	if err := g.rule.Validate(); err != nil {
+		return nil, err
 	}
 	if d < PostgreSQL || d > SQLite {
-		return nil, fmt.Errorf("fencesql: %v: want PostgreSQL, MySQL or SQLite", d)
-	}
-	if g.rule > fence.Once {
-		return nil, fmt.Errorf("fencesql: %v: want fence.Repeatable or fence.Once", g.rule)
+		return nil, fmt.Errorf("fencesql: %w: %v: want PostgreSQL, MySQL or SQLite", fence.ErrInvalid, d)
 	}
 	if err := checkName("table", g.table); err != nil {
 		return nil, err
@@ -58,14 +58,14 @@ func (g *Guard) CreateTable(ctx context.Context, db DB) error {
 	return nil
 }
 
-// Check lets the claim pass, or not, as part of the transaction tx, and raises the mark to its token; the
+// Raise lets the claim pass, or not, as part of the transaction tx, and raises the mark to its token; the
 // mark stays locked until tx ends. Before or after the caller's writes makes no difference to safety;
 // before them is better, because whoever is refused has then done nothing yet.
 //
 // A [fence.StaleError] says that the rule refuses the claim, [fence.ErrInvalid] that the claim breaks one
 // of the contract. Any other error is the database's, wrapped, or of a mark that is none, which is left
 // as it is. After each of them the caller rolls back.
-func (g *Guard) Check(ctx context.Context, tx Tx, c fence.Claim) error {
+func (g *Guard) Raise(ctx context.Context, tx Tx, c fence.Claim) error {
 	if err := c.Check(); err != nil {
 		return err
 	}

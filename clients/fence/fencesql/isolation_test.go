@@ -74,7 +74,7 @@ func (s *scenario) transaction(ctx context.Context, level sql.IsolationLevel, or
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	check := func() error { return s.guard(s.TB).Check(ctx, tx, c) }
+	check := func() error { return s.guard(s.TB).Raise(ctx, tx, c) }
 	read := func() error {
 		_, err := s.value(ctx, tx, c.Resource)
 		return err
@@ -133,11 +133,11 @@ func (s *scenario) waitsFor(level sql.IsolationLevel, seen fence.Token, commit b
 	resource := fmt.Sprintf("waits, %v, after %d, %t", level, seen, commit)
 	s.passes(claim(resource, seen))
 	tx, other := s.begin(level), s.begin(level)
-	if err := s.guard(s.TB).Check(s.Context(), tx, claim(resource, 33)); err != nil {
+	if err := s.guard(s.TB).Raise(s.Context(), tx, claim(resource, 33)); err != nil {
 		s.Fatal(err)
 	}
 	outcome := make(chan error, 1)
-	go func() { outcome <- s.guard(s.TB).Check(s.Context(), other, claim(resource, 32)) }()
+	go func() { outcome <- s.guard(s.TB).Raise(s.Context(), other, claim(resource, 32)) }()
 	s.awaitWaiter(s.db)
 	end := tx.Rollback
 	if commit {
@@ -185,7 +185,7 @@ func oldSnapshot(s *scenario) {
 			if !s.overtake(claim(resource, 34)) {
 				return
 			}
-			err := s.guard(s.TB).Check(s.Context(), tx, claim(resource, token))
+			err := s.guard(s.TB).Raise(s.Context(), tx, claim(resource, token))
 			switch {
 			case s.retryable(err):
 			case token < 34:

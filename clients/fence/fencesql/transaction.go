@@ -23,8 +23,8 @@ type DB interface {
 }
 
 var (
-	errNoTx = errors.New("fencesql: this is a *sql.DB, where every statement is a transaction of its own; " +
-		"begin one, or use Guard.Do")
+	errNoTx = fmt.Errorf("fencesql: %w: this is a *sql.DB, where every statement is a transaction of its own; "+
+		"begin one, or use Guard.Do", fence.ErrInvalid)
 	errNotLocked = errors.New("the token changed between two statements; use a transaction, and run it again")
 )
 
@@ -36,7 +36,7 @@ func checkTx(tx Tx) error {
 	return nil
 }
 
-// Do runs write in a transaction of the database's default isolation level, after [Guard.Check], and
+// Do runs write in a transaction of the database's default isolation level, after [Guard.Raise], and
 // commits. If the claim is refused write is not called; if it returns an error, which Do returns as it
 // is, or panics, everything is rolled back. An error of the commit is [fence.ErrUnknown]: it leaves open
 // whether everything took effect or nothing. With any other error nothing did. No part is repeated by
@@ -50,7 +50,7 @@ func (g *Guard) Do(ctx context.Context, db DB, c fence.Claim, write func(tx *sql
 		return fmt.Errorf("fencesql: beginning a transaction for %q: %w", c.Resource, err)
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after the commit
-	if err := g.Check(ctx, tx, c); err != nil {
+	if err := g.Raise(ctx, tx, c); err != nil {
 		return err
 	}
 	if err := write(tx); err != nil {

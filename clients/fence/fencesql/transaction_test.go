@@ -50,7 +50,7 @@ func wantStale(tb testing.TB, err error, token, highest fence.Token) {
 func rollback(s *scenario) {
 	for _, before := range []fence.Token{1, 2} {
 		tx := s.begin(sql.LevelDefault)
-		if err := s.guard(s.TB).Check(s.Context(), tx, claim("rollback", 34)); err != nil {
+		if err := s.guard(s.TB).Raise(s.Context(), tx, claim("rollback", 34)); err != nil {
 			s.Fatal(err)
 		}
 		s.exec(tx, s.upsert(), []byte("rollback"), []byte("by 34"))
@@ -128,22 +128,22 @@ func commitFails(s *scenario) {
 func spentInItsOwn(s *scenario) {
 	tx := s.begin(sql.LevelDefault)
 	g := s.guard(s.TB, fencesql.WithRule(fence.Once))
-	if err := g.Check(s.Context(), tx, claim("own", 5)); err != nil {
+	if err := g.Raise(s.Context(), tx, claim("own", 5)); err != nil {
 		s.Fatal(err)
 	}
-	if err := g.Check(s.Context(), tx, claim("own", 5)); !errors.Is(err, fence.ErrSpent) {
+	if err := g.Raise(s.Context(), tx, claim("own", 5)); !errors.Is(err, fence.ErrSpent) {
 		s.Errorf("got %v, want %v", err, fence.ErrSpent)
 	}
-	wantStale(s.TB, s.guard(s.TB).Check(s.Context(), tx, claim("own", 4)), 4, 5)
-	if err := s.guard(s.TB).Check(s.Context(), tx, claim("own", 5)); err != nil {
+	wantStale(s.TB, s.guard(s.TB).Raise(s.Context(), tx, claim("own", 4)), 4, 5)
+	if err := s.guard(s.TB).Raise(s.Context(), tx, claim("own", 5)); err != nil {
 		s.Errorf("the same token under the other rule: %v", err)
 	}
 }
 
 func noTransaction(s *scenario) {
 	for _, db := range []fencesql.Tx{s.db, struct{ *sql.DB }{s.db}} {
-		if err := s.guard(s.TB).Check(s.Context(), db, claim("none", 1)); err == nil {
-			s.Error("Check accepts a *sql.DB")
+		if err := s.guard(s.TB).Raise(s.Context(), db, claim("none", 1)); err == nil {
+			s.Error("Raise accepts a *sql.DB")
 		}
 		if err := s.column(s.TB).Update(s.Context(), db, claim("none", 1), "none", "value = value"); err == nil {
 			s.Error("Update accepts a *sql.DB")
@@ -156,7 +156,7 @@ func noTransaction(s *scenario) {
 func connection(s *scenario) {
 	conn := s.conn()
 	s.exec(conn, "BEGIN")
-	if err := s.guard(s.TB).Check(s.Context(), conn, claim("connection", 34)); err != nil {
+	if err := s.guard(s.TB).Raise(s.Context(), conn, claim("connection", 34)); err != nil {
 		s.Error(err)
 	}
 	s.exec(conn, "ROLLBACK")

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,6 +78,27 @@ func concurrent(t *testing.T, s Subject) {
 	}
 	r.reads(r.value(highest))
 	r.inOrder(s)
+}
+
+// concurrentOnce lets many writers use one token at the same time: [fence.Once] lets one of them pass.
+func concurrentOnce(t *testing.T, s Subject) {
+	r := begin(t, s, fence.Once)
+	var passed atomic.Int64
+	var writing sync.WaitGroup
+	for range writers {
+		writing.Go(func() {
+			switch err := r.Write(t.Context(), r.claim(7), "by 7"); {
+			case err == nil:
+				passed.Add(1)
+			case !errors.Is(err, fence.ErrSpent):
+				t.Error(err)
+			}
+		})
+	}
+	writing.Wait()
+	if got := passed.Load(); got != 1 {
+		t.Errorf("%d writes passed", got)
+	}
 }
 
 // watch reads until ctx ends. Tokens in what it reads may only grow.

@@ -40,18 +40,19 @@ type Subject struct {
 // Run runs the suite.
 func Run(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*testing.T, Subject){
-		"FirstToken":   firstToken,
-		"Textbook":     textbook,
-		"EqualToken":   equalToken,
-		"Once":         once,
-		"Invalid":      invalid,
-		"TwoResources": twoResources,
-		"OddNames":     oddNames,
-		"Concurrent":   concurrent,
-		"Cancelled":    cancelled,
-		"Marks":        marks,
-		"Restart":      restart,
-		"Network":      network,
+		"FirstToken":     firstToken,
+		"Textbook":       textbook,
+		"EqualToken":     equalToken,
+		"Once":           once,
+		"Invalid":        invalid,
+		"TwoResources":   twoResources,
+		"OddNames":       oddNames,
+		"Concurrent":     concurrent,
+		"ConcurrentOnce": concurrentOnce,
+		"Cancelled":      cancelled,
+		"Marks":          marks,
+		"Restart":        restart,
+		"Network":        network,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
