@@ -1,19 +1,17 @@
 package fencehttp
 
 import (
-	"fmt"
 	"net/http"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/clients/fence/internal/admission"
 )
 
 // guard holds what all handlers of one middleware share.
 type guard struct {
-	marks    fence.Marks
+	gate     admission.Gate
 	resource func(*http.Request) (string, error) // nil: the header says it
 	refused  func(*http.Request, error)
-	optional bool
 	reads    bool
 }
 
@@ -30,7 +28,7 @@ func WithResource(f func(*http.Request) (string, error)) Option {
 // WithOptionalClaims lets requests pass that show no claim, for the time until all clients lock. A claim
 // that is shown is checked.
 func WithOptionalClaims() Option {
-	return func(g *guard) { g.optional = true }
+	return func(g *guard) { g.gate.Optional = true }
 }
 
 // WithGuardedReads guards GET, HEAD, OPTIONS and TRACE as well, for handlers that change something on
@@ -48,7 +46,7 @@ func OnRefused(f func(*http.Request, error)) Option {
 // New returns a middleware that lets a request through after it has raised the mark of its claim in
 // marks. The handler finds the claim in the request's context, by [fence.FromContext].
 func New(marks fence.Marks, opts ...Option) func(http.Handler) http.Handler {
-	g := &guard{marks: marks, refused: func(*http.Request, error) {}}
+	g := &guard{gate: admission.Gate{Marks: marks}, refused: func(*http.Request, error) {}}
 	for _, o := range opts {
 		o(g)
 	}
@@ -62,49 +60,21 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 		next.ServeHTTP(w, r)
 		return
 	}
-	c, shown, err := g.claim(r)
-	if err == nil && !shown && g.optional {
-		next.ServeHTTP(w, r)
-		return
-	}
-	if err == nil && !shown {
-		err = fence.ErrMissing
-	}
-	if err == nil {
-		err = g.marks.Raise(r.Context(), c)
-	}
+	ctx, err := g.gate.Admit(r.Context(), r.Header, g.resourceOf(r))
 	if err != nil {
 		g.refused(r, err)
 		Error(w, err)
 		return
 	}
-	next.ServeHTTP(w, r.WithContext(fence.NewContext(r.Context(), c)))
+	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// claim reads the claim of a request; shown is false if there is none.
-func (g *guard) claim(r *http.Request) (c fence.Claim, shown bool, err error) {
-	c, shown, err = messages.ClaimFromHeader(r.Header)
-	if err != nil || !shown {
-		return fence.Claim{}, shown, err
+// resourceOf returns a function that names the resource of a request; nil if its header does.
+func (g *guard) resourceOf(r *http.Request) func() (string, error) {
+	if g.resource == nil {
+		return nil
 	}
-	if g.resource != nil {
-		if c.Resource, err = g.resourceOf(r, c.Resource); err != nil {
-			return fence.Claim{}, true, err
-		}
-	}
-	return c, true, c.Check()
-}
-
-// resourceOf asks the request, and compares what its header says, if anything.
-func (g *guard) resourceOf(r *http.Request, claimed string) (string, error) {
-	resource, err := g.resource(r)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", fence.ErrInvalid, err)
-	}
-	if claimed != "" && claimed != resource {
-		return "", fmt.Errorf("%w: the claim is for %q, the request for %q", fence.ErrInvalid, claimed, resource)
-	}
-	return resource, nil
+	return func() (string, error) { return g.resource(r) }
 }
 
 // isSafe tells the methods that, by RFC 9110, ask for nothing to be changed.

@@ -3,14 +3,13 @@ package fencenats
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/clients/fence/internal/admission"
 )
 
 // defaultTimeout is some hundred times what raising a mark takes, and short enough for who waits.
@@ -18,11 +17,9 @@ const defaultTimeout = 5 * time.Second
 
 // Guard guards handlers. It may be used concurrently, for any number of them.
 type Guard struct {
-	marks    fence.Marks
+	gate     admission.Gate
 	resource func(subject string) (string, error) // nil: the header says it
 	refused  func(subject string, err error)
-	timeout  time.Duration
-	optional bool
 }
 
 // Option changes how handlers are guarded.
@@ -38,13 +35,13 @@ func WithResource(f func(subject string) (string, error)) Option {
 // WithOptionalClaims lets messages pass that show no claim, for the time until all clients lock. A claim
 // that is shown is checked.
 func WithOptionalClaims() Option {
-	return func(g *Guard) { g.optional = true }
+	return func(g *Guard) { g.gate.Optional = true }
 }
 
-// WithTimeout bounds how long a message waits for its mark to be raised, 5 seconds otherwise. No other
-// message of the same subscription is handled in that time.
+// WithTimeout bounds the raising of a mark; the default is 5 seconds, 0 sets no bound. The subscription
+// handles no other message in that time.
 func WithTimeout(d time.Duration) Option {
-	return func(g *Guard) { g.timeout = d }
+	return func(g *Guard) { g.gate.Timeout = d }
 }
 
 // OnRefused has f called, concurrently, for each message that is refused or whose claim could not be
@@ -57,7 +54,7 @@ func OnRefused(f func(subject string, err error)) Option {
 // New returns a guard that lets a message through after it has raised the mark of its claim in marks.
 // Handlers find the claim in their context, by [fence.FromContext].
 func New(marks fence.Marks, opts ...Option) *Guard {
-	g := &Guard{marks: marks, refused: func(string, error) {}, timeout: defaultTimeout}
+	g := &Guard{gate: admission.Gate{Marks: marks, Timeout: defaultTimeout}, refused: func(string, error) {}}
 	for _, o := range opts {
 		o(g)
 	}
@@ -92,45 +89,8 @@ func (g *Guard) MsgHandler(ctx context.Context, next func(context.Context, *nats
 
 // admit returns the context of a message that may pass.
 func (g *Guard) admit(ctx context.Context, subject string, header map[string][]string) (context.Context, error) {
-	c, shown, err := g.claim(subject, header)
-	switch {
-	case err != nil:
-		return nil, err
-	case !shown && g.optional:
-		return ctx, nil
-	case !shown:
-		return nil, fence.ErrMissing
+	if g.resource == nil {
+		return g.gate.Admit(ctx, header, nil)
 	}
-	raising, cancel := context.WithTimeout(ctx, g.timeout)
-	defer cancel()
-	if err := g.marks.Raise(raising, c); err != nil {
-		return nil, err
-	}
-	return fence.NewContext(ctx, c), nil
-}
-
-// claim reads the claim of a message; shown is false if there is none.
-func (g *Guard) claim(subject string, header map[string][]string) (c fence.Claim, shown bool, err error) {
-	c, shown, err = messages.ClaimFromHeader(header)
-	if err != nil || !shown {
-		return fence.Claim{}, shown, err
-	}
-	if g.resource != nil {
-		if c.Resource, err = g.resourceOf(subject, c.Resource); err != nil {
-			return fence.Claim{}, true, err
-		}
-	}
-	return c, true, c.Check()
-}
-
-// resourceOf asks the subject, and compares what the header says, if anything.
-func (g *Guard) resourceOf(subject, claimed string) (string, error) {
-	resource, err := g.resource(subject)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", fence.ErrInvalid, err)
-	}
-	if claimed != "" && claimed != resource {
-		return "", fmt.Errorf("%w: the claim is for %q, the message for %q", fence.ErrInvalid, claimed, resource)
-	}
-	return resource, nil
+	return g.gate.Admit(ctx, header, func() (string, error) { return g.resource(subject) })
 }
