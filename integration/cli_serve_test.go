@@ -63,11 +63,11 @@ func TestLogInJSON(t *testing.T) {
 			t.Errorf("%v: %q", err, line)
 		}
 		if record["msg"] == "stopping" {
-			stopping = record["bound"] == "10s"
+			stopping = record["timeout"] == "10s"
 		}
 	}
 	if !stopping {
-		t.Errorf("the bound of the stop is not 10s:\n%s", p.log)
+		t.Errorf("the timeout of the stop is not 10s:\n%s", p.log)
 	}
 	if !strings.Contains(p.ready, `"msg":"Holdfast is ready","nats":"nats://127.0.0.1:`) {
 		t.Errorf("the ready line is %s", p.ready)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -173,18 +174,23 @@ func (s *serve) run(cmd *cobra.Command) error {
 	for _, name := range strangers(cmd.Root(), os.Environ()) {
 		log.Warn("an environment variable is no setting of holdfast", "variable", name)
 	}
+	cfg, err := s.config(log)
+	if err != nil {
+		return err
+	}
+	limitMemory(cfg.Capacity, cfg.Remembered)
 	ctx := cmd.Context()
-	server, err := startServer(ctx, s, log)
+	running, err := server.Start(ctx, cfg)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil // somebody wanted it to end before it had begun
+		return nil // interrupted before the node was ready
 	case err != nil:
-		return &failure{code: startCode(err), err: err}
+		return &failure{code: startCode(err), err: s.explain(err)}
 	}
-	if err := announce(cmd.OutOrStdout(), server); err != nil {
-		return errors.Join(err, server.stop())
+	if err := s.announce(cmd.OutOrStdout(), running); err != nil {
+		return errors.Join(err, running.Stop())
 	}
-	return server.wait(ctx)
+	return running.Wait(ctx)
 }
 
 // startCode tells the caller's mistakes and what is missing from all else.
@@ -272,28 +278,4 @@ const (
 // isNodeName reports whether NATS takes the name for a server's too.
 func isNodeName(name string) bool {
 	return name != "" && len(name) <= maxNameBytes && oneLine(name) == name && shown(name) == name
-}
-
-// capacity bounds what the node takes on.
-func (s *serve) capacity() node.Capacity {
-	return node.Capacity{Held: int64(s.maxHeld.value), Waiting: int64(s.maxWaiting.value), Rate: s.maxRate.value}
-}
-
-// defaultRemembered is how many free resources a deployment remembers, for --max-remembered.
-const defaultRemembered = 1_000_000
-
-// tuning is the shards' own, but for what the flags say; there are so many shards.
-func (s *serve) tuning(shards uint32) actors.Tuning {
-	t := actors.DefaultTuning()
-	t.MaxRemembered = (s.maxRemembered.value + int(shards) - 1) / int(shards)
-	t.MaxWaiting, t.Remember = s.maxQueue.value, s.remember.Duration
-	t.History, t.IdleAfter = s.history.value, s.idleAfter.Duration
-	return t
-}
-
-// limits are the contract's, tightened as the flags say.
-func (s *serve) limits() *messages.Limits {
-	l := messages.DefaultLimits()
-	l.MinTtlMs, l.MaxTtlMs = s.minTTL.millis(), s.maxTTL.millis()
-	return l
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -8,14 +9,13 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
-	"github.com/holdfast-io/holdfast/jetstream"
 )
 
 // What an operator sets reaches what it is for, and nothing else.
 func TestLimitsReachTheNode(t *testing.T) {
 	s := &serve{}
 	s.setBounds()
-	if got := s.tuning(jetstream.DefaultShards); got != actors.DefaultTuning() {
+	if got := s.tuning(); got != actors.DefaultTuning() {
 		t.Errorf("without flags: %+v", got)
 	}
 	for text, value := range map[string]pflag.Value{
@@ -25,13 +25,16 @@ func TestLimitsReachTheNode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := (node.Capacity{Held: 1, Waiting: 2, Rate: 4}); s.capacity() != want {
-		t.Errorf("capacity %+v, want %+v", s.capacity(), want)
+	cfg, err := s.config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (node.Capacity{Held: 1, Waiting: 2, Rate: 4}); cfg.Capacity != want {
+		t.Errorf("capacity %+v, want %+v", cfg.Capacity, want)
 	}
 	want := actors.DefaultTuning()
 	want.MaxWaiting, want.History, want.Remember, want.IdleAfter = 3, 5, 6*time.Second, 7*time.Second
-	want.MaxRemembered = 3 // of 9 in 4 shards
-	if got := s.tuning(4); got != want {
-		t.Errorf("tuning %+v, want %+v", got, want)
+	if cfg.Tuning != want || cfg.Remembered != 9 {
+		t.Errorf("tuning %+v, remembered %d, want %+v and 9", cfg.Tuning, cfg.Remembered, want)
 	}
 }

@@ -18,7 +18,7 @@ import (
 func BenchmarkEphemeral(b *testing.B) {
 	s := stand.Start(b, stand.Config{})
 	ncs := connect(s)
-	server, err := s.Server.Connect()
+	server, err := s.Server.NATS().Connect()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package stand sets up what an integration test stands on: a real embedded NATS server and a lock
-// node on it, in the test's own process.
+// Package stand provides what the integration tests run on: a server in the test's process, and nodes as
+// processes of the real binary.
 package stand
 
 import (
@@ -14,16 +14,17 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// patience bounds every wait of the stand. Nothing is measured by it.
+// patience bounds every wait of this package. It measures nothing.
 const patience = time.Minute
 
-// Config is what may differ between stands. The zero value is the service's default.
+// Config configures a stand. The zero value has the defaults of the service.
 type Config struct {
-	// ConfigFile makes the server what it says; Login is how the node logs in there.
+	// ConfigFile is a configuration of NATS for the server, and Login authenticates the node there.
 	ConfigFile string
 	Login      nats.Option
 
@@ -31,101 +32,112 @@ type Config struct {
 	Tuning   actors.Tuning
 	Capacity node.Capacity
 	Limits   *messages.Limits
-	// NoEvents publishes none.
+	// NoEvents turns the publishing of events off.
 	NoEvents bool
-	// Retention is how long events stay in a stream; 0: they do not.
+	// Retention is how long the event stream keeps events; 0: there is none.
 	Retention time.Duration
-	// Log is where all of it logs; nil for the test's own log, from warnings on.
+	// Log receives all logs; nil: the log of the test, from warnings on.
 	Log *slog.Logger
 }
 
-// Stand is a server and a node.
+// Stand is a server in the process of its test. Its methods fail the test on an error.
 type Stand struct {
 	testing.TB
-	Server     *jetstream.Server
+	Server     *server.Server // nil while it is stopped
 	Deployment *jetstream.Deployment
-	Node       *node.Node
-	// storage and events are connections that a crash cuts; events is nil if none are published.
-	storage, events *nats.Conn
-	config          Config
-	// listen is where the server is found, also after a restart; data is where it stores, unless its file
-	// says so.
-	listen, data string
+	config     server.Config
+	url        string
 }
 
-// Start starts a stand, which ends with the test.
+// Start starts a stand, which stops at the end of the test.
 func Start(tb testing.TB, cfg Config) *Stand {
 	tb.Helper()
-	if cfg.Limits == nil {
-		cfg.Limits = messages.DefaultLimits()
+	log := cfg.Log
+	if log == nil {
+		log = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s := &Stand{TB: tb, config: server.Config{
+		Name: "stand", Version: "0.0.0", Shards: cfg.Shards,
+		Limits: cfg.Limits, Capacity: cfg.Capacity, Tuning: cfg.Tuning,
+		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Log: log,
+		Embedded: jetstream.ServerConfig{ConfigFile: cfg.ConfigFile, Log: log},
+	}}
+	if cfg.Login != nil {
+		s.config.Login = []nats.Option{cfg.Login}
 	}
-	s := &Stand{TB: tb, config: cfg, listen: "127.0.0.1:-1"}
 	if cfg.ConfigFile == "" {
-		s.data = tb.TempDir()
+		s.config.Embedded.Listen, s.config.Embedded.DataDir = "127.0.0.1:-1", tb.TempDir()
 	}
 	s.start()
 	tb.Cleanup(s.Stop)
-	s.listen = strings.TrimPrefix(s.Server.ClientURL(), "nats://")
+	s.url = s.Server.ClientURL()
+	if cfg.ConfigFile == "" {
+		s.config.Embedded.Listen = strings.TrimPrefix(s.url, "nats://")
+	}
 	return s
 }
 
-// Restart ends server and node, and starts them again on the same data.
+func (s *Stand) start() {
+	s.Helper()
+	s.do(func(ctx context.Context) (err error) {
+		s.Server, err = server.Start(ctx, s.config)
+		return err
+	})
+	s.Deployment = s.Server.Deployment()
+}
+
+// do ends the test if start fails.
+func (s *Stand) do(start func(context.Context) error) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := start(ctx); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// Restart stops the server and starts it again at the same address and with the same data.
 func (s *Stand) Restart() {
 	s.Helper()
 	s.Stop()
 	s.start()
 }
 
-// Stop ends server and node in good order. It may be called twice.
+// Stop stops the server. It may be called twice.
 func (s *Stand) Stop() {
 	s.Helper()
 	if s.Server == nil {
 		return
 	}
-	s.StopNode()
-	s.Server.Shutdown()
+	if err := s.Server.Stop(); err != nil {
+		s.Error(err)
+	}
 	s.Server = nil
 }
 
-// StopNode ends the node alone. It may be called twice.
+// StopNode stops the node and leaves NATS running. It may be called twice.
 func (s *Stand) StopNode() {
 	s.Helper()
-	if err := s.endNode(); err != nil {
+	if err := s.Server.StopNode(); err != nil {
 		s.Error(err)
 	}
 }
 
-func (s *Stand) endNode() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if s.Node != nil {
-		err = s.Node.Close(ctx)
-	}
-	if s.storage != nil {
-		s.storage.Close()
-	}
-	s.Node, s.storage = nil, nil
-	return err
-}
-
-// CutEvents lets the node publish nothing any more until it is started again.
-func (s *Stand) CutEvents() {
-	if s.events != nil {
-		s.events.Close()
-	}
-}
-
-// CrashNode ends the node as if its process had died, as far as NATS can see: nothing more is stored
-// or published.
-func (s *Stand) CrashNode() {
+// StartNode starts the node on a NATS server that runs.
+func (s *Stand) StartNode() {
 	s.Helper()
-	s.CutEvents()
-	s.storage.Close()
-	_ = s.endNode() // it finds that it cannot answer, which nobody hears of a crash
+	s.do(s.Server.StartNode)
+	s.Deployment = s.Server.Deployment()
 }
+
+// CutEvents stops the publishing of events until the node is started again.
+func (s *Stand) CutEvents() { s.Server.CutEvents() }
+
+// CrashNode ends the node as the death of its process would: nothing more is stored or published.
+func (s *Stand) CrashNode() { s.Server.CrashNode() }
+
+// URL returns the URL of NATS, also while the server is stopped.
+func (s *Stand) URL() string { return s.url }
 
 // Connect returns a client's connection over TCP, which ends with the test.
 func (s *Stand) Connect(opts ...nats.Option) *nats.Conn {
@@ -137,9 +149,6 @@ func (s *Stand) Connect(opts ...nats.Option) *nats.Conn {
 	s.Cleanup(nc.Close)
 	return nc
 }
-
-// URL returns where clients find the server, also while it is stopped.
-func (s *Stand) URL() string { return "nats://" + s.listen }
 
 // Client returns a client on a connection of its own. Both end with the test.
 func (s *Stand) Client(opts ...holdfast.Option) *holdfast.Client {
@@ -154,76 +163,4 @@ func (s *Stand) Client(opts ...holdfast.Option) *holdfast.Client {
 		_ = c.Close(ctx)
 	})
 	return c
-}
-
-func (s *Stand) start() {
-	s.Helper()
-	var err error
-	cfg := jetstream.ServerConfig{Name: "stand", Listen: s.listen, DataDir: s.data, Log: s.config.Log}
-	if s.config.ConfigFile != "" {
-		cfg.Listen, cfg.ConfigFile = "", s.config.ConfigFile
-	}
-	s.Server, err = jetstream.StartServer(cfg)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.StartNode()
-}
-
-// StartNode starts the node, on a server that runs.
-func (s *Stand) StartNode() {
-	s.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	s.storage = s.internal()
-	var err error
-	s.Deployment, err = jetstream.OpenDeployment(ctx, s.storage, jetstream.DeploymentConfig{
-		Prefix: messages.DefaultPrefix, Shards: s.config.Shards, Log: s.config.Log,
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
-	if s.events = nil; !s.config.NoEvents {
-		s.events = s.internal(nats.NoEcho())
-	}
-	s.Node, err = node.Start(ctx, node.Config{
-		Name: "stand", Version: "0.0.0", Prefix: messages.DefaultPrefix,
-		Shards: s.Deployment.Shards(), Limits: s.config.Limits, Tuning: s.config.Tuning, Capacity: s.config.Capacity,
-		Journal: func(shard uint32) actors.Journal { return s.Deployment.Bucket(shard) },
-		Clock:   actors.SystemClock(), Intake: s.internal(), Outbox: s.internal(), Events: s.events, Retainer: s.retainer(ctx), Log: s.config.Log,
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
-}
-
-// retainer stores events if they are to be stored.
-func (s *Stand) retainer(ctx context.Context) actors.Publisher {
-	s.Helper()
-	if s.events == nil {
-		return nil
-	}
-	stream, err := s.Deployment.Events(ctx, s.events, jetstream.EventsConfig{
-		Retention: s.config.Retention, Log: s.config.Log,
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
-	if stream == nil {
-		return nil
-	}
-	return stream
-}
-
-// internal is a connection inside the process, as the service uses them.
-func (s *Stand) internal(opts ...nats.Option) *nats.Conn {
-	s.Helper()
-	if s.config.Login != nil {
-		opts = append(opts, s.config.Login)
-	}
-	nc, err := s.Server.Connect(opts...)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return nc
 }

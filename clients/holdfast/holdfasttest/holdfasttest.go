@@ -9,43 +9,71 @@ package holdfasttest
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
+	"github.com/holdfast-io/holdfast/jetstream"
 )
 
-// patience bounds the end of a client. Nothing is measured by it.
+// patience bounds the start and the end of a service and of its clients. It measures nothing.
 const patience = time.Minute
 
-// Server is a service that runs until its test ends.
+// Server is a service that runs until its test ends. Its methods fail the test on an error.
 type Server struct {
-	tb    testing.TB
-	stand *stand.Stand
-	url   string
+	tb      testing.TB
+	config  server.Config
+	running *server.Server // nil while it is stopped
+	url     string
 }
 
-// Start starts a service for a test, with an empty store. If that fails, so does the test.
+// Start starts a service with an empty store, which stops at the end of the test. If it cannot start, the
+// test fails.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	s := stand.Start(tb, stand.Config{})
-	return &Server{tb: tb, stand: s, url: s.Server.ClientURL()}
+	log := slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s := &Server{tb: tb, config: server.Config{
+		Name: "test", StopTimeout: patience, Log: log,
+		Embedded: jetstream.ServerConfig{Listen: "127.0.0.1:-1", DataDir: tb.TempDir(), Log: log},
+	}}
+	s.start()
+	tb.Cleanup(s.Stop)
+	s.url = s.running.ClientURL()
+	s.config.Embedded.Listen = strings.TrimPrefix(s.url, "nats://")
+	return s
 }
 
-// URL returns where NATS clients of any language find the service, also while it is stopped.
+func (s *Server) start() {
+	s.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var err error
+	if s.running, err = server.Start(ctx, s.config); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// URL returns the URL at which NATS clients of any language find the service, also while it is stopped.
 func (s *Server) URL() string { return s.url }
 
-// Connect returns a NATS connection to the service, which ends with the test.
+// Connect returns a NATS connection to the service. It closes at the end of the test.
 func (s *Server) Connect(opts ...nats.Option) *nats.Conn {
 	s.tb.Helper()
-	return s.stand.Connect(opts...)
+	nc, err := nats.Connect(s.url, opts...)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.tb.Cleanup(nc.Close)
+	return nc
 }
 
-// Client returns a client on a connection of its own. Both end with the test, and what the client still
-// holds is released.
+// Client returns a client on a connection of its own. At the end of the test it releases its locks, and both
+// are closed.
 func (s *Server) Client(opts ...holdfast.Option) *holdfast.Client {
 	s.tb.Helper()
 	c, err := holdfast.New(s.Connect(), opts...)
@@ -56,21 +84,28 @@ func (s *Server) Client(opts ...holdfast.Option) *holdfast.Client {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.tb.Context()), patience)
 		defer cancel()
 		if err := c.Close(ctx); err != nil {
-			s.tb.Logf("a client was closed: %v", err)
+			s.tb.Logf("close a client: %v", err)
 		}
 	})
 	return c
 }
 
-// Restart ends the service and starts it again, at the same address and with what it had stored. Locks
-// survive that; clients connect again by themselves.
+// Restart stops the service and starts it again at the same address and with the same store. Locks survive
+// that; clients reconnect by themselves.
 func (s *Server) Restart() {
 	s.tb.Helper()
-	s.stand.Restart()
+	s.Stop()
+	s.start()
 }
 
-// Stop ends the service, as a crash of the only node would. [Server.Restart] starts it again.
+// Stop stops the service, and its clients lose their connections. [Server.Restart] starts it again.
 func (s *Server) Stop() {
 	s.tb.Helper()
-	s.stand.Stop()
+	if s.running == nil {
+		return
+	}
+	if err := s.running.Stop(); err != nil {
+		s.tb.Error(err)
+	}
+	s.running = nil
 }

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Config configures a server. Only Name is required.
+type Config struct {
+	// Name identifies the node. It is unique within the deployment and stays the same after a restart.
+	Name    string
+	Version string
+
+	// Embedded configures the NATS server in this process. An empty Name is that of the node.
+	Embedded jetstream.ServerConfig
+	// External connects to a NATS server outside of this process, and Embedded is unused then. Its Name and
+	// Log are set by this package. nil: NATS is embedded.
+	External *jetstream.ExternalConfig
+	// Login authenticates the node's connections, in addition to what External says.
+	Login []nats.Option
+
+	// Prefix is the first token of the deployment's subjects. Empty: [messages.DefaultPrefix].
+	Prefix messages.Prefix
+	// Shards is the number of shards of a new deployment. 0: those of the existing one, or the default.
+	Shards uint32
+	// Replicas is the minimum number of NATS servers that store each shard. 0: those of the existing
+	// deployment, or 1.
+	Replicas int
+
+	// Limits are the contract's limits. nil: [messages.DefaultLimits].
+	Limits   *messages.Limits
+	Capacity node.Capacity
+	Tuning   actors.Tuning
+	// Remembered is the number of free resources that the deployment remembers, divided evenly among its
+	// shards. 0: Tuning.MaxRemembered for each shard.
+	Remembered int
+
+	// Retention is how long the event stream keeps events. 0: there is no event stream.
+	Retention time.Duration
+	// Alone says that the deployment has no other node, now or later: the node owns every shard at once.
+	Alone bool
+	// NoEvents turns the publishing of events off.
+	NoEvents bool
+
+	// StopTimeout bounds [Server.Stop]. 0: 10 s.
+	StopTimeout time.Duration
+	// Log receives the logs of all parts but Embedded, which has its own. nil: [slog.Default].
+	Log *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.Prefix = cmp.Or(c.Prefix, messages.DefaultPrefix)
+	c.StopTimeout = cmp.Or(c.StopTimeout, stopTimeout)
+	c.Embedded.Name = cmp.Or(c.Embedded.Name, c.Name)
+	c.Embedded.ClusterName = cmp.Or(c.Embedded.ClusterName, string(c.Prefix))
+	if c.Limits == nil {
+		c.Limits = messages.DefaultLimits()
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c
+}
+
+// isFirst reports whether no other node can own a shard when this one starts: its NATS server has just
+// started, and takes no members of a cluster.
+func (c Config) isFirst() bool {
+	return c.External == nil && c.Embedded.ConfigFile == "" && c.Embedded.ClusterListen == ""
+}
+
+// tuning returns the settings of each of the shards.
+func (c Config) tuning(shards uint32) actors.Tuning {
+	t := c.Tuning
+	if c.Remembered > 0 {
+		t.MaxRemembered = (c.Remembered + int(shards) - 1) / int(shards)
+	}
+	return t
+}

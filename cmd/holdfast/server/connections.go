@@ -1,0 +1,80 @@
+package server
+
+import (
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/jetstream"
+)
+
+// connections are separate so that a flood on one does not delay the others.
+type connections struct {
+	intake  *nats.Conn // receives requests
+	outbox  *nats.Conn // sends answers
+	events  *nats.Conn // publishes events; nil if they are turned off
+	peers   *nats.Conn // exchanges messages with other nodes; nil if there are none
+	storage *nats.Conn // reads and writes the journals
+}
+
+// openConnections opens all of them. If one fails, it closes the others.
+func (s *Server) openConnections() (*connections, error) {
+	c := &connections{}
+	for _, conn := range []struct {
+		to      **nats.Conn
+		role    string
+		skipped bool
+		options []nats.Option
+	}{
+		{to: &c.intake, role: "intake"},
+		{to: &c.outbox, role: "outbox"},
+		{to: &c.events, role: "events", skipped: s.cfg.NoEvents, options: []nats.Option{nats.NoEcho()}},
+		{to: &c.peers, role: "peers", skipped: s.cfg.Alone},
+		{to: &c.storage, role: "storage"},
+	} {
+		if conn.skipped {
+			continue
+		}
+		nc, err := s.dial("holdfast "+s.cfg.Name+" "+conn.role, conn.options...)
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		*conn.to = nc
+	}
+	return c, nil
+}
+
+func (s *Server) dial(name string, options ...nats.Option) (*nats.Conn, error) {
+	options = append(append(options, s.cfg.Login...), nats.Name(name))
+	if s.nats != nil {
+		return s.nats.Connect(options...)
+	}
+	external := *s.cfg.External
+	external.Name, external.Log = name, s.cfg.Log
+	return jetstream.Connect(external, options...)
+}
+
+func (c *connections) all() (all []*nats.Conn) {
+	for _, nc := range []*nats.Conn{c.intake, c.outbox, c.events, c.peers, c.storage} {
+		if nc != nil {
+			all = append(all, nc)
+		}
+	}
+	return all
+}
+
+// close closes all of them. It may be called twice.
+func (c *connections) close() {
+	for _, nc := range c.all() {
+		nc.Close()
+	}
+}
+
+// reason returns the last error of a connection of the node.
+func (c *connections) reason() error {
+	for _, nc := range c.all() {
+		if err := nc.LastError(); nc != c.storage && err != nil {
+			return err
+		}
+	}
+	return nats.ErrConnectionClosed
+}

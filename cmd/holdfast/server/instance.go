@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/jetstream"
+)
+
+// instance is one run of the node on a NATS server.
+type instance struct {
+	cfg         Config
+	nats        *jetstream.Server // nil if NATS is external
+	connections *connections
+	deployment  *jetstream.Deployment
+	leadership  *jetstream.Leadership // nil if NATS is external
+	node        *node.Node
+	// endBackground stops the background tasks and waits for them.
+	endBackground func()
+}
+
+// start starts everything in the order of its dependencies. If it fails, [instance.stop] cleans up.
+func (i *instance) start(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{i.openDeployment, i.startNode} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	i.startBackground()
+	return nil
+}
+
+func (i *instance) openDeployment(ctx context.Context) (err error) {
+	cfg := jetstream.DeploymentConfig{Prefix: i.cfg.Prefix, Shards: i.cfg.Shards, Replicas: i.cfg.Replicas, Log: i.cfg.Log}
+	if i.nats != nil {
+		cfg.Members = i.nats.Members
+	}
+	if i.deployment, err = jetstream.OpenDeployment(ctx, i.connections.storage, cfg); err != nil || i.nats == nil {
+		return err
+	}
+	i.leadership, err = i.nats.Leadership(i.deployment)
+	return err
+}
+
+func (i *instance) startNode(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	retainer, err := i.retainer(ctx)
+	if err != nil {
+		return err
+	}
+	cfg := node.Config{
+		Name:     i.cfg.Name,
+		Version:  i.cfg.Version,
+		Prefix:   i.cfg.Prefix,
+		Shards:   i.deployment.Shards(),
+		Limits:   i.cfg.Limits,
+		Tuning:   i.cfg.tuning(i.deployment.Shards()),
+		Capacity: i.cfg.Capacity,
+		Journal:  func(shard uint32) actors.Journal { return i.deployment.Bucket(shard) },
+		Clock:    actors.SystemClock(),
+		Intake:   i.connections.intake,
+		Outbox:   i.connections.outbox,
+		Events:   i.connections.events,
+		Retainer: retainer,
+		Peers:    i.connections.peers,
+		First:    i.cfg.isFirst(),
+		Leads:    i.leadership.Leads,
+		Cede:     i.leadership.Cede,
+		Log:      i.cfg.Log,
+	}
+	if i.nats != nil {
+		cfg.Fault = i.nats.Fault
+	}
+	i.node, err = node.Start(ctx, cfg)
+	return err
+}
+
+// retainer returns the event stream, nil if there is none.
+func (i *instance) retainer(ctx context.Context) (actors.Publisher, error) {
+	if i.connections.events == nil {
+		return nil, nil
+	}
+	stream, err := i.deployment.Events(ctx, i.connections.events, jetstream.EventsConfig{Retention: i.cfg.Retention, Log: i.cfg.Log})
+	if err != nil || stream == nil {
+		return nil, err // a nil *EventStream would be an interface that is not nil
+	}
+	return stream, nil
+}
+
+// startBackground starts the maintenance of the buckets.
+func (i *instance) startBackground() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	i.endBackground = func() { cancel(); running.Wait() }
+	running.Go(func() {
+		if err := i.deployment.Grow(ctx); err != nil && ctx.Err() == nil {
+			i.cfg.Log.Error("cannot add the missing replicas", "error", err)
+		}
+	})
+	running.Go(func() { i.leadership.Follow(ctx, i.node.Owns) })
+}
+
+// stop stops the node before its connections, so that every request is answered. It may be called twice.
+func (i *instance) stop(ctx context.Context) error {
+	err := i.stopNode(ctx)
+	i.connections.close()
+	return err
+}
+
+// stopNode stops the node and leaves the connections that it does not own open.
+func (i *instance) stopNode(ctx context.Context) error {
+	if i.endBackground != nil {
+		i.endBackground()
+	}
+	if i.node == nil {
+		return nil
+	}
+	n := i.node
+	i.node = nil
+	if err := n.Close(ctx); err != nil {
+		return fmt.Errorf("the node did not stop cleanly; confirmed changes are safe: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+// Package server runs a node of Holdfast together with its NATS server, its connections and its deployment.
+// `holdfast serve` runs one in a process of its own; tests run one in theirs.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-io/holdfast/jetstream"
+)
+
+const (
+	// startTimeout bounds the start of the node once NATS is available: the leases of a full shard are read
+	// in seconds. The wait for a cluster's quorum has no bound, because the other members start
+	// independently.
+	startTimeout = 2 * time.Minute
+	// stopTimeout leaves enough time to answer all requests, and ends before a supervisor kills the process.
+	stopTimeout = 10 * time.Second
+)
+
+// Server is a running node with its NATS server. [Server.Stop] and [Server.Wait] may be called from any
+// goroutine, but only one of them and once; the other methods are safe for concurrent use with them except
+// where they say so.
+type Server struct {
+	cfg  Config
+	nats *jetstream.Server // nil if NATS is external
+	node *instance         // nil while the node is stopped
+}
+
+// Start starts the server and returns when the node serves requests. If a part fails to start, it stops
+// those that run and returns the error.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	s := &Server{cfg: cfg.withDefaults()}
+	if err := s.startNATS(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	if err := s.StartNode(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (s *Server) startNATS(ctx context.Context) (err error) {
+	if s.cfg.External != nil {
+		return nil
+	}
+	if s.nats, err = jetstream.StartServer(s.cfg.Embedded); err != nil {
+		return err
+	}
+	return s.nats.AwaitQuorum(ctx)
+}
+
+// Wait returns after ctx ends and the server has stopped cleanly, or with an error after the node has
+// failed. It stops the server in both cases.
+func (s *Server) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		s.cfg.Log.Info("stopping", "reason", context.Cause(ctx), "timeout", s.cfg.StopTimeout)
+		return s.Stop()
+	case <-s.node.node.Lost():
+		if err := s.node.node.Err(); err != nil {
+			return errors.Join(err, s.Stop())
+		}
+		return errors.Join(fmt.Errorf("NATS closed the connection permanently: %w", s.node.connections.reason()), s.Stop())
+	}
+}
+
+// Stop stops everything in the reverse order of the start, within [Config.StopTimeout]. Requests in progress
+// are answered, and the leaderships of an embedded NATS server in a cluster are transferred.
+func (s *Server) Stop() error {
+	over := time.NewTimer(s.cfg.StopTimeout)
+	defer over.Stop()
+	done := make(chan error, 1)
+	go func() { done <- s.stop() }()
+	select {
+	case err := <-done:
+		return err
+	case <-over.C:
+		return fmt.Errorf("NATS did not stop within %s; confirmed changes are safe", s.cfg.StopTimeout)
+	}
+}
+
+func (s *Server) stop() error {
+	var err error
+	if s.node != nil {
+		err = s.stopNode(s.node.stopNode)
+	}
+	if s.nats != nil {
+		s.nats.Resign(context.Background()) // before the connections close: transfers need them
+	}
+	if s.node != nil {
+		s.node.connections.close()
+	}
+	if s.nats != nil {
+		s.nats.Shutdown()
+	}
+	return err
+}
+
+// stopNode leaves the last three tenths of the timeout to NATS.
+func (s *Server) stopNode(stop func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.StopTimeout*7/10)
+	defer cancel()
+	return stop(ctx)
+}
+
+// StartNode starts the node again after [Server.StopNode] or [Server.CrashNode]. It must not run
+// concurrently with another method.
+func (s *Server) StartNode(ctx context.Context) error {
+	connections, err := s.openConnections()
+	if err != nil {
+		return err
+	}
+	s.node = &instance{cfg: s.cfg, nats: s.nats, connections: connections}
+	return s.node.start(ctx)
+}
+
+// StopNode stops the node and leaves the NATS server running. It must not run concurrently with another
+// method.
+func (s *Server) StopNode() error {
+	if s.node == nil {
+		return nil
+	}
+	n := s.node
+	s.node = nil
+	return s.stopNode(n.stop)
+}
+
+// CutEvents closes the connection that publishes events, as a network failure would.
+func (s *Server) CutEvents() {
+	if events := s.node.connections.events; events != nil {
+		events.Close()
+	}
+}
+
+// CrashNode ends the node without a last write or event, as the death of its process would. The NATS server
+// goes on. It must not run concurrently with another method.
+func (s *Server) CrashNode() {
+	s.CutEvents()
+	s.node.connections.storage.Close()
+	_ = s.StopNode() // it cannot store or answer any more
+}
+
+// ClientURL returns the URL at which clients reach NATS. With an external NATS it may contain secrets.
+func (s *Server) ClientURL() string {
+	if s.nats == nil {
+		return s.cfg.External.URL
+	}
+	return s.nats.ClientURL()
+}
+
+// DataDir returns the data directory of the embedded NATS server, and "" if NATS is external.
+func (s *Server) DataDir() string {
+	if s.nats == nil {
+		return ""
+	}
+	return s.nats.DataDir()
+}
+
+// NATS returns the embedded NATS server, and nil if NATS is external.
+func (s *Server) NATS() *jetstream.Server { return s.nats }
+
+// StorageName returns the name of the NATS server that stores the journals for this node.
+func (s *Server) StorageName() string { return s.node.connections.storage.ConnectedServerName() }
+
+// Deployment returns the deployment of the running node.
+func (s *Server) Deployment() *jetstream.Deployment { return s.node.deployment }
