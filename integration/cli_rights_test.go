@@ -11,16 +11,16 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// The rights that README.md shows are enough to hold locks below orders, and for nothing else.
-func TestRightsOfREADME(t *testing.T) {
+// The permissions that docs/operating.md shows are enough to hold locks below orders, and for nothing else.
+func TestDocumentedPermissions(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../docs/operating.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rights := regexp.MustCompile(`(?s)permissions: \{.*?\n    \}`).FindString(string(readme))
+	rights := regexp.MustCompile(`(?s)permissions: \{.*?\n    \}`).FindString(string(page))
 	if !strings.Contains(rights, "holdfast.acquire.orders.>") {
-		t.Fatalf("README.md shows no rights: %q", rights)
+		t.Fatalf("docs/operating.md shows no permissions: %q", rights)
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "nats.conf")
