@@ -302,7 +302,7 @@ func TestPublishingGoesOnAfterTrouble(t *testing.T) {
 		if c := w.shard.Events(); c.Published != 10 || c.Behind != 0 || c.Lost != 0 {
 			t.Errorf("counted %+v", c)
 		}
-		for _, line := range []string{"events cannot be published", "events are published again"} {
+		for _, line := range []string{"cannot publish events", "events are published again"} {
 			if n := strings.Count(w.log.String(), line); n != 1 {
 				t.Errorf("logged %d times: %s", n, line)
 			}
@@ -373,7 +373,7 @@ func TestEventsThatWaitForTooLong(t *testing.T) {
 		if c := w.shard.Events(); c.Lost == 0 || int(c.Lost)+len(got) != 1800 || c.Behind != 0 {
 			t.Errorf("counted %+v, published %d", c, len(got))
 		}
-		if !strings.Contains(w.log.String(), "events are lost") {
+		if !strings.Contains(w.log.String(), "events lost") {
 			t.Error("it is not logged")
 		}
 	})

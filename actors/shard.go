@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/publish"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -73,9 +74,8 @@ type Shard struct {
 	// lateTokens counts the grants whose token is at or above [messages.WarnToken].
 	lateTokens atomic.Uint64
 	// events is what publishes for the present tenure, or for the last one.
-	events atomic.Pointer[events]
-	// published counts the events that were, lost the commits of which none could be.
-	published, lost atomic.Uint64
+	events      atomic.Pointer[publish.Publisher]
+	eventCounts publish.Counts
 	// work counts the goroutines that talk to the journal.
 	work   sync.WaitGroup
 	tried  chan struct{} // closed when the first attempt to open has ended, as err says
@@ -129,10 +129,9 @@ type EventCounts struct {
 
 // Events returns how far the shard has come with its events.
 func (s *Shard) Events() EventCounts {
-	c := EventCounts{Published: s.published.Load(), Lost: s.lost.Load()}
-	if e := s.events.Load(); e != nil {
-		through := e.through.Load()
-		c.Behind = e.latest.Load() - through
+	c := EventCounts{Published: s.eventCounts.Published(), Lost: s.eventCounts.Lost()}
+	if p := s.events.Load(); p != nil {
+		c.Behind = p.Behind()
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"github.com/holdfast-io/holdfast/actors/ledger"
+	"github.com/holdfast-io/holdfast/actors/publish"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -9,7 +10,7 @@ import (
 // it; a commit without changes does so when none has come for a while, and at the end. Whoever opens
 // the shard next then has little to publish again.
 type watermark struct {
-	events *events // nil if none are published
+	events *publish.Publisher // nil if none are published
 	// seen is the last commit when the timer was set; timer stops it, nil if there is none.
 	seen  uint64
 	timer func() bool
@@ -32,10 +33,15 @@ func (t *tenure) publish() {
 	if t.shard.cfg.Publisher == nil {
 		return
 	}
-	t.events = newEvents(t.shard, t.ledger.Head(), t.ledger.Behind)
+	position, number := t.ledger.Owed()
+	t.events = publish.New(publish.Config{
+		Shard: t.shard.cfg.Shard, Source: t.shard.cfg.Journal, Sink: t.shard.cfg.Publisher,
+		AfterFunc: t.shard.cfg.Clock.AfterFunc, Log: t.shard.cfg.Log, Backlog: t.shard.cfg.Tuning.Backlog,
+		Counts: &t.shard.eventCounts,
+	}, position, number, t.ledger.Head().Number)
 	predecessor := t.shard.events.Swap(t.events)
 	t.shard.work.Go(func() {
-		t.events.run(t.ctx, predecessor)
+		t.events.Run(t.ctx, predecessor)
 		t.tell(silent{t})
 	})
 	t.recordLater()
@@ -46,7 +52,7 @@ func (t *tenure) announce(c *journal.Commit, bytes int) {
 	if t.events == nil || t.finishing {
 		return
 	}
-	t.events.offer(committed{position: t.ledger.Head().Position, commit: c, bytes: bytes})
+	t.events.Offer(publish.Commit{Position: t.ledger.Head().Position, Commit: c, Bytes: bytes})
 	t.recordLater()
 }
 
@@ -55,19 +61,19 @@ func (t *tenure) published(number uint64) uint64 {
 	if t.events == nil {
 		return number
 	}
-	return t.events.through.Load()
+	return t.events.Through()
 }
 
 // mayGo reports whether the journal up to a mark is not needed to publish it, or has grown so much
 // behind it that it has to go all the same.
 func (t *tenure) mayGo(m ledger.Mark) bool {
-	return t.events == nil || m.Number <= t.events.through.Load() || t.ledger.Head().Bytes-m.Bytes > t.shard.cfg.Tuning.Backlog
+	return t.events == nil || m.Number <= t.events.Through() || t.ledger.Head().Bytes-m.Bytes > t.shard.cfg.Tuning.Backlog
 }
 
 // unrecorded reports whether the journal should say that more has been published than it does.
 func (t *tenure) unrecorded() bool {
 	head := t.ledger.Head()
-	return head.Published < min(head.Changed, t.events.through.Load())
+	return head.Published < min(head.Changed, t.events.Through())
 }
 
 func (t *tenure) recordLater() {
@@ -102,7 +108,7 @@ func (t *tenure) windDown(brief bool) bool {
 		return true
 	case !t.finishing:
 		t.finishing = true
-		t.events.finish()
+		t.events.Finish()
 		if brief {
 			t.bound = t.shard.cfg.Clock.AfterFunc(publishAtMost, func() { t.tell(hurry{t}) })
 		}

@@ -172,8 +172,14 @@ func (l *Ledger) Ephemeral(resource string) *lease.Image {
 	return l.pages.page(resource).ephemeral[resource]
 }
 
-// Behind returns a position behind which all commits above the number stand.
-func (l *Ledger) Behind(number uint64) uint64 { return l.marks.behind(number) }
+// Owed returns where publishing has to go on: all events up to the commit of the number have been published
+// or are not owed, and the other commits stand behind the position.
+func (l *Ledger) Owed() (position, number uint64) {
+	if l.published < l.changed {
+		return l.marks.behind(l.published), l.published
+	}
+	return l.position, l.tail.Number
+}
 
 func (l *Ledger) commit(position uint64, c *journal.Commit, decided func(change int) lease.Instant) error {
 	if l.tail.Number == 0 {

@@ -142,7 +142,7 @@ var mutants = []mutant{
 	{
 		name:  "EventsOwedForgotten",
 		harm:  "what was committed just before a crash is never published",
-		edits: []edit{{"actors/events.go", "\tif l.Published < l.Changed {", "\tif l.Published > l.Changed {"}},
+		edits: []edit{{"actors/ledger/ledger.go", "\tif l.published < l.changed {", "\tif l.published > l.changed {"}},
 		found: contract,
 		says:  `does not come next of its shard`,
 	},

@@ -1,4 +1,4 @@
-package actors
+package publish
 
 import (
 	"context"
@@ -6,21 +6,21 @@ import (
 	"testing/synctest"
 )
 
-// A publisher whose tenure ends while it waits for its predecessor ends at once; the next one waits for the
+// A publisher whose term ends while it waits for its predecessor ends at once; the next one waits for the
 // predecessor all the same.
-func TestPublisherDoesNotOutliveItsTenure(t *testing.T) {
+func TestPublisherDoesNotOutliveItsTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first := &events{done: make(chan struct{})}
-		second := &events{done: make(chan struct{})}
+		first := &Publisher{done: make(chan struct{})}
+		second := &Publisher{done: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
-			second.run(ctx, first)
+			second.Run(ctx, first)
 			close(ended)
 		}()
 		cancel()
 		<-ended
-		if awaited := second.awaited(ctx); awaited {
+		if second.wait(ctx) {
 			t.Error("the second counts as ended while the first publishes")
 		}
 		close(first.done)
