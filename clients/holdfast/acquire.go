@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -97,19 +98,19 @@ func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, 
 	if err := a.check(); err != nil {
 		return nil, invalid(messages.OpAcquire, a.resource, err)
 	}
-	if !c.crew.join() {
+	if !c.goroutines.Join() {
 		return nil, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrClosed}
 	}
-	defer c.crew.done()
-	p := party{a.resource, t.owner}
-	c.remember(p)
-	defer c.forgive(p)
+	defer c.goroutines.Leave()
+	k := lockKey{a.resource, t.owner}
+	c.handles.retain(k)
+	defer c.handles.release(k)
 	if t.reentrant {
-		if l, err := a.share(ctx, p); l != nil || err != nil {
+		if l, err := a.share(ctx, k); l != nil || err != nil {
 			return l, err
 		}
 	}
-	c.awaitDiscovery(ctx)
+	c.deployment.await(ctx, min(messages.FirstResend, c.cfg.timeout/2), c.life.Done())
 	for {
 		l, again, err := a.once(ctx)
 		if !again {
@@ -135,8 +136,8 @@ func (a *acquisition) check() (err error) {
 }
 
 // share takes part in a lease that this client holds already.
-func (a *acquisition) share(ctx context.Context, p party) (*Lock, error) {
-	h := a.c.sharedBy(p)
+func (a *acquisition) share(ctx context.Context, k lockKey) (*Lock, error) {
+	h := a.c.handles.sharedBy(k)
 	if h == nil || ctx.Err() != nil {
 		return nil, nil
 	}
@@ -152,19 +153,25 @@ func (a *acquisition) share(ctx context.Context, p party) (*Lock, error) {
 
 // once asks until there is an answer. Again: that was not the end of it.
 func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error) {
-	x := a.c.about(messages.OpAcquire, a.resource, a.key, a.message)
-	defer x.finish()
-	if x.waits = a.wait() > 0; x.waits {
-		x.resend = min(a.terms.ttl/quietParts, messages.MostResend)
+	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done()}
+	if r.Waits = a.wait() > 0; r.Waits {
+		r.MostPause = min(a.terms.ttl/quietParts, messages.MostResend)
 	}
+	x := a.c.sender.Exchange(r)
+	defer x.Finish()
 	limit, cancel := a.limit(ctx)
 	defer cancel()
-	answer, err := x.run(limit)
+	answer, err := x.Run(limit)
 	if err != nil {
 		a.withdraw(x)
-		return nil, false, a.gaveUp(err)
+		return nil, false, a.gaveUp(unanswered(messages.OpAcquire, a.resource, err))
 	}
-	l, again, err = a.answered(ctx, answer)
+	reply, err := answer.Reply()
+	if err != nil {
+		err = &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnknown, Cause: err}
+	} else {
+		l, again, err = a.answered(ctx, reply, answer.Sent)
+	}
 	if l == nil && !again {
 		a.withdraw(x) // a late copy of the request may come yet
 	}
@@ -183,7 +190,7 @@ func (a *acquisition) wait() time.Duration {
 	if a.terms.bounded && a.terms.maxWait == 0 {
 		return 0
 	}
-	left := min(mostWait, a.c.maxWait())
+	left := min(mostWait, a.c.deployment.maxWait())
 	if a.terms.bounded {
 		left = min(left, time.Until(a.begun.Add(a.terms.maxWait)))
 	}
@@ -198,17 +205,14 @@ func (a *acquisition) limit(ctx context.Context) (context.Context, context.Cance
 	if !a.terms.bounded {
 		return ctx, func() {}
 	}
-	return context.WithDeadlineCause(ctx, a.begun.Add(a.terms.maxWait+a.c.cfg.timeout), errPatience)
+	return context.WithDeadlineCause(ctx, a.begun.Add(a.terms.maxWait+a.c.cfg.timeout), request.ErrNoAnswer)
 }
 
-func (a *acquisition) answered(ctx context.Context, came answer) (*Lock, bool, error) {
-	r, err := came.reply()
-	if err != nil {
-		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnknown, Cause: err}
-	}
+// answered deals with the answer to an attempt that was sent then.
+func (a *acquisition) answered(ctx context.Context, r *messages.Reply, sent time.Time) (*Lock, bool, error) {
 	switch {
 	case r.GetStatus() == messages.Status_GRANTED:
-		return a.granted(ctx, came, r.GetLease())
+		return a.granted(ctx, sent, r.GetLease())
 	case r.GetStatus() == messages.Status_TIMEOUT && a.wait() > time.Millisecond:
 		return nil, true, nil // the place in the queue ran out, not the wait
 	case r.GetStatus() == messages.Status_RELEASED, r.GetStatus() == messages.Status_EXPIRED:
@@ -230,16 +234,16 @@ func (a *acquisition) expired(ctx context.Context) error {
 	}
 	select {
 	case <-ctx.Done():
-		return ended(ctx)
+		return request.ContextError(ctx)
 	case <-a.c.life.Done():
 		return nil
 	}
 }
 
 // granted takes the lease over. If it is over already, or given back, another one is asked for.
-func (a *acquisition) granted(ctx context.Context, came answer, lease *messages.Lease) (*Lock, bool, error) {
-	fresh := newHold(a.c, a.key, lease, came.sent, a.terms)
-	h, err := a.c.register(fresh)
+func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messages.Lease) (*Lock, bool, error) {
+	fresh := newHandle(a.c, a.key, lease, sent, a.terms)
+	h, err := a.c.handles.add(fresh)
 	if h != fresh {
 		fresh.discard()
 	}
@@ -259,7 +263,7 @@ func (a *acquisition) granted(ctx context.Context, came answer, lease *messages.
 		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
 	}
 	if a.late == mostLate {
-		return nil, false, a.tooLate(time.Since(came.sent))
+		return nil, false, a.tooLate(time.Since(sent))
 	}
 	a.id = nuid.Next()
 	return nil, true, nil
@@ -293,20 +297,18 @@ func (a *acquisition) gaveUp(err error) error {
 // withdraw makes sure that nothing comes of the request, as far as the client can: the service then does
 // not grant it any more, though it comes late. If the client has too much to withdraw, or the service cannot
 // be reached, the place in the queue and the lease run out by themselves.
-func (a *acquisition) withdraw(x *exchange) {
-	if !x.certain() {
+func (a *acquisition) withdraw(x *request.Exchange) {
+	if !x.Definite() {
 		a.c.later(a.matters, a.settle, nil)
 	}
 }
 
-// settle takes the request out of the queue. The token that goes with that is one which nobody holds,
-// for else the owner's other lease would be released. If it turns out that the owner holds a lease of
+// settle takes the request out of the queue. If it turns out that the owner holds a lease of
 // which this client knows nothing, the request may have been granted and the answer lost: repeated, it
 // is answered with the same grant.
 func (a *acquisition) settle(ctx context.Context) (done bool) {
-	cancel := &messages.ReleaseRequest{Owner: a.terms.owner, Token: uint64(messages.MaxToken), RequestId: a.id}
-	r, done := a.c.clear(ctx, messages.OpRelease, a.resource, cancel)
-	if r.GetStatus() != messages.Status_STALE_TOKEN || a.c.isHeld(r.GetLease()) {
+	r, done := a.c.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.terms.owner, a.id))
+	if r.GetStatus() != messages.Status_STALE_TOKEN || a.c.handles.has(r.GetLease()) {
 		return done
 	}
 	again := a.terms.request(a.id, 0)
@@ -315,4 +317,17 @@ func (a *acquisition) settle(ctx context.Context) (done bool) {
 		a.c.giveBack(r.GetLease())
 	}
 	return done
+}
+
+// giveBack releases a lease in the background, unless it has a handle.
+func (c *Client) giveBack(l *messages.Lease) {
+	claim := claimOf(l)
+	if !c.handles.releasing(claim, l.GetOwner(), nil) {
+		return
+	}
+	release := &messages.ReleaseRequest{Owner: l.GetOwner(), Token: l.GetToken()}
+	c.later(time.Now().Add(millis(l.GetTtlMs())), func(ctx context.Context) bool {
+		_, done := c.clear(ctx, messages.OpRelease, claim.Resource, release)
+		return done
+	}, func() { c.handles.release(lockKey{claim.Resource, l.GetOwner()}) })
 }

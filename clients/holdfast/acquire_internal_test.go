@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -18,29 +17,26 @@ func TestTimeoutJustBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Microsecond)
 		defer cancel()
-		a := &acquisition{c: &Client{life: t.Context()}, resource: "r"}
+		a := &acquisition{c: &Client{life: t.Context(), deployment: newDeployment()}, resource: "r"}
 		a.deadline, _ = ctx.Deadline()
-		timeout := encode(&messages.Reply{Status: messages.Status_TIMEOUT})
-		l, again, err := a.answered(ctx, answer{try: &try{}, msg: &nats.Msg{Data: timeout}})
+		l, again, err := a.answered(ctx, &messages.Reply{Status: messages.Status_TIMEOUT}, time.Now())
 		if l != nil || again || !errors.Is(err, ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, %v, %v, want ErrTimeout and DeadlineExceeded", l, again, err)
 		}
 	})
 }
 
-// Of a TTL that is shorter than the way of an answer the caller is told, before many tokens are used up.
+// A TTL that is shorter than the round trip is an error before many tokens are used up.
 func TestGrantsThatComeTooLate(t *testing.T) {
 	const ttl, way = 100 * time.Millisecond, 130 * time.Millisecond
 	duty, end := context.WithCancel(t.Context())
 	end() // what is given back is not to be asked for here
-	c := &Client{
-		life: t.Context(), duty: duty, born: time.Now(), holds: make(map[messages.Claim]*hold),
-		shared: make(map[party]*hold), returned: make(map[party]*returned),
-	}
+	c := &Client{life: t.Context(), duty: duty, sender: new(request.Sender)}
+	c.timers.begun = time.Now()
 	a := &acquisition{c: c, resource: "r", terms: terms{owner: "me", ttl: ttl}}
 	for token := uint64(1); ; token++ {
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: token, TtlMs: 100, RemainingMs: 100}
-		l, again, err := a.granted(t.Context(), answer{try: &try{sent: time.Now().Add(-way)}}, lease)
+		l, again, err := a.granted(t.Context(), time.Now().Add(-way), lease)
 		if l != nil || again != (err == nil) {
 			t.Fatalf("got %v, %v, %v", l, again, err)
 		}

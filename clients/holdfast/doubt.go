@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -22,17 +23,17 @@ type following struct {
 
 // follows reports whether the end of the lease is to be listened for. The end of an ephemeral lease makes
 // no event.
-func (h *hold) follows() bool {
+func (h *handle) follows() bool {
 	return !h.followed && !h.terms.ephemeral && h.ttl >= followFrom
 }
 
 // follow listens for the end of the lease. It is tried once.
-func (h *hold) follow() {
+func (h *handle) follow() {
 	h.followed = true
 	h.listed = h.c.ends.follow(h)
 }
 
-func (h *hold) unfollow() {
+func (h *handle) unfollow() {
 	if h.listed {
 		h.listed = false
 		h.c.ends.unfollow(h)
@@ -44,33 +45,28 @@ func (h *hold) unfollow() {
 
 // glance asks for what the owner of the shard has in its memory, which costs no commit: the lease may
 // have ended before the client subscribed to its events.
-func (h *hold) glance() {
+func (h *handle) glance() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.phase != holding {
 		return
 	}
-	h.c.forget(h.glanced)
-	h.glanced = h.c.send(glance{h}, h.c.door(messages.OpGet, h.key, 0), encode(&messages.GetRequest{Stale: true}))
+	h.c.sender.Forget(h.glanced)
+	h.glanced = h.c.sender.Send(h.c.sender.Route(messages.OpGet, h.key, 0), glance, h.glimpsed)
 }
 
-// glance takes in the answer to the question of the same name.
-type glance struct{ h *hold }
+// glance is the question that glance asks.
+var glance = request.Encode(&messages.GetRequest{Stale: true})
 
-// answered implements asker. No answer is no hint.
-func (g glance) answered(a answer) {
-	if a.unsent != nil {
-		return
+// glimpsed takes the answer in. That there is none is no hint.
+func (h *handle) glimpsed(a *request.Answer) {
+	if r, err := a.Reply(); err == nil && h.differs(r) {
+		h.doubt()
 	}
-	r, err := a.reply()
-	if err != nil || !g.h.differs(r) {
-		return
-	}
-	g.h.doubt()
 }
 
 // differs reports whether an answer to get shows that somebody else or nobody holds the resource.
-func (h *hold) differs(r *messages.Reply) bool {
+func (h *handle) differs(r *messages.Reply) bool {
 	switch r.GetStatus() {
 	case messages.Status_FREE:
 		return true
@@ -82,7 +78,7 @@ func (h *hold) differs(r *messages.Reply) bool {
 
 // doubt asks the service whether the lease has ended, because something hints at it. Questions keep a
 // pause; the last hint is always followed by one.
-func (h *hold) doubt() {
+func (h *handle) doubt() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.phase != holding || h.doubting != nil {
@@ -95,7 +91,7 @@ func (h *hold) doubt() {
 	h.inquire()
 }
 
-func (h *hold) doubtNow() {
+func (h *handle) doubtNow() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.doubting = nil; h.phase == holding {
@@ -105,7 +101,7 @@ func (h *hold) doubtNow() {
 
 // inquire renews the lease, which tells; one that is renewed by the caller must keep its length, so the
 // service is only asked.
-func (h *hold) inquire() {
+func (h *handle) inquire() {
 	h.doubted = time.Now()
 	if h.keeps() {
 		h.try()
@@ -115,7 +111,7 @@ func (h *hold) inquire() {
 }
 
 // confirm ends the lease if the service says that it has ended.
-func (h *hold) confirm(ctx context.Context) (done bool) {
+func (h *handle) confirm(ctx context.Context) (done bool) {
 	r, done := h.c.clear(ctx, messages.OpGet, h.claim.Resource, &messages.GetRequest{})
 	if !h.differs(r) {
 		return done

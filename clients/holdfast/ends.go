@@ -38,7 +38,7 @@ type ends struct {
 	mu sync.Mutex
 	// holds are the followed leases by their key. changed are the keys whose subscription may have to be
 	// made or removed.
-	holds   map[string][]*hold
+	holds   map[string][]*handle
 	changed map[string]struct{}
 	// refused: NATS has refused a subscription; the client makes no more.
 	refused bool
@@ -53,13 +53,13 @@ type ends struct {
 
 func newEnds(c *Client) *ends {
 	return &ends{
-		c: c, holds: make(map[string][]*hold), changed: make(map[string]struct{}),
+		c: c, holds: make(map[string][]*handle), changed: make(map[string]struct{}),
 		posted: make(chan struct{}, 1), subscriptions: make(map[string]*nats.Subscription),
 	}
 }
 
 // follow begins to listen for the end of a lease. It reports false if the client does not follow it.
-func (e *ends) follow(h *hold) bool {
+func (e *ends) follow(h *handle) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.refused || len(e.holds) >= mostFollowed || e.c.life.Err() != nil {
@@ -69,15 +69,15 @@ func (e *ends) follow(h *hold) bool {
 	e.change(h.key)
 	if !e.started {
 		e.started = true
-		e.c.crew.start(e.run)
+		e.c.goroutines.Go(e.run)
 	}
 	return true
 }
 
-func (e *ends) unfollow(h *hold) {
+func (e *ends) unfollow(h *handle) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	left := slices.DeleteFunc(e.holds[h.key], func(other *hold) bool { return other == h })
+	left := slices.DeleteFunc(e.holds[h.key], func(other *handle) bool { return other == h })
 	if e.holds[h.key] = left; len(left) == 0 {
 		delete(e.holds, h.key)
 	}
@@ -90,8 +90,8 @@ func (e *ends) change(key string) {
 	e.wake()
 }
 
-// revive looks at every followed lease, since events may have been missed.
-func (e *ends) revive() {
+// reconnected looks at every followed lease, since events may have been missed.
+func (e *ends) reconnected() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for key := range e.holds {
@@ -138,7 +138,7 @@ func (e *ends) heard(m *nats.Msg) {
 	}
 }
 
-func (e *ends) followers(key string) []*hold {
+func (e *ends) followers(key string) []*handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.holds[key])

@@ -1,11 +1,11 @@
 package holdfast
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -39,7 +39,7 @@ var (
 	// ErrExhausted: the resource has used up its tokens; its name cannot be locked any more.
 	ErrExhausted = errors.New("tokens exhausted")
 	// ErrClosed: the client has been closed.
-	ErrClosed = errors.New("client closed")
+	ErrClosed = request.ErrClosed
 )
 
 // Error says which call failed and what is known of it. It unwraps to Err and to Cause.
@@ -127,9 +127,6 @@ func lost(op messages.Operation, resource string, found *messages.Reply) *Error 
 // errDeadline says why a lease is given up without an answer.
 var errDeadline = errors.New("not renewed in time")
 
-// errPatience ends a call whose caller set no earlier limit.
-var errPatience = errors.New("no answer")
-
 // invalid returns the error of a call that breaks a rule.
 func invalid(op messages.Operation, resource string, err error) *Error {
 	return &Error{Op: string(op), Resource: resource, Err: ErrInvalid, Cause: withoutSentinel(err)}
@@ -142,13 +139,4 @@ func withoutSentinel(err error) error {
 		return rule
 	}
 	return err
-}
-
-// ended returns why the context is over: its cause, and its error if that is another one.
-func ended(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	if errors.Is(cause, ctx.Err()) || errors.Is(cause, errPatience) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", ctx.Err(), cause)
 }

@@ -78,7 +78,7 @@ func (f *feed) leave(ctx context.Context) {
 // pull takes one batch in.
 func (f *feed) pull(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pullTime)
-	revived := f.c.whenRevived()
+	reconnected := f.c.sender.Reconnected()
 	batch, err := f.consumer.Fetch(batchCommits, jetstream.FetchMaxBytes(batchBytes),
 		jetstream.FetchHeartbeat(pullHeartbeat), jetstream.FetchContext(ctx))
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *feed) pull(ctx context.Context) error {
 			if err := f.took(m); err != nil {
 				return err
 			}
-		case <-revived: // the request went down with the connection
+		case <-reconnected: // the request went down with the connection
 			return errAgain
 		}
 	}

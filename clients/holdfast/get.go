@@ -33,7 +33,7 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 	if err != nil {
 		return nil, err
 	}
-	r, err := a.reply()
+	r, err := a.Reply()
 	if err != nil {
 		return nil, &Error{Op: string(messages.OpGet), Resource: resource, Err: ErrUnavailable, Cause: err}
 	}
@@ -60,7 +60,7 @@ func (c *Client) Break(ctx context.Context, resource string, token Token, reason
 	if err != nil {
 		return err
 	}
-	r, err := a.reply()
+	r, err := a.Reply()
 	switch {
 	case err != nil:
 		return &Error{Op: string(messages.OpBreak), Resource: resource, Err: ErrUnknown, Cause: err}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -44,44 +42,16 @@ const (
 	opList messages.Operation = "list"
 )
 
-// Info asks the deployment about itself; [ErrUnavailable] if nobody answers in time.
+// Info asks the deployment about itself; [ErrUnavailable] if there is no answer in time.
 func (c *Client) Info(ctx context.Context) (*Info, error) {
 	if err := given(ctx, opInfo, ""); err != nil {
 		return nil, err
 	}
-	x := c.general(opInfo, c.cfg.prefix.Info(), &messages.GetRequest{})
-	defer x.finish()
-	a, err := x.within(ctx, c.cfg.timeout)
-	if err != nil {
-		return nil, err
-	}
 	var m messages.Info
-	if err := x.read(a, &m); err != nil {
+	if err := c.askAbout(ctx, opInfo, c.cfg.prefix.Info(), &messages.GetRequest{}, &m); err != nil {
 		return nil, err
 	}
 	return newInfo(&m), nil
-}
-
-// general returns an exchange that is about no single resource.
-func (c *Client) general(op messages.Operation, subject string, m proto.Message) *exchange {
-	x := c.about(op, "", "", func() proto.Message { return m })
-	x.door = func(int) door { return door{subject: subject} }
-	x.paged = true
-	return x
-}
-
-// read reads an answer that is no Reply, or the refusal in its place.
-func (x *exchange) read(a answer, m proto.Message) error {
-	if a.failed() {
-		r, err := a.reply()
-		if err == nil {
-			return refused(x.op, "", r)
-		}
-	}
-	if err := messages.DecodeReply(a.encoding, a.msg.Data, m); err != nil {
-		return &Error{Op: string(x.op), Err: ErrUnavailable, Cause: err}
-	}
-	return nil
 }
 
 func newInfo(m *messages.Info) *Info {

@@ -1,46 +1,61 @@
 package holdfast
 
-import "slices"
+import (
+	"context"
+	"slices"
+	"sync"
 
-// notice is what the application's hook is told.
+	"github.com/holdfast-io/holdfast/clients/internal/group"
+)
+
+// jeopardy calls the application's hook, in order, on a goroutine that ends when there is nothing to tell.
+// The zero jeopardy has no hook.
+type jeopardy struct {
+	hook func(*Lock, error)
+
+	mu    sync.Mutex
+	queue []notice
+}
+
+// notice is one call of the hook.
 type notice struct {
 	lock *Lock
 	err  error
 }
 
-// tell tells the hook, in order, on a goroutine that ends when all has been told.
-func (c *Client) tell(locks []*Lock, err error) {
-	if c.cfg.jeopardy == nil {
+// tell has the hook called for each of the locks, unless life has ended.
+func (j *jeopardy) tell(life context.Context, goroutines *group.Group, locks []*Lock, err error) {
+	if j.hook == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.life.Err() != nil {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if life.Err() != nil {
 		return
 	}
-	begin := len(c.notices) == 0
+	idle := len(j.queue) == 0
 	for _, l := range locks {
-		c.notices = append(c.notices, notice{l, err})
+		j.queue = append(j.queue, notice{l, err})
 	}
-	if begin && len(c.notices) > 0 {
-		c.crew.start(c.tellAll)
+	if idle && len(j.queue) > 0 {
+		goroutines.Go(func() { j.tellAll(life) })
 	}
 }
 
-func (c *Client) tellAll() {
+func (j *jeopardy) tellAll(life context.Context) {
 	for {
-		c.mu.Lock()
-		told := c.notices
-		c.mu.Unlock()
+		j.mu.Lock()
+		told := j.queue
+		j.mu.Unlock()
 		for _, n := range told {
-			if c.life.Err() == nil {
-				c.cfg.jeopardy(n.lock, n.err)
+			if life.Err() == nil {
+				j.hook(n.lock, n.err)
 			}
 		}
-		c.mu.Lock()
-		c.notices = slices.Delete(c.notices, 0, len(told))
-		done := len(c.notices) == 0
-		c.mu.Unlock()
+		j.mu.Lock()
+		j.queue = slices.Delete(j.queue, 0, len(told))
+		done := len(j.queue) == 0
+		j.mu.Unlock()
 		if done {
 			return
 		}

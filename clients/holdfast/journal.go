@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -132,7 +133,7 @@ func (j *journalReader) corrupt(position uint64, err error) error {
 func (j *journalReader) ask(ctx context.Context, question func(context.Context) error) error {
 	begun := time.Now()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		err := errDisconnected
+		err := request.ErrNotConnected
 		if j.c.nc.IsConnected() {
 			err = j.askOnce(ctx, question)
 		}
@@ -143,7 +144,7 @@ func (j *journalReader) ask(ctx context.Context, question func(context.Context) 
 			return j.wrong(ErrUnavailable, cause)
 		}
 		if j.rest(ctx, pause) != nil {
-			return j.wrong(ErrUnavailable, fmt.Errorf("%w; last: %w", ended(ctx), err))
+			return j.wrong(ErrUnavailable, fmt.Errorf("%w; last: %w", request.ContextError(ctx), err))
 		}
 	}
 }
@@ -161,7 +162,7 @@ func (j *journalReader) rest(ctx context.Context, d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-j.c.whenRevived():
+	case <-j.c.sender.Reconnected():
 	case <-ctx.Done():
 	}
 	return ctx.Err()

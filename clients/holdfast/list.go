@@ -38,12 +38,9 @@ func (c *Client) page(ctx context.Context, r *messages.ListRequest) (*messages.L
 	if err := messages.DefaultLimits().Check(r); err != nil {
 		return nil, invalid(opList, "", err)
 	}
-	x := c.general(opList, c.cfg.prefix.List(), r)
-	defer x.finish()
-	a, err := x.within(ctx, c.cfg.timeout)
-	if err != nil {
+	var page messages.ListReply
+	if err := c.askAbout(ctx, opList, c.cfg.prefix.List(), r, &page); err != nil {
 		return nil, err
 	}
-	var page messages.ListReply
-	return &page, x.read(a, &page)
+	return &page, nil
 }

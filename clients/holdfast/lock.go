@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -19,7 +20,7 @@ import (
 // (at least 15 ms, at most 1 s), as long as this process runs: one that is paused learns of it too late,
 // and only a check of the [Lock.Token] at the protected resource stops what it does then.
 type Lock struct {
-	h      *hold
+	h      *handle
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	lost   chan struct{}
@@ -32,7 +33,7 @@ type Lock struct {
 	result error
 }
 
-func newLock(ctx context.Context, h *hold) *Lock {
+func newLock(ctx context.Context, h *handle) *Lock {
 	l := &Lock{h: h, lost: make(chan struct{})}
 	base, release := context.WithoutCancel(ctx), context.CancelFunc(func() {})
 	if deadline, ok := ctx.Deadline(); ok {
@@ -103,13 +104,13 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 		return invalid(messages.OpExtend, l.Resource(), err)
 	}
 	if ctx.Err() != nil {
-		return &Error{Op: string(messages.OpExtend), Resource: l.Resource(), Err: ErrUnavailable, Cause: ended(ctx)}
+		return &Error{Op: string(messages.OpExtend), Resource: l.Resource(), Err: ErrUnavailable, Cause: request.ContextError(ctx)}
 	}
 	r := &messages.ExtendRequest{Owner: l.Owner(), Token: uint64(l.Token()), TtlMs: inMillis(ttl)}
 	if err := messages.DefaultLimits().Check(r); err != nil {
 		return invalid(messages.OpExtend, l.Resource(), err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, errPatience)
+	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
 	return l.h.prolong(ctx, ttl)
 }

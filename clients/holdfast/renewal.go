@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -29,35 +30,34 @@ type renewals struct {
 	// request is the try as it is sent, for the TTL that it asks for.
 	request    []byte
 	requestTTL time.Duration
-	// open are the tries without an answer, the oldest first. Of those since the last answer, sent counts
-	// all, and voids those that found nobody.
-	open        []renewal
-	sent, voids int
+	// open are the attempts without an answer, the oldest first. Of those since the last answer, sent counts
+	// all, and idle those that had no effect while a caller waited.
+	open       []attempt
+	sent, idle int
 	// danger: they have begun to fail.
 	danger  bool
 	extends []extend
-	// at is when the next try is due, counted from the client's birth, and round who else is due then,
-	// which belongs to the rounds.
-	at    time.Duration
-	round *round
+	// at is when the next attempt is due, on the clock of the timers. slot belongs to them.
+	at   time.Duration
+	slot *slot
 }
 
-// renewal is one try.
-type renewal struct {
+// attempt is one request for more time.
+type attempt struct {
 	id   uint64
 	sent time.Time
 	ttl  time.Duration
 }
 
 // ends is when the lease may be over if the service granted what the try asks for.
-func (r renewal) ends() time.Time { return r.endsBehind(r.sent) }
+func (r attempt) ends() time.Time { return r.endsBehind(r.sent) }
 
 // endsBehind is when it may be over if the service had done something before that was asked for then.
-func (r renewal) endsBehind(sent time.Time) time.Time {
+func (r attempt) endsBehind(sent time.Time) time.Time {
 	if sent.Before(r.sent) {
 		sent = r.sent
 	}
-	return sent.Add(r.ttl - safety(r.ttl))
+	return sent.Add(r.ttl - margin(r.ttl))
 }
 
 // extend is a caller who waits for the answer to a try that is not older.
@@ -68,40 +68,40 @@ type extend struct {
 
 // dueFrom is when the lease is to be renewed: at a third of its TTL, or of what it had left when it was
 // granted, and a little less by chance, so that leases taken together are not renewed together.
-func (h *hold) dueFrom(sent time.Time) time.Time {
-	lasts := h.until.Sub(sent) + safety(h.agreed)
+func (h *handle) dueFrom(sent time.Time) time.Time {
+	lasts := h.until.Sub(sent) + margin(h.agreed)
 	third := max(min(lasts, h.agreed), 0) / 3 // a grant may come when its lease is as good as over
 	return sent.Add(third - rand.N(third/16+1))
 }
 
 // due sets when the next try is due, to the moment on the grid before.
-func (h *hold) due(at time.Time) {
-	h.dueAt(at.Sub(h.c.born).Truncate(min(h.agreed/grid, h.ttl/grid, coarsest)))
+func (h *handle) due(at time.Time) {
+	h.dueAt(at.Sub(h.c.timers.begun).Truncate(min(h.agreed/grid, h.ttl/grid, coarsest)))
 }
 
-// dueAt is due at this very moment, counted from the client's birth.
-func (h *hold) dueAt(at time.Duration) {
+// dueAt is due at this very moment, on the clock of the timers.
+func (h *handle) dueAt(at time.Duration) {
 	h.at = at
 	h.wake()
 }
 
 // wake has the hold called when the next try is due, or earlier if it is to be followed before.
-func (h *hold) wake() {
+func (h *handle) wake() {
 	next := h.at
 	if h.follows() {
 		next = min(next, h.followAt)
 	}
-	h.c.rounds.join(h, next, next-time.Since(h.c.born))
+	h.c.timers.set(h, next)
 }
 
 // renew is called when it is due, or was to be before that was put off.
-func (h *hold) renew() {
+func (h *handle) renew() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.phase != holding {
 		return
 	}
-	now := time.Since(h.c.born)
+	now := h.c.timers.now()
 	if h.follows() && now >= h.followAt {
 		h.follow()
 		h.wake()
@@ -110,16 +110,16 @@ func (h *hold) renew() {
 		return
 	}
 	if h.sent > 0 {
-		h.endanger(errPatience)
+		h.endanger(request.ErrNoAnswer)
 	}
 	h.try()
 }
 
 // keeps reports whether anybody wants the lease prolonged.
-func (h *hold) keeps() bool { return !h.terms.byHand || len(h.extends) > 0 }
+func (h *handle) keeps() bool { return !h.terms.byHand || len(h.extends) > 0 }
 
-// revive tries at once if a try may have been lost with the connection.
-func (h *hold) revive() {
+// reconnected asks at once if an attempt may have been lost with the last connection.
+func (h *handle) reconnected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.phase == holding && h.keeps() && (len(h.open) > 0 || h.danger) {
@@ -128,9 +128,9 @@ func (h *hold) revive() {
 }
 
 // try asks for more time, and again after a pause unless an answer stops it.
-func (h *hold) try() {
-	r := renewal{sent: time.Now(), ttl: h.ttl}
-	r.id = h.c.send(h, h.c.door(messages.OpExtend, h.key, h.sent), h.encoded())
+func (h *handle) try() {
+	r := attempt{sent: time.Now(), ttl: h.ttl}
+	r.id = h.c.sender.Send(h.c.sender.Route(messages.OpExtend, h.key, h.sent), h.encoded(), h.answered)
 	pause := min(max(h.ttl/12, leastPause), mostPause)
 	if len(h.extends) > 0 {
 		pause = min(pause, messages.ResendAfter(h.sent))
@@ -144,50 +144,50 @@ func (h *hold) try() {
 }
 
 // encoded is the request for more time, which is the same every time.
-func (h *hold) encoded() []byte {
+func (h *handle) encoded() []byte {
 	if h.requestTTL != h.ttl {
 		h.requestTTL = h.ttl
-		h.request = encode(&messages.ExtendRequest{
+		h.request = request.Encode(&messages.ExtendRequest{
 			Owner: h.terms.owner, Token: uint64(h.claim.Token), TtlMs: inMillis(h.ttl),
 		})
 	}
 	return h.request
 }
 
-// answered implements asker.
-func (h *hold) answered(a answer) {
+// answered takes the answer to an attempt in.
+func (h *handle) answered(a *request.Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.phase != holding {
 		return
 	}
-	if a.unsent != nil {
-		h.void(a.id, a.unsent)
+	if a.NotSent != nil {
+		h.noEffect(a.ID, a.NotSent)
 		return
 	}
-	r, err := a.reply()
+	r, err := a.Reply()
 	switch {
 	case err != nil:
 		h.endanger(err)
 	case r == nil:
-		h.void(a.id, errNobody)
+		h.noEffect(a.ID, request.ErrNoResponders)
 	default:
 		h.take(a, r)
 	}
 }
 
-func (h *hold) take(a answer, r *messages.Reply) {
+func (h *handle) take(a *request.Answer, r *messages.Reply) {
 	switch r.GetStatus() {
 	case messages.Status_EXTENDED:
 		h.extended(a, r.GetLease())
 	case messages.Status_UNAVAILABLE:
-		h.void(a.id, refused(messages.OpExtend, h.claim.Resource, r))
+		h.noEffect(a.ID, refused(messages.OpExtend, h.claim.Resource, r))
 	case messages.Status_OVERLOADED:
-		h.failed(a.id, refused(messages.OpExtend, h.claim.Resource, r))
+		h.failed(a.ID, refused(messages.OpExtend, h.claim.Resource, r))
 	case messages.Status_INVALID:
 		h.ttl = h.agreed
-		h.fulfil(a.id, refused(messages.OpExtend, h.claim.Resource, r))
-		h.failed(a.id, refused(messages.OpExtend, h.claim.Resource, r))
+		h.fulfil(a.ID, refused(messages.OpExtend, h.claim.Resource, r))
+		h.failed(a.ID, refused(messages.OpExtend, h.claim.Resource, r))
 	default:
 		h.lose(lost(messages.OpExtend, h.claim.Resource, r))
 	}
@@ -195,90 +195,90 @@ func (h *hold) take(a answer, r *messages.Reply) {
 
 // extended counts the lease from when the try was sent. Another one that is still open may cut it short,
 // also an older one, which can take longer through the other door.
-func (h *hold) extended(a answer, l *messages.Lease) {
-	i := slices.IndexFunc(h.open, func(r renewal) bool { return r.id == a.id })
+func (h *handle) extended(a *request.Answer, l *messages.Lease) {
+	i := slices.IndexFunc(h.open, func(r attempt) bool { return r.id == a.ID })
 	if i < 0 {
 		return
 	}
 	h.agreed = h.open[i].ttl
 	h.supersede(h.open[i])
-	until := a.sent.Add(millis(l.GetRemainingMs()) - safety(h.agreed))
+	until := a.Sent.Add(millis(l.GetRemainingMs()) - margin(h.agreed))
 	awaits := false
 	for _, r := range h.open {
-		awaits = awaits || r.id > a.id
-		if ends := r.endsBehind(a.sent); ends.Before(until) {
+		awaits = awaits || r.id > a.ID
+		if ends := r.endsBehind(a.Sent); ends.Before(until) {
 			until = ends
 		}
 	}
 	h.bound(until)
-	h.fulfil(a.id, nil)
+	h.fulfil(a.ID, nil)
 	if !awaits {
-		h.rest(a.sent)
+		h.rest(a.Sent)
 	}
 }
 
 // supersede drops a try that was answered and older ones that do not matter any more: they would make
 // the lease no shorter, or have been under way for longer than it would last.
-func (h *hold) supersede(by renewal) {
-	h.open = slices.DeleteFunc(h.open, func(r renewal) bool {
+func (h *handle) supersede(by attempt) {
+	h.open = slices.DeleteFunc(h.open, func(r attempt) bool {
 		if r.id > by.id || r.ttl < by.ttl && by.sent.Before(r.ends()) {
 			return false
 		}
-		h.c.forget(r.id)
+		h.c.sender.Forget(r.id)
 		return true
 	})
 }
 
 // rest waits for the next renewal.
-func (h *hold) rest(sent time.Time) {
-	h.sent, h.voids = 0, 0
+func (h *handle) rest(sent time.Time) {
+	h.sent, h.idle = 0, 0
 	h.due(h.dueFrom(sent))
 	if h.danger {
 		h.danger = false
-		h.c.tell(h.locks, nil)
+		h.tell(nil)
 	}
 }
 
-// void drops a try that found nobody to decide. If a caller waits, the next one is soon.
-func (h *hold) void(id uint64, err error) {
+// noEffect drops an attempt on which no node decided. If a caller waits, the next one is soon.
+func (h *handle) noEffect(id uint64, err error) {
 	h.failed(id, err)
 	if len(h.extends) > 0 && (len(h.open) == 0 || h.open[len(h.open)-1].id < id) {
-		soon := time.Since(h.c.born) + retryAfter(h.voids)
-		h.voids++
+		soon := h.c.timers.now() + request.RetryAfter(h.idle)
+		h.idle++
 		h.dueAt(min(soon, h.at))
 	}
 }
 
 // failed drops a try that did nothing. The timer brings the next.
-func (h *hold) failed(id uint64, err error) {
-	h.open = slices.DeleteFunc(h.open, func(r renewal) bool { return r.id == id })
+func (h *handle) failed(id uint64, err error) {
+	h.open = slices.DeleteFunc(h.open, func(r attempt) bool { return r.id == id })
 	h.endanger(err)
 }
 
-func (h *hold) endanger(err error) {
+func (h *handle) endanger(err error) {
 	if !h.danger {
 		h.danger = true
-		h.c.tell(h.locks, err)
+		h.tell(err)
 	}
 }
 
-func (h *hold) forgetAll() {
+func (h *handle) forgetAll() {
 	for _, r := range h.open {
-		h.c.forget(r.id)
+		h.c.sender.Forget(r.id)
 	}
-	h.c.forget(h.glanced)
+	h.c.sender.Forget(h.glanced)
 	h.open = nil
 }
 
 // prolong asks for a new TTL and waits for the answer. When the caller does not wait so long, the
 // renewals go on to ask.
-func (h *hold) prolong(ctx context.Context, ttl time.Duration) error {
+func (h *handle) prolong(ctx context.Context, ttl time.Duration) error {
 	h.mu.Lock()
 	if h.phase != holding {
 		defer h.mu.Unlock()
 		return h.over()
 	}
-	e := extend{done: make(chan error, 1), id: h.c.lastID() + 1}
+	e := extend{done: make(chan error, 1), id: h.c.sender.LastID() + 1}
 	h.extends = append(h.extends, e)
 	h.ttl = ttl
 	h.try()
@@ -288,18 +288,18 @@ func (h *hold) prolong(ctx context.Context, ttl time.Duration) error {
 		return err
 	case <-ctx.Done():
 		h.abandon(e)
-		return &Error{Op: string(messages.OpExtend), Resource: h.claim.Resource, Err: ErrUnknown, Cause: ended(ctx)}
+		return &Error{Op: string(messages.OpExtend), Resource: h.claim.Resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
 	}
 }
 
-func (h *hold) abandon(e extend) {
+func (h *handle) abandon(e extend) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.extends = slices.DeleteFunc(h.extends, func(other extend) bool { return other.done == e.done })
 }
 
 // over says why there is nothing to prolong.
-func (h *hold) over() error {
+func (h *handle) over() error {
 	if h.found != nil {
 		return h.found
 	}
@@ -307,7 +307,7 @@ func (h *hold) over() error {
 }
 
 // fulfil answers those who wait for this try or an earlier one.
-func (h *hold) fulfil(id uint64, err error) {
+func (h *handle) fulfil(id uint64, err error) {
 	h.extends = slices.DeleteFunc(h.extends, func(e extend) bool {
 		if e.id > id {
 			return false

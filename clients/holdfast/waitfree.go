@@ -7,11 +7,16 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// leastCheck bounds how often one waiter asks, however fast a lock is handed on.
-const leastCheck = 20 * time.Millisecond
+const (
+	// leastCheck bounds how often one waiter asks, however fast a lock is handed on.
+	leastCheck = 20 * time.Millisecond
+	// checkAgain is the pause after a question that was not answered.
+	checkAgain = time.Second
+)
 
 // WaitFree returns nil when nobody holds the resource: that was so at some moment between call and
 // return, and may be over when it returns. It takes no place in the queue and keeps nobody away; who
@@ -47,12 +52,12 @@ func (c *Client) WaitFree(ctx context.Context, resource string) error {
 	}
 	defer func() { _ = events.Unsubscribe() }()
 	for {
-		revived := c.whenRevived()
+		reconnected := c.sender.Reconnected()
 		wait, err := c.untilFree(ctx, resource)
 		if wait == 0 || err != nil {
 			return err
 		}
-		if err := c.pause(ctx, wait, freed, revived); err != nil {
+		if err := c.pause(ctx, wait, freed, reconnected); err != nil {
 			return waited(ctx, resource, err)
 		}
 	}
@@ -78,7 +83,7 @@ func (c *Client) untilFree(ctx context.Context, resource string) (time.Duration,
 	case ctx.Err() != nil:
 		return 0, waited(ctx, resource, ctx.Err())
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrOverloaded):
-		return mostRetry, nil
+		return checkAgain, nil
 	case err != nil || !s.Held:
 		return 0, err
 	}
@@ -110,7 +115,7 @@ func (c *Client) pause(ctx context.Context, most time.Duration, one, other <-cha
 func waited(ctx context.Context, resource string, err error) error {
 	e := &Error{Op: opWaitFree, Resource: resource, Err: err}
 	if errors.Is(err, context.DeadlineExceeded) {
-		e.Err, e.Cause = ErrTimeout, ended(ctx)
+		e.Err, e.Cause = ErrTimeout, request.ContextError(ctx)
 	}
 	return e
 }

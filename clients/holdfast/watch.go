@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -75,7 +76,7 @@ func (w *watch) open(ctx context.Context, pattern string, opts []WatchOption) (e
 	if err != nil {
 		return invalid(opWatch, "", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, w.c.cfg.timeout, errPatience)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
 	js, err := jetstream.New(w.c.nc)
 	if err != nil {
@@ -97,7 +98,7 @@ func (w *watch) open(ctx context.Context, pattern string, opts []WatchOption) (e
 
 // shards returns those that the pattern can touch.
 func (w *watch) shards(ctx context.Context) ([]uint32, error) {
-	info := w.c.deployment.Load()
+	info := w.c.deployment.info.Load()
 	if info == nil {
 		var err error
 		if info, err = w.c.Info(ctx); err != nil {
@@ -212,7 +213,7 @@ func (w *watch) failure(ctx context.Context, err error) error {
 	case errors.Is(cause, ErrClosed):
 		return &Error{Op: opWatch, Err: ErrClosed}
 	case cause != nil:
-		return &Error{Op: opWatch, Err: ended(ctx)}
+		return &Error{Op: opWatch, Err: request.ContextError(ctx)}
 	}
 	if gone := (*compaction)(nil); errors.As(err, &gone) {
 		return &CompactedError{Shard: gone.shard, Oldest: w.at.with(gone.cursor()), Begins: gone.oldest.at()}

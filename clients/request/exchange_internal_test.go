@@ -1,4 +1,4 @@
-package holdfast
+package request
 
 import (
 	"testing"
@@ -8,11 +8,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Who hears that nobody is there looks elsewhere at once, unless a later try is still under way.
-func TestNextTryAfterNobody(t *testing.T) {
+// After a report of no responders the next attempt is soon, unless a later one is still under way.
+func TestNextAttemptAfterNoResponders(t *testing.T) {
 	for name, c := range map[string]struct {
-		open, nobody []uint64
-		soon         bool
+		open, refused []uint64
+		soon          bool
 	}{
 		"TheOnlyOne":     {[]uint64{1}, []uint64{1}, true},
 		"TheLatest":      {[]uint64{1, 2}, []uint64{2}, true},
@@ -22,17 +22,17 @@ func TestNextTryAfterNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				x := &exchange{open: c.open}
-				for _, id := range c.nobody {
-					x.came = append(x.came, answer{id: id, try: &try{}, msg: &nats.Msg{Header: nats.Header{"Status": {statusNobody}}}})
+				x := &Exchange{open: c.open}
+				for _, id := range c.refused {
+					x.came = append(x.came, &Answer{ID: id, msg: &nats.Msg{Header: nats.Header{"Status": {statusNoResponders}}}})
 				}
 				begun, timer := time.Now(), time.NewTimer(time.Hour)
-				if a, done := x.sift(timer); done {
+				if a := x.sift(timer); a != nil {
 					t.Fatalf("taken for an answer: %v", a)
 				}
 				<-timer.C
 				if soon := time.Since(begun) <= 2*firstRetry; soon != c.soon {
-					t.Errorf("the next try comes after %v", time.Since(begun))
+					t.Errorf("the next attempt comes after %v", time.Since(begun))
 				}
 			})
 		})

@@ -1,11 +1,11 @@
-package holdfast
+package request
 
 import (
 	"testing"
 	"time"
 )
 
-// One slow answer turns a client from the direct door for a moment, a door that stays closed for longer.
+// After one slow answer direct routes are avoided for a moment, and for longer each time that happens again.
 func TestDetour(t *testing.T) {
 	var d detour
 	now := time.Hour
@@ -20,9 +20,9 @@ func TestDetour(t *testing.T) {
 	}
 	d.begin(now)
 	if d.end(); d.lasts(now) {
-		t.Error("the direct door is avoided though it has answered")
+		t.Error("direct routes are avoided though one has answered")
 	}
 	if d.begin(now); d.lasts(now + leastDetour) {
-		t.Error("the direct door is avoided for longer than at first")
+		t.Error("direct routes are avoided for longer than at first")
 	}
 }

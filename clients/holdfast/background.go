@@ -1,0 +1,128 @@
+package holdfast
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/internal/group"
+	"github.com/holdfast-io/holdfast/clients/request"
+)
+
+const (
+	// workersAtMost bounds the goroutines that do background work, jobsAtMost the jobs that are queued.
+	workersAtMost = 32
+	jobsAtMost    = 4096
+	// jobTurn is how long a job is tried before the next one has its turn.
+	jobTurn = 5 * time.Second
+)
+
+// background does what is left to do for calls that have returned: it releases leases that are not wanted,
+// and takes requests out of queues. A job that does not fit is not done: the lease then runs out by its TTL
+// and the place in the queue by its wait. The zero background is idle.
+type background struct {
+	// off reports whether no job can succeed any more. It is set once, before the first job.
+	off func() bool
+
+	mu      sync.Mutex
+	queue   []job
+	workers int
+}
+
+// job is tried until it is done or cannot matter any more.
+type job struct {
+	until time.Time
+	do    func(context.Context) (done bool)
+	// end is called once when it is over, done or not. It may be nil.
+	end func()
+}
+
+// later takes a job on. end may be nil.
+func (c *Client) later(until time.Time, do func(context.Context) bool, end func()) {
+	c.background.add(c.duty, &c.goroutines, job{until: until, do: do, end: end})
+}
+
+// add queues a job, and starts a worker for it in the group if there are not enough. The jobs end with ctx.
+func (b *background) add(ctx context.Context, workers *group.Group, j job) {
+	if !b.enqueue(j) {
+		j.over()
+		return
+	}
+	if b.hire() && !workers.Go(func() { b.work(ctx) }) {
+		b.abandon()
+	}
+}
+
+// work does jobs until there are none.
+func (b *background) work(ctx context.Context) {
+	for {
+		j, ok := b.next()
+		switch {
+		case !ok:
+			return
+		case b.attempt(ctx, j), !b.enqueue(j):
+			j.over()
+		}
+	}
+}
+
+// attempt gives a job one turn and reports whether it is over.
+func (b *background) attempt(ctx context.Context, j job) bool {
+	turn := time.Now().Add(jobTurn)
+	if turn.After(j.until) {
+		turn = j.until
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, turn, request.ErrNoAnswer)
+	defer cancel()
+	return ctx.Err() != nil || j.do(ctx) || b.off() || !time.Now().Before(j.until)
+}
+
+func (j job) over() {
+	if j.end != nil {
+		j.end()
+	}
+}
+
+func (b *background) enqueue(j job) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) >= jobsAtMost {
+		return false
+	}
+	b.queue = append(b.queue, j)
+	return true
+}
+
+// hire reports whether one more worker is to start.
+func (b *background) hire() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.workers == workersAtMost || len(b.queue) == 0 {
+		return false
+	}
+	b.workers++
+	return true
+}
+
+// abandon drops all jobs, because no worker can start.
+func (b *background) abandon() {
+	b.mu.Lock()
+	queue := b.queue
+	b.queue, b.workers = nil, b.workers-1
+	b.mu.Unlock()
+	for _, j := range queue {
+		j.over()
+	}
+}
+
+// next returns the first job. If there is none, the worker that asks ends.
+func (b *background) next() (j job, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == 0 {
+		b.workers--
+		return job{}, false
+	}
+	j, b.queue = b.queue[0], b.queue[1:]
+	return j, true
+}

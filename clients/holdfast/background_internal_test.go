@@ -1,0 +1,37 @@
+package holdfast
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/internal/group"
+)
+
+// A job that does not fit is not done, and is over at once.
+func TestBackgroundIsBounded(t *testing.T) {
+	b, workers := &background{off: func() bool { return false }}, new(group.Group)
+	blocked, over := make(chan struct{}), make(chan struct{}, 2*jobsAtMost)
+	const asked = workersAtMost + jobsAtMost + 10
+	for range asked {
+		b.add(t.Context(), workers, job{
+			until: time.Now().Add(time.Hour),
+			do:    func(context.Context) bool { <-blocked; return true },
+			end:   func() { over <- struct{}{} },
+		})
+	}
+	for range 10 {
+		<-over
+	}
+	b.mu.Lock()
+	queued, working := len(b.queue), b.workers
+	b.mu.Unlock()
+	if queued > jobsAtMost || working != workersAtMost {
+		t.Errorf("%d are queued, and %d goroutines work", queued, working)
+	}
+	close(blocked)
+	<-workers.Idle()
+	if n := len(over); n != asked-10 {
+		t.Errorf("%d are over, want all %d", n+10, asked)
+	}
+}

@@ -1,0 +1,293 @@
+package request
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// firstRetry and mostRetry are the pauses after an answer that no node can decide.
+	firstRetry = 50 * time.Millisecond
+	mostRetry  = time.Second
+	// openAttempts is how many attempts of one request are expected to be answered. The service answers the
+	// latest.
+	openAttempts = 8
+)
+
+// Request is what an [Exchange] sends.
+type Request struct {
+	// Op and Key of a request about one resource.
+	Op  messages.Operation
+	Key string
+	// Subject of a request about no single resource, such as a listing; empty: the request is about Key. Its
+	// answer is a Reply only if it is a refusal: read it with [Answer.Decode].
+	Subject string
+	// Message returns the request as it is to be sent now. Every time it must be the same request to the
+	// service.
+	Message func() proto.Message
+	// MostPause bounds the pauses between attempts without an answer; 0: [messages.MostResend].
+	MostPause time.Duration
+	// Waits: the service may leave the request without an answer for a time, as one in a queue.
+	Waits bool
+	// Stop ends the exchange with [ErrClosed] when it is closed. nil: only its context ends it.
+	Stop <-chan struct{}
+}
+
+// Exchange sends one request until it is answered. It belongs to one goroutine.
+type Exchange struct {
+	s *Sender
+	Request
+
+	// sent counts attempts, idle those of the pauses that followed an attempt without effect.
+	sent, idle int
+	// open are the attempts that may have had an effect, the oldest first; unsure: so may others that have
+	// been forgotten.
+	open   []uint64
+	unsure bool
+	// obstacle is why the latest attempt without effect had none; nil if all may have had one.
+	obstacle error
+
+	mu   sync.Mutex
+	came []*Answer
+	over bool // what comes now is an orphan
+	wake chan struct{}
+}
+
+// Exchange returns an exchange of the request, to be run once. The caller calls [Exchange.Finish] in the
+// end.
+func (s *Sender) Exchange(r Request) *Exchange {
+	if r.MostPause == 0 {
+		r.MostPause = messages.MostResend
+	}
+	return &Exchange{s: s, Request: r, wake: make(chan struct{}, 1)}
+}
+
+// Within is [Exchange.Run] for no longer than d. The cause is then [ErrNoAnswer], or what explains it.
+func (x *Exchange) Within(ctx context.Context, d time.Duration) (*Answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, d, ErrNoAnswer)
+	defer cancel()
+	return x.Run(ctx)
+}
+
+// Run returns the answer of a node that has decided, or an [*Error]. An UNAVAILABLE is no decision, and an
+// OVERLOADED none while another attempt may have had an effect; then it goes on.
+func (x *Exchange) Run(ctx context.Context) (*Answer, error) {
+	switch {
+	case x.isStopped():
+		return nil, x.failure(ErrClosed)
+	case ctx.Err() != nil:
+		return nil, x.failure(ContextError(ctx))
+	case x.s.IsOff():
+		return nil, x.failure(nats.ErrConnectionClosed)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		reconnected := x.s.Reconnected()
+		select {
+		case <-x.wake:
+			if a := x.sift(timer); a != nil {
+				return a, nil
+			}
+			continue
+		case <-timer.C:
+		case <-reconnected:
+		case <-ctx.Done():
+			x.settle()
+			return nil, x.failure(ContextError(ctx))
+		case <-x.Stop:
+			x.settle()
+			return nil, x.failure(ErrClosed)
+		case <-x.s.off:
+			x.settle()
+			return nil, x.failure(nats.ErrConnectionClosed)
+		}
+		timer.Reset(x.send())
+	}
+}
+
+func (x *Exchange) isStopped() bool {
+	select {
+	case <-x.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// Finish ends the exchange: what comes now, or has not been looked at, is an orphan.
+func (x *Exchange) Finish() {
+	x.s.Forget(x.open...)
+	x.mu.Lock()
+	x.over = true
+	left := x.came
+	x.came = nil
+	x.mu.Unlock()
+	for _, a := range left {
+		x.s.orphan(a)
+	}
+}
+
+// Definite reports whether the request has had no effect and can have none any more. It is meaningful
+// when Run has returned, and counts an answer that Run returned as no effect.
+func (x *Exchange) Definite() bool { return len(x.open) == 0 && !x.unsure }
+
+// send makes one more attempt and returns how long to wait for an answer.
+func (x *Exchange) send() time.Duration {
+	id := x.s.Send(x.route(), Encode(x.Message()), x.receive)
+	pause := messages.ResendAfter(x.sent)
+	x.sent++
+	if len(x.open) == openAttempts {
+		x.s.Forget(x.open[0])
+		x.open, x.unsure = x.open[1:], true
+	}
+	x.open = append(x.open, id)
+	return min(pause, x.MostPause)
+}
+
+func (x *Exchange) route() Route {
+	if x.Subject != "" {
+		return Route{Subject: x.Subject}
+	}
+	return x.s.Route(x.Op, x.Key, x.sent)
+}
+
+// RetryAfter returns how long to wait after the nth attempt in a row, counted from 0, that had no effect.
+// It is random, so that not all clients return at once.
+func RetryAfter(n int) time.Duration {
+	pause := min(firstRetry<<min(n, 10), mostRetry)
+	return pause/2 + rand.N(pause)
+}
+
+func (x *Exchange) receive(a *Answer) {
+	x.mu.Lock()
+	if x.over {
+		x.mu.Unlock()
+		x.s.orphan(a)
+		return
+	}
+	x.came = append(x.came, a)
+	x.mu.Unlock()
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next returns an answer that has come, nil if there is none.
+func (x *Exchange) next() *Answer {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.came) == 0 {
+		return nil
+	}
+	a := x.came[0]
+	x.came = x.came[1:]
+	return a
+}
+
+// sift looks through what has come for a decision. When the latest attempt is known to have had no effect,
+// the next one is soon, on another route.
+func (x *Exchange) sift(timer *time.Timer) *Answer {
+	idle := false
+	for a := x.next(); a != nil; a = x.next() {
+		x.drop(a.ID)
+		if !x.hadNoEffect(a) {
+			x.learn(a)
+			a.Alone = x.Definite()
+			return a
+		}
+		idle = idle || len(x.open) == 0 || x.open[len(x.open)-1] < a.ID
+	}
+	if idle {
+		timer.Reset(RetryAfter(x.idle))
+		x.idle++
+	}
+	return nil
+}
+
+func (x *Exchange) drop(id uint64) {
+	x.open = slices.DeleteFunc(x.open, func(other uint64) bool { return other == id })
+}
+
+// settle takes note of the attempts that are known by now to have had no effect, so that the error of an
+// exchange that is given up is definite if it can be.
+func (x *Exchange) settle() {
+	x.open = x.s.recall(x.open)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.came = slices.DeleteFunc(x.came, func(a *Answer) bool {
+		if !x.hadNoEffect(a) {
+			return false
+		}
+		x.drop(a.ID)
+		return true
+	})
+}
+
+// hadNoEffect reports whether the answer says only that this attempt had no effect, so that another one
+// may have one.
+func (x *Exchange) hadNoEffect(a *Answer) bool {
+	switch {
+	case a.NotSent != nil:
+		x.obstacle = a.NotSent
+		x.sent--
+		return true
+	case a.NoResponders():
+		x.obstacle = ErrNoResponders
+		return true
+	case x.Subject != "" && !a.failed():
+		return false
+	}
+	r, err := a.Reply()
+	if err != nil {
+		return false
+	}
+	switch r.GetStatus() {
+	case messages.Status_UNAVAILABLE:
+		x.obstacle = &Refusal{r}
+		return true
+	case messages.Status_OVERLOADED:
+		x.obstacle = &Refusal{r}
+		return !x.Definite()
+	}
+	return false
+}
+
+// learn notes that any node answered where the direct route had not.
+func (x *Exchange) learn(a *Answer) {
+	if !a.direct && x.sent > 1 && !x.Waits {
+		x.s.router.detour.begin(x.s.router.now())
+	}
+}
+
+// failure says what is known of a request that was given up because of cause.
+func (x *Exchange) failure(cause error) *Error {
+	e := &Error{Definite: x.Definite() || !changes(x.Op), Cause: cause}
+	if errors.Is(cause, ErrNoAnswer) {
+		if forbidden := x.s.forbidden(); forbidden != nil {
+			e.Cause = forbidden
+		} else if x.obstacle != nil {
+			e.Cause = x.obstacle
+		}
+	}
+	return e
+}
+
+// changes reports whether the operation may have an effect.
+func changes(op messages.Operation) bool {
+	switch op {
+	case messages.OpAcquire, messages.OpRelease, messages.OpExtend, messages.OpBreak:
+		return true
+	}
+	return false
+}

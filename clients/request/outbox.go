@@ -1,0 +1,62 @@
+package request
+
+import (
+	"slices"
+	"sync"
+)
+
+// envelope is an attempt that has not been published.
+type envelope struct {
+	id      uint64
+	subject string
+	payload []byte
+	// oneWay: no answer is expected.
+	oneWay bool
+}
+
+// outbox is the queue of the goroutine that publishes. It is never longer than there are open attempts
+// and one-way messages.
+type outbox struct {
+	mu    sync.Mutex
+	queue []envelope
+	// ready has an element if the queue may have one.
+	ready chan struct{}
+}
+
+func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
+
+func (o *outbox) add(e envelope) {
+	o.mu.Lock()
+	o.queue = append(o.queue, e)
+	o.mu.Unlock()
+	select {
+	case o.ready <- struct{}{}:
+	default:
+	}
+}
+
+// takeAll empties the queue.
+func (o *outbox) takeAll() []envelope {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	queue := o.queue
+	o.queue = nil
+	return queue
+}
+
+// remove takes attempts back that have not been published, and returns the others.
+func (o *outbox) remove(ids []uint64) (removed, left []uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	left = slices.Clone(ids)
+	o.queue = slices.DeleteFunc(o.queue, func(e envelope) bool {
+		i := slices.Index(left, e.id)
+		if i < 0 {
+			return false
+		}
+		left = slices.Delete(left, i, i+1)
+		removed = append(removed, e.id)
+		return true
+	})
+	return removed, left
+}

@@ -1,0 +1,77 @@
+package request
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Route is where an attempt is sent.
+type Route struct {
+	Subject string
+	// direct: to the owner of the shard, which keeps the order of what one connection sends. Other subjects
+	// reach any node, which forwards the request.
+	direct bool
+}
+
+const (
+	// leastDetour is how long direct routes are avoided after one did not answer where any other node did.
+	// It doubles each time that happens again, up to mostDetour, until a direct route answers: one slow
+	// answer costs little, and subjects that are closed to this user are tried rarely.
+	leastDetour = time.Second
+	mostDetour  = 30 * time.Second
+)
+
+// router chooses routes. Its zero shards is a number that is not known; then all routes are to any node.
+type router struct {
+	prefix messages.Prefix
+	begun  time.Time
+	shards atomic.Uint32
+	detour detour
+}
+
+// route returns where the nth attempt of a request about a resource goes. Every other attempt goes to any
+// node, which may be permitted to a user who may not use the direct subjects.
+func (r *router) route(op messages.Operation, key string, n int) Route {
+	shards := r.shards.Load()
+	if shards == 0 || n%2 == 1 || r.detour.lasts(r.now()) {
+		return Route{Subject: r.prefix.Operation(op, key)}
+	}
+	return Route{Subject: r.prefix.Direct(messages.ShardOf(key, shards), op, key), direct: true}
+}
+
+func (r *router) now() time.Duration { return time.Since(r.begun) }
+
+// detour is whether direct routes are avoided. The zero detour is none.
+type detour struct {
+	mu sync.Mutex
+	// until is its end, counted from the start of the router; length is that of the last one since a direct
+	// route answered.
+	until, length time.Duration
+}
+
+// begin starts a detour, unless one lasts.
+func (d *detour) begin(now time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now < d.until {
+		return
+	}
+	d.length = min(max(2*d.length, leastDetour), mostDetour)
+	d.until = now + d.length
+}
+
+// end ends the detour, because a direct route has answered.
+func (d *detour) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.until, d.length = 0, 0
+}
+
+func (d *detour) lasts(now time.Duration) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return now < d.until
+}

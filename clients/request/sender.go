@@ -1,0 +1,269 @@
+package request
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/clients/internal/group"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Config is what a [Sender] is told.
+type Config struct {
+	// Prefix is what the deployment's subjects begin with; empty: [messages.DefaultPrefix].
+	Prefix messages.Prefix
+	// Orphan is called with each lease whose grant came too late: nothing expected the answer any more. The
+	// lease should be released. It is called on the goroutine of the subscription, or of the caller of
+	// [Exchange.Finish], and must not block. nil: such leases run out.
+	Orphan func(*messages.Lease)
+	// Reconnected is called when the connection is there again, since messages may have been lost. It must
+	// not block. nil: nothing is called.
+	Reconnected func()
+}
+
+// Sender sends requests on a NATS connection, and takes their answers in. It is safe for concurrent use.
+type Sender struct {
+	nc       *nats.Conn
+	cfg      Config
+	router   router
+	attempts attempts
+	outbox   *outbox
+
+	inbox        string
+	subscription *nats.Subscription
+	status       chan nats.Status
+	// complaint is what the connection last said of its own accord.
+	complaint atomic.Pointer[error]
+	// off is closed when the connection is closed or begins to drain: no answer comes any more.
+	off chan struct{}
+
+	mu          sync.Mutex
+	reconnected chan struct{}
+
+	goroutines group.Group
+	stop       context.CancelFunc
+	stopped    <-chan struct{}
+}
+
+// replyBase makes the reply subjects short.
+const replyBase = 36
+
+// NewSender returns a sender. It does not wait for the deployment. [Sender.Close] ends it. An error is the
+// connection's.
+func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
+	if cfg.Prefix == "" {
+		cfg.Prefix = messages.DefaultPrefix
+	}
+	s := &Sender{
+		nc: nc, cfg: cfg, outbox: newOutbox(),
+		inbox:       nc.NewInbox() + ".",
+		off:         make(chan struct{}),
+		reconnected: make(chan struct{}),
+	}
+	s.router.prefix, s.router.begun = cfg.Prefix, time.Now()
+	var err error
+	if s.subscription, err = nc.Subscribe(s.inbox+"*", s.answered); err != nil {
+		return nil, fmt.Errorf("listen for answers: %w", err)
+	}
+	life, stop := context.WithCancel(context.Background())
+	s.stop, s.stopped = stop, life.Done()
+	s.status = nc.StatusChanged(nats.CONNECTED, nats.CLOSED, nats.DRAINING_SUBS)
+	s.goroutines.Go(s.publishAll)
+	s.goroutines.Go(s.watchConnection)
+	return s, nil
+}
+
+// Close stops the sender. It publishes one-way messages that are still queued, drops other ones, and waits
+// until its goroutines have ended. It returns false if ctx ends earlier. The connection stays open.
+func (s *Sender) Close(ctx context.Context) bool {
+	s.stop()
+	return s.goroutines.Wait(ctx)
+}
+
+// SetShards tells how many shards the deployment has, as its info says. Until then no request takes the
+// direct route to the owner of its shard.
+func (s *Sender) SetShards(n uint32) { s.router.shards.Store(n) }
+
+// Route returns where the nth attempt, counted from 0, of a request about a resource goes.
+func (s *Sender) Route(op messages.Operation, key string, n int) Route {
+	return s.router.route(op, key, n)
+}
+
+// Send sends one attempt and returns its number, which grows from attempt to attempt. It does not block.
+// receive is called at most once, with the answer or the reason why the attempt was not sent, until
+// [Sender.Forget]. It runs on the goroutine of the subscription or of the publisher, and must not block.
+func (s *Sender) Send(to Route, payload []byte, receive func(*Answer)) uint64 {
+	id := s.attempts.add(&attempt{
+		receive: receive, sent: time.Now(), direct: to.direct, encoding: messages.EncodingOf("", payload),
+	})
+	s.outbox.add(envelope{id: id, subject: to.Subject, payload: payload})
+	return id
+}
+
+// Post sends one message whose answer is not expected, if it can. It does not block.
+func (s *Sender) Post(to Route, payload []byte) {
+	s.outbox.add(envelope{id: s.attempts.add(nil), subject: to.Subject, payload: payload, oneWay: true})
+}
+
+// Forget makes the answers to the attempts orphans.
+func (s *Sender) Forget(ids ...uint64) { s.attempts.forget(ids...) }
+
+// LastID returns the number of the latest attempt or message.
+func (s *Sender) LastID() uint64 { return s.attempts.lastID() }
+
+// Reconnected returns a channel that is closed when the connection is there again after an interruption.
+func (s *Sender) Reconnected() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reconnected
+}
+
+// IsOff reports whether the connection is closed or drains: no answer comes any more.
+func (s *Sender) IsOff() bool {
+	select {
+	case <-s.off:
+		return true
+	default:
+		return false
+	}
+}
+
+// watchConnection reports when the connection is there again, since what was sent may have been lost with
+// the last one, and when it will not be there again.
+func (s *Sender) watchConnection() {
+	for !s.nc.IsClosed() && !s.nc.IsDraining() {
+		select {
+		case _, ok := <-s.status:
+			if ok {
+				s.reconnect()
+			}
+		case <-s.stopped:
+			return
+		}
+	}
+	close(s.off)
+}
+
+func (s *Sender) reconnect() {
+	s.mu.Lock()
+	close(s.reconnected)
+	s.reconnected = make(chan struct{})
+	s.mu.Unlock()
+	if s.cfg.Reconnected != nil {
+		s.cfg.Reconnected()
+	}
+}
+
+// publishAll hands attempts to the connection. That blocks while the socket takes nothing, which must not
+// delay a timer or the end of a context: no other goroutine publishes.
+func (s *Sender) publishAll() {
+	for {
+		select {
+		case <-s.outbox.ready:
+		case <-s.stopped:
+			s.finish()
+			return
+		}
+		if err := s.nc.LastError(); err != nil {
+			s.complaint.Store(&err)
+		}
+		for _, e := range s.outbox.takeAll() {
+			if err := s.publish(e); err != nil {
+				s.notSent(e.id, err)
+			}
+		}
+	}
+}
+
+// finish publishes what needs no answer, and takes leave of the connection.
+func (s *Sender) finish() {
+	for _, e := range s.outbox.takeAll() {
+		if e.oneWay {
+			_ = s.publish(e) // the lease then runs out
+		}
+	}
+	s.nc.RemoveStatusListener(s.status)
+	_ = s.subscription.Unsubscribe() // fails if the connection has been closed or drained, which does as well
+}
+
+// publish publishes an attempt if its answer is still expected.
+func (s *Sender) publish(e envelope) error {
+	switch {
+	case !e.oneWay && !s.attempts.isOpen(e.id):
+		return nil
+	case !s.nc.IsConnected():
+		return ErrNotConnected // a buffered attempt would leave at an unknown time
+	}
+	return s.nc.PublishRequest(e.subject, s.inbox+strconv.FormatUint(e.id, replyBase), e.payload)
+}
+
+func (s *Sender) notSent(id uint64, err error) {
+	if t := s.attempts.take(id); t != nil {
+		a := t.answer(id)
+		a.NotSent = err
+		t.receive(a)
+	}
+}
+
+// recall takes back the attempts that have not been published, and returns the others.
+func (s *Sender) recall(ids []uint64) []uint64 {
+	removed, left := s.outbox.remove(ids)
+	s.attempts.forget(removed...)
+	return left
+}
+
+// answered hands an answer to the receiver of its attempt.
+func (s *Sender) answered(m *nats.Msg) {
+	id, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, s.inbox), replyBase, 64)
+	if err != nil {
+		return // no attempt has such a subject
+	}
+	t := s.attempts.take(id)
+	if t == nil {
+		s.orphan(&Answer{msg: m})
+		return
+	}
+	a := t.answer(id)
+	a.msg = m
+	if a.direct && !a.NoResponders() {
+		s.router.detour.end()
+	}
+	t.receive(a)
+}
+
+// orphan takes in an answer that is not expected any more.
+func (s *Sender) orphan(a *Answer) {
+	if s.cfg.Orphan == nil {
+		return
+	}
+	if r, err := a.Reply(); err == nil && r.GetStatus() == messages.Status_GRANTED {
+		s.cfg.Orphan(r.GetLease())
+	}
+}
+
+// forbidden returns what NATS said if it does not permit this user to send requests, else nil. It is known
+// only for the connection as a whole, and some time after the request.
+func (s *Sender) forbidden() error {
+	complaint := s.complaint.Load()
+	if complaint == nil || !errors.Is(*complaint, nats.ErrPermissionViolation) {
+		return nil
+	}
+	text := (*complaint).Error()
+	if strings.Contains(text, `"`+s.cfg.Prefix.Event("")) {
+		return nil // events are hints only: no request fails for want of them
+	}
+	for _, ours := range []string{string(s.cfg.Prefix) + ".", s.inbox} {
+		if strings.Contains(text, `"`+ours) {
+			return *complaint
+		}
+	}
+	return nil
+}
