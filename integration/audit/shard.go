@@ -1,0 +1,211 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// Undelivered is the reason of a release by the service itself: a grant out of the queue found no client.
+const Undelivered = "the waiting client was gone"
+
+// Violation is a record that cannot follow those before it.
+type Violation struct {
+	Shard    uint32
+	Position uint64
+	Record   string // as [journal.Record.Describe] names it
+	Resource string // empty: the record concerns no single resource
+	Text     string
+}
+
+// String is the violation on one line.
+func (v Violation) String() string {
+	resource := ""
+	if v.Resource != "" {
+		resource = fmt.Sprintf("%q: ", v.Resource)
+	}
+	return fmt.Sprintf("shard %d, position %d, %s: %s%s", v.Shard, v.Position, v.Record, resource, v.Text)
+}
+
+// Shard checks the journal of one shard. It is not safe for concurrent use.
+type Shard struct {
+	Totals
+	number   uint32
+	partial  bool
+	position uint64
+	// first is the position of the first record that was read.
+	first     uint64
+	tail      journal.Tail
+	published uint64
+	floor     uint64
+	// writer opened the present epoch, nil if that is not known. openers are all writers that opened one.
+	writer    *journal.Writer
+	openers   map[uint64]bool // by incarnation
+	resources map[string]*resource
+
+	reading Violation // what all violations of the present record have in common
+	found   []Violation
+}
+
+// New returns a checker of a journal that is read from its first commit to its last. Pages may be missing.
+func New(shard uint32) *Shard {
+	return &Shard{number: shard, openers: make(map[uint64]bool), resources: make(map[string]*resource)}
+}
+
+// NewPartial returns a checker of a journal whose beginning may be gone, and in which compactions may remove
+// records before they are read. What is missing is counted, and excuses what it may explain.
+func NewPartial(shard uint32) *Shard {
+	s := New(shard)
+	s.partial = true
+	return s
+}
+
+// Position is where the last record stands that was read.
+func (s *Shard) Position() uint64 { return s.position }
+
+// Held returns the leases that are held behind the last record, by resource.
+func (s *Shard) Held() map[string]*journal.Grant {
+	held := make(map[string]*journal.Grant)
+	for name, r := range s.resources {
+		if r.held() {
+			held[name] = r.last
+		}
+	}
+	return held
+}
+
+// Token returns the last persistent token of a resource, 0 if the journal has none.
+func (s *Shard) Token(resource string) uint64 {
+	if r := s.resources[resource]; r != nil {
+		return r.last.GetToken()
+	}
+	return 0
+}
+
+// Read checks the next record and returns what is wrong with it.
+func (s *Shard) Read(position uint64, r *journal.Record) []Violation {
+	s.found, s.reading = nil, Violation{Shard: s.number, Position: position, Record: r.Describe()}
+	if position <= s.position {
+		s.wrong("", "it stands behind position %d", s.position)
+	}
+	if s.first == 0 {
+		s.first = position
+	}
+	if s.partial && position > s.position+1 {
+		s.miss()
+	}
+	s.position = position
+	s.Records++
+	if p := r.GetPage(); p != nil {
+		s.page(p)
+	} else {
+		s.commit(r.GetCommit())
+	}
+	return s.found
+}
+
+// miss notes that a record was purged or replaced before it was read. It may have been a page that forgets.
+func (s *Shard) miss() {
+	s.Unseen++
+	for _, r := range s.resources {
+		r.remembered = false
+	}
+}
+
+func (s *Shard) wrong(resource, format string, args ...any) {
+	v := s.reading
+	v.Resource, v.Text = resource, fmt.Sprintf(format, args...)
+	s.found = append(s.found, v)
+}
+
+func (s *Shard) commit(c *journal.Commit) {
+	s.count(c)
+	s.written(s.follow(c), c)
+	if c.GetPublished() < s.published || c.GetPublished() > c.GetNumber() {
+		s.wrong("", "its watermark is commit %d, behind watermark %d", c.GetPublished(), s.published)
+	}
+	s.published = c.GetPublished()
+	if c.GetOpened() {
+		for _, r := range s.resources {
+			r.opened(c)
+		}
+	}
+	for _, m := range c.GetChanges() {
+		s.change(m, c)
+	}
+}
+
+// follow checks number and epoch, and returns the commit before: zero if that is not known.
+func (s *Shard) follow(c *journal.Commit) (last journal.Tail) {
+	opened := uint64(0)
+	if c.GetOpened() {
+		opened = 1
+	}
+	switch begins := s.tail == (journal.Tail{}); {
+	case begins && !s.partial && c.GetNumber() != 1:
+		s.wrong("", "it follows commit 0")
+	case !begins && s.partial && c.GetNumber() > s.tail.Number+1:
+		s.Gaps++
+		for _, r := range s.resources {
+			r.known = false
+		}
+		s.writer = nil
+		if c.GetEpoch() < s.tail.Epoch+opened {
+			s.wrong("", "it follows epoch %d", s.tail.Epoch)
+		}
+		s.tail = journal.Tail{Number: c.GetNumber() - 1, Epoch: c.GetEpoch() - opened}
+	}
+	last = s.tail
+	if err := s.tail.Follow(c); err != nil {
+		s.wrong("", "%v", err)
+	}
+	s.tail = journal.Tail{Number: c.GetNumber(), Epoch: c.GetEpoch()}
+	return last
+}
+
+// written checks who wrote the commit. The product reads journals with [journal.Tail] too, so this does not.
+func (s *Shard) written(last journal.Tail, c *journal.Commit) {
+	by, begins := c.GetWriter(), s.partial && last == (journal.Tail{})
+	switch {
+	case c.GetOpened():
+		if s.openers[by.GetIncarnation()] || c.GetEpoch() != last.Epoch+1 && !begins {
+			s.wrong("", "%v opens it behind epoch %d of %v", by, last.Epoch, s.writer)
+		}
+		s.openers[by.GetIncarnation()], s.writer = true, by
+	case s.partial && s.writer == nil:
+		s.writer = by
+	case c.GetEpoch() != last.Epoch || by.GetNode() != s.writer.GetNode() || by.GetIncarnation() != s.writer.GetIncarnation():
+		s.wrong("", "written by %v in epoch %d of %v", by, last.Epoch, s.writer)
+	}
+}
+
+// resource returns what is known of a resource.
+func (s *Shard) resource(name string) *resource {
+	r, ok := s.resources[name]
+	if !ok {
+		whole := !s.partial || s.first == 1 && s.Gaps == 0
+		r = &resource{known: whole, remembered: !s.partial && s.floor == 0}
+		s.resources[name] = r
+	}
+	return r
+}
+
+func (s *Shard) change(m *journal.Change, c *journal.Commit) {
+	r, g := s.resource(m.Name()), m.GetGrant()
+	wrong := func(format string, args ...any) { s.wrong(m.Name(), format, args...) }
+	switch {
+	case g == nil:
+		r.reserve(m, wrong)
+		s.TopToken = max(s.TopToken, m.GetReserved())
+		return
+	case g.GetDurability() != messages.Durability_PERSISTENT:
+		wrong("an ephemeral lease is recorded: %v", m)
+	}
+	if m.GetKind() == messages.Event_ACQUIRED {
+		r.acquire(g, c, !s.partial, wrong)
+	} else {
+		r.follow(m, c, wrong)
+	}
+	s.TopToken = max(s.TopToken, g.GetToken())
+}
