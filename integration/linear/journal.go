@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/holdfast-io/holdfast/integration/audit"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
@@ -118,6 +120,21 @@ func LoadJournal(r io.Reader) (*Journal, error) {
 	}
 }
 
+// Audit checks each shard's records by [audit.Shard]. It returns what is wrong and who holds what at the end.
+func (j *Journal) Audit() (wrong []string, held map[string]*journal.Grant) {
+	held = make(map[string]*journal.Grant)
+	for shard, log := range j.shards {
+		s := audit.New(uint32(shard))
+		for _, r := range log {
+			for _, v := range s.Read(r.position, r.Record) {
+				wrong = append(wrong, v.String())
+			}
+		}
+		maps.Copy(held, s.Held())
+	}
+	return wrong, held
+}
+
 // opened returns how often a shard was opened at or after that Unix time.
 func (j *Journal) opened(shard uint32, unixMillis int64) (n int) {
 	for _, r := range j.shards[shard] {
@@ -141,12 +158,8 @@ func (c change) String() string {
 		c.number, c.GetKind(), g.GetToken(), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(), c.GetReason())
 }
 
-// undelivered is the reason of a release by the service itself: the grant came out of the queue, and
-// nobody was there any more to receive it.
-const undelivered = "the waiting client was gone"
-
 func (c change) bounced() bool {
-	return c.GetKind() == messages.Event_RELEASED && c.GetReason() == undelivered
+	return c.GetKind() == messages.Event_RELEASED && c.GetReason() == audit.Undelivered
 }
 
 // lives returns the changes of each resource, in their order; reservations are none.
