@@ -21,6 +21,9 @@ type answers struct {
 	wrong    []string
 }
 
+// wallSlack is by how much the wall clock of a node may differ from that of the history.
+const wallSlack = 10 * time.Millisecond
+
 // newAnswers sorts the operations by what they may have led to.
 func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 	a := &answers{
@@ -49,8 +52,9 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 }
 
 // checkAnswers checks that every answer that tells of a change has it in the journal, that every change
-// there was asked for, no oftener than it may have been carried out, and that none was seen before.
-func checkAnswers(operations []Operation, l *life, slack time.Duration) []string {
+// there was asked for, no oftener than it may have been carried out, and that none was seen before. The history
+// began at that Unix time in milliseconds.
+func checkAnswers(operations []Operation, l *life, slack time.Duration, began int64) []string {
 	a := newAnswers(operations, l, slack)
 	for i := range operations {
 		if o := &operations[i]; !o.Stale {
@@ -60,6 +64,7 @@ func checkAnswers(operations []Operation, l *life, slack time.Duration) []string
 	for at := range a.changes {
 		a.change(at)
 	}
+	a.withdrawals(began)
 	a.expiries()
 	return a.wrong
 }
@@ -112,6 +117,38 @@ func (a *answers) withdrawn(o *Operation) bool {
 		}
 	}
 	return false
+}
+
+// withdrawals checks that no request was granted by the owner that took it out of its queue before. What was granted
+// after all was asked for by a later copy, since all of this one was answered.
+func (a *answers) withdrawals(began int64) {
+	for id, copies := range a.acquires {
+		for _, o := range copies {
+			if o.Status != messages.Status_CANCELLED || o.Open > 0 {
+				continue
+			}
+			for _, at := range a.grants[id] {
+				opened := time.Duration(a.changes[at].opened-began) * time.Millisecond
+				if opened+wallSlack < withdrawalOf(o, a.releases) {
+					a.is("the request was withdrawn before: %s; %s", o.span(), a.changes[at])
+				}
+			}
+		}
+	}
+}
+
+// withdrawalOf returns when it was first asked for that the request be taken out of the queue, 0 if it never was.
+func withdrawalOf(o *Operation, releases map[string][]*Operation) time.Duration {
+	first := Never
+	for _, by := range releases[o.Owner] {
+		if by.RequestID == o.RequestID {
+			first = min(first, by.Call)
+		}
+	}
+	if first == Never {
+		return 0
+	}
+	return first
 }
 
 // requestHasEnded reports whether the journal has a lease of the request that ended as the answer says.

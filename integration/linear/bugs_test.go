@@ -7,8 +7,11 @@ import (
 	"github.com/holdfast-io/holdfast/integration/linear"
 )
 
-// worlds is how many are tried of each kind.
-const worlds = 60
+const (
+	// worlds is how many are tried of each kind. A rare bug gets more, up to mostWorlds, until it was shown in a few.
+	worlds, mostWorlds = 60, 600
+	shown              = 2
+)
 
 func TestCleanWorldsPass(t *testing.T) {
 	t.Parallel()
@@ -49,7 +52,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			t.Parallel()
 			fired, found := 0, 0
 			by := map[string]int{}
-			for seed := range uint64(worlds) {
+			for seed := uint64(0); seed < worlds || fired < shown && seed < mostWorlds; seed++ {
 				w := simulate(seed, b, 20)
 				report, err := linear.Check(t.Context(), w.history, w.journal, nil, linear.Terms{})
 				switch {
@@ -73,7 +76,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			}
 			t.Logf("shown in %d worlds, found in %d, by %v", fired, found, by)
 			if found == 0 || 10*found < 8*fired {
-				t.Errorf("shown in %d of %d worlds, and found in %d only", fired, worlds, found)
+				t.Errorf("shown in %d worlds, and found in %d only", fired, found)
 			}
 			if by["model"] == 0 {
 				t.Error("the model has found it in no world")

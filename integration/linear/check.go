@@ -133,7 +133,7 @@ func (c *checking) resource(resource string, operations []Operation) {
 	}
 	c.is("windows", resource, checkWindows(operations, c.Slack)...)
 	if c.journal != nil && !ephemeral {
-		c.is("answers", resource, checkAnswers(operations, c.life(resource), c.Slack)...)
+		c.is("answers", resource, checkAnswers(operations, c.life(resource), c.Slack, c.began)...)
 	}
 	c.Judged++
 	c.is("model", resource, linearize(model{c.Slack, ephemeral}, c.Bounds, c.steps(resource, operations)))

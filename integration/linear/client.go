@@ -26,7 +26,7 @@ type client struct {
 	// stretch makes the TTLs of one owner differ.
 	stretch  uint32
 	encoding messages.Encoding
-	// past are requests that were granted, of which no sending is on its way any more.
+	// past are requests that were granted or withdrawn, of which no sending is on its way any more.
 	past []pastRequest
 }
 
@@ -197,7 +197,7 @@ func (c *client) lock(r *resource) {
 	}
 }
 
-// keep lets a request that was granted be repeated late. None of it may be on its way, and what a reentrant
+// keep lets a request that was granted or withdrawn be repeated late. None of it may be on its way, and what a reentrant
 // one does is not its own.
 func (c *client) keep(r *resource, o Operation) {
 	if o.Open > 0 || o.Reentrant {
@@ -305,10 +305,13 @@ func (c *client) withdraw(r *resource, o Operation) {
 	c.work.Go(func() { done <- c.await(waiting) })
 	c.rest()
 	c.ask(r, Operation{Kind: messages.OpRelease, Owner: o.Owner, RequestID: o.RequestID})
-	if got := <-done; got.granted() && c.owner == o.Owner {
+	switch got := <-done; {
+	case got.granted() && c.owner == o.Owner:
 		lease := holding{client: c, resource: r, Operation: got}
 		lease.release()
-	} else if got.Status == 0 {
+	case got.Status == messages.Status_CANCELLED:
+		c.keep(r, got)
+	case got.Status == 0:
 		c.rename()
 	}
 }

@@ -18,8 +18,9 @@ type Counts struct {
 	Grants, HandOffs, Waited int
 	// Extensions, Releases and Breaks were told to clients.
 	Extensions, Releases, Breaks int
-	// Late are acquires that were told that their lease had ended.
-	Late int
+	// Late are acquires that were told that their lease had ended, Withdrawn those told that they had been taken out
+	// of the queue.
+	Late, Withdrawn int
 	// Expiries are leases that ran out, by the journal, or that an answer said had run out if there is
 	// none. Bounces are grants that were taken back.
 	Expiries, Bounces int
@@ -30,9 +31,9 @@ type Counts struct {
 // String is the counts on one line.
 func (c Counts) String() string {
 	return fmt.Sprintf("%d operations (%d unknown) on %d resources (%d judged): %d grants, %d to another owner, %d out of the queue, "+
-		"%d extensions, %d releases, %d breaks, %d late copies, %d expiries, %d bounces; %d events",
+		"%d extensions, %d releases, %d breaks, %d late copies, %d withdrawn, %d expiries, %d bounces; %d events",
 		c.Operations, c.Unknown, c.Resources, c.Judged, c.Grants, c.HandOffs, c.Waited,
-		c.Extensions, c.Releases, c.Breaks, c.Late, c.Expiries, c.Bounces, c.Events)
+		c.Extensions, c.Releases, c.Breaks, c.Late, c.Withdrawn, c.Expiries, c.Bounces, c.Events)
 }
 
 // Add adds the counts of another history.
@@ -48,6 +49,7 @@ func (c *Counts) Add(d Counts) {
 	c.Releases += d.Releases
 	c.Breaks += d.Breaks
 	c.Late += d.Late
+	c.Withdrawn += d.Withdrawn
 	c.Expiries += d.Expiries
 	c.Bounces += d.Bounces
 	c.Events += d.Events
@@ -72,6 +74,8 @@ func (c *Counts) count(operations []Operation, l *life) {
 			owners[o.Shown.Token] = o.Owner
 		case o.late():
 			c.Late++
+		case o.Kind == messages.OpAcquire && o.Status == messages.Status_CANCELLED:
+			c.Withdrawn++
 		case o.Status == messages.Status_EXTENDED:
 			c.Extensions++
 		case o.Status == messages.Status_RELEASED && o.Kind == messages.OpBreak:
@@ -106,7 +110,7 @@ func count(is bool) int {
 // Floors are the least that has to happen in a history: below them it proves nothing. The zero value
 // asks for nothing.
 type Floors struct {
-	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Late, Expiries, Events int
+	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Late, Withdrawn, Expiries, Events int
 }
 
 // below says which floors the counts do not reach, empty if they reach all.
@@ -119,7 +123,8 @@ func (f Floors) below(c Counts) string {
 		{"operations", c.Operations, f.Operations}, {"grants", c.Grants, f.Grants},
 		{"grants to another owner", c.HandOffs, f.HandOffs}, {"grants out of the queue", c.Waited, f.Waited},
 		{"extensions", c.Extensions, f.Extensions}, {"releases", c.Releases, f.Releases},
-		{"breaks", c.Breaks, f.Breaks}, {"late copies", c.Late, f.Late}, {"expiries", c.Expiries, f.Expiries}, {"events", c.Events, f.Events},
+		{"breaks", c.Breaks, f.Breaks}, {"late copies", c.Late, f.Late},
+		{"withdrawn", c.Withdrawn, f.Withdrawn}, {"expiries", c.Expiries, f.Expiries}, {"events", c.Events, f.Events},
 	} {
 		if floor.got < floor.least {
 			short = append(short, fmt.Sprintf("%d %s, at least %d", floor.got, floor.what, floor.least))

@@ -149,7 +149,8 @@ func (j *Journal) opened(shard uint32, unixMillis int64) (n int) {
 type change struct {
 	*journal.Change
 	number uint64 // of its commit
-	epoch  uint64
+	// opened is when its writer opened the shard, Unix time in milliseconds.
+	opened int64
 }
 
 func (c change) String() string {
@@ -166,8 +167,12 @@ func (c change) bounced() bool {
 func (j *Journal) lives() map[string]*life {
 	all := make(map[string]*life)
 	for _, log := range j.shards {
+		opened := int64(0)
 		for _, r := range log {
 			c := r.GetCommit()
+			if c.GetOpened() {
+				opened = c.GetAtMs()
+			}
 			for _, m := range c.GetChanges() {
 				if m.GetGrant() == nil {
 					continue
@@ -176,7 +181,7 @@ func (j *Journal) lives() map[string]*life {
 				if all[name] == nil {
 					all[name] = newLife()
 				}
-				all[name].add(change{m, c.GetNumber(), c.GetEpoch()})
+				all[name].add(change{m, c.GetNumber(), opened})
 			}
 		}
 	}

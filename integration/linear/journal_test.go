@@ -3,6 +3,7 @@ package linear_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/messages"
@@ -69,6 +70,17 @@ var ledgers = []struct {
 		script:  []line{acquire("a", 0, 1).gets(cancelled)},
 		journal: openBook(),
 		check:   "answers", wanted: "nobody has withdrawn it",
+	},
+	{
+		name:    "a request that was withdrawn and is granted",
+		script:  withdrawn(acquire("a", 20, 21).id("a-1").granted(2)),
+		journal: heldMeanwhile().acquired("a", 2, "a-1"),
+		check:   "answers", wanted: "was withdrawn before",
+	},
+	{
+		name:    "a request that was withdrawn and is granted by another owner",
+		script:  withdrawn(acquire("a", 20, 21).id("a-1").granted(2)),
+		journal: heldMeanwhile().openedAt(time.Now().Add(time.Hour)).acquired("a", 2, "a-1"),
 	},
 	{
 		name:    "a late copy that is told of another request's lease",

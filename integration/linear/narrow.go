@@ -34,27 +34,13 @@ func (r *resolver) narrow(o *Operation) {
 	case messages.Status_TIMEOUT:
 		r.clamp(o, o.Call+millis(o.Wait)-handover, Never)
 	case messages.Status_CANCELLED:
-		r.clamp(o, r.cancelled(o), Never)
+		r.clamp(o, withdrawalOf(o, r.releases), Never)
 	}
 }
 
 // only reports whether the grant is nobody's but this operation's, so that it was decided with it.
 func (r *resolver) only(o *Operation) bool {
 	return !o.Reentrant && len(r.acquires[asked{o.Owner, o.RequestID}]) == 1
-}
-
-// cancelled returns when it was first asked for that the request be taken out of the queue.
-func (r *resolver) cancelled(o *Operation) time.Duration {
-	first := Never
-	for _, by := range r.releases[o.Owner] {
-		if by.RequestID == o.RequestID {
-			first = min(first, by.Call)
-		}
-	}
-	if first == Never {
-		return 0
-	}
-	return first
 }
 
 // between bounds the operation by the change that it tells of, and by the one that it does not.

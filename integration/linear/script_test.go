@@ -113,6 +113,12 @@ func (b *book) opened() *book {
 	return b
 }
 
+// openedAt is an owner that opens the shard at a time by the wall clock.
+func (b *book) openedAt(at time.Time) *book {
+	b.epoch++
+	return b.put(&journal.Commit{Opened: true, AtMs: at.UnixMilli()})
+}
+
 // put adds a commit behind the others, with all that the caller leaves out.
 func (b *book) put(c *journal.Commit) *book {
 	n := uint64(b.Len()) + 1
@@ -136,6 +142,19 @@ func (b *book) change(kind messages.Event_Kind, owner string, token uint64, ttl 
 	return b.put(&journal.Commit{Changes: []*journal.Change{{Kind: kind, Reason: reason, Grant: &journal.Grant{
 		Resource: theResource, Owner: owner, Token: token, TtlMs: ttl, RequestId: id,
 	}}}})
+}
+
+// withdrawn is a request that waits for another's lease and is taken out of the queue, and what comes behind that.
+func withdrawn(lines ...line) []line {
+	return append([]line{
+		acquire("z", 0, 1).granted(1),
+		acquire("a", 1, 10).wait(1000).gets(cancelled), release("a", 2, 3).id("a-1").gets(cancelled),
+		release("z", 11, 12).released(),
+	}, lines...)
+}
+
+func heldMeanwhile() *book {
+	return openBook().acquired("z", 1, "z-0").ended(messages.Event_RELEASED, "z", 1, "z-0")
 }
 
 // besides are the lines, and a grant to another owner between two of one request.

@@ -14,8 +14,8 @@ type user struct {
 	owner                   string
 	stretch                 uint32
 	holds                   linear.Operation
-	// held are the grants that it had, of whose requests none is on its way.
-	held []linear.Operation
+	// past are requests that were granted or withdrawn, of which none is on its way.
+	past []linear.Operation
 }
 
 func (u *user) rename() {
@@ -45,8 +45,10 @@ func (u *user) ask(o linear.Operation) *asking {
 		case o.Kind == messages.OpAcquire && o.Status == messages.Status_GRANTED && o.Owner == u.owner:
 			u.holds = o
 			if o.Open == 0 && !o.Reentrant {
-				u.held = append(u.held, o)
+				u.past = append(u.past, o)
 			}
+		case o.Kind == messages.OpAcquire && o.Status == messages.Status_CANCELLED && o.Open == 0 && !o.Reentrant:
+			u.past = append(u.past, o)
 		}
 		u.in(u.upTo(25), u.next)
 	}
@@ -79,8 +81,8 @@ func (u *user) next() {
 		o.Status, o.Shown = 0, linear.Shown{}
 	case held && n < 72:
 		o = linear.Operation{Kind: messages.OpAcquire, Owner: u.owner, RequestID: u.id(), TTL: u.ttl(), Reentrant: true}
-	case n < 6 && len(u.held) > 0:
-		o = u.held[u.dice.IntN(len(u.held))]
+	case n < 6 && len(u.past) > 0:
+		o = u.past[u.dice.IntN(len(u.past))]
 		o.Status, o.Shown = 0, linear.Shown{}
 	case n < 10:
 		o = linear.Operation{Kind: messages.OpGet}

@@ -127,10 +127,13 @@ func (w *world) lost() bool { return w.dice.IntN(1000) < w.loss }
 func (w *world) commit(opened bool, changes ...*journal.Change) {
 	commits := uint64(w.commits())
 	w.journal.Add(0, commits+1, &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
-		Epoch: w.epoch, Number: commits + 1, Opened: opened, Changes: changes, AtMs: w.now.Milliseconds(),
+		Epoch: w.epoch, Number: commits + 1, Opened: opened, Changes: changes, AtMs: w.wall(),
 		Writer: &journal.Writer{Node: "n1", Incarnation: w.epoch},
 	}}})
 }
+
+// wall is the service's wall clock.
+func (w *world) wall() int64 { return w.history.Began().Add(w.now).UnixMilli() }
 
 func (w *world) commits() int { return w.journal.Len() }
 
@@ -171,7 +174,7 @@ func (w *world) change(kind messages.Event_Kind, reason string) {
 	}
 	w.commit(false, &journal.Change{Kind: kind, Reason: reason, Grant: &journal.Grant{
 		Resource: theResource, Owner: w.owner, Token: w.token, TtlMs: w.ttl, RequestId: w.request,
-		AcquiredAtMs: w.now.Milliseconds(),
+		AcquiredAtMs: w.wall(),
 	}})
 }
 
