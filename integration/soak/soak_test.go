@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/integration/audit"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
@@ -200,10 +201,10 @@ func (p *play) closeBooks(ctx context.Context) {
 	if err := p.auditor.read(ctx); err != nil {
 		p.Error(err)
 	}
-	if _, err := p.auditor.fresh(ctx); err != nil {
+	if err := p.auditor.fresh(ctx); err != nil {
 		p.Error(err)
 	}
-	if p.auditor.totals().gaps == 0 {
+	if p.auditor.totals().Gaps == 0 {
 		for _, r := range p.resources {
 			r.checkMatched()
 		}
@@ -275,10 +276,10 @@ func (p *play) missing() (missing []string) {
 	}{
 		{"operations", p.operations(), 100 * seconds},
 		{"hand-overs", p.handOvers.Load(), 5 * seconds},
-		{"expiries", total.kinds[messages.Event_EXPIRED], 2 * seconds},
-		{"bounces", total.bounces, seconds / 2},
-		{"pages", total.pages, seconds / 2},
-		{"forgotten", total.forgotten, seconds},
+		{"expiries", total.Kinds[messages.Event_EXPIRED], 2 * seconds},
+		{"bounces", total.Bounces, seconds / 2},
+		{"pages", total.Pages, seconds / 2},
+		{"forgotten", total.Forgotten, seconds},
 		{"restarts", int64(len(p.restarts)), max(seconds/20, 2)},
 		{"crashes", p.crashes.Load(), seconds / 4},
 		{"ephemeral grants", p.volatile.Load(), 5 * seconds},
@@ -296,11 +297,11 @@ func (p *play) missing() (missing []string) {
 }
 
 // floors fails a run in which too little happened.
-func (p *play) floors(total sums) {
+func (p *play) floors(total audit.Totals) {
 	for _, what := range p.missing() {
 		p.Error("vacuous: " + what)
 	}
-	if total.gaps > 0 || total.unseen > total.pages/2 {
-		p.Errorf("vacuous: the journals were read with %d gaps and %d records unseen", total.gaps, total.unseen)
+	if total.Gaps > 0 || total.Unseen > total.Pages/2 {
+		p.Errorf("vacuous: the journals were read with %d gaps and %d records unseen", total.Gaps, total.Unseen)
 	}
 }

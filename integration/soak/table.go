@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/holdfast-io/holdfast/integration/audit"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -20,7 +21,7 @@ func (t *tally) operations() (n int64) {
 }
 
 // table sums a run up.
-func (r *run) table(total sums, played time.Duration, heaps []uint64) string {
+func (r *run) table(total audit.Totals, played time.Duration, heaps []uint64) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(cells ...any) {
@@ -48,11 +49,11 @@ func (r *run) table(total sums, played time.Duration, heaps []uint64) string {
 	fmt.Fprintf(&b, "%d late copies of requests whose leases had ended, %d of withdrawn ones\n", r.lateEnded.Load(), r.lateWithdrawn.Load())
 	fmt.Fprintf(&b, "%d crashes of processes, %d vanished waiters, %d restarts\n", r.crashes.Load(), r.vanished.Load(), len(r.restarts))
 	fmt.Fprintf(&b, "journals: %d commits (%d empty, %d opened), %d changes, %d pages, %d resources forgotten, %d reservations, %d bounces; %d gaps, %d records unseen\n",
-		total.commits, total.empty, total.opened, total.changes, total.pages, total.forgotten, total.reserved, total.bounces, total.gaps, total.unseen)
+		total.Commits, total.Empty, total.Opened, total.Changes, total.Pages, total.Forgotten, total.Kinds[0], total.Bounces, total.Gaps, total.Unseen)
 	for kind := messages.Event_ACQUIRED; kind <= messages.Event_BROKEN; kind++ {
-		fmt.Fprintf(&b, "%s %d  ", kind, total.kinds[kind])
+		fmt.Fprintf(&b, "%s %d  ", kind, total.Kinds[kind])
 	}
-	fmt.Fprintf(&b, "\nhighest token %d; heap in MB:", total.topToken)
+	fmt.Fprintf(&b, "\nhighest token %d; heap in MB:", total.TopToken)
 	for _, h := range heaps {
 		fmt.Fprintf(&b, " %d", h>>20)
 	}

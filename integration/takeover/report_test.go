@@ -24,9 +24,9 @@ func newReport(t *trouble) *report {
 
 // read counts what is in a journal. Its first owner has taken it from nobody.
 func (r *report) read(c *chronicle) {
-	r.takeovers += int64(len(c.writers)) - 1
-	r.records += c.records
-	r.changes += int64(len(c.changes))
+	r.takeovers += c.Opened - 1
+	r.records += c.Records
+	r.changes += c.Changes
 }
 
 func (r *report) count(m *mail) {

@@ -149,7 +149,7 @@ func (s *storm) settle(t *trouble) *report {
 		found = nil // it broke off
 	}
 	for r, token := range found {
-		if want := all[r.shard].leases[r.name].token(); token != want {
+		if want := all[r.shard].Token(r.name); token != want {
 			s.wrong("%q: the last owner found token %d, the journal ends with %d", r.name, token, want)
 		}
 	}
