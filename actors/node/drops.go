@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// drops counts the requests that were dropped because they could not be answered, and logs one a
-// second: whoever sends them may send many.
+// drops counts the requests that were dropped because they could not be answered, and logs at most one a second: a
+// client may send many.
 type drops struct {
 	count     *atomic.Uint64
 	log       *slog.Logger
@@ -20,12 +20,12 @@ func newDrops(log *slog.Logger) drops {
 	return drops{count: new(atomic.Uint64), log: log, sometimes: onceASecond()}
 }
 
-// onceASecond keeps a line that anybody can cause from filling the log.
+// onceASecond keeps log lines that clients can cause from filling the log.
 func onceASecond() *rate.Sometimes { return &rate.Sometimes{First: 1, Interval: time.Second} }
 
 func (d drops) drop(subject string, why error) {
 	n := d.count.Add(1)
 	d.sometimes.Do(func() {
-		d.log.Warn("request dropped: its answer would not go to an inbox", "subject", subject, "error", why, "dropped_so_far", n)
+		d.log.Warn("request dropped: its reply subject is not an inbox", "subject", subject, "error", why, "dropped_so_far", n)
 	})
 }

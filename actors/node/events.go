@@ -15,7 +15,15 @@ import (
 // arrivalTimeout bounds how long NATS may take to confirm what was published.
 const arrivalTimeout = 5 * time.Second
 
-// events stores events if they are to be stored, and publishes them to subscribers. It implements actors.Publisher.
+// newPublisher returns what publishes events, nil if they are not published.
+func newPublisher(cfg Config) actors.Publisher {
+	if cfg.Events == nil {
+		return nil
+	}
+	return &events{nc: cfg.Events, prefix: cfg.Prefix, retainer: cfg.Retainer}
+}
+
+// events stores events if there is a retainer, and publishes them to subscribers. It implements actors.Publisher.
 type events struct {
 	nc     *nats.Conn
 	prefix messages.Prefix
@@ -23,21 +31,21 @@ type events struct {
 	retainer actors.Publisher
 }
 
-// Publish implements actors.Publisher. Events are stored first: they come again after an error, and the retainer
-// passes over those that it has.
+// Publish implements actors.Publisher. Events are stored first: after an error they are published again, and the
+// retainer ignores those that it has.
 func (p *events) Publish(ctx context.Context, events []*messages.Event) error {
 	if p.retainer != nil {
 		if err := p.retainer.Publish(ctx, events); err != nil {
 			return err
 		}
 	}
-	return p.tell(ctx, events)
+	return p.publishConfirmed(ctx, events)
 }
 
-// tell publishes events to subscribers. NATS handles what a connection sends in its order, so the
-// answer to the PING behind the events says that it has them, if it is still the same connection. What
-// the user may not publish NATS drops, and leaves a note on the connection before that answer.
-func (p *events) tell(ctx context.Context, events []*messages.Event) error {
+// publishConfirmed publishes events to subscribers. NATS handles the messages of a connection in order, so the answer to the
+// PING behind the events confirms them, if the connection has not changed. NATS drops events that the user may not
+// publish, and reports that on the connection before it answers.
+func (p *events) publishConfirmed(ctx context.Context, events []*messages.Event) error {
 	reconnects, note := p.nc.Stats().Reconnects, p.nc.LastError()
 	if err := p.send(events); err != nil {
 		return err

@@ -16,22 +16,22 @@ type Capacity struct {
 	Held int64
 	// Waiting is how many requests may wait on the node, for all resources together.
 	Waiting int64
-	// Pending is how many requests may be on their way through the node, for all shards together: taken in,
-	// and neither answered nor in a queue.
+	// Pending is how many requests may be on their way through the node, for all shards together: taken, and neither
+	// answered nor in a queue.
 	Pending int64
-	// Rate is how many requests a second the node takes, Burst how many of them at once; by default
-	// as many as in a second.
+	// Rate is how many requests a second the node takes, Burst how many at once. Burst is Rate by default.
 	Rate, Burst int
 }
 
-// DefaultCapacity returns the defaults. A held resource takes about a kilobyte, a waiting request
-// half of one; one on its way takes up to four, and so many are on their way for about a second. The rate is more than a node can do, so that only who sets it meets it.
+// DefaultCapacity returns the defaults. A held resource takes about 1 kB of memory, a waiting request 0.5 kB, a pending
+// request up to 4 kB. Pending is about a second's work. Rate is more than a node can do, so it limits only where it is
+// set.
 func DefaultCapacity() Capacity {
 	return Capacity{Held: 1_000_000, Waiting: 100_000, Pending: 20_000, Rate: 1_000_000, Burst: 1_000_000}
 }
 
-// errRate says that requests come too fast, errPending that there are too many at once, errBehind that they
-// are read more slowly than they come.
+// The limits that refuse a request before it is decoded: errRate that on requests a second, errPending that on requests
+// at once, errBehind that on requests that wait to be read.
 var (
 	errBehind  = errors.New("intake: requests come faster than this node reads them; try later")
 	errRate    = errors.New("rate")
@@ -43,7 +43,7 @@ type gate struct {
 	capacity Capacity
 	quota    *actors.Quota
 	rate     *rate.Limiter
-	// tooFast and tooMany say which limit was reached.
+	// tooFast and tooMany are the errors of the limits, made once.
 	tooFast, tooMany error
 }
 
@@ -61,8 +61,7 @@ func newGate(c Capacity) *gate {
 	}
 }
 
-// enter lets a request in, or says which limit keeps it out. What is under way at the same moment may go a
-// little over.
+// enter returns the limit that keeps a request out, nil if none does. Concurrent requests may exceed a limit slightly.
 func (g *gate) enter() error {
 	switch {
 	case g.quota.Pending() >= g.capacity.Pending:
@@ -74,7 +73,7 @@ func (g *gate) enter() error {
 	}
 }
 
-// noGrant says why nothing more may be granted, if that is so.
+// noGrant returns why nothing more may be granted, empty if more may be.
 func (g *gate) noGrant() string {
 	if g.quota.Held() < g.capacity.Held {
 		return ""
@@ -82,7 +81,7 @@ func (g *gate) noGrant() string {
 	return fmt.Sprintf("held: %d resources are held on this node, the most that may; try later", g.capacity.Held)
 }
 
-// noWait says why no further request may wait, if that is so.
+// noWait returns why no further request may wait, empty if more may.
 func (g *gate) noWait() string {
 	if g.quota.Waiting() < g.capacity.Waiting {
 		return ""

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
@@ -19,57 +20,63 @@ const (
 	listBytes = 512 << 10
 	// listTimeout bounds how long a listing waits for a busy shard.
 	listTimeout = 5 * time.Second
-	// partTimeout bounds how long it waits for one node that may be gone, listAgain how soon it asks again.
+	// partTimeout bounds how long it waits for one node that may be lost, listRetry is the pause before it asks again.
 	partTimeout = time.Second
-	listAgain   = 50 * time.Millisecond
-	// listOp is what nodes call it among themselves.
-	listOp = "list"
+	listRetry   = 50 * time.Millisecond
 )
 
-// list answers who holds what. Its order is that of the shards, and within them of the resources'
-// hashes.
-func (n *Node) list(m *nats.Msg) {
-	to, ok := n.replyTo(m)
-	if !ok || !n.admit(to) {
-		return
-	}
-	reply, err := n.listing(to, m.Data)
-	if err != nil {
-		n.outbox.send(to, messages.Refuse(status(err), err))
-		return
-	}
-	n.outbox.publish(to, "", reply, nil)
+// lister answers listings: who holds what in the whole deployment.
+type lister struct {
+	cfg       Config
+	admission *admission
+	outbox    *outbox
+	routers   routing.Table
+	peers     *peers // nil if the node is alone
 }
 
-func (n *Node) listing(to messages.ReplyTo, payload []byte) (*messages.ListReply, error) {
+// list answers a client. The order is that of the shards, and within them of the resources' hashes.
+func (l *lister) list(m *nats.Msg) {
+	to, ok := l.admission.admit(m, routing.Encoding(m))
+	if !ok {
+		return
+	}
+	reply, err := l.listing(to, m.Data)
+	if err != nil {
+		l.outbox.send(to, messages.Refuse(status(err), err))
+		return
+	}
+	l.outbox.publish(to, "", reply, nil)
+}
+
+func (l *lister) listing(to messages.ReplyTo, payload []byte) (*messages.ListReply, error) {
 	var r messages.ListRequest
 	if err := messages.Decode(to.Encoding, payload, &r); err != nil {
 		return nil, err
 	}
-	if err := n.cfg.Limits.Check(&r); err != nil {
+	if err := l.cfg.Limits.Check(&r); err != nil {
 		return nil, err
 	}
 	pattern, err := messages.ParsePattern(r.GetPattern())
 	if err != nil {
 		return nil, err
 	}
-	shard, err := n.shardOf(r.GetAfter())
+	shard, err := l.shardOf(r.GetAfter())
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 	defer cancel()
 	limit := int(cmp.Or(r.GetLimit(), messages.DefaultListLimit))
-	return n.collect(ctx, shard, actors.Listing{Pattern: pattern, After: r.GetAfter(), Limit: limit, Bytes: listBytes})
+	return l.collect(ctx, shard, actors.Listing{Pattern: pattern, After: r.GetAfter(), Limit: limit, Bytes: listBytes})
 }
 
-// collect asks one shard after the other until the answer is full, and then on until one has more.
-func (n *Node) collect(ctx context.Context, shard uint32, ask actors.Listing) (*messages.ListReply, error) {
+// collect asks one shard after the other until the answer is full and a shard has more.
+func (l *lister) collect(ctx context.Context, shard uint32, ask actors.Listing) (*messages.ListReply, error) {
 	reply := &messages.ListReply{}
 	limit, bytes := ask.Limit, ask.Bytes
-	for ; shard < n.cfg.Shards; shard++ {
+	for ; shard < l.cfg.Shards; shard++ {
 		ask.Limit, ask.Bytes = limit-len(reply.Leases), bytes-proto.Size(reply)
-		leases, more, err := n.part(ctx, shard, ask)
+		leases, more, err := l.part(ctx, shard, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -83,32 +90,32 @@ func (n *Node) collect(ctx context.Context, shard uint32, ask actors.Listing) (*
 	return reply, nil
 }
 
-// part asks one shard, wherever it is, and again while it moves.
-func (n *Node) part(ctx context.Context, shard uint32, ask actors.Listing) (leases []*messages.Lease, more bool, err error) {
+// part asks one shard, and again while it has no owner.
+func (l *lister) part(ctx context.Context, shard uint32, ask actors.Listing) (leases []*messages.Lease, more bool, err error) {
 	for {
-		leases, more, err = n.askOwner(ctx, shard, ask)
-		if err == nil || n.warden == nil {
+		leases, more, err = l.askOwner(ctx, shard, ask)
+		if err == nil || l.peers == nil {
 			return leases, more, err
 		}
 		select {
-		case <-time.After(listAgain):
+		case <-time.After(listRetry):
 		case <-ctx.Done():
 			return nil, false, err
 		}
 	}
 }
 
-func (n *Node) askOwner(ctx context.Context, shard uint32, ask actors.Listing) ([]*messages.Lease, bool, error) {
-	here, there := n.posts[shard].owner()
+func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing) ([]*messages.Lease, bool, error) {
+	local, remote := l.routers[shard].Owner()
 	switch {
-	case here != nil:
-		return here.List(ctx, ask)
-	case there == 0:
+	case local != nil:
+		return local.List(ctx, ask)
+	case remote == 0:
 		return nil, false, fmt.Errorf("%w: shard %d has no owner just now; try again", actors.ErrUnavailable, shard)
 	}
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	part, err := n.peers.inquire(ctx, there, &peer.Inquiry{
+	part, err := l.peers.inquire(ctx, remote, &peer.Inquiry{
 		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After, Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
 	})
 	switch {
@@ -120,22 +127,22 @@ func (n *Node) askOwner(ctx context.Context, shard uint32, ask actors.Listing) (
 	return part.GetLeases(), part.GetMore(), nil
 }
 
-// inquiry answers another node's question about a shard of this one.
-func (n *Node) inquiry(m *nats.Msg) {
-	if n.cfg.Prefix.CheckReply(m.Reply) != nil {
-		return // no node asks like this
+// inquiry answers another node that asks for a shard of this one.
+func (l *lister) inquiry(m *nats.Msg) {
+	if l.cfg.Prefix.CheckReply(m.Reply) != nil {
+		return // it is not from a node
 	}
-	part := n.answerInquiry(m.Data)
+	part := l.answerInquiry(m.Data)
 	data, err := messages.Encode(messages.Protobuf, part)
 	if err == nil {
 		err = m.Respond(data)
 	}
 	if err != nil {
-		n.cfg.Log.Warn("a listing could not be sent", "error", err)
+		l.cfg.Log.Warn("listing not sent", "error", err)
 	}
 }
 
-func (n *Node) answerInquiry(data []byte) *peer.Part {
+func (l *lister) answerInquiry(data []byte) *peer.Part {
 	var ask peer.Inquiry
 	if err := messages.Decode(messages.Protobuf, data, &ask); err != nil {
 		return &peer.Part{Error: err.Error()}
@@ -144,16 +151,16 @@ func (n *Node) answerInquiry(data []byte) *peer.Part {
 	if err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
-	if ask.GetShard() >= n.cfg.Shards {
-		return &peer.Part{Error: fmt.Sprintf("there are %d shards, got %d", n.cfg.Shards, ask.GetShard())}
+	if ask.GetShard() >= l.cfg.Shards {
+		return &peer.Part{Error: fmt.Sprintf("there are %d shards, got %d", l.cfg.Shards, ask.GetShard())}
 	}
-	here := n.posts[ask.GetShard()].shardHere()
-	if here == nil {
-		return &peer.Part{Error: fmt.Sprintf("shard %d is not at node %s", ask.GetShard(), n.cfg.Name)}
+	local := l.routers[ask.GetShard()].Local()
+	if local == nil {
+		return &peer.Part{Error: fmt.Sprintf("shard %d is not at node %s", ask.GetShard(), l.cfg.Name)}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), partTimeout)
 	defer cancel()
-	leases, more, err := here.List(ctx, actors.Listing{
+	leases, more, err := local.List(ctx, actors.Listing{
 		Pattern: pattern, After: ask.GetAfter(),
 		Limit: int(min(ask.GetLimit(), messages.MaxListLimit)), Bytes: int(min(ask.GetBytes(), listBytes)),
 	})
@@ -163,8 +170,8 @@ func (n *Node) answerInquiry(data []byte) *peer.Part {
 	return &peer.Part{Leases: leases, More: more}
 }
 
-// shardOf returns the shard of a resource, the first one for none.
-func (n *Node) shardOf(resource string) (uint32, error) {
+// shardOf returns the shard of a resource, the first one for an empty name.
+func (l *lister) shardOf(resource string) (uint32, error) {
 	if resource == "" {
 		return 0, nil
 	}
@@ -172,5 +179,5 @@ func (n *Node) shardOf(resource string) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	return messages.ShardOf(key, n.cfg.Shards), nil
+	return l.routers.ShardOf(key), nil
 }

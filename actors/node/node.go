@@ -4,115 +4,53 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"golang.org/x/time/rate"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node/assignment"
+	"github.com/holdfast-io/holdfast/actors/node/routing"
+	"github.com/holdfast-io/holdfast/actors/node/service"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
-// Config is what a node is made of. Every field must be set but Tuning, Capacity, and those
-// of events and of other nodes.
-type Config struct {
-	// Name tells the node from others, to people and in the journals.
-	Name    string
-	Version string
-	Prefix  messages.Prefix
-	// Shards is how many the deployment has.
-	Shards uint32
-	Limits *messages.Limits
-	Tuning actors.Tuning
-	// Capacity bounds what the node takes on.
-	Capacity Capacity
-	// Journal returns a shard's bucket.
-	Journal func(shard uint32) actors.Journal
-	Clock   actors.Clock
-	// Intake is the connection on which requests come in, Outbox the one on which answers leave.
-	// They are two so that the latter can do with the right to publish to inboxes. The node takes
-	// both over and closes them.
-	Intake, Outbox *nats.Conn
-	// Events is the connection on which events are published, by itself so that a slow subscriber
-	// holds up nothing else; nil to publish none. It is best made with nats.NoEcho, which keeps the
-	// node's own events from it. The node takes it over and closes it.
-	Events *nats.Conn
-	// Retainer stores events before they are published to those who are subscribed; nil if they are not
-	// stored. It needs Events.
-	Retainer actors.Publisher
-	// Peers is the connection on which nodes speak to one another; nil for a node that is alone and owns
-	// every shard. Its user must be allowed to publish and to subscribe to Prefix.Nodes(), and nobody else
-	// should be. The node takes it over and closes it.
-	Peers *nats.Conn
-	// First says that no other node can own a shard yet, as with a NATS server that has just been
-	// started: the node does not listen for others before it begins.
-	First bool
-	// Leads reports whether the NATS server of this process leads the bucket of a shard, for which the
-	// node is preferred then; nil if there is none. It must not block.
-	Leads func(shard uint32) bool
-	// Cede moves the leadership of a shard's bucket from the NATS server of this process to that of another
-	// node, to which the shard is handed over; nil if there is none. It returns soon.
-	Cede func(ctx context.Context, shard uint32, node string) error
-	// Fault returns what keeps the NATS server of this process from storing; refusals name such a fault. It must
-	// not block. nil: NATS is elsewhere.
-	Fault func() error
-	Log   *slog.Logger
-}
+// ErrName says that another process has the node's name.
+var ErrName = assignment.ErrName
+
+// flushTimeout bounds how long NATS may take to know the node's subscriptions.
+const flushTimeout = 10 * time.Second
 
 // Node is a running lock node. It is safe for concurrent use.
 type Node struct {
-	cfg    Config
-	system *actors.System
-	// posts are where the requests for each shard go.
-	posts  []*post
-	peers  *peers
-	warden *warden // nil if the node is alone
-	// stopWarden ends the warden whatever it is doing.
-	stopWarden context.CancelFunc
-	service    *service
+	cfg        Config
+	system     *actors.System
+	routers    routing.Table
 	outbox     *outbox
-	drops      drops
-	gate       *gate
-	past       past
-	// doorLog is once a second.
-	doorLog *rate.Sometimes
-
-	mu         sync.Mutex
-	directSubs map[uint32]*nats.Subscription
-	// intakes are the subscriptions on which requests come in; unreadBefore counts what was lost on those
-	// that are no more.
-	intakes      map[*nats.Subscription]bool
-	unreadBefore uint64
+	admission  *admission
+	intake     *intake
+	lister     *lister
+	starter    *starter
+	service    *service.Service
+	endpoints  *endpoints
+	statistics *statistics
+	// peers are the other nodes, and controller decides which shards are this node's; both are nil if it is alone.
+	peers      *peers
+	controller *assignment.Controller
 
 	closing sync.Once
 	lost    chan struct{}
 	once    sync.Once
 }
 
-// Start starts a node. It returns when every shard has been tried and the doors are open. A shard
-// that could not be opened is logged and tried again, while the others serve.
+// Start starts a node. It returns when the node has tried to open each of its shards and listens for requests. A
+// shard that could not be opened is logged and tried again, while the others serve.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	cfg.Tuning = cfg.Tuning.WithDefaults()
-	n := &Node{
-		cfg:    cfg,
-		system: actors.NewSystem(cfg.Log),
-		outbox: newOutbox(cfg.Outbox, cfg.Log),
-		drops:  newDrops(cfg.Log),
-		gate:   newGate(cfg.Capacity),
-		lost:   make(chan struct{}),
-
-		directSubs: make(map[uint32]*nats.Subscription), intakes: make(map[*nats.Subscription]bool),
-		doorLog: onceASecond(),
-	}
-	n.service = newService(n)
-	// A request that waits for an owner is small, and all shards may lack one at the same time.
-	room := min(cfg.Tuning.MaxPending, max(4*int(n.gate.capacity.Pending)/int(cfg.Shards), 100))
-	for shard := range cfg.Shards {
-		n.posts = append(n.posts, &post{carrier: n, shard: shard, room: room})
-	}
-	for _, nc := range n.connections() {
+	n := newNode(cfg)
+	for _, nc := range cfg.connections() {
 		nc.SetClosedHandler(func(*nats.Conn) { n.lose() })
 	}
 	if err := n.start(ctx); err != nil {
@@ -121,63 +59,66 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// connections are those that the node lives on.
-func (n *Node) connections() []*nats.Conn {
-	all := []*nats.Conn{n.cfg.Intake, n.cfg.Outbox}
-	if n.cfg.Events != nil {
-		all = append(all, n.cfg.Events)
+// newNode connects the parts of a node; nothing is subscribed to yet.
+func newNode(cfg Config) *Node {
+	g, o := newGate(cfg.Capacity), newOutbox(cfg.Outbox, cfg.Log)
+	t := &transport{cfg: cfg, gate: g, outbox: o}
+	if cfg.Peers != nil {
+		t.peers = newPeers(cfg.Peers, cfg.Prefix, cfg.Log, t.notSent)
 	}
-	if n.cfg.Peers != nil {
-		all = append(all, n.cfg.Peers)
+	// A request that waits for an owner is small, and all shards may lack one at the same time.
+	room := min(cfg.Tuning.MaxPending, max(4*int(g.capacity.Pending)/int(cfg.Shards), 100))
+	var routers routing.Table
+	for shard := range cfg.Shards {
+		routers = append(routers, routing.NewRouter(shard, room, cfg.Clock, t))
 	}
-	return all
+	n := &Node{
+		cfg: cfg, system: actors.NewSystem(cfg.Log), routers: routers, outbox: o, peers: t.peers, service: newService(cfg),
+		admission: &admission{prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o}, lost: make(chan struct{}),
+	}
+	n.intake = &intake{prefix: cfg.Prefix, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
+	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
+	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers}
+	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
+	n.statistics = &statistics{drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, routers: routers}
+	return n
 }
 
-// publisher is how events leave, nil if they do not.
-func (n *Node) publisher() actors.Publisher {
-	if n.cfg.Events == nil {
-		return nil
-	}
-	return &events{nc: n.cfg.Events, prefix: n.cfg.Prefix, retainer: n.cfg.Retainer}
+func newService(cfg Config) *service.Service {
+	return service.New(serviceName, cfg.Version, "locks with fencing tokens", map[string]string{
+		"node": cfg.Name, "prefix": string(cfg.Prefix),
+	})
 }
 
-// flushTimeout bounds how long NATS may take to know the node's subscriptions.
-const flushTimeout = 10 * time.Second
-
-// Lost is closed when nothing is served any more: a connection of the node has been closed for good, by
-// Close or because NATS refuses it, or the node must not stay, as Err says.
+// Lost is closed when nothing is served any more: a connection of the node was closed for good, by Close or because
+// NATS refuses it, or the node must shut down, as Err says.
 func (n *Node) Lost() <-chan struct{} { return n.lost }
 
-// Err returns why the node must not stay, as [ErrName]; nil if that is not so.
+// Err returns why the node must shut down, as [ErrName]; nil if it need not.
 func (n *Node) Err() error {
-	if n.warden == nil {
+	if n.controller == nil {
 		return nil
 	}
-	select {
-	case <-n.warden.over:
-		return n.warden.failed
-	default:
-		return nil
-	}
+	return n.controller.Err()
 }
 
 func (n *Node) lose() { n.once.Do(func() { close(n.lost) }) }
 
 func (n *Node) start(ctx context.Context) error {
-	if err := n.takePart(ctx); err != nil {
+	if err := n.open(ctx); err != nil {
 		return err
 	}
-	for _, s := range n.shards() {
+	for _, s := range n.routers.Local() {
 		if err := s.Opened(ctx); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}
-	if err := n.openDoors(); err != nil {
-		return fmt.Errorf("open the doors: %w", err)
+	if err := n.listen(); err != nil {
+		return fmt.Errorf("listen for requests: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	for _, nc := range n.connections() {
+	for _, nc := range n.cfg.connections() {
 		if err := nc.FlushWithContext(ctx); err != nil {
 			return err
 		}
@@ -185,44 +126,73 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// takePart begins to open those shards that are the node's.
-func (n *Node) takePart(ctx context.Context) error {
-	if n.cfg.Peers != nil {
+// open begins to open the node's shards.
+func (n *Node) open(ctx context.Context) error {
+	if n.peers != nil {
 		return n.join(ctx)
 	}
-	for shard, p := range n.posts {
-		p.lead(n.system.StartShard(n.shardConfig(uint32(shard))), 0)
-		if !n.direct(uint32(shard), true) {
-			return fmt.Errorf("shard %d: its direct door cannot be opened", shard)
+	for shard, r := range n.routers {
+		r.SetOwner(n.starter.start(uint32(shard)), 0)
+		if !n.endpoints.setDirect(uint32(shard), true) {
+			return fmt.Errorf("shard %d: its direct endpoint cannot be opened", shard)
 		}
 	}
 	return nil
 }
 
-func (n *Node) shardConfig(shard uint32) actors.ShardConfig {
-	return actors.ShardConfig{
-		Shard: shard, Node: n.cfg.Name, Journal: n.cfg.Journal(shard), Clock: n.cfg.Clock,
-		Outbox: n.outbox, Publisher: n.publisher(), Log: n.cfg.Log, Tuning: n.cfg.Tuning, Quota: n.gate.quota,
-		Fault: n.cfg.Fault,
+// join lets the node participate in the deployment, and returns when it does.
+func (n *Node) join(ctx context.Context) error {
+	c := assignment.New(assignment.Config{
+		Node: &peer.Announcement{
+			Node: n.cfg.Name, Incarnation: n.peers.self, Version: n.cfg.Version, Shards: n.cfg.Shards, Limits: n.cfg.Limits,
+		},
+		Routers: n.routers, Clock: n.cfg.Clock, Log: n.cfg.Log, First: n.cfg.First, Leads: n.cfg.Leads,
+		TransferLeadership: n.cfg.TransferLeadership, StartShard: n.starter.startYielding, Stopped: n.statistics.retire,
+		Endpoint: n.endpoints.setDirect, Announce: n.peers.announce,
+	})
+	if err := n.peers.listen(ctx, c.Hear, n.intake.forwarded, n.lister.inquiry); err != nil {
+		return fmt.Errorf("join the other nodes: %w", err)
 	}
+	n.controller = c
+	go func() {
+		<-c.Done()
+		if err := c.Err(); err != nil {
+			n.cfg.Log.Error("shutting down: duplicate node name", "error", err)
+			n.lose()
+		}
+	}()
+	return c.Start(ctx)
 }
 
-// shards are those that the node has.
-func (n *Node) shards() []*actors.Shard {
-	var all []*actors.Shard
-	for _, p := range n.posts {
-		if s := p.shardHere(); s != nil {
-			all = append(all, s)
+// listen opens the endpoints of the node. A misspelt operation has no responder.
+func (n *Node) listen() error {
+	for _, op := range messages.Operations {
+		if err := n.endpoints.add(string(op), n.cfg.Prefix.Operation(op, ">"), n.intake.request); err != nil {
+			return err
 		}
 	}
-	return all
+	d := &discovery{cfg: n.cfg, admission: n.admission, outbox: n.outbox, controller: n.controller}
+	if err := n.endpoints.add("info", n.cfg.Prefix.Info(), d.info); err != nil {
+		return err
+	}
+	if err := n.endpoints.add("list", n.cfg.Prefix.List(), n.lister.list); err != nil {
+		return err
+	}
+	sub, err := n.cfg.Outbox.Subscribe(n.outbox.undeliverable.all(), n.intake.undeliverable)
+	if err != nil {
+		return err
+	}
+	if err := setPendingLimits(sub, 1); err != nil {
+		return err
+	}
+	return n.service.Open(n.cfg.Intake, func() any { return n.statistics.snapshot() }, n.admission.isAnswerable)
 }
 
-// Owns reports whether the node owns a shard, as far as it knows. It is quick.
-func (n *Node) Owns(shard uint32) bool { return n.posts[shard].shardHere() != nil }
+// Owns reports whether the node owns a shard, as far as it knows. It does not block.
+func (n *Node) Owns(shard uint32) bool { return n.routers[shard].Local() != nil }
 
-// Close hands all shards over to other nodes if there are any, lets the requests on their way be answered,
-// takes no more, and closes shards and connections. What is not done when ctx ends is left undone.
+// Close hands all shards over to other nodes if there are any, lets the requests on their way be answered, takes no
+// more, and closes shards and connections. What is not done when ctx ends is left undone.
 func (n *Node) Close(ctx context.Context) error {
 	var err error
 	n.closing.Do(func() { err = n.close(ctx) })
@@ -230,12 +200,12 @@ func (n *Node) Close(ctx context.Context) error {
 }
 
 func (n *Node) close(ctx context.Context) error {
-	n.leave(ctx)
-	errs := []error{drain(ctx, n.cfg.Intake)}
-	shards := n.shards()
-	if n.warden != nil {
-		shards = n.warden.shards()
+	shards := n.routers.Local()
+	if n.controller != nil {
+		n.controller.Leave(ctx)
+		shards = n.controller.Shards()
 	}
+	errs := []error{drain(ctx, n.cfg.Intake)}
 	results := make(chan error, len(shards))
 	for _, s := range shards {
 		go func() { results <- s.Close(ctx) }()
@@ -243,17 +213,12 @@ func (n *Node) close(ctx context.Context) error {
 	for range shards {
 		errs = append(errs, <-results)
 	}
-	if n.cfg.Peers != nil {
-		if n.peers != nil {
-			errs = append(errs, n.peers.letters.close(ctx))
-		}
-		errs = append(errs, drain(ctx, n.cfg.Peers))
+	if n.peers != nil {
+		errs = append(errs, n.peers.close(ctx))
 	}
-	for _, p := range n.posts {
-		p.expire(0)
-	}
+	n.routers.Expire()
 	errs = append(errs, n.outbox.close(ctx))
-	for _, nc := range n.connections()[1:] {
+	for _, nc := range n.cfg.connections()[1:] {
 		errs = append(errs, drain(ctx, nc))
 	}
 	n.system.Close()

@@ -18,41 +18,40 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// waitingAnswers is how many answers may wait to be sent: more than all requests that may wait on a node,
-// which are answered together when it ends.
-const waitingAnswers = 1 << 17
+// maxAnswers is how many answers may wait to be sent: more than all requests that may wait on a node, which are
+// answered together when it ends.
+const maxAnswers = 1 << 17
 
 // outbox sends answers. It implements actors.Outbox.
 type outbox struct {
-	nc      *nats.Conn
-	log     *slog.Logger
-	bounces bounces
-	// lines are where answers wait to be encoded and sent; those of one shard wait in one line.
+	nc            *nats.Conn
+	log           *slog.Logger
+	undeliverable undeliverable
+	// lines are queues of answers to be encoded and sent; those of one shard wait in one line.
 	lines []*queue[lease.Answer]
-	// refusals are those of the doors, by refusal, each with its encoded answer. There is one for each limit
-	// of the node.
+	// refusals has an encoded answer for each refusal, of which there is one for each limit of the node and encoding.
 	refusals sync.Map
-	// dropped counts answers for which there was no room, or that NATS did not take; their clients ask again.
+	// dropped counts answers for which there was no room, or that NATS did not take. Their clients ask again.
 	dropped atomic.Uint64
-	// sometimes and seldom are once a second.
-	sometimes, seldom *rate.Sometimes
+	// limitLog and dropLog let one line a second through.
+	limitLog, dropLog *rate.Sometimes
 	// answers counts them by status.
 	answers [int(messages.Status_EXHAUSTED) + 1]atomic.Uint64
 }
 
 func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox {
 	o := &outbox{
-		nc: nc, log: log, bounces: newBounces(nc),
-		sometimes: onceASecond(), seldom: onceASecond(),
+		nc: nc, log: log, undeliverable: newUndeliverable(nc),
+		limitLog: onceASecond(), dropLog: onceASecond(),
 	}
 	lines := runtime.GOMAXPROCS(0)
 	for range lines {
-		o.lines = append(o.lines, newQueue(waitingAnswers/lines, o.answer))
+		o.lines = append(o.lines, newQueue(maxAnswers/lines, o.answer))
 	}
 	return o
 }
 
-// close sends what waits, unless ctx ends before.
+// close sends the answers that wait, unless ctx ends before.
 func (o *outbox) close(ctx context.Context) error {
 	var errs []error
 	for _, l := range o.lines {
@@ -68,7 +67,7 @@ func (o *outbox) Answer(shard uint32, answers []lease.Answer) {
 	}
 }
 
-// refuse answers later, without blocking.
+// refuse queues an answer. It does not block.
 func (o *outbox) refuse(shard uint32, to messages.ReplyTo, r *messages.Reply) {
 	o.put(shard, lease.Answer{To: to, Reply: r})
 }
@@ -78,8 +77,8 @@ func (o *outbox) put(shard uint32, a lease.Answer) {
 		return
 	}
 	n := o.dropped.Add(1)
-	o.seldom.Do(func() {
-		o.log.Warn("answers are dropped: NATS does not take them as fast as they are made", "dropped_so_far", n)
+	o.dropLog.Do(func() {
+		o.log.Warn("answers dropped: NATS does not take them as fast as they come", "dropped_so_far", n)
 	})
 }
 
@@ -91,11 +90,11 @@ func (o *outbox) answer(a lease.Answer) {
 	l := a.Reply.GetLease()
 	key, err := messages.EncodeKey(l.GetResource())
 	if err != nil {
-		o.log.Error("a resource without a key was granted", "resource", l.GetResource(), "error", err)
+		o.log.Error("granted resource has no key", "resource", l.GetResource(), "error", err)
 		return
 	}
 	o.count(a.Reply)
-	o.publish(a.To, o.bounces.subject(key, messages.Token(l.GetToken())), a.Reply, nil)
+	o.publish(a.To, o.undeliverable.subject(key, messages.Token(l.GetToken())), a.Reply, nil)
 }
 
 func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
@@ -103,8 +102,8 @@ func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
 	o.publish(to, "", r, serviceError(r))
 }
 
-// overloaded refuses a request at the door, at once and as cheaply as can be: there are most of them when
-// there is the least time. Errors that are the same value are encoded once.
+// overloaded refuses a request at once and as cheaply as possible: most of them come when there is the least time. An
+// error value is encoded once.
 func (o *outbox) overloaded(to messages.ReplyTo, err error) {
 	key := refusal{err, to.Encoding}
 	ready, ok := o.refusals.Load(key)
@@ -112,7 +111,7 @@ func (o *outbox) overloaded(to messages.ReplyTo, err error) {
 		r := messages.Refuse(status(err), err)
 		data, failed := messages.Encode(to.Encoding, r)
 		if failed != nil {
-			o.log.Error("a refusal cannot be encoded", "error", failed)
+			o.log.Error("refusal cannot be encoded", "error", failed)
 			return
 		}
 		ready, _ = o.refusals.LoadOrStore(key, encoded{r, data, serviceError(r)})
@@ -120,11 +119,11 @@ func (o *outbox) overloaded(to messages.ReplyTo, err error) {
 	e := ready.(encoded) //nolint:forcetypeassert // nothing else is stored
 	o.count(e.reply)
 	if err := o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Header: e.header, Data: e.data}); err != nil {
-		o.unsent(to, err)
+		o.notSent(to, err)
 	}
 }
 
-// refusal is one for a reason, in one encoding.
+// refusal is the key of an encoded refusal.
 type refusal struct {
 	why      error
 	encoding messages.Encoding
@@ -137,11 +136,11 @@ type encoded struct {
 	header nats.Header
 }
 
-// count keeps the statistics. Refusals for a limit are worth a line in the log, though not each.
+// count counts an answer, and logs some of the refusals for a limit.
 func (o *outbox) count(r *messages.Reply) {
 	n := o.answers[r.GetStatus()].Add(1)
 	if r.GetStatus() == messages.Status_OVERLOADED {
-		o.sometimes.Do(func() { o.log.Warn("a limit was reached", "limit", r.GetError(), "refused_so_far", n) })
+		o.limitLog.Do(func() { o.log.Warn("limit reached", "limit", r.GetError(), "refused_so_far", n) })
 	}
 }
 
@@ -151,19 +150,19 @@ func (o *outbox) publish(to messages.ReplyTo, reply string, m proto.Message, hea
 		err = o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Reply: reply, Header: header, Data: data})
 	}
 	if err != nil {
-		o.unsent(to, err)
+		o.notSent(to, err)
 	}
 }
 
-// unsent notes an answer that NATS has not taken.
-func (o *outbox) unsent(to messages.ReplyTo, err error) {
+// notSent counts an answer that NATS has not taken.
+func (o *outbox) notSent(to messages.ReplyTo, err error) {
 	n := o.dropped.Add(1)
-	o.seldom.Do(func() {
-		o.log.Warn("an answer could not be sent", "to", to.Subject, "error", err, "dropped_so_far", n)
+	o.dropLog.Do(func() {
+		o.log.Warn("answer not sent", "to", to.Subject, "error", err, "dropped_so_far", n)
 	})
 }
 
-// serviceError tells NATS tools that the answer is an error; nil if it is none.
+// serviceError returns the header by which NATS tools know an error; nil if the answer is none.
 func serviceError(r *messages.Reply) nats.Header {
 	code, ok := r.GetStatus().ServiceCode()
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -12,60 +13,69 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
 
+	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
-// permissionTimeout bounds how long NATS may take to say that the node may speak to others.
-const permissionTimeout = 5 * time.Second
+const (
+	// permissionTimeout bounds how long NATS may take to tell whether the node may use the subjects of nodes.
+	permissionTimeout = 5 * time.Second
+	// maxForwarding is how many requests may wait to be forwarded.
+	maxForwarding = 1 << 14
+	// listOp asks a node for its part of a listing, in the place of an operation.
+	listOp = "list"
+)
 
 // peers are the other nodes of the deployment, as NATS reaches them.
 type peers struct {
 	nc     *nats.Conn
 	prefix messages.Prefix
-	self   uint64
+	self   uint64 // the incarnation of this process
 	log    *slog.Logger
 	// malformed counts announcements that were dropped.
 	malformed atomic.Uint64
 	sometimes *rate.Sometimes
-	// letters wait to be sent on.
-	letters *queue[outgoing]
+	// forwarding are the requests that wait to be forwarded.
+	forwarding *queue[forwarding]
 	// mute: the last announcement could not be sent.
 	mute bool
 }
 
-// waitingLetters is how many requests may wait to be sent on to other nodes.
-const waitingLetters = 1 << 14
-
-// outgoing is a letter on its way to another node.
-type outgoing struct {
+// forwarding is a request on its way to another node.
+type forwarding struct {
+	routing.Envelope
 	to uint64
-	letter
 }
 
-// newPeers returns the peers of a node. unsent gets the letters that could not be sent on, with the reason.
-func newPeers(nc *nats.Conn, prefix messages.Prefix, self uint64, log *slog.Logger, unsent func(letter, error)) *peers {
-	p := &peers{nc: nc, prefix: prefix, self: self, log: log, sometimes: onceASecond()}
-	p.letters = newQueue(waitingLetters, func(o outgoing) {
-		if err := p.send(o); err != nil {
-			unsent(o.letter, err)
+// newPeers returns the peers of a node. notSent gets the requests that could not be forwarded, with the reason.
+func newPeers(nc *nats.Conn, prefix messages.Prefix, log *slog.Logger, notSent func(routing.Envelope, error)) *peers {
+	p := &peers{nc: nc, prefix: prefix, self: rand.Uint64() | 1, log: log, sometimes: onceASecond()}
+	p.forwarding = newQueue(maxForwarding, func(f forwarding) {
+		if err := p.send(f); err != nil {
+			notSent(f.Envelope, err)
 		}
 	})
 	return p
 }
 
-// listen subscribes to what all nodes announce and to what is sent to this one, and finds out whether it
-// may.
-func (p *peers) listen(ctx context.Context, hear func(*peer.Announcement), letter, inquiry nats.MsgHandler) error {
+// close sends the requests that wait to be forwarded and drains the connection, unless ctx ends before.
+func (p *peers) close(ctx context.Context) error {
+	return errors.Join(p.forwarding.close(ctx), drain(ctx, p.nc))
+}
+
+// listen subscribes to the announcements of all nodes and to the subjects of this one. It fails if the user of the
+// connection is not allowed to.
+func (p *peers) listen(ctx context.Context, hear func(*peer.Announcement), request, inquiry nats.MsgHandler) error {
 	return p.permitted(ctx, func() error {
 		for subject, handle := range map[string]nats.MsgHandler{
 			p.prefix.Announcement(">"):        func(m *nats.Msg) { p.heard(m, hear) },
-			p.prefix.NodeDoor(p.self, "*.>"):  letter,
+			p.prefix.NodeDoor(p.self, "*.>"):  request,
 			p.prefix.NodeDoor(p.self, listOp): inquiry,
 		} {
 			sub, err := p.nc.Subscribe(subject, handle)
 			if err == nil {
-				err = bounded(sub, 8)
+				err = setPendingLimits(sub, 8)
 			}
 			if err != nil {
 				return err
@@ -75,8 +85,8 @@ func (p *peers) listen(ctx context.Context, hear func(*peer.Announcement), lette
 	})
 }
 
-// permitted does something and returns what NATS says of it. It answers in order, so a complaint has
-// come before the answer to the PING behind it.
+// permitted does something and returns the permission error that it causes. NATS answers in order, so the error
+// arrives before the answer to the PING behind it.
 func (p *peers) permitted(ctx context.Context, do func() error) error {
 	note := p.nc.LastError()
 	if err := do(); err != nil {
@@ -88,15 +98,15 @@ func (p *peers) permitted(ctx context.Context, do func() error) error {
 		return err
 	}
 	if err := p.nc.LastError(); err != note && errors.Is(err, nats.ErrPermissionViolation) { //nolint:errorlint // the very same one is old
-		return fmt.Errorf("the NATS user must be allowed to publish and to subscribe to %s, where nodes speak to one another: %w", p.prefix.Nodes(), err)
+		return fmt.Errorf("the NATS user must be allowed to publish and to subscribe to %s, the subjects of nodes: %w", p.prefix.Nodes(), err)
 	}
 	return nil
 }
 
-// heard passes an announcement on, if it is one.
+// heard decodes and checks an announcement.
 func (p *peers) heard(m *nats.Msg, hear func(*peer.Announcement)) {
 	a := &peer.Announcement{}
-	err := messages.DecodeReply(messages.Protobuf, m.Data, a) // a newer node may say more
+	err := messages.DecodeReply(messages.Protobuf, m.Data, a) // a newer node may announce more
 	if err == nil {
 		err = a.Check()
 	}
@@ -110,8 +120,8 @@ func (p *peers) heard(m *nats.Msg, hear func(*peer.Announcement)) {
 	hear(a)
 }
 
-// announce tells all nodes. Without a connection none hears it, and there will be another. The log says
-// once that it could not be sent, and once that it can be again. It belongs to the warden's goroutine.
+// announce tells all nodes. Without a connection it is lost, and the next one replaces it. The log says once that it
+// could not be sent, and once that it can be again. It belongs to the controller's goroutine.
 func (p *peers) announce(a *peer.Announcement) {
 	name, err := messages.EncodeKey(a.GetNode())
 	if err == nil {
@@ -122,19 +132,20 @@ func (p *peers) announce(a *peer.Announcement) {
 	}
 	switch {
 	case err != nil && !p.mute:
-		p.log.Warn("cannot announce this node: others will count it as gone", "error", err)
+		p.log.Warn("cannot announce this node: the others will consider it lost", "error", err)
 	case err == nil && p.mute:
 		p.log.Info("this node is announced again")
 	}
 	p.mute = err != nil
 }
 
-// forward has a letter sent to another node's door, and reports whether there was room for it. It does not
-// block.
-func (p *peers) forward(to uint64, l letter) bool { return p.letters.put(outgoing{to, l}) }
+// forward queues a request for another node, and reports whether there was room for it. It does not block.
+func (p *peers) forward(to uint64, e routing.Envelope) bool {
+	return p.forwarding.put(forwarding{e, to})
+}
 
-func (p *peers) send(o outgoing) error {
-	return p.nc.PublishMsg(o.message(p.prefix.NodeDoor(o.to, string(o.op)+"."+o.key)))
+func (p *peers) send(f forwarding) error {
+	return p.nc.PublishMsg(f.Message(p.prefix.NodeDoor(f.to, string(f.Operation)+"."+f.Key)))
 }
 
 // inquire asks another node for a shard's part of a listing.
@@ -151,11 +162,11 @@ func (p *peers) inquire(ctx context.Context, to uint64, ask *peer.Inquiry) (*pee
 	return part, messages.DecodeReply(messages.Protobuf, m.Data, part)
 }
 
-// address reads what stands in the subject of a letter at the node's own door.
+// address parses the subject of a forwarded request.
 func (p *peers) address(subject string) (messages.Address, error) {
 	below, ok := strings.CutPrefix(subject, p.prefix.NodeDoor(p.self, ""))
 	if !ok {
-		return messages.Address{}, fmt.Errorf("%s is not below this node's door", subject)
+		return messages.Address{}, fmt.Errorf("%s is not a subject of this node", subject)
 	}
 	return p.prefix.Parse(string(p.prefix) + "." + below)
 }

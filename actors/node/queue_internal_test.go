@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
-// A queue keeps the order, takes what fits while its handler is blocked, and says what did not fit.
+// A queue keeps the order, takes what fits while its handler is blocked, and refuses the rest.
 func TestQueueDoesNotBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := make(chan struct{})
@@ -26,7 +26,7 @@ func TestQueueDoesNotBlock(t *testing.T) {
 			done = append(done, n)
 		})
 		q.put(0)
-		synctest.Wait() // it is in the handler's hands
+		synctest.Wait() // the handler has it
 		for n := 1; n <= 3; n++ {
 			if !q.put(n) {
 				t.Errorf("there was no room for %d", n)
@@ -41,9 +41,9 @@ func TestQueueDoesNotBlock(t *testing.T) {
 			t.Errorf("a blocked queue was closed: %v", err)
 		}
 		close(blocked)
-		<-q.over
+		<-q.done
 		if len(done) != 4 || done[0] != 0 || done[3] != 3 {
-			t.Errorf("worked off are %v", done)
+			t.Errorf("handled are %v", done)
 		}
 	})
 }
@@ -56,15 +56,15 @@ func TestCannotAnnounceIsSaidOnce(t *testing.T) {
 	}
 	defer nc.Close()
 	log := new(strings.Builder)
-	p := newPeers(nc, messages.DefaultPrefix, 1, slog.New(slog.NewTextHandler(io.Writer(log), nil)), nil)
-	p.sometimes.Interval = 0 // it is not that one that keeps the log quiet
+	p := newPeers(nc, messages.DefaultPrefix, slog.New(slog.NewTextHandler(io.Writer(log), nil)), nil)
+	p.sometimes.Interval = 0 // the rate limit must not keep the log quiet
 	for range 3 {
 		p.announce(&peer.Announcement{Node: "n"})
 	}
 	if n := strings.Count(log.String(), "cannot announce"); n != 1 {
 		t.Errorf("it is said %d times: %s", n, log)
 	}
-	if err := p.letters.close(t.Context()); err != nil {
+	if err := p.forwarding.close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -11,65 +12,73 @@ import (
 type stats struct {
 	// Answers counts what went out, by status.
 	Answers map[string]uint64 `json:"answers"`
-	// Dropped counts requests that wanted their answer elsewhere than in an inbox.
+	// Dropped counts requests whose reply subject is not an inbox.
 	Dropped uint64 `json:"dropped"`
-	// Unread counts requests that came faster than they were read, Unsent answers that NATS did not take as
-	// fast as they were made.
+	// Unread counts requests that were lost because they came faster than they were read, Unsent answers that were
+	// lost because NATS did not take them fast enough.
 	Unread uint64 `json:"unread"`
 	Unsent uint64 `json:"unsent"`
-	// Pending is how many requests are on their way now: neither answered nor in a queue.
+	// Pending is how many requests are neither answered nor in a queue now.
 	Pending int64 `json:"pending"`
 	// Held and Waiting are how many resources are held and how many requests wait now.
 	Held    int64 `json:"held"`
 	Waiting int64 `json:"waiting"`
 	// LateTokens counts grants whose token is near the end.
 	LateTokens uint64 `json:"late_tokens"`
-	// Events counts those that were published, EventsBehind the commits of which that has yet to be
-	// done, and EventsLost those of which it never will be.
+	// Events counts published events, EventsBehind the commits whose events have yet to be published, EventsLost those
+	// whose events never will be.
 	Events       uint64 `json:"events"`
 	EventsBehind uint64 `json:"events_behind"`
 	EventsLost   uint64 `json:"events_lost"`
 }
 
-func (n *Node) stats() stats {
-	s := stats{
-		Answers: make(map[string]uint64),
-		Dropped: n.drops.count.Load(),
-		Unread:  n.unread(),
-		Unsent:  n.outbox.dropped.Load(),
-		Pending: n.gate.quota.Pending(),
-		Held:    n.gate.quota.Held(),
-		Waiting: n.gate.quota.Waiting(),
-	}
-	for status := range n.outbox.answers {
-		if count := n.outbox.answers[status].Load(); count > 0 {
-			s.Answers[messages.Status(status).String()] = count
-		}
-	}
-	n.past.mu.Lock()
-	s.LateTokens, s.Events, s.EventsLost = n.past.lateTokens, n.past.events, n.past.eventsLost
-	n.past.mu.Unlock()
-	for _, shard := range n.shards() {
-		s.LateTokens += shard.LateTokens()
-		counts := shard.Events()
-		s.Events += counts.Published
-		s.EventsBehind += counts.Behind
-		s.EventsLost += counts.Lost
-	}
-	return s
-}
+// statistics collects stats from the parts of a node. It is safe for concurrent use.
+type statistics struct {
+	drops     drops
+	endpoints *endpoints
+	outbox    *outbox
+	quota     *actors.Quota
+	routers   routing.Table
 
-// past is what shards have counted that this node has no more.
-type past struct {
-	mu                             sync.Mutex
+	mu sync.Mutex
+	// lateTokens, events and eventsLost are those of shards that the node no longer has.
 	lateTokens, events, eventsLost uint64
 }
 
-func (p *past) add(s *actors.Shard) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	counts := s.Events()
-	p.lateTokens += s.LateTokens()
-	p.events += counts.Published
-	p.eventsLost += counts.Lost
+func (s *statistics) snapshot() stats {
+	all := stats{
+		Answers: make(map[string]uint64),
+		Dropped: s.drops.count.Load(),
+		Unread:  s.endpoints.unread(),
+		Unsent:  s.outbox.dropped.Load(),
+		Pending: s.quota.Pending(),
+		Held:    s.quota.Held(),
+		Waiting: s.quota.Waiting(),
+	}
+	for status := range s.outbox.answers {
+		if count := s.outbox.answers[status].Load(); count > 0 {
+			all.Answers[messages.Status(status).String()] = count
+		}
+	}
+	s.mu.Lock()
+	all.LateTokens, all.Events, all.EventsLost = s.lateTokens, s.events, s.eventsLost
+	s.mu.Unlock()
+	for _, shard := range s.routers.Local() {
+		all.LateTokens += shard.LateTokens()
+		counts := shard.Events()
+		all.Events += counts.Published
+		all.EventsBehind += counts.Behind
+		all.EventsLost += counts.Lost
+	}
+	return all
+}
+
+// retire keeps what a shard has counted that the node no longer has.
+func (s *statistics) retire(shard *actors.Shard) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := shard.Events()
+	s.lateTokens += shard.LateTokens()
+	s.events += counts.Published
+	s.eventsLost += counts.Lost
 }

@@ -7,7 +7,7 @@ var (
 	// events are those of a node that crashes.
 	contract = suite{folder: "integration/contract", run: "^TestRetainedEventsAreTheJournal$"}
 	// nodes are those of a deployment among themselves, in virtual time.
-	nodes = suite{folder: "actors/node", run: "^TestShardThatTakesLongToRead$"}
+	nodes = suite{folder: "actors/node/assignment", run: "^TestShardThatTakesLongToRead$"}
 	// late is of late copies of requests, in virtual time.
 	late = suite{folder: "actors", run: "^TestLateCopy"}
 	// requests are repeated and withdrawn, by the wire.
@@ -228,8 +228,8 @@ var mutants = []mutant{
 		name: "OpeningJudgedByItsDuration",
 		harm: "a shard that takes longer to read than a node may take never opens",
 		edits: []edit{{
-			"actors/node/custody.go", "c.opening != lease.Never && now.Sub(c.progressed) >= openPatience",
-			"has(c.opening, openPatience, now)",
+			"actors/node/assignment/state.go", "s.opening != lease.Never && now.Sub(s.progressed) >= openTimeout",
+			"hasLasted(s.opening, openTimeout, now)",
 		}},
 		found: nodes,
 		says:  `shard \d+ is open at \[\]`,

@@ -247,7 +247,7 @@ func TestOddNodes(t *testing.T) {
 		c.Limits.MaxTtlMs = 5000
 	})
 	f.settled() // which takes some announcements
-	for words, want := range map[string]int{"another version": 2, "other limits": 2, "a node is there": 2} {
+	for words, want := range map[string]int{"different version": 2, "different limits": 2, "node joined": 2} {
 		if n := f.logs.count(words); n != want {
 			t.Errorf("%q: %d times in the log, want one at each node", words, n)
 		}
@@ -266,12 +266,12 @@ func TestOddNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.untilLogged("another number of shards", 2)
+	f.untilLogged("different number of shards", 2)
 	for i := range 32 {
 		f.want(nc, messages.Status_FREE, 0, fmt.Sprint("holdfast.get.r", i), "")
 	}
-	if n := f.logs.count("another number of shards"); n != 2 {
-		t.Errorf("another number of shards: %d times in the log, want one at each node", n)
+	if n := f.logs.count("different number of shards"); n != 2 {
+		t.Errorf("different number of shards: %d times in the log, want one at each node", n)
 	}
 }
 

@@ -1,4 +1,4 @@
-package node
+package assignment
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 	"github.com/holdfast-io/holdfast/messages/peer"
@@ -24,50 +25,52 @@ import (
 
 const (
 	worldShards = 8
-	// peace is many times what any rule of the warden waits for but calmMost.
+	// room is how many requests for a shard may wait at a process.
+	room = 100
+	// peace is many times what any rule of the controller waits for but backoffMost.
 	peace = time.Minute
 )
 
-// world is wardens with real shards over journals in memory, in a bubble, with a network that can be cut.
+// world is controllers with real shards over journals in memory, in a bubble, with a network that can be cut.
 type world struct {
 	*testing.T
-	journals []*journaltest.Memory
-	wardens  []*inhabitant
+	journals  []*journaltest.Memory
+	processes []*process
 
 	mu sync.Mutex
-	// deaf says who does not hear whom, by name.
+	// deaf has the pairs of names of which the first does not hear the second.
 	deaf map[[2]string]bool
 	// broken is a process that cannot open anything.
 	broken string
 	// pace is how long a record takes to be read, or 0; stuck is a process that reads only the first ones.
 	pace  time.Duration
 	stuck string
-	// ceding is how long the leadership of a bucket takes to move while nobody takes the shard, or 0; ceded
-	// is who got how many.
-	ceding time.Duration
-	ceded  map[string]int
+	// transferTime is how long the leadership of a bucket takes to move, during which no node may open the shard;
+	// transferred is how many each node got.
+	transferTime time.Duration
+	transferred  map[string]int
 }
 
-// inhabitant is one process of the world.
-type inhabitant struct {
-	*warden
+// process is one of the world.
+type process struct {
+	*Controller
 	w      *world
 	name   string
 	system *actors.System
 	cancel context.CancelFunc
 	leads  map[uint32]bool
 
-	mu      sync.Mutex
-	doors   map[uint32]bool // that are open
-	opened  int
-	jammed  int // how many times a door stays shut
-	answers int // refusals, as nothing else is answered here
+	mu        sync.Mutex
+	endpoints map[uint32]bool // that are open
+	opened    int
+	jammed    int // how many times an endpoint cannot be opened
+	refused   int
 }
 
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, deaf: make(map[[2]string]bool), ceded: make(map[string]int)}
+		w := &world{T: t, deaf: make(map[[2]string]bool), transferred: make(map[string]int)}
 		for range worldShards {
 			w.journals = append(w.journals, journaltest.NewMemory())
 		}
@@ -77,27 +80,28 @@ func inWorld(t *testing.T, test func(w *world)) {
 }
 
 func (w *world) end() {
-	for _, x := range slices.Clone(w.wardens) {
+	for _, x := range slices.Clone(w.processes) {
 		x.kill()
 	}
 	w.pass(3 * time.Second) // Proto.Actor counts dead letters for one
 }
 
 // start starts a process.
-func (w *world) start(name string) *inhabitant {
-	x := &inhabitant{w: w, name: name, system: actors.NewSystem(slog.New(slog.DiscardHandler)), leads: make(map[uint32]bool), doors: make(map[uint32]bool)}
-	var posts []*post
-	for shard := range uint32(worldShards) {
-		posts = append(posts, &post{carrier: x, shard: shard, room: 100})
-	}
+func (w *world) start(name string) *process {
+	x := &process{w: w, name: name, system: actors.NewSystem(slog.New(slog.DiscardHandler)), leads: make(map[uint32]bool), endpoints: make(map[uint32]bool)}
 	clock := actors.SystemClock()
-	x.warden = newWarden(&peer.Announcement{
-		Node: name, Incarnation: rand.Uint64() | 1, Shards: worldShards, Limits: messages.DefaultLimits(),
-	}, posts, surroundings{
-		clock: clock, log: slog.New(slog.NewTextHandler(w.Output(), nil)).With("at", name),
-		leads: func(shard uint32) bool { w.mu.Lock(); defer w.mu.Unlock(); return x.leads[shard] },
-		cede:  w.cede,
-		start: func(shard uint32, changed func()) *actors.Shard {
+	var routers routing.Table
+	for shard := range uint32(worldShards) {
+		routers = append(routers, routing.NewRouter(shard, room, clock, x))
+	}
+	x.Controller = New(Config{
+		Node: &peer.Announcement{
+			Node: name, Incarnation: rand.Uint64() | 1, Shards: worldShards, Limits: messages.DefaultLimits(),
+		},
+		Routers: routers, Clock: clock, Log: slog.New(slog.NewTextHandler(w.Output(), nil)).With("at", name),
+		Leads:              func(shard uint32) bool { w.mu.Lock(); defer w.mu.Unlock(); return x.leads[shard] },
+		TransferLeadership: w.transfer,
+		StartShard: func(shard uint32, changed func()) *actors.Shard {
 			x.mu.Lock()
 			x.opened++
 			x.mu.Unlock()
@@ -107,19 +111,19 @@ func (w *world) start(name string) *inhabitant {
 				Shard: shard, Node: name, Journal: slow{memory, w, name}, Clock: clock, Outbox: x,
 				Log: slog.New(slog.DiscardHandler), Yields: true, Changed: changed,
 				Pass: func(r *actors.Request) {
-					if l, ok, err := letterOf(r); ok && err == nil {
-						posts[shard].pass(l)
+					if e, ok, err := routing.FromRequest(r); ok && err == nil {
+						routers[shard].Return(e)
 					}
 				},
 			})
 		},
-		retired: func(*actors.Shard) {}, door: x.door,
-		announce: func(a *peer.Announcement) { w.carry(name, proto.CloneOf(a)) },
+		Stopped: func(*actors.Shard) {}, Endpoint: x.endpoint,
+		Announce: func(a *peer.Announcement) { w.carry(name, proto.CloneOf(a)) },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	x.cancel = cancel
 	w.mu.Lock()
-	w.wardens = append(w.wardens, x)
+	w.processes = append(w.processes, x)
 	w.mu.Unlock()
 	go x.run(ctx)
 	return x
@@ -171,45 +175,45 @@ func (w *world) check(name string) error {
 	return nil
 }
 
-// door keeps account of the direct doors.
-func (x *inhabitant) door(shard uint32, open bool) bool {
+// endpoint keeps account of the direct endpoints.
+func (x *process) endpoint(shard uint32, open bool) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.doors[shard] == open {
-		x.w.Errorf("%s: the door of shard %d is told twice that it is open: %v", x.name, shard, open)
+	if x.endpoints[shard] == open {
+		x.w.Errorf("%s: the endpoint of shard %d was already open: %v", x.name, shard, open)
 	}
 	if open && x.jammed > 0 {
 		x.jammed--
 		return false
 	}
-	x.doors[shard] = open
+	x.endpoints[shard] = open
 	return true
 }
 
-// doors returns at whose door each shard's requests arrive.
-func (w *world) doors() [worldShards][]string {
+// endpoints returns the processes that have the endpoint of each shard open.
+func (w *world) endpoints() [worldShards][]string {
 	synctest.Wait()
-	var doors [worldShards][]string
-	for _, x := range w.wardens {
+	var open [worldShards][]string
+	for _, x := range w.processes {
 		x.mu.Lock()
-		for shard := range doors {
-			if x.doors[uint32(shard)] {
-				doors[shard] = append(doors[shard], x.name)
+		for shard := range open {
+			if x.endpoints[uint32(shard)] {
+				open[shard] = append(open[shard], x.name)
 			}
 		}
 		x.mu.Unlock()
 	}
-	return doors
+	return open
 }
 
-// cede takes its time, during which nobody may open the shard.
-func (w *world) cede(_ context.Context, shard uint32, to string) error {
-	<-time.After(w.ceding)
+// transfer takes its time, during which no node may open the shard.
+func (w *world) transfer(_ context.Context, shard uint32, to string) error {
+	<-time.After(w.transferTime)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ceded[to]++
-	for _, x := range w.wardens {
-		if s := x.posts[shard].shardHere(); w.ceding > 0 && s != nil && s.Standing() <= actors.Open {
+	w.transferred[to]++
+	for _, x := range w.processes {
+		if s := x.cfg.Routers[shard].Local(); w.transferTime > 0 && s != nil && s.Standing() <= actors.Open {
 			w.Errorf("%s has opened shard %d before the leadership of its bucket was there", x.name, shard)
 		}
 	}
@@ -220,34 +224,36 @@ func (w *world) cede(_ context.Context, shard uint32, to string) error {
 func (w *world) carry(from string, a *peer.Announcement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, x := range w.wardens {
+	for _, x := range w.processes {
 		if !w.deaf[[2]string{x.name, from}] {
-			x.hear(a)
+			x.Hear(a)
 		}
 	}
 }
 
 // cut lets a not hear b, or hear it again.
-func (w *world) cut(a, b *inhabitant, is bool) {
+func (w *world) cut(a, b *process, is bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.deaf[[2]string{a.name, b.name}] = is
 }
 
 // Answer implements actors.Outbox.
-func (x *inhabitant) Answer(uint32, []lease.Answer) {}
+func (x *process) Answer(uint32, []lease.Answer) {}
 
-func (x *inhabitant) tell(s *actors.Shard, l letter) error {
-	return s.Tell(&actors.Request{Resource: l.key, Event: lease.Get{Request: &messages.GetRequest{}, From: l.to}})
+// Deliver implements routing.Transport.
+func (x *process) Deliver(s *actors.Shard, e routing.Envelope) error {
+	return s.Tell(&actors.Request{Resource: e.Resource, Event: lease.Get{Request: &messages.GetRequest{}, From: e.ReplyTo}})
 }
 
-func (x *inhabitant) forward(to uint64, l letter) error {
-	for _, other := range x.w.wardens {
-		if other.self() == to {
-			l.hops++
+// Forward implements routing.Transport.
+func (x *process) Forward(to uint64, e routing.Envelope) error {
+	for _, other := range x.w.processes {
+		if other.view.self() == to {
+			e.Hops++
 			time.AfterFunc(time.Millisecond, func() {
-				if err := other.posts[0].take(l); err != nil {
-					other.refuse(l, err)
+				if err := other.cfg.Routers[0].Route(e); err != nil {
+					other.Refuse(e, err)
 				}
 			})
 		}
@@ -255,35 +261,34 @@ func (x *inhabitant) forward(to uint64, l letter) error {
 	return nil
 }
 
-func (x *inhabitant) refuse(letter, error) {
+// Refuse implements routing.Transport.
+func (x *process) Refuse(routing.Envelope, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.answers++
+	x.refused++
 }
 
-func (x *inhabitant) now() lease.Instant { return x.clock.Now().Instant }
-
 // kill ends a process without a word.
-func (x *inhabitant) kill() {
+func (x *process) kill() {
 	if x.cancel == nil {
 		return
 	}
 	x.cancel()
-	<-x.over
-	for _, s := range x.shards() {
+	<-x.done
+	for _, s := range x.Shards() {
 		_ = s.Close(context.Background())
 	}
 	x.system.Close()
 	x.cancel = nil
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
-	x.w.wardens = slices.DeleteFunc(slices.Clone(x.w.wardens), func(other *inhabitant) bool { return other == x })
+	x.w.processes = slices.DeleteFunc(slices.Clone(x.w.processes), func(other *process) bool { return other == x })
 }
 
-// leave ends a process as SIGTERM does.
-func (x *inhabitant) leave() {
-	close(x.depart)
-	<-x.over
+// shutDown ends a process as SIGTERM does.
+func (x *process) shutDown() {
+	close(x.leave)
+	<-x.done
 	x.kill()
 }
 
@@ -295,7 +300,7 @@ func (w *world) pass(d time.Duration) {
 // openings counts them in all processes.
 func (w *world) openings() int {
 	n := 0
-	for _, x := range w.wardens {
+	for _, x := range w.processes {
 		x.mu.Lock()
 		n += x.opened
 		x.mu.Unlock()
@@ -307,10 +312,10 @@ func (w *world) openings() int {
 func (w *world) owners() [worldShards][]string {
 	synctest.Wait()
 	var owners [worldShards][]string
-	for _, x := range w.wardens {
-		for _, p := range x.posts {
-			if s := p.shardHere(); s != nil && s.Standing() == actors.Open {
-				owners[p.shard] = append(owners[p.shard], x.name)
+	for _, x := range w.processes {
+		for shard, r := range x.cfg.Routers {
+			if s := r.Local(); s != nil && s.Standing() == actors.Open {
+				owners[shard] = append(owners[shard], x.name)
 			}
 		}
 	}
@@ -332,16 +337,16 @@ func (w *world) settled(within time.Duration) {
 	if after := w.owners(); fmt.Sprint(after) != fmt.Sprint(before) || w.openings() != openings {
 		w.Fatalf("shards move in peace: %v became %v, with %d openings", before, after, w.openings()-openings)
 	}
-	if doors := w.doors(); fmt.Sprint(doors) != fmt.Sprint(before) {
-		w.Fatalf("doors are open at %v, and shards at %v", doors, before)
+	if endpoints := w.endpoints(); fmt.Sprint(endpoints) != fmt.Sprint(before) {
+		w.Fatalf("endpoints are open at %v, and shards at %v", endpoints, before)
 	}
 }
 
-// fair checks that nobody has two shards more than another.
+// fair checks that no process has two shards more than another.
 func (w *world) fair() {
 	w.Helper()
 	loads := make(map[string]int)
-	for _, x := range w.wardens {
+	for _, x := range w.processes {
 		loads[x.name] = 0
 	}
 	for _, who := range w.owners() {
@@ -361,8 +366,8 @@ func TestNodesComeAndGo(t *testing.T) {
 		b, c := w.start("b"), w.start("c")
 		w.settled(10 * time.Second)
 		w.fair()
-		a.leave()
-		w.settled(100 * time.Millisecond) // nobody waits for a silence
+		a.shutDown()
+		w.settled(100 * time.Millisecond) // no silence is waited for
 		w.fair()
 		b.kill()
 		w.settled(silenceLimit + 100*time.Millisecond)
@@ -373,8 +378,8 @@ func TestNodesComeAndGo(t *testing.T) {
 	})
 }
 
-// Whenever a node dies, and whenever the others look, its shards are taken over when it has been silent for
-// as long as it may, and no later.
+// At whatever time a node dies, and the others look, its shards are taken over when it has been silent for as long as
+// it may, and no later.
 func TestDeadAreMissedInTime(t *testing.T) {
 	for phase := range 10 {
 		inWorld(t, func(w *world) {
@@ -389,25 +394,25 @@ func TestDeadAreMissedInTime(t *testing.T) {
 	}
 }
 
-// What is sent straight to a dead owner is lost as long as nobody doubts that it lives, and no longer.
-func TestNoDoorStaysShut(t *testing.T) {
+// The direct endpoint of a dead owner's shard has no responder until the owner is in doubt, and no longer.
+func TestEndpointIsOpenOnceOwnerIsDoubtful(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.start("a")
 		b, c := w.start("b"), w.start("c")
 		w.settled(10 * time.Second)
 		b.kill()
 		w.pass(doubtLimit + time.Millisecond)
-		for shard, at := range w.doors() {
+		for shard, at := range w.endpoints() {
 			if len(at) == 0 {
-				t.Errorf("nobody is at the door of shard %d", shard)
+				t.Errorf("the endpoint of shard %d is open nowhere", shard)
 			}
 		}
 		w.settled(silenceLimit - doubtLimit + 100*time.Millisecond)
-		c.kill() // nobody but the last one is next in line
+		c.kill() // only the last one is next in line
 		w.pass(doubtLimit + time.Millisecond)
-		for shard, at := range w.doors() {
+		for shard, at := range w.endpoints() {
 			if len(at) != 1 {
-				t.Errorf("at the door of shard %d is %v", shard, at)
+				t.Errorf("the endpoint of shard %d is open at %v", shard, at)
 			}
 		}
 	})
@@ -415,25 +420,25 @@ func TestNoDoorStaysShut(t *testing.T) {
 
 // The leadership of a bucket goes from the last owner to the next before that one opens the shard; from
 // one that was killed, or alone, it does not.
-func TestLeadershipIsCeded(t *testing.T) {
+func TestLeadershipIsTransferred(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.ceding = 50 * time.Millisecond
+		w.transferTime = 50 * time.Millisecond
 		a := w.start("a")
 		w.settled(2 * time.Second)
 		b := w.start("b")
 		w.settled(10 * time.Second)
-		if want := map[string]int{"b": worldShards / 2}; !maps.Equal(w.ceded, want) {
-			t.Errorf("ceded to %v, want %v", w.ceded, want)
+		if want := map[string]int{"b": worldShards / 2}; !maps.Equal(w.transferred, want) {
+			t.Errorf("transferred to %v, want %v", w.transferred, want)
 		}
-		b.leave()
+		b.shutDown()
 		w.settled(200 * time.Millisecond)
-		if want := map[string]int{"a": worldShards / 2, "b": worldShards / 2}; !maps.Equal(w.ceded, want) {
-			t.Errorf("ceded to %v, want %v", w.ceded, want)
+		if want := map[string]int{"a": worldShards / 2, "b": worldShards / 2}; !maps.Equal(w.transferred, want) {
+			t.Errorf("transferred to %v, want %v", w.transferred, want)
 		}
-		clear(w.ceded)
-		a.leave()
-		if len(w.ceded) != 0 {
-			t.Errorf("the last node has ceded to %v", w.ceded)
+		clear(w.transferred)
+		a.shutDown()
+		if len(w.transferred) != 0 {
+			t.Errorf("the last node has transferred leaderships to %v", w.transferred)
 		}
 	})
 }
@@ -449,13 +454,13 @@ func TestNodesStartTogether(t *testing.T) {
 	})
 }
 
-// Who does not hear somebody takes what that one has, and the other does not take it back; who hears
-// nobody at all does not fight for ever.
+// A node that does not hear another takes its shards, and the other does not take them back. A node that hears no
+// other does not take shards for ever.
 func TestDeafness(t *testing.T) {
 	for _, pairs := range [][][2]int{{{0, 1}}, {{1, 0}}, {{0, 1}, {0, 2}}, {{1, 0}, {2, 0}}} {
 		t.Run(fmt.Sprint(pairs), func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				nodes := []*inhabitant{w.start("a"), w.start("b"), w.start("c")}
+				nodes := []*process{w.start("a"), w.start("b"), w.start("c")}
 				w.settled(10 * time.Second)
 				for _, p := range pairs {
 					w.cut(nodes[p[0]], nodes[p[1]], true)
@@ -471,22 +476,22 @@ func TestDeafness(t *testing.T) {
 	}
 }
 
-// Where nobody can know that a shard has an owner, or nodes hear each other in a ring, they take it from
-// one another: ever more rarely, and no longer when they hear again.
+// Where no node can know that a shard has an owner, or nodes hear each other in a ring, they take it from one
+// another: ever more rarely, and no longer when they hear again.
 func TestHopelessDeafness(t *testing.T) {
 	for _, pairs := range [][][2]int{{{0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 2}, {2, 1}}, {{0, 1}, {1, 2}}} {
 		t.Run(fmt.Sprint(pairs), func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				nodes := []*inhabitant{w.start("a"), w.start("b"), w.start("c")}
+				nodes := []*process{w.start("a"), w.start("b"), w.start("c")}
 				w.settled(10 * time.Second)
 				for _, p := range pairs {
 					w.cut(nodes[p[0]], nodes[p[1]], true)
 				}
-				w.inUse(calmMost)
+				w.inUse(backoffMost)
 				before := w.openings()
-				const watched = 2 * calmMost
+				const watched = 2 * backoffMost
 				w.inUse(watched)
-				n, most := w.openings()-before, worldShards*len(nodes)*2*int(watched/calmMost)
+				n, most := w.openings()-before, worldShards*len(nodes)*2*int(watched/backoffMost)
 				t.Logf("%d openings in %v; the shards are at %v", n, watched, w.owners())
 				if n > most {
 					t.Errorf("%d openings in %v, want at most %d", n, watched, most)
@@ -494,7 +499,7 @@ func TestHopelessDeafness(t *testing.T) {
 				for _, p := range pairs {
 					w.cut(nodes[p[0]], nodes[p[1]], false)
 				}
-				w.settled(calmMost + 10*time.Second)
+				w.settled(backoffMost + 10*time.Second)
 				w.fair()
 			})
 		})
@@ -505,33 +510,31 @@ func TestHopelessDeafness(t *testing.T) {
 // was deposed learns so.
 func (w *world) inUse(d time.Duration) {
 	for range int(d / (10 * time.Second)) {
-		for _, x := range w.wardens {
-			for _, p := range x.posts {
-				if s := p.shardHere(); s != nil {
-					s.Prove()
-				}
+		for _, x := range w.processes {
+			for _, s := range x.cfg.Routers.Local() {
+				s.Prove()
 			}
 		}
 		w.pass(10 * time.Second)
 	}
 }
 
-// A node that comes and goes silent gets no shard before it has been there for a while.
+// A node that joins and falls silent again and again gets no shard.
 func TestFlapping(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a, b, c := w.start("a"), w.start("b"), w.start("c")
 		w.settled(10 * time.Second)
-		for _, x := range []*inhabitant{a, b} {
+		for _, x := range []*process{a, b} {
 			w.cut(x, c, true)
 		}
 		w.settled(10 * time.Second)
 		before := w.openings()
 		for range 30 { // heard for two seconds in five
-			for _, x := range []*inhabitant{a, b} {
+			for _, x := range []*process{a, b} {
 				w.cut(x, c, false)
 			}
 			w.pass(2 * time.Second)
-			for _, x := range []*inhabitant{a, b} {
+			for _, x := range []*process{a, b} {
 				w.cut(x, c, true)
 			}
 			w.pass(3 * time.Second)
@@ -548,22 +551,22 @@ func TestOneOfTwoNamesakesStays(t *testing.T) {
 		w.settled(2 * time.Second)
 		second := w.start("a")
 		w.pass(2 * time.Second)
-		if first.isOver() || !second.isOver() || second.failed == nil {
-			t.Fatalf("the first is over: %v, the second: %v", first.isOver(), second.isOver())
+		if first.isDone() || !second.isDone() || second.err == nil {
+			t.Fatalf("the first is over: %v, the second: %v", first.isDone(), second.isDone())
 		}
 		second.kill()
 		first.kill()
 		x, y := w.start("b"), w.start("b")
 		w.pass(2 * time.Second)
-		if x.isOver() == y.isOver() {
-			t.Errorf("two at once: over are %v and %v", x.isOver(), y.isOver())
+		if x.isDone() == y.isDone() {
+			t.Errorf("two at once: over are %v and %v", x.isDone(), y.isDone())
 		}
 	})
 }
 
-func (x *inhabitant) isOver() bool {
+func (x *process) isDone() bool {
 	select {
-	case <-x.over:
+	case <-x.done:
 		return true
 	default:
 		return false
@@ -606,7 +609,7 @@ func TestShardFollowsLeader(t *testing.T) {
 	})
 }
 
-func (w *world) lead(x *inhabitant, shard uint32, is bool) {
+func (w *world) lead(x *process, shard uint32, is bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x.leads[shard] = is
@@ -621,7 +624,7 @@ func TestFailingNode(t *testing.T) {
 		w.broken = "b"
 		w.mu.Unlock()
 		b := w.start("b")
-		w.pass(settleAfter + openPatience + 5*time.Second)
+		w.pass(settleAfter + openTimeout + 5*time.Second)
 		for shard, who := range w.owners() {
 			if !slices.Equal(who, []string{a.name}) {
 				t.Errorf("shard %d is open at %v, want a, as b cannot open any", shard, who)
@@ -630,37 +633,38 @@ func TestFailingNode(t *testing.T) {
 		w.mu.Lock()
 		w.broken = ""
 		w.mu.Unlock()
-		w.settled(failingFor + openPatience + 10*time.Second)
+		w.settled(failingFor + openTimeout + 10*time.Second)
 		w.fair()
 		_ = b
 	})
 }
 
-// Requests that come while nobody owns the shard wait, and are refused when that lasts.
+// Requests that come while the shard has no owner wait, and are refused when that lasts.
 func TestRequestsWaitForAnOwner(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.start("a")
-		p := a.posts[0]
-		for range p.room {
-			if err := p.take(letter{op: messages.OpGet, key: "k"}); err != nil {
+		get := routing.Envelope{Operation: messages.OpGet, Key: "k", Resource: "k"}
+		r := a.cfg.Routers[0]
+		for range room {
+			if err := r.Route(get); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if p.take(letter{op: messages.OpGet, key: "k"}) == nil {
+		if r.Route(get) == nil {
 			t.Error("more may wait than there is room for")
 		}
 		w.pass(2 * time.Second)
-		if n := p.waiting(); n != 0 || a.answers != 0 {
-			t.Errorf("%d wait and %d were refused, although the shard is open", n, a.answers)
+		if n := r.Waiting(); n != 0 || a.refused != 0 {
+			t.Errorf("%d wait and %d were refused, although the shard is open", n, a.refused)
 		}
 		b := w.start("b") // listens, and does not open anything
 		w.cut(b, a, true)
-		p = b.posts[0]
-		p.lead(nil, 0)
-		_ = p.take(letter{op: messages.OpGet, key: "k"})
-		p.expire(0)
-		if b.answers != 1 {
-			t.Errorf("%d were refused, want 1", b.answers)
+		r = b.cfg.Routers[0]
+		r.SetOwner(nil, 0)
+		_ = r.Route(get)
+		r.Expire(0)
+		if b.refused != 1 {
+			t.Errorf("%d were refused, want 1", b.refused)
 		}
 	})
 }
@@ -693,7 +697,7 @@ func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			w.start(name)
 		}
-		w.pass(listenFor + openPatience + 20*time.Second)
+		w.pass(listenFor + openTimeout + 20*time.Second)
 		for shard, who := range w.owners() {
 			if len(who) != 1 || who[0] == "b" {
 				t.Errorf("shard %d is open at %v", shard, who)
@@ -717,7 +721,7 @@ func TestShardsGoToAnEstablishedNode(t *testing.T) {
 		w.mu.Unlock()
 		again := w.start("b")
 		w.pass(2600 * time.Millisecond)
-		a.leave()
+		a.shutDown()
 		w.pass(200 * time.Millisecond)
 		if again.opened > 0 {
 			t.Errorf("a node that does not count yet has begun to open %d shards", again.opened)
@@ -730,8 +734,8 @@ func TestShardsGoToAnEstablishedNode(t *testing.T) {
 	})
 }
 
-// A door that stays shut does not count as open, and is tried again.
-func TestDoorThatStaysShutIsTriedAgain(t *testing.T) {
+// An endpoint that could not be opened does not count as open, and is tried again.
+func TestEndpointIsTriedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.start("a")
 		a.mu.Lock()

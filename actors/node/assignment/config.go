@@ -1,0 +1,37 @@
+package assignment
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node/routing"
+	"github.com/holdfast-io/holdfast/messages/peer"
+)
+
+// Config is what a [Controller] works with. All fields must be set but First, Leads and TransferLeadership.
+type Config struct {
+	// Node is what the node announces of itself besides its shards.
+	Node *peer.Announcement
+	// Routers are told where the requests for each shard go.
+	Routers routing.Table
+	Clock   actors.Clock
+	Log     *slog.Logger
+	// First: no other node can own a shard yet, so the node does not listen before it participates.
+	First bool
+	// Leads reports whether the node's own NATS server leads a shard's bucket; nil if that is not known. It must not
+	// block.
+	Leads func(shard uint32) bool
+	// TransferLeadership moves the leadership of a shard's bucket to the NATS server of a node; nil if it stays. It
+	// runs on a goroutine of its own.
+	TransferLeadership func(ctx context.Context, shard uint32, node string) error
+	// StartShard begins to open a shard. changed must be called when its standing has changed.
+	StartShard func(shard uint32, changed func()) *actors.Shard
+	// Stopped gets each shard that has ended, from any goroutine.
+	Stopped func(*actors.Shard)
+	// Endpoint opens or closes a shard's direct endpoint. It reports whether that was done; an endpoint that was not
+	// opened is tried again.
+	Endpoint func(shard uint32, open bool) bool
+	// Announce tells all nodes, this one included.
+	Announce func(*peer.Announcement)
+}

@@ -1,0 +1,315 @@
+package assignment
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages/peer"
+)
+
+const (
+	// leadAfter is how long a server must have led a bucket before its node is preferred for the shard. Shards do not
+	// follow a leadership that moves often, and have moved before a leadership that follows its shard does.
+	leadAfter = 5 * time.Second
+	// maxHeard is how many announcements may wait to be read.
+	maxHeard = 256
+	// leaveLimit bounds how long a node that leaves hands over shards and the requests that wait for them.
+	leaveLimit = 5 * time.Second
+	// lingerFor is how long a node that has left still forwards requests, because the other nodes need time to hear
+	// that it has left.
+	lingerFor = 100 * time.Millisecond
+)
+
+// Controller decides which shards its node owns. A goroutine of its own hears what the other nodes announce, opens
+// and hands over shards, and sets where requests go. It is safe for concurrent use.
+type Controller struct {
+	cfg Config
+
+	heard   chan *peer.Announcement
+	changed chan struct{}
+	ended   chan uint32
+	leave   chan struct{}
+	// joined is closed when the node participates, done when the goroutine has ended, because of err if that is not
+	// nil.
+	joined, done chan struct{}
+	err          error
+	// initial are the shards with which the node began, known once it has joined.
+	initial []*actors.Shard
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+
+	// The fields below belong to the goroutine.
+	view                   *view
+	assigned               *assignment
+	shards                 []*reconciler
+	own                    *peer.Announcement // what there is to announce
+	announced              *peer.Announcement // what was announced last
+	participating, leaving bool
+
+	// nodes are the latest announcements of all.
+	nodes atomic.Pointer[[]*peer.Announcement]
+}
+
+// New returns a controller that has not been started.
+func New(cfg Config) *Controller {
+	c := &Controller{
+		cfg: cfg, heard: make(chan *peer.Announcement, maxHeard), changed: make(chan struct{}, 1),
+		ended: make(chan uint32), leave: make(chan struct{}), joined: make(chan struct{}), done: make(chan struct{}),
+		view: newView(cfg.Node, cfg.Log), assigned: newAssignment(cfg.Node.GetShards(), nil),
+	}
+	for shard, router := range cfg.Routers {
+		c.shards = append(c.shards, &reconciler{
+			state: newState(), number: uint32(shard), cfg: &c.cfg, router: router,
+			changed: c.change, work: &c.work, ended: c.ended,
+		})
+	}
+	return c
+}
+
+// Start starts the controller and returns when the node participates and has tried to open its first shards. After
+// an error, [ErrName] among them, [Controller.Leave] must still be called.
+func (c *Controller) Start(ctx context.Context) error {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.cancel = cancel
+	go c.run(running)
+	select {
+	case <-c.joined:
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for _, s := range c.initial {
+		if err := s.Opened(ctx); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Leave hands the node's shards over to the other nodes, with the requests that wait for them, and stops the
+// controller. Shards that were not handed over in time are left, see [Controller.Shards]. It is called once, after
+// [Controller.Start].
+func (c *Controller) Leave(ctx context.Context) {
+	defer c.cancel()
+	select {
+	case <-c.done:
+		return
+	default:
+	}
+	limited, cancel := context.WithTimeout(ctx, leaveLimit)
+	defer cancel()
+	close(c.leave)
+	select {
+	case <-c.done:
+		c.linger(ctx)
+	case <-limited.Done():
+		c.cancel()
+		<-c.done
+	}
+}
+
+// linger waits until the other nodes have heard that this one has left, if there are any.
+func (c *Controller) linger(ctx context.Context) {
+	if len(c.Nodes()) < 2 {
+		return
+	}
+	select {
+	case <-time.After(lingerFor):
+	case <-ctx.Done():
+	}
+}
+
+// Hear takes an announcement. It does not block. A full queue drops the announcement; the next one replaces it.
+func (c *Controller) Hear(a *peer.Announcement) {
+	select {
+	case c.heard <- a:
+	default:
+	}
+}
+
+// Nodes returns the latest announcement of each node, by name, after [Controller.Start] has returned nil.
+func (c *Controller) Nodes() []*peer.Announcement { return *c.nodes.Load() }
+
+// Done is closed when the controller has stopped, because of [Controller.Err] or because it was told to.
+func (c *Controller) Done() <-chan struct{} { return c.done }
+
+// Err returns why the node must shut down, as [ErrName]; nil if it need not, or the controller has not stopped.
+func (c *Controller) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// Shards returns the shards that the node has, whatever their standing. It must not be called before the controller
+// has stopped.
+func (c *Controller) Shards() []*actors.Shard {
+	var all []*actors.Shard
+	for _, s := range c.shards {
+		if s.shard != nil {
+			all = append(all, s.shard)
+		}
+	}
+	return all
+}
+
+// change has the shards reconciled soon.
+func (c *Controller) change() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run works until ctx ends, the node has left, or it must shut down.
+func (c *Controller) run(ctx context.Context) {
+	defer close(c.done)
+	defer c.work.Wait()
+	ctx, cancel := context.WithCancel(ctx) // hand-overs end with it
+	defer cancel()
+	ticker := time.NewTicker(announceEvery)
+	defer ticker.Stop()
+	c.view.begin(c.now())
+	c.tick(ctx, c.view.began)
+	silence := time.NewTimer(doubtLimit)
+	defer silence.Stop()
+	leave := c.leave
+	for c.err == nil && !c.hasLeft() {
+		now := c.now()
+		silence.Reset(c.view.members.next(now).Sub(now))
+		select {
+		case <-ctx.Done():
+			return
+		case a := <-c.heard:
+			c.hear(a)
+			c.hearMore()
+		case <-ticker.C:
+			c.tick(ctx, c.now())
+			continue
+		case <-silence.C:
+		case <-c.changed:
+		case shard := <-c.ended:
+			c.shards[shard].end()
+		case <-leave:
+			c.leaving, leave = true, nil
+		}
+		c.reconcile(ctx, c.now())
+	}
+}
+
+func (c *Controller) now() lease.Instant { return c.cfg.Clock.Now().Instant }
+
+// hasLeft reports whether a node that leaves has handed everything over.
+func (c *Controller) hasLeft() bool {
+	return c.leaving && len(c.Shards()) == 0 &&
+		!slices.ContainsFunc(c.shards, func(s *reconciler) bool { return s.router.Waiting() > 0 })
+}
+
+func (c *Controller) hear(a *peer.Announcement) {
+	if err := c.view.hear(a, c.own, c.now()); err != nil {
+		c.err = err
+	}
+}
+
+// hearMore takes the announcements that have come meanwhile, so that one round of reconciliation is for all of them.
+func (c *Controller) hearMore() {
+	for range len(c.heard) {
+		c.hear(<-c.heard)
+	}
+}
+
+// tick does what depends on time alone, and announces the node.
+func (c *Controller) tick(ctx context.Context, now lease.Instant) {
+	if c.view.wasPaused(now) {
+		c.resume(now)
+	}
+	c.view.ticked = now
+	for _, s := range c.shards {
+		s.led = since(c.cfg.Leads != nil && c.cfg.Leads(s.number), s.led, now)
+		if s.logsSlowOpening(now) {
+			c.cfg.Log.Info("still opening the shard", "shard", s.number, "for", now.Sub(s.opening), "records_read", s.records)
+		}
+	}
+	joins := !c.participating && (c.cfg.First || now.Sub(c.view.began) >= listenFor)
+	c.participating = c.participating || joins
+	c.reconcile(ctx, now)
+	if joins {
+		c.initial = c.Shards()
+		close(c.joined)
+	}
+	for _, s := range c.shards {
+		s.router.Expire(holdLimit)
+	}
+	c.announce()
+}
+
+// resume goes on after the process was paused: other nodes may have taken its shards.
+func (c *Controller) resume(now lease.Instant) {
+	c.view.resume(now)
+	for _, s := range c.shards {
+		s.progressed = now // nothing could be read meanwhile
+		if s.standing() == actors.Open {
+			s.shard.Prove()
+		}
+	}
+}
+
+// reconcile moves each shard towards its assignment, and announces at once what is new.
+func (c *Controller) reconcile(ctx context.Context, now lease.Instant) {
+	c.view.removeLost(now)
+	c.update(now)
+	c.view.claims = c.view.members.claims(c.view.self(), c.view.claims)
+	r := &round{view: c.view, assigned: c.assigned, now: now, participating: c.participating, leaving: c.leaving}
+	for _, s := range c.shards {
+		s.observe(now)
+		s.reconcile(ctx, r)
+		s.observe(now)
+		s.route(r)
+	}
+	c.update(now)
+	if c.view.greet || !proto.Equal(c.own, c.announced) {
+		c.announce()
+	}
+	all := c.view.members.announcements()
+	c.nodes.Store(&all)
+}
+
+func (c *Controller) announce() {
+	c.view.greet, c.announced = false, c.own
+	c.cfg.Announce(c.own)
+}
+
+// update computes what there is to announce, and the assignment that follows.
+func (c *Controller) update(now lease.Instant) {
+	a := proto.CloneOf(c.cfg.Node)
+	a.Joining, a.Leaving = !c.participating, c.leaving
+	for _, s := range c.shards {
+		switch s.standing() {
+		case actors.Opening:
+			a.Opening = append(a.Opening, s.number)
+		case actors.Open, actors.Leaving:
+			a.Owned = append(a.Owned, &peer.Ownership{Shard: s.number, Epoch: s.shard.Epoch()})
+		case actors.Ended:
+		}
+		if s.failing > now {
+			a.Failing = append(a.Failing, s.number)
+		}
+		if hasLasted(s.led, leadAfter, now) {
+			a.Leads = append(a.Leads, s.number)
+		}
+	}
+	c.view.members.update(a, now)
+	c.assigned = c.assigned.with(c.view.candidates())
+	a.Wanted = slices.DeleteFunc(c.assigned.of(c.view.self()), func(shard uint32) bool { return c.shards[shard].backoff > now })
+	c.own = a
+}

@@ -1,0 +1,147 @@
+package assignment
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages/peer"
+)
+
+const (
+	// listenFor is how long a node that has just started listens before it participates: long enough for two
+	// announcements of each other node.
+	listenFor = 1100 * time.Millisecond
+	// settleAfter is how long a node must be heard before shards are assigned to it, so that a node that comes and
+	// goes moves no shards.
+	settleAfter = 3 * time.Second
+)
+
+// ErrName says that another process has the node's name.
+var ErrName = errors.New("another node has this name")
+
+// view is what one node hears of the deployment. It belongs to the controller's goroutine.
+type view struct {
+	// base is what the node announces of itself besides its shards.
+	base    *peer.Announcement
+	log     *slog.Logger
+	members *members
+	// claims are those of the other nodes, by shard.
+	claims []claim
+	// began is when the node began to listen, ticked the last tick, echoed when the node last heard itself.
+	began, ticked, echoed lease.Instant
+	// greet: a node has joined, and has not heard this one yet.
+	greet bool
+}
+
+func newView(base *peer.Announcement, log *slog.Logger) *view {
+	return &view{base: base, log: log, members: newMembers(), claims: make([]claim, base.GetShards())}
+}
+
+// begin starts the clocks.
+func (v *view) begin(now lease.Instant) { v.began, v.ticked, v.echoed = now, now, now }
+
+// self is the incarnation of this process.
+func (v *view) self() uint64 { return v.base.GetIncarnation() }
+
+// hear takes an announcement. own is what this node announces. [ErrName]: the node must shut down.
+func (v *view) hear(a, own *peer.Announcement, now lease.Instant) error {
+	switch {
+	case a.GetIncarnation() == v.self():
+		v.echo(now)
+	case yields(own, a):
+		return fmt.Errorf("%w: %q is already there, as process %x; give each node a name of its own (--name)", ErrName, a.GetNode(), a.GetIncarnation())
+	case a.GetShards() != v.base.GetShards():
+		v.hearForeign(a, now)
+	case a.GetLeaving() && len(a.GetOwned()) == 0:
+		if v.members.remove(a.GetIncarnation()) {
+			v.log.Info("node left", "node", a.GetNode())
+		}
+	default:
+		if before, ok := v.members.update(a, now); ok && before == nil {
+			v.greet = true
+			v.logJoined(a)
+		}
+	}
+	return nil
+}
+
+// echo notes that the node hears itself. After a silence the other nodes' silence tells nothing: this node was cut
+// off.
+func (v *view) echo(now lease.Instant) {
+	if now.Sub(v.echoed) >= silenceLimit {
+		v.members.excuse(now)
+	}
+	v.echoed = now
+}
+
+// hearForeign takes the announcement of a node with another number of shards. Of its shards nothing is kept.
+func (v *view) hearForeign(a *peer.Announcement, now lease.Instant) {
+	stripped := &peer.Announcement{Node: a.GetNode(), Incarnation: a.GetIncarnation(), Version: a.GetVersion(), Shards: a.GetShards()}
+	if before, ok := v.members.update(stripped, now); ok && before == nil {
+		v.log.Error("node has a different number of shards; its shards are ignored", "node", a.GetNode(), "its_shards", a.GetShards(), "shards", v.base.GetShards())
+	}
+}
+
+// logJoined logs that a node has joined, and where it differs from this one.
+func (v *view) logJoined(a *peer.Announcement) {
+	v.log.Info("node joined", "node", a.GetNode(), "version", a.GetVersion())
+	if a.GetVersion() != v.base.GetVersion() {
+		v.log.Info("node has a different version", "node", a.GetNode(), "its_version", a.GetVersion(), "version", v.base.GetVersion())
+	}
+	if !proto.Equal(a.GetLimits(), v.base.GetLimits()) {
+		v.log.Warn("node has different limits; those of the shard's owner apply", "node", a.GetNode(), "its_limits", a.GetLimits(), "limits", v.base.GetLimits())
+	}
+	if a.GetNode() == v.base.GetNode() && !a.GetLeaving() {
+		v.log.Error("duplicate node name: the other process must shut down", "node", a.GetNode(), "process", fmt.Sprintf("%x", a.GetIncarnation()))
+	}
+}
+
+// isDeaf reports whether the node does not hear even itself, and so knows nothing of the others.
+func (v *view) isDeaf(now lease.Instant) bool { return now.Sub(v.echoed) >= doubtLimit }
+
+// wasPaused reports whether the process has not run for a while, by the time since the last tick.
+func (v *view) wasPaused(now lease.Instant) bool { return now.Sub(v.ticked) >= silenceLimit }
+
+// resume notes that the process was paused: it did not listen, so the others' silence tells nothing.
+func (v *view) resume(now lease.Instant) {
+	v.log.Warn("process was paused", "for", now.Sub(v.ticked).Round(time.Millisecond))
+	v.members.excuse(now)
+	v.echoed = now
+}
+
+// removeLost forgets the nodes that have been silent, unless it was this node that did not listen.
+func (v *view) removeLost(now lease.Instant) {
+	if v.isDeaf(now) || v.wasPaused(now) {
+		return
+	}
+	for _, x := range v.members.expire(now) {
+		v.log.Warn("node lost", "node", x.GetNode(), "silent_for", now.Sub(x.heard).Round(time.Millisecond))
+	}
+}
+
+// candidates returns the nodes to which shards may be assigned. A node that joins, or comes back, counts after
+// [settleAfter]; one that was there before this node counts at once. As long as there is one of the latter kind,
+// this node does not count itself before it has settled: shards of a leaving node would be assigned to two, or to
+// one whose server has just been started.
+func (v *view) candidates() []*peer.Announcement {
+	all := slices.DeleteFunc(v.members.candidates(), func(a *peer.Announcement) bool {
+		x := v.members.of[a.GetIncarnation()]
+		return a.GetShards() != v.base.GetShards() || x.since.Sub(v.began) >= settleAfter && x.heard.Sub(x.since) < settleAfter
+	})
+	self := v.members.of[v.self()]
+	if self == nil || self.heard.Sub(v.began) >= settleAfter || !slices.ContainsFunc(all, v.isEstablished) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(a *peer.Announcement) bool { return a.GetIncarnation() == v.self() })
+}
+
+// isEstablished reports whether another node participated when this one first heard it.
+func (v *view) isEstablished(a *peer.Announcement) bool {
+	return a.GetIncarnation() != v.self() && v.members.of[a.GetIncarnation()].established
+}

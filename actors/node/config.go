@@ -1,0 +1,67 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Config is what a node is made of. Every field must be set but Tuning, Capacity, and those of events and of other
+// nodes.
+type Config struct {
+	// Name identifies the node in logs, in journals and to other nodes.
+	Name    string
+	Version string
+	Prefix  messages.Prefix
+	// Shards is how many the deployment has.
+	Shards uint32
+	Limits *messages.Limits
+	Tuning actors.Tuning
+	// Capacity bounds what the node takes on.
+	Capacity Capacity
+	// Journal returns a shard's bucket.
+	Journal func(shard uint32) actors.Journal
+	Clock   actors.Clock
+	// Intake is the connection on which requests arrive, Outbox the one on which answers leave. They are two so that
+	// the right to publish to inboxes is enough for the latter. The node takes both over and closes them.
+	Intake, Outbox *nats.Conn
+	// Events is the connection on which events are published, by itself so that a slow subscriber delays nothing
+	// else; nil to publish none. It is best made with nats.NoEcho, which keeps the node's own events from it. The
+	// node takes it over and closes it.
+	Events *nats.Conn
+	// Retainer stores events before they are published to subscribers; nil if they are not stored. It needs Events.
+	Retainer actors.Publisher
+	// Peers is the connection to the other nodes; nil for a node that is alone and owns every shard. Its user must be
+	// allowed to publish and to subscribe to Prefix.Nodes(), and no client should be. The node takes it over and
+	// closes it.
+	Peers *nats.Conn
+	// First: no other node can own a shard yet, as with a NATS server that has just been started, so the node does
+	// not listen for others before it begins.
+	First bool
+	// Leads reports whether the NATS server of this process leads the bucket of a shard, for which the node is
+	// preferred then; nil if there is none. It must not block.
+	Leads func(shard uint32) bool
+	// TransferLeadership moves the leadership of a shard's bucket from the NATS server of this process to that of
+	// another node, to which the shard is handed over; nil if there is none. It returns soon.
+	TransferLeadership func(ctx context.Context, shard uint32, node string) error
+	// Fault returns what keeps the NATS server of this process from storing; refusals name such a fault. It must not
+	// block. nil: NATS is elsewhere.
+	Fault func() error
+	Log   *slog.Logger
+}
+
+// connections are those that the node needs to work.
+func (c *Config) connections() []*nats.Conn {
+	all := []*nats.Conn{c.Intake, c.Outbox}
+	if c.Events != nil {
+		all = append(all, c.Events)
+	}
+	if c.Peers != nil {
+		all = append(all, c.Peers)
+	}
+	return all
+}

@@ -1,0 +1,125 @@
+package routing
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// protobufType tells the encoding where an empty payload does not.
+	protobufType = "application/protobuf"
+	jsonType     = "application/json"
+	// headerHops counts how often a request was forwarded. It is read only on the subjects of nodes.
+	headerHops = "Holdfast-Hops"
+	// maxHops bounds forwarding while nodes disagree about an owner: two hand-overs in a row, and one to spare.
+	maxHops = 4
+)
+
+// Envelope is a request as it was received, so that it can be delivered to a shard here or forwarded.
+type Envelope struct {
+	Operation messages.Operation
+	// Key is the key in the subject, Resource what it decodes to.
+	Key, Resource string
+	ReplyTo       messages.ReplyTo
+	// Data is the encoded request, in the encoding of ReplyTo.
+	Data []byte
+	// Hops is how often the request was forwarded.
+	Hops int
+
+	queued lease.Instant // since when it has been waiting for an owner
+}
+
+// FromRequest returns the envelope of a request that a shard gives back. It is not ok for an event that no client
+// sent, to which no answer is due.
+func FromRequest(r *actors.Request) (e Envelope, ok bool, err error) {
+	var body proto.Message
+	switch event := r.Event.(type) {
+	case lease.Acquire:
+		e.Operation, e.ReplyTo, body = messages.OpAcquire, event.From, event.Request
+	case lease.Release:
+		e.Operation, e.ReplyTo, body = messages.OpRelease, event.From, event.Request
+	case lease.Extend:
+		e.Operation, e.ReplyTo, body = messages.OpExtend, event.From, event.Request
+	case lease.Get:
+		e.Operation, e.ReplyTo, body = messages.OpGet, event.From, event.Request
+	case lease.Break:
+		e.Operation, e.ReplyTo, body = messages.OpBreak, event.From, event.Request
+	default:
+		return Envelope{}, false, nil
+	}
+	e.Resource = r.Resource
+	if e.Key, err = messages.EncodeKey(r.Resource); err == nil {
+		e.Data, err = messages.Encode(e.ReplyTo.Encoding, body)
+	}
+	if err != nil {
+		return e, true, fmt.Errorf("send on a request for %q: %w", r.Resource, err)
+	}
+	return e, true, nil
+}
+
+// Message returns the message that forwards the request to subject.
+func (e Envelope) Message(subject string) *nats.Msg {
+	contentType := protobufType
+	if e.ReplyTo.Encoding == messages.JSON {
+		contentType = jsonType
+	}
+	return &nats.Msg{
+		Subject: subject, Reply: e.ReplyTo.Subject, Data: e.Data,
+		Header: nats.Header{messages.HeaderContentType: {contentType}, headerHops: {strconv.Itoa(e.Hops + 1)}},
+	}
+}
+
+// Hops returns how often a message was forwarded; as often as allowed if its header does not say.
+func Hops(m *nats.Msg) int {
+	n, err := strconv.Atoi(m.Header.Get(headerHops))
+	if err != nil || n < 0 {
+		return maxHops
+	}
+	return n
+}
+
+// Encoding returns the encoding of a client's request, in which the answer is sent too.
+func Encoding(m *nats.Msg) messages.Encoding {
+	return messages.EncodingOf(contentType(m.Header), m.Data)
+}
+
+// ForwardedEncoding is [Encoding] for a message that another node has forwarded.
+func ForwardedEncoding(m *nats.Msg) messages.Encoding {
+	if m.Header.Get(messages.HeaderContentType) == protobufType {
+		return messages.Protobuf
+	}
+	return Encoding(m)
+}
+
+// contentType reads the header in any case of its name, as HTTP would.
+func contentType(h nats.Header) string {
+	for name, values := range h {
+		if len(values) > 0 && strings.EqualFold(name, messages.HeaderContentType) {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// after returns the envelope with d, the time it has been queued, taken off its wait. At least a millisecond of
+// wait is left, so that a request that was to wait still does.
+func (e Envelope) after(d time.Duration) Envelope {
+	var r messages.AcquireRequest
+	if e.Operation != messages.OpAcquire || d < time.Millisecond || messages.Decode(e.ReplyTo.Encoding, e.Data, &r) != nil || r.GetWaitMs() == 0 {
+		return e
+	}
+	r.WaitMs = uint32(max(int64(r.GetWaitMs())-d.Milliseconds(), 1))
+	if data, err := messages.Encode(e.ReplyTo.Encoding, &r); err == nil {
+		e.Data = data
+	}
+	return e
+}

@@ -1,0 +1,33 @@
+package routing
+
+import (
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Table has the router of each shard.
+type Table []*Router
+
+// Of returns the router of a key's shard.
+func (t Table) Of(key string) *Router { return t[t.ShardOf(key)] }
+
+// ShardOf returns a key's shard.
+func (t Table) ShardOf(key string) uint32 { return messages.ShardOf(key, uint32(len(t))) }
+
+// Local returns the shards that take requests here.
+func (t Table) Local() []*actors.Shard {
+	var all []*actors.Shard
+	for _, r := range t {
+		if s := r.Local(); s != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Expire refuses the requests that have waited for an owner, whatever the time.
+func (t Table) Expire() {
+	for _, r := range t {
+		r.Expire(0)
+	}
+}

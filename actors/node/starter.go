@@ -1,0 +1,44 @@
+package node
+
+import (
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node/routing"
+)
+
+// starter starts the node's shards.
+type starter struct {
+	cfg     Config
+	system  *actors.System
+	outbox  *outbox
+	quota   *actors.Quota
+	routers routing.Table
+}
+
+// start starts a shard that no other node can take.
+func (s *starter) start(shard uint32) *actors.Shard { return s.system.StartShard(s.config(shard)) }
+
+// startYielding starts a shard that other nodes may take.
+func (s *starter) startYielding(shard uint32, changed func()) *actors.Shard {
+	cfg := s.config(shard)
+	cfg.Yields, cfg.Changed = true, changed
+	cfg.Pass = func(r *actors.Request) { s.giveBack(shard, r) }
+	return s.system.StartShard(cfg)
+}
+
+func (s *starter) config(shard uint32) actors.ShardConfig {
+	return actors.ShardConfig{
+		Shard: shard, Node: s.cfg.Name, Journal: s.cfg.Journal(shard), Clock: s.cfg.Clock,
+		Outbox: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning, Quota: s.quota,
+		Fault: s.cfg.Fault,
+	}
+}
+
+// giveBack routes a request that the shard has not decided to the shard's next owner.
+func (s *starter) giveBack(shard uint32, r *actors.Request) {
+	switch e, ok, err := routing.FromRequest(r); {
+	case err != nil:
+		s.cfg.Log.Error("request lost on its way to the shard's next owner", "shard", shard, "error", err)
+	case ok:
+		s.routers[shard].Return(e)
+	}
+}

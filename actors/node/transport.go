@@ -1,0 +1,75 @@
+package node
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/node/routing"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// transport delivers requests to shards, forwards them to other nodes and refuses them. It implements
+// routing.Transport.
+type transport struct {
+	cfg    Config
+	gate   *gate
+	outbox *outbox
+	peers  *peers // nil if the node is alone
+}
+
+// Deliver implements routing.Transport. It decodes the request and checks it against the limits.
+func (t *transport) Deliver(to *actors.Shard, e routing.Envelope) error {
+	body := messages.NewRequest(e.Operation)
+	if err := messages.Decode(e.ReplyTo.Encoding, e.Data, body); err != nil {
+		return err
+	}
+	if err := t.cfg.Limits.Check(body); err != nil {
+		return err
+	}
+	return to.Tell(&actors.Request{Resource: e.Resource, Event: t.event(body, e.ReplyTo)})
+}
+
+// event returns the request as an event of its lease.
+func (t *transport) event(body proto.Message, to messages.ReplyTo) lease.Event {
+	switch r := body.(type) {
+	case *messages.AcquireRequest:
+		return lease.Acquire{
+			Request: r, From: to, MaxWaiting: t.cfg.Tuning.MaxWaiting,
+			NoGrant: t.gate.noGrant(), NoWait: t.gate.noWait(),
+		}
+	case *messages.ReleaseRequest:
+		return lease.Release{Request: r, From: to}
+	case *messages.ExtendRequest:
+		return lease.Extend{Request: r, From: to}
+	case *messages.GetRequest:
+		return lease.Get{Request: r, From: to}
+	case *messages.BreakRequest:
+		return lease.Break{Request: r, From: to}
+	default:
+		panic(fmt.Sprintf("no event for a %T", body)) // NewRequest makes no others
+	}
+}
+
+// Forward implements routing.Transport. A payload that every node would refuse is refused here.
+func (t *transport) Forward(to uint64, e routing.Envelope) error {
+	if len(e.Data) > messages.MaxPayloadBytes {
+		return messages.Decode(e.ReplyTo.Encoding, e.Data, messages.NewRequest(e.Operation))
+	}
+	if !t.peers.forward(to, e) {
+		return fmt.Errorf("node %s: %w to other nodes (%d)", t.cfg.Name, actors.ErrOverloaded, maxForwarding)
+	}
+	return nil
+}
+
+// notSent refuses a request that could not be forwarded.
+func (t *transport) notSent(e routing.Envelope, err error) {
+	t.Refuse(e, fmt.Errorf("%w: %w; nothing happened, try again", actors.ErrUnavailable, err))
+}
+
+// Refuse implements routing.Transport.
+func (t *transport) Refuse(e routing.Envelope, err error) {
+	t.outbox.refuse(messages.ShardOf(e.Key, t.cfg.Shards), e.ReplyTo, messages.Refuse(status(err), err))
+}
