@@ -3,7 +3,6 @@ module github.com/holdfast-io/holdfast/clients
 go 1.26.8
 
 require (
-	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/gofrs/flock v0.13.1
 	github.com/holdfast-io/holdfast/messages v0.0.0
 	github.com/nats-io/nats.go v1.55.0
@@ -13,6 +12,7 @@ require (
 )
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/klauspost/compress v1.20.0 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	golang.org/x/crypto v0.57.0 // indirect

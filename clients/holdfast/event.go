@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/holdfast/internal/watch"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -63,7 +64,7 @@ type Event struct {
 	ID messages.EventID
 
 	before Position
-	after  cursor
+	after  watch.Cursor
 }
 
 // Position returns where to go on when this event has been dealt with, and with it all before it. It is
@@ -72,7 +73,7 @@ func (e Event) Position() Position {
 	if e.before.IsZero() || e.Kind == EventBookmark {
 		return e.before
 	}
-	return e.before.with(e.after)
+	return watch.Advance(e.before, e.after)
 }
 
 // Held returns for how long the lease had been held, by the clocks of the nodes, and never less than 0.
@@ -92,12 +93,21 @@ func (e Event) String() string {
 	return fmt.Sprintf("%s %q by %q, token %v", e.Kind, e.Lease.Resource, e.Lease.Owner, e.Lease.Token)
 }
 
-func newEvent(m *messages.Event) Event {
+func newEvent(s watch.Step) Event {
+	m := s.Change
+	switch {
+	case s.Present != nil:
+		return Event{Kind: EventPresent, Lease: *newLease(s.Present)}
+	case m == nil:
+		return Event{Kind: EventBookmark, before: s.Before}
+	}
 	return Event{
 		Kind:   EventKind(m.GetKind()),
 		Lease:  *newLease(m.GetLease()),
 		Time:   time.UnixMilli(m.GetAtMs()),
 		Reason: m.GetReason(),
 		ID:     m.ID(),
+		before: s.Before,
+		after:  s.After,
 	}
 }

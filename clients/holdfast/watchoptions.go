@@ -3,6 +3,9 @@ package holdfast
 import (
 	"slices"
 	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast/internal/watch"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // WatchOption says where a [Client.Watch] begins and what it tells.
@@ -72,5 +75,10 @@ func newWatchTerms(opts []WatchOption) (t watchTerms, err error) {
 	return t, err
 }
 
-// wants reports whether changes of the kind are to be told.
-func (t *watchTerms) wants(k EventKind) bool { return len(t.kinds) == 0 || slices.Contains(t.kinds, k) }
+// loop returns the terms of a loop over what the pattern selects.
+func (t *watchTerms) loop(p messages.Pattern) watch.Terms {
+	return watch.Terms{
+		Pattern: p, From: t.from, Since: t.since, Present: t.present, UntilNow: t.untilNow, Bookmarks: t.bookmarks,
+		Wants: func(k messages.Event_Kind) bool { return len(t.kinds) == 0 || slices.Contains(t.kinds, EventKind(k)) },
+	}
+}

@@ -1,4 +1,4 @@
-package holdfast
+package watch
 
 import (
 	"context"
@@ -23,8 +23,9 @@ import (
 // other one, the last commit.
 type holders struct {
 	pattern messages.Pattern
-	// number is that of the last commit that was read, end the position to read to.
-	number, end uint64
+	sequence
+	// end is the position to read to.
+	end uint64
 	// pages are the held resources of each page by its name; a resource is in one of them at most.
 	pages map[string]map[string]*journal.Grant
 	// changed are the resources that commits changed; nil if they are free since.
@@ -38,35 +39,35 @@ const restarts = 100
 // errEnough ends the reading.
 var errEnough = errors.New("enough")
 
-// holders returns who holds what of the shard behind its newest commit.
-func (j *journalReader) holders(ctx context.Context, pattern messages.Pattern) (h *holders, err error) {
+// holders returns the leases that are held behind the shard's newest commit.
+func (r *Reader) holders(ctx context.Context, pattern messages.Pattern) (h *holders, err error) {
 	for range restarts {
-		h, err = j.readHolders(ctx, pattern)
+		h, err = r.readHolders(ctx, pattern)
 		if !errors.Is(err, errAgain) {
 			return h, err
 		}
-		if err := j.rest(ctx, longestPause); err != nil {
+		if err := r.pause(ctx, longestPause); err != nil {
 			return nil, err
 		}
 	}
-	return nil, j.wrong(ErrUnavailable, fmt.Errorf("shard %d: cannot tell who holds what: %w", j.shard, err))
+	return nil, unavailable(fmt.Errorf("shard %d: cannot read the present holders: %w", r.shard, err))
 }
 
-func (j *journalReader) readHolders(ctx context.Context, pattern messages.Pattern) (*holders, error) {
-	first, err := j.first(ctx)
+func (r *Reader) readHolders(ctx context.Context, pattern messages.Pattern) (*holders, error) {
+	first, err := r.first(ctx)
 	if err != nil || first == nil {
 		return &holders{}, err
 	}
-	end, err := j.end(ctx)
+	end, err := r.end(ctx)
 	if err != nil {
 		return nil, err
 	}
 	h := &holders{
-		pattern: pattern, number: first.GetNumber() - 1, end: end,
+		pattern: pattern, sequence: sequence{number: first.GetNumber() - 1}, end: end,
 		pages:   make(map[string]map[string]*journal.Grant),
 		changed: make(map[string]*journal.Grant),
 	}
-	if err := j.feed(ctx, 1, ">", h.take); !errors.Is(err, errEnough) {
+	if err := r.consume(ctx, 1, ">", h.take); !errors.Is(err, errEnough) {
 		return nil, err
 	}
 	if first.GetNumber() > 1 && !h.covered() {
@@ -77,15 +78,12 @@ func (j *journalReader) readHolders(ctx context.Context, pattern messages.Patter
 
 // take takes a record in. Commits that were purged elsewhere already are in pages.
 func (h *holders) take(position uint64, r *journal.Record) error {
-	c := r.GetCommit()
-	switch {
-	case c == nil:
-		h.load(r.GetPage())
-	case c.GetNumber() > h.number+1:
-		return fmt.Errorf("%w: commit %d came behind commit %d", errAgain, c.GetNumber(), h.number)
-	case c.GetNumber() == h.number+1:
-		h.number++
-		for _, change := range c.GetChanges() {
+	if p := r.GetPage(); p != nil {
+		h.load(p)
+	} else if fresh, err := h.next(r.GetCommit()); err != nil {
+		return err
+	} else if fresh {
+		for _, change := range r.GetCommit().GetChanges() {
 			h.apply(change)
 		}
 	}
@@ -98,9 +96,11 @@ func (h *holders) take(position uint64, r *journal.Record) error {
 // apply takes a change in. A reservation is of a resource that is free, and leaves it so.
 func (h *holders) apply(c *journal.Change) {
 	g := c.GetGrant()
-	switch {
-	case g == nil || !selects(h.pattern, g.GetResource()):
-	case EventKind(c.GetKind()).Ends():
+	if g == nil || !selects(h.pattern, g.GetResource()) {
+		return
+	}
+	switch c.GetKind() {
+	case messages.Event_RELEASED, messages.Event_EXPIRED, messages.Event_BROKEN:
 		h.changed[g.GetResource()] = nil
 	default:
 		h.changed[g.GetResource()] = g
@@ -164,10 +164,4 @@ func (h *holders) grants() []*journal.Grant {
 	}
 	slices.SortFunc(held, func(a, b *journal.Grant) int { return strings.Compare(a.GetResource(), b.GetResource()) })
 	return held
-}
-
-// selects reports whether the pattern selects the resource.
-func selects(p messages.Pattern, resource string) bool {
-	key, err := messages.EncodeKey(resource)
-	return err == nil && p.Matches(key)
 }

@@ -1,4 +1,4 @@
-package holdfast
+package watch
 
 import (
 	"context"
@@ -20,27 +20,27 @@ const (
 	// it does: two that fail to come are the end of it.
 	pullTime      = 30 * time.Second
 	pullHeartbeat = 2 * time.Second
-	// consumerLife is how long JetStream keeps a consumer that was not taken leave of.
+	// consumerLife is how long JetStream keeps a consumer that was not removed.
 	consumerLife = 30 * time.Second
 )
 
-// feed is a consumer of a journal. It lives in the memory of any one server, and is replaced when it
-// does not bring what it should: whether it does, the numbers of the commits tell, not the consumer.
-type feed struct {
-	*journalReader
-	consumer jetstream.Consumer
-	take     func(position uint64, r *journal.Record) error
-	count    uint64
+// consumer brings the records of a journal. It lives in the memory of one server, and is replaced when it
+// does not bring the next record.
+type consumer struct {
+	*Reader
+	jetstream jetstream.Consumer
+	take      func(position uint64, r *journal.Record) error
+	count     uint64
 }
 
-// feed hands over what stands in the bucket from a position on, and what comes, to take. It returns what
+// consume hands the records from a position on, and those that follow, to take. It returns what
 // take returned, [errAgain] when the consumer is of no more use, or the end of ctx. Nothing is pulled
 // while take runs.
-func (j *journalReader) feed(ctx context.Context, from uint64, keys string, take func(uint64, *journal.Record) error) error {
-	f := &feed{journalReader: j, take: take}
-	err := j.ask(ctx, func(ctx context.Context) (err error) {
-		f.consumer, err = j.js.CreateConsumer(ctx, j.name, jetstream.ConsumerConfig{
-			FilterSubject:     j.keys + keys,
+func (r *Reader) consume(ctx context.Context, from uint64, keys string, take func(uint64, *journal.Record) error) error {
+	c := &consumer{Reader: r, take: take}
+	err := r.ask(ctx, func(ctx context.Context) (err error) {
+		c.jetstream, err = r.src.JetStream.CreateConsumer(ctx, r.name, jetstream.ConsumerConfig{
+			FilterSubject:     r.keys + keys,
 			DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 			OptStartSeq:       from,
 			AckPolicy:         jetstream.AckNonePolicy,
@@ -53,11 +53,11 @@ func (j *journalReader) feed(ctx context.Context, from uint64, keys string, take
 	if err != nil {
 		return err
 	}
-	defer f.leave(ctx)
+	defer c.remove(ctx)
 	for {
-		err := f.pull(ctx)
-		if cause := f.forbidden(); errors.Is(err, errAgain) && cause != nil {
-			err = f.wrong(ErrUnavailable, cause)
+		err := c.pull(ctx)
+		if cause := c.forbidden(); errors.Is(err, errAgain) && cause != nil {
+			err = unavailable(cause)
 		}
 		if err != nil {
 			return err
@@ -65,21 +65,21 @@ func (j *journalReader) feed(ctx context.Context, from uint64, keys string, take
 	}
 }
 
-// leave removes the consumer. If that fails, JetStream does it after a while.
-func (f *feed) leave(ctx context.Context) {
-	if !f.c.nc.IsConnected() {
+// remove removes the consumer. If that fails, JetStream does it after a while.
+func (c *consumer) remove(ctx context.Context) {
+	if !c.src.Conn.IsConnected() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	_ = f.js.DeleteConsumer(ctx, f.name, f.consumer.CachedInfo().Name)
+	_ = c.src.JetStream.DeleteConsumer(ctx, c.name, c.jetstream.CachedInfo().Name)
 }
 
 // pull takes one batch in.
-func (f *feed) pull(ctx context.Context) error {
+func (c *consumer) pull(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pullTime)
-	reconnected := f.c.sender.Reconnected()
-	batch, err := f.consumer.Fetch(batchCommits, jetstream.FetchMaxBytes(batchBytes),
+	reconnected := c.src.Reconnected()
+	batch, err := c.jetstream.Fetch(batchCommits, jetstream.FetchMaxBytes(batchBytes),
 		jetstream.FetchHeartbeat(pullHeartbeat), jetstream.FetchContext(ctx))
 	if err != nil {
 		cancel()
@@ -94,9 +94,9 @@ func (f *feed) pull(ctx context.Context) error {
 		select {
 		case m, more := <-batch.Messages():
 			if !more {
-				return f.over(batch.Error())
+				return c.over(batch.Error())
 			}
-			if err := f.took(m); err != nil {
+			if err := c.took(m); err != nil {
 				return err
 			}
 		case <-reconnected: // the request went down with the connection
@@ -106,25 +106,25 @@ func (f *feed) pull(ctx context.Context) error {
 }
 
 // over returns nil if the batch has ended in good order.
-func (f *feed) over(err error) error {
+func (c *consumer) over(err error) error {
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", errAgain, err)
 }
 
-func (f *feed) took(m jetstream.Msg) error {
+func (c *consumer) took(m jetstream.Msg) error {
 	at, err := m.Metadata()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errAgain, err)
 	}
-	f.count++
-	if at.Sequence.Consumer != f.count {
+	c.count++
+	if at.Sequence.Consumer != c.count {
 		return fmt.Errorf("%w: a message is missing", errAgain)
 	}
-	r, err := f.decode(m.Subject(), at.Sequence.Stream, m.Data())
+	r, err := c.decode(m.Subject(), at.Sequence.Stream, m.Data())
 	if err != nil {
 		return err
 	}
-	return f.take(at.Sequence.Stream, r)
+	return c.take(at.Sequence.Stream, r)
 }

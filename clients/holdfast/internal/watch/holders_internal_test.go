@@ -1,11 +1,9 @@
-package holdfast
+package watch
 
 import (
 	"errors"
 	"slices"
 	"testing"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
@@ -13,7 +11,7 @@ import (
 
 func newHolders(first uint64) *holders {
 	return &holders{
-		number: first - 1, end: 1 << 32,
+		sequence: sequence{number: first - 1}, end: 1 << 32,
 		pages:   make(map[string]map[string]*journal.Grant),
 		changed: make(map[string]*journal.Grant),
 	}
@@ -28,7 +26,7 @@ func commitOf(number uint64, kind messages.Event_Kind, resource string) *journal
 func pageOf(prefix, depth uint32, resources ...string) *journal.Record {
 	p := &journal.Page{Prefix: prefix, Depth: depth}
 	for _, r := range resources {
-		if depth == 0 || xxhash.Sum64String(r)>>(64-depth) == uint64(prefix) {
+		if journal.Bits(journal.Hash(r), depth) == prefix {
 			p.Entries = append(p.Entries, &journal.Entry{State: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: r, Token: 1}})
 		}
 	}
@@ -78,7 +76,7 @@ func TestHoldersBelieveTheSmallerPage(t *testing.T) {
 	h.mustTake(t, pageOf(0, 0, names...), pageOf(0, 1), pageOf(2, 2, names...))
 	var want []string
 	for _, name := range names {
-		if xxhash.Sum64String(name)>>63 == 1 {
+		if journal.Bits(journal.Hash(name), 1) == 1 {
 			want = append(want, name)
 		}
 	}
