@@ -28,7 +28,7 @@ func (x *Announcement) Check() error {
 		field  string
 		shards []uint32
 	}{
-		{"owned", owned}, {"opening", x.GetOpening()}, {"wanted", x.GetWanted()}, {"failing", x.GetFailing()}, {"leads", x.GetLeads()},
+		{"owned", owned}, {"opening", x.GetOpening()}, {"assigned", x.GetAssigned()}, {"failing", x.GetFailing()}, {"leads", x.GetLeads()},
 	} {
 		if err := x.checkShards(l.field, l.shards); err != nil {
 			return err

@@ -13,7 +13,7 @@ func announcement(change func(*peer.Announcement)) *peer.Announcement {
 	a := &peer.Announcement{
 		Node: "n1", Incarnation: 7, Shards: 4,
 		Owned:   []*peer.Ownership{{Shard: 3, Epoch: 9}, {Shard: 0, Epoch: 2}},
-		Opening: []uint32{1}, Wanted: []uint32{0, 1, 2, 3},
+		Opening: []uint32{1}, Assigned: []uint32{0, 1, 2, 3},
 	}
 	change(a)
 	return a
@@ -41,7 +41,7 @@ func TestIllegalAnnouncement(t *testing.T) {
 			a.Owned = []*peer.Ownership{{Shard: 4}}
 		},
 		`opening: shards below 4, each once, got [2 2]`:      func(a *peer.Announcement) { a.Opening = []uint32{2, 2} },
-		`wanted: shards below 4, each once, got 5 of them`:   func(a *peer.Announcement) { a.Wanted = []uint32{0, 1, 2, 3, 3} },
+		`assigned: shards below 4, each once, got 5 of them`: func(a *peer.Announcement) { a.Assigned = []uint32{0, 1, 2, 3, 3} },
 		`failing: shards below 4, each once, got [9]`:        func(a *peer.Announcement) { a.Failing = []uint32{9} },
 		`leads: shards below 4, each once, got [4294967295]`: func(a *peer.Announcement) { a.Leads = []uint32{1<<32 - 1} },
 	} {

@@ -45,7 +45,7 @@ type Announcement struct {
 	// The shards that it is opening.
 	Opening []uint32 `protobuf:"varint,9,rep,packed,name=opening,proto3" json:"opening,omitempty"`
 	// The shards that are assigned to it, by its own view of the nodes.
-	Wanted []uint32 `protobuf:"varint,10,rep,packed,name=wanted,proto3" json:"wanted,omitempty"`
+	Assigned []uint32 `protobuf:"varint,10,rep,packed,name=assigned,proto3" json:"assigned,omitempty"`
 	// The shards that it recently failed to open, so that others may try.
 	Failing []uint32 `protobuf:"varint,11,rep,packed,name=failing,proto3" json:"failing,omitempty"`
 	// The shards whose bucket the node's own NATS server has led for a while.
@@ -147,9 +147,9 @@ func (x *Announcement) GetOpening() []uint32 {
 	return nil
 }
 
-func (x *Announcement) GetWanted() []uint32 {
+func (x *Announcement) GetAssigned() []uint32 {
 	if x != nil {
-		return x.Wanted
+		return x.Assigned
 	}
 	return nil
 }
@@ -365,7 +365,7 @@ var File_messages_peer_peer_proto protoreflect.FileDescriptor
 
 const file_messages_peer_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xe7\x02\n" +
+	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xeb\x02\n" +
 	"\fAnnouncement\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -375,9 +375,9 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\ajoining\x18\x06 \x01(\bR\ajoining\x12\x18\n" +
 	"\aleaving\x18\a \x01(\bR\aleaving\x12,\n" +
 	"\x05owned\x18\b \x03(\v2\x16.holdfast.v1.OwnershipR\x05owned\x12\x18\n" +
-	"\aopening\x18\t \x03(\rR\aopening\x12\x16\n" +
-	"\x06wanted\x18\n" +
-	" \x03(\rR\x06wanted\x12\x18\n" +
+	"\aopening\x18\t \x03(\rR\aopening\x12\x1a\n" +
+	"\bassigned\x18\n" +
+	" \x03(\rR\bassigned\x12\x18\n" +
 	"\afailing\x18\v \x03(\rR\afailing\x12\x14\n" +
 	"\x05leads\x18\f \x03(\rR\x05leads\"7\n" +
 	"\tOwnership\x12\x14\n" +

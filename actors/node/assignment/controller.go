@@ -310,6 +310,6 @@ func (c *Controller) update(now lease.Instant) {
 	}
 	c.view.members.update(a, now)
 	c.assigned = c.assigned.with(c.view.candidates())
-	a.Wanted = slices.DeleteFunc(c.assigned.of(c.view.self()), func(shard uint32) bool { return c.shards[shard].backoff > now })
+	a.Assigned = slices.DeleteFunc(c.assigned.of(c.view.self()), func(shard uint32) bool { return c.shards[shard].backoff > now })
 	c.own = a
 }

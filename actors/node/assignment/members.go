@@ -35,9 +35,9 @@ type member struct {
 func (m *member) doubtful(now lease.Instant) bool { return now.Sub(m.heard) >= doubtLimit }
 
 func (m *member) update(a *peer.Announcement, now lease.Instant) {
-	if m.Announcement == nil || !slices.Equal(m.GetWanted(), a.GetWanted()) {
-		m.assigned = make(map[uint32]bool, len(a.GetWanted()))
-		for _, shard := range a.GetWanted() {
+	if m.Announcement == nil || !slices.Equal(m.GetAssigned(), a.GetAssigned()) {
+		m.assigned = make(map[uint32]bool, len(a.GetAssigned()))
+		for _, shard := range a.GetAssigned() {
 			m.assigned[shard] = true
 		}
 	}
