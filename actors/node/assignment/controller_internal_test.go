@@ -129,7 +129,7 @@ func (w *world) start(name string) *process {
 	return x
 }
 
-// slow is a journal that takes its time to be read.
+// slow is a journal whose records take time to be read.
 type slow struct {
 	*journaltest.Memory
 	w    *world
@@ -165,7 +165,7 @@ func (w *world) fill(commits uint64) {
 	}
 }
 
-// check is whether a process can write.
+// check returns an error if a process cannot write.
 func (w *world) check(name string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -268,7 +268,7 @@ func (x *process) Refuse(routing.Envelope, error) {
 	x.refused++
 }
 
-// kill ends a process without a word.
+// kill ends a process without an announcement.
 func (x *process) kill() {
 	if x.cancel == nil {
 		return
@@ -308,7 +308,7 @@ func (w *world) openings() int {
 	return n
 }
 
-// owners returns who has each shard open.
+// owners returns the processes that have each shard open.
 func (w *world) owners() [worldShards][]string {
 	synctest.Wait()
 	var owners [worldShards][]string
@@ -327,9 +327,9 @@ func (w *world) settled(within time.Duration) {
 	w.Helper()
 	w.pass(within)
 	before := w.owners()
-	for shard, who := range before {
-		if len(who) != 1 {
-			w.Fatalf("shard %d is open at %v", shard, who)
+	for shard, at := range before {
+		if len(at) != 1 {
+			w.Fatalf("shard %d is open at %v", shard, at)
 		}
 	}
 	openings := w.openings()
@@ -349,8 +349,8 @@ func (w *world) fair() {
 	for _, x := range w.processes {
 		loads[x.name] = 0
 	}
-	for _, who := range w.owners() {
-		loads[who[0]]++
+	for _, at := range w.owners() {
+		loads[at[0]]++
 	}
 	for name, n := range loads {
 		if n < worldShards/len(loads) || n > (worldShards+len(loads)-1)/len(loads) {
@@ -418,8 +418,8 @@ func TestEndpointIsOpenOnceOwnerIsDoubtful(t *testing.T) {
 	})
 }
 
-// The leadership of a bucket goes from the last owner to the next before that one opens the shard; from
-// one that was killed, or alone, it does not.
+// The leadership of a bucket moves to the successor before that one opens the shard. A node that was killed, or is the
+// last, transfers none.
 func TestLeadershipIsTransferred(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.transferTime = 50 * time.Millisecond
@@ -506,8 +506,8 @@ func TestHopelessDeafness(t *testing.T) {
 	}
 }
 
-// inUse lets time pass while every shard is asked for something, every ten seconds: an owner that
-// was deposed learns so.
+// inUse lets time pass while each shard verifies its ownership every ten seconds, as one that is in use does: an owner
+// that was deposed learns so.
 func (w *world) inUse(d time.Duration) {
 	for range int(d / (10 * time.Second)) {
 		for _, x := range w.processes {
@@ -573,14 +573,14 @@ func (x *process) isDone() bool {
 	}
 }
 
-// Where a node's server leads a bucket for long enough, the shard follows, as far as the load allows.
+// A shard follows the leadership of its bucket, if that lasts and the load allows it.
 func TestShardFollowsLeader(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a, b := w.start("a"), w.start("b")
 		w.settled(10 * time.Second)
 		var led uint32
-		for shard, who := range w.owners() {
-			if who[0] == "a" {
+		for shard, at := range w.owners() {
+			if at[0] == "a" {
 				led = uint32(shard)
 			}
 		}
@@ -596,8 +596,8 @@ func TestShardFollowsLeader(t *testing.T) {
 		}
 		w.lead(b, led, true)
 		w.settled(leadAfter + 2*time.Second)
-		if who := w.owners()[led]; who[0] != "b" {
-			t.Errorf("shard %d is at %s", led, who[0])
+		if at := w.owners()[led]; at[0] != "b" {
+			t.Errorf("shard %d is at %s", led, at[0])
 		}
 		w.fair()
 		for shard := range uint32(worldShards) {
@@ -615,7 +615,7 @@ func (w *world) lead(x *process, shard uint32, is bool) {
 	x.leads[shard] = is
 }
 
-// A node that cannot open a shard lets another one try, and gets it back when it can.
+// A node that cannot open a shard leaves it to another, and gets it back when it can.
 func TestFailingNode(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.start("a")
@@ -625,9 +625,9 @@ func TestFailingNode(t *testing.T) {
 		w.mu.Unlock()
 		b := w.start("b")
 		w.pass(settleAfter + openTimeout + 5*time.Second)
-		for shard, who := range w.owners() {
-			if !slices.Equal(who, []string{a.name}) {
-				t.Errorf("shard %d is open at %v, want a, as b cannot open any", shard, who)
+		for shard, at := range w.owners() {
+			if !slices.Equal(at, []string{a.name}) {
+				t.Errorf("shard %d is open at %v, want a, as b cannot open any", shard, at)
 			}
 		}
 		w.mu.Lock()
@@ -689,7 +689,7 @@ func TestShardThatTakesLongToRead(t *testing.T) {
 	})
 }
 
-// One that does not progress is given up in time, however long others take.
+// An opening without progress is given up in time, however long others take.
 func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.fill(300)
@@ -698,16 +698,16 @@ func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
 			w.start(name)
 		}
 		w.pass(listenFor + openTimeout + 20*time.Second)
-		for shard, who := range w.owners() {
-			if len(who) != 1 || who[0] == "b" {
-				t.Errorf("shard %d is open at %v", shard, who)
+		for shard, at := range w.owners() {
+			if len(at) != 1 || at[0] == "b" {
+				t.Errorf("shard %d is open at %v", shard, at)
 			}
 		}
 	})
 }
 
-// What a node that leaves gives away goes to one that has been there, and not to one that was started just
-// before, however long that one takes to open anything.
+// The shards of a node that leaves go to an established node, and not to one that was started just before, however
+// long that one takes to open a shard.
 func TestShardsGoToAnEstablishedNode(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a, b := w.start("a"), w.start("b")
@@ -726,9 +726,9 @@ func TestShardsGoToAnEstablishedNode(t *testing.T) {
 		if again.opened > 0 {
 			t.Errorf("a node that does not count yet has begun to open %d shards", again.opened)
 		}
-		for shard, who := range w.owners() {
-			if !slices.Equal(who, []string{"c"}) {
-				t.Errorf("shard %d is open at %v", shard, who)
+		for shard, at := range w.owners() {
+			if !slices.Equal(at, []string{"c"}) {
+				t.Errorf("shard %d is open at %v", shard, at)
 			}
 		}
 	})
