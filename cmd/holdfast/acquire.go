@@ -8,24 +8,25 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // acquire is the command that takes a lock.
 type acquire struct {
-	lock
-	ttl, wait            duration
+	resourceCommand
+	ttl, wait            cli.Duration
 	requestID            string
 	ephemeral, reentrant bool
-	metadata             metadata
+	metadata             cli.Metadata
 }
 
 func newAcquire() *cobra.Command {
 	a := &acquire{
-		lock:     lock{op: messages.OpAcquire},
-		ttl:      ttlFlag(),
-		wait:     newDuration(0, 0, fromMillis(messages.MaxWaitMillis)),
-		metadata: metadata{},
+		resourceCommand: resourceCommand{op: messages.OpAcquire},
+		ttl:             cli.TTL(),
+		wait:            cli.NewDuration(0, 0, cli.Millis(messages.MaxWaitMillis)),
+		metadata:        cli.Metadata{},
 	}
 	cmd := &cobra.Command{
 		Use:   "acquire RESOURCE",
@@ -37,7 +38,7 @@ Pass the token on to whatever the lock protects.`,
   holdfast acquire orders.42 --owner worker-7 --ttl 1m --wait 10s
   token=$(holdfast acquire orders.42 --json | jq -r .lease.token)`,
 	}
-	addFlags(cmd, "Lease", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		a.addOwner(f)
 		f.Var(&a.ttl, "ttl", "how long the lease runs unless it is extended")
 		f.Var(&a.wait, "wait", "how long to stay in the queue if somebody else holds it")
@@ -48,10 +49,6 @@ Pass the token on to whatever the lock protects.`,
 	})
 	a.addTo(cmd, a.question)
 	return cmd
-}
-
-func ttlFlag() duration {
-	return newDuration(15*time.Second, fromMillis(messages.MinTTLMillis), fromMillis(messages.MaxTTLMillis))
 }
 
 func (a *acquire) question() question {
@@ -73,7 +70,7 @@ func (a *acquire) question() question {
 func (a *acquire) request(left time.Duration) proto.Message {
 	r := &messages.AcquireRequest{
 		Owner:     a.owner,
-		TtlMs:     a.ttl.millis(),
+		TtlMs:     a.ttl.Millis(),
 		WaitMs:    uint32(left.Milliseconds()),
 		RequestId: a.requestID,
 		Reentrant: a.reentrant,

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -16,11 +18,11 @@ import (
 // announce writes that the node is ready, and how to take a first lock. Tools may wait for the word "ready".
 // With a log in JSON it is a record of the same form, whatever the log level.
 func (s *serve) announce(w io.Writer, r *server.Server) error {
-	url, data := withoutSecrets(r.ClientURL()), "the JetStream of "+shown(r.StorageName())
+	url, data := connect.WithoutSecrets(r.ClientURL()), "the JetStream of "+display.Name(r.StorageName())
 	if r.DataDir() != "" {
-		data = shown(r.DataDir())
+		data = display.Name(r.DataDir())
 	}
-	if s.logFormat.word == "json" {
+	if s.logFormat.Word == "json" {
 		record := slog.NewRecord(time.Now(), slog.LevelInfo, "Holdfast is ready", 0)
 		record.Add("nats", url, "node", s.name, "shards", r.Deployment().Shards(), "data", data, "prefix", s.prefix)
 		return slog.NewJSONHandler(w, nil).Handle(context.Background(), record)
@@ -35,7 +37,7 @@ func (s *serve) announce(w io.Writer, r *server.Server) error {
 	_, err := fmt.Fprintf(w, `Holdfast is ready: NATS at %s, node %s, %d shards, data in %s
 Take a lock:  holdfast acquire orders.42 --owner me --ttl 30s%s%s
          or:  nats%s req %s '{"owner":"me","ttl_ms":30000}'
-`, url, shown(s.name), r.Deployment().Shards(), data, where, prefix,
+`, url, display.Name(s.name), r.Deployment().Shards(), data, where, prefix,
 		where, messages.Prefix(s.prefix).Operation(messages.OpAcquire, "orders.42"))
 	return err
 }

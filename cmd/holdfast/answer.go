@@ -10,6 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -32,9 +35,9 @@ func (a *answer) print(w io.Writer, asJSON bool) error {
 		if err != nil {
 			return fmt.Errorf("write the answer as JSON: %w", err)
 		}
-		return a.finish(w, escaped(line), code)
+		return a.finish(w, display.JSON(line), code)
 	case didNothing(a.GetStatus()):
-		return fail(code, "%s: %s", a.status(), oneLine(inFlags(a.GetError(), a.flags)))
+		return exit.Errorf(code, "%s: %s", a.status(), display.OneLine(cli.Refusal(a.GetError(), a.flags)))
 	}
 	return a.finish(w, a.sentence(), code)
 }
@@ -43,10 +46,10 @@ func (a *answer) finish(w io.Writer, line string, code int) error {
 	if _, err := fmt.Fprintln(w, line); err != nil {
 		return fmt.Errorf("the answer was %s, but it cannot be printed: %w", a.GetStatus(), err)
 	}
-	if code == exitDone {
+	if code == exit.Done {
 		return nil
 	}
-	return &failure{code: code}
+	return &exit.Error{Code: code}
 }
 
 // status is the contract's word in small letters: "stale token".
@@ -56,7 +59,7 @@ func (a *answer) status() string {
 
 // sentence is the answer in one line for a person.
 func (a *answer) sentence() string {
-	resource, owner := shown(a.resource), quoted(a.owner)
+	resource, owner := display.Name(a.resource), display.Quote(a.owner)
 	if isOver(a.op, a.GetStatus()) {
 		return fmt.Sprintf("%s: this request was granted %s, token %d, and that lease has ended; use another --request-id",
 			a.status(), resource, a.GetLease().GetToken())
@@ -74,7 +77,7 @@ func (a *answer) sentence() string {
 	case messages.Status_HELD:
 		return fmt.Sprintf("held: %s by %s%s", resource, a.holder(), a.details())
 	case messages.Status_TIMEOUT:
-		return fmt.Sprintf("timed out: %s did not become free within %s", resource, readable(a.wait))
+		return fmt.Sprintf("timed out: %s did not become free within %s", resource, display.Duration(a.wait))
 	case messages.Status_CANCELLED:
 		return fmt.Sprintf("cancelled: no longer waiting for %s", resource)
 	case messages.Status_EXPIRED:
@@ -95,15 +98,15 @@ func (a *answer) sentence() string {
 }
 
 func (a *answer) lease() string {
-	return fmt.Sprintf("token %d, lease %s", a.GetLease().GetToken(), readable(a.remaining()))
+	return fmt.Sprintf("token %d, lease %s", a.GetLease().GetToken(), display.Duration(a.remaining()))
 }
 
 func (a *answer) holder() string {
 	l := a.GetLease()
-	return fmt.Sprintf("%s, token %d, %s left", quoted(l.GetOwner()), l.GetToken(), readable(a.remaining()))
+	return fmt.Sprintf("%s, token %d, %s left", display.Quote(l.GetOwner()), l.GetToken(), display.Duration(a.remaining()))
 }
 
-func (a *answer) remaining() time.Duration { return fromMillis(a.GetLease().GetRemainingMs()) }
+func (a *answer) remaining() time.Duration { return cli.Millis(a.GetLease().GetRemainingMs()) }
 
 func (a *answer) lastToken() string {
 	if token := a.GetLease().GetToken(); token > 0 {
@@ -123,7 +126,7 @@ func (a *answer) details() string {
 	}
 	metadata := a.GetLease().GetMetadata()
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		parts = append(parts, shown(key)+"="+quoted(metadata[key]))
+		parts = append(parts, display.Name(key)+"="+display.Quote(metadata[key]))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -7,18 +7,21 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // breaking is the command by which an operator takes somebody's lock away.
 type breaking struct {
-	lock
-	token  token
+	resourceCommand
+	token  cli.Token
 	reason string
 }
 
 func newBreak() *cobra.Command {
-	b := &breaking{lock: lock{op: messages.OpBreak}}
+	b := &breaking{resourceCommand: resourceCommand{op: messages.OpBreak}}
 	cmd := &cobra.Command{
 		Use:   "break RESOURCE --token TOKEN",
 		Short: "Take a lock away from its holder, as an operator",
@@ -32,7 +35,7 @@ then on by whatever checks tokens, as soon as that has seen a higher one.`,
   holdfast break orders.42 --token 12 --reason "worker-7 hangs, see ticket 311"`,
 		DisableFlagsInUseLine: true,
 	}
-	addFlags(cmd, "Lease", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		f.Var(&b.token, "token", "the present lease's token, as a number or as 15 digits; required")
 		f.StringVar(&b.reason, "reason", "", "`TEXT` that tells others why")
 	})
@@ -40,7 +43,7 @@ then on by whatever checks tokens, as soon as that has seen a higher one.`,
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if b.token == 0 {
-			return usage("--token is missing: it says which lease to break; find it with: holdfast get %s", shown(args[0]))
+			return exit.Usagef("--token is missing: it says which lease to break; find it with: holdfast get %s", display.Name(args[0]))
 		}
 		return run(cmd, args)
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
@@ -35,9 +38,9 @@ Tab in bash, zsh, fish or powershell.`,
 func knownShell(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
-		return usage("name the shell, as in: %s bash; it may be %s", cmd.CommandPath(), strings.Join(shells, ", "))
+		return exit.Usagef("name the shell, as in: %s bash; it may be %s", cmd.CommandPath(), strings.Join(shells, ", "))
 	case len(args) > 1 || !slices.Contains(shells, args[0]):
-		return usage("%s takes one of %s, got %s", cmd.CommandPath(), strings.Join(shells, ", "), quotedList(args))
+		return exit.Usagef("%s takes one of %s, got %s", cmd.CommandPath(), strings.Join(shells, ", "), cli.QuotedList(args))
 	}
 	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -58,12 +61,12 @@ type exchange struct {
 
 // ask returns the answer to q. Without one it tells by the exit code whether anything may have
 // happened.
-func (c *connection) ask(ctx context.Context, nc *nats.Conn, q question) (*messages.Reply, error) {
+func ask(ctx context.Context, c *connect.Flags, nc *nats.Conn, q question) (*messages.Reply, error) {
 	x := &exchange{
 		question: q,
 		nc:       nc,
-		prefix:   messages.Prefix(c.prefix),
-		where:    c.where(),
+		prefix:   messages.Prefix(c.Prefix),
+		where:    c.Where(),
 		inbox:    nc.NewInbox(),
 		answers:  make(chan *nats.Msg, 64),
 		errs:     make(chan error, 1),
@@ -73,15 +76,15 @@ func (c *connection) ask(ctx context.Context, nc *nats.Conn, q question) (*messa
 	nc.SetErrorHandler(x.heed)
 	subscription, err := nc.ChanSubscribe(x.inbox+".*", x.answers)
 	if err != nil {
-		return nil, fail(exitUnavailable, "cannot listen for an answer: %w", err)
+		return nil, exit.Errorf(exit.Unavailable, "cannot listen for an answer: %w", err)
 	}
 	defer func() { _ = subscription.Unsubscribe() }()
-	limit, cancel := context.WithTimeout(ctx, q.wait+max(c.timeout.Duration-q.spent, leastTimeout))
+	limit, cancel := context.WithTimeout(ctx, q.wait+max(c.Timeout.Duration-q.spent, leastTimeout))
 	defer cancel()
 	if err := x.ready(limit); err != nil {
 		return nil, err
 	}
-	notice := time.AfterFunc(q.wait+noticeAfter, func() { c.notice("no answer from Holdfast at %s yet", c.where()) })
+	notice := time.AfterFunc(q.wait+connect.NoticeAfter, func() { c.Notice("no answer from Holdfast at %s yet", c.Where()) })
 	defer notice.Stop()
 	return x.run(limit)
 }
@@ -103,7 +106,7 @@ func (x *exchange) heed(_ *nats.Conn, _ *nats.Subscription, err error) {
 // ready makes sure that answers can arrive before anything is asked.
 func (x *exchange) ready(ctx context.Context) error {
 	if err := x.nc.FlushWithContext(ctx); err != nil {
-		return fail(exitUnavailable, "no answer from the NATS server at %s: %w", x.where, err)
+		return exit.Errorf(exit.Unavailable, "no answer from the NATS server at %s: %w", x.where, err)
 	}
 	if err := x.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
 		return x.forbidden(err)
@@ -112,7 +115,7 @@ func (x *exchange) ready(ctx context.Context) error {
 }
 
 func (x *exchange) forbidden(err error) error {
-	return fail(exitUnavailable, "the NATS server at %s does not permit this user to %s: %w", x.where, x.op, err)
+	return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w", x.where, x.op, err)
 }
 
 func (x *exchange) run(ctx context.Context) (*messages.Reply, error) {
@@ -222,7 +225,7 @@ func (x *exchange) read(m *nats.Msg) (*messages.Reply, error) {
 		into = x.page
 	}
 	if err := messages.DecodeReply(x.encoding, m.Data, into); err != nil {
-		return nil, fail(exitUnknown, "cannot understand the answer: %w", err)
+		return nil, exit.Errorf(exit.Unknown, "cannot understand the answer: %w", err)
 	}
 	return &reply, nil
 }
@@ -241,7 +244,7 @@ func (x *exchange) refused() (*messages.Reply, error) {
 	if x.prefix != messages.DefaultPrefix {
 		below = fmt.Sprintf(" with the prefix %q", x.prefix)
 	}
-	return nil, fail(exitUnavailable, "no Holdfast node%s answers at %s, though NATS does: nothing listens on %s; "+
+	return nil, exit.Errorf(exit.Unavailable, "no Holdfast node%s answers at %s, though NATS does: nothing listens on %s; "+
 		"start one with: holdfast serve --nats URL, or check --prefix and the account of this user",
 		below, x.where, x.subject(x.op))
 }
@@ -259,14 +262,14 @@ func (x *exchange) end(ctx context.Context) (*messages.Reply, error) {
 }
 
 func (x *exchange) silence(interrupted bool) error {
-	code, what := exitUnknown, fmt.Sprintf("%s may have happened; ask with: holdfast get", x.op)
+	code, what := exit.Unknown, fmt.Sprintf("%s may have happened; ask with: holdfast get", x.op)
 	if len(x.open) == 0 || x.op == messages.OpGet || x.op == opList {
-		code, what = exitUnavailable, "nothing happened"
+		code, what = exit.Unavailable, "nothing happened"
 	}
 	if interrupted {
-		return fail(code, "interrupted before there was an answer: %s", what)
+		return exit.Errorf(code, "interrupted before there was an answer: %s", what)
 	}
-	return fail(code, "no answer from Holdfast at %s in %s: %s", x.where, readable(time.Since(x.begun)), what)
+	return exit.Errorf(code, "no answer from Holdfast at %s in %s: %s", x.where, display.Duration(time.Since(x.begun)), what)
 }
 
 // isOver reports whether an acquire was told that its request had been granted, and its lease has ended: the

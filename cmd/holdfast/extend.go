@@ -7,18 +7,19 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // extend is the command that lets a lease run on.
 type extend struct {
-	lock
-	token token
-	ttl   duration
+	resourceCommand
+	token cli.Token
+	ttl   cli.Duration
 }
 
 func newExtend() *cobra.Command {
-	e := &extend{lock: lock{op: messages.OpExtend}, ttl: ttlFlag()}
+	e := &extend{resourceCommand: resourceCommand{op: messages.OpExtend}, ttl: cli.TTL()}
 	cmd := &cobra.Command{
 		Use:   "extend RESOURCE",
 		Short: "Let a lease run on from now",
@@ -27,7 +28,7 @@ was left of it.`,
 		Example: `  holdfast extend orders.42 --ttl 1m
   holdfast extend orders.42 --owner worker-7 --token 12 --ttl 1m`,
 	}
-	addFlags(cmd, "Lease", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		e.addOwner(f)
 		f.Var(&e.token, "token", tokenUsage)
 		f.Var(&e.ttl, "ttl", "how long the lease runs from now")
@@ -38,6 +39,6 @@ was left of it.`,
 
 func (e *extend) question() question {
 	return question{message: func(time.Duration) proto.Message {
-		return &messages.ExtendRequest{Owner: e.owner, Token: uint64(e.token), TtlMs: e.ttl.millis()}
+		return &messages.ExtendRequest{Owner: e.owner, Token: uint64(e.token), TtlMs: e.ttl.Millis()}
 	}}
 }

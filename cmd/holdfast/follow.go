@@ -10,6 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -19,20 +21,20 @@ func (l *list) follow(cmd *cobra.Command, nc *nats.Conn) error {
 	ctx := cmd.Context()
 	v := l.view(cmd, nc)
 	defer v.close()
-	tick := time.NewTicker(l.watch.Duration)
+	tick := time.NewTicker(l.watch.Every.Duration)
 	defer tick.Stop()
 	for first := true; ; first = false {
 		leases, err := l.all(cmd, nc)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && (first || exitCode(err) != exitUnavailable):
+		case err != nil && (first || exit.CodeOf(err) != exit.Unavailable):
 			return err
 		}
 		if err := v.show(time.Now(), leases, err); err != nil {
 			return err
 		}
-		l.connection.timeout.Duration, l.connection.notices = min(l.connection.timeout.Duration, followTimeout), nil
+		l.connection.Timeout.Duration, l.connection.Notices = min(l.connection.Timeout.Duration, followTimeout), nil
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -53,10 +55,10 @@ type view interface {
 func (l *list) view(cmd *cobra.Command, nc *nats.Conn) view {
 	text := func(leases []*messages.Lease, columns int) string { return l.text(cmd, nc, leases, columns) }
 	out := cmd.OutOrStdout()
-	if sizeOf(out) == (size{}) || os.Getenv("TERM") == "dumb" {
+	if display.SizeOf(out) == (display.Size{}) || os.Getenv("TERM") == "dumb" {
 		return &scroll{out: out, errs: cmd.ErrOrStderr(), text: text}
 	}
-	title := fmt.Sprintf("holdfast ls%s, every %s", l.pattern.title(), l.watch.bare())
+	title := fmt.Sprintf("holdfast ls%s, every %s", l.pattern.title(), l.watch.Bare())
 	return &screen{out: out, title: title, text: text}
 }
 
@@ -65,7 +67,7 @@ func (p pattern) title() string {
 	if p.text == "" {
 		return ""
 	}
-	return " " + shown(p.text)
+	return " " + display.Name(p.text)
 }
 
 // scroll writes one listing below the other, each under its time.
@@ -76,7 +78,7 @@ type scroll struct {
 
 func (s *scroll) show(now time.Time, leases []*messages.Lease, err error) error {
 	if err != nil {
-		_, err = fmt.Fprintf(s.errs, "%s holdfast: %s\n", now.Format(time.RFC3339), ownLines(complaint(err)))
+		_, err = fmt.Fprintf(s.errs, "%s holdfast: %s\n", now.Format(time.RFC3339), display.Lines(exit.Message(err)))
 		return err
 	}
 	_, err = fmt.Fprintf(s.out, "%s\n%s", now.Format(time.RFC3339), s.text(leases, 0))
@@ -96,23 +98,23 @@ type screen struct {
 func (s *screen) show(now time.Time, leases []*messages.Lease, err error) error {
 	var b strings.Builder
 	if !s.on {
-		b.WriteString(enterScreen)
+		b.WriteString(display.EnterScreen)
 		s.on = true
 	}
-	b.WriteString(toTop + clearBelow + strings.Join(s.lines(sizeOf(s.out), now, leases, err), "\r\n"))
+	b.WriteString(display.ToTop + display.ClearBelow + strings.Join(s.lines(display.SizeOf(s.out), now, leases, err), "\r\n"))
 	_, err = io.WriteString(s.out, b.String())
 	return err
 }
 
 // lines are what fits on the screen: a title, the table, and how much of it there is no room for.
-func (s *screen) lines(at size, now time.Time, leases []*messages.Lease, err error) []string {
+func (s *screen) lines(at display.Size, now time.Time, leases []*messages.Lease, err error) []string {
 	title := s.title + ", " + now.Format(time.TimeOnly)
 	if err != nil {
-		return []string{shortened(title, at.columns), "", shortened("holdfast: "+oneLine(complaint(err)), 2*at.columns)}
+		return []string{display.Shorten(title, at.Columns), "", display.Shorten("holdfast: "+display.OneLine(exit.Message(err)), 2*at.Columns)}
 	}
-	lines := []string{shortened(fmt.Sprintf("%s: %d held", title, len(leases)), at.columns), ""}
+	lines := []string{display.Shorten(fmt.Sprintf("%s: %d held", title, len(leases)), at.Columns), ""}
 	const others = 4 // the title, the line below it, the table's titles, and how many more there are
-	room := max(at.rows-others, 1)
+	room := max(at.Rows-others, 1)
 	more := len(leases) - room
 	if more == 1 {
 		more = 0 // its line takes it
@@ -120,7 +122,7 @@ func (s *screen) lines(at size, now time.Time, leases []*messages.Lease, err err
 	if more > 0 {
 		leases = leases[:room]
 	}
-	lines = append(lines, strings.Split(strings.TrimSuffix(s.text(leases, at.columns), "\n"), "\n")...)
+	lines = append(lines, strings.Split(strings.TrimSuffix(s.text(leases, at.Columns), "\n"), "\n")...)
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("... and %d more", more))
 	}
@@ -129,6 +131,6 @@ func (s *screen) lines(at size, now time.Time, leases []*messages.Lease, err err
 
 func (s *screen) close() {
 	if s.on {
-		_, _ = io.WriteString(s.out, leaveScreen) // there is nobody else to tell
+		_, _ = io.WriteString(s.out, display.LeaveScreen) // there is nobody else to tell
 	}
 }

@@ -7,17 +7,18 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // get is the command that tells who holds a lock.
 type get struct {
-	lock
+	resourceCommand
 	stale bool
 }
 
 func newGet() *cobra.Command {
-	g := &get{lock: lock{op: messages.OpGet}}
+	g := &get{resourceCommand: resourceCommand{op: messages.OpGet}}
 	cmd := &cobra.Command{
 		Use:   "get RESOURCE",
 		Short: "Show who holds a lock",
@@ -26,7 +27,7 @@ The answer is confirmed: it was true at some moment after the question.`,
 		Example: `  holdfast get orders.42
   holdfast get orders.42 --json | jq .lease`,
 	}
-	addFlags(cmd, "Question", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Question", func(f *pflag.FlagSet) {
 		f.BoolVar(&g.stale, "stale", false, "take the node's word unconfirmed: faster, and it may be out of date")
 	})
 	g.addTo(cmd, g.question)

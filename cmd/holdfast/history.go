@@ -9,12 +9,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // history is the command that shows what has happened to one lock.
 type history struct {
-	connection connection
+	connection connect.Flags
 	json       bool
 }
 
@@ -28,31 +32,31 @@ older changes of its shard have been compacted away, it says where history begin
 serve --history sets how much is kept. Ephemeral leases are not in the journal.`,
 		Example: `  holdfast history orders.42
   holdfast history orders.42 --json | jq -r .event.kind`,
-		Args:              oneResource,
+		Args:              cli.OneResource,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              h.run,
 	}
-	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
 		f.BoolVar(&h.json, "json", false, "print each change as one line of JSON, with the position behind it")
 	})
-	h.connection.addTo(cmd)
+	h.connection.AddTo(cmd)
 	return cmd
 }
 
 func (h *history) run(cmd *cobra.Command, args []string) error {
-	s, err := loadSettings(cmd.Flags())
+	s, err := settings.Load(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	resource := messages.NormalizeResource(args[0])
 	key, err := messages.EncodeKey(resource)
 	if err != nil {
-		return badRequest(err)
+		return cli.BadRequest(err)
 	}
-	if err := h.connection.check(s); err != nil {
+	if err := h.connection.Check(s); err != nil {
 		return err
 	}
-	return h.connection.client(cmd, "history", func(c *holdfast.Client) error {
+	return h.connection.Client(cmd, "history", func(c *holdfast.Client) error {
 		return h.show(cmd, c, resource, key)
 	})
 }
@@ -64,7 +68,7 @@ func (h *history) show(cmd *cobra.Command, c *holdfast.Client, resource, key str
 		err = s.goOn(cmd.Context(), c, key, gap, holdfast.UntilNow()) // and it may be compacted meanwhile
 	}
 	if err == nil && !s.begun && !h.json && cmd.Context().Err() == nil {
-		_, err = fmt.Fprintf(s.out, "the journal has nothing about %s\n", shown(resource))
+		_, err = fmt.Fprintf(s.out, "the journal has nothing about %s\n", display.Name(resource))
 	}
 	return watchFailure(&h.connection, err)
 }

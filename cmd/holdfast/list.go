@@ -6,27 +6,31 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // list is the command that shows what is held.
 type list struct {
-	connection connection
+	connection connect.Flags
 	json       bool
-	limit      number
-	watch      interval
+	limit      cli.Number
+	watch      cli.Interval
 
 	pattern pattern
 }
 
 func newList() *cobra.Command {
-	l := &list{limit: number{least: 1, most: 1_000_000_000}, watch: newInterval()}
+	l := &list{limit: cli.NewNumber(0, 1, 1_000_000_000), watch: cli.NewInterval()}
 	cmd := &cobra.Command{
 		Use:     "ls [PATTERN]",
 		Aliases: []string{"list"},
@@ -44,15 +48,15 @@ The pattern is a resource in which * stands for one whole level between dots, an
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              l.run,
 	}
-	addFlags(cmd, "Listing", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Listing", func(f *pflag.FlagSet) {
 		f.Var(&l.limit, "limit", "stop after so many; which ones is the node's choice")
 		f.Var(&l.watch, "watch", "show it again every `INTERVAL` until Ctrl-C")
-		f.Lookup("watch").NoOptDefVal = l.watch.bare()
+		f.Lookup("watch").NoOptDefVal = l.watch.Bare()
 	})
-	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
 		f.BoolVar(&l.json, "json", false, "print each lease as one line of JSON, in the node's order")
 	})
-	l.connection.addTo(cmd)
+	l.connection.AddTo(cmd)
 	return cmd
 }
 
@@ -60,7 +64,7 @@ func (l *list) run(cmd *cobra.Command, args []string) error {
 	if err := l.load(cmd, args); err != nil {
 		return err
 	}
-	nc, err := l.connection.open(cmd.Context(), string(opList), cmd.ErrOrStderr())
+	nc, err := l.connection.Open(cmd.Context(), string(opList), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -68,23 +72,23 @@ func (l *list) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case l.json:
 		return l.printJSON(cmd, nc)
-	case l.watch.on:
+	case l.watch.On:
 		return l.follow(cmd, nc)
 	}
 	return l.print(cmd, nc)
 }
 
 func (l *list) load(cmd *cobra.Command, args []string) error {
-	s, err := loadSettings(cmd.Flags())
+	s, err := settings.Load(cmd.Flags())
 	if err != nil {
 		return err
 	}
-	if args, err = l.watch.take(args, cmd.ArgsLenAtDash()); err != nil {
+	if args, err = l.watch.Take(args, cmd.ArgsLenAtDash()); err != nil {
 		return err
 	}
 	if len(args) > 1 {
-		return usage("%s takes one pattern, got %d: %s; put a name with spaces or stars in quotes",
-			cmd.CommandPath(), len(args), quotedList(args))
+		return exit.Usagef("%s takes one pattern, got %d: %s; put a name with spaces or stars in quotes",
+			cmd.CommandPath(), len(args), cli.QuotedList(args))
 	}
 	if len(args) == 1 {
 		if l.pattern, err = parsePattern(args[0]); err != nil {
@@ -92,8 +96,8 @@ func (l *list) load(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return errors.Join(
-		s.exclude("json", []string{"watch"}, "nothing would tell where one listing ends and the next begins"),
-		l.connection.check(s),
+		s.Exclude("json", []string{"watch"}, "nothing would tell where one listing ends and the next begins"),
+		l.connection.Check(s),
 	)
 }
 
@@ -110,7 +114,7 @@ func printJSON(w io.Writer, leases []*messages.Lease) error {
 		if err != nil {
 			return fmt.Errorf("write a lease as JSON: %w", err)
 		}
-		b.WriteString(escaped(line) + "\n")
+		b.WriteString(display.JSON(line) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -122,7 +126,7 @@ func (l *list) print(cmd *cobra.Command, nc *nats.Conn) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, l.text(cmd, nc, leases, sizeOf(out).columns))
+	_, err = io.WriteString(out, l.text(cmd, nc, leases, display.SizeOf(out).Columns))
 	return err
 }
 
@@ -142,7 +146,7 @@ func (l *list) text(cmd *cobra.Command, nc *nats.Conn, leases []*messages.Lease,
 	if len(leases) == 0 {
 		return "nothing is held" + l.pattern.that() + "\n"
 	}
-	return tableOf(leases, l.waiting(cmd.Context(), nc, leases)).text(columns)
+	return tableOf(leases, l.waiting(cmd.Context(), nc, leases)).Text(columns)
 }
 
 // pattern selects resources; the zero pattern selects all.
@@ -157,8 +161,8 @@ func parsePattern(text string) (pattern, error) {
 		_, err = messages.ParsePattern(key)
 	}
 	if err != nil {
-		return pattern{}, usage("the pattern: a resource in which * is one whole level and > at the end the rest, got %s",
-			quoted(text))
+		return pattern{}, exit.Usagef("the pattern: a resource in which * is one whole level and > at the end the rest, got %s",
+			display.Quote(text))
 	}
 	return pattern{text: text, key: key}, nil
 }
@@ -187,46 +191,5 @@ func (p pattern) that() string {
 	if p.text == "" {
 		return ""
 	}
-	return " that matches " + shown(p.text)
-}
-
-// interval is a flag's value: a duration that may be left out.
-type interval struct {
-	duration
-	on, open bool
-}
-
-func newInterval() interval {
-	return interval{duration: newDuration(2*time.Second, 100*time.Millisecond, 24*time.Hour)}
-}
-
-// bare is what the flag gets when it stands alone.
-func (i *interval) bare() string { return readable(i.Duration) }
-
-// Set reads an interval.
-func (i *interval) Set(text string) error {
-	i.on, i.open = true, text == i.bare()
-	return i.duration.Set(text)
-}
-
-// String returns nothing: without the flag there is no interval.
-func (i *interval) String() string { return "" }
-
-// take makes the flag's own what stands behind it without an equals sign: the first argument that is
-// a duration, unless it stands behind "--".
-func (i *interval) take(args []string, dash int) ([]string, error) {
-	if dash < 0 {
-		dash = len(args)
-	}
-	at := slices.IndexFunc(args[:dash], func(arg string) bool {
-		_, err := time.ParseDuration(arg)
-		return err == nil
-	})
-	if !i.open || at < 0 {
-		return args, nil
-	}
-	if err := i.Set(args[at]); err != nil {
-		return nil, badValue("--watch", args[at], err)
-	}
-	return slices.Delete(args, at, at+1), nil
+	return " that matches " + display.Name(p.text)
 }

@@ -1,20 +1,21 @@
 package main
 
 import (
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // lock is what the commands about one resource have in common.
-type lock struct {
+type resourceCommand struct {
 	op         messages.Operation
-	connection connection
+	connection connect.Flags
 	owner      string
 	json       bool
 
@@ -23,12 +24,12 @@ type lock struct {
 
 // addTo gives the command the common flags, and what to do: build says what to ask, once all flags
 // have their values.
-func (l *lock) addTo(cmd *cobra.Command, build func() question) {
-	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
+func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
+	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
 		f.BoolVar(&l.json, "json", false, "print the whole answer as one line of JSON")
 	})
-	l.connection.addTo(cmd)
-	cmd.Args = oneResource
+	l.connection.AddTo(cmd)
+	cmd.Args = cli.OneResource
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := l.load(cmd.Flags(), args[0]); err != nil {
@@ -37,58 +38,40 @@ func (l *lock) addTo(cmd *cobra.Command, build func() question) {
 		q := build()
 		q.op, q.key = l.op, l.key
 		if err := messages.DefaultLimits().Check(q.message(q.wait)); err != nil {
-			return badRequest(err)
+			return cli.BadRequest(err)
 		}
 		return l.run(cmd, q)
 	}
 }
 
 // addOwner gives the command the flag of those who ask for something of their own.
-func (l *lock) addOwner(f *pflag.FlagSet) {
-	f.StringVar(&l.owner, "owner", defaultOwner(), "ask in this `NAME`; choose one per process or task")
-	setEnv(f.Lookup("owner"), ownEnv("owner"))
-	f.Lookup("owner").Usage += " [$" + ownEnv("owner") + "]"
+func (l *resourceCommand) addOwner(f *pflag.FlagSet) {
+	f.StringVar(&l.owner, "owner", cli.DefaultOwner(), "ask in this `NAME`; choose one per process or task")
+	settings.SetEnv(f.Lookup("owner"), settings.Variable("owner"))
+	f.Lookup("owner").Usage += " [$" + settings.Variable("owner") + "]"
 }
 
-func (l *lock) load(flags *pflag.FlagSet, resource string) error {
-	s, err := loadSettings(flags)
+func (l *resourceCommand) load(flags *pflag.FlagSet, resource string) error {
+	s, err := settings.Load(flags)
 	if err != nil {
 		return err
 	}
 	l.resource = messages.NormalizeResource(resource)
 	if l.key, err = messages.EncodeKey(l.resource); err != nil {
-		return badRequest(err)
+		return cli.BadRequest(err)
 	}
-	return l.connection.check(s)
+	return l.connection.Check(s)
 }
 
-// badRequest says which flag breaks a rule of the contract.
-func badRequest(err error) error {
-	var rule *messages.InvalidError
-	if !errors.As(err, &rule) {
-		return err
-	}
-	field, _, _ := strings.Cut(rule.Field, " ") // "metadata key"
-	switch field {
-	case "owner", "request_id", "metadata", "reason":
-		field = "--" + strings.ReplaceAll(field, "_", "-")
-	}
-	text := field + ": " + rule.Rule
-	if rule.Got != "" {
-		text += ", got " + rule.Got
-	}
-	return usage("%s", text)
-}
-
-func (l *lock) run(cmd *cobra.Command, q question) error {
+func (l *resourceCommand) run(cmd *cobra.Command, q question) error {
 	begun := time.Now()
-	nc, err := l.connection.open(cmd.Context(), string(l.op), cmd.ErrOrStderr())
+	nc, err := l.connection.Open(cmd.Context(), string(l.op), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
 	q.spent = time.Since(begun)
-	reply, err := l.connection.ask(cmd.Context(), nc, q)
+	reply, err := ask(cmd.Context(), &l.connection, nc, q)
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"io"
 	"log/slog"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 )
 
-func logLevelFlag() choice  { return choice{"info", []string{"debug", "info", "warn", "error"}} }
-func logFormatFlag() choice { return choice{"text", []string{"text", "json"}} }
+func logLevelFlag() cli.Choice  { return cli.NewChoice("info", "debug", "info", "warn", "error") }
+func logFormatFlag() cli.Choice { return cli.NewChoice("text", "text", "json") }
 
 // newLogger returns the log of a node: one line for each event, for a person or for a program.
 func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
 func main() {
@@ -18,7 +20,7 @@ func main() {
 	go func() {
 		cancel(fmt.Errorf("signal: %v", <-signals))
 		<-signals
-		os.Exit(exitUnexpected) // who asks twice does not want to wait
+		os.Exit(exit.Unexpected) // who asks twice does not want to wait
 	}()
 	p := &Program{Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(p.Run(ctx, os.Args[1:]))

@@ -14,6 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -25,7 +29,7 @@ const visitTimeout = 10 * time.Second
 type members struct {
 	routes  []string
 	prefix  string
-	timeout duration
+	timeout cli.Duration
 	json    bool
 }
 
@@ -40,12 +44,12 @@ of those copies are behind; every bucket of locks is a stream. To ask, it joins 
 moment, by the routes of its members.`,
 		Example: `  holdfast members --routes 127.0.0.1:6222,127.0.0.1:6223,127.0.0.1:6224
   holdfast members remove n3 --routes 127.0.0.1:6222,127.0.0.1:6223`,
-		Args:              knownCommand,
+		Args:              cli.KnownCommand,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              m.show,
 	}
 	m.addTo(cmd)
-	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
 		f.BoolVar(&m.json, "json", false, "print each member as one line of JSON")
 	})
 	cmd.AddCommand(newMembersRemove())
@@ -78,17 +82,17 @@ func oneMember(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && args[0] != "" {
 		return nil
 	}
-	return usage("name one member, as in: %s n3", cmd.CommandPath())
+	return exit.Usagef("name one member, as in: %s n3", cmd.CommandPath())
 }
 
 func (m *members) addTo(cmd *cobra.Command) {
-	m.timeout = newDuration(time.Minute, 100*time.Millisecond, 24*time.Hour)
-	addFlags(cmd, sectionConnection, func(f *pflag.FlagSet) {
+	m.timeout = cli.NewDuration(time.Minute, 100*time.Millisecond, 24*time.Hour)
+	cli.AddFlags(cmd, cli.SectionConnection, func(f *pflag.FlagSet) {
 		f.StringSliceVar(&m.routes, "routes", nil, "--cluster-listen of the members, with commas: a `LIST`")
 		f.StringVar(&m.prefix, "prefix", string(messages.DefaultPrefix), "what the deployment's subjects begin with, a `NAME`: its cluster has it too")
 		f.Var(&m.timeout, "timeout", "how long to try, and to wait for copies")
 		for _, flag := range []string{"routes", "prefix"} {
-			setEnv(f.Lookup(flag), ownEnv(flag))
+			settings.SetEnv(f.Lookup(flag), settings.Variable(flag))
 		}
 	})
 }
@@ -96,15 +100,15 @@ func (m *members) addTo(cmd *cobra.Command) {
 // visit joins the cluster for as long as use lasts; what the server that does so has to say is nobody's
 // business.
 func (m *members) visit(cmd *cobra.Command, use func(context.Context, *jetstream.Visitor) error) error {
-	s, err := loadSettings(cmd.Flags())
+	s, err := settings.Load(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	if _, err := messages.ParsePrefix(m.prefix); err != nil {
-		return badValue(s.given["prefix"], m.prefix, err)
+		return cli.BadValue(s.Given["prefix"], m.prefix, err)
 	}
 	if len(m.routes) == 0 {
-		return usage("--routes is missing: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
+		return exit.Usagef("--routes is missing: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
 	defer cancel()
@@ -128,14 +132,14 @@ func clusterError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, jetstream.ErrConnect):
-		return fail(exitUnavailable, "%s; are they members of a cluster of this --prefix, started with --cluster-listen? "+
+		return exit.Errorf(exit.Unavailable, "%s; are they members of a cluster of this --prefix, started with --cluster-listen? "+
 			"One with a NATS of its own is asked with: nats server report jetstream", text)
 	case errors.Is(err, jetstream.ErrNoJetStream):
-		return fail(exitUnavailable, "%s; or --routes are not the --cluster-listen of its members", text)
+		return exit.Errorf(exit.Unavailable, "%s; or --routes are not the --cluster-listen of its members", text)
 	case errors.Is(err, jetstream.ErrConfig), errors.Is(err, jetstream.ErrNoMember):
-		return usage("%s", text)
+		return exit.Usagef("%s", text)
 	}
-	return fail(exitUnavailable, "%s", text)
+	return exit.Errorf(exit.Unavailable, "%s", text)
 }
 
 func (m *members) show(cmd *cobra.Command, _ []string) error {
@@ -144,7 +148,7 @@ func (m *members) show(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return clusterError(err)
 		}
-		text := memberTable(census.Members).text(sizeOf(cmd.OutOrStdout()).columns)
+		text := memberTable(census.Members).Text(display.SizeOf(cmd.OutOrStdout()).Columns)
 		if m.json {
 			text, err = memberLines(census.Members)
 		}
@@ -155,15 +159,15 @@ func (m *members) show(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-func memberTable(all []*jetstream.Member) table {
-	t := table{
-		{cells: []string{"MEMBER"}},
-		{cells: []string{"STATE"}},
-		{cells: []string{"STREAMS"}, right: true},
-		{cells: []string{"BEHIND"}, right: true},
+func memberTable(all []*jetstream.Member) display.Table {
+	t := display.Table{
+		{Cells: []string{"MEMBER"}},
+		{Cells: []string{"STATE"}},
+		{Cells: []string{"STREAMS"}, Right: true},
+		{Cells: []string{"BEHIND"}, Right: true},
 	}
 	for _, m := range all {
-		t.add([]string{shown(m.Name), stateOf(m), strconv.Itoa(len(m.Streams)), strconv.Itoa(len(m.Behind))})
+		t.Add([]string{display.Name(m.Name), stateOf(m), strconv.Itoa(len(m.Streams)), strconv.Itoa(len(m.Behind))})
 	}
 	return t
 }
@@ -175,7 +179,7 @@ func stateOf(m *jetstream.Member) string {
 	case m.Away && m.Silent == 0:
 		return "away"
 	case m.Away:
-		return "away for " + readable(m.Silent.Round(time.Second))
+		return "away for " + display.Duration(m.Silent.Round(time.Second))
 	case m.Leads:
 		return "leads"
 	}
@@ -205,7 +209,7 @@ func memberLines(all []*jetstream.Member) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		b.WriteString(escaped(line) + "\n")
+		b.WriteString(display.JSON(line) + "\n")
 	}
 	return b.String(), nil
 }
@@ -216,7 +220,7 @@ func (m *members) remove(cmd *cobra.Command, args []string) error {
 			return clusterError(err)
 		}
 		out := cmd.OutOrStdout()
-		if _, err := fmt.Fprintf(out, "removed %s\n", shown(args[0])); err != nil {
+		if _, err := fmt.Fprintf(out, "removed %s\n", display.Name(args[0])); err != nil {
 			return err
 		}
 		return awaitCopies(ctx, out, v)
@@ -233,7 +237,7 @@ func awaitCopies(ctx context.Context, out io.Writer, v *jetstream.Visitor) error
 		_, err = fmt.Fprintln(out, "every stream has all its copies")
 		return err
 	case ctx.Err() != nil:
-		return fail(exitUnexpected, "the others have yet to get copies of what it kept, and will without this command; holdfast members shows what they have")
+		return exit.Errorf(exit.Unexpected, "the others have yet to get copies of what it kept, and will without this command; holdfast members shows what they have")
 	}
 	return clusterError(err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
@@ -25,7 +26,7 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 		Limits:     s.limits(),
 		Capacity:   s.capacity(),
 		Tuning:     s.tuning(),
-		Remembered: s.maxRemembered.value,
+		Remembered: s.maxRemembered.Value,
 		Retention:  s.retention.Duration,
 		Log:        log,
 	}
@@ -45,7 +46,7 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 	if s.nkey != "" {
 		key, err := nats.NkeyOptionFromSeed(s.nkey)
 		if err != nil {
-			return cfg, usage("--nkey: a file with an nkey's seed, got %q: %w", s.nkey, err)
+			return cfg, exit.Usagef("--nkey: a file with an nkey's seed, got %q: %w", s.nkey, err)
 		}
 		cfg.Login = append(cfg.Login, key)
 	}
@@ -70,7 +71,7 @@ func (s *serve) embedded(log *slog.Logger) jetstream.ServerConfig {
 }
 
 func (s *serve) capacity() node.Capacity {
-	return node.Capacity{Held: int64(s.maxHeld.value), Waiting: int64(s.maxWaiting.value), Rate: s.maxRate.value}
+	return node.Capacity{Held: int64(s.maxHeld.Value), Waiting: int64(s.maxWaiting.Value), Rate: s.maxRate.Value}
 }
 
 // defaultRemembered is the default of --max-remembered.
@@ -78,14 +79,14 @@ const defaultRemembered = 1_000_000
 
 func (s *serve) tuning() actors.Tuning {
 	t := actors.DefaultTuning()
-	t.MaxWaiting, t.Remember = s.maxQueue.value, s.remember.Duration
-	t.History, t.IdleAfter = s.history.value, s.idleAfter.Duration
+	t.MaxWaiting, t.Remember = s.maxQueue.Value, s.remember.Duration
+	t.History, t.IdleAfter = s.history.Value, s.idleAfter.Duration
 	return t
 }
 
 func (s *serve) limits() *messages.Limits {
 	l := messages.DefaultLimits()
-	l.MinTtlMs, l.MaxTtlMs = s.minTTL.millis(), s.maxTTL.millis()
+	l.MinTtlMs, l.MaxTtlMs = s.minTTL.Millis(), s.maxTTL.Millis()
 	return l
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -19,7 +21,7 @@ const opList messages.Operation = "list"
 // to be in JSON.
 func (l *list) pages(ctx context.Context, nc *nats.Conn, w io.Writer, take func([]*messages.Lease) error) error {
 	request := &messages.ListRequest{Pattern: l.pattern.key}
-	for left := l.limit.value; ; {
+	for left := l.limit.Value; ; {
 		request.Limit = messages.MaxListLimit
 		if left > 0 {
 			request.Limit = uint32(min(left, int(messages.MaxListLimit)))
@@ -33,10 +35,10 @@ func (l *list) pages(ctx context.Context, nc *nats.Conn, w io.Writer, take func(
 			return err
 		}
 		switch {
-		case page.GetNext() == "" || l.limit.value > 0 && left <= len(leases):
+		case page.GetNext() == "" || l.limit.Value > 0 && left <= len(leases):
 			return nil
 		case page.GetNext() == request.GetAfter():
-			return fail(exitUnexpected, "the node gives the same page again: cannot list on from %s", shown(page.GetNext()))
+			return exit.Errorf(exit.Unexpected, "the node gives the same page again: cannot list on from %s", display.Name(page.GetNext()))
 		}
 		left -= len(leases)
 		request.After = page.GetNext()
@@ -45,7 +47,7 @@ func (l *list) pages(ctx context.Context, nc *nats.Conn, w io.Writer, take func(
 
 func (l *list) page(ctx context.Context, nc *nats.Conn, w io.Writer, r *messages.ListRequest) (*messages.ListReply, error) {
 	page := &messages.ListReply{}
-	reply, err := l.connection.ask(ctx, nc, question{
+	reply, err := ask(ctx, &l.connection, nc, question{
 		op: opList, page: page, message: func(time.Duration) proto.Message { return r },
 	})
 	if err != nil || !didNothing(reply.GetStatus()) {
@@ -74,7 +76,7 @@ func (l *list) waiting(ctx context.Context, nc *nats.Conn, leases []*messages.Le
 	if len(leases) > mostAsked {
 		return counts
 	}
-	ctx, cancel := context.WithTimeout(ctx, min(waitingTime, l.connection.timeout.Duration))
+	ctx, cancel := context.WithTimeout(ctx, min(waitingTime, l.connection.Timeout.Duration))
 	defer cancel()
 	next := make(chan int, len(leases))
 	for i := range leases {
@@ -102,7 +104,7 @@ func (l *list) waitingFor(ctx context.Context, nc *nats.Conn, resource string) i
 	if err != nil {
 		return -1
 	}
-	m, err := nc.RequestWithContext(ctx, messages.Prefix(l.connection.prefix).Operation(messages.OpGet, key), payload)
+	m, err := nc.RequestWithContext(ctx, messages.Prefix(l.connection.Prefix).Operation(messages.OpGet, key), payload)
 	if err != nil {
 		return -1
 	}

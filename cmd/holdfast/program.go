@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
 // Program is the whole of holdfast but for the process around it, so that tests can run it too.
@@ -19,8 +22,8 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	err := root.ExecuteContext(ctx)
-	if text := complaint(err); text != "" {
-		_, _ = fmt.Fprintln(p.Stderr, "holdfast: "+ownLines(text)) // there is nobody else to tell
+	if text := exit.Message(err); text != "" {
+		_, _ = fmt.Fprintln(p.Stderr, "holdfast: "+display.Lines(text)) // there is nobody else to tell
 	}
-	return exitCode(err)
+	return exit.CodeOf(err)
 }

@@ -7,17 +7,18 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // release is the command that gives a lock back.
 type release struct {
-	lock
-	token token
+	resourceCommand
+	token cli.Token
 }
 
 func newRelease() *cobra.Command {
-	r := &release{lock: lock{op: messages.OpRelease}}
+	r := &release{resourceCommand: resourceCommand{op: messages.OpRelease}}
 	cmd := &cobra.Command{
 		Use:   "release RESOURCE",
 		Short: "Give a lock back",
@@ -26,7 +27,7 @@ same token again does no harm.`,
 		Example: `  holdfast release orders.42
   holdfast release orders.42 --owner worker-7 --token 12`,
 	}
-	addFlags(cmd, "Lease", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		r.addOwner(f)
 		f.Var(&r.token, "token", tokenUsage)
 	})

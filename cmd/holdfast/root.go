@@ -4,6 +4,11 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/demo"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/lock"
 )
 
 // The headings under which help lists the commands.
@@ -27,16 +32,16 @@ refuse a holder whose time has passed.`,
   holdfast release orders.42
   holdfast lock orders.42 -- make report`,
 		Version:           programVersion(),
-		Args:              knownCommand,
+		Args:              cli.KnownCommand,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return checkVariables(cmd, os.Environ()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return settings.CheckVariables(cmd, os.Environ()) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetUsageFunc(printUsage)
-	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(cli.PrintUsage)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpCommand(newHelp())
 	root.AddGroup(
 		&cobra.Group{ID: groupLocks, Title: "Locks:"},
@@ -45,9 +50,9 @@ refuse a holder whose time has passed.`,
 		&cobra.Group{ID: groupTopics, Title: "Help topics:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
-	addCommands(root, groupLocks, newUnder(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newBreak(), newWatch(), newHistory())
+	addCommands(root, groupLocks, lock.New(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newBreak(), newWatch(), newHistory())
 	addCommands(root, groupServer, newServe(), newMembers())
-	addCommands(root, groupOther, newDemo(), newVersion(), newCompletion())
+	addCommands(root, groupOther, demo.New(), newVersion(), newCompletion())
 	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())
 	return root
 }

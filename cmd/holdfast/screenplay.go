@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -78,19 +79,19 @@ func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00"
 
 // eventText is an event in one line for a person, nothing if it is only a position.
 func eventText(e holdfast.Event) string {
-	what := fmt.Sprintf("%-8s %s by %s, token %d", strings.ToLower(e.Kind.String()), shown(e.Lease.Resource), quoted(e.Lease.Owner), e.Lease.Token)
+	what := fmt.Sprintf("%-8s %s by %s, token %d", strings.ToLower(e.Kind.String()), display.Name(e.Lease.Resource), display.Quote(e.Lease.Owner), e.Lease.Token)
 	switch {
 	case e.Kind == holdfast.EventBookmark:
 		return ""
 	case e.Kind == holdfast.EventPresent:
 		return fmt.Sprintf("%s %s, since %s", stamp(time.Now()), what, stamp(e.Lease.AcquiredAt))
 	case e.Kind.Ends():
-		what += ", held " + readable(e.Held())
+		what += ", held " + display.Duration(e.Held())
 	default:
-		what += ", lease " + readable(e.Lease.TTL)
+		what += ", lease " + display.Duration(e.Lease.TTL)
 	}
 	if e.Reason != "" {
-		what += ", reason " + quoted(e.Reason)
+		what += ", reason " + display.Quote(e.Reason)
 	}
 	return stamp(e.Time) + " " + what
 }
@@ -104,14 +105,14 @@ func eventJSON(e holdfast.Event) (string, error) {
 		return "{" + position + "}", nil
 	case holdfast.EventPresent:
 		lease, err := messages.Encode(messages.JSON, leaseOf(e.Lease))
-		return `{"present":` + escaped(lease) + "}", err
+		return `{"present":` + display.JSON(lease) + "}", err
 	}
 	event, err := messages.Encode(messages.JSON, &messages.Event{
 		Kind: messages.Event_Kind(e.Kind), Lease: leaseOf(e.Lease),
 		Shard: e.ID.Shard, Position: e.ID.Position, Index: e.ID.Index,
 		AtMs: e.Time.UnixMilli(), Reason: e.Reason,
 	})
-	return `{"event":` + escaped(event) + "," + position + "}", err
+	return `{"event":` + display.JSON(event) + "," + position + "}", err
 }
 
 // leaseOf returns the lease in the contract's words.

@@ -12,6 +12,10 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
@@ -30,22 +34,22 @@ type serve struct {
 	name, prefix             string
 	shards                   uint32
 	replicas                 int
-	minTTL, maxTTL           duration
-	maxHeld, maxWaiting      number
-	maxQueue, maxRate        number
-	remember, idleAfter      duration
-	maxRemembered            number
-	history                  number
-	retention                duration
-	logLevel, logFormat      choice
+	minTTL, maxTTL           cli.Duration
+	maxHeld, maxWaiting      cli.Number
+	maxQueue, maxRate        cli.Number
+	remember, idleAfter      cli.Duration
+	maxRemembered            cli.Number
+	history                  cli.Number
+	retention                cli.Duration
+	logLevel, logFormat      cli.Choice
 	file                     string
 }
 
 func newServe() *cobra.Command {
-	least, most := fromMillis(messages.MinTTLMillis), fromMillis(messages.MaxTTLMillis)
+	least, most := cli.Millis(messages.MinTTLMillis), cli.Millis(messages.MaxTTLMillis)
 	s := &serve{
-		minTTL:    newDuration(least, least, most),
-		maxTTL:    newDuration(most, least, most),
+		minTTL:    cli.NewDuration(least, least, most),
+		maxTTL:    cli.NewDuration(most, least, most),
 		logLevel:  logLevelFlag(),
 		logFormat: logFormatFlag(),
 	}
@@ -66,7 +70,7 @@ of the configuration file, min-ttl; see: holdfast help configuration.`,
   holdfast serve --name n1 --listen 127.0.0.1:4222 --data ./data/n1 --replicas 3 \
       --cluster-listen 127.0.0.1:6222 --routes 127.0.0.1:6222,127.0.0.1:6223,127.0.0.1:6224
   holdfast serve --nats nats://nats.example.com --creds holdfast.creds --replicas 3`,
-		Args:              noArguments,
+		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
@@ -80,19 +84,19 @@ of the configuration file, min-ttl; see: holdfast help configuration.`,
 func (s *serve) setBounds() {
 	const million = 1_000_000
 	tuning, capacity := actors.DefaultTuning(), node.DefaultCapacity()
-	s.maxHeld = number{value: int(capacity.Held), least: 1, most: 100 * million}
-	s.maxWaiting = number{value: int(capacity.Waiting), least: 1, most: 10 * million}
-	s.maxQueue = number{value: tuning.MaxWaiting, least: 1, most: million}
-	s.maxRate = number{value: capacity.Rate, least: 1, most: 10 * million}
-	s.remember = newDuration(tuning.Remember, time.Second, 10*365*24*time.Hour)
-	s.maxRemembered = number{value: defaultRemembered, least: 1, most: 100 * million}
-	s.idleAfter = newDuration(tuning.IdleAfter, 100*time.Millisecond, 24*time.Hour)
-	s.retention = newDuration(0, 0, 10*365*24*time.Hour)
-	s.history = number{value: tuning.History, least: 1, most: 10 * million}
+	s.maxHeld = cli.NewNumber(int(capacity.Held), 1, 100*million)
+	s.maxWaiting = cli.NewNumber(int(capacity.Waiting), 1, 10*million)
+	s.maxQueue = cli.NewNumber(tuning.MaxWaiting, 1, million)
+	s.maxRate = cli.NewNumber(capacity.Rate, 1, 10*million)
+	s.remember = cli.NewDuration(tuning.Remember, time.Second, 10*365*24*time.Hour)
+	s.maxRemembered = cli.NewNumber(defaultRemembered, 1, 100*million)
+	s.idleAfter = cli.NewDuration(tuning.IdleAfter, 100*time.Millisecond, 24*time.Hour)
+	s.retention = cli.NewDuration(0, 0, 10*365*24*time.Hour)
+	s.history = cli.NewNumber(tuning.History, 1, 10*million)
 }
 
 func (s *serve) addFlags(cmd *cobra.Command) {
-	addFlags(cmd, "NATS in this process", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "NATS in this process", func(f *pflag.FlagSet) {
 		f.StringVar(&s.listen, "listen", "127.0.0.1:4222", "take clients at this `HOST:PORT`; port 0 is any free one")
 		f.StringVar(&s.data, "data", "./data", "keep the locks in this `DIR`; it is made if it is missing")
 		f.StringVar(&s.natsConfig, "nats-config", "", "run NATS as this `FILE` of its says, instead of --listen and --data")
@@ -101,20 +105,20 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.BoolVar(&s.allowRemote, "allow-remote", false, "listen for other hosts although nobody has to log in")
 		f.BoolVar(&s.unsafeSync, "unsafe-sync", false, "do not sync every write: faster, but a power cut loses locks")
 	})
-	addFlags(cmd, "NATS elsewhere", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "NATS elsewhere", func(f *pflag.FlagSet) {
 		f.StringVar(&s.nats, "nats", "", "use the NATS at this `URL`; more than one with commas")
 		f.StringVar(&s.tlsCA, "tls-ca", "", "trust the authorities in this `FILE`")
 		f.StringVar(&s.tlsCert, "tls-cert", "", "show the certificate in this `FILE`")
 		f.StringVar(&s.tlsKey, "tls-key", "", "its private key, in this `FILE`")
 	})
-	addFlags(cmd, "Login, where NATS asks for one", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Login, where NATS asks for one", func(f *pflag.FlagSet) {
 		f.StringVar(&s.creds, "creds", "", "log in with this credentials `FILE`")
 		f.StringVar(&s.nkey, "nkey", "", "log in with the nkey seed in this `FILE`")
 		f.StringVar(&s.user, "user", "", "log in with this `NAME`")
 		f.StringVar(&s.password, "password", "", "`PASSWORD` for it; in HOLDFAST_PASSWORD it does not show in ps")
 	})
-	addFlags(cmd, "Deployment", func(f *pflag.FlagSet) {
-		f.StringVar(&s.name, "name", hostName(), "`NAME` of this node, which no other has and which stays the same")
+	cli.AddFlags(cmd, "Deployment", func(f *pflag.FlagSet) {
+		f.StringVar(&s.name, "name", cli.HostName(), "`NAME` of this node, which no other has and which stays the same")
 		f.StringVar(&s.prefix, "prefix", string(messages.DefaultPrefix), "what the deployment's subjects begin with, a `NAME`")
 		f.Uint32Var(&s.shards, "shards", 0, fmt.Sprintf("`NUMBER` of shards, fixed for ever (default what there is, else %d)", jetstream.DefaultShards))
 		f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of NATS servers that keep each shard, at least (default 1)")
@@ -122,34 +126,34 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.Var(&s.maxTTL, "max-ttl", "longest lease")
 		f.Var(&s.retention, "events-retention", "keep events in a stream for so long; 0 only tells who is subscribed (default 0)")
 	})
-	addFlags(cmd, "Limits, beyond which the answer is OVERLOADED", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Limits, beyond which the answer is OVERLOADED", func(f *pflag.FlagSet) {
 		f.Var(&s.maxHeld, "max-held", "resources held on this node")
 		f.Var(&s.maxWaiting, "max-waiting", "requests that wait on this node")
 		f.Var(&s.maxQueue, "max-queue", "requests that wait for one resource")
 		f.Var(&s.maxRate, "max-rate", "requests a second")
 	})
-	addFlags(cmd, "Memory", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Memory", func(f *pflag.FlagSet) {
 		f.Var(&s.remember, "remember", "keep a free resource's own token count for so long, at least")
 		f.Var(&s.maxRemembered, "max-remembered", "token counts of free resources to keep, in the whole deployment; the oldest go first")
 		f.Var(&s.history, "history", "keep so many commits of a shard for those who read its journal")
 		f.Var(&s.idleAfter, "idle-after", "put a resource that nobody uses for so long out of memory")
 	})
-	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
-		f.Var(&s.logLevel, "log-level", "log from this `LEVEL`: "+s.logLevel.list())
-		f.Var(&s.logFormat, "log-format", "log in this `FORMAT`: "+s.logFormat.list())
+	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
+		f.Var(&s.logLevel, "log-level", "log from this `LEVEL`: "+s.logLevel.List())
+		f.Var(&s.logFormat, "log-format", "log in this `FORMAT`: "+s.logFormat.List())
 	})
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { setEnv(f, ownEnv(f.Name)) })
-	addFlags(cmd, sectionOther, func(f *pflag.FlagSet) {
-		f.StringVar(&s.file, configFlag, "", "read settings from this `FILE`, in YAML or TOML [$"+ownEnv(configFlag)+"]")
-		setEnv(f.Lookup(configFlag), ownEnv(configFlag))
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { settings.SetEnv(f, settings.Variable(f.Name)) })
+	cli.AddFlags(cmd, cli.SectionOther, func(f *pflag.FlagSet) {
+		f.StringVar(&s.file, settings.ConfigFlag, "", "read settings from this `FILE`, in YAML or TOML [$"+settings.Variable(settings.ConfigFlag)+"]")
+		settings.SetEnv(f.Lookup(settings.ConfigFlag), settings.Variable(settings.ConfigFlag))
 	})
 }
 
 func (s *serve) addCompletions(cmd *cobra.Command) {
-	must(cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(s.logLevel.words, cobra.ShellCompDirectiveNoFileComp)))
-	must(cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(s.logFormat.words, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(s.logLevel.Words, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(s.logFormat.Words, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.MarkFlagDirname("data"))
-	must(cmd.MarkFlagFilename(configFlag, "yaml", "yml", "toml"))
+	must(cmd.MarkFlagFilename(settings.ConfigFlag, "yaml", "yml", "toml"))
 }
 
 // must panics on what only a mistake in this package can cause.
@@ -160,18 +164,18 @@ func must(err error) {
 }
 
 func (s *serve) run(cmd *cobra.Command) error {
-	given, err := loadSettings(cmd.Flags())
+	given, err := settings.Load(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	if err := s.check(given); err != nil {
 		return err
 	}
-	log, err := newLogger(cmd.ErrOrStderr(), s.logLevel.word, s.logFormat.word)
+	log, err := newLogger(cmd.ErrOrStderr(), s.logLevel.Word, s.logFormat.Word)
 	if err != nil {
 		return err
 	}
-	for _, name := range strangers(cmd.Root(), os.Environ()) {
+	for _, name := range settings.Strangers(cmd.Root(), os.Environ()) {
 		log.Warn("an environment variable is no setting of holdfast", "variable", name)
 	}
 	cfg, err := s.config(log)
@@ -185,7 +189,7 @@ func (s *serve) run(cmd *cobra.Command) error {
 	case err != nil && ctx.Err() != nil:
 		return nil // interrupted before the node was ready
 	case err != nil:
-		return &failure{code: startCode(err), err: s.explain(err)}
+		return &exit.Error{Code: startCode(err), Err: s.explain(err)}
 	}
 	if err := s.announce(cmd.OutOrStdout(), running); err != nil {
 		return errors.Join(err, running.Stop())
@@ -197,73 +201,73 @@ func (s *serve) run(cmd *cobra.Command) error {
 func startCode(err error) int {
 	switch {
 	case errors.Is(err, jetstream.ErrConfig), errors.Is(err, node.ErrName):
-		return exitUsage
+		return exit.Usage
 	case errors.Is(err, jetstream.ErrConnect):
-		return exitUnavailable
+		return exit.Unavailable
 	}
-	return exitUnexpected
+	return exit.Unexpected
 }
 
 // check refuses settings that contradict one another or cannot work, before anything is started.
-func (s *serve) check(given *settings) error {
+func (s *serve) check(given *settings.Settings) error {
 	inProcess := []string{"listen", "data", "nats-config", "cluster-listen", "routes", "allow-remote", "unsafe-sync"}
 	elsewhere := []string{"tls-ca", "tls-cert", "tls-key"}
 	return cmp.Or(
-		given.exclude("nats", inProcess, "the one is for a NATS elsewhere, the other for the one in this process"),
-		given.exclude("nats-config", []string{"listen", "data", "cluster-listen", "routes", "allow-remote"},
+		given.Exclude("nats", inProcess, "the one is for a NATS elsewhere, the other for the one in this process"),
+		given.Exclude("nats-config", []string{"listen", "data", "cluster-listen", "routes", "allow-remote"},
 			"the NATS configuration says where to listen and where the data is"),
-		given.require("cluster-listen", []string{"routes"}, "others have to reach who reaches them"),
-		given.require("routes", []string{"cluster-listen"}, "a member of a cluster has to know the others"),
-		given.exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
-		given.exclude("nkey", []string{"user"}, "choose one way to log in"),
-		given.require("nats", elsewhere, "they are for a NATS elsewhere; the one in this process has --nats-config"),
-		given.require("tls-cert", []string{"tls-key"}, "a key belongs to a certificate"),
-		given.require("tls-key", []string{"tls-cert"}, "a certificate is shown with its key"),
-		given.require("user", []string{"password"}, "a password belongs to a user"),
-		given.require("password", []string{"user"}, "a user has a password"),
+		given.Require("cluster-listen", []string{"routes"}, "others have to reach who reaches them"),
+		given.Require("routes", []string{"cluster-listen"}, "a member of a cluster has to know the others"),
+		given.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
+		given.Exclude("nkey", []string{"user"}, "choose one way to log in"),
+		given.Require("nats", elsewhere, "they are for a NATS elsewhere; the one in this process has --nats-config"),
+		given.Require("tls-cert", []string{"tls-key"}, "a key belongs to a certificate"),
+		given.Require("tls-key", []string{"tls-cert"}, "a certificate is shown with its key"),
+		given.Require("user", []string{"password"}, "a password belongs to a user"),
+		given.Require("password", []string{"user"}, "a user has a password"),
 		s.checkLogin(given),
 		s.checkFiles(given),
 		s.checkDeployment(given),
 	)
 }
 
-func (s *serve) checkLogin(given *settings) error {
-	if given.has("nats") || given.has("nats-config") {
+func (s *serve) checkLogin(given *settings.Settings) error {
+	if given.Has("nats") || given.Has("nats-config") {
 		return nil
 	}
 	for _, flag := range []string{"creds", "nkey", "user"} {
-		if given.has(flag) {
-			return usage("%s needs --nats or --nats-config: without them nobody has to log in", given.given[flag])
+		if given.Has(flag) {
+			return exit.Usagef("%s needs --nats or --nats-config: without them nobody has to log in", given.Given[flag])
 		}
 	}
 	return nil
 }
 
-func (s *serve) checkFiles(given *settings) error {
+func (s *serve) checkFiles(given *settings.Settings) error {
 	for _, flag := range []string{"nats-config", "creds", "nkey", "tls-ca", "tls-cert", "tls-key"} {
-		if err := legibleFile(given, flag); err != nil {
+		if err := settings.CheckFlag(given, flag); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *serve) checkDeployment(given *settings) error {
+func (s *serve) checkDeployment(given *settings.Settings) error {
 	if _, err := messages.ParsePrefix(s.prefix); err != nil {
-		return badValue(given.given["prefix"], s.prefix, err)
+		return cli.BadValue(given.Given["prefix"], s.prefix, err)
 	}
 	switch {
 	case !isNodeName(s.name):
-		return usage("%s: 1 to %d printable characters without spaces, got %s",
-			cmp.Or(given.given["name"], "--name (this host's)"), maxNameBytes, quoted(s.name))
-	case given.has("shards") && (s.shards < 1 || s.shards > jetstream.MaxShards):
-		return usage("%s: 1 to %d, got %d", given.given["shards"], jetstream.MaxShards, s.shards)
-	case given.has("replicas") && (s.replicas < 1 || s.replicas > maxReplicas):
-		return usage("%s: 1 to %d, got %d", given.given["replicas"], maxReplicas, s.replicas)
+		return exit.Usagef("%s: 1 to %d printable characters without spaces, got %s",
+			cmp.Or(given.Given["name"], "--name (this host's)"), maxNameBytes, display.Quote(s.name))
+	case given.Has("shards") && (s.shards < 1 || s.shards > jetstream.MaxShards):
+		return exit.Usagef("%s: 1 to %d, got %d", given.Given["shards"], jetstream.MaxShards, s.shards)
+	case given.Has("replicas") && (s.replicas < 1 || s.replicas > maxReplicas):
+		return exit.Usagef("%s: 1 to %d, got %d", given.Given["replicas"], maxReplicas, s.replicas)
 	case s.retention.Duration != 0 && s.retention.Duration < time.Second:
-		return usage("%s: 0, or at least 1s, got %s", given.given["events-retention"], readable(s.retention.Duration))
+		return exit.Usagef("%s: 0, or at least 1s, got %s", given.Given["events-retention"], display.Duration(s.retention.Duration))
 	case s.minTTL.Duration > s.maxTTL.Duration:
-		return usage("--min-ttl %s is longer than --max-ttl %s", readable(s.minTTL.Duration), readable(s.maxTTL.Duration))
+		return exit.Usagef("--min-ttl %s is longer than --max-ttl %s", display.Duration(s.minTTL.Duration), display.Duration(s.maxTTL.Duration))
 	}
 	return nil
 }
@@ -277,5 +281,5 @@ const (
 
 // isNodeName reports whether NATS takes the name for a server's too.
 func isNodeName(name string) bool {
-	return name != "" && len(name) <= maxNameBytes && oneLine(name) == name && shown(name) == name
+	return name != "" && len(name) <= maxNameBytes && display.OneLine(name) == name && display.Name(name) == name
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/spf13/cobra"
 )
@@ -37,7 +39,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
 		Short:             "Show the version of holdfast, of Go and of the NATS server in it",
-		Args:              noArguments,
+		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), versionText())

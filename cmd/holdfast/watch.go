@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -9,16 +8,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
 
 // watch is the command that shows changes as they happen.
 type watch struct {
-	connection connection
+	connection connect.Flags
 	json       bool
 	present    bool
-	since      duration
+	since      cli.Duration
 	position   position
-	count      number
+	count      cli.Number
 
 	pattern pattern
 }
@@ -28,8 +31,8 @@ const bookmarkEvery = 10 * time.Second
 
 func newWatch() *cobra.Command {
 	w := &watch{
-		since: newDuration(0, time.Second, 10*365*24*time.Hour),
-		count: number{least: 1, most: 1_000_000_000},
+		since: cli.NewDuration(0, time.Second, 10*365*24*time.Hour),
+		count: cli.NewNumber(0, 1, 1_000_000_000),
 	}
 	cmd := &cobra.Command{
 		Use:   "watch [PATTERN]",
@@ -49,16 +52,16 @@ or more levels; put it in quotes for the shell.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              w.run,
 	}
-	addFlags(cmd, "Watch", func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, "Watch", func(f *pflag.FlagSet) {
 		f.BoolVar(&w.present, "present", false, "show first who holds what")
 		f.Var(&w.since, "since", "begin so long ago, or where the journal begins")
 		f.Var(&w.position, "position", "go on behind this position, as --json has shown it")
 		f.Var(&w.count, "count", "stop after so many changes")
 	})
-	addFlags(cmd, sectionOutput, func(f *pflag.FlagSet) {
+	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
 		f.BoolVar(&w.json, "json", false, "print each change as one line of JSON, with the position behind it")
 	})
-	w.connection.addTo(cmd)
+	w.connection.AddTo(cmd)
 	return cmd
 }
 
@@ -66,15 +69,15 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 	if err := w.load(cmd, args); err != nil {
 		return err
 	}
-	return w.connection.client(cmd, "watch", func(c *holdfast.Client) error { return w.show(cmd, c) })
+	return w.connection.Client(cmd, "watch", func(c *holdfast.Client) error { return w.show(cmd, c) })
 }
 
 func (w *watch) show(cmd *cobra.Command, c *holdfast.Client) error {
-	s := &screenplay{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: w.json, left: w.count.value}
+	s := &screenplay{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: w.json, left: w.count.Value}
 	err := s.show(cmd.Context(), c, w.pattern.key, w.options()...)
 	for gap := (*holdfast.CompactedError)(nil); errors.As(err, &gap); {
 		if s.begun || !w.position.IsZero() {
-			return fail(exitUnexpected, "the journal of shard %d begins at %s now, and what came before is lost to this watch; "+
+			return exit.Errorf(exit.Unexpected, "the journal of shard %d begins at %s now, and what came before is lost to this watch; "+
 				"go on from there with --position %s, or begin afresh with --present", gap.Shard, stamp(gap.Begins), gap.Oldest)
 		}
 		err = s.goOn(cmd.Context(), c, w.pattern.key, gap, w.options()...)
@@ -83,7 +86,7 @@ func (w *watch) show(cmd *cobra.Command, c *holdfast.Client) error {
 }
 
 func (w *watch) load(cmd *cobra.Command, args []string) error {
-	s, err := loadSettings(cmd.Flags())
+	s, err := settings.Load(cmd.Flags())
 	if err != nil {
 		return err
 	}
@@ -93,9 +96,9 @@ func (w *watch) load(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return errors.Join(
-		s.exclude("position", []string{"since", "present"}, "one place to begin is enough"),
-		s.exclude("since", []string{"present"}, "one tells what was, the other what is"),
-		w.connection.check(s),
+		s.Exclude("position", []string{"since", "present"}, "one place to begin is enough"),
+		s.Exclude("since", []string{"present"}, "one tells what was, the other what is"),
+		w.connection.Check(s),
 	)
 }
 
@@ -114,12 +117,12 @@ func (w *watch) options() []holdfast.WatchOption {
 }
 
 // watchFailure says in our words why a watch has failed.
-func watchFailure(c *connection, err error) error {
+func watchFailure(c *connect.Flags, err error) error {
 	switch {
 	case errors.Is(err, holdfast.ErrInvalid):
-		return usage("%w", causeOf(err))
+		return exit.Usagef("%w", causeOf(err))
 	case errors.Is(err, holdfast.ErrUnavailable):
-		return fail(exitUnavailable, "cannot read the journal at %s: %w", c.where(), causeOf(err))
+		return exit.Errorf(exit.Unavailable, "cannot read the journal at %s: %w", c.Where(), causeOf(err))
 	}
 	return err
 }
@@ -136,8 +139,8 @@ func causeOf(err error) error {
 // atMostOnePattern lets a command have one argument or none.
 func atMostOnePattern(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usage("%s takes one pattern, got %d: %s; put a name with spaces or stars in quotes",
-			cmd.CommandPath(), len(args), quotedList(args))
+		return exit.Usagef("%s takes one pattern, got %d: %s; put a name with spaces or stars in quotes",
+			cmd.CommandPath(), len(args), cli.QuotedList(args))
 	}
 	return nil
 }
@@ -155,20 +158,3 @@ func (p *position) Set(text string) (err error) {
 
 // Type is what help calls such a value.
 func (p *position) Type() string { return "POSITION" }
-
-// client connects, lets use have a client, and closes it, which holds nothing.
-func (c *connection) client(cmd *cobra.Command, name string, use func(*holdfast.Client) error) error {
-	nc, err := c.open(cmd.Context(), name, cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	client, err := holdfast.New(nc, holdfast.Prefix(c.prefix), holdfast.Timeout(c.timeout.Duration))
-	if err != nil {
-		return err
-	}
-	err = use(client)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), c.parting())
-	defer cancel()
-	return errors.Join(err, client.Close(ctx))
-}

@@ -282,14 +282,14 @@ var mutants = []mutant{
 	{
 		name:  "NoSubreaper",
 		harm:  "a daemon of a command under a lock goes on when the lock is somebody else's",
-		edits: []edit{{"cmd/holdfast/child_linux.go", "\t_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)\n", ""}},
+		edits: []edit{{"cmd/holdfast/lock/child_linux.go", "\t_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)\n", ""}},
 		found: descendants,
 		says:  `what the command has started is left`,
 	},
 	{
 		name:  "KillsTheGroupOnly",
 		harm:  "what a command under a lock starts in another session goes on when the lock is somebody else's",
-		edits: []edit{{"cmd/holdfast/child.go", "\tc.signal(syscall.SIGKILL)\n\tc.family.kill()\n", "\tc.signal(syscall.SIGKILL)\n"}},
+		edits: []edit{{"cmd/holdfast/lock/child.go", "\tc.signal(syscall.SIGKILL)\n\tc.family.kill()\n", "\tc.signal(syscall.SIGKILL)\n"}},
 		found: descendants,
 		says:  `what the command has started is left`,
 	},

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+)
+
+// Nearest returns the candidate that is the most likely to have been meant: the only one that begins
+// so, or the nearest of those at most two edits away.
+func Nearest(name string, candidates []string) (string, bool) {
+	longer := slices.DeleteFunc(slices.Clone(candidates), func(c string) bool { return !strings.HasPrefix(c, name) })
+	if len(longer) == 1 && name != "" {
+		return longer[0], true
+	}
+	best, least := "", 3
+	for _, c := range candidates {
+		if d := edits(name, c); d < least && d < len(name) {
+			best, least = c, d
+		}
+	}
+	return best, best != ""
+}
+
+// edits returns how many bytes have to be inserted, removed or replaced to make b of a.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,137 @@
+// Package connect connects a command to NATS as its flags, variables and contexts say.
+package connect
+
+import (
+	"cmp"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Flags says how a command reaches a deployment, in the flags and variables that users of NATS
+// know from its own command line.
+type Flags struct {
+	server, creds, nkey    string
+	user, password         string
+	tlsCert, tlsKey, tlsCA string
+	Prefix                 string
+	Timeout                cli.Duration
+	// context is the name of a context of the nats command line; empty: none. contextOptions come from it.
+	context        string
+	contextOptions []nats.Option
+	// notices is where a person is told that a command still tries; nil: nowhere.
+	Notices io.Writer
+}
+
+func (c *Flags) AddTo(cmd *cobra.Command) {
+	c.Timeout = cli.NewDuration(15*time.Second, 10*time.Millisecond, 24*time.Hour)
+	cmd.Flags().SetNormalizeFunc(oneSpelling)
+	cli.AddFlags(cmd, cli.SectionConnection, func(f *pflag.FlagSet) {
+		f.StringVarP(&c.server, "server", "s", nats.DefaultURL, "connect to NATS at this `URL`, or several with commas")
+		f.StringVar(&c.creds, "creds", "", "log in with this credentials `FILE`")
+		f.StringVar(&c.user, "user", "", "log in with this `NAME`; without a password it is a token")
+		f.StringVar(&c.password, "password", "", "`PASSWORD` for it; in the variable it does not show in ps")
+		f.StringVar(&c.nkey, "nkey", "", "log in with the nkey seed in this `FILE`")
+		f.StringVar(&c.tlsCert, "tls-cert", "", "show the certificate in this `FILE`")
+		f.StringVar(&c.tlsKey, "tls-key", "", "its private key, in this `FILE`")
+		f.StringVar(&c.tlsCA, "tls-ca", "", "trust the authorities in this `FILE`")
+		f.StringVar(&c.context, "context", "", "take what is not given from this context of the nats command line, a `NAME`")
+		f.Var(&c.Timeout, "timeout", "how long to try for an answer, a wait not counted")
+		f.StringVar(&c.Prefix, "prefix", string(messages.DefaultPrefix), "what the deployment's subjects begin with, a `NAME`")
+		for flag, variable := range natsVariables {
+			settings.SetEnv(f.Lookup(flag), variable)
+		}
+		settings.SetEnv(f.Lookup("prefix"), settings.Variable("prefix"))
+		f.VisitAll(func(flag *pflag.Flag) { flag.Usage += " [$" + settings.Env(flag) + "]" })
+	})
+}
+
+// oneSpelling lets the flags of the nats command line stand for ours, as earlier versions had them. They are
+// not shown.
+func oneSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "tlscert", "tlskey", "tlsca":
+		name = "tls-" + strings.TrimPrefix(name, "tls")
+	}
+	return pflag.NormalizedName(name)
+}
+
+// natsVariables are those of the nats command line.
+var natsVariables = map[string]string{
+	"server":   "NATS_URL",
+	"creds":    "NATS_CREDS",
+	"user":     "NATS_USER",
+	"password": "NATS_PASSWORD",
+	"nkey":     "NATS_NKEY",
+	"tls-cert": "NATS_CERT",
+	"tls-key":  "NATS_KEY",
+	"tls-ca":   "NATS_CA",
+	"timeout":  "NATS_TIMEOUT",
+	"context":  "NATS_CONTEXT",
+}
+
+// Check refuses what cannot work, before anything is sent.
+func (c *Flags) Check(s *settings.Settings) error {
+	if _, err := messages.ParsePrefix(c.Prefix); err != nil {
+		return cli.BadValue(s.Given["prefix"], c.Prefix, err)
+	}
+	for _, flag := range []string{"creds", "nkey", "tls-cert", "tls-key", "tls-ca"} {
+		if err := settings.CheckFlag(s, flag); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(
+		s.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
+		s.Exclude("nkey", []string{"user"}, "choose one way to log in"),
+		s.Require("user", []string{"password"}, "a password belongs to a user"),
+		s.Require("tls-cert", []string{"tls-key"}, "a key belongs to a certificate"),
+		s.Require("tls-key", []string{"tls-cert"}, "a certificate is shown with its key"),
+		c.useContext(s),
+	)
+}
+
+// options keep nothing in a buffer while the connection is interrupted: a request that leaves later
+// than its sender thinks is a request too many.
+func (c *Flags) options(name string) ([]nats.Option, error) {
+	options := []nats.Option{
+		nats.Name("holdfast " + name),
+		nats.Timeout(min(c.Timeout.Duration, dialTimeout)),
+		nats.ReconnectBufSize(-1),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(100 * time.Millisecond),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // else it prints by itself
+	}
+	options = append(options, c.contextOptions...)
+	if c.creds != "" {
+		options = append(options, nats.UserCredentials(c.creds))
+	}
+	if c.user != "" && c.password == "" {
+		options = append(options, nats.Token(c.user))
+	}
+	if c.user != "" && c.password != "" {
+		options = append(options, nats.UserInfo(c.user, c.password))
+	}
+	if c.tlsCA != "" {
+		options = append(options, nats.RootCAs(c.tlsCA))
+	}
+	if c.tlsCert != "" {
+		options = append(options, nats.ClientCert(c.tlsCert, c.tlsKey))
+	}
+	if c.nkey == "" {
+		return options, nil
+	}
+	key, err := nats.NkeyOptionFromSeed(c.nkey)
+	if err != nil {
+		return nil, exit.Usagef("--nkey: a file with an nkey's seed, got %q: %w", c.nkey, err)
+	}
+	return append(options, key), nil
+}

@@ -1,0 +1,27 @@
+package connect
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Where returns the server's address without the secrets that a URL may hold.
+func (c *Flags) Where() string { return WithoutSecrets(c.server) }
+
+// WithoutSecrets returns the URLs as they may be shown.
+func WithoutSecrets(urls string) string {
+	var shown []string
+	for one := range strings.SplitSeq(urls, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		switch {
+		case err == nil && u.Host != "":
+			u.User = nil
+			shown = append(shown, u.String())
+		case strings.Contains(one, "@"):
+			shown = append(shown, one[strings.LastIndex(one, "@")+1:])
+		default:
+			shown = append(shown, strings.TrimSpace(one))
+		}
+	}
+	return strings.Join(shown, ",")
+}

@@ -1,0 +1,63 @@
+// Package exit gives errors the exit code with which the process ends.
+package exit
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The exit codes, by which scripts tell outcomes apart. They are as stable as the contract.
+const (
+	Done        = 0 // done; get exits so whether the resource is held or free
+	Unexpected  = 1 // an error that no other code stands for
+	Usage       = 2 // wrong usage, or INVALID: the same command will never succeed
+	Held        = 3 // HELD, TIMEOUT, CANCELLED: somebody else has it
+	Lost        = 4 // EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN, RELEASED to acquire: it is not yours, or no more
+	Unavailable = 5 // UNAVAILABLE, OVERLOADED, EXHAUSTED, no server, no node: nothing happened
+	Unknown     = 6 // no answer: it may have happened
+)
+
+// Error is an error with an exit code of its own. Without err all has been said already.
+type Error struct {
+	Code int
+	Err  error
+}
+
+// Error returns what is left to be said, which may be nothing.
+func (f *Error) Error() string {
+	if f.Err == nil {
+		return fmt.Sprintf("exit code %d", f.Code)
+	}
+	return f.Err.Error()
+}
+
+// Unwrap returns the error behind the code.
+func (f *Error) Unwrap() error { return f.Err }
+
+func Errorf(code int, format string, args ...any) error {
+	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
+}
+
+// CodeOf returns the exit code of a command that ended so.
+func CodeOf(err error) int {
+	var f *Error
+	switch {
+	case err == nil:
+		return Done
+	case errors.As(err, &f):
+		return f.Code
+	}
+	return Unexpected
+}
+
+// Message returns what is to be said of a command that ended so; empty if nothing is.
+func Message(err error) string {
+	var f *Error
+	if err == nil || errors.As(err, &f) && f.Err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// Usagef returns an error that names what was wrong on the command line, the rule, and the way out.
+func Usagef(format string, args ...any) error { return Errorf(Usage, format, args...) }

@@ -1,0 +1,61 @@
+//go:build unix
+
+package lock
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+)
+
+// The exit codes of shells for a command that cannot be started, and for one that a signal has ended.
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+	exitSignal        = 128 // and the signal's number on top
+)
+
+// codes are the exit codes of lock that a command may have as well, so that the user chooses others.
+type codes struct {
+	busy, lost, unavailable cli.Number
+	flags                   *pflag.FlagSet // in whose words a refusal is told
+}
+
+func newCodes() codes {
+	return codes{
+		busy:        cli.NewNumber(exit.Held, 0, 255),
+		lost:        cli.NewNumber(exit.Lost, 0, 255),
+		unavailable: cli.NewNumber(exit.Unavailable, 0, 255),
+	}
+}
+
+func (c *codes) addTo(f *pflag.FlagSet) {
+	f.Var(&c.busy, "busy-code", "when somebody else holds the lock")
+	f.Var(&c.lost, "lost-code", "when the lock was lost, whatever became of the command")
+	f.Var(&c.unavailable, "unavailable-code", "when nobody could say; the command was not run")
+}
+
+// of returns the error with which to exit when the command was not run.
+func (c *codes) of(err error) error {
+	var refusal *holdfast.Error
+	errors.As(err, &refusal)
+	switch {
+	case errors.Is(err, holdfast.ErrHeld) && refusal.Holder != nil:
+		h := refusal.Holder
+		return exit.Errorf(c.busy.Value, "held: %s by %s, token %d, %s left", display.Name(h.Resource), display.Quote(h.Owner), h.Token, display.Duration(h.Remaining))
+	case errors.Is(err, holdfast.ErrTimeout):
+		return exit.Errorf(c.busy.Value, "timed out: %s did not become free in time", display.Name(refusal.Resource))
+	case isLost(err):
+		return exit.Errorf(c.lost.Value, "%s; the command was not run", plain(err))
+	case errors.Is(err, holdfast.ErrInvalid), exit.CodeOf(err) == exit.Usage:
+		return exit.Usagef("%s", cli.Refusal(plain(err), c.flags))
+	}
+	return exit.Errorf(c.unavailable.Value, "%s", plain(err))
+}
+
+func isLost(err error) bool { return errors.Is(err, holdfast.ErrLost) }

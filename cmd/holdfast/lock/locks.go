@@ -1,0 +1,158 @@
+//go:build unix
+
+package lock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
+)
+
+// locks are held together: all of them, or it counts as none.
+type locks struct {
+	all []*holdfast.Lock
+	// lost ends when the first of them is lost, and lose ends it.
+	lost context.Context
+	lose context.CancelCauseFunc
+}
+
+// take takes the locks one after the other. When one cannot be had, or one that was taken is lost
+// meanwhile, it gives back those that it has.
+func (u *command) take(ctx context.Context, c *holdfast.Client, signals *relay) (*locks, error) {
+	l := &locks{}
+	l.lost, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
+	waiting, stop := signals.interrupt(l.lost)
+	defer stop()
+	begun := time.Now()
+	for _, resource := range u.resources {
+		lock, err := u.acquire(waiting, c, resource, begun)
+		if err != nil {
+			u.drop(l)
+			return nil, u.notRun(waiting, resource, err)
+		}
+		u.say.detail("acquired %s: token %d", display.Name(resource), lock.Token())
+		l.add(lock)
+	}
+	if stop(); waiting.Err() != nil {
+		u.drop(l)
+		return nil, u.notRun(waiting, l.names(), context.Cause(waiting))
+	}
+	return l, nil
+}
+
+// drop releases locks that are of no use, while the wait for another one is withdrawn. Its own error would
+// hide the reason.
+func (u *command) drop(l *locks) {
+	ctx, cancel := u.parting(nil)
+	defer cancel()
+	_ = l.release(ctx)
+}
+
+// acquire asks at once first, so that nobody waits who has no service to wait for, and to know whom it
+// is that we wait for.
+func (u *command) acquire(ctx context.Context, c *holdfast.Client, resource string, begun time.Time) (*holdfast.Lock, error) {
+	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata)}
+	if u.ephemeral {
+		terms = append(terms, holdfast.Ephemeral())
+	}
+	lock, err := c.TryAcquire(ctx, resource, terms...)
+	var refusal *holdfast.Error
+	if !errors.Is(err, holdfast.ErrHeld) || !errors.As(err, &refusal) {
+		return lock, err
+	}
+	if u.bounded {
+		if u.wait.Duration == 0 {
+			return nil, err
+		}
+		left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // who wanted to wait still does
+		terms = append(terms, holdfast.MaxWait(left))
+	}
+	u.say.waiting(resource, refusal.Holder)
+	return c.Acquire(ctx, resource, terms...)
+}
+
+// notRun says why the command was not run.
+func (u *command) notRun(ctx context.Context, resource string, err error) error {
+	cause := context.Cause(ctx)
+	var i interruption
+	switch {
+	case errors.As(cause, &i):
+		return exit.Errorf(exitSignal+int(i.signal), "%s while waiting for %s; the command was not run", i.signal, display.Name(resource))
+	case isLost(cause):
+		return u.codes.of(cause)
+	}
+	return u.codes.of(err)
+}
+
+func (l *locks) add(lock *holdfast.Lock) {
+	l.all = append(l.all, lock)
+	context.AfterFunc(lock.Context(), func() { l.lose(context.Cause(lock.Context())) })
+}
+
+// first is the lock whose lease ends first.
+func (l *locks) first() *holdfast.Lock {
+	return slices.MinFunc(l.all, func(a, b *holdfast.Lock) int { return a.Deadline().Compare(b.Deadline()) })
+}
+
+// last is when the last lease ends, or most if that is earlier. A lost lock has nothing left to release.
+func (l *locks) last(most time.Time) time.Time {
+	now := time.Now()
+	last := now
+	for _, lock := range l.all {
+		if until := lock.Deadline(); lock.Context().Err() == nil && until.After(last) {
+			last = until
+		}
+	}
+	if last.After(most) {
+		return most
+	}
+	return last
+}
+
+// release gives the locks back in reverse. It is [holdfast.ErrLost] if one was not held to the end.
+func (l *locks) release(ctx context.Context) error {
+	var errs []error
+	for _, lock := range slices.Backward(l.all) {
+		if cause := context.Cause(lock.Context()); isLost(cause) {
+			errs = append(errs, cause) // there is nothing left to give back
+			continue
+		}
+		errs = append(errs, lock.Release(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// names are those of the resources, for a person.
+func (l *locks) names() string {
+	names := make([]string, len(l.all))
+	for i, lock := range l.all {
+		names[i] = display.Name(lock.Resource())
+	}
+	return strings.Join(names, ", ")
+}
+
+// environ returns the environment with the locks in it, and without those of a command around this one.
+// With several locks there is no single resource and token: a command that knows of one only must not
+// take another's.
+func (l *locks) environ(base []string) []string {
+	environ := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(settings.LockVariables, name)
+	})
+	var resources, tokens []string
+	for _, lock := range l.all {
+		resources = append(resources, lock.Resource())
+		tokens = append(tokens, lock.Token().String())
+	}
+	if len(l.all) == 1 {
+		environ = append(environ, settings.VariableResource+"="+resources[0], settings.VariableToken+"="+tokens[0])
+	}
+	return append(environ, settings.VariableResources+"="+strings.Join(resources, "\n"), settings.VariableTokens+"="+strings.Join(tokens, "\n"))
+}

@@ -1,0 +1,83 @@
+package lock
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// relative is a process as /proc shows it. Its number may be another's later; together with when it was
+// born it is unique.
+type relative struct {
+	pid, parent, group int
+	born               uint64 // in clock ticks since the start of the system
+}
+
+// readProcesses returns all processes that this one may see. It is empty without /proc.
+func readProcesses() []relative {
+	entries, _ := os.ReadDir("/proc")
+	all := make([]relative, 0, len(entries))
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			if r, ok := readProcess(pid); ok {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// The fields of /proc/PID/stat behind the name, counted from the state: see proc(5).
+const (
+	statState   = 0
+	statParent  = 1
+	statGroup   = 2
+	statThreads = 17
+	statBorn    = 19
+)
+
+// readProcess returns not ok if the process has ended, or is a zombie.
+func readProcess(pid int) (relative, bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return relative{}, false
+	}
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name may hold anything
+	if len(fields) <= statBorn || isZombie(fields) {
+		return relative{}, false
+	}
+	r := relative{pid: pid}
+	r.parent, _ = strconv.Atoi(string(fields[statParent]))
+	r.group, _ = strconv.Atoi(string(fields[statGroup]))
+	r.born, _ = strconv.ParseUint(string(fields[statBorn]), 10, 64)
+	return r, true
+}
+
+// isZombie: a process whose first thread has ended shows as one as well, and lives on in the others.
+func isZombie(fields [][]byte) bool {
+	state := string(fields[statState])
+	return state == "X" || state == "Z" && string(fields[statThreads]) == "1"
+}
+
+// signal sends to this process and to no other that has its number by now. That it has ended, or is another
+// user's, is no error.
+func (r relative) signal(s syscall.Signal) {
+	fd, err := unix.PidfdOpen(r.pid, 0)
+	if err == nil {
+		defer func() { _ = unix.Close(fd) }()
+	} else if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
+		return
+	}
+	if now, ok := readProcess(r.pid); !ok || now.born != r.born {
+		return
+	}
+	if err == nil {
+		_ = unix.PidfdSendSignal(fd, s, nil, 0)
+		return
+	}
+	_ = unix.Kill(r.pid, s) // a kernel, or a sandbox, without pidfd
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os"
-
-// terminalSize takes every output for a pipe: it is shown in full, and one below the other.
-func terminalSize(*os.File) size { return size{} }
