@@ -156,8 +156,8 @@ func TestDecodeNothing(t *testing.T) {
 	}
 }
 
-// The standard mapping allows more than the contract: other names, and numbers of 32 bits as text. Those of
-// 64 bits may be text, since not every reader of JSON has such numbers.
+// The standard mapping allows more than the contract: other field names, and 32-bit numbers as text. 64-bit
+// numbers may be text.
 func TestDecodeTakesTheContractsJSON(t *testing.T) {
 	for payload, want := range map[string]string{
 		`{"owner":"a","ttl_ms":"1000"}`: `ttl_ms: a number, without quotes, got "\"1000\""`,
@@ -256,8 +256,7 @@ func TestDecodeRefusesProtobuf(t *testing.T) {
 	}
 }
 
-// Whatever a payload lost on its way, it is refused or it is a request that lacks fields, and never
-// another request.
+// A truncated payload is refused, or is a request that lacks fields, and is never another request.
 func TestDecodeOfCutPayload(t *testing.T) {
 	whole := largestAcquire()
 	for _, e := range []messages.Encoding{messages.Protobuf, messages.JSON} {
@@ -306,7 +305,7 @@ func TestDecodeReply(t *testing.T) {
 	}
 }
 
-// A newer server may say more than an older client understands.
+// A newer server may send fields that an older client does not know.
 func TestDecodeReplyIgnoresUnknownFields(t *testing.T) {
 	for e, payload := range map[messages.Encoding]string{
 		messages.Protobuf: "\x08\x02\xa0\x06\x01",

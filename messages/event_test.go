@@ -40,7 +40,7 @@ func TestEventIDs(t *testing.T) {
 	}
 }
 
-// The short way to JSON writes what the long one does, byte for byte.
+// AppendJSON and Encode write the same bytes.
 func TestEventJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkEventJSON(t, anyEvent().Draw(t, "event")) })
 }

@@ -20,7 +20,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// wantInvalid fails unless err is an InvalidError that reads like want.
+// wantInvalid fails unless err is an InvalidError with the text want.
 func wantInvalid(t errorer, err error, want string) {
 	t.Helper()
 	checkInvalid(t, err)
@@ -29,8 +29,8 @@ func wantInvalid(t errorer, err error, want string) {
 	}
 }
 
-// checkInvalid fails unless err is an InvalidError that names its field and is fit to be shown: one
-// short line of printable text, whatever a stranger sent.
+// checkInvalid fails unless err is an InvalidError that names its field in one short line of printable
+// text.
 func checkInvalid(t errorer, err error) {
 	t.Helper()
 	invalid, ok := errors.AsType[*messages.InvalidError](err)

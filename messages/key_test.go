@@ -137,7 +137,7 @@ func TestIllegalKey(t *testing.T) {
 	}
 }
 
-// Levels are not counted, bytes are: 500 levels are too long and nothing else.
+// The number of levels is not limited, the number of bytes is.
 func TestManyLevels(t *testing.T) {
 	for key, levels := range map[string]int{
 		strings.Repeat("a.", 255) + "a": 256,
@@ -190,7 +190,7 @@ func TestKeysAreOneToOne(t *testing.T) {
 	})
 }
 
-// Most strings are no keys; of those that are, each is the only key of its resource.
+// Each valid key is the only key of its resource; most strings are invalid.
 func TestAcceptedKeyIsCanonical(t *testing.T) {
 	pieces := rapid.SampledFrom([]string{"a", "B", "/", "-", ".", "..", "=2E", "=3A", "=41", "=C3=A9", "=2e", "=", "=7F", ":"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -279,7 +279,7 @@ func benchmarkKeys(b *testing.B, convert func(string) (string, error), plain, es
 	}
 }
 
-// resources draws legal resources, rich in what keys treat specially.
+// resources draws valid resources, with many bytes that keys treat specially.
 func resources() *rapid.Generator[string] {
 	odd := rapid.SampledFrom([]rune(`..:=*>/ %é🔒`))
 	legal := rapid.OneOf(odd, rapid.RuneFrom([]rune("aZ09_-")), rapid.Rune())
@@ -291,7 +291,7 @@ func resources() *rapid.Generator[string] {
 	})
 }
 
-// checkLegalKey fails unless NATS takes key as a subject and as a key of a KV bucket.
+// checkLegalKey fails unless NATS accepts key as a subject and as a key of a KV bucket.
 func checkLegalKey(t errorer, key string) {
 	t.Helper()
 	if !kvKey.MatchString(key) || strings.HasPrefix(key, ".") || strings.HasSuffix(key, ".") || strings.Contains(key, "..") {

@@ -27,7 +27,7 @@ func TestDefaultLimits(t *testing.T) {
 	}
 }
 
-// The bound of a payload must refuse no request for how it is written.
+// The bound on payloads fits each valid request in every spelling.
 func TestLargestRequestsFit(t *testing.T) {
 	limits := messages.DefaultLimits()
 	for _, m := range []proto.Message{largestAcquire(), largestRelease(), largestExtend(), largestBreak(), largestList()} {

@@ -116,9 +116,9 @@ func (p Prefix) Announcement(name string) string {
 	return string(p) + "." + nodeLevel + ".~announce." + name
 }
 
-// NodeDoor returns a subject on which other nodes forward requests to one process:
+// NodeSubject returns a subject on which other nodes forward requests to one process:
 // holdfast.node.~door.<incarnation>.acquire.<key>. Below may be ">", to subscribe.
-func (p Prefix) NodeDoor(incarnation uint64, below string) string {
+func (p Prefix) NodeSubject(incarnation uint64, below string) string {
 	return string(p) + "." + nodeLevel + ".~door." + strconv.FormatUint(incarnation, 16) + "." + below
 }
 

@@ -25,7 +25,7 @@ func TestSubjects(t *testing.T) {
 		{p.Event("orders.42"), "holdfast.event.orders.42"},
 		{p.StoredEvent("orders.42"), "holdfast.node.~event.orders.42"},
 		{p.Announcement("n1"), "holdfast.node.~announce.n1"},
-		{p.NodeDoor(0xbeef, "get.a"), "holdfast.node.~door.beef.get.a"},
+		{p.NodeSubject(0xbeef, "get.a"), "holdfast.node.~door.beef.get.a"},
 		{p.Nodes(), "holdfast.node.>"},
 		{p.Bucket(3), "HOLDFAST_3"},
 		{other.Direct(12, messages.OpGet, "a"), "Team-1.locks_x.shard.12.get.a"},

@@ -60,7 +60,7 @@ func TestTokenRoundTrip(t *testing.T) {
 	})
 }
 
-// A float64, as which some languages read JSON, must have every token exactly.
+// Each token is exact in a float64, which some JSON libraries use.
 func TestTokensAreExactFloats(t *testing.T) {
 	if messages.MaxToken >= 1<<53 {
 		t.Errorf("%d is not exact", messages.MaxToken)

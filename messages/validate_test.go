@@ -104,7 +104,7 @@ func TestIllegalRequests(t *testing.T) {
 	}
 }
 
-// Of several broken rules the one of the field that the contract names first is told.
+// Of several broken rules the error names that of the first field in the contract's order.
 func TestFirstBrokenRule(t *testing.T) {
 	err := messages.DefaultLimits().Check(&messages.AcquireRequest{WaitMs: math.MaxUint32, Durability: 9})
 	wantInvalid(t, err, `owner: 1 to 256 bytes, got 0 bytes`)
@@ -145,7 +145,7 @@ func TestLimitsOfADeployment(t *testing.T) {
 	wantInvalid(t, limits.Check(&messages.ReleaseRequest{Owner: "abc", Token: 8}), `token: at most 7, got 8`)
 }
 
-// A message that no client can send as a request is our mistake, not the client's.
+// A message that is no request is not the client's fault: the error is not ErrInvalid.
 func TestCheckOfNoRequest(t *testing.T) {
 	for _, m := range []proto.Message{&messages.Reply{}, &emptypb.Empty{}, nil} {
 		if err := messages.DefaultLimits().Check(m); err == nil || errors.Is(err, messages.ErrInvalid) {

@@ -35,7 +35,7 @@ var (
 	kinds   = regexp.MustCompile(`Kind +kind 1 +([A-Z, ]+)`)
 )
 
-// The generated messages are the contract's, field by field and in both directions.
+// The generated messages and the contract have the same fields.
 func TestMessagesAgreeWithTheContract(t *testing.T) {
 	contract := readContract(t)
 	want := promisedMessages(contract)
@@ -133,7 +133,7 @@ func typeOf(f protoreflect.FieldDescriptor) string {
 	return f.Kind().String()
 }
 
-// promisedMessages reads every message of the contract, those within sentences too.
+// promisedMessages returns every message of the contract, including those within sentences.
 func promisedMessages(contract string) map[string][]promised {
 	all := map[string][]promised{}
 	for i, block := range strings.Split(contract, "```") {
@@ -150,8 +150,8 @@ func promisedMessages(contract string) map[string][]promised {
 	return all
 }
 
-// readBlock reads messages with their fields beside the name or, indented by two spaces, below it.
-// What is indented further is the rest of a sentence.
+// readBlock reads messages with their fields behind the name or, indented by two spaces, below it.
+// Lines with more indentation continue a sentence.
 func readBlock(all map[string][]promised, block string) {
 	name := ""
 	for line := range strings.Lines(block) {
@@ -165,7 +165,7 @@ func readBlock(all map[string][]promised, block string) {
 	}
 }
 
-// readFields reads fields joined by commas up to where a sentence begins.
+// readFields reads comma-separated fields up to the beginning of a sentence.
 func readFields(text string) []promised {
 	var fields []promised
 	text = aside.ReplaceAllString(text, "")

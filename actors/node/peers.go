@@ -69,9 +69,9 @@ func (p *peers) close(ctx context.Context) error {
 func (p *peers) listen(ctx context.Context, hear func(*peer.Announcement), request, inquiry nats.MsgHandler) error {
 	return p.permitted(ctx, func() error {
 		for subject, handle := range map[string]nats.MsgHandler{
-			p.prefix.Announcement(">"):        func(m *nats.Msg) { p.heard(m, hear) },
-			p.prefix.NodeDoor(p.self, "*.>"):  request,
-			p.prefix.NodeDoor(p.self, listOp): inquiry,
+			p.prefix.Announcement(">"):           func(m *nats.Msg) { p.heard(m, hear) },
+			p.prefix.NodeSubject(p.self, "*.>"):  request,
+			p.prefix.NodeSubject(p.self, listOp): inquiry,
 		} {
 			sub, err := p.nc.Subscribe(subject, handle)
 			if err == nil {
@@ -81,7 +81,7 @@ func (p *peers) listen(ctx context.Context, hear func(*peer.Announcement), reque
 				return err
 			}
 		}
-		return p.nc.Publish(p.prefix.NodeDoor(p.self, "try"), nil) // it has no subscription
+		return p.nc.Publish(p.prefix.NodeSubject(p.self, "try"), nil) // it has no subscription
 	})
 }
 
@@ -145,7 +145,7 @@ func (p *peers) forward(to uint64, e routing.Envelope) bool {
 }
 
 func (p *peers) send(f forwarding) error {
-	return p.nc.PublishMsg(f.Message(p.prefix.NodeDoor(f.to, string(f.Operation)+"."+f.Key)))
+	return p.nc.PublishMsg(f.Message(p.prefix.NodeSubject(f.to, string(f.Operation)+"."+f.Key)))
 }
 
 // inquire asks another node for a shard's part of a listing.
@@ -154,7 +154,7 @@ func (p *peers) inquire(ctx context.Context, to uint64, ask *peer.Inquiry) (*pee
 	if err != nil {
 		return nil, err
 	}
-	m, err := p.nc.RequestWithContext(ctx, p.prefix.NodeDoor(to, listOp), data)
+	m, err := p.nc.RequestWithContext(ctx, p.prefix.NodeSubject(to, listOp), data)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (p *peers) inquire(ctx context.Context, to uint64, ask *peer.Inquiry) (*pee
 
 // address parses the subject of a forwarded request.
 func (p *peers) address(subject string) (messages.Address, error) {
-	below, ok := strings.CutPrefix(subject, p.prefix.NodeDoor(p.self, ""))
+	below, ok := strings.CutPrefix(subject, p.prefix.NodeSubject(p.self, ""))
 	if !ok {
 		return messages.Address{}, fmt.Errorf("%s is not a subject of this node", subject)
 	}

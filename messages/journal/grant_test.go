@@ -67,7 +67,7 @@ func TestNoGrantNoLease(t *testing.T) {
 	}
 }
 
-// Whatever a lease has in common with its grant has the same name and type.
+// The common fields of a lease and its grant have the same names and types.
 func TestLeaseSharesTheGrantsWords(t *testing.T) {
 	grant := (&journal.Grant{}).ProtoReflect().Descriptor().Fields()
 	lease := (&messages.Lease{}).ProtoReflect().Descriptor().Fields()
