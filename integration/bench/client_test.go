@@ -106,8 +106,7 @@ const (
 // BenchmarkClientRenewals says what it takes this process to hold many locks of the default TTL, whose
 // service is another process, and what a lock takes of the heap. Run it with -benchtime=1x.
 func BenchmarkClientRenewals(b *testing.B) {
-	p := serve(b)
-	nc, err := nats.Connect(p.url)
+	nc, err := nats.Connect(stand.StartAlone(b).URL)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -149,29 +148,6 @@ func keep(b *testing.B, c *holdfast.Client) []*holdfast.Lock {
 		return err
 	})
 	return locks
-}
-
-// BenchmarkClientLeftovers says what 10 000 locks that came and went leave on the heap of their client,
-// and how many goroutines. Run it with -benchtime=1x.
-func BenchmarkClientLeftovers(b *testing.B) {
-	const locks = 10_000
-	p := serve(b)
-	nc, err := nats.Connect(p.url)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(nc.Close)
-	c := newClient(b, nc)
-	pair := func(i int) error {
-		return c.Do(b.Context(), name(i), func(context.Context, *holdfast.Lock) error { return nil })
-	}
-	inParallel(b, locks, pair)
-	for b.Loop() {
-		goroutines, before := runtime.NumGoroutine(), heap()
-		inParallel(b, locks, pair)
-		b.ReportMetric(float64(heap()-before)/locks, "B/lock")
-		b.ReportMetric(float64(runtime.NumGoroutine()-goroutines), "goroutines")
-	}
 }
 
 // inParallel calls f for every number below n, many at once.

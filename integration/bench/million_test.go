@@ -2,16 +2,12 @@ package bench
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -21,32 +17,25 @@ const held = 1_000_000
 // settleFor is how long a server gets to rest after the load.
 const settleFor = 20 * time.Second
 
-// BenchmarkMillion holds a million resources and says what that costs: memory, processor time while
-// nothing happens but time passing, and the time to open them all again after SIGKILL. Run it with
+// BenchmarkMillion holds a million resources and reports what that costs: memory, processor time of the idle node, and the time to open them all again after SIGKILL. Run it with
 // -benchtime=1x; it takes some minutes.
 func BenchmarkMillion(b *testing.B) {
-	dir := b.TempDir()
-	binary := build(b, dir)
-	data := filepath.Join(dir, "data")
 	for b.Loop() {
-		p := start(b, binary, data)
+		m := stand.StartAlone(b)
 		began := time.Now()
-		fill(b, p.url)
+		fill(b, m.URL)
 		b.ReportMetric(held/time.Since(began).Seconds(), "acquires/s")
-		b.ReportMetric(float64(p.resident())/1e6, "MB-under-load")
+		b.ReportMetric(float64(m.Resident())/1e6, "MB-under-load")
 		<-time.After(settleFor)
-		before, since := p.cpu(), time.Now()
+		before, since := m.CPU(), time.Now()
 		<-time.After(idleFor)
-		b.ReportMetric(100*(p.cpu()-before).Seconds()/time.Since(since).Seconds(), "%core")
-		b.ReportMetric(float64(p.resident())/1e6, "MB")
+		b.ReportMetric(100*(m.CPU()-before).Seconds()/time.Since(since).Seconds(), "%core")
+		b.ReportMetric(float64(m.Resident())/1e6, "MB")
 
-		if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
-			b.Fatal(err)
-		}
-		p.wait()
+		m.Kill()
 		began = time.Now()
-		p = start(b, binary, data)
-		nc, err := nats.Connect(p.url)
+		m.Restart()
+		nc, err := nats.Connect(m.URL)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -57,9 +46,9 @@ func BenchmarkMillion(b *testing.B) {
 		}
 		nc.Close()
 		b.ReportMetric(time.Since(began).Seconds(), "s-to-reopen")
-		b.ReportMetric(float64(p.resident())/1e6, "MB-reopened")
+		b.ReportMetric(float64(m.Resident())/1e6, "MB-reopened")
+		m.Stop()
 	}
-	_ = os.RemoveAll(data)
 }
 
 // fill acquires all resources, over a number of connections.
@@ -74,26 +63,8 @@ func fill(b *testing.B, url string) {
 		b.Cleanup(nc.Close)
 		ncs[i] = nc
 	}
-	var next atomic.Int64
-	var failure atomic.Pointer[error]
-	var group sync.WaitGroup
-	for c := range 2 * clients {
-		group.Go(func() {
-			for failure.Load() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= held {
-					return
-				}
-				err := ask(b.Context(), ncs[c%connections], messages.OpAcquire, name(i),
-					&messages.AcquireRequest{Owner: fmt.Sprint("client-", c), TtlMs: 86_400_000}, messages.Status_GRANTED)
-				if err != nil {
-					failure.Store(&err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	if err := failure.Load(); err != nil {
-		b.Fatal(*err)
-	}
+	inParallel(b, held, func(i int) error {
+		return ask(b.Context(), ncs[i%connections], messages.OpAcquire, name(i),
+			&messages.AcquireRequest{Owner: fmt.Sprint("client-", i%clients), TtlMs: 86_400_000}, messages.Status_GRANTED)
+	})
 }

@@ -9,11 +9,9 @@ type series []float64
 
 func (s *series) add(v float64) { *s = append(*s, v) }
 
-func (s series) median() float64 { return s.percentile(50) }
-
-func (s series) percentile(p int) float64 {
+func (s series) median() float64 {
 	sorted := slices.Sorted(slices.Values(s))
-	return sorted[min(len(sorted)*p/100, len(sorted)-1)]
+	return sorted[len(sorted)/2]
 }
 
 func (s series) most() float64 { return slices.Max(s) }

@@ -3,10 +3,7 @@ package soak
 import (
 	"flag"
 	"fmt"
-	"os"
-	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -268,22 +265,7 @@ func (n *names) report(when string) {
 			bytes += info.State.Bytes
 		}
 	})
-	n.Logf("%s %s: %d MB resident, %d MB in the buckets", time.Now().Format(time.TimeOnly), when, n.resident()>>20, bytes>>20)
-}
-
-var residentLine = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
-
-// resident is the memory of the process, 0 where the system does not tell.
-func (n *names) resident() int64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.member.Pid()))
-	if err != nil {
-		return 0
-	}
-	if m := residentLine.FindSubmatch(status); m != nil {
-		kilobytes, _ := strconv.ParseInt(strings.TrimSpace(string(m[1])), 10, 64)
-		return kilobytes << 10
-	}
-	return 0
+	n.Logf("%s %s: %d MB resident, %d MB in the buckets", time.Now().Format(time.TimeOnly), when, n.member.Resident()>>20, bytes>>20)
 }
 
 // checkTokens locks the samples again.
