@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,9 +16,12 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Events are what somebody was told who watched. They are safe for concurrent use.
+// Events are what a watcher was told. They are safe for concurrent use.
 type Events struct {
 	name string
+	// pattern and kinds select what the watcher is told; nil: all.
+	pattern *messages.Pattern
+	kinds   []holdfast.EventKind
 	// whole: nothing may be left out, and all of a shard is in its order.
 	whole bool
 	stop  func()
@@ -55,6 +60,60 @@ func RecordWatch(ctx context.Context, name string, c *holdfast.Client) *Events {
 		e.watch(ctx, c)
 	}()
 	return e
+}
+
+// NewEvents returns an empty record of a watch that is told all changes, in the order of each shard, of the resources
+// that match the pattern and of these kinds; none: all. The caller adds what it is told.
+func NewEvents(name, pattern string, kinds ...holdfast.EventKind) (*Events, error) {
+	p, err := messages.ParsePattern(pattern)
+	if err != nil {
+		return nil, err
+	}
+	e := newEvents(name, true)
+	e.pattern, e.kinds, e.stop = &p, kinds, func() {}
+	return e, nil
+}
+
+// Add adds an event that a client's Watch has told. Bookmarks and present holders are no changes.
+func (e *Events) Add(event holdfast.Event) {
+	if event.Kind != holdfast.EventBookmark && event.Kind != holdfast.EventPresent {
+		e.add(watched(event))
+	}
+}
+
+// AddPublished adds an event as it is published.
+func (e *Events) AddPublished(event *messages.Event) { e.add(published(event)) }
+
+// Same compares what was told with a journal to which nothing is added any more.
+func (e *Events) Same(j *Journal) error {
+	wrong, of := e.check(j), 0
+	for _, facts := range e.selected(j) {
+		of += len(facts)
+	}
+	if n := e.Count(); n != of {
+		wrong = append(wrong, fmt.Sprintf("%s: told %d events, the journal has %d", e.name, n, of))
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrViolated, strings.Join(wrong, "; "))
+}
+
+// selected are the events of the journal that the watcher is told, in the order of each shard.
+func (e *Events) selected(j *Journal) [][]fact {
+	all := j.facts()
+	if e.pattern == nil {
+		return all
+	}
+	for shard := range all {
+		all[shard] = slices.DeleteFunc(all[shard], func(f fact) bool {
+			key, err := messages.EncodeKey(f.resource)
+			return err == nil && !e.pattern.Matches(key) || len(e.kinds) > 0 && !slices.ContainsFunc(e.kinds, func(k holdfast.EventKind) bool {
+				return k.String() == f.kind
+			})
+		})
+	}
+	return all
 }
 
 // RecordSubscription records what a plain subscription to all events receives. It may be told a change
@@ -99,7 +158,7 @@ func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
 			switch {
 			case err == nil:
 				from = event.Position()
-				e.add(watched(event))
+				e.Add(event)
 			case ctx.Err() == nil && !errors.Is(err, holdfast.ErrUnavailable):
 				e.is("the watch ended: %v", err)
 				return
@@ -155,7 +214,7 @@ func (e *Events) Count() int {
 // Await returns when the last change of each shard in the journal, or a later one, has been told, or when
 // ctx ends.
 func (e *Events) Await(ctx context.Context, j *Journal) error {
-	ends := j.facts()
+	ends := e.selected(j)
 	for {
 		e.mu.Lock()
 		missing, grown := e.behind(ends), e.grown
@@ -214,7 +273,7 @@ func (e *Events) check(j *Journal) (wrong []string) {
 	for _, w := range e.wrong {
 		wrong = append(wrong, e.name+": "+w)
 	}
-	for shard, want := range j.facts() {
+	for shard, want := range e.selected(j) {
 		got := e.shards[uint32(shard)]
 		var what string
 		if e.whole {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/linear"
 )
 
 var kills = flag.Int("watch.kills", 15, "how often the server is killed under those who watch")
@@ -23,25 +23,28 @@ type crowd struct {
 }
 
 // watch runs a watch that lasts.
-func (c *crowd) watch(pattern string, r *recorder, opts ...holdfast.WatchOption) {
+func (c *crowd) watch(pattern string, kinds ...holdfast.EventKind) *linear.Events {
 	c.t.Helper()
-	client := client(c.t, c.url)
+	r, client := record(c.t, "watch of "+pattern, pattern, kinds...), client(c.t, c.url)
+	opts := []holdfast.WatchOption{holdfast.Since(time.Time{})}
+	if len(kinds) > 0 {
+		opts = append(opts, holdfast.Kinds(kinds...))
+	}
 	c.work.Go(func() {
 		err := told(c.ctx, client, pattern, func(e holdfast.Event) error {
-			if e.Kind != holdfast.EventBookmark {
-				r.add(factOf(e))
-			}
+			r.Add(e)
 			return nil
 		}, opts...)
 		if err != nil {
 			c.t.Errorf("watch of %q: %v", pattern, err)
 		}
 	})
+	return r
 }
 
 // resume runs a watch that is torn down after every few events, and goes on from what was saved. It may
 // find nobody at its beginning.
-func (c *crowd) resume(r *recorder) (teardowns func() int) {
+func (c *crowd) resume(r *linear.Events) (teardowns func() int) {
 	c.t.Helper()
 	client := client(c.t, c.url)
 	saved, n := "0:0,1:0,2:0,3:0", 0
@@ -54,9 +57,7 @@ func (c *crowd) resume(r *recorder) (teardowns func() int) {
 			}
 			left := 1 + n%50
 			err = told(c.ctx, client, ">", func(e holdfast.Event) error {
-				if e.Kind != holdfast.EventBookmark {
-					r.add(factOf(e))
-				}
+				r.Add(e)
 				saved = e.Position().String()
 				if left--; left == 0 {
 					return errTornDown
@@ -99,57 +100,31 @@ func (c *crowd) present(b *table) {
 // Whatever is killed and torn down meanwhile, every watch tells what the journals have, each change once
 // and in its order.
 func TestServerKilledUnderWatches(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := &crowd{ctx: ctx, t: t, url: s.URL}
 	defer c.work.Wait()
 	defer cancel()
-	var all, hot, ends, resumed recorder
+	all, hot, resumed := c.watch(">"), c.watch("hot.*"), record(t, "resumed", ">")
+	ends := c.watch(">", holdfast.EventReleased, holdfast.EventExpired, holdfast.EventBroken)
+	teardowns := c.resume(resumed)
 	var holders table
-	from := holdfast.Since(time.Time{})
-	c.watch(">", &all, from)
-	c.watch("hot.*", &hot, from)
-	c.watch(">", &ends, from, holdfast.Kinds(holdfast.EventReleased, holdfast.EventExpired, holdfast.EventBroken))
-	teardowns := c.resume(&resumed)
 	c.present(&holders)
 
 	load := startLoad(t, s.URL, 16)
 	for range *kills {
-		before := all.len()
-		eventually(t, func() string { return "no new events" }, func() bool { return all.len() >= before+200 || t.Failed() })
+		moreEvents(t, all, 200)
 		s.Kill()
 		s.Restart()
 	}
-	load.end()
-	journals := finished(t, deployment(t, s.URL))
+	load.Stop()
+	journals := finished(t, s.URL)
 	eventually(t, func() string { return "the table is not empty" }, func() bool { return holders.empty() || t.Failed() })
-	eventually(t, func() string {
-		return fmt.Sprintf("%d events in the journals; told %d to one, %d to the one that resumes", journals.len(), all.len(), resumed.len())
-	}, func() bool {
-		return all.len() >= journals.len() && resumed.len() >= journals.len() && ends.len() >= journals.ofKinds(endings).len() &&
-			hot.len() >= journals.only(t, "hot.*").len() || t.Failed()
-	})
+	await(t, journals, all, hot, ends, resumed)
 	cancel()
 	c.work.Wait()
-
-	all.wantSame(t, "all", journals)
-	hot.wantSame(t, "hot.*", journals.only(t, "hot.*"))
-	ends.wantSame(t, "ends", journals.ofKinds(endings))
-	resumed.wantSame(t, "resumed", journals)
-	t.Logf("%d events through %d kills, %d positions to go on from", journals.len(), *kills, teardowns())
-}
-
-var endings = []string{"RELEASED", "EXPIRED", "BROKEN"}
-
-func (r *recorder) ofKinds(kinds []string) *recorder {
-	some := &recorder{}
-	for _, facts := range r.shards {
-		for _, f := range facts {
-			if contains(kinds, f) {
-				some.add(f)
-			}
-		}
-	}
-	return some
+	wantSame(t, journals, all, hot, ends, resumed)
+	t.Logf("%d events through %d kills, %d positions to go on from", all.Count(), *kills, teardowns())
 }

@@ -1,47 +1,86 @@
 package watch_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/messages"
-	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// readJournals reads the whole journals of a deployment, as the node does.
-func readJournals(t *testing.T, d *jetstream.Deployment) *recorder {
+// finished reads and checks the journals of a server when no lease is held any more.
+func finished(t *testing.T, url string) (j *linear.Journal) {
 	t.Helper()
-	all := &recorder{}
-	for shard := range d.Shards() {
-		_, err := d.Bucket(shard).Replay(t.Context(), 0, func(position uint64, r *journal.Record) error {
-			for _, e := range journal.Events(shard, position, r.GetCommit()) {
-				all.add(factIn(e))
-			}
-			return nil
-		})
-		if err != nil {
+	nc := connect(t, url)
+	eventually(t, func() string { return "a lease is held" }, func() bool {
+		var err error
+		if j, err = linear.ReadJournal(t.Context(), nc, messages.DefaultPrefix); err != nil {
 			t.Fatal(err)
 		}
-	}
-	return all
-}
-
-// finished reads the journals when nothing is held any more.
-func finished(t *testing.T, d *jetstream.Deployment) (journals *recorder) {
-	t.Helper()
-	eventually(t, func() string { return "something is held" }, func() bool {
-		journals = readJournals(t, d)
-		return journals.checkLives(t) == 0
+		wrong, held := j.Audit()
+		if len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+		return len(held) == 0
 	})
-	return journals
+	return j
 }
 
-// deployment opens that of a server for reading.
-func deployment(t *testing.T, url string) *jetstream.Deployment {
+// record returns an empty record of a watch.
+func record(t *testing.T, name, pattern string, kinds ...holdfast.EventKind) *linear.Events {
 	t.Helper()
-	d, err := jetstream.OpenDeployment(t.Context(), connect(t, url), jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix})
+	e, err := linear.NewEvents(name, pattern, kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return e
+}
+
+// await waits until all of the journals has been told.
+func await(t *testing.T, j *linear.Journal, all ...*linear.Events) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bound)
+	defer cancel()
+	for _, e := range all {
+		if err := e.Await(ctx, j); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantSame fails the test if a record differs from the journals.
+func wantSame(t *testing.T, j *linear.Journal, all ...*linear.Events) {
+	t.Helper()
+	for _, e := range all {
+		if err := e.Same(j); err != nil {
+			t.Error(err)
+		}
+		if e.Count() == 0 {
+			t.Error("nothing was told")
+		}
+	}
+}
+
+// moreEvents waits until more events have been told.
+func moreEvents(t *testing.T, e *linear.Events, n int) {
+	t.Helper()
+	want := e.Count() + n
+	eventually(t, func() string { return "too few events" }, func() bool { return e.Count() >= want || t.Failed() })
+}
+
+// bound is how long anything may take on a busy machine.
+const bound = 2 * time.Minute
+
+// eventually fails the test unless it becomes so.
+func eventually(t *testing.T, what func() string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(bound); !is(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", bound, what())
+		}
+	}
 }

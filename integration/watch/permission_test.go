@@ -77,6 +77,7 @@ func TestRightsOfAWatcher(t *testing.T) {
 	})
 	for i, right := range rights[1 : len(rights)-1] { // without the last, JetStream removes the consumer later
 		t.Run("Without "+right, func(t *testing.T) {
+			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), bound)
 			defer cancel()
 			c := watchOn(t, connect(t, login(s, fmt.Sprint("without", i+1))))

@@ -3,19 +3,19 @@ package watch_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // consumer is a durable consumer of the stream of events, as a service in any language has one. After a
 // crash messages come again, and others before them: by their sequence it takes each once and in order.
 type consumer struct {
-	recorder
+	*linear.Events
 	last uint64
 }
 
@@ -55,7 +55,7 @@ func (c *consumer) take(batch jetstream.MessageBatch) error {
 				return err
 			}
 			c.last++
-			c.add(factIn(&e))
+			c.AddPublished(&e)
 		}
 		if err := m.Ack(); err != nil {
 			return err
@@ -67,6 +67,7 @@ func (c *consumer) take(batch jetstream.MessageBatch) error {
 // However often the server is killed, the stream has each change exactly once, and in the order of its
 // shard; so does what a durable consumer takes from it.
 func TestServerKilledUnderRetention(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "--events-retention", "1h")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -74,7 +75,7 @@ func TestServerKilledUnderRetention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c consumer
+	c := consumer{Events: record(t, "consumer", ">")}
 	crowd := &crowd{ctx: ctx, t: t, url: s.URL}
 	defer crowd.work.Wait()
 	defer cancel()
@@ -82,18 +83,15 @@ func TestServerKilledUnderRetention(t *testing.T) {
 
 	load := startLoad(t, s.URL, 4)
 	for range *kills {
-		before := c.len()
-		eventually(t, func() string { return "nothing is consumed" }, func() bool { return c.len() >= before+50 || t.Failed() })
+		moreEvents(t, c.Events, 50)
 		s.Kill()
 		s.Restart()
 	}
-	load.end()
-	journals := finished(t, deployment(t, s.URL))
-	eventually(t, func() string {
-		return fmt.Sprintf("%d events in the journals, %d consumed", journals.len(), c.len())
-	}, func() bool { return c.len() >= journals.len() || t.Failed() })
+	load.Stop()
+	journals := finished(t, s.URL)
+	await(t, journals, c.Events)
 	cancel()
 	crowd.work.Wait()
-	c.wantSame(t, "consumer", journals)
-	t.Logf("%d events through %d kills", journals.len(), *kills)
+	wantSame(t, journals, c.Events)
+	t.Logf("%d events through %d kills", c.Count(), *kills)
 }

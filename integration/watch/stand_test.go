@@ -25,24 +25,15 @@ func TestWatchEqualsTheJournals(t *testing.T) {
 	c := &crowd{ctx: ctx, t: t, url: s.Server.ClientURL()}
 	defer c.work.Wait()
 	defer cancel()
-	var all, escaped recorder
-	c.watch(">", &all, holdfast.Since(time.Time{}))
-	c.watch("n=C3=A4me=203=3A=2A", &escaped, holdfast.Since(time.Time{}))
+	all, escaped := c.watch(">"), c.watch("n=C3=A4me=203=3A=2A")
 	l := startLoad(t, s.Server.ClientURL(), 16)
-	eventually(t, func() string { return fmt.Sprintf("%d events", all.len()) }, func() bool { return all.len() > 3000 || t.Failed() })
-	l.end()
-	journals := finished(t, s.Deployment)
-	one := journals.only(t, "n=C3=A4me=203=3A=2A")
-	eventually(t, func() string { return fmt.Sprintf("told %d events of %d", all.len(), journals.len()) }, func() bool {
-		return all.len() >= journals.len() && escaped.len() >= one.len() || t.Failed()
-	})
+	moreEvents(t, all, 3000)
+	l.Stop()
+	journals := finished(t, s.Server.ClientURL())
+	await(t, journals, all, escaped)
 	cancel()
 	c.work.Wait()
-	all.wantSame(t, "all", journals)
-	escaped.wantSame(t, "one resource", one)
-	if one.len() == 0 {
-		t.Error("nothing happened to the one resource")
-	}
+	wantSame(t, journals, all, escaped)
 }
 
 // While the owner replaces, splits and purges what is being read, the present holders are told as they
@@ -82,7 +73,7 @@ func TestPresentWhileTheJournalIsCompacted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.end()
+	l.Stop()
 	if first := firstCommit(t, s); first == 1 {
 		t.Error("nothing was compacted")
 	}

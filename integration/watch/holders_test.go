@@ -1,0 +1,66 @@
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+// table is who holds what, kept by the events of a watch that began with the present holders.
+type table struct {
+	mu   sync.Mutex
+	held map[string]holdfast.Token
+	// whole: all present holders have been told.
+	whole bool
+}
+
+// begin forgets all, since the present holders will be told.
+func (b *table) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held, b.whole = make(map[string]holdfast.Token), false
+}
+
+// take applies an event, which must be one that is possible there: that is how a gap or a change told
+// twice would be noticed.
+func (b *table) take(e holdfast.Event) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := e.Lease
+	switch had, held := b.held[l.Resource]; {
+	case e.Kind == holdfast.EventBookmark:
+		b.whole = true
+	case e.Kind == holdfast.EventPresent || e.Kind == holdfast.EventAcquired:
+		if held {
+			return fmt.Errorf("%v where token %v is held", e, had)
+		}
+		b.held[l.Resource] = l.Token
+	case !held || had != l.Token:
+		return fmt.Errorf("%v where token %v is held: %v", e, had, held)
+	case e.Kind.Ends():
+		delete(b.held, l.Resource)
+	}
+	return nil
+}
+
+func (b *table) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.whole && len(b.held) == 0
+}
+
+// told runs a watch until its context ends, which is the only error that it may end with.
+func told(ctx context.Context, c *holdfast.Client, pattern string, take func(holdfast.Event) error, opts ...holdfast.WatchOption) error {
+	for e, err := range c.Watch(ctx, pattern, opts...) {
+		if err == nil {
+			err = take(e)
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return nil
+}
