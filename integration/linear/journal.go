@@ -135,6 +135,21 @@ func (j *Journal) Audit() (wrong []string, held map[string]*journal.Grant) {
 	return wrong, held
 }
 
+// Owners returns to whom each token of a resource was granted.
+func (j *Journal) Owners(resource string) map[uint64]string {
+	owners := make(map[uint64]string)
+	for _, log := range j.shards {
+		for _, r := range log {
+			for _, m := range r.GetCommit().GetChanges() {
+				if g := m.GetGrant(); g.GetResource() == resource && m.GetKind() == messages.Event_ACQUIRED {
+					owners[g.GetToken()] = g.GetOwner()
+				}
+			}
+		}
+	}
+	return owners
+}
+
 // opened returns how often a shard was opened at or after that Unix time.
 func (j *Journal) opened(shard uint32, unixMillis int64) (n int) {
 	for _, r := range j.shards[shard] {

@@ -27,7 +27,7 @@ type cell struct {
 	// token is the last one accepted, value what was written last.
 	token fence.Token
 	value int
-	// users are who has shown each token.
+	// users are the workers that have shown each token.
 	users map[fence.Token]string
 }
 

@@ -55,7 +55,7 @@ func play(worker string) error {
 // startNode starts a lock node with its server, in a process that can be killed and started again.
 func startNode(t *testing.T) *stand.Member {
 	t.Helper()
-	return stand.StartAlone(t, "--log-level", "error")
+	return stand.StartAlone(t, "--log-level", "error", "--history", "10000000")
 }
 
 func config(t *testing.T, url, name string) register.Config {
@@ -73,7 +73,7 @@ const (
 	bound = time.Minute
 )
 
-// after returns what is enough: so much time, so many writes, so many of them refused.
+// after returns what is enough: time, writes, and stale writes that were refused.
 func after(d time.Duration, accepted, stale int64) func(int64, int64) bool {
 	begun := time.Now()
 	return func(a, s int64) bool { return time.Since(begun) >= d && a >= accepted && s >= stale }

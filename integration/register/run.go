@@ -36,9 +36,10 @@ type Config struct {
 	// Enough is asked after every write how many were accepted so far and how many refused as stale, and
 	// ends the run with true, before its context does. It may be called concurrently. nil: never.
 	Enough func(accepted, stale int64) bool
-	// Log gets a line for every access to a counter, one at a time; nil: nobody does.
+	// Log gets a line for every access to a counter, one at a time; nil: there is none.
 	Log io.Writer
-	// Name begins the names of the locks, which must be new to the service; empty for "register".
+	// Name begins the names of the locks, which must be new to the service; empty for "register". The service must keep
+	// its whole journals for as long as the run lasts.
 	Name string
 	// Seed is what the workers' dice begin with.
 	Seed uint64
@@ -78,7 +79,7 @@ func (c Config) resources() (names []string) {
 }
 
 // ErrViolated is what [Run] returns if a promise was broken; its text says which.
-var ErrViolated = errors.New("the register was written by somebody who did not hold the lock")
+var ErrViolated = errors.New("the register was written by a worker that did not hold the lock")
 
 // run is what the parts of one run share.
 type run struct {
@@ -128,13 +129,8 @@ func (r *run) serve(ctx context.Context) error {
 	return r.work(ctx, "http://"+l.Addr().String())
 }
 
-// work lets the workers work until ctx ends, while a witness notes whom the service grants the locks.
+// work lets the workers work until ctx ends, and then looks up to whom the service granted the locks.
 func (r *run) work(ctx context.Context, url string) error {
-	w, err := r.witness(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.leave()
 	var workers sync.WaitGroup
 	for i := range r.cfg.Workers {
 		one := Worker{
@@ -144,8 +140,7 @@ func (r *run) work(ctx context.Context, url string) error {
 		workers.Go(func() { r.employ(ctx, one) })
 	}
 	workers.Wait()
-	w.testify()
-	return errors.Join(r.errs...)
+	return errors.Join(append(r.errs, r.testify())...)
 }
 
 // employ lets one worker work until ctx ends.

@@ -82,7 +82,7 @@ func (w Worker) Work(ctx context.Context) (Counts, error) {
 			if errors.Is(err, holdfast.ErrInvalid) || errors.Is(err, holdfast.ErrExhausted) {
 				return s.Counts, fmt.Errorf("%s will never get a lock: %w", w.Name, err)
 			}
-			pause(ctx, w.TTL/10) // nobody there, not known, too many: another time
+			pause(ctx, w.TTL/10) // not available, not known, too many: another time
 			continue
 		}
 		s.Locks++
@@ -130,7 +130,7 @@ func (s *shift) linger() {
 	}
 }
 
-// release gives back what may be lost already. One in ten that nobody renews runs out.
+// release gives back what may be lost already. One in ten that are not renewed runs out.
 func (s *shift) release(ctx context.Context, lock *holdfast.Lock) {
 	if !s.Renewed && s.dice.IntN(10) == 0 {
 		return
