@@ -43,7 +43,7 @@ func (c call) took() time.Duration { return c.end.Sub(c.start) }
 
 func (c call) ms() float64 { return 1000 * c.took().Seconds() }
 
-// shard of so many.
+// shard returns the shard of the resource, of that number of shards.
 func (c call) shard(of uint32) uint32 {
 	key, err := messages.EncodeKey(c.resource)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *steady) stop() []call {
 	return s.calls
 }
 
-// work locks, extends and releases resources of its own, in turn. Nobody else wants them, so every call
+// work locks, extends and releases resources of its own, in turn. No other worker uses them, so every call
 // has to succeed.
 func (s *steady) work(c *holdfast.Client, nc *nats.Conn, resources string) {
 	for i := 0; ; i++ {

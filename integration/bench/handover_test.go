@@ -18,8 +18,8 @@ import (
 // waiters are the clients that want the hot resource.
 const waiters = 64
 
-// BenchmarkHandOver hands one resource round: 64 clients wait for it, whoever gets it gives it back
-// and queues again. Every hand-over is synced before anybody hears of it, so there is one append for
+// BenchmarkHandOver hands one resource round: 64 clients wait for it, and each holder gives it back
+// and queues again. Every hand-over is synced before it is answered, so there is one append for
 // each, and no more of them than bare publishes by a single client one after the other: those are
 // measured in turns, as what the disk allows. It checks that tokens are granted in strict order.
 func BenchmarkHandOver(b *testing.B) {

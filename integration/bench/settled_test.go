@@ -18,7 +18,7 @@ import (
 // and, where that is possible, leads their buckets.
 func (f *failover) settle() {
 	f.Helper()
-	err := errors.New("nobody was asked")
+	err := errors.New("no node was asked")
 	for deadline := time.Now().Add(settlePatience); err != nil; {
 		if time.Now().After(deadline) {
 			f.Fatalf("the cluster does not settle: %v", err)

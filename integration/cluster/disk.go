@@ -88,7 +88,7 @@ const (
 	unsyncedFile = "unsynced"
 )
 
-// witness writes the two. Only the one is to survive, so whoever runs on the disk must not sync it between
+// witness writes the two. Only the one is to survive, so a process on the disk must not sync it between
 // this and the cut: that may write the other, too.
 func (d *disk) witness() error {
 	for name, sync := range map[string]bool{syncedFile: true, unsyncedFile: false} {

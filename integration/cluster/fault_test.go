@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-io/holdfast/integration/cluster"
 )
 
-// load keeps every node busy until the test ends, whatever the answers are: a fault that nobody meets cannot
+// load keeps every node busy until the test ends, whatever the answers are: a fault without traffic cannot
 // be proved. It also connects anew all the time, as a connection that has lost much is silent for long.
 func load(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
@@ -125,11 +125,11 @@ func TestNoEvidence(t *testing.T) {
 		cluster.Lose("n1", 1), cluster.Delay("n1", time.Millisecond, 0), cluster.Duplicate("n1", 1), cluster.Reset("n1", 1),
 	} {
 		if _, err := c.During(t.Context(), 0, f); !errors.Is(err, cluster.ErrNoEvidence) {
-			t.Errorf("%s where nobody sends anything: %v", f, err)
+			t.Errorf("%s without any traffic: %v", f, err)
 		}
 	}
 	if _, err := c.Inject(t.Context(), cluster.MoveLeaders()); err == nil {
-		t.Error("leaders moved where nobody lives")
+		t.Error("leaders moved in a cluster without nodes")
 	}
 	if _, err := down.Heal(t.Context()); err != nil {
 		t.Error(err)

@@ -73,7 +73,7 @@ func (n *node) running() (*process, error) {
 	return n.process, nil
 }
 
-// ErrEnded is why a cluster is not healthy when a process has ended that nobody has ended.
+// ErrEnded is why a cluster is not healthy when a process has ended by itself.
 var ErrEnded = errors.New("a node has ended by itself")
 
 // end ends the process, which must run, and returns its number. The node is down then.
@@ -124,7 +124,7 @@ func (n *node) close(ctx context.Context) error {
 	return err
 }
 
-// occupy waits until nobody else hurts the node.
+// occupy waits until no other fault hurts the node.
 func (n *node) occupy(ctx context.Context) error {
 	select {
 	case n.hurt <- struct{}{}:

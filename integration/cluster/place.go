@@ -20,13 +20,13 @@ type place struct {
 
 const placePrefix = "holdfast-cluster-"
 
-// newPlace also removes all places that nobody has any more.
+// newPlace also removes all places that no process uses any more.
 func newPlace() (*place, error) {
 	everybody := flock.New(filepath.Join(os.TempDir(), "holdfast-cluster.lock"))
 	if err := everybody.Lock(); err != nil {
 		return nil, err
 	}
-	defer func() { _ = everybody.Close() }() // whoever makes a place has locked it before another looks
+	defer func() { _ = everybody.Close() }() // a new place is locked before another process looks
 	if err := removeStale(); err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func TestPowerCutUnproved(t *testing.T) {
 	}
 }
 
-// Who waits for health does not wait for a process that has ended by itself.
+// A wait for health does not wait for a process that has ended by itself.
 func TestEnded(t *testing.T) {
 	t.Parallel()
 	c := Start(t, Config{Loopback: true, Nodes: 1, Shards: 1})

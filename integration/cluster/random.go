@@ -81,7 +81,7 @@ const apart = time.Second
 
 func (m Mix) collide(a, b Step) bool {
 	if a.Fault.Kind == KindRolling || b.Fault.Kind == KindRolling {
-		return true // it waits for health, nobody knows how long
+		return true // it waits for health, which takes any time
 	}
 	if a.At > b.At+b.For+apart || b.At > a.At+a.For+apart {
 		return false

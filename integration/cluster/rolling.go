@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rolling restarts one node after the other, as whoever upgrades does. Healing waits until all are through.
+// rolling restarts one node after the other, as an upgrade does. Healing waits until all are through.
 func rolling(ctx context.Context, c *Cluster, _ Fault, hit []*node) (heal, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var pids []int

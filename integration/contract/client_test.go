@@ -84,7 +84,7 @@ func (c *client) wantInvalid(m *nats.Msg, e messages.Encoding, words ...string) 
 	}
 }
 
-// wantNothing checks that nobody answers a request, by asking something behind it that is answered.
+// wantNothing checks that a request has no answer, by a request behind it that has one.
 func (c *client) wantNothing(inbox *nats.Subscription, ask func()) {
 	c.Helper()
 	ask()

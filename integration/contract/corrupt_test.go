@@ -58,7 +58,7 @@ func TestCorruptBuckets(t *testing.T) {
 			},
 			[]string{"page p is missing"},
 		},
-		"somebody put a key of his own there": {
+		"a foreign key": {
 			func(t *testing.T, js natsjs.JetStream, bucket string) {
 				t.Helper()
 				put(t, js, bucket, "mine", []byte("x"))

@@ -112,7 +112,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// What nobody could see committed is no event: reads, refusals, ephemeral leases, reservations.
+// What is not committed is no event: reads, refusals, ephemeral leases, reservations.
 func TestNoEvents(t *testing.T) {
 	s, c := start(t)
 	w := watch(t, s.Connect(), "holdfast.event.>")

@@ -133,7 +133,7 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// A name that would break the connection of whoever sends it reaches nobody, and the node goes on.
+// A name that would break its sender's connection reaches no client, and the node goes on.
 func TestNameOf4kB(t *testing.T) {
 	s, c := start(t)
 	c.wantInvalid(&nats.Msg{Subject: "holdfast.get." + strings.Repeat("x", 3900)}, messages.JSON, "key")

@@ -83,7 +83,7 @@ func TestWaiterThatIsGone(t *testing.T) {
 	c.want(messages.Status_HELD, 4, get, ``)
 }
 
-// Nobody can take a grant back but NATS: not the waiter who sees the subject, and not for others.
+// Only NATS can make the service take a grant back, not a waiter that sees the subject, and not for others.
 func TestForgedBounces(t *testing.T) {
 	_, c := start(t)
 	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000}`)

@@ -28,7 +28,7 @@ var (
 	keep   = flag.String("faults.keep", "", "where a folder is made for each trial that finds something; empty: among the temporary files")
 )
 
-// campaign is what trials have in common that are made for as long as somebody has told.
+// campaign is what the trials of one run of TestFaults have in common.
 var campaign = config{
 	clients: 160, resources: 300, ephemeral: 10, hot: 2, grantable: 15 * time.Second,
 	floors: linear.Floors{Operations: 1000, Grants: 200, HandOffs: 100, Events: 200},
@@ -89,7 +89,7 @@ const (
 	mostVoid  = 5
 )
 
-// say prints what somebody waits for.
+// say prints progress.
 func say(format string, args ...any) { _, _ = fmt.Fprintf(os.Stdout, format, args...) }
 
 // kept is where artifacts go; nothing is made there before there are any.
@@ -116,7 +116,7 @@ func run(ctx context.Context, t *testing.T, one *trial) result {
 	return one.result
 }
 
-// draw draws up to so many faults, two fewer in some trials.
+// draw draws up to -faults.most faults, up to two fewer in some trials.
 func draw(seed uint64, c *cluster.Cluster) cluster.Schedule {
 	return cluster.Random(seed, cluster.Mix{
 		Nodes: c.Nodes(), Kinds: chosen(), Length: 15 * time.Second,

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
-// probe takes every resource once more and lets it go: what was held has run out, and whoever waited is gone.
+// probe takes every resource once more and lets it go: what was held has run out, and the queues are empty.
 // The journal that is checked was read before, so these grants belong to no history.
 func (t *trial) probe(ctx context.Context) error {
 	errs := make([]error, t.resources)

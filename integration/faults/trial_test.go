@@ -27,7 +27,7 @@ const (
 // config is what trials have in common.
 type config struct {
 	clients, resources, ephemeral, hot int
-	// grantable is how long a resource may be somebody else's when all is healthy again.
+	// grantable is how long a resource may stay held when all is healthy again.
 	grantable time.Duration
 	// floors are the least that a trial needs to count.
 	floors linear.Floors
@@ -236,7 +236,7 @@ func (t *trial) end() {
 		t.load.Stop()
 	}
 	if t.counts != nil {
-		_ = t.counts.stop() // whoever wanted to know has asked
+		_ = t.counts.stop() // its error was asked for before
 	}
 	for _, e := range []*linear.Events{t.watch, t.plain} {
 		if e != nil {

@@ -93,7 +93,7 @@ func (a *answers) answer(o *Operation) {
 		}
 	case messages.Status_CANCELLED:
 		if o.Kind == messages.OpAcquire && !a.withdrawn(o) {
-			a.is("nobody has withdrawn it: %s", o.span())
+			a.is("no release has withdrawn it: %s", o.span())
 		}
 	case messages.Status_EXPIRED:
 		if (o.late() || o.named()) && !a.hasEnded(o) {
@@ -222,7 +222,7 @@ func (a *answers) change(at int) {
 	}
 	switch {
 	case times == 0:
-		a.is("nobody has asked for this: %s", c)
+		a.is("no request has asked for this: %s", c)
 	case times < same:
 		a.is("it was carried out %d times, and cannot have been asked for more than %d times: %s", same, times, c)
 	case a.seen[at] < first:
@@ -272,7 +272,7 @@ func (a *answers) expiries() {
 	}
 }
 
-// asked returns when a change may have been asked for first, 0 if nobody has.
+// asked returns when a change may have been asked for first, 0 if it was not.
 func (a *answers) asked(c change) time.Duration {
 	by, _ := a.askers(c)
 	first := Never

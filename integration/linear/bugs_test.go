@@ -30,7 +30,7 @@ func TestCleanWorldsPass(t *testing.T) {
 	}
 }
 
-// Without a journal nothing settles what is unknown, so nothing is lost there, and nobody vanishes.
+// Without a journal nothing settles what is unknown, so nothing is lost there, and no client vanishes.
 func TestCleanWorldsPassWithoutAJournal(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(worlds) {

@@ -30,8 +30,8 @@ type answer struct {
 	sending int // index into call.sent
 	at      time.Duration
 	*messages.Reply
-	// nobody: NATS says that nobody listens, so nothing has happened.
-	nobody bool
+	// unsent: NATS has no responders for it, so nothing has happened.
+	unsent bool
 }
 
 // shortRest is between a refusal and the next try.
@@ -123,7 +123,7 @@ func (c *client) await(q *call) Operation {
 // left that may have been.
 func (q *call) take(a answer) bool {
 	q.Open--
-	if a.nobody {
+	if a.unsent {
 		return false
 	}
 	q.Last, q.Return, q.Status = q.sent[a.sending], a.at, a.GetStatus()

@@ -69,7 +69,7 @@ func (c *client) id() string {
 	return fmt.Sprintf("c%d-%d", c.number, c.requests)
 }
 
-// chance is true in so many of a hundred cases.
+// chance is true in that percentage of cases.
 func (c *client) chance(percent int) bool { return c.dice.IntN(100) < percent }
 
 // run works until the load ends.
@@ -275,7 +275,7 @@ func (h *holding) release() {
 	}
 }
 
-// breakLease breaks what was held when somebody last looked.
+// breakLease breaks what was held when a client last looked.
 func (c *client) breakLease(r *resource) {
 	token := r.token.Load()
 	if c.chance(50) {

@@ -186,7 +186,7 @@ const (
 	releasedAnother      bug = "released the lease of another request"
 )
 
-// plant reports whether the bug shows now, in so many of a hundred cases.
+// plant reports whether the bug shows now, in that percentage of cases.
 func (w *world) plant(b bug, percent int) bool {
 	if w.bug != b || !w.chance(percent) {
 		return false

@@ -50,7 +50,7 @@ type fact struct {
 const pause = 50 * time.Millisecond
 
 // RecordWatch records what a client's Watch tells, from the beginning of the journals on. When the watch
-// ends because nobody could be asked, it goes on from where it was. It lasts until [Events.Stop] or until
+// ends because the service was not available, it goes on from where it was. It lasts until [Events.Stop] or until
 // ctx ends.
 func RecordWatch(ctx context.Context, name string, c *holdfast.Client) *Events {
 	e := newEvents(name, true)

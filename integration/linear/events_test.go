@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Events that somebody has forged, or that tell of other journals, are refused.
+// Events that are forged, or that tell of other journals, are refused.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := stand.Start(t, stand.Config{})

@@ -29,7 +29,7 @@ type expected struct {
 	sending int
 }
 
-// open subscribes to a new inbox. Answers to the old one will reach nobody.
+// open subscribes to a new inbox. Answers to the old one are lost.
 func (i *inbox) open() error {
 	i.close()
 	subject := i.nc.NewInbox()
@@ -43,7 +43,7 @@ func (i *inbox) open() error {
 	return nil
 }
 
-// close leaves the inbox, so that the service learns that nobody is there. It may be called twice.
+// close leaves the inbox, so that the service learns that the client is gone. It may be called twice.
 func (i *inbox) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -90,12 +90,12 @@ func (i *inbox) receive(m *nats.Msg) {
 	a.sending = e.sending
 	const noResponders = "503"
 	if len(m.Data) == 0 && m.Header.Get("Status") == noResponders {
-		a.nobody = true
+		a.unsent = true
 	} else if err := messages.DecodeReply(e.encoding, m.Data, a.Reply); err != nil {
 		return // an answer that cannot be read is none
 	}
 	select {
 	case e.answers <- a:
-	default: // sent so often that nobody counts any more
+	default: // there are more answers than the client looks at
 	}
 }

@@ -33,7 +33,7 @@ var ledgers = []struct {
 		journal: openBook().acquired("a", 1, "a-0").ended(wasReleased, "a", 1, "a-0"),
 	},
 	{
-		name:    "a grant that nobody was told explains the next token",
+		name:    "a grant without an answer explains the next token",
 		script:  []line{acquire("a", 0, 0).unknown(), get(5, 6).held("a", 1), breaks(1, 7, 8).released()},
 		journal: openBook().acquired("a", 1, "a-0").change(wasBroken, "a", 1, 1000, "a-0", "7"),
 	},
@@ -66,10 +66,10 @@ var ledgers = []struct {
 		check:   "journal", wanted: "was granted before, and its lease had ended",
 	},
 	{
-		name:    "a request that nobody has withdrawn",
+		name:    "a request that was not withdrawn",
 		script:  []line{acquire("a", 0, 1).gets(cancelled)},
 		journal: openBook(),
-		check:   "answers", wanted: "nobody has withdrawn it",
+		check:   "answers", wanted: "no release has withdrawn it",
 	},
 	{
 		name:    "a request that was withdrawn and is granted",
@@ -162,16 +162,16 @@ var ledgers = []struct {
 		check:   "answers", wanted: "neither run out nor been broken",
 	},
 	{
-		name:    "a change that nobody asked for",
+		name:    "a change without a request",
 		script:  []line{acquire("a", 0, 1).granted(1)},
 		journal: openBook().acquired("a", 1, "a-0").ended(wasReleased, "a", 1, "a-0"),
-		check:   "answers", wanted: "nobody has asked for this",
+		check:   "answers", wanted: "no request has asked for this",
 	},
 	{
 		name:    "a change that was refused",
 		script:  []line{acquire("a", 0, 1).gets(messages.Status_UNAVAILABLE)},
 		journal: openBook().acquired("a", 1, "a-0"),
-		check:   "answers", wanted: "nobody has asked for this",
+		check:   "answers", wanted: "no request has asked for this",
 	},
 	{
 		name:    "a change that was seen before it was asked for",

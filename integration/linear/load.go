@@ -88,7 +88,7 @@ type Load struct {
 type resource struct {
 	name, key string
 	ephemeral bool
-	// token is the last that anybody has seen: what is there to break.
+	// token is the last that a client has seen: what is there to break.
 	token atomic.Uint64
 	count atomic.Int64
 }
@@ -123,7 +123,7 @@ func StartLoad(ctx context.Context, cfg LoadConfig) (*Load, error) {
 }
 
 // Stop lets the clients finish what they have begun, asks once more after every resource, and returns the
-// history. It takes as long as [LoadConfig.Patience] if nobody answers. It may be called twice.
+// history. It takes as long as [LoadConfig.Patience] if no node answers. It may be called twice.
 func (l *Load) Stop() *History {
 	l.once.Do(func() {
 		close(l.stopping)

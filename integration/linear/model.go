@@ -40,7 +40,7 @@ func (s state) String() string {
 
 // model is the lock that a history is held against.
 //
-// A lease ends by itself no earlier than its TTL after its request was sent, and whoever finds it ended
+// A lease ends by itself no earlier than its TTL after its request was sent, and an operation that finds it ended
 // says so no earlier. That it has ended is inferred when it is observed. Where the contract leaves
 // nothing open the model leaves nothing open either: it allows exactly what docs/wire.md and decision
 // 0009 do.
@@ -250,7 +250,7 @@ func (s state) granted(o *Operation) bool {
 	return s.end != unused && o.Owner == s.owner && o.RequestID != "" && o.RequestID == s.request
 }
 
-// grant gives the resource to the one who asks. Its lease begins no earlier than its request was sent,
+// grant gives the resource to the owner of the request. Its lease begins no earlier than its request was sent,
 // nor than the one before can have ended.
 func (s state) grant(o *Operation, token uint64) state {
 	start := max(o.Call, s.bound)

@@ -79,7 +79,7 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).granted(1), get(1100, 1101).free(1), extend("a", 1102, 1103).extended(1)},
 	},
 	{
-		"a lease may last longer than its TTL until somebody says that it has not",
+		"a lease may last longer than its TTL until an answer says that it has ended",
 		[]line{acquire("a", 0, 1).granted(1), get(5000, 5001).held("a", 1), release("a", 5002, 5003).released()},
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 5000, 5001).held("a", 1), get(5002, 5003).free(1), get(5004, 5005).held("a", 1)},
 	},
@@ -242,17 +242,17 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 13).gets(timeout)},
 	},
 	{
-		"nobody waits for what is free",
+		"no request waits for what is free",
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 13).wait(10).gets(timeout), release("a", 4, 20).released()},
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), acquire("b", 4, 15).wait(10).gets(timeout)},
 	},
 	{
-		"who waits is not refused at once",
+		"a request that waits is not refused at once",
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 9).wait(10).granted(2), release("a", 4, 5).released()},
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 9).wait(10).held("a", 1)},
 	},
 	{
-		"a request is taken out of the queue only while somebody holds",
+		"a request is taken out of the queue only while a lease is held",
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 9).wait(10).id("w").gets(cancelled), release("b", 4, 8).id("w").gets(cancelled)},
 		[]line{get(0, 1).free(0), acquire("b", 2, 9).wait(10).id("w").gets(cancelled), release("b", 4, 8).id("w").gets(cancelled)},
 	},
@@ -272,7 +272,7 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 9).granted(1), get(0, 4).held("a", 1), get(5, 9).free(0)},
 	},
 	{
-		"a grant without an answer explains what nobody was told",
+		"a grant without an answer explains a token that was not told",
 		[]line{acquire("a", 0, 0).unknown(), get(5, 6).held("a", 1)},
 		[]line{acquire("a", 7, 0).unknown(), get(5, 6).held("a", 1)},
 	},

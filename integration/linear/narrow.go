@@ -38,7 +38,7 @@ func (r *resolver) narrow(o *Operation) {
 	}
 }
 
-// only reports whether the grant is nobody's but this operation's, so that it was decided with it.
+// only reports whether the grant can only be this operation's, so that it was decided with it.
 func (r *resolver) only(o *Operation) bool {
 	return !o.Reentrant && len(r.acquires[asked{o.Owner, o.RequestID}]) == 1
 }

@@ -87,7 +87,7 @@ func (c *copied) Append(_ context.Context, after uint64, r *journal.Record) erro
 // Purge implements actors.Journal.
 func (*copied) Purge(context.Context, uint64, []string) error { return nil }
 
-// stopped is a clock that stands still, so that no lease runs out while somebody looks.
+// stopped is a clock that stands still, so that no lease runs out meanwhile.
 type stopped struct{}
 
 // Now implements actors.Clock.
@@ -96,7 +96,7 @@ func (stopped) Now() lease.Time { return lease.Time{} }
 // AfterFunc implements actors.Clock.
 func (stopped) AfterFunc(time.Duration, func()) func() bool { return func() bool { return true } }
 
-// nowhere drops answers: nobody asks.
+// nowhere drops answers: there are no requests.
 type nowhere struct{}
 
 // Answer implements actors.Outbox.

@@ -17,7 +17,7 @@ import (
 //     there.
 //   - A release is not told from another one of the same lease, so it may have happened, until the end of
 //     the lease is seen.
-//   - A grant that reached nobody is taken back by the service, which counts as a release.
+//   - A grant that reached no client is taken back by the service, which counts as a release.
 //
 // What happened without an answer is over when the first answer comes that tells of it, or of anything
 // behind it. In the same way the journal tells of what was answered that it came after one change and before
@@ -97,16 +97,16 @@ type toldOf struct {
 	token uint64
 }
 
-// wasTold reports whether somebody was told of a grant who had asked for it before it was seen. Who asks
+// wasTold reports whether a request was told of a grant that it had asked for before it was seen. A client that asks
 // again later, under the same id, is told of it too, but did not bring it about.
 func wasTold(since map[toldOf]time.Duration, grant toldOf, seen time.Duration) bool {
 	asked, ok := since[grant]
 	return ok && asked <= seen
 }
 
-// acquired adds the grants that nobody was told, and what was taken back.
+// acquired adds the grants without an answer, and those that were taken back.
 func (r *resolver) acquired(operations []Operation) {
-	told := make(map[toldOf]time.Duration) // since when somebody asked who was told
+	told := make(map[toldOf]time.Duration) // when the request was sent that was told
 	first := make(map[asked]*Operation)
 	for i := range operations {
 		o := &operations[i]

@@ -38,7 +38,7 @@ func connect(t *testing.T, url string) *nats.Conn {
 	return nc
 }
 
-// progress returns when so many more operations are over.
+// progress returns when n more operations are over.
 func progress(t *testing.T, l *linear.Load, n int) {
 	t.Helper()
 	total := func() (sum int) {

@@ -9,7 +9,7 @@ import (
 )
 
 // window is a time in which a client may believe that it holds a resource: from an answer that says so,
-// to the TTL after its request was sent, or to the first moment at which somebody has sent what may end
+// to the TTL after its request was sent, or to the first moment at which a request was sent that may end
 // or change the lease.
 type window struct {
 	from, to time.Duration

@@ -17,7 +17,7 @@ type world struct {
 	dice  *rand.Rand
 	bug   bug
 	fired int
-	// loss is how many of a thousand messages get lost; if none does, nobody vanishes and nothing crashes.
+	// loss is how many of a thousand messages get lost; if none does, no client vanishes and nothing crashes.
 	loss    int
 	now     time.Duration
 	agenda  agenda
@@ -146,7 +146,7 @@ func (w *world) open() {
 	}
 }
 
-// reopen is a crash and a new owner: those who wait are forgotten, and the lease runs anew. Of the requests
+// reopen is a crash and a new owner: the queue is lost, and the lease runs anew. Of the requests
 // that ended, the last grant's is remembered.
 func (w *world) reopen() {
 	w.before = w.lock

@@ -42,14 +42,14 @@ var mutants = []mutant{
 	},
 	{
 		name:  "TokenLeftOut",
-		harm:  "tokens have gaps, so nobody can tell from them that a grant is missing",
+		harm:  "tokens have gaps, so they do not show that a grant is missing",
 		edits: []edit{{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        uint64(s.image.Token() + 2),"}},
 		found: live,
 		says:  `token \d+ is granted behind token`,
 	},
 	{
 		name: "AnswerBeforeAppend",
-		harm: "a crash forgets a lock that somebody holds",
+		harm: "a crash forgets a lock that is held",
 		edits: []edit{{
 			"actors/tenure.go", "\tif d.waits() {\n\t\tt.propose(d)\n",
 			"\tif d.waits() {\n\t\tt.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.propose(d)\n",
@@ -127,7 +127,7 @@ var mutants = []mutant{
 			"\t\treturn slices.ContainsFunc(d.outcome.Answers[:0], func(a lease.Answer) bool { return !a.Stale })",
 		}},
 		found: storm,
-		says:  `somebody had been told of token`,
+		says:  `a client had been told of token`,
 	},
 	{
 		name: "EpochNotRaised",
@@ -281,14 +281,14 @@ var mutants = []mutant{
 	},
 	{
 		name:  "NoSubreaper",
-		harm:  "a daemon of a command under a lock goes on when the lock is somebody else's",
+		harm:  "a daemon of a command under a lock goes on when another client holds the lock",
 		edits: []edit{{"cmd/holdfast/lock/child_linux.go", "\t_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)\n", ""}},
 		found: descendants,
 		says:  `what the command has started is left`,
 	},
 	{
 		name:  "KillsTheGroupOnly",
-		harm:  "what a command under a lock starts in another session goes on when the lock is somebody else's",
+		harm:  "what a command under a lock starts in another session goes on when another client holds the lock",
 		edits: []edit{{"cmd/holdfast/lock/child.go", "\tc.signal(syscall.SIGKILL)\n\tc.family.kill()\n", "\tc.signal(syscall.SIGKILL)\n"}},
 		found: descendants,
 		says:  `what the command has started is left`,

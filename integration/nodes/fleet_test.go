@@ -30,7 +30,7 @@ type fleet struct {
 	server *jetstream.Server
 	nodes  map[string]*process
 	logs   *logs
-	// login is how nodes log in; nil if nobody has to.
+	// login is how nodes log in; nil if they need not.
 	login nats.Option
 }
 
@@ -157,7 +157,7 @@ func (f *fleet) stop(p *process) {
 	p.cut()
 }
 
-// kill ends a node as SIGKILL does, as far as anybody outside can see: its connections are gone at once.
+// kill ends a node as SIGKILL does, as far as NATS can see: its connections are gone at once.
 func (f *fleet) kill(p *process) {
 	f.Helper()
 	delete(f.nodes, p.name)
@@ -252,7 +252,7 @@ func (f *fleet) owner(resource string) *process {
 			return f.nodes[n.GetName()]
 		}
 	}
-	f.Fatalf("nobody owns %s", resource)
+	f.Fatalf("no node owns %s", resource)
 	return nil
 }
 

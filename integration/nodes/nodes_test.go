@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
-// Three nodes share the shards; whoever is asked, and at whichever door, the owner answers.
+// Three nodes share the shards; the owner answers, whichever node and subject a request reaches.
 func TestThreeNodes(t *testing.T) {
 	f := newFleet(t)
 	for _, name := range []string{"n1", "n2", "n3"} {
@@ -81,7 +81,7 @@ func (f *fleet) want(nc *nats.Conn, status messages.Status, token uint64, subjec
 	}
 }
 
-// A node that is alone does not wait for others, if nobody else can be there.
+// A node that is alone does not wait for others, if there can be no others.
 func TestFirst(t *testing.T) {
 	f := newFleet(t)
 	began := time.Now()
@@ -90,7 +90,7 @@ func TestFirst(t *testing.T) {
 	f.settled()
 }
 
-// Who waits keeps waiting when the shard moves, and is granted by the new owner.
+// A request in the queue stays there when the shard moves, and is granted by the new owner.
 func TestQueueMoves(t *testing.T) {
 	f := newFleet(t)
 	f.start("n1", func(c *node.Config) { c.First = true })
@@ -275,7 +275,7 @@ func TestOddNodes(t *testing.T) {
 	}
 }
 
-// A rolling restart under load: nobody sees an error, and every lock is granted once.
+// A rolling restart under load: no client sees an error, and every lock is granted once.
 func TestRollingRestart(t *testing.T) {
 	f := newFleet(t)
 	names := []string{"n1", "n2", "n3"}
@@ -325,7 +325,7 @@ func (f *fleet) load(n int) *load {
 }
 
 // work locks and unlocks until ctx ends. Tokens grow. They may leave some out: a request that was sent
-// twice because its answer was late can be granted once more, and what nobody waits for is given back.
+// twice because its answer was late can be granted once more, and a grant without a waiting client is given back.
 func work(ctx context.Context, c *holdfast.Client, resource string, slow func(string, time.Duration)) (t tally) {
 	lasting := context.WithoutCancel(ctx)
 	timed := func(what string, do func() error) error {

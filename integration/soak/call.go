@@ -181,7 +181,7 @@ func (c *client) ashore(ctx context.Context, q *call) error {
 	return c.send(ctx, q)
 }
 
-// sort puts a message where whoever waits for it finds it.
+// sort puts a message into the box, where its request finds it.
 func (c *client) sort(m *nats.Msg) {
 	i := strings.LastIndexByte(m.Subject, '.')
 	if m.Subject[:i] != c.inbox {

@@ -366,7 +366,7 @@ func (c *client) withdraw(ctx context.Context, r *resource) error {
 	return err
 }
 
-// vanish waits for a while, and is gone: nobody listens for its answer any more.
+// vanish waits for a while and leaves its inbox, so that its answer reaches no client.
 func (c *client) vanish(ctx context.Context, r *resource) error {
 	m := c.wish(r, true)
 	q, err := c.begin(ctx, r, messages.OpAcquire, m, waitOf(m))
@@ -421,7 +421,7 @@ func (c *client) meddle(ctx context.Context, r *resource) error {
 	return err
 }
 
-// breakIn takes the lease from whoever has it.
+// breakIn takes the lease from its holder.
 func (c *client) breakIn(ctx context.Context, r *resource) error {
 	_, a, err := c.ask(ctx, r, messages.OpGet, &messages.GetRequest{})
 	if err != nil || a.GetStatus() != messages.Status_HELD {

@@ -16,7 +16,7 @@ func (c clock) now() instant { return time.Since(c.start) }
 // used any more.
 const drift = 2 * time.Millisecond
 
-// wall translates a time that the node tells people. Not ok: somebody has set the wall clock.
+// wall translates a time by the node's wall clock. Not ok: the wall clock was set.
 func (c clock) wall(unixMillis int64) (at instant, ok bool) {
 	now := time.Now()
 	moved := now.Round(0).Sub(c.start.Round(0)) - now.Sub(c.start)

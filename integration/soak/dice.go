@@ -10,7 +10,7 @@ type dice struct{ *rand.Rand }
 
 func newDice(seed, stream uint64) *dice { return &dice{rand.New(rand.NewPCG(seed, stream))} }
 
-// chance is true in so many of a hundred cases.
+// chance is true in that percentage of cases.
 func (d *dice) chance(percent int) bool { return d.IntN(100) < percent }
 
 func (d *dice) between(least, most time.Duration) time.Duration {

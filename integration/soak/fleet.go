@@ -70,7 +70,7 @@ type process struct {
 
 func newProcess(r *run) *process { return &process{run: r, next: make(chan struct{})} }
 
-// connection returns a connection that is not over, as far as anybody knows.
+// connection returns a connection that is not known to be over.
 func (p *process) connection(ctx context.Context) (*connection, error) {
 	for {
 		p.mu.Lock()

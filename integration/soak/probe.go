@@ -17,7 +17,7 @@ const spare = 4
 // longestTTL is the longest lease that a client asks for.
 const longestTTL = 3 * time.Second
 
-// bound is how much longer than its lease a resource may take to be free when nobody uses it.
+// bound is how much longer than its lease a resource may take to be free when no client uses it.
 const bound = 20 * time.Second
 
 // probe asks when all clients are gone.
@@ -41,7 +41,7 @@ func (p *probe) ask(ctx context.Context, key string, op messages.Operation, m pr
 	return &r, messages.DecodeReply(messages.EncodingOf("", answer.Data), answer.Data, &r)
 }
 
-// drained waits until every resource is free and nobody waits.
+// drained waits until every resource is free and every queue is empty.
 func (p *probe) drained(ctx context.Context, within time.Duration) error {
 	last := p.now() + within
 	for _, r := range p.resources {
@@ -96,7 +96,7 @@ func (p *probe) holdAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// Nobody has a window beside the probe's: it begins now, and nothing comes after it.
+		// No window overlaps the probe's: it begins now, and nothing comes after it.
 		r.ended(r.granted(&grant{
 			owner: "probe", token: a.GetLease().GetToken(), volatile: r.class == ephemeral, sent: sent, received: p.now(),
 		}))

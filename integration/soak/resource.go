@@ -37,7 +37,7 @@ type grant struct {
 	// sent is when the request was sent first, received when its answer came.
 	sent, received instant
 	// end is until when the lease holds whatever happens: the client has not asked for its end
-	// before, and nobody else has.
+	// before, and no other client has.
 	end    instant
 	closed bool
 	// over: the client was told that the lease has ended.
@@ -159,7 +159,7 @@ func (r *resource) seenBy(at instant) int {
 // checkOrder checks that the token is above all whose answers had come before this request was sent.
 func (r *resource) checkOrder(g *grant) {
 	if before := r.before(g.sent); before.token >= g.token {
-		r.violated("%s got token %d for a request that it sent at %v, when somebody had got token %d already, at %v",
+		r.violated("%s got token %d for a request that it sent at %v, when a client had got token %d already, at %v",
 			g.owner, g.token, g.sent, before.token, before.at)
 	}
 }
@@ -271,7 +271,7 @@ func (r *resource) extended(g *grant, until instant) {
 	g.end = until
 }
 
-// breaking notes that somebody is about to break the lease of this token.
+// breaking notes that a client is about to break the lease of this token.
 func (r *resource) breaking(token uint64, at instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -286,7 +286,7 @@ func (r *resource) breaking(token uint64, at instant) {
 }
 
 // safe reports whether at that instant the lease must have been the client's: its window, due, was
-// not over, and nobody has cut it short meanwhile.
+// not over, and no client has cut it short meanwhile.
 func (r *resource) safe(g *grant, due, at instant) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -294,7 +294,7 @@ func (r *resource) safe(g *grant, due, at instant) bool {
 	return at < due && !broken && (!g.volatile || at < r.restartAfter(g.sent))
 }
 
-// ended notes that the client has done with its lease, and checks that nobody else's hold window
+// ended notes that the client has done with its lease, and checks that no other client's hold window
 // overlaps with its own.
 func (r *resource) ended(g *grant) {
 	r.mu.Lock()
@@ -358,7 +358,7 @@ func (r *resource) prune(now instant) {
 	}
 	for token, t := range r.unmatched {
 		if t.journal && t.at < before {
-			delete(r.unmatched, token) // it reached nobody
+			delete(r.unmatched, token) // it reached no client
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestResourceJudges(t *testing.T) {
 		{"a token goes back", func(r *resource) {
 			r.granted(&grant{owner: "a", token: 7, sent: 1 * ms, received: 2 * ms})
 			r.granted(&grant{owner: "b", token: 6, sent: 3 * ms, received: 4 * ms})
-		}, "somebody had got token 7 already"},
+		}, "a client had got token 7 already"},
 		{"answers that overtake one another", func(r *resource) {
 			r.granted(&grant{owner: "a", token: 7, sent: 1 * ms, received: 3 * ms})
 			r.granted(&grant{owner: "b", token: 6, sent: 1 * ms, received: 4 * ms})
@@ -65,12 +65,12 @@ func TestResourceJudges(t *testing.T) {
 			r.granted(&grant{owner: "a", token: 6, sent: 1 * ms, received: 10 * ms})
 			r.granted(&grant{owner: "b", token: 9, sent: 1 * ms, received: 5 * ms})
 			r.granted(&grant{owner: "c", token: 8, sent: 7 * ms, received: 11 * ms})
-		}, "somebody had got token 9 already"},
+		}, "a client had got token 9 already"},
 		{"a token goes back behind answers that are read late", func(r *resource) {
 			r.granted(&grant{owner: "a", token: 6, sent: 1 * ms, received: 10 * ms})
 			r.granted(&grant{owner: "b", token: 9, sent: 1 * ms, received: 5 * ms})
 			r.granted(&grant{owner: "c", token: 8, sent: 11 * ms, received: 12 * ms})
-		}, "somebody had got token 9 already"},
+		}, "a client had got token 9 already"},
 		{"out of turn", func(r *resource) {
 			r.granted(&grant{owner: "a", token: 2, route: door, place: 8, sent: 1 * ms, received: 3 * ms})
 			r.granted(&grant{owner: "b", token: 3, route: door, place: 7, sent: 1 * ms, received: 4 * ms})

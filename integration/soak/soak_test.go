@@ -180,7 +180,7 @@ func (p *play) weigh() {
 	p.heaps = append(p.heaps, m.HeapAlloc)
 }
 
-// inspect checks that nothing is left behind when the clients are gone: all resources are free, nobody
+// inspect checks that nothing is left behind when the clients are gone: all resources are free, no request
 // waits, and the node has counted well, also after one more restart.
 func (p *play) inspect(ctx context.Context) {
 	p.probe(ctx, func(q *probe) error { return q.drained(ctx, longestTTL+bound) })

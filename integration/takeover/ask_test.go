@@ -121,7 +121,7 @@ func (m *mail) Answer(_ uint32, answers []lease.Answer) {
 		a := m.asks[answer.To.Subject]
 		switch {
 		case a == nil:
-			m.wrong("an answer to nobody: %s to %q", answer.Reply.GetStatus(), answer.To.Subject)
+			m.wrong("an answer without a request: %s to %q", answer.Reply.GetStatus(), answer.To.Subject)
 			continue
 		case a.answer() != nil:
 			m.wrong("a second answer, %s token %d, to %v", answer.Reply.GetStatus(), answer.Reply.GetLease().GetToken(), a)

@@ -11,7 +11,7 @@ import (
 type report struct {
 	takeovers, stepDowns, freezes, stops, kills int64
 	records, changes                            int64
-	// answers are counted by status; those to nobody's question are none.
+	// answers are counted by status, if they have a request.
 	answers    [messages.Status_EXHAUSTED + 1]int64
 	unanswered int64
 	// missing says of what there was too little.
@@ -22,7 +22,7 @@ func newReport(t *trouble) *report {
 	return &report{stepDowns: t.stepDowns.Load(), freezes: t.freezes.Load(), stops: t.stops.Load(), kills: t.kills.Load()}
 }
 
-// read counts what is in a journal. Its first owner has taken it from nobody.
+// read counts what is in a journal. Its first owner took it from none.
 func (r *report) read(c *chronicle) {
 	r.takeovers += c.Opened - 1
 	r.records += c.Records

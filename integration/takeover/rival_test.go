@@ -18,7 +18,7 @@ var tuning = actors.Tuning{
 	CompactCommits: 150, History: 1 << 30, IdleAfter: 200 * time.Millisecond, StallAfter: time.Second,
 }
 
-// rival is a lock node that opens every shard, again and again, whoever owns it.
+// rival is a lock node that opens every shard, again and again, without a look at its owner.
 type rival struct {
 	*storm
 	name       string

@@ -85,7 +85,7 @@ func (s *storm) failed() bool {
 	return len(s.wrongs) > 0
 }
 
-// play lets the storm rage for so long, waits until it has settled, and returns what the journals and
+// play lets the storm rage for that time, waits until it has settled, and returns what the journals and
 // the answers say.
 func (s *storm) play(length time.Duration) *report {
 	s.Helper()
@@ -135,7 +135,7 @@ func (s *storm) settle(t *trouble) *report {
 	s.plant = nil
 	last := mustRival(s, "last")
 	var found map[*resource]uint64
-	if !s.failed() { // of a journal that is corrupt nobody can be the owner
+	if !s.failed() { // a journal that is corrupt cannot be opened
 		found = last.inspect(ctx)
 	}
 	rep := newReport(t)

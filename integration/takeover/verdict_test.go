@@ -35,7 +35,7 @@ func (v *verdict) judge(chronicles []*chronicle) {
 	}
 	for d, c := range v.changes {
 		if d.kind != messages.Event_EXPIRED {
-			v.wrong("%v: nobody has asked for it", c)
+			v.wrong("%v: no request has asked for it", c)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (a *ask) deed() (d deed, done messages.Status, ok bool) {
 func (v *verdict) weigh(a *ask) {
 	reply := a.answer()
 	if seen, ok := a.saw(reply); ok && seen < a.floor {
-		v.wrong("%v: when it was sent, somebody had been told of token %d, ended %t", a, a.floor/2, a.floor%2 == 1)
+		v.wrong("%v: when it was sent, a client had been told of token %d, ended %t", a, a.floor/2, a.floor%2 == 1)
 	}
 	d, done, ok := a.deed()
 	if !ok {
@@ -103,7 +103,7 @@ func (v *verdict) weigh(a *ask) {
 	}
 }
 
-// brokenBefore reports whether the request is a break of a lease that somebody else had broken.
+// brokenBefore reports whether the request is a break of a lease that another one had broken.
 func (v *verdict) brokenBefore(a *ask) bool {
 	return a.op == messages.OpBreak && v.broken[deed{kind: messages.Event_BROKEN, resource: a.resource.name, token: a.token}]
 }

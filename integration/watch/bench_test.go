@@ -28,7 +28,7 @@ func BenchmarkPresent(b *testing.B) {
 	b.ReportMetric(float64(events)*float64(b.N)/b.Elapsed().Seconds(), "holders/s")
 }
 
-// benchJournals returns a client of a service in which so many resources are held.
+// benchJournals returns a client of a service in which that number of resources is held.
 func benchJournals(b *testing.B, held int) (*holdfast.Client, int) {
 	b.Helper()
 	s := stand.Start(b, stand.Config{NoEvents: true})

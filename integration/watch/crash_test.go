@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/integration/linear"
 )
 
-var kills = flag.Int("watch.kills", 15, "how often the server is killed under those who watch")
+var kills = flag.Int("watch.kills", 15, "how often the server is killed under the watches")
 
 // crowd are watches that go on while the server is killed.
 type crowd struct {
@@ -43,7 +43,7 @@ func (c *crowd) watch(pattern string, kinds ...holdfast.EventKind) *linear.Event
 }
 
 // resume runs a watch that is torn down after every few events, and goes on from what was saved. It may
-// find nobody at its beginning.
+// find no node at its beginning.
 func (c *crowd) resume(r *linear.Events) (teardowns func() int) {
 	c.t.Helper()
 	client := client(c.t, c.url)

@@ -60,7 +60,7 @@ func client(t *testing.T, url string, opts ...holdfast.Option) *holdfast.Client 
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-		cancel() // nobody minds what is still held
+		cancel() // what is still held runs out
 		_ = c.Close(ctx)
 	})
 	return c

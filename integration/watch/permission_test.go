@@ -23,7 +23,7 @@ var rights = []string{
 	"$JS.API.CONSUMER.DELETE.KV_HOLDFAST_0.*",
 }
 
-// watcher is a user who has all the rights but one, and may listen to these subjects.
+// watcher is a user with all the rights but one, and may listen to these subjects.
 func watcher(name string, missing int) string {
 	var publish []string
 	for i, right := range rights {

@@ -82,7 +82,7 @@ func TestPresentWhileTheJournalIsCompacted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, func() string { return "somebody holds something" }, func() bool { return presentNow(t, c) == 0 })
+	eventually(t, func() string { return "a lease is held" }, func() bool { return presentNow(t, c) == 0 })
 }
 
 func presentNow(t *testing.T, c *holdfast.Client) (n int) {
@@ -145,7 +145,7 @@ func TestStalledWatchIsToldOfTheGap(t *testing.T) {
 			before := nc.Stats().InBytes
 			last = turns(t, owner, 2000, holdfast.Metadata(heavy))
 			if grown := nc.Stats().InBytes - before; grown > 3<<20 {
-				t.Errorf("%d bytes came, though nobody wanted any", grown)
+				t.Errorf("%d bytes came, though none were read", grown)
 			}
 		}
 		tokens, positions = append(tokens, e.Lease.Token), append(positions, e.Position())
