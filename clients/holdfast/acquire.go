@@ -318,16 +318,3 @@ func (a *acquisition) settle(ctx context.Context) (done bool) {
 	}
 	return done
 }
-
-// giveBack releases a lease in the background, unless it has a handle.
-func (c *Client) giveBack(l *messages.Lease) {
-	claim := claimOf(l)
-	if !c.handles.releasing(claim, l.GetOwner(), nil) {
-		return
-	}
-	release := &messages.ReleaseRequest{Owner: l.GetOwner(), Token: l.GetToken()}
-	c.later(time.Now().Add(millis(l.GetTtlMs())), func(ctx context.Context) bool {
-		_, done := c.clear(ctx, messages.OpRelease, claim.Resource, release)
-		return done
-	}, func() { c.handles.release(lockKey{claim.Resource, l.GetOwner()}) })
-}

@@ -127,7 +127,7 @@ func (c *Client) releaseAll(ctx context.Context) error {
 	for range min(releasesAtOnce, len(held)) {
 		releases.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(held)); i = next.Add(1) - 1 {
-				errs[i] = held[i].release(ctx)
+				errs[i] = held[i].releaseAll(ctx)
 			}
 		})
 	}

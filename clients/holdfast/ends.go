@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -14,18 +13,10 @@ import (
 )
 
 const (
-	// followAfter is how long a lease is held before the client subscribes to its events. Most locks are
-	// released earlier and cost no subscription.
-	followAfter = 500 * time.Millisecond
-	// followFrom is the shortest TTL that is followed. Shorter leases are renewed every second or oftener.
-	followFrom = 3 * time.Second
-	// mostFollowed bounds the subscriptions of one client. Further leases rely on their renewals.
-	mostFollowed = 10_000
+	// mostSubscribed bounds the subscriptions of one client. Further leases rely on their renewals.
+	mostSubscribed = 10_000
 	// endsAhead bounds the events that wait to be looked at.
 	endsAhead = 4096
-	// doubtPause is the shortest time between two questions about the same lease, so that forged events
-	// cannot make a client flood the service.
-	doubtPause = 250 * time.Millisecond
 )
 
 // ends listens for the ends of leases that this client holds: one goroutine for all of them, and a
@@ -36,9 +27,9 @@ type ends struct {
 	c *Client
 
 	mu sync.Mutex
-	// holds are the followed leases by their key. changed are the keys whose subscription may have to be
+	// handles are those that were added, by their key. changed are the keys whose subscription may have to be
 	// made or removed.
-	holds   map[string][]*handle
+	handles map[string][]*handle
 	changed map[string]struct{}
 	// refused: NATS has refused a subscription; the client makes no more.
 	refused bool
@@ -53,19 +44,19 @@ type ends struct {
 
 func newEnds(c *Client) *ends {
 	return &ends{
-		c: c, holds: make(map[string][]*handle), changed: make(map[string]struct{}),
+		c: c, handles: make(map[string][]*handle), changed: make(map[string]struct{}),
 		posted: make(chan struct{}, 1), subscriptions: make(map[string]*nats.Subscription),
 	}
 }
 
-// follow begins to listen for the end of a lease. It reports false if the client does not follow it.
-func (e *ends) follow(h *handle) bool {
+// add subscribes to the end of a lease. It returns false if the client does not.
+func (e *ends) add(h *handle) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.refused || len(e.holds) >= mostFollowed || e.c.life.Err() != nil {
+	if e.refused || len(e.handles) >= mostSubscribed || e.c.life.Err() != nil {
 		return false
 	}
-	e.holds[h.key] = append(e.holds[h.key], h)
+	e.handles[h.key] = append(e.handles[h.key], h)
 	e.change(h.key)
 	if !e.started {
 		e.started = true
@@ -74,12 +65,13 @@ func (e *ends) follow(h *handle) bool {
 	return true
 }
 
-func (e *ends) unfollow(h *handle) {
+// remove unsubscribes.
+func (e *ends) remove(h *handle) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	left := slices.DeleteFunc(e.holds[h.key], func(other *handle) bool { return other == h })
-	if e.holds[h.key] = left; len(left) == 0 {
-		delete(e.holds, h.key)
+	left := slices.DeleteFunc(e.handles[h.key], func(other *handle) bool { return other == h })
+	if e.handles[h.key] = left; len(left) == 0 {
+		delete(e.handles, h.key)
 	}
 	e.change(h.key)
 }
@@ -90,11 +82,11 @@ func (e *ends) change(key string) {
 	e.wake()
 }
 
-// reconnected looks at every followed lease, since events may have been missed.
+// reconnected looks at every lease, since events may have been missed.
 func (e *ends) reconnected() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for key := range e.holds {
+	for key := range e.handles {
 		e.change(key)
 	}
 }
@@ -122,7 +114,7 @@ func (e *ends) run() {
 	}
 }
 
-// heard doubts the lease whose end an event tells.
+// heard has the lease verified of which an event says that it has ended.
 func (e *ends) heard(m *nats.Msg) {
 	if !endsLease(m) {
 		return
@@ -131,32 +123,32 @@ func (e *ends) heard(m *nats.Msg) {
 	if err != nil {
 		return
 	}
-	for _, h := range e.followers(strings.TrimPrefix(m.Subject, e.c.cfg.prefix.Event(""))) {
+	for _, h := range e.of(strings.TrimPrefix(m.Subject, e.c.cfg.prefix.Event(""))) {
 		if h.claim.Token == token {
-			h.doubt()
+			h.hints.verify()
 		}
 	}
 }
 
-func (e *ends) followers(key string) []*handle {
+func (e *ends) of(key string) []*handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.holds[key])
+	return slices.Clone(e.handles[key])
 }
 
 // update makes and removes subscriptions.
 func (e *ends) update() {
 	for key := range e.takeChanged() {
-		holds, s := e.followers(key), e.subscriptions[key]
+		handles, s := e.of(key), e.subscriptions[key]
 		switch {
-		case len(holds) == 0 && s != nil:
+		case len(handles) == 0 && s != nil:
 			e.unsubscribe(key)
-		case len(holds) > 0 && s == nil:
+		case len(handles) > 0 && s == nil:
 			e.subscribe(key)
 		}
-		for _, h := range holds {
+		for _, h := range handles {
 			if e.subscriptions[key] != nil {
-				h.glance()
+				h.hints.peek()
 			}
 		}
 	}

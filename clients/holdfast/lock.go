@@ -88,7 +88,7 @@ func (l *Lock) Valid() bool {
 func (l *Lock) Deadline() time.Time {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	return l.h.until
+	return l.h.lease.Until()
 }
 
 // Extend makes the lease last ttl from now, longer or shorter than what was left, and renewals ask for
@@ -145,7 +145,7 @@ func (l *Lock) letGo(ctx context.Context) error {
 func (l *Lock) release(ctx context.Context) error {
 	switch last, found := l.h.detach(l); {
 	case last:
-		return l.h.giveUp(ctx)
+		return l.h.toRelease().run(ctx)
 	case found != nil:
 		return found
 	}

@@ -66,7 +66,7 @@ func (t *timers) remove(h *handle) {
 
 func (t *timers) fire(s *slot) {
 	for h := range t.take(s) {
-		h.renew()
+		h.wake()
 	}
 }
 

@@ -244,7 +244,7 @@ var mutants = []mutant{
 	{
 		name:  "HintIgnored",
 		harm:  "a broken lock's holder works on beside the next one until its next renewal",
-		edits: []edit{{"clients/holdfast/ends.go", "\t\t\th.doubt()\n", "\t\t\t_ = h.doubt\n"}},
+		edits: []edit{{"clients/holdfast/ends.go", "\t\t\th.hints.verify()\n", "\t\t\t_ = h.hints.verify\n"}},
 		found: holder,
 		says:  `it does not come about that the lock is lost`,
 	},
@@ -252,7 +252,7 @@ var mutants = []mutant{
 		name: "HintBelieved",
 		harm: "a client that may publish on the subject of an event ends the locks of others",
 		edits: []edit{{
-			"clients/holdfast/ends.go", "\t\t\th.doubt()\n",
+			"clients/holdfast/ends.go", "\t\t\th.hints.verify()\n",
 			"\t\t\th.mu.Lock()\n\t\t\th.runOut()\n\t\t\th.mu.Unlock()\n",
 		}},
 		found: holder,

@@ -1,0 +1,85 @@
+package holdfast
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// release is a lease that is to be released at the service, which has a tombstone already.
+type release struct {
+	c     *Client
+	claim messages.Claim
+	key   string
+	owner string
+	// until is when the lease is over at the service too.
+	until time.Time
+}
+
+// run releases the lease and returns what the service found. It waits no longer than the lease may last. If
+// ctx ends earlier, the client goes on without the caller.
+func (r *release) run(ctx context.Context) error {
+	a, err := r.c.askDuring(r.c.duty, ctx, min(r.c.cfg.timeout, time.Until(r.until)), messages.OpRelease, r.claim.Resource, r.message())
+	if err == nil {
+		defer r.over()
+		return r.outcome(a)
+	}
+	if ctx.Err() != nil && r.c.life.Err() != nil { // Close is over, and nothing is done later
+		r.post()
+		r.over()
+		return &Error{Op: string(messages.OpRelease), Resource: r.claim.Resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
+	}
+	r.later()
+	return err
+}
+
+// later releases the lease in the background.
+func (r *release) later() {
+	r.c.later(r.until, func(ctx context.Context) bool {
+		_, done := r.c.clear(ctx, messages.OpRelease, r.claim.Resource, r.message())
+		return done
+	}, r.over)
+}
+
+// post sends the release once, and expects no answer.
+func (r *release) post() {
+	r.c.sender.Post(r.c.sender.Route(messages.OpRelease, r.key, 0), request.Encode(r.message()))
+}
+
+// over removes the tombstone.
+func (r *release) over() { r.c.handles.release(lockKey{r.claim.Resource, r.owner}) }
+
+func (r *release) message() *messages.ReleaseRequest {
+	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.claim.Token)}
+}
+
+func (r *release) outcome(a *request.Answer) error {
+	reply, err := a.Reply()
+	if err != nil {
+		return &Error{Op: string(messages.OpRelease), Resource: r.claim.Resource, Err: ErrUnknown, Cause: err}
+	}
+	switch reply.GetStatus() {
+	case messages.Status_RELEASED:
+		return nil
+	case messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+		e := lost(messages.OpRelease, r.claim.Resource, reply)
+		if !a.Alone {
+			e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
+		}
+		return e
+	case messages.Status_EXPIRED:
+		return lost(messages.OpRelease, r.claim.Resource, reply)
+	}
+	return refused(messages.OpRelease, r.claim.Resource, reply)
+}
+
+// giveBack releases a lease in the background, unless it has a handle.
+func (c *Client) giveBack(l *messages.Lease) {
+	claim := claimOf(l)
+	if c.handles.releasing(claim, l.GetOwner(), nil) {
+		r := &release{c: c, claim: claim, owner: l.GetOwner(), until: time.Now().Add(millis(l.GetTtlMs()))}
+		r.later()
+	}
+}
