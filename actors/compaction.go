@@ -1,118 +1,114 @@
 package actors
 
 import (
+	"context"
+	"log/slog"
+
 	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// compaction writes the pages that have changed, each between two commits so that nobody waits for
-// the whole, and then purges what of the journal they have made superfluous.
-type compaction struct {
-	// fromNumber and fromBytes are where the ledger stood when the last one began.
-	fromNumber uint64
-	fromBytes  int
-	// fromFree is how many free resources there were when the last one ended, but at least the limit.
-	fromFree int
-
-	running bool
-	// over: none begins any more, and no alarm rings: the shard is leaving.
-	over  bool
-	pages *ledger.Checkpoint
-	// yield lets a commit go first: the last record was a page.
-	yield   bool
-	purging bool
-}
-
-// purged is how a purge has ended.
+// purged tells a term how a purge has ended.
 type purged struct {
-	tenure   *tenure
 	obsolete []string
 	err      error
 }
 
-// grown reports whether the journal has grown enough since the last compaction.
-func (t *tenure) grown() bool {
-	limits := t.shard.cfg.Tuning
-	head := t.ledger.Head()
-	return head.Number-t.fromNumber >= uint64(limits.CompactCommits) || head.Bytes-t.fromBytes >= limits.CompactBytes
+// compaction stores the pages that have changed, each between two commits so that no request waits for all
+// of them, and then purges the commits that they replace.
+type compaction struct {
+	mailbox *mailbox
+	journal Journal
+	ctx     context.Context // ends with the term
+	log     *slog.Logger
+	limits  Tuning
+	ledger  *ledger.Ledger
+
+	// number and bytes are the ledger's when the last one began.
+	number uint64
+	bytes  int
+	// free is how many free resources there were when the last one ended, but at least the limit.
+	free int
+
+	// pages is the pass under way, or the last one; running: it has pages to store.
+	pages   *ledger.Checkpoint
+	running bool
+	// yield lets a commit go first: the last record was a page.
+	yield bool
+	// purging: a purge is under way. stopped: none begins any more.
+	purging, stopped bool
 }
 
-// takenOver lets the first compaction of a tenure go by what the journal holds already: the bytes that
-// no page has, and the commits that no reader was promised.
-func (t *tenure) takenOver() {
-	limits := t.shard.cfg.Tuning
-	t.fromNumber = min(t.ledger.First()+uint64(limits.History), t.ledger.Head().Number)
-	t.fromBytes, t.fromFree = t.ledger.Checkpointed(), limits.MaxRemembered
-}
-
-// crowded reports whether more free resources are remembered than may be, by so much that a compaction
-// is worth its while.
-func (t *tenure) crowded() bool {
-	return t.ledger.Free() > t.fromFree+t.shard.cfg.Tuning.MaxRemembered/8
-}
-
-// compactLater begins a compaction if there is enough to do.
-func (t *tenure) compactLater() {
-	if t.grown() || t.crowded() {
-		t.compact()
+// newCompaction counts the growth of the journal from what it holds already: the bytes that no page has, and
+// the commits beyond the promised history.
+func newCompaction(ctx context.Context, s *Shard, m *mailbox, l *ledger.Ledger) compaction {
+	limits := s.cfg.Tuning
+	return compaction{
+		mailbox: m, journal: s.cfg.Journal, ctx: ctx, log: s.cfg.Log, limits: limits, ledger: l,
+		number: min(l.First()+uint64(limits.History), l.Head().Number),
+		bytes:  l.Checkpointed(), free: limits.MaxRemembered,
 	}
 }
 
-// compact begins a compaction, unless there is one or the shard leaves.
-func (t *tenure) compact() {
-	if t.over || t.running || t.purging {
-		return
-	}
-	head := t.ledger.Head()
-	t.running, t.pages, t.fromNumber, t.fromBytes = true, t.ledger.Checkpoint(), head.Number, head.Bytes
-	t.appendNext()
+// isDue reports whether the journal has grown enough since the last one, or so many free resources are
+// remembered beyond the limit, that another one is worth its cost.
+func (c *compaction) isDue() bool {
+	head := c.ledger.Head()
+	return head.Number-c.number >= uint64(c.limits.CompactCommits) ||
+		head.Bytes-c.bytes >= c.limits.CompactBytes ||
+		c.ledger.Free() > c.free+c.limits.MaxRemembered/8
 }
 
-// nextPage returns the next page to write, nil if there is none or a commit goes first.
-func (t *tenure) nextPage() *journal.Record {
-	if !t.running || t.yield && len(t.pending) > 0 {
-		t.yield = false
-		return nil
+// begin begins one, unless one is under way or the shard drains, and reports whether it did.
+func (c *compaction) begin() bool {
+	if c.stopped || c.running || c.purging {
+		return false
 	}
-	r := t.pages.Next(t.retention())
-	if r == nil {
-		t.purge()
-	}
-	return r
+	head := c.ledger.Head()
+	c.running, c.pages, c.number, c.bytes = true, c.ledger.Checkpoint(), head.Number, head.Bytes
+	return true
 }
 
-func (t *tenure) retention() ledger.Retention {
-	return ledger.Retention{
-		Before: t.shard.cfg.Clock.Now().UnixMillis - t.shard.cfg.Tuning.Remember.Milliseconds(),
-		Limit:  t.shard.cfg.Tuning.MaxRemembered,
-		InUse:  func(resource string) bool { _, ok := t.seats[resource]; return ok },
+// stop stops it where it is. A page that is in flight may still be stored.
+func (c *compaction) stop() { c.running, c.stopped = false, true }
+
+// next returns the next page to append. nil: there is none, or a commit goes first. complete: all pages are
+// stored.
+func (c *compaction) next(commitWaits bool, retention func() ledger.Retention) (page *journal.Record, complete bool) {
+	if !c.running || c.yield && commitWaits {
+		c.yield = false
+		return nil, false
 	}
+	page = c.pages.Next(retention())
+	return page, page == nil
 }
 
-func (t *tenure) pageStored() {
-	t.yield = true
-	if complete := t.pages.Stored(); complete && t.running {
-		t.purge()
-	}
+// stored notes that the page has been appended, and reports whether all pages are stored.
+func (c *compaction) stored() (complete bool) {
+	c.yield = true
+	return c.pages.Stored() && c.running
 }
 
-// purge ends a compaction: the pages hold all up to where it began, so the journal may lose that,
-// but for the history that readers were promised, and for what has yet to be published.
-func (t *tenure) purge() {
-	t.running, t.purging = false, true
-	t.fromFree = max(t.ledger.Free(), t.shard.cfg.Tuning.MaxRemembered)
-	number := t.ledger.Head().Number
-	history := number - min(uint64(t.shard.cfg.Tuning.History), number)
-	through, obsolete := t.pages.Purge(func(m ledger.Mark) bool { return m.Number < history && t.mayGo(m) })
-	t.shard.work.Go(func() {
-		t.tell(purged{t, obsolete, t.shard.cfg.Journal.Purge(t.ctx, through, obsolete)})
+// purge ends it: the pages hold everything up to where it began, so the journal may lose that, except the
+// history that readers were promised, and what the watermark keeps.
+func (c *compaction) purge(mayPurge func(ledger.Mark) bool) {
+	c.running, c.purging = false, true
+	c.free = max(c.ledger.Free(), c.limits.MaxRemembered)
+	number := c.ledger.Head().Number
+	history := number - min(uint64(c.limits.History), number)
+	through, obsolete := c.pages.Purge(func(m ledger.Mark) bool { return m.Number < history && mayPurge(m) })
+	c.mailbox.work.Go(func() {
+		c.mailbox.tell(purged{obsolete, c.journal.Purge(c.ctx, through, obsolete)})
 	})
 }
 
-func (t *tenure) purged(m purged) {
-	t.purging = false
+func (c *compaction) purged(m purged) {
+	c.purging = false
 	if m.err != nil {
-		t.shard.cfg.Log.Warn("cannot purge the journal; the next compaction tries again", "error", m.err)
-		t.ledger.KeepObsolete(m.obsolete)
+		c.log.Warn("cannot purge the journal; the next compaction tries again", "error", m.err)
+		c.ledger.KeepObsolete(m.obsolete)
 	}
 }
+
+// recount lets the number of free resources count anew: some that were in use may be idle now.
+func (c *compaction) recount() { c.free = c.limits.MaxRemembered }

@@ -68,7 +68,7 @@ func TestHandOverWithAnAppendOnItsWay(t *testing.T) {
 		synctest.Wait()
 		late := w.send("r", waiting(time.Minute, time.Minute))
 		later := w.send("r", release("a"))
-		if s := w.shard.Standing(); s != actors.Leaving {
+		if s := w.shard.State(); s != actors.Draining {
 			w.Errorf("the shard is %v", s)
 		}
 		for _, inbox := range []string{inflight, pending} {

@@ -20,7 +20,7 @@ import (
 func TestHandOverUnderLoad(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inYieldingWorld(t, actors.Tuning{CommitChanges: 20}, func(w *world) {
+			inYieldingWorld(t, actors.Tuning{CommitDecisions: 20}, func(w *world) {
 				w.journal.Before(slowDisk)
 				l := &load{random: rand.New(rand.NewPCG(seed, 1)), came: map[string][]string{}, world: w, owner: w}
 				for range 5 {
@@ -74,7 +74,7 @@ func (l *load) handOver(old *world) {
 // depose lets the old owner find out, while requests go on coming, that it is one no more.
 func (l *load) depose(old *world) {
 	l.run(l.random.IntN(20))
-	old.shard.Prove()
+	old.shard.Barrier()
 	l.pass(10 * time.Millisecond)
 	old.wantEnded()
 }
@@ -106,7 +106,7 @@ func (l *load) run(n int) {
 
 // try sends a request, unless the shard has ended.
 func (l *load) try(resource string, e lease.Event) (inbox string, ok bool) {
-	if l.owner.shard.Standing() == actors.Ended {
+	if l.owner.shard.State() == actors.Ended {
 		return "", false
 	}
 	return l.owner.send(resource, e), true

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -23,43 +21,45 @@ func (s *Shard) List(ctx context.Context, l Listing) (leases []*messages.Lease, 
 	select {
 	case r := <-result:
 		return r.leases, r.more, r.err
-	case <-s.closed:
+	case <-s.ended:
 		return nil, false, fmt.Errorf("shard %d: %w", s.cfg.Shard, ErrEnded)
 	case <-ctx.Done():
 		return nil, false, fmt.Errorf("%w: shard %d is busy: %w", ErrUnavailable, s.cfg.Shard, context.Cause(ctx))
 	}
 }
 
-type (
-	// listing is a listing under way.
-	listing struct {
-		scan   *ledger.Scan
-		ctx    context.Context
-		result chan<- listed
-		// tenure is the one in which it began, nil before.
-		tenure *tenure
-	}
-	listed struct {
-		leases []*messages.Lease
-		more   bool
-		err    error
-	}
-)
+// listing is a listing under way.
+type listing struct {
+	scan   *ledger.Scan
+	ctx    context.Context
+	result chan<- listed
+	// ledger is the one that it reads, nil before its first step.
+	ledger *ledger.Ledger
+}
 
-// list makes one step of a listing, and sends the rest behind the requests that have come meanwhile.
-func (s *shardActor) list(ctx actor.Context, l *listing) {
-	switch {
-	case l.ctx.Err() != nil:
-		return // the answer is not awaited any more
-	case s.tenure == nil || l.tenure != nil && l.tenure != s.tenure:
-		l.result <- listed{err: fmt.Errorf("%w: %s", ErrUnavailable, s.unavailable(s.why))}
-		return
-	}
-	l.tenure = s.tenure
-	if !l.scan.Step(s.tenure.ledger, s.cfg.Clock.Now().Instant) {
-		ctx.Send(ctx.Self(), l)
-		return
+// listed is the result of a listing.
+type listed struct {
+	leases []*messages.Lease
+	more   bool
+	err    error
+}
+
+// isFor reports whether the listing can go on in the ledger: it began there, or has yet to begin.
+func (l *listing) isFor(led *ledger.Ledger) bool {
+	return l.ledger == nil || l.ledger == led
+}
+
+// step makes one step, and sends the result if it is the last one.
+func (l *listing) step(led *ledger.Ledger, clock Clock) (done bool) {
+	l.ledger = led
+	if !l.scan.Step(led, clock.Now().Instant) {
+		return false
 	}
 	leases, more := l.scan.Result()
 	l.result <- listed{leases: leases, more: more}
+	return true
+}
+
+func (l *listing) refuse(why string) {
+	l.result <- listed{err: fmt.Errorf("%w: %s", ErrUnavailable, why)}
 }

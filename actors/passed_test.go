@@ -101,7 +101,7 @@ func (w *world) handOver() {
 func (w *world) wantEnded() {
 	w.Helper()
 	synctest.Wait()
-	if s := w.shard.Standing(); s != actors.Ended {
+	if s := w.shard.State(); s != actors.Ended {
 		w.Errorf("the shard is %v", s)
 	}
 	if err := w.shard.Tell(&actors.Request{Resource: "r", Event: get()}); !errors.Is(err, actors.ErrEnded) || !errors.Is(err, actors.ErrUnavailable) {

@@ -13,8 +13,8 @@ type Request struct {
 	Event lease.Event
 }
 
-// from says who wants to be answered; false for an event that nobody asked for.
-func (r *Request) from() (messages.ReplyTo, bool) {
+// replyTo returns where the answer goes; false for an event that is no client's request.
+func (r *Request) replyTo() (messages.ReplyTo, bool) {
 	switch e := r.Event.(type) {
 	case lease.Acquire:
 		return e.From, true

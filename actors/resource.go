@@ -15,44 +15,45 @@ import (
 // What the shard sends to a resource.
 type (
 	// load gives the actor its state, at first and again after a panic. The memory of ended requests
-	// stays the tenure's: resources run on the shard's goroutine.
+	// stays the term's: resources run on the shard's goroutine.
 	load struct {
-		seat  *seat
-		image lease.Image
-		past  *lease.EndedRequests
+		activation *activation
+		image      lease.Image
+		ended      *lease.EndedRequests
 	}
-	// visit is an event for the resource.
-	visit struct {
-		seat    *seat
-		request *Request
+	// command is an event for the resource.
+	command struct {
+		activation *activation
+		request    *Request
 	}
 )
 
-// What a resource sends to its shard: one of these for each visit.
+// What a resource sends to its shard: one of these for each command.
 type (
 	// decision is what the event led to.
 	decision struct {
-		seat    *seat
-		request *Request
-		at      lease.Instant
-		outcome lease.Outcome
+		activation *activation
+		request    *Request
+		at         lease.Instant
+		outcome    lease.Outcome
 		// wake and waiting are the resource's after the event.
 		wake    lease.Instant
 		waiting int
-		// volatile is the resource's ephemeral lease, if it has one.
-		volatile *lease.Image
-		// reload marks a place in line: the resource panicked and wants its state back.
+		// ephemeral is the resource's ephemeral lease, nil if it has none.
+		ephemeral *lease.Image
+		// reload: there was no event. The resource panicked, and gets its state back when everything
+		// that it decided before is confirmed.
 		reload bool
 	}
-	// returned sends back an event that the actor, fresh after a panic, knows too little for.
+	// returned sends back an event for which the actor, restarted after a panic, has no state.
 	returned struct {
-		seat    *seat
-		request *Request
+		activation *activation
+		request    *Request
 	}
 	// panicked says that the event led to nothing but a panic.
 	panicked struct {
-		seat    *seat
-		request *Request
+		activation *activation
+		request    *Request
 	}
 )
 
@@ -64,20 +65,20 @@ func (d *decision) weight() (bytes int) {
 	return bytes
 }
 
-// waits reports whether the decision is nobody's to see before the journal has confirmed it.
-func (d *decision) waits() bool {
+// mustCommit reports whether the journal has to confirm the decision before its answers may leave.
+func (d *decision) mustCommit() bool {
 	switch {
 	case d.reload || len(d.outcome.Changes) > 0:
 		return true
-	case d.outcome.Volatile && d.seat.unconfirmed == 0:
+	case d.outcome.Ephemeral && d.activation.unconfirmed == 0:
 		return false
 	default:
 		return slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })
 	}
 }
 
-// resource is the actor of one resource: a shell over the state machine of package lease.
-type resource struct {
+// resourceActor is the actor of one resource: a shell over the state machine of package lease.
+type resourceActor struct {
 	clock Clock
 	log   *slog.Logger
 	// state is nil until it is loaded.
@@ -85,41 +86,41 @@ type resource struct {
 }
 
 // Receive implements actor.Actor.
-func (r *resource) Receive(ctx actor.Context) {
+func (r *resourceActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *load:
-		r.state = lease.New(m.seat.resource, m.image, m.past)
-	case *visit:
-		r.visit(ctx, m)
+		r.state = lease.New(m.activation.resource, m.image, m.ended)
+	case *command:
+		r.decide(ctx, m)
 	}
 }
 
-func (r *resource) visit(ctx actor.Context, v *visit) {
+func (r *resourceActor) decide(ctx actor.Context, c *command) {
 	if r.state == nil {
-		ctx.Send(ctx.Parent(), &returned{seat: v.seat, request: v.request})
+		ctx.Send(ctx.Parent(), &returned{activation: c.activation, request: c.request})
 		return
 	}
-	defer r.reportPanic(ctx, v)
+	defer r.reportPanic(ctx, c)
 	now := r.clock.Now()
-	d := &decision{seat: v.seat, request: v.request, at: now.Instant}
-	d.outcome = r.state.Step(now, v.request.Event)
+	d := &decision{activation: c.activation, request: c.request, at: now.Instant}
+	d.outcome = r.state.Step(now, c.request.Event)
 	d.wake, d.waiting = r.state.Wake(), r.state.Waiting()
-	if image, ok := r.state.Volatile(); ok {
-		d.volatile = &image
+	if image, ok := r.state.Ephemeral(); ok {
+		d.ephemeral = &image
 	}
 	ctx.Send(ctx.Parent(), d)
 }
 
-// reportPanic lets a panic go on to the supervisor, which starts the actor afresh, after it has
-// told what the library would not: the stack, and to the shard which request is lost.
-func (r *resource) reportPanic(ctx actor.Context, v *visit) {
+// reportPanic logs the stack, tells the shard which request is lost, and lets the panic go on to the
+// supervisor, which restarts the actor.
+func (r *resourceActor) reportPanic(ctx actor.Context, c *command) {
 	reason := recover()
 	if reason == nil {
 		return
 	}
-	r.log.Error("panic in a resource; the request that caused it is lost, the resource starts afresh from the journal",
-		"resource", v.seat.resource, "event", fmt.Sprintf("%T", v.request.Event),
+	r.log.Error("panic in a resource; the request that caused it is lost, the resource restarts from the journal",
+		"resource", c.activation.resource, "event", fmt.Sprintf("%T", c.request.Event),
 		"panic", reason, "stack", string(debug.Stack()))
-	ctx.Send(ctx.Parent(), &panicked{seat: v.seat, request: v.request})
+	ctx.Send(ctx.Parent(), &panicked{activation: c.activation, request: c.request})
 	panic(reason)
 }

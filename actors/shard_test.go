@@ -129,7 +129,7 @@ func TestManyDecisionsShareAnAppend(t *testing.T) {
 }
 
 func TestAppendsAreBounded(t *testing.T) {
-	inWorld(t, actors.Tuning{CommitChanges: 10}, func(w *world) {
+	inWorld(t, actors.Tuning{CommitDecisions: 10}, func(w *world) {
 		letGo := w.hold()
 		for i := range 95 {
 			w.send(fmt.Sprint("r", i), acquire("a", time.Second))

@@ -1,53 +1,41 @@
 package actors
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/holdfast-io/holdfast/actors/lease"
-	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// What a shard tells itself.
-type (
-	// openedShard is how an attempt to open the shard has ended.
-	openedShard struct {
-		attempt *attempt
-		ledger  *ledger.Ledger
-		err     error
-	}
-	// reopen is due some time after the shard was lost.
-	reopen struct{ attempt *attempt }
-	// prove asks for an append that shows who owns the shard.
-	prove struct{}
-)
-
-// attempt is one try to open the shard.
-type attempt struct {
-	writer *journal.Writer
-	cancel context.CancelFunc
-	began  lease.Instant
-}
-
-// shardActor owns a shard's tenure: the time from one opening of its journal to the next.
+// shardActor serves a shard: it opens the shard, gives requests to the present term, and ends the shard. The
+// state of the shard is the state of this machine:
+//
+//	Opening, Open  --drain-->   Draining: no request is taken any more, queued ones are evicted
+//	Draining       --abort-->   Draining: what is not stored yet is given up
+//	Draining       --end-->     Ended: everything is answered, published and passed on
+//
+// A term that is lost is retired. It ends the shard only if another writer has deposed it and it yields.
 type shardActor struct {
 	*Shard
-	attempt *attempt
-	opening opening
-	// tenure is nil while the shard is not open; then why says so to those who ask.
-	tenure *tenure
-	why    string
-	// again stops the timer after which the shard is opened again.
-	again func() bool
-	// taken counts the requests that this actor has taken in, neither answered nor queued.
-	taken int64
+	opener    opener
+	responder responder
+	drained   drain
 
-	handover
+	// term is nil while the shard is not open; then why says so to clients.
+	term *term
+	why  string
+	// retired are the terms of this actor that were lost and have commands that have yet to come back.
+	retired []*tally
+	// stopped: the next actor does what is left to do for the end.
+	stopped bool
+}
+
+func newShardActor(s *Shard) *shardActor {
+	return &shardActor{Shard: s, opener: newOpener(s), responder: responder{shard: s}}
 }
 
 // Receive implements actor.Actor.
@@ -61,224 +49,265 @@ func (s *shardActor) Receive(ctx actor.Context) {
 	case *decision:
 		s.decided(m)
 	case *panicked:
-		s.lost(m)
+		s.panicked(m)
 	case *returned:
-		s.comeBack(ctx, m)
-	case flush:
-		s.during(m.tenure, func(t *tenure) { t.flushed() })
-	case wake:
-		s.during(m.tenure, func(t *tenure) { t.wakeUp(ctx) })
-	case sweep:
-		s.during(m.tenure, func(t *tenure) { t.sweep(ctx) })
-	case stored:
-		s.during(m.tenure, func(t *tenure) { s.stored(ctx, t, m) })
-	case tidy:
-		s.during(m.tenure, func(t *tenure) { t.tidyUp() })
-	case record:
-		s.during(m.tenure, func(t *tenure) { t.recordIfQuiet() })
-	case silent:
-		s.during(m.tenure, func(t *tenure) { t.silent = true })
-	case purged:
-		s.during(m.tenure, func(t *tenure) { t.purged(m) })
-	case *openedShard:
+		s.returned(ctx, m)
+	case *termMessage:
+		s.termMessage(ctx, m)
+	case *opened:
 		s.opened(ctx, m)
-	case reopen:
-		s.reopen(ctx, m)
-	case hurry:
-		s.during(m.tenure, func(t *tenure) { t.hush() })
+	case retry:
+		s.retry(ctx, m)
 	case *listing:
 		s.list(ctx, m)
-	case prove:
-		s.prove()
-	case leave:
-		s.leave(ctx, m.handing)
-	case abandon:
-		s.abandon(ctx)
+	case barrier:
+		s.barrier()
+	case drainShard:
+		s.drain(ctx, m.successor)
+	case abort:
+		s.abort(ctx)
 	case *actor.Restarting, *actor.Stopping:
-		s.end()
-		s.leaving = false // what is left to do for the end, the next actor does
+		s.stopAll()
+		s.stopped = true
 	}
-	s.endIfDone()
+	s.endIfDrained()
 }
 
-// reportPanic lets a panic go on to the guardian, which starts the actor afresh, after it has told
-// what the library would not.
+// reportPanic logs what the library would not, and lets the panic go on to the guardian, which restarts the
+// actor.
 func (s *shardActor) reportPanic(ctx actor.Context) {
 	if reason := recover(); reason != nil {
-		s.cfg.Log.Error("panic in a shard; it starts afresh from its journal",
+		s.cfg.Log.Error("panic in a shard; it restarts from its journal",
 			"message", fmt.Sprintf("%T", ctx.Message()), "panic", reason, "stack", string(debug.Stack()))
 		panic(reason)
 	}
 }
 
-// during runs f if the message is of the present tenure: what an earlier one left behind is void.
-func (s *shardActor) during(t *tenure, f func(*tenure)) {
-	if t == s.tenure {
-		f(t)
-	}
-}
-
+// start opens the shard, or goes on with the end that an earlier actor, which panicked, had begun.
 func (s *shardActor) start(ctx actor.Context) {
-	if s.Standing() >= Leaving {
-		s.resume()
+	if s.State() >= Draining {
+		s.beginDrain(s.passing.Load())
+		s.drained.unanswered = errors.New("the shard has panicked")
 		return
 	}
-	s.stand(Opening)
+	s.setState(Opening)
 	s.why = "is being opened"
-	s.open(ctx)
+	s.opener.begin(ctx.Self())
 }
 
-func (s *shardActor) open(ctx actor.Context) {
-	work, cancel := context.WithCancel(context.Background())
-	a := &attempt{writer: newWriter(s.cfg.Node), cancel: cancel, began: s.cfg.Clock.Now().Instant}
-	s.attempt = a
-	self, o := ctx.Self(), &s.opening
-	o.records = &s.records
-	s.work.Go(func() {
-		l, err := o.run(work, s.cfg, a.writer)
-		s.system.Root.Send(self, &openedShard{attempt: a, ledger: l, err: err})
-	})
-}
-
-func (s *shardActor) opened(ctx actor.Context, m *openedShard) {
-	if m.attempt != s.attempt || s.leaving {
+func (s *shardActor) opened(ctx actor.Context, m *opened) {
+	if m.attempt != s.opener.attempt || s.State() >= Draining {
 		return
 	}
-	defer s.attempted(m.err) // whoever waits for it sees the shard open
+	defer s.attempted(m.err) // last, so that the shard is open for those who wait for it
 	if m.err != nil {
 		s.cfg.Log.Error("cannot open the shard", "error", m.err, "again_in", s.cfg.Tuning.ReopenAfter)
-		s.reopenLater(ctx, "cannot be opened: "+m.err.Error())
+		s.openLater(ctx, "cannot be opened: "+m.err.Error())
 		return
 	}
-	s.opening = opening{}
-	s.tenure = newTenure(ctx, s, m.ledger, m.attempt)
+	s.opener.succeeded()
+	s.term = newTerm(ctx.Self(), s.Shard, m.ledger, m.attempt.writer)
 	head := m.ledger.Head()
 	s.epoch.Store(head.Epoch)
-	s.stand(Open)
-	s.cfg.Log.Info("shard open", "epoch", head.Epoch, "commit", head.Number, "held", len(s.tenure.seats),
+	s.setState(Open)
+	s.cfg.Log.Info("shard open", "epoch", head.Epoch, "commit", head.Number, "held", m.ledger.Held(),
 		"took", s.cfg.Clock.Now().Sub(m.attempt.began))
 }
 
-// reopenLater ends what there is and opens the shard again after a while.
-func (s *shardActor) reopenLater(ctx actor.Context, why string) {
+func (s *shardActor) openLater(ctx actor.Context, why string) {
 	s.why = why
-	s.stand(Opening)
-	a, self := s.attempt, ctx.Self()
-	a.cancel()
-	s.again = s.cfg.Clock.AfterFunc(s.cfg.Tuning.ReopenAfter, func() { s.system.Root.Send(self, reopen{a}) })
+	s.setState(Opening)
+	s.opener.later(ctx.Self())
 }
 
-func (s *shardActor) reopen(ctx actor.Context, m reopen) {
-	if m.attempt == s.attempt && !s.leaving {
-		s.open(ctx)
+func (s *shardActor) retry(ctx actor.Context, m retry) {
+	if m.attempt == s.opener.attempt && s.State() < Draining {
+		s.opener.begin(ctx.Self())
 	}
-}
-
-// end leaves nothing running behind. Whatever was not answered stays so.
-func (s *shardActor) end() {
-	if s.attempt != nil {
-		s.attempt.cancel()
-	}
-	if s.again != nil {
-		s.again()
-	}
-	if s.tenure != nil {
-		s.tenure.stop()
-		s.tenure = nil
-	}
-	s.requests.leave(s.taken)
-	s.taken = 0
 }
 
 func (s *shardActor) request(ctx actor.Context, r *Request) {
-	if _, ok := r.from(); ok {
-		s.taken++
-	}
-	switch t := s.tenure; {
-	case s.leaving:
-		s.turnAway(r, s.why)
+	s.responder.take(r)
+	switch t := s.term; {
+	case s.State() >= Draining:
+		s.turnAway(r)
 	case t == nil:
-		s.refuse(r, s.why)
-	case t.stalled():
-		s.refuse(r, fmt.Sprintf("has had no confirmation from JetStream for %v", s.cfg.Tuning.StallAfter))
+		s.responder.refuse(r, s.why)
+	case t.batcher.isStalled():
+		s.responder.refuse(r, fmt.Sprintf("has had no confirmation from JetStream for %v", s.cfg.Tuning.StallAfter))
 	default:
-		t.send(ctx, t.seat(ctx, r.Resource), r)
+		t.request(ctx, r)
 	}
 }
+
+// turnAway keeps a request for the successor, or refuses it.
+func (s *shardActor) turnAway(r *Request) {
+	if !s.drained.keepLate(r) {
+		s.responder.refuse(r, s.why)
+	}
+}
+
+// isPresent reports whether the activation is of the present term, isRetired whether it is of an earlier term
+// of this actor. If it is neither, an earlier actor has counted its requests out.
+func (s *shardActor) isPresent(a *activation) bool {
+	return s.term != nil && s.term.activations.tally == a.tally
+}
+
+func (s *shardActor) isRetired(a *activation) bool { return slices.Contains(s.retired, a.tally) }
 
 func (s *shardActor) decided(d *decision) {
-	s.surrendered(d)
-	switch t := d.seat.tenure; {
-	case t == s.tenure:
-		if t.decided(d) {
-			s.settle(d)
-		}
-	case t.actor == s:
-		s.void(t, []*decision{d}, s.why)
-	}
-}
-
-func (s *shardActor) lost(m *panicked) {
-	t := m.seat.tenure
-	if t.actor == s {
-		s.settleRequest(m.request)
-	}
-	if t == s.tenure {
-		t.lost(m.seat)
-	} else {
-		t.done(m.seat)
-	}
-}
-
-func (s *shardActor) comeBack(ctx actor.Context, m *returned) {
-	t := m.seat.tenure
-	t.done(m.seat)
+	s.drained.keepQueued(d.activation.resource, d.outcome.Surrendered)
 	switch {
-	case t == s.tenure:
-		t.send(ctx, m.seat, m.request)
-	case t.actor == s:
-		s.turnAway(m.request, s.why)
+	case s.isPresent(d.activation):
+		if s.term.decided(d) {
+			s.responder.settle(d.request)
+		}
+	case s.isRetired(d.activation):
+		s.responder.revoke([]*decision{d}, s.why)
 	}
 }
 
-// stored takes in how an append has ended.
-func (s *shardActor) stored(ctx actor.Context, t *tenure, m stored) {
-	if m.err != nil {
-		s.lose(ctx, t, m.err)
+func (s *shardActor) panicked(m *panicked) {
+	switch {
+	case s.isPresent(m.activation):
+		s.responder.settle(m.request)
+		s.term.panicked(m.activation)
+	case s.isRetired(m.activation):
+		s.responder.settle(m.request)
+		m.activation.done()
+	}
+}
+
+func (s *shardActor) returned(ctx actor.Context, m *returned) {
+	m.activation.done()
+	switch {
+	case s.isPresent(m.activation):
+		s.term.activations.send(ctx, m.activation, m.request)
+	case s.isRetired(m.activation):
+		s.turnAway(m.request)
+	}
+}
+
+// termMessage handles a message of the present term. Those of an earlier one are void.
+func (s *shardActor) termMessage(ctx actor.Context, m *termMessage) {
+	if m.term != s.term {
 		return
 	}
-	for _, d := range t.confirmed(ctx) {
-		s.settle(d)
-	}
-}
-
-// lose ends a tenure whose journal has refused an append, or does not say. Only if it is certain
-// that nothing was stored may the decisions in that append be answered at all.
-func (s *shardActor) lose(ctx actor.Context, t *tenure, err error) {
-	s.cfg.Log.Warn("shard lost", "epoch", t.ledger.Head().Epoch, "error", err)
-	s.tenure = nil
+	append, ok := m.message.(stored)
 	switch {
-	case s.leaving:
-	case s.deposed(err):
-		s.depart(true)
+	case !ok:
+		s.term.receive(ctx, m.message)
+	case append.err != nil:
+		s.lose(ctx, append.err)
 	default:
-		s.reopenLater(ctx, "could not write to its journal and is being opened again")
-	}
-	if errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrNotStored) {
-		s.void(t, t.inflight, s.why)
-	} else {
-		s.leaveUnanswered(t, t.inflight, err)
-	}
-	s.void(t, t.pending, s.why)
-	s.last = t
-	for _, r := range t.retire(ctx, s.farewell(s.why)) {
-		s.turnAway(r, s.why)
+		for _, d := range s.term.stored(ctx) {
+			s.responder.settle(d.request)
+		}
 	}
 }
 
-// prove has an append show whether the shard is still this node's.
-func (s *shardActor) prove() {
-	if t := s.tenure; t != nil && t.sent == nil && !s.leaving {
-		t.record()
+// lose retires the present term: the journal has refused an append, or its outcome is unknown. Only if the
+// decisions in that append are certain not to be stored may they be answered.
+func (s *shardActor) lose(ctx actor.Context, err error) {
+	t := s.term
+	s.term = nil
+	s.cfg.Log.Warn("shard lost", "epoch", t.ledger.Head().Epoch, "error", err)
+	switch {
+	case s.State() >= Draining:
+	case s.cfg.Yields && errors.Is(err, journal.ErrConflict):
+		s.beginDrain(true)
+	default:
+		s.openLater(ctx, "could not write to its journal and is being opened again")
 	}
+	s.dropInFlight(t.batcher.inflight, err)
+	s.responder.revoke(t.batcher.pending, s.why)
+	s.retired = slices.DeleteFunc(s.retired, func(t *tally) bool { return t.busy == 0 })
+	s.retired = append(s.retired, t.activations.tally)
+	for _, r := range t.retire(ctx, s.drained.evict(s.unavailable(s.why))) {
+		s.turnAway(r)
+	}
+}
+
+func (s *shardActor) dropInFlight(decisions []*decision, err error) {
+	if errors.Is(err, journal.ErrConflict) || errors.Is(err, journal.ErrNotStored) {
+		s.responder.revoke(decisions, s.why)
+		return
+	}
+	s.responder.drop(decisions)
+	if s.State() >= Draining && len(decisions) > 0 {
+		s.drained.unanswered = err
+	}
+}
+
+func (s *shardActor) list(ctx actor.Context, l *listing) {
+	switch {
+	case l.ctx.Err() != nil: // the result is not awaited any more
+	case s.term == nil || !l.isFor(s.term.ledger):
+		l.refuse(s.unavailable(s.why))
+	case !l.step(s.term.ledger, s.cfg.Clock):
+		ctx.Send(ctx.Self(), l) // behind the requests that have come meanwhile
+	}
+}
+
+func (s *shardActor) barrier() {
+	if s.term != nil && s.State() == Open {
+		s.term.barrier()
+	}
+}
+
+// drain begins the end of the shard.
+func (s *shardActor) drain(ctx actor.Context, successor bool) {
+	if s.State() >= Draining {
+		return
+	}
+	s.beginDrain(successor)
+	if s.term != nil {
+		s.term.drain(ctx, s.drained.evict(s.unavailable(s.why)))
+	} else {
+		s.opener.cancel()
+	}
+}
+
+func (s *shardActor) beginDrain(successor bool) {
+	s.why = "is being handed over or shut down"
+	s.drained.begin(successor, s.cfg.Pass)
+	s.passing.Store(s.drained.pass != nil)
+	s.setState(Draining)
+}
+
+// abort gives up what is not stored yet.
+func (s *shardActor) abort(ctx actor.Context) {
+	if s.term != nil {
+		s.lose(ctx, errors.New("the time to store what was decided is up"))
+	}
+}
+
+// endIfDrained ends a shard that drains, when nothing of it is on its way.
+func (s *shardActor) endIfDrained() {
+	switch {
+	case s.State() != Draining || s.stopped:
+		return
+	case s.term != nil && !s.term.isDrained(s.drained.brief):
+		return
+	case slices.ContainsFunc(s.retired, func(t *tally) bool { return t.busy > 0 }):
+		return
+	}
+	s.drained.passOn(s.responder.settle)
+	if !s.requests.end() {
+		return // the mailbox has more
+	}
+	s.stopAll()
+	s.leftOver = s.drained.unanswered
+	s.setState(Ended)
+	close(s.ended)
+}
+
+// stopAll stops everything that the actor has started. Requests that were not answered stay so.
+func (s *shardActor) stopAll() {
+	s.opener.stop()
+	if s.term != nil {
+		s.term.end()
+		s.term = nil
+	}
+	s.responder.settleAll()
 }

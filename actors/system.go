@@ -19,3 +19,17 @@ func NewSystem(log *slog.Logger) *System {
 
 // Close ends the system. Its shards must be closed before, and it may be called once.
 func (s *System) Close() { s.system.Shutdown() }
+
+// StartShard starts a shard, which begins at once to open its journal, and tries again until it can.
+func (s *System) StartShard(cfg ShardConfig) *Shard {
+	cfg.Tuning = cfg.Tuning.WithDefaults()
+	cfg.Log = cfg.Log.With("shard", cfg.Shard)
+	sh := newShard(cfg, s.system)
+	sh.pid = s.system.Root.Spawn(actor.PropsFromProducer(
+		func() actor.Actor { return newShardActor(sh) },
+		actor.WithMailbox(actor.UnboundedLockfree()),
+		actor.WithGuardian(actor.NewRestartingStrategy()),
+		actor.WithSupervisor(actor.NewRestartingStrategy()),
+	))
+	return sh
+}

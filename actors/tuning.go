@@ -11,9 +11,9 @@ type Tuning struct {
 	MaxPending int
 	// MaxWaiting is how many requests may queue for one resource.
 	MaxWaiting int
-	// CommitChanges is how many decisions one append carries at most, CommitBytes how many bytes;
+	// CommitDecisions is how many decisions one append carries at most, CommitBytes how many bytes;
 	// NATS takes 1 MB.
-	CommitChanges, CommitBytes int
+	CommitDecisions, CommitBytes int
 	// CompactCommits and CompactBytes are how far the journal grows before it is compacted.
 	CompactCommits, CompactBytes int
 	// History is how many commits a compaction leaves for those who read the journal.
@@ -43,21 +43,21 @@ type Tuning struct {
 // DefaultTuning returns the defaults. docs/decisions tells how they were found.
 func DefaultTuning() Tuning {
 	return Tuning{
-		MaxPending:     10_000,
-		MaxWaiting:     1_000,
-		CommitChanges:  1_000,
-		CommitBytes:    512 << 10,
-		CompactCommits: 50_000,
-		CompactBytes:   32 << 20,
-		History:        10_000,
-		Backlog:        256 << 20,
-		Remember:       30 * 24 * time.Hour,
-		MaxRemembered:  250_000,
-		ShrinkAfter:    time.Minute,
-		IdleAfter:      5 * time.Second,
-		RecordAfter:    10 * time.Second,
-		StallAfter:     2 * time.Second,
-		ReopenAfter:    time.Second,
+		MaxPending:      10_000,
+		MaxWaiting:      1_000,
+		CommitDecisions: 1_000,
+		CommitBytes:     512 << 10,
+		CompactCommits:  50_000,
+		CompactBytes:    32 << 20,
+		History:         10_000,
+		Backlog:         256 << 20,
+		Remember:        30 * 24 * time.Hour,
+		MaxRemembered:   250_000,
+		ShrinkAfter:     time.Minute,
+		IdleAfter:       5 * time.Second,
+		RecordAfter:     10 * time.Second,
+		StallAfter:      2 * time.Second,
+		ReopenAfter:     time.Second,
 	}
 }
 
@@ -65,20 +65,20 @@ func DefaultTuning() Tuning {
 func (t Tuning) WithDefaults() Tuning {
 	d := DefaultTuning()
 	return Tuning{
-		MaxPending:     cmp.Or(t.MaxPending, d.MaxPending),
-		MaxWaiting:     cmp.Or(t.MaxWaiting, d.MaxWaiting),
-		CommitChanges:  cmp.Or(t.CommitChanges, d.CommitChanges),
-		CommitBytes:    cmp.Or(t.CommitBytes, d.CommitBytes),
-		CompactCommits: cmp.Or(t.CompactCommits, d.CompactCommits),
-		CompactBytes:   cmp.Or(t.CompactBytes, d.CompactBytes),
-		History:        cmp.Or(t.History, d.History),
-		Backlog:        cmp.Or(t.Backlog, d.Backlog),
-		Remember:       cmp.Or(t.Remember, d.Remember),
-		MaxRemembered:  cmp.Or(t.MaxRemembered, d.MaxRemembered),
-		ShrinkAfter:    cmp.Or(t.ShrinkAfter, d.ShrinkAfter),
-		IdleAfter:      cmp.Or(t.IdleAfter, d.IdleAfter),
-		RecordAfter:    cmp.Or(t.RecordAfter, d.RecordAfter),
-		StallAfter:     cmp.Or(t.StallAfter, d.StallAfter),
-		ReopenAfter:    cmp.Or(t.ReopenAfter, d.ReopenAfter),
+		MaxPending:      cmp.Or(t.MaxPending, d.MaxPending),
+		MaxWaiting:      cmp.Or(t.MaxWaiting, d.MaxWaiting),
+		CommitDecisions: cmp.Or(t.CommitDecisions, d.CommitDecisions),
+		CommitBytes:     cmp.Or(t.CommitBytes, d.CommitBytes),
+		CompactCommits:  cmp.Or(t.CompactCommits, d.CompactCommits),
+		CompactBytes:    cmp.Or(t.CompactBytes, d.CompactBytes),
+		History:         cmp.Or(t.History, d.History),
+		Backlog:         cmp.Or(t.Backlog, d.Backlog),
+		Remember:        cmp.Or(t.Remember, d.Remember),
+		MaxRemembered:   cmp.Or(t.MaxRemembered, d.MaxRemembered),
+		ShrinkAfter:     cmp.Or(t.ShrinkAfter, d.ShrinkAfter),
+		IdleAfter:       cmp.Or(t.IdleAfter, d.IdleAfter),
+		RecordAfter:     cmp.Or(t.RecordAfter, d.RecordAfter),
+		StallAfter:      cmp.Or(t.StallAfter, d.StallAfter),
+		ReopenAfter:     cmp.Or(t.ReopenAfter, d.ReopenAfter),
 	}
 }

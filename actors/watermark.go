@@ -1,122 +1,149 @@
 package actors
 
 import (
+	"context"
+	"time"
+
 	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/actors/publish"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// watermark is how far a tenure has published, and how far the journal says so. Every commit records
-// it; a commit without changes does so when none has come for a while, and at the end. Whoever opens
-// the shard next then has little to publish again.
+// handOverPublish is how long a hand-over waits for events to be published. Usually that takes a few
+// milliseconds. The next owner publishes the rest, and the shard has no owner until then.
+const handOverPublish = 100 * time.Millisecond
+
+type (
+	// recordDue tells a term to look whether the watermark should be recorded.
+	recordDue struct{}
+	// publisherEnded tells a term that nothing will be published any more.
+	publisherEnded struct{}
+	// publishTimeout tells a term that it has waited long enough for its events.
+	publishTimeout struct{}
+)
+
+// watermark is how far a term has published its events, and how far the journal says so. Every commit
+// records it; a commit without changes does so when none has come for a while, and at the end. The next
+// owner then has little to publish again.
 type watermark struct {
-	events *publish.Publisher // nil if none are published
-	// seen is the last commit when the timer was set; timer stops it, nil if there is none.
-	seen  uint64
-	timer func() bool
-	// due: the next commit need not have changes.
+	mailbox     *mailbox
+	ledger      *ledger.Ledger
+	recordAfter time.Duration
+	backlog     int
+
+	// publisher is nil if no events are published. cancel ends it.
+	publisher *publish.Publisher
+	cancel    context.CancelFunc
+	// seen is the number of the last commit when the timeout was set.
+	seen    uint64
+	timeout timeout
+	// due: a commit is to be appended even if it has no changes.
 	due bool
-	// finishing: no more is given to events; silent: they have ended.
-	finishing, silent bool
-	// bound stops the timer that makes it silent, nil if there is none.
-	bound func() bool
+	// finishing: no more commits are given to the publisher; ended: it has ended.
+	finishing, ended bool
+	bound            timeout
 }
 
-// record tells a tenure to look whether the watermark should be written down.
-type record struct{ tenure *tenure }
-
-// silent tells a tenure that nothing will be published any more.
-type silent struct{ tenure *tenure }
-
-// publish begins to publish what is owed and what will be committed.
-func (t *tenure) publish() {
-	if t.shard.cfg.Publisher == nil {
-		return
+// newWatermark begins to publish what is owed and what will be committed.
+func newWatermark(ctx context.Context, s *Shard, m *mailbox, l *ledger.Ledger) watermark {
+	w := watermark{mailbox: m, ledger: l, recordAfter: s.cfg.Tuning.RecordAfter, backlog: s.cfg.Tuning.Backlog}
+	if s.cfg.Publisher == nil {
+		return w
 	}
-	position, number := t.ledger.Owed()
-	t.events = publish.New(publish.Config{
-		Shard: t.shard.cfg.Shard, Source: t.shard.cfg.Journal, Sink: t.shard.cfg.Publisher,
-		AfterFunc: t.shard.cfg.Clock.AfterFunc, Log: t.shard.cfg.Log, Backlog: t.shard.cfg.Tuning.Backlog,
-		Counts: &t.shard.eventCounts,
-	}, position, number, t.ledger.Head().Number)
-	predecessor := t.shard.events.Swap(t.events)
-	t.shard.work.Go(func() {
-		t.events.Run(t.ctx, predecessor)
-		t.tell(silent{t})
+	position, number := l.Owed()
+	p := publish.New(publish.Config{
+		Shard: s.cfg.Shard, Source: s.cfg.Journal, Sink: s.cfg.Publisher, AfterFunc: s.cfg.Clock.AfterFunc,
+		Log: s.cfg.Log, Backlog: s.cfg.Tuning.Backlog, Counts: &s.eventCounts,
+	}, position, number, l.Head().Number)
+	ctx, w.cancel = context.WithCancel(ctx)
+	w.publisher = p
+	predecessor := s.publisher.Swap(p)
+	m.work.Go(func() {
+		p.Run(ctx, predecessor)
+		m.tell(publisherEnded{})
 	})
-	t.recordLater()
+	w.recordLater()
+	return w
 }
 
-// announce hands a commit that is now in the ledger on to be published.
-func (t *tenure) announce(c *journal.Commit, bytes int) {
-	if t.events == nil || t.finishing {
+// offer gives a commit, which the ledger has just read, to the publisher.
+func (w *watermark) offer(c *journal.Commit, bytes int) {
+	if w.publisher == nil || w.finishing {
 		return
 	}
-	t.events.Offer(publish.Commit{Position: t.ledger.Head().Position, Commit: c, Bytes: bytes})
-	t.recordLater()
+	w.publisher.Offer(publish.Commit{Position: w.ledger.Head().Position, Commit: c, Bytes: bytes})
+	w.recordLater()
 }
 
-// published is what a commit of that number records.
-func (t *tenure) published(number uint64) uint64 {
-	if t.events == nil {
+// record returns what the commit of this number records.
+func (w *watermark) record(number uint64) uint64 {
+	w.due = false
+	if w.publisher == nil {
 		return number
 	}
-	return t.events.Through()
+	return w.publisher.Through()
 }
 
-// mayGo reports whether the journal up to a mark is not needed to publish it, or has grown so much
-// behind it that it has to go all the same.
-func (t *tenure) mayGo(m ledger.Mark) bool {
-	return t.events == nil || m.Number <= t.events.Through() || t.ledger.Head().Bytes-m.Bytes > t.shard.cfg.Tuning.Backlog
+// mayPurge reports whether publishing does not need the journal up to a mark, or the journal has grown so
+// much behind it that it is purged all the same.
+func (w *watermark) mayPurge(m ledger.Mark) bool {
+	return w.publisher == nil || m.Number <= w.publisher.Through() || w.ledger.Head().Bytes-m.Bytes > w.backlog
 }
 
-// unrecorded reports whether the journal should say that more has been published than it does.
-func (t *tenure) unrecorded() bool {
-	head := t.ledger.Head()
-	return head.Published < min(head.Changed, t.events.Through())
+// isUnrecorded reports whether more has been published than the journal says.
+func (w *watermark) isUnrecorded() bool {
+	head := w.ledger.Head()
+	return head.Published < min(head.Changed, w.publisher.Through())
 }
 
-func (t *tenure) recordLater() {
-	head := t.ledger.Head()
-	if t.timer != nil || head.Published >= head.Changed {
+func (w *watermark) recordLater() {
+	head := w.ledger.Head()
+	if w.timeout.isSet() || head.Published >= head.Changed {
 		return
 	}
-	t.seen = head.Number
-	t.timer = t.shard.cfg.Clock.AfterFunc(t.shard.cfg.Tuning.RecordAfter, func() { t.tell(record{t}) })
+	w.seen = head.Number
+	w.timeout.set(w.mailbox, w.recordAfter, recordDue{})
 }
 
-// recordIfQuiet writes the watermark down if no commit has done so for a while.
-func (t *tenure) recordIfQuiet() {
-	t.timer = nil
-	if t.seen == t.ledger.Head().Number && t.unrecorded() {
-		t.record()
-	}
-	t.recordLater()
+// recordIfQuiet lets a commit record the watermark if none has done so for a while.
+func (w *watermark) recordIfQuiet() {
+	w.timeout.clear()
+	w.due = w.due || w.seen == w.ledger.Head().Number && w.isUnrecorded()
+	w.recordLater()
 }
 
-func (t *tenure) record() {
-	t.due = true
-	t.appendNext()
-}
-
-// windDown publishes the rest and records that, when nothing else is on its way any more. It reports
-// whether there is nothing left to do. With a successor waiting it is brief: what takes longer, and
-// the record, it leaves to that one, who publishes a little twice.
-func (t *tenure) windDown(brief bool) bool {
+// finish publishes the rest and records that, when nothing else is on its way. It reports whether nothing is
+// left to do, and is called again until it does. brief: a successor waits, so publishing is bounded and not
+// recorded; the successor publishes some events twice.
+func (w *watermark) finish(brief bool) bool {
 	switch {
-	case t.events == nil:
+	case w.publisher == nil:
 		return true
-	case !t.finishing:
-		t.finishing = true
-		t.events.Finish()
+	case !w.finishing:
+		w.finishing = true
+		w.publisher.Finish()
 		if brief {
-			t.bound = t.shard.cfg.Clock.AfterFunc(publishAtMost, func() { t.tell(hurry{t}) })
+			w.bound.set(w.mailbox, handOverPublish, publishTimeout{})
 		}
-	case !t.silent:
-	case !brief && t.unrecorded():
-		t.record()
+	case !w.ended:
+	case !brief && w.isUnrecorded():
+		w.due = true
 	default:
 		return true
 	}
 	return false
+}
+
+// giveUp ends the publisher before its time.
+func (w *watermark) giveUp() {
+	w.cancel()
+	w.ended = true
+}
+
+func (w *watermark) stop() {
+	w.timeout.stop()
+	w.bound.stop()
+	if w.cancel != nil {
+		w.cancel()
+	}
 }

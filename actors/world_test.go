@@ -35,7 +35,7 @@ type world struct {
 	// publisher is nil unless the test is about events.
 	publisher actors.Publisher
 	// passed gets what the shard passes on; nil: it passes nothing on. changed is called for each change
-	// of its standing.
+	// of its state.
 	passed  *passed
 	yields  bool
 	changed func()
@@ -71,7 +71,7 @@ func (w *world) open() {
 	if err := w.shard.Opened(w.Context()); err != nil {
 		w.Fatal(err)
 	}
-	if s := w.shard.Standing(); s != actors.Open {
+	if s := w.shard.State(); s != actors.Open {
 		w.Fatalf("an opened shard is %v", s)
 	}
 }
@@ -152,7 +152,7 @@ func (w *world) send(resource string, e lease.Event) string {
 	case lease.Break:
 		event.From = to
 		e = event
-	case lease.Bounce, lease.Dismiss, lease.Surrender, lease.Tick:
+	case lease.Undeliverable, lease.Dismiss, lease.Surrender, lease.Tick:
 		w.Fatalf("%T asks nothing", e)
 	}
 	if err := w.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {

@@ -139,7 +139,7 @@ func caused(c *journal.Change, s step, o lease.Outcome) bool {
 	case messages.Event_EXTENDED:
 		return own == messages.Status_EXTENDED || own == messages.Status_GRANTED && s.reentrant
 	case messages.Event_RELEASED:
-		return s.verb == "bounce" || s.verb == "release" && own == messages.Status_RELEASED
+		return s.verb == "undeliverable" || s.verb == "release" && own == messages.Status_RELEASED
 	case messages.Event_BROKEN:
 		return s.verb == "break" && own == messages.Status_RELEASED
 	default:

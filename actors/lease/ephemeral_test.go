@@ -18,9 +18,9 @@ import (
 func TestEphemeralIsNotRecorded(t *testing.T) {
 	s := newState(lease.Image{Floor: 6})
 	for i, tc := range []struct {
-		when     string
-		want     string
-		volatile bool
+		when      string
+		want      string
+		ephemeral bool
 	}{
 		{"0s ann acquire ephemeral", "reserved #1006; ann: GRANTED ann#7 1s/1s", false},
 		{"0s bob acquire", "bob: HELD ann#7 1s/1s", true},
@@ -42,8 +42,8 @@ func TestEphemeralIsNotRecorded(t *testing.T) {
 		if tc.want != "" {
 			want = strings.Split(tc.want, "; ")
 		}
-		if got := said(o); !slices.Equal(got, want) || o.Volatile != tc.volatile {
-			t.Errorf("step %d, %s:\ngot  %q volatile %v\nwant %q volatile %v", i, tc.when, got, o.Volatile, want, tc.volatile)
+		if got := said(o); !slices.Equal(got, want) || o.Ephemeral != tc.ephemeral {
+			t.Errorf("step %d, %s:\ngot  %q ephemeral %v\nwant %q ephemeral %v", i, tc.when, got, o.Ephemeral, want, tc.ephemeral)
 		}
 	}
 }
@@ -119,8 +119,8 @@ func checkEphemeral(t tester, s script, salt int) {
 			}
 		}
 		want.Changes = slices.DeleteFunc(want.Changes, func(c *journal.Change) bool { return ephemeral[c.GetGrant().GetToken()] })
-		if volatile := len(got.Changes) == 0 && ephemeral[image.Grant.GetToken()] && (held || image.Held()); got.Volatile != volatile {
-			t.Fatalf("volatile: %v\nafter %s\nin this script:\n%s", got.Volatile, st, s)
+		if only := len(got.Changes) == 0 && ephemeral[image.Grant.GetToken()] && (held || image.Held()); got.Ephemeral != only {
+			t.Fatalf("ephemeral: %v\nafter %s\nin this script:\n%s", got.Ephemeral, st, s)
 		}
 		got.Changes, got.Answers = slices.Concat(due.Changes, got.Changes), slices.Concat(due.Answers, got.Answers)
 		for _, c := range got.Changes {
@@ -154,8 +154,8 @@ func TestDurabilities(t *testing.T) {
 			for _, c := range o.Changes {
 				recorded.Apply(c, now.Instant)
 			}
-			if o.Volatile && len(o.Changes) > 0 {
-				t.Fatalf("something recorded is said to be volatile: %v", said(o))
+			if o.Ephemeral && len(o.Changes) > 0 {
+				t.Fatalf("something recorded is said to be ephemeral: %v", said(o))
 			}
 			for _, a := range o.Answers {
 				if a.Reply.GetStatus() != messages.Status_GRANTED {
@@ -167,7 +167,7 @@ func TestDurabilities(t *testing.T) {
 					last = token
 				}
 			}
-			if image, held := state.Volatile(); held && uint64(recorded.Token()) < image.Grant.GetToken() {
+			if image, held := state.Ephemeral(); held && uint64(recorded.Token()) < image.Grant.GetToken() {
 				t.Fatalf("token %d is out, but only %d is recorded", image.Grant.GetToken(), recorded.Token())
 			}
 		}

@@ -39,9 +39,9 @@ type (
 		Request *messages.BreakRequest
 		From    messages.ReplyTo
 	}
-	// Bounce says that the grant of this token reached nobody: the one who waited for it is gone,
+	// Undeliverable says that the grant of this token reached nobody: the one who waited for it is gone,
 	// unless it has been heard from since, by another way.
-	Bounce struct{ Token messages.Token }
+	Undeliverable struct{ Token messages.Token }
 	// Dismiss sends away all who wait, because the owner can no longer serve them.
 	Dismiss struct{ Why string }
 	// Surrender takes all who wait out of the queue, so that another owner can go on with it.
@@ -50,12 +50,12 @@ type (
 	Tick struct{}
 )
 
-func (Acquire) event()   {}
-func (Release) event()   {}
-func (Extend) event()    {}
-func (Get) event()       {}
-func (Break) event()     {}
-func (Bounce) event()    {}
-func (Dismiss) event()   {}
-func (Surrender) event() {}
-func (Tick) event()      {}
+func (Acquire) event()       {}
+func (Release) event()       {}
+func (Extend) event()        {}
+func (Get) event()           {}
+func (Break) event()         {}
+func (Undeliverable) event() {}
+func (Dismiss) event()       {}
+func (Surrender) event()     {}
+func (Tick) event()          {}

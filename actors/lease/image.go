@@ -65,8 +65,8 @@ func (i *Image) Lease(now Instant) *messages.Lease {
 	return i.Grant.Lease(i.Deadline.Sub(now))
 }
 
-// volatile reports whether the last lease is in memory only.
-func (i *Image) volatile() bool {
+// ephemeral reports whether the last lease is in memory only.
+func (i *Image) ephemeral() bool {
 	return i.Grant.GetDurability() == messages.Durability_EPHEMERAL
 }
 

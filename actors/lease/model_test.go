@@ -64,7 +64,7 @@ func (m *model) play(s step) []string {
 		m.get(s)
 	case "break":
 		m.breakLease(s)
-	case "bounce":
+	case "undeliverable":
 		if h := m.holder(); h != nil && h.token == s.token && h.unheard {
 			m.end("RELEASED", "the waiting client was gone")
 		}

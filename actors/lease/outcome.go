@@ -10,10 +10,10 @@ import (
 type Outcome struct {
 	Changes []*journal.Change
 	Answers []Answer
-	// Volatile says that the answers tell of an ephemeral lease that was held when the event came, or is
+	// Ephemeral says that the answers tell of an ephemeral lease that was held when the event came, or is
 	// now, and that nothing is to be recorded: they need to wait for earlier changes of this resource
 	// only. What is said when that lease has ended has to be proved like anything else.
-	Volatile bool
+	Ephemeral bool
 	// Surrendered are those whom a [Surrender] has taken out of the queue, in their order: the
 	// requests as they came, but for a wait that is what is left of it. Nothing was decided about
 	// them, so they need not wait for the journal.
@@ -25,7 +25,7 @@ type Answer struct {
 	To    messages.ReplyTo
 	Reply *messages.Reply
 	// Waited marks a grant to a request out of the queue: if nobody receives it any more, a
-	// [Bounce] takes it back.
+	// [Undeliverable] takes it back.
 	Waited bool
 	// Stale marks an answer that was asked for unconfirmed.
 	Stale bool

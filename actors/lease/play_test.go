@@ -114,14 +114,14 @@ type row struct{ name, given, when, then string }
 
 // tables are all examples, by what they are about.
 var tables = map[string][]row{
-	"acquire": acquireRows,
-	"release": releaseRows,
-	"extend":  extendRows,
-	"get":     getRows,
-	"break":   breakRows,
-	"queue":   queueRows,
-	"bounce":  bounceRows,
-	"time":    timeRows,
+	"acquire":       acquireRows,
+	"release":       releaseRows,
+	"extend":        extendRows,
+	"get":           getRows,
+	"break":         breakRows,
+	"queue":         queueRows,
+	"undeliverable": undeliverableRows,
+	"time":          timeRows,
 }
 
 func TestExamples(t *testing.T) {

@@ -34,7 +34,7 @@ var (
 	verbs = []string{
 		"", // nothing happens: this is how a script shrinks
 		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
-		"release", "release", "release", "extend", "extend", "break", "get", "bounce", "bounce", "tick", "dismiss", "surrender", "takeover",
+		"release", "release", "release", "extend", "extend", "break", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender", "takeover",
 	}
 	owners = []string{"ann", "bob", "cid", "dan"}
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
@@ -66,7 +66,7 @@ func (m move) resolve(now *model, from string) step {
 		s.token, s.who, s.why = m.tokenOf(now), "op", "stuck"
 	case "get":
 		s.who, s.stale = "op", m.how%2 == 1
-	case "bounce":
+	case "undeliverable":
 		s.who, s.token = "node", m.tokenOf(now)
 	case "dismiss":
 		s.who, s.why = "node", "moving"
@@ -178,7 +178,7 @@ func checkRepeats(t tester, s script) {
 }
 
 // checkRestores plays a part of the script, sends those away who wait, and goes on with both the
-// State and one made from the image and the memory of another that played the same. A bounce is left
+// State and one made from the image and the memory of another that played the same. An undeliverable grant is left
 // out: what it is about is not in the image.
 func checkRestores(t tester, s script, split int) {
 	t.Helper()
@@ -194,7 +194,7 @@ func checkRestores(t tester, s script, split int) {
 	}
 	restored := lease.New(resource, stopped.Image(), past)
 	for _, st := range s.steps[split:] {
-		if st.verb != "bounce" {
+		if st.verb != "undeliverable" {
 			wantSame(t, s, "restored", restored.Step(st.time(), st.event()), live.Step(st.time(), st.event()))
 		}
 		if restored.Wake() != live.Wake() || !sameImage(restored.Image(), live.Image()) {
@@ -258,8 +258,8 @@ func TestManyScripts(t *testing.T) {
 	}
 	wantWholeContract(t, seen)
 	for _, rare := range []string{
-		"acquire makes EXTENDED", "tick makes EXPIRED", "bounce makes RELEASED",
-		"release makes ACQUIRED", "break makes ACQUIRED", "tick makes ACQUIRED", "bounce makes ACQUIRED", "surrendered",
+		"acquire makes EXTENDED", "tick makes EXPIRED", "undeliverable makes RELEASED",
+		"release makes ACQUIRED", "break makes ACQUIRED", "tick makes ACQUIRED", "undeliverable makes ACQUIRED", "surrendered",
 	} {
 		if seen[rare] == 0 {
 			t.Errorf("no %s", rare)

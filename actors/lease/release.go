@@ -85,8 +85,8 @@ func (s *State) breakLease(now Time, e Break, o *Outcome) {
 	}
 }
 
-// bounce takes back a grant whose receiver is gone.
-func (s *State) bounce(now Time, e Bounce, o *Outcome) {
+// takeBack takes back a grant whose receiver is gone.
+func (s *State) takeBack(now Time, e Undeliverable, o *Outcome) {
 	if s.image.Held() && s.image.Grant.GetToken() == uint64(e.Token) && s.doubted == e.Token {
 		s.end(now, messages.Event_RELEASED, "the waiting client was gone", o)
 	}

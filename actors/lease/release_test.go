@@ -112,8 +112,8 @@ var releaseRows = []row{
 		"0s ann acquire; 100ms op break token=1",
 		"200ms ann release token=1",
 		"ann: EXPIRED"},
-	{"after its grant bounced",
-		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release; 100ms node bounce token=2",
+	{"after its grant was undeliverable",
+		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release; 100ms node undeliverable token=2",
 		"200ms bob release token=2",
 		"bob: RELEASED"},
 

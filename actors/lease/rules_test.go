@@ -153,7 +153,7 @@ func (r *rules) admit(op step, now lease.Instant, reply *messages.Reply) bool {
 	case verb == "break" && status == messages.Status_STALE_TOKEN:
 		return op.token != r.token
 
-	case verb == "bounce": // as if the waiter had given it back
+	case verb == "undeliverable": // as if the waiter had given it back
 		r.finish(messages.Event_RELEASED, now)
 		return held && op.token == r.token
 
@@ -190,12 +190,12 @@ func (r *rules) finish(end messages.Event_Kind, now lease.Instant) {
 
 // inEffect sorts the answers of one outcome by when they took effect: whoever released comes before
 // whoever got the resource from there, though it is answered after. Those without a change keep to
-// the side where they are: waits that have run out first, the request itself last. A bounce counts
+// the side where they are: waits that have run out first, the request itself last. An undeliverable grant counts
 // as answered if it took a grant back.
 func inEffect(o lease.Outcome, s step) []lease.Answer {
 	answers := slices.Clone(o.Answers)
 	release := func(c *journal.Change) bool { return c.GetKind() == messages.Event_RELEASED }
-	if s.verb == "bounce" && slices.ContainsFunc(o.Changes, release) {
+	if s.verb == "undeliverable" && slices.ContainsFunc(o.Changes, release) {
 		answers = append(answers, lease.Answer{
 			To: messages.ReplyTo{Subject: s.from}, Reply: &messages.Reply{Status: messages.Status_RELEASED},
 		})

@@ -161,8 +161,8 @@ func (s step) event() lease.Event {
 		return lease.Get{Request: &messages.GetRequest{Stale: s.stale}, From: from}
 	case "break":
 		return lease.Break{Request: &messages.BreakRequest{Token: s.token, Reason: s.why}, From: from}
-	case "bounce":
-		return lease.Bounce{Token: messages.Token(s.token)}
+	case "undeliverable":
+		return lease.Undeliverable{Token: messages.Token(s.token)}
 	case "dismiss":
 		return lease.Dismiss{Why: s.why}
 	case "surrender", "takeover":

@@ -12,7 +12,7 @@ type State struct {
 	image    Image
 	queue    queue
 	// doubted is the token of a grant to a waiter of whom nothing has been heard since: only that
-	// one may a [Bounce] take back. A new State doubts none; there the lease runs out by itself.
+	// one may a [Undeliverable] take back. A new State doubts none; there the lease runs out by itself.
 	doubted messages.Token
 	// reserved is the highest token that ephemeral leases may have without being recorded.
 	reserved messages.Token
@@ -31,9 +31,9 @@ func New(resource string, image Image, past *EndedRequests) *State {
 // confirmed, and an ephemeral lease if that is the last one.
 func (s *State) Image() Image { return s.image }
 
-// Volatile returns the present lease if it is ephemeral, so that nobody but this State knows of it.
-func (s *State) Volatile() (Image, bool) {
-	return s.image, s.image.Held() && s.image.volatile()
+// Ephemeral returns the present lease if it is ephemeral, so that nobody but this State knows of it.
+func (s *State) Ephemeral() (Image, bool) {
+	return s.image, s.image.Held() && s.image.ephemeral()
 }
 
 // Waiting returns how many requests are queued.
@@ -64,15 +64,15 @@ func (s *State) Step(now Time, e Event) Outcome {
 		s.get(now, e, &o)
 	case Break:
 		s.breakLease(now, e, &o)
-	case Bounce:
-		s.bounce(now, e, &o)
+	case Undeliverable:
+		s.takeBack(now, e, &o)
 	case Dismiss:
 		s.dismiss(e, &o)
 	case Surrender:
 		s.surrender(now, &o)
 	case Tick:
 	}
-	o.Volatile = len(o.Changes) == 0 && s.image.volatile() && (held || s.image.Held())
+	o.Ephemeral = len(o.Changes) == 0 && s.image.ephemeral() && (held || s.image.Held())
 	return o
 }
 
@@ -104,7 +104,7 @@ func (s *State) end(now Time, kind messages.Event_Kind, reason string, o *Outcom
 // apply takes the image over a change, and has it recorded unless it is of an ephemeral lease.
 func (s *State) apply(now Time, c *journal.Change, o *Outcome) {
 	s.image.Apply(c, now.Instant)
-	if !s.image.volatile() {
+	if !s.image.ephemeral() {
 		s.reserved = 0 // a persistent grant ends a reservation
 		o.change(c)
 	}

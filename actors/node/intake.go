@@ -73,6 +73,6 @@ func (i *intake) undeliverable(m *nats.Msg) {
 	}
 	resource, err := messages.DecodeKey(key)
 	if shard := i.routers.Of(key).Local(); err == nil && shard != nil {
-		shard.Bounce(resource, token) // elsewhere the lease has been handed over, and expires
+		shard.Undeliverable(resource, token) // elsewhere the lease has been handed over, and expires
 	}
 }

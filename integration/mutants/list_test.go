@@ -51,8 +51,8 @@ var mutants = []mutant{
 		name: "AnswerBeforeAppend",
 		harm: "a crash forgets a lock that is held",
 		edits: []edit{{
-			"actors/tenure.go", "\tif d.waits() {\n\t\tt.propose(d)\n",
-			"\tif d.waits() {\n\t\tt.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.propose(d)\n",
+			"actors/term.go", "\tif d.mustCommit() {\n\t\tt.batcher.add(d)\n",
+			"\tif d.mustCommit() {\n\t\tt.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.batcher.add(d)\n",
 		}},
 		found: storm,
 		says:  `the journal has no such change`,
@@ -167,7 +167,7 @@ var mutants = []mutant{
 		name: "TailNotRead",
 		harm: "who takes a shard over loses what its predecessor wrote meanwhile",
 		edits: []edit{{
-			"actors/open.go", "\tlast, err := cfg.Journal.Replay(ctx, from, o.read)",
+			"actors/opening.go", "\tlast, err := cfg.Journal.Replay(ctx, from, o.read)",
 			"\tread := o.read\n\tif from > 0 {\n\t\tread = func(uint64, *journal.Record) error { return nil }\n\t}\n\tlast, err := cfg.Journal.Replay(ctx, from, read)",
 		}},
 		found: storm,
@@ -203,7 +203,7 @@ var mutants = []mutant{
 	{
 		name:  "EndedRequestsLostAtPassivation",
 		harm:  "a late copy of a request is granted once the resource has been idle for a few seconds",
-		edits: []edit{{"actors/seat.go", "image: t.ledger.Image(s.resource), past: t.past}", "image: t.ledger.Image(s.resource), past: lease.NewEndedRequests()}"}},
+		edits: []edit{{"actors/activations.go", "image: as.ledger.Image(a.resource), ended: as.ended}", "image: as.ledger.Image(a.resource), ended: lease.NewEndedRequests()}"}},
 		found: late,
 		says:  `got GRANTED token 4 .*, want RELEASED token 1`,
 	},
@@ -211,7 +211,7 @@ var mutants = []mutant{
 		name: "ReplayForgetsTheLastRequest",
 		harm: "after a change of owner a late copy of the last request is granted",
 		edits: []edit{{
-			"actors/open.go", "\tif err := o.ledger.Read(position, r, replayed); err != nil {",
+			"actors/opening.go", "\tif err := o.ledger.Read(position, r, replayed); err != nil {",
 			"\tfor _, c := range r.GetCommit().GetChanges() {\n\t\tif c.GetGrant() != nil {\n\t\t\tc.Grant.RequestId = \"\"\n\t\t}\n\t}\n\tif err := o.ledger.Read(position, r, replayed); err != nil {",
 		}},
 		found: late,

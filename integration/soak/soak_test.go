@@ -36,7 +36,7 @@ func configured() config {
 		crashEvery: 6 * time.Second, restartEvery: 10 * time.Second,
 		tuning: actors.Tuning{
 			MaxWaiting: 150, CompactCommits: 500, CompactBytes: 320 << 10, History: 500,
-			Remember: time.Second, ShrinkAfter: 600 * time.Millisecond, MaxRemembered: 40, IdleAfter: 300 * time.Millisecond, CommitChanges: 200,
+			Remember: time.Second, ShrinkAfter: 600 * time.Millisecond, MaxRemembered: 40, IdleAfter: 300 * time.Millisecond, CommitDecisions: 200,
 		},
 	}
 	if cfg.seed == 0 {

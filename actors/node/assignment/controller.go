@@ -259,7 +259,7 @@ func (c *Controller) resume(now lease.Instant) {
 	for _, s := range c.shards {
 		s.progressed = now // nothing could be read meanwhile
 		if s.standing() == actors.Open {
-			s.shard.Prove()
+			s.shard.Barrier()
 		}
 	}
 }
@@ -297,7 +297,7 @@ func (c *Controller) update(now lease.Instant) {
 		switch s.standing() {
 		case actors.Opening:
 			a.Opening = append(a.Opening, s.number)
-		case actors.Open, actors.Leaving:
+		case actors.Open, actors.Draining:
 			a.Owned = append(a.Owned, &peer.Ownership{Shard: s.number, Epoch: s.shard.Epoch()})
 		case actors.Ended:
 		}

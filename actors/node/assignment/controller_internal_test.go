@@ -213,7 +213,7 @@ func (w *world) transfer(_ context.Context, shard uint32, to string) error {
 	defer w.mu.Unlock()
 	w.transferred[to]++
 	for _, x := range w.processes {
-		if s := x.cfg.Routers[shard].Local(); w.transferTime > 0 && s != nil && s.Standing() <= actors.Open {
+		if s := x.cfg.Routers[shard].Local(); w.transferTime > 0 && s != nil && s.State() <= actors.Open {
 			w.Errorf("%s has opened shard %d before the leadership of its bucket was there", x.name, shard)
 		}
 	}
@@ -314,7 +314,7 @@ func (w *world) owners() [worldShards][]string {
 	var owners [worldShards][]string
 	for _, x := range w.processes {
 		for shard, r := range x.cfg.Routers {
-			if s := r.Local(); s != nil && s.Standing() == actors.Open {
+			if s := r.Local(); s != nil && s.State() == actors.Open {
 				owners[shard] = append(owners[shard], x.name)
 			}
 		}
@@ -512,7 +512,7 @@ func (w *world) inUse(d time.Duration) {
 	for range int(d / (10 * time.Second)) {
 		for _, x := range w.processes {
 			for _, s := range x.cfg.Routers.Local() {
-				s.Prove()
+				s.Barrier()
 			}
 		}
 		w.pass(10 * time.Second)

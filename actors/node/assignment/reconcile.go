@@ -62,7 +62,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 			c.shard, c.backoff = c.cfg.StartShard(c.number, c.changed), 0
 		}
 	case c.stopping:
-	case c.standing() >= actors.Leaving:
+	case c.standing() >= actors.Draining:
 		c.depose(r.now)
 		c.cfg.Log.Info("shard lost to another node", "shard", c.number, "backoff", c.backoff.Sub(r.now))
 		c.stop(ctx, r)
@@ -78,7 +78,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 	case c.standing() == actors.Opening && c.shouldStopOpening(r):
 		c.stop(ctx, r)
 	case c.standing() == actors.Open && owner != nil && epoch > c.shard.Epoch():
-		c.shard.Prove()
+		c.shard.Barrier()
 	case c.standing() == actors.Open && c.shouldHandOver(r):
 		c.cfg.Log.Info("handing over the shard", "shard", c.number, "to", r.assignee(c.number).GetNode())
 		c.stop(ctx, r)
@@ -173,7 +173,7 @@ func (c *reconciler) route(r *round) {
 	var local *actors.Shard
 	var remote uint64
 	switch owner := r.claims[c.number].owner; {
-	case c.standing() == actors.Open, c.standing() == actors.Leaving:
+	case c.standing() == actors.Open, c.standing() == actors.Draining:
 		local = c.shard
 	case c.shard == nil && owner != nil && !owner.doubtful(r.now) && !r.isDeaf(r.now):
 		remote = owner.GetIncarnation()

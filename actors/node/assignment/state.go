@@ -51,14 +51,14 @@ func newState() *state {
 
 // standing is the shard's, Ended if there is none. A shard that has ended counts as leaving until the leadership of
 // its bucket has moved.
-func (s *state) standing() actors.Standing {
+func (s *state) standing() actors.State {
 	switch {
 	case s.shard == nil:
 		return actors.Ended
 	case s.transferring:
-		return min(s.shard.Standing(), actors.Leaving)
+		return min(s.shard.State(), actors.Draining)
 	default:
-		return s.shard.Standing()
+		return s.shard.State()
 	}
 }
 

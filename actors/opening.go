@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -36,11 +35,11 @@ func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writ
 			return nil, err
 		}
 		l := o.ledger
-		opened, at := l.TakeOver(writer, cfg.Clock.Now().UnixMillis), l.Head().Position
-		err := cfg.Journal.Append(ctx, at, opened)
+		first, at := l.TakeOver(writer, cfg.Clock.Now().UnixMillis), l.Head().Position
+		err := cfg.Journal.Append(ctx, at, first)
 		switch {
 		case err == nil:
-			return l, o.read(at+1, opened)
+			return l, o.read(at+1, first)
 		case !errors.Is(err, journal.ErrConflict):
 			return nil, fmt.Errorf("shard %d: take over: %w", cfg.Shard, err)
 		}
@@ -53,7 +52,7 @@ func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
 	last, err := cfg.Journal.Replay(ctx, from, o.read)
 	if err != nil {
 		if errors.Is(err, journal.ErrCorrupt) || o.ledger.Head().Position == from {
-			o.ledger = nil // the last record may be in it in part, or the journal is not the one it was read from
+			o.ledger = nil // it may have a part of the last record, or the journal is not the one it was read from
 		}
 		return fmt.Errorf("shard %d: replay: %w", cfg.Shard, err)
 	}
@@ -65,9 +64,9 @@ func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
 	return nil
 }
 
-// read takes over one record.
+// read applies one record.
 func (o *opening) read(position uint64, r *journal.Record) error {
-	replayed := func(int) lease.Instant { return 0 } // leases start afresh when the shard is open
+	replayed := func(int) lease.Instant { return 0 } // leases restart when the shard is open
 	if err := o.ledger.Read(position, r, replayed); err != nil {
 		return err
 	}
@@ -76,8 +75,4 @@ func (o *opening) read(position uint64, r *journal.Record) error {
 		o.records.Add(1)
 	}
 	return nil
-}
-
-func newWriter(node string) *journal.Writer {
-	return &journal.Writer{Node: node, Incarnation: rand.Uint64()}
 }

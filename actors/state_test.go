@@ -37,8 +37,8 @@ func TestDeposedShardThatYields(t *testing.T) {
 		w.wantPassed(waiter)
 		w.pass(time.Minute) // it is not opened again
 		w.wantEnded()
-		if next.shard.Epoch() != 2 || next.shard.Standing() != actors.Open {
-			w.Errorf("the successor is %v in epoch %d", next.shard.Standing(), next.shard.Epoch())
+		if next.shard.Epoch() != 2 || next.shard.State() != actors.Open {
+			w.Errorf("the successor is %v in epoch %d", next.shard.State(), next.shard.Epoch())
 		}
 		must(w.T, w.shard.HandOver(w.Context()))
 		must(w.T, w.shard.Close(w.Context()))
@@ -53,11 +53,11 @@ func TestShardThatYieldsOpensAgain(t *testing.T) {
 			w.send("r", acquire("a", time.Minute))
 			letGo(err)
 			synctest.Wait()
-			if s := w.shard.Standing(); s != actors.Opening {
+			if s := w.shard.State(); s != actors.Opening {
 				w.Errorf("the shard is %v", s)
 			}
 			w.pass(2 * time.Second)
-			if s := w.shard.Standing(); s != actors.Open || w.shard.Epoch() != 2 {
+			if s := w.shard.State(); s != actors.Open || w.shard.Epoch() != 2 {
 				w.Errorf("the shard is %v in epoch %d", s, w.shard.Epoch())
 			}
 			w.wantPassed()
@@ -65,18 +65,18 @@ func TestShardThatYieldsOpensAgain(t *testing.T) {
 	}
 }
 
-func TestProve(t *testing.T) {
+func TestBarrier(t *testing.T) {
 	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
 		before := w.journal.Appends()
-		w.shard.Prove()
+		w.shard.Barrier()
 		synctest.Wait()
-		if n := w.journal.Appends() - before; n != 1 || w.shard.Standing() != actors.Open {
-			w.Errorf("%d appends; the shard is %v", n, w.shard.Standing())
+		if n := w.journal.Appends() - before; n != 1 || w.shard.State() != actors.Open {
+			w.Errorf("%d appends; the shard is %v", n, w.shard.State())
 		}
 		letGo := w.hold()
 		w.send("r", acquire("a", time.Minute))
 		synctest.Wait()
-		w.shard.Prove() // the append that is on its way is proof enough
+		w.shard.Barrier() // the append that is on its way is proof enough
 		letGo(nil)
 		synctest.Wait()
 		if n := w.journal.Appends() - before; n != 2 {
@@ -87,18 +87,18 @@ func TestProve(t *testing.T) {
 		next.open()
 		defer next.close()
 		synctest.Wait()
-		if s := w.shard.Standing(); s != actors.Open {
+		if s := w.shard.State(); s != actors.Open {
 			w.Errorf("the shard is %v, though it cannot know yet", s)
 		}
-		w.shard.Prove()
+		w.shard.Barrier()
 		w.wantEnded()
-		w.shard.Prove()
+		w.shard.Barrier()
 		w.wantEnded()
 	})
 }
 
-// Whoever is told that the standing has changed sees each one there is.
-func TestStandings(t *testing.T) {
+// A caller that is told of each change of state sees every state.
+func TestStateChanges(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
 		var mu sync.Mutex
 		changes := 0
@@ -107,13 +107,13 @@ func TestStandings(t *testing.T) {
 			defer mu.Unlock()
 			changes++
 		}
-		check := func(s actors.Standing, n int) {
+		check := func(s actors.State, n int) {
 			w.Helper()
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
-			if w.shard.Standing() != s || changes != n {
-				w.Errorf("the shard is %v after %d changes, want %v after %d", w.shard.Standing(), changes, s, n)
+			if w.shard.State() != s || changes != n {
+				w.Errorf("the shard is %v after %d changes, want %v after %d", w.shard.State(), changes, s, n)
 			}
 		}
 		letGo := w.hold()
@@ -131,7 +131,7 @@ func TestStandings(t *testing.T) {
 		w.send("r", acquire("a", time.Minute))
 		synctest.Wait()
 		go func() { must(w.T, w.shard.HandOver(w.Context())) }()
-		check(actors.Leaving, 4)
+		check(actors.Draining, 4)
 		letGo(nil)
 		check(actors.Ended, 5)
 	})
@@ -149,7 +149,7 @@ func TestInterruptedOpeningGoesOn(t *testing.T) {
 		w.over = j
 		w.start()
 		w.pass(time.Minute)
-		if s := w.shard.Standing(); s != actors.Open || w.shard.Progress() != commits+1 { // its own commit included
+		if s := w.shard.State(); s != actors.Open || w.shard.Progress() != commits+1 { // its own commit included
 			t.Errorf("the shard is %v and has read %d records, of %d and its own", s, w.shard.Progress(), commits)
 		}
 		if !slices.Equal(j.froms, []uint64{0, 60}) {
@@ -168,7 +168,7 @@ func TestReadingTheSameIsNoProgress(t *testing.T) {
 		w.journal.Delete(6)
 		w.start()
 		w.pass(time.Minute)
-		if s, n := w.shard.Standing(), w.shard.Progress(); s != actors.Opening || n != 5 {
+		if s, n := w.shard.State(), w.shard.Progress(); s != actors.Opening || n != 5 {
 			t.Errorf("the shard is %v, and has read %d records", s, n)
 		}
 	})

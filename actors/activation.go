@@ -1,0 +1,70 @@
+package actors
+
+import (
+	"container/list"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+)
+
+// activation is a resource's place in its term. It exists while the resource has an actor or a timer. It
+// belongs to the shard; the resource actor only puts it on what it sends.
+type activation struct {
+	timer
+	// tally is shared by all activations of the term.
+	tally *tally
+	// pid is the resource's actor, nil while it has none.
+	pid *actor.PID
+	// busy counts the commands that were sent to the actor and are not done; unconfirmed counts those of
+	// them that were decided and wait for the journal.
+	busy, unconfirmed int
+	// waiting is how many requests are queued in the actor.
+	waiting int
+	// ephemeral: the resource has an ephemeral lease, which only its actor knows.
+	ephemeral bool
+	// reloading: the actor panicked and has not got its state back; held is what waits for that.
+	reloading bool
+	held      []*Request
+	// used is when the actor last decided something; idle is its place in the order of that.
+	used lease.Instant
+	idle *list.Element
+}
+
+// tally counts for all activations of a term. As a pointer it identifies the term, also after its end.
+type tally struct {
+	busy, waiting, ephemeral int
+}
+
+// sent notes a command on its way to the actor.
+func (a *activation) sent() {
+	a.busy++
+	a.tally.busy++
+}
+
+// done notes that a command has come back, and that nothing of it is unconfirmed.
+func (a *activation) done() {
+	a.busy--
+	a.tally.busy--
+}
+
+// isIdle reports whether the actor can be stopped without loss: its mailbox is empty, since only the shard
+// sends to it, all that it decided is confirmed, and the ledger knows its whole state.
+func (a *activation) isIdle() bool { return a.busy == 0 && a.waiting == 0 && !a.ephemeral }
+
+func (a *activation) setWaiting(n int) {
+	a.tally.waiting += n - a.waiting
+	a.waiting = n
+}
+
+func (a *activation) setEphemeral(is bool) {
+	a.tally.ephemeral += count(is) - count(a.ephemeral)
+	a.ephemeral = is
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,206 @@
+package actors
+
+import (
+	"container/list"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/ledger"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// resourceThroughput is how many messages a resource handles before it lets other goroutines run.
+	resourceThroughput = 300
+	// passivateAtOnce bounds how many actors one turn of the shard stops.
+	passivateAtOnce = 1000
+)
+
+// passivateDue tells a term to look for idle actors.
+type passivateDue struct{}
+
+// activations are the resources of a term that have an actor or a timer.
+type activations struct {
+	*tally
+	mailbox   *mailbox
+	ledger    *ledger.Ledger
+	ended     *lease.EndedRequests
+	props     *actor.Props
+	idleAfter time.Duration
+
+	byResource map[string]*activation
+	// idle has the *activation with an actor, the longest unused first; actors counts them for other
+	// goroutines, spawned counts all that there ever were.
+	idle    *list.List
+	actors  *atomic.Int64
+	spawned uint64
+	timeout timeout
+}
+
+func newActivations(s *Shard, m *mailbox, l *ledger.Ledger) *activations {
+	return &activations{
+		tally: new(tally), mailbox: m, ledger: l, ended: lease.NewEndedRequests(), idleAfter: s.cfg.Tuning.IdleAfter,
+		props: actor.PropsFromProducer(
+			func() actor.Actor { return &resourceActor{clock: s.cfg.Clock, log: s.cfg.Log} },
+			actor.WithMailbox(actor.UnboundedLockfree()),
+			// A resource runs on its shard's goroutine: only the shard sends to it, and a step takes less
+			// time than waking another goroutine twice.
+			actor.WithDispatcher(actor.NewSynchronizedDispatcher(resourceThroughput)),
+		),
+		byResource: make(map[string]*activation), idle: list.New(), actors: &s.actors,
+	}
+}
+
+// add adds a resource without an actor.
+func (as *activations) add(resource string) *activation {
+	a := &activation{timer: timer{resource: resource}, tally: as.tally}
+	as.byResource[resource] = a
+	return a
+}
+
+// has reports whether the resource has an actor or a timer.
+func (as *activations) has(resource string) bool {
+	_, ok := as.byResource[resource]
+	return ok
+}
+
+// activate returns the resource's activation, with an actor.
+func (as *activations) activate(ctx actor.Context, resource string) *activation {
+	a, ok := as.byResource[resource]
+	if !ok {
+		a = as.add(resource)
+	}
+	if a.pid == nil {
+		as.spawn(ctx, a)
+	}
+	return a
+}
+
+// spawn starts an actor for the resource. The ledger knows its whole state, since an actor is stopped only
+// when everything that it decided is confirmed.
+func (as *activations) spawn(ctx actor.Context, a *activation) {
+	as.spawned++
+	pid, err := ctx.SpawnNamed(as.props, fmt.Sprintf("%d-%d", as.ledger.Head().Epoch, as.spawned))
+	if err != nil {
+		panic(fmt.Errorf("resource actor: %w", err)) // the name is new, so it cannot be taken
+	}
+	a.pid = pid
+	a.idle = as.idle.PushBack(a)
+	as.actors.Store(int64(as.idle.Len()))
+	ctx.Send(pid, &load{activation: a, image: as.ledger.Image(a.resource), ended: as.ended})
+}
+
+// send sends the resource a command. Every one comes back as a decision, returned or panicked.
+func (as *activations) send(ctx actor.Context, a *activation, r *Request) {
+	a.sent()
+	if a.reloading {
+		a.held = append(a.held, r)
+		return
+	}
+	ctx.Send(a.pid, &command{activation: a, request: r})
+}
+
+// touch notes that the resource was used.
+func (as *activations) touch(a *activation, now lease.Instant) {
+	a.used = now
+	as.idle.MoveToBack(a.idle)
+	as.passivateLater()
+}
+
+func (as *activations) passivateLater() {
+	if !as.timeout.isSet() && as.idle.Len() > 0 {
+		as.timeout.set(as.mailbox, as.idleAfter/2, passivateDue{})
+	}
+}
+
+// passivate stops actors that have been idle for long.
+func (as *activations) passivate(ctx actor.Context) {
+	as.timeout.clear()
+	if as.passivateSome(ctx, as.mailbox.clock.Now().Instant) {
+		as.mailbox.tell(passivateDue{})
+		return
+	}
+	as.passivateLater()
+}
+
+// passivateSome stops a bounded number of actors, and reports whether there may be more to stop.
+func (as *activations) passivateSome(ctx actor.Context, now lease.Instant) (more bool) {
+	before := now.Add(-as.idleAfter)
+	e := as.idle.Front()
+	for range passivateAtOnce {
+		if e == nil || e.Value.(*activation).used > before {
+			return false
+		}
+		a := e.Value.(*activation)
+		e = e.Next()
+		if a.isIdle() {
+			as.stopActor(ctx, a)
+		} else {
+			a.used = now // look at it again after a while
+			as.idle.MoveToBack(a.idle)
+		}
+	}
+	return true
+}
+
+// stopActor stops the resource's actor, and drops the activation unless its timer is set.
+func (as *activations) stopActor(ctx actor.Context, a *activation) {
+	ctx.Stop(a.pid)
+	as.idle.Remove(a.idle)
+	as.actors.Store(int64(as.idle.Len()))
+	a.pid, a.idle = nil, nil
+	if a.index == 0 {
+		delete(as.byResource, a.resource)
+	}
+}
+
+// panicked notes that the resource's actor has lost its state: its queue, and an ephemeral lease. Until
+// reload, commands are held.
+func (as *activations) panicked(a *activation) {
+	if gone := as.ledger.Ephemeral(a.resource); gone != nil {
+		as.ended.End(as.mailbox.clock.Now().Instant, gone.Grant, messages.Event_EXPIRED)
+	}
+	a.reloading = true
+}
+
+// reload gives an actor that panicked its state back, and the commands that were held.
+func (as *activations) reload(ctx actor.Context, a *activation) lease.Image {
+	image := as.ledger.Image(a.resource)
+	ctx.Send(a.pid, &load{activation: a, image: image, ended: as.ended})
+	a.reloading = false
+	for _, r := range a.held {
+		ctx.Send(a.pid, &command{activation: a, request: r})
+	}
+	a.held = nil
+	return image
+}
+
+// evict sends the event to every resource with queued requests, also to those whose decisions have yet to
+// come back: one of these may queue a request.
+func (as *activations) evict(ctx actor.Context, e lease.Event) {
+	for _, a := range as.byResource {
+		if a.pid != nil && (a.waiting > 0 || a.busy > 0) {
+			as.send(ctx, a, &Request{Resource: a.resource, Event: e})
+		}
+	}
+}
+
+// stopAll stops the actors as soon as their mailboxes are empty, so that every command comes back, and
+// returns the requests that were held.
+func (as *activations) stopAll(ctx actor.Context) (held []*Request) {
+	for _, a := range as.byResource {
+		for _, r := range a.held {
+			a.done()
+			held = append(held, r)
+		}
+		a.held = nil
+		if a.pid != nil {
+			ctx.Poison(a.pid)
+		}
+	}
+	return held
+}

@@ -1,0 +1,42 @@
+package actors
+
+import (
+	"sync"
+	"time"
+)
+
+// mailbox is how the parts of a term reach their shard's goroutine from timers and from goroutines of
+// their own. What arrives after the end of the term is dropped.
+type mailbox struct {
+	clock Clock
+	// work counts the goroutines that talk to the journal or to the publisher's sink.
+	work *sync.WaitGroup
+	// tell sends a message to the term. It is safe for concurrent use.
+	tell func(message any)
+}
+
+// after sends the message when d has passed, unless stop is called before.
+func (m *mailbox) after(d time.Duration, message any) (stop func() bool) {
+	return m.clock.AfterFunc(d, func() { m.tell(message) })
+}
+
+// timeout is one message that comes some time later, unless it is stopped. The zero value is not set.
+type timeout struct{ stopped func() bool }
+
+func (t *timeout) isSet() bool { return t.stopped != nil }
+
+// set lets the message come after d, in the place of one that has not come yet.
+func (t *timeout) set(m *mailbox, d time.Duration, message any) {
+	t.stop()
+	t.stopped = m.after(d, message)
+}
+
+// clear notes that the message has come.
+func (t *timeout) clear() { t.stopped = nil }
+
+func (t *timeout) stop() {
+	if t.stopped != nil {
+		t.stopped()
+		t.stopped = nil
+	}
+}

@@ -1,0 +1,69 @@
+package actors
+
+import (
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// responder refuses requests for a shard actor, and counts those that the actor has taken in and that are
+// neither answered nor queued.
+type responder struct {
+	shard *Shard
+	taken int64
+}
+
+// take counts a request in.
+func (r *responder) take(q *Request) {
+	if _, ok := q.replyTo(); ok {
+		r.taken++
+	}
+}
+
+// settle counts a request out; nil is none.
+func (r *responder) settle(q *Request) {
+	if q == nil {
+		return
+	}
+	if _, ok := q.replyTo(); ok {
+		r.taken--
+		r.shard.requests.leave(1)
+	}
+}
+
+// settleAll counts out what is left.
+func (r *responder) settleAll() {
+	r.shard.requests.leave(r.taken)
+	r.taken = 0
+}
+
+// refuse answers a request that was not decided.
+func (r *responder) refuse(q *Request, why string) {
+	if to, ok := q.replyTo(); ok {
+		r.unavailable(to, why)
+	}
+	r.settle(q)
+}
+
+// revoke answers decisions that are certain not to be stored.
+func (r *responder) revoke(decisions []*decision, why string) {
+	for _, d := range decisions {
+		for _, a := range d.outcome.Answers {
+			r.unavailable(a.To, why)
+		}
+	}
+	r.drop(decisions)
+}
+
+// drop leaves decisions without an answer, because it is not known whether they were stored.
+func (r *responder) drop(decisions []*decision) {
+	for _, d := range decisions {
+		d.activation.done()
+		r.settle(d.request)
+	}
+}
+
+func (r *responder) unavailable(to messages.ReplyTo, why string) {
+	r.shard.cfg.Outbox.Answer(r.shard.cfg.Shard, []lease.Answer{{To: to, Reply: &messages.Reply{
+		Status: messages.Status_UNAVAILABLE, Error: r.shard.unavailable(why),
+	}}})
+}

@@ -1,0 +1,315 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/ledger"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// term is one node's ownership of a shard, from the opening of the journal to its loss. It joins its parts,
+// which know nothing of one another. It belongs to the shard's goroutine.
+type term struct {
+	shard  *Shard
+	writer *journal.Writer
+	ctx    context.Context // ends with the term
+	cancel context.CancelFunc
+
+	ledger      *ledger.Ledger
+	activations *activations
+	timers      timers
+	batcher     batcher
+	compaction  compaction
+	sweeper     sweeper
+	watermark   watermark
+	use         use
+	// draining: no resource is woken any more.
+	draining bool
+}
+
+// termMessage is what a part of a term tells the shard's goroutine.
+type termMessage struct {
+	term    *term
+	message any
+}
+
+// newTerm begins a term with a ledger that has read the whole journal.
+func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer) *term {
+	t := &term{shard: s, writer: writer, ledger: l, use: use{quota: s.cfg.Quota}}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	m := &mailbox{clock: s.cfg.Clock, work: &s.work, tell: func(message any) {
+		s.system.Root.Send(self, &termMessage{t, message})
+	}}
+	t.activations = newActivations(s, m, l)
+	t.timers = newTimers(m)
+	t.batcher = newBatcher(t.ctx, m, s.cfg.Journal, s.cfg.Tuning)
+	t.sweeper = newSweeper(m, l, s.cfg.Tuning)
+	l.Restart(s.cfg.Clock.Now().Instant, func(resource string, deadline lease.Instant) {
+		t.timers.set(&t.activations.add(resource).timer, deadline)
+	})
+	t.compaction = newCompaction(t.ctx, s, m, l)
+	t.report()
+	t.timers.arm()
+	t.sweeper.later()
+	t.watermark = newWatermark(t.ctx, s, m, l)
+	return t
+}
+
+// receive handles a message of a part, except [stored].
+func (t *term) receive(ctx actor.Context, message any) {
+	switch m := message.(type) {
+	case flush:
+		t.batcher.flushed()
+		t.appendNext()
+	case timersDue:
+		t.wake(ctx)
+	case passivateDue:
+		t.activations.passivate(ctx)
+	case sweepDue:
+		t.sweep()
+	case recordDue:
+		if t.watermark.recordIfQuiet(); t.watermark.due {
+			t.appendNext()
+		}
+	case publisherEnded:
+		t.watermark.ended = true
+	case publishTimeout:
+		t.watermark.giveUp()
+	case purged:
+		t.compaction.purged(m)
+	default:
+		panic(fmt.Sprintf("a term does not know %T", m))
+	}
+}
+
+// request sends a request to its resource.
+func (t *term) request(ctx actor.Context, r *Request) {
+	t.activations.send(ctx, t.activations.activate(ctx, r.Resource), r)
+}
+
+// decided takes in what a resource decided, and reports whether that was all there is to do: nothing of it
+// waits for the journal.
+func (t *term) decided(d *decision) (done bool) {
+	t.timers.set(&d.activation.timer, d.wake)
+	t.timers.arm()
+	t.note(d)
+	t.activations.touch(d.activation, d.at)
+	if d.mustCommit() {
+		t.batcher.add(d)
+		return false
+	}
+	d.activation.done()
+	t.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)
+	return true
+}
+
+// note counts the requests that wait and the ephemeral leases.
+func (t *term) note(d *decision) {
+	a := d.activation
+	a.setWaiting(d.waiting)
+	if a.ephemeral || d.ephemeral != nil {
+		t.ledger.SetEphemeral(a.resource, d.ephemeral)
+		a.setEphemeral(d.ephemeral != nil)
+	}
+	t.report()
+}
+
+// report tells the node's quota how much of it the shard uses.
+func (t *term) report() {
+	t.use.set(t.ledger.Held()+t.activations.ephemeral, t.activations.waiting)
+}
+
+// panicked puts a resource that panicked in line for its state: it gets it when everything that it decided
+// is confirmed. Until then it counts as busy.
+func (t *term) panicked(a *activation) {
+	t.activations.panicked(a)
+	d := &decision{activation: a, reload: true} // its queue and an ephemeral lease are gone
+	t.note(d)
+	t.batcher.add(d)
+}
+
+// wakeAtOnce bounds how many resources one turn wakes, so that a million leases which end together do not
+// need a million actors together.
+const wakeAtOnce = 1000
+
+// wake sends a tick to the resources whose deadline has come. A term that drains leaves them to the next
+// owner: the events could not be published here any more.
+func (t *term) wake(ctx actor.Context) {
+	t.timers.fired()
+	if t.draining {
+		return
+	}
+	now := t.shard.cfg.Clock.Now().Instant
+	for range wakeAtOnce {
+		x := t.timers.due(now)
+		if x == nil {
+			break
+		}
+		t.request(ctx, &Request{Resource: x.resource, Event: lease.Tick{}})
+	}
+	t.timers.arm()
+}
+
+// sweep goes on with a pass of the sweeper, and begins a compaction if there is something to forget.
+func (t *term) sweep() {
+	if t.draining {
+		return
+	}
+	done, expired := t.sweeper.step(t.retention())
+	if !done {
+		return
+	}
+	t.compaction.recount()
+	if (expired || t.compaction.isDue()) && t.compaction.begin() {
+		t.appendNext()
+	}
+}
+
+func (t *term) retention() ledger.Retention {
+	return ledger.Retention{
+		Before: t.shard.cfg.Clock.Now().UnixMillis - t.shard.cfg.Tuning.Remember.Milliseconds(),
+		Limit:  t.shard.cfg.Tuning.MaxRemembered,
+		InUse:  t.activations.has,
+	}
+}
+
+// appendNext appends the next page of a compaction, or else a commit of what is pending, unless an append is
+// in flight.
+func (t *term) appendNext() {
+	if t.batcher.isAppending() {
+		return
+	}
+	position, commitWaits := t.ledger.Head().Position, len(t.batcher.pending) > 0
+	page, complete := t.compaction.next(commitWaits, t.retention)
+	if complete {
+		t.compaction.purge(t.watermark.mayPurge)
+	}
+	switch {
+	case page != nil:
+		t.batcher.append(position, page)
+	case commitWaits || t.watermark.due:
+		t.batcher.append(position, t.nextCommit())
+	}
+}
+
+// nextCommit returns the next commit, with as many pending decisions as fit.
+func (t *term) nextCommit() *journal.Record {
+	r := t.ledger.Next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
+	c := r.GetCommit()
+	c.Published = t.watermark.record(c.GetNumber())
+	for _, d := range t.batcher.next() {
+		c.Changes = append(c.Changes, d.outcome.Changes...)
+	}
+	return r
+}
+
+// stored applies the record that is stored now, lets its answers leave, and returns the decisions that are
+// done.
+func (t *term) stored(ctx actor.Context) []*decision {
+	r, done := t.batcher.stored()
+	if r.GetPage() == nil {
+		t.apply(r, done)
+	} else if t.compaction.stored() {
+		t.compaction.purge(t.watermark.mayPurge)
+	}
+	t.appendNext() // the disk works while the answers leave
+	for _, d := range done {
+		t.confirmed(ctx, d)
+	}
+	if t.compaction.isDue() && t.compaction.begin() {
+		t.appendNext()
+	}
+	return done
+}
+
+// apply reads a commit of these decisions into the ledger.
+func (t *term) apply(r *journal.Record, decisions []*decision) {
+	at := make([]lease.Instant, 0, len(r.GetCommit().GetChanges()))
+	for _, d := range decisions {
+		for range d.outcome.Changes {
+			at = append(at, d.at)
+		}
+	}
+	before := t.ledger.Head()
+	if err := t.ledger.Read(before.Position+1, r, func(i int) lease.Instant { return at[i] }); err != nil {
+		panic(err) // the resources decided what the ledger refuses: a bug
+	}
+	t.watermark.offer(r.GetCommit(), t.ledger.Head().Bytes-before.Bytes)
+	t.report()
+	t.sweeper.later()
+	for _, d := range decisions {
+		t.shard.logChanges(d)
+	}
+}
+
+// confirmed lets the answers of a decision leave.
+func (t *term) confirmed(ctx actor.Context, d *decision) {
+	d.activation.unconfirmed--
+	d.activation.done()
+	if d.reload {
+		t.reload(ctx, d.activation)
+	}
+	t.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)
+}
+
+// reload gives a resource that panicked its state back. If the tick itself panicked, its timer is gone. It is
+// set again with a delay, so that a resource that always panics does not spin.
+func (t *term) reload(ctx actor.Context, a *activation) {
+	image := t.activations.reload(ctx, a)
+	if image.Held() {
+		t.timers.set(&a.timer, max(image.Deadline, t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
+		t.timers.arm()
+	}
+}
+
+// barrier lets a commit without changes show who owns the shard, unless an append in flight does so.
+func (t *term) barrier() {
+	if !t.batcher.isAppending() {
+		t.watermark.due = true
+		t.appendNext()
+	}
+}
+
+// drain evicts the queued requests, and lets nothing begin that need not.
+func (t *term) drain(ctx actor.Context, evict lease.Event) {
+	t.draining = true
+	t.compaction.stop()
+	t.activations.evict(ctx, evict)
+}
+
+// isDrained reports whether everything has been decided, stored, published and recorded. It publishes and
+// records as soon as nothing else is left to do; brief as in [watermark.finish].
+func (t *term) isDrained(brief bool) bool {
+	if t.activations.busy > 0 || t.batcher.isAppending() {
+		return false
+	}
+	if t.watermark.finish(brief) {
+		return true
+	}
+	if t.watermark.due {
+		t.appendNext()
+	}
+	return false
+}
+
+// retire ends a term that was lost. It evicts the queued requests and stops the actors as soon as their
+// mailboxes are empty, so that every command comes back. It returns the requests that no actor has.
+func (t *term) retire(ctx actor.Context, evict lease.Event) (held []*Request) {
+	t.end()
+	t.activations.evict(ctx, evict)
+	return t.activations.stopAll(ctx)
+}
+
+// end stops the timers and goroutines of the term, and takes its part of the quota back.
+func (t *term) end() {
+	t.use.set(0, 0)
+	t.cancel()
+	t.watermark.stop()
+	for _, timeout := range []*timeout{&t.timers.timeout, &t.activations.timeout, &t.sweeper.timeout} {
+		timeout.stop()
+	}
+}
