@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +12,6 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
@@ -22,65 +19,31 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
 )
 
-// The variables by which the test binary, started once more, is a server and no test.
-const (
-	dirVariable  = "FENCEETCD_DIR"
-	addrVariable = "FENCEETCD_ADDR"
-)
-
 // addr is where the server listens that all tests share which do not restart theirs.
 var addr string
 
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(dirVariable); dir != "" {
-		fmt.Fprintln(os.Stderr, serve(dir, os.Getenv(addrVariable)))
-		os.Exit(1)
-	}
-	os.Exit(fencetest.Main(m, start))
-}
-
-// serve runs a server until the process that started this one ends.
-func serve(dir, addr string) error {
-	client, peer := url.URL{Scheme: "http", Host: addr}, url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	c := embed.NewConfig()
-	c.Dir = dir
-	c.BcryptCost = 4 // the least: passwords are no secret here
-	c.LogOutputs = []string{filepath.Join(dir, "log")}
-	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	e, err := embed.StartEtcd(c)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return errors.Join(err, errors.New("standard input was closed"))
-}
+func TestMain(m *testing.M) { os.Exit(fencetest.Main(m, start)) }
 
 func start(tb testing.TB) {
 	tb.Helper()
 	addr = startEtcd(tb).Addr
 }
 
-// startEtcd starts a server in a process of its own, so that it can be killed. It ends with tb.
+// startEtcd starts a server with its data on disk. It is a module of its own, because a module that
+// embeds it hands its requirements on to applications.
 func startEtcd(tb testing.TB) *fencetest.Process {
 	tb.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	dir := tb.TempDir()
+	const tool, peer = "go.etcd.io/etcd/server/v3", "http://127.0.0.1:0"
+	program, dir := fencetest.Tool(tb, "etcd/go.mod", tool), tb.TempDir()
 	return fencetest.Server{
 		Program: program,
-		Install: "go test",
+		Install: "go tool -modfile=etcd/go.mod -n " + tool,
 		Command: func(addr string) *exec.Cmd {
-			cmd := exec.Command(program)
-			cmd.Env = append(os.Environ(), dirVariable+"="+dir, addrVariable+"="+addr)
-			if _, err := cmd.StdinPipe(); err != nil { // open for as long as this process lives
-				tb.Fatal(err)
-			}
-			return cmd
+			client := "http://" + addr
+			return exec.Command(program, "--data-dir", filepath.Join(dir, "data"), "--log-outputs", filepath.Join(dir, "log"),
+				"--bcrypt-cost", "4", // the least: passwords are no secret here
+				"--listen-client-urls", client, "--advertise-client-urls", client,
+				"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
 		},
 		Ready: healthy,
 	}.Start(tb)

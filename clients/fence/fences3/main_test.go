@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -52,13 +51,7 @@ func makeBucket(tb testing.TB, name string) {
 // startGateway builds versitygw, if that was not done before, and starts it with its data on disk.
 func startGateway(tb testing.TB) *fencetest.Process {
 	tb.Helper()
-	build := exec.CommandContext(tb.Context(), "go", "tool", "-modfile=versitygw/go.mod", "-n", "versitygw")
-	build.Env = append(os.Environ(), "GOWORK=off")
-	output, err := build.Output()
-	if err != nil {
-		tb.Fatalf("building versitygw: %v; see for yourself: %s", err, install)
-	}
-	path := strings.TrimSpace(string(output))
+	path := fencetest.Tool(tb, "versitygw/go.mod", "versitygw")
 	data, versions := filepath.Join(tb.TempDir(), "data"), filepath.Join(tb.TempDir(), "versions")
 	for _, dir := range []string{data, versions} {
 		must(tb, os.Mkdir(dir, 0o700))

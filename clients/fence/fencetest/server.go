@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -29,6 +30,22 @@ type Server struct {
 	Command func(addr string) *exec.Cmd
 	// Ready returns nil when the server at addr answers.
 	Ready func(ctx context.Context, addr string) error
+}
+
+// Tool builds a program of the Go module at modfile, unless that was done before, and returns its path.
+// It is for servers that are written in Go: a guard's own module must not require them, because an
+// application would inherit their requirements.
+func Tool(tb testing.TB, modfile, name string) string {
+	tb.Helper()
+	build := exec.CommandContext(tb.Context(), "go", "tool", "-modfile="+modfile, "-n", name)
+	build.Env = append(os.Environ(), "GOWORK=off")
+	var report bytes.Buffer
+	build.Stderr = &report
+	path, err := build.Output()
+	if err != nil {
+		tb.Fatalf("building %s: %v\n%s", name, err, &report)
+	}
+	return strings.TrimSpace(string(path))
 }
 
 // Process is a server that runs.
