@@ -8,7 +8,7 @@ PROTOGEN := cd tools && go run ./protogen
 # Guards that need a driver are modules of their own; see docs/decisions/0030-modules.md for the others.
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
 MODULES := . messages clients clients/holdfast/holdfasttest $(GUARDS)
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev)
 
 # in-all runs a command in each module of a list. It continues after a failure and lists the failed modules at the end.
 define in-all
@@ -153,3 +153,7 @@ cover: ## Measure test coverage: coverage.html.
 	go test -coverpkg=./...,github.com/holdfast-io/holdfast/messages/...,github.com/holdfast-io/holdfast/clients/... -coverprofile=coverage.out ./...
 	go tool cover -html=coverage.out -o coverage.html
 	go tool cover -func=coverage.out | tail -n 1
+
+.PHONY: release
+release: ## Show the commit and the tags of VERSION=v1.2.3; RELEASE=1 sets the tags.
+	@bash .ci/release $(VERSION)
