@@ -119,8 +119,8 @@ func (m *members) next(now lease.Instant) lease.Instant {
 	return next
 }
 
-// excuse restarts the silence of all members: this process did not listen.
-func (m *members) excuse(now lease.Instant) {
+// restartSilence restarts the silence of all members: this process did not listen.
+func (m *members) restartSilence(now lease.Instant) {
 	for _, x := range m.sorted {
 		x.heard = now
 	}

@@ -87,7 +87,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 
 // shouldOpen reports whether this node should open a shard that has no owner.
 func (c *reconciler) shouldOpen(r *round) bool {
-	if !r.participating || r.leaving || r.isDeaf(r.now) || r.now < c.backoff || len(r.claims[c.number].opening) > 0 {
+	if !r.participating || r.leaving || r.isCutOff(r.now) || r.now < c.backoff || len(r.claims[c.number].opening) > 0 {
 		return false
 	}
 	if r.isAssigned(c.number) {
@@ -101,7 +101,7 @@ func (c *reconciler) shouldOpen(r *round) bool {
 // the deployment may differ.
 func (c *reconciler) shouldHandOver(r *round) bool {
 	x := r.assignee(c.number)
-	return x != nil && x.GetIncarnation() != r.self() && !r.isDeaf(r.now) && !x.doubtful(r.now) &&
+	return x != nil && x.GetIncarnation() != r.self() && !r.isCutOff(r.now) && !x.doubtful(r.now) &&
 		x.assigned[c.number]
 }
 
@@ -110,7 +110,7 @@ func (c *reconciler) shouldHandOver(r *round) bool {
 // that is opening it as well, because one reader is enough. Nodes that begin to participate at the same time open
 // shards before they hear one another.
 func (c *reconciler) shouldStopOpening(r *round) bool {
-	if r.isDeaf(r.now) || r.isAssigned(c.number) {
+	if r.isCutOff(r.now) || r.isAssigned(c.number) {
 		return false
 	}
 	if c.shouldHandOver(r) && !hasLasted(c.opening, settleAfter, r.now) {
@@ -175,7 +175,7 @@ func (c *reconciler) route(r *round) {
 	switch owner := r.claims[c.number].owner; {
 	case c.standing() == actors.Open, c.standing() == actors.Draining:
 		local = c.shard
-	case c.shard == nil && owner != nil && !owner.doubtful(r.now) && !r.isDeaf(r.now):
+	case c.shard == nil && owner != nil && !owner.doubtful(r.now) && !r.isCutOff(r.now):
 		remote = owner.GetIncarnation()
 	}
 	open := c.shard != nil || remote == 0 && (c.endpoint && !hasLasted(c.unowned, holdLimit, r.now) || c.isNext(r))
@@ -191,7 +191,7 @@ func (c *reconciler) route(r *round) {
 
 // isNext reports whether this node is one of the first two in line to own the shard.
 func (c *reconciler) isNext(r *round) bool {
-	return r.participating && !r.leaving && !r.isDeaf(r.now) && r.assigned.rank(c.number, r.self()) <= 1
+	return r.participating && !r.leaving && !r.isCutOff(r.now) && r.assigned.rank(c.number, r.self()) <= 1
 }
 
 func (c *reconciler) clock() lease.Instant { return c.cfg.Clock.Now().Instant }

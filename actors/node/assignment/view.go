@@ -75,7 +75,7 @@ func (v *view) hear(a, own *peer.Announcement, now lease.Instant) error {
 // off.
 func (v *view) echo(now lease.Instant) {
 	if now.Sub(v.echoed) >= silenceLimit {
-		v.members.excuse(now)
+		v.members.restartSilence(now)
 	}
 	v.echoed = now
 }
@@ -102,8 +102,8 @@ func (v *view) logJoined(a *peer.Announcement) {
 	}
 }
 
-// isDeaf reports whether the node does not hear even itself, and so knows nothing of the others.
-func (v *view) isDeaf(now lease.Instant) bool { return now.Sub(v.echoed) >= doubtLimit }
+// isCutOff reports whether the node does not hear even itself, and so knows nothing of the others.
+func (v *view) isCutOff(now lease.Instant) bool { return now.Sub(v.echoed) >= doubtLimit }
 
 // wasPaused reports whether the process has not run for a while, by the time since the last tick.
 func (v *view) wasPaused(now lease.Instant) bool { return now.Sub(v.ticked) >= silenceLimit }
@@ -111,13 +111,13 @@ func (v *view) wasPaused(now lease.Instant) bool { return now.Sub(v.ticked) >= s
 // resume notes that the process was paused: it did not listen, so the others' silence tells nothing.
 func (v *view) resume(now lease.Instant) {
 	v.log.Warn("process was paused", "for", now.Sub(v.ticked).Round(time.Millisecond))
-	v.members.excuse(now)
+	v.members.restartSilence(now)
 	v.echoed = now
 }
 
 // removeLost forgets the nodes that have been silent, unless it was this node that did not listen.
 func (v *view) removeLost(now lease.Instant) {
-	if v.isDeaf(now) || v.wasPaused(now) {
+	if v.isCutOff(now) || v.wasPaused(now) {
 		return
 	}
 	for _, x := range v.members.expire(now) {

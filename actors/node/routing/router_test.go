@@ -1,27 +1,42 @@
 package routing_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // recorder is a transport that notes what goes where.
-type recorder struct{ delivered, forwarded []string }
+type recorder struct {
+	delivered, forwarded []routing.Envelope
+	refused              []error
+}
 
-func (c *recorder) Deliver(_ *actors.Shard, e routing.Envelope) error {
-	c.delivered = append(c.delivered, e.Key)
+func (r *recorder) Deliver(_ *actors.Shard, e routing.Envelope) error {
+	r.delivered = append(r.delivered, e)
 	return nil
 }
 
-func (c *recorder) Forward(_ uint64, e routing.Envelope) error {
-	c.forwarded = append(c.forwarded, e.Key)
+func (r *recorder) Forward(_ uint64, e routing.Envelope) error {
+	r.forwarded = append(r.forwarded, e)
 	return nil
 }
 
-func (c *recorder) Refuse(routing.Envelope, error) {}
+func (r *recorder) Refuse(_ routing.Envelope, err error) { r.refused = append(r.refused, err) }
+
+func keys(all []routing.Envelope) []string {
+	var keys []string
+	for _, e := range all {
+		keys = append(keys, e.Key)
+	}
+	return keys
+}
 
 // A shard that returns its waiting requests does not get the first one again while it returns the others.
 func TestReturnedRequestsStayInOrder(t *testing.T) {
@@ -33,8 +48,85 @@ func TestReturnedRequestsStayInOrder(t *testing.T) {
 	r.SetOwner(leaving, 0)
 	r.Return(routing.Envelope{Key: "w1"})
 	r.SetOwner(nil, 0)
+	if err := r.Route(routing.Envelope{Key: "new"}); err != nil {
+		t.Fatal(err)
+	}
 	r.SetOwner(nil, 7)
-	if len(c.delivered) != 0 || !slices.Equal(c.forwarded, []string{"w0", "w1"}) {
-		t.Errorf("delivered %v to the shard that is leaving, and forwarded %v", c.delivered, c.forwarded)
+	if len(c.delivered) != 0 || !slices.Equal(keys(c.forwarded), []string{"w0", "w1", "new"}) {
+		t.Errorf("delivered %v to the shard that is leaving, and forwarded %v", keys(c.delivered), keys(c.forwarded))
+	}
+}
+
+// Without an owner requests wait, in bounded number and time. Requests that a shard has returned are not bounded.
+func TestQueueIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &recorder{}
+		r := routing.NewRouter(3, 2, actors.SystemClock(), c)
+		for range 3 {
+			r.Return(routing.Envelope{})
+		}
+		for i, want := range []error{nil, nil, actors.ErrOverloaded} {
+			if err := r.Route(routing.Envelope{}); !errors.Is(err, want) {
+				t.Errorf("request %d: %v, want %v", i, err, want)
+			}
+		}
+		<-time.After(time.Second)
+		r.Expire(2 * time.Second)
+		if n := r.Waiting(); n != 5 {
+			t.Errorf("%d wait, want 5", n)
+		}
+		<-time.After(time.Second)
+		r.Expire(2 * time.Second)
+		if n := r.Waiting(); n != 0 || len(c.refused) != 5 {
+			t.Errorf("%d wait and %d were refused, want 0 and 5", n, len(c.refused))
+		}
+		for _, err := range c.refused {
+			if !errors.Is(err, actors.ErrUnavailable) {
+				t.Errorf("refused with %v", err)
+			}
+		}
+	})
+}
+
+// A request that was forwarded too often waits until the shard is open here.
+func TestForwardingIsBounded(t *testing.T) {
+	c := &recorder{}
+	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+	r.SetOwner(nil, 7)
+	for hops := range 6 {
+		if err := r.Route(routing.Envelope{Hops: hops}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.forwarded) != 4 || r.Waiting() != 2 {
+		t.Errorf("%d are forwarded and %d wait, want 4 and 2", len(c.forwarded), r.Waiting())
+	}
+	r.SetOwner(&actors.Shard{}, 0)
+	if len(c.delivered) != 2 || r.Waiting() != 0 {
+		t.Errorf("%d are delivered and %d wait, want 2 and 0", len(c.delivered), r.Waiting())
+	}
+}
+
+// The time for which a request has waited for an owner is taken off its wait, but for the last millisecond.
+func TestWaitIsReduced(t *testing.T) {
+	for queued, want := range map[time.Duration]uint32{0: 1000, 400 * time.Millisecond: 600, 3 * time.Second: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &recorder{}
+			r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+			data, err := messages.Encode(messages.JSON, &messages.AcquireRequest{Owner: "a", TtlMs: 1, WaitMs: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := routing.Envelope{Operation: messages.OpAcquire, Data: data, ReplyTo: messages.ReplyTo{Encoding: messages.JSON}}
+			if err := r.Route(e); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(queued)
+			r.SetOwner(nil, 7)
+			var got messages.AcquireRequest
+			if err := messages.Decode(messages.JSON, c.forwarded[0].Data, &got); err != nil || got.GetWaitMs() != want {
+				t.Errorf("after %v: wait_ms %d, %v, want %d", queued, got.GetWaitMs(), err, want)
+			}
+		})
 	}
 }
