@@ -14,27 +14,27 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Acquire locks the resource and keeps the lock until it is released or lost: a lock that is forgotten is
-// renewed until [Client.Close]. [Client.Do] forgets none. While somebody else holds
-// it, the call waits in the service's queue, first come first served, until the context ends; through
-// interruptions of the connection, restarts and changes of nodes.
+// Acquire locks the resource. The lock is renewed until it is released or lost, at the latest until
+// [Client.Close]; [Client.Do] releases it by itself. While another holder has it, the call waits in the
+// service's queue, first come first served, until the context ends; through interruptions of the connection,
+// restarts and changes of nodes.
 //
-// When it returns an error, nothing is held: what may have been granted meanwhile is given back. It is
-// [ErrTimeout] when the context's deadline or [MaxWait] came first, or [ErrUnavailable] if nobody was
-// there then, or if three grants came when their lease was as good as over, because the TTL is too short for
+// When it returns an error, nothing is held: a lease that may have been granted meanwhile is released. It is
+// [ErrTimeout] when the context's deadline or [MaxWait] came first, or [ErrUnavailable] if no node could
+// decide then, or if three grants came when their lease was nearly over, because the TTL is too short for
 // the round trip; the context's own error when it was cancelled; [ErrInvalid], [ErrOverloaded] and
 // [ErrExhausted] as the service says; [ErrClosed]. Where a deadline passed, it is also the context's. When the
-// connection is closed, the call ends with nats.ErrConnectionClosed, and what was granted runs out.
+// connection is closed, the call ends with nats.ErrConnectionClosed, and a lease that was granted runs out.
 //
-// What is to be given back is given back after the call has returned, for 4 096 calls at a time; beyond that,
-// and while the service cannot be reached, the lease runs out by its TTL.
+// Such leases are released after the call has returned, for 4 096 calls at a time; beyond that, and while
+// the service cannot be reached, the lease runs out by its TTL.
 func (c *Client) Acquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
 	return c.acquire(ctx, resource, c.terms(opts))
 }
 
-// TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder]. When
-// nobody answers in the client's timeout it is [ErrUnavailable] or [ErrUnknown]; also then nothing is
-// held, as with [Client.Acquire].
+// TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder]. If there is
+// no answer in the client's timeout, it is [ErrUnavailable] or [ErrUnknown]; also then nothing is held, as
+// with [Client.Acquire].
 func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
 	t := c.terms(opts)
 	t.maxWait, t.bounded = 0, true
@@ -46,8 +46,8 @@ func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...Acquir
 // a cause that is [ErrLost] when the lock is lost, and carries the token.
 //
 // It returns the error of Acquire, or what work returned; and [ErrLost], joined to that, if the lock was
-// not held to the end, so that somebody else may have worked at the same time. That the lock could not
-// be released in time is not an error of the work and is not returned.
+// not held to the end, so that another holder may have worked at the same time. If the lock cannot be
+// released in time, that is not an error of the work and is not returned.
 func (c *Client) Do(ctx context.Context, resource string, work func(context.Context, *Lock) error, opts ...AcquireOption) (err error) {
 	l, err := c.Acquire(ctx, resource, opts...)
 	if err != nil {
@@ -65,11 +65,11 @@ func (c *Client) Do(ctx context.Context, resource string, work func(context.Cont
 }
 
 const (
-	// mostWait is for how long a place in the queue is asked for. It is renewed with every try, and left
-	// to run out if the client is not there any more.
+	// mostWait is the wait that one attempt asks for. Every attempt renews it. It runs out if the client is
+	// gone.
 	mostWait = time.Minute
-	// quietParts of a TTL may pass between the tries of a request that waits: when it is granted, so
-	// much of the lease may be over, since it is counted from when the latest try was sent.
+	// quietParts is the part of a TTL, a quarter, that may pass between the attempts of a request that waits.
+	// When it is granted, that part of the lease may be over, since it is counted from the latest attempt.
 	quietParts = 4
 	// mostLate is after how many grants that came too late an acquisition gives up.
 	mostLate = 3
@@ -83,9 +83,9 @@ type acquisition struct {
 	id            string
 	begun         time.Time
 	deadline      time.Time // of the context; zero if there is none
-	// matters is when the latest try cannot matter any more: its wait and a lease granted then are over.
+	// matters is when the latest attempt cannot matter any more: its wait and a lease granted then are over.
 	matters time.Time
-	// late counts the grants that came when the lease was as good as over.
+	// late counts the grants that came when the lease was nearly over.
 	late int
 }
 
@@ -151,7 +151,7 @@ func (a *acquisition) share(ctx context.Context, k lockKey) (*Lock, error) {
 	return l, nil
 }
 
-// once asks until there is an answer. Again: that was not the end of it.
+// once asks until there is an answer. again: the answer decided nothing, or the lease is over already.
 func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error) {
 	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done()}
 	if r.Waits = a.wait() > 0; r.Waits {
@@ -184,8 +184,8 @@ func (a *acquisition) message() proto.Message {
 	return a.terms.request(a.id, wait)
 }
 
-// wait is how long the request may stay in the queue from now on; never nothing of a wait that there
-// was, which would be a request of another kind.
+// wait is how long the request may stay in the queue from now on. A wait never becomes 0, which would be
+// another request.
 func (a *acquisition) wait() time.Duration {
 	if a.terms.bounded && a.terms.maxWait == 0 {
 		return 0
@@ -240,7 +240,7 @@ func (a *acquisition) expired(ctx context.Context) error {
 	}
 }
 
-// granted takes the lease over. If it is over already, or given back, another one is asked for.
+// granted takes the lease over. If it is over already, or released, another one is asked for.
 func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messages.Lease) (*Lock, bool, error) {
 	fresh := newHandle(a.c, a.key, lease, sent, a.terms)
 	h, err := a.c.handles.add(fresh)
@@ -269,17 +269,17 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messag
 	return nil, true, nil
 }
 
-// tooLate tells the caller that every further grant would use up a token in vain.
+// tooLate ends the acquisition, because every further grant would use up a token in vain.
 func (a *acquisition) tooLate(took time.Duration) error {
 	return &Error{
 		Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnavailable,
-		Cause: fmt.Errorf("%d grants came when their lease was as good as over, the last after %v: a TTL of %v is too short for this connection",
+		Cause: fmt.Errorf("%d grants came when their lease was nearly over, the last after %v: a TTL of %v is too short for this connection",
 			mostLate, took.Round(time.Millisecond), a.terms.ttl),
 	}
 }
 
-// gaveUp says why the wait is over. That the outcome of the request is unknown does not matter to the
-// caller: the lock is not held, and will not be.
+// gaveUp says why the wait is over. An unknown outcome does not matter to the caller: the lock is not held,
+// and will not be.
 func (a *acquisition) gaveUp(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || a.wait() == 0 || errors.Is(err, ErrClosed) || errors.Is(err, nats.ErrConnectionClosed) {
@@ -294,18 +294,18 @@ func (a *acquisition) gaveUp(err error) error {
 	return e
 }
 
-// withdraw makes sure that nothing comes of the request, as far as the client can: the service then does
-// not grant it any more, though it comes late. If the client has too much to withdraw, or the service cannot
-// be reached, the place in the queue and the lease run out by themselves.
+// withdraw withdraws the request in the background, unless it definitely has no effect: the service then does
+// not grant it any more, even if a copy arrives late. If the background is full, or the service cannot be
+// reached, the place in the queue and the lease run out by themselves.
 func (a *acquisition) withdraw(x *request.Exchange) {
 	if !x.Definite() {
 		a.c.later(a.matters, a.settle, nil)
 	}
 }
 
-// settle takes the request out of the queue. If it turns out that the owner holds a lease of
-// which this client knows nothing, the request may have been granted and the answer lost: repeated, it
-// is answered with the same grant.
+// settle takes the request out of the queue. If the owner holds a lease that has
+// no handle here, the request may have been granted and the answer lost: repeated, it is answered with the
+// same grant.
 func (a *acquisition) settle(ctx context.Context) (done bool) {
 	r, done := a.c.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.terms.owner, a.id))
 	if r.GetStatus() != messages.Status_STALE_TOKEN || a.c.handles.has(r.GetLease()) {

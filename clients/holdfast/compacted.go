@@ -13,8 +13,8 @@ var ErrCompacted = errors.New("journal compacted")
 // position is too old, or the reader too slow. Nothing was left out before it was told. It wraps
 // [ErrCompacted].
 //
-// Who keeps a table of the holders begins afresh: Watch with [Present] and without [From]. Who wants
-// what is left of the history goes on [From] Oldest, and knows that there is a gap.
+// To keep a table of the holders, begin again: Watch with [Present] and without [From]. To read what is left
+// of the history, continue [From] Oldest; there is a gap before it.
 type CompactedError struct {
 	// Shard is the first of which something is missing.
 	Shard uint32

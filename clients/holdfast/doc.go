@@ -2,11 +2,10 @@
 // own connection.
 //
 // A lock is a lease with a fencing token. The lease ends if its holder does not renew it, so that the
-// resource of a dead one does not stay locked; the client renews it, and ends the lock's context before
-// the lease may be over. The token grows with every grant, and is what makes the lock safe: a process
-// that is paused past its lease does not know that it has lost the lock, and what it then writes can be
-// refused only by what it writes to, which has seen a higher token. See the packages below clients/fence
-// for that side.
+// resource of a dead holder does not stay locked. The client renews the lease, and ends the lock's context
+// before the lease may be over. The token grows with every grant. It makes the lock safe: a process that is
+// paused past its lease does not know that it has lost the lock, and only the resource that it writes to,
+// which has seen a higher token, can refuse the write. The packages below clients/fence do that.
 //
 //	client, err := holdfast.New(nc)
 //	...
@@ -15,7 +14,7 @@
 //	})
 //
 // Every request has an id and is repeated until it is answered, so that a lost message leaves no lock
-// behind; what is granted too late is given back. Errors tell what is known: nothing happened
-// ([ErrHeld], [ErrTimeout], [ErrInvalid], [ErrOverloaded], [ErrUnavailable]), the lock is not one's own
-// any more ([ErrLost]), or nobody can tell ([ErrUnknown]).
+// behind. A lease that is granted too late is released. Errors tell what is known: nothing happened
+// ([ErrHeld], [ErrTimeout], [ErrInvalid], [ErrOverloaded], [ErrUnavailable]), the lock is lost
+// ([ErrLost]), or the outcome is unknown ([ErrUnknown]).
 package holdfast

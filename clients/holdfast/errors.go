@@ -12,27 +12,27 @@ import (
 // What can become of a call. Every error of this package is one of them, or the caller's own context's;
 // what else is known stands in an [Error].
 var (
-	// ErrHeld: somebody holds the lock, maybe this very client. Nothing happened.
+	// ErrHeld: the lock is held, maybe by this very client. Nothing happened.
 	ErrHeld = errors.New("held")
 	// ErrTimeout: the time for waiting was over before it was the caller's turn. Nothing is held.
 	ErrTimeout = errors.New("timed out waiting")
-	// ErrLost: the lease is over, or may be, although nobody here released it. What it protected must
+	// ErrLost: the lease is over, or may be, although it was not released here. What it protected must
 	// stop. It is also the cause of a lock's context, and comes together with what the service found:
 	// [ErrNotOwner], [ErrStaleToken] or [ErrNotHeld].
 	ErrLost = errors.New("lock lost")
 	// ErrReleased is the cause of the context of a lock that was released in good order.
 	ErrReleased = errors.New("lock released")
-	// ErrNotOwner: somebody else holds the lock.
+	// ErrNotOwner: another owner holds the lock.
 	ErrNotOwner = errors.New("not the owner")
 	// ErrStaleToken: the token is not the present one.
 	ErrStaleToken = errors.New("stale token")
-	// ErrNotHeld: nobody holds the lock.
+	// ErrNotHeld: the lock is free.
 	ErrNotHeld = errors.New("not held")
 	// ErrInvalid: the call breaks a rule of the contract and will never succeed. Nothing happened.
 	ErrInvalid = messages.ErrInvalid
 	// ErrOverloaded: a limit of the service was reached. Nothing happened; try later.
 	ErrOverloaded = errors.New("overloaded")
-	// ErrUnavailable: nobody could decide in time. Certainly nothing happened.
+	// ErrUnavailable: no node could decide in time. Nothing happened.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrUnknown: no answer came in time, so the call may have had its effect or may yet have it.
 	ErrUnknown = errors.New("outcome unknown")
@@ -53,7 +53,7 @@ type Error struct {
 	// Cause is a second reason, if there is one: the end of the caller's context, what the service
 	// found, or what NATS said.
 	Cause error
-	// Holder is who has the lock instead, with [ErrHeld], [ErrNotOwner] and [ErrStaleToken]; else nil.
+	// Holder is the present lease, with [ErrHeld], [ErrNotOwner] and [ErrStaleToken]; else nil.
 	Holder *Lease
 	// Detail is a sentence of the service's for a person; may be empty.
 	Detail string

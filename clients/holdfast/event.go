@@ -59,8 +59,8 @@ type Event struct {
 	Time time.Time
 	// Reason of a break.
 	Reason string
-	// ID tells the change from every other one of the deployment, and is the same whoever tells of it:
-	// it also stands in the header Nats-Msg-Id of a published event. Zero on what is no change.
+	// ID identifies the change in the deployment. It is the same in every report of it, and stands in the
+	// header Nats-Msg-Id of a published event. Zero on what is no change.
 	ID messages.EventID
 
 	before Position

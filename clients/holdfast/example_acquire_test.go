@@ -42,7 +42,7 @@ func ExampleClient_Acquire() {
 	// <nil>
 }
 
-// Whoever was paused for too long is refused by the store, not by the lock.
+// A holder that was paused for too long is refused by the store, not by the lock.
 func ExampleLock_Token() {
 	ctx := context.Background()
 	client := example()
@@ -68,7 +68,7 @@ func ExampleLock_Token() {
 	// token 000000000000001: 000000000000002 has been here
 }
 
-// The error tells who has the lock.
+// The error has the present holder.
 func ExampleClient_TryAcquire() {
 	ctx := context.Background()
 	client := example()

@@ -51,7 +51,7 @@ func ExampleClient_List() {
 	// rooms.blue ann
 }
 
-// An operator takes a lock away from its holder, and from nobody else.
+// An operator breaks the lease of one holder, and no later one.
 func ExampleClient_Break() {
 	ctx := context.Background()
 	client := example()

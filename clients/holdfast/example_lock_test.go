@@ -36,7 +36,7 @@ func ExampleLock_Context() {
 	// true
 }
 
-// The token travels with a request, over HTTP and over NATS, to whoever checks it.
+// A request carries the token, over HTTP and over NATS, to the service that checks it.
 func ExampleSetHeader() {
 	ctx := context.Background()
 	client := example()

@@ -8,7 +8,7 @@ import (
 
 // State is what is known of a resource.
 type State struct {
-	// Held tells whether somebody holds it. If not, Lease has only the resource and the last token that
+	// Held tells whether the resource is held. If not, Lease has only the resource and the last token that
 	// was issued, 0 if none is remembered.
 	Held bool
 	Lease
@@ -16,8 +16,8 @@ type State struct {
 	Waiting int
 }
 
-// Get tells who holds the resource, linearizably: it is the state at some moment between call and
-// return. It is [ErrUnavailable] when nobody can tell.
+// Get returns the holder of the resource, linearizably: it is the state at some moment between call and
+// return. It is [ErrUnavailable] if no node can decide in time.
 func (c *Client) Get(ctx context.Context, resource string) (*State, error) {
 	return c.get(ctx, resource, &messages.GetRequest{})
 }
@@ -48,13 +48,13 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 }
 
 // Break takes a lock away from its holder, as an operator does. The token must be the holder's, so that
-// nobody else is hit; the reason is shown in events and logs. Broken, the resource is free, and
+// no later lease is broken; the reason is shown in events and logs. Broken, the resource is free, and
 // the context of the holder's lock ends within a second if its NATS user may subscribe to
 // holdfast.event.<key>, else at its next renewal. What the holder does until then is not stopped: only a
 // check of its token does that.
 //
-// It is [ErrStaleToken] with the [Error.Holder] if somebody else holds the lock by now, [ErrNotHeld] if
-// nobody does.
+// It is [ErrStaleToken] with the [Error.Holder] if another lease holds the lock by now, [ErrNotHeld] if
+// none does.
 func (c *Client) Break(ctx context.Context, resource string, token Token, reason string) error {
 	a, err := c.ask(ctx, messages.OpBreak, resource, &messages.BreakRequest{Token: uint64(token), Reason: reason})
 	if err != nil {

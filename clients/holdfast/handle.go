@@ -147,7 +147,7 @@ func (h *handle) expire() {
 // runOut gives the lease up by the clock alone.
 func (h *handle) runOut() { h.lose(lost(messages.OpExtend, h.claim.Resource, nil)) }
 
-// lose ends the lease for all who share it.
+// lose ends the lease for all locks that share it.
 func (h *handle) lose(e *Error) {
 	h.phase, h.found = gone, e
 	h.stop()

@@ -15,17 +15,19 @@ import (
 // It is held until [Lock.Release], or until it is lost: when the service says so, or when the lease has
 // not been renewed in time and may therefore be over. The service says so when it is asked: at each
 // renewal, and when the event holdfast.event.<key> tells of the lease's end, to which the client subscribes
-// if the TTL is at least 3 s and the NATS user may. So a break is felt within a second. Then the context of the lock ends, and what runs
-// under it must stop. It ends before the service grants the lock to anybody else, by an eighth of the TTL
-// (at least 15 ms, at most 1 s), as long as this process runs: one that is paused learns of it too late,
-// and only a check of the [Lock.Token] at the protected resource stops what it does then.
+// if the TTL is at least 3 s and the NATS user may. So a break ends the lock within a second.
+//
+// When the lock is lost, its context ends, and what runs under it must stop. The context ends before the
+// service grants the lock to another holder, by an eighth of the TTL (at least 15 ms, at most 1 s), as long as
+// this process runs. A process that is paused learns of the loss too late: only a check of the [Lock.Token]
+// at the protected resource stops what it does then.
 type Lock struct {
 	h      *handle
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	lost   chan struct{}
 	// over is why the lock is not held any more, nil while it is; also ends with it. Both are guarded by the
-	// hold.
+	// handle's mu.
 	over error
 	also context.CancelCauseFunc
 
@@ -76,7 +78,7 @@ func (l *Lock) Context() context.Context { return l.ctx }
 func (l *Lock) Lost() <-chan struct{} { return l.lost }
 
 // Valid reports whether the lock is held at this moment. It looks at the clock, so it is right also
-// where the end of the context may be noticed late; yet nobody knows how long it stays right.
+// where the end of the context may be noticed late; it may be outdated as soon as it is returned.
 func (l *Lock) Valid() bool {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
@@ -116,10 +118,10 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 }
 
 // Release gives the lock back. The lock's context ends at once, and after that the service is asked. It
-// returns nil if the lock was held to the end, so that nobody else can have had it meanwhile; [ErrLost]
+// returns nil if the lock was held to the end, so that no other holder can have had it meanwhile; [ErrLost]
 // if not, together with what the service found; [ErrUnavailable] or [ErrUnknown] if there was no answer
 // in time, and then the client goes on to ask until the lease has run out; [ErrUnknown], together with
-// what the service found, also if an answer was lost and somebody else has come before it was repeated.
+// what the service found, also if an answer was lost and another holder has come before it was repeated.
 //
 // A lock that is lost already needs no release: the call returns why it was lost and does not wait.
 //
@@ -161,7 +163,7 @@ func (l *Lock) endsToo(cancel context.CancelCauseFunc) {
 	}
 }
 
-// end is told that the lock is not held any more, with the hold's mu held.
+// end is told that the lock is not held any more, with the handle's mu held.
 func (l *Lock) end(cause error) {
 	if l.over != nil {
 		return

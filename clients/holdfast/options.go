@@ -102,16 +102,16 @@ type terms struct {
 	metadata  map[string]string
 }
 
-// TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given: so long does a
-// resource stay locked whose holder has died. It counts from when the request was first sent, so it has to be
+// TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given. The resource of a
+// holder that has died stays locked for this time. It counts from when the request was first sent, so it has to be
 // several times as long as an answer takes.
 func TTL(d time.Duration) AcquireOption { return func(t *terms) { t.ttl = d } }
 
-// Owner is in whose name to ask; by default the client's own, made of host, process and a random part.
-// Names are shown to operators; a lease belongs to whoever knows its owner and token.
+// Owner is the name of the holder; by default the client's own, made of host, process and a random part.
+// Names are shown to operators. Owner and token are all that is needed to release a lease or to extend it.
 func Owner(name string) AcquireOption { return func(t *terms) { t.owner = name } }
 
-// Metadata is shown to whoever asks who holds the lock, and in events: at most 16 entries, 1 024 bytes
+// Metadata is shown in answers about the holder, and in events: at most 16 entries, 1 024 bytes
 // together.
 func Metadata(m map[string]string) AcquireOption {
 	m = maps.Clone(m)
@@ -133,7 +133,7 @@ func Ephemeral() AcquireOption { return func(t *terms) { t.ephemeral = true } }
 // share an owner's name it ends with the first.
 func Reentrant() AcquireOption { return func(t *terms) { t.reentrant = true } }
 
-// NoRenewal leaves the renewal to the caller, who calls [Lock.Extend] or lets the lease run out.
+// NoRenewal leaves the renewal to the caller, by [Lock.Extend]. Without it the lease runs out.
 func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
 
 // terms returns what an acquisition with these options asks for.
@@ -161,7 +161,7 @@ func (t *terms) request(id string, wait time.Duration) *messages.AcquireRequest 
 	return r
 }
 
-// newOwner names this client so that people recognise it and nobody else has the same name.
+// newOwner returns a name for this client that people recognise and that is unique.
 func newOwner() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {

@@ -18,9 +18,9 @@ const (
 	checkAgain = time.Second
 )
 
-// WaitFree returns nil when nobody holds the resource: that was so at some moment between call and
-// return, and may be over when it returns. It takes no place in the queue and keeps nobody away; who
-// wants the lock calls [Client.Acquire].
+// WaitFree returns nil when the resource is free: that was so at some moment between call and return, and
+// may be over when it returns. It takes no place in the queue and does not keep others from locking the
+// resource; to lock it, call [Client.Acquire].
 //
 // It waits for the event that tells of the end of the lease, and asks again then, when the lease would
 // have run out, and when the connection was interrupted. So an early end of an ephemeral lease, which
@@ -75,8 +75,8 @@ func endsLease(m *nats.Msg) bool {
 	return false
 }
 
-// untilFree returns when to ask again at the latest, 0 if nobody holds the resource. That nobody can tell
-// is no reason to give up.
+// untilFree returns when to ask again at the latest, 0 if the resource is free. If no node can decide, the
+// wait goes on.
 func (c *Client) untilFree(ctx context.Context, resource string) (time.Duration, error) {
 	s, err := c.Get(ctx, resource)
 	switch {

@@ -26,7 +26,7 @@ const opWatch = "watch"
 // the context's own; [ErrClosed]; [ErrCompacted] as a [CompactedError] when what comes next was purged,
 // because the position is too old or the loop too slow; [ErrInvalid] if an option breaks a rule or the
 // position belongs to another deployment; [ErrUnavailable] when the journal cannot be read: at the
-// beginning if nobody answers in the client's timeout, later only if that is for good, such as a lack of
+// beginning if there is no answer in the client's timeout, later only if that is permanent, such as a lack of
 // permissions.
 //
 // A watch of one resource reads one shard, every other one all of them. No more is read ahead of the loop

@@ -33,7 +33,7 @@ func From(p Position) WatchOption { return func(t *watchTerms) { t.from = p } }
 // does not count if there is a position to go on [From].
 func Since(t time.Time) WatchOption { return func(w *watchTerms) { w.since = &t } }
 
-// Present tells first who holds what, as [EventPresent], then a bookmark, and then every change since. A
+// Present tells first the leases that are held, as [EventPresent], then a bookmark, and then every change since. A
 // lease that was there is told once, and a change that is in it already is not told again. Reading that
 // takes as long as a node takes to open the shards. Ephemeral leases are not among them, as they are
 // never events. It does not count if there is a position to go on [From]: then the holders were told
@@ -46,9 +46,9 @@ func Kinds(kinds ...EventKind) WatchOption {
 }
 
 // Bookmarks tells a position with an [EventBookmark] as soon as the watch stands, from which on nothing
-// is left out, and again after every so long in which it came further without an event. Who watches few
-// of many resources and wants to go on later needs that: a position that is as old as the last event may
-// have been compacted.
+// is left out, and again each time that it has come further without an event for this duration. A watch of
+// few of many resources that is to be continued later needs that: a position that is as old as the last
+// event may have been compacted.
 func Bookmarks(every time.Duration) WatchOption {
 	return func(t *watchTerms) { t.bookmarks, t.bookmarked = every, true }
 }

@@ -235,7 +235,7 @@ func TestOptions(t *testing.T) {
 	t.Run("OtherPrefix", func(t *testing.T) {
 		c := newClient(t, url, holdfast.Prefix("elsewhere"), holdfast.Timeout(100*time.Millisecond))
 		if _, err := c.Get(testContext(t), t.Name()); !errors.Is(err, holdfast.ErrUnavailable) {
-			t.Errorf("got %v, want ErrUnavailable: nobody is there", err)
+			t.Errorf("got %v, want ErrUnavailable: there is no node", err)
 		}
 	})
 

@@ -134,7 +134,7 @@ func TestDo(t *testing.T) {
 		}
 	})
 
-	// A lease that has come through to its last moment is one that nobody else had.
+	// A lease that has come through to its last moment is one that no other holder had.
 	t.Run("ReleaseUnanswered", func(t *testing.T) {
 		p := newProxy(t, url)
 		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))

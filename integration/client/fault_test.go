@@ -105,7 +105,7 @@ func TestGivenUp(t *testing.T) {
 		untilFree(t, other, t.Name())
 	})
 
-	// The answer comes when nobody waits for it.
+	// The answer comes when it is not expected any more.
 	t.Run("LateAnswer", func(t *testing.T) {
 		p := newProxy(t, url)
 		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))

@@ -15,14 +15,14 @@ import (
 const lossesAtOnce = 10
 
 // However long a lease is and whenever its holder is cut off, the holder does not take the lock for its
-// own any more when the service grants it to somebody else. That its context has ended by then as well
+// own any more when the service grants it to another holder. That its context has ended by then as well
 // is a matter of how soon a timer is served, which [BenchmarkLossSignal] counts.
 func TestLossIsKnownInTime(t *testing.T) {
 	loseMany(t, 60)
 }
 
 // BenchmarkLossSignal counts the losses that were signalled before the service granted the lock to
-// somebody else, out of so many: run it with -benchtime=1000x, on a machine that has nothing else to do.
+// another holder, of all rounds: run it with -benchtime=1000x, on a machine that has nothing else to do.
 func BenchmarkLossSignal(b *testing.B) {
 	late := loseMany(b, b.N)
 	b.ReportMetric(100*float64(b.N-late)/float64(b.N), "%in-time")

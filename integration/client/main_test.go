@@ -151,7 +151,7 @@ func untilWaiting(tb testing.TB, c *holdfast.Client, resource string, n int) {
 	until(tb, fmt.Sprint(n, " wait for ", resource), func() bool { return mustGet(tb, c, resource).Waiting == n })
 }
 
-// untilFree waits until nobody holds the resource and nobody waits for it.
+// untilFree waits until the resource is free and its queue is empty.
 func untilFree(tb testing.TB, c *holdfast.Client, resource string) {
 	tb.Helper()
 	until(tb, resource+" is free", func() bool {

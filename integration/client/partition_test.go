@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
-// Whatever becomes of the connection, the lock ends here before the service grants it to somebody else.
+// Whatever becomes of the connection, the lock ends here before the service grants it to another holder.
 func TestPartitionWhileHolding(t *testing.T) {
 	for name, part := range map[string]func(*proxy){
 		"Blackhole": (*proxy).blackhole, "Severed": (*proxy).sever, "Clogged": (*proxy).clog,
@@ -114,7 +114,7 @@ func TestShortPartition(t *testing.T) {
 	}
 }
 
-// Who waits keeps the place in the queue through a partition, or gets it anew behind those who came
+// A waiting call keeps its place in the queue through a partition, or gets it anew behind requests that came
 // meanwhile.
 func TestPartitionWhileWaiting(t *testing.T) {
 	for name, part := range map[string]func(*proxy){
@@ -162,7 +162,7 @@ func TestPartitionWhileGivingUp(t *testing.T) {
 	}
 }
 
-// A restart of the service is survived by those who wait and by those who hold.
+// Waiting calls and held locks survive a restart of the service.
 func TestRestart(t *testing.T) {
 	const crowd = 50
 	s := newService(t)
@@ -197,7 +197,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// While nobody is there nothing happens, and calls say so.
+// Without a node nothing happens, and calls say so.
 func TestServiceDown(t *testing.T) {
 	s := newService(t)
 	nc := connect(t, s.URL())

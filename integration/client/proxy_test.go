@@ -21,7 +21,7 @@ type proxy struct {
 
 	mu     sync.Mutex
 	closed bool
-	// severed: nobody gets through, and connections break. hole: everybody seems to get through, and
+	// severed: connections break, and no new one gets through. hole: connections seem to get through, and
 	// everything is lost. stall is there while nothing is taken, and closed when that is over.
 	severed, hole bool
 	stall         chan struct{}
@@ -119,13 +119,13 @@ func (p *proxy) cut() {
 	})
 }
 
-// sever breaks every connection and lets nobody in until resume.
+// sever breaks every connection and refuses new ones until resume.
 func (p *proxy) sever() {
 	p.change(func(p *proxy) { p.severed = true })
 	p.cut()
 }
 
-// blackhole loses everything in both directions until resume, and nobody is told.
+// blackhole loses everything in both directions until resume, without an error.
 func (p *proxy) blackhole() { p.change(func(p *proxy) { p.hole = true }) }
 
 // clog takes nothing from anybody until resume, so that the buffers of the sockets fill.

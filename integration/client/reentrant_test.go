@@ -102,7 +102,7 @@ func TestReentrant(t *testing.T) {
 	})
 }
 
-// Whoever comes while the last sharer leaves has either its lease or a new one, never one that has been
+// A lock that is acquired while the last sharer leaves has either its lease or a new one, never one that has been
 // given back: as long as a lock is valid, the service says so too.
 func TestReentrantRelease(t *testing.T) {
 	const sharers, turns = 8, 60

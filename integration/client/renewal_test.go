@@ -95,7 +95,7 @@ func TestRenewalsArePaced(t *testing.T) {
 	}
 }
 
-// Who waits for an Extend waits no longer for the next try than with any other request.
+// A caller of Extend waits no longer for the next attempt than with any other request.
 func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -105,7 +105,7 @@ func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 		{"Unanswered", func(_ *stand.Stand, p *proxy) {
 			p.change(func(p *proxy) { p.answers = func(string) verdict { return lose } })
 		}, 1},
-		{"Nobody", func(s *stand.Stand, _ *proxy) { s.StopNode() }, 3},
+		{"NoResponders", func(s *stand.Stand, _ *proxy) { s.StopNode() }, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -214,7 +214,7 @@ func TestJeopardy(t *testing.T) {
 		}
 	})
 
-	// Whoever extends while a renewal is on its way is no danger.
+	// An Extend while a renewal is on its way is no danger.
 	t.Run("NotByExtend", func(t *testing.T) {
 		var j observations
 		l := mustAcquire(t, newClient(t, url, holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Minute))

@@ -201,8 +201,8 @@ func wantSame(t *testing.T, w *watching, want []holdfast.Event) {
 
 func TestWatchPresent(t *testing.T) {
 	c := newService(t).Client(holdfast.Defaults(holdfast.NoRenewal()))
-	nobody := pull(t, c.Watch(t.Context(), ">", holdfast.Present()))
-	nobody.want(holdfast.EventBookmark, "", 0)
+	none := pull(t, c.Watch(t.Context(), ">", holdfast.Present()))
+	none.want(holdfast.EventBookmark, "", 0)
 	kept := mustAcquire(t, c, "orders.1", holdfast.Owner("me"))
 	gone := mustAcquire(t, c, "orders.2")
 	mustAcquire(t, c, "orders.3", holdfast.Ephemeral())

@@ -12,7 +12,7 @@ import (
 type Position struct{ cursors []Cursor }
 
 // Cursor is how far the journal of one shard has been read: up to and with the commit of that number,
-// and of the next one the first so many changes.
+// and the first index changes of the next one.
 type Cursor struct {
 	shard  uint32
 	number uint64

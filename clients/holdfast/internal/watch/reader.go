@@ -21,7 +21,7 @@ const (
 	// askTimeout bounds one question to JetStream. A server that leads the stream answers in
 	// milliseconds; one that no longer does stays silent.
 	askTimeout = 2 * time.Second
-	// shortestPause and longestPause lie between two tries; an election inside NATS takes 4 to 9 s.
+	// shortestPause and longestPause lie between two questions; an election inside NATS takes 4 to 9 s.
 	shortestPause = 5 * time.Millisecond
 	longestPause  = 250 * time.Millisecond
 	// staleTries, with the pauses between them, are longer than a server can believe to lead a stream
