@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
@@ -36,7 +37,7 @@ func TestNames(t *testing.T) {
 		bound = max(*nameCount/10, 1)
 	}
 	m := stand.StartAlone(t, "--max-remembered", strconv.Itoa(bound), "--history", "1000", "--idle-after", "1s")
-	n := &names{T: t, member: m, bound: bound, tokens: make(map[string]uint64)}
+	n := &names{T: t, member: m, bound: bound, tokens: make(map[string]holdfast.Token)}
 	n.report("at the start")
 	begun := time.Now()
 	n.lockAll()
@@ -48,7 +49,7 @@ func TestNames(t *testing.T) {
 	m.Stop()
 	begun = time.Now()
 	m.Restart()
-	if _, err := n.lock(n.connect(), "restarted"); err != nil {
+	if _, err := n.lock(n.client(), "restarted", true); err != nil {
 		t.Fatal(err)
 	}
 	n.report(fmt.Sprintf("after a restart in %.2f s", time.Since(begun).Seconds()))
@@ -64,7 +65,7 @@ type names struct {
 	failed atomic.Bool
 
 	mu     sync.Mutex
-	tokens map[string]uint64 // of the samples
+	tokens map[string]holdfast.Token // of the samples
 }
 
 func (n *names) connect() *nats.Conn {
@@ -77,6 +78,16 @@ func (n *names) connect() *nats.Conn {
 	return nc
 }
 
+// client returns a client on a connection of its own, which does not wait and does not renew.
+func (n *names) client() *holdfast.Client {
+	n.Helper()
+	c, err := holdfast.New(n.connect(), holdfast.Defaults(holdfast.NoRenewal()), holdfast.Timeout(patience))
+	if err != nil {
+		n.Fatal(err)
+	}
+	return c
+}
+
 // lockAll locks every name once. Every second one is released, the others expire.
 func (n *names) lockAll() {
 	n.Helper()
@@ -84,9 +95,9 @@ func (n *names) lockAll() {
 	var progress, flows sync.WaitGroup
 	progress.Go(func() { n.sayProgress(over) })
 	for range *nameConns {
-		nc := n.connect()
+		c := n.client()
 		for range *nameFlows {
-			flows.Go(func() { n.lockSome(nc) })
+			flows.Go(func() { n.lockSome(c) })
 		}
 	}
 	flows.Wait()
@@ -110,7 +121,7 @@ func (n *names) sayProgress(over <-chan struct{}) {
 	}
 }
 
-func (n *names) lockSome(nc *nats.Conn) {
+func (n *names) lockSome(c *holdfast.Client) {
 	every := int64(max(*nameCount/nameSamples, 1))
 	for !n.failed.Load() {
 		i := n.next.Add(1) - 1
@@ -118,13 +129,7 @@ func (n *names) lockSome(nc *nats.Conn) {
 			return
 		}
 		name := fmt.Sprint("name-", i)
-		var token uint64
-		var err error
-		if i%2 == 0 {
-			token, err = n.lock(nc, name)
-		} else {
-			token, err = n.acquire(nc, name, 2*time.Second)
-		}
+		token, err := n.lock(c, name, i%2 == 0)
 		if err != nil {
 			n.failed.Store(true)
 			n.Errorf("%s: %v", name, err)
@@ -137,49 +142,20 @@ func (n *names) lockSome(nc *nats.Conn) {
 	}
 }
 
-// lock acquires and releases a name, and returns its token.
-func (n *names) lock(nc *nats.Conn, name string) (uint64, error) {
-	token, err := n.acquire(nc, name, time.Minute)
-	if err == nil {
-		err = n.release(nc, name, token)
+// lock acquires a name and returns its token. The lease is released, or expires soon.
+func (n *names) lock(c *holdfast.Client, name string, released bool) (holdfast.Token, error) {
+	ttl := 2 * time.Second
+	if released {
+		ttl = time.Minute
 	}
-	return token, err
-}
-
-func (n *names) acquire(nc *nats.Conn, name string, ttl time.Duration) (uint64, error) {
-	r, err := n.ask(nc, messages.OpAcquire, name, &messages.AcquireRequest{
-		Owner: "names", TtlMs: uint32(ttl.Milliseconds()), RequestId: nats.NewInbox(),
-	})
-	if err != nil || r.GetStatus() != messages.Status_GRANTED {
-		return 0, fmt.Errorf("acquire: %w: %v", err, r)
+	l, err := c.TryAcquire(n.Context(), name, holdfast.TTL(ttl))
+	if err == nil && released {
+		err = l.Release(n.Context())
 	}
-	return r.GetLease().GetToken(), nil
-}
-
-func (n *names) release(nc *nats.Conn, name string, token uint64) error {
-	r, err := n.ask(nc, messages.OpRelease, name, &messages.ReleaseRequest{Owner: "names", Token: token})
-	if err != nil || r.GetStatus() != messages.Status_RELEASED {
-		return fmt.Errorf("release: %w: %v", err, r)
-	}
-	return nil
-}
-
-// ask sends a request until there is an answer other than UNAVAILABLE.
-func (n *names) ask(nc *nats.Conn, op messages.Operation, name string, m proto.Message) (*messages.Reply, error) {
-	data, err := proto.Marshal(m)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	for deadline := time.Now().Add(patience); ; {
-		answer, err := nc.Request(messages.DefaultPrefix.Operation(op, name), data, 5*time.Second)
-		var r messages.Reply
-		if err == nil {
-			err = proto.Unmarshal(answer.Data, &r)
-		}
-		if err == nil && r.GetStatus() != messages.Status_UNAVAILABLE || time.Now().After(deadline) {
-			return &r, err
-		}
-	}
+	return l.Token(), nil
 }
 
 // waitBounded waits until the pages of the bucket have no more names than may be.
@@ -271,10 +247,10 @@ func (n *names) report(when string) {
 // checkTokens locks the samples again.
 func (n *names) checkTokens() {
 	n.Helper()
-	nc := n.connect()
+	c := n.client()
 	gaps := 0
 	for name, before := range n.tokens {
-		token, err := n.lock(nc, name)
+		token, err := n.lock(c, name, true)
 		if err != nil {
 			n.Fatalf("%s: %v", name, err)
 		}
