@@ -2,7 +2,6 @@ package takeover_test
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
@@ -27,8 +26,7 @@ const (
 type client struct {
 	*storm
 	dice
-	name string
-	sent int
+	number, sent int
 	// owner is the rival that a shard's last sensible answer came from, as far as one can tell.
 	owner [shards]int
 }
@@ -52,18 +50,18 @@ func (c *client) look(ctx context.Context, r *resource) {
 		return
 	}
 	b := c.newAsk(messages.OpBreak, r)
-	b.token = reply.GetLease().GetToken()
-	c.send(ctx, b, lease.Break{Request: &messages.BreakRequest{Token: b.token, Reason: b.id}, From: b.from()})
+	b.Token, b.Reason = reply.GetLease().GetToken(), b.inbox
+	c.send(ctx, b, lease.Break{Request: &messages.BreakRequest{Token: b.Token, Reason: b.Reason}, From: b.from()})
 }
 
 // lock works under a lock for a moment, and forgets to give some back.
 func (c *client) lock(ctx context.Context, r *resource) {
 	a := c.newAsk(messages.OpAcquire, r)
-	a.ttl = millis(c.between(ttlLeast, ttlMost))
-	q := &messages.AcquireRequest{Owner: a.id, RequestId: a.id, TtlMs: a.ttl}
+	a.Owner, a.RequestID, a.TTL = a.inbox, a.inbox, millis(c.between(ttlLeast, ttlMost))
 	if c.chance(50) {
-		q.WaitMs = millis(c.between(time.Millisecond, waitMost))
+		a.Wait = millis(c.between(time.Millisecond, waitMost))
 	}
+	q := &messages.AcquireRequest{Owner: a.Owner, RequestId: a.RequestID, TtlMs: a.TTL, WaitMs: a.Wait}
 	reply := c.send(ctx, a, lease.Acquire{Request: q, From: a.from(), MaxWaiting: maxQueue})
 	if reply.GetStatus() != messages.Status_GRANTED {
 		return
@@ -73,35 +71,28 @@ func (c *client) lock(ctx context.Context, r *resource) {
 		pause(ctx, c.between(0, holdMost))
 		e := c.newAsk(messages.OpExtend, r)
 		// The TTL tells extensions of one lease apart in the journal.
-		e.token, e.ttl = token, millis(ttlLeast)+uint32(c.sent)%5000
-		c.send(ctx, e, lease.Extend{Request: &messages.ExtendRequest{Owner: a.id, Token: token, TtlMs: e.ttl}, From: e.from()})
+		e.Owner, e.Token, e.TTL = a.Owner, token, millis(ttlLeast)+uint32(c.sent)%5000
+		c.send(ctx, e, lease.Extend{Request: &messages.ExtendRequest{Owner: e.Owner, Token: token, TtlMs: e.TTL}, From: e.from()})
 	}
 	if c.chance(5) {
 		return
 	}
 	pause(ctx, c.between(0, holdMost))
 	f := c.newAsk(messages.OpRelease, r)
-	f.token = token
-	c.send(ctx, f, lease.Release{Request: &messages.ReleaseRequest{Owner: a.id, Token: token}, From: f.from()})
+	f.Owner, f.Token = a.Owner, token
+	c.send(ctx, f, lease.Release{Request: &messages.ReleaseRequest{Owner: f.Owner, Token: token}, From: f.from()})
 }
-
-func (c *client) newAsk(op messages.Operation, r *resource) *ask {
-	c.sent++
-	return &ask{id: fmt.Sprintf("%s.%d", c.name, c.sent), op: op, resource: r, done: make(chan struct{})}
-}
-
-func (a *ask) from() messages.ReplyTo { return messages.ReplyTo{Subject: a.id} }
 
 func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 
 // send sends the request to some node, and returns the answer if it comes in time.
 func (c *client) send(ctx context.Context, a *ask, e lease.Event) *messages.Reply {
-	n := c.owner[a.resource.shard]
+	n := c.owner[a.shard]
 	if c.chance(15) {
 		n = c.IntN(len(c.rivals))
 	}
 	c.mail.post(a)
-	if !c.rivals[n].take(a.resource.shard, &actors.Request{Resource: a.resource.name, Event: e}) {
+	if !c.rivals[n].take(a.shard, &actors.Request{Resource: a.Resource, Event: e}) {
 		c.mail.withdraw(a)
 		c.elsewhere(ctx, a)
 		return nil
@@ -113,17 +104,17 @@ func (c *client) send(ctx context.Context, a *ask, e lease.Event) *messages.Repl
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	switch a.status() {
+	switch a.answer().GetStatus() {
 	case messages.Status_STATUS_UNSPECIFIED, messages.Status_UNAVAILABLE:
 		c.elsewhere(ctx, a)
 	default:
-		c.owner[a.resource.shard] = n
+		c.owner[a.shard] = n
 	}
 	return a.answer()
 }
 
 // elsewhere lets the next request go to any node.
 func (c *client) elsewhere(ctx context.Context, a *ask) {
-	c.owner[a.resource.shard] = c.IntN(len(c.rivals))
+	c.owner[a.shard] = c.IntN(len(c.rivals))
 	pause(ctx, c.between(time.Millisecond, 20*time.Millisecond))
 }

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // report sums a round, or several, up.
 type report struct {
 	takeovers, stepDowns, freezes, stops, kills int64
-	records, changes                            int64
+	records                                     int64
+	counts                                      linear.Counts
 	// answers are counted by status, if they have a request.
 	answers    [messages.Status_EXHAUSTED + 1]int64
 	unanswered int64
@@ -20,13 +22,6 @@ type report struct {
 
 func newReport(t *trouble) *report {
 	return &report{stepDowns: t.stepDowns.Load(), freezes: t.freezes.Load(), stops: t.stops.Load(), kills: t.kills.Load()}
-}
-
-// read counts what is in a journal. Its first owner took it from none.
-func (r *report) read(c *chronicle) {
-	r.takeovers += c.Opened - 1
-	r.records += c.Records
-	r.changes += c.Changes
 }
 
 func (r *report) count(m *mail) {
@@ -44,7 +39,7 @@ func (r *report) add(o *report) {
 	r.stops += o.stops
 	r.kills += o.kills
 	r.records += o.records
-	r.changes += o.changes
+	r.counts.Add(o.counts)
 	for status, n := range o.answers {
 		r.answers[status] += n
 	}
@@ -60,8 +55,8 @@ func (r *report) String() string {
 			answers = append(answers, fmt.Sprintf("%s %d", messages.Status(status), n))
 		}
 	}
-	return fmt.Sprintf("%d takeovers, %d step-downs, servers frozen %d times, stopped %d and killed %d, %d records with %d changes, %d answers (%s), %d requests without one",
-		r.takeovers, r.stepDowns, r.freezes, r.stops, r.kills, r.records, r.changes, total, strings.Join(answers, ", "), r.unanswered)
+	return fmt.Sprintf("%d takeovers, %d step-downs, servers frozen %d times, stopped %d and killed %d, %d records, %d answers (%s), %d requests without one; %v",
+		r.takeovers, r.stepDowns, r.freezes, r.stops, r.kills, r.records, total, strings.Join(answers, ", "), r.unanswered, r.counts)
 }
 
 // missing says of what too little has happened so far for the round to prove anything.

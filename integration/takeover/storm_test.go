@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
-	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -42,6 +42,8 @@ type storm struct {
 	plant func(actors.Journal) actors.Journal
 	// calm leaves the servers alone.
 	calm bool
+	// artifacts is where a history is kept that is refused; empty: nowhere.
+	artifacts string
 
 	mu     sync.Mutex
 	wrongs []string
@@ -52,7 +54,7 @@ type storm struct {
 func newStorm(t *testing.T, c *cluster, seed uint64) *storm {
 	t.Helper()
 	s := &storm{T: t, cluster: c, seed: seed, prefix: messages.Prefix(fmt.Sprintf("storm%d", seed))}
-	s.mail = mail{asks: make(map[string]*ask), wrong: s.wrong}
+	s.mail = mail{history: linear.NewHistory(), asks: make(map[string]*ask), wrong: s.wrong}
 	for i := range resources {
 		r := &resource{name: fmt.Sprintf("storm.%d", i)}
 		key, err := messages.EncodeKey(r.name)
@@ -60,7 +62,6 @@ func newStorm(t *testing.T, c *cluster, seed uint64) *storm {
 			t.Fatal(err)
 		}
 		r.shard = messages.ShardOf(key, shards)
-		r.tell(ended(0))
 		s.resources = append(s.resources, r)
 	}
 	return s
@@ -108,7 +109,7 @@ func (s *storm) play(length time.Duration) *report {
 		work.Go(func() { r.rage(ctx, uint64(100*(i+1))) })
 	}
 	for i := range clients {
-		c := &client{storm: s, dice: newDice(s.seed, uint64(1000+i)), name: fmt.Sprintf("c%d", i)}
+		c := &client{storm: s, dice: newDice(s.seed, uint64(1000+i)), number: i}
 		work.Go(func() { c.play(ctx) })
 	}
 	work.Wait()
@@ -126,44 +127,35 @@ func (s *storm) last(ctx context.Context, t *trouble, length time.Duration) {
 	}
 }
 
-// settle lets one last owner tell what it found, reads the journals and judges.
+// settle deposes all owners, reads the journals and checks them together with all answers.
 func (s *storm) settle(t *trouble) *report {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), patience)
 	defer cancel()
 	s.cluster.waitWhole(ctx, s.prefix)
 	s.plant = nil
-	last := mustRival(s, "last")
-	var found map[*resource]uint64
 	if !s.failed() { // a journal that is corrupt cannot be opened
-		found = last.inspect(ctx)
+		mustRival(s, "last").depose(ctx)
 	}
 	rep := newReport(t)
-	var all []*chronicle
-	for shard := range uint32(shards) {
-		c := readChronicle(ctx, s, shard, last.deployment.Bucket(shard))
-		rep.read(c)
-		all = append(all, c)
+	j, err := linear.ReadJournal(ctx, s.cluster.mustConnect("reader"), s.prefix)
+	if err != nil {
+		s.wrong("the journals cannot be read: %v", err)
+		return rep
 	}
-	if s.failed() {
-		found = nil // it broke off
+	checked, err := linear.Check(ctx, s.mail.close(), j, nil, linear.Terms{Artifacts: s.artifacts})
+	if err != nil {
+		s.wrong("%v", err)
 	}
-	for r, token := range found {
-		if want := all[r.shard].Token(r.name); token != want {
-			s.wrong("%q: the last owner found token %d, the journal ends with %d", r.name, token, want)
-		}
-	}
+	rep.takeovers, rep.records, rep.counts = int64(j.Takeovers()), int64(j.Len()), checked.Counts
 	rep.missing = s.missing(t)
-	v := verdict{storm: s}
-	v.judge(all)
 	rep.count(&s.mail)
 	return rep
 }
 
-// inspect opens all shards and asks for the token of every resource.
-func (r *rival) inspect(ctx context.Context) map[*resource]uint64 {
+// depose opens all shards, so that nothing is appended any more that was in flight.
+func (r *rival) depose(ctx context.Context) {
 	r.Helper()
-	found := make(map[*resource]uint64)
 	d := newDice(r.seed, 1)
 	for shard := range uint32(shards) {
 		s := r.start(shard, d, time.Second)
@@ -171,37 +163,12 @@ func (r *rival) inspect(ctx context.Context) map[*resource]uint64 {
 			r.leave(s, false)
 			s = r.start(shard, d, time.Second)
 		}
-		for _, res := range r.resources {
-			if res.shard == shard {
-				found[res] = r.ask(ctx, s, res)
-			}
-		}
 		r.leave(s, false)
 	}
 	r.system.Close()
-	return found
-}
-
-// ask asks for the last token of a resource until the shard tells.
-func (r *rival) ask(ctx context.Context, s *actors.Shard, res *resource) uint64 {
-	for n := 0; ctx.Err() == nil && !r.failed(); n++ {
-		a := &ask{id: fmt.Sprintf("last.%s.%d", res.name, n), op: messages.OpGet, resource: res, done: make(chan struct{})}
-		r.mail.post(a)
-		e := lease.Get{Request: &messages.GetRequest{}, From: a.from()}
-		if err := s.Tell(&actors.Request{Resource: res.name, Event: e}); err != nil {
-			r.wrong("%v: %v", a, err)
-		}
-		select {
-		case <-a.done:
-		case <-ctx.Done():
-		}
-		if _, ok := a.saw(a.answer()); ok {
-			return a.reply.GetLease().GetToken()
-		}
-		pause(ctx, 20*time.Millisecond)
+	if ctx.Err() != nil {
+		r.wrong("the last owner cannot open the shards: %v", ctx.Err())
 	}
-	r.wrong("%q: the last owner does not answer", res.name)
-	return 0
 }
 
 func TestStorm(t *testing.T) {
@@ -213,6 +180,7 @@ func TestStorm(t *testing.T) {
 	total := &report{}
 	for round := range max(uint64(*length/roundLength), 1) {
 		s := newStorm(t, c, first+round)
+		s.artifacts = t.ArtifactDir()
 		rep := s.play(roundLength)
 		t.Logf("seed %d: %v; %v", s.seed, rep, &s.tally)
 		total.add(rep)
