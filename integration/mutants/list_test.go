@@ -55,7 +55,7 @@ var mutants = []mutant{
 			"\tif d.mustCommit() {\n\t\tt.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.batcher.add(d)\n",
 		}},
 		found: storm,
-		says:  `the journal has no such change`,
+		says:  `no such .* is in the journal`,
 	},
 	{
 		name:  "ExpiryEarly",
@@ -127,7 +127,7 @@ var mutants = []mutant{
 			"\t\treturn slices.ContainsFunc(d.outcome.Answers[:0], func(a lease.Answer) bool { return !a.Stale })",
 		}},
 		found: storm,
-		says:  `a client had been told of token`,
+		says:  `is back behind token|no order of its operations`,
 	},
 	{
 		name: "EpochNotRaised",
@@ -181,7 +181,7 @@ var mutants = []mutant{
 			"\tif hasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, journal.ErrConflict\n\t}\n\tif d.loose {\n\t\tswitch found",
 		}},
 		found: storm,
-		says:  `UNAVAILABLE .*but it was done`,
+		says:  `no request has asked for this`,
 	},
 	{
 		name: "PageForgetsTheFree",
@@ -191,7 +191,7 @@ var mutants = []mutant{
 			"\tfor resource, e := range p.entries {\n\t\tif !e.Held() {\n\t\t\tcontinue\n\t\t}\n\t\tstored.Entries = ",
 		}},
 		found: storm,
-		says:  `behind token`,
+		says:  `behind token|forgets it where token`,
 	},
 	{
 		name:  "EndedRequestsNotConsulted",

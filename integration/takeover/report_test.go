@@ -66,6 +66,7 @@ func (s *storm) missing(t *trouble) (missing []string) {
 		got, least int64
 	}{
 		{"openings of shards", s.tally.opened.Load(), 20},
+		{"pages", s.tally.pages.Load(), 10},
 		{"owners who found themselves deposed", s.tally.deposed.Load(), 5},
 		{"step-downs", t.stepDowns.Load(), 3},
 		{"servers frozen", t.freezes.Load(), 1},

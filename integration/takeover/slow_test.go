@@ -13,7 +13,7 @@ import (
 
 // tally counts what happened to the appends.
 type tally struct {
-	opened, deposed, lostRaces, unknown, pauses atomic.Int64
+	opened, pages, deposed, lostRaces, unknown, pauses atomic.Int64
 }
 
 // slow is a journal whose owner is paused now and then, right before an append leaves or right after it
@@ -41,6 +41,8 @@ func (s *slow) Append(ctx context.Context, after uint64, r *journal.Record) erro
 	switch {
 	case err == nil && r.GetCommit().GetOpened():
 		s.tally.opened.Add(1)
+	case err == nil && r.GetPage() != nil:
+		s.tally.pages.Add(1)
 	case errors.Is(err, journal.ErrConflict) && r.GetCommit().GetOpened():
 		s.tally.lostRaces.Add(1)
 	case errors.Is(err, journal.ErrConflict):
@@ -61,6 +63,6 @@ func (s *slow) pause(ctx context.Context, d dice) {
 
 // String returns one line for the report.
 func (t *tally) String() string {
-	return fmt.Sprintf("%d owners found themselves deposed, %d races to open lost, %d appends given up unknown, %d pauses",
-		t.deposed.Load(), t.lostRaces.Load(), t.unknown.Load(), t.pauses.Load())
+	return fmt.Sprintf("%d pages, %d owners found themselves deposed, %d races to open lost, %d appends given up unknown, %d pauses",
+		t.pages.Load(), t.deposed.Load(), t.lostRaces.Load(), t.unknown.Load(), t.pauses.Load())
 }
