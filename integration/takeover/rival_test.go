@@ -15,7 +15,7 @@ import (
 
 // tuning has pages written all the time, and the whole journal kept.
 var tuning = actors.Tuning{
-	CompactCommits: 40, History: 1 << 30, IdleAfter: 200 * time.Millisecond, StallAfter: time.Second,
+	CompactBytes: 8 << 10, History: 1 << 30, IdleAfter: 200 * time.Millisecond, StallAfter: time.Second,
 }
 
 // rival is a lock node that opens every shard, again and again, without a look at its owner.
