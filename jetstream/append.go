@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
+	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -70,7 +72,8 @@ type draft struct {
 
 func (d *draft) store(ctx context.Context) error {
 	patience := shortestPatience
-	for wait := shortestPause; ; wait = min(2*wait, longestPause) {
+	var backoff retry.Backoff
+	for {
 		reason := d.send(ctx, patience)
 		if reason == nil {
 			return nil
@@ -79,7 +82,7 @@ func (d *draft) store(ctx context.Context) error {
 			return err
 		}
 		patience = min(2*patience, longestPatience)
-		if err := pause(ctx, wait); err != nil {
+		if err := backoff.Wait(ctx); err != nil {
 			return d.unsettled(fmt.Errorf("%w; last: %w", err, reason))
 		}
 	}
@@ -89,12 +92,13 @@ func (d *draft) store(ctx context.Context) error {
 func (d *draft) send(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	before := d.nc.LastError()
-	answer, err := d.nc.RequestMsgWithContext(ctx, &d.msg)
+	var answer *nats.Msg
+	err := jsapi.Publish(d.nc, d.msg.Subject, func() (err error) {
+		answer, err = d.nc.RequestMsgWithContext(ctx, &d.msg)
+		return err
+	})
 	if err == nil {
 		err = d.confirms(answer.Data, d.place)
-	} else if note := newNote(d.nc, before, err); note != nil && forbidsPublish(note, d.msg.Subject) {
-		err = fmt.Errorf("%w: %w", ErrForbidden, note)
 	}
 	if err != nil && !neverSent(err) && !neverTaken(err) {
 		d.loose = true
@@ -116,20 +120,16 @@ func (b *Bucket) confirms(answer []byte, place uint64) error {
 		jetstream.PubAck
 	}
 	if err := json.Unmarshal(answer, &parsed); err != nil {
-		return fmt.Errorf("%w: %w", errMisplaced, err)
+		return fmt.Errorf("%w: %w", jsapi.ErrUnexpectedAnswer, err)
 	}
 	switch {
 	case parsed.Error != nil:
 		return parsed.Error
 	case parsed.Stream != streamName(b.name) || parsed.Sequence != place || parsed.Duplicate:
-		return fmt.Errorf("%w: confirmed for stream %q at %d", errMisplaced, parsed.Stream, parsed.Sequence)
+		return fmt.Errorf("%w: confirmed for stream %q at %d", jsapi.ErrUnexpectedAnswer, parsed.Stream, parsed.Sequence)
 	}
 	return nil
 }
-
-// errMisplaced is an answer that JetStream would not give for this bucket: another stream listens to
-// its subjects, or something else answers on them.
-var errMisplaced = errors.New("strange answer to a publish")
 
 // settle looks whether the record stands at its place. A refusal by itself proves nothing: it may
 // come from a leader that has been deposed, or from an earlier copy having been stored.
@@ -143,15 +143,15 @@ func (d *draft) settle(ctx context.Context, patience time.Duration, reason error
 		case gone:
 			return true, fmt.Errorf("%w: the place was filled and purged", journal.ErrUnknown)
 		case unseen:
-			if cause := lasting(d.nc, err); cause != nil {
+			if cause := jsapi.PermanentError(d.nc, err); cause != nil {
 				return true, d.unsettled(cause)
 			}
 		}
 	}
-	if neverTaken(reason) || errors.Is(reason, errMisplaced) {
+	if neverTaken(reason) || errors.Is(reason, jsapi.ErrUnexpectedAnswer) {
 		return true, d.unsettled(reason)
 	}
-	if cause := lasting(d.nc, reason); cause != nil {
+	if cause := jsapi.PermanentError(d.nc, reason); cause != nil {
 		return true, d.unsettled(cause)
 	}
 	return false, nil
@@ -199,7 +199,7 @@ func (d *draft) look(ctx context.Context, patience time.Duration, reason error) 
 // lookForTail tells an empty place from the rare one that was filled and purged with nothing behind
 // it: then the stream's last sequence has passed it.
 func (d *draft) lookForTail(ctx context.Context, reason error) (standing, error) {
-	if !hasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {
+	if !jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {
 		return nothing, nil
 	}
 	state, err := d.state(ctx)
@@ -238,6 +238,6 @@ func neverSent(err error) bool {
 // neverTaken tells whether the same message is refused every time and everywhere: by the client, by the
 // connection's permissions, or by the bucket's settings, which all replicas share.
 func neverTaken(err error) bool {
-	return errors.Is(err, ErrForbidden) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrHeadersNotSupported) ||
-		hasCode(err, jetstream.JSErrCodeStreamMessageExceedsMaximum, codeHeaderTooLarge, codeSealed, codeStreamNotMatch)
+	return errors.Is(err, jsapi.ErrForbidden) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrHeadersNotSupported) ||
+		jsapi.HasCode(err, jetstream.JSErrCodeStreamMessageExceedsMaximum, jsapi.CodeHeaderTooLarge, jsapi.CodeSealed, jsapi.CodeStreamNotMatch)
 }

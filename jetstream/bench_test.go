@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
-	"time"
+
+	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
 
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -23,24 +23,24 @@ var recordSizes = []struct {
 // own publish does with the same bytes and the same expectation.
 func BenchmarkAppend(b *testing.B) {
 	for _, s := range recordSizes {
-		fill := s.size - proto.Size(commit(1, 1, 0))
+		fill := s.size - proto.Size(jstest.Commit(1, 1, 0))
 		b.Run(s.name+"/Append", func(b *testing.B) {
-			bucket, _ := mustBucket(b)
+			bucket, _ := jstest.MustBucket(b)
 			b.SetBytes(int64(s.size))
 			b.ReportAllocs()
 			for last := uint64(0); b.Loop(); last++ {
-				if err := bucket.Append(b.Context(), last, commit(1, last+1, fill)); err != nil {
+				if err := bucket.Append(b.Context(), last, jstest.Commit(1, last+1, fill)); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run(s.name+"/Publish", func(b *testing.B) {
-			_, nc := mustBucket(b)
-			js := mustJetStream(b, nc)
+			_, nc := jstest.MustBucket(b)
+			js := jstest.MustJetStream(b, nc)
 			b.SetBytes(int64(s.size))
 			b.ReportAllocs()
 			for last := uint64(0); b.Loop(); last++ {
-				data, err := proto.Marshal(commit(1, last+1, fill))
+				data, err := proto.Marshal(jstest.Commit(1, last+1, fill))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -55,7 +55,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // fullPage is a page of 1000 ordinary resources, about as large as a page gets.
 func fullPage(prefix uint32) *journal.Record {
-	r := page(prefix, 32, 1, 0)
+	r := jstest.Page(prefix, 32, 1, 0)
 	r.GetPage().Entries = nil
 	for i := range 1000 {
 		name := fmt.Sprintf("tenants/%d/orders/%d", prefix, i)
@@ -79,10 +79,10 @@ func BenchmarkReplay(b *testing.B) {
 		make  func(i uint64) *journal.Record
 	}{
 		{"400Pages", 400, func(i uint64) *journal.Record { return fullPage(uint32(i)) }},
-		{"20000Commits", 20_000, func(i uint64) *journal.Record { return commit(1, i+1, 400) }},
+		{"20000Commits", 20_000, func(i uint64) *journal.Record { return jstest.Commit(1, i+1, 400) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			bucket, _ := mustBucket(b)
+			bucket, _ := jstest.MustBucket(b)
 			size := 0
 			for i := range c.count {
 				r := c.make(i)
@@ -97,32 +97,6 @@ func BenchmarkReplay(b *testing.B) {
 				n := uint64(0)
 				if _, err := bucket.Replay(b.Context(), 0, func(uint64, *journal.Record) error { n++; return nil }); err != nil || n != c.count {
 					b.Fatal(fmt.Errorf("%d records, error %w", n, err))
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkRetain measures how fast the stream of events is filled, by the size of a batch. An iteration
-// is an event.
-func BenchmarkRetain(b *testing.B) {
-	for _, size := range []int{1, 10, 50, 100, 1000} {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			s := mustRetain(b, mustConnect(b, mustStart(b)), jetstream.EventsConfig{Retention: time.Hour})
-			position := uint64(0)
-			for n := 0; b.Loop(); n++ {
-				if n%size != 0 {
-					continue // it went with those before
-				}
-				position++
-				c := &journal.Commit{}
-				for i := range size {
-					c.Changes = append(c.Changes, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
-						Resource: fmt.Sprint("orders.", i), Owner: "test", Token: position, TtlMs: 15_000,
-					}})
-				}
-				if err := s.Publish(b.Context(), journal.Events(0, position, c)); err != nil {
-					b.Fatal(err)
 				}
 			}
 		})

@@ -7,18 +7,13 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 )
 
 // askTimeout bounds one question to JetStream. A server that leads the stream answers in
 // milliseconds; one that no longer does stays silent.
 const askTimeout = 500 * time.Millisecond
-
-// Between two tries of the same thing. The first is as long as a leader needs to finish the step that
-// it was in, the longest short against the 4 to 9 seconds of an election.
-const (
-	shortestPause = time.Millisecond
-	longestPause  = 250 * time.Millisecond
-)
 
 // Bucket is one shard's log, with one writer at a time. Get one from [Deployment.Bucket] for each
 // ownership of the shard: it remembers how far its owner has written, and purges no further.
@@ -57,24 +52,28 @@ func (b *Bucket) wrong(position uint64, key string, err error) error {
 }
 
 // first returns the first message at or behind the position, as the leader of the stream has it.
-func (b *Bucket) first(ctx context.Context, position uint64, filter string) (*jetstream.RawStreamMsg, error) {
+func (b *Bucket) first(ctx context.Context, position uint64, filter string) (m *jetstream.RawStreamMsg, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	before := b.nc.LastError()
-	m, err := b.stream.GetMsg(ctx, position, jetstream.WithGetMsgSubject(filter))
-	return m, explain(b.nc, before, err, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+streamName(b.name))
+	err = jsapi.Request(b.nc, "STREAM.MSG.GET."+streamName(b.name), func() (err error) {
+		m, err = b.stream.GetMsg(ctx, position, jetstream.WithGetMsgSubject(filter))
+		return err
+	})
+	return m, err
 }
 
 // state returns what the leader of the stream says of it.
-func (b *Bucket) state(ctx context.Context, opts ...jetstream.StreamInfoOpt) (jetstream.StreamState, error) {
+func (b *Bucket) state(ctx context.Context, opts ...jetstream.StreamInfoOpt) (state jetstream.StreamState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	before := b.nc.LastError()
-	info, err := b.stream.Info(ctx, opts...)
-	if err != nil {
-		return jetstream.StreamState{}, explain(b.nc, before, err, jetstream.DefaultAPIPrefix+"STREAM.INFO."+streamName(b.name))
-	}
-	return info.State, nil
+	err = jsapi.Request(b.nc, "STREAM.INFO."+streamName(b.name), func() error {
+		info, err := b.stream.Info(ctx, opts...)
+		if err == nil {
+			state = info.State
+		}
+		return err
+	})
+	return state, err
 }
 
 // raise lifts a mark to the value, never lowers it.
@@ -84,17 +83,5 @@ func raise(mark *atomic.Uint64, value uint64) {
 		if old >= value || mark.CompareAndSwap(old, value) {
 			return
 		}
-	}
-}
-
-// pause waits, or returns early with the reason why ctx has ended.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

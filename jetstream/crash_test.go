@@ -15,60 +15,17 @@ import (
 	"testing"
 
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
-
-// The test binary plays another process if this names its role; dirEnv says where the data is.
-const (
-	roleEnv = "HOLDFAST_TEST_ROLE"
-	dirEnv  = "HOLDFAST_TEST_DIR"
-)
-
-func play(role string) error {
-	dir := os.Getenv(dirEnv)
-	switch role {
-	case "writer":
-		return playWriter(dir)
-	case "unprivileged":
-		return playUnprivileged(dir)
-	default:
-		return fmt.Errorf("no role %q", role)
-	}
-}
-
-func command(role, dir string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleEnv+"="+role, dirEnv+"="+dir)
-	return cmd
-}
-
-// mustRun plays a role to its end and returns what it said.
-func mustRun(tb testing.TB, role, dir string) string {
-	tb.Helper()
-	out, err := command(role, dir).CombinedOutput()
-	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
-		tb.Fatal(err)
-	}
-	return string(out)
-}
-
-// playUnprivileged starts a server as somebody who may not write everywhere.
-func playUnprivileged(dir string) error {
-	if os.Getuid() == 0 {
-		if err := syscall.Setuid(65534); err != nil {
-			return err
-		}
-	}
-	_, err := jetstream.StartServer(jetstream.ServerConfig{Listen: "127.0.0.1:-1", DataDir: dir, Log: quiet()})
-	return err
-}
 
 const crashShards = 2
 
 // playWriter opens the buckets, says how far they go, and then appends as fast as it can, saying what
 // was confirmed, until it is killed.
 func playWriter(dir string) error {
-	s, err := jetstream.StartServer(jetstream.ServerConfig{Listen: "127.0.0.1:-1", DataDir: dir, Log: quiet()})
+	s, err := embedded.Start(embedded.Config{Listen: "127.0.0.1:-1", DataDir: dir, Log: jstest.Quiet()})
 	if err != nil {
 		return err
 	}
@@ -76,7 +33,7 @@ func playWriter(dir string) error {
 	if err != nil {
 		return err
 	}
-	d, err := jetstream.OpenDeployment(context.Background(), nc, jetstream.DeploymentConfig{Prefix: prefix, Shards: crashShards, Log: quiet()})
+	d, err := jetstream.OpenDeployment(context.Background(), nc, jetstream.DeploymentConfig{Prefix: jstest.Prefix, Shards: crashShards, Log: jstest.Quiet()})
 	if err != nil {
 		return err
 	}
@@ -103,14 +60,14 @@ func write(b *jetstream.Bucket, shard uint32) error {
 		if rand.IntN(20) == 0 {
 			size = rand.IntN(100_000)
 		}
-		if err := b.Append(ctx, last, commit(epoch, number+1, size)); err != nil {
+		if err := b.Append(ctx, last, jstest.Commit(epoch, number+1, size)); err != nil {
 			return err
 		}
 		last++
 		number++
 		say("stored")
 		if number%7 == 0 {
-			if err := b.Append(ctx, last, page(0, 0, number, size)); err != nil {
+			if err := b.Append(ctx, last, jstest.Page(0, 0, number, size)); err != nil {
 				return err
 			}
 			last++
@@ -156,19 +113,19 @@ func TestKilledHard(t *testing.T) {
 		}
 	}
 
-	s := mustStart(t, func(cfg *jetstream.ServerConfig) { cfg.DataDir = dir })
-	d := mustOpen(t, mustConnect(t, s), 0)
+	s := jstest.MustStart(t, func(cfg *embedded.Config) { cfg.DataDir = dir })
+	d := jstest.MustOpen(t, jstest.MustConnect(t, s), 0)
 	for shard, c := range shards {
 		if len(c.positions) < 500 {
 			t.Errorf("shard %d: only %d were confirmed, too few to prove anything", shard, len(c.positions))
 		}
-		got := mustReplay(t, d.Bucket(uint32(shard)), 0)
-		for i, r := range got.records {
-			if number := r.GetCommit().GetNumber(); number != 0 && c.positions[number] != 0 && c.positions[number] != got.positions[i] {
-				t.Errorf("shard %d: commit %d was confirmed at %d and stands at %d", shard, number, c.positions[number], got.positions[i])
+		got := jstest.MustReplay(t, d.Bucket(uint32(shard)), 0)
+		for i, r := range got.Records {
+			if number := r.GetCommit().GetNumber(); number != 0 && c.positions[number] != 0 && c.positions[number] != got.Positions[i] {
+				t.Errorf("shard %d: commit %d was confirmed at %d and stands at %d", shard, number, c.positions[number], got.Positions[i])
 			}
 		}
-		last, number, _, err := inspect(testContext(t), d.Bucket(uint32(shard)))
+		last, number, _, err := inspect(jstest.Context(t), d.Bucket(uint32(shard)))
 		if err != nil || last < c.last || number < c.number {
 			t.Errorf("shard %d: up to %d, commit %d; confirmed was %d, commit %d; error %v", shard, last, number, c.last, c.number, err)
 		}
@@ -178,7 +135,7 @@ func TestKilledHard(t *testing.T) {
 // killAfter starts the writer, kills it once it has said so many lines, and takes over what it said.
 func killAfter(t *testing.T, dir string, lines int, shards *[crashShards]crash) {
 	t.Helper()
-	cmd := command("writer", dir)
+	cmd := jstest.Command("writer", dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()

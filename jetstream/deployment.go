@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -43,7 +43,9 @@ type Deployment struct {
 	prefix  messages.Prefix
 	streams []jetstream.Stream
 	turns   []turn // of each shard's bucket
-	opener  opener
+	asked   int    // for how many replicas, 0 for any
+	api     *jsapi.Requester
+	log     *slog.Logger
 }
 
 // OpenDeployment opens the deployment's buckets, or makes them if there are none yet. It can be called
@@ -63,7 +65,7 @@ func OpenDeployment(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig) (*
 	if err != nil {
 		return nil, fmt.Errorf("deployment %q: %w", cfg.Prefix, err)
 	}
-	d := &Deployment{nc: nc, js: o.js, prefix: cfg.Prefix, streams: streams, opener: *o}
+	d := &Deployment{nc: nc, js: o.api.JS, prefix: cfg.Prefix, streams: streams, asked: o.asked, api: o.api, log: o.log}
 	for range streams {
 		d.turns = append(d.turns, newTurn())
 	}
@@ -73,6 +75,11 @@ func OpenDeployment(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig) (*
 // Shards returns how many shards the deployment was made with.
 func (d *Deployment) Shards() uint32 {
 	return uint32(len(d.streams))
+}
+
+// Replicas returns how many replicas the buckets had when they were opened.
+func (d *Deployment) Replicas() int {
+	return d.streams[0].CachedInfo().Config.Replicas
 }
 
 // Bucket returns the bucket of a shard, which must be below [Deployment.Shards]. Call it for each
@@ -91,25 +98,15 @@ func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
 	if cfg.Replicas < 0 {
 		return nil, fmt.Errorf("%w: %d replicas", ErrConfig, cfg.Replicas)
 	}
-	js, err := jetstream.New(nc)
+	replicas := max(cfg.Replicas, 1)
+	api, err := jsapi.NewRequester(nc, jsapi.Config{Replicas: replicas, Members: cfg.Members, Log: cfg.Log})
 	if err != nil {
 		return nil, err
 	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	members := cfg.Members
-	if members == nil {
-		members = nc.DiscoveredServers
-	}
 	return &opener{
-		nc:       nc,
-		js:       js,
-		layout:   layout{prefix: cfg.Prefix, shards: cfg.Shards, replicas: max(cfg.Replicas, 1)},
-		asked:    cfg.Replicas,
-		members:  members,
-		log:      log,
-		progress: time.Now(),
+		api:    api,
+		layout: layout{prefix: cfg.Prefix, shards: cfg.Shards, replicas: replicas},
+		asked:  cfg.Replicas,
+		log:    api.Config.Log,
 	}, nil
 }

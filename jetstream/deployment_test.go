@@ -11,36 +11,19 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
+
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-func open(tb testing.TB, nc *nats.Conn, cfg jetstream.DeploymentConfig) (*jetstream.Deployment, error) {
-	tb.Helper()
-	if cfg.Prefix == "" {
-		cfg.Prefix = prefix
-	}
-	if cfg.Log == nil {
-		cfg.Log = quiet()
-	}
-	return jetstream.OpenDeployment(testContext(tb), nc, cfg)
-}
-
-func mustConfig(tb testing.TB, nc *nats.Conn, bucket string) natsjs.StreamConfig {
-	tb.Helper()
-	stream, err := mustJetStream(tb, nc).Stream(testContext(tb), "KV_"+bucket)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return stream.CachedInfo().Config
-}
-
 func mustRemove(tb testing.TB, nc *nats.Conn, buckets ...string) {
 	tb.Helper()
 	for _, bucket := range buckets {
-		if err := mustJetStream(tb, nc).DeleteStream(testContext(tb), "KV_"+bucket); err != nil {
+		if err := jstest.MustJetStream(tb, nc).DeleteStream(jstest.Context(tb), "KV_"+bucket); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -48,8 +31,8 @@ func mustRemove(tb testing.TB, nc *nats.Conn, buckets ...string) {
 
 func TestDeploymentIsMade(t *testing.T) {
 	t.Parallel()
-	nc := mustConnect(t, mustStart(t))
-	d := mustOpen(t, nc, 0)
+	nc := jstest.MustConnect(t, jstest.MustStart(t))
+	d := jstest.MustOpen(t, nc, 0)
 	if d.Shards() != jetstream.DefaultShards {
 		t.Errorf("%d shards", d.Shards())
 	}
@@ -58,7 +41,7 @@ func TestDeploymentIsMade(t *testing.T) {
 		if got := d.Bucket(shard).Name(); got != name {
 			t.Errorf("shard %d has bucket %s", shard, got)
 		}
-		cfg := mustConfig(t, nc, name)
+		cfg := jstest.MustConfig(t, nc, name)
 		if cfg.AllowDirect || !cfg.DenyDelete || !cfg.AllowRollup || cfg.MaxMsgsPerSubject != 1 || cfg.MaxBytes != -1 ||
 			cfg.MaxMsgs != -1 || cfg.Discard != natsjs.DiscardNew || cfg.Storage != natsjs.FileStorage ||
 			cfg.Replicas != 1 || cfg.Duplicates != 100*time.Millisecond || fmt.Sprint(cfg.Subjects) != "[$KV."+name+".>]" {
@@ -69,34 +52,34 @@ func TestDeploymentIsMade(t *testing.T) {
 				t.Errorf("%s has %s=%q, want %q", name, key, got, want)
 			}
 		}
-		mustAppend(t, d.Bucket(shard), 0, commit(1, 1, 10))
+		jstest.MustAppend(t, d.Bucket(shard), 0, jstest.Commit(1, 1, 10))
 	}
-	kv, err := mustJetStream(t, nc).KeyValue(testContext(t), bucketName)
+	kv, err := jstest.MustJetStream(t, nc).KeyValue(jstest.Context(t), jstest.BucketName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if entry, err := kv.Get(testContext(t), "journal.1"); err != nil || entry.Revision() != 1 {
+	if entry, err := kv.Get(jstest.Context(t), "journal.1"); err != nil || entry.Revision() != 1 {
 		t.Errorf("KV clients read %v, error %v", entry, err)
 	}
 }
 
 func TestDeploymentIsOpenedAgain(t *testing.T) {
 	t.Parallel()
-	nc := mustConnect(t, mustStart(t))
-	mustAppend(t, mustOpen(t, nc, 3).Bucket(2), 0, commit(1, 1, 10))
+	nc := jstest.MustConnect(t, jstest.MustStart(t))
+	jstest.MustAppend(t, jstest.MustOpen(t, nc, 3).Bucket(2), 0, jstest.Commit(1, 1, 10))
 	for _, shards := range []uint32{0, 3} {
-		d := mustOpen(t, nc, shards)
+		d := jstest.MustOpen(t, nc, shards)
 		if d.Shards() != 3 {
 			t.Errorf("asked for %d, got %d shards", shards, d.Shards())
 		}
-		if got := mustReplay(t, d.Bucket(2), 0); len(got.records) != 1 {
-			t.Errorf("asked for %d, got %d records", shards, len(got.records))
+		if got := jstest.MustReplay(t, d.Bucket(2), 0); len(got.Records) != 1 {
+			t.Errorf("asked for %d, got %d records", shards, len(got.Records))
 		}
 	}
-	_, err := open(t, nc, jetstream.DeploymentConfig{Shards: 4})
-	wantError(t, err, jetstream.ErrShards, `"holdfast"`, "made with 3, not 4", "ask for 3", "another prefix")
+	_, err := jstest.Open(t, nc, jetstream.DeploymentConfig{Shards: 4})
+	jstest.WantError(t, err, jetstream.ErrShards, `"holdfast"`, "made with 3, not 4", "ask for 3", "another prefix")
 
-	other, err := open(t, nc, jetstream.DeploymentConfig{Prefix: "team-a.locks", Shards: 2})
+	other, err := jstest.Open(t, nc, jetstream.DeploymentConfig{Prefix: "team-a.locks", Shards: 2})
 	if err != nil || other.Bucket(1).Name() != "TEAM-A_LOCKS_1" {
 		t.Errorf("another prefix beside it: %v", err)
 	}
@@ -104,7 +87,7 @@ func TestDeploymentIsOpenedAgain(t *testing.T) {
 
 func TestDeploymentIsMadeByManyAtOnce(t *testing.T) {
 	t.Parallel()
-	s := mustStart(t)
+	s := jstest.MustStart(t)
 	var nodes sync.WaitGroup
 	for range 4 {
 		nodes.Go(func() {
@@ -114,7 +97,7 @@ func TestDeploymentIsMadeByManyAtOnce(t *testing.T) {
 				return
 			}
 			defer nc.Close()
-			d, err := open(t, nc, jetstream.DeploymentConfig{Shards: 5})
+			d, err := jstest.Open(t, nc, jetstream.DeploymentConfig{Shards: 5})
 			if err != nil || d.Shards() != 5 {
 				t.Errorf("error %v", err)
 			}
@@ -136,25 +119,25 @@ func TestDeploymentIsCompleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			nc := mustConnect(t, mustStart(t))
-			mustOpen(t, nc, 4)
+			nc := jstest.MustConnect(t, jstest.MustStart(t))
+			jstest.MustOpen(t, nc, 4)
 			mustRemove(t, nc, test.gone...)
-			d := mustOpen(t, nc, test.asked)
+			d := jstest.MustOpen(t, nc, test.asked)
 			if d.Shards() != 4 {
 				t.Errorf("%d shards", d.Shards())
 			}
 			for shard := range d.Shards() {
-				mustAppend(t, d.Bucket(shard), 0, commit(1, 1, 10))
+				jstest.MustAppend(t, d.Bucket(shard), 0, jstest.Commit(1, 1, 10))
 			}
 		})
 	}
 	t.Run("WithAnotherNumber", func(t *testing.T) {
 		t.Parallel()
-		nc := mustConnect(t, mustStart(t))
-		mustOpen(t, nc, 4)
+		nc := jstest.MustConnect(t, jstest.MustStart(t))
+		jstest.MustOpen(t, nc, 4)
 		mustRemove(t, nc, "HOLDFAST_0")
-		_, err := open(t, nc, jetstream.DeploymentConfig{Shards: 2})
-		wantError(t, err, jetstream.ErrShards, "made with 4, not 2")
+		_, err := jstest.Open(t, nc, jetstream.DeploymentConfig{Shards: 2})
+		jstest.WantError(t, err, jetstream.ErrShards, "made with 4, not 2")
 	})
 }
 
@@ -163,10 +146,10 @@ func TestDeploymentRefused(t *testing.T) {
 	change := func(bucket string, f func(*natsjs.StreamConfig)) func(*testing.T, *nats.Conn) {
 		return func(t *testing.T, nc *nats.Conn) {
 			t.Helper()
-			mustOpen(t, nc, 3)
-			cfg := mustConfig(t, nc, bucket)
+			jstest.MustOpen(t, nc, 3)
+			cfg := jstest.MustConfig(t, nc, bucket)
 			f(&cfg)
-			if _, err := mustJetStream(t, nc).UpdateStream(testContext(t), cfg); err != nil {
+			if _, err := jstest.MustJetStream(t, nc).UpdateStream(jstest.Context(t), cfg); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -179,29 +162,29 @@ func TestDeploymentRefused(t *testing.T) {
 	}{
 		{"BucketLost", func(t *testing.T, nc *nats.Conn) {
 			t.Helper()
-			mustOpen(t, nc, 3)
+			jstest.MustOpen(t, nc, 3)
 			mustRemove(t, nc, "HOLDFAST_1")
 		}, jetstream.ErrBucketLost, []string{"HOLDFAST_1", "restore"}},
 		{"FirstBucketLost", func(t *testing.T, nc *nats.Conn) {
 			t.Helper()
-			mustAppend(t, mustOpen(t, nc, 3).Bucket(2), 0, commit(1, 1, 10))
+			jstest.MustAppend(t, jstest.MustOpen(t, nc, 3).Bucket(2), 0, jstest.Commit(1, 1, 10))
 			mustRemove(t, nc, "HOLDFAST_0")
 		}, jetstream.ErrBucketLost, []string{"HOLDFAST_0", "restore"}},
 		{"Foreign", func(t *testing.T, nc *nats.Conn) {
 			t.Helper()
-			if _, err := mustJetStream(t, nc).CreateKeyValue(testContext(t), natsjs.KeyValueConfig{Bucket: "HOLDFAST_0"}); err != nil {
+			if _, err := jstest.MustJetStream(t, nc).CreateKeyValue(jstest.Context(t), natsjs.KeyValueConfig{Bucket: "HOLDFAST_0"}); err != nil {
 				t.Fatal(err)
 			}
 		}, jetstream.ErrForeignBucket, []string{"HOLDFAST_0", "not made by Holdfast", "another prefix"}},
 		{"ForeignAmongThem", func(t *testing.T, nc *nats.Conn) {
 			t.Helper()
-			if _, err := mustJetStream(t, nc).CreateKeyValue(testContext(t), natsjs.KeyValueConfig{Bucket: "HOLDFAST_5"}); err != nil {
+			if _, err := jstest.MustJetStream(t, nc).CreateKeyValue(jstest.Context(t), natsjs.KeyValueConfig{Bucket: "HOLDFAST_5"}); err != nil {
 				t.Fatal(err)
 			}
 		}, jetstream.ErrForeignBucket, []string{"HOLDFAST_5"}},
 		{"OtherPrefix", func(t *testing.T, nc *nats.Conn) {
 			t.Helper()
-			if _, err := open(t, nc, jetstream.DeploymentConfig{Prefix: "Holdfast", Shards: 3}); err != nil {
+			if _, err := jstest.Open(t, nc, jetstream.DeploymentConfig{Prefix: "Holdfast", Shards: 3}); err != nil {
 				t.Fatal(err)
 			}
 		}, jetstream.ErrForeignBucket, []string{`"Holdfast"`, `"holdfast"`}},
@@ -234,26 +217,26 @@ func TestDeploymentRefused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			nc := mustConnect(t, mustStart(t))
+			nc := jstest.MustConnect(t, jstest.MustStart(t))
 			test.prepare(t, nc)
-			_, err := open(t, nc, jetstream.DeploymentConfig{})
-			wantError(t, err, test.kind, append(test.words, `deployment "holdfast"`)...)
+			_, err := jstest.Open(t, nc, jetstream.DeploymentConfig{})
+			jstest.WantError(t, err, test.kind, append(test.words, `deployment "holdfast"`)...)
 		})
 	}
 	t.Run("HarmlessChanges", func(t *testing.T) {
 		t.Parallel()
-		nc := mustConnect(t, mustStart(t))
+		nc := jstest.MustConnect(t, jstest.MustStart(t))
 		change("HOLDFAST_0", func(cfg *natsjs.StreamConfig) {
 			cfg.MaxBytes, cfg.Description = 1<<30, "ours"
 			cfg.RePublish = &natsjs.RePublish{Source: ">", Destination: "copy.>"}
 		})(t, nc)
-		mustOpen(t, nc, 0)
+		jstest.MustOpen(t, nc, 0)
 	})
 }
 
 func TestDeploymentConfig(t *testing.T) {
 	t.Parallel()
-	nc := mustConnect(t, mustStart(t))
+	nc := jstest.MustConnect(t, jstest.MustStart(t))
 	for name, test := range map[string]struct {
 		cfg  jetstream.DeploymentConfig
 		kind error
@@ -263,21 +246,21 @@ func TestDeploymentConfig(t *testing.T) {
 		"NegativeReplicas": {jetstream.DeploymentConfig{Replicas: -1}, jetstream.ErrConfig},
 		"NoCluster":        {jetstream.DeploymentConfig{Replicas: 3}, jetstream.ErrConfig},
 	} {
-		_, err := open(t, nc, test.cfg)
+		_, err := jstest.Open(t, nc, test.cfg)
 		if name == "Prefix" {
-			wantError(t, err, jetstream.ErrConfig)
+			jstest.WantError(t, err, jetstream.ErrConfig)
 		}
-		wantError(t, err, test.kind)
+		jstest.WantError(t, err, test.kind)
 	}
 }
 
 // What there is no cluster for is refused for buckets that exist as for new ones.
 func TestDeploymentKeepsReplicas(t *testing.T) {
 	t.Parallel()
-	nc := mustConnect(t, mustStart(t))
-	mustOpen(t, nc, 2)
-	_, err := open(t, nc, jetstream.DeploymentConfig{Replicas: 3})
-	wantError(t, err, jetstream.ErrConfig, "3 replicas need a JetStream cluster", "is alone")
+	nc := jstest.MustConnect(t, jstest.MustStart(t))
+	jstest.MustOpen(t, nc, 2)
+	_, err := jstest.Open(t, nc, jetstream.DeploymentConfig{Replicas: 3})
+	jstest.WantError(t, err, jetstream.ErrConfig, "3 replicas need a JetStream cluster", "is alone")
 }
 
 func TestDeploymentWithoutJetStream(t *testing.T) {
@@ -292,30 +275,30 @@ func TestDeploymentWithoutJetStream(t *testing.T) {
 		defer plain.Shutdown()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = jetstream.OpenDeployment(ctx, mustDial(t, plain.ClientURL()), jetstream.DeploymentConfig{Prefix: prefix, Log: quiet()})
-		wantError(t, err, jetstream.ErrNoJetStream, "is it enabled there?")
-		wantError(t, err, context.DeadlineExceeded)
+		_, err = jetstream.OpenDeployment(ctx, jstest.MustDial(t, plain.ClientURL()), jetstream.DeploymentConfig{Prefix: jstest.Prefix, Log: jstest.Quiet()})
+		jstest.WantError(t, err, jetstream.ErrNoJetStream, "is it enabled there?")
+		jstest.WantError(t, err, context.DeadlineExceeded)
 	})
 	t.Run("Account", func(t *testing.T) {
 		t.Parallel()
-		s := mustStartFile(t, `
+		s := jstest.MustStartFile(t, `
 			listen: "127.0.0.1:-1"
 			jetstream { store_dir: "$DIR", sync_interval: always }
 			accounts {
 				LOCKS: { jetstream: enabled, users: [ { user: node, password: node } ] }
 				OTHER: { users: [ { user: other, password: other } ] }
 			}`)
-		mustOpen(t, mustConnect(t, s, natsUser("node")), 1)
+		jstest.MustOpen(t, jstest.MustConnect(t, s, jstest.User("node")), 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := jetstream.OpenDeployment(ctx, mustConnect(t, s, natsUser("other")), jetstream.DeploymentConfig{Prefix: prefix, Log: quiet()})
-		wantError(t, err, jetstream.ErrNoJetStream)
+		_, err := jetstream.OpenDeployment(ctx, jstest.MustConnect(t, s, jstest.User("other")), jetstream.DeploymentConfig{Prefix: jstest.Prefix, Log: jstest.Quiet()})
+		jstest.WantError(t, err, jetstream.ErrNoJetStream)
 	})
 }
 
 func TestDeploymentWithoutPermission(t *testing.T) {
 	t.Parallel()
-	s := mustStartFile(t, `
+	s := jstest.MustStartFile(t, `
 		listen: "127.0.0.1:-1"
 		jetstream { store_dir: "$DIR", sync_interval: always }
 		authorization { users: [
@@ -328,69 +311,69 @@ func TestDeploymentWithoutPermission(t *testing.T) {
 	} {
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
-			_, err := open(t, mustConnect(t, s, natsUser(user)), jetstream.DeploymentConfig{})
-			wantError(t, err, jetstream.ErrForbidden, word)
+			_, err := jstest.Open(t, jstest.MustConnect(t, s, jstest.User(user)), jetstream.DeploymentConfig{})
+			jstest.WantError(t, err, jetstream.ErrForbidden, word)
 		})
 	}
 }
 
 func TestDeploymentWaitsForJetStream(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]action{
-		"NoResponders": {status: "503"},
-		"Unavailable":  refuse(503, 10008, "JetStream system temporarily unavailable"),
-		"NoPeers":      refuse(400, 10005, "no suitable peers for placement"),
+	for name, answer := range map[string]jstest.Action{
+		"NoResponders": {Status: "503"},
+		"Unavailable":  jstest.Refuse(503, 10008, "JetStream system temporarily unavailable"),
+		"NoPeers":      jstest.Refuse(400, 10005, "no suitable peers for placement"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMiddle(t)
-			refused := firstOf(12, func(m *nats.Msg) bool { return strings.HasPrefix(m.Subject, "$JS.API.STREAM.") })
-			m.onRequests(func(request *nats.Msg) action {
+			m := jstest.NewMiddle(t)
+			refused := jstest.FirstOf(12, func(m *nats.Msg) bool { return strings.HasPrefix(m.Subject, "$JS.API.STREAM.") })
+			m.OnRequests(func(request *nats.Msg) jstest.Action {
 				if refused(request) {
 					return answer
 				}
-				return pass
+				return jstest.Pass
 			})
-			log := newRecorder()
-			if _, err := open(t, m.client, jetstream.DeploymentConfig{Shards: 2, Log: slog.New(log)}); err != nil {
+			log := jstest.NewRecorder()
+			if _, err := jstest.Open(t, m.Client, jetstream.DeploymentConfig{Shards: 2, Log: slog.New(log)}); err != nil {
 				t.Fatal(err)
 			}
-			if level, ok := log.find("JetStream is not ready"); !ok || level != slog.LevelWarn {
+			if level, ok := log.Find("JetStream is not ready"); !ok || level != slog.LevelWarn {
 				t.Error("nobody is told what takes so long")
 			}
 		})
 	}
 	t.Run("ConnectionLost", func(t *testing.T) {
 		t.Parallel()
-		m := newMiddle(t)
-		once := firstOf(1, isInfo)
-		m.onRequests(func(request *nats.Msg) action {
+		m := jstest.NewMiddle(t)
+		once := jstest.FirstOf(1, jstest.IsInfo)
+		m.OnRequests(func(request *nats.Msg) jstest.Action {
 			if once(request) {
-				m.cut()
-				return drop
+				m.Cut()
+				return jstest.Drop
 			}
-			return pass
+			return jstest.Pass
 		})
-		mustOpen(t, m.client, 2)
+		jstest.MustOpen(t, m.Client, 2)
 	})
 }
 
 func TestDeploymentOldServer(t *testing.T) {
 	t.Parallel()
-	s := mustStart(t)
-	p := newProxy(t, s.ClientURL())
-	p.onLines(func(line string) string {
+	s := jstest.MustStart(t)
+	p := jstest.NewProxy(t, s.ClientURL())
+	p.OnLines(func(line string) string {
 		return strings.Replace(line, `"version":"`+server.VERSION+`"`, `"version":"2.14.9"`, 1)
 	})
-	nc := mustDial(t, p.url())
-	_, err := open(t, nc, jetstream.DeploymentConfig{Replicas: 3})
-	wantError(t, err, jetstream.ErrServerTooOld, "2.14.9", "2.15", "upgrade")
+	nc := jstest.MustDial(t, p.URL())
+	_, err := jstest.Open(t, nc, jetstream.DeploymentConfig{Replicas: 3})
+	jstest.WantError(t, err, jetstream.ErrServerTooOld, "2.14.9", "2.15", "upgrade")
 
-	log := newRecorder()
-	if _, err := open(t, nc, jetstream.DeploymentConfig{Shards: 1, Log: slog.New(log)}); err != nil {
+	log := jstest.NewRecorder()
+	if _, err := jstest.Open(t, nc, jetstream.DeploymentConfig{Shards: 1, Log: slog.New(log)}); err != nil {
 		t.Fatal(err)
 	}
-	if level, ok := log.find("too old"); !ok || level != slog.LevelWarn {
+	if level, ok := log.Find("too old"); !ok || level != slog.LevelWarn {
 		t.Error("nobody is told")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -102,17 +103,19 @@ func (f *feed) leave() {
 	_ = f.bucket.nc.PublishRequest(subject, f.bucket.nc.NewInbox(), nil) // nobody listens for the answer
 }
 
-func (b *Bucket) makeConsumer(ctx context.Context, start uint64) (jetstream.Consumer, error) {
+func (b *Bucket) makeConsumer(ctx context.Context, start uint64) (consumer jetstream.Consumer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readIdle)
 	defer cancel()
-	before := b.nc.LastError()
-	consumer, err := b.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       start,
-		AckPolicy:         jetstream.AckNonePolicy,
-		InactiveThreshold: readerLife,
-		MemoryStorage:     true,
-		Replicas:          1,
+	err = jsapi.Request(b.nc, "CONSUMER.CREATE."+streamName(b.name), func() (err error) {
+		consumer, err = b.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+			DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+			OptStartSeq:       start,
+			AckPolicy:         jetstream.AckNonePolicy,
+			InactiveThreshold: readerLife,
+			MemoryStorage:     true,
+			Replicas:          1,
+		})
+		return err
 	})
-	return consumer, explain(b.nc, before, err, jetstream.DefaultAPIPrefix+"CONSUMER.CREATE."+streamName(b.name))
+	return consumer, err
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
+	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
 )
 
 // A new replica is looked at ever more rarely until it has caught up: the first usually has at once, and
@@ -27,16 +30,15 @@ func (d *Deployment) Grow(ctx context.Context) error {
 	}
 	for _, name := range names {
 		if err := d.growStream(ctx, name); err != nil {
-			return fmt.Errorf("raise the replicas of %s to %d: %w", name, d.opener.asked, err)
+			return fmt.Errorf("raise the replicas of %s to %d: %w", name, d.asked, err)
 		}
 	}
 	return nil
 }
 
 func (d *Deployment) growStream(ctx context.Context, name string) error {
-	o := d.opener // a copy, whose patience begins now
-	o.progress = time.Now()
-	stream, err := o.findStream(ctx, name)
+	api := d.api.Restarted()
+	stream, err := api.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) && name == d.prefix.EventStream() {
 		return nil
 	}
@@ -44,41 +46,33 @@ func (d *Deployment) growStream(ctx context.Context, name string) error {
 		return err
 	}
 	config := stream.CachedInfo().Config
-	had, has := config.Replicas, max(config.Replicas, o.asked)
-	if had == has && (has == 1 || isComplete(stream.CachedInfo())) {
+	had, has := config.Replicas, max(config.Replicas, d.asked)
+	if had == has && (has == 1 || jsapi.IsComplete(stream.CachedInfo())) {
 		return nil
 	}
 	began := time.Now()
 	if had < has {
 		config.Replicas = has
-		err = o.ask(ctx, "STREAM.UPDATE."+name, func(ctx context.Context) error {
-			_, err := o.js.UpdateStream(ctx, config)
-			return err
-		})
-		if err != nil {
+		if err := api.UpdateStream(ctx, config); err != nil {
 			return err
 		}
 	}
-	if err := o.awaitCurrent(ctx, name); err != nil {
+	if err := awaitCurrent(ctx, api, name); err != nil {
 		return err
 	}
-	o.log.Info("a stream has all its replicas now", "stream", name, "had", had, "has", has, "took", time.Since(began).Round(time.Millisecond))
+	d.log.Info("a stream has all its replicas now", "stream", name, "had", had, "has", has, "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
 // awaitCurrent returns when the stream has all its replicas, and none is behind.
-func (o *opener) awaitCurrent(ctx context.Context, name string) error {
-	for wait := firstLook; ; wait = min(2*wait, longLook) {
-		stream, err := o.findStream(ctx, name)
-		if err != nil || isComplete(stream.CachedInfo()) {
+func awaitCurrent(ctx context.Context, api *jsapi.Requester, name string) error {
+	for backoff := (retry.Backoff{Min: firstLook, Max: longLook}); ; {
+		stream, err := api.Stream(ctx, name)
+		if err != nil || jsapi.IsComplete(stream.CachedInfo()) {
 			return err
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := backoff.Wait(ctx); err != nil {
 			return err
 		}
 	}
-}
-
-func isComplete(info *jetstream.StreamInfo) bool {
-	return info.Cluster != nil && info.Cluster.Leader != "" && isWhole(info, "")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -17,12 +18,7 @@ const bucketFormat = 1
 const (
 	metaShards = "holdfast.shards"
 	metaFormat = "holdfast.format"
-	metaPrefix = "holdfast.prefix"
 )
-
-// shortestWindow for duplicates is the shortest that JetStream allows. Appends carry no message id: the
-// expected sequence alone keeps a second copy out, and needs no table of ids on every replica.
-const shortestWindow = 100 * time.Millisecond
 
 // A KV bucket is a stream of a certain shape. These are its names.
 func streamName(bucket string) string    { return "KV_" + bucket }
@@ -52,14 +48,14 @@ func (l layout) config(shard uint32) jetstream.StreamConfig {
 		Discard:           jetstream.DiscardNew,
 		Storage:           jetstream.FileStorage,
 		Replicas:          l.replicas,
-		Duplicates:        shortestWindow,
+		Duplicates:        jsapi.ShortestWindow,
 		AllowRollup:       true,
 		DenyDelete:        true,
 		AllowDirect:       false,
 		Metadata: map[string]string{
-			metaShards: strconv.FormatUint(uint64(l.shards), 10),
-			metaFormat: strconv.Itoa(bucketFormat),
-			metaPrefix: string(l.prefix),
+			metaShards:       strconv.FormatUint(uint64(l.shards), 10),
+			metaFormat:       strconv.Itoa(bucketFormat),
+			jsapi.MetaPrefix: string(l.prefix),
 		},
 	}
 }
@@ -78,7 +74,7 @@ func (l layout) shardsOf(bucket string, config jetstream.StreamConfig) (uint32, 
 	if number > bucketFormat {
 		return 0, fmt.Errorf("%w: %s has format %d, this version reads up to %d; upgrade", ErrNewerFormat, bucket, number, bucketFormat)
 	}
-	if prefix := config.Metadata[metaPrefix]; prefix != string(l.prefix) {
+	if prefix := config.Metadata[jsapi.MetaPrefix]; prefix != string(l.prefix) {
 		return 0, fmt.Errorf("%w: %s belongs to the prefix %q, not %q; one account cannot have both", ErrForeignBucket, bucket, prefix, l.prefix)
 	}
 	shards, err := strconv.ParseUint(config.Metadata[metaShards], 10, 32)
@@ -98,10 +94,8 @@ func (l layout) check(shard uint32, config jetstream.StreamConfig) error {
 	if shards != l.shards {
 		return l.otherShards(shards)
 	}
-	for _, s := range l.settings(shard, config) {
-		if s.got != s.want {
-			return fmt.Errorf("%w: %s has %s %v, it must be %v; set it back with `nats stream edit %s`", ErrBucketSettings, bucket, s.name, s.got, s.want, config.Name)
-		}
+	if s := l.settings(shard, config).Changed(); s != nil {
+		return fmt.Errorf("%w: %s has %s %v, it must be %v; set it back with `nats stream edit %s`", ErrBucketSettings, bucket, s.Name, s.Got, s.Want, config.Name)
 	}
 	return nil
 }
@@ -111,33 +105,19 @@ func (l layout) otherShards(made uint32) error {
 		ErrShards, l.prefix, made, l.shards, made)
 }
 
-// setting is one on which safety rests.
-type setting struct {
-	name      string
-	got, want any
-}
-
 // settings are those that could lose a record, let one in that the owner has not written, or answer a
 // read with an old one. Limits of size only refuse appends, so an operator may set them.
-func (l layout) settings(shard uint32, got jetstream.StreamConfig) []setting {
+func (l layout) settings(shard uint32, got jetstream.StreamConfig) jsapi.Settings {
 	want := l.config(shard)
-	return []setting{
-		{"subjects", fmt.Sprint(got.Subjects), fmt.Sprint(want.Subjects)},
-		{"storage", got.Storage, want.Storage},
-		{"retention", got.Retention, want.Retention},
-		{"discard policy", got.Discard, want.Discard},
-		{"max messages per subject", got.MaxMsgsPerSubject, want.MaxMsgsPerSubject},
-		{"max messages", max(got.MaxMsgs, -1), want.MaxMsgs},
-		{"max age", got.MaxAge, want.MaxAge},
-		{"allow direct", got.AllowDirect, want.AllowDirect},
-		{"deny delete", got.DenyDelete, want.DenyDelete},
-		{"sealed", got.Sealed, false},
-		{"no ack", got.NoAck, false},
-		{"allow message TTL", got.AllowMsgTTL, false},
-		{"subject delete marker TTL", got.SubjectDeleteMarkerTTL, time.Duration(0)},
-		{"mirror", got.Mirror != nil, false},
-		{"sources", len(got.Sources), 0},
-		{"subject transform", got.SubjectTransform != nil, false},
-		{"persist mode", got.PersistMode, want.PersistMode},
-	}
+	s := jsapi.CommonSettings(got, want)
+	s.Require("subjects", fmt.Sprint(got.Subjects), fmt.Sprint(want.Subjects))
+	s.Require("max messages per subject", got.MaxMsgsPerSubject, want.MaxMsgsPerSubject)
+	s.Require("max messages", max(got.MaxMsgs, -1), want.MaxMsgs)
+	s.Require("max age", got.MaxAge, want.MaxAge)
+	s.Require("allow direct", got.AllowDirect, want.AllowDirect)
+	s.Require("deny delete", got.DenyDelete, want.DenyDelete)
+	s.Require("allow message TTL", got.AllowMsgTTL, false)
+	s.Require("subject delete marker TTL", got.SubjectDeleteMarkerTTL, time.Duration(0))
+	s.Require("subject transform", got.SubjectTransform != nil, false)
+	return s
 }

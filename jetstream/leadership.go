@@ -8,8 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
 )
 
 const (
@@ -29,27 +30,32 @@ const (
 // errUnsettled says that a change of leader could be felt now.
 var errUnsettled = errors.New("the bucket's replicas are not all current")
 
-// Leadership is about which buckets of a deployment the server in this process leads. An append is
-// quickest there, and a failure of one host takes owner and leader away at once rather than one after the
-// other. Nothing rests on it. It is safe for concurrent use; nil leads nothing.
-type Leadership struct {
-	server     *Server
-	deployment *Deployment
-	account    string
+// LocalStreams is what the NATS server in this process knows of the streams of the deployment's account. Its
+// methods must not block, and are called concurrently.
+type LocalStreams interface {
+	// Server returns the name of the server.
+	Server() string
+	// IsClustered reports whether the server is a member of a cluster.
+	IsClustered() bool
+	// Leads reports whether the server leads the stream.
+	Leads(stream string) bool
+	// Leader returns the name of the server that leads the stream, empty for none.
+	Leader(stream string) string
 }
 
-// Leadership returns who leads the deployment's buckets. The deployment has to be opened with a
-// connection of [Server.Connect].
-func (s *Server) Leadership(d *Deployment) (*Leadership, error) {
-	id, err := d.nc.GetClientID()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConnect, err)
-	}
-	client := s.nats().GetClient(id)
-	if client == nil || client.Account() == nil {
-		return nil, fmt.Errorf("%w: %s has no connection %d", ErrConnect, s.nats().Name(), id)
-	}
-	return &Leadership{server: s, deployment: d, account: client.Account().GetName()}, nil
+// Leadership moves the leadership of a deployment's buckets to and from the server in this process. An append
+// is fastest where its bucket is led, and the failure of one host costs owner and leader at the same time
+// instead of one after the other. Correctness does not depend on it. It is safe for concurrent use; nil leads
+// nothing.
+type Leadership struct {
+	local      LocalStreams
+	deployment *Deployment
+}
+
+// NewLeadership returns the leadership of the deployment's buckets. The deployment has to be opened with a
+// connection to the server of local.
+func NewLeadership(d *Deployment, local LocalStreams) *Leadership {
+	return &Leadership{local: local, deployment: d}
 }
 
 // Leads tells whether the server leads the shard's bucket, as far as it knows. It asks nobody.
@@ -57,7 +63,7 @@ func (l *Leadership) Leads(shard uint32) bool {
 	if l == nil {
 		return false
 	}
-	return !l.server.nats().JetStreamIsClustered() || l.server.nats().JetStreamIsStreamLeader(l.account, l.stream(shard))
+	return !l.local.IsClustered() || l.local.Leads(l.stream(shard))
 }
 
 // Lead moves the leadership of the shard's bucket here, and returns when it has come. Appends of this
@@ -76,15 +82,15 @@ func (l *Leadership) Lead(ctx context.Context, shard uint32) error {
 	if err := l.isSettled(ctx, shard); err != nil {
 		return fmt.Errorf("lead %s: %w", l.stream(shard), err)
 	}
-	return l.move(ctx, shard, l.server.nats().Name(), func() bool { return l.Leads(shard) })
+	return l.move(ctx, shard, l.local.Server(), func() bool { return l.Leads(shard) })
 }
 
-// Cede moves the leadership of the shard's bucket from here to the server of that name, and returns when
+// Transfer moves the leadership of the shard's bucket from here to the server of that name, and returns when
 // another server leads. Whoever appends next is spared the change, in which an append is lost without a
 // word. If the bucket is not led here, or alone, it does nothing. It leaves the leadership where it is, with
 // an error, if that server has no current replica; the others do not matter, since it is about to go.
-func (l *Leadership) Cede(ctx context.Context, shard uint32, to string) error {
-	if l == nil || !l.server.nats().JetStreamIsClustered() || !l.Leads(shard) {
+func (l *Leadership) Transfer(ctx context.Context, shard uint32, to string) error {
+	if l == nil || !l.local.IsClustered() || !l.Leads(shard) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cedeTimeout)
@@ -92,12 +98,18 @@ func (l *Leadership) Cede(ctx context.Context, shard uint32, to string) error {
 	if err := l.isCurrentAt(ctx, shard, to); err != nil {
 		return fmt.Errorf("cede %s: %w", l.stream(shard), err)
 	}
-	return l.move(ctx, shard, to, func() bool { return !l.server.isOwnOrNone(l.leader(shard)) })
+	return l.move(ctx, shard, to, func() bool { return l.isLedElsewhere(shard) })
 }
 
 // move lets the leader step down in favour of the server of that name, and returns when done is so.
 func (l *Leadership) move(ctx context.Context, shard uint32, to string, done func() bool) error {
-	request, err := json.Marshal(server.JSApiLeaderStepdownRequest{Placement: &server.Placement{Preferred: to}})
+	var stepDown struct {
+		Placement struct {
+			Preferred string `json:"preferred"`
+		} `json:"placement"`
+	}
+	stepDown.Placement.Preferred = to
+	request, err := json.Marshal(stepDown)
 	if err != nil {
 		return err
 	}
@@ -106,28 +118,17 @@ func (l *Leadership) move(ctx context.Context, shard uint32, to string, done fun
 		return fmt.Errorf("move the leadership of %s to %s: %w", l.stream(shard), to, err)
 	}
 	for !done() {
-		if err := pause(ctx, leadPoll); err != nil {
-			return fmt.Errorf("move the leadership of %s to %s: it is with %q: %w", l.stream(shard), to, l.leader(shard), err)
+		if err := retry.Pause(ctx, leadPoll); err != nil {
+			return fmt.Errorf("move the leadership of %s to %s: it is with %q: %w", l.stream(shard), to, l.local.Leader(l.stream(shard)), err)
 		}
 	}
 	return nil
 }
 
-// leader returns the name of the server that leads the shard's bucket, as far as this one knows; empty for
-// none.
-func (l *Leadership) leader(shard uint32) string {
-	info, err := l.server.nats().Jsz(&server.JSzOptions{Account: l.account, Streams: true})
-	if err != nil {
-		return ""
-	}
-	for _, account := range info.AccountDetails {
-		for _, stream := range account.Streams {
-			if stream.Name == l.stream(shard) && stream.Cluster != nil {
-				return stream.Cluster.Leader
-			}
-		}
-	}
-	return ""
+// isLedElsewhere reports whether the server in this process knows of another server that leads the bucket.
+func (l *Leadership) isLedElsewhere(shard uint32) bool {
+	leader := l.local.Leader(l.stream(shard))
+	return leader != "" && leader != l.local.Server()
 }
 
 // isSettled returns an error unless a change of the leader to this server would hardly be noticed.
@@ -141,7 +142,7 @@ func (l *Leadership) isSettled(ctx context.Context, shard uint32) error {
 			return fmt.Errorf("%w: %s", errUnsettled, r.Name)
 		}
 	}
-	if find(replicas, l.server.nats().Name()) == nil {
+	if find(replicas, l.local.Server()) == nil {
 		return fmt.Errorf("%w: none is here", errUnsettled)
 	}
 	return nil
@@ -191,7 +192,7 @@ func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 		return
 	}
 	since := make([]time.Time, l.deployment.Shards())
-	for pause(ctx, followInterval) == nil {
+	for retry.Pause(ctx, followInterval) == nil {
 		for shard := range l.deployment.Shards() {
 			if !owns(shard) || l.Leads(shard) || since[shard].IsZero() {
 				since[shard] = time.Now()
@@ -202,7 +203,7 @@ func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 			}
 			since[shard] = time.Now()
 			if err := l.Lead(ctx, shard); err != nil {
-				l.server.log.Debug("the leadership of a bucket stays elsewhere", "shard", shard, "error", err)
+				l.deployment.log.Debug("the leadership of a bucket stays elsewhere", "shard", shard, "error", err)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
 )
 
 // backup is a stream as `nats stream backup` keeps it.
@@ -30,7 +31,7 @@ func mustBackUp(t *testing.T, nc *nats.Conn, stream string) backup {
 	var b backup
 	mustAsk(t, nc, "$JS.API.STREAM.SNAPSHOT."+stream, map[string]any{"deliver_subject": inbox, "no_consumers": true}, &b)
 	for {
-		m, err := chunks.NextMsg(patience)
+		m, err := chunks.NextMsg(jstest.Timeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,8 +61,8 @@ func mustRestore(t *testing.T, nc *nats.Conn, stream string, b backup, replicas 
 	}
 	mustAsk(t, nc, "$JS.API.STREAM.RESTORE."+stream, map[string]any{"config": config, "state": b.State}, &to)
 	for _, chunk := range append(b.chunks, nil) { // an empty one ends it
-		waitFor(t, "a piece to be taken", func() bool { // as soon as this server knows where the restoring one listens
-			_, err := nc.Request(to.Deliver, chunk, patience)
+		jstest.WaitFor(t, "a piece to be taken", func() bool { // as soon as this server knows where the restoring one listens
+			_, err := nc.Request(to.Deliver, chunk, jstest.Timeout)
 			if err != nil && !errors.Is(err, nats.ErrNoResponders) {
 				t.Fatal(err)
 			}
@@ -76,7 +77,7 @@ func mustAsk(t *testing.T, nc *nats.Conn, subject string, request, answer any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := nc.Request(subject, data, patience)
+	m, err := nc.Request(subject, data, jstest.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,34 +96,34 @@ func mustAsk(t *testing.T, nc *nats.Conn, subject string, request, answer any) {
 // than there are servers, and so make no buckets while these are restored.
 func TestMoveToACluster(t *testing.T) {
 	t.Parallel()
-	single := mustConnect(t, mustStart(t))
-	d := mustOpen(t, single, 2)
-	mustFill(t, d.Bucket(0), 5)
-	mustFill(t, d.Bucket(1), 7)
+	single := jstest.MustConnect(t, jstest.MustStart(t))
+	d := jstest.MustOpen(t, single, 2)
+	jstest.MustFill(t, d.Bucket(0), 5)
+	jstest.MustFill(t, d.Bucket(1), 7)
 	buckets := []string{"KV_HOLDFAST_0", "KV_HOLDFAST_1"}
 	var backups []backup
 	for _, stream := range buckets {
 		backups = append(backups, mustBackUp(t, single, stream))
 	}
 
-	m, log := mustMembers(t, 3), newRecorder()
+	m, log := jstest.MustMembers(t, 3), jstest.NewRecorder()
 	type opened struct {
 		*jetstream.Deployment
 		error
 	}
 	done := make(chan opened, 1)
 	go func() {
-		d, err := jetstream.OpenDeployment(t.Context(), m.conns[0], jetstream.DeploymentConfig{
-			Prefix: prefix, Replicas: 5, Shards: 2, Members: m.servers[0].Members, Log: slog.New(log),
+		d, err := jetstream.OpenDeployment(t.Context(), m.Conns[0], jetstream.DeploymentConfig{
+			Prefix: jstest.Prefix, Replicas: 5, Shards: 2, Members: m.Servers[0].Members, Log: slog.New(log),
 		})
 		done <- opened{d, err}
 	}()
-	waitFor(t, "the members to wait", func() bool {
-		_, ok := log.find("too few servers for the replicas")
+	jstest.WaitFor(t, "the members to wait", func() bool {
+		_, ok := log.Find("too few servers for the replicas")
 		return ok
 	})
 	for i, stream := range slices.Backward(buckets) {
-		mustRestore(t, m.conns[1], stream, backups[i], 3)
+		mustRestore(t, m.Conns[1], stream, backups[i], 3)
 	}
 	select {
 	case moved := <-done:
@@ -130,15 +131,15 @@ func TestMoveToACluster(t *testing.T) {
 			t.Fatal(moved.error)
 		}
 		for shard, last := range []uint64{5, 7} {
-			if got := mustReplay(t, moved.Bucket(uint32(shard)), 0); got.last != last {
-				t.Errorf("shard %d holds\n%s", shard, got.describe())
+			if got := jstest.MustReplay(t, moved.Bucket(uint32(shard)), 0); got.Last != last {
+				t.Errorf("shard %d holds\n%s", shard, got.Describe())
 			}
-			mustAppend(t, moved.Bucket(uint32(shard)), last, commit(2, last+1, 0))
+			jstest.MustAppend(t, moved.Bucket(uint32(shard)), last, jstest.Commit(2, last+1, 0))
 		}
-	case <-time.After(2 * patience):
+	case <-time.After(2 * jstest.Timeout):
 		t.Fatal("the members do not open what was restored")
 	}
-	if cfg := mustConfig(t, m.conns[2], bucketName); cfg.Replicas != 3 {
+	if cfg := jstest.MustConfig(t, m.Conns[2], jstest.BucketName); cfg.Replicas != 3 {
 		t.Errorf("%d replicas", cfg.Replicas)
 	}
 }

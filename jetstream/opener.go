@@ -9,15 +9,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
+	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
 )
 
 const (
-	// readyTimeout is the patience with a JetStream that is not ready, if it is no cluster's.
-	readyTimeout = 15 * time.Second
-	// openTimeout bounds one try. Making a replicated bucket needs an election.
-	openTimeout = 3 * time.Second
+	// visibleTimeout bounds the wait until the connected server knows a bucket that was created.
+	visibleTimeout = 15 * time.Second
+	// visiblePoll is the interval between two looks.
+	visiblePoll = 250 * time.Millisecond
 )
 
 // The server versions before this one lose or misplace records of replicated buckets, and sync each
@@ -30,13 +32,10 @@ const (
 // opener opens or makes the buckets of one deployment. Bucket 0 is made last: while it is missing the
 // deployment is still being made, and once it is there, no other may be missing.
 type opener struct {
-	nc       *nats.Conn
-	js       jetstream.JetStream
-	layout   layout // shards is 0 until known
-	asked    int    // for how many replicas, 0 for any
-	members  func() []string
-	log      *slog.Logger
-	progress time.Time // when JetStream last answered
+	api    *jsapi.Requester
+	layout layout // shards is 0 until known
+	asked  int    // for how many replicas, 0 for any
+	log    *slog.Logger
 }
 
 func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
@@ -73,7 +72,7 @@ func (o *opener) checkReplicas(info *jetstream.StreamInfo) error {
 	has := info.Config.Replicas
 	switch {
 	case o.asked > has && (info.Cluster == nil || info.Cluster.Name == ""):
-		return o.needCluster(fmt.Errorf("%s is alone", o.nc.ConnectedServerName()))
+		return o.needCluster(fmt.Errorf("%s is alone", o.api.Conn.ConnectedServerName()))
 	case o.asked > has:
 		return o.checkServer(o.asked)
 	case o.asked != 0 && o.asked < has:
@@ -131,14 +130,11 @@ func (o *opener) makeAll(ctx context.Context) error {
 // makeBucket makes a bucket. One that exists is for openBucket to judge.
 func (o *opener) makeBucket(ctx context.Context, shard uint32) error {
 	config := o.layout.config(shard)
-	err := o.ask(ctx, "STREAM.CREATE."+config.Name, func(ctx context.Context) error {
-		_, err := o.js.CreateStream(ctx, config)
-		return err
-	})
+	_, err := o.api.CreateStream(ctx, config)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
 		return nil
-	case hasCode(err, codeNoReplicas, codeNoSuitablePeers):
+	case jsapi.HasCode(err, jsapi.CodeNoReplicas, jsapi.CodeNoSuitablePeers):
 		return o.needCluster(err)
 	case err != nil:
 		return fmt.Errorf("cannot make bucket %s: %w", o.layout.prefix.Bucket(shard), err)
@@ -149,13 +145,13 @@ func (o *opener) makeBucket(ctx context.Context, shard uint32) error {
 // awaitBucket returns when a bucket that was made can be found: a cluster says that there is one, above all
 // one that another node is making, before each of its servers knows it.
 func (o *opener) awaitBucket(ctx context.Context, shard uint32) error {
-	until := time.Now().Add(readyTimeout)
+	until := time.Now().Add(visibleTimeout)
 	for {
 		_, err := o.find(ctx, shard)
 		if !errors.Is(err, jetstream.ErrStreamNotFound) || time.Now().After(until) {
 			return err
 		}
-		if err := pause(ctx, longestPause); err != nil {
+		if err := retry.Pause(ctx, visiblePoll); err != nil {
 			return err
 		}
 	}
@@ -206,9 +202,9 @@ func (o *opener) learnShards(shard uint32, stream jetstream.Stream) error {
 func (o *opener) existing(ctx context.Context) ([]uint32, error) {
 	prefix := strings.TrimSuffix(streamName(o.layout.prefix.Bucket(0)), "0")
 	var shards []uint32
-	err := o.ask(ctx, "STREAM.NAMES", func(ctx context.Context) error {
+	err := o.api.Do(ctx, "STREAM.NAMES", func(ctx context.Context) error {
 		shards = nil
-		names := o.js.StreamNames(ctx, jetstream.WithStreamListSubject("$KV.*.>"))
+		names := o.api.JS.StreamNames(ctx, jetstream.WithStreamListSubject("$KV.*.>"))
 		for name := range names.Name() {
 			number, ok := strings.CutPrefix(name, prefix)
 			if !ok {
@@ -225,77 +221,12 @@ func (o *opener) existing(ctx context.Context) ([]uint32, error) {
 
 // find returns a shard's bucket as it is now.
 func (o *opener) find(ctx context.Context, shard uint32) (jetstream.Stream, error) {
-	return o.findStream(ctx, streamName(o.layout.prefix.Bucket(shard)))
-}
-
-func (o *opener) findStream(ctx context.Context, name string) (stream jetstream.Stream, err error) {
-	err = o.ask(ctx, "STREAM.INFO."+name, func(ctx context.Context) error {
-		stream, err = o.js.Stream(ctx, name)
-		return err
-	})
-	return stream, err
-}
-
-// ask puts a question to JetStream until it is answered, ctx ends or patience does. There is no end to
-// the patience with a cluster: its servers come back.
-func (o *opener) ask(ctx context.Context, subject string, question func(context.Context) error) error {
-	subject = jetstream.DefaultAPIPrefix + subject
-	var said time.Time
-	if o.nc.ConnectedClusterName() != "" { // The elections of a cluster take seconds and are nobody's business.
-		said = o.progress.Add(waitSaidAfter - waitSaidEvery)
-	}
-	for wait := shortestPause; ; wait = min(2*wait, longestPause) {
-		err := o.askOnce(ctx, subject, question)
-		if !isNotReady(err) {
-			o.progress = time.Now()
-			if cause := lasting(o.nc, err); cause != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-				return cause
-			}
-			return err
-		}
-		if wait == longestPause && time.Since(said) >= waitSaidEvery {
-			said = time.Now()
-			o.sayWaiting(subject, err)
-		}
-		if time.Since(o.progress) > readyTimeout && !o.isClusters(err) {
-			return fmt.Errorf("%w: %s for %v: %w", ErrNoJetStream, symptom(err), readyTimeout, err)
-		}
-		if ended := pause(ctx, wait); ended != nil {
-			return fmt.Errorf("%w: %s: %w; last: %w", ErrNoJetStream, symptom(err), ended, err)
-		}
-	}
-}
-
-func (o *opener) sayWaiting(subject string, err error) {
-	if hasCode(err, codeNoSuitablePeers) {
-		o.log.Warn("JetStream is not ready: too few servers for the replicas, waiting for more", "replicas", o.layout.replicas, "sees", o.members(), "error", err)
-		return
-	}
-	o.log.Warn("JetStream is not ready, trying again", "asked", subject, "sees", o.members(), "error", err)
-}
-
-// isClusters tells whether a cluster cannot answer because some of its servers are away.
-func (o *opener) isClusters(err error) bool {
-	return o.nc.ConnectedClusterName() != "" && !errors.Is(err, nats.ErrNoResponders)
-}
-
-func symptom(err error) string {
-	if errors.Is(err, nats.ErrNoResponders) || hasCode(err, jetstream.JSErrCodeJetStreamNotEnabled) {
-		return "no server answers for it (is it enabled there?)"
-	}
-	return "not ready"
-}
-
-func (o *opener) askOnce(ctx context.Context, subject string, question func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	before := o.nc.LastError()
-	return explain(o.nc, before, question(ctx), subject)
+	return o.api.Stream(ctx, streamName(o.layout.prefix.Bucket(shard)))
 }
 
 // checkServer refuses a server that is too old for replicas, and warns of one that is too old anyway.
 func (o *opener) checkServer(replicas int) error {
-	version := o.nc.ConnectedServerVersion()
+	version := o.api.Conn.ConnectedServerVersion()
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
 		return nil // Not connected just now, so there is nobody to ask.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -62,10 +63,10 @@ func (b *Bucket) purgeJournal(ctx context.Context, through uint64) error {
 func (b *Bucket) purge(ctx context.Context, key string, through uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
-	before := b.nc.LastError()
-	err := b.stream.Purge(ctx, jetstream.WithPurgeSubject(b.subject+key), jetstream.WithPurgeSequence(through+1))
+	err := jsapi.Request(b.nc, "STREAM.PURGE."+streamName(b.name), func() error {
+		return b.stream.Purge(ctx, jetstream.WithPurgeSubject(b.subject+key), jetstream.WithPurgeSequence(through+1))
+	})
 	if err != nil {
-		err = explain(b.nc, before, err, jetstream.DefaultAPIPrefix+"STREAM.PURGE."+streamName(b.name))
 		return fmt.Errorf("bucket %s: cannot purge %s up to position %d: %w", b.name, key, through, err)
 	}
 	return nil

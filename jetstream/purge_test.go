@@ -7,11 +7,12 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
 )
 
 func mustPurge(tb testing.TB, b *jetstream.Bucket, through uint64, pages ...string) {
 	tb.Helper()
-	if err := b.Purge(testContext(tb), through, pages); err != nil {
+	if err := b.Purge(jstest.Context(tb), through, pages); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -20,13 +21,13 @@ func TestPurge(t *testing.T) {
 	t.Parallel()
 	fill := func(t *testing.T) (*jetstream.Bucket, *nats.Conn) {
 		t.Helper()
-		b, nc := mustBucket(t)
-		mustFill(t, b, 2)
-		mustAppend(t, b, 2, page(0, 0, 2, 10))
-		mustAppend(t, b, 3, commit(1, 3, 10))
-		mustAppend(t, b, 4, page(0, 1, 3, 10))
-		mustAppend(t, b, 5, page(1, 1, 3, 10))
-		mustAppend(t, b, 6, commit(1, 4, 10))
+		b, nc := jstest.MustBucket(t)
+		jstest.MustFill(t, b, 2)
+		jstest.MustAppend(t, b, 2, jstest.Page(0, 0, 2, 10))
+		jstest.MustAppend(t, b, 3, jstest.Commit(1, 3, 10))
+		jstest.MustAppend(t, b, 4, jstest.Page(0, 1, 3, 10))
+		jstest.MustAppend(t, b, 5, jstest.Page(1, 1, 3, 10))
+		jstest.MustAppend(t, b, 6, jstest.Commit(1, 4, 10))
 		return b, nc
 	}
 	all := []string{
@@ -52,84 +53,84 @@ func TestPurge(t *testing.T) {
 			t.Parallel()
 			b, _ := fill(t)
 			mustPurge(t, b, test.through, test.pages...)
-			wantStored(t, mustReplay(t, b, 0), 7, test.want...)
+			wantStored(t, jstest.MustReplay(t, b, 0), 7, test.want...)
 			mustPurge(t, b, test.through, test.pages...)
-			wantStored(t, mustReplay(t, b, 0), 7, test.want...)
-			mustAppend(t, b, 7, commit(1, 5, 10))
+			wantStored(t, jstest.MustReplay(t, b, 0), 7, test.want...)
+			jstest.MustAppend(t, b, 7, jstest.Commit(1, 5, 10))
 		})
 	}
 	t.Run("DeposedOwner", func(t *testing.T) {
 		t.Parallel()
 		b, nc := fill(t)
-		next := mustOpen(t, nc, 1).Bucket(0)
-		mustAppend(t, next, 7, commit(2, 5, 10))
-		mustAppend(t, next, 8, page(0, 0, 5, 10))
-		mustAppend(t, next, 9, commit(2, 6, 10))
+		next := jstest.MustOpen(t, nc, 1).Bucket(0)
+		jstest.MustAppend(t, next, 7, jstest.Commit(2, 5, 10))
+		jstest.MustAppend(t, next, 8, jstest.Page(0, 0, 5, 10))
+		jstest.MustAppend(t, next, 9, jstest.Commit(2, 6, 10))
 		mustPurge(t, b, 9, "p", "p0")
-		wantStored(t, mustReplay(t, b, 0), 10, all[5], all[6],
+		wantStored(t, jstest.MustReplay(t, b, 0), 10, all[5], all[6],
 			"8: commit 5 of epoch 2", "9: page p at commit 5", "10: commit 6 of epoch 2")
 	})
 	t.Run("HasWrittenNothing", func(t *testing.T) {
 		t.Parallel()
 		_, nc := fill(t)
-		b := mustOpen(t, nc, 1).Bucket(0)
+		b := jstest.MustOpen(t, nc, 1).Bucket(0)
 		mustPurge(t, b, 7, "p", "p0")
-		wantStored(t, mustReplay(t, b, 0), 7, all...)
+		wantStored(t, jstest.MustReplay(t, b, 0), 7, all...)
 	})
 }
 
 func TestPurgeInSteps(t *testing.T) {
 	t.Parallel()
-	m := newMiddle(t)
-	b := m.bucket()
+	m := jstest.NewMiddle(t)
+	b := m.Bucket()
 	const commits = 2500
-	mustFill(t, b, commits)
+	jstest.MustFill(t, b, commits)
 	mustPurge(t, b, 200)
-	before := m.count("$JS.API.STREAM.PURGE.")
+	before := m.Count("$JS.API.STREAM.PURGE.")
 	// While it goes on, the writer goes on.
 	last, appended := uint64(commits), 0
-	m.onRequests(func(request *nats.Msg) action {
-		if isPurge(request) {
-			mustAppend(t, m.other(), last, commit(1, last+1, 10))
+	m.OnRequests(func(request *nats.Msg) jstest.Action {
+		if jstest.IsPurge(request) {
+			jstest.MustAppend(t, m.Other(), last, jstest.Commit(1, last+1, 10))
 			last++
 			appended++
 		}
-		return pass
+		return jstest.Pass
 	})
 	mustPurge(t, b, commits-100)
-	if calls := m.count("$JS.API.STREAM.PURGE.") - before; calls != 3 || appended != 3 {
+	if calls := m.Count("$JS.API.STREAM.PURGE.") - before; calls != 3 || appended != 3 {
 		t.Errorf("%d steps, %d appends between them, want 3", calls, appended)
 	}
-	got := mustReplay(t, b, 0)
-	if len(got.records) != 103 || got.positions[0] != commits-99 || got.last != last {
-		t.Errorf("%d records are left, from %d to %d", len(got.records), got.positions[0], got.last)
+	got := jstest.MustReplay(t, b, 0)
+	if len(got.Records) != 103 || got.Positions[0] != commits-99 || got.Last != last {
+		t.Errorf("%d records are left, from %d to %d", len(got.Records), got.Positions[0], got.Last)
 	}
 }
 
 func TestPurgeErrors(t *testing.T) {
 	t.Parallel()
-	m := newMiddle(t)
-	b := m.bucket()
-	mustFill(t, b, 3)
+	m := jstest.NewMiddle(t)
+	b := m.Bucket()
+	jstest.MustFill(t, b, 3)
 	t.Run("Refused", func(t *testing.T) {
-		m.onRequests(func(request *nats.Msg) action {
-			if isPurge(request) {
-				return refuse(503, 10008, "JetStream system temporarily unavailable")
+		m.OnRequests(func(request *nats.Msg) jstest.Action {
+			if jstest.IsPurge(request) {
+				return jstest.Refuse(503, 10008, "JetStream system temporarily unavailable")
 			}
-			return pass
+			return jstest.Pass
 		})
-		err := b.Purge(testContext(t), 2, nil)
-		wantAPIError(t, err, 10008)
-		err = b.Purge(testContext(t), 0, []string{"p"})
-		wantAPIError(t, err, 10008)
+		err := b.Purge(jstest.Context(t), 2, nil)
+		jstest.WantAPIError(t, err, 10008)
+		err = b.Purge(jstest.Context(t), 0, []string{"p"})
+		jstest.WantAPIError(t, err, 10008)
 	})
 	t.Run("ContextEnds", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		wantError(t, b.Purge(ctx, 2, nil), context.Canceled, bucketName)
+		jstest.WantError(t, b.Purge(ctx, 2, nil), context.Canceled, jstest.BucketName)
 	})
-	m.onRequests(nil)
-	if got := mustReplay(t, b, 0); len(got.records) != 3 {
-		t.Errorf("removed all the same:\n%s", got.describe())
+	m.OnRequests(nil)
+	if got := jstest.MustReplay(t, b, 0); len(got.Records) != 3 {
+		t.Errorf("removed all the same:\n%s", got.Describe())
 	}
 }

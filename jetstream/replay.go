@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
+	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -40,15 +42,16 @@ func (b *Bucket) Replay(ctx context.Context, after uint64, apply func(position u
 
 // end returns the position of the bucket's last record. It asks until somebody answers.
 func (b *Bucket) end(ctx context.Context) (uint64, error) {
-	for wait := shortestPause; ; wait = min(2*wait, longestPause) {
+	var backoff retry.Backoff
+	for {
 		state, err := b.state(ctx)
 		if err == nil {
 			return state.LastSeq, nil
 		}
-		if cause := lasting(b.nc, err); cause != nil {
+		if cause := jsapi.PermanentError(b.nc, err); cause != nil {
 			return 0, cause
 		}
-		if ended := pause(ctx, wait); ended != nil {
+		if ended := backoff.Wait(ctx); ended != nil {
 			return 0, fmt.Errorf("%w; last: %w", ended, err)
 		}
 	}
@@ -66,7 +69,8 @@ type reader struct {
 var errReread = errors.New("reader interrupted")
 
 func (r *reader) readAll(ctx context.Context) error {
-	for wait := shortestPause; r.at < r.last; wait = min(2*wait, longestPause) {
+	var backoff retry.Backoff
+	for r.at < r.last {
 		before := r.at
 		err := r.read(ctx)
 		if err == nil {
@@ -75,13 +79,13 @@ func (r *reader) readAll(ctx context.Context) error {
 		if !errors.Is(err, errReread) {
 			return err
 		}
-		if cause := lasting(r.nc, err); cause != nil {
+		if cause := jsapi.PermanentError(r.nc, err); cause != nil {
 			return fmt.Errorf("bucket %s: cannot be read behind position %d: %w", r.name, r.at, cause)
 		}
 		if r.at > before {
-			wait = shortestPause
+			backoff.Reset()
 		}
-		if ended := pause(ctx, wait); ended != nil {
+		if ended := backoff.Wait(ctx); ended != nil {
 			return fmt.Errorf("bucket %s: read up to position %d of %d: %w; last: %w", r.name, r.at, r.last, ended, err)
 		}
 	}
@@ -92,7 +96,7 @@ func (r *reader) readAll(ctx context.Context) error {
 // error.
 func (r *reader) read(ctx context.Context) error {
 	f, err := r.feed(ctx)
-	if lasting(r.nc, err) != nil {
+	if jsapi.PermanentError(r.nc, err) != nil {
 		return fmt.Errorf("%w: %w", errReread, err)
 	}
 	if err != nil {

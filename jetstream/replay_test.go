@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
+
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	"google.golang.org/protobuf/proto"
 
@@ -16,7 +19,7 @@ import (
 
 func mustStream(tb testing.TB, nc *nats.Conn) natsjs.Stream {
 	tb.Helper()
-	stream, err := mustJetStream(tb, nc).Stream(testContext(tb), streamName)
+	stream, err := jstest.MustJetStream(tb, nc).Stream(jstest.Context(tb), jstest.StreamName)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -26,15 +29,15 @@ func mustStream(tb testing.TB, nc *nats.Conn) natsjs.Stream {
 // mustErase removes by hand what an operator could.
 func mustErase(tb testing.TB, nc *nats.Conn, key string) {
 	tb.Helper()
-	if err := mustStream(tb, nc).Purge(testContext(tb), natsjs.WithPurgeSubject("$KV.HOLDFAST_0."+key)); err != nil {
+	if err := mustStream(tb, nc).Purge(jstest.Context(tb), natsjs.WithPurgeSubject("$KV.HOLDFAST_0."+key)); err != nil {
 		tb.Fatal(err)
 	}
 }
 
-func wantStored(tb testing.TB, got stored, last uint64, lines ...string) {
+func wantStored(tb testing.TB, got jstest.Stored, last uint64, lines ...string) {
 	tb.Helper()
-	if want := strings.Join(lines, "\n"); got.describe() != want || got.last != last {
-		tb.Errorf("replayed\n%s\nup to %d, want\n%s\nup to %d", got.describe(), got.last, want, last)
+	if want := strings.Join(lines, "\n"); got.Describe() != want || got.Last != last {
+		tb.Errorf("replayed\n%s\nup to %d, want\n%s\nup to %d", got.Describe(), got.Last, want, last)
 	}
 }
 
@@ -42,35 +45,35 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	t.Run("Empty", func(t *testing.T) {
 		t.Parallel()
-		b, _ := mustBucket(t)
-		wantStored(t, mustReplay(t, b, 0), 0)
+		b, _ := jstest.MustBucket(t)
+		wantStored(t, jstest.MustReplay(t, b, 0), 0)
 	})
 	t.Run("Behind", func(t *testing.T) {
 		t.Parallel()
-		b, _ := mustBucket(t)
-		mustFill(t, b, 3)
-		wantStored(t, mustReplay(t, b, 1), 3, "2: commit 2 of epoch 1", "3: commit 3 of epoch 1")
-		wantStored(t, mustReplay(t, b, 3), 3)
+		b, _ := jstest.MustBucket(t)
+		jstest.MustFill(t, b, 3)
+		wantStored(t, jstest.MustReplay(t, b, 1), 3, "2: commit 2 of epoch 1", "3: commit 3 of epoch 1")
+		wantStored(t, jstest.MustReplay(t, b, 3), 3)
 	})
 	t.Run("WithGaps", func(t *testing.T) {
 		t.Parallel()
-		b, nc := mustBucket(t)
-		mustFill(t, b, 3)
-		mustAppend(t, b, 3, page(0, 0, 3, 10))
-		mustAppend(t, b, 4, commit(1, 4, 10))
-		mustAppend(t, b, 5, page(0, 0, 4, 10))
-		mustAppend(t, b, 6, commit(1, 5, 10))
+		b, nc := jstest.MustBucket(t)
+		jstest.MustFill(t, b, 3)
+		jstest.MustAppend(t, b, 3, jstest.Page(0, 0, 3, 10))
+		jstest.MustAppend(t, b, 4, jstest.Commit(1, 4, 10))
+		jstest.MustAppend(t, b, 5, jstest.Page(0, 0, 4, 10))
+		jstest.MustAppend(t, b, 6, jstest.Commit(1, 5, 10))
 		mustErase(t, nc, "journal.2")
-		wantStored(t, mustReplay(t, b, 0), 7, "1: commit 1 of epoch 1", "3: commit 3 of epoch 1",
+		wantStored(t, jstest.MustReplay(t, b, 0), 7, "1: commit 1 of epoch 1", "3: commit 3 of epoch 1",
 			"5: commit 4 of epoch 1", "6: page p at commit 4", "7: commit 5 of epoch 1")
 	})
 	t.Run("NotWhatComesLater", func(t *testing.T) {
 		t.Parallel()
-		b, _ := mustBucket(t)
-		mustFill(t, b, 3)
+		b, _ := jstest.MustBucket(t)
+		jstest.MustFill(t, b, 3)
 		var seen []uint64
-		last, err := b.Replay(testContext(t), 0, func(position uint64, _ *journal.Record) error {
-			mustAppend(t, b, 3+uint64(len(seen)), commit(1, 4+uint64(len(seen)), 10))
+		last, err := b.Replay(jstest.Context(t), 0, func(position uint64, _ *journal.Record) error {
+			jstest.MustAppend(t, b, 3+uint64(len(seen)), jstest.Commit(1, 4+uint64(len(seen)), 10))
 			seen = append(seen, position)
 			return nil
 		})
@@ -80,23 +83,23 @@ func TestReplay(t *testing.T) {
 	})
 	t.Run("MoreThanIsReadAhead", func(t *testing.T) {
 		t.Parallel()
-		b, _ := mustBucket(t)
+		b, _ := jstest.MustBucket(t)
 		const pages = 100
 		for i := range uint32(pages) {
-			mustAppend(t, b, uint64(i), page(i, 32, 1, 250_000))
+			jstest.MustAppend(t, b, uint64(i), jstest.Page(i, 32, 1, 250_000))
 		}
-		if got := mustReplay(t, b, 0); len(got.records) != pages || got.last != pages {
-			t.Errorf("read %d up to %d", len(got.records), got.last)
+		if got := jstest.MustReplay(t, b, 0); len(got.Records) != pages || got.Last != pages {
+			t.Errorf("read %d up to %d", len(got.Records), got.Last)
 		}
 	})
 	t.Run("NoReaderIsLeft", func(t *testing.T) {
 		t.Parallel()
-		b, nc := mustBucket(t)
-		mustFill(t, b, 3)
-		mustReplay(t, b, 0)
+		b, nc := jstest.MustBucket(t)
+		jstest.MustFill(t, b, 3)
+		jstest.MustReplay(t, b, 0)
 		stream := mustStream(t, nc)
-		waitFor(t, "its consumer is removed", func() bool { // it would be after half a minute in any case
-			info, err := stream.Info(testContext(t))
+		jstest.WaitFor(t, "its consumer is removed", func() bool { // it would be after half a minute in any case
+			info, err := stream.Info(jstest.Context(t))
 			return err == nil && info.State.Consumers == 0
 		})
 	})
@@ -107,30 +110,30 @@ func TestReplayVanishedTail(t *testing.T) {
 	t.Parallel()
 	t.Run("Tail", func(t *testing.T) {
 		t.Parallel()
-		b, nc := mustBucket(t)
-		mustFill(t, b, 3)
-		mustAppend(t, b, 3, page(0, 0, 3, 10))
+		b, nc := jstest.MustBucket(t)
+		jstest.MustFill(t, b, 3)
+		jstest.MustAppend(t, b, 3, jstest.Page(0, 0, 3, 10))
 		mustErase(t, nc, "state.p")
-		wantStored(t, mustReplay(t, b, 0), 4, "1: commit 1 of epoch 1", "2: commit 2 of epoch 1", "3: commit 3 of epoch 1")
-		mustAppend(t, b, 4, commit(1, 4, 10))
+		wantStored(t, jstest.MustReplay(t, b, 0), 4, "1: commit 1 of epoch 1", "2: commit 2 of epoch 1", "3: commit 3 of epoch 1")
+		jstest.MustAppend(t, b, 4, jstest.Commit(1, 4, 10))
 	})
 	t.Run("Everything", func(t *testing.T) {
 		t.Parallel()
-		b, nc := mustBucket(t)
-		mustFill(t, b, 3)
+		b, nc := jstest.MustBucket(t)
+		jstest.MustFill(t, b, 3)
 		mustErase(t, nc, ">")
-		wantStored(t, mustReplay(t, b, 0), 3)
-		mustAppend(t, b, 3, commit(1, 4, 10))
-		wantStored(t, mustReplay(t, b, 0), 4, "4: commit 4 of epoch 1")
+		wantStored(t, jstest.MustReplay(t, b, 0), 3)
+		jstest.MustAppend(t, b, 3, jstest.Commit(1, 4, 10))
+		wantStored(t, jstest.MustReplay(t, b, 0), 4, "4: commit 4 of epoch 1")
 	})
 	t.Run("WhileReading", func(t *testing.T) {
 		t.Parallel()
-		b, nc := mustBucket(t)
+		b, nc := jstest.MustBucket(t)
 		for i := range uint32(60) { // twice what is read ahead
-			mustAppend(t, b, uint64(i), page(i, 32, 1, 250_000))
+			jstest.MustAppend(t, b, uint64(i), jstest.Page(i, 32, 1, 250_000))
 		}
 		count := 0
-		last, err := b.Replay(testContext(t), 0, func(uint64, *journal.Record) error {
+		last, err := b.Replay(jstest.Context(t), 0, func(uint64, *journal.Record) error {
 			if count == 0 {
 				mustErase(t, nc, ">")
 			}
@@ -143,15 +146,15 @@ func TestReplayVanishedTail(t *testing.T) {
 	})
 	t.Run("ReplacedWhileReading", func(t *testing.T) {
 		t.Parallel()
-		b, _ := mustBucket(t)
+		b, _ := jstest.MustBucket(t)
 		for i := range uint32(60) {
-			mustAppend(t, b, uint64(i), page(i, 32, 1, 250_000))
+			jstest.MustAppend(t, b, uint64(i), jstest.Page(i, 32, 1, 250_000))
 		}
 		count := 0
-		last, err := b.Replay(testContext(t), 0, func(uint64, *journal.Record) error {
+		last, err := b.Replay(jstest.Context(t), 0, func(uint64, *journal.Record) error {
 			if count == 0 {
 				for i := range uint32(60) {
-					mustAppend(t, b, 60+uint64(i), page(i, 32, 2, 10))
+					jstest.MustAppend(t, b, 60+uint64(i), jstest.Page(i, 32, 2, 10))
 				}
 			}
 			count++
@@ -165,12 +168,12 @@ func TestReplayVanishedTail(t *testing.T) {
 
 func TestReplayEnds(t *testing.T) {
 	t.Parallel()
-	b, _ := mustBucket(t)
-	mustFill(t, b, 3)
+	b, _ := jstest.MustBucket(t)
+	jstest.MustFill(t, b, 3)
 	t.Run("Apply", func(t *testing.T) {
 		full := errors.New("full")
 		count := 0
-		_, err := b.Replay(testContext(t), 0, func(uint64, *journal.Record) error {
+		_, err := b.Replay(jstest.Context(t), 0, func(uint64, *journal.Record) error {
 			count++
 			return full
 		})
@@ -186,13 +189,13 @@ func TestReplayEnds(t *testing.T) {
 		})
 		// It may have had all three in hand.
 		if err != nil {
-			wantError(t, err, context.Canceled, bucketName)
+			jstest.WantError(t, err, context.Canceled, jstest.BucketName)
 		}
-		_, err = replay(ctx, b, 0)
-		wantError(t, err, context.Canceled, bucketName)
+		_, err = jstest.Replay(ctx, b, 0)
+		jstest.WantError(t, err, context.Canceled, jstest.BucketName)
 	})
 	t.Run("BeforeTheStart", func(t *testing.T) {
-		_, err := replay(testContext(t), b, 4)
+		_, err := jstest.Replay(jstest.Context(t), b, 4)
 		if err == nil || !strings.Contains(err.Error(), "ends at position 3, before 4") {
 			t.Errorf("error %v", err)
 		}
@@ -208,7 +211,7 @@ func TestReplayCorrupt(t *testing.T) {
 		}
 		return data
 	}
-	newer := commit(1, 2, 10)
+	newer := jstest.Commit(1, 2, 10)
 	newer.Format = journal.Format + 1
 	for _, test := range []struct {
 		name, key string
@@ -217,29 +220,29 @@ func TestReplayCorrupt(t *testing.T) {
 		words     string
 	}{
 		{"Garbage", "journal.2", nil, []byte("\xff\xff\xff"), "not a record"},
-		{"Cut", "journal.2", nil, bytesOf(commit(1, 2, 10))[:20], "not a record"},
+		{"Cut", "journal.2", nil, bytesOf(jstest.Commit(1, 2, 10))[:20], "not a record"},
 		{"Empty", "journal.2", nil, nil, "no format"},
 		{"NewerFormat", "journal.2", nil, bytesOf(newer), "upgrade"},
 		{"NoBody", "journal.2", nil, bytesOf(&journal.Record{Format: 1}), "neither a commit nor a page"},
-		{"OtherNumber", "journal.2", nil, bytesOf(commit(1, 3, 10)), "belongs at journal.3"},
-		{"OtherPage", "state.p01", nil, bytesOf(page(0, 0, 1, 10)), "belongs at state.p"},
-		{"PageInJournal", "journal.2", nil, bytesOf(page(0, 0, 1, 10)), "belongs at state.p"},
-		{"ForeignKey", "notes", nil, []byte("remember the milk"), "no key of Holdfast's"},
-		{"ForeignKeyWithRecord", "journal2", nil, bytesOf(commit(1, 2, 10)), "no key of Holdfast's"},
+		{"OtherNumber", "journal.2", nil, bytesOf(jstest.Commit(1, 3, 10)), "belongs at journal.3"},
+		{"OtherPage", "state.p01", nil, bytesOf(jstest.Page(0, 0, 1, 10)), "belongs at state.p"},
+		{"PageInJournal", "journal.2", nil, bytesOf(jstest.Page(0, 0, 1, 10)), "belongs at state.p"},
+		{"ForeignKey", "notes", nil, []byte("remember the milk"), "not a key of Holdfast"},
+		{"ForeignKeyWithRecord", "journal2", nil, bytesOf(jstest.Commit(1, 2, 10)), "not a key of Holdfast"},
 		{"Deleted", "journal.1", nats.Header{"KV-Operation": {"DEL"}}, nil, "DEL mark"},
 		{"Purged", "journal.1", nats.Header{"KV-Operation": {"PURGE"}, "Nats-Rollup": {"sub"}}, nil, "PURGE mark"},
 		{"Expired", "journal.1", nats.Header{"Nats-Marker-Reason": {"MaxAge"}}, nil, "MaxAge"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			b, nc := mustBucket(t)
-			mustFill(t, b, 1)
+			b, nc := jstest.MustBucket(t)
+			jstest.MustFill(t, b, 1)
 			message := &nats.Msg{Subject: "$KV.HOLDFAST_0." + test.key, Header: test.header, Data: test.data}
-			if _, err := mustJetStream(t, nc).PublishMsg(testContext(t), message); err != nil {
+			if _, err := jstest.MustJetStream(t, nc).PublishMsg(jstest.Context(t), message); err != nil {
 				t.Fatal(err)
 			}
-			_, err := replay(testContext(t), b, 0)
-			wantError(t, err, journal.ErrCorrupt, bucketName, "position 2", test.key, test.words)
+			_, err := jstest.Replay(jstest.Context(t), b, 0)
+			jstest.WantError(t, err, journal.ErrCorrupt, jstest.BucketName, "position 2", test.key, test.words)
 			var place *jetstream.PlaceError
 			if !errors.As(err, &place) || place.Key != test.key {
 				t.Errorf("%#v does not tell the key", err)
@@ -264,11 +267,11 @@ func isDelivery(answer *nats.Msg) bool {
 // Each of these disturbs the reading, and nothing is left out or read twice.
 func TestReplayDisturbed(t *testing.T) {
 	t.Parallel()
-	for name, disturb := range map[string]func(t *testing.T, m *middle){
-		"MessageLost": func(_ *testing.T, m *middle) {
-			third := firstOf(3, isDelivery)
+	for name, disturb := range map[string]func(t *testing.T, m *jstest.Middle){
+		"MessageLost": func(_ *testing.T, m *jstest.Middle) {
+			third := jstest.FirstOf(3, isDelivery)
 			count := 0
-			m.onAnswers(func(_, answer *nats.Msg) *nats.Msg {
+			m.OnAnswers(func(_, answer *nats.Msg) *nats.Msg {
 				if third(answer) {
 					if count++; count == 3 {
 						return nil
@@ -277,9 +280,9 @@ func TestReplayDisturbed(t *testing.T) {
 				return answer
 			})
 		},
-		"EndLost": func(_ *testing.T, m *middle) {
+		"EndLost": func(_ *testing.T, m *jstest.Middle) {
 			lost := false
-			m.onAnswers(func(_, answer *nats.Msg) *nats.Msg {
+			m.OnAnswers(func(_, answer *nats.Msg) *nats.Msg {
 				if isDelivery(answer) && strings.Contains(answer.Reply, ".20.20.") && !lost {
 					lost = true
 					return nil
@@ -287,58 +290,58 @@ func TestReplayDisturbed(t *testing.T) {
 				return answer
 			})
 		},
-		"NoAnswers": func(_ *testing.T, m *middle) {
-			dropped := firstOf(1, isNext)
-			m.onRequests(func(request *nats.Msg) action {
+		"NoAnswers": func(_ *testing.T, m *jstest.Middle) {
+			dropped := jstest.FirstOf(1, isNext)
+			m.OnRequests(func(request *nats.Msg) jstest.Action {
 				if dropped(request) {
-					return drop
+					return jstest.Drop
 				}
-				return pass
+				return jstest.Pass
 			})
 		},
-		"ConsumerNotMade": func(_ *testing.T, m *middle) {
-			refused := firstOf(3, isCreateConsumer)
-			m.onRequests(func(request *nats.Msg) action {
+		"ConsumerNotMade": func(_ *testing.T, m *jstest.Middle) {
+			refused := jstest.FirstOf(3, isCreateConsumer)
+			m.OnRequests(func(request *nats.Msg) jstest.Action {
 				if refused(request) {
-					return refuse(503, 10008, "JetStream system temporarily unavailable")
+					return jstest.Refuse(503, 10008, "JetStream system temporarily unavailable")
 				}
-				return pass
+				return jstest.Pass
 			})
 		},
-		"ConsumerRemoved": func(t *testing.T, m *middle) {
+		"ConsumerRemoved": func(t *testing.T, m *jstest.Middle) {
 			t.Helper()
-			delivered := firstOf(1, isDelivery)
-			m.onAnswers(func(_, answer *nats.Msg) *nats.Msg {
+			delivered := jstest.FirstOf(1, isDelivery)
+			m.OnAnswers(func(_, answer *nats.Msg) *nats.Msg {
 				if delivered(answer) {
 					consumer := strings.Split(answer.Reply, ".")[3]
-					if err := mustStream(t, m.direct).DeleteConsumer(testContext(t), consumer); err != nil {
+					if err := mustStream(t, m.Direct).DeleteConsumer(jstest.Context(t), consumer); err != nil {
 						t.Error(err)
 					}
 				}
 				return answer
 			})
 		},
-		"NobodyKnowsTheState": func(_ *testing.T, m *middle) {
-			refused := firstOf(2, isInfo)
-			m.onRequests(func(request *nats.Msg) action {
+		"NobodyKnowsTheState": func(_ *testing.T, m *jstest.Middle) {
+			refused := jstest.FirstOf(2, jstest.IsInfo)
+			m.OnRequests(func(request *nats.Msg) jstest.Action {
 				if refused(request) {
-					return drop
+					return jstest.Drop
 				}
-				return pass
+				return jstest.Pass
 			})
 		},
 		// A consumer lives on one replica. One that is behind believes that there is no more to come.
-		"ReplicaBehind": func(_ *testing.T, m *middle) {
-			m.onAnswers(func(_, answer *nats.Msg) *nats.Msg {
+		"ReplicaBehind": func(_ *testing.T, m *jstest.Middle) {
+			m.OnAnswers(func(_, answer *nats.Msg) *nats.Msg {
 				if isDelivery(answer) {
 					answer.Reply = answer.Reply[:strings.LastIndexByte(answer.Reply, '.')] + ".0"
 				}
 				return answer
 			})
 		},
-		"ReplicaStopped": func(_ *testing.T, m *middle) {
+		"ReplicaStopped": func(_ *testing.T, m *jstest.Middle) {
 			var stopped string
-			m.onAnswers(func(_, answer *nats.Msg) *nats.Msg {
+			m.OnAnswers(func(_, answer *nats.Msg) *nats.Msg {
 				if !isDelivery(answer) {
 					return answer
 				}
@@ -353,20 +356,20 @@ func TestReplayDisturbed(t *testing.T) {
 				return answer
 			})
 		},
-		"LeaderBehind": func(_ *testing.T, m *middle) {
-			look := firstOf(1, isLook)
+		"LeaderBehind": func(_ *testing.T, m *jstest.Middle) {
+			look := jstest.FirstOf(1, jstest.IsLook)
 			info := 0
-			m.onRequests(func(request *nats.Msg) action {
+			m.OnRequests(func(request *nats.Msg) jstest.Action {
 				switch {
 				case look(request):
-					return refuse(404, 10037, "no message found")
-				case isNext(request) && m.count("$JS.API.CONSUMER.CREATE.") < 2:
-					return drop
+					return jstest.Refuse(404, 10037, "no message found")
+				case isNext(request) && m.Count("$JS.API.CONSUMER.CREATE.") < 2:
+					return jstest.Drop
 				}
-				return pass
+				return jstest.Pass
 			})
-			m.onAnswers(func(request, answer *nats.Msg) *nats.Msg {
-				if isInfo(request) {
+			m.OnAnswers(func(request, answer *nats.Msg) *nats.Msg {
+				if jstest.IsInfo(request) {
 					// The first tells the end; the second comes from one that has not heard of it.
 					if info++; info == 2 {
 						answer.Data = []byte(strings.Replace(string(answer.Data), `"last_seq":20`, `"last_seq":5`, 1))
@@ -378,15 +381,15 @@ func TestReplayDisturbed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMiddle(t)
-			b := m.bucket()
-			mustFill(t, b, 20)
+			m := jstest.NewMiddle(t)
+			b := m.Bucket()
+			jstest.MustFill(t, b, 20)
 			disturb(t, m)
-			got := mustReplay(t, b, 0)
-			if got.last != 20 || len(got.records) != 20 {
-				t.Fatalf("replayed\n%s\nup to %d", got.describe(), got.last)
+			got := jstest.MustReplay(t, b, 0)
+			if got.Last != 20 || len(got.Records) != 20 {
+				t.Fatalf("replayed\n%s\nup to %d", got.Describe(), got.Last)
 			}
-			for i, position := range got.positions {
+			for i, position := range got.Positions {
 				if position != uint64(i)+1 {
 					t.Errorf("position %d comes as number %d", position, i)
 				}
@@ -397,32 +400,32 @@ func TestReplayDisturbed(t *testing.T) {
 
 func TestReplayForbidden(t *testing.T) {
 	t.Parallel()
-	s := mustStartFile(t, `
+	s := jstest.MustStartFile(t, `
 		listen: "127.0.0.1:-1"
 		jetstream { store_dir: "$DIR", sync_interval: always }
 		authorization { users: [
 			{ user: node, password: node },
 			{ user: writer, password: writer, permissions: { publish: { deny: ["$JS.API.CONSUMER.>"] } } },
 		] }`)
-	mustFill(t, mustOpen(t, mustConnect(t, s, natsUser("node")), 1).Bucket(0), 3)
-	b := mustOpen(t, mustConnect(t, s, natsUser("writer")), 1).Bucket(0)
-	_, err := replay(testContext(t), b, 0)
-	wantError(t, err, jetstream.ErrForbidden, bucketName, "CONSUMER.CREATE")
+	jstest.MustFill(t, jstest.MustOpen(t, jstest.MustConnect(t, s, jstest.User("node")), 1).Bucket(0), 3)
+	b := jstest.MustOpen(t, jstest.MustConnect(t, s, jstest.User("writer")), 1).Bucket(0)
+	_, err := jstest.Replay(jstest.Context(t), b, 0)
+	jstest.WantError(t, err, jetstream.ErrForbidden, jstest.BucketName, "CONSUMER.CREATE")
 }
 
 func TestReplayContextEndsWhileNobodyAnswers(t *testing.T) {
 	t.Parallel()
-	m := newMiddle(t)
-	b := m.bucket()
-	mustFill(t, b, 3)
+	m := jstest.NewMiddle(t)
+	b := m.Bucket()
+	jstest.MustFill(t, b, 3)
 	ctx, cancel := context.WithCancel(t.Context())
-	m.onRequests(func(request *nats.Msg) action {
+	m.OnRequests(func(request *nats.Msg) jstest.Action {
 		if !isNext(request) {
-			return pass
+			return jstest.Pass
 		}
 		cancel()
-		return drop
+		return jstest.Drop
 	})
-	_, err := replay(ctx, b, 0)
-	wantError(t, err, context.Canceled, bucketName, "up to position 0 of 3")
+	_, err := jstest.Replay(ctx, b, 0)
+	jstest.WantError(t, err, context.Canceled, jstest.BucketName, "up to position 0 of 3")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -21,10 +22,10 @@ import (
 func TestRivals(t *testing.T) {
 	t.Parallel()
 	const goal = 400 // confirmed appends
-	m := newMiddle(t)
-	m.bucket()
-	m.onRequests(trouble(m, 1))
-	m.onAnswers(lossy(2))
+	m := jstest.NewMiddle(t)
+	m.Bucket()
+	m.OnRequests(trouble(m, 1))
+	m.OnAnswers(lossy(2))
 
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // for a machine that is busy with others
 	defer cancel()
@@ -32,7 +33,7 @@ func TestRivals(t *testing.T) {
 	var rivals sync.WaitGroup
 	for seed := range uint64(3) {
 		rivals.Go(func() {
-			w := rival{bucket: mustOpen(t, m.client, 1).Bucket(0), history: h, random: rand.New(rand.NewPCG(seed, 0))}
+			w := rival{bucket: jstest.MustOpen(t, m.Client, 1).Bucket(0), history: h, random: rand.New(rand.NewPCG(seed, 0))}
 			for ctx.Err() == nil {
 				w.own(ctx)
 			}
@@ -40,33 +41,33 @@ func TestRivals(t *testing.T) {
 	}
 	rivals.Wait()
 
-	m.onRequests(nil)
-	m.onAnswers(nil)
-	h.check(t, mustReplay(t, m.other(), 0))
+	m.OnRequests(nil)
+	m.OnAnswers(nil)
+	h.check(t, jstest.MustReplay(t, m.Other(), 0))
 }
 
 // trouble loses, doubles and delays requests of the appends.
-func trouble(m *middle, seed uint64) func(*nats.Msg) action {
+func trouble(m *jstest.Middle, seed uint64) func(*nats.Msg) jstest.Action {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var held []*nats.Msg
-	return func(request *nats.Msg) action {
-		if !isAppend(request) {
-			return pass
+	return func(request *nats.Msg) jstest.Action {
+		if !jstest.IsAppend(request) {
+			return jstest.Pass
 		}
 		switch chance := random.IntN(1000); {
 		case chance < 8:
-			return drop
+			return jstest.Drop
 		case chance < 100:
-			return action{copies: 2}
+			return jstest.Action{Copies: 2}
 		case chance < 120:
 			held = append(held, request) // An echo that comes much later.
 		case chance < 200 && len(held) > 0:
-			m.again(held[0])
+			m.Repeat(held[0])
 			held = held[1:]
 		case chance < 220:
-			return refuse(400, 10071, "wrong last sequence: 0")
+			return jstest.Refuse(400, 10071, "wrong last sequence: 0")
 		}
-		return pass
+		return jstest.Pass
 	}
 }
 
@@ -74,7 +75,7 @@ func trouble(m *middle, seed uint64) func(*nats.Msg) action {
 func lossy(seed uint64) func(_, _ *nats.Msg) *nats.Msg {
 	random := rand.New(rand.NewPCG(seed, 2))
 	return func(request, answer *nats.Msg) *nats.Msg {
-		if isAppend(request) && random.IntN(1000) < 8 {
+		if jstest.IsAppend(request) && random.IntN(1000) < 8 {
 			return nil
 		}
 		return answer
@@ -122,7 +123,7 @@ func identity(r *journal.Record) string {
 	return fmt.Sprintf("%s by %x", r.Describe(), c.GetWriter().GetIncarnation())
 }
 
-func (h *history) check(t *testing.T, s stored) {
+func (h *history) check(t *testing.T, s jstest.Stored) {
 	t.Helper()
 	t.Logf("%d confirmed, %d refused, %d takeovers", h.confirmed, h.refused, h.takeovers)
 	if h.confirmed < h.goal || h.refused < 10 || h.takeovers < 10 {
@@ -131,14 +132,14 @@ func (h *history) check(t *testing.T, s stored) {
 	stands := map[string]uint64{}
 	var number, epoch uint64
 	var writer string
-	for i, r := range s.records {
+	for i, r := range s.Records {
 		c := r.GetCommit()
 		who := fmt.Sprint(c.GetWriter())
 		if c.GetNumber() != number+1 || c.GetEpoch() < epoch || c.GetEpoch() == epoch && who != writer {
-			t.Errorf("position %d: %s by %s, behind number %d of epoch %d by %s", s.positions[i], r.Describe(), who, number, epoch, writer)
+			t.Errorf("position %d: %s by %s, behind number %d of epoch %d by %s", s.Positions[i], r.Describe(), who, number, epoch, writer)
 		}
 		number, epoch, writer = c.GetNumber(), c.GetEpoch(), who
-		stands[identity(r)] = s.positions[i]
+		stands[identity(r)] = s.Positions[i]
 	}
 	for record, o := range h.records {
 		position, stored := stands[record]
@@ -171,7 +172,7 @@ func (w *rival) own(ctx context.Context) {
 	incarnation := w.random.Uint64()
 	for i := range 1 + w.random.IntN(30) {
 		number++
-		r := commit(epoch+1, number, 10)
+		r := jstest.Commit(epoch+1, number, 10)
 		r.GetCommit().Writer.Incarnation = incarnation
 		r.GetCommit().Opened = i == 0
 		err := w.bucket.Append(ctx, last, r)

@@ -9,13 +9,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // unlessConsumer lets nobody make a consumer.
-func unlessConsumer(m *nats.Msg, otherwise action) action {
+func unlessConsumer(m *nats.Msg, otherwise jstest.Action) jstest.Action {
 	if isCreateConsumer(m) {
-		return refuse(503, 10008, "JetStream system temporarily unavailable")
+		return jstest.Refuse(503, 10008, "JetStream system temporarily unavailable")
 	}
 	return otherwise
 }
@@ -23,51 +24,51 @@ func unlessConsumer(m *nats.Msg, otherwise action) action {
 // Without a consumer, which takes the leader of all JetStream, the same is read, whatever is in the way.
 func TestReplayWithoutConsumer(t *testing.T) {
 	t.Parallel()
-	for name, disturb := range map[string]func(n int) action{
-		"Undisturbed": func(int) action { return pass },
-		"QuestionsLost": func(n int) action {
+	for name, disturb := range map[string]func(n int) jstest.Action{
+		"Undisturbed": func(int) jstest.Action { return jstest.Pass },
+		"QuestionsLost": func(n int) jstest.Action {
 			if n%50 == 0 {
-				return drop
+				return jstest.Drop
 			}
-			return pass
+			return jstest.Pass
 		},
 		// A server that is behind has not heard of what is asked for.
-		"Behind": func(n int) action {
+		"Behind": func(n int) jstest.Action {
 			if n > 70 && n < 100 {
-				return refuse(404, 10037, "no message found")
+				return jstest.Refuse(404, 10037, "no message found")
 			}
-			return pass
+			return jstest.Pass
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newMiddle(t)
-			b := m.bucket()
-			mustFill(t, b, 300)
+			m := jstest.NewMiddle(t)
+			b := m.Bucket()
+			jstest.MustFill(t, b, 300)
 			for n := 1; n <= 300; n++ {
 				if n < 10 || n > 99 && n < 270 || n%7 == 0 { // gaps shorter and longer than what is asked at a time
-					mustErase(t, m.direct, fmt.Sprint("journal.", n))
+					mustErase(t, m.Direct, fmt.Sprint("journal.", n))
 				}
 			}
-			want := mustReplay(t, m.other(), 0)
+			want := jstest.MustReplay(t, m.Other(), 0)
 			var mu sync.Mutex
 			looks := 0
-			m.onRequests(func(request *nats.Msg) action {
-				if !isLook(request) {
-					return unlessConsumer(request, pass)
+			m.OnRequests(func(request *nats.Msg) jstest.Action {
+				if !jstest.IsLook(request) {
+					return unlessConsumer(request, jstest.Pass)
 				}
 				mu.Lock()
 				defer mu.Unlock()
 				looks++
 				return disturb(looks)
 			})
-			got := mustReplay(t, b, 0)
-			wantStored(t, got, want.last, want.describe())
-			if fmt.Sprint(got.positions) != fmt.Sprint(want.positions) || looks == 0 {
-				t.Errorf("after %d questions, the positions are %v, want %v", looks, got.positions, want.positions)
+			got := jstest.MustReplay(t, b, 0)
+			wantStored(t, got, want.Last, want.Describe())
+			if fmt.Sprint(got.Positions) != fmt.Sprint(want.Positions) || looks == 0 {
+				t.Errorf("after %d questions, the positions are %v, want %v", looks, got.Positions, want.Positions)
 			}
-			behind := mustReplay(t, b, 50)
-			wantStored(t, behind, want.last, mustReplay(t, m.other(), 50).describe())
+			behind := jstest.MustReplay(t, b, 50)
+			wantStored(t, behind, want.Last, jstest.MustReplay(t, m.Other(), 50).Describe())
 		})
 	}
 }
@@ -76,36 +77,36 @@ func TestReplayWithoutConsumer(t *testing.T) {
 // not kept.
 func TestReplayWithoutConsumerEnds(t *testing.T) {
 	t.Parallel()
-	without := func(t *testing.T) (*middle, *jetstream.Bucket) {
+	without := func(t *testing.T) (*jstest.Middle, *jetstream.Bucket) {
 		t.Helper()
-		m := newMiddle(t)
-		b := m.bucket()
-		mustFill(t, b, 3)
-		m.onRequests(func(request *nats.Msg) action { return unlessConsumer(request, pass) })
+		m := jstest.NewMiddle(t)
+		b := m.Bucket()
+		jstest.MustFill(t, b, 3)
+		m.OnRequests(func(request *nats.Msg) jstest.Action { return unlessConsumer(request, jstest.Pass) })
 		return m, b
 	}
 	t.Run("Corrupt", func(t *testing.T) {
 		t.Parallel()
 		m, b := without(t)
-		if _, err := m.direct.Request("$KV."+bucketName+".journal.4", []byte{0xff}, patience); err != nil {
+		if _, err := m.Direct.Request("$KV."+jstest.BucketName+".journal.4", []byte{0xff}, jstest.Timeout); err != nil {
 			t.Fatal(err)
 		}
-		_, err := replay(testContext(t), b, 0)
-		wantError(t, err, journal.ErrCorrupt, bucketName, "position 4")
+		_, err := jstest.Replay(jstest.Context(t), b, 0)
+		jstest.WantError(t, err, journal.ErrCorrupt, jstest.BucketName, "position 4")
 	})
 	t.Run("VanishedTail", func(t *testing.T) {
 		t.Parallel()
 		m, b := without(t)
-		mustErase(t, m.direct, "journal.3")
-		wantStored(t, mustReplay(t, b, 0), 3, "1: commit 1 of epoch 1", "2: commit 2 of epoch 1")
+		mustErase(t, m.Direct, "journal.3")
+		wantStored(t, jstest.MustReplay(t, b, 0), 3, "1: commit 1 of epoch 1", "2: commit 2 of epoch 1")
 	})
 	t.Run("NotWhatComesLater", func(t *testing.T) {
 		t.Parallel()
 		m, b := without(t)
-		other := m.other()
+		other := m.Other()
 		var seen []uint64
-		last, err := b.Replay(testContext(t), 0, func(position uint64, _ *journal.Record) error {
-			mustAppend(t, other, 3+uint64(len(seen)), commit(1, 4+uint64(len(seen)), 10))
+		last, err := b.Replay(jstest.Context(t), 0, func(position uint64, _ *journal.Record) error {
+			jstest.MustAppend(t, other, 3+uint64(len(seen)), jstest.Commit(1, 4+uint64(len(seen)), 10))
 			seen = append(seen, position)
 			return nil
 		})
@@ -116,31 +117,31 @@ func TestReplayWithoutConsumerEnds(t *testing.T) {
 	t.Run("NotWhatComesInPlaceOfTheTail", func(t *testing.T) {
 		t.Parallel()
 		m, b := without(t)
-		other := m.other()
+		other := m.Other()
 		var once sync.Once
-		m.onRequests(func(request *nats.Msg) action {
-			if isLook(request) {
+		m.OnRequests(func(request *nats.Msg) jstest.Action {
+			if jstest.IsLook(request) {
 				once.Do(func() {
-					mustErase(t, m.direct, "journal.3")
-					mustAppend(t, other, 3, commit(1, 4, 10))
+					mustErase(t, m.Direct, "journal.3")
+					jstest.MustAppend(t, other, 3, jstest.Commit(1, 4, 10))
 				})
 			}
-			return unlessConsumer(request, pass)
+			return unlessConsumer(request, jstest.Pass)
 		})
-		wantStored(t, mustReplay(t, b, 0), 3, "1: commit 1 of epoch 1", "2: commit 2 of epoch 1")
+		wantStored(t, jstest.MustReplay(t, b, 0), 3, "1: commit 1 of epoch 1", "2: commit 2 of epoch 1")
 	})
 	t.Run("Cancelled", func(t *testing.T) {
 		t.Parallel()
 		m, b := without(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		m.onRequests(func(request *nats.Msg) action {
-			if isLook(request) {
+		m.OnRequests(func(request *nats.Msg) jstest.Action {
+			if jstest.IsLook(request) {
 				cancel()
-				return drop
+				return jstest.Drop
 			}
-			return unlessConsumer(request, pass)
+			return unlessConsumer(request, jstest.Pass)
 		})
-		_, err := replay(ctx, b, 0)
-		wantError(t, err, context.Canceled, bucketName, "up to position 0 of 3")
+		_, err := jstest.Replay(ctx, b, 0)
+		jstest.WantError(t, err, context.Canceled, jstest.BucketName, "up to position 0 of 3")
 	})
 }

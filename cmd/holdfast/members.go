@@ -18,15 +18,17 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/jetstream/members"
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// visitTimeout bounds the time to reach a member; one that is there lets others in at once.
-const visitTimeout = 10 * time.Second
+// reachTimeout bounds the time to reach a member; one that is there lets others in at once.
+const reachTimeout = 10 * time.Second
 
-// members are the commands about the servers of a cluster.
-type members struct {
+// membersCommand is the commands about the servers of a cluster.
+type membersCommand struct {
 	routes  []string
 	prefix  string
 	timeout cli.Duration
@@ -34,7 +36,7 @@ type members struct {
 }
 
 func newMembers() *cobra.Command {
-	m := &members{}
+	m := &membersCommand{}
 	cmd := &cobra.Command{
 		Use:   "members",
 		Short: "Show who belongs to a cluster, and remove one who does no more",
@@ -57,7 +59,7 @@ moment, by the routes of its members.`,
 }
 
 func newMembersRemove() *cobra.Command {
-	m := &members{}
+	m := &membersCommand{}
 	cmd := &cobra.Command{
 		Use:     "remove NAME",
 		Aliases: []string{"rm"},
@@ -85,7 +87,7 @@ func oneMember(cmd *cobra.Command, args []string) error {
 	return exit.Usagef("name one member, as in: %s n3", cmd.CommandPath())
 }
 
-func (m *members) addTo(cmd *cobra.Command) {
+func (m *membersCommand) addTo(cmd *cobra.Command) {
 	m.timeout = cli.NewDuration(time.Minute, 100*time.Millisecond, 24*time.Hour)
 	cli.AddFlags(cmd, cli.SectionConnection, func(f *pflag.FlagSet) {
 		f.StringSliceVar(&m.routes, "routes", nil, "--cluster-listen of the members, with commas: a `LIST`")
@@ -97,9 +99,8 @@ func (m *members) addTo(cmd *cobra.Command) {
 	})
 }
 
-// visit joins the cluster for as long as use lasts; what the server that does so has to say is nobody's
-// business.
-func (m *members) visit(cmd *cobra.Command, use func(context.Context, *jetstream.Visitor) error) error {
+// session runs use with an admin session. The log of the server that joins the cluster for it is discarded.
+func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *members.Session) error) error {
 	s, err := settings.Load(cmd.Flags())
 	if err != nil {
 		return err
@@ -112,14 +113,18 @@ func (m *members) visit(cmd *cobra.Command, use func(context.Context, *jetstream
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
 	defer cancel()
-	reaching, stop := context.WithTimeout(ctx, visitTimeout)
+	reaching, stop := context.WithTimeout(ctx, reachTimeout)
 	defer stop()
-	v, err := jetstream.Visit(reaching, m.prefix, m.routes, slog.New(slog.DiscardHandler))
+	observer, err := embedded.Observe(reaching, m.prefix, m.routes, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return clusterError(err)
 	}
-	defer v.Leave()
-	return use(ctx, v)
+	defer observer.Close()
+	session, err := members.NewSession(observer)
+	if err != nil {
+		return clusterError(err)
+	}
+	return use(ctx, session)
 }
 
 // clusterError gives an error the exit code that it stands for, and leaves out that time was up.
@@ -131,26 +136,26 @@ func clusterError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, jetstream.ErrConnect):
+	case errors.Is(err, natsconn.ErrConnect):
 		return exit.Errorf(exit.Unavailable, "%s; are they members of a cluster of this --prefix, started with --cluster-listen? "+
 			"One with a NATS of its own is asked with: nats server report jetstream", text)
-	case errors.Is(err, jetstream.ErrNoJetStream):
+	case errors.Is(err, members.ErrNoLeader):
 		return exit.Errorf(exit.Unavailable, "%s; or --routes are not the --cluster-listen of its members", text)
-	case errors.Is(err, jetstream.ErrConfig), errors.Is(err, jetstream.ErrNoMember):
+	case errors.Is(err, embedded.ErrConfig), errors.Is(err, members.ErrNoMember):
 		return exit.Usagef("%s", text)
 	}
 	return exit.Errorf(exit.Unavailable, "%s", text)
 }
 
-func (m *members) show(cmd *cobra.Command, _ []string) error {
-	return m.visit(cmd, func(ctx context.Context, v *jetstream.Visitor) error {
-		census, err := v.Census(ctx)
+func (m *membersCommand) show(cmd *cobra.Command, _ []string) error {
+	return m.session(cmd, func(ctx context.Context, s *members.Session) error {
+		report, err := s.Report(ctx)
 		if err != nil {
 			return clusterError(err)
 		}
-		text := memberTable(census.Members).Text(display.SizeOf(cmd.OutOrStdout()).Columns)
+		text := memberTable(report.Members).Text(display.SizeOf(cmd.OutOrStdout()).Columns)
 		if m.json {
-			text, err = memberLines(census.Members)
+			text, err = memberLines(report.Members)
 		}
 		if err == nil {
 			_, err = io.WriteString(cmd.OutOrStdout(), text)
@@ -159,7 +164,7 @@ func (m *members) show(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-func memberTable(all []*jetstream.Member) display.Table {
+func memberTable(all []*members.Member) display.Table {
 	t := display.Table{
 		{Cells: []string{"MEMBER"}},
 		{Cells: []string{"STATE"}},
@@ -172,7 +177,7 @@ func memberTable(all []*jetstream.Member) display.Table {
 	return t
 }
 
-func stateOf(m *jetstream.Member) string {
+func stateOf(m *members.Member) string {
 	switch {
 	case m.Fault != "":
 		return "cannot store"
@@ -194,7 +199,7 @@ func plural(n int, what string) string {
 }
 
 // memberLines are for scripts.
-func memberLines(all []*jetstream.Member) (string, error) {
+func memberLines(all []*members.Member) (string, error) {
 	var b strings.Builder
 	for _, m := range all {
 		line, err := json.Marshal(struct {
@@ -214,22 +219,22 @@ func memberLines(all []*jetstream.Member) (string, error) {
 	return b.String(), nil
 }
 
-func (m *members) remove(cmd *cobra.Command, args []string) error {
-	return m.visit(cmd, func(ctx context.Context, v *jetstream.Visitor) error {
-		if err := v.Remove(ctx, args[0]); err != nil {
+func (m *membersCommand) remove(cmd *cobra.Command, args []string) error {
+	return m.session(cmd, func(ctx context.Context, s *members.Session) error {
+		if err := s.Remove(ctx, args[0]); err != nil {
 			return clusterError(err)
 		}
 		out := cmd.OutOrStdout()
 		if _, err := fmt.Fprintf(out, "removed %s\n", display.Name(args[0])); err != nil {
 			return err
 		}
-		return awaitCopies(ctx, out, v)
+		return awaitCopies(ctx, out, s)
 	})
 }
 
 // awaitCopies returns when every stream has all its copies, and says how many have not.
-func awaitCopies(ctx context.Context, out io.Writer, v *jetstream.Visitor) error {
-	err := v.AwaitCopies(ctx, func(missing []string) {
+func awaitCopies(ctx context.Context, out io.Writer, s *members.Session) error {
+	err := s.AwaitReplicas(ctx, func(missing []string) {
 		_, _ = fmt.Fprintf(out, "%s to be copied\n", plural(len(missing), "stream"))
 	})
 	switch {

@@ -11,7 +11,9 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/jetstream/eventlog"
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -34,7 +36,7 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 		cfg.Login = append(cfg.Login, nats.UserInfo(s.user, s.password))
 	}
 	if s.nats != "" {
-		cfg.External = &jetstream.ExternalConfig{
+		cfg.External = &natsconn.Config{
 			URL: s.nats, Creds: s.creds, NKey: s.nkey, CA: s.tlsCA, Cert: s.tlsCert, Key: s.tlsKey,
 		}
 		return cfg, nil
@@ -53,8 +55,8 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 	return cfg, nil
 }
 
-func (s *serve) embedded(log *slog.Logger) jetstream.ServerConfig {
-	cfg := jetstream.ServerConfig{
+func (s *serve) embedded(log *slog.Logger) embedded.Config {
+	cfg := embedded.Config{
 		Listen:        s.listen,
 		ClusterListen: s.clusterListen,
 		Routes:        s.routes,
@@ -93,13 +95,13 @@ func (s *serve) limits() *messages.Limits {
 // explain adds to an error of the start which flag can correct it.
 func (s *serve) explain(err error) error {
 	switch {
-	case errors.Is(err, jetstream.ErrEventStream):
+	case errors.Is(err, eventlog.ErrUnusable):
 		return fmt.Errorf("%w (--events-retention)", err)
-	case s.natsConfig == "" || !errors.Is(err, jetstream.ErrConnect):
+	case s.natsConfig == "" || !errors.Is(err, natsconn.ErrConnect):
 		return err
 	case errors.Is(err, nats.ErrAuthorization):
 		return fmt.Errorf("%w: %s does not permit this user; give --creds, --nkey, or --user and --password of one that it permits",
-			jetstream.ErrConnect, s.natsConfig)
+			natsconn.ErrConnect, s.natsConfig)
 	}
 	return fmt.Errorf("%w; if %s requires a login, give --creds, --nkey, or --user and --password", err, s.natsConfig)
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -200,9 +202,9 @@ func (s *serve) run(cmd *cobra.Command) error {
 // startCode tells the caller's mistakes and what is missing from all else.
 func startCode(err error) int {
 	switch {
-	case errors.Is(err, jetstream.ErrConfig), errors.Is(err, node.ErrName):
+	case errors.Is(err, embedded.ErrConfig), errors.Is(err, jetstream.ErrConfig), errors.Is(err, node.ErrName):
 		return exit.Usage
-	case errors.Is(err, jetstream.ErrConnect):
+	case errors.Is(err, natsconn.ErrConnect):
 		return exit.Unavailable
 	}
 	return exit.Unexpected

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 const (
@@ -76,7 +76,7 @@ func beside(b *testing.B) *failover {
 	m := stand.NewMembers(b, 3)
 	routes := ports.Free(b, 3)
 	for i, route := range routes {
-		s, err := jetstream.StartServer(jetstream.ServerConfig{
+		s, err := embedded.Start(embedded.Config{
 			Name: fmt.Sprint("nats", i), Listen: "127.0.0.1:0", ClusterListen: route, Routes: routes,
 			DataDir: b.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		})

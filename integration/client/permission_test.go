@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -41,7 +42,7 @@ func startWithUsers(t *testing.T) string {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	s, err := jetstream.StartServer(jetstream.ServerConfig{Name: "users", ConfigFile: file, Log: log})
+	s, err := embedded.Start(embedded.Config{Name: "users", ConfigFile: file, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -15,7 +16,7 @@ var _ actors.Journal = (*jetstream.Bucket)(nil)
 func TestBucketConforms(t *testing.T) {
 	journaltest.Conformance(t, func(t *testing.T) journaltest.Journal {
 		t.Helper()
-		s, err := jetstream.StartServer(jetstream.ServerConfig{
+		s, err := embedded.Start(embedded.Config{
 			Name: "n1", Listen: "127.0.0.1:-1", DataDir: t.TempDir(), Log: testLog(t),
 		})
 		if err != nil {

@@ -150,8 +150,8 @@ var mutants = []mutant{
 		name: "StreamListensToClients",
 		harm: "a client puts events into the stream, and keeps real ones out of it",
 		edits: []edit{{
-			"jetstream/eventstream.go", `[]string{k.layout.prefix.StoredEvent(">")}`,
-			`[]string{k.layout.prefix.StoredEvent(">"), k.layout.prefix.Event(">")}`,
+			"jetstream/eventlog/stream.go", `[]string{k.cfg.Prefix.StoredEvent(">")}`,
+			`[]string{k.cfg.Prefix.StoredEvent(">"), k.cfg.Prefix.Event(">")}`,
 		}},
 		found: forgery,
 		says:  `the stream has \d+ messages, want 3`,
@@ -159,7 +159,7 @@ var mutants = []mutant{
 	{
 		name:  "NotSynced",
 		harm:  "a power cut forgets locks that were granted",
-		edits: []edit{{"jetstream/serverconfig.go", "SyncAlways: !c.UnsafeSync,", "SyncAlways: c.UnsafeSync,"}},
+		edits: []edit{{"jetstream/embedded/config.go", "SyncAlways: !c.UnsafeSync,", "SyncAlways: c.UnsafeSync,"}},
 		found: powerCuts,
 		says:  `no such .* is in the journal`,
 	},
@@ -178,7 +178,7 @@ var mutants = []mutant{
 		harm: "a record that was stored is said not to be, because a repetition of it was refused",
 		edits: []edit{{
 			"jetstream/append.go", "\tif d.loose {\n\t\tswitch found",
-			"\tif hasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, journal.ErrConflict\n\t}\n\tif d.loose {\n\t\tswitch found",
+			"\tif jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, journal.ErrConflict\n\t}\n\tif d.loose {\n\t\tswitch found",
 		}},
 		found: storm,
 		says:  `no request has asked for this`,
@@ -237,7 +237,7 @@ var mutants = []mutant{
 	{
 		name:  "WriteErrorIsFinal",
 		harm:  "a node whose disk was full stores no more until it is restarted",
-		edits: []edit{{"jetstream/supervise.go", "why != \"\" {\n\t\t\t\ts.recoverStore(", "why == \"disk\" {\n\t\t\t\ts.recoverStore("}},
+		edits: []edit{{"jetstream/embedded/supervise.go", "why != \"\" {\n\t\t\t\ts.recoverStore(", "why == \"disk\" {\n\t\t\t\ts.recoverStore("}},
 		found: disks,
 		says:  `after disk-full-n1|the cluster is not healthy`,
 	},

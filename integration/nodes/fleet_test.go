@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -27,7 +28,7 @@ const (
 // fleet is a NATS server and the nodes on it.
 type fleet struct {
 	testing.TB
-	server *jetstream.Server
+	server *embedded.Server
 	nodes  map[string]*process
 	logs   *logs
 	// login is how nodes log in; nil if they need not.
@@ -80,7 +81,7 @@ func newFleet(tb testing.TB) *fleet {
 	tb.Helper()
 	f := newLogged(tb)
 	var err error
-	f.server, err = jetstream.StartServer(jetstream.ServerConfig{
+	f.server, err = embedded.Start(embedded.Config{
 		Name: "nats", Listen: "127.0.0.1:-1", DataDir: tb.TempDir(), Log: f.log("nats"),
 	})
 	if err != nil {

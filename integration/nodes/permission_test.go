@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors/node"
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 // users are a node, and two that may not speak to others, or not hear them.
@@ -33,7 +33,7 @@ func TestWithoutPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	f.server, err = jetstream.StartServer(jetstream.ServerConfig{Name: "nats", ConfigFile: file, Log: f.log("nats")})
+	f.server, err = embedded.Start(embedded.Config{Name: "nats", ConfigFile: file, Log: f.log("nats")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -51,7 +51,7 @@ func (c *cluster) mustConnect(name string) *nats.Conn {
 	for _, s := range c.servers {
 		urls = append(urls, s.url())
 	}
-	nc, err := jetstream.Connect(jetstream.ExternalConfig{
+	nc, err := natsconn.Dial(natsconn.Config{
 		URL: strings.Join(urls, ","), Name: name, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 // serverEnv names the configuration file of the server that this process is to be.
@@ -19,7 +19,7 @@ const serverEnv = "HOLDFAST_TEST_SERVER"
 
 // playServer is a NATS server until its standard input ends, which it does with the test at the latest.
 func playServer(config string) error {
-	s, err := jetstream.StartServer(jetstream.ServerConfig{ConfigFile: config, Log: slog.New(slog.DiscardHandler)})
+	s, err := embedded.Start(embedded.Config{ConfigFile: config, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

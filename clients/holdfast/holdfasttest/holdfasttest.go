@@ -18,7 +18,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 // patience bounds the start and the end of a service and of its clients. It measures nothing.
@@ -39,7 +39,7 @@ func Start(tb testing.TB) *Server {
 	log := slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s := &Server{tb: tb, config: server.Config{
 		Name: "test", StopTimeout: patience, Log: log,
-		Embedded: jetstream.ServerConfig{Listen: "127.0.0.1:-1", DataDir: tb.TempDir(), Log: log},
+		Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: tb.TempDir(), Log: log},
 	}}
 	s.start()
 	tb.Cleanup(s.Stop)

@@ -9,7 +9,8 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -20,10 +21,10 @@ type Config struct {
 	Version string
 
 	// Embedded configures the NATS server in this process. An empty Name is that of the node.
-	Embedded jetstream.ServerConfig
+	Embedded embedded.Config
 	// External connects to a NATS server outside of this process, and Embedded is unused then. Its Name and
 	// Log are set by this package. nil: NATS is embedded.
-	External *jetstream.ExternalConfig
+	External *natsconn.Config
 	// Login authenticates the node's connections, in addition to what External says.
 	Login []nats.Option
 

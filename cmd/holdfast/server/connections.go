@@ -3,7 +3,7 @@ package server
 import (
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
 
 // connections are separate so that a flood on one does not delay the others.
@@ -50,7 +50,7 @@ func (s *Server) dial(name string, options ...nats.Option) (*nats.Conn, error) {
 	}
 	external := *s.cfg.External
 	external.Name, external.Log = name, s.cfg.Log
-	return jetstream.Connect(external, options...)
+	return natsconn.Dial(external, options...)
 }
 
 func (c *connections) all() (all []*nats.Conn) {

@@ -8,12 +8,14 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/jetstream/eventlog"
 )
 
 // instance is one run of the node on a NATS server.
 type instance struct {
 	cfg         Config
-	nats        *jetstream.Server // nil if NATS is external
+	nats        *embedded.Server // nil if NATS is external
 	connections *connections
 	deployment  *jetstream.Deployment
 	leadership  *jetstream.Leadership // nil if NATS is external
@@ -41,8 +43,12 @@ func (i *instance) openDeployment(ctx context.Context) (err error) {
 	if i.deployment, err = jetstream.OpenDeployment(ctx, i.connections.storage, cfg); err != nil || i.nats == nil {
 		return err
 	}
-	i.leadership, err = i.nats.Leadership(i.deployment)
-	return err
+	streams, err := i.nats.Streams(i.connections.storage)
+	if err != nil {
+		return err
+	}
+	i.leadership = jetstream.NewLeadership(i.deployment, streams)
+	return nil
 }
 
 func (i *instance) startNode(ctx context.Context) error {
@@ -69,7 +75,7 @@ func (i *instance) startNode(ctx context.Context) error {
 		Peers:              i.connections.peers,
 		First:              i.cfg.isFirst(),
 		Leads:              i.leadership.Leads,
-		TransferLeadership: i.leadership.Cede,
+		TransferLeadership: i.leadership.Transfer,
 		Log:                i.cfg.Log,
 	}
 	if i.nats != nil {
@@ -84,9 +90,15 @@ func (i *instance) retainer(ctx context.Context) (actors.Publisher, error) {
 	if i.connections.events == nil {
 		return nil, nil
 	}
-	stream, err := i.deployment.Events(ctx, i.connections.events, jetstream.EventsConfig{Retention: i.cfg.Retention, Log: i.cfg.Log})
+	cfg := eventlog.Config{
+		Prefix: i.cfg.Prefix, Retention: i.cfg.Retention, Replicas: i.deployment.Replicas(), Log: i.cfg.Log,
+	}
+	if i.nats != nil {
+		cfg.Members = i.nats.Members
+	}
+	stream, err := eventlog.Open(ctx, i.connections.events, cfg)
 	if err != nil || stream == nil {
-		return nil, err // a nil *EventStream would be an interface that is not nil
+		return nil, err // a nil *eventlog.Stream would be an interface that is not nil
 	}
 	return stream, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 const (
@@ -25,8 +26,8 @@ const (
 // where they say so.
 type Server struct {
 	cfg  Config
-	nats *jetstream.Server // nil if NATS is external
-	node *instance         // nil while the node is stopped
+	nats *embedded.Server // nil if NATS is external
+	node *instance        // nil while the node is stopped
 }
 
 // Start starts the server and returns when the node serves requests. If a part fails to start, it stops
@@ -46,7 +47,7 @@ func (s *Server) startNATS(ctx context.Context) (err error) {
 	if s.cfg.External != nil {
 		return nil
 	}
-	if s.nats, err = jetstream.StartServer(s.cfg.Embedded); err != nil {
+	if s.nats, err = embedded.Start(s.cfg.Embedded); err != nil {
 		return err
 	}
 	return s.nats.AwaitQuorum(ctx)
@@ -160,7 +161,7 @@ func (s *Server) DataDir() string {
 }
 
 // NATS returns the embedded NATS server, and nil if NATS is external.
-func (s *Server) NATS() *jetstream.Server { return s.nats }
+func (s *Server) NATS() *embedded.Server { return s.nats }
 
 // StorageName returns the name of the NATS server that stores the journals for this node.
 func (s *Server) StorageName() string { return s.node.connections.storage.ConnectedServerName() }

@@ -1,0 +1,17 @@
+package embedded
+
+import "errors"
+
+// Errors of [Start] and [Server.AwaitQuorum]. The error that wraps one says what to do.
+var (
+	// ErrDataDir says that the data directory cannot be used.
+	ErrDataDir = errors.New("the data directory cannot be used")
+	// ErrListen says that the server cannot listen, or should not listen, at the configured address.
+	ErrListen = errors.New("the listen address cannot be used")
+	// ErrConfig says that the settings contradict each other or are not safe.
+	ErrConfig = errors.New("the settings cannot be used")
+	// ErrRoutes says that names of members cannot be resolved.
+	ErrRoutes = errors.New("the names of --routes or --cluster-listen cannot be resolved")
+	// ErrNoQuorum says that too few members of the cluster are reachable to elect a leader.
+	ErrNoQuorum = errors.New("the cluster has no quorum")
+)

@@ -1,0 +1,36 @@
+package embedded
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// anyEntry stands for every entry of a directory in the path of [holdsAny].
+const anyEntry = "*"
+
+// holdsAny tells whether anything is in the directory at that path below it. The directory's own path is
+// no pattern. What cannot be read is an error and not nothing.
+func holdsAny(dir string, below ...string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	if err != nil {
+		return false, dataDirError(dir, err)
+	}
+	for _, entry := range entries {
+		if below[0] != anyEntry && below[0] != entry.Name() {
+			continue
+		}
+		if len(below) == 1 {
+			return true, nil
+		}
+		if found, err := holdsAny(filepath.Join(dir, entry.Name()), below[1:]...); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}

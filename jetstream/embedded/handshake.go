@@ -1,0 +1,46 @@
+package embedded
+
+import (
+	"bytes"
+	"net"
+	"sync/atomic"
+)
+
+// handshake is a connection within the process on which the server can refuse the login. A pipe holds
+// nothing: the client, which writes CONNECT and PING before it reads, and the server, which answers a wrong
+// CONNECT before it reads on, would wait for each other until their timeouts.
+type handshake struct {
+	net.Conn
+	// last is closed when the latest of the first writes has been read; nil before them.
+	last chan struct{}
+	// begun: the client has written. answered: it has read since, and writes wait for the server again.
+	begun, answered atomic.Bool
+}
+
+// Read implements [net.Conn].
+func (h *handshake) Read(p []byte) (int, error) {
+	n, err := h.Conn.Read(p)
+	if h.begun.Load() {
+		h.answered.Store(true)
+	}
+	return n, err
+}
+
+// Write does not wait for the reader before the first answer. The client writes no more than CONNECT and PING
+// until then, and a failure shows when it reads.
+func (h *handshake) Write(p []byte) (int, error) {
+	if h.answered.Load() {
+		return h.Conn.Write(p)
+	}
+	h.begun.Store(true)
+	message, before, done := bytes.Clone(p), h.last, make(chan struct{})
+	h.last = done
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		_, _ = h.Conn.Write(message)
+	}()
+	return len(p), nil
+}

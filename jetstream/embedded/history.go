@@ -1,0 +1,34 @@
+package embedded
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// checkHistory refuses data that the server would not see, or should not touch: a cluster deletes the
+// streams of a server that was alone, since it has no record of them, and a member that runs alone would
+// grant what the others have granted.
+func checkHistory(opts *server.Options) error {
+	store := filepath.Join(opts.StoreDir, server.JetStreamStoreDir)
+	member, err := holdsAny(store, anyEntry, "_js_", "_meta_")
+	if err != nil {
+		return err
+	}
+	streams, err := holdsAny(store, anyEntry, "streams", anyEntry)
+	if err != nil {
+		return err
+	}
+	joins := opts.Cluster.Port != 0
+	switch {
+	case joins && !member && streams:
+		return fmt.Errorf("%w: %s holds the locks of a server that was alone, and a cluster would not take them over but delete them; "+
+			"start it without --cluster-listen as before, or move its buckets into a cluster with another directory, by nats stream backup and restore, "+
+			"which docs/cli.md shows; without them the cluster would count all tokens from 1 again, and guards would refuse its holders", ErrDataDir, opts.StoreDir)
+	case !joins && member:
+		return fmt.Errorf("%w: %s belongs to a member of a cluster, and alone it would grant what the others have granted; "+
+			"start it with --cluster-listen and --routes as before, or with another directory", ErrDataDir, opts.StoreDir)
+	}
+	return nil
+}

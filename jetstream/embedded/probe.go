@@ -1,0 +1,29 @@
+package embedded
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+const (
+	// probeFile is written into a data directory to find out whether its disk takes data again.
+	probeFile = "holdfast.probe"
+	// probeBytes has to fit besides: a disk with less is full as soon as NATS has started.
+	probeBytes = 256 << 10
+)
+
+// probeDisk writes a file in the directory, syncs it and the directory, and removes the file. It returns
+// why the disk takes no data, nil if it does.
+func probeDisk(dir string) error {
+	path := filepath.Join(dir, probeFile)
+	err := writeSynced(path, bytes.Repeat([]byte{1}, probeBytes))
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if removed := os.Remove(path); !errors.Is(removed, os.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}

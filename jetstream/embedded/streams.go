@@ -1,0 +1,58 @@
+package embedded
+
+import (
+	"fmt"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
+)
+
+// Streams is what the server knows of the streams of one account. It answers from memory, without a request.
+// It is safe for concurrent use.
+type Streams struct {
+	server  *Server
+	account string
+}
+
+// Streams returns the streams of the account of a connection, which has to be one of [Server.Connect].
+func (s *Server) Streams(nc *nats.Conn) (*Streams, error) {
+	id, err := nc.GetClientID()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", natsconn.ErrConnect, err)
+	}
+	client := s.nats().GetClient(id)
+	if client == nil || client.Account() == nil {
+		return nil, fmt.Errorf("%w: %s has no connection %d", natsconn.ErrConnect, s.nats().Name(), id)
+	}
+	return &Streams{server: s, account: client.Account().GetName()}, nil
+}
+
+// Server returns the name of the server.
+func (s *Streams) Server() string { return s.server.nats().Name() }
+
+// IsClustered reports whether the server is a member of a cluster.
+func (s *Streams) IsClustered() bool { return s.server.nats().JetStreamIsClustered() }
+
+// Leads reports whether the server leads the stream.
+func (s *Streams) Leads(stream string) bool {
+	return s.server.nats().JetStreamIsStreamLeader(s.account, stream)
+}
+
+// Leader returns the name of the server that leads the stream; empty for none, or if the server keeps no
+// replica of it.
+func (s *Streams) Leader(stream string) string {
+	info, err := s.server.nats().Jsz(&server.JSzOptions{Account: s.account, Streams: true})
+	if err != nil {
+		return ""
+	}
+	for _, account := range info.AccountDetails {
+		for _, detail := range account.Streams {
+			if detail.Name == stream && detail.Cluster != nil {
+				return detail.Cluster.Leader
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,197 @@
+package eventlog
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// batchWorth is how many events make a batch worth while: before it is stored JetStream keeps it in
+	// files of its own, which take 8 ms and more.
+	batchWorth = 50
+	// batchMessages is how many messages JetStream takes in one batch, batchBytes how many bytes are
+	// put into one.
+	batchMessages = 1000
+	batchBytes    = 1 << 20
+	// lookTimeout bounds the question whether an event is stored.
+	lookTimeout = 500 * time.Millisecond
+	// batchTimeout bounds how long a batch may take to be stored.
+	batchTimeout = 2 * time.Second
+)
+
+// Headers of a batch, which nats.go has no names for. https://github.com/nats-io/nats-architecture-and-design
+// describes them in ADR-50.
+const (
+	batchIDHeader       = "Nats-Batch-Id"
+	batchSequenceHeader = "Nats-Batch-Sequence"
+	batchCommitHeader   = "Nats-Batch-Commit"
+)
+
+// Publish stores events of one shard, in their order, and returns nil once all of them are stored. Those
+// that the stream has already, it passes over, however long ago they were stored and by whomever. After
+// an error any of them may have been stored, and the same call again stores the rest.
+//
+// Two things make it exactly once. The events of a shard are published in their order, so if the stream
+// has one of them it has all before it, and the last message on an event's subject tells whether it has
+// that one. And the first of a batch is stored only if that message is still the last: whoever else
+// publishes for the shard, a predecessor that was paused and does not know that it is one, has either
+// stored the first of the batch, and then none of it is stored again, or comes too late himself.
+func (s *Stream) Publish(ctx context.Context, events []*messages.Event) error {
+	for len(events) > 0 {
+		last, has, err := s.last(ctx, events[0])
+		if err != nil {
+			return err
+		}
+		n := 0
+		if has {
+			n, err = s.stored(ctx, events)
+		} else {
+			n, err = s.store(ctx, events, last)
+		}
+		if err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+// last returns the sequence of the last message on an event's subject, 0 if there is none, and whether
+// the stream has the event.
+func (s *Stream) last(ctx context.Context, e *messages.Event) (sequence uint64, has bool, err error) {
+	key, err := eventKey(e)
+	if err != nil {
+		return 0, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	var m *jetstream.RawStreamMsg
+	err = jsapi.Request(s.nc, "STREAM.MSG.GET."+s.name, func() (err error) {
+		m, err = s.stream.GetLastMsgForSubject(ctx, s.prefix.Event(key))
+		return err
+	})
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, fmt.Errorf("stream %s: cannot tell whether it has event %s: %w", s.name, e.ID(), err)
+	}
+	id, err := messages.ParseEventID(m.Header.Get(messages.HeaderEventID))
+	has = err == nil && id.Shard == e.GetShard() && !id.Before(e.ID())
+	return m.Sequence, has, nil
+}
+
+// stored returns how many of the events the stream has, which are the first ones, at least one.
+func (s *Stream) stored(ctx context.Context, events []*messages.Event) (n int, err error) {
+	n = 1 + sort.Search(len(events)-1, func(i int) bool {
+		_, has, failure := s.last(ctx, events[1+i])
+		err = errors.Join(err, failure)
+		return !has
+	})
+	return n, err
+}
+
+// store stores as many of the events as go at once, one or a batch, if the last message on the first one's
+// subject is still the one of that sequence. It returns how many these are.
+func (s *Stream) store(ctx context.Context, events []*messages.Event, last uint64) (int, error) {
+	if len(events) < batchWorth {
+		events = events[:1]
+	}
+	batch, err := s.batch(events)
+	if err != nil {
+		return 0, err
+	}
+	n := len(batch)
+	batch[0].Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(last, 10)}
+	if n > 1 {
+		mark(batch)
+	}
+	for _, m := range batch[:n-1] {
+		if err := s.nc.PublishMsg(m); err != nil {
+			return 0, fmt.Errorf("stream %s: %w", s.name, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
+	var answer *nats.Msg
+	err = jsapi.Publish(s.nc, batch[n-1].Subject, func() (err error) {
+		answer, err = s.nc.RequestMsgWithContext(ctx, batch[n-1])
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("stream %s does not answer: %w", s.name, err)
+	}
+	return n, s.confirms(answer.Data, n)
+}
+
+// batch makes messages of the events, as many as may go into one batch.
+func (s *Stream) batch(events []*messages.Event) ([]*nats.Msg, error) {
+	batch := make([]*nats.Msg, 0, min(len(events), batchMessages))
+	bytes := 0
+	for _, e := range events[:cap(batch)] {
+		key, err := eventKey(e)
+		if err != nil {
+			return nil, err
+		}
+		m := &nats.Msg{Subject: s.prefix.StoredEvent(key), Header: make(nats.Header), Data: e.AppendJSON(nil)}
+		e.SetHeader(m.Header)
+		if bytes += m.Size(); bytes > batchBytes && len(batch) > 0 {
+			break
+		}
+		batch = append(batch, m)
+	}
+	return batch, nil
+}
+
+// mark makes one batch of the messages: JetStream stores all of them or none.
+func mark(batch []*nats.Msg) {
+	id := []string{rand.Text()}
+	for i, m := range batch {
+		m.Header[batchIDHeader] = id
+		m.Header[batchSequenceHeader] = []string{strconv.Itoa(i + 1)}
+	}
+	batch[len(batch)-1].Header[batchCommitHeader] = []string{"1"}
+}
+
+// confirms returns nil if the answer is JetStream's acknowledgement for so many messages.
+func (s *Stream) confirms(answer []byte, n int) error {
+	var parsed struct {
+		Error  *jetstream.APIError `json:"error"`
+		Stream string              `json:"stream"`
+		Count  int                 `json:"count"`
+		// Duplicate says that the message was not stored, because another one had its id.
+		Duplicate bool `json:"duplicate"`
+	}
+	err := json.Unmarshal(answer, &parsed)
+	switch {
+	case err != nil || parsed.Error == nil && parsed.Stream != s.name:
+		return fmt.Errorf("stream %s: %w: %.100q", s.name, jsapi.ErrUnexpectedAnswer, answer)
+	case parsed.Error != nil:
+		return fmt.Errorf("stream %s refuses events: %w", s.name, parsed.Error)
+	case parsed.Duplicate:
+		return fmt.Errorf("stream %s: %w: it has another message with the id of an event", s.name, jsapi.ErrUnexpectedAnswer)
+	case n > 1 && parsed.Count != n:
+		return fmt.Errorf("stream %s: %w: %d of %d events stored", s.name, jsapi.ErrUnexpectedAnswer, parsed.Count, n)
+	}
+	return nil
+}
+
+func eventKey(e *messages.Event) (string, error) {
+	key, err := messages.EncodeKey(e.GetLease().GetResource())
+	if err != nil {
+		return "", fmt.Errorf("event %s: %w", e.ID(), err)
+	}
+	return key, nil
+}

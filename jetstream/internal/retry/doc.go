@@ -1,0 +1,2 @@
+// Package retry has the pauses between attempts, and the reminders of a long wait.
+package retry

@@ -1,0 +1,133 @@
+package natsconn
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// PingInterval and PingsMissed detect a peer that is lost without closing the connection: after 4 to 6
+	// seconds, before a cluster has elected a new leader. The default of NATS, two minutes, would stop a
+	// shard for that time.
+	PingInterval = 2 * time.Second
+	PingsMissed  = 2
+	// writeTimeout bounds how long a publish can hang on a connection that takes no more.
+	writeTimeout = 2 * time.Second
+	// reconnectWait between two rounds over the known servers.
+	reconnectWait = 100 * time.Millisecond
+)
+
+// ErrConnect says that no connection to NATS was established.
+var ErrConnect = errors.New("cannot connect to NATS")
+
+// Config says how to reach a NATS server that runs by itself. Empty fields are not used.
+type Config struct {
+	URL   string // one or more, separated by commas
+	Creds string // credentials file, of the decentralized authentication
+	NKey  string // file with an nkey's seed
+	CA    string // file with the certificates of who signed the server's
+	Cert  string // file with the client's own certificate
+	Key   string // file with its key
+	Name  string // of the connection, for the server's operator
+	Log   *slog.Logger
+}
+
+// Dial connects to a NATS server. It does not wait for one that is not there: that is an
+// [ErrConnect], which says what may be wrong. Once it has succeeded, the connection comes back by
+// itself after every interruption.
+func Dial(cfg Config, opts ...nats.Option) (*nats.Conn, error) {
+	all := Options(cfg.Name, cfg.Log)
+	if cfg.Creds != "" {
+		all = append(all, nats.UserCredentials(cfg.Creds))
+	}
+	if cfg.NKey != "" {
+		option, err := nats.NkeyOptionFromSeed(cfg.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("%w: nkey file %s: %w", ErrConnect, cfg.NKey, err)
+		}
+		all = append(all, option)
+	}
+	if cfg.CA != "" {
+		all = append(all, nats.RootCAs(cfg.CA))
+	}
+	if (cfg.Cert == "") != (cfg.Key == "") {
+		return nil, fmt.Errorf("%w: a client certificate and its key belong together, give both", ErrConnect)
+	}
+	if cfg.Cert != "" {
+		all = append(all, nats.ClientCert(cfg.Cert, cfg.Key))
+	}
+	nc, err := nats.Connect(cfg.URL, append(all, opts...)...)
+	if unreadable := new(url.Error); errors.As(err, &unreadable) {
+		err = unreadable.Err // The whole of it would show the password.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w at %s: %s: %w", ErrConnect, withoutSecrets(cfg.URL), advice(err), err)
+	}
+	return nc, nil
+}
+
+// Options returns the options that all connections of a node share. A nil log is [slog.Default]. Nothing is
+// buffered while a connection is interrupted, because the sender would have given up by the time it is sent.
+func Options(name string, log *slog.Logger) []nats.Option {
+	if log == nil {
+		log = slog.Default()
+	}
+	log = log.With("connection", name)
+	return []nats.Option{
+		nats.Name(name),
+		nats.ReconnectBufSize(-1),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.PingInterval(PingInterval),
+		nats.MaxPingsOutstanding(PingsMissed),
+		nats.FlusherTimeout(writeTimeout),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // Nil when it was closed on purpose.
+				log.Warn("disconnected from NATS", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("connected to NATS again", "server", nc.ConnectedServerName())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Error("NATS reports an error", "error", err)
+		}),
+	}
+}
+
+// advice says what to look at after a connection failed.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
+		return "is a NATS server running there"
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return "the server refuses these credentials"
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
+		return "one side wants TLS and the other does not"
+	default:
+		return "check the URL, the certificates and the credentials"
+	}
+}
+
+// withoutSecrets returns the URLs as they may be shown.
+func withoutSecrets(urls string) string {
+	var shown []string
+	for one := range strings.SplitSeq(urls, ",") {
+		one = strings.TrimSpace(one)
+		parsed, err := url.Parse(one)
+		if err != nil || strings.Contains(one, "@") && parsed.User == nil {
+			one = "(a URL that cannot be read)"
+		} else if parsed.User != nil {
+			parsed.User = url.User("***")
+			one = parsed.String()
+		}
+		shown = append(shown, one)
+	}
+	return strings.Join(shown, ",")
+}

@@ -1,4 +1,0 @@
-package jetstream
-
-// StopJetStream stops the server's JetStream as NATS does by itself when a disk is full.
-func (s *Server) StopJetStream() error { return s.nats().ShutdownJetStream() }
