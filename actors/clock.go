@@ -14,7 +14,7 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// SystemClock is the machine's clock. The monotonic part does not notice when somebody sets it.
+// SystemClock is the machine's clock. The monotonic part does not notice when the clock is set.
 func SystemClock() Clock { return systemClock{origin: time.Now()} }
 
 type systemClock struct{ origin time.Time }

@@ -50,8 +50,8 @@ func newCompaction(ctx context.Context, s *Shard, m *mailbox, l *ledger.Ledger) 
 	}
 }
 
-// isDue reports whether the journal has grown enough since the last one, or so many free resources are
-// remembered beyond the limit, that another one is worth its cost.
+// isDue reports whether the journal has grown enough since the last one, or the number of
+// free resources exceeds the limit by enough to make another one worth its cost.
 func (c *compaction) isDue() bool {
 	head := c.ledger.Head()
 	return head.Number-c.number >= uint64(c.limits.CompactCommits) ||

@@ -310,7 +310,7 @@ func TestPublishingGoesOnAfterTrouble(t *testing.T) {
 	})
 }
 
-// Nobody waits for what is published, and what memory has no room for is read from the journal.
+// No request waits for what is published, and what memory has no room for is read from the journal.
 func TestEventsThatHadNoRoom(t *testing.T) {
 	inWatchedWorld(t, actors.Tuning{}, func(w *world, p *press) {
 		letGo := p.hold()
@@ -379,7 +379,7 @@ func TestEventsThatWaitForTooLong(t *testing.T) {
 	})
 }
 
-// Who publishes none owes none to whoever does so later.
+// A node that publishes no events owes none to a later one that does.
 func TestNothingIsOwedFromATimeWithoutEvents(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.lockAndUnlock("x")

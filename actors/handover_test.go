@@ -53,7 +53,7 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// What is decided is stored and answered; what comes later is passed, behind those who waited.
+// What is decided is stored and answered; what comes later is passed, behind the queued requests.
 func TestHandOverWithAnAppendOnItsWay(t *testing.T) {
 	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
@@ -87,7 +87,7 @@ func TestHandOverWithAnAppendOnItsWay(t *testing.T) {
 	})
 }
 
-// Without a successor to pass to, those who cannot be served hear so.
+// Without a successor to pass to, undecided requests are refused.
 func TestHandOverToNobody(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
@@ -136,7 +136,7 @@ func TestHandOverPublishesWhatItCan(t *testing.T) {
 		w.wantEvents(p.take(), w.committed())
 		records := w.journal.Records()
 		if len(records[len(records)-1].GetCommit().GetChanges()) == 0 {
-			w.Error("the successor had to wait for an append that nobody needs")
+			w.Error("the successor had to wait for an append without need")
 		}
 	})
 }

@@ -164,7 +164,7 @@ func TestPanicOfAShardDuringHandOver(t *testing.T) {
 		go func() { done <- w.shard.HandOver(w.Context()) }()
 		letGo(nil)
 		if err := <-done; err == nil {
-			w.Error("nobody hears that requests were left without an answer")
+			w.Error("HandOver does not say that requests were left without an answer")
 		}
 		w.wantEnded()
 		if n := w.journal.Appends(); n != 2 {

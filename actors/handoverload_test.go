@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Whatever the moment, each request is answered or passed once, and each resource serves those who
-// wait in the order in which they came, on however many nodes.
+// Whatever the moment, each request is answered or passed once, and each resource serves waiting
+// requests in the order in which they came, on however many nodes.
 func TestHandOverUnderLoad(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -57,7 +57,7 @@ type load struct {
 	*world
 	random *rand.Rand
 	owner  *world
-	// came are the inboxes of those who want each resource, in the order of their coming; all are the
+	// came are the inboxes of the requests for each resource, in the order of their arrival; all are the
 	// inboxes of everybody.
 	came map[string][]string
 	all  []string
@@ -79,7 +79,7 @@ func (l *load) depose(old *world) {
 	old.wantEnded()
 }
 
-// run has so many requests sent.
+// run sends this number of requests.
 func (l *load) run(n int) {
 	for range n {
 		resource := fmt.Sprint("r", l.random.IntN(5))
@@ -112,7 +112,7 @@ func (l *load) try(resource string, e lease.Event) (inbox string, ok bool) {
 	return l.owner.send(resource, e), true
 }
 
-// wantOnce checks that all who asked are answered or passed, and nobody both.
+// wantOnce checks that each request is answered or passed, and none both.
 func (l *load) wantOnce(old *world) {
 	l.Helper()
 	synctest.Wait()
@@ -131,7 +131,7 @@ func (l *load) wantOnce(old *world) {
 	}
 }
 
-// finish lets all resources go round to everybody who waits, in their order.
+// finish lets all resources go round to every waiting request, in their order.
 func (l *load) finish() {
 	l.Helper()
 	for resource, inboxes := range l.came {

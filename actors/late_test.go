@@ -62,7 +62,7 @@ func TestLateCopyAfterPassivation(t *testing.T) {
 	})
 }
 
-// Whoever owns the shard next knows the last grant, from the commits as from a page.
+// The next owner of the shard knows the last grant, from the commits as from a page.
 func TestLateCopyAfterAChangeOfOwner(t *testing.T) {
 	for _, compact := range []int{0, 1} {
 		inWorld(t, actors.Tuning{CompactCommits: compact, History: 1}, func(w *world) {

@@ -2,8 +2,8 @@ package actors
 
 import "sync/atomic"
 
-// Quota counts what the shards of a node hold together. Whoever lets requests in compares that with
-// its limits; what is under way at the same moment may go a little over. The zero value is ready. It
+// Quota counts what the shards of a node hold together. A node compares that with its
+// limits before it lets requests in; requests at the same moment may exceed them a little. The zero value is ready. It
 // is safe for concurrent use.
 type Quota struct{ held, waiting, pending atomic.Int64 }
 

@@ -59,7 +59,7 @@ func TestEverythingOutlivesTheProcess(t *testing.T) {
 		w.want(messages.Status_RELEASED, 0, "released", release("a"))
 		w.want(messages.Status_GRANTED, 2, "released", acquire("b", time.Second))
 
-		w.pass(time.Second - 1) // the lease runs its whole time again: nobody knows how much has passed
+		w.pass(time.Second - 1) // the lease runs its whole time again: how much has passed is not known
 		w.want(messages.Status_HELD, 1, "held", get())
 		w.pass(1)
 		w.want(messages.Status_EXPIRED, 0, "held", release("a"))
@@ -256,7 +256,7 @@ func TestDeposedOwnerAnswersNothingButUnavailable(t *testing.T) {
 	})
 }
 
-// If nobody knows whether the append was stored, nobody who is in it is told anything.
+// If it is not known whether the append was stored, the requests in it get no answer.
 func TestUnknownOutcomeIsNotAnswered(t *testing.T) {
 	for name, stored := range map[string]bool{"it was stored": true, "it was not": false} {
 		t.Run(name, func(t *testing.T) {
@@ -535,7 +535,7 @@ func TestCompactionWhileServing(t *testing.T) {
 	})
 }
 
-// Nobody waits for a whole compaction: between two pages there is room for a commit.
+// No request waits for a whole compaction: between two pages there is room for a commit.
 func TestCompactionYields(t *testing.T) {
 	inWorld(t, actors.Tuning{CompactBytes: 2 << 20}, func(w *world) {
 		for i := range 7000 { // not yet enough to compact

@@ -99,7 +99,7 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 	if m.attempt != s.opener.attempt || s.State() >= Draining {
 		return
 	}
-	defer s.attempted(m.err) // last, so that the shard is open for those who wait for it
+	defer s.attempted(m.err) // last, so that the shard is open when Opened returns
 	if m.err != nil {
 		s.cfg.Log.Error("cannot open the shard", "error", m.err, "again_in", s.cfg.Tuning.ReopenAfter)
 		s.openLater(ctx, "cannot be opened: "+m.err.Error())

@@ -45,7 +45,7 @@ func TestDeposedShardThatYields(t *testing.T) {
 	})
 }
 
-// Whoever has lost its journal for another reason than a successor stays the owner.
+// A shard that has lost its journal for another reason than a successor stays with its owner.
 func TestShardThatYieldsOpensAgain(t *testing.T) {
 	for _, err := range []error{journal.ErrUnknown, journal.ErrNotStored} {
 		inYieldingWorld(t, actors.Tuning{}, func(w *world) {

@@ -16,7 +16,7 @@ type Tuning struct {
 	CommitDecisions, CommitBytes int
 	// CompactCommits and CompactBytes are how far the journal grows before it is compacted.
 	CompactCommits, CompactBytes int
-	// History is how many commits a compaction leaves for those who read the journal.
+	// History is how many commits a compaction retains for readers of the journal.
 	History int
 	// Backlog is how many bytes of commits a compaction leaves that could not be published, at most:
 	// beyond it the oldest go, and with them their events.

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// world is a shard over a journal in memory, in a bubble where time stands still until somebody
-// waits for it.
+// world is a shard over a journal in memory, in a bubble where time stands still until a
+// test waits for it.
 type world struct {
 	*testing.T
 	journal *journaltest.Memory
@@ -296,5 +296,5 @@ func (c *clock) Now() lease.Time {
 	return c.Clock.Now()
 }
 
-// panicAfter lets the clock panic after so many more readings.
+// panicAfter lets the clock panic after this number of readings.
 func (c *clock) panicAfter(readings int64) { c.readings.Store(readings + 1) }

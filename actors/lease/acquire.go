@@ -82,14 +82,15 @@ func (s *State) keepLast(now Time) {
 	}
 }
 
-// confirm answers the present holder, who has been heard from: its lease is no longer in doubt.
+// confirm answers the present holder. A request from it shows that it knows of its lease, which is no
+// longer in doubt.
 func (s *State) confirm(now Time, to messages.ReplyTo, status messages.Status, o *Outcome) {
 	s.doubted = 0
 	o.answer(to, s.replyHeld(now, status))
 }
 
-// reservation is how many tokens are set aside for ephemeral leases by one record. So many may be
-// left out when the owner changes.
+// reservation is how many tokens are set aside for ephemeral leases by one record. A change
+// of owner may leave that number of tokens out.
 const reservation = 1000
 
 // reserve makes sure that the record says that an ephemeral lease may have this token, so that no

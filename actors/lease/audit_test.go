@@ -51,7 +51,7 @@ type audit struct {
 	holder   string
 	token    uint64
 	deadline lease.Instant
-	queue    []step          // those who wait, in the order of their arrival
+	queue    []step          // the waiting requests, in the order of their arrival
 	open     map[string]step // requests without an answer, by where it is to go
 	seen     map[string]int  // how often each verb had which answer, and made which change
 	last     *journal.Grant  // the last one
@@ -154,7 +154,7 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	status, shown := r.GetStatus(), r.GetLease()
 	a.seen[op.verb+" "+status.String()]++
 
-	a.want(asked, "%s: nobody asked, or it was answered before", line)
+	a.want(asked, "%s: it answers no request, or one that was answered before", line)
 	a.want(slices.Contains(contract[status], op.verb), "%s: no answer to %s", line, op.verb)
 	_, failed := status.ServiceCode()
 	a.want(failed == (r.GetError() != ""), "%s: the error is %q", line, r.GetError())
@@ -185,7 +185,7 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	a.dequeue(answer, status)
 }
 
-// dequeue lets an answered waiter go; those who are given what they wait for, or sent away, go in
+// dequeue lets an answered waiter go; waiters that are granted or sent away go in
 // the order of their arrival.
 func (a *audit) dequeue(answer lease.Answer, status messages.Status) {
 	i := slices.IndexFunc(a.queue, func(w step) bool { return w.from == answer.To.Subject })

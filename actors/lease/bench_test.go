@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// BenchmarkStep is one lock and unlock: of a resource for which nobody waits, and of one that goes
-// from hand to hand, where whoever releases it asks for it again.
+// BenchmarkStep is one lock and unlock: of a resource without a queue, and of one that goes
+// from owner to owner, each of which asks for it again after its release.
 func BenchmarkStep(b *testing.B) {
 	b.Run("acquire+release", func(b *testing.B) {
 		s := newState(lease.Image{})

@@ -53,7 +53,7 @@ var breakRows = []row{
 		"0s ann acquire; 1s ann acquire; 1.1s op break token=2",
 		"1.2s op break token=1",
 		"op: NOT_HELD"},
-	{"again, when somebody has taken it",
+	{"again, when another owner has taken it",
 		"0s ann acquire; 100ms op break token=1; 200ms bob acquire",
 		"300ms op break token=1",
 		"op: STALE_TOKEN bob#2 900ms/1s"},

@@ -1,5 +1,5 @@
 // Package lease decides what happens to one resource: a pure state machine for its lease, its
-// fencing counter and the queue of those who wait for it.
+// fencing counter and the queue of requests for it.
 //
 // The package has no clock, no goroutine, no random number and no map order: time is an argument,
 // and the same events at the same times give the same outcome. It guarantees that tokens only

@@ -34,17 +34,17 @@ type (
 		Request *messages.GetRequest
 		From    messages.ReplyTo
 	}
-	// Break takes the lease away from whoever holds it.
+	// Break takes the lease away from its holder.
 	Break struct {
 		Request *messages.BreakRequest
 		From    messages.ReplyTo
 	}
-	// Undeliverable says that the grant of this token reached nobody: the one who waited for it is gone,
-	// unless it has been heard from since, by another way.
+	// Undeliverable says that the grant of this token, to a queued request, reached no client. It takes the
+	// lease back, unless a later request of its owner has shown that it knows of the lease.
 	Undeliverable struct{ Token messages.Token }
-	// Dismiss sends away all who wait, because the owner can no longer serve them.
+	// Dismiss refuses all queued requests, because the owner can no longer serve them.
 	Dismiss struct{ Why string }
-	// Surrender takes all who wait out of the queue, so that another owner can go on with it.
+	// Surrender takes all requests out of the queue, so that another owner can go on with it.
 	Surrender struct{}
 	// Tick says that time has passed. One that comes late, early or twice does no harm.
 	Tick struct{}

@@ -19,14 +19,14 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 	s.confirm(now, e.From, messages.Status_EXTENDED, o)
 }
 
-// prolong lets the lease run for at least so long from now.
+// prolong lets the lease run from now for this TTL at least.
 func (s *State) prolong(now Time, ttlMillis uint32, o *Outcome) {
 	if now.Add(ttl(ttlMillis)) > s.image.Deadline {
 		s.run(now, ttlMillis, o)
 	}
 }
 
-// run lets the present lease run for so long from now.
+// run lets the present lease run from now again, for this TTL.
 func (s *State) run(now Time, ttlMillis uint32, o *Outcome) {
 	g := s.image.Grant
 	s.apply(now, &journal.Change{Kind: messages.Event_EXTENDED, Grant: &journal.Grant{

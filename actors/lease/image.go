@@ -23,7 +23,7 @@ type Image struct {
 	OwnerDigest uint64
 }
 
-// Held reports whether somebody holds the resource.
+// Held reports whether the resource is held.
 func (i *Image) Held() bool { return i.State == messages.Event_ACQUIRED }
 
 // Token returns the highest token that may have been issued, 0 if none.

@@ -303,7 +303,7 @@ func (m *model) token() uint64 {
 	return m.floor
 }
 
-// waiting are those who wait, in the order in which they came.
+// waiting are the queued requests, in the order in which they came.
 func (m *model) waiting() []*waited {
 	return slices.DeleteFunc(slices.Clone(m.waits), func(w *waited) bool { return w.over })
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Outcome is what an event led to. None of it may be seen by anybody before the journal has
+// Outcome is what an event led to. None of it may be seen before the journal has
 // confirmed the changes of this outcome and of all earlier ones.
 type Outcome struct {
 	Changes []*journal.Change
@@ -14,17 +14,17 @@ type Outcome struct {
 	// now, and that nothing is to be recorded: they need to wait for earlier changes of this resource
 	// only. What is said when that lease has ended has to be proved like anything else.
 	Ephemeral bool
-	// Surrendered are those whom a [Surrender] has taken out of the queue, in their order: the
+	// Surrendered are the requests that a [Surrender] has taken out of the queue, in their order: the
 	// requests as they came, but for a wait that is what is left of it. Nothing was decided about
 	// them, so they need not wait for the journal.
 	Surrendered []Acquire
 }
 
-// Answer is a reply on its way to whoever asked.
+// Answer is a reply to one request.
 type Answer struct {
 	To    messages.ReplyTo
 	Reply *messages.Reply
-	// Waited marks a grant to a request out of the queue: if nobody receives it any more, a
+	// Waited marks a grant to a request out of the queue: if no client receives it any more, an
 	// [Undeliverable] takes it back.
 	Waited bool
 	// Stale marks an answer that was asked for unconfirmed.

@@ -84,7 +84,7 @@ func (p *play) step(t tester, s step) lease.Outcome {
 	return o
 }
 
-// finish lets all time pass: then nobody holds, every request has had its answer, and no outcome has
+// finish lets all time pass: then the resource is free, every request has had its answer, and no outcome has
 // changed since, though they share what they are made of.
 func (p *play) finish(t tester) {
 	t.Helper()

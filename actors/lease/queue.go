@@ -19,7 +19,7 @@ func (w *waiter) is(owner, requestID string) bool {
 	return w.request.GetRequestId() == requestID && w.request.GetOwner() == owner
 }
 
-// queue holds those who wait, first come first served.
+// queue holds the waiting requests, first come first served.
 type queue struct {
 	waiters []waiter
 	// bound is no later than the earliest end of a wait, so that most steps need not look.

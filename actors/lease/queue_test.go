@@ -36,7 +36,7 @@ var queueRows = []row{
 		 ACQUIRED bob#2 1s
 		 bob: GRANTED bob#2 1s/1s waited
 		 ann: RELEASED`},
-	{"nobody may wait",
+	{"no request may wait",
 		"0s ann acquire",
 		"100ms bob acquire wait=1s room=0",
 		"bob: OVERLOADED"},
@@ -162,21 +162,21 @@ var queueRows = []row{
 		 bob: GRANTED bob#2 1s/1s waiting=1 waited
 		 cid: GRANTED cid#3 1s/1s waited
 		 bob2: RELEASED`},
-	{"nobody comes in before those who wait",
+	{"no request overtakes the queue",
 		"0s ann acquire; 0s bob acquire wait=2s",
 		"1s cid acquire",
 		`EXPIRED ann#1 1s
 		 ACQUIRED bob#2 1s
 		 bob: GRANTED bob#2 1s/1s waited
 		 cid: HELD bob#2 1s/1s`},
-	{"no token is left for those who wait",
+	{"no token is left for the queue",
 		"floor 899_999_999_999_999; 0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=1s",
 		"100ms ann release",
 		`RELEASED ann#900000000000000 1s
 		 bob: EXHAUSTED waiting=1
 		 cid: EXHAUSTED
 		 ann: RELEASED`},
-	{"one token is left for those who wait",
+	{"one token is left for the queue",
 		"floor 899_999_999_999_998; 0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=1s",
 		"100ms ann release",
 		`RELEASED ann#899999999999999 1s
@@ -189,11 +189,11 @@ var queueRows = []row{
 		"0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=2s",
 		"100ms node dismiss why=moving",
 		"bob: UNAVAILABLE; cid: UNAVAILABLE"},
-	{"nobody is there to be sent away",
+	{"an empty queue is sent away",
 		"0s ann acquire",
 		"100ms node dismiss why=moving",
 		""},
-	{"nobody is there to be sent away from a free one",
+	{"the empty queue of a free resource is sent away",
 		"",
 		"0s node dismiss why=moving",
 		""},
@@ -223,7 +223,7 @@ var queueRows = []row{
 		 ACQUIRED bob#2 1s
 		 bob: GRANTED bob#2 1s/1s waiting=1 waited
 		 cid: surrendered, waits 1s`},
-	{"nobody is there to be surrendered",
+	{"an empty queue is surrendered",
 		"0s ann acquire",
 		"100ms node surrender",
 		""},
@@ -247,7 +247,7 @@ var undeliverableRows = []row{
 		`RELEASED bob#2 1s "the waiting client was gone"
 		 ACQUIRED cid#3 1s
 		 cid: GRANTED cid#3 1s/1s waited`},
-	{"nobody is next",
+	{"the queue is empty",
 		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release",
 		"200ms node undeliverable token=2",
 		`RELEASED bob#2 1s "the waiting client was gone"`},
@@ -263,7 +263,7 @@ var undeliverableRows = []row{
 		handedToBob + "200ms bob release",
 		"300ms node undeliverable token=2",
 		""},
-	{"of an older token, when somebody has it who did not wait",
+	{"of an older token, when an owner has it that did not wait",
 		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release; 150ms bob release; 150ms cid acquire",
 		"200ms node undeliverable token=2",
 		""},

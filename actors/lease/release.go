@@ -61,7 +61,7 @@ func (s *State) refusal(now Time, owner string, token uint64) *messages.Reply {
 }
 
 // whyFree tells the last holder that its lease was taken from it, by time or by an operator, and
-// everybody else that nobody holds the resource.
+// every other owner that the resource is free.
 func (s *State) whyFree(owner string, token uint64) messages.Status {
 	taken := s.image.State == messages.Event_EXPIRED || s.image.State == messages.Event_BROKEN
 	if taken && s.image.lastOf(owner, token) {
@@ -85,7 +85,7 @@ func (s *State) breakLease(now Time, e Break, o *Outcome) {
 	}
 }
 
-// takeBack takes back a grant whose receiver is gone.
+// takeBack takes back a grant that reached no client.
 func (s *State) takeBack(now Time, e Undeliverable, o *Outcome) {
 	if s.image.Held() && s.image.Grant.GetToken() == uint64(e.Token) && s.doubted == e.Token {
 		s.end(now, messages.Event_RELEASED, "the waiting client was gone", o)

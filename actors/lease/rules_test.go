@@ -188,8 +188,8 @@ func (r *rules) finish(end messages.Event_Kind, now lease.Instant) {
 	}
 }
 
-// inEffect sorts the answers of one outcome by when they took effect: whoever released comes before
-// whoever got the resource from there, though it is answered after. Those without a change keep to
+// inEffect sorts the answers of one outcome by when they took effect: a release comes before
+// the grant that follows from it, though it is answered after. Those without a change keep to
 // the side where they are: waits that have run out first, the request itself last. An undeliverable grant counts
 // as answered if it took a grant back.
 func inEffect(o lease.Outcome, s step) []lease.Answer {

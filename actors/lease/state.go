@@ -5,8 +5,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// State is everything that the owner knows of one resource: its image and who waits for it.
-// Somebody waits only while somebody holds. A State belongs to one goroutine.
+// State is everything that the owner knows of one resource: its image and its queue.
+// The queue is empty while the resource is free. A State belongs to one goroutine.
 type State struct {
 	resource string
 	image    Image
@@ -21,7 +21,7 @@ type State struct {
 	past *EndedRequests
 }
 
-// New returns the state of a resource as its image has it, with nobody waiting. The memory of ended
+// New returns the state of a resource as its image has it, with an empty queue. The memory of ended
 // requests is the shard's.
 func New(resource string, image Image, past *EndedRequests) *State {
 	return &State{resource: resource, image: image, past: past}
@@ -31,7 +31,7 @@ func New(resource string, image Image, past *EndedRequests) *State {
 // confirmed, and an ephemeral lease if that is the last one.
 func (s *State) Image() Image { return s.image }
 
-// Ephemeral returns the present lease if it is ephemeral, so that nobody but this State knows of it.
+// Ephemeral returns the present lease if it is ephemeral: only this State knows of it.
 func (s *State) Ephemeral() (Image, bool) {
 	return s.image, s.image.Held() && s.image.ephemeral()
 }
@@ -84,7 +84,7 @@ func (s *State) settle(now Time, o *Outcome) {
 	}
 }
 
-// end lets the present lease end and hands the resource on to whoever waits first.
+// end lets the present lease end and hands the resource on to the first waiting request.
 func (s *State) end(now Time, kind messages.Event_Kind, reason string, o *Outcome) {
 	s.apply(now, &journal.Change{Kind: kind, Grant: s.image.Grant, Reason: reason}, o)
 	s.past.End(now.Instant, s.image.Grant, kind)

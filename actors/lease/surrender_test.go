@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Whoever adds a field to the request is to think of those who wait.
+// A new field of the request has to survive a surrender.
 func TestSurrenderGivesAllFieldsBack(t *testing.T) {
 	r := &messages.AcquireRequest{
 		Owner: "bob", TtlMs: 2000, WaitMs: 3000, RequestId: "x", Durability: messages.Durability_EPHEMERAL,

@@ -450,7 +450,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// A page that nobody changes any more is written again when it holds something to forget.
+// A page that does not change any more is written again when it holds something to forget.
 func TestForgottenInAQuietPage(t *testing.T) {
 	s := newScribe(t)
 	s.change("old", "o")
