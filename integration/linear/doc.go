@@ -1,6 +1,5 @@
 // Package linear judges what clients of Holdfast were told. It makes load, records it, and checks the
-// history against the contract, the journals and the events. It knows nothing of faults: those are the
-// business of whoever runs the load.
+// history against the contract, the journals and the events. It knows nothing of faults: the caller makes them.
 //
 //	load, err := linear.StartLoad(ctx, linear.LoadConfig{Connect: connect, Resources: names})
 //	... faults ...
@@ -16,13 +15,14 @@
 //     the journal has settled what came of requests without an answer;
 //   - windows: by arithmetic alone, no two clients could believe at once that they hold a resource, and
 //     tokens follow real time;
-//   - journal: each shard's commits follow one another, and each change follows from those before it;
-//   - answers: what clients were told stands in the journal, and what stands there somebody asked for;
+//   - journal: each shard's records follow from those before them, by integration/audit;
+//   - answers: what clients were told stands in the journal, what stands there was asked for, and a request
+//     that was withdrawn is not granted;
 //   - replay: the service's own replay of the journal comes to the same leases;
-//   - events: whoever watched was told the journal's changes;
+//   - events: watchers were told the journal's changes;
 //   - floors: enough happened for all this to mean anything.
 //
-// The model's time is a lower bound: nobody may find a lease run out whose TTL has not passed since its
+// The model's time is a lower bound: no client may find a lease run out whose TTL has not passed since its
 // request was sent. How much longer a lease lasts is not judged, since a change of owner lets it begin
 // anew. Client and service have to be on one machine, so that there is one clock.
 //

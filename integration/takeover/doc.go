@@ -3,8 +3,6 @@
 // stopped, killed and started again. All else rests on what must hold then: the append is the only
 // proof of ownership.
 //
-// Afterwards the journals are read whole and held against every answer that left a node. The two must
-// tell one story: numbers and epochs without a break, no record of a deposed writer behind the one that
-// deposed it, tokens that grow by one, and for each change the one request that asked for it, for each
-// answer the change that bears it out.
+// Afterwards the journals are read whole, and package linear checks them together with every answer that left a
+// node. Requests are sent once and never repeated, so that each answer says what became of its request.
 package takeover
