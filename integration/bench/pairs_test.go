@@ -94,7 +94,7 @@ func connect(s *stand.Stand) []*nats.Conn {
 	return ncs
 }
 
-// serviceLock is a client of the service, in protobuf over the front door.
+// serviceLock is a client of the service, in protobuf on the front endpoint.
 type serviceLock struct {
 	nc    *nats.Conn
 	owner string
@@ -167,7 +167,7 @@ func ask(ctx context.Context, nc *nats.Conn, op messages.Operation, key string, 
 	return err
 }
 
-// exchange sends a request over the front door and returns its answer.
+// exchange sends a request on the front endpoint and returns its answer.
 func exchange(ctx context.Context, nc *nats.Conn, op messages.Operation, key string, request proto.Message) (*messages.Reply, error) {
 	data, err := messages.Encode(messages.Protobuf, request)
 	if err != nil {

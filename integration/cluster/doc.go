@@ -27,5 +27,5 @@
 // it lasts, and every fault of fsync wants writes.
 //
 // A node that says what no node may say (a panic, a data race) fails the test at its end, and so do nodes that
-// have ended by themselves whoever waits for health.
+// have ended by themselves, also while a test waits for health.
 package cluster

@@ -40,7 +40,7 @@ type port struct {
 }
 
 // newNetwork returns a network with the port of this process's namespace. The number of the device, which
-// nobody else has, chooses the addresses.
+// no other process has, chooses the addresses.
 func newNetwork(seed uint64) (*network, error) {
 	device, err := openTap("holdfast%d")
 	if err != nil {

@@ -123,7 +123,7 @@ func (c *client) stats() map[string]float64 {
 	return numbers
 }
 
-// The node's statistics count requests at its direct doors too, and say the answers once.
+// The node's statistics count requests at its direct endpoints too, and say the answers once.
 func TestStatistics(t *testing.T) {
 	_, c := start(t)
 	c.want(messages.Status_FREE, 0, get, ``)

@@ -23,7 +23,7 @@ func (c *client) queue(owner string, waiting uint32) *nats.Subscription {
 	if err := c.nc.PublishMsg(m); err != nil {
 		c.Fatal(err)
 	}
-	// The front door takes each operation on its own, so the get may come first.
+	// The front endpoint takes each operation on its own, so the get may come first.
 	c.until(owner+" waits", func() bool { return c.ask(get, ``).GetWaiting() == waiting })
 	return sub
 }

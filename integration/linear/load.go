@@ -19,7 +19,7 @@ type LoadConfig struct {
 	// cut off, then does so with less effect. The load does not close it. It is to reconnect for ever.
 	Connect func(client int) (*nats.Conn, error)
 	Prefix  messages.Prefix // empty: the default
-	// Shards lets half of the clients use the direct door; 0: all use the front door.
+	// Shards lets half of the clients use the direct endpoints; 0: all use the front one.
 	Shards uint32
 	// Resources are the names, new to the deployment. The first is used most.
 	Resources []string

@@ -140,7 +140,7 @@ func (r *run) work(ctx context.Context, url string) error {
 		workers.Go(func() { r.employ(ctx, one) })
 	}
 	workers.Wait()
-	return errors.Join(append(r.errs, r.testify())...)
+	return errors.Join(append(r.errs, r.checkTokens())...)
 }
 
 // employ lets one worker work until ctx ends.

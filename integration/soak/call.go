@@ -28,7 +28,7 @@ type call struct {
 	resource *resource
 	op       messages.Operation
 	subject  string
-	door     string
+	endpoint string
 	payload  []byte
 	wait     time.Duration
 
@@ -49,8 +49,8 @@ type answer struct {
 	waited bool
 }
 
-// board makes sure that the client has a connection and an inbox.
-func (c *client) board(ctx context.Context) error {
+// connected makes sure that the client has a connection and an inbox.
+func (c *client) connected(ctx context.Context) error {
 	for c.conn == nil || c.conn.isOver() {
 		if c.conn != nil && c.conn.crashed.Load() {
 			return errCrashed
@@ -67,7 +67,7 @@ func (c *client) board(ctx context.Context) error {
 	return nil
 }
 
-// begin sends a request, by either door.
+// begin sends a request, to either endpoint.
 func (c *client) begin(ctx context.Context, r *resource, op messages.Operation, m proto.Message, wait time.Duration) (*call, error) {
 	payload, err := messages.Encode(c.encoding, m)
 	if err != nil {
@@ -76,10 +76,10 @@ func (c *client) begin(ctx context.Context, r *resource, op messages.Operation, 
 	c.calls++
 	q := &call{
 		number: c.calls, resource: r, op: op, payload: payload, wait: wait,
-		subject: messages.DefaultPrefix.Operation(op, r.key), door: string(op),
+		subject: messages.DefaultPrefix.Operation(op, r.key), endpoint: string(op),
 	}
 	if c.direct {
-		q.subject, q.door = messages.DefaultPrefix.Direct(r.shard, op, r.key), "direct"
+		q.subject, q.endpoint = messages.DefaultPrefix.Direct(r.shard, op, r.key), "direct"
 	}
 	q.sent = c.now()
 	if err := c.send(ctx, q); err != nil {
@@ -96,7 +96,7 @@ func (c *client) begin(ctx context.Context, r *resource, op messages.Operation, 
 func (c *client) send(ctx context.Context, q *call) error {
 	q.resource.answered(q) // or it never will be; a request that is sent again is in no order
 	for {
-		if err := c.board(ctx); err != nil {
+		if err := c.connected(ctx); err != nil {
 			return err
 		}
 		q.sends++
@@ -116,7 +116,7 @@ func (q *call) route() route {
 	if q.sends > 1 {
 		return route{}
 	}
-	return route{q.life, q.door}
+	return route{q.life, q.endpoint}
 }
 
 // await returns the answer, for which it sends the request again if the node is restarted. It is
@@ -155,7 +155,7 @@ func (c *client) listen(ctx context.Context, q *call, late, silent <-chan time.T
 		c.sort(m)
 		return nil
 	case <-c.conn.over:
-		return c.ashore(ctx, q)
+		return c.disconnected(ctx, q)
 	case <-late:
 		return errLate
 	case <-silent:
@@ -166,8 +166,8 @@ func (c *client) listen(ctx context.Context, q *call, late, silent <-chan time.T
 	}
 }
 
-// ashore goes on when the connection is over: with what it has brought, or else from the start.
-func (c *client) ashore(ctx context.Context, q *call) error {
+// disconnected goes on when the connection is over: with what it has brought, or else from the start.
+func (c *client) disconnected(ctx context.Context, q *call) error {
 	for len(c.in) > 0 {
 		c.sort(<-c.in)
 	}

@@ -19,7 +19,7 @@ type client struct {
 	id      int
 	owner   string
 	owners  int
-	// direct: it uses the direct door.
+	// direct: it uses the direct endpoint of the shard.
 	direct   bool
 	encoding messages.Encoding
 

@@ -46,8 +46,8 @@ type grant struct {
 
 // route is a way on which requests stay in their order.
 type route struct {
-	life uint64 // of the connection
-	door string
+	life     uint64 // of the connection
+	endpoint string
 }
 
 // seen says that of all grants whose answers had come by then the highest token was this.
@@ -167,7 +167,7 @@ func (r *resource) checkOrder(g *grant) {
 // checkRoute checks that of two requests that came one behind the other on one route the first one
 // was served first.
 func (r *resource) checkRoute(g *grant) {
-	if g.route.door == "" {
+	if g.route.endpoint == "" {
 		return
 	}
 	line := r.routes[g.route]

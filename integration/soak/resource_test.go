@@ -11,7 +11,7 @@ import (
 // The judge is judged: it says nothing of what is right, and names what is wrong.
 func TestResourceJudges(t *testing.T) {
 	const ms = time.Millisecond
-	door := route{1, "acquire"}
+	direct := route{1, "acquire"}
 	tests := []struct {
 		name     string
 		play     func(r *resource)
@@ -72,8 +72,8 @@ func TestResourceJudges(t *testing.T) {
 			r.granted(&grant{owner: "c", token: 8, sent: 11 * ms, received: 12 * ms})
 		}, "a client had got token 9 already"},
 		{"out of turn", func(r *resource) {
-			r.granted(&grant{owner: "a", token: 2, route: door, place: 8, sent: 1 * ms, received: 3 * ms})
-			r.granted(&grant{owner: "b", token: 3, route: door, place: 7, sent: 1 * ms, received: 4 * ms})
+			r.granted(&grant{owner: "a", token: 2, route: direct, place: 8, sent: 1 * ms, received: 3 * ms})
+			r.granted(&grant{owner: "b", token: 3, route: direct, place: 7, sent: 1 * ms, received: 4 * ms})
 		}, "out of its turn"},
 		{"no journal has it", func(r *resource) {
 			r.granted(&grant{owner: "a", token: 1, sent: 1 * ms, received: 2 * ms})

@@ -41,7 +41,7 @@ const (
 type run struct {
 	cfg config
 	clock
-	harbour   *harbour
+	address   *address
 	resources []*resource
 	hot, cold []*resource
 	// spare are for the probes at the end.
@@ -60,7 +60,7 @@ type run struct {
 var errViolated = errors.New("violated")
 
 func newRun(cfg config, cancel context.CancelCauseFunc) (*run, error) {
-	r := &run{cfg: cfg, clock: newClock(), harbour: newHarbour(), cancel: cancel}
+	r := &run{cfg: cfg, clock: newClock(), address: newAddress(), cancel: cancel}
 	// Names of every kind, and of every shard.
 	forms := []string{"soak.hot.%d", "soak/cold %d", "soak.café.%d", "soak:%d*", "soak🔒%d", ".soak..%d"}
 	for i := range cfg.resources {

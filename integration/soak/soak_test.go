@@ -99,35 +99,35 @@ type play struct {
 
 // watched runs f while the auditor reads the journals.
 func (p *play) watched(ctx context.Context, f func()) {
-	var office sync.WaitGroup
-	defer office.Wait()
+	var reading sync.WaitGroup
+	defer reading.Wait()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	office.Go(func() { p.auditor.watch(ctx) })
+	reading.Go(func() { p.auditor.watch(ctx) })
 	f()
 }
 
 // play lets the clients play for their time, and restarts the node now and then.
 func (p *play) play(ctx context.Context) {
-	sailing, ashore := context.WithCancel(ctx)
-	var crew, ships sync.WaitGroup
-	p.harbour.move(p.stand.Server.ClientURL())
-	var fleet []*process
+	running, stop := context.WithCancel(ctx)
+	var clients, processes sync.WaitGroup
+	p.address.set(p.stand.Server.ClientURL())
+	var all []*process
 	for i := range p.cfg.processes {
-		ship := newProcess(p.run)
-		fleet = append(fleet, ship)
-		ships.Go(func() { ship.sail(sailing, newDice(p.cfg.seed, 1<<33+uint64(i))) })
+		one := newProcess(p.run)
+		all = append(all, one)
+		processes.Go(func() { one.live(running, newDice(p.cfg.seed, 1<<33+uint64(i))) })
 	}
 	for id := range p.cfg.clients {
-		c := newClient(p.run, id, fleet[id%len(fleet)])
-		crew.Go(func() { c.live(ctx) })
+		c := newClient(p.run, id, all[id%len(all)])
+		clients.Go(func() { c.live(ctx) })
 	}
 	p.steer(ctx)
 	p.stop.Store(true)
-	crew.Wait()
+	clients.Wait()
 	p.played = p.now()
-	ashore()
-	ships.Wait()
+	stop()
+	processes.Wait()
 }
 
 // patience is by how much a slow machine may exceed its time.
@@ -169,7 +169,7 @@ func (p *play) restart() {
 		p.restarted()
 		return p.stand.Deployment
 	})
-	p.harbour.move(p.stand.Server.ClientURL())
+	p.address.set(p.stand.Server.ClientURL())
 }
 
 // weigh notes how large the heap is.

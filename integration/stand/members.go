@@ -46,7 +46,7 @@ func NewMembers(tb testing.TB, n int, args ...string) *Members {
 }
 
 // NewGrowing returns nodes that are still to be started, one after the other: each knows those before it,
-// the first nobody but itself, and the last asks for as many replicas as there are nodes, up to three.
+// the first only itself, and the last asks for as many replicas as there are nodes, up to three.
 func NewGrowing(tb testing.TB, n int, args ...string) *Members {
 	tb.Helper()
 	m := NewMembers(tb, n, args...)

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// testify compares, in the journals, the worker that has shown a token with the one that it was granted to.
-func (r *run) testify() error {
+// checkTokens compares, in the journals, the worker that has shown a token with the one that it was granted to.
+func (r *run) checkTokens() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
 	defer cancel()
 	nc, err := r.cfg.Connect()

@@ -8,27 +8,27 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// harbour tells where the node's server is to be found at present.
-type harbour struct {
+// address is where the node's server is found at present.
+type address struct {
 	mu      sync.Mutex
 	url     string
 	changed chan struct{}
 }
 
-func newHarbour() *harbour { return &harbour{changed: make(chan struct{})} }
+func newAddress() *address { return &address{changed: make(chan struct{})} }
 
-func (h *harbour) move(url string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.url = url
-	close(h.changed)
-	h.changed = make(chan struct{})
+func (a *address) set(url string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.url = url
+	close(a.changed)
+	a.changed = make(chan struct{})
 }
 
-func (h *harbour) place() (url string, changed <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.url, h.changed
+func (a *address) current() (url string, changed <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.url, a.changed
 }
 
 // connection is one TCP connection to the node's server, for several clients.
@@ -87,10 +87,10 @@ func (p *process) connection(ctx context.Context) (*connection, error) {
 	}
 }
 
-// sail connects again whenever the connection is gone, and crashes from time to time.
-func (p *process) sail(ctx context.Context, rng *dice) {
+// live connects again whenever the connection is gone, and crashes from time to time.
+func (p *process) live(ctx context.Context, rng *dice) {
 	for ctx.Err() == nil {
-		url, changed := p.harbour.place()
+		url, changed := p.address.current()
 		c, err := p.connect(url)
 		if err != nil {
 			select {
@@ -109,7 +109,7 @@ func (p *process) sail(ctx context.Context, rng *dice) {
 				c.crashed.Store(true)
 			}
 		}
-		p.sink(c)
+		p.disconnect(c)
 	}
 }
 
@@ -131,7 +131,7 @@ func (p *process) connect(url string) (*connection, error) {
 	return c, nil
 }
 
-func (p *process) sink(c *connection) {
+func (p *process) disconnect(c *connection) {
 	p.mu.Lock()
 	p.now = nil
 	p.mu.Unlock()
