@@ -1,18 +1,18 @@
-// Package fence is the resource's side of a lock: it refuses a holder whose time has passed.
+// Package fence is the resource's side of a lock: it refuses a write of a holder whose lease has ended.
 //
-// A lease ends although its holder may not know it yet: it was paused, swapped out, cut off. What
-// it then writes, thinking the lock its own, comes after the writes of the next holder. No lock service
-// can prevent that; only what is written to can, by the fencing token that every grant carries. The
-// rule is the same for every store: with the data stands a mark, the highest token that was accepted; a
-// lower one is refused with [ErrStale], an equal one passes, because a holder writes more than once, and
-// a higher one raises the mark. Check, raising and write are one atomic step, or the rule is worth
-// nothing: between a check and a later write there is room for a pause.
+// A lease can end without notice to its holder: the process was paused, swapped out or cut off. Its next
+// write then follows the writes of the next holder. A lock service cannot prevent that. The resource can,
+// by the fencing token that every grant carries. The rule is the same for every store. The store keeps a
+// high-water mark, or mark for short: the highest token that it has accepted. A lower token is refused with
+// [ErrStale]. An equal token passes, because a holder writes more than once. A higher token passes and raises
+// the mark. Check, raise and write are one atomic step: a pause between a check and a later write would
+// let a stale write in.
 //
-// This package holds the rule, and the interface [Marks] of what remembers marks. It also has [Problem],
-// by which guards of HTTP and NATS say what was wrong, and [NewContext], by which they hand the claim on.
-// The guards stand in the packages below it, one for each kind of store; those that need a driver, be it
-// only for their tests, are modules of their own, so that nobody gets a driver who does not use it.
-// Package fencetest is the suite that all of them pass, for those who write another.
+// This package has the [Rule], the errors of all guards, and the interface [Marks]. [Problem] describes a
+// refusal to a client of HTTP or NATS. [NewContext] hands a claim on. The packages below are the guards,
+// one for each kind of store. A guard whose code or tests need a driver is a module of its own, so that an
+// application inherits only the driver that it uses. Package fencetest is the suite that every guard passes;
+// a new guard passes it too.
 //
 // Leases are of Gray and Cheriton (Leases, 1989). The token is the sequencer of Burrows (The Chubby lock
 // service, 2006, section 2.4).

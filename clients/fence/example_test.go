@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// Account is protected by a lock. It refuses who has lost it.
+// Account is protected by a lock. It refuses a holder that has lost it.
 type Account struct {
 	mu      sync.Mutex
 	balance int

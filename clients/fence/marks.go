@@ -2,15 +2,17 @@ package fence
 
 import "context"
 
-// Marks remembers the highest token of each resource, for guards whose data is elsewhere. Every guard
-// of a store offers one.
+// Marks keeps a high-water mark for each resource, for guards whose data is elsewhere. Every guard of a
+// store has one.
 //
-// It must be durable: a mark that a crash forgets lets a stale holder in afterwards.
+// It must be durable: after a crash that loses a mark, a stale holder passes.
 type Marks interface {
 	// Raise lets the claim pass and raises the mark to its token, as one atomic step that is durable when
-	// it returns nil. It returns a [StaleError] if the rule of these marks refuses the claim, an error
-	// that is [ErrInvalid] if it breaks one of the contract, and otherwise the store's error,
-	// which is [ErrUnknown] if it leaves open whether the mark was raised; raising it again with the same claim is safe under
-	// [Repeatable]. It may be called concurrently.
+	// it returns nil. It may be called concurrently.
+	//
+	// The error is a [StaleError] if the rule of these marks refuses the claim, [ErrInvalid] if the claim
+	// breaks a rule of the contract, and [ErrMalformed] if the stored mark is not one; the mark is unchanged
+	// then. After [ErrUnknown] the mark may have been raised; raising it again with the same claim is
+	// safe under [Repeatable]. Any other error is the store's, and the mark is unchanged.
 	Raise(ctx context.Context, c Claim) error
 }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// ErrMissing is a request that shows no claim where one is needed. Nothing was done.
+// ErrMissing is a request without the claim that it needs. Nothing was done.
 var ErrMissing = errors.New("fencing token missing")
 
 // ProblemType is the media type of a [Problem].
 const ProblemType = "application/problem+json"
 
-// What a problem's Type says: where the sentinel is explained, or that the status says it all.
+// Values of a problem's Type: the address that explains the sentinel, or none beside the status.
 const (
 	typeStale   = "https://pkg.go.dev/github.com/holdfast-io/holdfast/clients/fence#ErrStale"
 	typeSpent   = "https://pkg.go.dev/github.com/holdfast-io/holdfast/clients/fence#ErrSpent"
@@ -29,8 +29,8 @@ const (
 	statusUnavailable = 503
 )
 
-// Problem says to a client, in JSON, why its request was not let through: a problem document as in
-// RFC 9457. It is the answer of the guards for HTTP and for NATS.
+// Problem tells a client, in JSON, why its request was refused: a problem document as in RFC 9457. It is the
+// answer of the guards for HTTP and for NATS.
 type Problem struct {
 	Type     string `json:"type"`   // where the reason is explained
 	Title    string `json:"title"`  // the reason, the same each time
@@ -41,8 +41,8 @@ type Problem struct {
 	Highest  string `json:"highest,omitempty"` // what had been seen before: 15 digits
 }
 
-// NewProblem returns the problem that err is to a client. What is not about its claim, such as the
-// failure of a store, is not shown to it: that is for the log.
+// NewProblem returns the problem of a request that failed with err. It shows nothing of an error that does
+// not concern the claim, such as the failure of a store: that is for the log.
 func NewProblem(err error) Problem {
 	var stale *StaleError
 	switch {
@@ -69,7 +69,7 @@ func (e *StaleError) problem() Problem {
 
 // Err returns the error that the problem stands for, so that a client can ask [errors.Is] and
 // [errors.As] as if the guard were in its own process. A failure of the server, with a status from 500 on,
-// is [ErrUnknown]; any other problem that is not of a guard is none of ours.
+// is [ErrUnknown]. A problem that is not of a guard is an error without a sentinel.
 func (p Problem) Err() error {
 	switch p.Type {
 	case typeStale, typeSpent:

@@ -86,6 +86,6 @@ func TestStrangeProblem(t *testing.T) {
 		}
 	}
 	if err := (fence.Problem{Type: "about:blank", Status: 409, Title: "Conflict"}).Err(); err == nil || errors.Is(err, fence.ErrStale) {
-		t.Errorf("somebody else's conflict became %v", err)
+		t.Errorf("a conflict of another origin became %v", err)
 	}
 }

@@ -11,15 +11,14 @@ import (
 
 var (
 	// ErrStale is every [StaleError]: the lock was granted to another holder since. Nothing was written,
-	// neither by this call nor by a copy of it that the store's driver may have sent before. The lock is
-	// lost, and retrying is pointless.
+	// neither by this call nor by an earlier copy of it from the store's driver. The lock is lost, and a
+	// retry will fail too.
 	ErrStale = errors.New("stale fencing token")
 	// ErrSpent is a [StaleError] of the rule [Once] whose token is the highest: it was used before, most
 	// likely by an earlier try of the same write.
 	ErrSpent = errors.New("fencing token was used before")
-	// ErrUnknown is an error that leaves open whether the write was made, such as that of a connection that
-	// broke while the answer was on its way. The write may be repeated under [Repeatable], as far as it
-	// bears being made twice.
+	// ErrUnknown is an error after which the write may have been made, such as the loss of a connection
+	// before its answer. Under [Repeatable] the write may be repeated, if making it twice does no harm.
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrInvalid is an argument that breaks a rule: a claim without a token or a resource, a key that
 	// belongs to the guard, an unknown option. Nothing was written.
@@ -40,7 +39,7 @@ type Token = messages.Token
 // ParseToken reads a token of 15 digits, as headers have it.
 func ParseToken(s string) (Token, error) { return messages.ParseToken(s) }
 
-// Claim is what a holder shows: a resource and the token of its lease.
+// Claim is a resource and the token of a lease on it. A holder shows it with each write.
 type Claim = messages.Claim
 
 // Rule says which tokens pass.
@@ -72,9 +71,9 @@ func (r Rule) Validate() error {
 	return nil
 }
 
-// Check tells whether the claim passes where highest is the mark, 0 if there is none yet: nil, a
-// [StaleError], or an error that is [ErrInvalid]. It is the whole rule for a store that can run Go code
-// in its atomic step; a guard that states it in another language answers with [Refused].
+// Check returns nil if the claim passes where highest is the high-water mark, 0 if there is none yet. The
+// error is a [StaleError] or [ErrInvalid]. It is the whole rule for a store that can run Go code in its
+// atomic step; a guard that states the rule in another language returns [Refused].
 func (r Rule) Check(c Claim, highest Token) error {
 	if err := cmp.Or(c.Check(), r.Validate()); err != nil {
 		return err
@@ -85,14 +84,14 @@ func (r Rule) Check(c Claim, highest Token) error {
 	return nil
 }
 
-// StaleError says which token was refused, and which one had been seen before. It is [ErrStale], and
-// with equal tokens [ErrSpent] too.
+// StaleError has the refused token and the high-water mark that refused it. It is [ErrStale], and with equal
+// tokens [ErrSpent] too.
 type StaleError struct {
 	Claim
 	Highest Token // at least Claim.Token
 }
 
-// Refused returns the error of a claim that did not pass the mark.
+// Refused returns the error of a claim that the high-water mark refuses.
 func Refused(c Claim, highest Token) error {
 	return &StaleError{Claim: c, Highest: highest}
 }

@@ -53,7 +53,7 @@ func TestRuleWithoutAResource(t *testing.T) {
 }
 
 // TestManyClaims lets claims come in any order: those that pass never go back, under Once never stand
-// still, and whoever is refused is told why.
+// still, and a refusal gives the reason.
 func TestManyClaims(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := rapid.SampledFrom([]fence.Rule{fence.Repeatable, fence.Once}).Draw(t, "rule")

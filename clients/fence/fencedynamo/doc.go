@@ -1,53 +1,49 @@
-// Package fencedynamo guards items of Amazon DynamoDB: a write shows the claim of a lease, and is refused
-// if the time of that lease has passed.
+// Package fencedynamo guards items of Amazon DynamoDB: a write shows the claim of a lease, and the claim of
+// an ended lease is refused.
 //
-// The check becomes part of the caller's own write, as one more condition that DynamoDB checks in the
-// same step: what the caller's input says stays as it is, its own condition included, and the input is
-// not changed. There are two forms.
+// The check is one more condition of the caller's own write. The caller's input is not changed, and its own
+// condition stays. There are two forms.
 //
-// A [Guard] keeps the mark in the item that is written, as a number in an attribute of its own. It costs
-// nothing more than the write. Each item has its own mark: an item refuses token 33 once it has itself
-// seen 34, not when another item has. So it suits a lock that protects one item.
+// A [Guard] keeps the high-water mark in the item that is written, as a number in an attribute of its own.
+// It costs nothing more than the write. Each item has its own mark: it refuses token 33 once it has itself
+// seen 34, not when another item has. It suits a lock that protects one item.
 //
-// [Marks] keeps the mark of each resource in a table of its own, and raises it in one transaction with
-// whatever the caller writes: several items, several tables, deletions. It suits a lock that protects
-// more than one item. A transaction costs about twice the write units.
+// [Marks] keeps the mark of each resource in a table of its own, and raises it in one transaction with the
+// caller's writes: several items, several tables, deletions. It suits a lock that protects more than one
+// item. A transaction costs about twice the write units.
 //
-// Do not use both for the same resource; neither sees the marks of the other.
+// Use one form for a resource: neither sees the marks of the other.
 //
-// # What is atomic
+// # Guarantee
 //
-// Check, raising and write are one UpdateItem, PutItem or TransactWriteItems: all of it happens or none,
-// whatever crashes meanwhile. When the call returns, all of it is as durable as DynamoDB is.
-// Conditions are always checked against the newest state; reads by anyone else should be consistent ones.
+// Check, raise and write are one UpdateItem, PutItem or TransactWriteItems: all of it happens or none. When
+// the call returns, all of it is as durable as DynamoDB is. Conditions are always checked against the newest
+// state; other readers should read consistently.
 //
-// A refused write is a [fence.StaleError], with both tokens. The higher one comes with DynamoDB's
-// refusal. If no item comes with it, because there is none or because the store does not show it, the
-// guard reads consistently, and after a put it must describe the table for that; so allow
-// dynamodb:GetItem and dynamodb:DescribeTable. If the caller's own condition has failed as well, the error
-// is the stale token; if it alone has failed, the error is DynamoDB's, as without a guard.
+// # Requirements of the store
 //
-// # What is unknown
+// The guard needs dynamodb:GetItem and dynamodb:DescribeTable beside the rights to write: when DynamoDB refuses
+// a condition without showing the item, the guard reads the mark, after a put with the key from the table's
+// description. Keep the writers of an item in one Region: global tables replicate afterwards, and their last
+// writer wins over marks too, except with multi-Region strong consistency, which has no transactions.
 //
-// After [fence.ErrUnknown], such as a timeout, the write may have happened; with any other error it did
-// not. Repeating it with the same
-// claim is safe under [fence.Repeatable] as far as the write itself may be repeated: SET may, ADD may
-// not. Under [fence.Once] the repetition is refused as spent if the first try had succeeded. The SDK
-// repeats writes on its own, after which no refusal would be certain; so a guard lets it repeat only what
-// DynamoDB has throttled. A transaction may always be repeated by the SDK: DynamoDB knows it again by its
-// request token, for ten minutes.
+// # Errors
 //
-// # What it does not protect
+// After [fence.ErrStale] nothing was written, also if the caller's own condition failed as well. If only that
+// failed, the error is DynamoDB's, as without a guard. After [fence.ErrUnknown], such as a timeout, the write
+// may have happened; after any other error it did not. Repeating it with the same claim is safe under
+// [fence.Repeatable] as far as the write itself may be repeated: SET may, ADD may not. Under [fence.Once] the
+// repetition is [fence.ErrSpent] if the first try succeeded. The SDK repeats writes by itself, which would make
+// a refusal uncertain; the guard lets it repeat only throttled writes, and transactions, which DynamoDB
+// recognises for ten minutes by their request token.
 //
-// Whoever writes past the guard is not refused: plain PutItem drops the mark with the old item,
-// BatchWriteItem and the DeleteItem of an item with its own mark do so too, and so does a time to live. There is
-// therefore no Delete: delete in a transaction of [Marks], or let the item stand and remove its
-// attributes with [Guard.Update]. Restoring a backup brings the marks of that day back.
+// A stored mark that is not a token is [fence.ErrMalformed] and stays. The exception is a fraction between 1
+// and the token, which DynamoDB's conditions cannot tell from a token: it is replaced.
 //
-// Global tables replicate between Regions after the fact, and the last writer wins over marks too,
-// except with multi-Region strong consistency, which in turn has no transactions. Keep the writers of an
-// item in one Region.
+// # Not protected
 //
-// A stored mark that is no token is [fence.ErrMalformed], and stays. Only a fraction between 1 and the token
-// cannot be told from one by DynamoDB's conditions, and is replaced.
+// A write without the guard is not refused: a plain PutItem drops the mark with the old item; so do
+// BatchWriteItem, DeleteItem of an item with its own mark, and a time to live. So a Guard has no Delete:
+// delete in a transaction of [Marks], or remove the attributes with [Guard.Update]. A restored backup has
+// old marks.
 package fencedynamo

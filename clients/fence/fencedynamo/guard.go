@@ -23,7 +23,7 @@ type Guard struct {
 // Option changes how items are guarded.
 type Option func(*mark)
 
-// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+// WithRule sets the rule; the default is [fence.Repeatable].
 func WithRule(r fence.Rule) Option {
 	return func(m *mark) { m.rule = r }
 }
@@ -34,7 +34,7 @@ func WithAttribute(name string) Option {
 	return func(m *mark) { m.attribute = name }
 }
 
-// New returns a guard. It is an error that is [fence.ErrInvalid] if an option breaks a rule.
+// New returns a guard. The error is [fence.ErrInvalid] if an argument breaks a rule.
 func New(client Client, opts ...Option) (*Guard, error) {
 	m := mark{attribute: DefaultAttribute}
 	for _, o := range opts {
@@ -52,11 +52,13 @@ func New(client Client, opts ...Option) (*Guard, error) {
 	return &Guard{client, m}, nil
 }
 
-// Update updates an item, or makes it, as UpdateItem does, and raises its mark. It is a
-// [fence.StaleError] if the rule refuses the claim, and [fence.ErrMalformed] if the item has something else for
-// a mark; if the caller's own condition fails, it is DynamoDB's ConditionalCheckFailedException. None of
-// them has written anything. The input must use expressions and not the parameters of old, which cannot
-// be mixed with them.
+// Update updates an item, or makes it, as UpdateItem does, and raises its mark. The input must use
+// expressions: DynamoDB does not mix them with its legacy parameters.
+//
+// The error is a [fence.StaleError] if the rule refuses the claim, [fence.ErrInvalid] if the claim or the
+// input breaks a rule, [fence.ErrMalformed] if the stored mark is not one, [ErrConflict] if a transaction was
+// changing the item, and DynamoDB's ConditionalCheckFailedException if the caller's own condition fails;
+// nothing was written then. After [fence.ErrUnknown] the item may have been written.
 func (g *Guard) Update(ctx context.Context, c fence.Claim, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
 	if in == nil {
 		return nil, errNoInput
@@ -78,8 +80,8 @@ func (g *Guard) Update(ctx context.Context, c fence.Claim, in *dynamodb.UpdateIt
 	return out, nil
 }
 
-// Put replaces an item, or makes it, as PutItem does; the new one carries the mark on, raised. Errors are
-// those of [Guard.Update].
+// Put replaces an item, or makes it, as PutItem does; the new item has the raised mark. Errors are those of
+// [Guard.Update].
 func (g *Guard) Put(ctx context.Context, c fence.Claim, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
 	if in == nil {
 		return nil, errNoInput

@@ -41,8 +41,8 @@ func MarksTable(name string) *dynamodb.CreateTableInput {
 	}
 }
 
-// NewMarks returns the marks of a table that [MarksTable] describes, and that holds nothing else. It is
-// an error that is [fence.ErrInvalid] if an option breaks a rule.
+// NewMarks returns the marks of a table that [MarksTable] describes, and that holds nothing else. The
+// error is [fence.ErrInvalid] if an argument breaks a rule.
 func NewMarks(client Client, table string, opts ...Option) (*Marks, error) {
 	g, err := New(client, opts...)
 	if err != nil {
@@ -64,10 +64,11 @@ func (m *Marks) Raise(ctx context.Context, c fence.Claim) error {
 // resource, all of it or nothing. The input may have up to 99 actions, none of them on the table of
 // marks, and each may have its own condition.
 //
-// It is a [fence.StaleError] if the rule refuses the claim, whatever else has failed, [fence.ErrMalformed] if
-// something else stands for the mark, and [ErrConflict] if another transaction was in the way. If a
-// condition of the caller's fails, it is DynamoDB's TransactionCanceledException: its reasons are those
-// of the caller's actions, in order, and one for the mark. None of them has written anything.
+// The error is a [fence.StaleError] if the rule refuses the claim, also if another condition has failed as
+// well, [fence.ErrInvalid] if the claim or the input breaks a rule, [fence.ErrMalformed] if the stored mark is not
+// one, and [ErrConflict] after a conflict with another transaction. If a condition of the caller fails, it is
+// DynamoDB's TransactionCanceledException: its reasons are those of the caller's actions, in order, and one
+// for the mark. Nothing was written then. After [fence.ErrUnknown] all of it or nothing was written.
 func (m *Marks) Transact(ctx context.Context, c fence.Claim, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
 	if in == nil {
 		return nil, errNoInput
@@ -130,7 +131,7 @@ func tableOf(a types.TransactWriteItem) string {
 	return ""
 }
 
-// explain tells why a transaction of so many actions and the guard's has failed.
+// explain gives the reason why a transaction with this number of actions, and the guard's, has failed.
 func (m *Marks) explain(ctx context.Context, c fence.Claim, cause error, actions int) error {
 	cancelled, ok := errors.AsType[*types.TransactionCanceledException](cause)
 	if !ok || len(cancelled.CancellationReasons) != actions+1 {

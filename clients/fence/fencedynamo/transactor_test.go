@@ -15,7 +15,7 @@ import (
 // its request token, and the item in the answer to a failed condition. Expressions are dynalite's business in both: each action of a
 // transaction is sent there by itself, with its condition as it is, and undone if another one fails.
 //
-// It is atomic for those who come through it, one after another; a crash of dynalite in the middle of a
+// It is atomic for its own clients, one after another; a crash of dynalite in the middle of a
 // transaction would tear it. So it stands for how DynamoDB answers, and not for how it recovers.
 type transactor struct {
 	mu      sync.Mutex

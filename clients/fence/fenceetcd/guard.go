@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// ErrCompare says that the claim passed, but a comparison of the caller's did not. Nothing was written;
-// the mark is as it was.
+// ErrCompare says that the claim passed, but a comparison of the caller did not. Nothing was written; the
+// mark is unchanged.
 var ErrCompare = errors.New("the caller's comparison failed")
 
-// Guard writes keys for those who hold the lock on them. It may be used concurrently. The error of a
-// request to etcd is [fence.ErrUnknown], and leaves open whether anything was written.
+// Guard writes keys for the holder of the lock on them. It may be used concurrently. The error of a request
+// to etcd is [fence.ErrUnknown]: the operations may have been made.
 type Guard struct {
 	kv     clientv3.KV
 	rule   fence.Rule
@@ -31,19 +31,19 @@ var _ fence.Marks = (*Guard)(nil)
 // Option changes how keys are guarded.
 type Option func(*Guard)
 
-// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+// WithRule sets the rule; the default is [fence.Repeatable].
 func WithRule(r fence.Rule) Option {
 	return func(g *Guard) { g.rule = r }
 }
 
-// WithPrefix sets what the keys of marks begin with, [DefaultPrefix] otherwise. All who write the same
-// keys use the same one, and no two prefixes in use begin one with the other.
+// WithPrefix sets the prefix of the keys of high-water marks; the default is [DefaultPrefix]. All writers of
+// a key use the same prefix, and no prefix in use is the beginning of another one.
 func WithPrefix(prefix string) Option {
 	return func(g *Guard) { g.prefix = prefix }
 }
 
-// New returns a guard of the keys of kv, which is a client, or a part of one from namespace.NewKV. It is
-// [fence.ErrInvalid] if an option makes no sense; nothing is sent.
+// New returns a guard of the keys of kv, which is a client, or a part of one from namespace.NewKV. The
+// error is [fence.ErrInvalid] if an argument breaks a rule; nothing is sent.
 func New(kv clientv3.KV, opts ...Option) (*Guard, error) {
 	g := &Guard{kv: kv, prefix: DefaultPrefix}
 	for _, o := range opts {
@@ -61,9 +61,14 @@ func New(kv clientv3.KV, opts ...Option) (*Guard, error) {
 	return g, nil
 }
 
-// Transact makes the operations, if the claim passes and all comparisons of the caller's hold, and raises the
-// mark, all in one transaction. The response has a result for each operation, in their order. It is
-// [ErrCompare] if a comparison does not hold.
+// Transact makes the operations, if the claim passes and all comparisons of the caller hold, and raises the
+// mark, all in one transaction. The response has a result for each operation, in their order.
+//
+// The error is a [fence.StaleError] if the rule refuses the claim, [fence.ErrInvalid] if the claim or an
+// operation breaks a rule, and [ErrCompare] if a comparison does not hold; nothing was written then. It is
+// [fence.ErrMalformed] if the mark is not one, and nothing was written, unless the error says that the mark
+// was replaced: etcd cannot tell 16 digits between two tokens from a token. After [fence.ErrUnknown] the
+// transaction may have been made.
 func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmps ...clientv3.Cmp) (*clientv3.TxnResponse, error) {
 	if err := cmp.Or(c.Check(), g.checkOps(ops)); err != nil {
 		return nil, err
@@ -75,7 +80,7 @@ func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op, 
 	return g.result(c, resp)
 }
 
-// Raise raises the mark and writes nothing else, as [fence.Marks] has it.
+// Raise raises the mark and writes nothing else; see [fence.Marks]. Errors are those of [Guard.Transact].
 func (g *Guard) Raise(ctx context.Context, c fence.Claim) error {
 	_, err := g.Transact(ctx, c, nil)
 	return err

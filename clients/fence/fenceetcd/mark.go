@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// DefaultPrefix is what the keys of marks begin with. No guard writes keys of its caller's there.
+// DefaultPrefix is the prefix of the keys of high-water marks. A guard refuses it in keys of the caller.
 const DefaultPrefix = "holdfast/marks/"
 
 const (
@@ -20,8 +20,8 @@ const (
 	toTheEnd = "\x00"
 )
 
-// MarkKey returns the key of the resource's mark, for those who look after the cluster. It holds 15
-// digits, or does not exist.
+// MarkKey returns the key of the resource's high-water mark, for an operator. It holds 15 digits, or does
+// not exist.
 func (g *Guard) MarkKey(resource string) string {
 	return g.prefix + resource
 }

@@ -41,13 +41,14 @@ var _ fence.Marks = (*Dir)(nil)
 // Option changes how a directory is guarded.
 type Option func(*Dir)
 
-// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+// WithRule sets the rule; the default is [fence.Repeatable].
 func WithRule(r fence.Rule) Option {
 	return func(d *Dir) { d.rule = r }
 }
 
-// Open returns the guard of a directory that exists. Whoever may change guarded files has to be able to
-// write to the directory; marks are readable to all who can read it. The guard must be closed.
+// Open returns the guard of a directory that exists. A process that changes guarded files needs
+// the right to write to the directory; each reader of the directory can read the marks. An unknown option is
+// [fence.ErrInvalid]. The caller closes the guard.
 func Open(dir string, opts ...Option) (*Dir, error) {
 	d := &Dir{turn: make(chan struct{}, 1)}
 	for _, o := range opts {
@@ -67,7 +68,7 @@ func Open(dir string, opts ...Option) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Nobody who may only read the directory is to hold its lock.
+	// A process that may only read the directory must not hold its lock.
 	d.lock = flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o660))
 	if err := d.prepare(); err != nil {
 		_ = d.root.Close()

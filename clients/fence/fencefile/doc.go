@@ -1,35 +1,38 @@
 // Package fencefile guards the files of a directory that several processes share: each change shows the
-// claim of a lease, and a claim whose time has passed is refused.
+// claim of a lease, and the claim of an ended lease is refused.
 //
-// The mark of a resource, the highest token that was accepted, is a file of its own below .fence in the
-// directory, so that the guarded files hold what was written and nothing else. Its name is the SHA-256
-// of the resource, which fits file systems that know short names or no letter case, and its content
-// the token and the resource, which is compared. Each file has to be written under the same resource
-// always: that is the caller's part. One resource may guard many files.
+// The high-water mark of a resource, the highest token that was accepted, is a file below .fence in the
+// directory; the guarded files hold only the caller's content. The name of a mark is the SHA-256 of
+// the resource, which fits file systems with short names or without letter case. Its content is the token and the
+// resource. One resource may guard many files; the caller uses the same resource for a file each time.
 //
-// # What is atomic
+// # Guarantee
 //
-// A change holds the lock file of the directory from the check to its end, so that guards in all
-// processes change it one at a time. A process that is stopped in the middle keeps the others waiting
-// until it goes on or is killed; it cannot come late. If it dies, the operating system lets go of the
-// lock.
+// A change holds the lock file of the directory from the check to its end, so that the guards of all
+// processes change the directory one at a time. A paused process blocks the others until it continues or
+// dies; it cannot write late. The operating system releases the lock of a dead process.
 //
-// First the mark is raised, on disk, then the change is made. A crash in between leaves a mark without
-// its change, never the reverse: the claim may be shown again, and all lower ones are refused. Under
-// [fence.Once] it is spent, so what it was for happens at most once.
+// The mark is raised, on disk, before the change is made. A crash in between leaves a mark without its
+// change, never the reverse: the same claim may be shown again, and lower ones are refused. Under
+// [fence.Once] the token is spent: its change happens at most once.
 //
-// [Dir.Write] replaces a file as a whole: the content goes to a new file, which is synced and renamed
-// into place, and the directory is synced. Readers need no lock and see the old content or the new, also
-// after a crash. A change by [Dir.Do] is as safe against crashes as the caller makes it.
+// [Dir.Write] replaces a whole file: it writes and syncs a new file, renames it into place and syncs the
+// directory. Readers need no lock and see the old content or the new, also after a crash. A change by
+// [Dir.Do] is as durable as the caller makes it.
 //
-// After [fence.ErrUnknown] the change may have been made, and may be lost by a crash. After any other error
-// [Dir.Write] and [Dir.Remove] have changed nothing but the mark; what [Dir.Do] has changed, the caller's
-// error tells. The same change may be repeated.
+// # Requirements of the store
 //
-// # What it does not protect
+// The directory is on a local file system of Unix, where a rename is atomic and synced data stays. Network
+// file systems promise less: a client of NFS that was cut off for long loses its lock without notice, and
+// may then write late.
 //
-// Whoever writes past the guard is not refused, and whoever removes .fence removes the marks. The
-// guarantees are those of a local file system on Unix: rename is atomic, and what was synced is on disk.
-// Network file systems promise less; over NFS, a client that was cut off for long loses its lock
-// without being told, and may then come late.
+// # Errors
+//
+// After [fence.ErrStale] nothing was written. After [fence.ErrUnknown] the change may have been made,
+// and a crash may undo it. After any other error [Dir.Write] and [Dir.Remove] have changed at most the mark;
+// for [Dir.Do] the caller's own error says more. The same change may be repeated.
+//
+// # Not protected
+//
+// A process that writes without the guard is not refused. Removing .fence removes the marks.
 package fencefile

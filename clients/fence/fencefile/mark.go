@@ -22,7 +22,7 @@ func (d *Dir) raise(c fence.Claim) error {
 		return err
 	}
 	if c.Token == highest {
-		// Whoever wrote it may have died before it was on disk.
+		// Its writer may have died before it was on disk.
 		return d.failed(settle(d.root, control))
 	}
 	return d.failed(replace(d.root, name, []byte(c.Token.String()+"\n"+c.Resource+"\n"), 0o666))

@@ -24,13 +24,13 @@ var _ fence.Marks = (*Bucket)(nil)
 // Option changes how a bucket is guarded.
 type Option func(*Bucket)
 
-// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+// WithRule sets the rule; the default is [fence.Repeatable].
 func WithRule(r fence.Rule) Option {
 	return func(b *Bucket) { b.rule = r }
 }
 
-// Open returns the guard of a bucket that exists. It is jetstream.ErrBucketNotFound if it does not, and
-// [fence.ErrUnfit] if it cannot keep marks.
+// Open returns the guard of an existing bucket. The error is jetstream.ErrBucketNotFound if there is none,
+// [fence.ErrUnfit] if its settings let marks vanish, and [fence.ErrInvalid] if an option breaks a rule.
 func Open(ctx context.Context, js jetstream.JetStream, bucket string, opts ...Option) (*Bucket, error) {
 	b := &Bucket{js: js, name: bucket}
 	if prefix := js.Options().APIPrefix; prefix != jetstream.DefaultAPIPrefix {

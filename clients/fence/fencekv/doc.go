@@ -1,41 +1,41 @@
 // Package fencekv guards the entries of a JetStream key-value bucket: each write shows the claim of a
-// lease, and a claim whose time has passed is refused.
+// lease, and the claim of an ended lease is refused.
 //
-// The entry of a resource stands at the key of that resource, as [messages.EncodeKey] writes it, and is
-// protected by the lock of the same name. Beside the value, in a header of the same message, stands the
-// mark: the highest token that was accepted. What reads the bucket without this package, such as
-// nats kv get, sees the value alone, byte for byte; no value can be taken for a mark.
+// The entry of a resource is at the key of that resource, as [messages.EncodeKey] writes it, and the lock
+// of the same name protects it. The high-water mark, the highest token that was accepted, is in a header
+// of the same message. Other readers of the bucket, such as nats kv get, see the value alone, byte for byte.
 //
-// # What is atomic
+// # Guarantee
 //
 // A write reads the entry, checks the claim against its mark, and publishes value and mark as one
-// message on the condition that the entry is still the one that was read. If it is not, all of it begins
-// again. So check, raising and write are one step, for a single entry; there is none over several. What
-// is read may be old, for any replica may answer: then the condition fails, which costs a round, and a
-// mark that is old is a lower one, which refuses nobody who should pass.
+// message on the condition that the entry is unchanged. Otherwise it starts again. Check, raise and write
+// are one step for a single entry, not for several. A replica may answer the read with an old entry: then
+// the condition fails, which costs a round. An old mark is a lower one and refuses no valid claim.
 //
-// A write returns when JetStream has confirmed it, and is as durable as that. With sync_interval: always
-// a single server has it on disk; by default that is up to two minutes later, and if the machine crashes
-// before, the newest marks are lost with their values, and an old holder can pass.
+// A deleted entry keeps its mark, as an entry without a value. It is not a delete marker of JetStream, which
+// PurgeDeletes would remove together with the mark. Other readers see an empty value.
 //
-// After [fence.ErrUnknown], such as a timeout, it is unknown whether the entry was written. With any
-// other error nothing was: nats.go sends a write again only if no server has taken it. The same write may be repeated: it can take effect twice, with the same value, but not after
-// the write of a higher token, because its condition fails then. Under [fence.Once] the repetition is
-// refused as spent if the first try had succeeded.
+// A write returns when JetStream has confirmed it. A [Bucket.Get] after a write sees it if the stream has
+// one replica or AllowDirect off. Otherwise, as nats.go makes buckets, it may see an older entry.
 //
-// A deleted entry leaves its mark behind, as an entry without a value. It is no delete marker of
-// JetStream, because those are cleared away by PurgeDeletes, with the mark. Other readers see an empty
-// value there.
+// # Requirements of the store
 //
-// # What it does not protect
+// The bucket is stored in files, without a TTL and without a limit that drops old entries. [Open] refuses
+// another one with [fence.ErrUnfit]. Set sync_interval: always on a single server: by default JetStream
+// syncs up to two minutes after it confirms, and a crash of the machine then loses the newest marks
+// with their values, so that an old holder can pass. Marks are never removed: a resource that was written
+// once takes some hundred bytes.
 //
-// Whoever writes past the guard is not refused, so let nobody else publish below $KV.<bucket>. What was
-// written so is noticed afterwards, and left alone: [fence.ErrMalformed], until [Bucket.Adopt]. To purge or to
-// delete the stream is to forget marks, and cannot be noticed. A bucket that forgets by itself, by age, by
-// dropping old entries or by being in memory, is refused when it is opened.
+// # Errors
 //
-// Marks are never removed: a resource that was written once takes some hundred bytes for ever.
+// After [fence.ErrUnknown], such as a timeout, the entry may have been written. After any other error it was
+// not: nats.go sends a write again only if no server has taken it. The same write may be repeated: it can take
+// effect twice, with the same value, but not after the write of a higher token. Under [fence.Once] the
+// repetition is [fence.ErrSpent] if the first try succeeded. An entry that was written without the guard
+// is [fence.ErrMalformed] until [Bucket.Adopt].
 //
-// A [Bucket.Get] after a write sees it if the stream has one replica, or if AllowDirect is off, which
-// makes its leader answer. Otherwise, as nats.go makes buckets, it may see an older entry.
+// # Not protected
+//
+// A writer without the guard is not refused: restrict the permission to publish below $KV.<bucket>. Its
+// write is detected afterwards. Purging or deleting the stream forgets marks and cannot be detected.
 package fencekv

@@ -20,7 +20,7 @@ const (
 	headerOperation = "KV-Operation"
 )
 
-// Entry is what stands in the bucket for a resource.
+// Entry is the value of a resource with its high-water mark.
 type Entry struct {
 	Resource string
 	Value    []byte
@@ -95,6 +95,6 @@ func (s *state) parse(h nats.Header) {
 }
 
 func (b *Bucket) foreignError(s state) error {
-	return fmt.Errorf("bucket %q, key %q, revision %d: %w: %s; stop who does that, then take it over with Adopt",
+	return fmt.Errorf("bucket %q, key %q, revision %d: %w: %s; stop its writer, then take it over with Adopt",
 		b.name, s.key, s.Revision, fence.ErrMalformed, s.foreign)
 }

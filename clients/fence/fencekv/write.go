@@ -17,9 +17,12 @@ import (
 // longestPause between two rounds of a contended write is far above what one round takes.
 const longestPause = 50 * time.Millisecond
 
-// Put sets the value of the claim's resource and returns the entry's revision. It is a
-// [fence.StaleError] if the rule refuses the claim, and [fence.ErrMalformed] if the guard did not write what
-// stands there; neither writes anything. It contends with other writers until ctx ends.
+// Put sets the value of the claim's resource and returns the entry's revision. It contends with other
+// writers until ctx ends.
+//
+// The error is a [fence.StaleError] if the rule refuses the claim, [fence.ErrInvalid] if the claim breaks a
+// rule, and [fence.ErrMalformed] if the entry was written without the guard; nothing was written then.
+// After [fence.ErrUnknown] the entry may have been written.
 func (b *Bucket) Put(ctx context.Context, c fence.Claim, value []byte) (revision uint64, err error) {
 	return b.change(ctx, c, func(s *state) error {
 		s.Value, s.deleted = value, false
@@ -85,7 +88,7 @@ func (b *Bucket) change(ctx context.Context, c fence.Claim, e edit) (revision ui
 	})
 }
 
-// overwrite reads the entry, checks the claim, edits and writes, until nobody came in between.
+// overwrite reads the entry, checks the claim, edits and writes, and starts again after a conflict.
 func (b *Bucket) overwrite(ctx context.Context, c fence.Claim, e edit) (revision uint64, err error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, longestPause) {
 		s, err := b.read(ctx, c)

@@ -1,32 +1,36 @@
-// Package fencenats guards what answers NATS requests, endpoints of package micro and plain
-// subscriptions: a message shows the claim of a lease in the headers Fencing-Token and
-// Fencing-Resource, and one whose time has passed is refused before its handler is called.
+// Package fencenats guards handlers of NATS requests, endpoints of package micro and plain subscriptions: a
+// message shows the claim of a lease in the headers Fencing-Token and Fencing-Resource, and the claim
+// of an ended lease is refused before the handler runs.
 //
-// What is refused is answered as services do, with the headers Nats-Service-Error and
-// Nats-Service-Error-Code, and with a problem document (RFC 9457, application/problem+json), a
-// [fence.Problem]: 409 for a stale token, with both tokens; 400 for a malformed claim; 428 for none, so
-// that a client that forgot to lock can be told from one that sent nonsense; and 503 if the marks could
-// not be asked. A message without a reply subject, or with one below $, where JetStream listens, is
-// dropped without an answer; [OnRefused] learns of it.
+// The answer to a refused message has the headers of services, Nats-Service-Error and
+// Nats-Service-Error-Code, and a problem document (RFC 9457, application/problem+json), a
+// [fence.Problem]: 409 for a stale token, with both tokens; 400 for a malformed claim; 428 for a missing
+// one; and 503 if the marks did not answer. A message without a reply subject, or with one below $, where
+// JetStream listens, is dropped without an answer; [OnRefused] reports it.
 //
-// # What is atomic
+// # Guarantee
 //
-// The mark is raised, durably, before the handler begins: a token that is lower than that of a message
-// which has reached its handler is refused from then on, by every subscriber that shares the marks.
-// Raising and what the handler does are two steps. A handler that is paused in between can still write
-// late. So let the handler pass the claim on, [fence.FromContext], to the guard of the store in which it
-// writes; then this one spares stale messages the way there, and the store's guard gives the guarantee.
-// Marks of the same store will do. Under [fence.Once] this guard spends the token, and the store's guard
-// behind it needs [fence.Repeatable].
+// The high-water mark is raised, durably, before the handler runs: from then on, all subscribers that
+// share the marks refuse lower tokens. Raising the mark and the work of the handler are two steps. A paused
+// handler can still write late. So the handler hands its claim, [fence.FromContext], to the guard of
+// the store that it writes to. That guard gives the guarantee; this one only saves stale messages the way
+// there. Marks of the same store will do.
 //
-// After a 503, or no answer, it is unknown whether the message took effect. The same message may be sent
-// again as far as the guard is concerned. NATS and nats.go send nothing twice by themselves: so
-// [fence.ErrStale] is certain, except for messages that a JetStream consumer delivers again.
+// # Requirements of the store
 //
-// # What it does not protect
+// Those of the guard that provides the marks. Under [fence.Once] this guard spends the token, and the
+// store's guard behind it needs [fence.Repeatable].
 //
-// A token is no credential: whoever sends a high one shuts out all others, so let only those publish to
-// the subject who may. A client that may choose the resource in a header may choose one that has nothing
-// to do with what it changes; use [WithResource] where the subject says what that is, and NATS
-// permissions say who may publish there.
+// # Errors
+//
+// [ResponseError] returns the error of an answer. [fence.ErrStale] is certain, because NATS and nats.go
+// repeat no message by themselves; a JetStream consumer that delivers a message again is the exception. After
+// [fence.ErrUnknown], a 503 or no answer, the message may have taken effect. The guard lets the same message
+// pass again.
+//
+// # Not protected
+//
+// A token is no credential: a sender of a high token shuts out all others, so restrict the permission to
+// publish to the subject. A client that chooses the resource in a header may choose an unrelated one; use
+// [WithResource] where the subject names the resource.
 package fencenats

@@ -34,7 +34,7 @@ func Example() {
 	put := guard.Handler(ctx, func(ctx context.Context, r micro.Request) {
 		c, _ := fence.FromContext(ctx)
 		if _, err := orders.Put(ctx, c, r.Data()); err != nil {
-			_ = fencenats.Error(r, err) // nobody waits for the answer
+			_ = fencenats.Error(r, err) // the sender asked for no answer
 			return
 		}
 		_ = r.Respond([]byte("stored"))

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence/internal/admission"
 )
 
-// defaultTimeout is some hundred times what raising a mark takes, and short enough for who waits.
+// defaultTimeout is some hundred times the duration of raising a mark, and short enough for a waiting client.
 const defaultTimeout = 5 * time.Second
 
 // Guard guards handlers. It may be used concurrently, for any number of them.

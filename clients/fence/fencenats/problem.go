@@ -21,8 +21,8 @@ var ErrUnanswered = errors.New("the sender was not told")
 const headerContentType = "Content-Type"
 
 // Error answers a request with the problem that err is to a client, see [fence.NewProblem]. It is for
-// handlers, too, whose store refuses the claim that they pass on. It is [ErrUnanswered] if there is
-// nobody to answer to.
+// handlers, too, whose store refuses the claim that they pass on. It is [ErrUnanswered] if the
+// sender cannot be answered.
 func Error(r micro.Request, err error) error {
 	p := fence.NewProblem(err)
 	return answer(p, r.Reply(), func(body []byte) error {
@@ -42,7 +42,7 @@ func MsgError(m *nats.Msg, err error) error {
 	})
 }
 
-// answer sends the problem if somebody waits for it. Below $ it would speak to JetStream, with rights that
+// answer sends the problem if the sender asked for an answer. Below $ it would speak to JetStream, with rights that
 // the sender may not have.
 func answer(p fence.Problem, reply string, send func(body []byte) error) error {
 	if reply == "" || strings.HasPrefix(reply, "$") {

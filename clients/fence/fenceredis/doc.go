@@ -1,67 +1,66 @@
-// Package fenceredis guards the keys of a Redis or Valkey: a write whose fencing token is lower than the
-// highest seen for its resource is refused, by the server. It asks nothing of it that Redis 6.2 has not;
-// its tests run Redis 7.
+// Package fenceredis guards the keys of a Redis or Valkey: the server refuses a write whose fencing token
+// is lower than the highest seen for its resource. It needs Redis 6.2; its tests run Redis 7.
 //
-// # What is guaranteed
+// # Guarantee
 //
-// Check, raising the mark and the write are one script on the server, and a server runs one script at
-// a time: nobody sees a state in between, and no write comes between. The order inside is check, mark,
-// write. Redis does not roll a script back, so if the write itself fails (a hash where a string was
-// expected, a script of the caller's own that stops half-way) the mark stays raised, under [fence.Once]
-// the token is spent, and what the script had written until then stays written. That is safe: the
-// token was granted, and whoever holds a lower one has lost the lock. The other order would not be.
+// Check, raising the mark and the write are one script, and a server runs one script at a time: no client
+// sees a state in between, and no write comes between. The order is check, mark, write. Redis does not roll a
+// script back: if the write fails (a hash in place of a string, a script of the caller that stops half-way),
+// the mark stays raised, under [fence.Once] the token is spent, and earlier writes of the script stay.
+// That is safe: the token was granted, and the holder of a lower one has lost the lock. The other order would
+// not be safe.
 //
-// The mark of a resource is a key of its own with 15 digits, below a prefix (holdfast:mark:) that is
-// refused as a key of the caller's, so no write through a guard reaches a mark, except by a script that
-// makes up key names, which Redis forbids and does not prevent. A rule for the users of the server keeps
-// all others away: ACL SETUSER other ~orders:*. The guard's own user needs ~holdfast:mark:* beside its
-// keys. A mark that is not a token is [fence.ErrMalformed], and nothing is written.
+// The high-water mark of a resource is a key with 15 digits, below a prefix (holdfast:mark:) that is refused
+// as a key of the caller. A write through a guard does not reach a mark, except by a script that makes up
+// key names, which Redis forbids and does not prevent.
 //
-// # What the server must be set to
+// # Requirements of the store
 //
-//   - appendonly yes and appendfsync always. With everysec, a crash forgets the last second, marks and
-//     data alike: a holder that had been refused may then get in. A script is in the log whole or not at
-//     all.
-//   - maxmemory-policy noeviction. The allkeys ones drop marks while their data lives on, and the volatile
-//     ones what is known of the last minute's writes.
+//   - appendonly yes and appendfsync always. With everysec, a crash loses the last second of marks and
+//     data: a holder that had been refused may then pass. A script is in the log whole or not at all.
+//   - maxmemory-policy noeviction. The allkeys policies drop marks while their data remains, and the volatile
+//     ones drop the results of the last minute's writes.
 //   - One primary. Replication is asynchronous: a failover may lose the newest marks with the newest
-//     writes, and a holder that had been refused may then get in. WAIT and min-replicas-to-write make that
-//     rarer, not impossible. Who cannot live with it keeps the data in a store with consensus.
+//     writes, and a holder that had been refused may then pass. WAIT and min-replicas-to-write make that
+//     rarer, not impossible. Where that is unacceptable, keep the data in a store with consensus.
+//   - A rule for other users that excludes the marks: ACL SETUSER other ~orders:*. The guard's own user
+//     needs ~holdfast:mark:* beside its keys.
 //
 // FLUSHALL, FLUSHDB, SWAPDB, an older backup and a DEL of the mark let lower tokens in again; stop the
-// holders first. Marks are kept for each numbered database apart: guard and data use the same one. Marks
-// are never removed, not even when the data expires; one takes about 100 bytes and its resource's name.
+// holders first. Each numbered database has its own marks: guard and data use the same one. Marks are
+// never removed, also when the data expires; one takes about 100 bytes and its resource's name.
+//
+// # Errors
+//
+// [fence.ErrStale] is certain. After an error of the network, [fence.ErrUnknown], the write may have been
+// made. A second call is another write. It is safe under [fence.Repeatable] as far as the write itself may
+// be repeated, as [Guard.Set], [Guard.HSet] and [Guard.Del] may; under [fence.Once] it is [fence.ErrSpent]
+// if the first one arrived. An abandoned request may still arrive: writes of one holder can overtake each
+// other, since their tokens are equal.
 //
 // # In a cluster
 //
-// A script can only touch keys of one hash slot. The mark stands in the slot of the key that is named like
-// its resource, so that key, and keys with the hash tag of [Tag], work: resource orders.42, keys orders.42
-// and {orders.42}:items. A key in another slot is refused as [fence.ErrInvalid], and nothing is
-// written. While a slot moves between nodes, the server may answer TRYAGAIN; nothing is written then.
+// A script can only touch keys of one hash slot. The mark is in the slot of the key that is named like its
+// resource. That key, and keys with the hash tag of [Tag], are in the same slot: resource orders.42, keys
+// orders.42 and {orders.42}:items. A key in another slot is [fence.ErrInvalid]. While a slot moves between
+// nodes, the server may answer TRYAGAIN. Nothing is written in either case.
 //
 // # Repetitions by the driver
 //
 // Some drivers send a command again when its answer is lost: go-redis up to three times, unless MaxRetries
-// is -1. Each write has a random number, which the server keeps for a minute, in a key of its own beside the
-// mark and with the result: it makes the write once, and answers a repetition as it has answered the
-// first. So [fence.ErrStale] is certain, whatever came in between, and a write that returns nil was
-// made once. A reply that took a minute or longer is not trusted: it is [fence.ErrUnknown]. Results that are
-// nested more than 16 deep are cut off in a repetition. The server's clock should not be set forward
-// by more than that. A write takes some 200 bytes on the server for that minute, and its result.
+// is -1. Each write has a random number. The server keeps the number with the result of the write for a
+// minute, in a key beside the mark, which takes some 200 bytes and the result. It makes the write once and
+// answers a repetition with the first result. So a write that returns nil was made once. A reply
+// that takes a minute or longer is [fence.ErrUnknown]; the server's clock must not be set forward by more than
+// that. Results that are nested more than 16 deep are cut off in a repetition.
 //
-// # What stays open
+// # Not protected
 //
-// After an error of the network, [fence.ErrUnknown], it is unknown whether the write was made. A second
-// call is another write, with a number of its own. It is safe under [fence.Repeatable] as far as the
-// write itself bears repeating, which [Guard.Set], [Guard.HSet] and [Guard.Del] do; under [fence.Once]
-// it is [fence.ErrSpent] if the first one arrived. A request that was given up may still be on its way:
-// one holder's writes can overtake each other, since their tokens are equal.
-//
-// Not protected: writes past the guard, reads, replicas, and everything that is not in this server.
+// Writes without the guard, reads, replicas, and other servers.
 //
 // # Drivers
 //
-// Any driver serves, through a function:
+// Any driver will do, through a function:
 //
 //	// github.com/redis/go-redis, with clients of one server, of Sentinel or of a cluster
 //	func(ctx context.Context, args ...any) (any, error) { return rdb.Do(ctx, args...).Result() }

@@ -17,9 +17,9 @@ import (
 // does. All args are strings. It is called concurrently.
 type Do func(ctx context.Context, args ...any) (any, error)
 
-// Guard writes keys for those who hold the lock on them. It may be used concurrently. With
-// [fence.ErrStale], [fence.ErrInvalid] and [fence.ErrMalformed] nothing was written; any other error is
-// [fence.ErrUnknown], and leaves open whether anything was. A call ends its tries after 30 seconds.
+// Guard writes keys for the holder of the lock on them. It may be used concurrently. After [fence.ErrStale],
+// [fence.ErrInvalid] and [fence.ErrMalformed] nothing was written. Any other error of its methods is
+// [fence.ErrUnknown]: the write may have been made. A call ends its tries after 30 seconds.
 type Guard struct {
 	do     Do
 	rule   fence.Rule
@@ -31,19 +31,19 @@ var _ fence.Marks = (*Guard)(nil)
 // Option changes how keys are guarded.
 type Option func(*Guard)
 
-// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+// WithRule sets the rule; the default is [fence.Repeatable].
 func WithRule(r fence.Rule) Option {
 	return func(g *Guard) { g.rule = r }
 }
 
-// WithPrefix sets what the keys of marks begin with, [DefaultPrefix] otherwise. All who write the same
-// keys use the same one.
+// WithPrefix sets the prefix of the keys of high-water marks; the default is [DefaultPrefix]. All writers of
+// a key use the same prefix.
 func WithPrefix(prefix string) Option {
 	return func(g *Guard) { g.prefix = prefix }
 }
 
-// New returns a guard of what do reaches. It is [fence.ErrInvalid] if an option makes no sense; nothing
-// is sent.
+// New returns a guard of the server that do reaches. The error is [fence.ErrInvalid] if an argument breaks a
+// rule; nothing is sent.
 func New(do Do, opts ...Option) (*Guard, error) {
 	g := &Guard{do: do, prefix: DefaultPrefix}
 	for _, o := range opts {
@@ -96,7 +96,7 @@ func (g *Guard) HSet(ctx context.Context, c fence.Claim, key string, fields map[
 	return err
 }
 
-// Del deletes keys; those that do not exist are none the worse. The mark stays.
+// Del deletes keys; a missing key is no error. The mark stays.
 func (g *Guard) Del(ctx context.Context, c fence.Claim, keys ...string) error {
 	if len(keys) == 0 {
 		return invalid("keys", "at least one", "")
@@ -105,7 +105,7 @@ func (g *Guard) Del(ctx context.Context, c fence.Claim, keys ...string) error {
 	return err
 }
 
-// Raise raises the mark and writes nothing else, as [fence.Marks] has it.
+// Raise raises the mark and writes nothing else; see [fence.Marks].
 func (g *Guard) Raise(ctx context.Context, c fence.Claim) error {
 	_, err := g.Run(ctx, c, none, nil)
 	return err

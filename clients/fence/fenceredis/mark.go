@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// DefaultPrefix is what the keys of marks begin with. No guard writes keys of its caller's there.
+// DefaultPrefix is the prefix of the keys of high-water marks. A guard refuses it in keys of the caller.
 const DefaultPrefix = "holdfast:mark:"
 
 // Tag returns the hash tag, braces included, by which a key is in the slot of the mark of the resource in
@@ -27,8 +27,8 @@ func tag(resource string) string {
 	return strings.ReplaceAll(resource, "}", "%7D")
 }
 
-// MarkKey returns the key of the resource's mark, for those who look after the server. It holds 15
-// digits, or does not exist.
+// MarkKey returns the key of the resource's high-water mark, for an operator. It holds 15 digits, or does
+// not exist.
 func (g *Guard) MarkKey(resource string) string {
 	key := g.prefix + Tag(resource)
 	if tag(resource) == resource {

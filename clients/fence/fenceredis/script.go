@@ -80,7 +80,7 @@ func (s *Script) arguments(keys, args []string, token fence.Token, rule fence.Ru
 
 // send names the script by its hash, and sends it whole to a server that has not seen it, or has
 // forgotten it: a server that says so has run nothing. A function library would save the second try, but
-// needs Redis 7, somebody who loads it, and an answer to old and new versions side by side.
+// needs Redis 7, a step that loads it, and an answer to old and new versions side by side.
 func (s *Script) send(ctx context.Context, do Do, args []any) (any, error) {
 	reply, err := do(ctx, args...)
 	if !hasCode(err, "NOSCRIPT") {

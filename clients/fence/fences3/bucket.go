@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	// DefaultPrefix begins the keys of what the guard stores for itself.
+	// DefaultPrefix is the prefix of the keys of the guard itself.
 	DefaultPrefix = "holdfast-fence/"
-	// MaxBody is how many bytes a guarded object may have: it is held in memory, to be sent again if
-	// somebody was faster. Keep more than that in an object that is never overwritten, and guard the one
-	// that names it.
+	// MaxBody bounds a guarded object, in bytes: it is held in memory, to be sent again after a conflict. Keep
+	// more than that in an object that is never overwritten, and guard the object that names it.
 	MaxBody = 64 << 20
 )
 
@@ -37,12 +36,12 @@ var _ fence.Marks = (*Bucket)(nil)
 // Option changes how a bucket is guarded.
 type Option func(*Bucket)
 
-// WithRule sets the rule, which is [fence.Repeatable] otherwise.
+// WithRule sets the rule; the default is [fence.Repeatable].
 func WithRule(r fence.Rule) Option {
 	return func(b *Bucket) { b.rule = r }
 }
 
-// WithPrefix sets the prefix of the keys of marks, which is [DefaultPrefix] otherwise. Callers cannot
+// WithPrefix sets the prefix of the keys of high-water marks; the default is [DefaultPrefix]. Callers cannot
 // write below it.
 func WithPrefix(prefix string) Option {
 	return func(b *Bucket) { b.prefix = prefix }
@@ -54,7 +53,7 @@ func WithPlainBodies() Option {
 	return func(b *Bucket) { b.plain = true }
 }
 
-// New returns the guard of a bucket. It is an error that is [fence.ErrInvalid] if an option breaks a
+// New returns the guard of a bucket. The error is [fence.ErrInvalid] if an argument breaks a
 // rule.
 func New(client Client, bucket string, opts ...Option) (*Bucket, error) {
 	b := &Bucket{client: client, name: bucket, prefix: DefaultPrefix}
@@ -77,8 +76,9 @@ func New(client Client, bucket string, opts ...Option) (*Bucket, error) {
 // are the guard's to set. A checksum that it brings along must be of the body with the stamp, so leave
 // that to the SDK.
 //
-// It is a [fence.StaleError] if the rule refuses the claim, and [fence.ErrMalformed] if the object has
-// something else for a mark; neither writes anything. It contends with other writers until ctx ends.
+// It contends with other writers until ctx ends. The error is a [fence.StaleError] if the rule refuses the
+// claim, [fence.ErrInvalid] if the claim or the input breaks a rule, and [fence.ErrMalformed] if the stored mark
+// is not one; nothing was written then. After [fence.ErrUnknown] the object may have been written.
 func (b *Bucket) Put(ctx context.Context, c fence.Claim, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
 	if err := b.admit(c, in); err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// Who reads past the guard finds the stamp where the metadata says it is.
+// A reader without the guard finds the stamp where the metadata says.
 func TestStamp(t *testing.T) {
 	client, key := connect(gateway.Addr), newKey()
 	must(t, failure(mustGuard(t, client, bucket).Put(t.Context(), fence.Claim{Resource: "r", Token: 33}, object(key, "body"))))

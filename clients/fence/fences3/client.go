@@ -41,8 +41,8 @@ func code(err error) string {
 	return ""
 }
 
-// isConflict tells whether a put was refused because of its condition: the object has changed, it has
-// gone, or somebody else is writing it just now.
+// isConflict tells whether a put was refused because of its condition: the object has changed, is
+// gone, or is being written.
 func isConflict(err error) bool {
 	switch code(err) {
 	case codeCondition, codeBusy, codeNoKey:

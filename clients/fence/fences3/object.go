@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// Get reads an object as GetObject does, without its stamp. If there is none, or a tombstone, it is a
-// *types.NoSuchKey, and [fence.ErrMalformed] if something else stands for the mark. The input may have no
+// Get reads an object as GetObject does, without its stamp. The error is a *types.NoSuchKey if
+// there is none, or a tombstone, and [fence.ErrMalformed] if the stored mark is not one. The input may have no
 // range, because ranges count the stamp.
 func (b *Bucket) Get(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	if in.Range != nil || in.PartNumber != nil {
@@ -89,7 +89,7 @@ type state struct {
 func (b *Bucket) read(ctx context.Context, key string) (state, error) {
 	in := &s3.GetObjectInput{Bucket: &b.name, Key: &key, Range: aws.String("bytes=-1")}
 	out, err := b.client.GetObject(ctx, in)
-	if code(err) == codeNoRange { // an empty object, of somebody else
+	if code(err) == codeNoRange { // an empty object, written without the guard
 		in.Range = nil
 		out, err = b.client.GetObject(ctx, in)
 	}

@@ -36,7 +36,7 @@ type draft struct {
 	deleted bool
 }
 
-// write reads the mark, checks the claim and puts the object, until nobody came in between.
+// write reads the mark, checks the claim and puts the object, and starts again after a conflict.
 func (b *Bucket) write(ctx context.Context, c fence.Claim, d draft) (*s3.PutObjectOutput, error) {
 	d.prepare(b.name, c)
 	for wait := shortestPause; ; wait = min(2*wait, longestPause) {

@@ -32,10 +32,10 @@ func (g *Guard) Column(table, key, token string) (*Column, error) {
 // pass. The assignments are those of an UPDATE, say "status = ?, paid = ?", or $1 and $2 for PostgreSQL,
 // and args their values. Which row is what the claim's resource names, is for the caller to know.
 //
-// A [fence.StaleError] says that the rule refuses the claim, an error that is [sql.ErrNoRows] that there
-// is no such row, and [fence.ErrInvalid] that the claim breaks a rule of the contract; nothing was
-// written then. Any other error is the database's, wrapped, or of a stored token that is none. After
-// each of them the caller rolls tx back.
+// The error is a [fence.StaleError] if the rule refuses the claim, [sql.ErrNoRows] if there is no such row,
+// [fence.ErrInvalid] if the claim breaks a rule of the contract or tx is an *sql.DB, and
+// [fence.ErrMalformed] if the stored token is not one; nothing was written then. Any other error is the
+// database's, wrapped. The caller rolls back after each of them.
 func (c *Column) Update(ctx context.Context, tx Tx, claim fence.Claim, key any, assignments string, args ...any) error {
 	if err := claim.Check(); err != nil {
 		return err

@@ -89,7 +89,7 @@ func columnMalformed(s *scenario) {
 // columnOldSnapshot: no row updated means stale also where the transaction's own reads do not show it yet.
 func columnOldSnapshot(s *scenario) {
 	if s.dialect == fencesql.SQLite {
-		s.Skip("SQLite has one writer, and lets nobody write after an old snapshot")
+		s.Skip("SQLite has one writer, and refuses a write after an old snapshot")
 	}
 	for _, level := range s.levels() {
 		resource := "old " + level.String()

@@ -38,8 +38,8 @@ func (d Dialect) create(table string) string {
 	token := fmt.Sprintf("NOT NULL CHECK (token BETWEEN 0 AND %d)", messages.MaxToken)
 	switch d {
 	case PostgreSQL:
-		// IF NOT EXISTS alone fails if somebody makes the same table at the same time, who has committed by
-		// then. Once more, and there is the table; or what is there is a type of that name, and an error.
+		// IF NOT EXISTS alone fails if another transaction makes the same table at the same time. That one has
+		// committed by then, so a second try finds the table, or fails because a type has the name.
 		statement := "CREATE TABLE IF NOT EXISTS " + table + " (resource bytea PRIMARY KEY, token bigint " + token + "); "
 		return "DO $$ BEGIN " + statement +
 			"EXCEPTION WHEN unique_violation OR duplicate_table OR duplicate_object THEN " + statement + "END $$"

@@ -24,14 +24,15 @@ type Guard struct {
 // Option changes a guard.
 type Option func(*Guard)
 
-// WithRule sets the rule; without it, it is [fence.Repeatable].
+// WithRule sets the rule; the default is [fence.Repeatable].
 func WithRule(r fence.Rule) Option { return func(g *Guard) { g.rule = r } }
 
-// WithTable sets the name of the table of marks, if it is not [DefaultTable]. It stands in the statements
-// as it is, without quotes: letters, digits and _, and a schema before a dot if need be.
+// WithTable sets the name of the table of marks; the default is [DefaultTable]. It is part of the statements,
+// without quotes: letters, digits and _, and a schema before a dot if need be.
 func WithTable(name string) Option { return func(g *Guard) { g.table = name } }
 
-// New returns a guard for databases of the dialect. The error says which argument is wrong.
+// New returns a guard for databases of the dialect. The error is [fence.ErrInvalid] if an argument breaks a
+// rule.
 func New(d Dialect, opts ...Option) (*Guard, error) {
 	g := &Guard{dialect: d, table: DefaultTable}
 	for _, o := range opts {
@@ -60,11 +61,11 @@ func (g *Guard) CreateTable(ctx context.Context, db DB) error {
 
 // Raise lets the claim pass, or not, as part of the transaction tx, and raises the mark to its token; the
 // mark stays locked until tx ends. Before or after the caller's writes makes no difference to safety;
-// before them is better, because whoever is refused has then done nothing yet.
+// before them is better, because a refused transaction has then done nothing yet.
 //
-// A [fence.StaleError] says that the rule refuses the claim, [fence.ErrInvalid] that the claim breaks one
-// of the contract. Any other error is the database's, wrapped, or of a mark that is none, which is left
-// as it is. After each of them the caller rolls back.
+// The error is a [fence.StaleError] if the rule refuses the claim, [fence.ErrInvalid] if the claim breaks a
+// rule of the contract or tx is an *sql.DB, and [fence.ErrMalformed] if the stored mark is not one. Any other
+// error is the database's, wrapped. The caller rolls back after each of them.
 func (g *Guard) Raise(ctx context.Context, tx Tx, c fence.Claim) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -122,7 +123,7 @@ func (g *Guard) lockAndRaise(ctx context.Context, tx Tx, c fence.Claim) error {
 	if err := g.rule.Check(c, highest); err != nil || c.Token == highest {
 		return err
 	}
-	// The condition holds; it is there for those who check outside a transaction, against the advice.
+	// The condition holds; it is there for a caller that checks outside a transaction, against the advice.
 	_, err = tx.ExecContext(ctx, "UPDATE "+g.table+" SET token = ? WHERE resource = ? AND token < ?", int64(c.Token), resource, int64(c.Token))
 	return err
 }

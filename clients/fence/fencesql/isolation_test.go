@@ -116,7 +116,7 @@ func (s *scenario) inOrder(resource string) {
 // token is refused, or passes because the higher one was rolled back.
 func waits(s *scenario) {
 	if s.waiting == "" {
-		s.Skip("SQLite does not tell who waits; it has one writer")
+		s.Skip("SQLite does not show waiting transactions; it has one writer")
 	}
 	for _, level := range s.levels() {
 		for _, seen := range []fence.Token{31, 33} {
@@ -152,7 +152,7 @@ func (s *scenario) waitsFor(level sql.IsolationLevel, seen fence.Token, commit b
 	case commit || seen > 32:
 		wantStale(s.TB, err, 32, 33)
 	case err != nil:
-		s.Errorf("%s: %v, although nobody else committed", resource, err)
+		s.Errorf("%s: %v, although no other transaction committed", resource, err)
 	}
 	_ = other.Rollback()
 }
@@ -166,7 +166,7 @@ func (s *scenario) awaitWaiter(on fencesql.Tx) {
 	defer again.Stop()
 	for waiting := 0; waiting == 0; <-again.C {
 		if err := on.QueryRowContext(ctx, s.waiting).Scan(&waiting); err != nil {
-			s.Fatalf("nobody waits for the lock: %v", err)
+			s.Fatalf("no transaction waits for the lock: %v", err)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func oldSnapshot(s *scenario) {
 	}
 }
 
-// overtake lets the claim pass, unless whoever reads excludes all writers; then it waits here for good.
+// overtake lets the claim pass, unless a reader excludes all writers; then it waits here for good.
 func (s *scenario) overtake(c fence.Claim) bool {
 	s.Helper()
 	if s.dialect != fencesql.SQLite {

@@ -25,7 +25,7 @@ func TestMariaDBFoundRows(t *testing.T) { all(t, mariadb(t, "&clientFoundRows=tr
 // since the snapshot is an error.
 func TestMariaDBSnapshot(t *testing.T) { all(t, mariadb(t, "", "--innodb-snapshot-isolation=ON")) }
 
-// mariadb starts a server of its own, which asks nobody for a password.
+// mariadb starts a server of its own, without passwords.
 func mariadb(tb testing.TB, parameters string, flags ...string) *database {
 	tb.Helper()
 	// The driver tells of every connection that a test has cut.

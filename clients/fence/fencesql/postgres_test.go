@@ -140,7 +140,7 @@ func unprivileged(tb testing.TB) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// give makes the test's folder somebody else's; the one above it is closed to others.
+// give makes another user the owner of the test's folder; the one above it is closed to others.
 func give(tb testing.TB, dir string, to *syscall.Credential) {
 	tb.Helper()
 	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o711), os.Chown(dir, int(to.Uid), int(to.Gid))); err != nil {
@@ -148,8 +148,8 @@ func give(tb testing.TB, dir string, to *syscall.Credential) {
 	}
 }
 
-// as lets the command run in dir and as somebody else.
-func as(cmd *exec.Cmd, dir string, somebody *syscall.Credential) {
+// as lets the command run in dir and as another user.
+func as(cmd *exec.Cmd, dir string, owner *syscall.Credential) {
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: somebody}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 }

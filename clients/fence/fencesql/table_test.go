@@ -77,7 +77,7 @@ func noTable(s *scenario) {
 	}
 }
 
-// malformedMark in a table that somebody else has made is an error, and stays what it is.
+// malformedMark in a table of other making is an error, and stays.
 func malformedMark(s *scenario) {
 	s.exec(s.db, "CREATE TABLE strange (resource "+s.bytes+" PRIMARY KEY, token BIGINT)")
 	for _, rule := range []fence.Rule{fence.Repeatable, fence.Once} {

@@ -29,7 +29,7 @@ func Compare(b *testing.B, bare, guarded func() error) {
 		n += 2 * block
 	}
 	perWrite := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(n) }
-	b.ReportMetric(0, "ns/op") // of four blocks: tells nobody anything
+	b.ReportMetric(0, "ns/op") // of four blocks: no result
 	b.ReportMetric(perWrite(spent[0]), "bare-µs/op")
 	b.ReportMetric(perWrite(spent[1]), "guarded-µs/op")
 	b.ReportMetric(float64(spent[1])/float64(spent[0]), "x-bare")

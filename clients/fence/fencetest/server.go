@@ -125,7 +125,7 @@ func (p *Process) await(tb testing.TB) {
 	}
 }
 
-// kill may be called twice, and signals once: afterwards the server's number may be somebody else's.
+// kill may be called twice, and signals once: afterwards another process may have the server's number.
 func (p *Process) kill() {
 	if p.killed.CompareAndSwap(false, true) {
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)

@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-// The system gives the ports above to whoever connects somewhere or asks for any port, so that one which was
-// free a moment ago may be somebody's when its server starts, or starts again.
+// The system assigns the ports above to connections and to listeners on any port: a free one of them may be
+// taken when its server starts or restarts.
 const (
 	lowest  = 10_000
 	highest = 32_000
-	// tries is after how many ports that are taken something else must be wrong.
+	// tries bounds the search: after this number of taken ports, the cause must be another.
 	tries = 1000
 )
 
-// Free returns n addresses of the loopback interface on which nobody listens, no two of them the same.
+// Free returns n addresses of the loopback interface without a listener, all different.
 func Free(tb testing.TB, n int) []string {
 	tb.Helper()
 	var addresses []string
