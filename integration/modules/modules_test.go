@@ -27,8 +27,8 @@ type application struct {
 	linked []string
 }
 
-// What stands in the module graph of each application, beside the modules that it links. None of it is
-// linked: these are requirements of other packages in the module clients, and of tests of dependencies.
+// Modules of applications. unlinked ones are in each module graph and in no binary: other packages of the
+// module clients require them, or tests of dependencies do.
 var (
 	clients = []string{holdfast + "/clients", holdfast + "/messages", "golang.org/x/text", "google.golang.org/protobuf"}
 	nats    = []string{"github.com/nats-io/nats.go", "github.com/nats-io/nkeys", "github.com/nats-io/nuid",

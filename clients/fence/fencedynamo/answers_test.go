@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence/fencedynamo"
 )
 
-// Answers of DynamoDB that no local server gives, in the words of its API reference. What is tested is
-// what becomes of them, by way of the SDK.
+// Answers of DynamoDB that no local server gives, in the words of its API reference. The tests
+// check the errors that the guard makes of them, through the SDK.
 const (
 	conflictAnswer = `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException",
 		"message":"Transaction is ongoing for the item"}`

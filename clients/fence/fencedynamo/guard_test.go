@@ -153,7 +153,7 @@ func TestTwoAttributes(t *testing.T) {
 	wantStale(t, failure(other.Update(t.Context(), fence.Claim{Resource: "other", Token: 1}, update(table, "a", "three"))), 2)
 }
 
-// What a caller's input may not say is refused before it is sent.
+// An invalid input of the caller is refused before it is sent.
 func TestInvalidInput(t *testing.T) {
 	client, table := connect("127.0.0.1:1"), "t"
 	guard, c := mustGuard(t, client), fence.Claim{Resource: "a", Token: 33}

@@ -38,8 +38,8 @@ func (g *Guard) refused(c fence.Claim, kvs []*mvccpb.KeyValue) error {
 	return fence.Refused(c, highest)
 }
 
-// replaced is the error of a write whose mark replaced something that is not one. What sorts between
-// two tokens without being one, such as 16 digits, etcd can not tell from one.
+// replaced is the error of a write that replaced a malformed mark. Etcd cannot tell text that sorts between two
+// tokens, such as 16 digits, from a token.
 func (g *Guard) replaced(c fence.Claim, before *mvccpb.KeyValue) error {
 	if before == nil {
 		return nil

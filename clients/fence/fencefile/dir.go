@@ -20,7 +20,7 @@ const (
 	// lockName is not the name of any mark, which are all hexadecimal.
 	lockName = control + "/lock"
 	// newName is where a file is written before it is renamed. There is one, because there is one
-	// writer: what a crash leaves there is removed by the next.
+	// writer: the next one removes the leftover of a crash.
 	newName = control + "/new"
 )
 
@@ -92,7 +92,7 @@ func (d *Dir) prepare() error {
 	return syncDir(d.root, ".")
 }
 
-// Close ends the guard. Changes that are under way must have ended.
+// Close ends the guard. The caller waits for its changes first.
 func (d *Dir) Close() error {
 	return d.root.Close()
 }

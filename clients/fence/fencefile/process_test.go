@@ -33,7 +33,7 @@ const (
 	roleInside   = "inside"   // stays in the middle of its change
 )
 
-// What a writer answers.
+// The answers of a writer.
 const (
 	written = "written"
 	refused = "refused" // as stale

@@ -54,8 +54,8 @@ func (b *Bucket) Delete(ctx context.Context, c fence.Claim) error {
 }
 
 // Raise raises the mark of the claim's resource, the one that [Bucket.Put] checks, and leaves its value
-// as it is. It writes even if it has read that the mark is there already: what is read may be old, and
-// only a write tells. Errors are those of [Bucket.Put].
+// as it is. It writes even if the mark that it has read is high enough: the read may be old, and only a
+// write is certain. Errors are those of [Bucket.Put].
 func (b *Bucket) Raise(ctx context.Context, c fence.Claim) error {
 	_, err := b.change(ctx, c, markOnly)
 	return err

@@ -61,8 +61,8 @@ func New(marks fence.Marks, opts ...Option) *Guard {
 	return g
 }
 
-// Handler returns a guarded handler for an endpoint of package micro. What next gets as its context is
-// derived from ctx, which should last as long as the service.
+// Handler returns a guarded handler for an endpoint of package micro. The context of next is
+// derived from ctx, which lasts as long as the service.
 func (g *Guard) Handler(ctx context.Context, next func(context.Context, micro.Request)) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		ctx, err := g.admit(ctx, r.Subject(), r.Headers())
@@ -74,8 +74,8 @@ func (g *Guard) Handler(ctx context.Context, next func(context.Context, micro.Re
 	})
 }
 
-// MsgHandler returns a guarded handler for a subscription. What next gets as its context is derived from
-// ctx, which should last as long as the subscription.
+// MsgHandler returns a guarded handler for a subscription. The context of next is derived from
+// ctx, which lasts as long as the subscription.
 func (g *Guard) MsgHandler(ctx context.Context, next func(context.Context, *nats.Msg)) nats.MsgHandler {
 	return func(m *nats.Msg) {
 		ctx, err := g.admit(ctx, m.Subject, m.Header)

@@ -28,9 +28,9 @@ func NewScript(body string) *Script {
 }
 
 // The body is a function above everything else, so that it sees none of the names below, and begins in
-// the first line, so that errors name the line that its author counts. What belongs to the guard is
-// last in KEYS and ARGV and is taken away first. Tokens are compared as text: numbers in Lua are doubles.
-// A mark that stands already is not written again, which spares the log.
+// the first line, so that errors name the line that its author counts. The guard's own
+// values are last in KEYS and ARGV and are removed first. Tokens are compared as text: numbers in Lua are doubles.
+// A mark that is high enough is not written again, which spares the log.
 //
 // The key of the write comes first of all and holds its result. It is there, and empty, before the write
 // begins: a script that stops half-way is not rolled back.

@@ -1,6 +1,5 @@
-// Package fencetest is the suite that every guard of Holdfast passes, and by which another one is
-// judged. It sees a guard as a register: a value for each resource, written under its guard and read
-// back.
+// Package fencetest is the suite that every guard of Holdfast passes, and that a new guard has to pass. It
+// sees a guard as a register: a value for each resource, written under its guard and read back.
 package fencetest
 
 import (
@@ -25,7 +24,7 @@ type Subject struct {
 	// The suite opens several, and never uses a resource twice.
 	Open func(tb testing.TB, rule fence.Rule) Register
 	// Restart ends the store and starts it again on the same data; registers that are open then are not
-	// used again. What has no server of its own is opened afresh.
+	// used again. A store without a server is opened afresh.
 	Restart func(tb testing.TB)
 	// Marks returns the marks of the guard under the rule; nil if it has none.
 	Marks func(tb testing.TB, rule fence.Rule) fence.Marks

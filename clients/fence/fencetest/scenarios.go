@@ -78,7 +78,7 @@ func twoResources(t *testing.T, s Subject) {
 }
 
 // oddNames are told apart whatever the store makes of letters, spaces, wildcards, quotes and slashes.
-// What a guard cannot hold it may refuse as invalid, but never take for another.
+// A guard may refuse a name as invalid, but never take one name for another.
 func oddNames(t *testing.T, s Subject) {
 	guarded := s.Open(t, fence.Repeatable)
 	base := resource()
