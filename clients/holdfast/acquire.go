@@ -54,7 +54,7 @@ func (c *Client) Do(ctx context.Context, resource string, work func(context.Cont
 		return err
 	}
 	under, cancel := context.WithCancelCause(messages.WithClaim(ctx, l.Claim()))
-	l.endsToo(cancel)
+	l.alsoCancel(cancel)
 	defer func() {
 		valid := l.Valid()
 		if failure := l.Release(ctx); errors.Is(failure, ErrLost) || !valid && failure != nil {
@@ -90,7 +90,7 @@ type acquisition struct {
 }
 
 func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, error) {
-	if err := given(ctx, messages.OpAcquire, resource); err != nil {
+	if err := checkContext(ctx, messages.OpAcquire, resource); err != nil {
 		return nil, err
 	}
 	a := &acquisition{c: c, terms: t, resource: messages.NormalizeResource(resource), id: nuid.Next(), begun: time.Now()}

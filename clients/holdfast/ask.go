@@ -11,22 +11,6 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// check returns the normalised resource and its key, or why the request may not be sent. It checks the
-// context first.
-func check(ctx context.Context, op messages.Operation, resource string, m proto.Message) (name, key string, err error) {
-	if err := given(ctx, op, resource); err != nil {
-		return "", "", err
-	}
-	name = messages.NormalizeResource(resource)
-	if key, err = messages.EncodeKey(name); err == nil {
-		err = messages.DefaultLimits().Check(m)
-	}
-	if err != nil {
-		return "", "", invalid(op, name, err)
-	}
-	return name, key, nil
-}
-
 // ask checks a request and returns its answer, within the client's timeout.
 func (c *Client) ask(ctx context.Context, op messages.Operation, resource string, m proto.Message) (*request.Answer, error) {
 	return c.askDuring(c.life, ctx, c.cfg.timeout, op, resource, m)

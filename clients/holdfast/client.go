@@ -85,7 +85,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 //
 // A context that has ended already does not count. A nil context is [ErrInvalid], and closes nothing.
 func (c *Client) Close(ctx context.Context) error {
-	if err := given(ctx, opClose, ""); err != nil {
+	if err := checkContext(ctx, opClose, ""); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

@@ -180,7 +180,7 @@ func (h *handle) detach(l *Lock) (last bool, found *Error) {
 	l.end(ErrReleased)
 	switch {
 	case h.phase == gone:
-		h.part()
+		h.postRelease()
 		return false, h.found
 	case len(h.locks) > 0 || !h.c.handles.releasing(h.claim, h.terms.owner, h):
 		return false, nil
@@ -191,9 +191,9 @@ func (h *handle) detach(l *Lock) (last bool, found *Error) {
 	return true, nil
 }
 
-// part posts a release of a lease that ran out by this client's clock, and waits for nothing: the service
+// postRelease posts a release of a lease that ran out by this client's clock, and waits for nothing: the service
 // may have prolonged it without the client's knowledge. It is posted once, with the last lock.
-func (h *handle) part() {
+func (h *handle) postRelease() {
 	if len(h.locks) == 0 && errors.Is(h.found, errDeadline) && time.Now().Before(h.end) {
 		h.toRelease().post()
 	}
@@ -211,7 +211,7 @@ func (h *handle) releaseAll(ctx context.Context) error {
 	h.mu.Unlock()
 	var err error
 	for _, l := range locks {
-		err = l.letGo(ctx) // the last one's says what was found
+		err = l.releaseOnce(ctx) // the last one's says what was found
 	}
 	return err
 }

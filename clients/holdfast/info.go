@@ -44,7 +44,7 @@ const (
 
 // Info asks the deployment about itself; [ErrUnavailable] if there is no answer in time.
 func (c *Client) Info(ctx context.Context) (*Info, error) {
-	if err := given(ctx, opInfo, ""); err != nil {
+	if err := checkContext(ctx, opInfo, ""); err != nil {
 		return nil, err
 	}
 	var m messages.Info

@@ -32,7 +32,7 @@ func (c *Client) List(ctx context.Context, pattern string) iter.Seq2[*Lease, err
 }
 
 func (c *Client) page(ctx context.Context, r *messages.ListRequest) (*messages.ListReply, error) {
-	if err := given(ctx, opList, ""); err != nil {
+	if err := checkContext(ctx, opList, ""); err != nil {
 		return nil, err
 	}
 	if err := messages.DefaultLimits().Check(r); err != nil {

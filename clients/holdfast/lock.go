@@ -99,7 +99,7 @@ func (l *Lock) Deadline() time.Time {
 // client's timeout ends first [ErrUnknown], and the lease has to be taken for the shorter of the two. With a
 // context that has ended already it changes nothing, and is [ErrUnavailable] with the context's error.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
-	if err := given(ctx, messages.OpExtend, l.Resource()); err != nil {
+	if err := checkContext(ctx, messages.OpExtend, l.Resource()); err != nil {
 		return err
 	}
 	if err := checkTTL(ttl); err != nil {
@@ -129,17 +129,17 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // when the connection is closed. A context that has ended already does not count: it is usually the reason
 // for the release. A nil context is [ErrInvalid], and releases nothing. Later calls return what the first did.
 func (l *Lock) Release(ctx context.Context) error {
-	if err := given(ctx, messages.OpRelease, l.Resource()); err != nil {
+	if err := checkContext(ctx, messages.OpRelease, l.Resource()); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	return l.letGo(ctx)
+	return l.releaseOnce(ctx)
 }
 
-// letGo releases the lock once. With a context that has ended it does not wait for the answer.
-func (l *Lock) letGo(ctx context.Context) error {
+// releaseOnce releases the lock once. With a context that has ended it does not wait for the answer.
+func (l *Lock) releaseOnce(ctx context.Context) error {
 	l.once.Do(func() { l.result = l.release(ctx) })
 	return l.result
 }
@@ -154,8 +154,8 @@ func (l *Lock) release(ctx context.Context) error {
 	return nil
 }
 
-// endsToo ends another context with the lock.
-func (l *Lock) endsToo(cancel context.CancelCauseFunc) {
+// alsoCancel ends another context with the lock.
+func (l *Lock) alsoCancel(cancel context.CancelCauseFunc) {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
 	if l.also = cancel; l.over != nil {

@@ -1,7 +1,6 @@
 package holdfast_test
 
 import (
-	"log"
 	"os"
 	"testing"
 
@@ -23,6 +22,7 @@ var (
 
 func TestMain(m *testing.M) {
 	os.Exit(fencetest.Main(m, func(tb testing.TB) {
+		tb.Helper()
 		examples, binary = tb, testserver.Build(tb)
 		url = binary.Start(tb)
 	}))
@@ -33,11 +33,11 @@ func TestMain(m *testing.M) {
 func example() *holdfast.Client {
 	nc, err := nats.Connect(binary.Start(examples))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	client, err := holdfast.New(nc)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return client
 }

@@ -30,7 +30,7 @@ const (
 // It waits through interruptions and restarts, until the context ends. The error is then [ErrTimeout] and
 // the context's, or the context's alone if it was cancelled; else [ErrInvalid] or [ErrClosed].
 func (c *Client) WaitFree(ctx context.Context, resource string) error {
-	if err := given(ctx, opWaitFree, resource); err != nil {
+	if err := checkContext(ctx, opWaitFree, resource); err != nil {
 		return err
 	}
 	resource = messages.NormalizeResource(resource)

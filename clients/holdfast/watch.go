@@ -34,7 +34,7 @@ const opWatch = "watch"
 // loop has. docs/events.md has the rights that the NATS user needs, which are more than a lock needs.
 func (c *Client) Watch(ctx context.Context, pattern string, opts ...WatchOption) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if err := given(ctx, opWatch, ""); err != nil {
+		if err := checkContext(ctx, opWatch, ""); err != nil {
 			yield(Event{}, err)
 			return
 		}

@@ -36,7 +36,7 @@ func TestNeverLaterThanTheService(t *testing.T) {
 			*from = slices.Delete(*from, i%len(*from), i%len(*from)+1)
 			return a
 		}
-		any := rapid.IntRange(0, 7)
+		which := rapid.IntRange(0, 7)
 		t.Repeat(map[string]func(*rapid.T){
 			"Send": func(t *rapid.T) {
 				if rapid.Bool().Draw(t, "another TTL") {
@@ -47,7 +47,7 @@ func TestNeverLaterThanTheService(t *testing.T) {
 				e.Sent(last, now)
 			},
 			"Arrive": func(t *rapid.T) {
-				a := take(t, &under, any.Draw(t, "attempt"))
+				a := take(t, &under, which.Draw(t, "attempt"))
 				late := now.Sub(a.sent) >= a.ttl-lease.Margin(a.ttl) // Estimate assumes that it never arrives
 				if !late && now.Before(deadline) {
 					deadline = now.Add(a.ttl)
@@ -58,8 +58,8 @@ func TestNeverLaterThanTheService(t *testing.T) {
 				a := take(t, &answers, 0)
 				e.Granted(a.id, a.ttl)
 			},
-			"LoseAnswer": func(t *rapid.T) { take(t, &answers, any.Draw(t, "answer")) },
-			"Drop":       func(t *rapid.T) { e.Drop(take(t, &under, any.Draw(t, "attempt")).id) },
+			"LoseAnswer": func(t *rapid.T) { take(t, &answers, which.Draw(t, "answer")) },
+			"Drop":       func(t *rapid.T) { e.Drop(take(t, &under, which.Draw(t, "attempt")).id) },
 			"Wait": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(1, 2000).Draw(t, "ms")) * time.Millisecond)
 			},

@@ -1,0 +1,44 @@
+package holdfast
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// checkContext returns an [ErrInvalid] for a nil context. Every call checks that first.
+func checkContext(ctx context.Context, op messages.Operation, resource string) error {
+	if ctx == nil {
+		return invalid(op, resource, rule("context", "not nil: pass context.Background() if the call has no limit", "nil"))
+	}
+	return nil
+}
+
+// checkTTL refuses a TTL that no deployment allows, as the caller gave it: the message could not carry every
+// duration.
+func checkTTL(ttl time.Duration) error {
+	l := messages.DefaultLimits()
+	if least, most := millis(l.GetMinTtlMs()), millis(l.GetMaxTtlMs()); ttl < least || ttl > most {
+		return rule("ttl_ms", least.String()+" to "+most.String(), ttl.String())
+	}
+	return nil
+}
+
+// check returns the normalised resource and its key, or why the request may not be sent. It checks the
+// context first.
+func check(ctx context.Context, op messages.Operation, resource string, m proto.Message) (name, key string, err error) {
+	if err := checkContext(ctx, op, resource); err != nil {
+		return "", "", err
+	}
+	name = messages.NormalizeResource(resource)
+	if key, err = messages.EncodeKey(name); err == nil {
+		err = messages.DefaultLimits().Check(m)
+	}
+	if err != nil {
+		return "", "", invalid(op, name, err)
+	}
+	return name, key, nil
+}
