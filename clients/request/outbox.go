@@ -19,11 +19,9 @@ type envelope struct {
 type outbox struct {
 	mu    sync.Mutex
 	queue []envelope
-	// ready has an element if the queue may have one.
+	// ready has an element if the queue may have one. The owner makes it, with room for one.
 	ready chan struct{}
 }
-
-func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
 
 func (o *outbox) add(e envelope) {
 	o.mu.Lock()

@@ -35,7 +35,7 @@ type Sender struct {
 	cfg      Config
 	router   router
 	attempts attempts
-	outbox   *outbox
+	outbox   outbox
 
 	inbox        string
 	subscription *nats.Subscription
@@ -63,11 +63,12 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 		cfg.Prefix = messages.DefaultPrefix
 	}
 	s := &Sender{
-		nc: nc, cfg: cfg, outbox: newOutbox(),
+		nc: nc, cfg: cfg,
 		inbox:       nc.NewInbox() + ".",
 		off:         make(chan struct{}),
 		reconnected: make(chan struct{}),
 	}
+	s.outbox.ready = make(chan struct{}, 1)
 	s.router.prefix, s.router.begun = cfg.Prefix, time.Now()
 	var err error
 	if s.subscription, err = nc.Subscribe(s.inbox+"*", s.answered); err != nil {
