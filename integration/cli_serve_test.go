@@ -123,7 +123,7 @@ func TestListenAddress(t *testing.T) {
 	if r.code != 1 || !regexp.MustCompile(`(?m)^holdfast: .*another program listens there`).MatchString(r.stderr) || r.stdout != "" {
 		t.Errorf("port in use: %+v", r)
 	}
-	run(t, "serve", "--listen", "0.0.0.0:0", "--data", data).want(t, 1, `^holdfast: .*open to other hosts and nobody has to authenticate.*--allow-remote`)
+	run(t, "serve", "--listen", "0.0.0.0:0", "--data", data).want(t, 1, `^holdfast: .*open to other hosts without authentication.*--allow-remote`)
 	run(t, "serve", "--listen", "here", "--data", data).want(t, 1, `^holdfast: .*"here" is not host:port`)
 	run(t, "serve", "--listen", "127.0.0.1:x", "--data", data).want(t, 1, `^holdfast: .*no port from 1 to 65535`)
 	open := serveWith(t, nil, "--listen", "0.0.0.0:0", "--allow-remote")

@@ -17,101 +17,100 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// How long a copy of a record, or the question where it stands, waits for an answer: at first, and at
-// last. A leader that steps down drops what reaches it without a word, so the first wait is what a
-// planned change of leader costs. Being too short costs a question and a copy that is refused.
+// Bounds of the timeout for one copy of a record and for one probe; it doubles with each attempt. A leader
+// that steps down drops requests without an answer, so the first timeout is the cost of a planned change of
+// leader. A timeout that is too short costs a probe and a copy that is refused.
 const (
-	shortestPatience = 200 * time.Millisecond
-	longestPatience  = 500 * time.Millisecond
+	shortestTimeout = 200 * time.Millisecond
+	longestTimeout  = 500 * time.Millisecond
 )
 
-// Append stores the record right behind position after and nowhere else, and returns nil once
-// JetStream has confirmed it, on disk and on a majority of the replicas. Only one Append at a time may
-// be under way for one owner.
+// Append stores the record at the position behind after and nowhere else. It returns nil once JetStream has
+// confirmed it, on disk and on a majority of the replicas. Only one Append at a time may be in flight for one
+// owner.
 //
-// [journal.ErrConflict] is certain: another writer's record stands there, and this one never will.
-// [journal.ErrNotStored] is certain as well: it never left, or JetStream takes no such record.
-// [journal.ErrUnknown] leaves the outcome open, because ctx has ended, the connection was closed, or
-// the place has been filled and purged in the meantime. Until one of them is sure, the record is sent
-// again and again, as often as need be: only one copy can ever be stored.
+// [journal.ErrConflict] is definite: the position holds another writer's record. [journal.ErrNotStored] is
+// definite too: the record was not sent, or JetStream refuses such a record. [journal.ErrUnknown] leaves the
+// outcome open: ctx has ended, the connection was closed, or the position was filled and purged in the
+// meantime. Append sends the record again until one of them is definite; at most one copy can be stored.
 func (b *Bucket) Append(ctx context.Context, after uint64, r *journal.Record) error {
-	d := draft{Bucket: b, place: after + 1}
+	a := pendingAppend{Bucket: b, position: after + 1}
 	key, data, err := journal.Encode(r)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
-		err = b.turn.take(ctx)
+		err = b.appendLock.lock(ctx)
 	}
 	if err != nil {
-		return b.wrong(d.place, key, fmt.Errorf("%w: %w", journal.ErrNotStored, err))
+		return b.errorAt(a.position, key, fmt.Errorf("%w: %w", journal.ErrNotStored, err))
 	}
-	defer b.turn.pass()
-	d.msg = nats.Msg{
+	defer b.appendLock.unlock()
+	a.msg = nats.Msg{
 		Subject: b.subject + key,
 		Header:  nats.Header{jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(after, 10)}},
 		Data:    data,
 	}
-	if err := d.store(ctx); err != nil {
-		return b.wrong(d.place, key, err)
+	if err := a.store(ctx); err != nil {
+		return b.errorAt(a.position, key, err)
 	}
-	raise(&b.written, d.place)
+	advance(&b.written, a.position)
 	if r.GetCommit() != nil {
-		raise(&b.commit, d.place)
+		advance(&b.commit, a.position)
 	}
 	return nil
 }
 
-// draft is a record on its way to its place.
-type draft struct {
+// pendingAppend is a record that is being stored at its position.
+type pendingAppend struct {
 	*Bucket
-	place uint64
-	msg   nats.Msg
-	loose bool // a copy is under way that may be stored at any time
+	position    uint64
+	msg         nats.Msg
+	mayBeStored bool // a copy was sent and may be stored at any time
 }
 
-func (d *draft) store(ctx context.Context) error {
-	patience := shortestPatience
+func (a *pendingAppend) store(ctx context.Context) error {
+	timeout := shortestTimeout
 	var backoff retry.Backoff
 	for {
-		reason := d.send(ctx, patience)
+		reason := a.send(ctx, timeout)
 		if reason == nil {
 			return nil
 		}
-		if settled, err := d.settle(ctx, patience, reason); settled {
+		if resolved, err := a.resolve(ctx, timeout, reason); resolved {
 			return err
 		}
-		patience = min(2*patience, longestPatience)
+		timeout = min(2*timeout, longestTimeout)
 		if err := backoff.Wait(ctx); err != nil {
-			return d.unsettled(fmt.Errorf("%w; last: %w", err, reason))
+			return a.giveUp(fmt.Errorf("%w; last: %w", err, reason))
 		}
 	}
 }
 
 // send sends one copy and returns nil if JetStream has confirmed it in time.
-func (d *draft) send(ctx context.Context, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (a *pendingAppend) send(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var answer *nats.Msg
-	err := jsapi.Publish(d.nc, d.msg.Subject, func() (err error) {
-		answer, err = d.nc.RequestMsgWithContext(ctx, &d.msg)
+	err := jsapi.Publish(a.nc, a.msg.Subject, func() (err error) {
+		answer, err = a.nc.RequestMsgWithContext(ctx, &a.msg)
 		return err
 	})
 	if err == nil {
-		err = d.confirms(answer.Data, d.place)
+		err = a.checkAck(answer.Data, a.position)
 	}
-	if err != nil && !neverSent(err) && !neverTaken(err) {
-		d.loose = true
+	if err != nil && !isNotSent(err) && !isAlwaysRefused(err) {
+		a.mayBeStored = true
 	}
 	return err
 }
 
-// confirms returns nil if the answer is JetStream's acknowledgement for the place. The usual one is
-// known in advance, byte for byte.
-func (b *Bucket) confirms(answer []byte, place uint64) error {
+// checkAck returns nil if the answer is JetStream's acknowledgement for the position. The usual one is known
+// in advance, byte for byte, and need not be decoded.
+func (b *Bucket) checkAck(answer []byte, position uint64) error {
 	usual := make([]byte, len(b.ack), len(b.ack)+21)
 	copy(usual, b.ack)
-	usual = append(strconv.AppendUint(usual, place, 10), '}')
+	usual = append(strconv.AppendUint(usual, position, 10), '}')
 	if bytes.Equal(answer, usual) {
 		return nil
 	}
@@ -125,100 +124,100 @@ func (b *Bucket) confirms(answer []byte, place uint64) error {
 	switch {
 	case parsed.Error != nil:
 		return parsed.Error
-	case parsed.Stream != streamName(b.name) || parsed.Sequence != place || parsed.Duplicate:
+	case parsed.Stream != streamName(b.name) || parsed.Sequence != position || parsed.Duplicate:
 		return fmt.Errorf("%w: confirmed for stream %q at %d", jsapi.ErrUnexpectedAnswer, parsed.Stream, parsed.Sequence)
 	}
 	return nil
 }
 
-// settle looks whether the record stands at its place. A refusal by itself proves nothing: it may
-// come from a leader that has been deposed, or from an earlier copy having been stored.
-func (d *draft) settle(ctx context.Context, patience time.Duration, reason error) (settled bool, err error) {
-	if d.loose {
-		switch found, err := d.look(ctx, patience, reason); found {
-		case ours:
+// resolve finds out whether the outcome of the append is known. A refusal by itself proves nothing: it may
+// come from a deposed leader, or an earlier copy was stored.
+func (a *pendingAppend) resolve(ctx context.Context, timeout time.Duration, reason error) (resolved bool, err error) {
+	if a.mayBeStored {
+		switch result, err := a.probe(ctx, timeout, reason); result {
+		case stored:
 			return true, nil
-		case theirs:
+		case conflict:
 			return true, err
-		case gone:
-			return true, fmt.Errorf("%w: the place was filled and purged", journal.ErrUnknown)
-		case unseen:
-			if cause := jsapi.PermanentError(d.nc, err); cause != nil {
-				return true, d.unsettled(cause)
+		case purged:
+			return true, fmt.Errorf("%w: the position was filled and purged", journal.ErrUnknown)
+		case noAnswer:
+			if cause := jsapi.PermanentError(a.nc, err); cause != nil {
+				return true, a.giveUp(cause)
 			}
 		}
 	}
-	if neverTaken(reason) || errors.Is(reason, jsapi.ErrUnexpectedAnswer) {
-		return true, d.unsettled(reason)
+	if isAlwaysRefused(reason) || errors.Is(reason, jsapi.ErrUnexpectedAnswer) {
+		return true, a.giveUp(reason)
 	}
-	if cause := jsapi.PermanentError(d.nc, reason); cause != nil {
-		return true, d.unsettled(cause)
+	if cause := jsapi.PermanentError(a.nc, reason); cause != nil {
+		return true, a.giveUp(cause)
 	}
 	return false, nil
 }
 
-// unsettled returns the error for giving up.
-func (d *draft) unsettled(reason error) error {
-	if d.loose {
+// giveUp returns the error that the append ends with.
+func (a *pendingAppend) giveUp(reason error) error {
+	if a.mayBeStored {
 		return fmt.Errorf("%w: %w", journal.ErrUnknown, reason)
 	}
 	return fmt.Errorf("%w: %w", journal.ErrNotStored, reason)
 }
 
-// standing is what is found at a record's place.
-type standing int
+// probeResult is what a probe finds at a record's position.
+type probeResult int
 
 const (
-	unseen standing = iota // nobody could say
-	nothing
-	ours
-	theirs
-	gone
+	noAnswer probeResult = iota // the leader did not answer
+	empty
+	stored
+	conflict
+	purged
 )
 
-// look asks the leader of the stream what stands at the place. What stands there is certain, for only
-// committed messages are readable; that nothing does is not, for the leader may be a deposed one.
-func (d *draft) look(ctx context.Context, patience time.Duration, reason error) (standing, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// probe reads the record's position from the leader of the stream. A message there is certain, because only
+// committed messages can be read. An empty position is not, because the leader may be a deposed one.
+func (a *pendingAppend) probe(ctx context.Context, timeout time.Duration, reason error) (probeResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	m, err := d.first(ctx, d.place, ">")
+	m, err := a.first(ctx, a.position, ">")
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return d.lookForTail(ctx, reason)
+		return a.probeTail(ctx, reason)
 	case err != nil:
-		return unseen, err
-	case m.Sequence > d.place:
-		return gone, nil
-	case m.Subject == d.msg.Subject && bytes.Equal(m.Data, d.msg.Data):
-		return ours, nil
+		return noAnswer, err
+	case m.Sequence > a.position:
+		return purged, nil
+	case m.Subject == a.msg.Subject && bytes.Equal(m.Data, a.msg.Data):
+		return stored, nil
 	default:
-		return theirs, fmt.Errorf("%w: %s", journal.ErrConflict, d.describe(m))
+		return conflict, fmt.Errorf("%w: %s", journal.ErrConflict, a.describe(m))
 	}
 }
 
-// lookForTail tells an empty place from the rare one that was filled and purged with nothing behind
-// it: then the stream's last sequence has passed it.
-func (d *draft) lookForTail(ctx context.Context, reason error) (standing, error) {
+// probeTail tells an empty position from one that was filled and purged with nothing behind it, where the
+// stream's last sequence has passed it.
+func (a *pendingAppend) probeTail(ctx context.Context, reason error) (probeResult, error) {
 	if !jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {
-		return nothing, nil
+		return empty, nil
 	}
-	state, err := d.state(ctx)
+	state, err := a.state(ctx)
 	if err != nil {
-		return unseen, err
+		return noAnswer, err
 	}
-	if state.LastSeq < d.place {
-		return nothing, nil
+	if state.LastSeq < a.position {
+		return empty, nil
 	}
-	// The copy may have arrived between the two questions.
-	if _, err := d.first(ctx, d.place, ">"); errors.Is(err, jetstream.ErrMsgNotFound) {
-		return gone, nil
+	// The copy may have been stored between the two requests.
+	if _, err := a.first(ctx, a.position, ">"); errors.Is(err, jetstream.ErrMsgNotFound) {
+		return purged, nil
 	}
-	return nothing, nil
+	return empty, nil
 }
 
-// describe names the record that stands in the way.
-func (d *draft) describe(m *jetstream.RawStreamMsg) string {
-	key := m.Subject[min(len(d.subject), len(m.Subject)):]
+// describe names the record at the position.
+func (a *pendingAppend) describe(m *jetstream.RawStreamMsg) string {
+	key := m.Subject[min(len(a.subject), len(m.Subject)):]
 	r, err := decode(key, m.Header, m.Data)
 	if err != nil {
 		return m.Subject
@@ -229,15 +228,15 @@ func (d *draft) describe(m *jetstream.RawStreamMsg) string {
 	return r.Describe()
 }
 
-// neverSent tells whether the client refused the message before it left.
-func neverSent(err error) bool {
+// isNotSent reports whether the client refused the message before it left.
+func isNotSent(err error) bool {
 	return errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrMaxPayload) ||
 		errors.Is(err, nats.ErrConnectionDraining) || errors.Is(err, nats.ErrHeadersNotSupported)
 }
 
-// neverTaken tells whether the same message is refused every time and everywhere: by the client, by the
-// connection's permissions, or by the bucket's settings, which all replicas share.
-func neverTaken(err error) bool {
+// isAlwaysRefused reports whether every repetition of the message is refused: by the client, by the connection's
+// permissions, or by the bucket's settings, which all replicas share.
+func isAlwaysRefused(err error) bool {
 	return errors.Is(err, jsapi.ErrForbidden) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrHeadersNotSupported) ||
 		jsapi.HasCode(err, jetstream.JSErrCodeStreamMessageExceedsMaximum, jsapi.CodeHeaderTooLarge, jsapi.CodeSealed, jsapi.CodeStreamNotMatch)
 }

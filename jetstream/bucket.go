@@ -11,43 +11,43 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 )
 
-// askTimeout bounds one question to JetStream. A server that leads the stream answers in
-// milliseconds; one that no longer does stays silent.
+// askTimeout bounds one request to JetStream. The leader of the stream answers in milliseconds; a deposed one
+// does not answer.
 const askTimeout = 500 * time.Millisecond
 
 // Bucket is one shard's log, with one writer at a time. Get one from [Deployment.Bucket] for each
 // ownership of the shard: it remembers how far its owner has written, and purges no further.
 type Bucket struct {
-	nc      *nats.Conn
-	js      jetstream.JetStream
-	stream  jetstream.Stream
-	name    string // HOLDFAST_3
-	subject string // what every subject begins with: $KV.HOLDFAST_3.
-	ack     []byte // what every acknowledgement begins with
-	turn    turn
+	nc         *nats.Conn
+	js         jetstream.JetStream
+	stream     jetstream.Stream
+	name       string // HOLDFAST_3
+	subject    string // prefix of all subjects: $KV.HOLDFAST_3.
+	ack        []byte // start of every acknowledgement
+	appendLock appendLock
 
 	written atomic.Uint64 // position of the newest record that this Bucket has stored
 	commit  atomic.Uint64 // of the newest commit among them
 }
 
-func newBucket(nc *nats.Conn, js jetstream.JetStream, stream jetstream.Stream, name string, turn turn) *Bucket {
+func newBucket(nc *nats.Conn, js jetstream.JetStream, stream jetstream.Stream, name string, lock appendLock) *Bucket {
 	return &Bucket{
-		nc:      nc,
-		js:      js,
-		stream:  stream,
-		name:    name,
-		subject: subjectPrefix(name),
-		ack:     []byte(`{"stream":"` + streamName(name) + `","seq":`),
-		turn:    turn,
+		nc:         nc,
+		js:         js,
+		stream:     stream,
+		name:       name,
+		subject:    subjectPrefix(name),
+		ack:        []byte(`{"stream":"` + streamName(name) + `","seq":`),
+		appendLock: lock,
 	}
 }
 
-// Name returns the name of the KV bucket, for people and their tools: HOLDFAST_3.
+// Name returns the name of the KV bucket, as NATS tools show it: HOLDFAST_3.
 func (b *Bucket) Name() string {
 	return b.name
 }
 
-func (b *Bucket) wrong(position uint64, key string, err error) error {
+func (b *Bucket) errorAt(position uint64, key string, err error) error {
 	return &PlaceError{Bucket: b.name, Position: position, Key: key, Err: err}
 }
 
@@ -76,11 +76,11 @@ func (b *Bucket) state(ctx context.Context, opts ...jetstream.StreamInfoOpt) (st
 	return state, err
 }
 
-// raise lifts a mark to the value, never lowers it.
-func raise(mark *atomic.Uint64, value uint64) {
+// advance raises a counter to the value. It never lowers it.
+func advance(counter *atomic.Uint64, value uint64) {
 	for {
-		old := mark.Load()
-		if old >= value || mark.CompareAndSwap(old, value) {
+		old := counter.Load()
+		if old >= value || counter.CompareAndSwap(old, value) {
 			return
 		}
 	}

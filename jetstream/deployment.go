@@ -16,21 +16,21 @@ const (
 	// DefaultShards of a new deployment. Each is a bucket with its own appends: enough for the nodes of
 	// a small cluster to share, few enough for one disk.
 	DefaultShards = 4
-	// MaxShards keeps a slip of the finger from making thousands of buckets.
+	// MaxShards keeps a typing error from creating thousands of buckets.
 	MaxShards = 1024
 )
 
-// DeploymentConfig says what deployment to open, and how to make it if there is none.
+// DeploymentConfig selects the deployment to open, and configures one that is created.
 type DeploymentConfig struct {
 	// Prefix names the deployment within its NATS account.
 	Prefix messages.Prefix
 	// Shards is the number of buckets. 0: what the deployment has, else [DefaultShards]. A deployment
-	// keeps the number that it was made with.
+	// keeps the number that it was created with.
 	Shards uint32
-	// Replicas of each bucket that is made. 0: 1. Existing buckets keep theirs until [Deployment.Grow].
+	// Replicas of each bucket that is created. 0: 1. Existing buckets keep theirs until [Deployment.Grow].
 	Replicas int
-	// Members returns the names of the servers that are there, for warnings. nil: those of which the
-	// connection knows.
+	// Members returns the names of the servers that are reachable, for warnings. nil: those that the
+	// connection knows of.
 	Members func() []string
 	// Log gets warnings. nil: [slog.Default].
 	Log *slog.Logger
@@ -38,24 +38,24 @@ type DeploymentConfig struct {
 
 // Deployment is the buckets of all shards.
 type Deployment struct {
-	nc      *nats.Conn
-	js      jetstream.JetStream
-	prefix  messages.Prefix
-	streams []jetstream.Stream
-	turns   []turn // of each shard's bucket
-	asked   int    // for how many replicas, 0 for any
-	api     *jsapi.Requester
-	log     *slog.Logger
+	nc          *nats.Conn
+	js          jetstream.JetStream
+	prefix      messages.Prefix
+	streams     []jetstream.Stream
+	appendLocks []appendLock // of each shard's bucket
+	requested   int          // for how many replicas, 0 for any
+	api         *jsapi.Requester
+	log         *slog.Logger
 }
 
-// OpenDeployment opens the deployment's buckets, or makes them if there are none yet. It can be called
-// on several nodes at once, and completes what a crash has left half made. While JetStream is not
-// ready it keeps trying for 15 seconds, and with a cluster until ctx ends, for it may be waiting for its
-// other servers; it says so after 10 seconds and then twice a minute.
+// OpenDeployment opens the deployment's buckets, or creates them if there are none yet. It can be called
+// on several nodes at once, and completes an incomplete deployment after a crash. While JetStream is not
+// ready it retries for 15 seconds. A cluster may wait for its other servers, so there it retries until ctx
+// ends, and logs the wait after 10 seconds and then twice a minute.
 //
-// It refuses, with an error that says what to do, a deployment of another number of shards, of a newer
-// format, of somebody else or with a bucket missing, settings that are no longer safe, a server without
-// JetStream, without permission, or too old. ctx bounds the opening only.
+// It refuses a deployment with another number of shards, of a newer format, of another application or with a
+// missing bucket, settings that are not safe, a server without JetStream or too old, and a user without
+// permission. The error says what to do. ctx bounds the opening only.
 func OpenDeployment(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig) (*Deployment, error) {
 	o, err := newOpener(nc, cfg)
 	if err != nil {
@@ -65,14 +65,14 @@ func OpenDeployment(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig) (*
 	if err != nil {
 		return nil, fmt.Errorf("deployment %q: %w", cfg.Prefix, err)
 	}
-	d := &Deployment{nc: nc, js: o.api.JS, prefix: cfg.Prefix, streams: streams, asked: o.asked, api: o.api, log: o.log}
+	d := &Deployment{nc: nc, js: o.api.JS, prefix: cfg.Prefix, streams: streams, requested: o.requested, api: o.api, log: o.log}
 	for range streams {
-		d.turns = append(d.turns, newTurn())
+		d.appendLocks = append(d.appendLocks, newAppendLock())
 	}
 	return d, nil
 }
 
-// Shards returns how many shards the deployment was made with.
+// Shards returns how many shards the deployment was created with.
 func (d *Deployment) Shards() uint32 {
 	return uint32(len(d.streams))
 }
@@ -85,7 +85,7 @@ func (d *Deployment) Replicas() int {
 // Bucket returns the bucket of a shard, which must be below [Deployment.Shards]. Call it for each
 // ownership anew: see [Bucket].
 func (d *Deployment) Bucket(shard uint32) *Bucket {
-	return newBucket(d.nc, d.js, d.streams[shard], d.prefix.Bucket(shard), d.turns[shard])
+	return newBucket(d.nc, d.js, d.streams[shard], d.prefix.Bucket(shard), d.appendLocks[shard])
 }
 
 func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
@@ -104,9 +104,9 @@ func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
 		return nil, err
 	}
 	return &opener{
-		api:    api,
-		layout: layout{prefix: cfg.Prefix, shards: cfg.Shards, replicas: replicas},
-		asked:  cfg.Replicas,
-		log:    api.Config.Log,
+		api:       api,
+		layout:    layout{prefix: cfg.Prefix, shards: cfg.Shards, replicas: replicas},
+		requested: cfg.Replicas,
+		log:       api.Config.Log,
 	}, nil
 }

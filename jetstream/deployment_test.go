@@ -339,7 +339,7 @@ func TestDeploymentWaitsForJetStream(t *testing.T) {
 				t.Fatal(err)
 			}
 			if level, ok := log.Find("JetStream is not ready"); !ok || level != slog.LevelWarn {
-				t.Error("nobody is told what takes so long")
+				t.Error("the wait is not logged")
 			}
 		})
 	}
@@ -374,6 +374,6 @@ func TestDeploymentOldServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if level, ok := log.Find("too old"); !ok || level != slog.LevelWarn {
-		t.Error("nobody is told")
+		t.Error("it is not logged")
 	}
 }

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// readAhead bounds what is under way or waits in memory: some thirty pages, or many thousand small
-	// commits. More reads no faster.
+	// readAhead bounds the messages in flight and in memory: about thirty pages, or many thousand small
+	// commits. More is not faster.
 	readAhead = 8 << 20
-	// readerLife is how long JetStream keeps a reader that died without taking leave.
+	// readerLife is how long JetStream keeps a consumer whose reader is gone.
 	readerLife = 30 * time.Second
 )
 
-// feed is a consumer and what it brings. The consumer lives in memory, on any one of the replicas.
+// feed is a consumer and its messages. The consumer is in memory, on any one of the replicas.
 type feed struct {
-	bucket   *Bucket
-	consumer jetstream.Consumer
-	consume  jetstream.ConsumeContext
-	arrivals chan *arrival
-	trouble  chan error
-	done     chan struct{}
+	bucket     *Bucket
+	consumer   jetstream.Consumer
+	consume    jetstream.ConsumeContext
+	deliveries chan *delivery
+	failures   chan error
+	done       chan struct{}
 }
 
-// arrival is a stored message, taken apart.
-type arrival struct {
+// delivery is a decoded message.
+type delivery struct {
 	position uint64
 	key      string
 	record   *journal.Record
@@ -41,25 +41,25 @@ type arrival struct {
 	number, pending uint64
 }
 
-// arrived takes a message apart.
-func (b *Bucket) arrived(position uint64, subject string, header nats.Header, data []byte) *arrival {
-	a := &arrival{position: position, key: strings.TrimPrefix(subject, b.subject)}
+// parse decodes a message.
+func (b *Bucket) parse(position uint64, subject string, header nats.Header, data []byte) *delivery {
+	a := &delivery{position: position, key: strings.TrimPrefix(subject, b.subject)}
 	a.record, a.err = decode(a.key, header, data)
 	return a
 }
 
-// feed makes a consumer for what has not been read, and starts it.
+// feed creates and starts a consumer for the messages that have not been read.
 func (r *reader) feed(ctx context.Context) (*feed, error) {
 	consumer, err := r.makeConsumer(ctx, r.at+1)
 	if err != nil {
 		return nil, err
 	}
 	f := &feed{
-		bucket:   r.Bucket,
-		consumer: consumer,
-		arrivals: make(chan *arrival),
-		trouble:  make(chan error, 1),
-		done:     make(chan struct{}),
+		bucket:     r.Bucket,
+		consumer:   consumer,
+		deliveries: make(chan *delivery),
+		failures:   make(chan error, 1),
+		done:       make(chan struct{}),
 	}
 	f.consume, err = consumer.Consume(f.deliver, jetstream.PullMaxBytes(readAhead), jetstream.ConsumeErrHandler(f.report))
 	if err != nil {
@@ -68,39 +68,39 @@ func (r *reader) feed(ctx context.Context) (*feed, error) {
 	return f, nil
 }
 
-// deliver runs on the consumer's goroutine. It takes the message apart while the one before is being
-// applied, and holds the consumer up until it is wanted.
+// deliver runs on the consumer's goroutine. It decodes a message while the previous one is applied, and blocks
+// the consumer until the message is taken.
 func (f *feed) deliver(m jetstream.Msg) {
 	at, err := m.Metadata()
 	if err != nil {
 		f.report(nil, err)
 		return
 	}
-	a := f.bucket.arrived(at.Sequence.Stream, m.Subject(), m.Headers(), m.Data())
+	a := f.bucket.parse(at.Sequence.Stream, m.Subject(), m.Headers(), m.Data())
 	a.number, a.pending = at.Sequence.Consumer, at.NumPending
 	select {
-	case f.arrivals <- a:
+	case f.deliveries <- a:
 	case <-f.done:
 	}
 }
 
-// report runs on the consumer's goroutines. One report is enough to give the consumer up.
+// report runs on the consumer's goroutines. The first error replaces the consumer.
 func (f *feed) report(_ jetstream.ConsumeContext, err error) {
 	select {
-	case f.trouble <- err:
+	case f.failures <- err:
 	default:
 	}
 }
 
-// leave stops the consumer and lets JetStream remove it, without waiting for that: a cluster decides it as
-// it decides an append, and whoever reads a bucket is about to serve its shard. If it is lost, JetStream does
-// it after a while.
-func (f *feed) leave() {
+// close stops the consumer and asks JetStream to remove it. It does not wait for that, because a cluster takes
+// a Raft round for it and the opening of the shard would wait too. If the request is lost, JetStream removes
+// the consumer after readerLife.
+func (f *feed) close() {
 	close(f.done)
 	f.consume.Stop()
 	<-f.consume.Closed()
 	subject := jetstream.DefaultAPIPrefix + "CONSUMER.DELETE." + streamName(f.bucket.name) + "." + f.consumer.CachedInfo().Name
-	_ = f.bucket.nc.PublishRequest(subject, f.bucket.nc.NewInbox(), nil) // nobody listens for the answer
+	_ = f.bucket.nc.PublishRequest(subject, f.bucket.nc.NewInbox(), nil) // the answer is not awaited
 }
 
 func (b *Bucket) makeConsumer(ctx context.Context, start uint64) (consumer jetstream.Consumer, err error) {

@@ -12,17 +12,17 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/internal/retry"
 )
 
-// A new replica is looked at ever more rarely until it has caught up: the first usually has at once, and
-// one whose server is away may take days.
+// Bounds of the interval between two looks at a new replica. The first one usually catches up at once; one
+// whose server is away may take days.
 const (
-	firstLook = 250 * time.Millisecond
-	longLook  = 5 * time.Second
+	shortestPoll = 250 * time.Millisecond
+	longestPoll  = 5 * time.Second
 )
 
-// Grow raises the replicas of every bucket to as many as [DeploymentConfig] asks for, and those of the
-// stream of events with them, one after the other: the next when all replicas of the last are current.
-// The deployment is in use meanwhile. It waits for servers that are missing until ctx ends, also where a
-// node that was killed has begun with it. It never lowers. Several nodes may do it at once.
+// Grow raises the replicas of every bucket, and those of the stream of events, to the number of
+// [DeploymentConfig], one stream after the other: the next when all replicas of the last are current. The
+// deployment is usable meanwhile. Grow waits for missing servers until ctx ends, and continues what a killed
+// node has begun. It never lowers the number. Several nodes may call it at the same time.
 func (d *Deployment) Grow(ctx context.Context) error {
 	names := []string{d.prefix.EventStream()}
 	for shard := range d.Shards() {
@@ -30,7 +30,7 @@ func (d *Deployment) Grow(ctx context.Context) error {
 	}
 	for _, name := range names {
 		if err := d.growStream(ctx, name); err != nil {
-			return fmt.Errorf("raise the replicas of %s to %d: %w", name, d.asked, err)
+			return fmt.Errorf("raise the replicas of %s to %d: %w", name, d.requested, err)
 		}
 	}
 	return nil
@@ -46,7 +46,7 @@ func (d *Deployment) growStream(ctx context.Context, name string) error {
 		return err
 	}
 	config := stream.CachedInfo().Config
-	had, has := config.Replicas, max(config.Replicas, d.asked)
+	had, has := config.Replicas, max(config.Replicas, d.requested)
 	if had == has && (has == 1 || jsapi.IsComplete(stream.CachedInfo())) {
 		return nil
 	}
@@ -60,13 +60,13 @@ func (d *Deployment) growStream(ctx context.Context, name string) error {
 	if err := awaitCurrent(ctx, api, name); err != nil {
 		return err
 	}
-	d.log.Info("a stream has all its replicas now", "stream", name, "had", had, "has", has, "took", time.Since(began).Round(time.Millisecond))
+	d.log.Info("a stream now has all its replicas", "stream", name, "had", had, "has", has, "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
 // awaitCurrent returns when the stream has all its replicas, and none is behind.
 func awaitCurrent(ctx context.Context, api *jsapi.Requester, name string) error {
-	for backoff := (retry.Backoff{Min: firstLook, Max: longLook}); ; {
+	for backoff := (retry.Backoff{Min: shortestPoll, Max: longestPoll}); ; {
 		stream, err := api.Stream(ctx, name)
 		if err != nil || jsapi.IsComplete(stream.CachedInfo()) {
 			return err

@@ -8,26 +8,26 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Marks that others leave in a bucket: `nats kv del`, and JetStream itself when something expires.
+// Headers of delete markers, which `nats kv del` and the expiry of JetStream leave in a bucket.
 const (
 	operationHeader = "KV-Operation"
 	reasonHeader    = "Nats-Marker-Reason"
 )
 
-// decode returns the record that a stored message holds, or says what is wrong with it.
+// decode returns the record of a stored message.
 func decode(key string, header nats.Header, data []byte) (*journal.Record, error) {
-	if err := checkMark(header); err != nil {
+	if err := checkMarkers(header); err != nil {
 		return nil, err
 	}
 	return journal.Decode(key, data)
 }
 
-func checkMark(header nats.Header) error {
+func checkMarkers(header nats.Header) error {
 	if operation := header.Get(operationHeader); operation != "" {
-		return fmt.Errorf("a %s mark of a KV client: somebody has removed the record", operation)
+		return fmt.Errorf("a %s marker: a KV client has removed the record", operation)
 	}
 	if reason := header.Get(reasonHeader); reason != "" {
-		return fmt.Errorf("a delete mark of JetStream's (%s): the record is gone", reason)
+		return fmt.Errorf("a delete marker of JetStream (%s): the record is gone", reason)
 	}
 	return nil
 }

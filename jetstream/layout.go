@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// bucketFormat is the newest layout of a bucket that this code makes and reads.
+// bucketFormat is the newest layout of a bucket that this code creates and reads.
 const bucketFormat = 1
 
 // What a bucket's metadata says, so that it can be recognised.
@@ -24,14 +24,14 @@ const (
 func streamName(bucket string) string    { return "KV_" + bucket }
 func subjectPrefix(bucket string) string { return "$KV." + bucket + "." }
 
-// layout is what a deployment's buckets are made like.
+// layout describes the buckets of a deployment.
 type layout struct {
 	prefix   messages.Prefix
 	shards   uint32
 	replicas int
 }
 
-// config returns the settings of one shard's bucket. It is made as a stream, because the KV interface
+// config returns the settings of one shard's bucket. The bucket is created as a stream, because the KV interface
 // insists on AllowDirect, and with that any replica answers reads, also one that is behind.
 func (l layout) config(shard uint32) jetstream.StreamConfig {
 	bucket := l.prefix.Bucket(shard)

@@ -14,21 +14,22 @@ import (
 )
 
 const (
-	// settleTime is for how long a shard has had its owner before its bucket's leadership follows. A shard
-	// that follows the leadership has moved by then, so that the two do not chase one another.
+	// settleTime is how long a shard must have its owner before its bucket's leadership follows. A shard that
+	// follows the leadership has moved by then, so the two do not move in turns.
 	settleTime = 10 * time.Second
-	// followInterval is how often it is looked who leads what.
+	// followInterval is the interval at which leaderships are checked.
 	followInterval = time.Second
 	// leadTimeout bounds one move: a planned change of leader takes 25-65 ms.
 	leadTimeout = 2 * time.Second
-	// cedeTimeout bounds one move that a hand-over waits for; not to wait would cost as much.
-	cedeTimeout = 300 * time.Millisecond
-	// leadPoll is how long a new leader may be there unnoticed.
+	// transferTimeout bounds a move that a handover of a shard waits for. Without the wait, the first append
+	// of the successor would wait for as long.
+	transferTimeout = 300 * time.Millisecond
+	// leadPoll is the interval between two looks for a new leader.
 	leadPoll = 10 * time.Millisecond
 )
 
-// errUnsettled says that a change of leader could be felt now.
-var errUnsettled = errors.New("the bucket's replicas are not all current")
+// errNotCurrent says that a change of leader would delay appends now.
+var errNotCurrent = errors.New("the bucket's replicas are not all current")
 
 // LocalStreams is what the NATS server in this process knows of the streams of the deployment's account. Its
 // methods must not block, and are called concurrently.
@@ -58,7 +59,7 @@ func NewLeadership(d *Deployment, local LocalStreams) *Leadership {
 	return &Leadership{local: local, deployment: d}
 }
 
-// Leads tells whether the server leads the shard's bucket, as far as it knows. It asks nobody.
+// Leads reports whether the server leads the shard's bucket, as far as it knows. It sends no request.
 func (l *Leadership) Leads(shard uint32) bool {
 	if l == nil {
 		return false
@@ -66,42 +67,43 @@ func (l *Leadership) Leads(shard uint32) bool {
 	return !l.local.IsClustered() || l.local.Leads(l.stream(shard))
 }
 
-// Lead moves the leadership of the shard's bucket here, and returns when it has come. Appends of this
-// process to the bucket wait meanwhile. It leaves it where it is, with an error, unless all replicas are
-// current.
+// Lead moves the leadership of the shard's bucket to the server in this process, and returns when that leads.
+// Appends of this process to the bucket wait meanwhile. It returns an error and moves nothing if a replica is
+// not current.
 func (l *Leadership) Lead(ctx context.Context, shard uint32) error {
 	if l.Leads(shard) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, leadTimeout)
 	defer cancel()
-	if err := l.deployment.turns[shard].take(ctx); err != nil {
-		return fmt.Errorf("lead %s: an append does not come to an end: %w", l.stream(shard), err)
+	if err := l.deployment.appendLocks[shard].lock(ctx); err != nil {
+		return fmt.Errorf("lead %s: an append does not end: %w", l.stream(shard), err)
 	}
-	defer l.deployment.turns[shard].pass()
-	if err := l.isSettled(ctx, shard); err != nil {
+	defer l.deployment.appendLocks[shard].unlock()
+	if err := l.checkReplicas(ctx, shard); err != nil {
 		return fmt.Errorf("lead %s: %w", l.stream(shard), err)
 	}
 	return l.move(ctx, shard, l.local.Server(), func() bool { return l.Leads(shard) })
 }
 
-// Transfer moves the leadership of the shard's bucket from here to the server of that name, and returns when
-// another server leads. Whoever appends next is spared the change, in which an append is lost without a
-// word. If the bucket is not led here, or alone, it does nothing. It leaves the leadership where it is, with
-// an error, if that server has no current replica; the others do not matter, since it is about to go.
+// Transfer moves the leadership of the shard's bucket to the server of that name, and returns when another
+// server leads. The next owner's first append then needs no change of leader, in which an append would get no
+// answer. It does nothing if the server in this process does not lead the bucket, or is not in a cluster. It
+// returns an error and moves nothing if the target has no current replica. The other replicas do not matter,
+// because this server is about to stop.
 func (l *Leadership) Transfer(ctx context.Context, shard uint32, to string) error {
 	if l == nil || !l.local.IsClustered() || !l.Leads(shard) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cedeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
-	if err := l.isCurrentAt(ctx, shard, to); err != nil {
-		return fmt.Errorf("cede %s: %w", l.stream(shard), err)
+	if err := l.checkReplicaAt(ctx, shard, to); err != nil {
+		return fmt.Errorf("transfer %s: %w", l.stream(shard), err)
 	}
 	return l.move(ctx, shard, to, func() bool { return l.isLedElsewhere(shard) })
 }
 
-// move lets the leader step down in favour of the server of that name, and returns when done is so.
+// move asks the leader to step down in favour of the server of that name, and returns when done reports true.
 func (l *Leadership) move(ctx context.Context, shard uint32, to string, done func() bool) error {
 	var stepDown struct {
 		Placement struct {
@@ -131,32 +133,32 @@ func (l *Leadership) isLedElsewhere(shard uint32) bool {
 	return leader != "" && leader != l.local.Server()
 }
 
-// isSettled returns an error unless a change of the leader to this server would hardly be noticed.
-func (l *Leadership) isSettled(ctx context.Context, shard uint32) error {
+// checkReplicas returns an error unless all replicas are current and one of them is on this server.
+func (l *Leadership) checkReplicas(ctx context.Context, shard uint32) error {
 	replicas, err := l.replicas(ctx, shard)
 	if err != nil {
 		return err
 	}
 	for _, r := range replicas {
 		if !isCurrent(r) {
-			return fmt.Errorf("%w: %s", errUnsettled, r.Name)
+			return fmt.Errorf("%w: %s", errNotCurrent, r.Name)
 		}
 	}
-	if find(replicas, l.local.Server()) == nil {
-		return fmt.Errorf("%w: none is here", errUnsettled)
+	if findReplica(replicas, l.local.Server()) == nil {
+		return fmt.Errorf("%w: none is on this server", errNotCurrent)
 	}
 	return nil
 }
 
-// isCurrentAt returns an error unless the server of that name has what this one has stored. It does not
-// wait for that: under load it would make one long pause of two short ones.
-func (l *Leadership) isCurrentAt(ctx context.Context, shard uint32, name string) error {
+// checkReplicaAt returns an error unless the server of that name has a current replica. It does not wait
+// for one: under load that would make one long pause of two short ones.
+func (l *Leadership) checkReplicaAt(ctx context.Context, shard uint32, name string) error {
 	replicas, err := l.replicas(ctx, shard)
 	if err != nil {
 		return err
 	}
-	if r := find(replicas, name); r == nil || !isCurrent(r) {
-		return fmt.Errorf("%w: none at %s", errUnsettled, name)
+	if r := findReplica(replicas, name); r == nil || !isCurrent(r) {
+		return fmt.Errorf("%w: %s has none", errNotCurrent, name)
 	}
 	return nil
 }
@@ -169,12 +171,12 @@ func (l *Leadership) replicas(ctx context.Context, shard uint32) ([]*jetstream.P
 	}
 	cluster := stream.CachedInfo().Cluster
 	if cluster == nil {
-		return nil, errUnsettled
+		return nil, errNotCurrent
 	}
 	return cluster.Replicas, nil
 }
 
-func find(replicas []*jetstream.PeerInfo, name string) *jetstream.PeerInfo {
+func findReplica(replicas []*jetstream.PeerInfo, name string) *jetstream.PeerInfo {
 	i := slices.IndexFunc(replicas, func(r *jetstream.PeerInfo) bool { return r.Name == name })
 	if i < 0 {
 		return nil
@@ -184,9 +186,9 @@ func find(replicas []*jetstream.PeerInfo, name string) *jetstream.PeerInfo {
 
 func isCurrent(r *jetstream.PeerInfo) bool { return r.Current && !r.Offline }
 
-// Follow lets the leadership of buckets follow their shards until ctx ends: where owns says for ten
-// seconds on end that the shard is owned here, its bucket is to be led here as well. One moves at a time,
-// and none while a replica is behind.
+// Follow moves the leadership of buckets to the owner of their shards until ctx ends: if owns reports for ten
+// seconds that this node owns a shard, the server in this process becomes the leader of its bucket. One
+// leadership moves at a time, and none while a replica is behind.
 func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 	if l == nil {
 		return
@@ -203,7 +205,7 @@ func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 			}
 			since[shard] = time.Now()
 			if err := l.Lead(ctx, shard); err != nil {
-				l.deployment.log.Debug("the leadership of a bucket stays elsewhere", "shard", shard, "error", err)
+				l.deployment.log.Debug("the leadership of a bucket stays where it is", "shard", shard, "error", err)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	m := jstest.MustMembers(t, 3)
 	for _, s := range m.Servers {
-		jstest.WaitFor(t, "everybody sees everybody", func() bool { return slices.Equal(s.Members(), []string{"n0", "n1", "n2"}) })
+		jstest.WaitFor(t, "all members see one another", func() bool { return slices.Equal(s.Members(), []string{"n0", "n1", "n2"}) })
 	}
 	deployments, all := m.Leaderships(t, 3)
 	if cfg := jstest.MustConfig(t, m.Conns[1], jstest.BucketName); cfg.Replicas != 3 {
@@ -38,11 +38,11 @@ func TestMembers(t *testing.T) {
 		jstest.WaitFor(t, "each bucket has one leader", func() bool { return len(leaders(all, shard)) == 1 })
 		for i, l := range all {
 			jstest.WaitFor(t, fmt.Sprintf("n%d leads shard %d", i, shard), func() bool { return l.Lead(jstest.Context(t), shard) == nil })
-			jstest.WaitFor(t, "nobody else does", func() bool { return slices.Equal(leaders(all, shard), []int{i}) })
+			jstest.WaitFor(t, "no other server does", func() bool { return slices.Equal(leaders(all, shard), []int{i}) })
 		}
 	}
 
-	// n2 leads all buckets now. It resigns while somebody writes.
+	// n2 leads all buckets now. It resigns under load.
 	buckets := []*jetstream.Bucket{deployments[0].Bucket(0), deployments[0].Bucket(1), deployments[0].Bucket(2)}
 	last := uint64(0)
 	appendAll := func() {
@@ -58,7 +58,7 @@ func TestMembers(t *testing.T) {
 			t.Errorf("shard %d is led by %v after n2 has resigned", shard, who)
 		}
 	}
-	// Whom n2 has heard to be the leader may have to tell the others yet, or another one is elected at once.
+	// The other members may learn of the new leader later, or elect another one at once.
 	for shard := range uint32(3) {
 		jstest.WaitFor(t, fmt.Sprintf("another leads shard %d", shard), func() bool { return len(leaders(all, shard)) == 1 })
 	}
@@ -98,23 +98,23 @@ func TestLeadershipFollows(t *testing.T) {
 	}
 }
 
-// A leadership is ceded to the member that is named, by who has it, and only if the member can have it.
-func TestLeadershipIsCeded(t *testing.T) {
+// The leader of a bucket transfers the leadership to the named member, if that has a current replica.
+func TestLeadershipTransfer(t *testing.T) {
 	t.Parallel()
 	m := jstest.MustMembers(t, 3)
 	_, all := m.Leaderships(t, 3)
 	jstest.WaitFor(t, "n1 leads", func() bool { return all[1].Lead(jstest.Context(t), 0) == nil })
 	jstest.WaitFor(t, "it knows of it", func() bool { return slices.Equal(leaders(all, 0), []int{1}) })
 	if err := all[0].Transfer(t.Context(), 0, "n2"); err != nil {
-		t.Errorf("cede what others have: %v", err)
+		t.Errorf("transfer what another server leads: %v", err)
 	}
 	if err := all[1].Transfer(t.Context(), 0, "n7"); err == nil {
-		t.Error("ceded to somebody who is not there")
+		t.Error("transferred to a server that does not exist")
 	}
 	if who := leaders(all, 0); !slices.Equal(who, []int{1}) {
 		t.Errorf("the bucket is led by %v, want it to stay", who)
 	}
-	jstest.WaitFor(t, "n1 cedes", func() bool { return all[1].Transfer(jstest.Context(t), 0, "n2") == nil && !all[1].Leads(0) })
+	jstest.WaitFor(t, "n1 transfers", func() bool { return all[1].Transfer(jstest.Context(t), 0, "n2") == nil && !all[1].Leads(0) })
 	jstest.WaitFor(t, "n2 leads", func() bool { return slices.Equal(leaders(all, 0), []int{2}) })
 	if err := (*jetstream.Leadership)(nil).Transfer(t.Context(), 0, "n2"); err != nil {
 		t.Errorf("without a server: %v", err)
@@ -161,7 +161,7 @@ func TestGrow(t *testing.T) {
 		t.Errorf("%d of %d records are left", len(got.Records), last)
 	}
 	if _, ok := log.Find("all its replicas"); !ok {
-		t.Error("nobody is told")
+		t.Error("it is not logged")
 	}
 	for _, name := range []string{jstest.StreamName, "KV_HOLDFAST_1", "HOLDFAST_EVENTS"} {
 		stream, err := jstest.MustJetStream(t, m.Conns[1]).Stream(jstest.Context(t), name)
@@ -196,7 +196,7 @@ func TestReplicasAreWaitedFor(t *testing.T) {
 		})
 		done <- err
 	}()
-	jstest.WaitFor(t, "somebody is told", func() bool {
+	jstest.WaitFor(t, "the wait is logged", func() bool {
 		level, ok := log.Find("too few servers for the replicas")
 		return ok && level == slog.LevelWarn
 	})

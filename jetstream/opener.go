@@ -29,13 +29,13 @@ const (
 	safeMinor = 15
 )
 
-// opener opens or makes the buckets of one deployment. Bucket 0 is made last: while it is missing the
-// deployment is still being made, and once it is there, no other may be missing.
+// opener opens or creates the buckets of one deployment. Bucket 0 is created last: while it is missing the
+// deployment is incomplete, and once it exists no other may be missing.
 type opener struct {
-	api    *jsapi.Requester
-	layout layout // shards is 0 until known
-	asked  int    // for how many replicas, 0 for any
-	log    *slog.Logger
+	api       *jsapi.Requester
+	layout    layout // shards is 0 until it is known
+	requested int    // for how many replicas, 0 for any
+	log       *slog.Logger
 }
 
 func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
@@ -44,7 +44,7 @@ func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
 	}
 	first, err := o.find(ctx, 0)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if err := o.makeAll(ctx); err != nil {
+		if err := o.createAll(ctx); err != nil {
 			return nil, err
 		}
 		first, err = o.find(ctx, 0)
@@ -67,28 +67,28 @@ func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
 	return streams, nil
 }
 
-// checkReplicas refuses more replicas than there can be, and says that fewer are not made.
+// checkReplicas refuses more replicas than possible, and warns if the buckets have more than requested.
 func (o *opener) checkReplicas(info *jetstream.StreamInfo) error {
 	has := info.Config.Replicas
 	switch {
-	case o.asked > has && (info.Cluster == nil || info.Cluster.Name == ""):
+	case o.requested > has && (info.Cluster == nil || info.Cluster.Name == ""):
 		return o.needCluster(fmt.Errorf("%s is alone", o.api.Conn.ConnectedServerName()))
-	case o.asked > has:
-		return o.checkServer(o.asked)
-	case o.asked != 0 && o.asked < has:
-		o.log.Warn("the buckets keep their number of replicas", "deployment", o.layout.prefix, "replicas", has, "asked", o.asked)
+	case o.requested > has:
+		return o.checkServer(o.requested)
+	case o.requested != 0 && o.requested < has:
+		o.log.Warn("the buckets keep their number of replicas", "deployment", o.layout.prefix, "replicas", has, "asked", o.requested)
 	}
 	return nil
 }
 
 func (o *opener) needCluster(why error) error {
-	return fmt.Errorf("%w: %d replicas need a JetStream cluster of as many servers: %w", ErrConfig, max(o.asked, 1), why)
+	return fmt.Errorf("%w: %d replicas need a JetStream cluster of as many servers: %w", ErrConfig, max(o.requested, 1), why)
 }
 
 func (o *opener) openBucket(ctx context.Context, shard uint32) (jetstream.Stream, error) {
 	stream, err := o.find(ctx, shard)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, o.lost(shard)
+		return nil, o.lostError(shard)
 	}
 	if err != nil {
 		return nil, err
@@ -103,21 +103,21 @@ func (o *opener) openBucket(ctx context.Context, shard uint32) (jetstream.Stream
 	return stream, nil
 }
 
-func (o *opener) lost(shard uint32) error {
-	return fmt.Errorf("%w: %s, though the deployment was complete; restore it from a backup, for an empty one would issue its tokens a second time",
+func (o *opener) lostError(shard uint32) error {
+	return fmt.Errorf("%w: %s, though the deployment was complete; restore it from a backup: an empty one would issue its tokens a second time",
 		ErrBucketLost, o.layout.prefix.Bucket(shard))
 }
 
-// makeAll makes all buckets, from the last to the first, and leaves those alone that exist.
-func (o *opener) makeAll(ctx context.Context) error {
-	if err := o.learnFromRest(ctx); err != nil {
+// createAll creates the missing buckets, from the last to the first.
+func (o *opener) createAll(ctx context.Context) error {
+	if err := o.learnFromOthers(ctx); err != nil {
 		return err
 	}
 	if o.layout.shards == 0 {
 		o.layout.shards = DefaultShards
 	}
 	for shard := o.layout.shards; shard > 0; shard-- {
-		if err := o.makeBucket(ctx, shard-1); err != nil {
+		if err := o.createBucket(ctx, shard-1); err != nil {
 			return err
 		}
 		if err := o.awaitBucket(ctx, shard-1); err != nil {
@@ -127,8 +127,8 @@ func (o *opener) makeAll(ctx context.Context) error {
 	return nil
 }
 
-// makeBucket makes a bucket. One that exists is for openBucket to judge.
-func (o *opener) makeBucket(ctx context.Context, shard uint32) error {
+// createBucket creates a bucket. openBucket checks one that exists.
+func (o *opener) createBucket(ctx context.Context, shard uint32) error {
 	config := o.layout.config(shard)
 	_, err := o.api.CreateStream(ctx, config)
 	switch {
@@ -137,13 +137,13 @@ func (o *opener) makeBucket(ctx context.Context, shard uint32) error {
 	case jsapi.HasCode(err, jsapi.CodeNoReplicas, jsapi.CodeNoSuitablePeers):
 		return o.needCluster(err)
 	case err != nil:
-		return fmt.Errorf("cannot make bucket %s: %w", o.layout.prefix.Bucket(shard), err)
+		return fmt.Errorf("cannot create bucket %s: %w", o.layout.prefix.Bucket(shard), err)
 	}
 	return nil
 }
 
-// awaitBucket returns when a bucket that was made can be found: a cluster says that there is one, above all
-// one that another node is making, before each of its servers knows it.
+// awaitBucket returns when a bucket that was created can be found. A cluster confirms it before each of its
+// servers knows it, in particular if another node creates it at the same time.
 func (o *opener) awaitBucket(ctx context.Context, shard uint32) error {
 	until := time.Now().Add(visibleTimeout)
 	for {
@@ -157,9 +157,9 @@ func (o *opener) awaitBucket(ctx context.Context, shard uint32) error {
 	}
 }
 
-// learnFromRest takes the number of shards from what a crash, or another node at this moment, has made
-// of the deployment. If that has been used already, bucket 0 is not yet to be made but lost.
-func (o *opener) learnFromRest(ctx context.Context) error {
+// learnFromOthers takes the number of shards from the buckets of an incomplete deployment, which a crash has
+// left or another node is creating. If one of them was used, bucket 0 is lost and not missing yet.
+func (o *opener) learnFromOthers(ctx context.Context) error {
 	shards, err := o.existing(ctx)
 	if err != nil {
 		return err
@@ -179,13 +179,13 @@ func (o *opener) learnFromRest(ctx context.Context) error {
 			continue
 		}
 		if _, err := o.find(ctx, 0); errors.Is(err, jetstream.ErrStreamNotFound) {
-			return o.lost(0)
+			return o.lostError(0)
 		}
 	}
 	return nil
 }
 
-// learnShards takes over the number of shards that the bucket was made for.
+// learnShards takes the number of shards from a bucket.
 func (o *opener) learnShards(shard uint32, stream jetstream.Stream) error {
 	made, err := o.layout.shardsOf(o.layout.prefix.Bucket(shard), stream.CachedInfo().Config)
 	if err != nil {
@@ -198,7 +198,7 @@ func (o *opener) learnShards(shard uint32, stream jetstream.Stream) error {
 	return nil
 }
 
-// existing returns the shards that have a bucket by name.
+// existing returns the shards for which a bucket exists.
 func (o *opener) existing(ctx context.Context) ([]uint32, error) {
 	prefix := strings.TrimSuffix(streamName(o.layout.prefix.Bucket(0)), "0")
 	var shards []uint32
@@ -229,7 +229,7 @@ func (o *opener) checkServer(replicas int) error {
 	version := o.api.Conn.ConnectedServerVersion()
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		return nil // Not connected just now, so there is nobody to ask.
+		return nil // Not connected now, so the version is unknown.
 	}
 	if major > safeMajor || major == safeMajor && minor >= safeMinor {
 		return nil

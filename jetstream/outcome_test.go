@@ -149,7 +149,7 @@ func TestOutcomeNoStream(t *testing.T) {
 	t.Parallel()
 	m := jstest.NewMiddle(t)
 	b := m.Bucket()
-	// JetStream has no leader: NATS itself answers that nobody listens, at first.
+	// JetStream has no leader: NATS itself answers that there are no responders, at first.
 	refused := jstest.FirstOf(3, jstest.IsAppend)
 	m.OnRequests(func(request *nats.Msg) jstest.Action {
 		if !refused(request) {
@@ -261,11 +261,11 @@ func TestOutcomeUnknown(t *testing.T) {
 		{"StrangeAnswer", func(_ *testing.T, m *jstest.Middle, _ *jetstream.Bucket) {
 			m.OnRequests(func(request *nats.Msg) jstest.Action {
 				if jstest.IsAppend(request) {
-					return jstest.Action{Answer: `{"stream":"SOMEBODY","seq":4}`}
+					return jstest.Action{Answer: `{"stream":"OTHER","seq":4}`}
 				}
 				return jstest.Pass
 			})
-		}, `"SOMEBODY"`},
+		}, `"OTHER"`},
 		{"NoJSON", func(_ *testing.T, m *jstest.Middle, _ *jetstream.Bucket) {
 			m.OnRequests(func(request *nats.Msg) jstest.Action {
 				if jstest.IsAppend(request) {

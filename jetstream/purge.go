@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	// purgeStep is how many positions one purge covers. The bucket takes no append meanwhile: some
-	// 2 µs for each message removed, and some milliseconds to find them among 50 000.
+	// purgeStep is how many positions one purge covers. It blocks appends: about 2 µs for each message that
+	// it removes, and some milliseconds to find them among 50 000.
 	purgeStep = 1000
 	// purgeTimeout is generous for a step, also on a slow disk.
 	purgeTimeout = 10 * askTimeout
 )
 
-// Purge removes the commits at positions up to through, though never the newest one, and the pages of
-// these names. It goes no further than this Bucket has itself written, so that an owner that was
-// deposed without noticing leaves its successor's records alone. It does so in steps, between which
-// appends get their turn. If it returns an error, a part may have been removed; calling it again does
-// the rest.
+// Purge removes the commits at positions up to through, except the newest commit, and the pages with these
+// names. It reaches only as far as this Bucket has written, so that a deposed owner does not remove its
+// successor's records. It works in steps, and appends are possible between them. After an error a part may
+// have been removed; another call removes the rest.
 func (b *Bucket) Purge(ctx context.Context, through uint64, pages []string) error {
 	written := b.written.Load()
 	if written == 0 {
@@ -59,7 +58,7 @@ func (b *Bucket) purgeJournal(ctx context.Context, through uint64) error {
 	return nil
 }
 
-// purge removes what has such a key and stands at a position up to through.
+// purge removes the messages with the key at positions up to through.
 func (b *Bucket) purge(ctx context.Context, key string, through uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()

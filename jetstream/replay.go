@@ -14,17 +14,16 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// readIdle is how long nothing may arrive before the reader asks what is wrong.
+// readIdle is how long the reader waits for a message before it looks whether one is missing.
 const readIdle = time.Second
 
-// Replay hands every stored record behind position after to apply, in order, and returns the position
-// of the last one that there was when it was called; what is stored later is not read. Positions have
-// gaps where records were replaced or purged, also while it reads. An error of apply ends it and is
-// returned as it is.
+// Replay passes every stored record behind position after to apply, in order. It returns the position of the
+// last record at the time of the call; later records are not read. Positions have gaps where records were
+// replaced or purged, also while it reads. It returns an error of apply unchanged.
 //
-// It may miss the newest records if a deposed leader answers; an [Bucket.Append] behind the position
-// that it returned is then refused. A record that cannot be read, a foreign key and a mark that
-// somebody left by removing a key are [journal.ErrCorrupt].
+// It may miss the newest records if a deposed leader answers. An [Bucket.Append] behind the returned position
+// is then refused. A record that cannot be decoded, a foreign key and a delete marker are
+// [journal.ErrCorrupt].
 func (b *Bucket) Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (uint64, error) {
 	last, err := b.end(ctx)
 	if err != nil {
@@ -40,7 +39,7 @@ func (b *Bucket) Replay(ctx context.Context, after uint64, apply func(position u
 	return last, nil
 }
 
-// end returns the position of the bucket's last record. It asks until somebody answers.
+// end returns the position of the bucket's last record. It repeats the request until it is answered.
 func (b *Bucket) end(ctx context.Context) (uint64, error) {
 	var backoff retry.Backoff
 	for {
@@ -65,8 +64,8 @@ type reader struct {
 	apply func(uint64, *journal.Record) error
 }
 
-// errReread says that the consumer has to be replaced: it went away, or left something out.
-var errReread = errors.New("reader interrupted")
+// errInterrupted says that the consumer has to be replaced: it was lost, or has skipped a message.
+var errInterrupted = errors.New("reader interrupted")
 
 func (r *reader) readAll(ctx context.Context) error {
 	var backoff retry.Backoff
@@ -76,7 +75,7 @@ func (r *reader) readAll(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, errReread) {
+		if !errors.Is(err, errInterrupted) {
 			return err
 		}
 		if cause := jsapi.PermanentError(r.nc, err); cause != nil {
@@ -92,17 +91,16 @@ func (r *reader) readAll(ctx context.Context) error {
 	return nil
 }
 
-// read reads with one consumer, or without if there can be none just now, to the end unless it returns an
-// error.
+// read reads to the end with one consumer, or without a consumer if none can be created now.
 func (r *reader) read(ctx context.Context) error {
 	f, err := r.feed(ctx)
 	if jsapi.PermanentError(r.nc, err) != nil {
-		return fmt.Errorf("%w: %w", errReread, err)
+		return fmt.Errorf("%w: %w", errInterrupted, err)
 	}
 	if err != nil {
 		return r.walk(ctx)
 	}
-	defer f.leave()
+	defer f.close()
 	pending := f.consumer.CachedInfo().NumPending
 	for number := uint64(1); ; number++ {
 		a, err := r.next(ctx, f, pending)
@@ -110,10 +108,10 @@ func (r *reader) read(ctx context.Context) error {
 			return err
 		}
 		if a.number != number {
-			return fmt.Errorf("%w: a message is missing", errReread)
+			return fmt.Errorf("%w: a message is missing", errInterrupted)
 		}
 		if a.position <= r.last {
-			if err := r.take(a); err != nil {
+			if err := r.applyRecord(a); err != nil {
 				return err
 			}
 		}
@@ -125,7 +123,7 @@ func (r *reader) read(ctx context.Context) error {
 }
 
 // next returns the next message, or none and no error if none is left up to the last position.
-func (r *reader) next(ctx context.Context, f *feed, pending uint64) (*arrival, error) {
+func (r *reader) next(ctx context.Context, f *feed, pending uint64) (*delivery, error) {
 	if pending == 0 {
 		if ended, err := r.ended(ctx); ended || err != nil {
 			return nil, err
@@ -134,24 +132,24 @@ func (r *reader) next(ctx context.Context, f *feed, pending uint64) (*arrival, e
 	idle := time.NewTimer(readIdle)
 	defer idle.Stop()
 	select {
-	case a := <-f.arrivals:
+	case a := <-f.deliveries:
 		return a, nil
-	case err := <-f.trouble:
-		return nil, fmt.Errorf("%w: %w", errReread, err)
+	case err := <-f.failures:
+		return nil, fmt.Errorf("%w: %w", errInterrupted, err)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("bucket %s: read up to position %d of %d: %w", r.name, r.at, r.last, ctx.Err())
 	case <-idle.C:
 		if ended, err := r.ended(ctx); ended || err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: nothing came for %v", errReread, readIdle)
+		return nil, fmt.Errorf("%w: no message for %v", errInterrupted, readIdle)
 	}
 }
 
-// take applies one record.
-func (r *reader) take(a *arrival) error {
+// applyRecord applies one record.
+func (r *reader) applyRecord(a *delivery) error {
 	if a.err != nil {
-		return r.wrong(a.position, a.key, fmt.Errorf("%w: %w", journal.ErrCorrupt, a.err))
+		return r.errorAt(a.position, a.key, fmt.Errorf("%w: %w", journal.ErrCorrupt, a.err))
 	}
 	if err := r.apply(a.position, a.record); err != nil {
 		return err
@@ -160,20 +158,20 @@ func (r *reader) take(a *arrival) error {
 	return nil
 }
 
-// ended tells whether nothing is left to read up to the last position, because what stood there has
-// been purged. That the consumer has nothing more to give proves nothing: it lives on any one of the
-// replicas, and that may be behind. It takes one server that has seen the last position.
+// ended reports whether all messages up to the last position are gone, because they were purged. An empty
+// consumer proves nothing: it is on any one of the replicas, which may be behind. The answer has to come from
+// a server that has seen the last position.
 func (r *reader) ended(ctx context.Context) (bool, error) {
 	m, err := r.first(ctx, r.at+1, ">")
 	if err == nil {
 		return m.Sequence > r.last, nil
 	}
 	if !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, fmt.Errorf("%w: %w", errReread, err)
+		return false, fmt.Errorf("%w: %w", errInterrupted, err)
 	}
 	state, err := r.state(ctx, jetstream.WithDeletedDetails(true))
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", errReread, err)
+		return false, fmt.Errorf("%w: %w", errInterrupted, err)
 	}
 	start := max(r.at+1, state.FirstSeq)
 	if start > r.last {

@@ -259,7 +259,7 @@ func isNext(m *nats.Msg) bool {
 	return m != nil && strings.HasPrefix(m.Subject, "$JS.API.CONSUMER.MSG.NEXT.")
 }
 
-// isDelivery tells whether the answer to a pull is a stored message.
+// isDelivery reports whether the answer to a pull is a stored message.
 func isDelivery(answer *nats.Msg) bool {
 	return strings.HasPrefix(answer.Reply, "$JS.ACK.")
 }

@@ -9,22 +9,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// stride is how many questions of a walk are under way at a time. Of the largest records they bring some
-// sixteen megabytes.
-const stride = 64
+// window is how many requests of a walk are in flight. With the largest records they return about 16 MB.
+const window = 64
 
-// walk reads to the end without a consumer, by asking the leader of the bucket for what stands at or behind
-// each position. To make a consumer takes the leader of all JetStream, and where a server dies that led
-// both, that one may be missed for seconds longer.
+// walk reads to the end without a consumer: it asks the leader of the bucket for the message at or behind
+// each position. A consumer can only be created by the leader of the whole cluster, and if a server dies that
+// led both, that election may take seconds longer.
 //
-// Whoever answers, a deposed leader included, has a beginning of the bucket without holes but for what was
-// removed. So nothing stands between a position and what is found behind it.
+// Each server, also a deposed leader, has a prefix of the bucket whose only gaps are removed messages. So
+// there is no message between a position and the one that is found behind it.
 func (r *reader) walk(ctx context.Context) error {
 	for r.at < r.last {
 		from := r.at + 1
-		for i, f := range r.ask(ctx, from) {
+		for i, f := range r.lookUp(ctx, from) {
 			if from+uint64(i) <= r.at {
-				continue // an earlier answer has led past it
+				continue // an earlier answer is behind this position
 			}
 			if done, err := r.step(ctx, f); done || err != nil {
 				return err
@@ -34,41 +33,41 @@ func (r *reader) walk(ctx context.Context) error {
 	return nil
 }
 
-// finding is what one question has brought.
-type finding struct {
+// lookup is the answer to one request.
+type lookup struct {
 	message *jetstream.RawStreamMsg
 	err     error
 }
 
-// ask asks what stands at or behind each of some positions.
-func (r *reader) ask(ctx context.Context, from uint64) []finding {
-	found := make([]finding, min(stride, r.last-from+1))
-	var asking sync.WaitGroup
+// lookUp requests the messages at or behind the next positions.
+func (r *reader) lookUp(ctx context.Context, from uint64) []lookup {
+	found := make([]lookup, min(window, r.last-from+1))
+	var running sync.WaitGroup
 	for i := range found {
-		asking.Go(func() { found[i].message, found[i].err = r.first(ctx, from+uint64(i), ">") })
+		running.Go(func() { found[i].message, found[i].err = r.first(ctx, from+uint64(i), ">") })
 	}
-	asking.Wait()
+	running.Wait()
 	return found
 }
 
-// step goes to where the next record stands. Done: that is behind the end, or nowhere.
-func (r *reader) step(ctx context.Context, f finding) (done bool, err error) {
+// step applies the record that was found. It reports whether the end is reached.
+func (r *reader) step(ctx context.Context, f lookup) (done bool, err error) {
 	switch {
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("bucket %s: read up to position %d of %d: %w", r.name, r.at, r.last, ctx.Err())
 	case errors.Is(f.err, jetstream.ErrMsgNotFound):
 		done, err = r.ended(ctx)
 		if err == nil && !done {
-			err = fmt.Errorf("%w: nothing is there behind position %d", errReread, r.at)
+			err = fmt.Errorf("%w: no message behind position %d", errInterrupted, r.at)
 		}
 		return done, err
 	case f.err != nil:
-		return false, fmt.Errorf("%w: %w", errReread, f.err)
+		return false, fmt.Errorf("%w: %w", errInterrupted, f.err)
 	case f.message.Sequence > r.last:
 		return true, nil
 	}
 	m := f.message
-	if err := r.take(r.arrived(m.Sequence, m.Subject, m.Header, m.Data)); err != nil {
+	if err := r.applyRecord(r.parse(m.Sequence, m.Subject, m.Header, m.Data)); err != nil {
 		return false, err
 	}
 	return r.at >= r.last, nil

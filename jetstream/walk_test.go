@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// unlessConsumer lets nobody make a consumer.
+// unlessConsumer refuses to create consumers.
 func unlessConsumer(m *nats.Msg, otherwise jstest.Action) jstest.Action {
 	if isCreateConsumer(m) {
 		return jstest.Refuse(503, 10008, "JetStream system temporarily unavailable")

@@ -115,7 +115,7 @@ var mutants = []mutant{
 	{
 		name:  "RefusedAppendTakenForStored",
 		harm:  "an owner that was deposed goes on, and answers what is written nowhere",
-		edits: []edit{{"jetstream/append.go", "\t\tcase theirs:\n\t\t\treturn true, err\n", "\t\tcase theirs:\n\t\t\treturn true, nil\n"}},
+		edits: []edit{{"jetstream/append.go", "\t\tcase conflict:\n\t\t\treturn true, err\n", "\t\tcase conflict:\n\t\t\treturn true, nil\n"}},
 		found: storm,
 		says:  `in epoch \d+ of node`,
 	},
@@ -150,8 +150,8 @@ var mutants = []mutant{
 		name: "StreamListensToClients",
 		harm: "a client puts events into the stream, and keeps real ones out of it",
 		edits: []edit{{
-			"jetstream/eventlog/stream.go", `[]string{k.cfg.Prefix.StoredEvent(">")}`,
-			`[]string{k.cfg.Prefix.StoredEvent(">"), k.cfg.Prefix.Event(">")}`,
+			"jetstream/eventlog/stream.go", `[]string{o.cfg.Prefix.StoredEvent(">")}`,
+			`[]string{o.cfg.Prefix.StoredEvent(">"), o.cfg.Prefix.Event(">")}`,
 		}},
 		found: forgery,
 		says:  `the stream has \d+ messages, want 3`,
@@ -177,8 +177,8 @@ var mutants = []mutant{
 		name: "ConflictWithoutLooking",
 		harm: "a record that was stored is said not to be, because a repetition of it was refused",
 		edits: []edit{{
-			"jetstream/append.go", "\tif d.loose {\n\t\tswitch found",
-			"\tif jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, journal.ErrConflict\n\t}\n\tif d.loose {\n\t\tswitch found",
+			"jetstream/append.go", "\tif a.mayBeStored {\n\t\tswitch result",
+			"\tif jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {\n\t\treturn true, journal.ErrConflict\n\t}\n\tif a.mayBeStored {\n\t\tswitch result",
 		}},
 		found: storm,
 		says:  `no request has asked for this`,

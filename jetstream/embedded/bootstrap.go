@@ -14,36 +14,36 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 )
 
-// peersFile says who the members of a Raft group are. The server writes it itself once it runs.
+// peersFile lists the members of a Raft group. The NATS server writes it itself once it runs.
 const peersFile = "peers.idx"
 
-// atLeast is how many new members it takes to make a cluster that does not begin with its first: with
-// two, a pair that joins could elect one another over the head of the member that is away.
-const atLeast = 3
+// minMembers is the number of new members that can create a cluster which was not bootstrapped by its first
+// member. With two, a pair that joins could elect a leader without the existing member while it is away.
+const minMembers = 3
 
-// found says, in a directory that is still empty, how the server comes to its cluster where NATS by itself
-// would do something else.
+// bootstrap writes the peers file into an empty data directory in the two cases where NATS by itself would
+// create the wrong cluster.
 //
-// A server that knows nobody but itself is the one member of a new cluster. NATS makes none of fewer than
-// two, but it runs one, and lets others join: so the directory says that the cluster is there already.
-// Should a newer NATS not believe it, the server waits for a second member and says so.
+// A server whose only route is its own becomes the only member of a new cluster. NATS does not create a
+// cluster of one, but runs one that exists and lets others join. If a newer NATS does not accept the file, the
+// server waits for a second member and logs that.
 //
-// A server that knows one other, named before it, joins that one. NATS would let it make a cluster with
-// whichever new member it meets first, and the locks of the other would be deleted when it came back.
-func found(opts *server.Options) error {
+// A server with the route of one other member before its own joins that member. NATS would let it create a
+// cluster with the first new member that it meets, and the other's streams would be deleted on its return.
+func bootstrap(opts *server.Options) error {
 	group := metaDir(opts)
 	joined, err := holdsAny(group, anyEntry)
 	if err != nil || joined {
 		return err
 	}
-	state, err := firstPeers(opts)
+	state, err := initialPeers(opts)
 	if err != nil || state == nil {
 		return err
 	}
 	if err := os.MkdirAll(group, 0o700); err != nil {
 		return dataDirError(opts.StoreDir, err)
 	}
-	// Renamed when complete: a file cut short would be taken for a member that has lost its memory.
+	// Renamed when complete: NATS would take a truncated file for a member that has lost its data.
 	complete := filepath.Join(opts.StoreDir, peersFile)
 	err = errors.Join(writeSynced(complete, state), os.Rename(complete, filepath.Join(group, peersFile)))
 	for dir := group; err == nil && dir != filepath.Dir(opts.StoreDir); dir = filepath.Dir(dir) {
@@ -55,8 +55,8 @@ func found(opts *server.Options) error {
 	return nil
 }
 
-// firstPeers is the peers file of a member that is new, nil where NATS does what it should by itself.
-func firstPeers(opts *server.Options) ([]byte, error) {
+// initialPeers returns the peers file of a new member, nil where NATS needs none.
+func initialPeers(opts *server.Options) ([]byte, error) {
 	if len(opts.Routes) != 1 && len(opts.Routes) != 2 {
 		return nil, nil
 	}
@@ -69,22 +69,22 @@ func firstPeers(opts *server.Options) ([]byte, error) {
 	case len(opts.Routes) == 1 && own == 0:
 		return onlyPeer(opts.ServerName), nil
 	case len(opts.Routes) == 2 && own == 1:
-		return peers(atLeast), nil
+		return encodePeers(minMembers), nil
 	}
 	return nil, nil
 }
 
-// metaDir is where the server keeps what it knows of its cluster.
+// metaDir returns the directory of the Raft group of the cluster.
 func metaDir(opts *server.Options) string {
 	return filepath.Join(opts.StoreDir, server.JetStreamStoreDir, server.DEFAULT_SYSTEM_ACCOUNT, "_js_", "_meta_")
 }
 
-// onlyPeer is the peers file of a group of one.
-func onlyPeer(name string) []byte { return peers(1, jsapi.PeerID(name)) }
+// onlyPeer returns the peers file of a group of one.
+func onlyPeer(name string) []byte { return encodePeers(1, jsapi.PeerID(name)) }
 
-// peers is a peers file as nats-server 2.15 reads it: the size of the group, the number of ids that are
+// encodePeers returns a peers file as nats-server 2.15 reads it: the size of the group, the number of ids that are
 // known, the ids, and 0 for a group that does not extend another.
-func peers(size uint32, known ...string) []byte {
+func encodePeers(size uint32, known ...string) []byte {
 	file := binary.LittleEndian.AppendUint32(nil, size)
 	file = binary.LittleEndian.AppendUint32(file, uint32(len(known)))
 	file = append(file, strings.Join(known, "")...)

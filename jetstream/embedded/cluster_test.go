@@ -26,7 +26,7 @@ func TestMemberOfItsOwn(t *testing.T) {
 		t.Error("a server that is alone does not lead its bucket")
 	}
 	if (*jetstream.Leadership)(nil).Leads(0) {
-		t.Error("nobody leads")
+		t.Error("a nil leadership leads")
 	}
 	alone.Shutdown()
 
@@ -37,7 +37,7 @@ func TestMemberOfItsOwn(t *testing.T) {
 	jstest.WantError(t, err, embedded.ErrDataDir, alone.DataDir(), "was alone", "another directory", "nats stream backup and restore")
 }
 
-// A member that has nobody to elect a leader with says so, and goes on as soon as it has.
+// A member without a quorum logs that, and starts as soon as there is one.
 func TestQuorumIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	configs, log := jstest.MemberConfigs(t, 3), jstest.NewRecorder()
@@ -49,7 +49,7 @@ func TestQuorumIsWaitedFor(t *testing.T) {
 
 	done := make(chan error, 1)
 	go func() { done <- first.AwaitQuorum(t.Context()) }()
-	jstest.WaitFor(t, "somebody is told", func() bool {
+	jstest.WaitFor(t, "the wait is logged", func() bool {
 		level, ok := log.Find("no quorum")
 		return ok && level == slog.LevelWarn
 	})

@@ -18,16 +18,16 @@ import (
 // defaultCluster is the name of a cluster that was given none.
 const defaultCluster = "holdfast"
 
-// routeWriteTimeout bounds how long a route that takes no more holds up the others.
+// routeWriteTimeout bounds how long a blocked route delays the others.
 const routeWriteTimeout = 2 * time.Second
 
-// joinCluster lets the server be a member of a cluster, if it is to be one.
+// joinCluster configures the server as a member of a cluster if ClusterListen and Routes are set.
 func (c Config) joinCluster(opts *server.Options) error {
 	switch {
 	case c.ClusterListen == "" && len(c.Routes) == 0:
 		return nil
 	case c.ClusterListen == "":
-		return fmt.Errorf("%w: routes lead to other members of a cluster, who cannot reach this one; give --cluster-listen", ErrConfig)
+		return fmt.Errorf("%w: routes lead to other members of a cluster, which cannot reach this one; give --cluster-listen", ErrConfig)
 	case len(c.Routes) == 0:
 		return fmt.Errorf("%w: a member of a cluster has to know the others; give --routes, the --cluster-listen of every member", ErrConfig)
 	case c.Name == "":
@@ -57,17 +57,17 @@ func (c Config) joinCluster(opts *server.Options) error {
 		Name:         name,
 		Host:         host,
 		Port:         port,
-		NoAdvertise:  !isWorthTelling(opts.Host, host),
-		PingInterval: natsconn.PingInterval, // A partition is noticed, and overcome, as soon as by clients.
+		NoAdvertise:  !isAdvertisable(opts.Host, host),
+		PingInterval: natsconn.PingInterval, // a partition is detected as soon as by clients
 		MaxPingsOut:  natsconn.PingsMissed,
-		// A member that was paused is not waited for.
+		// Do not wait for a member that is paused.
 		WriteDeadline: routeWriteTimeout,
 	}
 	return nil
 }
 
-// addOwnRoute adds the route to the member itself if it is missing: the number of routes is how many members
-// the first election waits for. A member that has been in its cluster already needs no route to itself.
+// addOwnRoute adds the route to the member itself if it is missing: the number of routes is the number of
+// members that the first election waits for. A member that was in its cluster before needs no route to itself.
 func addOwnRoute(opts *server.Options, host string, port int) error {
 	joined, err := holdsAny(metaDir(opts), anyEntry)
 	if err != nil || joined {
@@ -108,10 +108,9 @@ func parseRoutes(routes []string) ([]*url.URL, error) {
 	return urls, nil
 }
 
-// isWorthTelling tells whether clients of other members can use the address at which this one takes
-// clients: a wildcard would be spelt out as every address of this host, and loopback leads each to his
-// own.
-func isWorthTelling(clients, members string) bool {
+// isAdvertisable reports whether clients of other members can use this member's client address. NATS would
+// advertise a wildcard as every address of this host, and a loopback address leads to the client's own host.
+func isAdvertisable(clients, members string) bool {
 	return !isWildcard(clients) && (!isLoopback(clients) || isLoopback(members))
 }
 

@@ -13,7 +13,7 @@ import (
 // defaultListen is where NATS clients look first.
 const defaultListen = "127.0.0.1:4222"
 
-// Config says how to run the embedded NATS server: with DataDir and Listen, as a member of a cluster
+// Config configures the embedded NATS server: with DataDir and Listen, as a member of a cluster
 // with ClusterListen and Routes as well, or with the full grammar of NATS in ConfigFile, for TLS and
 // authentication.
 type Config struct {
@@ -26,25 +26,24 @@ type Config struct {
 	// with ConfigFile.
 	ClusterListen string
 	// Routes are the ClusterListen of every member, as host:port, with nats:// before it or without. All
-	// members can be given the same list. The server's own alone, with an empty directory, makes a cluster
-	// of one, which others can join. Not with ConfigFile.
+	// members can be given the same list. With an empty directory, the server's own route alone creates a
+	// cluster of one, which others can join. Not with ConfigFile.
 	Routes []string
 	// ClusterName is the same on all members, which refuse others. Empty: holdfast.
 	ClusterName string
-	// AllowRemote permits a Listen and a ClusterListen that other hosts reach, though nobody has to
-	// authenticate.
+	// AllowRemote permits a Listen and a ClusterListen that other hosts can reach without authentication.
 	AllowRemote bool
-	// DataDir is made if it is missing. Not with ConfigFile.
+	// DataDir is created if it is missing. Not with ConfigFile.
 	DataDir string
 	// ConfigFile of NATS. Its store_dir is the data directory.
 	ConfigFile string
-	// UnsafeSync acknowledges what a power cut may still lose.
+	// UnsafeSync acknowledges writes that a power cut may still lose.
 	UnsafeSync bool
 	// Log gets the server's lines. nil: [slog.Default].
 	Log *slog.Logger
 }
 
-// options returns the settings for the NATS server, or says what is wrong with them.
+// options returns the settings for the NATS server.
 func (c Config) options() (*server.Options, error) {
 	var opts *server.Options
 	var err error
@@ -91,7 +90,7 @@ func (c Config) fromFields() (*server.Options, error) {
 }
 
 func openToOthers(listen string) error {
-	return fmt.Errorf("%w: %s is open to other hosts and nobody has to authenticate; listen on 127.0.0.1, "+
+	return fmt.Errorf("%w: %s is open to other hosts without authentication; listen on 127.0.0.1, "+
 		"or use --nats-config with authentication, or accept it with --allow-remote", ErrListen, listen)
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// lockFile keeps two servers out of one data directory. The operating system lets go of it when the
-// process ends, however it ends.
+// lockFile excludes a second server from a data directory. The operating system releases the lock when the
+// process ends.
 const lockFile = "holdfast.lock"
 
-// lockDataDir makes the directory if need be and takes it for this server alone.
+// lockDataDir creates the directory if it is missing and locks it for this server.
 func lockDataDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, dataDirError(dir, err)

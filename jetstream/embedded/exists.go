@@ -11,8 +11,8 @@ import (
 // anyEntry stands for every entry of a directory in the path of [holdsAny].
 const anyEntry = "*"
 
-// holdsAny tells whether anything is in the directory at that path below it. The directory's own path is
-// no pattern. What cannot be read is an error and not nothing.
+// holdsAny reports whether the directory contains the path, of which each element is a name or anyEntry. A
+// directory that cannot be read is an error.
 func holdsAny(dir string, below ...string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// ErrStore is in what [Server.Fault] returns.
+// ErrStore is the error of [Server.Fault].
 var ErrStore = errors.New("the NATS server in this process does not store")
 
-// fault is what keeps a server from storing, if anything does.
+// fault is why a server cannot store, empty if it can.
 type fault struct{ err atomic.Pointer[error] }
 
 func (f *fault) set(err error) { f.err.Store(&err) }
@@ -22,6 +22,5 @@ func (f *fault) get() error {
 	return nil
 }
 
-// Fault returns what keeps the server from storing, an [ErrStore]; nil if nothing does. It is safe for
-// concurrent use.
+// Fault returns an [ErrStore] while the server cannot store, nil otherwise. It is safe for concurrent use.
 func (s *Server) Fault() error { return s.fault.get() }

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// handshake is a connection within the process on which the server can refuse the login. A pipe holds
-// nothing: the client, which writes CONNECT and PING before it reads, and the server, which answers a wrong
-// CONNECT before it reads on, would wait for each other until their timeouts.
+// handshake is a connection within the process on which the server can refuse the login. A pipe has no
+// buffer: the client writes CONNECT and PING before it reads, the server answers a wrong CONNECT before it reads
+// on, and both would wait for each other until their timeouts.
 type handshake struct {
 	net.Conn
 	// last is closed when the latest of the first writes has been read; nil before them.

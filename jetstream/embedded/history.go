@@ -7,9 +7,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// checkHistory refuses data that the server would not see, or should not touch: a cluster deletes the
-// streams of a server that was alone, since it has no record of them, and a member that runs alone would
-// grant what the others have granted.
+// checkHistory refuses data that does not fit the mode of the server. A cluster deletes the streams of a
+// server that was alone, because it has no record of them, and a member that runs alone would grant locks that
+// the others have granted.
 func checkHistory(opts *server.Options) error {
 	store := filepath.Join(opts.StoreDir, server.JetStreamStoreDir)
 	member, err := holdsAny(store, anyEntry, "_js_", "_meta_")
@@ -23,11 +23,11 @@ func checkHistory(opts *server.Options) error {
 	joins := opts.Cluster.Port != 0
 	switch {
 	case joins && !member && streams:
-		return fmt.Errorf("%w: %s holds the locks of a server that was alone, and a cluster would not take them over but delete them; "+
+		return fmt.Errorf("%w: %s holds the locks of a server that was alone, and a cluster would delete them; "+
 			"start it without --cluster-listen as before, or move its buckets into a cluster with another directory, by nats stream backup and restore, "+
 			"which docs/cli.md shows; without them the cluster would count all tokens from 1 again, and guards would refuse its holders", ErrDataDir, opts.StoreDir)
 	case !joins && member:
-		return fmt.Errorf("%w: %s belongs to a member of a cluster, and alone it would grant what the others have granted; "+
+		return fmt.Errorf("%w: %s belongs to a member of a cluster, and alone it would grant locks that the others have granted; "+
 			"start it with --cluster-listen and --routes as before, or with another directory", ErrDataDir, opts.StoreDir)
 	}
 	return nil

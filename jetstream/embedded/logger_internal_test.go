@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What the server repeats with every try is said once, in words that tell what to do.
+// A line that the server repeats with every attempt is logged once, and says what to do.
 func TestOtherClusterIsToldOnce(t *testing.T) {
 	var said bytes.Buffer
 	l := newServerLogger(slog.New(slog.NewTextHandler(&said, nil)))

@@ -38,7 +38,7 @@ func Observe(ctx context.Context, cluster string, routes []string, log *slog.Log
 	if cluster == "" {
 		cluster = defaultCluster
 	}
-	opts := bystander("observer-"+rand.Text(), cluster, urls)
+	opts := storelessOptions("observer-"+rand.Text(), cluster, urls)
 	password := rand.Text()
 	system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
 	opts.Accounts = []*server.Account{system}
@@ -56,9 +56,9 @@ func Observe(ctx context.Context, cluster string, routes []string, log *slog.Log
 	return o, nil
 }
 
-// bystander is the configuration of a server of a cluster that keeps nothing. It listens, because NATS
-// waits with the routes until it does.
-func bystander(name, cluster string, routes []*url.URL) *server.Options {
+// storelessOptions configures a server of a cluster without storage. It listens for clients because NATS opens
+// its routes only then.
+func storelessOptions(name, cluster string, routes []*url.URL) *server.Options {
 	return &server.Options{
 		ServerName: name,
 		Host:       "127.0.0.1",

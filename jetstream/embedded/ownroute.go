@@ -15,7 +15,7 @@ import (
 const (
 	// resolveTimeout bounds the time in which names of routes have to be resolved, once for all of them.
 	resolveTimeout = 15 * time.Second
-	// lookupTimeout bounds one question, so that one name does not take the time of the others.
+	// lookupTimeout bounds one lookup, so that one name does not use up the time of the others.
 	lookupTimeout = 3 * time.Second
 )
 
@@ -23,8 +23,8 @@ const (
 type resolver func(ctx context.Context, host string) ([]string, error)
 
 // ownRoute returns which of the routes leads to the member that listens at host and port, -1 for none. It
-// asks again while names cannot be resolved, and returns an [ErrRoutes] if it cannot tell when ctx ends: which
-// member makes a cluster depends on it.
+// retries while names cannot be resolved, and returns an [ErrRoutes] when ctx ends, because a wrong answer could
+// create a second cluster.
 func ownRoute(ctx context.Context, routes []*url.URL, host string, port int, resolve resolver) (int, error) {
 	var backoff retry.Backoff
 	for {
@@ -33,7 +33,7 @@ func ownRoute(ctx context.Context, routes []*url.URL, host string, port int, res
 			return own, nil
 		}
 		if backoff.Wait(ctx) != nil {
-			return -1, fmt.Errorf("%w, so it is not known which of %v leads to this member; let the names be resolved, or give addresses: %w",
+			return -1, fmt.Errorf("%w, so it is unknown which of %v leads to this member; make the names resolvable, or give addresses: %w",
 				ErrRoutes, addressesOf(routes), err)
 		}
 	}
@@ -64,7 +64,7 @@ func tryOwnRoute(ctx context.Context, routes []*url.URL, host string, port int, 
 	return -1, unresolved
 }
 
-// listening returns at which addresses a member listens.
+// listening returns the addresses at which a member listens.
 func listening(ctx context.Context, host string, resolve resolver) ([]string, error) {
 	if !isWildcard(host) {
 		return addresses(ctx, host, resolve)

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// probeFile is written into a data directory to find out whether its disk takes data again.
+	// probeFile is written to find out whether the disk of a data directory takes data again.
 	probeFile = "holdfast.probe"
-	// probeBytes has to fit besides: a disk with less is full as soon as NATS has started.
+	// probeBytes has to fit in addition: a disk with less free space is full as soon as NATS has started.
 	probeBytes = 256 << 10
 )
 

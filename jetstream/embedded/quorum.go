@@ -15,26 +15,26 @@ import (
 // quorumPoll is the interval between two looks for a quorum.
 const quorumPoll = 50 * time.Millisecond
 
-// AwaitQuorum returns when enough members of the cluster are there to elect a leader, and this one has
-// heard of it; at once if the server is alone. It waits until ctx ends, and says after 10 seconds what
-// for. It is an [ErrConfig] if another member has the name of this one.
+// AwaitQuorum returns when the cluster has a leader that this server knows, and at once without a cluster. It
+// logs after 10 seconds what it waits for, and returns an [ErrNoQuorum] when ctx ends. It returns an [ErrConfig]
+// if another member has the same name.
 func (s *Server) AwaitQuorum(ctx context.Context) error {
 	began := time.Now()
 	for reminder := retry.RemindSince(began); !s.hasQuorum(); {
 		select {
-		case rival := <-s.nats().lines.rival:
+		case line := <-s.nats().lines.duplicate:
 			return fmt.Errorf("%w: another member of the cluster is called %s; give each its own --name, and keep it: %s",
-				ErrConfig, s.nats().Name(), rival)
+				ErrConfig, s.nats().Name(), line)
 		default:
 		}
 		if reminder.IsDue() {
-			s.sayMissing(began)
+			s.warnMissing(began)
 		}
 		if err := retry.Pause(ctx, quorumPoll); err != nil {
 			return fmt.Errorf("%w: it sees %v: %w", ErrNoQuorum, s.Members(), err)
 		}
 	}
-	s.nats().endCompany()
+	s.nats().stopHelper()
 	return nil
 }
 
@@ -51,12 +51,12 @@ func (s *Server) metaLeader() string {
 	return info.Meta.Leader
 }
 
-func (s *Server) sayMissing(began time.Time) {
+func (s *Server) warnMissing(began time.Time) {
 	needed := 0
 	if info, err := s.nats().Jsz(nil); err == nil && info.Meta != nil {
 		needed = info.Meta.QuorumNeeded
 	}
-	s.log.Warn("the cluster has no quorum, waiting for more members (the first time, for all of them): are they started, with the same routes, and do they reach one another?",
+	s.log.Warn("the cluster has no quorum, waiting for more members (at its first start, for all of them): check that they run, have the same routes and can connect to one another",
 		"sees", s.Members(), "needs", needed, "routes", addressesOf(s.nats().opts.Routes), "since", time.Since(began).Round(time.Second))
 }
 
@@ -64,7 +64,7 @@ func (s *Server) sayMissing(began time.Time) {
 func addressesOf(routes []*url.URL) []string {
 	var addresses []string
 	for _, route := range routes {
-		addresses = append(addresses, route.Host) // the rest may hold a password
+		addresses = append(addresses, route.Host) // the rest may contain a password
 	}
 	return addresses
 }

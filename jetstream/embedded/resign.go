@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// resignTimeout bounds the wait for others to lead: NATS itself keeps up what it has resigned from for
-	// one second.
+	// resignTimeout bounds the wait for other leaders. NATS serves for one more second.
 	resignTimeout = 2 * time.Second
 	// leaderPoll is the interval between two looks for a new leader.
 	leaderPoll = 10 * time.Millisecond
 )
 
-// Resign gives away what the server leads, streams, consumers and the cluster itself, and returns when
-// others lead all that is replicated, or after two seconds. Connections that are there go on for about a
-// second; new ones are not taken. What comes next is [Server.Shutdown]. Alone, it does nothing.
+// Resign transfers the leaderships of the server, of streams, consumers and the cluster itself, and returns when
+// other servers lead everything that is replicated, or after two seconds. Existing connections work for about
+// another second; new ones are refused. Call [Server.Shutdown] next. Without a cluster it does nothing.
 func (s *Server) Resign(ctx context.Context) {
 	n := s.nats()
 	if !n.JetStreamIsClustered() {
@@ -27,20 +26,20 @@ func (s *Server) Resign(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, resignTimeout)
 	defer cancel()
-	// A lame duck is the one way to give the cluster's own leadership away without a login of the system's,
-	// and it keeps all leaderships from coming back.
+	// Lame duck mode is the only way to transfer the cluster's own leadership without a user of the system
+	// account, and it keeps all leaderships from coming back.
 	n.resigned.Do(func() { go n.LameDuckShutdown() })
-	for !s.isSucceeded() {
+	for !s.isTransferred() {
 		if retry.Pause(ctx, leaderPoll) != nil {
-			s.log.Warn("what this server led in the cluster has no new leader yet", "waited", resignTimeout)
+			s.log.Warn("some leaderships of this server have no new leader yet", "waited", resignTimeout)
 			return
 		}
 	}
 }
 
-// isSucceeded tells whether others lead the cluster and all streams that have replicas elsewhere. Those of
-// consumers are less than an append waits for.
-func (s *Server) isSucceeded() bool {
+// isTransferred reports whether other servers lead the cluster and all streams with replicas elsewhere. No append
+// waits for the leadership of a consumer.
+func (s *Server) isTransferred() bool {
 	info, err := s.nats().Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 	if err != nil || info.Disabled {
 		return true // stopped already

@@ -44,14 +44,14 @@ type instance struct {
 	*server.Server
 	opts  *server.Options
 	lines *serverLogger
-	// company is there while the one member of a cluster elects itself; nil else.
-	company *server.Server
-	// resigned is done once.
+	// helper runs while the only member of a cluster elects itself; nil otherwise.
+	helper   *server.Server
 	resigned sync.Once
 }
 
-// Start starts a NATS server that syncs every write, and returns when it takes connections. That
-// of a cluster is of use after [Server.AwaitQuorum]. The errors [ErrConfig], [ErrListen] and [ErrDataDir] say what to change.
+// Start starts a NATS server that syncs every write, and returns when it accepts connections. Call
+// [Server.AwaitQuorum] before using a member of a cluster. The errors are [ErrConfig], [ErrListen], [ErrRoutes] and
+// [ErrDataDir]; each says what to change.
 func Start(cfg Config) (*Server, error) {
 	opts, err := cfg.options()
 	if err != nil {
@@ -67,7 +67,7 @@ func Start(cfg Config) (*Server, error) {
 	}
 	err = checkHistory(opts)
 	if err == nil && cfg.ConfigFile == "" {
-		err = found(opts)
+		err = bootstrap(opts)
 	}
 	if err == nil {
 		err = s.start(opts)
@@ -80,7 +80,7 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// start makes a new instance and returns when it takes connections.
+// start starts a new instance and returns when it accepts connections.
 func (s *Server) start(opts *server.Options) error {
 	running, err := server.NewServer(opts)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Server) start(opts *server.Options) error {
 	n.Start()
 	err = waitReady(running, n.lines.fatal)
 	if err == nil {
-		err = n.keepCompany()
+		err = n.startHelper()
 	}
 	if err != nil {
 		n.stop()
@@ -109,12 +109,12 @@ func (s *Server) nats() *instance { return s.instance.Load() }
 
 // stop returns when the instance has stopped. It may be called more than once.
 func (n *instance) stop() {
-	n.endCompany()
+	n.stopHelper()
 	n.Shutdown()
 	n.WaitForShutdown()
 }
 
-// waitReady waits until the server takes connections, or has said why it never will.
+// waitReady waits until the server accepts connections, or has logged a fatal error.
 func waitReady(running *server.Server, fatal <-chan string) error {
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
 		select {
@@ -126,10 +126,10 @@ func waitReady(running *server.Server, fatal <-chan string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the NATS server does not take connections after %v", startTimeout)
+	return fmt.Errorf("the NATS server does not accept connections after %v", startTimeout)
 }
 
-// startError makes an error of the server's last line.
+// startError turns the server's fatal line into an error.
 func startError(line string) error {
 	switch {
 	case strings.Contains(line, syscall.EADDRINUSE.Error()):
@@ -162,7 +162,7 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 	return &handshake{Conn: conn}, nil
 }
 
-// ClientURL returns where clients on this host connect: nats://127.0.0.1:4222.
+// ClientURL returns the URL for clients on this host: nats://127.0.0.1:4222.
 func (s *Server) ClientURL() string {
 	return s.nats().ClientURL()
 }

@@ -150,7 +150,7 @@ func TestServerListen(t *testing.T) {
 	for listen, words := range map[string]string{
 		"0.0.0.0:-1":     "--allow-remote",
 		":-1":            "--nats-config",
-		"[::]:-1":        "nobody has to authenticate",
+		"[::]:-1":        "without authentication",
 		"192.0.2.1:-1":   "open to other hosts",
 		"example.com:-1": "open to other hosts",
 		"127.0.0.1":      "host:port",
@@ -252,7 +252,7 @@ func TestServerConfigFile(t *testing.T) {
 			cfg.ConfigFile = jstest.MustWriteConfig(t, strings.Replace(jstest.GoodConfig, ", sync_interval: always", "", 1))
 		})
 		if level, ok := log.Find("power cut"); !ok || level != slog.LevelWarn {
-			t.Error("nobody is warned")
+			t.Error("no warning")
 		}
 	})
 	t.Run("ClusterPortInUse", func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestServerLog(t *testing.T) {
 	}
 }
 
-// playUnprivileged starts a server as somebody who may not write everywhere.
+// playUnprivileged starts a server as a user without write permission.
 func playUnprivileged(dir string) error {
 	if os.Getuid() == 0 {
 		if err := syscall.Setuid(65534); err != nil {

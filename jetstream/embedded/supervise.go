@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	// faultPoll is how often it is looked whether the server still stores, and whether its disk takes data.
+	// faultPoll is the interval of the checks whether the server stores and its disk takes data.
 	faultPoll = time.Second
-	// probesNeeded in a row: one alone may fit into what NATS gave back to a disk that is still filling.
+	// probesNeeded is the number of successful probes in a row. A single one may fit into space that NATS has
+	// just freed on a disk that is still filling.
 	probesNeeded = 2
-	// trialTime without a new fault ends one.
-	trialTime = 5 * time.Second
-	// longestBackoff between two restarts bounds how long a disk that is well again goes unused.
+	// stableTime without a new fault ends a fault.
+	stableTime = 5 * time.Second
+	// longestBackoff between two restarts bounds how long a disk that works again stays unused.
 	longestBackoff = 15 * time.Second
-	// stopBound is for an instance whose disk refuses everything. It cannot be replaced before it has stopped.
+	// stopBound bounds the stop of an instance whose disk fails. It cannot be replaced before it has stopped.
 	stopBound = time.Minute
 )
 
@@ -39,10 +40,10 @@ func (s *Server) startSupervision() {
 	}()
 }
 
-// failure says why the instance does not store, empty if it does.
+// failure returns why the instance does not store, empty if it does.
 func (n *instance) failure() string {
 	select {
-	case line := <-n.lines.failed:
+	case line := <-n.lines.writeErrors:
 		return line
 	default:
 	}
@@ -63,7 +64,7 @@ func (s *Server) recoverStore(ctx context.Context, why string) {
 			return
 		}
 		err := s.restart(ctx)
-		if err == nil && s.isTried(ctx) {
+		if err == nil && s.isStable(ctx) {
 			break
 		}
 		if err != nil {
@@ -75,7 +76,7 @@ func (s *Server) recoverStore(ctx context.Context, why string) {
 		}
 	}
 	s.fault.clear()
-	// A warning, for the end has to be seen wherever the beginning is, and news of the server is not.
+	// A warning, so that the end of a fault is visible at the same log levels as its beginning.
 	s.log.Warn("this node stores on its disk again", "after", time.Since(began).Round(time.Millisecond))
 }
 
@@ -113,7 +114,7 @@ func (s *Server) restart(ctx context.Context) error {
 	return s.start(opts)
 }
 
-// optionsAgain reads the settings for the instance's successor.
+// optionsAgain reads the settings for the next instance.
 func (n *instance) optionsAgain(cfg Config) (*server.Options, error) {
 	opts, err := cfg.options()
 	if err != nil {
@@ -124,7 +125,7 @@ func (n *instance) optionsAgain(cfg Config) (*server.Options, error) {
 			ErrConfig, cfg.ConfigFile, opts.StoreDir, n.opts.StoreDir)
 	}
 	if opts.Port <= 0 {
-		opts.Port = n.opts.Port // any free one at first, the same from then on
+		opts.Port = n.opts.Port // the free port of the first start stays the same
 	}
 	if opts.Cluster.Port < 0 {
 		opts.Cluster.Port = n.opts.Cluster.Port
@@ -132,9 +133,9 @@ func (n *instance) optionsAgain(cfg Config) (*server.Options, error) {
 	return opts, nil
 }
 
-// isTried tells whether the new instance takes part in its cluster and goes on for a while without a fault.
-func (s *Server) isTried(ctx context.Context) bool {
-	for began := time.Now(); time.Since(began) < trialTime || !s.hasQuorum(); {
+// isStable reports whether the new instance has joined its cluster and runs for stableTime without a fault.
+func (s *Server) isStable(ctx context.Context) bool {
+	for began := time.Now(); time.Since(began) < stableTime || !s.hasQuorum(); {
 		if retry.Pause(ctx, faultPoll) != nil {
 			return false
 		}
@@ -143,7 +144,7 @@ func (s *Server) isTried(ctx context.Context) bool {
 			return false
 		}
 		if s.hasQuorum() {
-			s.nats().endCompany()
+			s.nats().stopHelper()
 		}
 	}
 	return true

@@ -220,7 +220,7 @@ func TestEventStreamIsMade(t *testing.T) {
 	mustRetain(t, nc, eventlog.Config{Retention: time.Minute})
 	wantStream(time.Minute)
 	_, err := retain(t, nc, eventlog.Config{})
-	jstest.WantError(t, err, eventlog.ErrUnusable, "not to be retained", "nats stream rm HOLDFAST_EVENTS")
+	jstest.WantError(t, err, eventlog.ErrUnusable, "the retention is 0", "nats stream rm HOLDFAST_EVENTS")
 }
 
 func TestNoEventStream(t *testing.T) {
@@ -300,7 +300,7 @@ func TestEventStreamOnSmallDisks(t *testing.T) {
 	})
 }
 
-// A wait for JetStream is said, with the servers that are there.
+// A wait for JetStream is logged.
 func TestEventStreamWaits(t *testing.T) {
 	t.Parallel()
 	m := jstest.NewMiddle(t)
@@ -316,7 +316,7 @@ func TestEventStreamWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if level, ok := log.Find("JetStream is not ready"); !ok || level != slog.LevelWarn {
-		t.Error("the wait is not said")
+		t.Error("the wait is not logged")
 	}
 }
 

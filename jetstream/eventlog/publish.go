@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// batchWorth is how many events make a batch worth while: before it is stored JetStream keeps it in
-	// files of its own, which take 8 ms and more.
+	// batchWorth is the number of events from which on a batch is faster: JetStream keeps a batch in files of
+	// its own until it is stored, which takes 8 ms and more.
 	batchWorth = 50
-	// batchMessages is how many messages JetStream takes in one batch, batchBytes how many bytes are
-	// put into one.
+	// batchMessages is the most messages that JetStream accepts in one batch, batchBytes the most bytes that
+	// are put into one.
 	batchMessages = 1000
 	batchBytes    = 1 << 20
 	// lookTimeout bounds the question whether an event is stored.
@@ -39,15 +39,15 @@ const (
 	batchCommitHeader   = "Nats-Batch-Commit"
 )
 
-// Publish stores events of one shard, in their order, and returns nil once all of them are stored. Those
-// that the stream has already, it passes over, however long ago they were stored and by whomever. After
-// an error any of them may have been stored, and the same call again stores the rest.
+// Publish stores events of one shard in their order, and returns nil once all of them are stored. It skips
+// events that the stream has already, also those of another publisher. After an error any of them may have
+// been stored; the same call again stores the rest.
 //
-// Two things make it exactly once. The events of a shard are published in their order, so if the stream
-// has one of them it has all before it, and the last message on an event's subject tells whether it has
-// that one. And the first of a batch is stored only if that message is still the last: whoever else
-// publishes for the shard, a predecessor that was paused and does not know that it is one, has either
-// stored the first of the batch, and then none of it is stored again, or comes too late himself.
+// Two rules make it exactly once. The events of a shard are published in their order, so the stream has all
+// events before one that it has, and the last message on an event's subject tells whether it has that event.
+// And the first message of a batch is stored only if that message is still the last one. Another publisher of
+// the shard, such as a paused predecessor, has either stored the first event of the batch, and then none of the
+// batch is stored again, or its own batch is refused.
 func (s *Stream) Publish(ctx context.Context, events []*messages.Event) error {
 	for len(events) > 0 {
 		last, has, err := s.last(ctx, events[0])
@@ -93,7 +93,7 @@ func (s *Stream) last(ctx context.Context, e *messages.Event) (sequence uint64, 
 	return m.Sequence, has, nil
 }
 
-// stored returns how many of the events the stream has, which are the first ones, at least one.
+// stored returns how many of the events the stream has. These are the first ones, and at least one.
 func (s *Stream) stored(ctx context.Context, events []*messages.Event) (n int, err error) {
 	n = 1 + sort.Search(len(events)-1, func(i int) bool {
 		_, has, failure := s.last(ctx, events[1+i])
@@ -103,8 +103,8 @@ func (s *Stream) stored(ctx context.Context, events []*messages.Event) (n int, e
 	return n, err
 }
 
-// store stores as many of the events as go at once, one or a batch, if the last message on the first one's
-// subject is still the one of that sequence. It returns how many these are.
+// store stores the first event or a batch of them, if the last message on the first one's subject still has the
+// sequence last. It returns how many it has stored.
 func (s *Stream) store(ctx context.Context, events []*messages.Event, last uint64) (int, error) {
 	if len(events) < batchWorth {
 		events = events[:1]
@@ -116,7 +116,7 @@ func (s *Stream) store(ctx context.Context, events []*messages.Event, last uint6
 	n := len(batch)
 	batch[0].Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(last, 10)}
 	if n > 1 {
-		mark(batch)
+		markBatch(batch)
 	}
 	for _, m := range batch[:n-1] {
 		if err := s.nc.PublishMsg(m); err != nil {
@@ -133,10 +133,10 @@ func (s *Stream) store(ctx context.Context, events []*messages.Event, last uint6
 	if err != nil {
 		return 0, fmt.Errorf("stream %s does not answer: %w", s.name, err)
 	}
-	return n, s.confirms(answer.Data, n)
+	return n, s.checkAck(answer.Data, n)
 }
 
-// batch makes messages of the events, as many as may go into one batch.
+// batch returns the messages of the events, as many as one batch may have.
 func (s *Stream) batch(events []*messages.Event) ([]*nats.Msg, error) {
 	batch := make([]*nats.Msg, 0, min(len(events), batchMessages))
 	bytes := 0
@@ -155,8 +155,8 @@ func (s *Stream) batch(events []*messages.Event) ([]*nats.Msg, error) {
 	return batch, nil
 }
 
-// mark makes one batch of the messages: JetStream stores all of them or none.
-func mark(batch []*nats.Msg) {
+// markBatch turns the messages into one batch: JetStream stores all of them or none.
+func markBatch(batch []*nats.Msg) {
 	id := []string{rand.Text()}
 	for i, m := range batch {
 		m.Header[batchIDHeader] = id
@@ -165,8 +165,8 @@ func mark(batch []*nats.Msg) {
 	batch[len(batch)-1].Header[batchCommitHeader] = []string{"1"}
 }
 
-// confirms returns nil if the answer is JetStream's acknowledgement for so many messages.
-func (s *Stream) confirms(answer []byte, n int) error {
+// checkAck returns nil if the answer is JetStream's acknowledgement for n messages.
+func (s *Stream) checkAck(answer []byte, n int) error {
 	var parsed struct {
 		Error  *jetstream.APIError `json:"error"`
 		Stream string              `json:"stream"`

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// mostEventBytes bounds a stream of events that is made, leastEventBytes where the disk is small.
-	// Beyond it the oldest events go; an operator may set another bound.
-	mostEventBytes  = 10 << 30
-	leastEventBytes = 64 << 20
+	// maxBytes bounds a stream of events that is created, minBytes is the bound on the smallest disk. Beyond
+	// the bound the oldest events are removed; an operator may change it.
+	maxBytes = 10 << 30
+	minBytes = 64 << 20
 )
 
 // ErrUnusable says that the stream of events cannot be used with these settings.
 var ErrUnusable = errors.New("the event stream cannot be used")
 
-// Config says how the events of a deployment are retained.
+// Config configures how the events of a deployment are retained.
 type Config struct {
 	// Prefix names the deployment within its NATS account.
 	Prefix messages.Prefix
@@ -41,8 +41,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Stream is the stream that retains a deployment's events: each of them once, for as long as it
-// is configured and there is room. It is safe for concurrent use.
+// Stream retains the events of a deployment: each of them once, for the configured time while there is room. It
+// is safe for concurrent use.
 type Stream struct {
 	nc     *nats.Conn
 	stream jetstream.Stream
@@ -51,7 +51,7 @@ type Stream struct {
 }
 
 // Open opens the deployment's stream of events or creates it, and sets its retention to that of cfg.
-// It is for the node, after the deployment was opened. nc is for the stream's traffic alone, so that a slow
+// nc is for the stream's traffic alone, so that a slow
 // subscriber does not delay appends. It returns nil if the retention is 0 and there is no stream.
 //
 // It returns an [ErrUnusable] if the stream or its subjects belong to another application, if a setting
@@ -62,8 +62,8 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &eventKeeper{api: api, cfg: cfg, log: api.Config.Log}
-	stream, err := k.open(ctx)
+	o := &opener{api: api, cfg: cfg, log: api.Config.Log}
+	stream, err := o.open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("events of deployment %q: %w", cfg.Prefix, err)
 	}
@@ -73,30 +73,30 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Stream, error) {
 	return &Stream{nc: nc, stream: stream, prefix: cfg.Prefix, name: cfg.Prefix.EventStream()}, nil
 }
 
-// eventKeeper opens, creates and changes the stream of events.
-type eventKeeper struct {
+// opener opens, creates and changes the stream of events.
+type opener struct {
 	api *jsapi.Requester
 	cfg Config
 	log *slog.Logger
 }
 
-func (k *eventKeeper) open(ctx context.Context) (jetstream.Stream, error) {
-	name := k.cfg.Prefix.EventStream()
-	stream, err := k.api.Stream(ctx, name)
+func (o *opener) open(ctx context.Context) (jetstream.Stream, error) {
+	name := o.cfg.Prefix.EventStream()
+	stream, err := o.api.Stream(ctx, name)
 	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound) && k.cfg.Retention == 0:
+	case errors.Is(err, jetstream.ErrStreamNotFound) && o.cfg.Retention == 0:
 		return nil, nil
 	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return k.make(ctx)
+		return o.create(ctx)
 	case err != nil:
 		return nil, err
 	}
 	got := stream.CachedInfo().Config
-	want := k.closed(got)
-	if err := k.check(want); err != nil {
+	want := o.migrated(got)
+	if err := o.check(want); err != nil {
 		return nil, err
 	}
-	want.MaxAge, want.Duplicates = k.config().MaxAge, k.config().Duplicates
+	want.MaxAge, want.Duplicates = o.config().MaxAge, o.config().Duplicates
 	// The subjects come last: a replica that applied them before the transform would store events under other
 	// subjects than the rest.
 	first := want
@@ -105,7 +105,7 @@ func (k *eventKeeper) open(ctx context.Context) (jetstream.Stream, error) {
 		if reflect.DeepEqual(config, got) {
 			continue
 		}
-		if err := k.api.UpdateStream(ctx, config); err != nil {
+		if err := o.api.UpdateStream(ctx, config); err != nil {
 			return nil, err
 		}
 		got = config
@@ -113,76 +113,76 @@ func (k *eventKeeper) open(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// closed returns the settings of a stream that earlier versions have made, which listened to what clients may
-// publish, as this version makes them; all others as they are.
-func (k *eventKeeper) closed(config jetstream.StreamConfig) jetstream.StreamConfig {
-	if slices.Equal(config.Subjects, []string{k.cfg.Prefix.Event(">")}) {
-		config.Subjects, config.SubjectTransform = k.config().Subjects, k.config().SubjectTransform
+// migrated returns the settings of a stream of an earlier version as this version creates them. Those streams
+// listened where clients may publish. Other settings are returned unchanged.
+func (o *opener) migrated(config jetstream.StreamConfig) jetstream.StreamConfig {
+	if slices.Equal(config.Subjects, []string{o.cfg.Prefix.Event(">")}) {
+		config.Subjects, config.SubjectTransform = o.config().Subjects, o.config().SubjectTransform
 	}
 	return config
 }
 
-// config is what the stream is made like. It listens where only nodes may publish, and stores under the subjects of
-// plain events. The oldest events go first. Batches are stored as a whole, which is what keeps two publishers of one
-// shard apart, and what lets them share a sync.
-func (k *eventKeeper) config() jetstream.StreamConfig {
+// config returns the settings of a new stream. It listens where only nodes may publish, and stores under the
+// subjects of plain events. The oldest events are removed first. Batches are atomic, which keeps two publishers of
+// one shard apart, and lets events share a sync.
+func (o *opener) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:               k.cfg.Prefix.EventStream(),
-		Description:        fmt.Sprintf("Holdfast %s: events, filled by holdfast only", k.cfg.Prefix),
-		Subjects:           []string{k.cfg.Prefix.StoredEvent(">")},
-		SubjectTransform:   &jetstream.SubjectTransformConfig{Source: k.cfg.Prefix.StoredEvent(">"), Destination: k.cfg.Prefix.Event(">")},
+		Name:               o.cfg.Prefix.EventStream(),
+		Description:        fmt.Sprintf("Holdfast %s: events, filled by holdfast only", o.cfg.Prefix),
+		Subjects:           []string{o.cfg.Prefix.StoredEvent(">")},
+		SubjectTransform:   &jetstream.SubjectTransformConfig{Source: o.cfg.Prefix.StoredEvent(">"), Destination: o.cfg.Prefix.Event(">")},
 		Retention:          jetstream.LimitsPolicy,
 		MaxConsumers:       -1,
 		MaxMsgs:            -1,
-		MaxBytes:           mostEventBytes,
+		MaxBytes:           maxBytes,
 		MaxMsgSize:         -1,
 		MaxMsgsPerSubject:  -1,
-		MaxAge:             k.cfg.Retention,
+		MaxAge:             o.cfg.Retention,
 		Discard:            jetstream.DiscardOld,
 		Storage:            jetstream.FileStorage,
-		Replicas:           k.cfg.Replicas,
+		Replicas:           o.cfg.Replicas,
 		Duplicates:         jsapi.ShortestWindow,
 		AllowAtomicPublish: true,
-		Metadata:           map[string]string{jsapi.MetaPrefix: string(k.cfg.Prefix)},
+		Metadata:           map[string]string{jsapi.MetaPrefix: string(o.cfg.Prefix)},
 	}
 }
 
-// make makes the stream, as large as the storage allows.
-func (k *eventKeeper) make(ctx context.Context) (stream jetstream.Stream, err error) {
-	config := k.config()
-	for ; config.MaxBytes >= leastEventBytes; config.MaxBytes /= 2 {
-		stream, err = k.api.CreateStream(ctx, config)
+// create creates the stream, as large as the storage allows.
+func (o *opener) create(ctx context.Context) (stream jetstream.Stream, err error) {
+	config := o.config()
+	for ; config.MaxBytes >= minBytes; config.MaxBytes /= 2 {
+		stream, err = o.api.CreateStream(ctx, config)
 		if !jsapi.LacksStorage(err) {
 			break
 		}
 	}
 	switch {
 	case jsapi.LacksStorage(err):
-		return nil, fmt.Errorf("%w: %s needs %d MiB of storage that is left on each of %d servers (JetStream takes three quarters of what is free when it starts); "+
-			"free some and restart them, or do not retain events: %w", ErrUnusable, config.Name, leastEventBytes>>20, k.cfg.Replicas, err)
+		return nil, fmt.Errorf("%w: %s needs %d MiB of free storage on each of %d servers (JetStream reserves three quarters of the free space when it starts); "+
+			"free some and restart them, or do not retain events: %w", ErrUnusable, config.Name, minBytes>>20, o.cfg.Replicas, err)
 	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-		return k.open(ctx) // another node was faster
+		return o.open(ctx) // another node was faster
 	case jsapi.HasCode(err, jsapi.CodeSubjectsOverlap):
 		return nil, fmt.Errorf("%w: another stream takes the subjects %v; remove it, or choose another prefix than %q: %w",
-			ErrUnusable, config.Subjects, k.cfg.Prefix, err)
+			ErrUnusable, config.Subjects, o.cfg.Prefix, err)
 	case err != nil:
-		return nil, fmt.Errorf("cannot make stream %s: %w", config.Name, err)
+		return nil, fmt.Errorf("cannot create stream %s: %w", config.Name, err)
 	}
-	k.log.Info("events are retained", "stream", config.Name, "for", k.cfg.Retention, "bytes", config.MaxBytes)
+	o.log.Info("events are retained", "stream", config.Name, "for", o.cfg.Retention, "bytes", config.MaxBytes)
 	return stream, nil
 }
 
-// check returns an error if the stream is none of the deployment's, or cannot keep what it promises.
-func (k *eventKeeper) check(got jetstream.StreamConfig) error {
-	if prefix := got.Metadata[jsapi.MetaPrefix]; prefix != string(k.cfg.Prefix) {
+// check returns an error if the stream is not the deployment's, or its settings break a promise.
+func (o *opener) check(got jetstream.StreamConfig) error {
+	if prefix := got.Metadata[jsapi.MetaPrefix]; prefix != string(o.cfg.Prefix) {
 		return fmt.Errorf("%w: %s was not made by Holdfast for the prefix %q; choose another prefix, or remove the stream",
-			ErrUnusable, got.Name, k.cfg.Prefix)
+			ErrUnusable, got.Name, o.cfg.Prefix)
 	}
-	if k.cfg.Retention == 0 {
-		return fmt.Errorf("%w: %s exists, but events are not to be retained; set for how long they are (it has %v), or remove it with `nats stream rm %s`",
+	if o.cfg.Retention == 0 {
+		return fmt.Errorf("%w: %s exists, but the retention is 0; set a retention (the stream has %v), or remove it with `nats stream rm %s`",
 			ErrUnusable, got.Name, got.MaxAge, got.Name)
 	}
-	want := k.config()
+	want := o.config()
 	settings := jsapi.CommonSettings(got, want)
 	settings.Require("subjects", fmt.Sprint(got.Subjects), fmt.Sprint(want.Subjects))
 	settings.Require("max messages per subject", max(got.MaxMsgsPerSubject, -1), want.MaxMsgsPerSubject)

@@ -12,44 +12,44 @@ import (
 )
 
 const (
-	// subjectHealth is where every server tells of its health.
+	// subjectHealth is answered by every server with its health.
 	subjectHealth = "$SYS.REQ.SERVER.PING.HEALTHZ"
-	// healthTimeout bounds the wait for all members' answers. One that is away gives none.
+	// healthTimeout bounds the wait for all members' answers. A member that is away gives none.
 	healthTimeout = time.Second
 )
 
-// detailed asks for every error and not for the first alone.
-var detailed = []byte(`{"details":true}`)
+// withDetails requests every error instead of the first one only.
+var withDetails = []byte(`{"details":true}`)
 
-// enterFaults enters what keeps members from storing.
-func (v *Session) enterFaults(ctx context.Context, c *Report) error {
-	system := v.link.SystemConn()
+// addFaults adds the fault of each member that answers.
+func (s *Session) addFaults(ctx context.Context, r *Report) error {
+	system := s.link.SystemConn()
 	inbox := system.NewInbox()
 	answers, err := system.SubscribeSync(inbox)
 	if err == nil {
 		defer func() { _ = answers.Unsubscribe() }()
-		err = system.PublishRequest(subjectHealth, inbox, detailed)
+		err = system.PublishRequest(subjectHealth, inbox, withDetails)
 	}
 	if err != nil {
 		return fmt.Errorf("ask the members for their health: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	for waiting := v.link.Neighbours(); len(waiting) > 0; {
+	for waiting := s.link.Neighbours(); len(waiting) > 0; {
 		m, err := answers.NextMsgWithContext(ctx)
 		if err != nil {
-			return nil // What the others have said counts.
+			return nil // the answers so far count
 		}
 		name, fault := readHealth(m)
 		waiting = slices.DeleteFunc(waiting, func(n string) bool { return n == name })
-		if m := c.find(name); m != nil {
+		if m := r.find(name); m != nil {
 			m.Fault = fault
 		}
 	}
 	return nil
 }
 
-// readHealth returns who answers and what keeps it from storing, empty for nothing.
+// readHealth returns the name of the member and why it cannot store, empty if it can.
 func readHealth(m *nats.Msg) (name, fault string) {
 	var answer struct {
 		Server *struct {
@@ -72,7 +72,7 @@ type healthError struct {
 	Error string `json:"error"`
 }
 
-// storageFault picks out of a server's health what does not pass by itself, as a copy that lags does.
+// storageFault returns the first error that does not pass by itself, as the lag of a replica does.
 func storageFault(h *health) string {
 	for _, e := range h.Errors {
 		if strings.Contains(e.Error, "write error") || strings.Contains(e.Error, "not enabled") {

@@ -17,41 +17,42 @@ import (
 )
 
 const (
-	// subjectState is where servers tell of their JetStream: all, or the cluster's leader alone.
+	// subjectState is answered by servers with the state of their JetStream: by all, or by the leader alone.
 	subjectState = "$SYS.REQ.SERVER.PING.JSZ"
-	// subjectRemove is where the leader takes a member out of the cluster.
+	// subjectRemove is answered by the leader, which removes a member from the cluster.
 	subjectRemove = "$JS.API.SERVER.REMOVE"
 	// codeNotMember is the leader's refusal to remove a server that is not a member.
 	codeNotMember jetstream.ErrorCode = 10044
-	// inFlight is by how many records a copy is behind that only waits for what is under way.
-	inFlight = 100
-	// settlePoll is how long it may go unnoticed that elections are over and copies complete.
+	// lagTolerance is the lag of a replica, in records, that requests in flight explain.
+	lagTolerance = 100
+	// settlePoll is the interval between two looks for leaders and complete replicas.
 	settlePoll = 250 * time.Millisecond
 )
 
-// leaderOnly asks nobody but the leader.
+// leaderOnly is a request that only the leader answers.
 var leaderOnly = []byte(`{"leader_only":true}`)
 
-// Member is a server of a cluster, and what it keeps.
+// Member is a server of a cluster.
 type Member struct {
 	Name string
-	// Leads: it leads the cluster. Away: it has left, or the leader has not heard it for five seconds.
+	// Leads says that it leads the cluster. Away says that it has left, or that the leader has received nothing
+	// from it for five seconds.
 	Leads, Away bool
-	// Silent is how long ago the leader has heard it; 0 also if it never has.
+	// Silent is the time since the leader last received something from it; 0 also if it never has.
 	Silent time.Duration
-	// Streams are those of which it keeps a copy, Behind those of them whose copy lags.
+	// Streams are those of which it keeps a replica, Behind those of them whose replica lags.
 	Streams, Behind []string
-	// Fault is what keeps the member from storing, in NATS's words; empty for nothing.
+	// Fault is why the member cannot store, as NATS reports it; empty if it can.
 	Fault string
 
 	id string
 }
 
-// Report is who belongs to a cluster and where its streams are.
+// Report is a membership report: the members of a cluster and the replicas that they keep.
 type Report struct {
 	// Members are in the order of their names.
 	Members []*Member
-	// streams has what each stream's leader says of it, nil where none is there to say anything.
+	// streams has the state of each stream as its leader reports it, nil for a stream without a leader.
 	streams map[string]*jetstream.StreamInfo
 }
 
@@ -76,39 +77,39 @@ type leaderState struct {
 	} `json:"data"`
 }
 
-// Report counts the members as their leader knows them.
-func (v *Session) Report(ctx context.Context) (*Report, error) {
+// Report returns the members as the leader knows them.
+func (s *Session) Report(ctx context.Context) (*Report, error) {
 	var state leaderState
-	if err := v.askLeader(ctx, subjectState, leaderOnly, &state); err != nil {
+	if err := s.askLeader(ctx, subjectState, leaderOnly, &state); err != nil {
 		return nil, err
 	}
 	if state.Data == nil || state.Data.Meta == nil {
-		return nil, errors.New("the leader does not tell who the members are")
+		return nil, errors.New("the leader does not report the members")
 	}
-	c := &Report{streams: make(map[string]*jetstream.StreamInfo)}
+	r := &Report{streams: make(map[string]*jetstream.StreamInfo)}
 	meta := state.Data.Meta
-	c.Members = append(c.Members, &Member{Name: meta.Leader, Leads: true, id: meta.Peer})
-	reached := v.link.Neighbours()
+	r.Members = append(r.Members, &Member{Name: meta.Leader, Leads: true, id: meta.Peer})
+	reached := s.link.Neighbours()
 	for _, peer := range meta.Replicas {
-		// A leader that was elected when the member had gone has never heard it, and says so by saying nothing.
+		// A leader that was elected after the member was lost reports no time for it.
 		unheard := peer.Active == 0 && !peer.Current && !slices.Contains(reached, peer.Name)
-		c.Members = append(c.Members, &Member{
+		r.Members = append(r.Members, &Member{
 			Name: peer.Name, Away: unheard || jsapi.IsAway(peer.Offline, peer.Active), Silent: peer.Active, id: peer.Peer,
 		})
 	}
-	slices.SortFunc(c.Members, func(a, b *Member) int { return strings.Compare(a.Name, b.Name) })
-	return c, errors.Join(v.countStreams(ctx, c), v.enterFaults(ctx, c))
+	slices.SortFunc(r.Members, func(a, b *Member) int { return strings.Compare(a.Name, b.Name) })
+	return r, errors.Join(s.addStreams(ctx, r), s.addFaults(ctx, r))
 }
 
-// countStreams enters who keeps what.
-func (v *Session) countStreams(ctx context.Context, c *Report) error {
-	names := v.js.StreamNames(ctx)
+// addStreams adds the replicas of each stream.
+func (s *Session) addStreams(ctx context.Context, r *Report) error {
+	names := s.js.StreamNames(ctx)
 	for name := range names.Name() {
-		c.streams[name] = nil
+		r.streams[name] = nil
 	}
-	streams := v.js.ListStreams(ctx)
+	streams := s.js.ListStreams(ctx)
 	for info := range streams.Info() {
-		c.enter(info)
+		r.addStream(info)
 	}
 	if err := errors.Join(names.Err(), streams.Err()); err != nil {
 		return fmt.Errorf("list the streams: %w", err)
@@ -116,20 +117,20 @@ func (v *Session) countStreams(ctx context.Context, c *Report) error {
 	return nil
 }
 
-func (c *Report) enter(info *jetstream.StreamInfo) {
+func (r *Report) addStream(info *jetstream.StreamInfo) {
 	if info.Cluster == nil || info.Cluster.Leader == "" {
 		return
 	}
 	name := info.Config.Name
-	c.streams[name] = info
-	c.keep(info.Cluster.Leader, name, false)
-	for _, r := range info.Cluster.Replicas {
-		c.keep(r.Name, name, jsapi.IsAway(r.Offline, r.Active) || !r.Current && r.Lag > inFlight)
+	r.streams[name] = info
+	r.addReplica(info.Cluster.Leader, name, false)
+	for _, replica := range info.Cluster.Replicas {
+		r.addReplica(replica.Name, name, jsapi.IsAway(replica.Offline, replica.Active) || !replica.Current && replica.Lag > lagTolerance)
 	}
 }
 
-func (c *Report) keep(member, stream string, behind bool) {
-	for _, m := range c.Members {
+func (r *Report) addReplica(member, stream string, behind bool) {
+	for _, m := range r.Members {
 		if m.Name != member {
 			continue
 		}
@@ -141,42 +142,42 @@ func (c *Report) keep(member, stream string, behind bool) {
 }
 
 // names are those of the members.
-func (c *Report) names() []string {
+func (r *Report) names() []string {
 	var names []string
-	for _, m := range c.Members {
+	for _, m := range r.Members {
 		names = append(names, m.Name)
 	}
 	return names
 }
 
-// torn are the streams that do not have just the copies that they should have, all complete, under a leader;
-// see [HasAllReplicas].
-func (c *Report) torn(besides string) []string {
-	var torn []string
-	for name, info := range c.streams {
-		if info == nil || !jsapi.HasAllReplicas(info, besides) {
-			torn = append(torn, name)
+// incomplete returns the streams without a leader or with missing, additional or outdated replicas, except a
+// replica on the peer except; see [jsapi.HasAllReplicas].
+func (r *Report) incomplete(except string) []string {
+	var incomplete []string
+	for name, info := range r.streams {
+		if info == nil || !jsapi.HasAllReplicas(info, except) {
+			incomplete = append(incomplete, name)
 		}
 	}
-	slices.Sort(torn)
-	return torn
+	slices.Sort(incomplete)
+	return incomplete
 }
 
-// AwaitReplicas returns when each stream has been seen with all its copies, or with an error when ctx ends. say
-// is told which have not, whenever there are fewer.
-func (v *Session) AwaitReplicas(ctx context.Context, say func(missing []string)) error {
+// AwaitReplicas returns when each stream has been seen with all its replicas, or with an error when ctx ends. It
+// calls progress with the streams that are left whenever their number changes.
+func (s *Session) AwaitReplicas(ctx context.Context, progress func(missing []string)) error {
 	var missing []string
-	for said := 0; ; said = len(missing) {
-		c, err := v.Report(ctx)
+	for reported := 0; ; reported = len(missing) {
+		r, err := s.Report(ctx)
 		if err != nil {
 			return err
 		}
-		// A copy that is written to is complete only now and then, seldom all at once.
-		if missing = seen(missing, c.torn("")); len(missing) == 0 {
+		// A replica under load is current only at moments, and seldom all of them at the same time.
+		if missing = stillIncomplete(missing, r.incomplete("")); len(missing) == 0 {
 			return nil
 		}
-		if len(missing) != said {
-			say(missing)
+		if len(missing) != reported {
+			progress(missing)
 		}
 		if err := retry.Pause(ctx, settlePoll); err != nil {
 			return err
@@ -184,17 +185,17 @@ func (v *Session) AwaitReplicas(ctx context.Context, say func(missing []string))
 	}
 }
 
-// seen takes those out of missing that are not torn; at first, when it is nil, all that are torn are missing.
-func seen(missing, torn []string) []string {
-	if missing == nil {
-		return torn
+// stillIncomplete returns those streams of before that are incomplete; if before is nil, all that are incomplete.
+func stillIncomplete(before, incomplete []string) []string {
+	if before == nil {
+		return incomplete
 	}
-	return slices.DeleteFunc(missing, func(name string) bool { return !slices.Contains(torn, name) })
+	return slices.DeleteFunc(before, func(name string) bool { return !slices.Contains(incomplete, name) })
 }
 
-// find returns a member by its name, also one whose name the leader has never heard.
-func (c *Report) find(name string) *Member {
-	for _, m := range c.Members {
+// find returns a member by its name, also one whose name the leader does not know.
+func (r *Report) find(name string) *Member {
+	for _, m := range r.Members {
 		if m.Name == name || m.id == jsapi.PeerID(name) {
 			return m
 		}
@@ -202,12 +203,12 @@ func (c *Report) find(name string) *Member {
 	return nil
 }
 
-// Remove takes a member that is away out of the cluster: from then on it counts for no majority, and others
-// get copies of what it kept, after a while; see [Session.AwaitReplicas]. Before, it waits until the others have
-// settled. It is an [ErrNoMember] if there is none of that name, and an [ErrMemberNeeded] if the member is
-// there, or the others could not do without it.
-func (v *Session) Remove(ctx context.Context, name string) error {
-	m, err := v.dispensable(ctx, name)
+// Remove removes a member that is away from the cluster. It counts for no majority any more, and others get
+// replicas of its streams later; see [Session.AwaitReplicas]. Before that, Remove waits until the replicas of the
+// others are complete. It returns an [ErrNoMember] if there is no member of that name, and an [ErrMemberNeeded] if
+// the member is present, or if the others cannot do without it.
+func (s *Session) Remove(ctx context.Context, name string) error {
+	m, err := s.awaitRemovable(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -218,57 +219,57 @@ func (v *Session) Remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	var said struct {
+	var answer struct {
 		Error *jetstream.APIError `json:"error"`
 	}
-	if err := v.askLeader(ctx, subjectRemove, request, &said); err != nil {
+	if err := s.askLeader(ctx, subjectRemove, request, &answer); err != nil {
 		return err
 	}
-	// It is none any more if the request has come twice.
-	if said.Error != nil && said.Error.ErrorCode != codeNotMember {
-		return fmt.Errorf("the cluster's leader refuses to remove %s: %w", name, said.Error)
+	// The member is unknown if an earlier copy of the request was executed.
+	if answer.Error != nil && answer.Error.ErrorCode != codeNotMember {
+		return fmt.Errorf("the cluster's leader refuses to remove %s: %w", name, answer.Error)
 	}
 	return nil
 }
 
-// dispensable returns the member when the others can do without it. NATS would remove it in any case, and a
-// stream whose majority is gone is gone with it.
-func (v *Session) dispensable(ctx context.Context, name string) (*Member, error) {
+// awaitRemovable returns the member when the others can do without it. NATS would remove it in any case, and a
+// stream without a majority would be lost.
+func (s *Session) awaitRemovable(ctx context.Context, name string) (*Member, error) {
 	var missing []string
 	for {
-		c, err := v.Report(ctx)
+		r, err := s.Report(ctx)
 		if err != nil {
 			return nil, err
 		}
-		m := c.find(name)
+		m := r.find(name)
 		if m == nil {
-			return nil, fmt.Errorf("%w: %q; there are %s", ErrNoMember, name, strings.Join(c.names(), ", "))
+			return nil, fmt.Errorf("%w: %q; the members are %s", ErrNoMember, name, strings.Join(r.names(), ", "))
 		}
-		if err := c.needs(m, name); err != nil {
+		if err := r.checkRemovable(m, name); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMemberNeeded, err)
 		}
-		if missing = seen(missing, c.torn(m.id)); len(missing) == 0 {
+		if missing = stillIncomplete(missing, r.incomplete(m.id)); len(missing) == 0 {
 			return m, nil
 		}
 		if retry.Pause(ctx, settlePoll) != nil {
-			return nil, fmt.Errorf("%w: the other members do not have all their copies of %s yet", ErrMemberNeeded, strings.Join(missing, ", "))
+			return nil, fmt.Errorf("%w: the other members do not have all their replicas of %s yet", ErrMemberNeeded, strings.Join(missing, ", "))
 		}
 	}
 }
 
-// needs returns why the others cannot do without the member, nil if they can once they have settled.
-func (c *Report) needs(m *Member, name string) error {
+// checkRemovable returns why the others cannot do without the member, nil if they can with complete replicas.
+func (r *Report) checkRemovable(m *Member, name string) error {
 	if !m.Away {
 		return fmt.Errorf("%s was there %v ago; stop it first", name, m.Silent.Round(time.Millisecond))
 	}
-	for _, other := range c.Members {
+	for _, other := range r.Members {
 		if other != m && other.Away {
 			return fmt.Errorf("%s is away as well; bring it back first", other.Name)
 		}
 	}
-	left := len(c.Members) - 1
-	for _, stream := range slices.Sorted(maps.Keys(c.streams)) {
-		if info := c.streams[stream]; info != nil && info.Config.Replicas > left {
+	left := len(r.Members) - 1
+	for _, stream := range slices.Sorted(maps.Keys(r.streams)) {
+		if info := r.streams[stream]; info != nil && info.Config.Replicas > left {
 			return fmt.Errorf("%s is kept by %d members, and %d would be left; add another one first", stream, info.Config.Replicas, left)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/internal/jsapi"
 )
 
-// count is a census of four members, the last of them away, three of which keep a stream; change makes
-// something else of it.
-func count(change func(info *jetstream.StreamInfo, members []*Member)) *Report {
+// report returns a report of four members, the last of them away. Three of them keep a stream. change modifies
+// it.
+func report(change func(info *jetstream.StreamInfo, members []*Member)) *Report {
 	info := &jetstream.StreamInfo{
 		Config: jetstream.StreamConfig{Name: "KV_HOLDFAST_0", Replicas: 3},
 		Cluster: &jetstream.ClusterInfo{Leader: "n1", Replicas: []*jetstream.PeerInfo{
@@ -25,7 +25,7 @@ func count(change func(info *jetstream.StreamInfo, members []*Member)) *Report {
 	}
 	change(info, members)
 	c := &Report{Members: members, streams: map[string]*jetstream.StreamInfo{info.Config.Name: nil}}
-	c.enter(info)
+	c.addStream(info)
 	return c
 }
 
@@ -42,8 +42,8 @@ func TestMemberIsNeeded(t *testing.T) {
 		"TooFewAreLeft": {func(i *jetstream.StreamInfo, _ []*Member) { i.Config.Replicas = 5 }, "KV_HOLDFAST_0 is kept by 5 members, and 3 would be left"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := count(test.change)
-			err := c.needs(c.find("n4"), "n4")
+			c := report(test.change)
+			err := c.checkRemovable(c.find("n4"), "n4")
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -51,12 +51,12 @@ func TestMemberIsNeeded(t *testing.T) {
 	}
 }
 
-// A stream is torn as long as a copy is away or behind, or there are other copies than there should be.
-func TestTorn(t *testing.T) {
+// A stream is incomplete while a replica is away or behind, or the number of replicas is wrong.
+func TestIncomplete(t *testing.T) {
 	for name, test := range map[string]struct {
-		change  func(info *jetstream.StreamInfo, members []*Member)
-		besides string
-		torn    bool
+		change     func(info *jetstream.StreamInfo, members []*Member)
+		except     string
+		incomplete bool
 	}{
 		"OneAway":       {healthy, "", true},
 		"ThatOneAway":   {healthy, jsapi.PeerID("n4"), false},
@@ -70,26 +70,26 @@ func TestTorn(t *testing.T) {
 		"WithoutLeader": {func(i *jetstream.StreamInfo, _ []*Member) { i.Cluster.Leader = "" }, jsapi.PeerID("n4"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if torn := count(test.change).torn(test.besides); slices.Equal(torn, []string{"KV_HOLDFAST_0"}) != test.torn {
-				t.Errorf("got %v", torn)
+			if incomplete := report(test.change).incomplete(test.except); slices.Equal(incomplete, []string{"KV_HOLDFAST_0"}) != test.incomplete {
+				t.Errorf("got %v", incomplete)
 			}
 		})
 	}
 }
 
-// What is written to is whole only at moments, and one is enough.
-func TestSeen(t *testing.T) {
-	missing := seen(nil, []string{"a", "b", "c"})
-	missing = seen(missing, []string{"a", "c", "d"})
-	missing = seen(missing, []string{"b", "c"})
+// A stream under load is complete only at moments. One such moment is enough.
+func TestStillIncomplete(t *testing.T) {
+	missing := stillIncomplete(nil, []string{"a", "b", "c"})
+	missing = stillIncomplete(missing, []string{"a", "c", "d"})
+	missing = stillIncomplete(missing, []string{"b", "c"})
 	if !slices.Equal(missing, []string{"c"}) {
-		t.Errorf("got %v, want c, which was never seen whole", missing)
+		t.Errorf("got %v, want c, which was never complete", missing)
 	}
 }
 
-// A leader that was elected when the member was away already has never heard its name.
+// A leader that was elected after the member was lost does not know its name.
 func TestMemberWithoutName(t *testing.T) {
-	c := count(func(_ *jetstream.StreamInfo, all []*Member) { all[3].Name = "Server name unknown at this time" })
+	c := report(func(_ *jetstream.StreamInfo, all []*Member) { all[3].Name = "Server name unknown at this time" })
 	if m := c.find("n4"); m != c.Members[3] {
 		t.Errorf("got %v", m)
 	}

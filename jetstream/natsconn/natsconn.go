@@ -19,28 +19,27 @@ const (
 	PingsMissed  = 2
 	// writeTimeout bounds how long a publish can hang on a connection that takes no more.
 	writeTimeout = 2 * time.Second
-	// reconnectWait between two rounds over the known servers.
+	// reconnectWait between two rounds through the known servers.
 	reconnectWait = 100 * time.Millisecond
 )
 
 // ErrConnect says that no connection to NATS was established.
 var ErrConnect = errors.New("cannot connect to NATS")
 
-// Config says how to reach a NATS server that runs by itself. Empty fields are not used.
+// Config says how to reach a NATS server outside of this process. Empty fields are not used.
 type Config struct {
 	URL   string // one or more, separated by commas
 	Creds string // credentials file, of the decentralized authentication
 	NKey  string // file with an nkey's seed
-	CA    string // file with the certificates of who signed the server's
+	CA    string // file with the authorities that signed the server's certificate
 	Cert  string // file with the client's own certificate
 	Key   string // file with its key
 	Name  string // of the connection, for the server's operator
 	Log   *slog.Logger
 }
 
-// Dial connects to a NATS server. It does not wait for one that is not there: that is an
-// [ErrConnect], which says what may be wrong. Once it has succeeded, the connection comes back by
-// itself after every interruption.
+// Dial connects to a NATS server. If the server is not reachable it returns an [ErrConnect] at once, which says what
+// may be wrong. After it has succeeded, the connection reconnects by itself after every interruption.
 func Dial(cfg Config, opts ...nats.Option) (*nats.Conn, error) {
 	all := Options(cfg.Name, cfg.Log)
 	if cfg.Creds != "" {
@@ -64,10 +63,10 @@ func Dial(cfg Config, opts ...nats.Option) (*nats.Conn, error) {
 	}
 	nc, err := nats.Connect(cfg.URL, append(all, opts...)...)
 	if unreadable := new(url.Error); errors.As(err, &unreadable) {
-		err = unreadable.Err // The whole of it would show the password.
+		err = unreadable.Err // the whole error would show the password
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w at %s: %s: %w", ErrConnect, withoutSecrets(cfg.URL), advice(err), err)
+		return nil, fmt.Errorf("%w at %s: %s: %w", ErrConnect, withoutSecrets(cfg.URL), hint(err), err)
 	}
 	return nc, nil
 }
@@ -93,7 +92,7 @@ func Options(name string, log *slog.Logger) []nats.Option {
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			log.Info("connected to NATS again", "server", nc.ConnectedServerName())
+			log.Info("reconnected to NATS", "server", nc.ConnectedServerName())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			log.Error("NATS reports an error", "error", err)
@@ -101,8 +100,8 @@ func Options(name string, log *slog.Logger) []nats.Option {
 	}
 }
 
-// advice says what to look at after a connection failed.
-func advice(err error) string {
+// hint says what to check after a failed connection.
+func hint(err error) string {
 	switch {
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
 		return "is a NATS server running there"

@@ -165,13 +165,13 @@ func TestConnectionComesBack(t *testing.T) {
 	jstest.MustAppend(t, b, 2, jstest.Commit(1, 3, 10))
 	jstest.WaitFor(t, "both are logged", func() bool {
 		_, gone := log.Find("disconnected")
-		_, back := log.Find("connected to NATS again")
+		_, back := log.Find("reconnected to NATS")
 		return gone && back
 	})
 
 	s.Shutdown()
 	jstest.WaitFor(t, "the client notices", func() bool { return !nc.IsConnected() })
 	if err := nc.Publish("anything", nil); !errors.Is(err, nats.ErrReconnectBufExceeded) {
-		t.Errorf("kept back what nobody waits for: %v", err)
+		t.Errorf("buffered a request that has ended: %v", err)
 	}
 }

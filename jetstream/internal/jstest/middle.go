@@ -30,7 +30,7 @@ func (m *Middle) Bucket() *jetstream.Bucket {
 	return MustOpen(m.t, m.Client, 1).Bucket(0)
 }
 
-// Other opens the same bucket for another writer, whom nobody interferes with.
+// Other opens the same bucket for another writer around the proxy.
 func (m *Middle) Other() *jetstream.Bucket {
 	m.t.Helper()
 	return MustOpen(m.t, m.Direct, 1).Bucket(0)

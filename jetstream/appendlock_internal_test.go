@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// An append that finds a change of the leader under way does not begin before its end.
-func TestAppendTakesTurns(t *testing.T) {
-	changing := newTurn()
-	if err := changing.take(t.Context()); err != nil {
+// An append waits for the end of a change of leader.
+func TestAppendWaitsForLeaderChange(t *testing.T) {
+	changing := newAppendLock()
+	if err := changing.lock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -22,11 +22,11 @@ func TestAppendTakesTurns(t *testing.T) {
 	if err := b.Append(ctx, 0, r); !errors.Is(err, journal.ErrNotStored) {
 		t.Errorf("got %v", err)
 	}
-	if err := changing.take(ctx); err == nil {
-		t.Error("the turn was taken twice")
+	if err := changing.lock(ctx); err == nil {
+		t.Error("the lock was taken twice")
 	}
-	changing.pass()
-	if err := changing.take(t.Context()); err != nil {
+	changing.unlock()
+	if err := changing.lock(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
