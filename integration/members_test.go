@@ -21,7 +21,7 @@ func TestMemberIsRemoved(t *testing.T) {
 	c.shows(`^n\d +leads +\d +0$`)
 	c.shows(`^n5 +(here|leads) +\d +0$`)
 	c.members("remove", "n5").want(t, 5, "n5 was there .* ago; stop it first")
-	c.members("remove", "n6").want(t, 2, `no such member: "n6"; there are n1, n2, n3, n4, n5`)
+	c.members("remove", "n6").want(t, 2, `no such member: "n6"; the members are n1, n2, n3, n4, n5`)
 	for _, member := range []*stand.Member{c.All[4], c.All[3]} {
 		member.Stop()
 		c.shows("^" + member.Name + " +away ")
