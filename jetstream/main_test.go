@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
@@ -8,5 +9,5 @@ import (
 
 // TestMain lets the test binary run as the processes that tests start and kill.
 func TestMain(m *testing.M) {
-	jstest.Main(m, map[string]func(string) error{"writer": playWriter})
+	os.Exit(jstest.Main(m, map[string]func(string) error{"writer": playWriter}))
 }

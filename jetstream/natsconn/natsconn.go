@@ -16,7 +16,8 @@ const (
 	// seconds, before a cluster has elected a new leader. The default of NATS, two minutes, would stop a
 	// shard for that time.
 	PingInterval = 2 * time.Second
-	PingsMissed  = 2
+	// PingsMissed is the number of pings without an answer.
+	PingsMissed = 2
 	// writeTimeout bounds how long a publish can hang on a connection that takes no more.
 	writeTimeout = 2 * time.Second
 	// reconnectWait between two rounds through the known servers.

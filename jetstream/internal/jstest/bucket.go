@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
+// MustOpen opens a deployment of the default prefix.
 func MustOpen(tb testing.TB, nc *nats.Conn, shards uint32) *jetstream.Deployment {
 	tb.Helper()
 	d, err := jetstream.OpenDeployment(Context(tb), nc, jetstream.DeploymentConfig{Prefix: Prefix, Shards: shards, Log: Quiet()})
@@ -30,12 +31,14 @@ func MustBucket(tb testing.TB) (*jetstream.Bucket, *nats.Conn) {
 	return MustOpen(tb, nc, 1).Bucket(0), nc
 }
 
+// The names of a deployment of one shard.
 const (
 	Prefix     = messages.DefaultPrefix
 	BucketName = "HOLDFAST_0"
 	StreamName = "KV_HOLDFAST_0"
 )
 
+// Commit returns a commit of that epoch and number. size is that of its reason.
 func Commit(epoch, number uint64, size int) *journal.Record {
 	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
 		Epoch:  epoch,
@@ -49,6 +52,7 @@ func Commit(epoch, number uint64, size int) *journal.Record {
 	}}}
 }
 
+// Page returns a page with one entry. size is that of its resource.
 func Page(prefix, depth uint32, number uint64, size int) *journal.Record {
 	return &journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: &journal.Page{
 		Prefix: prefix, Depth: depth, Number: number, Epoch: 1,
@@ -56,6 +60,7 @@ func Page(prefix, depth uint32, number uint64, size int) *journal.Record {
 	}}}
 }
 
+// MustAppend appends the record behind position after.
 func MustAppend(tb testing.TB, b *jetstream.Bucket, after uint64, r *journal.Record) {
 	tb.Helper()
 	if err := b.Append(Context(tb), after, r); err != nil {
@@ -78,6 +83,7 @@ type Stored struct {
 	Records   []*journal.Record
 }
 
+// Describe returns one line for each record.
 func (s Stored) Describe() string {
 	var all []string
 	for i, r := range s.Records {
@@ -86,6 +92,7 @@ func (s Stored) Describe() string {
 	return strings.Join(all, "\n")
 }
 
+// Replay reads the records behind position after.
 func Replay(ctx context.Context, b *jetstream.Bucket, after uint64) (Stored, error) {
 	var s Stored
 	last, err := b.Replay(ctx, after, func(position uint64, r *journal.Record) error {
@@ -97,6 +104,7 @@ func Replay(ctx context.Context, b *jetstream.Bucket, after uint64) (Stored, err
 	return s, err
 }
 
+// MustReplay reads the records behind position after.
 func MustReplay(tb testing.TB, b *jetstream.Bucket, after uint64) Stored {
 	tb.Helper()
 	s, err := Replay(Context(tb), b, after)
@@ -106,6 +114,7 @@ func MustReplay(tb testing.TB, b *jetstream.Bucket, after uint64) Stored {
 	return s
 }
 
+// Open opens a deployment of the default prefix, and discards its log unless cfg has one.
 func Open(tb testing.TB, nc *nats.Conn, cfg jetstream.DeploymentConfig) (*jetstream.Deployment, error) {
 	tb.Helper()
 	if cfg.Prefix == "" {
@@ -117,6 +126,7 @@ func Open(tb testing.TB, nc *nats.Conn, cfg jetstream.DeploymentConfig) (*jetstr
 	return jetstream.OpenDeployment(Context(tb), nc, cfg)
 }
 
+// MustConfig returns the settings of a bucket.
 func MustConfig(tb testing.TB, nc *nats.Conn, bucket string) natsjs.StreamConfig {
 	tb.Helper()
 	stream, err := MustJetStream(tb, nc).Stream(Context(tb), "KV_"+bucket)

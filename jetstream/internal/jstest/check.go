@@ -14,6 +14,7 @@ import (
 // Timeout of a test with something that must happen.
 const Timeout = 20 * time.Second
 
+// Context returns a context that ends with the test, or after [Timeout].
 func Context(tb testing.TB) context.Context {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), Timeout)
@@ -34,6 +35,7 @@ func WantError(tb testing.TB, err, kind error, words ...string) {
 	}
 }
 
+// Quiet returns a logger that discards its lines.
 func Quiet() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
@@ -53,6 +55,7 @@ func WaitFor(tb testing.TB, what string, condition func() bool) {
 	}
 }
 
+// WantAPIError checks the code of a refusal by JetStream.
 func WantAPIError(tb testing.TB, err error, code natsjs.ErrorCode) {
 	tb.Helper()
 	var refusal *natsjs.APIError

@@ -47,6 +47,7 @@ func (c *Cluster) Leader(t *testing.T) int {
 	return -1
 }
 
+// StepDown asks the leader of the bucket to step down.
 func (c *Cluster) StepDown(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	if _, err := nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+StreamName, nil, Timeout); err != nil {

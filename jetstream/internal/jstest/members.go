@@ -32,6 +32,7 @@ func MemberConfigs(t *testing.T, n int) []embedded.Config {
 	return configs
 }
 
+// MustMembers starts a cluster of n members.
 func MustMembers(t *testing.T, n int) *Members {
 	t.Helper()
 	m := &Members{Configs: MemberConfigs(t, n)}
@@ -45,6 +46,7 @@ func MustMembers(t *testing.T, n int) *Members {
 	return m
 }
 
+// MustAwaitQuorum waits until the server knows a leader.
 func MustAwaitQuorum(t *testing.T, s *embedded.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*Timeout)
@@ -67,6 +69,7 @@ func (m *Members) Leaderships(t *testing.T, replicas int) (deployments []*jetstr
 	return deployments, leaderships
 }
 
+// MustLeadership returns the leadership of the deployment at the server.
 func MustLeadership(t *testing.T, s *embedded.Server, nc *nats.Conn, d *jetstream.Deployment) *jetstream.Leadership {
 	t.Helper()
 	streams, err := s.Streams(nc)
@@ -95,6 +98,7 @@ func (m *Members) MustAdd(t *testing.T) {
 	MustAwaitQuorum(t, m.Servers[len(m.Servers)-1])
 }
 
+// MustStart starts member i with its settings.
 func (m *Members) MustStart(t *testing.T, i int) {
 	t.Helper()
 	m.Servers[i] = MustStart(t, func(c *embedded.Config) { *c = m.Configs[i] })

@@ -17,6 +17,7 @@ type Middle struct {
 	Direct *nats.Conn // around it
 }
 
+// NewMiddle starts the server and the proxy.
 func NewMiddle(t *testing.T) *Middle {
 	t.Helper()
 	s := MustStart(t)
@@ -36,13 +37,20 @@ func (m *Middle) Other() *jetstream.Bucket {
 	return MustOpen(m.t, m.Direct, 1).Bucket(0)
 }
 
+// IsAppend reports whether the message is an append.
 func IsAppend(m *nats.Msg) bool { return m != nil && strings.HasPrefix(m.Subject, "$KV.") }
+
+// IsLook reports whether the message reads a message of a stream.
 func IsLook(m *nats.Msg) bool {
 	return m != nil && strings.HasPrefix(m.Subject, "$JS.API.STREAM.MSG.GET.")
 }
+
+// IsInfo reports whether the message requests the state of a stream.
 func IsInfo(m *nats.Msg) bool {
 	return m != nil && strings.HasPrefix(m.Subject, "$JS.API.STREAM.INFO.")
 }
+
+// IsPurge reports whether the message purges a stream.
 func IsPurge(m *nats.Msg) bool {
 	return m != nil && strings.HasPrefix(m.Subject, "$JS.API.STREAM.PURGE.")
 }

@@ -14,16 +14,16 @@ const (
 	dirEnv  = "HOLDFAST_TEST_DIR"
 )
 
-// Main runs the tests, or a role if the binary was started by [Command].
-func Main(m *testing.M, roles map[string]func(dir string) error) {
+// Main runs the tests, or a role if the binary was started by [Command]. It returns the exit code.
+func Main(m *testing.M, roles map[string]func(dir string) error) int {
 	if role := os.Getenv(roleEnv); role != "" {
 		if err := roles[role](os.Getenv(dirEnv)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			return 1
 		}
-		return
+		return 0
 	}
-	os.Exit(m.Run())
+	return m.Run()
 }
 
 // Command returns the process of a role.

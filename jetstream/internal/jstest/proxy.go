@@ -40,6 +40,7 @@ type Action struct {
 	Line   string // said to the client at once, if not empty
 }
 
+// What happens to most messages.
 var (
 	Pass = Action{Copies: 1}
 	Drop = Action{}
@@ -51,6 +52,7 @@ func Refuse(code, errCode int, description string) Action {
 		code, errCode, description, StreamName)}
 }
 
+// NewProxy starts a proxy before the server, which ends with the test.
 func NewProxy(tb testing.TB, serverURL string) *Proxy {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,6 +74,7 @@ func NewProxy(tb testing.TB, serverURL string) *Proxy {
 	return p
 }
 
+// URL returns the URL for clients of the proxy.
 func (p *Proxy) URL() string { return "nats://" + p.listener.Addr().String() }
 
 // OnRequests says what becomes of publishes from now on.
@@ -114,8 +117,8 @@ func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.links {
-		l.client.Close()
-		l.server.Close()
+		_ = l.client.Close()
+		_ = l.server.Close()
 	}
 	p.links = nil
 }
@@ -124,7 +127,7 @@ func (p *Proxy) close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	p.listener.Close()
+	_ = p.listener.Close()
 	p.Cut()
 }
 
@@ -136,14 +139,14 @@ func (p *Proxy) accept() {
 		}
 		server, err := net.Dial("tcp", p.server)
 		if err != nil {
-			client.Close()
+			_ = client.Close()
 			continue
 		}
 		l := &link{Proxy: p, client: client, server: server, inboxes: map[string]string{}}
 		p.mu.Lock()
 		if p.closed {
-			client.Close()
-			server.Close()
+			_ = client.Close()
+			_ = server.Close()
 		}
 		p.links = append(p.links, l)
 		p.mu.Unlock()
@@ -152,7 +155,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// replay sends a publish once more, as if it had been under way all the time.
+// Repeat sends a publish once more, as a delayed copy.
 func (p *Proxy) Repeat(m *nats.Msg) {
 	p.mu.Lock()
 	l := p.links[len(p.links)-1]
@@ -170,7 +173,7 @@ type link struct {
 
 // upward carries what the client says to the server.
 func (l *link) upward() {
-	defer l.server.Close()
+	defer func() { _ = l.server.Close() }()
 	in := bufio.NewReader(l.client)
 	for {
 		line, err := in.ReadString('\n')
@@ -221,7 +224,7 @@ func (l *link) request(m *nats.Msg) {
 
 // downward carries what the server says to the client.
 func (l *link) downward() {
-	defer l.client.Close()
+	defer func() { _ = l.client.Close() }()
 	in := bufio.NewReader(l.server)
 	for {
 		line, err := in.ReadString('\n')

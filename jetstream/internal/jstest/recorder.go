@@ -14,14 +14,18 @@ type Recorder struct {
 	lines []slog.Record
 }
 
+// NewRecorder returns an empty recorder.
 func NewRecorder() *Recorder {
 	return &Recorder{Handler: slog.DiscardHandler}
 }
 
+// Enabled implements [slog.Handler].
 func (r *Recorder) Enabled(context.Context, slog.Level) bool { return true }
 
+// WithAttrs implements [slog.Handler].
 func (r *Recorder) WithAttrs([]slog.Attr) slog.Handler { return r }
 
+// Handle implements [slog.Handler].
 func (r *Recorder) Handle(_ context.Context, line slog.Record) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

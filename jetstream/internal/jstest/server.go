@@ -37,6 +37,7 @@ func MustStartFile(tb testing.TB, config string) *embedded.Server {
 	})
 }
 
+// MustWriteConfig writes a NATS configuration and returns its file; $DIR in it is the folder of the file.
 func MustWriteConfig(tb testing.TB, config string) string {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -47,6 +48,7 @@ func MustWriteConfig(tb testing.TB, config string) string {
 	return file
 }
 
+// MustConnect connects within the process.
 func MustConnect(tb testing.TB, s *embedded.Server, opts ...nats.Option) *nats.Conn {
 	tb.Helper()
 	nc, err := s.Connect(opts...)
@@ -57,6 +59,7 @@ func MustConnect(tb testing.TB, s *embedded.Server, opts ...nats.Option) *nats.C
 	return nc
 }
 
+// MustDial connects over TCP.
 func MustDial(tb testing.TB, url string) *nats.Conn {
 	tb.Helper()
 	nc, err := natsconn.Dial(natsconn.Config{URL: url, Name: "test", Log: Quiet()})
@@ -67,6 +70,7 @@ func MustDial(tb testing.TB, url string) *nats.Conn {
 	return nc
 }
 
+// MustJetStream returns the JetStream of the connection.
 func MustJetStream(tb testing.TB, nc *nats.Conn) natsjs.JetStream {
 	tb.Helper()
 	js, err := natsjs.New(nc)
