@@ -56,46 +56,46 @@ func newActivations(s *Shard, m *mailbox, l *ledger.Ledger) *activations {
 }
 
 // add adds a resource without an actor.
-func (as *activations) add(resource string) *activation {
-	a := &activation{timer: timer{resource: resource}, tally: as.tally}
-	as.byResource[resource] = a
+func (s *activations) add(resource string) *activation {
+	a := &activation{timer: timer{resource: resource}, tally: s.tally}
+	s.byResource[resource] = a
 	return a
 }
 
 // has reports whether the resource has an actor or a timer.
-func (as *activations) has(resource string) bool {
-	_, ok := as.byResource[resource]
+func (s *activations) has(resource string) bool {
+	_, ok := s.byResource[resource]
 	return ok
 }
 
 // activate returns the resource's activation, with an actor.
-func (as *activations) activate(ctx actor.Context, resource string) *activation {
-	a, ok := as.byResource[resource]
+func (s *activations) activate(ctx actor.Context, resource string) *activation {
+	a, ok := s.byResource[resource]
 	if !ok {
-		a = as.add(resource)
+		a = s.add(resource)
 	}
 	if a.pid == nil {
-		as.spawn(ctx, a)
+		s.spawn(ctx, a)
 	}
 	return a
 }
 
 // spawn starts an actor for the resource. The ledger knows its whole state, since an actor is stopped only
 // when everything that it decided is confirmed.
-func (as *activations) spawn(ctx actor.Context, a *activation) {
-	as.spawned++
-	pid, err := ctx.SpawnNamed(as.props, fmt.Sprintf("%d-%d", as.ledger.Head().Epoch, as.spawned))
+func (s *activations) spawn(ctx actor.Context, a *activation) {
+	s.spawned++
+	pid, err := ctx.SpawnNamed(s.props, fmt.Sprintf("%d-%d", s.ledger.Head().Epoch, s.spawned))
 	if err != nil {
 		panic(fmt.Errorf("resource actor: %w", err)) // the name is new, so it cannot be taken
 	}
 	a.pid = pid
-	a.idle = as.idle.PushBack(a)
-	as.actors.Store(int64(as.idle.Len()))
-	ctx.Send(pid, &load{activation: a, image: as.ledger.Image(a.resource), ended: as.ended})
+	a.idle = s.idle.PushBack(a)
+	s.actors.Store(int64(s.idle.Len()))
+	ctx.Send(pid, &load{activation: a, image: s.ledger.Image(a.resource), ended: s.ended})
 }
 
 // send sends the resource a command. Every one comes back as a decision, returned or panicked.
-func (as *activations) send(ctx actor.Context, a *activation, r *Request) {
+func (s *activations) send(ctx actor.Context, a *activation, r *Request) {
 	a.sent()
 	if a.reloading {
 		a.held = append(a.held, r)
@@ -105,32 +105,32 @@ func (as *activations) send(ctx actor.Context, a *activation, r *Request) {
 }
 
 // touch notes that the resource was used.
-func (as *activations) touch(a *activation, now lease.Instant) {
+func (s *activations) touch(a *activation, now lease.Instant) {
 	a.used = now
-	as.idle.MoveToBack(a.idle)
-	as.passivateLater()
+	s.idle.MoveToBack(a.idle)
+	s.passivateLater()
 }
 
-func (as *activations) passivateLater() {
-	if !as.timeout.isSet() && as.idle.Len() > 0 {
-		as.timeout.set(as.mailbox, as.idleAfter/2, passivateDue{})
+func (s *activations) passivateLater() {
+	if !s.timeout.isSet() && s.idle.Len() > 0 {
+		s.timeout.set(s.mailbox, s.idleAfter/2, passivateDue{})
 	}
 }
 
 // passivate stops actors that have been idle for long.
-func (as *activations) passivate(ctx actor.Context) {
-	as.timeout.clear()
-	if as.passivateSome(ctx, as.mailbox.clock.Now().Instant) {
-		as.mailbox.tell(passivateDue{})
+func (s *activations) passivate(ctx actor.Context) {
+	s.timeout.clear()
+	if s.passivateSome(ctx, s.mailbox.clock.Now().Instant) {
+		s.mailbox.tell(passivateDue{})
 		return
 	}
-	as.passivateLater()
+	s.passivateLater()
 }
 
 // passivateSome stops a bounded number of actors, and reports whether there may be more to stop.
-func (as *activations) passivateSome(ctx actor.Context, now lease.Instant) (more bool) {
-	before := now.Add(-as.idleAfter)
-	e := as.idle.Front()
+func (s *activations) passivateSome(ctx actor.Context, now lease.Instant) (more bool) {
+	before := now.Add(-s.idleAfter)
+	e := s.idle.Front()
 	for range passivateAtOnce {
 		if e == nil || e.Value.(*activation).used > before {
 			return false
@@ -138,39 +138,39 @@ func (as *activations) passivateSome(ctx actor.Context, now lease.Instant) (more
 		a := e.Value.(*activation)
 		e = e.Next()
 		if a.isIdle() {
-			as.stopActor(ctx, a)
+			s.stopActor(ctx, a)
 		} else {
 			a.used = now // look at it again after a while
-			as.idle.MoveToBack(a.idle)
+			s.idle.MoveToBack(a.idle)
 		}
 	}
 	return true
 }
 
 // stopActor stops the resource's actor, and drops the activation unless its timer is set.
-func (as *activations) stopActor(ctx actor.Context, a *activation) {
+func (s *activations) stopActor(ctx actor.Context, a *activation) {
 	ctx.Stop(a.pid)
-	as.idle.Remove(a.idle)
-	as.actors.Store(int64(as.idle.Len()))
+	s.idle.Remove(a.idle)
+	s.actors.Store(int64(s.idle.Len()))
 	a.pid, a.idle = nil, nil
 	if a.index == 0 {
-		delete(as.byResource, a.resource)
+		delete(s.byResource, a.resource)
 	}
 }
 
 // panicked notes that the resource's actor has lost its state: its queue, and an ephemeral lease. Until
 // reload, commands are held.
-func (as *activations) panicked(a *activation) {
-	if gone := as.ledger.Ephemeral(a.resource); gone != nil {
-		as.ended.End(as.mailbox.clock.Now().Instant, gone.Grant, messages.Event_EXPIRED)
+func (s *activations) panicked(a *activation) {
+	if gone := s.ledger.Ephemeral(a.resource); gone != nil {
+		s.ended.End(s.mailbox.clock.Now().Instant, gone.Grant, messages.Event_EXPIRED)
 	}
 	a.reloading = true
 }
 
 // reload gives an actor that panicked its state back, and the commands that were held.
-func (as *activations) reload(ctx actor.Context, a *activation) lease.Image {
-	image := as.ledger.Image(a.resource)
-	ctx.Send(a.pid, &load{activation: a, image: image, ended: as.ended})
+func (s *activations) reload(ctx actor.Context, a *activation) lease.Image {
+	image := s.ledger.Image(a.resource)
+	ctx.Send(a.pid, &load{activation: a, image: image, ended: s.ended})
 	a.reloading = false
 	for _, r := range a.held {
 		ctx.Send(a.pid, &command{activation: a, request: r})
@@ -181,18 +181,18 @@ func (as *activations) reload(ctx actor.Context, a *activation) lease.Image {
 
 // evict sends the event to every resource with queued requests, also to those whose decisions have yet to
 // come back: one of these may queue a request.
-func (as *activations) evict(ctx actor.Context, e lease.Event) {
-	for _, a := range as.byResource {
+func (s *activations) evict(ctx actor.Context, e lease.Event) {
+	for _, a := range s.byResource {
 		if a.pid != nil && (a.waiting > 0 || a.busy > 0) {
-			as.send(ctx, a, &Request{Resource: a.resource, Event: e})
+			s.send(ctx, a, &Request{Resource: a.resource, Event: e})
 		}
 	}
 }
 
 // stopAll stops the actors as soon as their mailboxes are empty, so that every command comes back, and
 // returns the requests that were held.
-func (as *activations) stopAll(ctx actor.Context) (held []*Request) {
-	for _, a := range as.byResource {
+func (s *activations) stopAll(ctx actor.Context) (held []*Request) {
+	for _, a := range s.byResource {
 		for _, r := range a.held {
 			a.done()
 			held = append(held, r)

@@ -193,12 +193,12 @@ func (s *shardActor) termMessage(ctx actor.Context, m *termMessage) {
 	if m.term != s.term {
 		return
 	}
-	append, ok := m.message.(stored)
+	result, ok := m.message.(stored)
 	switch {
 	case !ok:
 		s.term.receive(ctx, m.message)
-	case append.err != nil:
-		s.lose(ctx, append.err)
+	case result.err != nil:
+		s.lose(ctx, result.err)
 	default:
 		for _, d := range s.term.stored(ctx) {
 			s.responder.settle(d.request)

@@ -203,7 +203,7 @@ var mutants = []mutant{
 	{
 		name:  "EndedRequestsLostAtPassivation",
 		harm:  "a late copy of a request is granted once the resource has been idle for a few seconds",
-		edits: []edit{{"actors/activations.go", "image: as.ledger.Image(a.resource), ended: as.ended}", "image: as.ledger.Image(a.resource), ended: lease.NewEndedRequests()}"}},
+		edits: []edit{{"actors/activations.go", "image: s.ledger.Image(a.resource), ended: s.ended}", "image: s.ledger.Image(a.resource), ended: lease.NewEndedRequests()}"}},
 		found: late,
 		says:  `got GRANTED token 4 .*, want RELEASED token 1`,
 	},
