@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// acquire is the command that takes a lock.
+// acquire is the command that acquires a lock.
 type acquire struct {
 	resourceCommand
 	ttl, wait            cli.Duration
@@ -30,22 +30,22 @@ func newAcquire() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "acquire RESOURCE",
-		Short: "Take a lock, or wait for it",
-		Long: `Takes the lock on a resource and prints its fencing token. The lock is a lease:
-it ends when it is released, or when its time is over and nobody has extended it.
-Pass the token on to whatever the lock protects.`,
+		Short: "Acquire a lock, or wait for it",
+		Long: `Acquires the lock on a resource and prints its fencing token. The lock is a lease:
+it ends when it is released, or when it expires without an extension. Pass the
+token on to the protected resource.`,
 		Example: `  holdfast acquire orders.42
   holdfast acquire orders.42 --owner worker-7 --ttl 1m --wait 10s
   token=$(holdfast acquire orders.42 --json | jq -r .lease.token)`,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		a.addOwner(f)
-		f.Var(&a.ttl, "ttl", "how long the lease runs unless it is extended")
-		f.Var(&a.wait, "wait", "how long to stay in the queue if somebody else holds it")
-		f.StringVar(&a.requestID, "request-id", "", "`ID` by which a repeated request is known (default random)")
-		f.BoolVar(&a.reentrant, "reentrant", false, "if this owner holds it already, get the same lease back")
-		f.BoolVar(&a.ephemeral, "ephemeral", false, "faster, but the lease ends if its node does")
-		f.Var(a.metadata, "metadata", "entry that get shows to others; may be repeated")
+		f.Var(&a.ttl, "ttl", "duration of the lease")
+		f.Var(&a.wait, "wait", "time to wait in the queue if another owner holds it")
+		f.StringVar(&a.requestID, "request-id", "", "`ID` that identifies a repeated request (default random)")
+		f.BoolVar(&a.reentrant, "reentrant", false, "if this owner holds it already, return the same lease")
+		f.BoolVar(&a.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
+		f.Var(a.metadata, "metadata", "entry that get shows; may be repeated")
 	})
 	a.addTo(cmd, a.question)
 	return cmd

@@ -16,17 +16,17 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// answer is a node's reply together with what was asked, to be shown to a person or a program. What
-// is in it comes from others and is never printed as it is.
+// answer is a node's reply with its request, for a person or a program. Its texts come from other clients, so
+// they are printed only quoted or escaped.
 type answer struct {
 	*messages.Reply
 	op              messages.Operation
 	resource, owner string
 	wait            time.Duration
-	flags           *pflag.FlagSet // those of the command; nil if its refusals are shown as they come
+	flags           *pflag.FlagSet // those of the command; nil: refusals are shown unchanged
 }
 
-// print shows the answer and returns its exit code as an error, or nil if the command is done.
+// print writes the answer and returns its exit code as an error, nil for success.
 func (a *answer) print(w io.Writer, asJSON bool) error {
 	code := exitOf(a.op, a.GetStatus())
 	switch {
@@ -44,7 +44,7 @@ func (a *answer) print(w io.Writer, asJSON bool) error {
 
 func (a *answer) finish(w io.Writer, line string, code int) error {
 	if _, err := fmt.Fprintln(w, line); err != nil {
-		return fmt.Errorf("the answer was %s, but it cannot be printed: %w", a.GetStatus(), err)
+		return fmt.Errorf("cannot print the answer, which was %s: %w", a.GetStatus(), err)
 	}
 	if code == exit.Done {
 		return nil
@@ -52,16 +52,16 @@ func (a *answer) finish(w io.Writer, line string, code int) error {
 	return &exit.Error{Code: code}
 }
 
-// status is the contract's word in small letters: "stale token".
+// status is the name of the status in lower case: "stale token".
 func (a *answer) status() string {
 	return strings.ToLower(strings.ReplaceAll(a.GetStatus().String(), "_", " "))
 }
 
-// sentence is the answer in one line for a person.
+// sentence returns the answer as one line for a person.
 func (a *answer) sentence() string {
 	resource, owner := display.Name(a.resource), display.Quote(a.owner)
 	if isOver(a.op, a.GetStatus()) {
-		return fmt.Sprintf("%s: this request was granted %s, token %d, and that lease has ended; use another --request-id",
+		return fmt.Sprintf("%s: this request acquired %s, token %d, and that lease has ended; use another --request-id",
 			a.status(), resource, a.GetLease().GetToken())
 	}
 	switch a.GetStatus() {
@@ -77,11 +77,11 @@ func (a *answer) sentence() string {
 	case messages.Status_HELD:
 		return fmt.Sprintf("held: %s by %s%s", resource, a.holder(), a.details())
 	case messages.Status_TIMEOUT:
-		return fmt.Sprintf("timed out: %s did not become free within %s", resource, display.Duration(a.wait))
+		return fmt.Sprintf("timed out: %s was not free within %s", resource, display.Duration(a.wait))
 	case messages.Status_CANCELLED:
 		return fmt.Sprintf("cancelled: no longer waiting for %s", resource)
 	case messages.Status_EXPIRED:
-		return fmt.Sprintf("expired: the lease of %s on %s had run out; nobody has taken it since", owner, resource)
+		return fmt.Sprintf("expired: the lease of %s on %s had expired; %s is still free", owner, resource, resource)
 	case messages.Status_NOT_HELD:
 		if a.op == messages.OpBreak {
 			return fmt.Sprintf("not held: %s is free", resource)
@@ -94,7 +94,7 @@ func (a *answer) sentence() string {
 	case messages.Status_FREE:
 		return fmt.Sprintf("free: %s, %s", resource, a.lastToken())
 	}
-	return fmt.Sprintf("%s: %s; this version of holdfast does not know that answer", a.status(), resource)
+	return fmt.Sprintf("%s: %s; this version of holdfast does not know this status", a.status(), resource)
 }
 
 func (a *answer) lease() string {
@@ -115,7 +115,7 @@ func (a *answer) lastToken() string {
 	return "no token yet"
 }
 
-// details are what only some leases have.
+// details returns the optional parts of a lease.
 func (a *answer) details() string {
 	var parts []string
 	if n := a.GetWaiting(); n > 0 {

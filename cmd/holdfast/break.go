@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// breaking is the command by which an operator takes somebody's lock away.
+// breaking is the command with which an operator revokes a lock.
 type breaking struct {
 	resourceCommand
 	token  cli.Token
@@ -24,26 +24,26 @@ func newBreak() *cobra.Command {
 	b := &breaking{resourceCommand: resourceCommand{op: messages.OpBreak}}
 	cmd := &cobra.Command{
 		Use:   "break RESOURCE --token TOKEN",
-		Short: "Take a lock away from its holder, as an operator",
-		Long: `Takes the lock on a resource away from whoever holds it; the next in the queue
-gets it at once. The token says which lease is meant, so that none is broken that
-has begun since you looked; holdfast get shows it.
+		Short: "Revoke a lock from its holder, as an operator",
+		Long: `Revokes the lock on a resource from its holder; the next request in the queue
+acquires it at once. The token selects the lease, so that a newer lease is not
+broken by mistake; holdfast get shows it.
 
-The holder is not told, and does not stop by itself. Its token is refused from
-then on by whatever checks tokens, as soon as that has seen a higher one.`,
+The holder is not stopped. A resource that checks tokens rejects the old token
+once it has seen a higher one.`,
 		Example: `  holdfast get orders.42
   holdfast break orders.42 --token 12 --reason "worker-7 hangs, see ticket 311"`,
 		DisableFlagsInUseLine: true,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
-		f.Var(&b.token, "token", "the present lease's token, as a number or as 15 digits; required")
-		f.StringVar(&b.reason, "reason", "", "`TEXT` that tells others why")
+		f.Var(&b.token, "token", "token of the current lease, as a number or as 15 digits; required")
+		f.StringVar(&b.reason, "reason", "", "reason that events show, a `TEXT`")
 	})
 	b.addTo(cmd, b.question)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if b.token == 0 {
-			return exit.Usagef("--token is missing: it says which lease to break; find it with: holdfast get %s", display.Name(args[0]))
+			return exit.Usagef("--token is required: it selects the lease to break; find it with: holdfast get %s", display.Name(args[0]))
 		}
 		return run(cmd, args)
 	}

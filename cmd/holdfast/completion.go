@@ -16,7 +16,7 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print a script that completes commands and flags in your shell",
+		Short: "Print a script that completes commands and flags in the shell",
 		Long: `Prints a script that completes the commands and flags of holdfast when you press
 Tab in bash, zsh, fish or powershell.`,
 		Example: `  bash        source <(holdfast completion bash)

@@ -10,7 +10,7 @@ const configurationTopic = `holdfast serve takes each setting from the first of 
 
 The file is the one that --config or HOLDFAST_CONFIG names. It is in YAML (.yaml,
 .yml) or TOML (.toml), and its keys are the flags. A key that is no flag is an
-error; an empty variable is as none. For example, holdfast.yaml:
+error; an empty variable counts as not set. For example, holdfast.yaml:
 
   listen: 127.0.0.1:4222
   data: /var/lib/holdfast
@@ -18,9 +18,8 @@ error; an empty variable is as none. For example, holdfast.yaml:
   max-ttl: 1h
   log-format: json
 
-The other commands read no file. They know the variables of the nats command
-line, NATS_URL, NATS_CREDS and so on, as their --help says, and of our own
-HOLDFAST_OWNER and HOLDFAST_PREFIX.`
+The other commands read no file. They take the variables of the nats command line
+(NATS_URL, NATS_CREDS, ...; see --help), HOLDFAST_OWNER and HOLDFAST_PREFIX.`
 
 func newConfigurationTopic() *cobra.Command {
 	return &cobra.Command{

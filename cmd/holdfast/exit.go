@@ -9,25 +9,25 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-const exitTopic = `The exit code tells a script what came of a command:
+const exitTopic = `The exit codes of a command:
 
-  0  done; get exits so whether the resource is held or free
-  1  an error that no other code stands for
+  0  success; get also exits with 0 if the resource is held
+  1  any other error
   2  wrong usage, or INVALID: the same command will never succeed
-  3  held by somebody: HELD, TIMEOUT, CANCELLED
-  4  lost, or never yours: EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN;
-     RELEASED to acquire
+  3  held by another owner: HELD, TIMEOUT, CANCELLED
+  4  not held by this owner, or no longer: EXPIRED, NOT_HELD, NOT_OWNER,
+     STALE_TOKEN; RELEASED in answer to acquire
   5  unavailable, and nothing happened: UNAVAILABLE, OVERLOADED, EXHAUSTED,
      no NATS server, no Holdfast node
-  6  no answer: it may have happened; ask with get, or send it again with
+  6  no answer, outcome unknown; check with get, or repeat the command with
      the same --request-id
 
-lock exits as its command does, with 128+N if signal N ended it, and with 126 or
-127 if it cannot be run. 3, 4 and 5 can be changed: --busy-code, --lost-code and
---unavailable-code.
+lock exits with the code of its command, with 128+N if signal N ended it, and
+with 126 or 127 if it cannot be executed. --busy-code, --lost-code and
+--unavailable-code change 3, 4 and 5.
 
 With --json every answer of a node is printed to standard output, whatever the
-exit code; when there was none, nothing is.`
+exit code; without an answer, nothing is.`
 
 // exitOf returns the exit code of an answer.
 func exitOf(op messages.Operation, s messages.Status) int {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// extend is the command that lets a lease run on.
+// extend is the command that extends a lease.
 type extend struct {
 	resourceCommand
 	token cli.Token
@@ -22,16 +22,16 @@ func newExtend() *cobra.Command {
 	e := &extend{resourceCommand: resourceCommand{op: messages.OpExtend}, ttl: cli.TTL()}
 	cmd := &cobra.Command{
 		Use:   "extend RESOURCE",
-		Short: "Let a lease run on from now",
-		Long: `Lets a lease run for --ttl from now, whether that is longer or shorter than what
-was left of it.`,
+		Short: "Extend a lease",
+		Long: `Sets the remaining time of a lease to --ttl from now, whether that is longer or
+shorter than before.`,
 		Example: `  holdfast extend orders.42 --ttl 1m
   holdfast extend orders.42 --owner worker-7 --token 12 --ttl 1m`,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		e.addOwner(f)
 		f.Var(&e.token, "token", tokenUsage)
-		f.Var(&e.ttl, "ttl", "how long the lease runs from now")
+		f.Var(&e.ttl, "ttl", "duration of the lease from now")
 	})
 	e.addTo(cmd, e.question)
 	return cmd

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// follow shows the listing again and again until ctx ends, which is no failure. Once it has been shown,
-// a node that is away for a while is no reason to give up.
+// follow repeats the listing until ctx ends, which is not an error. After the first listing it tolerates that
+// the service is unavailable.
 func (l *list) follow(cmd *cobra.Command, nc *nats.Conn) error {
 	ctx := cmd.Context()
 	v := l.view(cmd, nc)
@@ -43,10 +43,10 @@ func (l *list) follow(cmd *cobra.Command, nc *nats.Conn) error {
 	}
 }
 
-// followTimeout is how long a later listing is tried for before the reader is told that there is none.
+// followTimeout bounds each listing after the first.
 const followTimeout = 2 * time.Second
 
-// view is where a listing is followed.
+// view displays successive listings.
 type view interface {
 	show(now time.Time, leases []*messages.Lease, err error) error
 	close()
@@ -62,7 +62,7 @@ func (l *list) view(cmd *cobra.Command, nc *nats.Conn) view {
 	return &screen{out: out, title: title, text: text}
 }
 
-// title is the pattern as it stands in a command line.
+// title returns the pattern as in a command line.
 func (p pattern) title() string {
 	if p.text == "" {
 		return ""
@@ -70,7 +70,7 @@ func (p pattern) title() string {
 	return " " + display.Name(p.text)
 }
 
-// scroll writes one listing below the other, each under its time.
+// scroll writes one listing below the other, each below its time.
 type scroll struct {
 	out, errs io.Writer
 	text      func([]*messages.Lease, int) string
@@ -87,7 +87,7 @@ func (s *scroll) show(now time.Time, leases []*messages.Lease, err error) error 
 
 func (s *scroll) close() {}
 
-// screen draws a listing over the one before, on a screen of its own that close takes away.
+// screen redraws the listing on the alternate screen of the terminal, which close leaves.
 type screen struct {
 	out   io.Writer
 	title string
@@ -106,18 +106,18 @@ func (s *screen) show(now time.Time, leases []*messages.Lease, err error) error 
 	return err
 }
 
-// lines are what fits on the screen: a title, the table, and how much of it there is no room for.
+// lines returns what fits on the screen: a title, the table, and the number of omitted leases.
 func (s *screen) lines(at display.Size, now time.Time, leases []*messages.Lease, err error) []string {
 	title := s.title + ", " + now.Format(time.TimeOnly)
 	if err != nil {
 		return []string{display.Shorten(title, at.Columns), "", display.Shorten("holdfast: "+display.OneLine(exit.Message(err)), 2*at.Columns)}
 	}
 	lines := []string{display.Shorten(fmt.Sprintf("%s: %d held", title, len(leases)), at.Columns), ""}
-	const others = 4 // the title, the line below it, the table's titles, and how many more there are
+	const others = 4 // the title, the line below it, the header of the table, and the number of omitted leases
 	room := max(at.Rows-others, 1)
 	more := len(leases) - room
 	if more == 1 {
-		more = 0 // its line takes it
+		more = 0 // it fits on the line that would announce it
 	}
 	if more > 0 {
 		leases = leases[:room]
@@ -131,6 +131,6 @@ func (s *screen) lines(at display.Size, now time.Time, leases []*messages.Lease,
 
 func (s *screen) close() {
 	if s.on {
-		_, _ = io.WriteString(s.out, display.LeaveScreen) // there is nobody else to tell
+		_, _ = io.WriteString(s.out, display.LeaveScreen) // an error of the terminal cannot be reported
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// get is the command that tells who holds a lock.
+// get is the command that shows the holder of a lock.
 type get struct {
 	resourceCommand
 	stale bool
@@ -21,14 +21,14 @@ func newGet() *cobra.Command {
 	g := &get{resourceCommand: resourceCommand{op: messages.OpGet}}
 	cmd := &cobra.Command{
 		Use:   "get RESOURCE",
-		Short: "Show who holds a lock",
-		Long: `Shows who holds the lock on a resource, under which token, and for how long still.
-The answer is confirmed: it was true at some moment after the question.`,
+		Short: "Show the holder of a lock",
+		Long: `Shows the holder of the lock on a resource, its token and its remaining time. The
+answer is confirmed: it was true at some moment after the request.`,
 		Example: `  holdfast get orders.42
   holdfast get orders.42 --json | jq .lease`,
 	}
-	cli.AddFlags(cmd, "Question", func(f *pflag.FlagSet) {
-		f.BoolVar(&g.stale, "stale", false, "take the node's word unconfirmed: faster, and it may be out of date")
+	cli.AddFlags(cmd, "Request", func(f *pflag.FlagSet) {
+		f.BoolVar(&g.stale, "stale", false, "do not confirm the answer: faster, but it may be outdated")
 	})
 	g.addTo(cmd, g.question)
 	return cmd

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 )
 
-// newHelp is cobra's help command, but that a topic which does not exist is an error.
+// newHelp is the help command of cobra, except that an unknown topic is an error.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [TOPIC]",

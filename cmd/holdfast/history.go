@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// history is the command that shows what has happened to one lock.
+// history is the command that shows the past changes of one lock.
 type history struct {
 	connection connect.Flags
 	json       bool
@@ -26,10 +26,11 @@ func newHistory() *cobra.Command {
 	h := &history{}
 	cmd := &cobra.Command{
 		Use:   "history RESOURCE",
-		Short: "Show what has happened to a lock",
-		Long: `Shows what the journal still has about the lock on a resource, the oldest first. If
-older changes of its shard have been compacted away, it says where history begins;
-serve --history sets how much is kept. Ephemeral leases are not in the journal.`,
+		Short: "Show the past changes of a lock",
+		Long: `Shows the changes of the lock on a resource that the journal retains, oldest first.
+If older changes of the shard have been compacted away, the first line tells where
+the history begins; serve --history sets how much is retained. Ephemeral leases are
+not in the journal.`,
 		Example: `  holdfast history orders.42
   holdfast history orders.42 --json | jq -r .event.kind`,
 		Args:              cli.OneResource,
@@ -37,7 +38,7 @@ serve --history sets how much is kept. Ephemeral leases are not in the journal.`
 		RunE:              h.run,
 	}
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&h.json, "json", false, "print each change as one line of JSON, with the position behind it")
+		f.BoolVar(&h.json, "json", false, "print each change as one line of JSON, with the position after it")
 	})
 	h.connection.AddTo(cmd)
 	return cmd
@@ -62,13 +63,13 @@ func (h *history) run(cmd *cobra.Command, args []string) error {
 }
 
 func (h *history) show(cmd *cobra.Command, c *holdfast.Client, resource, key string) error {
-	s := &screenplay{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: h.json}
+	s := &eventWriter{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: h.json}
 	err := s.show(cmd.Context(), c, key, holdfast.Since(time.Time{}), holdfast.UntilNow())
 	for gap := (*holdfast.CompactedError)(nil); errors.As(err, &gap); {
-		err = s.goOn(cmd.Context(), c, key, gap, holdfast.UntilNow()) // and it may be compacted meanwhile
+		err = s.goOn(cmd.Context(), c, key, gap, holdfast.UntilNow()) // compaction may proceed meanwhile
 	}
 	if err == nil && !s.begun && !h.json && cmd.Context().Err() == nil {
-		_, err = fmt.Fprintf(s.out, "the journal has nothing about %s\n", display.Name(resource))
+		_, err = fmt.Fprintf(s.out, "the journal has no changes of %s\n", display.Name(resource))
 	}
 	return watchFailure(&h.connection, err)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// tableOf returns the table of the leases. The column of who waits is there if that is known of any.
+// tableOf returns the table of the leases. WAITING is omitted if no number is known.
 func tableOf(leases []*messages.Lease, waiting []int) display.Table {
 	t := display.Table{
 		{Cells: []string{"RESOURCE"}},

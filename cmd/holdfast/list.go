@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// list is the command that shows what is held.
+// list is the command that lists held resources.
 type list struct {
 	connection connect.Flags
 	json       bool
@@ -34,27 +34,27 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls [PATTERN]",
 		Aliases: []string{"list"},
-		Short:   "Show what is held",
-		Long: `Shows the resources that are held, by whom, under which tokens, for how long
-still, and how many wait for each. It is what the node remembers, unconfirmed.
+		Short:   "List held resources",
+		Long: `Lists held resources with owner, token, remaining time and the number of waiting
+requests. The node answers from memory, without confirmation.
 
-The pattern is a resource in which * stands for one whole level between dots, and
-> at the end for one or more levels; put it in quotes for the shell.`,
+In the pattern, * matches one whole level between dots, and > at the end matches
+one or more levels; quote it for the shell.`,
 		Example: `  holdfast ls
   holdfast ls 'orders.*'
   holdfast ls 'orders.>' --watch 5s
   holdfast ls --json | jq -r .resource`,
-		Args:              cobra.ArbitraryArgs, // some may belong to --watch
+		Args:              cobra.ArbitraryArgs, // one may be the value of --watch
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              l.run,
 	}
 	cli.AddFlags(cmd, "Listing", func(f *pflag.FlagSet) {
-		f.Var(&l.limit, "limit", "stop after so many; which ones is the node's choice")
-		f.Var(&l.watch, "watch", "show it again every `INTERVAL` until Ctrl-C")
+		f.Var(&l.limit, "limit", "maximum number of leases; the node selects which")
+		f.Var(&l.watch, "watch", "repeat the listing every `INTERVAL` until Ctrl-C")
 		f.Lookup("watch").NoOptDefVal = l.watch.Bare()
 	})
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&l.json, "json", false, "print each lease as one line of JSON, in the node's order")
+		f.BoolVar(&l.json, "json", false, "print each lease as one line of JSON, in the order of the node")
 	})
 	l.connection.AddTo(cmd)
 	return cmd
@@ -87,7 +87,7 @@ func (l *list) load(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(args) > 1 {
-		return exit.Usagef("%s takes one pattern, got %d: %s; put a name with spaces or stars in quotes",
+		return exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
 			cmd.CommandPath(), len(args), cli.QuotedList(args))
 	}
 	if len(args) == 1 {
@@ -96,7 +96,7 @@ func (l *list) load(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return errors.Join(
-		s.Exclude("json", []string{"watch"}, "nothing would tell where one listing ends and the next begins"),
+		s.Exclude("json", []string{"watch"}, "successive listings could not be told apart"),
 		l.connection.Check(s),
 	)
 }
@@ -130,7 +130,7 @@ func (l *list) print(cmd *cobra.Command, nc *nats.Conn) error {
 	return err
 }
 
-// all returns the leases in the order of their resources' names.
+// all returns the leases sorted by resource.
 func (l *list) all(cmd *cobra.Command, nc *nats.Conn) ([]*messages.Lease, error) {
 	var all []*messages.Lease
 	err := l.pages(cmd.Context(), nc, cmd.OutOrStdout(), func(leases []*messages.Lease) error {
@@ -141,10 +141,10 @@ func (l *list) all(cmd *cobra.Command, nc *nats.Conn) ([]*messages.Lease, error)
 	return all, err
 }
 
-// text is the listing for a person, no wider than columns unless that is 0.
+// text returns the listing for a person, at most columns wide; 0: no bound.
 func (l *list) text(cmd *cobra.Command, nc *nats.Conn, leases []*messages.Lease, columns int) string {
 	if len(leases) == 0 {
-		return "nothing is held" + l.pattern.that() + "\n"
+		return "no locks are held" + l.pattern.that() + "\n"
 	}
 	return tableOf(leases, l.waiting(cmd.Context(), nc, leases)).Text(columns)
 }
@@ -152,8 +152,8 @@ func (l *list) text(cmd *cobra.Command, nc *nats.Conn, leases []*messages.Lease,
 // pattern selects resources; the zero pattern selects all.
 type pattern struct{ text, key string }
 
-// parsePattern reads a resource that may have wildcards. What is none is encoded as in a key, so that
-// a person writes names as with the other commands.
+// parsePattern reads a resource that may contain wildcards. Other levels are encoded as in a key, so that users
+// write names as with the other commands.
 func parsePattern(text string) (pattern, error) {
 	name := messages.NormalizeResource(text)
 	key, err := encodePattern(name)
@@ -161,13 +161,13 @@ func parsePattern(text string) (pattern, error) {
 		_, err = messages.ParsePattern(key)
 	}
 	if err != nil {
-		return pattern{}, exit.Usagef("the pattern: a resource in which * is one whole level and > at the end the rest, got %s",
+		return pattern{}, exit.Usagef("the pattern: a resource in which * is one whole level and > at the end is the rest, got %s",
 			display.Quote(text))
 	}
 	return pattern{text: text, key: key}, nil
 }
 
-// encodePattern leaves wildcards as they are, also misplaced ones: that makes it no pattern.
+// encodePattern keeps wildcards, misplaced ones too: messages.ParsePattern refuses those.
 func encodePattern(name string) (string, error) {
 	if !strings.ContainsAny(name, "*>") {
 		return messages.EncodeKey(name)
@@ -186,10 +186,10 @@ func encodePattern(name string) (string, error) {
 	return strings.Join(levels, "."), nil
 }
 
-// that says of what matches the pattern.
+// that returns the pattern as a relative clause.
 func (p pattern) that() string {
 	if p.text == "" {
 		return ""
 	}
-	return " that matches " + display.Name(p.text)
+	return " that match " + display.Name(p.text)
 }

@@ -22,11 +22,11 @@ type resourceCommand struct {
 	resource, key string
 }
 
-// addTo gives the command the common flags, and what to do: build says what to ask, once all flags
-// have their values.
+// addTo adds the common flags and the action of the command. build returns the request after all flags have
+// their values.
 func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&l.json, "json", false, "print the whole answer as one line of JSON")
+		f.BoolVar(&l.json, "json", false, "print the complete answer as one line of JSON")
 	})
 	l.connection.AddTo(cmd)
 	cmd.Args = cli.OneResource
@@ -44,9 +44,9 @@ func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
 	}
 }
 
-// addOwner gives the command the flag of those who ask for something of their own.
+// addOwner adds the flag that names the owner.
 func (l *resourceCommand) addOwner(f *pflag.FlagSet) {
-	f.StringVar(&l.owner, "owner", cli.DefaultOwner(), "ask in this `NAME`; choose one per process or task")
+	f.StringVar(&l.owner, "owner", cli.DefaultOwner(), "`NAME` of the owner; use one per process or task")
 	settings.SetEnv(f.Lookup("owner"), settings.Variable("owner"))
 	f.Lookup("owner").Usage += " [$" + settings.Variable("owner") + "]"
 }

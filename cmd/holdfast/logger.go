@@ -11,7 +11,7 @@ import (
 func logLevelFlag() cli.Choice  { return cli.NewChoice("info", "debug", "info", "warn", "error") }
 func logFormatFlag() cli.Choice { return cli.NewChoice("text", "text", "json") }
 
-// newLogger returns the log of a node: one line for each event, for a person or for a program.
+// newLogger returns the log of a node: one line per event, as text or as JSON.
 func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {
@@ -24,7 +24,7 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(w, options)), nil
 }
 
-// withUnits writes a duration as "1.5s" in every format; in JSON it would be nanoseconds without a unit.
+// withUnits writes a duration as "1.5s" in every format; JSON would have nanoseconds without a unit.
 func withUnits(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.StringValue(a.Value.Duration().String())

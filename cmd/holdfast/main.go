@@ -1,6 +1,6 @@
-// Command holdfast is the lock service and its command line: `holdfast serve` runs a node, the other
-// commands take, keep and give back locks. Everything is wired here and nowhere else; what the parts
-// do is theirs. Whatever a command asks of a node it asks as any other client does, over NATS.
+// Command holdfast is the lock service and its command line: `holdfast serve` runs a node, and the other
+// commands acquire, inspect and release locks as clients over NATS. This package defines the commands and wires
+// the parts together.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	go func() {
 		cancel(fmt.Errorf("signal: %v", <-signals))
 		<-signals
-		os.Exit(exit.Unexpected) // who asks twice does not want to wait
+		os.Exit(exit.Unexpected) // a second signal does not wait
 	}()
 	p := &Program{Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(p.Run(ctx, os.Args[1:]))

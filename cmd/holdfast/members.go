@@ -24,10 +24,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// reachTimeout bounds the time to reach a member; one that is there lets others in at once.
+// reachTimeout bounds the time to reach a member.
 const reachTimeout = 10 * time.Second
 
-// membersCommand is the commands about the servers of a cluster.
+// membersCommand is the command about the servers of a cluster, and the common part of its subcommands.
 type membersCommand struct {
 	routes  []string
 	prefix  string
@@ -39,11 +39,11 @@ func newMembers() *cobra.Command {
 	m := &membersCommand{}
 	cmd := &cobra.Command{
 		Use:   "members",
-		Short: "Show who belongs to a cluster, and remove one who does no more",
-		Long: `Shows the members of a cluster that was made with --cluster-listen: who leads it,
-who is away or cannot store, how many streams each keeps a copy of, and how many
-of those copies are behind; every bucket of locks is a stream. To ask, it joins the cluster for a
-moment, by the routes of its members.`,
+		Short: "Show the members of a cluster, or remove one",
+		Long: `Shows the members of a cluster of nodes with --cluster-listen: the leader, members
+that are away or cannot store, the number of streams of which each stores a copy,
+and the number of copies that are behind. Every bucket of locks is a stream. The
+command joins the cluster for a moment, by the routes of its members.`,
 		Example: `  holdfast members --routes 127.0.0.1:6222,127.0.0.1:6223,127.0.0.1:6224
   holdfast members remove n3 --routes 127.0.0.1:6222,127.0.0.1:6223`,
 		Args:              cli.KnownCommand,
@@ -63,13 +63,14 @@ func newMembersRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "remove NAME",
 		Aliases: []string{"rm"},
-		Short:   "Remove a member that is away for good",
-		Long: `Takes a member that is away out of its cluster. It counts for no majority any
-more, and others get copies of what it kept; the command returns when they have
-them. All others have to be there, and as many as there are replicas.
+		Short:   "Remove a member that is permanently away",
+		Long: `Removes a member that is away from its cluster. It no longer counts for the
+majority, and other members receive copies of its streams; the command returns when
+they are complete. All other members must be present, at least as many as there are
+replicas.
 
-Delete the data of a member that was removed before it runs again; five minutes
-later it may come back under its old name.`,
+Delete the data of a removed member before it runs again; after five minutes it may
+return under its old name.`,
 		Example:               `  holdfast members remove n3 --routes 127.0.0.1:6222,127.0.0.1:6223`,
 		DisableFlagsInUseLine: true,
 		Args:                  oneMember,
@@ -90,9 +91,9 @@ func oneMember(cmd *cobra.Command, args []string) error {
 func (m *membersCommand) addTo(cmd *cobra.Command) {
 	m.timeout = cli.NewDuration(time.Minute, 100*time.Millisecond, 24*time.Hour)
 	cli.AddFlags(cmd, cli.SectionConnection, func(f *pflag.FlagSet) {
-		f.StringSliceVar(&m.routes, "routes", nil, "--cluster-listen of the members, with commas: a `LIST`")
-		f.StringVar(&m.prefix, "prefix", string(messages.DefaultPrefix), "what the deployment's subjects begin with, a `NAME`: its cluster has it too")
-		f.Var(&m.timeout, "timeout", "how long to try, and to wait for copies")
+		f.StringSliceVar(&m.routes, "routes", nil, "comma-separated `LIST` of the members' --cluster-listen")
+		f.StringVar(&m.prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin; also the name of the cluster")
+		f.Var(&m.timeout, "timeout", "maximum time for the command, copies included")
 		for _, flag := range []string{"routes", "prefix"} {
 			settings.SetEnv(f.Lookup(flag), settings.Variable(flag))
 		}
@@ -109,7 +110,7 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 		return cli.BadValue(s.Given["prefix"], m.prefix, err)
 	}
 	if len(m.routes) == 0 {
-		return exit.Usagef("--routes is missing: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
+		return exit.Usagef("--routes is required: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
 	defer cancel()
@@ -127,7 +128,7 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 	return use(ctx, session)
 }
 
-// clusterError gives an error the exit code that it stands for, and leaves out that time was up.
+// clusterError gives an error its exit code, and omits that the time was over.
 func clusterError(err error) error {
 	if err == nil {
 		return nil
@@ -137,8 +138,8 @@ func clusterError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, natsconn.ErrConnect):
-		return exit.Errorf(exit.Unavailable, "%s; are they members of a cluster of this --prefix, started with --cluster-listen? "+
-			"One with a NATS of its own is asked with: nats server report jetstream", text)
+		return exit.Errorf(exit.Unavailable, "%s; are they members of a cluster with this --prefix, started with --cluster-listen? "+
+			"For an external NATS use: nats server report jetstream", text)
 	case errors.Is(err, members.ErrNoLeader):
 		return exit.Errorf(exit.Unavailable, "%s; or --routes are not the --cluster-listen of its members", text)
 	case errors.Is(err, embedded.ErrConfig), errors.Is(err, members.ErrNoMember):
@@ -198,7 +199,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// memberLines are for scripts.
+// memberLines returns the members as lines of JSON.
 func memberLines(all []*members.Member) (string, error) {
 	var b strings.Builder
 	for _, m := range all {
@@ -242,7 +243,7 @@ func awaitCopies(ctx context.Context, out io.Writer, s *members.Session) error {
 		_, err = fmt.Fprintln(out, "every stream has all its copies")
 		return err
 	case ctx.Err() != nil:
-		return exit.Errorf(exit.Unexpected, "the others have yet to get copies of what it kept, and will without this command; holdfast members shows what they have")
+		return exit.Errorf(exit.Unexpected, "copies of its streams are not complete yet; they continue without this command, and holdfast members shows the progress")
 	}
 	return clusterError(err)
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node"
 )
 
-// What a node may take of memory, in bytes: so much to be there, and so much for each lock that it may
-// hold, each request that may wait, and each free resource that it may remember. They are measured; see
-// docs/decisions/0023.
+// The memory of a node in bytes: a base, and an amount for each held lock, each waiting request and each
+// remembered free resource. They are measured; see docs/decisions/0023.
 const (
 	memoryBase           = 256 << 20
 	memoryEachHeld       = 1700
@@ -17,9 +16,9 @@ const (
 	memoryEachRemembered = 160
 )
 
-// limitMemory has the garbage collector work harder rather than let the process grow past what its
-// limits account for. One node may own all shards, so what the deployment remembers counts in full.
-// GOMEMLIMIT, the operator's own word, goes first.
+// limitMemory sets a soft limit that matches the node's limits, so that the garbage collector keeps the process
+// below it. One node may own all shards, so what the deployment remembers counts in full. GOMEMLIMIT takes
+// precedence.
 func limitMemory(c node.Capacity, remembered int) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit(c, remembered))

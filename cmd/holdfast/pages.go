@@ -14,11 +14,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// opList is what a listing is called among the operations, though it is not about one resource.
+// opList names the listing among the operations. It does not concern a single resource.
 const opList messages.Operation = "list"
 
-// pages asks for one page after the other and hands over what is in it. A refusal goes to w if it is
-// to be in JSON.
+// pages requests one page after the other and passes its leases to take. With --json a refusal is written to w.
 func (l *list) pages(ctx context.Context, nc *nats.Conn, w io.Writer, take func([]*messages.Lease) error) error {
 	request := &messages.ListRequest{Pattern: l.pattern.key}
 	for left := l.limit.Value; ; {
@@ -38,7 +37,7 @@ func (l *list) pages(ctx context.Context, nc *nats.Conn, w io.Writer, take func(
 		case page.GetNext() == "" || l.limit.Value > 0 && left <= len(leases):
 			return nil
 		case page.GetNext() == request.GetAfter():
-			return exit.Errorf(exit.Unexpected, "the node gives the same page again: cannot list on from %s", display.Name(page.GetNext()))
+			return exit.Errorf(exit.Unexpected, "the node returned the same page twice: cannot continue after %s", display.Name(page.GetNext()))
 		}
 		left -= len(leases)
 		request.After = page.GetNext()
@@ -58,16 +57,15 @@ func (l *list) page(ctx context.Context, nc *nats.Conn, w io.Writer, r *messages
 }
 
 const (
-	// mostAsked is how many resources we ask about one by one: more than anybody reads, and no more
-	// than one page.
+	// mostAsked bounds the number of resources for which WAITING is requested. It is one page.
 	mostAsked = 1000
-	// askedAtOnce is how many answers may be on their way.
+	// askedAtOnce bounds the number of concurrent requests.
 	askedAtOnce = 16
-	// waitingTime is how long all of them may take; the column is worth no more of a person's time.
+	// waitingTime bounds all of them together.
 	waitingTime = time.Second
 )
 
-// waiting returns how many wait for each of the leases' resources, -1 where that cannot be had.
+// waiting returns the number of waiting requests for each lease's resource, -1 where it is unknown.
 func (l *list) waiting(ctx context.Context, nc *nats.Conn, leases []*messages.Lease) []int {
 	counts := make([]int, len(leases))
 	for i := range counts {

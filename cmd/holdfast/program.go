@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
-// Program is the whole of holdfast but for the process around it, so that tests can run it too.
+// Program is holdfast without its process, so that tests can run it.
 type Program struct {
 	Stdout, Stderr io.Writer
 }
 
-// Run carries out one command line, without the program's name, and returns the exit code. The end of
-// ctx is what Ctrl-C is to the process.
+// Run executes a command line, without the name of the program, and returns the exit code. The end of ctx
+// interrupts the command as Ctrl-C does.
 func (p *Program) Run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -23,7 +23,7 @@ func (p *Program) Run(ctx context.Context, args []string) int {
 	root.SetErr(p.Stderr)
 	err := root.ExecuteContext(ctx)
 	if text := exit.Message(err); text != "" {
-		_, _ = fmt.Fprintln(p.Stderr, "holdfast: "+display.Lines(text)) // there is nobody else to tell
+		_, _ = fmt.Fprintln(p.Stderr, "holdfast: "+display.Lines(text)) // an error of stderr cannot be reported
 	}
 	return exit.CodeOf(err)
 }

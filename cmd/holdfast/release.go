@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// release is the command that gives a lock back.
+// release is the command that releases a lock.
 type release struct {
 	resourceCommand
 	token cli.Token
@@ -21,9 +21,9 @@ func newRelease() *cobra.Command {
 	r := &release{resourceCommand: resourceCommand{op: messages.OpRelease}}
 	cmd := &cobra.Command{
 		Use:   "release RESOURCE",
-		Short: "Give a lock back",
-		Long: `Gives a lock back, so that whoever waits for it gets it at once. Releasing the
-same token again does no harm.`,
+		Short: "Release a lock",
+		Long: `Releases a lock; the next request in the queue acquires it at once. Releasing the
+same token again has no effect.`,
 		Example: `  holdfast release orders.42
   holdfast release orders.42 --owner worker-7 --token 12`,
 	}
@@ -35,7 +35,7 @@ same token again does no harm.`,
 	return cmd
 }
 
-const tokenUsage = "the lease's token, as a number or as 15 digits; 0 is whatever this owner holds"
+const tokenUsage = "token of the lease, as a number or as 15 digits; 0: the current lease of this owner"
 
 func (r *release) question() question {
 	return question{message: func(time.Duration) proto.Message {

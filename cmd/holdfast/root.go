@@ -24,8 +24,8 @@ func newRoot() *cobra.Command {
 		Use:   "holdfast",
 		Short: "Locks over NATS, with fencing tokens",
 		Long: `Holdfast is a lock service over NATS. A lock is a lease with a fencing token: a
-number that grows with every grant, so that whatever the lock protects can
-refuse a holder whose time has passed.`,
+number that grows with every grant, so that the protected resource can reject a
+holder whose lease has ended.`,
 		Example: `  holdfast serve
   holdfast acquire orders.42 --ttl 30s
   holdfast get orders.42

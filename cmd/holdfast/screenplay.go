@@ -12,20 +12,19 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// screenplay writes events down, one on each line.
-type screenplay struct {
-	// out is where they go, errs where notes go that are no JSON.
+// eventWriter writes events, one on each line.
+type eventWriter struct {
+	// out receives the events, and errs the notes that are not JSON.
 	out, errs io.Writer
 	json      bool
-	// left is how many changes are still wanted; 0: all.
+	// left is the remaining number of changes to write; 0: unlimited.
 	left int
-	// begun: something has been written.
+	// begun tells that an event has been written.
 	begun bool
 }
 
-// show writes events until there are enough, the watch ends, or somebody does not want any more: neither
-// of these is a failure.
-func (s *screenplay) show(ctx context.Context, c *holdfast.Client, pattern string, options ...holdfast.WatchOption) error {
+// show writes events until left reaches 0, the watch ends or ctx ends, none of which is an error.
+func (s *eventWriter) show(ctx context.Context, c *holdfast.Client, pattern string, options ...holdfast.WatchOption) error {
 	for e, err := range c.Watch(ctx, pattern, options...) {
 		switch {
 		case ctx.Err() != nil:
@@ -45,8 +44,8 @@ func (s *screenplay) show(ctx context.Context, c *holdfast.Client, pattern strin
 	return nil
 }
 
-// goOn shows what is left behind a gap that was there before anybody asked, and says so.
-func (s *screenplay) goOn(ctx context.Context, c *holdfast.Client, pattern string, gap *holdfast.CompactedError, options ...holdfast.WatchOption) error {
+// goOn writes a note about a gap at the beginning, and then the events after it.
+func (s *eventWriter) goOn(ctx context.Context, c *holdfast.Client, pattern string, gap *holdfast.CompactedError, options ...holdfast.WatchOption) error {
 	notes := s.out
 	if s.json {
 		notes = s.errs
@@ -57,7 +56,7 @@ func (s *screenplay) goOn(ctx context.Context, c *holdfast.Client, pattern strin
 	return s.show(ctx, c, pattern, append(options, holdfast.From(gap.Oldest))...)
 }
 
-func (s *screenplay) write(e holdfast.Event) error {
+func (s *eventWriter) write(e holdfast.Event) error {
 	line, err := s.line(e)
 	if line == "" || err != nil {
 		return err
@@ -67,17 +66,17 @@ func (s *screenplay) write(e holdfast.Event) error {
 	return err
 }
 
-func (s *screenplay) line(e holdfast.Event) (string, error) {
+func (s *eventWriter) line(e holdfast.Event) (string, error) {
 	if s.json {
 		return eventJSON(e)
 	}
 	return eventText(e), nil
 }
 
-// stamp is a time as people and programs read it.
+// stamp formats a time.
 func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00") }
 
-// eventText is an event in one line for a person, nothing if it is only a position.
+// eventText returns an event as one line for a person, and "" for a bookmark.
 func eventText(e holdfast.Event) string {
 	what := fmt.Sprintf("%-8s %s by %s, token %d", strings.ToLower(e.Kind.String()), display.Name(e.Lease.Resource), display.Quote(e.Lease.Owner), e.Lease.Token)
 	switch {
@@ -96,8 +95,8 @@ func eventText(e holdfast.Event) string {
 	return stamp(e.Time) + " " + what
 }
 
-// eventJSON is an event in one line for a program, in the contract's words. A change comes with the
-// position behind it; a lease that was there already is no event, and so stands under another name.
+// eventJSON returns an event as one line of JSON in the format of the contract. A change carries the position
+// after it; a lease that was held at the beginning is not an event, so its name is "present".
 func eventJSON(e holdfast.Event) (string, error) {
 	position := fmt.Sprintf(`"position":"%s"`, e.Position())
 	switch e.Kind {
@@ -115,7 +114,7 @@ func eventJSON(e holdfast.Event) (string, error) {
 	return `{"event":` + display.JSON(event) + "," + position + "}", err
 }
 
-// leaseOf returns the lease in the contract's words.
+// leaseOf returns the lease as a message of the contract.
 func leaseOf(l holdfast.Lease) *messages.Lease {
 	lease := &messages.Lease{
 		Resource: l.Resource, Owner: l.Owner,

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// serve is the command that runs a node, and its settings.
+// serve is the command that runs a node, with its settings.
 type serve struct {
 	listen, data, natsConfig string
 	clusterListen            string
@@ -58,12 +58,12 @@ func newServe() *cobra.Command {
 	s.setBounds()
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run a node, with NATS in it or beside a NATS that is there",
-		Long: `Runs a node. Without flags it is complete by itself: a NATS server with JetStream
-in the same process, for programs on this host. With --cluster-listen and --routes
-that server is a member of a cluster, and --replicas 3 keeps the locks on three of
-its members. With --nats it uses a NATS server that runs already, and with
---nats-config its own becomes what that file says, with TLS and users.
+		Short: "Run a node, with an embedded or an external NATS server",
+		Long: `Runs a node. Without flags, a NATS server with JetStream runs in the same process,
+for programs on this host. With --cluster-listen and --routes that server is a
+member of a cluster, and --replicas 3 stores the locks on three members. --nats
+uses an existing NATS server. --nats-config configures the embedded server by a
+file of NATS, for TLS and users.
 
 Every flag is also an environment variable, --min-ttl HOLDFAST_MIN_TTL, and a key
 of the configuration file, min-ttl; see: holdfast help configuration.`,
@@ -81,8 +81,8 @@ of the configuration file, min-ttl; see: holdfast help configuration.`,
 	return cmd
 }
 
-// setBounds gives what an operator may tune its defaults and its bounds. The upper ones are far above
-// what a node can do: who meets one has most likely written a zero too many.
+// setBounds sets the defaults and bounds of what an operator may tune. The upper bounds exceed what a node can
+// do by far; they catch mistakes such as an extra zero.
 func (s *serve) setBounds() {
 	const million = 1_000_000
 	tuning, capacity := actors.DefaultTuning(), node.DefaultCapacity()
@@ -98,55 +98,55 @@ func (s *serve) setBounds() {
 }
 
 func (s *serve) addFlags(cmd *cobra.Command) {
-	cli.AddFlags(cmd, "NATS in this process", func(f *pflag.FlagSet) {
-		f.StringVar(&s.listen, "listen", "127.0.0.1:4222", "take clients at this `HOST:PORT`; port 0 is any free one")
-		f.StringVar(&s.data, "data", "./data", "keep the locks in this `DIR`; it is made if it is missing")
-		f.StringVar(&s.natsConfig, "nats-config", "", "run NATS as this `FILE` of its says, instead of --listen and --data")
-		f.StringVar(&s.clusterListen, "cluster-listen", "", "be a member of a cluster, and take the others at this `HOST:PORT`")
-		f.StringSliceVar(&s.routes, "routes", nil, "--cluster-listen of every member, with commas: the same `LIST` for all")
-		f.BoolVar(&s.allowRemote, "allow-remote", false, "listen for other hosts although nobody has to log in")
-		f.BoolVar(&s.unsafeSync, "unsafe-sync", false, "do not sync every write: faster, but a power cut loses locks")
+	cli.AddFlags(cmd, "Embedded NATS", func(f *pflag.FlagSet) {
+		f.StringVar(&s.listen, "listen", "127.0.0.1:4222", "address for clients, `HOST:PORT`; port 0 takes any free one")
+		f.StringVar(&s.data, "data", "./data", "data directory, `DIR`; created if it is missing")
+		f.StringVar(&s.natsConfig, "nats-config", "", "NATS configuration `FILE`, instead of --listen and --data")
+		f.StringVar(&s.clusterListen, "cluster-listen", "", "address for the other members of the cluster, `HOST:PORT`")
+		f.StringSliceVar(&s.routes, "routes", nil, "comma-separated `LIST` of every member's --cluster-listen; the same on all")
+		f.BoolVar(&s.allowRemote, "allow-remote", false, "accept connections of other hosts although no login is required")
+		f.BoolVar(&s.unsafeSync, "unsafe-sync", false, "do not sync every write: faster, but a power failure loses locks")
 	})
-	cli.AddFlags(cmd, "NATS elsewhere", func(f *pflag.FlagSet) {
-		f.StringVar(&s.nats, "nats", "", "use the NATS at this `URL`; more than one with commas")
-		f.StringVar(&s.tlsCA, "tls-ca", "", "trust the authorities in this `FILE`")
-		f.StringVar(&s.tlsCert, "tls-cert", "", "show the certificate in this `FILE`")
-		f.StringVar(&s.tlsKey, "tls-key", "", "its private key, in this `FILE`")
+	cli.AddFlags(cmd, "External NATS", func(f *pflag.FlagSet) {
+		f.StringVar(&s.nats, "nats", "", "`URL` of NATS; several are separated by commas")
+		f.StringVar(&s.tlsCA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
+		f.StringVar(&s.tlsCert, "tls-cert", "", "`FILE` with the client certificate")
+		f.StringVar(&s.tlsKey, "tls-key", "", "`FILE` with its private key")
 	})
-	cli.AddFlags(cmd, "Login, where NATS asks for one", func(f *pflag.FlagSet) {
-		f.StringVar(&s.creds, "creds", "", "log in with this credentials `FILE`")
-		f.StringVar(&s.nkey, "nkey", "", "log in with the nkey seed in this `FILE`")
-		f.StringVar(&s.user, "user", "", "log in with this `NAME`")
-		f.StringVar(&s.password, "password", "", "`PASSWORD` for it; in HOLDFAST_PASSWORD it does not show in ps")
+	cli.AddFlags(cmd, "Login to NATS, where it is required", func(f *pflag.FlagSet) {
+		f.StringVar(&s.creds, "creds", "", "credentials `FILE`")
+		f.StringVar(&s.nkey, "nkey", "", "`FILE` with an nkey seed")
+		f.StringVar(&s.user, "user", "", "user `NAME`")
+		f.StringVar(&s.password, "password", "", "its `PASSWORD`; HOLDFAST_PASSWORD keeps it out of ps")
 	})
 	cli.AddFlags(cmd, "Deployment", func(f *pflag.FlagSet) {
-		f.StringVar(&s.name, "name", cli.HostName(), "`NAME` of this node, which no other has and which stays the same")
-		f.StringVar(&s.prefix, "prefix", string(messages.DefaultPrefix), "what the deployment's subjects begin with, a `NAME`")
-		f.Uint32Var(&s.shards, "shards", 0, fmt.Sprintf("`NUMBER` of shards, fixed for ever (default what there is, else %d)", jetstream.DefaultShards))
-		f.IntVar(&s.replicas, "replicas", 0, "`NUMBER` of NATS servers that keep each shard, at least (default 1)")
-		f.Var(&s.minTTL, "min-ttl", "shortest lease")
-		f.Var(&s.maxTTL, "max-ttl", "longest lease")
-		f.Var(&s.retention, "events-retention", "keep events in a stream for so long; 0 only tells who is subscribed (default 0)")
+		f.StringVar(&s.name, "name", cli.HostName(), "`NAME` of this node: unique, and the same after a restart")
+		f.StringVar(&s.prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
+		f.Uint32Var(&s.shards, "shards", 0, fmt.Sprintf("`NUMBER` of shards, fixed when the deployment is created (default %d for a new one)", jetstream.DefaultShards))
+		f.IntVar(&s.replicas, "replicas", 0, "minimum `NUMBER` of NATS servers that store each shard (default 1)")
+		f.Var(&s.minTTL, "min-ttl", "shortest lease allowed")
+		f.Var(&s.maxTTL, "max-ttl", "longest lease allowed")
+		f.Var(&s.retention, "events-retention", "retain events in a stream for this time; 0: no stream (default 0)")
 	})
-	cli.AddFlags(cmd, "Limits, beyond which the answer is OVERLOADED", func(f *pflag.FlagSet) {
-		f.Var(&s.maxHeld, "max-held", "resources held on this node")
-		f.Var(&s.maxWaiting, "max-waiting", "requests that wait on this node")
-		f.Var(&s.maxQueue, "max-queue", "requests that wait for one resource")
-		f.Var(&s.maxRate, "max-rate", "requests a second")
+	cli.AddFlags(cmd, "Limits; beyond them the answer is OVERLOADED", func(f *pflag.FlagSet) {
+		f.Var(&s.maxHeld, "max-held", "held resources on this node")
+		f.Var(&s.maxWaiting, "max-waiting", "waiting requests on this node")
+		f.Var(&s.maxQueue, "max-queue", "waiting requests for one resource")
+		f.Var(&s.maxRate, "max-rate", "requests per second")
 	})
 	cli.AddFlags(cmd, "Memory", func(f *pflag.FlagSet) {
-		f.Var(&s.remember, "remember", "keep a free resource's own token count for so long, at least")
-		f.Var(&s.maxRemembered, "max-remembered", "token counts of free resources to keep, in the whole deployment; the oldest go first")
-		f.Var(&s.history, "history", "keep so many commits of a shard for those who read its journal")
-		f.Var(&s.idleAfter, "idle-after", "put a resource that nobody uses for so long out of memory")
+		f.Var(&s.remember, "remember", "minimum time to remember the last token of a free resource")
+		f.Var(&s.maxRemembered, "max-remembered", "free resources to remember in the whole deployment; the oldest are forgotten first")
+		f.Var(&s.history, "history", "commits to retain per shard for journal readers")
+		f.Var(&s.idleAfter, "idle-after", "evict an idle resource from memory after this time")
 	})
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.Var(&s.logLevel, "log-level", "log from this `LEVEL`: "+s.logLevel.List())
-		f.Var(&s.logFormat, "log-format", "log in this `FORMAT`: "+s.logFormat.List())
+		f.Var(&s.logLevel, "log-level", "minimum `LEVEL` of the log: "+s.logLevel.List())
+		f.Var(&s.logFormat, "log-format", "log `FORMAT`: "+s.logFormat.List())
 	})
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { settings.SetEnv(f, settings.Variable(f.Name)) })
 	cli.AddFlags(cmd, cli.SectionOther, func(f *pflag.FlagSet) {
-		f.StringVar(&s.file, settings.ConfigFlag, "", "read settings from this `FILE`, in YAML or TOML [$"+settings.Variable(settings.ConfigFlag)+"]")
+		f.StringVar(&s.file, settings.ConfigFlag, "", "settings `FILE`, in YAML or TOML [$"+settings.Variable(settings.ConfigFlag)+"]")
 		settings.SetEnv(f.Lookup(settings.ConfigFlag), settings.Variable(settings.ConfigFlag))
 	})
 }
@@ -158,7 +158,7 @@ func (s *serve) addCompletions(cmd *cobra.Command) {
 	must(cmd.MarkFlagFilename(settings.ConfigFlag, "yaml", "yml", "toml"))
 }
 
-// must panics on what only a mistake in this package can cause.
+// must panics on an error that only a mistake in this package can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -178,7 +178,7 @@ func (s *serve) run(cmd *cobra.Command) error {
 		return err
 	}
 	for _, name := range settings.Strangers(cmd.Root(), os.Environ()) {
-		log.Warn("an environment variable is no setting of holdfast", "variable", name)
+		log.Warn("unknown environment variable", "variable", name)
 	}
 	cfg, err := s.config(log)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *serve) run(cmd *cobra.Command) error {
 	return running.Wait(ctx)
 }
 
-// startCode tells the caller's mistakes and what is missing from all else.
+// startCode returns the exit code for an error of the start.
 func startCode(err error) int {
 	switch {
 	case errors.Is(err, embedded.ErrConfig), errors.Is(err, jetstream.ErrConfig), errors.Is(err, node.ErrName):
@@ -210,23 +210,23 @@ func startCode(err error) int {
 	return exit.Unexpected
 }
 
-// check refuses settings that contradict one another or cannot work, before anything is started.
+// check refuses settings that contradict one another or cannot work, before anything starts.
 func (s *serve) check(given *settings.Settings) error {
 	inProcess := []string{"listen", "data", "nats-config", "cluster-listen", "routes", "allow-remote", "unsafe-sync"}
 	elsewhere := []string{"tls-ca", "tls-cert", "tls-key"}
 	return cmp.Or(
-		given.Exclude("nats", inProcess, "the one is for a NATS elsewhere, the other for the one in this process"),
+		given.Exclude("nats", inProcess, "one is for an external NATS, the other for the embedded one"),
 		given.Exclude("nats-config", []string{"listen", "data", "cluster-listen", "routes", "allow-remote"},
-			"the NATS configuration says where to listen and where the data is"),
-		given.Require("cluster-listen", []string{"routes"}, "others have to reach who reaches them"),
-		given.Require("routes", []string{"cluster-listen"}, "a member of a cluster has to know the others"),
+			"the NATS configuration sets the addresses and the data directory"),
+		given.Require("cluster-listen", []string{"routes"}, "the other members connect to this one too"),
+		given.Require("routes", []string{"cluster-listen"}, "a member connects to the others"),
 		given.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
 		given.Exclude("nkey", []string{"user"}, "choose one way to log in"),
-		given.Require("nats", elsewhere, "they are for a NATS elsewhere; the one in this process has --nats-config"),
-		given.Require("tls-cert", []string{"tls-key"}, "a key belongs to a certificate"),
-		given.Require("tls-key", []string{"tls-cert"}, "a certificate is shown with its key"),
-		given.Require("user", []string{"password"}, "a password belongs to a user"),
-		given.Require("password", []string{"user"}, "a user has a password"),
+		given.Require("nats", elsewhere, "they are for an external NATS; the embedded one has --nats-config"),
+		given.Require("tls-cert", []string{"tls-key"}, "a key requires its certificate"),
+		given.Require("tls-key", []string{"tls-cert"}, "a certificate requires its key"),
+		given.Require("user", []string{"password"}, "a password requires a user"),
+		given.Require("password", []string{"user"}, "a user requires a password"),
 		s.checkLogin(given),
 		s.checkFiles(given),
 		s.checkDeployment(given),
@@ -239,7 +239,7 @@ func (s *serve) checkLogin(given *settings.Settings) error {
 	}
 	for _, flag := range []string{"creds", "nkey", "user"} {
 		if given.Has(flag) {
-			return exit.Usagef("%s needs --nats or --nats-config: without them nobody has to log in", given.Given[flag])
+			return exit.Usagef("%s needs --nats or --nats-config: without them no login is required", given.Given[flag])
 		}
 	}
 	return nil
@@ -275,13 +275,13 @@ func (s *serve) checkDeployment(given *settings.Settings) error {
 }
 
 const (
-	// maxReplicas is JetStream's own bound.
+	// maxReplicas is the bound of JetStream.
 	maxReplicas = 5
-	// maxNameBytes keeps names readable in logs; it is also what a host name may have.
+	// maxNameBytes keeps names readable in logs; it is the bound of a host name too.
 	maxNameBytes = 253
 )
 
-// isNodeName reports whether NATS takes the name for a server's too.
+// isNodeName reports whether NATS accepts the name for a server.
 func isNodeName(name string) bool {
 	return name != "" && len(name) <= maxNameBytes && display.OneLine(name) == name && display.Name(name) == name
 }

@@ -15,7 +15,7 @@ import (
 // version is set by -ldflags '-X main.version=v1.2.3'.
 var version string
 
-// programVersion returns what was built: what the linker was told, else what Go knows of the module.
+// programVersion returns the version set by the linker, else that of the module.
 func programVersion() string {
 	if version != "" {
 		return version
@@ -38,7 +38,7 @@ func versionText() string {
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
-		Short:             "Show the version of holdfast, of Go and of the NATS server in it",
+		Short:             "Show the versions of holdfast, of Go and of the embedded NATS server",
 		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {

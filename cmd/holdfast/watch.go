@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
 
-// watch is the command that shows changes as they happen.
+// watch is the command that shows changes of locks.
 type watch struct {
 	connection connect.Flags
 	json       bool
@@ -26,7 +26,7 @@ type watch struct {
 	pattern pattern
 }
 
-// bookmarkEvery is how often a watch in JSON tells a position when nothing happens.
+// bookmarkEvery is the interval of positions in JSON while nothing changes.
 const bookmarkEvery = 10 * time.Second
 
 func newWatch() *cobra.Command {
@@ -36,14 +36,14 @@ func newWatch() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "watch [PATTERN]",
-		Short: "Show what happens to locks, as it happens",
-		Long: `Shows every change of the locks on resources that the pattern selects, from now on
-until Ctrl-C: who got one, extended it, gave it back, let it run out or lost it to
-an operator. It reads the journals, so that nothing is left out while the
-connection is interrupted. Ephemeral leases are not in them.
+		Short: "Show changes of locks as they happen",
+		Long: `Shows every change of the locks on resources that match the pattern, from now on
+until Ctrl-C: acquired, extended, released, expired and broken. It reads the
+journals, so no change is missed while the connection is interrupted. Ephemeral
+leases are not in the journals.
 
-In the pattern, * stands for one whole level between dots, and > at the end for one
-or more levels; put it in quotes for the shell.`,
+In the pattern, * matches one whole level between dots, and > at the end matches
+one or more levels; quote it for the shell.`,
 		Example: `  holdfast watch
   holdfast watch 'orders.*' --since 1h
   holdfast watch 'orders.>' --present
@@ -53,13 +53,13 @@ or more levels; put it in quotes for the shell.`,
 		RunE:              w.run,
 	}
 	cli.AddFlags(cmd, "Watch", func(f *pflag.FlagSet) {
-		f.BoolVar(&w.present, "present", false, "show first who holds what")
-		f.Var(&w.since, "since", "begin so long ago, or where the journal begins")
-		f.Var(&w.position, "position", "go on behind this position, as --json has shown it")
-		f.Var(&w.count, "count", "stop after so many changes")
+		f.BoolVar(&w.present, "present", false, "show the held locks first")
+		f.Var(&w.since, "since", "start this long ago, or at the beginning of the journal")
+		f.Var(&w.position, "position", "continue after this position, as printed by --json")
+		f.Var(&w.count, "count", "stop after this number of changes")
 	})
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&w.json, "json", false, "print each change as one line of JSON, with the position behind it")
+		f.BoolVar(&w.json, "json", false, "print each change as one line of JSON, with the position after it")
 	})
 	w.connection.AddTo(cmd)
 	return cmd
@@ -73,12 +73,12 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 }
 
 func (w *watch) show(cmd *cobra.Command, c *holdfast.Client) error {
-	s := &screenplay{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: w.json, left: w.count.Value}
+	s := &eventWriter{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: w.json, left: w.count.Value}
 	err := s.show(cmd.Context(), c, w.pattern.key, w.options()...)
 	for gap := (*holdfast.CompactedError)(nil); errors.As(err, &gap); {
 		if s.begun || !w.position.IsZero() {
-			return exit.Errorf(exit.Unexpected, "the journal of shard %d begins at %s now, and what came before is lost to this watch; "+
-				"go on from there with --position %s, or begin afresh with --present", gap.Shard, stamp(gap.Begins), gap.Oldest)
+			return exit.Errorf(exit.Unexpected, "the journal of shard %d now begins at %s, and earlier changes are lost to this watch; "+
+				"continue from there with --position %s, or start again with --present", gap.Shard, stamp(gap.Begins), gap.Oldest)
 		}
 		err = s.goOn(cmd.Context(), c, w.pattern.key, gap, w.options()...)
 	}
@@ -96,8 +96,8 @@ func (w *watch) load(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return errors.Join(
-		s.Exclude("position", []string{"since", "present"}, "one place to begin is enough"),
-		s.Exclude("since", []string{"present"}, "one tells what was, the other what is"),
+		s.Exclude("position", []string{"since", "present"}, "they select different beginnings"),
+		s.Exclude("since", []string{"present"}, "one shows the past, the other the present"),
 		w.connection.Check(s),
 	)
 }
@@ -116,7 +116,7 @@ func (w *watch) options() []holdfast.WatchOption {
 	return options
 }
 
-// watchFailure says in our words why a watch has failed.
+// watchFailure maps an error of a watch to an exit code.
 func watchFailure(c *connect.Flags, err error) error {
 	switch {
 	case errors.Is(err, holdfast.ErrInvalid):
@@ -127,7 +127,7 @@ func watchFailure(c *connect.Flags, err error) error {
 	return err
 }
 
-// causeOf leaves out what a command says by itself.
+// causeOf returns the cause of an error of the client, without the name of its operation.
 func causeOf(err error) error {
 	var e *holdfast.Error
 	if errors.As(err, &e) && e.Cause != nil {
@@ -136,10 +136,10 @@ func causeOf(err error) error {
 	return err
 }
 
-// atMostOnePattern lets a command have one argument or none.
+// atMostOnePattern permits at most one argument.
 func atMostOnePattern(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return exit.Usagef("%s takes one pattern, got %d: %s; put a name with spaces or stars in quotes",
+		return exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
 			cmd.CommandPath(), len(args), cli.QuotedList(args))
 	}
 	return nil
@@ -151,7 +151,7 @@ type position struct{ holdfast.Position }
 // Set reads a position.
 func (p *position) Set(text string) (err error) {
 	if p.Position, err = holdfast.ParsePosition(text); err != nil || p.IsZero() {
-		return errors.New("a position as --json has shown it")
+		return errors.New("a position as printed by --json")
 	}
 	return nil
 }

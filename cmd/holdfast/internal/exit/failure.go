@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// The exit codes, by which scripts tell outcomes apart. They are as stable as the contract.
+// The exit codes. Scripts rely on them; they are as stable as the contract.
 const (
-	Done        = 0 // done; get exits so whether the resource is held or free
-	Unexpected  = 1 // an error that no other code stands for
+	Done        = 0 // success; get also exits with it if the resource is held
+	Unexpected  = 1 // any other error
 	Usage       = 2 // wrong usage, or INVALID: the same command will never succeed
-	Held        = 3 // HELD, TIMEOUT, CANCELLED: somebody else has it
-	Lost        = 4 // EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN, RELEASED to acquire: it is not yours, or no more
+	Held        = 3 // HELD, TIMEOUT, CANCELLED: another owner holds it
+	Lost        = 4 // EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN, RELEASED to acquire: not held by this owner
 	Unavailable = 5 // UNAVAILABLE, OVERLOADED, EXHAUSTED, no server, no node: nothing happened
-	Unknown     = 6 // no answer: it may have happened
+	Unknown     = 6 // no answer: the outcome is unknown
 )
 
 // Error is an error with an exit code of its own. Without err all has been said already.
