@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -53,16 +54,12 @@ token on to the protected resource.`,
 
 func (a *acquire) question() question {
 	q := question{wait: a.wait.Duration, message: a.request}
-	withdrawal := &messages.ReleaseRequest{Owner: a.owner, RequestId: a.requestID}
 	if a.requestID == "" {
-		q.renew = func() {
-			a.requestID = rand.Text()
-			withdrawal.RequestId = a.requestID
-		}
+		q.renew = func() { a.requestID = rand.Text() }
 		q.renew()
 	}
 	if q.wait > 0 {
-		q.withdrawal = withdrawal
+		q.withdrawal = func() *messages.ReleaseRequest { return request.Withdrawal(a.owner, a.requestID) }
 	}
 	return q
 }

@@ -36,7 +36,7 @@ func (a *answer) print(w io.Writer, asJSON bool) error {
 			return fmt.Errorf("write the answer as JSON: %w", err)
 		}
 		return a.finish(w, display.JSON(line), code)
-	case didNothing(a.GetStatus()):
+	case isRefusal(a.GetStatus()):
 		return exit.Errorf(code, "%s: %s", a.status(), display.OneLine(cli.Refusal(a.GetError(), a.flags)))
 	}
 	return a.finish(w, a.sentence(), code)

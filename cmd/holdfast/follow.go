@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -17,14 +16,14 @@ import (
 
 // follow repeats the listing until ctx ends, which is not an error. After the first listing it tolerates that
 // the service is unavailable.
-func (l *list) follow(cmd *cobra.Command, nc *nats.Conn) error {
+func (l *list) follow(cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	v := l.view(cmd, nc)
+	v := l.view(cmd)
 	defer v.close()
 	tick := time.NewTicker(l.watch.Every.Duration)
 	defer tick.Stop()
 	for first := true; ; first = false {
-		leases, err := l.all(cmd, nc)
+		leases, err := l.all(cmd)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -52,8 +51,8 @@ type view interface {
 	close()
 }
 
-func (l *list) view(cmd *cobra.Command, nc *nats.Conn) view {
-	text := func(leases []*messages.Lease, columns int) string { return l.text(cmd, nc, leases, columns) }
+func (l *list) view(cmd *cobra.Command) view {
+	text := func(leases []*messages.Lease, columns int) string { return l.text(cmd, leases, columns) }
 	out := cmd.OutOrStdout()
 	if display.SizeOf(out) == (display.Size{}) || os.Getenv("TERM") == "dumb" {
 		return &scroll{out: out, errs: cmd.ErrOrStderr(), text: text}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -27,6 +26,7 @@ type list struct {
 	watch      cli.Interval
 
 	pattern pattern
+	asker   *asker
 }
 
 func newList() *cobra.Command {
@@ -69,13 +69,17 @@ func (l *list) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer nc.Close()
+	if l.asker, err = newAsker(&l.connection, nc); err != nil {
+		return err
+	}
+	defer l.asker.close()
 	switch {
 	case l.json:
-		return l.printJSON(cmd, nc)
+		return l.printJSON(cmd)
 	case l.watch.On:
-		return l.follow(cmd, nc)
+		return l.follow(cmd)
 	}
-	return l.print(cmd, nc)
+	return l.print(cmd)
 }
 
 func (l *list) load(cmd *cobra.Command, args []string) error {
@@ -101,8 +105,8 @@ func (l *list) load(cmd *cobra.Command, args []string) error {
 	)
 }
 
-func (l *list) printJSON(cmd *cobra.Command, nc *nats.Conn) error {
-	return l.pages(cmd.Context(), nc, cmd.OutOrStdout(), func(leases []*messages.Lease) error {
+func (l *list) printJSON(cmd *cobra.Command) error {
+	return l.pages(cmd.Context(), cmd.OutOrStdout(), func(leases []*messages.Lease) error {
 		return printJSON(cmd.OutOrStdout(), leases)
 	})
 }
@@ -120,20 +124,20 @@ func printJSON(w io.Writer, leases []*messages.Lease) error {
 	return err
 }
 
-func (l *list) print(cmd *cobra.Command, nc *nats.Conn) error {
+func (l *list) print(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
-	leases, err := l.all(cmd, nc)
+	leases, err := l.all(cmd)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, l.text(cmd, nc, leases, display.SizeOf(out).Columns))
+	_, err = io.WriteString(out, l.text(cmd, leases, display.SizeOf(out).Columns))
 	return err
 }
 
 // all returns the leases sorted by resource.
-func (l *list) all(cmd *cobra.Command, nc *nats.Conn) ([]*messages.Lease, error) {
+func (l *list) all(cmd *cobra.Command) ([]*messages.Lease, error) {
 	var all []*messages.Lease
-	err := l.pages(cmd.Context(), nc, cmd.OutOrStdout(), func(leases []*messages.Lease) error {
+	err := l.pages(cmd.Context(), cmd.OutOrStdout(), func(leases []*messages.Lease) error {
 		all = append(all, leases...)
 		return nil
 	})
@@ -142,11 +146,11 @@ func (l *list) all(cmd *cobra.Command, nc *nats.Conn) ([]*messages.Lease, error)
 }
 
 // text returns the listing for a person, at most columns wide; 0: no bound.
-func (l *list) text(cmd *cobra.Command, nc *nats.Conn, leases []*messages.Lease, columns int) string {
+func (l *list) text(cmd *cobra.Command, leases []*messages.Lease, columns int) string {
 	if len(leases) == 0 {
 		return "no locks are held" + l.pattern.that() + "\n"
 	}
-	return tableOf(leases, l.waiting(cmd.Context(), nc, leases)).Text(columns)
+	return tableOf(leases, l.waiting(cmd.Context(), leases)).Text(columns)
 }
 
 // pattern selects resources; the zero pattern selects all.

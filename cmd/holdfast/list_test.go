@@ -88,7 +88,7 @@ func TestListing(t *testing.T) {
 	t.Run("NotForEver", func(t *testing.T) {
 		t.Parallel()
 		f := withLister(t, func(int, *messages.ListRequest) proto.Message { return pageOf("a", "a") })
-		f.run(t.Context(), "ls").want(t, 1, "the node gives the same page again")
+		f.run(t.Context(), "ls").want(t, 1, "the node returned the same page twice")
 	})
 	t.Run("UntilItIsAvailable", func(t *testing.T) {
 		t.Parallel()
@@ -117,7 +117,7 @@ func TestListing(t *testing.T) {
 	t.Run("Silence", func(t *testing.T) {
 		t.Parallel()
 		f := withNode(t, func(int) *messages.Reply { return nil })
-		f.run(t.Context(), "ls", "--timeout", "300ms").want(t, 5, "nothing happened")
+		f.run(t.Context(), "ls", "--timeout", "300ms").want(t, 5, "the request had no effect")
 	})
 	t.Run("InterruptedWatch", func(t *testing.T) {
 		t.Parallel()

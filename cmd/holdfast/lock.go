@@ -71,7 +71,12 @@ func (l *resourceCommand) run(cmd *cobra.Command, q question) error {
 	}
 	defer nc.Close()
 	q.spent = time.Since(begun)
-	reply, err := ask(cmd.Context(), &l.connection, nc, q)
+	asker, err := newAsker(&l.connection, nc)
+	if err != nil {
+		return err
+	}
+	defer asker.close()
+	reply, err := asker.reply(cmd.Context(), q)
 	if err != nil {
 		return err
 	}

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/messages"
@@ -18,41 +18,41 @@ import (
 const opList messages.Operation = "list"
 
 // pages requests one page after the other and passes its leases to take. With --json a refusal is written to w.
-func (l *list) pages(ctx context.Context, nc *nats.Conn, w io.Writer, take func([]*messages.Lease) error) error {
-	request := &messages.ListRequest{Pattern: l.pattern.key}
+func (l *list) pages(ctx context.Context, w io.Writer, take func([]*messages.Lease) error) error {
+	next := &messages.ListRequest{Pattern: l.pattern.key}
 	for left := l.limit.Value; ; {
-		request.Limit = messages.MaxListLimit
+		next.Limit = messages.MaxListLimit
 		if left > 0 {
-			request.Limit = uint32(min(left, int(messages.MaxListLimit)))
+			next.Limit = uint32(min(left, int(messages.MaxListLimit)))
 		}
-		page, err := l.page(ctx, nc, w, request)
+		page, err := l.page(ctx, w, next)
 		if err != nil {
 			return err
 		}
-		leases := page.GetLeases()[:min(len(page.GetLeases()), int(request.Limit))]
+		leases := page.GetLeases()[:min(len(page.GetLeases()), int(next.Limit))]
 		if err := take(leases); err != nil {
 			return err
 		}
 		switch {
 		case page.GetNext() == "" || l.limit.Value > 0 && left <= len(leases):
 			return nil
-		case page.GetNext() == request.GetAfter():
+		case page.GetNext() == next.GetAfter():
 			return exit.Errorf(exit.Unexpected, "the node returned the same page twice: cannot continue after %s", display.Name(page.GetNext()))
 		}
 		left -= len(leases)
-		request.After = page.GetNext()
+		next.After = page.GetNext()
 	}
 }
 
-func (l *list) page(ctx context.Context, nc *nats.Conn, w io.Writer, r *messages.ListRequest) (*messages.ListReply, error) {
+func (l *list) page(ctx context.Context, w io.Writer, r *messages.ListRequest) (*messages.ListReply, error) {
 	page := &messages.ListReply{}
-	reply, err := ask(ctx, &l.connection, nc, question{
-		op: opList, page: page, message: func(time.Duration) proto.Message { return r },
-	})
-	if err != nil || !didNothing(reply.GetStatus()) {
+	refusal, err := l.asker.page(ctx, question{
+		op: opList, subject: messages.Prefix(l.connection.Prefix).List(), message: func(time.Duration) proto.Message { return r },
+	}, page)
+	if err != nil || refusal == nil {
 		return page, err
 	}
-	a := answer{op: opList, Reply: reply}
+	a := answer{op: opList, Reply: refusal}
 	return nil, a.print(w, l.json)
 }
 
@@ -66,7 +66,7 @@ const (
 )
 
 // waiting returns the number of waiting requests for each lease's resource, -1 where it is unknown.
-func (l *list) waiting(ctx context.Context, nc *nats.Conn, leases []*messages.Lease) []int {
+func (l *list) waiting(ctx context.Context, leases []*messages.Lease) []int {
 	counts := make([]int, len(leases))
 	for i := range counts {
 		counts[i] = -1
@@ -85,7 +85,7 @@ func (l *list) waiting(ctx context.Context, nc *nats.Conn, leases []*messages.Le
 	for range askedAtOnce {
 		all.Go(func() {
 			for i := range next {
-				counts[i] = l.waitingFor(ctx, nc, leases[i].GetResource())
+				counts[i] = l.waitingFor(ctx, leases[i].GetResource())
 			}
 		})
 	}
@@ -93,21 +93,21 @@ func (l *list) waiting(ctx context.Context, nc *nats.Conn, leases []*messages.Le
 	return counts
 }
 
-func (l *list) waitingFor(ctx context.Context, nc *nats.Conn, resource string) int {
+func (l *list) waitingFor(ctx context.Context, resource string) int {
 	key, err := messages.EncodeKey(resource)
 	if err != nil {
 		return -1
 	}
-	payload, err := messages.Encode(messages.Protobuf, &messages.GetRequest{Stale: true})
+	x := l.asker.sender.Exchange(request.Request{
+		Op: messages.OpGet, Key: key, Message: func() proto.Message { return &messages.GetRequest{Stale: true} },
+	})
+	defer x.Finish()
+	a, err := x.Run(ctx)
 	if err != nil {
 		return -1
 	}
-	m, err := nc.RequestWithContext(ctx, messages.Prefix(l.connection.Prefix).Operation(messages.OpGet, key), payload)
-	if err != nil {
-		return -1
-	}
-	var reply messages.Reply
-	if messages.DecodeReply(messages.Protobuf, m.Data, &reply) != nil || didNothing(reply.GetStatus()) {
+	reply, err := a.Reply()
+	if err != nil || isRefusal(reply.GetStatus()) {
 		return -1
 	}
 	return int(reply.GetWaiting())

@@ -66,5 +66,5 @@ func TestHistoryOfACompactedJournal(t *testing.T) {
 	if r.code != 0 || !strings.HasPrefix(r.stderr, "history begins at ") || strings.Contains(r.stdout, "begins") {
 		t.Errorf("%+v", r)
 	}
-	f.run(t.Context(), "watch", "--position", "0:0").want(t, 1, "go on from there with --position 0:")
+	f.run(t.Context(), "watch", "--position", "0:0").want(t, 1, "continue from there with --position 0:")
 }

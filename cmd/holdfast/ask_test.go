@@ -231,11 +231,11 @@ func TestWhatIsKnownWithoutAnAnswer(t *testing.T) {
 	})
 	t.Run("Silence", func(t *testing.T) {
 		t.Parallel()
-		withNode(t, silent).run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 6, "acquire may have happened")
+		withNode(t, silent).run(t.Context(), "acquire", "orders.42", "--timeout", "300ms").want(t, 6, "acquire may have had an effect")
 	})
 	t.Run("SilenceToGet", func(t *testing.T) {
 		t.Parallel()
-		withNode(t, silent).run(t.Context(), "get", "orders.42", "--timeout", "300ms").want(t, 5, "nothing happened")
+		withNode(t, silent).run(t.Context(), "get", "orders.42", "--timeout", "300ms").want(t, 5, "the request had no effect")
 	})
 	t.Run("SilenceAndThenARefusal", func(t *testing.T) {
 		t.Parallel()
@@ -245,7 +245,7 @@ func TestWhatIsKnownWithoutAnAnswer(t *testing.T) {
 			}
 			return refused(messages.Status_OVERLOADED, "the queue is full")
 		})
-		f.run(t.Context(), "acquire", "orders.42", "--timeout", "1s").want(t, 6, "acquire may have happened")
+		f.run(t.Context(), "acquire", "orders.42", "--timeout", "1s").want(t, 6, "acquire may have had an effect")
 	})
 	t.Run("OnlyRefusals", func(t *testing.T) {
 		t.Parallel()
@@ -261,7 +261,7 @@ func TestWhatIsKnownWithoutAnAnswer(t *testing.T) {
 		if err := f.nc.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		f.run(t.Context(), "acquire", "orders.42").want(t, 6, "cannot understand the answer")
+		f.run(t.Context(), "acquire", "orders.42").want(t, 6, "cannot decode the answer")
 	})
 }
 
@@ -358,9 +358,9 @@ func TestInterruptedWait(t *testing.T) {
 			t.Errorf("released token %d, not 5", release.GetToken())
 		}
 	})
-	t.Run("NobodyKnowsOfIt", func(t *testing.T) {
+	t.Run("ItMayNotHaveArrived", func(t *testing.T) {
 		t.Parallel()
 		_, r := run(t, func(*fakeNode, int) *messages.Reply { return &messages.Reply{Status: messages.Status_NOT_OWNER} })
-		r.want(t, 6, "interrupted before there was an answer")
+		r.want(t, 6, "interrupted before an answer")
 	})
 }
