@@ -46,9 +46,9 @@ func TestPrecedence(t *testing.T) {
 func TestBadConfigurationFile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, says string }{
-		"unknown.yaml": {"lisen: 127.0.0.1:0\n", `unknown\.yaml: no setting "lisen"; did you mean "listen"\?`},
-		"unknown.toml": {"[server]\nport = 1\n", `unknown\.toml: no setting "server\.port"; there are: allow-remote, `},
-		"self.yaml":    {"config: other.yaml\n", `self\.yaml: no setting "config"`},
+		"unknown.yaml": {"lisen: 127.0.0.1:0\n", `unknown\.yaml: unknown setting "lisen"; did you mean "listen"\?`},
+		"unknown.toml": {"[server]\nport = 1\n", `unknown\.toml: unknown setting "server\.port"; the settings are: allow-remote, `},
+		"self.yaml":    {"config: other.yaml\n", `self\.yaml: unknown setting "config"`},
 		"routes.yaml":  {"cluster-listen: 127.0.0.1:6222\nroutes:\n- 127.0.0.1:6222\n- 127.0.0.1\n", `.*route "127\.0\.0\.1" is not HOST:PORT`},
 		"deep.yaml":    {"cluster-listen: 127.0.0.1:6222\nroutes:\n- [a]\n", `routes in deep\.yaml: one value`},
 		"number.yaml":  {"shards: many\n", `shards in number\.yaml: a whole number, got "many"`},

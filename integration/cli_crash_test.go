@@ -119,9 +119,9 @@ func TestFrozenServer(t *testing.T) {
 	inner := serveWith(t, nil, "--nats", outer.url, "--prefix", "inner", "--shards", "1", "--name", "inner")
 	inner.signal(t, syscall.SIGSTOP)
 	outer.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m", "--prefix", "inner", "--timeout", "300ms").
-		want(t, 6, `^holdfast: no answer from Holdfast at nats://.* in \S+: acquire may have happened; ask with: holdfast get$`)
+		want(t, 6, `^holdfast: no answer from Holdfast at nats://.* in \S+: acquire may have had an effect; check with: holdfast get$`)
 	outer.holdfast(t, "get", "orders.42", "--prefix", "inner", "--timeout", "300ms").
-		want(t, 5, `^holdfast: no answer from Holdfast at nats://.*: nothing happened$`)
+		want(t, 5, `^holdfast: no answer from Holdfast at nats://.*: the request had no effect$`)
 	inner.signal(t, syscall.SIGCONT)
 	outer.holdfast(t, "get", "orders.42", "--prefix", "inner").want(t, 0, `^(held: orders\.42 by "me", token 1, |free: orders\.42, )`)
 }

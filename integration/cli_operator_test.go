@@ -18,7 +18,7 @@ func TestBreak(t *testing.T) {
 	p := serve(t)
 	p.holdfast(t, "break", "orders.42", "--token", "1").want(t, 4, `^not held: orders\.42 is free$`)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
-	p.holdfast(t, "break", "orders.42").want(t, 2, `^holdfast: --token is missing: .*: holdfast get orders\.42$`)
+	p.holdfast(t, "break", "orders.42").want(t, 2, `^holdfast: --token is required: .*: holdfast get orders\.42$`)
 	p.holdfast(t, "break", "orders.42", "--token", "2").want(t, 4, `^stale token: orders\.42 is held by "me", token 1, `)
 	p.holdfast(t, "break", "orders.42", "--token", "000000000000001", "--reason", "it hangs").want(t, 0, `^broke the lock on orders\.42$`)
 	p.holdfast(t, "break", "orders.42", "--token", "1").want(t, 0, `^broke the lock on orders\.42$`)
@@ -77,7 +77,7 @@ const titles = "RESOURCE OWNER TOKEN LEFT WAITING"
 func TestList(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--shards", "3")
-	p.holdfast(t, "ls").want(t, 0, `^nothing is held$`)
+	p.holdfast(t, "ls").want(t, 0, `^no locks are held$`)
 	p.holdfast(t, "ls", "--json").wantNothing(t)
 	for _, name := range []string{"b.2", "a.1", "b.1", "c", "b.1.x", "document:123", "a b", "..", "漢字"} {
 		p.holdfast(t, "acquire", name, "--owner", "me", "--ttl", "24h").want(t, 0, `token 1`)
@@ -100,8 +100,8 @@ func TestList(t *testing.T) {
 		wantRows(t, p.holdfast(t, "ls", "document:123"), titles, row("document:123"))
 		wantRows(t, p.holdfast(t, "ls", "a b"), titles, row(`"a b"`))
 		wantRows(t, p.holdfast(t, "ls", ".."), titles, row(".."))
-		p.holdfast(t, "ls", "c").want(t, 0, `^nothing is held that matches c$`)
-		p.holdfast(t, "ls", "a:b.*").want(t, 0, `^nothing is held that matches a:b\.\*$`)
+		p.holdfast(t, "ls", "c").want(t, 0, `^no locks are held that match c$`)
+		p.holdfast(t, "ls", "a:b.*").want(t, 0, `^no locks are held that match a:b\.\*$`)
 	})
 	t.Run("JSON", func(t *testing.T) {
 		t.Parallel()
@@ -256,7 +256,7 @@ func TestWatchOnAPipe(t *testing.T) {
 			t.Parallel()
 			p := serve(t)
 			watch := start(t, append([]string{"ls", "--server", p.url}, args...)...)
-			watch.out.waitFor(t, watch.done, "nothing is held")
+			watch.out.waitFor(t, watch.done, "no locks are held")
 			p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 			watch.out.waitFor(t, watch.done, "orders.42")
 			p.holdfast(t, "release", "orders.42", "--owner", "me").want(t, 0, `^released`)
@@ -266,7 +266,7 @@ func TestWatchOnAPipe(t *testing.T) {
 			if state := watch.wait(t); state.ExitCode() != 0 || watch.log.String() != "" {
 				t.Errorf("%v, said %q", state, watch.log)
 			}
-			form := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S+\nnothing is held`)
+			form := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S+\nno locks are held`)
 			if out := watch.out.String(); !form.MatchString(out) || strings.Contains(out, "\x1b") {
 				t.Errorf("wrote %q", out)
 			}

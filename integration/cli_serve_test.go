@@ -154,7 +154,7 @@ func TestServeUsage(t *testing.T) {
 		{nil, []string{"--shards", "2000"}, `--shards: 1 to 1024, got 2000`},
 		{nil, []string{"--shards", "0"}, `--shards: 1 to 1024, got 0`},
 		{[]string{"HOLDFAST_SHARDS=0"}, nil, `HOLDFAST_SHARDS: 1 to 1024, got 0`},
-		{[]string{"HOLDFAST_MAX_TLL=1h"}, nil, `no setting HOLDFAST_MAX_TLL; did you mean HOLDFAST_MAX_TTL\?`},
+		{[]string{"HOLDFAST_MAX_TLL=1h"}, nil, `unknown setting HOLDFAST_MAX_TLL; did you mean HOLDFAST_MAX_TTL\?`},
 		{nil, []string{"--shards", "-1"}, `--shards: a whole number, got "-1"`},
 		{nil, []string{"--replicas", "0"}, `--replicas: 1 to 5, got 0`},
 		{nil, []string{"--cluster-listen", "127.0.0.1:6222"}, `--cluster-listen needs --routes`},

@@ -30,7 +30,7 @@ func wantLines(t *testing.T, r result, patterns ...string) {
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
-	p.holdfast(t, "history", "orders.42").want(t, 0, `^the journal has nothing about orders\.42$`)
+	p.holdfast(t, "history", "orders.42").want(t, 0, `^the journal has no changes of orders\.42$`)
 	p.holdfast(t, "history", "orders.42", "--json").wantNothing(t)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 	p.holdfast(t, "acquire", "a b", "--owner", "me").want(t, 0, `token 1`)

@@ -118,7 +118,7 @@ func (c operated) removes(name string) {
 func TestMembersOfNoCluster(t *testing.T) {
 	t.Parallel()
 	nobody := ports.Free(t, 1)[0]
-	run(t, "members").want(t, 2, "--routes is missing.*holdfast members --routes 127.0.0.1:6222")
+	run(t, "members").want(t, 2, "--routes is required.*holdfast members --routes 127.0.0.1:6222")
 	run(t, "members", "--routes", "n1").want(t, 2, `route "n1" is not HOST:PORT`)
 	run(t, "members", "--routes", nobody, "--prefix", "a b").want(t, 2, `--prefix: .*got "a b"`)
 	run(t, "members", "--routes", nobody, "--timeout", "100ms").want(t, 5, `no member of the cluster "holdfast" answers at `+nobody)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// lock is what the commands about one resource have in common.
+// resourceCommand is the common part of the commands about one resource.
 type resourceCommand struct {
 	op         messages.Operation
 	connection connect.Flags

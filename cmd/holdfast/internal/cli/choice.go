@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Choice is a flag's value: one of a few words.
+// Choice is the value of a flag: one of a few words.
 type Choice struct {
 	Word  string
 	Words []string
@@ -15,7 +15,7 @@ type Choice struct {
 // NewChoice returns a choice among words. The first argument is the default.
 func NewChoice(word string, words ...string) Choice { return Choice{Word: word, Words: words} }
 
-// Set takes one of the words.
+// Set implements [pflag.Value].
 func (c *Choice) Set(text string) error {
 	if !slices.Contains(c.Words, text) {
 		return errors.New(c.List())
@@ -24,13 +24,13 @@ func (c *Choice) Set(text string) error {
 	return nil
 }
 
-// Type is what help calls such a value.
+// Type implements [pflag.Value].
 func (c *Choice) Type() string { return "WORD" }
 
-// String returns the word.
+// String implements [pflag.Value].
 func (c *Choice) String() string { return c.Word }
 
-// List says what there is to choose: "text or json".
+// List returns the words as in "text or json".
 func (c *Choice) List() string {
 	last := len(c.Words) - 1
 	return strings.Join(c.Words[:last], ", ") + " or " + c.Words[last]

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Duration is a flag's value: whole milliseconds, as in the contract, within bounds.
+// Duration is the value of a flag: a duration in whole milliseconds within bounds.
 type Duration struct {
 	time.Duration
 	least, most time.Duration
@@ -17,11 +17,12 @@ type Duration struct {
 	given string
 }
 
+// NewDuration returns a duration with a default and inclusive bounds.
 func NewDuration(value, least, most time.Duration) Duration {
 	return Duration{Duration: value, least: least, most: most}
 }
 
-// Set reads a duration as people write it.
+// Set implements [pflag.Value].
 func (d *Duration) Set(text string) error {
 	value, err := time.ParseDuration(text)
 	switch {
@@ -36,10 +37,10 @@ func (d *Duration) Set(text string) error {
 	return nil
 }
 
-// Type is what help calls such a value.
+// Type implements [pflag.Value].
 func (d *Duration) Type() string { return "DURATION" }
 
-// String returns the value as the user wrote it, or as help shows a default.
+// String implements [pflag.Value]. It returns the value as the user wrote it.
 func (d *Duration) String() string {
 	switch {
 	case d.given != "":
@@ -56,6 +57,7 @@ func (d *Duration) Millis() uint32 { return uint32(d.Milliseconds()) }
 // Millis is how the contract writes a duration.
 func Millis(ms uint32) time.Duration { return time.Duration(ms) * time.Millisecond }
 
+// TTL returns the flag value for the duration of a lease.
 func TTL() Duration {
 	return NewDuration(15*time.Second, Millis(messages.MinTTLMillis), Millis(messages.MaxTTLMillis))
 }

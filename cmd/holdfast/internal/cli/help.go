@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// sectionAnnotation holds the heading under which help shows a flag.
+// sectionAnnotation holds the heading of a flag in help.
 const sectionAnnotation = "holdfast_section"
 
 // The headings that more than one command has.
@@ -19,10 +19,10 @@ const (
 	SectionOther      = "Other flags"
 )
 
-// helpColumns is as wide as help gets, which is what a terminal has at least.
+// helpColumns is the width of help.
 const helpColumns = 80
 
-// AddFlags gives the command flags that help shows together, in the order of their definition.
+// AddFlags adds flags to the command. Help shows them under the section, in the order of their definition.
 func AddFlags(cmd *cobra.Command, section string, define func(*pflag.FlagSet)) {
 	set := pflag.NewFlagSet(section, pflag.ContinueOnError)
 	set.SortFlags = false
@@ -37,7 +37,7 @@ func AddFlags(cmd *cobra.Command, section string, define func(*pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(set)
 }
 
-// PrintUsage is what help shows below the description of a command.
+// PrintUsage writes the part of help below the description of a command.
 func PrintUsage(cmd *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n", useLine(cmd))
@@ -71,7 +71,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// writeSubcommands lists the commands below one that sorts them into no groups.
+// writeSubcommands lists the subcommands of a command without groups.
 func writeSubcommands(b *strings.Builder, cmd *cobra.Command) {
 	title := "\nCommands:\n"
 	for _, c := range cmd.Commands() {

@@ -7,30 +7,31 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 )
 
-// Interval is a flag's value: a duration that may be left out.
+// Interval is the value of a flag whose duration is optional.
 type Interval struct {
 	Every    Duration
 	On, open bool
 }
 
+// NewInterval returns an interval of 2 s that is off.
 func NewInterval() Interval {
 	return Interval{Every: NewDuration(2*time.Second, 100*time.Millisecond, 24*time.Hour)}
 }
 
-// Bare is what the flag gets when it stands alone.
+// Bare returns the value of the flag without a duration.
 func (i *Interval) Bare() string { return display.Duration(i.Every.Duration) }
 
-// Set reads an interval.
+// Set implements [pflag.Value].
 func (i *Interval) Set(text string) error {
 	i.On, i.open = true, text == i.Bare()
 	return i.Every.Set(text)
 }
 
-// String returns nothing: without the flag there is no interval.
+// String implements [pflag.Value]. Help shows no default.
 func (i *Interval) String() string { return "" }
 
-// Take makes the flag's own what stands behind it without an equals sign: the first argument that is
-// a duration, unless it stands behind "--".
+// Take removes the flag's value from args, where it is without an equals sign: the first argument before "--" that is
+// a duration.
 func (i *Interval) Take(args []string, dash int) ([]string, error) {
 	if dash < 0 {
 		dash = len(args)
@@ -48,5 +49,5 @@ func (i *Interval) Take(args []string, dash int) ([]string, error) {
 	return slices.Delete(args, at, at+1), nil
 }
 
-// Type is what help calls such a value.
+// Type implements [pflag.Value].
 func (i *Interval) Type() string { return i.Every.Type() }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Metadata is a flag's value: one KEY=VALUE each time the flag is given.
+// Metadata is the value of a flag that may be repeated, each time with a KEY=VALUE.
 type Metadata map[string]string
 
-// Set adds one entry. All behind the first "=" is the value, commas and further "=" included.
+// Set adds an entry. Everything after the first "=" is its value.
 func (m Metadata) Set(text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || key == "" {
@@ -21,8 +21,8 @@ func (m Metadata) Set(text string) error {
 	return nil
 }
 
-// Type is what help calls such a value.
+// Type implements [pflag.Value].
 func (m Metadata) Type() string { return "KEY=VALUE" }
 
-// String returns nothing: there is no default to show.
+// String implements [pflag.Value]. Help shows no default.
 func (m Metadata) String() string { return "" }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the candidate that is the most likely to have been meant: the only one that begins
-// so, or the nearest of those at most two edits away.
+// Nearest returns the candidate that name most likely misspells: the only one with name as its prefix, else the
+// nearest of those at most two edits away.
 func Nearest(name string, candidates []string) (string, bool) {
 	longer := slices.DeleteFunc(slices.Clone(candidates), func(c string) bool { return !strings.HasPrefix(c, name) })
 	if len(longer) == 1 && name != "" {
@@ -21,7 +21,7 @@ func Nearest(name string, candidates []string) (string, bool) {
 	return best, best != ""
 }
 
-// edits returns how many bytes have to be inserted, removed or replaced to make b of a.
+// edits returns the edit distance of a and b in bytes.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Number is a flag's value: a whole number within bounds.
+// Number is the value of a flag: a whole number within bounds.
 type Number struct {
 	Value       int
 	least, most int
@@ -17,7 +17,7 @@ func NewNumber(value, least, most int) Number {
 	return Number{Value: value, least: least, most: most}
 }
 
-// Set reads a number.
+// Set implements [pflag.Value].
 func (n *Number) Set(text string) error {
 	value, err := strconv.Atoi(text)
 	switch {
@@ -30,8 +30,8 @@ func (n *Number) Set(text string) error {
 	return nil
 }
 
-// Type is what help calls such a value.
+// Type implements [pflag.Value].
 func (n *Number) Type() string { return "NUMBER" }
 
-// String returns the value as help shows a default.
+// String implements [pflag.Value].
 func (n *Number) String() string { return strconv.Itoa(n.Value) }

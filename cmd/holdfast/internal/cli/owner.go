@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// DefaultOwner is user@host: the same from one invocation to the next, so that what one command has
-// acquired another can release, and telling to whoever finds the lock held.
+// DefaultOwner returns user@host. It is the same in every invocation, so that one command can release what another has
+// acquired, and it identifies the holder to others.
 func DefaultOwner() string {
 	return userName() + "@" + HostName()
 }
 
-// userName falls back to the number, since in containers users often have no name.
+// userName falls back to the user id: in containers users often have no name.
 func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
@@ -20,6 +20,7 @@ func userName() string {
 	return strconv.Itoa(os.Getuid())
 }
 
+// HostName returns the name of this host, "localhost" if it has none.
 func HostName() string {
 	if name, err := os.Hostname(); err == nil && name != "" {
 		return name

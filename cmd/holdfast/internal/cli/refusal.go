@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// refusedDuration is how the service says that a duration is beyond its limits.
+// refusedDuration matches the service's refusal of a duration beyond its limits.
 var refusedDuration = regexp.MustCompile(`\b(ttl|wait)_ms: (?:(\d+) to |at most )(\d+), got \d+`)
 
-// Refusal says a refusal of the service in the words of the command line: the flag, durations with their
-// units, and the value as the user gave it. Any other text, or one without flags, stays as it is.
+// Refusal rewords the service's refusal of a duration with the flag, the units and the value as the user wrote it.
+// Any other text is unchanged, as are all if flags is nil.
 func Refusal(text string, flags *pflag.FlagSet) string {
 	found := refusedDuration.FindStringSubmatch(text)
 	if found == nil || flags == nil || flags.Lookup(found[1]) == nil {
@@ -32,7 +32,7 @@ func Refusal(text string, flags *pflag.FlagSet) string {
 		fmt.Sprintf("--%s: %s, got %q", found[1], rule, flags.Lookup(found[1]).Value), 1)
 }
 
-// exact writes digits that are milliseconds as a user would, and rounds nothing.
+// exact formats a number of milliseconds without rounding.
 func exact(digits string) string {
 	ms, err := strconv.ParseUint(digits, 10, 32)
 	if err != nil {
@@ -47,7 +47,7 @@ func exact(digits string) string {
 	return text
 }
 
-// BadRequest says which flag breaks a rule of the contract.
+// BadRequest names the flag that breaks a rule of the contract.
 func BadRequest(err error) error {
 	var rule *messages.InvalidError
 	if !errors.As(err, &rule) {

@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Token is a flag's value: a fencing token, as a number or as the 15 digits of a fence.
+// Token is the value of a flag: a fencing token, as a number or as the 15 digits of a fence.
 type Token messages.Token
 
-// Set reads a token. An empty one is refused: it is what a script has that failed to get one.
+// Set implements [pflag.Value]. It refuses an empty token, which a script has after a failed acquire.
 func (t *Token) Set(text string) error {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || messages.Token(n) > messages.MaxToken {
@@ -20,8 +20,8 @@ func (t *Token) Set(text string) error {
 	return nil
 }
 
-// Type is what help calls such a value.
+// Type implements [pflag.Value].
 func (t *Token) Type() string { return "TOKEN" }
 
-// String returns the value as help shows a default.
+// String implements [pflag.Value].
 func (t *Token) String() string { return strconv.FormatUint(uint64(*t), 10) }

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// FlagError says in our words what is wrong with a flag.
+// FlagError rewords an error of pflag.
 func FlagError(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() && cmd.Flags().NArg() > 0 {
 		return KnownCommand(cmd, cmd.Flags().Args()) // the flag is of a command that does not exist
@@ -25,7 +25,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &value):
 		return BadValue("--"+value.GetFlag().Name, value.GetValue(), value.Unwrap())
 	case errors.As(err, &missing):
-		return exit.Usagef("--%s needs a value", missing.GetFlag().Name)
+		return exit.Usagef("--%s requires a value", missing.GetFlag().Name)
 	case errors.As(err, &unknown):
 		return exit.Usagef("%s has no flag %s%s", cmd.CommandPath(), nameOf(unknown), wayOut(cmd, unknown.GetSpecifiedName()))
 	}
@@ -39,7 +39,7 @@ func nameOf(e *pflag.NotExistError) string {
 	return display.Name("--" + e.GetSpecifiedName())
 }
 
-// wayOut points from a flag that does not exist to the one that was meant, or to all of them.
+// wayOut suggests the flag that resembles an unknown one, or the help.
 func wayOut(cmd *cobra.Command, name string) string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -49,7 +49,7 @@ func wayOut(cmd *cobra.Command, name string) string {
 	return "; see " + cmd.CommandPath() + " --help"
 }
 
-// BadValue says what is wrong with the value of a flag, wherever it was given.
+// BadValue returns the error of a value. where names its source.
 func BadValue(where, value string, err error) error {
 	var number *strconv.NumError
 	var rule *messages.InvalidError
@@ -64,7 +64,7 @@ func BadValue(where, value string, err error) error {
 	return exit.Usagef("%s: %w, got %q", where, err, value)
 }
 
-// OneResource lets a command have exactly one argument.
+// OneResource requires exactly one argument.
 func OneResource(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
@@ -72,11 +72,11 @@ func OneResource(cmd *cobra.Command, args []string) error {
 	case 1:
 		return nil
 	}
-	return exit.Usagef("%s takes one resource, got %d: %s; put a name with spaces in quotes",
+	return exit.Usagef("%s takes one resource, got %d: %s; quote a name with spaces",
 		cmd.CommandPath(), len(args), QuotedList(args))
 }
 
-// NoArguments lets a command have none.
+// NoArguments refuses arguments.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return exit.Usagef("%s takes no arguments, got %s; see %s --help", cmd.CommandPath(), QuotedList(args), cmd.CommandPath())
 }
 
-// KnownCommand refuses what is no command of ours.
+// KnownCommand refuses an unknown subcommand.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -94,11 +94,12 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 	}
 	if near, ok := Nearest(args[0], names); ok {
-		return exit.Usagef("no command %q; did you mean %s %s?", args[0], cmd.CommandPath(), near)
+		return exit.Usagef("unknown command %q; did you mean %s %s?", args[0], cmd.CommandPath(), near)
 	}
-	return exit.Usagef("no command %q; see %s --help", args[0], cmd.CommandPath())
+	return exit.Usagef("unknown command %q; see %s --help", args[0], cmd.CommandPath())
 }
 
+// QuotedList returns the first arguments, quoted.
 func QuotedList(args []string) string {
 	const most = 5
 	quoted := make([]string, 0, most+1)

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
-// Client connects, lets use have a client, and closes it, which holds nothing.
+// Client runs use with a client, which it closes. use must release its locks.
 func (c *Flags) Client(cmd *cobra.Command, name string, use func(*holdfast.Client) error) error {
 	nc, err := c.Open(cmd.Context(), name, cmd.ErrOrStderr())
 	if err != nil {
@@ -27,9 +27,9 @@ func (c *Flags) Client(cmd *cobra.Command, name string, use func(*holdfast.Clien
 	return errors.Join(err, client.Close(ctx))
 }
 
-// partingTime is how long a command that is over may be held up for what the service would find out by
-// itself: a lease runs out, and a grant that reaches nobody is taken back. It is enough for the pause in
-// which another node takes over from one that has died.
+// partingTime bounds the cleanup of a command. The service cleans up by itself later: a lease expires, and an
+// undeliverable grant is revoked. The bound covers the failover of a node.
 const partingTime = 3 * time.Second
 
+// Parting returns the bound of the cleanup.
 func (c *Flags) Parting() time.Duration { return min(c.Timeout.Duration, partingTime) }

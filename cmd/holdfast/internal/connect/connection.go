@@ -17,36 +17,37 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Flags says how a command reaches a deployment, in the flags and variables that users of NATS
-// know from its own command line.
+// Flags are the flags with which a command connects to a deployment. They have the names and variables of the
+// nats command line.
 type Flags struct {
 	server, creds, nkey    string
 	user, password         string
 	tlsCert, tlsKey, tlsCA string
 	Prefix                 string
 	Timeout                cli.Duration
-	// context is the name of a context of the nats command line; empty: none. contextOptions come from it.
+	// context names a context of the nats command line; empty: none. contextOptions come from it.
 	context        string
 	contextOptions []nats.Option
 	// notices is where a person is told that a command still tries; nil: nowhere.
 	Notices io.Writer
 }
 
+// AddTo adds the flags to the command.
 func (c *Flags) AddTo(cmd *cobra.Command) {
 	c.Timeout = cli.NewDuration(15*time.Second, 10*time.Millisecond, 24*time.Hour)
 	cmd.Flags().SetNormalizeFunc(oneSpelling)
 	cli.AddFlags(cmd, cli.SectionConnection, func(f *pflag.FlagSet) {
-		f.StringVarP(&c.server, "server", "s", nats.DefaultURL, "connect to NATS at this `URL`, or several with commas")
-		f.StringVar(&c.creds, "creds", "", "log in with this credentials `FILE`")
-		f.StringVar(&c.user, "user", "", "log in with this `NAME`; without a password it is a token")
-		f.StringVar(&c.password, "password", "", "`PASSWORD` for it; in the variable it does not show in ps")
-		f.StringVar(&c.nkey, "nkey", "", "log in with the nkey seed in this `FILE`")
-		f.StringVar(&c.tlsCert, "tls-cert", "", "show the certificate in this `FILE`")
-		f.StringVar(&c.tlsKey, "tls-key", "", "its private key, in this `FILE`")
-		f.StringVar(&c.tlsCA, "tls-ca", "", "trust the authorities in this `FILE`")
-		f.StringVar(&c.context, "context", "", "take what is not given from this context of the nats command line, a `NAME`")
-		f.Var(&c.Timeout, "timeout", "how long to try for an answer, a wait not counted")
-		f.StringVar(&c.Prefix, "prefix", string(messages.DefaultPrefix), "what the deployment's subjects begin with, a `NAME`")
+		f.StringVarP(&c.server, "server", "s", nats.DefaultURL, "`URL` of NATS; several are separated by commas")
+		f.StringVar(&c.creds, "creds", "", "credentials `FILE`")
+		f.StringVar(&c.user, "user", "", "user `NAME`; without a password, a token")
+		f.StringVar(&c.password, "password", "", "its `PASSWORD`; the variable keeps it out of ps")
+		f.StringVar(&c.nkey, "nkey", "", "`FILE` with an nkey seed")
+		f.StringVar(&c.tlsCert, "tls-cert", "", "`FILE` with the client certificate")
+		f.StringVar(&c.tlsKey, "tls-key", "", "`FILE` with its private key")
+		f.StringVar(&c.tlsCA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
+		f.StringVar(&c.context, "context", "", "`NAME` of a context of the nats command line, for what is not given")
+		f.Var(&c.Timeout, "timeout", "time to wait for an answer, in addition to --wait")
+		f.StringVar(&c.Prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
 		for flag, variable := range natsVariables {
 			settings.SetEnv(f.Lookup(flag), variable)
 		}
@@ -55,8 +56,7 @@ func (c *Flags) AddTo(cmd *cobra.Command) {
 	})
 }
 
-// oneSpelling lets the flags of the nats command line stand for ours, as earlier versions had them. They are
-// not shown.
+// oneSpelling accepts the spelling of the nats command line, which earlier versions had. Help does not show it.
 func oneSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
 	case "tlscert", "tlskey", "tlsca":
@@ -65,7 +65,7 @@ func oneSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// natsVariables are those of the nats command line.
+// natsVariables maps flags to the variables of the nats command line.
 var natsVariables = map[string]string{
 	"server":   "NATS_URL",
 	"creds":    "NATS_CREDS",
@@ -92,15 +92,14 @@ func (c *Flags) Check(s *settings.Settings) error {
 	return cmp.Or(
 		s.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
 		s.Exclude("nkey", []string{"user"}, "choose one way to log in"),
-		s.Require("user", []string{"password"}, "a password belongs to a user"),
-		s.Require("tls-cert", []string{"tls-key"}, "a key belongs to a certificate"),
-		s.Require("tls-key", []string{"tls-cert"}, "a certificate is shown with its key"),
+		s.Require("user", []string{"password"}, "a password requires a user"),
+		s.Require("tls-cert", []string{"tls-key"}, "a key requires its certificate"),
+		s.Require("tls-key", []string{"tls-cert"}, "a certificate requires its key"),
 		c.useContext(s),
 	)
 }
 
-// options keep nothing in a buffer while the connection is interrupted: a request that leaves later
-// than its sender thinks is a request too many.
+// options disable the buffer of an interrupted connection: it would send requests at an unknown time.
 func (c *Flags) options(name string) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name("holdfast " + name),
@@ -108,7 +107,7 @@ func (c *Flags) options(name string) ([]nats.Option, error) {
 		nats.ReconnectBufSize(-1),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // else it prints by itself
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints to stderr
 	}
 	options = append(options, c.contextOptions...)
 	if c.creds != "" {

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// dialTimeout bounds one try to connect; a NATS server that is there answers at once.
+	// dialTimeout bounds one attempt to connect; a running NATS server answers at once.
 	dialTimeout = 5 * time.Second
-	// retryDial is the pause between two tries.
+	// retryDial is the pause between two attempts.
 	retryDial = 200 * time.Millisecond
-	// noticeAfter is how long a person in front of a terminal is left without a word.
+	// noticeAfter is the delay of a notice on a terminal.
 	NoticeAfter = time.Second
 )
 
-// Open connects to NATS. A server that restarts is missing for a while, so it tries for --timeout, or until
-// ctx ends. Nothing has been asked if it fails.
+// Open connects to NATS. It tries for --timeout or until ctx ends, because a server may be restarting. No request has
+// been sent if it fails.
 func (c *Flags) Open(ctx context.Context, name string, notices io.Writer) (*nats.Conn, error) {
 	options, err := c.options(name)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Flags) Open(ctx context.Context, name string, notices io.Writer) (*nats
 	}
 }
 
-// dial tries once. nats.Connect has no context, so the end of ctx leaves it behind.
+// dial makes one attempt. nats.Connect takes no context, so at the end of ctx it is abandoned.
 func (c *Flags) dial(ctx context.Context, options []nats.Option) (*nats.Conn, error) {
 	var nc *nats.Conn
 	done := make(chan error, 1)
@@ -70,21 +70,21 @@ func (c *Flags) dial(ctx context.Context, options []nats.Option) (*nats.Conn, er
 	return nil, nats.ErrTimeout
 }
 
-// isPassing reports whether the reason may pass while a server restarts. Wrong credentials and certificates
-// do not.
+// isPassing reports whether the error may be temporary, as while a server restarts. Errors of credentials and
+// certificates are not.
 func isPassing(err error) bool {
 	var network net.Error
 	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF) ||
 		errors.As(err, &network) && !isTLS(err)
 }
 
-// isTLS reports whether the other side has refused the handshake. It says so in an error of the network.
+// isTLS reports whether the peer has refused the handshake, which is a network error.
 func isTLS(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
 }
 
-// pause reports whether ctx leaves so much time.
+// pause waits for d. It returns false if ctx ends earlier.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -96,16 +96,16 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// unreachable says why there is no connection.
+// unreachable returns the reason for a missing connection, with its exit code.
 func (c *Flags) unreachable(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return exit.Errorf(exit.Unavailable, "interrupted before NATS answered at %s: nothing happened", c.Where())
+		return exit.Errorf(exit.Unavailable, "interrupted before NATS answered at %s: no request was sent", c.Where())
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
 		return exit.Errorf(exit.Unavailable, "no NATS server answers at %s; start one with: holdfast serve, "+
-			"or say where it is with --server (tried for %s)", c.Where(), display.Duration(c.Timeout.Duration))
+			"or give its URL with --server (tried for %s)", c.Where(), display.Duration(c.Timeout.Duration))
 	case errors.Is(err, nats.ErrAuthorization):
-		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not let this user in; "+
+		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user; "+
 			"give --creds, --nkey, or --user and --password", c.Where())
 	case isPassing(err):
 		return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w (tried for %s)", c.Where(), err, display.Duration(c.Timeout.Duration))
@@ -113,8 +113,7 @@ func (c *Flags) unreachable(ctx context.Context, err error) error {
 	return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w", c.Where(), err)
 }
 
-// Notice tells a person in front of a terminal that the command still tries. A script finds nothing of it in
-// what the command writes.
+// Notice tells a user at a terminal that the command still tries. Other outputs get no notice.
 func (c *Flags) Notice(format string, args ...any) {
 	if c.Notices != nil && display.SizeOf(c.Notices) != (display.Size{}) {
 		_, _ = fmt.Fprintf(c.Notices, "holdfast: %s; trying for %s\n", fmt.Sprintf(format, args...), display.Duration(c.Timeout.Duration))

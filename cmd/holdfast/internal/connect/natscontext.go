@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
 
-// natsContext is a context as the nats command line keeps it: where a NATS is, and how to log in there.
+// natsContext is a context of the nats command line: the URL of a NATS server and a login.
 type natsContext struct {
 	URL         string `json:"url"`
 	Token       string `json:"token"`
@@ -28,7 +28,7 @@ type natsContext struct {
 	InboxPrefix string `json:"inbox_prefix"`
 	TLSFirst    bool   `json:"tls_first"`
 
-	// These are refused: to pass them over would connect in another way than the nats command does.
+	// These are refused: ignoring them would connect in another way than the nats command does.
 	NSC         string `json:"nsc"`
 	UserJWT     string `json:"user_jwt"`
 	UserSeed    string `json:"user_seed"`
@@ -36,7 +36,7 @@ type natsContext struct {
 	WindowsCert string `json:"windows_cert_match"`
 }
 
-// contextFile returns where the nats command line keeps a context.
+// contextFile returns the path of a context of the nats command line.
 func contextFile(name string) (string, error) {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return "", exit.Usagef("--context: the name of a context of the nats command line, got %q", name)
@@ -59,11 +59,11 @@ func readContext(name string) (*natsContext, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, exit.Usagef("--context: cannot read %q: %w; see what there is with: nats context ls", path, settings.RootCause(err))
+		return nil, exit.Usagef("--context: cannot read %q: %w; list the contexts with: nats context ls", path, settings.RootCause(err))
 	}
 	var n natsContext
 	if err := json.Unmarshal(text, &n); err != nil {
-		return nil, exit.Usagef("--context: cannot understand %q: %w", path, err)
+		return nil, exit.Usagef("--context: cannot parse %q: %w", path, err)
 	}
 	return &n, n.supported(path)
 }
@@ -77,13 +77,13 @@ func (n *natsContext) supported(path string) error {
 		{"windows_cert_match", n.WindowsCert},
 	} {
 		if setting.value != "" {
-			return exit.Usagef("--context: %q has %s, which holdfast does not know; give --creds or --nkey instead of the context", path, setting.name)
+			return exit.Usagef("--context: %q has %s, which holdfast does not support; give --creds or --nkey instead of the context", path, setting.name)
 		}
 	}
 	return nil
 }
 
-// useContext fills in what neither a flag nor a variable has given. A login that was given is used as a whole.
+// useContext fills in what neither a flag nor a variable sets. A login is never combined from both.
 func (c *Flags) useContext(s *settings.Settings) error {
 	if c.context == "" {
 		return nil
@@ -124,7 +124,7 @@ func (n *natsContext) options() (options []nats.Option) {
 	return options
 }
 
-// fromHome returns the path with the home directory in place of a ~ at its beginning.
+// fromHome replaces a leading ~ with the home directory.
 func fromHome(path string) string {
 	rest, is := strings.CutPrefix(path, "~/")
 	home, err := os.UserHomeDir()

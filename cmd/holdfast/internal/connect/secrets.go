@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Where returns the server's address without the secrets that a URL may hold.
+// Where returns the URL of NATS without secrets.
 func (c *Flags) Where() string { return WithoutSecrets(c.server) }
 
-// WithoutSecrets returns the URLs as they may be shown.
+// WithoutSecrets returns the URLs without users and passwords.
 func WithoutSecrets(urls string) string {
 	var shown []string
 	for one := range strings.SplitSeq(urls, ",") {

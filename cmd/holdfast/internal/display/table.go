@@ -8,28 +8,28 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Column is one of a table. What is in it is safe to show.
+// Column is a column of a table. Its cells are safe to show.
 type Column struct {
-	Cells []string // the title first
-	// right: numbers stand at the right edge, names at the left.
+	Cells []string // the header first
+	// Right aligns the cells to the right, for numbers.
 	Right bool
 }
 
-// Table lays columns out by what a terminal takes for them, which is not the number of characters:
-// Chinese ones and emoji are two cells wide. That is why text/tabwriter is not used.
+// Table aligns columns by the cells of a terminal, unlike text/tabwriter: Chinese characters and emoji are two
+// cells wide.
 type Table []Column
 
-// gap is what stands between two columns.
+// gap separates two columns.
 const gap = "  "
 
-// Add puts cells below the others, as many as there are columns.
+// Add appends a row with one cell for each column.
 func (t Table) Add(row []string) {
 	for c := range t {
 		t[c].Cells = append(t[c].Cells, row[c])
 	}
 }
 
-// Text returns the table with its titles, no wider than columns unless that is 0.
+// Text returns the table with its headers, at most columns wide; 0: no bound.
 func (t Table) Text(columns int) string {
 	widths := t.widths(columns)
 	var b strings.Builder
@@ -51,8 +51,8 @@ func (t Table) Text(columns int) string {
 	return b.String()
 }
 
-// widths returns how wide each column is. If not all fit, the first two, which are names, share what
-// the others leave: none takes more than half, unless the other needs less.
+// widths returns the width of each column. If not all fit, the first two, which are names, share the rest: neither
+// gets more than half, unless the other needs less.
 func (t Table) widths(columns int) []int {
 	widths := make([]int, len(t))
 	total := len(gap) * (len(t) - 1)
@@ -65,7 +65,7 @@ func (t Table) widths(columns int) []int {
 	if columns <= 0 || total <= columns {
 		return widths
 	}
-	const least = 8 // less of a name tells nothing, and is worse than a line that is too long
+	const least = 8 // a line that is too long is better than a shorter name
 	share := max(columns-(total-widths[0]-widths[1]), 2*least)
 	half := share / 2
 	switch {
@@ -81,8 +81,8 @@ func (t Table) widths(columns int) []int {
 
 const ellipsis = "…"
 
-// Shorten returns the text in no more cells than most. What it leaves out is in the middle, since
-// names differ at their ends.
+// Shorten returns the text in at most the given number of cells. It omits the middle, since names differ at their
+// ends.
 func Shorten(text string, most int) string {
 	if Width(text) <= most {
 		return text
@@ -91,7 +91,7 @@ func Shorten(text string, most int) string {
 	return head(text, most-1-tail) + ellipsis + end(text, tail)
 }
 
-// head returns as much of the text's beginning as fits.
+// head returns the longest beginning of the text that fits.
 func head(text string, most int) string {
 	used := 0
 	for i, r := range text {
@@ -102,7 +102,7 @@ func head(text string, most int) string {
 	return text
 }
 
-// end returns as much of the text's end as fits.
+// end returns the longest end of the text that fits.
 func end(text string, most int) string {
 	at, used := len(text), 0
 	for at > 0 {
@@ -115,7 +115,7 @@ func end(text string, most int) string {
 	return text[at:]
 }
 
-// Width returns how many cells of a terminal the text takes.
+// Width returns the number of terminal cells of the text.
 func Width(text string) int {
 	n := 0
 	for _, r := range text {

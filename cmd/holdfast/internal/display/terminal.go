@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Size is that of a terminal; 0 by 0 if it is none.
+// Size is the size of a terminal; zero for other outputs.
 type Size struct{ Columns, Rows int }
 
 // SizeOf returns the size of the terminal that w writes to.
@@ -17,9 +17,9 @@ func SizeOf(w io.Writer) Size {
 	return terminalSize(file)
 }
 
-// What terminals obey, as they all do since xterm.
+// Control sequences of xterm, which other terminals share.
 const (
-	EnterScreen = "\x1b[?1049h\x1b[?25l" // another screen than that of the shell, without a cursor
+	EnterScreen = "\x1b[?1049h\x1b[?25l" // the alternate screen, without a cursor
 	LeaveScreen = "\x1b[?25h\x1b[?1049l"
 	ToTop       = "\x1b[H"
 	ClearBelow  = "\x1b[J"

@@ -4,5 +4,5 @@ package display
 
 import "os"
 
-// terminalSize takes every output for a pipe: it is shown in full, and one below the other.
+// terminalSize treats every output as a pipe.
 func terminalSize(*os.File) Size { return Size{} }

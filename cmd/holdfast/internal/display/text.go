@@ -11,8 +11,8 @@ import (
 	"unicode/utf16"
 )
 
-// OneLine makes what others have written safe to show on a terminal, where it can pass for nothing but
-// one line: line breaks become "; ", and whatever else a terminal might obey becomes "?".
+// OneLine makes the text of another client safe for a terminal: line breaks become "; ", and other characters that
+// are not printable become "?".
 func OneLine(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i, line := range lines {
@@ -21,7 +21,7 @@ func OneLine(text string) string {
 	return printable(strings.Join(lines, "; "))
 }
 
-// Lines makes what we say ourselves safe, since it may quote others. It keeps its line breaks.
+// Lines makes a text of this program safe that may quote others. It keeps line breaks.
 func Lines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {
@@ -39,7 +39,7 @@ func printable(text string) string {
 	}, strings.ToValidUTF8(text, "?"))
 }
 
-// Name returns a name as it is if it can be mistaken for nothing else, and quoted otherwise.
+// Name returns a name unchanged if it is unambiguous, and quoted otherwise.
 func Name(name string) string {
 	q := Quote(name)
 	if name == "" || strings.ContainsAny(name, " ,;'`=") || q != `"`+name+`"` {
@@ -48,12 +48,11 @@ func Name(name string) string {
 	return name
 }
 
-// Quote returns what somebody else has written so that it begins and ends visibly and holds nothing
-// that a terminal might obey.
+// Quote returns the text of another client in quotes, with escapes for what is not printable.
 func Quote(text string) string { return strconv.Quote(text) }
 
-// JSON rewrites JSON so that it holds nothing that a terminal might obey. Only strings can have
-// such characters, and \u is the same to whoever reads them.
+// JSON escapes the characters of JSON that are not printable. Only strings contain such characters, and readers of
+// JSON treat the escapes alike.
 func JSON(json []byte) string {
 	var b strings.Builder
 	for _, r := range string(json) {
@@ -70,8 +69,7 @@ func JSON(json []byte) string {
 	return b.String()
 }
 
-// Duration returns d as people write it, cut to what matters at its size: 350ms, 12.3s, 4m10s, 2h5m.
-// It never shows more than there is.
+// Duration formats d with a precision for its size: 350ms, 12.3s, 4m10s, 2h5m. It rounds down.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -17,13 +17,13 @@ const (
 	Unknown     = 6 // no answer: the outcome is unknown
 )
 
-// Error is an error with an exit code of its own. Without err all has been said already.
+// Error is an error with an exit code. Without Err it has been reported already.
 type Error struct {
 	Code int
 	Err  error
 }
 
-// Error returns what is left to be said, which may be nothing.
+// Error implements error.
 func (f *Error) Error() string {
 	if f.Err == nil {
 		return fmt.Sprintf("exit code %d", f.Code)
@@ -31,14 +31,15 @@ func (f *Error) Error() string {
 	return f.Err.Error()
 }
 
-// Unwrap returns the error behind the code.
+// Unwrap returns Err.
 func (f *Error) Unwrap() error { return f.Err }
 
+// Errorf returns an error with an exit code.
 func Errorf(code int, format string, args ...any) error {
 	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
-// CodeOf returns the exit code of a command that ended so.
+// CodeOf returns the exit code for the error of a command.
 func CodeOf(err error) int {
 	var f *Error
 	switch {
@@ -50,7 +51,7 @@ func CodeOf(err error) int {
 	return Unexpected
 }
 
-// Message returns what is to be said of a command that ended so; empty if nothing is.
+// Message returns the message for the error of a command; empty if it has been reported.
 func Message(err error) string {
 	var f *Error
 	if err == nil || errors.As(err, &f) && f.Err == nil {
@@ -59,5 +60,5 @@ func Message(err error) string {
 	return err.Error()
 }
 
-// Usagef returns an error that names what was wrong on the command line, the rule, and the way out.
+// Usagef returns an error of the command line. It names the mistake, the rule and the correction.
 func Usagef(format string, args ...any) error { return Errorf(Usage, format, args...) }

@@ -8,12 +8,12 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
-// CheckFlag makes sure that the file of a flag can be read.
+// CheckFlag refuses the file of a flag if it cannot be read.
 func CheckFlag(s *Settings, flag string) error {
 	return CheckFile(s.Given[flag], s.flags.Lookup(flag).Value.String())
 }
 
-// CheckFile makes sure that a file can be read, since NATS says less clearly why not. An empty path is no file.
+// CheckFile refuses a file that cannot be read, with a clearer reason than that of NATS. An empty path is no file.
 func CheckFile(where, path string) error {
 	if path == "" {
 		return nil
@@ -25,7 +25,7 @@ func CheckFile(where, path string) error {
 	return file.Close()
 }
 
-// RootCause leaves out the path that file errors repeat.
+// RootCause removes the path that an error of a file repeats.
 func RootCause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -20,12 +20,12 @@ import (
 // ConfigFlag names the configuration file; a command without this flag reads none.
 const ConfigFlag = "config"
 
-// envAnnotation holds the name of the environment variable that stands in for a flag.
+// envAnnotation holds the name of the environment variable of a flag.
 const envAnnotation = "holdfast_env"
 
-// Settings are the values of a command's flags and where they come from: the command line, else the
-// environment, else the configuration file, else the default. Whatever the source, the flag itself
-// reads the value, so there is one set of rules and one wording for what breaks them.
+// Settings are the values of a command's flags with their sources: the command line, else the environment, else
+// the configuration file, else the default. The flag itself parses the value of every source, so the rules and
+// the wording of errors are the same.
 type Settings struct {
 	flags *pflag.FlagSet
 	viper *viper.Viper
@@ -33,7 +33,7 @@ type Settings struct {
 	Given map[string]string
 }
 
-// Load fills the flags that the command line has not set.
+// Load sets the flags that the command line has not set.
 func Load(flags *pflag.FlagSet) (*Settings, error) {
 	s := &Settings{flags: flags, viper: viper.New(), Given: make(map[string]string)}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -47,7 +47,7 @@ func Load(flags *pflag.FlagSet) (*Settings, error) {
 	return s, s.fill()
 }
 
-// SetEnv makes the variable stand in for the flag.
+// SetEnv assigns an environment variable to the flag.
 func SetEnv(f *pflag.Flag, variable string) {
 	if f.Annotations == nil {
 		f.Annotations = make(map[string][]string)
@@ -55,6 +55,7 @@ func SetEnv(f *pflag.Flag, variable string) {
 	f.Annotations[envAnnotation] = []string{variable}
 }
 
+// Env returns the environment variable of the flag; empty for none.
 func Env(f *pflag.Flag) string {
 	if names := f.Annotations[envAnnotation]; len(names) > 0 {
 		return names[0]
@@ -62,7 +63,7 @@ func Env(f *pflag.Flag) string {
 	return ""
 }
 
-// Variable returns our variable for a flag: HOLDFAST_MIN_TTL.
+// Variable returns the HOLDFAST_ variable of a flag: HOLDFAST_MIN_TTL.
 func Variable(flag string) string {
 	return "HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -93,13 +94,12 @@ func (s *Settings) readFile() error {
 func badFile(where, path string, err error) error {
 	var parse viper.ConfigParseError
 	if errors.As(err, &parse) {
-		return exit.Usagef("%s: cannot understand %q: %w", where, path, parse.Unwrap())
+		return exit.Usagef("%s: cannot parse %q: %w", where, path, parse.Unwrap())
 	}
 	return exit.Usagef("%s: cannot read %q: %w", where, path, RootCause(err))
 }
 
-// knownKeys refuses a file with a key that is no flag: a misspelt setting that is passed over has
-// effects that nobody connects with the file.
+// knownKeys refuses a file with a key that is not a flag: an ignored misspelling would be hard to find.
 func (s *Settings) knownKeys() error {
 	known := s.keys()
 	keys := s.viper.AllKeys()
@@ -109,14 +109,14 @@ func (s *Settings) knownKeys() error {
 			continue
 		}
 		if near, ok := cli.Nearest(key, known); ok {
-			return exit.Usagef("%s: no setting %q; did you mean %q?", display.Name(s.file), key, near)
+			return exit.Usagef("%s: unknown setting %q; did you mean %q?", display.Name(s.file), key, near)
 		}
-		return exit.Usagef("%s: no setting %q; there are: %s", display.Name(s.file), key, strings.Join(known, ", "))
+		return exit.Usagef("%s: unknown setting %q; the settings are: %s", display.Name(s.file), key, strings.Join(known, ", "))
 	}
 	return nil
 }
 
-// keys returns what may stand in the file: the flags that have a variable, but for the file's own.
+// keys returns the keys that the file may contain: the flags with a variable, except the one of the file.
 func (s *Settings) keys() []string {
 	var keys []string
 	s.flags.VisitAll(func(f *pflag.Flag) {
@@ -133,7 +133,7 @@ func (s *Settings) fill() error {
 	s.flags.VisitAll(func(f *pflag.Flag) { errs = append(errs, s.fillFlag(f)) })
 	for _, err := range errs {
 		if err != nil {
-			return err // the first is enough
+			return err // only the first is reported
 		}
 	}
 	return nil
@@ -143,8 +143,8 @@ func (s *Settings) fillFlag(f *pflag.Flag) error {
 	if f.Changed {
 		s.Given[f.Name] = "--" + f.Name
 		if f.Value.Type() == "string" && f.Value.String() == "" {
-			// Most likely it is a variable of a script that should have had a value.
-			return exit.Usagef("--%s: not empty; leave it out if that is what you mean", f.Name)
+			// Most likely the value is an empty variable of a script.
+			return exit.Usagef("--%s must not be empty; omit it for the default", f.Name)
 		}
 		return nil
 	}
@@ -175,7 +175,7 @@ func (s *Settings) where(f *pflag.Flag) string {
 	return fmt.Sprintf("%s in %s", f.Name, display.Name(s.file))
 }
 
-// scalar returns a value of the file as it would stand on the command line.
+// scalar returns a value of the file in the form of the command line.
 func scalar(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
@@ -186,7 +186,7 @@ func scalar(value any) (string, bool) {
 	return "", false
 }
 
-// commaSeparated returns a list of the file as it would stand on the command line.
+// commaSeparated returns a list of the file in the form of the command line.
 func commaSeparated(list []any) (string, bool) {
 	var words []string
 	for _, value := range list {
@@ -199,14 +199,14 @@ func commaSeparated(list []any) (string, bool) {
 	return strings.Join(words, ","), true
 }
 
-// Has reports whether somebody has chosen a value for the flag. A switch that is off is no choice.
+// Has reports whether a source sets the flag. A boolean that is false counts as not set.
 func (s *Settings) Has(flag string) bool {
 	f := s.flags.Lookup(flag)
 	off := f.Value.Type() == "bool" && f.Value.String() == "false"
 	return s.Given[flag] != "" && !off
 }
 
-// Exclude refuses flags that contradict one another.
+// Exclude refuses one together with any of others.
 func (s *Settings) Exclude(one string, others []string, why string) error {
 	if !s.Has(one) {
 		return nil
@@ -219,7 +219,7 @@ func (s *Settings) Exclude(one string, others []string, why string) error {
 	return nil
 }
 
-// Require refuses flags that mean nothing without another.
+// Require refuses any of others without one.
 func (s *Settings) Require(one string, others []string, why string) error {
 	if s.Has(one) {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
-// ownPrefix is what our variables begin with. Each but those of lock belongs to a flag.
+// ownPrefix begins the variables of holdfast. Each belongs to a flag, except those of lock.
 const ownPrefix = "HOLDFAST_"
 
-// The variables in which the command of lock finds its locks. A name of a resource holds no line break, so
-// that lists with one name or token on each line are clear.
+// The variables that lock sets for its command. A resource contains no line break, so lists have one resource or
+// token on each line.
 const (
 	VariableResource  = "HOLDFAST_RESOURCE"
 	VariableToken     = "HOLDFAST_TOKEN"
@@ -24,10 +24,11 @@ const (
 	VariableTokens    = "HOLDFAST_TOKENS"
 )
 
+// LockVariables are the variables that lock sets for its command.
 var LockVariables = []string{VariableResource, VariableToken, VariableResources, VariableTokens}
 
-// CheckVariables refuses a variable of the environment that looks like a misspelt setting. It would be
-// passed over in silence, and the setting would have its default.
+// CheckVariables refuses an environment variable that resembles a setting: most likely it is a misspelling, and the
+// setting would have its default.
 func CheckVariables(cmd *cobra.Command, environ []string) error {
 	if !takesVariables(cmd) {
 		return nil
@@ -35,20 +36,20 @@ func CheckVariables(cmd *cobra.Command, environ []string) error {
 	known := knownVariables(cmd.Root())
 	for _, name := range Strangers(cmd.Root(), environ) {
 		if near, ok := cli.Nearest(strings.TrimPrefix(name, ownPrefix), known); ok {
-			return exit.Usagef("no setting %s; did you mean %s? If it is meant for another program, unset it here", display.Name(name), ownPrefix+near)
+			return exit.Usagef("unknown setting %s; did you mean %s? If it is for another program, unset it here", display.Name(name), ownPrefix+near)
 		}
 	}
 	return nil
 }
 
-// takesVariables reports whether the command has a flag that a variable stands for.
+// takesVariables reports whether the command has a flag with a variable.
 func takesVariables(cmd *cobra.Command) (takes bool) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { takes = takes || Env(f) != "" })
 	return takes
 }
 
-// knownVariables returns the names without their prefix, of all commands: a variable may be set for another
-// one than this.
+// knownVariables returns the names of all commands without their prefix: a variable may be set for another
+// command.
 func knownVariables(root *cobra.Command) (known []string) {
 	add := func(variable string) {
 		if name, ours := strings.CutPrefix(variable, ownPrefix); ours {
@@ -70,8 +71,8 @@ func knownVariables(root *cobra.Command) (known []string) {
 	return slices.Compact(known)
 }
 
-// Strangers returns the variables that have our prefix and a value, and are none of ours. What Kubernetes
-// sets for a service with the name holdfast is left out.
+// Strangers returns the variables with the prefix of holdfast and a value that are not settings, except those that
+// Kubernetes sets for a service named holdfast.
 func Strangers(root *cobra.Command, environ []string) (names []string) {
 	known := knownVariables(root)
 	for _, entry := range environ {
@@ -85,8 +86,8 @@ func Strangers(root *cobra.Command, environ []string) (names []string) {
 	return names
 }
 
-// isServiceLink recognises SERVICE_HOST, SERVICE_PORT, PORT and PORT_4222_TCP, behind the name of a service
-// that may go on: HOLDFAST_NATS_PORT.
+// isServiceLink recognises SERVICE_HOST, SERVICE_PORT, PORT and PORT_4222_TCP after the name of a service that
+// begins with holdfast: HOLDFAST_NATS_PORT.
 func isServiceLink(bare string) bool {
 	for _, word := range []string{"SERVICE_HOST", "SERVICE_PORT", "PORT"} {
 		if strings.HasPrefix(bare, word) || strings.Contains(bare, "_"+word) {
