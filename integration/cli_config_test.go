@@ -54,8 +54,8 @@ func TestBadConfigurationFile(t *testing.T) {
 		"number.yaml":  {"shards: many\n", `shards in number\.yaml: a whole number, got "many"`},
 		"half.toml":    {"shards = 1.5\n", `shards in half\.toml: a whole number, got "1\.5"`},
 		"list.yaml":    {"name: [a, b]\n", `name in list\.yaml: one value, not a list or a table`},
-		"broken.yaml":  {"name: a\n  b: c\n", `--config: cannot understand ".*broken\.yaml": yaml: line 2: `},
-		"broken.toml":  {"name = = 1\n", `--config: cannot understand ".*broken\.toml": toml: `},
+		"broken.yaml":  {"name: a\n  b: c\n", `--config: cannot parse ".*broken\.yaml": yaml: line 2: `},
+		"broken.toml":  {"name = = 1\n", `--config: cannot parse ".*broken\.toml": toml: `},
 		"config.json":  {"{}\n", `--config: a file that ends in \.yaml, \.yml or \.toml, got ".*config\.json"`},
 		"clash.yaml":   {"nats: nats://x\ndata: d\n", `nats in clash\.yaml and data in clash\.yaml exclude each other`},
 	} {

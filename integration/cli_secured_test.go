@@ -49,7 +49,7 @@ func TestSecuredCluster(t *testing.T) {
 
 	// Neither an unknown certificate nor the right one with another password gets in.
 	runWith(t, c.user("orders", "route"), "get", "orders.42").want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
-	runWith(t, append(orders, "NATS_PASSWORD=wrong"), "get", "orders.42").want(t, 5, `does not let this user in`)
+	runWith(t, append(orders, "NATS_PASSWORD=wrong"), "get", "orders.42").want(t, 5, `does not permit this user`)
 	run(t, "get", "orders.42", "--server", "tls://"+c.clients[0], "--tls-ca", c.file("ca.pem"), "--user", "orders", "--password", "o").
 		want(t, 5, `^holdfast: cannot connect to NATS .*tls`)
 

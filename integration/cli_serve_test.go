@@ -149,8 +149,8 @@ func TestServeUsage(t *testing.T) {
 		{nil, []string{"--nats", "nats://x", "--creds", "missing"}, `--creds: cannot read "missing"`},
 		{nil, []string{"--nats", "nats://x", "--creds", "f", "--nkey", "g"}, `--creds and --nkey exclude each other`},
 		{nil, []string{"--nats", "nats://x", "--user", "u"}, `--user needs --password`},
-		{nil, []string{"--nats", ""}, `--nats: not empty; leave it out`},
-		{nil, []string{"--data", ""}, `--data: not empty; leave it out`},
+		{nil, []string{"--nats", ""}, `--nats must not be empty; omit it`},
+		{nil, []string{"--data", ""}, `--data must not be empty; omit it`},
 		{nil, []string{"--shards", "2000"}, `--shards: 1 to 1024, got 2000`},
 		{nil, []string{"--shards", "0"}, `--shards: 1 to 1024, got 0`},
 		{[]string{"HOLDFAST_SHARDS=0"}, nil, `HOLDFAST_SHARDS: 1 to 1024, got 0`},
@@ -208,11 +208,11 @@ func TestNATSConfiguration(t *testing.T) {
 		] }`)
 	for _, login := range [][]string{{"--user", "wrong", "--password", "secret"}, {"--user", "node", "--password", "wrong"}} {
 		r := run(t, append([]string{"serve", "--nats-config", file}, login...)...)
-		r.wantBoth(t, 5, `^$`, `holdfast: cannot connect to NATS: .*nats\.conf does not let this user in; give --creds, --nkey, or --user and --password`)
+		r.wantBoth(t, 5, `^$`, `holdfast: cannot connect to NATS: .*nats\.conf does not permit this user; give --creds, --nkey, or --user and --password`)
 	}
 	p := serveWith(t, []string{"HOLDFAST_PASSWORD=secret"}, "--nats-config", file, "--user", "node")
-	p.holdfast(t, "get", "orders.42").want(t, 5, `^holdfast: the NATS server at nats://.* does not let this user in`)
-	p.holdfast(t, "get", "orders.42", "--user", "app", "--password", "wrong").want(t, 5, `does not let this user in`)
+	p.holdfast(t, "get", "orders.42").want(t, 5, `^holdfast: the NATS server at nats://.* does not permit this user`)
+	p.holdfast(t, "get", "orders.42", "--user", "app", "--password", "wrong").want(t, 5, `does not permit this user`)
 	p.holdfast(t, "acquire", "orders.42", "--user", "app", "--password", "pass").want(t, 0, `token 1`)
 	p.holdfast(t, "acquire", "people.7", "--user", "app", "--password", "pass").
 		want(t, 5, `does not permit this user to acquire: .*Publish to "holdfast\.acquire\.people\.7"`)

@@ -38,7 +38,7 @@ func TestExpiredLease(t *testing.T) {
 	eventually(t, "the lease has run out", func() bool {
 		return strings.HasPrefix(p.holdfast(t, "get", "orders.42").stdout, "free: ")
 	})
-	p.holdfast(t, "extend", "orders.42", "--owner", "me").want(t, 4, `^expired: the lease of "me" on orders\.42 had run out; nobody has taken it since$`)
+	p.holdfast(t, "extend", "orders.42", "--owner", "me").want(t, 4, `^expired: the lease of "me" on orders\.42 had expired; orders\.42 is still free$`)
 	p.holdfast(t, "release", "orders.42", "--owner", "me", "--token", "1").want(t, 4, `^expired: `)
 }
 
@@ -150,9 +150,9 @@ func TestUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"acquir", "orders.42", "--owner", "me"}, `no command "acquir"; did you mean holdfast acquire\?`},
-		{[]string{"frobnicate"}, `no command "frobnicate"; see holdfast --help`},
-		{[]string{"help", "frobnicate"}, `no command "frobnicate"`},
+		{[]string{"acquir", "orders.42", "--owner", "me"}, `unknown command "acquir"; did you mean holdfast acquire\?`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate"; see holdfast --help`},
+		{[]string{"help", "frobnicate"}, `unknown command "frobnicate"`},
 		{[]string{"--frobnicate"}, `holdfast has no flag --frobnicate; see holdfast --help`},
 		{[]string{"acquire"}, `name the resource, as in: holdfast acquire orders\.42`},
 		{[]string{"acquire", "a", "b"}, `takes one resource, got 2: "a", "b"`},
@@ -162,12 +162,12 @@ func TestUsage(t *testing.T) {
 		{[]string{"acquire", strings.Repeat("a", 513)}, `resource: 1 to 512 bytes, got 513 bytes`},
 		{[]string{"acquire", "a", "--onwer", "me"}, `no flag --onwer; did you mean --owner\?`},
 		{[]string{"acquire", "a", "-q"}, `no flag -q`},
-		{[]string{"acquire", "a", "--owner", ""}, `--owner: not empty; leave it out`},
-		{[]string{"acquire", "a", "--request-id", ""}, `--request-id: not empty`},
-		{[]string{"acquire", "a", "--server", ""}, `--server: not empty`},
+		{[]string{"acquire", "a", "--owner", ""}, `--owner must not be empty; omit it`},
+		{[]string{"acquire", "a", "--request-id", ""}, `--request-id must not be empty`},
+		{[]string{"acquire", "a", "--server", ""}, `--server must not be empty`},
 		{[]string{"acquire", "a", "--owner", strings.Repeat("a", 257)}, `--owner: 1 to 256 bytes, got 257 bytes`},
 		{[]string{"acquire", "a", "--owner", "a\tb"}, `--owner: UTF-8 without control characters`},
-		{[]string{"acquire", "a", "--ttl"}, `--ttl needs a value`},
+		{[]string{"acquire", "a", "--ttl"}, `--ttl requires a value`},
 		{[]string{"acquire", "a", "--ttl", "30"}, `--ttl: a duration such as 30s, 1m30s or 500ms, got "30"`},
 		{[]string{"acquire", "a", "--ttl", "50ms"}, `--ttl: 100ms to 24h, got "50ms"`},
 		{[]string{"acquire", "a", "--ttl", "25h"}, `--ttl: 100ms to 24h, got "25h"`},
@@ -185,15 +185,15 @@ func TestUsage(t *testing.T) {
 		{[]string{"release", "a", "--token", ""}, `--token: a number up to`},
 		{[]string{"release", "a", "--token", "-1"}, `--token: a number up to`},
 		{[]string{"release", "a", "--token", "900000000000001"}, `--token: a number up to`},
-		{[]string{"break", "a"}, `--token is missing: it says which lease to break; find it with: holdfast get a$`},
-		{[]string{"break", "a", "--token", "0"}, `--token is missing: .*holdfast get a$`},
+		{[]string{"break", "a"}, `--token is required: it selects the lease to break; find it with: holdfast get a$`},
+		{[]string{"break", "a", "--token", "0"}, `--token is required: .*holdfast get a$`},
 		{[]string{"break", "--token", "1"}, `name the resource, as in: holdfast break orders\.42`},
 		{[]string{"break", "a", "--token", "seven"}, `--token: a number up to 900000000000000, or the 15 digits of a fence, got "seven"`},
 		{[]string{"break", "a", "--token", "1", "--reason", strings.Repeat("a", 513)}, `--reason: at most 512 bytes, got 513 bytes`},
 		{[]string{"break", "a", "--token", "1", "--reason", "a\nb"}, `--reason: UTF-8 without control characters`},
 		{[]string{"break", "a", "--token", "1", "--owner", "me"}, `holdfast break has no flag --owner`},
-		{[]string{"ls", "a", "b"}, `takes one pattern, got 2: "a", "b"; put a name with spaces or stars in quotes`},
-		{[]string{"ls", "orders*"}, `the pattern: a resource in which \* is one whole level and > at the end the rest, got "orders\*"`},
+		{[]string{"ls", "a", "b"}, `takes one pattern, got 2: "a", "b"; quote a name with spaces or stars`},
+		{[]string{"ls", "orders*"}, `the pattern: a resource in which \* is one whole level and > at the end is the rest, got "orders\*"`},
 		{[]string{"ls", ">.a"}, `the pattern: .*, got ">\.a"`},
 		{[]string{"ls", "*..a"}, `the pattern: .*, got "\*\.\.a"`},
 		{[]string{"ls", "a\x1b"}, `the pattern: .*, got "a\\x1b"`},
@@ -231,7 +231,7 @@ func TestConnectionFromTheEnvironment(t *testing.T) {
 	runWith(t, []string{"NATS_URL=" + two.url, "HOLDFAST_PREFIX=two.b"}, "get", "orders.42").want(t, 0, `by "flag"`)
 	runWith(t, []string{"NATS_TIMEOUT=soon"}, "get", "orders.42").want(t, 2, `^holdfast: NATS_TIMEOUT: a duration such as 30s`)
 	runWith(t, []string{"HOLDFAST_PREFIX=$x"}, "get", "orders.42").want(t, 2, `^holdfast: HOLDFAST_PREFIX: not beginning with`)
-	runWith(t, []string{"HOLDFAST_OWNRE=me"}, "get", "orders.42").want(t, 2, `^holdfast: no setting HOLDFAST_OWNRE; did you mean HOLDFAST_OWNER\?`)
+	runWith(t, []string{"HOLDFAST_OWNRE=me"}, "get", "orders.42").want(t, 2, `^holdfast: unknown setting HOLDFAST_OWNRE; did you mean HOLDFAST_OWNER\?`)
 	runWith(t, []string{"HOLDFAST_OWNRE="}, "get", "orders.42", "--server", one.url).want(t, 0, `^held`)
 	runWith(t, []string{"HOLDFAST_TOKEN=1", "HOLDFAST_TOKENS=1", "HOLDFAST_RESOURCE=a", "HOLDFAST_RESOURCES=a", "HOLDFAST_MAX_TTL=1h"},
 		"get", "orders.42", "--server", one.url).want(t, 0, `^held`)
@@ -253,10 +253,10 @@ func TestContextOfNATS(t *testing.T) {
 	config := "XDG_CONFIG_HOME=" + dir
 	runWith(t, []string{config}, "get", "orders.42", "--context", "here").want(t, 0, `^free`)
 	runWith(t, []string{config, "NATS_CONTEXT=here"}, "lock", "orders.42", "--", "echo", "done").wantBoth(t, 0, `^done\n$`, `^$`)
-	runWith(t, []string{config, "NATS_CONTEXT=here"}, "ls").want(t, 0, `^nothing is held`)
+	runWith(t, []string{config, "NATS_CONTEXT=here"}, "ls").want(t, 0, `^no locks are held`)
 	runWith(t, []string{config, "NATS_CONTEXT=gone"}, "get", "orders.42", "--server", p.url).want(t, 0, `^free`)
 	runWith(t, []string{config}, "get", "orders.42", "--context", "gone", "--timeout", "100ms").want(t, 5, `no NATS server answers at nats://127\.0\.0\.1:1;`)
-	runWith(t, []string{config}, "get", "orders.42", "--context", "nsc").want(t, 2, `--context: ".*nsc\.json" has nsc, which holdfast does not know`)
+	runWith(t, []string{config}, "get", "orders.42", "--context", "nsc").want(t, 2, `--context: ".*nsc\.json" has nsc, which holdfast does not support`)
 }
 
 func TestVersion(t *testing.T) {

@@ -140,7 +140,7 @@ func TestWatchUsage(t *testing.T) {
 	run(t, "watch", "a.>.b").want(t, 2, `^holdfast: the pattern: `)
 	run(t, "watch", "--since", "1h", "--present").want(t, 2, `^holdfast: --since and --present exclude each other: `)
 	run(t, "watch", "--position", "0:1", "--present").want(t, 2, `^holdfast: --position and --present exclude each other: `)
-	run(t, "watch", "--position", "here").want(t, 2, `^holdfast: --position: a position as --json has shown it, got "here"$`)
+	run(t, "watch", "--position", "here").want(t, 2, `^holdfast: --position: a position as printed by --json, got "here"$`)
 	run(t, "watch", "--count", "0").want(t, 2, `^holdfast: --count: 1 to 1000000000, got "0"$`)
 	run(t, "history").want(t, 2, `^holdfast: name the resource, as in: holdfast history orders\.42$`)
 	run(t, "watch", "--server", "nats://127.0.0.1:1").want(t, 5, `^holdfast: no NATS server answers at `)

@@ -122,7 +122,7 @@ func TestMembersOfNoCluster(t *testing.T) {
 	run(t, "members", "--routes", "n1").want(t, 2, `route "n1" is not HOST:PORT`)
 	run(t, "members", "--routes", nobody, "--prefix", "a b").want(t, 2, `--prefix: .*got "a b"`)
 	run(t, "members", "--routes", nobody, "--timeout", "100ms").want(t, 5, `no member of the cluster "holdfast" answers at `+nobody)
-	run(t, "members", "forget", "n3", "--routes", nobody).want(t, 2, `no command "forget"`)
+	run(t, "members", "forget", "n3", "--routes", nobody).want(t, 2, `unknown command "forget"`)
 	run(t, "members", "remove", "--routes", nobody).want(t, 2, "name one member, as in: holdfast members remove n3")
 	run(t, "members", "remove", "n3", "n4", "--routes", nobody).want(t, 2, "name one member")
 }
