@@ -91,14 +91,14 @@ func (b *book) putPage(p *journal.Page) *book {
 	return b.add(&journal.Record{Format: journal.Format, Body: &journal.Record_Page{Page: p}})
 }
 
-func entry(state messages.Event_Kind, owner string, token uint64) *journal.Entry {
-	return &journal.Entry{State: state, Grant: lease(owner, token)}
+func entry(state messages.Event_Kind, token uint64) *journal.Entry {
+	return &journal.Entry{State: state, Grant: lease("a", token)}
 }
 
 // shrunk is what a page has of a lease that ended long ago.
-func shrunk(state messages.Event_Kind, owner string, token uint64) *journal.Entry {
+func shrunk(state messages.Event_Kind, owner string) *journal.Entry {
 	return &journal.Entry{
-		State: state, OwnerDigest: max(journal.Hash(owner), 1), Grant: &journal.Grant{Resource: "r", Token: token},
+		State: state, OwnerDigest: max(journal.Hash(owner), 1), Grant: &journal.Grant{Resource: "r", Token: 1},
 	}
 }
 
@@ -146,18 +146,18 @@ var journals = []struct {
 	{"the last request of an earlier owner", newBook().lived("a", 1).opened().opened().change(acquired, "a", 2), "was granted before, and its lease had ended"},
 	{"a request that the new owner does not know", newBook().lived("a", 1).lived("b", 2).opened().change(acquired, "a", 3), ""},
 
-	{"pages", newBook().page(0).change(acquired, "a", 1).page(0, entry(acquired, "a", 1)).change(released, "a", 1).page(0, shrunk(released, "a", 1)).page(0, shrunk(released, "a", 1)), ""},
+	{"pages", newBook().page(0).change(acquired, "a", 1).page(0, entry(acquired, 1)).change(released, "a", 1).page(0, shrunk(released, "a")).page(0, shrunk(released, "a")), ""},
 	{"a page of an earlier commit", newBook().put(&journal.Commit{}).putPage(&journal.Page{Number: 1, Epoch: 1}), "behind commit 1 of epoch 1"},
-	{"a page with an earlier state", newBook().lived("a", 1).page(0, entry(acquired, "a", 1)), "where the journal has token 1"},
-	{"a page with another token", newBook().change(acquired, "a", 1).page(0, entry(acquired, "a", 2)), "where the journal has token 1"},
-	{"a page with another owner", newBook().lived("a", 1).page(0, shrunk(released, "b", 1)), "where the journal has token 1"},
-	{"a page that shrinks what is held", newBook().change(acquired, "a", 1).page(0, shrunk(acquired, "a", 1)), "where the journal has token 1"},
+	{"a page with an earlier state", newBook().lived("a", 1).page(0, entry(acquired, 1)), "where the journal has token 1"},
+	{"a page with another token", newBook().change(acquired, "a", 1).page(0, entry(acquired, 2)), "where the journal has token 1"},
+	{"a page with another owner", newBook().lived("a", 1).page(0, shrunk(released, "b")), "where the journal has token 1"},
+	{"a page that shrinks what is held", newBook().change(acquired, "a", 1).page(0, shrunk(acquired, "a")), "where the journal has token 1"},
 	{
 		"a page with a resource of another", newBook().putPage(&journal.Page{
-			Number: 1, Epoch: 1, Depth: 1, Prefix: 1 - journal.Bits(journal.Hash("r"), 1), Entries: []*journal.Entry{entry(released, "a", 1)},
+			Number: 1, Epoch: 1, Depth: 1, Prefix: 1 - journal.Bits(journal.Hash("r"), 1), Entries: []*journal.Entry{entry(released, 1)},
 		}), "belongs to another page",
 	},
-	{"a page with what never was", newBook().page(0, entry(released, "a", 1)), "where the journal has token 0"},
+	{"a page with what never was", newBook().page(0, entry(released, 1)), "where the journal has token 0"},
 	{"a page that forgets", newBook().lived("a", 1).page(1).change(acquired, "b", 4), ""},
 	{"a page that forgets what is held", newBook().change(acquired, "a", 1).page(1), "forgets it where token 1 stands"},
 	{"a page that forgets without a floor", newBook().lived("a", 1).page(0), "forgets it where token 1 stands"},
