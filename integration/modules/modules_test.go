@@ -165,6 +165,7 @@ func forget(t *testing.T, version string) {
 
 // check builds the application and compares what it inherits with what it may.
 func (p *proxy) check(t *testing.T, a application) {
+	t.Helper()
 	dir := t.TempDir()
 	source := fmt.Sprintf("package main\n\nimport (\n\t\"fmt\"\n\n\t%q\n)\n\nfunc main() { fmt.Printf(\"%%T\\n\", %s) }\n", holdfast+"/"+a.pkg, a.uses)
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {

@@ -42,7 +42,7 @@ func main() {
 		os.Exit(1)
 	}
 	for _, tag := range tags {
-		fmt.Println(tag)
+		_, _ = fmt.Fprintln(os.Stdout, tag)
 	}
 }
 
@@ -194,7 +194,7 @@ func (r *releaser) archive(m module.Version, dir, name string) error {
 		if err := os.Link(filepath.Join(r.tree, "LICENSE"), licence); err != nil {
 			return err
 		}
-		defer os.Remove(licence)
+		defer func() { _ = os.Remove(licence) }()
 	}
 	f, err := os.Create(name)
 	if err != nil {
