@@ -127,7 +127,7 @@ func TestLockUsage(t *testing.T) {
 		{[]string{"a", "--shell", "make", "--", "make"}, `--shell and a command behind -- exclude each other: `},
 		{[]string{"a", "--on-lost", "panic", "--", "make"}, `--on-lost: term, kill or ignore, got "panic"`},
 		{[]string{"a", "--busy-code", "256", "--", "make"}, `--busy-code: 0 to 255, got "256"`},
-		{[]string{"a", "--owner", "", "--", "make"}, `--owner: not empty`},
+		{[]string{"a", "--owner", "", "--", "make"}, `--owner must not be empty`},
 		{[]string{"a", "--owner", strings.Repeat("x", 300), "--", "make"}, `--owner: `},
 		{[]string{"a", "--metadata", "x", "--", "make"}, `--metadata: KEY=VALUE, got "x"`},
 	} {

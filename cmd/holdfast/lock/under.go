@@ -53,7 +53,7 @@ func New() *cobra.Command {
 		grace:    cli.NewDuration(0, 0, cli.Millis(messages.MaxTTLMillis)),
 		wait:     cli.NewDuration(0, 0, longestWait),
 		metadata: cli.Metadata{},
-		onLost:   cli.NewChoice(onLostTerm, onLostKill, onLostIgnore),
+		onLost:   cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
 		codes:    newCodes(),
 	}
 	cmd := &cobra.Command{

@@ -12,7 +12,7 @@ type Choice struct {
 	Words []string
 }
 
-// NewChoice returns a choice among words. The first argument is the default.
+// NewChoice returns a choice among words. word is the default and one of them.
 func NewChoice(word string, words ...string) Choice { return Choice{Word: word, Words: words} }
 
 // Set implements [pflag.Value].
