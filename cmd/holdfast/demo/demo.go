@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 )
 
+// New returns the demo command.
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "demo",

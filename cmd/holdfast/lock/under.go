@@ -47,6 +47,7 @@ type command struct {
 	over time.Time
 }
 
+// New returns the lock command.
 func New() *cobra.Command {
 	u := &command{
 		ttl:      cli.TTL(),

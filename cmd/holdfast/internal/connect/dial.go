@@ -19,7 +19,7 @@ const (
 	dialTimeout = 5 * time.Second
 	// retryDial is the pause between two attempts.
 	retryDial = 200 * time.Millisecond
-	// noticeAfter is the delay of a notice on a terminal.
+	// NoticeAfter is the delay of a notice on a terminal.
 	NoticeAfter = time.Second
 )
 
