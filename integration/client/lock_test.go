@@ -91,7 +91,7 @@ func TestLock(t *testing.T) {
 	})
 
 	t.Run("LostByBreak", func(t *testing.T) {
-		l := mustAcquire(t, c, t.Name(), holdfast.TTL(200*time.Millisecond))
+		l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
 		if err := other.Break(testContext(t), t.Name(), l.Token(), "test"); err != nil {
 			t.Fatal(err)
 		}

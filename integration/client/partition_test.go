@@ -22,7 +22,7 @@ func TestPartitionWhileHolding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newProxy(t, url)
 			c, rival := newClient(t, p.url()), newClient(t, url)
-			l := mustAcquire(t, c, t.Name(), holdfast.TTL(600*time.Millisecond))
+			l := mustAcquire(t, c, t.Name(), holdfast.TTL(1500*time.Millisecond))
 			waiting := acquiring(testContext(t), rival, t.Name())
 			untilWaiting(t, rival, t.Name(), 1)
 			part(p)
@@ -54,7 +54,7 @@ func TestStuffedConnection(t *testing.T) {
 	p := newProxy(t, url)
 	nc := connect(t, p.url())
 	c, rival := clientOn(t, nc, holdfast.Timeout(100*time.Millisecond)), newClient(t, url)
-	l := mustAcquire(t, c, t.Name(), holdfast.TTL(500*time.Millisecond))
+	l := mustAcquire(t, c, t.Name(), holdfast.TTL(1500*time.Millisecond))
 	waiting := acquiring(testContext(t), rival, t.Name())
 	untilWaiting(t, rival, t.Name(), 1)
 	p.clog()
