@@ -13,5 +13,8 @@ import (
 var url string
 
 func TestMain(m *testing.M) {
-	os.Exit(fencetest.Main(m, func(tb testing.TB) { url = testserver.Build(tb).Start(tb) }))
+	os.Exit(fencetest.Main(m, func(tb testing.TB) {
+		tb.Helper()
+		url = testserver.Build(tb).Start(tb)
+	}))
 }
