@@ -1,4 +1,4 @@
-// Package demo is the command that shows on one machine what a fencing token is for.
+// Package demo implements the demo command, which shows the effect of a fencing token on one machine.
 package demo
 
 import (
@@ -23,7 +23,7 @@ import (
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "demo",
-		Short:             "See on your own machine what Holdfast is for",
+		Short:             "Run a demonstration on this machine",
 		Args:              cli.KnownCommand,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -32,7 +32,7 @@ func New() *cobra.Command {
 	return cmd
 }
 
-// The demonstration's numbers: so many pieces are in stock, and so many does each worker sell.
+// The numbers of the demonstration: the stock at the start, the sales of each worker and the correct rest.
 const (
 	demoStock    = 100
 	annaSells    = 30
@@ -42,19 +42,18 @@ const (
 	demoFile     = "stock.txt"
 )
 
-// demoPatience bounds every step of the demonstration beyond the lease that it waits for.
+// demoPatience limits one run of the demonstration, in addition to the leases that it waits for.
 const demoPatience = 30 * time.Second
 
 func newDemoFencing() *cobra.Command {
 	ttl := cli.NewDuration(2*time.Second, 500*time.Millisecond, time.Minute)
 	cmd := &cobra.Command{
 		Use:   "fencing",
-		Short: "A worker is paused past its lease and then writes, without a guard and with it",
-		Long: `Runs a lock service and two workers on this machine, all of them real processes
-in a folder of their own that is removed at the end. One worker is stopped between
-reading and writing until its lease has run out and the other has had the lock.
-Then it goes on, and writes: once into a plain file, and once past a guard that
-checks the fencing token.`,
+		Short: "Show a late write by a paused worker, without a guard and with a guard",
+		Long: `Runs a lock service and two workers as processes on this machine, in a temporary
+folder. One worker is stopped between reading and writing, until its lease has
+expired and the other worker has held the lock. Then it continues and writes: once
+to a plain file, and once through a guard that checks the fencing token.`,
 		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,12 +62,12 @@ checks the fencing token.`,
 		},
 	}
 	cli.AddFlags(cmd, cli.SectionOther, func(f *pflag.FlagSet) {
-		f.Var(&ttl, "ttl", "how long a lease lasts, and the pause at least")
+		f.Var(&ttl, "ttl", "duration of a lease, and minimum duration of the pause")
 	})
 	return cmd
 }
 
-// demo tells the story of a paused worker while it happens.
+// demo runs the demonstration and prints each step.
 type demo struct {
 	out  io.Writer
 	ttl  time.Duration
@@ -90,13 +89,13 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if d.url, err = server.ready(ctx); err != nil {
 		return err
 	}
-	d.say("Two workers sell from one stock. How much is left stands in a file. Each takes\n"+
-		"the lock %q, reads the file, and writes back what is left. A lease lasts %v.", demoResource, d.ttl)
-	plain, err := d.act(ctx, "Without a guard: whoever writes, writes", false)
+	d.say("Two workers sell from one stock. A file contains the number that is left. Each\n"+
+		"acquires the lock %q, reads the file, and writes the new number. A lease lasts %v.", demoResource, d.ttl)
+	plain, err := d.act(ctx, "Without a guard: the file accepts every write", false)
 	if err != nil {
 		return err
 	}
-	guarded, err := d.act(ctx, "With a guard: the file remembers the highest token", true)
+	guarded, err := d.act(ctx, "With a guard: writes with an old token are refused", true)
 	if err != nil {
 		return err
 	}
@@ -107,13 +106,13 @@ func (d *demo) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.out, format+"\n", args...)
 }
 
-// tell is one step of the story.
+// tell prints one numbered step.
 func (d *demo) tell(format string, args ...any) {
 	d.step++
 	d.say("%3d. %s", d.step, fmt.Sprintf(format, args...))
 }
 
-// act plays the story once and returns what the file says in the end.
+// act runs the steps once and returns the number in the file at the end.
 func (d *demo) act(ctx context.Context, title string, guarded bool) (left int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, demoPatience+2*d.ttl)
 	defer cancel()
@@ -127,7 +126,7 @@ func (d *demo) act(ctx context.Context, title string, guarded bool) (left int, e
 		return 0, err
 	}
 	if left, err = readStock(file); err == nil {
-		d.tell("The file says %d. %d of %d were sold, so %d should be left.",
+		d.tell("The file contains %d. %d of %d were sold, so %d should be left.",
 			left, annaSells+bertSells, demoStock, demoRight)
 	}
 	return left, err
@@ -147,26 +146,26 @@ func (d *demo) play(ctx context.Context, guarded bool) error {
 	if err := anna.pause(); err != nil {
 		return err
 	}
-	d.tell("anna has seen that the lock is hers, and is paused before she writes (SIGSTOP):\n" +
-		"     it could be a garbage collection, a full disk, a laptop's lid.")
+	d.tell("anna has checked that she holds the lock, and is paused before she writes (SIGSTOP).\n" +
+		"     Garbage collection, a full disk or a suspended laptop have the same effect.")
 	if err := d.other(ctx, guarded); err != nil {
 		return err
 	}
-	d.tell("anna goes on (SIGCONT). She cannot know how long she was away, and writes.")
+	d.tell("anna continues (SIGCONT). She does not know how long she was paused, and writes.")
 	if err := cmp.Or(anna.order("write"), anna.resume()); err != nil {
 		return err
 	}
 	return d.aftermath(ctx, anna, guarded)
 }
 
-// other is what the second worker does while the first is paused.
+// other runs the second worker while the first is paused.
 func (d *demo) other(ctx context.Context, guarded bool) error {
 	bert, err := d.worker(ctx, "bert", bertSells, guarded)
 	if err != nil {
 		return err
 	}
 	defer bert.kill()
-	d.tell("bert waits for the lock, until anna's lease has run out.")
+	d.tell("bert waits for the lock until anna's lease has expired.")
 	token, read, err := begin(ctx, bert)
 	if err != nil {
 		return err
@@ -181,12 +180,12 @@ func (d *demo) other(ctx context.Context, guarded bool) error {
 	return err
 }
 
-// aftermath is what comes of the late write.
+// aftermath reports the result of the late write.
 func (d *demo) aftermath(ctx context.Context, anna *process, guarded bool) error {
 	if !guarded {
 		wrote, err := anna.hear(ctx, "wrote")
 		if err == nil {
-			d.tell("Nothing stops her: she writes %s over what bert wrote.", wrote)
+			d.tell("The write succeeds: %s overwrites what bert wrote.", wrote)
 		}
 		return err
 	}
@@ -201,7 +200,7 @@ func (d *demo) aftermath(ctx context.Context, anna *process, guarded bool) error
 	}
 	wrote, err := write(ctx, anna)
 	if err == nil {
-		d.tell("So she knows, and does it again: token %s, she reads %s and writes %s.", token, read, wrote)
+		d.tell("anna starts again: she gets the lock with token %s, reads %s, and writes %s.", token, read, wrote)
 	}
 	return err
 }
@@ -214,7 +213,7 @@ func begin(ctx context.Context, worker *process) (token, read string, err error)
 	return token, read, err
 }
 
-// write lets a worker write, and returns what.
+// write orders a worker to write, and returns the number that it has written.
 func write(ctx context.Context, worker *process) (wrote string, err error) {
 	if err := worker.order("write"); err != nil {
 		return "", err
@@ -233,12 +232,12 @@ func (d *demo) conclude(plain, guarded int) error {
   without a guard    %4d   %16d   %s
   with the guard     %4d   %16d   %s
 
-The lock was the same both times, and it worked. It is the check of the token, in
-the same step as the write, that stops a holder who does not know that he is late.
+The lock worked in both runs. Only the check of the token, in the same step as the
+write, stops a holder that does not know that its lease has expired.
 There are guards for files, SQL, Redis, etcd, HTTP and more: see docs/fencing.md.`,
 		annaSells+bertSells, plain, verdict(plain), annaSells+bertSells, guarded, verdict(guarded))
 	if plain == demoRight || guarded != demoRight {
-		return fmt.Errorf("the demonstration went otherwise than told; %d and %d are left, %d would be right",
+		return fmt.Errorf("unexpected result of the demonstration: %d and %d are left, and %d would be right",
 			plain, guarded, demoRight)
 	}
 	return nil

@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 )
 
-// demoWorker sells from the stock under a lock. It says what it does on its standard output, a word and
-// a value on each line, and writes when it is told to.
+// demoWorker sells from the stock under a lock. It prints each step to standard output, one word and one value
+// on a line. It writes after it has read a line from standard input.
 type demoWorker struct {
 	server, owner, dir string
 	ttl                time.Duration
@@ -45,12 +45,12 @@ func newDemoWorker() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&w.server, "server", "", "where NATS is")
+	f.StringVar(&w.server, "server", "", "address of NATS")
 	f.StringVar(&w.owner, "owner", "", "name of the worker")
-	f.StringVar(&w.dir, "dir", "", "where the file is")
-	f.DurationVar(&w.ttl, "ttl", 0, "length of a lease")
-	f.IntVar(&w.sell, "sell", 0, "how much to sell")
-	f.BoolVar(&w.guarded, "guarded", false, "write past a guard")
+	f.StringVar(&w.dir, "dir", "", "folder of the file")
+	f.DurationVar(&w.ttl, "ttl", 0, "duration of a lease")
+	f.IntVar(&w.sell, "sell", 0, "number to sell")
+	f.BoolVar(&w.guarded, "guarded", false, "write through a guard")
 	return cmd
 }
 
@@ -75,8 +75,8 @@ func (w *demoWorker) run(ctx context.Context) error {
 
 func (w *demoWorker) say(word string, value any) { _, _ = fmt.Fprintln(w.out, word, value) }
 
-// work sells once. It does not look at the lock again after it was told to write: between any check and
-// the write there is room for a pause.
+// work sells once. It does not check the lock again before the write: a pause is always possible between a
+// check and the write.
 func (w *demoWorker) work(ctx context.Context, client *holdfast.Client) error {
 	l, err := client.Acquire(ctx, demoResource)
 	if err != nil {

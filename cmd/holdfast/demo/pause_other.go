@@ -4,7 +4,7 @@ package demo
 
 import "errors"
 
-var errNoPause = errors.New("this system cannot pause a process, which is what the demonstration shows")
+var errNoPause = errors.New("the demonstration requires SIGSTOP and SIGCONT, which this system does not have")
 
 func (p *process) pause() error  { return errNoPause }
 func (p *process) resume() error { return errNoPause }

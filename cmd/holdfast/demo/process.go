@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// process is another run of this program, as the demonstration uses them.
+// process is a child process that runs this program.
 type process struct {
 	cmd    *exec.Cmd
 	in     io.Writer
-	lines  chan string // closed when it says no more
+	lines  chan string // closed at the end of the output
 	errors *bytes.Buffer
 	ended  chan struct{}
 }
 
-// startProcess runs this program with these arguments, and with none of the environment that would
-// change what they mean. Whoever starts it kills it.
+// startProcess runs this program with these arguments, without the environment variables that set flags. The
+// caller must call kill.
 func startProcess(ctx context.Context, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -56,7 +56,7 @@ func withoutSettings(environment []string) (rest []string) {
 	return rest
 }
 
-// listen ends with the process.
+// listen reads the output until the process ends.
 func (p *process) listen(out io.Reader) {
 	defer close(p.ended)
 	defer close(p.lines)
@@ -66,7 +66,7 @@ func (p *process) listen(out io.Reader) {
 	}
 }
 
-// next returns the next line that the process says.
+// next returns the next line of the output.
 func (p *process) next(ctx context.Context) (string, error) {
 	select {
 	case line, ok := <-p.lines:
@@ -86,7 +86,7 @@ func (p *process) silence() error {
 
 func (p *process) name() string { return strings.Join(p.cmd.Args[1:], " ") }
 
-// hear returns the value of the next line, which begins with this word.
+// hear returns the value of the next line, which must begin with this word.
 func (p *process) hear(ctx context.Context, word string) (string, error) {
 	line, err := p.next(ctx)
 	if err != nil {
@@ -94,12 +94,12 @@ func (p *process) hear(ctx context.Context, word string) (string, error) {
 	}
 	said, value, _ := strings.Cut(line, " ")
 	if said != word {
-		return "", fmt.Errorf("%s said %q, and not %q", p.name(), line, word)
+		return "", fmt.Errorf("%s printed %q instead of %q", p.name(), line, word)
 	}
 	return value, nil
 }
 
-// ready returns the address of a server once that is ready.
+// ready waits until a server is ready and returns its address.
 func (p *process) ready(ctx context.Context) (string, error) {
 	for {
 		line, err := p.next(ctx)
@@ -112,7 +112,7 @@ func (p *process) ready(ctx context.Context) (string, error) {
 	}
 }
 
-// order tells the process something.
+// order writes a line to standard input of the process.
 func (p *process) order(word string) error {
 	_, err := fmt.Fprintln(p.in, word)
 	return err
@@ -123,7 +123,7 @@ func (p *process) kill() {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return
 	}
-	for range p.lines { // what it said last is not heard any more
+	for range p.lines { // listen must not block on unread lines
 	}
 	<-p.ended
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
 
-// executable is what is to be run.
+// executable is a program with its arguments.
 type executable struct {
 	path string
-	args []string // its name first
+	args []string // args[0] is the name of the command
 }
 
-// findExecutable looks for it as a shell does.
+// findExecutable looks the command up in PATH, as a shell does.
 func findExecutable(words []string) (executable, error) {
 	path, err := exec.LookPath(words[0])
-	if err != nil && !errors.Is(err, exec.ErrDot) { // what is here is meant, if PATH says so
+	if err != nil && !errors.Is(err, exec.ErrDot) { // PATH may contain the current directory on purpose
 		return executable{}, cannotRun(words[0], err)
 	}
 	return executable{path, words}, nil
@@ -45,19 +45,19 @@ func cannotRun(name string, err error) error {
 	return exit.Errorf(code, "cannot run %s: %w", display.Name(name), settings.RootCause(err))
 }
 
-// child is the command: a process that leads a group of its own, and what it has started outside of that.
+// child is the command: the leader of a process group, and its descendants outside of that group.
 type child struct {
-	pid    int // of the process and the group
+	pid    int // the id of the process and of its group
 	family *family
-	// changes tells that it may have stopped, or ended.
+	// changes receives SIGCHLD: the process may have stopped or ended.
 	changes chan os.Signal
-	reaped  chan struct{}
+	reaped  chan struct{} // closed when the process has ended
 }
 
-// start runs it with our own streams.
+// start starts the command. It inherits standard input, output and error.
 func (e executable) start(environ []string) (*child, error) {
 	c := &child{family: newFamily(), changes: make(chan os.Signal, 1), reaped: make(chan struct{})}
-	signal.Notify(c.changes, syscall.SIGCHLD) // before it runs: whoever ignores SIGCHLD is not told how it ended
+	signal.Notify(c.changes, syscall.SIGCHLD) // before the start: while SIGCHLD is ignored, the kernel discards exit statuses
 	started := make(chan error)
 	go c.live(e, environ, started)
 	if err := <-started; err != nil {
@@ -67,8 +67,8 @@ func (e executable) start(environ []string) (*child, error) {
 	return c, nil
 }
 
-// live starts the command on a thread that does nothing else, and lasts as long: on Linux the command is
-// killed when the thread that has started it ends, which must not be before we do.
+// live starts the command on a locked thread and keeps that thread until the command has ended. On Linux
+// Pdeathsig follows the thread that started the command, not the process.
 func (c *child) live(e executable, environ []string, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -80,19 +80,18 @@ func (c *child) live(e executable, environ []string, started chan<- error) {
 		return
 	}
 	c.pid = process.Pid
-	_ = process.Release() // os.Process does not tell of stops, so we ask by ourselves
+	_ = process.Release() // os.Process does not report stops; poll uses wait4 instead
 	started <- nil
 	<-c.reaped
 }
 
-// poll returns the latest change of the process that it has not returned yet, unless SIGCONT has undone
-// it since. That is why it asks only when somebody wants to know. To be called until it has ended. Orphans
-// that have ended are reaped on the way.
+// poll returns the latest change of the process since the previous call. A stop that SIGCONT has undone is
+// not returned. poll also reaps orphans that have ended. It must not be called after it has returned the end.
 func (c *child) poll() (status exitStatus, changed bool) {
 	for {
 		pid, s, err := reap()
 		switch {
-		case err != nil && !changed: // only this process can have waited for it
+		case err != nil && !changed: // the status is gone: another part of this process has reaped the child
 			status, changed = exit.Unexpected<<8, true
 		case pid == c.pid:
 			status, changed = s, true
@@ -109,7 +108,7 @@ func (c *child) poll() (status exitStatus, changed bool) {
 	}
 }
 
-// reap takes the next change of any child, the command or an orphan; 0 if there is none.
+// reap returns the next change of any child, the command or an orphan. The process id is 0 if there is none.
 func reap() (int, exitStatus, error) {
 	for {
 		var s unix.WaitStatus
@@ -120,7 +119,7 @@ func reap() (int, exitStatus, error) {
 	}
 }
 
-// reapAll takes the changes of orphans once the command has ended.
+// reapAll reaps the orphans that have ended. It is called after the end of the command.
 func reapAll() {
 	for {
 		if pid, _, err := reap(); pid <= 0 || err != nil {
@@ -134,36 +133,36 @@ func (c *child) end() {
 	close(c.reaped)
 }
 
-// signal sends to the whole group. That nobody is left in it is no error.
+// signal sends the signal to the process group. An empty group is not an error.
 func (c *child) signal(s syscall.Signal) { _ = unix.Kill(-c.pid, s) }
 
-// terminate asks the command to end, and its group, and what it has left to itself. One that is stopped
-// would not notice.
+// terminate sends SIGTERM to the process group and to the orphans outside of it. SIGCONT follows, since a
+// stopped process does not handle SIGTERM.
 func (c *child) terminate() {
 	c.signal(syscall.SIGTERM)
 	c.signal(syscall.SIGCONT)
 	c.family.tell(c.pid, syscall.SIGTERM, syscall.SIGCONT)
 }
 
-// kill ends the command and all that it has started.
+// kill sends SIGKILL to the command and to all its descendants.
 func (c *child) kill() {
 	c.signal(syscall.SIGKILL)
 	c.family.kill()
 }
 
-// lives reports whether anything of the group is left, or anything else that the command has started. To be
-// called when the command itself has ended.
+// lives reports whether a process of the group or another descendant is left. It is called after the end of
+// the command.
 func (c *child) lives() bool {
 	reapAll()
 	return unix.Kill(-c.pid, 0) == nil || len(c.family.left()) > 0
 }
 
-// exitStatus is what the system says of a process.
+// exitStatus is the status that wait4 returned for a process. The zero value is exit code 0.
 type exitStatus unix.WaitStatus
 
 func (s exitStatus) ended() bool { return !unix.WaitStatus(s).Stopped() }
 
-// code is the exit code that a shell would show.
+// code returns the exit code as a shell shows it.
 func (s exitStatus) code() int {
 	if w := unix.WaitStatus(s); w.Signaled() {
 		return exitSignal + int(w.Signal())

@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup puts the command in a group of its own, and has the kernel kill it should we be killed.
+// ownGroup starts the command in a new process group. The kernel kills the command if this process dies.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// family is every process below this one. A process that leaves its group, or whose parent has ended, stays
-// in it: the kernel gives its orphans to the nearest subreaper, which is this process.
+// family is the set of descendants of this process. A descendant that changes its group or loses its parent
+// stays a member: the kernel assigns orphans to the nearest subreaper, which is this process.
 type family struct {
 	self int
-	// others are the children that this process had before the command, as after an exec in a shell. They
-	// are not the command's.
+	// others are the children that existed before the command, for example after an exec in a shell. They
+	// are not descendants of the command.
 	others map[int]uint64
-	// told are the orphans that have had a signal from tell.
+	// told are the orphans that tell has signalled.
 	told map[int]uint64
 }
 
-// newFamily is called before the command starts. Without /proc, or on a kernel without subreapers, only the
-// command's group is reached.
+// newFamily makes this process a subreaper. It is called before the command starts. Without /proc or without
+// subreapers, signals reach the process group of the command only.
 func newFamily() *family {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	f := &family{self: os.Getpid(), others: make(map[int]uint64), told: make(map[int]uint64)}
@@ -37,7 +37,7 @@ func newFamily() *family {
 	return f
 }
 
-// members returns the processes below this one that have not ended, but for those of others.
+// members returns the descendants that have not ended, without others and their descendants.
 func (f *family) members() []relative {
 	children := make(map[int][]relative)
 	for _, r := range readProcesses() {
@@ -58,8 +58,8 @@ func (f *family) members() []relative {
 	return members
 }
 
-// tell sends the signal once to each orphan that is in another group than this one. All others have a
-// parent that may pass on what it gets itself.
+// tell sends the signals once to each orphan outside of the group. A process that is not an orphan has a
+// parent, which may forward the signal itself.
 func (f *family) tell(group int, signals ...syscall.Signal) {
 	for _, r := range f.members() {
 		if r.parent != f.self || r.group == group || f.told[r.pid] == r.born {
@@ -72,10 +72,10 @@ func (f *family) tell(group int, signals ...syscall.Signal) {
 	}
 }
 
-// mostRounds bounds how often kill looks for what was started while it looked.
+// mostRounds limits the passes of kill. Processes can start new ones during a pass.
 const mostRounds = 10
 
-// kill kills all members, and what they start meanwhile. It does not wait for their end.
+// kill sends SIGKILL to all members, also to those started meanwhile. It does not wait for their end.
 func (f *family) kill() {
 	killed := make(map[int]uint64)
 	for range mostRounds {
@@ -92,8 +92,8 @@ func (f *family) kill() {
 	}
 }
 
-// left returns the members that have not ended. That there are none is certain if this process has no child
-// at all; else it takes two looks, since a process may be started or change its parent during one.
+// left returns the members that have not ended. If this process has no child, there are none. Otherwise one
+// reading of /proc is not enough: a process may start or change its parent during it.
 func (f *family) left() []relative {
 	_, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 	if errors.Is(err, unix.ECHILD) {

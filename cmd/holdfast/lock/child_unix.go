@@ -4,14 +4,14 @@ package lock
 
 import "syscall"
 
-// ownGroup puts the command in a group of its own. If we are killed, it lives on: only Linux has a way
-// to prevent that.
+// ownGroup starts the command in a new process group. The command survives the death of this process: only
+// Linux can prevent that.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// family would be every process that the command has started. Only Linux shows those that leave its group.
+// family is empty: only Linux can list the descendants that have left the process group.
 type family struct{}
 
-// relative is a process of the family.
+// relative is a member of the family.
 type relative struct{ pid int }
 
 func newFamily() *family { return &family{} }

@@ -13,17 +13,17 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
-// The exit codes of shells for a command that cannot be started, and for one that a signal has ended.
+// The exit codes of shells: the command cannot be started, or a signal has ended it.
 const (
 	exitNotExecutable = 126
 	exitNotFound      = 127
-	exitSignal        = 128 // and the signal's number on top
+	exitSignal        = 128 // plus the number of the signal
 )
 
-// codes are the exit codes of lock that a command may have as well, so that the user chooses others.
+// codes are the exit codes of lock itself. The command may use the same codes, so flags can change them.
 type codes struct {
 	busy, lost, unavailable cli.Number
-	flags                   *pflag.FlagSet // in whose words a refusal is told
+	flags                   *pflag.FlagSet // for the flag names in an error message
 }
 
 func newCodes() codes {
@@ -35,12 +35,12 @@ func newCodes() codes {
 }
 
 func (c *codes) addTo(f *pflag.FlagSet) {
-	f.Var(&c.busy, "busy-code", "when somebody else holds the lock")
-	f.Var(&c.lost, "lost-code", "when the lock was lost, whatever became of the command")
-	f.Var(&c.unavailable, "unavailable-code", "when nobody could say; the command was not run")
+	f.Var(&c.busy, "busy-code", "when another owner holds the lock; the command was not run")
+	f.Var(&c.lost, "lost-code", "when the lock was lost, instead of the command's exit code")
+	f.Var(&c.unavailable, "unavailable-code", "when no node answered; the command was not run")
 }
 
-// of returns the error with which to exit when the command was not run.
+// of returns the error, with its exit code, when the command was not run.
 func (c *codes) of(err error) error {
 	var refusal *holdfast.Error
 	errors.As(err, &refusal)

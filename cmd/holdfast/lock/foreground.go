@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foreground is the terminal that we were started from, of which one process group at a time may read;
-// it gets the signals of the keys, too. Zero is none, which has nothing to give or to take.
+// foreground is the controlling terminal. Only its foreground process group may read from it and gets the
+// signals of the keys. A nil tty means that there is no terminal; lend and takeBack do nothing then.
 type foreground struct {
 	tty *os.File
-	own int
-	// shared: others may read from it beside the command, as those behind us in a pipeline do.
+	own int // the process group of this process
+	// shared: other processes may read from the terminal as well, for example the next one in a pipeline.
 	shared bool
-	// lent tells that the command has had it.
+	// lent: the command has been the foreground group at least once.
 	lent bool
 }
 
-// openForeground finds the terminal, if there is one.
+// openForeground opens the controlling terminal, if there is one.
 func openForeground() *foreground {
 	f := &foreground{own: unix.Getpgrp()}
 	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err == nil {
@@ -39,7 +39,7 @@ func (f *foreground) close() {
 	}
 }
 
-// foregroundOf returns the group that has the terminal; not ok if it is not ours.
+// foregroundOf returns the foreground group of the terminal. It is not ok if tty is not the controlling one.
 func foregroundOf(tty *os.File) (group int, ok bool) {
 	if tty == nil {
 		return 0, false
@@ -48,7 +48,8 @@ func foregroundOf(tty *os.File) (group int, ok bool) {
 	return group, err == nil
 }
 
-// lend gives the terminal to the command, if it is ours to give, and reports whether the command has it.
+// lend makes the command the foreground group if this process is in the foreground. It reports whether the
+// command is in the foreground afterwards.
 func (f *foreground) lend(command int) bool {
 	if f.isWith(f.own) {
 		f.lent = true
@@ -57,7 +58,7 @@ func (f *foreground) lend(command int) bool {
 	return f.isWith(command)
 }
 
-// takeBack reports whether the command had it.
+// takeBack puts this process into the foreground if the command is there. It reports whether that was so.
 func (f *foreground) takeBack(command int) bool { return f.isWith(command) && f.set(f.own) }
 
 func (f *foreground) isWith(group int) bool {
@@ -65,11 +66,11 @@ func (f *foreground) isWith(group int) bool {
 	return ok && has == group
 }
 
-// set needs SIGTTOU ignored, which else stops whoever does this from the background.
+// set requires that SIGTTOU is ignored: it stops a background process that sets the foreground group.
 func (f *foreground) set(group int) bool {
 	return unix.IoctlSetPointerInt(int(f.tty.Fd()), unix.TIOCSPGRP, group) == nil
 }
 
-// ignoreOutputStops lets us use the terminal while the command has it. The command, which would inherit
-// it, has to be running already.
+// ignoreOutputStops lets this process use the terminal from the background. It is called after the start of
+// the command, which would otherwise inherit the ignored signal.
 func ignoreOutputStops() { signal.Ignore(syscall.SIGTTOU) }

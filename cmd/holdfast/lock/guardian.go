@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 )
 
-// guardian stands between the command, its locks, the terminal and whoever sends signals. Everything
-// that happens goes through its one loop.
+// guardian supervises the command: it handles the command's changes, signals, the terminal and the deadlines
+// of the locks. One goroutine runs its loop, so its fields need no mutex.
 type guardian struct {
 	child     *child
 	locks     *locks
@@ -24,13 +24,13 @@ type guardian struct {
 	say       *narrator
 	ultimatum *ultimatum
 
-	// resume is when to go on if we were not stopped after all; nil if nobody wanted us to.
+	// resume fires if this process asked to be stopped and the kernel did not stop it; nil if no stop is pending.
 	resume <-chan time.Time
-	// interrupted: the command has SIGINT from us, not from the terminal.
+	// interrupted: the command got SIGINT from this process, not from the terminal.
 	interrupted bool
-	// suspended: it has SIGTSTP from us, and has not stopped for it yet.
+	// suspended: the command got SIGTSTP from this process and has not stopped yet.
 	suspended bool
-	// status is how the command ended, or was stopped last; zero before.
+	// status is the end or the last stop of the command; zero before.
 	status exitStatus
 }
 
@@ -39,8 +39,8 @@ func newGuardian(c *child, l *locks, tty *foreground, signals *relay, say *narra
 	return &guardian{child: c, locks: l, tty: tty, signals: signals, say: say, ultimatum: u}
 }
 
-// watch returns when the command has ended. If it was ended for want of the lock, nothing that it has started
-// is left then; what a command leaves behind that ends by itself is its own business.
+// watch returns when the command has ended. If it was terminated because of the lock, its descendants have
+// ended as well. The descendants of a command that ended by itself keep running.
 func (g *guardian) watch() {
 	if !g.tty.shared {
 		g.tty.lend(g.child.pid)
@@ -69,8 +69,8 @@ func (g *guardian) watch() {
 	}
 }
 
-// check sends what is due and returns when to look again. It goes by the clock, so it does not matter
-// how late it is called, or why.
+// check sends the signal that is due and returns the time until the next check. It depends on the clock only,
+// so a late or an additional call is harmless.
 func (g *guardian) check() time.Duration {
 	gone := g.locks.lost.Err() != nil
 	first := g.locks.first()
@@ -86,7 +86,7 @@ func (g *guardian) check() time.Duration {
 	return again
 }
 
-// trouble says what is wrong with the lock.
+// trouble returns the reason for the termination, for a message.
 func (g *guardian) trouble() string {
 	if cause := context.Cause(g.locks.lost); cause != nil {
 		return plain(cause)
@@ -94,7 +94,7 @@ func (g *guardian) trouble() string {
 	return "the lease on " + display.Name(g.locks.first().Resource()) + " could not be renewed in time"
 }
 
-// hear passes on what has come already, so that a SIGCONT is not taken for one from before a stop.
+// hear forwards the signals that are queued already. A SIGCONT from before a stop must not end that stop.
 func (g *guardian) hear() {
 	for {
 		select {
@@ -106,7 +106,7 @@ func (g *guardian) hear() {
 	}
 }
 
-// hasEnded asks what has become of the command, and deals with it if it was stopped.
+// hasEnded reports whether the command has ended. It handles a stop of the command.
 func (g *guardian) hasEnded() bool {
 	status, changed := g.child.poll()
 	if !changed {
@@ -119,7 +119,7 @@ func (g *guardian) hasEnded() bool {
 	return status.ended()
 }
 
-// relay passes a signal on. SIGCONT also tells that we have been stopped ourselves.
+// relay forwards a signal to the command. SIGCONT means that this process itself was stopped.
 func (g *guardian) relay(s syscall.Signal) {
 	if s == syscall.SIGCONT {
 		g.goOn()
@@ -130,31 +130,32 @@ func (g *guardian) relay(s syscall.Signal) {
 	g.child.signal(s)
 }
 
-// stopTime bounds the wait to be stopped, or ended. The kernel does not stop whom no shell could set
-// going again.
+// stopTime limits the wait for a stop or an end of this process. The kernel does not stop an orphaned process
+// group, since no shell could continue it.
 const stopTime = time.Second
 
-// stopped does what a shell does: who asks for a terminal that we can give, gets it; else we stop as
-// well, so that whoever is in front of the terminal gets it back. That some stop by SIGSTOP when the
-// terminal says SIGTSTP, like top, is no difference.
+// stopped handles a stop of the command, as a shell does. A command that needs the terminal gets it if it is
+// available. Otherwise this process stops too, and the shell gets the terminal back. Some programs, such as
+// top, answer SIGTSTP with SIGSTOP; both are handled alike.
 func (g *guardian) stopped(s syscall.Signal) {
 	asks := s == syscall.SIGTTIN || s == syscall.SIGTTOU
 	switch {
 	case asks && g.tty.lend(g.child.pid):
 		g.child.signal(syscall.SIGCONT)
-		if g.suspended { // a Ctrl-Z from before it had the terminal, which SIGCONT has undone
+		if g.suspended { // SIGCONT has cancelled a Ctrl-Z from before the command had the terminal
 			g.suspended = false
 			g.child.signal(syscall.SIGTSTP)
 		}
 	case s == syscall.SIGSTOP && !g.tty.isWith(g.child.pid):
-		// Somebody stops the command and not us; its lock is kept.
+		// SIGSTOP was sent to the command only: this process keeps the lock.
 	default:
 		g.stop()
 	}
 }
 
-// stop stops us, and our group if the terminal told the command what it would have told us all. For
-// ourselves we take SIGTTIN, which we have never listened for: Go does not let go of SIGTSTP again.
+// stop stops this process. If the command was in the foreground, the terminal stopped only the command, so
+// stop sends SIGTSTP to the other processes of this group. This process uses SIGTTIN for itself, which it has
+// never handled: Go does not restore the default action of SIGTSTP.
 func (g *guardian) stop() {
 	g.suspended = false
 	if g.tty.takeBack(g.child.pid) {
@@ -165,7 +166,7 @@ func (g *guardian) stop() {
 	g.resume = time.After(stopTime)
 }
 
-// goOn lets the command go on, unless its time has passed meanwhile.
+// goOn continues the command, unless its lease has ended during the stop.
 func (g *guardian) goOn() {
 	g.resume = nil
 	g.signals.listen([]os.Signal{syscall.SIGTSTP})
@@ -179,14 +180,14 @@ func (g *guardian) goOn() {
 }
 
 const (
-	// sweepPause is between looks at what is left of the command, of which nobody tells us.
+	// sweepPause is the interval between checks for descendants. Their end is not signalled.
 	sweepPause = 10 * time.Millisecond
-	// sweepTime is how long the killed may take to be gone.
+	// sweepTime is the time for processes to end after SIGKILL.
 	sweepTime = time.Second
 )
 
-// sweep waits for the rest of what a command has started that was ended: it has as long as the command had,
-// and is killed then, until nothing is left.
+// sweep ends the descendants of a command that was terminated. They have the same grace as the command. Then
+// sweep kills them.
 func (g *guardian) sweep() {
 	if !g.ultimatum.given() {
 		return
@@ -201,11 +202,11 @@ func (g *guardian) sweep() {
 		return true
 	})
 	if left := g.child.family.left(); len(left) > 0 {
-		g.say.always("%d processes that the command has started could not be killed, the first is %d", len(left), left[0].pid)
+		g.say.always("%d descendants of the command could not be killed; the first has process id %d", len(left), left[0].pid)
 	}
 }
 
-// linger waits until nobody is left, or for so long, or until more says no.
+// linger waits until no descendant is left, most has passed, or more returns false.
 func (g *guardian) linger(most time.Duration, more func() bool) {
 	tick := time.NewTicker(sweepPause)
 	defer tick.Stop()
@@ -214,17 +215,17 @@ func (g *guardian) linger(most time.Duration, more func() bool) {
 	}
 }
 
-// passOn ends us as the command has ended, if that was by Ctrl-C: with our group, if the terminal told
-// the command alone. Else a script with a loop around us would go on with the next round.
+// passOn ends this process by SIGINT if Ctrl-C ended the command. A script then leaves its loop and does not
+// start the next iteration. If the terminal sent SIGINT to the command only, passOn signals the whole group.
 func (g *guardian) passOn() {
 	if !g.tty.lent || unix.WaitStatus(g.status).Signal() != syscall.SIGINT {
 		return
 	}
-	whom := 0
+	target := 0 // the group of this process
 	if g.interrupted {
-		whom = os.Getpid()
+		target = os.Getpid()
 	}
 	signal.Reset(syscall.SIGINT)
-	_ = unix.Kill(whom, syscall.SIGINT)
+	_ = unix.Kill(target, syscall.SIGINT)
 	<-time.After(stopTime)
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
 
-// locks are held together: all of them, or it counts as none.
+// locks is a set of locks that is held as a whole: the loss of one is the loss of all.
 type locks struct {
 	all []*holdfast.Lock
-	// lost ends when the first of them is lost, and lose ends it.
+	// lost is cancelled when the first lock is lost; lose cancels it.
 	lost context.Context
 	lose context.CancelCauseFunc
 }
 
-// take takes the locks one after the other. When one cannot be had, or one that was taken is lost
-// meanwhile, it gives back those that it has.
+// take acquires the locks one after another. If one is refused, or a lock that is held already is lost
+// meanwhile, take releases those that it holds.
 func (u *command) take(ctx context.Context, c *holdfast.Client, signals *relay) (*locks, error) {
 	l := &locks{}
 	l.lost, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -47,16 +47,15 @@ func (u *command) take(ctx context.Context, c *holdfast.Client, signals *relay) 
 	return l, nil
 }
 
-// drop releases locks that are of no use, while the wait for another one is withdrawn. Its own error would
-// hide the reason.
+// drop releases the locks of an incomplete set. It ignores the error, which would hide the first one.
 func (u *command) drop(l *locks) {
 	ctx, cancel := u.parting(nil)
 	defer cancel()
 	_ = l.release(ctx)
 }
 
-// acquire asks at once first, so that nobody waits who has no service to wait for, and to know whom it
-// is that we wait for.
+// acquire tries without waiting first. So it fails at once if no node answers, and it knows the holder for the
+// message about the wait.
 func (u *command) acquire(ctx context.Context, c *holdfast.Client, resource string, begun time.Time) (*holdfast.Lock, error) {
 	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata)}
 	if u.ephemeral {
@@ -71,14 +70,14 @@ func (u *command) acquire(ctx context.Context, c *holdfast.Client, resource stri
 		if u.wait.Duration == 0 {
 			return nil, err
 		}
-		left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // who wanted to wait still does
+		left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // MaxWait must be positive
 		terms = append(terms, holdfast.MaxWait(left))
 	}
 	u.say.waiting(resource, refusal.Holder)
 	return c.Acquire(ctx, resource, terms...)
 }
 
-// notRun says why the command was not run.
+// notRun returns the error for a command that was not run.
 func (u *command) notRun(ctx context.Context, resource string, err error) error {
 	cause := context.Cause(ctx)
 	var i interruption
@@ -96,12 +95,13 @@ func (l *locks) add(lock *holdfast.Lock) {
 	context.AfterFunc(lock.Context(), func() { l.lose(context.Cause(lock.Context())) })
 }
 
-// first is the lock whose lease ends first.
+// first returns the lock whose lease ends first.
 func (l *locks) first() *holdfast.Lock {
 	return slices.MinFunc(l.all, func(a, b *holdfast.Lock) int { return a.Deadline().Compare(b.Deadline()) })
 }
 
-// last is when the last lease ends, or most if that is earlier. A lost lock has nothing left to release.
+// last returns the end of the last lease, or most if that is earlier. Lost locks do not count: they need no
+// release.
 func (l *locks) last(most time.Time) time.Time {
 	now := time.Now()
 	last := now
@@ -116,12 +116,12 @@ func (l *locks) last(most time.Time) time.Time {
 	return last
 }
 
-// release gives the locks back in reverse. It is [holdfast.ErrLost] if one was not held to the end.
+// release releases the locks in reverse order. The error is [holdfast.ErrLost] if a lock was lost before.
 func (l *locks) release(ctx context.Context) error {
 	var errs []error
 	for _, lock := range slices.Backward(l.all) {
 		if cause := context.Cause(lock.Context()); isLost(cause) {
-			errs = append(errs, cause) // there is nothing left to give back
+			errs = append(errs, cause) // a lost lock needs no release
 			continue
 		}
 		errs = append(errs, lock.Release(ctx))
@@ -129,7 +129,7 @@ func (l *locks) release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// names are those of the resources, for a person.
+// names returns the names of the resources for a message.
 func (l *locks) names() string {
 	names := make([]string, len(l.all))
 	for i, lock := range l.all {
@@ -138,9 +138,9 @@ func (l *locks) names() string {
 	return strings.Join(names, ", ")
 }
 
-// environ returns the environment with the locks in it, and without those of a command around this one.
-// With several locks there is no single resource and token: a command that knows of one only must not
-// take another's.
+// environ returns the environment with the variables of these locks. It removes those of an enclosing lock
+// command. With several locks the variables for a single resource and token are not set: a command that reads
+// only these could use the token of the wrong lock.
 func (l *locks) environ(base []string) []string {
 	environ := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

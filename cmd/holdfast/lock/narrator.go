@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 )
 
-// narrator tells a person what happens to the locks, beside what the command writes. It holds nobody up:
-// the command must be gone in time, also if nobody reads what is said of it.
+// narrator writes messages about the locks to standard error. Its methods never block: a full pipe must not
+// delay the termination of the command. They are safe for concurrent use.
 type narrator struct {
 	w       io.Writer
 	verbose bool
@@ -20,7 +20,7 @@ type narrator struct {
 	done    chan struct{}
 }
 
-// mostUnread bounds how much is kept for a reader that is late; what goes beyond is lost.
+// mostUnread is the number of lines that are buffered for a slow reader. Further lines are discarded.
 const mostUnread = 64
 
 func newNarrator(w io.Writer, verbose bool) *narrator {
@@ -32,17 +32,17 @@ func newNarrator(w io.Writer, verbose bool) *narrator {
 func (n *narrator) write() {
 	defer close(n.done)
 	for line := range n.lines {
-		_, _ = fmt.Fprintln(n.w, line) // there is nobody else to tell
+		_, _ = fmt.Fprintln(n.w, line) // an error of standard error cannot be reported
 	}
 }
 
-// close returns when all has been written. Nobody may say anything after it.
+// close returns when all lines have been written. No other method may be called after close.
 func (n *narrator) close() {
 	close(n.lines)
 	<-n.done
 }
 
-// always is for what nobody may miss.
+// always writes the message with and without --verbose.
 func (n *narrator) always(format string, args ...any) {
 	select {
 	case n.lines <- "holdfast: " + display.Lines(fmt.Sprintf(format, args...)):
@@ -50,14 +50,14 @@ func (n *narrator) always(format string, args ...any) {
 	}
 }
 
-// detail is for those who want to know.
+// detail writes the message with --verbose only.
 func (n *narrator) detail(format string, args ...any) {
 	if n.verbose {
 		n.always(format, args...)
 	}
 }
 
-// waiting says behind whom, to a person in front of a terminal without being asked.
+// waiting reports the holder that the lock command waits for. On a terminal it does so without --verbose.
 func (n *narrator) waiting(resource string, holder *holdfast.Lease) {
 	if !n.verbose && display.SizeOf(n.w) == (display.Size{}) {
 		return
@@ -69,7 +69,7 @@ func (n *narrator) waiting(resource string, holder *holdfast.Lease) {
 	n.always("waiting for %s, held by %s, token %d", display.Name(resource), display.Quote(holder.Owner), holder.Token)
 }
 
-// jeopardy is what the client tells when renewals begin to fail, or work again.
+// jeopardy is the client's callback for renewals that begin to fail, or that succeed again (a nil err).
 func (n *narrator) jeopardy(l *holdfast.Lock, err error) {
 	if err == nil {
 		n.detail("%s is renewed again", display.Name(l.Resource()))

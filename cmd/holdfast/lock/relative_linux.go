@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// relative is a process as /proc shows it. Its number may be another's later; together with when it was
-// born it is unique.
+// relative is a process as /proc shows it. The system reuses process ids; the id and the start time together
+// are unique.
 type relative struct {
 	pid, parent, group int
 	born               uint64 // in clock ticks since the start of the system
 }
 
-// readProcesses returns all processes that this one may see. It is empty without /proc.
+// readProcesses returns all processes that are visible in /proc. It returns none without /proc.
 func readProcesses() []relative {
 	entries, _ := os.ReadDir("/proc")
 	all := make([]relative, 0, len(entries))
@@ -31,7 +31,7 @@ func readProcesses() []relative {
 	return all
 }
 
-// The fields of /proc/PID/stat behind the name, counted from the state: see proc(5).
+// The fields of /proc/PID/stat after the name, counted from the state: see proc(5).
 const (
 	statState   = 0
 	statParent  = 1
@@ -46,7 +46,7 @@ func readProcess(pid int) (relative, bool) {
 	if err != nil {
 		return relative{}, false
 	}
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name may hold anything
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name may contain spaces and parentheses
 	if len(fields) <= statBorn || isZombie(fields) {
 		return relative{}, false
 	}
@@ -57,14 +57,15 @@ func readProcess(pid int) (relative, bool) {
 	return r, true
 }
 
-// isZombie: a process whose first thread has ended shows as one as well, and lives on in the others.
+// isZombie reports whether the process has ended. A process whose first thread has ended has the same state,
+// but more than one thread.
 func isZombie(fields [][]byte) bool {
 	state := string(fields[statState])
 	return state == "X" || state == "Z" && string(fields[statThreads]) == "1"
 }
 
-// signal sends to this process and to no other that has its number by now. That it has ended, or is another
-// user's, is no error.
+// signal sends the signal to this process, and never to a later one with the same id. A process that has ended
+// or that belongs to another user is not an error.
 func (r relative) signal(s syscall.Signal) {
 	fd, err := unix.PidfdOpen(r.pid, 0)
 	if err == nil {
@@ -79,5 +80,5 @@ func (r relative) signal(s syscall.Signal) {
 		_ = unix.PidfdSendSignal(fd, s, nil, 0)
 		return
 	}
-	_ = unix.Kill(r.pid, s) // a kernel, or a sandbox, without pidfd
+	_ = unix.Kill(r.pid, s) // the kernel or the sandbox has no pidfd
 }

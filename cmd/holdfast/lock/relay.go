@@ -12,27 +12,27 @@ import (
 )
 
 var (
-	// ending are the signals that end a wait.
+	// ending are the signals that cancel a wait for a lock.
 	ending = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
-	// relayed are those that the command gets in our place. Of the others, some tell a process of its own
-	// doings, and some nobody can catch.
+	// relayed are the signals that are forwarded to the command. The others concern this process itself, or
+	// cannot be caught.
 	relayed = append([]os.Signal{
 		syscall.SIGABRT, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
 	}, ending...)
-	// deaf are those that whoever started us has us ignore, as nohup does, and a script with what it puts
-	// in the background. The command inherits that. It is looked up before anybody listens to signals.
+	// deaf are the signals that were ignored at the start of this process, as with nohup or in the background
+	// of a script. The command inherits that. The variable is set before the first signal.Notify, which would
+	// change the answer.
 	deaf = slices.DeleteFunc(slices.Clone(relayed), func(s os.Signal) bool { return !signal.Ignored(s) })
 )
 
-// relay is where the signals come in that are meant for the command. The end of the context comes in as
-// SIGINT.
+// relay is the queue of the signals for the command. The end of the context is queued as SIGINT.
 type relay struct {
 	signals chan os.Signal
 	unlink  func() bool
 }
 
-// newRelay takes the signals over from whoever listens: a second Ctrl-C must not end us before the
-// command.
+// newRelay replaces the signal handlers that are registered already. With these a second Ctrl-C would end this
+// process before the command.
 func newRelay(ctx context.Context) *relay {
 	r := &relay{signals: make(chan os.Signal, 64)}
 	signal.Reset(ending...)
@@ -54,14 +54,14 @@ func (r *relay) close() {
 	signal.Stop(r.signals)
 }
 
-// interruption is why a wait has ended.
+// interruption is the cause of a wait that a signal has cancelled.
 type interruption struct{ signal syscall.Signal }
 
-// Error says which signal it was.
+// Error returns the name of the signal.
 func (i interruption) Error() string { return i.signal.String() }
 
-// interrupt returns a context that ends with the first signal that comes before stop is called; what
-// comes later is for the command.
+// interrupt returns a context that the first signal cancels. After stop has returned, signals stay in the
+// queue for the command.
 func (r *relay) interrupt(ctx context.Context) (waiting context.Context, stop func()) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	quit, done := make(chan struct{}), make(chan struct{})

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// What the command gets when the lease runs out.
+// The values of --on-lost.
 const (
 	onLostTerm   = "term"
 	onLostKill   = "kill"
 	onLostIgnore = "ignore"
 )
 
-// shortGrace is the most that a command gets whose lock is gone already, so that somebody else may hold
-// it: enough to remove a temporary file, and no more.
+// shortGrace limits the grace after the loss of the lock, when another holder may have it already. It is
+// enough to remove a temporary file.
 const shortGrace = time.Second
 
-// ultimatum says when the command has to be told to end, and when it has to be gone: at the end of the
-// lease as the client counts it, which is before the service gives the lock to anybody else.
+// ultimatum decides when the command gets SIGTERM and SIGKILL. SIGKILL is due at the end of the lease by the
+// clock of the client, which is before the service grants the lock to another holder.
 type ultimatum struct {
 	onLost string
 	grace  time.Duration
 
 	warned, killed bool
-	over           time.Time // no later than this, once the lock is gone; zero before
+	over           time.Time // the time of SIGKILL after the loss of the lock; zero before
 }
 
 func newUltimatum(onLost string, grace time.Duration) *ultimatum {
@@ -35,15 +35,15 @@ func newUltimatum(onLost string, grace time.Duration) *ultimatum {
 	return &ultimatum{onLost: onLost, grace: grace}
 }
 
-// given reports whether the command has been told.
+// given reports whether SIGTERM or SIGKILL has been due.
 func (u *ultimatum) given() bool { return u.warned || u.killed }
 
-// never is longer than any command runs.
+// never is a wait without a next check.
 const never = 365 * 24 * time.Hour
 
-// due returns the signal that the command is to get now, 0 for none, and how long to wait before asking
-// again. The deadline may have moved since, for every renewal does; gone tells that it does not count
-// any more, because the lock is lost.
+// due returns the signal that is due now, 0 for none, and the time until the next call. deadline is the end of
+// the lease, which every renewal moves. gone means that the lock is lost, so the deadline is only an upper
+// limit.
 func (u *ultimatum) due(now, deadline time.Time, gone bool) (syscall.Signal, time.Duration) {
 	if u.onLost == onLostIgnore || u.killed {
 		return 0, never

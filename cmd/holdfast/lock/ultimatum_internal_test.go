@@ -13,7 +13,7 @@ func TestUltimatum(t *testing.T) {
 		term, kill = syscall.SIGTERM, syscall.SIGKILL
 		second     = time.Second
 	)
-	// look is a moment, counted from when the command began, and what is to happen then.
+	// look is one call of due: its time since the start of the command, its arguments and its results.
 	type look struct {
 		at, deadline time.Duration
 		gone         bool

@@ -25,25 +25,25 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// under is the command lock: it runs another command under locks.
+// command is the lock command: its flags, its arguments and the state of its run.
 type command struct {
 	connection       connect.Flags
 	ttl, grace, wait cli.Duration
 	owner            string
 	metadata         cli.Metadata
 	ephemeral, try   bool
-	bounded          bool // there is an end to the wait
+	bounded          bool // the wait is limited
 
 	shell   string
 	onLost  cli.Choice
 	verbose bool
 	codes   codes
 
-	resources []string // in the order of their keys, which is that in which they are taken
+	resources []string // in the order of their keys, which is the order of acquisition
 	program   executable
 	say       *narrator
 	guardian  *guardian // nil if the command was not run
-	// over is when the process ends at the latest, set when only releasing is left to do; zero before.
+	// over is the time limit for the release and the close of the client; zero until the first of them.
 	over time.Time
 }
 
@@ -60,10 +60,10 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock RESOURCE... -- COMMAND [ARG...]",
 		Short: "Run a command under a lock",
-		Long: `Takes the lock, runs the command, gives the lock back, and exits as the command
-did, with 128+N if signal N ended it. The lease is renewed as long as the command
-runs. If it cannot be, the command gets SIGTERM, and SIGKILL before anybody else
-can have the lock. HOLDFAST_TOKEN in its environment is the fencing token.`,
+		Long: `Acquires the lock, runs the command, releases the lock, and exits with the exit
+code of the command, or 128+N if signal N ended it. The lease is renewed while the
+command runs. If renewal fails, the command gets SIGTERM, and SIGKILL before another
+holder can get the lock. HOLDFAST_TOKEN in its environment is the fencing token.`,
 		Example: `  holdfast lock orders.42 -- ./reindex --all
   holdfast lock nightly --try --busy-code 0 -- make report
   holdfast lock from to --wait 10s -c 'sync-stock | tee log'`,
@@ -73,7 +73,7 @@ can have the lock. HOLDFAST_TOKEN in its environment is the fencing token.`,
 	cli.AddFlags(cmd, "Command", u.commandFlags)
 	cli.AddFlags(cmd, "Exit codes", u.codes.addTo)
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVarP(&u.verbose, "verbose", "v", false, "say on standard error what happens to the lock")
+		f.BoolVarP(&u.verbose, "verbose", "v", false, "log acquisition, renewal problems and release to standard error")
 	})
 	u.connection.AddTo(cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -83,33 +83,33 @@ can have the lock. HOLDFAST_TOKEN in its environment is the fencing token.`,
 		}
 		err := u.run(cmd)
 		if u.guardian != nil {
-			u.guardian.passOn() // last, since we may end here
+			u.guardian.passOn() // last, since it may end this process
 		}
 		return err
 	}
 	return cmd
 }
 
-// longestWait is more than anybody means; who wants more wants to wait for ever, which is the default.
+// longestWait is the upper limit of --wait. The default is no limit.
 const longestWait = 365 * 24 * time.Hour
 
 func (u *command) leaseFlags(f *pflag.FlagSet) {
-	f.BoolVar(&u.try, "try", false, "do not wait if somebody else holds it")
-	f.Var(&u.wait, "wait", "how long to wait for all of them together (default for ever)")
-	f.Var(&u.ttl, "ttl", "how long the lock outlives a holder that dies")
-	f.StringVar(&u.owner, "owner", "", "ask in this `NAME` [$"+settings.Variable("owner")+"] (default user@host:process)")
+	f.BoolVar(&u.try, "try", false, "do not wait if the lock is held")
+	f.Var(&u.wait, "wait", "time to wait for all the locks together (default unlimited)")
+	f.Var(&u.ttl, "ttl", "duration of the lease")
+	f.StringVar(&u.owner, "owner", "", "`NAME` of the owner [$"+settings.Variable("owner")+"] (default user@host:process)")
 	settings.SetEnv(f.Lookup("owner"), settings.Variable("owner"))
-	f.BoolVar(&u.ephemeral, "ephemeral", false, "faster, but the lease ends if its node does")
-	f.Var(u.metadata, "metadata", "entry that get shows to others; may be repeated")
+	f.BoolVar(&u.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
+	f.Var(u.metadata, "metadata", "entry that get shows; may be repeated")
 }
 
 func (u *command) commandFlags(f *pflag.FlagSet) {
-	f.StringVarP(&u.shell, "shell", "c", "", "run this `TEXT` with /bin/sh -c, in place of a command")
-	f.Var(&u.onLost, "on-lost", u.onLost.List()+": what the command gets when the lease runs out")
-	f.Var(&u.grace, "grace", "from SIGTERM to SIGKILL, at most half of --ttl (default a fifth)")
+	f.StringVarP(&u.shell, "shell", "c", "", "run this `TEXT` with /bin/sh -c, instead of a command")
+	f.Var(&u.onLost, "on-lost", u.onLost.List()+": how to end the command when the lease cannot be renewed")
+	f.Var(&u.grace, "grace", "time from SIGTERM to SIGKILL, at most half of --ttl (default a fifth of it)")
 }
 
-// load takes in the command line and refuses what cannot work, before anything is asked of anybody.
+// load reads and validates the command line, before the first request.
 func (u *command) load(cmd *cobra.Command, args []string) error {
 	u.codes.flags = cmd.Flags()
 	s, err := settings.Load(cmd.Flags())
@@ -123,7 +123,7 @@ func (u *command) load(cmd *cobra.Command, args []string) error {
 	if u.resources, err = inOrder(resources); err != nil {
 		return err
 	}
-	if err := s.Exclude("try", []string{"wait"}, "one does not wait, the other does"); err != nil {
+	if err := s.Exclude("try", []string{"wait"}, "--try does not wait"); err != nil {
 		return err
 	}
 	u.bounded = u.try || s.Has("wait")
@@ -137,7 +137,7 @@ func (u *command) load(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// split returns the resources, and the command behind the first "--".
+// split returns the resources, and the command after the first "--".
 func split(cmd *cobra.Command, args []string, shell string) (resources, words []string, err error) {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
@@ -148,19 +148,19 @@ func split(cmd *cobra.Command, args []string, shell string) (resources, words []
 	case len(resources) == 0:
 		return nil, nil, exit.Usagef("name the resource, as in: %s orders.42 -- make report", cmd.CommandPath())
 	case shell != "" && dash < len(args):
-		return nil, nil, exit.Usagef("--shell and a command behind -- exclude each other: choose one to run")
+		return nil, nil, exit.Usagef("--shell and a command after -- exclude each other: choose one to run")
 	case shell != "":
 		return resources, []string{"/bin/sh", "-c", shell}, nil
 	case cmd.ArgsLenAtDash() < 0:
 		return nil, nil, exit.Usagef("put -- before the command, as in: %s orders.42 -- make report", cmd.CommandPath())
 	case len(words) == 0:
-		return nil, nil, exit.Usagef("name the command behind --, as in: %s orders.42 -- make report", cmd.CommandPath())
+		return nil, nil, exit.Usagef("name the command after --, as in: %s orders.42 -- make report", cmd.CommandPath())
 	}
 	return resources, words, nil
 }
 
-// inOrder returns the resources in the order of their keys, each once. All who take several take them
-// in this order, so that no two can wait for each other.
+// inOrder returns the resources in the order of their keys, without duplicates. All lock commands acquire in
+// this order, so they cannot deadlock.
 func inOrder(resources []string) ([]string, error) {
 	named := make(map[string]string, len(resources))
 	for _, r := range resources {
@@ -186,7 +186,7 @@ func (u *command) checkLease(s *settings.Settings) error {
 		u.grace.Duration = u.ttl.Duration / 5
 	}
 	if u.grace.Duration > u.ttl.Duration/2 {
-		return exit.Usagef("--grace: at most half of --ttl, which is %s, got %q: a renewal has to fit in before",
+		return exit.Usagef("--grace: at most half of --ttl, which is %s, got %q: the rest is the time for renewals",
 			display.Duration(u.ttl.Duration), u.grace.String())
 	}
 	request := &messages.AcquireRequest{Owner: u.owner, TtlMs: u.ttl.Millis(), Metadata: u.metadata}
@@ -196,7 +196,7 @@ func (u *command) checkLease(s *settings.Settings) error {
 	return nil
 }
 
-// run takes the locks, runs the command and gives them back.
+// run acquires the locks, runs the command and releases the locks.
 func (u *command) run(cmd *cobra.Command) error {
 	u.say = newNarrator(cmd.ErrOrStderr(), u.verbose)
 	defer u.say.close()
@@ -235,8 +235,8 @@ func (u *command) connect(cmd *cobra.Command, signals *relay) (*nats.Conn, error
 	return nc, nil
 }
 
-// close ends the client. Its locks have been released, so it only has to withdraw what it waited for.
-// That the time for it is over is no news: the lease or the queue ends by itself.
+// close closes the client. Its locks have been released, so it only cancels a pending wait. A timeout is not
+// reported: the lease or the wait expires without it.
 func (u *command) close(client *holdfast.Client) {
 	ctx, cancel := u.parting(nil)
 	defer cancel()
@@ -245,8 +245,8 @@ func (u *command) close(client *holdfast.Client) {
 	}
 }
 
-// parting returns the context of everything that is done after the command, or in its place: one bound for
-// all of it, and never longer than a lease is left that could be released.
+// parting returns the context for the requests after the command, or after a failed acquisition. All of them
+// share one time limit, which is at most the remaining time of the leases. held may be nil.
 func (u *command) parting(held *locks) (context.Context, context.CancelFunc) {
 	if u.over.IsZero() {
 		u.over = time.Now().Add(u.connection.Parting())
@@ -257,14 +257,14 @@ func (u *command) parting(held *locks) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(context.Background(), u.over)
 }
 
-// guard runs the command under the locks, which it releases.
+// guard runs the command under the locks and releases them.
 func (u *command) guard(held *locks, signals *relay) error {
 	tty := openForeground()
 	defer tty.close()
-	signals.listen(relayed) // before there is anybody who could be sent one
+	signals.listen(relayed) // before the start of the command, so that no signal is lost
 	c, err := u.program.start(held.environ(os.Environ()))
 	if err != nil {
-		_ = u.release(held) // the first reason is what counts
+		_ = u.release(held) // the error of the start matters more
 		return err
 	}
 	u.guardian = newGuardian(c, held, tty, signals, u.say, newUltimatum(u.onLost.Word, u.grace.Duration))
@@ -272,7 +272,7 @@ func (u *command) guard(held *locks, signals *relay) error {
 	return u.outcome(u.release(held))
 }
 
-// release gives the locks back. That it cannot be done now does no harm but to those who wait.
+// release releases the locks. After an error the leases expire by themselves, so it is reported and no more.
 func (u *command) release(held *locks) error {
 	ctx, cancel := u.parting(held)
 	defer cancel()
@@ -281,13 +281,12 @@ func (u *command) release(held *locks) error {
 	case err == nil:
 		u.say.detail("released %s", held.names())
 	case !isLost(err):
-		u.say.always("cannot release %s: %s; the lease runs out within %s", held.names(), plain(err), display.Duration(u.ttl.Duration))
+		u.say.always("cannot release %s: %s; the lease expires within %s", held.names(), plain(err), display.Duration(u.ttl.Duration))
 	}
 	return err
 }
 
-// outcome returns how to exit: as the command did, unless it was ended for want of the lock, or had run
-// without.
+// outcome returns the error to exit with: the exit code of the command, or --lost-code if the lock was lost.
 func (u *command) outcome(released error) error {
 	switch {
 	case u.guardian.ultimatum.given():
@@ -303,7 +302,7 @@ func (u *command) outcome(released error) error {
 	return nil
 }
 
-// plain is an error of the client in one line, without the name that every line begins with anyway.
+// plain returns the text of an error in one line, without the prefix that every message has anyway.
 func plain(err error) string {
 	return strings.ReplaceAll(display.OneLine(err.Error()), "holdfast: ", "")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
-// New returns a command that refuses to run: without process groups the end of a command cannot be ensured.
+// New returns a command that always fails: without process groups it could not end all processes of a command.
 func New() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lock RESOURCE... -- COMMAND [ARG...]",
