@@ -281,7 +281,7 @@ func TestHelp(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	run(t, "demo", "--help").wantBoth(t, 0, `\nCommands:\n  fencing  +A worker is paused`, `^$`)
+	run(t, "demo", "--help").wantBoth(t, 0, `\nCommands:\n  fencing  +Show a late write`, `^$`)
 	run(t, "members", "--help").wantBoth(t, 0, `\nCommands:\n  remove `, `^$`)
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		if r := run(t, "completion", shell); r.code != 0 || r.stderr != "" || !strings.Contains(r.stdout, "holdfast") {
