@@ -289,7 +289,7 @@ var mutants = []mutant{
 	{
 		name:  "KillsTheGroupOnly",
 		harm:  "what a command under a lock starts in another session goes on when another client holds the lock",
-		edits: []edit{{"cmd/holdfast/lock/child.go", "\tc.signal(syscall.SIGKILL)\n\tc.family.kill()\n", "\tc.signal(syscall.SIGKILL)\n"}},
+		edits: []edit{{"cmd/holdfast/lock/child.go", "\tc.signal(syscall.SIGKILL)\n\tc.descendants.kill()\n", "\tc.signal(syscall.SIGKILL)\n"}},
 		found: descendants,
 		says:  `what the command has started is left`,
 	},

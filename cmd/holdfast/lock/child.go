@@ -47,8 +47,8 @@ func cannotRun(name string, err error) error {
 
 // child is the command: the leader of a process group, and its descendants outside of that group.
 type child struct {
-	pid    int // the id of the process and of its group
-	family *family
+	pid         int // the id of the process and of its group
+	descendants *descendants
 	// changes receives SIGCHLD: the process may have stopped or ended.
 	changes chan os.Signal
 	reaped  chan struct{} // closed when the process has ended
@@ -56,7 +56,7 @@ type child struct {
 
 // start starts the command. It inherits standard input, output and error.
 func (e executable) start(environ []string) (*child, error) {
-	c := &child{family: newFamily(), changes: make(chan os.Signal, 1), reaped: make(chan struct{})}
+	c := &child{descendants: newDescendants(), changes: make(chan os.Signal, 1), reaped: make(chan struct{})}
 	signal.Notify(c.changes, syscall.SIGCHLD) // before the start: while SIGCHLD is ignored, the kernel discards exit statuses
 	started := make(chan error)
 	go c.live(e, environ, started)
@@ -141,20 +141,20 @@ func (c *child) signal(s syscall.Signal) { _ = unix.Kill(-c.pid, s) }
 func (c *child) terminate() {
 	c.signal(syscall.SIGTERM)
 	c.signal(syscall.SIGCONT)
-	c.family.tell(c.pid, syscall.SIGTERM, syscall.SIGCONT)
+	c.descendants.signalOrphans(c.pid, syscall.SIGTERM, syscall.SIGCONT)
 }
 
 // kill sends SIGKILL to the command and to all its descendants.
 func (c *child) kill() {
 	c.signal(syscall.SIGKILL)
-	c.family.kill()
+	c.descendants.kill()
 }
 
-// lives reports whether a process of the group or another descendant is left. It is called after the end of
+// anyLeft reports whether a process of the group or another descendant is left. It is called after the end of
 // the command.
-func (c *child) lives() bool {
+func (c *child) anyLeft() bool {
 	reapAll()
-	return unix.Kill(-c.pid, 0) == nil || len(c.family.left()) > 0
+	return unix.Kill(-c.pid, 0) == nil || len(c.descendants.remaining()) > 0
 }
 
 // exitStatus is the status that wait4 returned for a process. The zero value is exit code 0.

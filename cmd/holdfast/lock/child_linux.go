@@ -13,22 +13,22 @@ func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// family is the set of descendants of this process. A descendant that changes its group or loses its parent
+// descendants are all processes below this one. A process that changes its group or loses its parent
 // stays a member: the kernel assigns orphans to the nearest subreaper, which is this process.
-type family struct {
+type descendants struct {
 	self int
 	// others are the children that existed before the command, for example after an exec in a shell. They
 	// are not descendants of the command.
 	others map[int]uint64
-	// told are the orphans that tell has signalled.
-	told map[int]uint64
+	// signalled are the orphans that signalOrphans has signalled.
+	signalled map[int]uint64
 }
 
-// newFamily makes this process a subreaper. It is called before the command starts. Without /proc or without
+// newDescendants makes this process a subreaper. It is called before the command starts. Without /proc or without
 // subreapers, signals reach the process group of the command only.
-func newFamily() *family {
+func newDescendants() *descendants {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-	f := &family{self: os.Getpid(), others: make(map[int]uint64), told: make(map[int]uint64)}
+	f := &descendants{self: os.Getpid(), others: make(map[int]uint64), signalled: make(map[int]uint64)}
 	for _, r := range f.members() {
 		if r.parent == f.self {
 			f.others[r.pid] = r.born
@@ -38,14 +38,14 @@ func newFamily() *family {
 }
 
 // members returns the descendants that have not ended, without others and their descendants.
-func (f *family) members() []relative {
-	children := make(map[int][]relative)
+func (f *descendants) members() []process {
+	children := make(map[int][]process)
 	for _, r := range readProcesses() {
 		children[r.parent] = append(children[r.parent], r)
 	}
-	var members []relative
+	var members []process
 	for generation := children[f.self]; len(generation) > 0; {
-		var next []relative
+		var next []process
 		for _, r := range generation {
 			if born, is := f.others[r.pid]; is && born == r.born {
 				continue
@@ -58,27 +58,27 @@ func (f *family) members() []relative {
 	return members
 }
 
-// tell sends the signals once to each orphan outside of the group. A process that is not an orphan has a
+// signalOrphans sends the signals once to each orphan outside of the group. A process that is not an orphan has a
 // parent, which may forward the signal itself.
-func (f *family) tell(group int, signals ...syscall.Signal) {
+func (f *descendants) signalOrphans(group int, signals ...syscall.Signal) {
 	for _, r := range f.members() {
-		if r.parent != f.self || r.group == group || f.told[r.pid] == r.born {
+		if r.parent != f.self || r.group == group || f.signalled[r.pid] == r.born {
 			continue
 		}
-		f.told[r.pid] = r.born
+		f.signalled[r.pid] = r.born
 		for _, s := range signals {
 			r.signal(s)
 		}
 	}
 }
 
-// mostRounds limits the passes of kill. Processes can start new ones during a pass.
-const mostRounds = 10
+// maxPasses limits the passes of kill. Processes can start new ones during a pass.
+const maxPasses = 10
 
 // kill sends SIGKILL to all members, also to those started meanwhile. It does not wait for their end.
-func (f *family) kill() {
+func (f *descendants) kill() {
 	killed := make(map[int]uint64)
-	for range mostRounds {
+	for range maxPasses {
 		fresh := false
 		for _, r := range f.members() {
 			if killed[r.pid] != r.born {
@@ -92,9 +92,9 @@ func (f *family) kill() {
 	}
 }
 
-// left returns the members that have not ended. If this process has no child, there are none. Otherwise one
+// remaining returns the members that have not ended. If this process has no child, there are none. Otherwise one
 // reading of /proc is not enough: a process may start or change its parent during it.
-func (f *family) left() []relative {
+func (f *descendants) remaining() []process {
 	_, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 	if errors.Is(err, unix.ECHILD) {
 		return nil

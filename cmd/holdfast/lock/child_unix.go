@@ -8,16 +8,16 @@ import "syscall"
 // Linux can prevent that.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// family is empty: only Linux can list the descendants that have left the process group.
-type family struct{}
+// descendants is empty: only Linux can list the descendants that have left the process group.
+type descendants struct{}
 
-// relative is a member of the family.
-type relative struct{ pid int }
+// process is a descendant.
+type process struct{ pid int }
 
-func newFamily() *family { return &family{} }
+func newDescendants() *descendants { return &descendants{} }
 
-func (*family) tell(int, ...syscall.Signal) {}
+func (*descendants) signalOrphans(int, ...syscall.Signal) {}
 
-func (*family) kill() {}
+func (*descendants) kill() {}
 
-func (*family) left() []relative { return nil }
+func (*descendants) remaining() []process { return nil }

@@ -25,7 +25,7 @@ type locks struct {
 
 // take acquires the locks one after another. If one is refused, or a lock that is held already is lost
 // meanwhile, take releases those that it holds.
-func (u *command) take(ctx context.Context, c *holdfast.Client, signals *relay) (*locks, error) {
+func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQueue) (*locks, error) {
 	l := &locks{}
 	l.lost, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	waiting, stop := signals.interrupt(l.lost)
@@ -37,7 +37,7 @@ func (u *command) take(ctx context.Context, c *holdfast.Client, signals *relay) 
 			u.drop(l)
 			return nil, u.notRun(waiting, resource, err)
 		}
-		u.say.detail("acquired %s: token %d", display.Name(resource), lock.Token())
+		u.report.detail("acquired %s: token %d", display.Name(resource), lock.Token())
 		l.add(lock)
 	}
 	if stop(); waiting.Err() != nil {
@@ -49,7 +49,7 @@ func (u *command) take(ctx context.Context, c *holdfast.Client, signals *relay) 
 
 // drop releases the locks of an incomplete set. It ignores the error, which would hide the first one.
 func (u *command) drop(l *locks) {
-	ctx, cancel := u.parting(nil)
+	ctx, cancel := u.releaseContext(nil)
 	defer cancel()
 	_ = l.release(ctx)
 }
@@ -73,7 +73,7 @@ func (u *command) acquire(ctx context.Context, c *holdfast.Client, resource stri
 		left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // MaxWait must be positive
 		terms = append(terms, holdfast.MaxWait(left))
 	}
-	u.say.waiting(resource, refusal.Holder)
+	u.report.waiting(resource, refusal.Holder)
 	return c.Acquire(ctx, resource, terms...)
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestUltimatum(t *testing.T) {
+func TestTermination(t *testing.T) {
 	const (
 		term, kill = syscall.SIGTERM, syscall.SIGKILL
 		second     = time.Second
@@ -67,9 +67,9 @@ func TestUltimatum(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u, begun := newUltimatum(test.onLost, 3*second), time.Now()
+			d, begun := newTermination(test.onLost, 3*second), time.Now()
 			for _, l := range test.looks {
-				s, again := u.due(begun.Add(l.at), begun.Add(l.deadline), l.gone)
+				s, again := d.due(begun.Add(l.at), begun.Add(l.deadline), l.gone)
 				if s != l.want || again != l.again {
 					t.Errorf("after %v: %v and again in %v, wanted %v and %v", l.at, s, again, l.want, l.again)
 				}

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// relative is a process as /proc shows it. The system reuses process ids; the id and the start time together
+// process identifies a process as /proc shows it. The system reuses process ids; the id and the start time together
 // are unique.
-type relative struct {
+type process struct {
 	pid, parent, group int
 	born               uint64 // in clock ticks since the start of the system
 }
 
 // readProcesses returns all processes that are visible in /proc. It returns none without /proc.
-func readProcesses() []relative {
+func readProcesses() []process {
 	entries, _ := os.ReadDir("/proc")
-	all := make([]relative, 0, len(entries))
+	all := make([]process, 0, len(entries))
 	for _, entry := range entries {
 		if pid, err := strconv.Atoi(entry.Name()); err == nil {
 			if r, ok := readProcess(pid); ok {
@@ -41,16 +41,16 @@ const (
 )
 
 // readProcess returns not ok if the process has ended, or is a zombie.
-func readProcess(pid int) (relative, bool) {
+func readProcess(pid int) (process, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return relative{}, false
+		return process{}, false
 	}
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // the name may contain spaces and parentheses
 	if len(fields) <= statBorn || isZombie(fields) {
-		return relative{}, false
+		return process{}, false
 	}
-	r := relative{pid: pid}
+	r := process{pid: pid}
 	r.parent, _ = strconv.Atoi(string(fields[statParent]))
 	r.group, _ = strconv.Atoi(string(fields[statGroup]))
 	r.born, _ = strconv.ParseUint(string(fields[statBorn]), 10, 64)
@@ -66,7 +66,7 @@ func isZombie(fields [][]byte) bool {
 
 // signal sends the signal to this process, and never to a later one with the same id. A process that has ended
 // or that belongs to another user is not an error.
-func (r relative) signal(s syscall.Signal) {
+func (r process) signal(s syscall.Signal) {
 	fd, err := unix.PidfdOpen(r.pid, 0)
 	if err == nil {
 		defer func() { _ = unix.Close(fd) }()

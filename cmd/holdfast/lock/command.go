@@ -39,12 +39,12 @@ type command struct {
 	verbose bool
 	codes   codes
 
-	resources []string // in the order of their keys, which is the order of acquisition
-	program   executable
-	say       *narrator
-	guardian  *guardian // nil if the command was not run
-	// over is the time limit for the release and the close of the client; zero until the first of them.
-	over time.Time
+	resources  []string // in the order of their keys, which is the order of acquisition
+	program    executable
+	report     *reporter
+	supervisor *supervisor // nil if the command was not run
+	// releaseBy is the time limit for the release and the close of the client; zero until the first of them.
+	releaseBy time.Time
 }
 
 // New returns the lock command.
@@ -82,8 +82,8 @@ holder can get the lock. HOLDFAST_TOKEN in its environment is the fencing token.
 			return err
 		}
 		err := u.run(cmd)
-		if u.guardian != nil {
-			u.guardian.passOn() // last, since it may end this process
+		if u.supervisor != nil {
+			u.supervisor.propagateInterrupt() // last, since it may end this process
 		}
 		return err
 	}
@@ -198,9 +198,9 @@ func (u *command) checkLease(s *settings.Settings) error {
 
 // run acquires the locks, runs the command and releases the locks.
 func (u *command) run(cmd *cobra.Command) error {
-	u.say = newNarrator(cmd.ErrOrStderr(), u.verbose)
-	defer u.say.close()
-	signals := newRelay(cmd.Context())
+	u.report = newReporter(cmd.ErrOrStderr(), u.verbose)
+	defer u.report.close()
+	signals := newSignalQueue(cmd.Context())
 	defer signals.close()
 	nc, err := u.connect(cmd, signals)
 	if err != nil {
@@ -208,7 +208,7 @@ func (u *command) run(cmd *cobra.Command) error {
 	}
 	defer nc.Close()
 	client, err := holdfast.New(nc, holdfast.Prefix(u.connection.Prefix), holdfast.Timeout(u.connection.Timeout.Duration),
-		holdfast.OnJeopardy(u.say.jeopardy))
+		holdfast.OnJeopardy(u.report.jeopardy))
 	if err != nil {
 		return u.codes.of(err)
 	}
@@ -221,7 +221,7 @@ func (u *command) run(cmd *cobra.Command) error {
 }
 
 // connect connects to NATS, unless a signal comes first.
-func (u *command) connect(cmd *cobra.Command, signals *relay) (*nats.Conn, error) {
+func (u *command) connect(cmd *cobra.Command, signals *signalQueue) (*nats.Conn, error) {
 	ctx, stop := signals.interrupt(cmd.Context())
 	defer stop()
 	nc, err := u.connection.Open(ctx, "lock", cmd.ErrOrStderr())
@@ -238,50 +238,50 @@ func (u *command) connect(cmd *cobra.Command, signals *relay) (*nats.Conn, error
 // close closes the client. Its locks have been released, so it only cancels a pending wait. A timeout is not
 // reported: the lease or the wait expires without it.
 func (u *command) close(client *holdfast.Client) {
-	ctx, cancel := u.parting(nil)
+	ctx, cancel := u.releaseContext(nil)
 	defer cancel()
 	if err := client.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		u.say.detail("%s", plain(err))
+		u.report.detail("%s", plain(err))
 	}
 }
 
-// parting returns the context for the requests after the command, or after a failed acquisition. All of them
+// releaseContext returns the context for the requests after the command, or after a failed acquisition. All of them
 // share one time limit, which is at most the remaining time of the leases. held may be nil.
-func (u *command) parting(held *locks) (context.Context, context.CancelFunc) {
-	if u.over.IsZero() {
-		u.over = time.Now().Add(u.connection.Parting())
+func (u *command) releaseContext(held *locks) (context.Context, context.CancelFunc) {
+	if u.releaseBy.IsZero() {
+		u.releaseBy = time.Now().Add(u.connection.Parting())
 	}
 	if held != nil {
-		u.over = held.last(u.over)
+		u.releaseBy = held.last(u.releaseBy)
 	}
-	return context.WithDeadline(context.Background(), u.over)
+	return context.WithDeadline(context.Background(), u.releaseBy)
 }
 
 // guard runs the command under the locks and releases them.
-func (u *command) guard(held *locks, signals *relay) error {
+func (u *command) guard(held *locks, signals *signalQueue) error {
 	tty := openForeground()
 	defer tty.close()
-	signals.listen(relayed) // before the start of the command, so that no signal is lost
+	signals.listen(forwarded) // before the start of the command, so that no signal is lost
 	c, err := u.program.start(held.environ(os.Environ()))
 	if err != nil {
 		_ = u.release(held) // the error of the start matters more
 		return err
 	}
-	u.guardian = newGuardian(c, held, tty, signals, u.say, newUltimatum(u.onLost.Word, u.grace.Duration))
-	u.guardian.watch()
+	u.supervisor = newSupervisor(c, held, tty, signals, u.report, newTermination(u.onLost.Word, u.grace.Duration))
+	u.supervisor.watch()
 	return u.outcome(u.release(held))
 }
 
 // release releases the locks. After an error the leases expire by themselves, so it is reported and no more.
 func (u *command) release(held *locks) error {
-	ctx, cancel := u.parting(held)
+	ctx, cancel := u.releaseContext(held)
 	defer cancel()
 	err := held.release(ctx)
 	switch {
 	case err == nil:
-		u.say.detail("released %s", held.names())
+		u.report.detail("released %s", held.names())
 	case !isLost(err):
-		u.say.always("cannot release %s: %s; the lease expires within %s", held.names(), plain(err), display.Duration(u.ttl.Duration))
+		u.report.print("cannot release %s: %s; the lease expires within %s", held.names(), plain(err), display.Duration(u.ttl.Duration))
 	}
 	return err
 }
@@ -289,14 +289,14 @@ func (u *command) release(held *locks) error {
 // outcome returns the error to exit with: the exit code of the command, or --lost-code if the lock was lost.
 func (u *command) outcome(released error) error {
 	switch {
-	case u.guardian.ultimatum.given():
+	case u.supervisor.termination.started():
 		return &exit.Error{Code: u.codes.lost.Value}
 	case isLost(released) && u.onLost.Word == onLostIgnore:
-		u.say.always("the lock was lost while the command ran: %s", plain(released))
+		u.report.print("the lock was lost while the command ran: %s", plain(released))
 	case isLost(released):
 		return exit.Errorf(u.codes.lost.Value, "the lock was lost while the command ran: %s", plain(released))
 	}
-	if code := u.guardian.status.code(); code != exit.Done {
+	if code := u.supervisor.status.code(); code != exit.Done {
 		return &exit.Error{Code: code}
 	}
 	return nil
