@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -127,12 +128,23 @@ func (p *process) startAs(t *testing.T, as *syscall.SysProcAttr, script string) 
 	t.Helper()
 	holder := newProcess(t, nil, "lock", "--server", p.url, "a", "-c", script)
 	holder.cmd.SysProcAttr = as
-	input, err := holder.cmd.StdinPipe() // without an end
+	input, err := holder.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	holder.launch(t)
 	t.Cleanup(func() { _ = input.Close() })
+	// A shell runs its trap between two reads: a signal right before a read waits for a line.
+	go func() {
+		for tick := time.Tick(50 * time.Millisecond); ; {
+			select {
+			case <-tick:
+				_, _ = input.Write([]byte("\n"))
+			case <-holder.done:
+				return
+			}
+		}
+	}()
 	return holder
 }
 
