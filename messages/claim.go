@@ -32,7 +32,7 @@ func (c Claim) SetHeader(h map[string][]string) error {
 		return err
 	}
 	if strings.TrimSpace(c.Resource) != c.Resource {
-		return invalid(HeaderResource, "no spaces around it, which a header loses", quote(c.Resource))
+		return Invalid(HeaderResource, "no spaces around it, which a header loses", quote(c.Resource))
 	}
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return isField(name, HeaderToken) || isField(name, HeaderResource) })
 	h[HeaderToken] = []string{c.Token.String()}
@@ -50,9 +50,9 @@ func ClaimFromHeader(h map[string][]string) (c Claim, ok bool, err error) {
 	case len(tokens) == 0 && len(resources) == 0:
 		return Claim{}, false, nil
 	case len(tokens) != 1:
-		return Claim{}, false, invalid(HeaderToken, "exactly one", quote(strings.Join(tokens, ", ")))
+		return Claim{}, false, Invalid(HeaderToken, "exactly one", quote(strings.Join(tokens, ", ")))
 	case len(resources) > 1:
-		return Claim{}, false, invalid(HeaderResource, "at most one", quote(strings.Join(resources, ", ")))
+		return Claim{}, false, Invalid(HeaderResource, "at most one", quote(strings.Join(resources, ", ")))
 	}
 	if c.Token, err = ParseToken(tokens[0]); err != nil {
 		return Claim{}, false, err

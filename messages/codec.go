@@ -90,7 +90,7 @@ func NewRequest(op Operation) proto.Message {
 func Decode(e Encoding, payload []byte, m proto.Message) error {
 	switch {
 	case len(payload) > MaxPayloadBytes:
-		return invalid("payload", sizeRule(0, MaxPayloadBytes), fmt.Sprintf("%d bytes", len(payload)))
+		return Invalid("payload", sizeRule(0, MaxPayloadBytes), fmt.Sprintf("%d bytes", len(payload)))
 	case e == JSON:
 		return decodeJSON(payload, m, false)
 	}
@@ -129,7 +129,7 @@ func decodeJSON(payload []byte, m proto.Message, ignoreUnknown bool) error {
 	}
 	options := protojson.UnmarshalOptions{DiscardUnknown: ignoreUnknown, RecursionLimit: maxDepth}
 	if err := options.Unmarshal(payload, m); err != nil {
-		return invalid("payload", nameOf(m)+" in JSON: "+complaint(err, m), "")
+		return Invalid("payload", nameOf(m)+" in JSON: "+complaint(err, m), "")
 	}
 	if ignoreUnknown {
 		return nil
@@ -143,16 +143,16 @@ func decodeJSON(payload []byte, m proto.Message, ignoreUnknown bool) error {
 func checkJSON(payload []byte, m proto.Message) error {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(payload, &values); err != nil {
-		return invalid("payload", nameOf(m)+" in JSON", "")
+		return Invalid("payload", nameOf(m)+" in JSON", "")
 	}
 	fields := m.ProtoReflect().Descriptor().Fields()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value, field := values[name], fields.ByName(protoreflect.Name(name))
 		if field == nil {
-			return invalid("payload", nameOf(m)+" in JSON: unknown field "+quote(name), "")
+			return Invalid("payload", nameOf(m)+" in JSON: unknown field "+quote(name), "")
 		}
 		if kind := field.Kind(); value[0] == '"' && (kind == protoreflect.Uint32Kind || kind == protoreflect.Int32Kind) {
-			return invalid(name, "a number, without quotes", quote(string(value)))
+			return Invalid(name, "a number, without quotes", quote(string(value)))
 		}
 	}
 	return nil
@@ -166,14 +166,14 @@ func decodeProtobuf(payload []byte, m proto.Message) error {
 	}
 	if unknown := m.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		number, _, _ := protowire.ConsumeTag(unknown)
-		return invalid("payload", protobufRule(m), fmt.Sprintf("unknown field %d", number))
+		return Invalid("payload", protobufRule(m), fmt.Sprintf("unknown field %d", number))
 	}
 	return nil
 }
 
 func unmarshalProtobuf(payload []byte, m proto.Message) error {
 	if err := (proto.UnmarshalOptions{RecursionLimit: maxDepth}).Unmarshal(payload, m); err != nil {
-		return invalid("payload", protobufRule(m), fmt.Sprintf("%d bytes that are neither", len(payload)))
+		return Invalid("payload", protobufRule(m), fmt.Sprintf("%d bytes that are neither", len(payload)))
 	}
 	return nil
 }

@@ -34,8 +34,8 @@ func (e *InvalidError) Unwrap() error {
 	return ErrInvalid
 }
 
-// invalid returns an error and not an *InvalidError, so that no nil pointer becomes an error.
-func invalid(field, rule, got string) error {
+// Invalid returns an [InvalidError] as an error, so that no nil pointer becomes one.
+func Invalid(field, rule, got string) error {
 	return &InvalidError{Field: field, Rule: rule, Got: got}
 }
 

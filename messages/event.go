@@ -29,13 +29,13 @@ func ParseEventID(s string) (EventID, error) {
 	for i, part := range []string{shard, position, index} {
 		n, err := strconv.ParseUint(part, 10, [3]int{32, 64, 32}[i])
 		if err != nil {
-			return id, invalid("event id", "<shard>.<position>.<index>", quote(s))
+			return id, Invalid("event id", "<shard>.<position>.<index>", quote(s))
 		}
 		numbers[i] = n
 	}
 	id = EventID{Shard: uint32(numbers[0]), Position: numbers[1], Index: uint32(numbers[2])}
 	if id.String() != s {
-		return EventID{}, invalid("event id", "numbers without signs and leading zeros", quote(s))
+		return EventID{}, Invalid("event id", "numbers without signs and leading zeros", quote(s))
 	}
 	return id, nil
 }

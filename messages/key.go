@@ -43,19 +43,19 @@ func DecodeKey(key string) (string, error) {
 		return key, nil
 	}
 	if key == "" || len(key) > MaxKeyBytes {
-		return "", invalid("key", sizeRule(1, MaxKeyBytes), byteCount(key))
+		return "", Invalid("key", sizeRule(1, MaxKeyBytes), byteCount(key))
 	}
 	var buf [MaxKeyBytes]byte
 	decoded, ok := appendResource(buf[:0], key)
 	if !ok {
-		return "", invalid("key", `A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal`, quote(key))
+		return "", Invalid("key", `A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal`, quote(key))
 	}
 	resource := string(decoded)
 	if err := checkResource("resource", resource); err != nil {
 		return "", err
 	}
 	if canonical := appendKey(buf[:0], resource); string(canonical) != key {
-		return "", invalid("key", "written as "+quote(string(canonical)), quote(key))
+		return "", Invalid("key", "written as "+quote(string(canonical)), quote(key))
 	}
 	return resource, nil
 }
@@ -81,11 +81,11 @@ func ShardOf(key string, shards uint32) uint32 {
 func checkResource(field, s string) error {
 	switch {
 	case s == "" || len(s) > MaxResourceBytes:
-		return invalid(field, sizeRule(1, MaxResourceBytes), byteCount(s))
+		return Invalid(field, sizeRule(1, MaxResourceBytes), byteCount(s))
 	case !isText(s):
-		return invalid(field, textRule, quote(s))
+		return Invalid(field, textRule, quote(s))
 	case !isNFC(s):
-		return invalid(field, "Unicode NFC", fmt.Sprintf("%+q", excerpt(s)))
+		return Invalid(field, "Unicode NFC", fmt.Sprintf("%+q", excerpt(s)))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func ParsePattern(s string) (Pattern, error) {
 		return Pattern{}, nil
 	}
 	if _, err := DecodeKey(exampleKey(s)); err != nil {
-		return Pattern{}, invalid("pattern", "a key in which * is one level and > the rest", quote(s))
+		return Pattern{}, Invalid("pattern", "a key in which * is one level and > the rest", quote(s))
 	}
 	return Pattern{text: s}, nil
 }

@@ -57,13 +57,13 @@ type Prefix string
 func ParsePrefix(s string) (Prefix, error) {
 	switch {
 	case s == "" || len(s) > MaxPrefixBytes:
-		return "", invalid("prefix", sizeRule(1, MaxPrefixBytes), byteCount(s))
+		return "", Invalid("prefix", sizeRule(1, MaxPrefixBytes), byteCount(s))
 	case s[0] == '_' || s[0] == '$':
-		return "", invalid("prefix", "not beginning with _ or $", quote(s))
+		return "", Invalid("prefix", "not beginning with _ or $", quote(s))
 	}
 	for level := range strings.SplitSeq(s, ".") {
 		if level == "" || strings.ContainsFunc(level, notInPrefix) {
-			return "", invalid("prefix", "levels of A-Z a-z 0-9 _ - joined by dots", quote(s))
+			return "", Invalid("prefix", "levels of A-Z a-z 0-9 _ - joined by dots", quote(s))
 		}
 	}
 	return Prefix(s), nil
@@ -153,7 +153,7 @@ func (p Prefix) name() string {
 func (p Prefix) Parse(subject string) (Address, error) {
 	rest, ok := p.cut(subject)
 	if !ok {
-		return Address{}, invalid("subject", "below "+string(p), quote(subject))
+		return Address{}, Invalid("subject", "below "+string(p), quote(subject))
 	}
 	var a Address
 	if direct, ok := strings.CutPrefix(rest, shardLevel+"."); ok {
@@ -179,17 +179,17 @@ func (p Prefix) CheckReply(subject string) error {
 	const field = "reply subject"
 	switch {
 	case subject == "" || len(subject) > MaxReplyBytes:
-		return invalid(field, sizeRule(1, MaxReplyBytes), byteCount(subject))
+		return Invalid(field, sizeRule(1, MaxReplyBytes), byteCount(subject))
 	case subject[0] == '$':
-		return invalid(field, "an inbox, not beginning with $", quote(subject))
+		return Invalid(field, "an inbox, not beginning with $", quote(subject))
 	case p.covers(subject):
-		return invalid(field, "an inbox, not below "+string(p), quote(subject))
+		return Invalid(field, "an inbox, not below "+string(p), quote(subject))
 	case !isText(subject) || strings.ContainsFunc(subject, unicode.IsSpace):
-		return invalid(field, "without spaces and control characters", quote(subject))
+		return Invalid(field, "without spaces and control characters", quote(subject))
 	}
 	for level := range strings.SplitSeq(subject, ".") {
 		if level == "" || level == "*" || level == ">" {
-			return invalid(field, "without wildcards and empty levels", quote(subject))
+			return Invalid(field, "without wildcards and empty levels", quote(subject))
 		}
 	}
 	return nil
@@ -198,9 +198,9 @@ func (p Prefix) CheckReply(subject string) error {
 func (a Address) check(subject string) error {
 	switch {
 	case !slices.Contains(Operations, a.Operation):
-		return invalid("operation", fmt.Sprintf("one of %v", Operations), quote(string(a.Operation)))
+		return Invalid("operation", fmt.Sprintf("one of %v", Operations), quote(string(a.Operation)))
 	case a.Key == "":
-		return invalid("subject", "the operation followed by a key", quote(subject))
+		return Invalid("subject", "the operation followed by a key", quote(subject))
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (p Prefix) covers(subject string) bool {
 func parseShard(s string) (uint32, error) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil || formatShard(uint32(n)) != s {
-		return 0, invalid("shard", "a number", quote(s))
+		return 0, Invalid("shard", "a number", quote(s))
 	}
 	return uint32(n), nil
 }

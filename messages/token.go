@@ -33,14 +33,14 @@ type Token uint64
 // 1 to [MaxToken].
 func ParseToken(s string) (Token, error) {
 	if len(s) != fenceDigits {
-		return 0, invalid("token", "15 digits", quote(s))
+		return 0, Invalid("token", "15 digits", quote(s))
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		return 0, invalid("token", "15 digits", quote(s))
+		return 0, Invalid("token", "15 digits", quote(s))
 	}
 	if n == 0 || Token(n) > MaxToken {
-		return 0, invalid("token", rangeRule(1, uint64(MaxToken)), quote(s))
+		return 0, Invalid("token", rangeRule(1, uint64(MaxToken)), quote(s))
 	}
 	return Token(n), nil
 }

@@ -70,7 +70,7 @@ func (l *Limits) checkTTL(ttl uint32) error {
 // labels.
 func (l *Limits) checkMetadata(metadata map[string]string) error {
 	if len(metadata) > int(l.GetMaxMetadataEntries()) {
-		return invalid("metadata", fmt.Sprintf("at most %d entries", l.GetMaxMetadataEntries()),
+		return Invalid("metadata", fmt.Sprintf("at most %d entries", l.GetMaxMetadataEntries()),
 			fmt.Sprintf("%d entries", len(metadata)))
 	}
 	size := 0
@@ -78,7 +78,7 @@ func (l *Limits) checkMetadata(metadata map[string]string) error {
 		size += len(key) + len(value)
 	}
 	if size > int(l.GetMaxMetadataBytes()) {
-		return invalid("metadata", sizeRule(0, uint64(l.GetMaxMetadataBytes()))+" together",
+		return Invalid("metadata", sizeRule(0, uint64(l.GetMaxMetadataBytes()))+" together",
 			fmt.Sprintf("%d bytes", size))
 	}
 	for key, value := range metadata {
@@ -94,14 +94,14 @@ func checkEntry(key, value string, most uint32) error {
 		return err
 	}
 	if !utf8.ValidString(value) {
-		return invalid("metadata value of "+quote(key), "UTF-8", quote(value))
+		return Invalid("metadata value of "+quote(key), "UTF-8", quote(value))
 	}
 	return nil
 }
 
 func checkDurability(d Durability) error {
 	if _, known := Durability_name[int32(d)]; !known {
-		return invalid("durability", "PERSISTENT or EPHEMERAL", strconv.Itoa(int(d)))
+		return Invalid("durability", "PERSISTENT or EPHEMERAL", strconv.Itoa(int(d)))
 	}
 	return nil
 }
@@ -117,17 +117,17 @@ func checkAfter(after string) error {
 // bytes. The error names the field.
 func CheckText(field, s string, least, most uint32) error {
 	if len(s) < int(least) || len(s) > int(most) {
-		return invalid(field, sizeRule(uint64(least), uint64(most)), byteCount(s))
+		return Invalid(field, sizeRule(uint64(least), uint64(most)), byteCount(s))
 	}
 	if !isText(s) {
-		return invalid(field, textRule, quote(s))
+		return Invalid(field, textRule, quote(s))
 	}
 	return nil
 }
 
 func checkRange(field string, n, least, most uint64) error {
 	if n < least || n > most {
-		return invalid(field, rangeRule(least, most), strconv.FormatUint(n, 10))
+		return Invalid(field, rangeRule(least, most), strconv.FormatUint(n, 10))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (x *Announcement) Check() error {
 		return err
 	}
 	if x.GetIncarnation() == 0 || x.GetShards() == 0 {
-		return invalid("announcement", "with an incarnation and a number of shards", strconv.Quote(x.GetNode()))
+		return messages.Invalid("announcement", "with an incarnation and a number of shards", strconv.Quote(x.GetNode()))
 	}
 	owned := make([]uint32, len(x.GetOwned()))
 	for i, o := range x.GetOwned() {
@@ -40,11 +40,11 @@ func (x *Announcement) Check() error {
 func (x *Announcement) checkShards(field string, shards []uint32) error {
 	rule := fmt.Sprintf("shards below %d, each once", x.GetShards())
 	if len(shards) > int(x.GetShards()) {
-		return invalid(field, rule, fmt.Sprintf("%d of them", len(shards)))
+		return messages.Invalid(field, rule, fmt.Sprintf("%d of them", len(shards)))
 	}
 	sorted := slices.Sorted(slices.Values(shards))
 	if len(sorted) > 0 && sorted[len(sorted)-1] >= x.GetShards() || len(slices.Compact(sorted)) < len(shards) {
-		return invalid(field, rule, fmt.Sprint(shards[:min(len(shards), 10)]))
+		return messages.Invalid(field, rule, fmt.Sprint(shards[:min(len(shards), 10)]))
 	}
 	return nil
 }
@@ -57,9 +57,4 @@ func (x *Announcement) Owns(shard uint32) (epoch uint64, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// invalid returns an error and not an *InvalidError, so that a nil pointer never becomes a non-nil error.
-func invalid(field, rule, got string) error {
-	return &messages.InvalidError{Field: field, Rule: rule, Got: got}
 }

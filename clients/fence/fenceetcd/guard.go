@@ -54,9 +54,9 @@ func New(kv clientv3.KV, opts ...Option) (*Guard, error) {
 	}
 	switch {
 	case kv == nil:
-		return nil, invalid("kv", "a client of etcd", "nil")
+		return nil, messages.Invalid("kv", "a client of etcd", "nil")
 	case clientv3.GetPrefixRangeEnd(g.prefix) == toTheEnd:
-		return nil, invalid("prefix", "text", strconv.Quote(g.prefix))
+		return nil, messages.Invalid("prefix", "text", strconv.Quote(g.prefix))
 	}
 	return g, nil
 }
@@ -122,9 +122,4 @@ func (g *Guard) result(c fence.Claim, resp *clientv3.TxnResponse) (*clientv3.Txn
 	}
 	write.Header, write.Responses = resp.Header, write.Responses[:last]
 	return write, nil
-}
-
-// invalid returns an error and not an *InvalidError, so that no nil pointer becomes an error.
-func invalid(field, rule, got string) error {
-	return &messages.InvalidError{Field: field, Rule: rule, Got: got}
 }

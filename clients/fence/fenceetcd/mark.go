@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // DefaultPrefix is the prefix of the keys of high-water marks. A guard refuses it in keys of the caller.
@@ -74,9 +75,9 @@ func (g *Guard) checkOp(op clientv3.Op) error {
 		}
 		return g.checkOps(otherwise)
 	case !op.IsPut() && !op.IsGet() && !op.IsDelete():
-		return invalid("operation", "from clientv3.OpPut, OpGet, OpDelete or OpTxn", "an empty one")
+		return messages.Invalid("operation", "from clientv3.OpPut, OpGet, OpDelete or OpTxn", "an empty one")
 	case g.touchesMarks(string(op.KeyBytes()), string(op.RangeBytes())):
-		return invalid("operation", "does not touch "+strconv.Quote(g.prefix)+", where the marks are",
+		return messages.Invalid("operation", "does not touch "+strconv.Quote(g.prefix)+", where the marks are",
 			fmt.Sprintf("%q to %q", op.KeyBytes(), op.RangeBytes()))
 	}
 	return nil

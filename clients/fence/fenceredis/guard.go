@@ -54,9 +54,9 @@ func New(do Do, opts ...Option) (*Guard, error) {
 	}
 	switch {
 	case do == nil:
-		return nil, invalid("do", "a function of a driver", "nil")
+		return nil, messages.Invalid("do", "a function of a driver", "nil")
 	case g.prefix == "" || strings.ContainsAny(g.prefix, "{}"):
-		return nil, invalid("prefix", "not empty, and without { and }, which choose a slot", strconv.Quote(g.prefix))
+		return nil, messages.Invalid("prefix", "not empty, and without { and }, which choose a slot", strconv.Quote(g.prefix))
 	}
 	return g, nil
 }
@@ -74,7 +74,7 @@ func (g *Guard) Set(ctx context.Context, c fence.Claim, key, value string, ttl t
 	args := []string{value}
 	if ttl != 0 {
 		if ttl < time.Millisecond {
-			return invalid("ttl", "0 or at least 1ms", ttl.String())
+			return messages.Invalid("ttl", "0 or at least 1ms", ttl.String())
 		}
 		args = append(args, "PX", strconv.FormatInt(ttl.Milliseconds(), 10))
 	}
@@ -86,7 +86,7 @@ func (g *Guard) Set(ctx context.Context, c fence.Claim, key, value string, ttl t
 // WRONGTYPE, with the mark raised, if something else is stored there.
 func (g *Guard) HSet(ctx context.Context, c fence.Claim, key string, fields map[string]string) error {
 	if len(fields) == 0 {
-		return invalid("fields", "at least one", "")
+		return messages.Invalid("fields", "at least one", "")
 	}
 	args := make([]string, 0, 2*len(fields))
 	for field, value := range fields {
@@ -99,7 +99,7 @@ func (g *Guard) HSet(ctx context.Context, c fence.Claim, key string, fields map[
 // Del deletes keys; a missing key is no error. The mark stays.
 func (g *Guard) Del(ctx context.Context, c fence.Claim, keys ...string) error {
 	if len(keys) == 0 {
-		return invalid("keys", "at least one", "")
+		return messages.Invalid("keys", "at least one", "")
 	}
 	_, err := g.Run(ctx, c, del, keys)
 	return err
@@ -144,13 +144,8 @@ func elapsed(since time.Time) time.Duration {
 func (g *Guard) checkKeys(keys []string) error {
 	for _, key := range keys {
 		if strings.HasPrefix(key, g.prefix) {
-			return invalid("key", "does not begin with "+strconv.Quote(g.prefix)+", where the marks are", strconv.Quote(key))
+			return messages.Invalid("key", "does not begin with "+strconv.Quote(g.prefix)+", where the marks are", strconv.Quote(key))
 		}
 	}
 	return nil
-}
-
-// invalid returns an error and not an *InvalidError, so that no nil pointer becomes an error.
-func invalid(field, rule, got string) error {
-	return &messages.InvalidError{Field: field, Rule: rule, Got: got}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // errBrokenOff is what is left of an error whose reply was lost.
@@ -38,7 +39,7 @@ func (g *Guard) result(c fence.Claim, reply any) (any, error) {
 // failed is the error of a command that the server or the driver refused.
 func (g *Guard) failed(c fence.Claim, err error) error {
 	if hasCode(err, "CROSSSLOT") {
-		return invalid("key", "in a cluster named like its resource, or with its hash tag "+strconv.Quote(Tag(c.Resource)),
+		return messages.Invalid("key", "in a cluster named like its resource, or with its hash tag "+strconv.Quote(Tag(c.Resource)),
 			"keys in several slots")
 	}
 	return g.unknown(c, err)

@@ -24,7 +24,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 func unavailable(cause error) error { return &Error{Cause: cause} }
 
 func invalid(field, rule, got string) error {
-	return &Error{Invalid: true, Cause: &messages.InvalidError{Field: field, Rule: rule, Got: got}}
+	return &Error{Invalid: true, Cause: messages.Invalid(field, rule, got)}
 }
 
 // errAgain says that the same question may be answered if it is asked again.
