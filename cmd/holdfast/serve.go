@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // serve is the command that runs a node, with its settings.
@@ -261,7 +262,7 @@ func (s *serve) checkDeployment(given *settings.Settings) error {
 	switch {
 	case !isNodeName(s.name):
 		return exit.Usagef("%s: 1 to %d printable characters without spaces, got %s",
-			cmp.Or(given.Given["name"], "--name (this host's)"), maxNameBytes, display.Quote(s.name))
+			cmp.Or(given.Given["name"], "--name (this host's)"), peer.MaxNodeNameBytes, display.Quote(s.name))
 	case given.Has("shards") && (s.shards < 1 || s.shards > jetstream.MaxShards):
 		return exit.Usagef("%s: 1 to %d, got %d", given.Given["shards"], jetstream.MaxShards, s.shards)
 	case given.Has("replicas") && (s.replicas < 1 || s.replicas > maxReplicas):
@@ -274,14 +275,10 @@ func (s *serve) checkDeployment(given *settings.Settings) error {
 	return nil
 }
 
-const (
-	// maxReplicas is the bound of JetStream.
-	maxReplicas = 5
-	// maxNameBytes keeps names readable in logs; it is the bound of a host name too.
-	maxNameBytes = 253
-)
+// maxReplicas is the bound of JetStream.
+const maxReplicas = 5
 
 // isNodeName reports whether NATS accepts the name for a server.
 func isNodeName(name string) bool {
-	return name != "" && len(name) <= maxNameBytes && display.OneLine(name) == name && display.Name(name) == name
+	return name != "" && len(name) <= peer.MaxNodeNameBytes && display.OneLine(name) == name && display.Name(name) == name
 }

@@ -160,9 +160,6 @@ func (s *Server) DataDir() string {
 	return s.nats.DataDir()
 }
 
-// NATS returns the embedded NATS server, and nil if NATS is external.
-func (s *Server) NATS() *embedded.Server { return s.nats }
-
 // StorageName returns the name of the NATS server that stores the journals for this node.
 func (s *Server) StorageName() string { return s.node.connections.storage.ConnectedServerName() }
 
