@@ -78,7 +78,7 @@ func (n *names) connect() *nats.Conn {
 	return nc
 }
 
-// client returns a client on a connection of its own, which does not wait and does not renew.
+// client returns a client on a connection of its own, which does not renew.
 func (n *names) client() *holdfast.Client {
 	n.Helper()
 	c, err := holdfast.New(n.connect(), holdfast.Defaults(holdfast.NoRenewal()), holdfast.Timeout(patience))
@@ -142,13 +142,14 @@ func (n *names) lockSome(c *holdfast.Client) {
 	}
 }
 
-// lock acquires a name and returns its token. The lease is released, or expires soon.
+// lock acquires a name and returns its token. The lease is released, or expires soon. On a busy machine a grant may
+// come too late to be used; then lock waits until its lease has expired.
 func (n *names) lock(c *holdfast.Client, name string, released bool) (holdfast.Token, error) {
-	ttl := 2 * time.Second
+	ttl := 10 * time.Second
 	if released {
 		ttl = time.Minute
 	}
-	l, err := c.TryAcquire(n.Context(), name, holdfast.TTL(ttl))
+	l, err := c.Acquire(n.Context(), name, holdfast.TTL(ttl))
 	if err == nil && released {
 		err = l.Release(n.Context())
 	}
