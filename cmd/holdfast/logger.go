@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"log/slog"
 
@@ -30,34 +29,4 @@ func withUnits(_ []string, a slog.Attr) slog.Attr {
 		a.Value = slog.StringValue(a.Value.Duration().String())
 	}
 	return a
-}
-
-// subdued is the log of something that takes its news for more important than we do: what it says at
-// info is shown at debug.
-type subdued struct{ slog.Handler }
-
-// Enabled implements [slog.Handler].
-func (h subdued) Enabled(ctx context.Context, level slog.Level) bool {
-	return h.Handler.Enabled(ctx, subdue(level))
-}
-
-// Handle implements [slog.Handler].
-func (h subdued) Handle(ctx context.Context, r slog.Record) error {
-	r.Level = subdue(r.Level)
-	return h.Handler.Handle(ctx, r)
-}
-
-// WithAttrs implements [slog.Handler].
-func (h subdued) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return subdued{h.Handler.WithAttrs(attrs)}
-}
-
-// WithGroup implements [slog.Handler].
-func (h subdued) WithGroup(name string) slog.Handler { return subdued{h.Handler.WithGroup(name)} }
-
-func subdue(level slog.Level) slog.Level {
-	if level == slog.LevelInfo {
-		return slog.LevelDebug
-	}
-	return level
 }

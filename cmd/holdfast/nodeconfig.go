@@ -41,7 +41,7 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 		}
 		return cfg, nil
 	}
-	cfg.Embedded = s.embedded(log)
+	cfg.Embedded = s.embedded()
 	if s.creds != "" {
 		cfg.Login = append(cfg.Login, nats.UserCredentials(s.creds))
 	}
@@ -55,7 +55,7 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 	return cfg, nil
 }
 
-func (s *serve) embedded(log *slog.Logger) embedded.Config {
+func (s *serve) embedded() embedded.Config {
 	cfg := embedded.Config{
 		Listen:        s.listen,
 		ClusterListen: s.clusterListen,
@@ -64,7 +64,6 @@ func (s *serve) embedded(log *slog.Logger) embedded.Config {
 		DataDir:       s.data,
 		ConfigFile:    s.natsConfig,
 		UnsafeSync:    s.unsafeSync,
-		Log:           slog.New(subdued{log.Handler()}),
 	}
 	if cfg.ConfigFile != "" {
 		cfg.Listen, cfg.DataDir = "", "" // the file sets both

@@ -61,7 +61,7 @@ func Start(tb testing.TB, cfg Config) *Stand {
 		Name: "stand", Version: "0.0.0", Shards: cfg.Shards,
 		Limits: cfg.Limits, Capacity: cfg.Capacity, Tuning: cfg.Tuning,
 		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Log: log,
-		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile, Log: log},
+		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile},
 	}}
 	if cfg.Login != nil {
 		s.config.Login = []nats.Option{cfg.Login}

@@ -70,9 +70,9 @@ func (l *serverLogger) debugs() bool {
 	return l.log.Enabled(context.Background(), LevelDebug)
 }
 
-// Noticef logs what an operator may want to know.
+// Noticef logs at debug, because few of the server's notices concern an operator of Holdfast.
 func (l *serverLogger) Noticef(format string, v ...any) {
-	l.line(slog.LevelInfo, format, v)
+	l.line(slog.LevelDebug, format, v)
 }
 
 // Warnf logs what an operator should look into.
@@ -87,7 +87,7 @@ func (l *serverLogger) Errorf(format string, v ...any) {
 
 func (l *serverLogger) logProblem(level slog.Level, line string) {
 	if slices.ContainsFunc(expected, func(part string) bool { return strings.Contains(line, part) }) {
-		level = slog.LevelInfo
+		level = slog.LevelDebug
 	}
 	if strings.Contains(line, duplicateName) {
 		keepFirst(l.duplicate, line)

@@ -274,8 +274,8 @@ func TestServerLog(t *testing.T) {
 	s := jstest.MustStart(t, func(cfg *embedded.Config) { cfg.Log = slog.New(log) })
 	jstest.MustOpen(t, jstest.MustConnect(t, s), 1)
 	for words, want := range map[string]slog.Level{
-		"Server is ready":                  slog.LevelInfo,
-		"Listening for client connections": slog.LevelInfo,
+		"Server is ready":                  slog.LevelDebug,
+		"Listening for client connections": slog.LevelDebug,
 		"Client connection created":        embedded.LevelDebug,
 	} {
 		if level, ok := log.Find(words); !ok || level != want {

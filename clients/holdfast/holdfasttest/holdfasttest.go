@@ -39,7 +39,7 @@ func Start(tb testing.TB) *Server {
 	log := slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s := &Server{tb: tb, config: server.Config{
 		Name: "test", StopTimeout: patience, Log: log,
-		Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: tb.TempDir(), Log: log},
+		Embedded: embedded.Config{Listen: "127.0.0.1:-1", DataDir: tb.TempDir()},
 	}}
 	s.start()
 	tb.Cleanup(s.Stop)

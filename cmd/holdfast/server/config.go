@@ -20,7 +20,8 @@ type Config struct {
 	Name    string
 	Version string
 
-	// Embedded configures the NATS server in this process. An empty Name is that of the node.
+	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log is set by
+	// this package.
 	Embedded embedded.Config
 	// External connects to a NATS server outside of this process, and Embedded is unused then. Its Name and
 	// Log are set by this package. nil: NATS is embedded.
@@ -53,7 +54,7 @@ type Config struct {
 
 	// StopTimeout bounds [Server.Stop]. 0: 10 s.
 	StopTimeout time.Duration
-	// Log receives the logs of all parts but Embedded, which has its own. nil: [slog.Default].
+	// Log receives the logs of all parts. nil: [slog.Default].
 	Log *slog.Logger
 }
 
@@ -68,6 +69,7 @@ func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	c.Embedded.Log = c.Log
 	return c
 }
 
