@@ -66,11 +66,13 @@ type Shard struct {
 	publisher   atomic.Pointer[publish.Publisher]
 	eventCounts publish.Counts
 	// work counts the goroutines that talk to the journal.
-	work  sync.WaitGroup
-	tried chan struct{} // closed when the first attempt to open has ended, as err says
-	once  sync.Once
-	err   error
-	ended chan struct{} // closed when the shard has ended
+	work sync.WaitGroup
+	// reason is why the shard is not open, as [Shard.Reason] has it.
+	reason atomic.Pointer[string]
+	tried  chan struct{} // closed when the first attempt to open has ended, as err says
+	once   sync.Once
+	err    error
+	ended  chan struct{} // closed when the shard has ended
 	// leftOver is why requests were left without an answer, nil if none were; it is set before ended.
 	leftOver error
 }
@@ -179,10 +181,23 @@ func (s *Shard) setState(now State) {
 	}
 }
 
+// Reason returns why an [Opening] shard is not open yet, as in "cannot be opened: ...".
+func (s *Shard) Reason() string {
+	if why := s.reason.Load(); why != nil {
+		return s.withFault(*why)
+	}
+	return s.withFault(beingOpened)
+}
+
 // unavailable returns the sentence of a refusal.
 func (s *Shard) unavailable(why string) string {
+	return fmt.Sprintf("shard %d %s; nothing happened, try again", s.cfg.Shard, s.withFault(why))
+}
+
+// withFault adds to a reason what keeps this node from storing.
+func (s *Shard) withFault(why string) string {
 	if s.cfg.Fault != nil && s.cfg.Fault() != nil {
 		why += " (this node cannot store on its disk)"
 	}
-	return fmt.Sprintf("shard %d %s; nothing happened, try again", s.cfg.Shard, why)
+	return why
 }

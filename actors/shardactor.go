@@ -83,6 +83,9 @@ func (s *shardActor) reportPanic(ctx actor.Context) {
 	}
 }
 
+// beingOpened is the reason of a refusal before the first attempt to open a shard has ended.
+const beingOpened = "is being opened"
+
 // start opens the shard, or goes on with the end that an earlier actor, which panicked, had begun.
 func (s *shardActor) start(ctx actor.Context) {
 	if s.State() >= Draining {
@@ -91,7 +94,7 @@ func (s *shardActor) start(ctx actor.Context) {
 		return
 	}
 	s.setState(Opening)
-	s.why = "is being opened"
+	s.why = beingOpened
 	s.opener.begin(ctx.Self())
 }
 
@@ -116,6 +119,7 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 
 func (s *shardActor) openLater(ctx actor.Context, why string) {
 	s.why = why
+	s.reason.Store(&why)
 	s.setState(Opening)
 	s.opener.later(ctx.Self())
 }

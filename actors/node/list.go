@@ -111,7 +111,7 @@ func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing)
 	case local != nil:
 		return local.List(ctx, ask)
 	case remote == 0:
-		return nil, false, fmt.Errorf("%w: shard %d has no owner just now; try again", actors.ErrUnavailable, shard)
+		return nil, false, l.routers[shard].NoOwner()
 	}
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -636,6 +637,23 @@ func TestFailingNode(t *testing.T) {
 		w.settled(failingFor + openTimeout + 10*time.Second)
 		w.fair()
 		_ = b
+	})
+}
+
+// A refusal says why a shard could not be opened, until the shard has an owner.
+func TestRefusalSaysWhyAShardIsNotOpen(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.broken = "a"
+		a := w.start("a")
+		w.pass(listenFor + 2*time.Second)
+		if err := a.cfg.Routers[0].NoOwner(); !strings.Contains(err.Error(), "shard 0 cannot be opened: ") {
+			t.Errorf("the refusal is %q", err)
+		}
+		w.start("b")
+		w.pass(settleAfter + openTimeout + 5*time.Second)
+		if err := a.cfg.Routers[0].NoOwner(); !strings.Contains(err.Error(), "has no owner just now") {
+			t.Errorf("with an owner, the refusal is still %q", err)
+		}
 	})
 }
 

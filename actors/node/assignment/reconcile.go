@@ -183,6 +183,9 @@ func (c *reconciler) route(r *round) {
 		c.endpoint = c.cfg.Endpoint(c.number, true)
 	}
 	c.router.SetOwner(local, remote)
+	if c.standing() == actors.Opening {
+		c.router.SetReason(c.shard.Reason())
+	}
 	if !open && c.endpoint {
 		c.cfg.Endpoint(c.number, false)
 		c.endpoint = false

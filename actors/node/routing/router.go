@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -30,6 +31,7 @@ type Router struct {
 	mu     sync.RWMutex
 	local  *actors.Shard // nil if the shard is not open here
 	remote uint64        // the incarnation of the owner; 0 if none is known
+	reason string        // why there is no owner, if this node knows it
 	// returned were given back by a shard, and go before queued, which have come since.
 	returned, queued []Envelope
 }
@@ -88,6 +90,9 @@ func (r *Router) send(e Envelope) (done bool, err error) {
 func (r *Router) SetOwner(local *actors.Shard, remote uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if local != nil || remote != 0 {
+		r.reason = ""
+	}
 	same := local != nil && local == r.local
 	r.local, r.remote = local, remote
 	// A shard must not get again what it has returned, behind the requests that it has yet to return.
@@ -127,10 +132,30 @@ func (r *Router) Expire(limit time.Duration) {
 func (r *Router) unexpired(all []Envelope, limit time.Duration) []Envelope {
 	now, n := r.now(), 0
 	for n < len(all) && now.Sub(all[n].queued) >= limit {
-		r.transport.Refuse(all[n], fmt.Errorf("%w: shard %d has no owner just now; nothing happened, try again", actors.ErrUnavailable, r.shard))
+		r.transport.Refuse(all[n], r.noOwner())
 		n++
 	}
 	return all[n:]
+}
+
+// SetReason says why the shard has no owner, as in "cannot be opened: ...". Refusals name the reason until there is
+// an owner.
+func (r *Router) SetReason(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reason = reason
+}
+
+// NoOwner returns the refusal of a request that finds no owner; it wraps [actors.ErrUnavailable].
+func (r *Router) NoOwner() error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.noOwner()
+}
+
+func (r *Router) noOwner() error {
+	return fmt.Errorf("%w: shard %d %s; nothing happened, try again", actors.ErrUnavailable, r.shard,
+		cmp.Or(r.reason, "has no owner just now"))
 }
 
 // Waiting returns how many requests wait for an owner.

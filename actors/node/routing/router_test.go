@@ -88,6 +88,31 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
+// A refused request is told why there is no owner. The reason ends with the next owner.
+func TestRefusalNamesTheReason(t *testing.T) {
+	c := &recorder{}
+	r := routing.NewRouter(3, 10, actors.SystemClock(), c)
+	const unknown = "unavailable: shard 3 has no owner just now; nothing happened, try again"
+	for _, test := range []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, unknown},
+		{func() { r.SetReason("cannot be opened: it is corrupt") }, "unavailable: shard 3 cannot be opened: it is corrupt; nothing happened, try again"},
+		{func() { r.SetOwner(nil, 0) }, "unavailable: shard 3 cannot be opened: it is corrupt; nothing happened, try again"},
+		{func() { r.SetOwner(nil, 7); r.SetOwner(nil, 0) }, unknown},
+	} {
+		test.change()
+		if err := r.Route(routing.Envelope{}); err != nil {
+			t.Fatal(err)
+		}
+		r.Expire(0)
+		if got := c.refused[len(c.refused)-1]; !errors.Is(got, actors.ErrUnavailable) || got.Error() != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}
+
 // A request that was forwarded too often waits until the shard is open here.
 func TestForwardingIsBounded(t *testing.T) {
 	c := &recorder{}
