@@ -237,7 +237,7 @@ var mutants = []mutant{
 	{
 		name:  "WriteErrorIsFinal",
 		harm:  "a node whose disk was full stores no more until it is restarted",
-		edits: []edit{{"jetstream/embedded/supervise.go", "why != \"\" {\n\t\t\t\ts.recoverStore(", "why == \"disk\" {\n\t\t\t\ts.recoverStore("}},
+		edits: []edit{{"jetstream/embedded/supervisor.go", "why != nil {\n\t\t\t\ts.recoverStore(", "why == ErrStore {\n\t\t\t\ts.recoverStore("}},
 		found: disks,
 		says:  `after disk-full-n1|the cluster is not healthy`,
 	},

@@ -1,17 +1,26 @@
 package embedded
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
-	"strconv"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
 
 // defaultListen is where NATS clients look first.
 const defaultListen = "127.0.0.1:4222"
+
+// defaultCluster is the name of a cluster that was given none.
+const defaultCluster = "holdfast"
+
+// routeWriteTimeout bounds how long a blocked route delays the others.
+const routeWriteTimeout = 2 * time.Second
 
 // Config configures the embedded NATS server: with DataDir and Listen, as a member of a cluster
 // with ClusterListen and Routes as well, or with the full grammar of NATS in ConfigFile, for TLS and
@@ -55,11 +64,28 @@ func (c Config) options() (*server.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.ServerName == "" {
-		opts.ServerName = c.Name
-	}
+	opts.ServerName = cmp.Or(opts.ServerName, c.Name)
 	opts.NoSigs = true // The process has its own way to stop.
 	opts.DisableJetStreamBanner = true
+	return opts, nil
+}
+
+// optionsAgain reads the settings for the next instance of a server that runs with those before.
+func (c Config) optionsAgain(before *server.Options) (*server.Options, error) {
+	opts, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	if opts.StoreDir != before.StoreDir {
+		return nil, fmt.Errorf("%w: %s names the store_dir %s, it was %s; set it back, or restart the process",
+			ErrConfig, c.ConfigFile, opts.StoreDir, before.StoreDir)
+	}
+	if opts.Port <= 0 {
+		opts.Port = before.Port // the free port of the first start stays the same
+	}
+	if opts.Cluster.Port < 0 {
+		opts.Cluster.Port = before.Cluster.Port
+	}
 	return opts, nil
 }
 
@@ -67,16 +93,9 @@ func (c Config) fromFields() (*server.Options, error) {
 	if c.DataDir == "" {
 		return nil, fmt.Errorf("%w: no data directory; give one with --data", ErrConfig)
 	}
-	listen := c.Listen
-	if listen == "" {
-		listen = defaultListen
-	}
-	host, port, err := splitListen(listen)
+	host, port, err := ownListen(cmp.Or(c.Listen, defaultListen), c.AllowRemote)
 	if err != nil {
 		return nil, err
-	}
-	if !c.AllowRemote && !isLoopback(host) {
-		return nil, openToOthers(listen)
 	}
 	opts := &server.Options{
 		ServerName: c.Name,
@@ -89,9 +108,64 @@ func (c Config) fromFields() (*server.Options, error) {
 	return opts, c.joinCluster(opts)
 }
 
-func openToOthers(listen string) error {
-	return fmt.Errorf("%w: %s is open to other hosts without authentication; listen on 127.0.0.1, "+
-		"or use --nats-config with authentication, or accept it with --allow-remote", ErrListen, listen)
+// joinCluster configures the server as a member of a cluster if ClusterListen and Routes are set.
+func (c Config) joinCluster(opts *server.Options) error {
+	switch {
+	case c.ClusterListen == "" && len(c.Routes) == 0:
+		return nil
+	case c.ClusterListen == "":
+		return fmt.Errorf("%w: routes lead to other members of a cluster, which cannot reach this one; give --cluster-listen", ErrConfig)
+	case len(c.Routes) == 0:
+		return fmt.Errorf("%w: a member of a cluster has to know the others; give --routes, the --cluster-listen of every member", ErrConfig)
+	case c.Name == "":
+		return fmt.Errorf("%w: a member of a cluster needs a name that stays the same; give --name", ErrConfig)
+	}
+	host, port, err := ownListen(c.ClusterListen, c.AllowRemote)
+	if err != nil {
+		return err
+	}
+	if opts.Routes, err = parseRoutes(c.Routes); err != nil {
+		return err
+	}
+	if port > 0 && !isWildcard(host) {
+		if err := addOwnRoute(opts, host, port); err != nil {
+			return err
+		}
+	}
+	opts.Cluster = server.ClusterOpts{
+		Name:         cmp.Or(c.ClusterName, defaultCluster),
+		Host:         host,
+		Port:         port,
+		NoAdvertise:  !isAdvertisable(opts.Host, host),
+		PingInterval: natsconn.PingInterval, // a partition is detected as soon as by clients
+		MaxPingsOut:  natsconn.PingsMissed,
+		// Do not wait for a member that is paused.
+		WriteDeadline: routeWriteTimeout,
+	}
+	return nil
+}
+
+// addOwnRoute adds the route to the member itself if it is missing: the number of routes is the number of
+// members that the first election waits for. A member that was in its cluster before needs no route to itself.
+func addOwnRoute(opts *server.Options, host string, port int) error {
+	joined, err := holdsAny(metaDir(opts), anyEntry)
+	if err != nil || joined {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
+	defer cancel()
+	own, err := ownRoute(ctx, opts.Routes, host, port, net.DefaultResolver.LookupHost)
+	if err != nil || own >= 0 {
+		return err
+	}
+	opts.Routes = append(opts.Routes, routeTo(host, port))
+	return nil
+}
+
+// isAdvertisable reports whether clients of other members can use this member's client address. NATS would
+// advertise a wildcard as every address of this host, and a loopback address leads to the client's own host.
+func isAdvertisable(clients, members string) bool {
+	return !isWildcard(clients) && (!isLoopback(clients) || isLoopback(members))
 }
 
 func (c Config) fromFile() (*server.Options, error) {
@@ -120,28 +194,4 @@ func (c Config) fromFile() (*server.Options, error) {
 
 func (c Config) missing(what, write string) error {
 	return fmt.Errorf("%w: %s: %s; write\n\n%s", ErrConfig, c.ConfigFile, what, write)
-}
-
-// splitListen returns the host and the port as NATS wants it: -1 for any.
-func splitListen(listen string) (string, int, error) {
-	host, text, err := net.SplitHostPort(listen)
-	if err != nil {
-		return "", 0, fmt.Errorf("%w: %q is not host:port: %w", ErrListen, listen, err)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil || port < -1 || port > 65535 {
-		return "", 0, fmt.Errorf("%w: %q has no port from 1 to 65535, or 0 for any", ErrListen, listen)
-	}
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
-	return host, port, nil
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -2,7 +2,7 @@ package embedded
 
 import "errors"
 
-// Errors of [Start] and [Server.AwaitQuorum]. The error that wraps one says what to do.
+// Errors of [Start], [Server.AwaitQuorum] and [Server.Fault]. The error that wraps one says what to do.
 var (
 	// ErrDataDir says that the data directory cannot be used.
 	ErrDataDir = errors.New("the data directory cannot be used")
@@ -14,4 +14,6 @@ var (
 	ErrRoutes = errors.New("the names of --routes or --cluster-listen cannot be resolved")
 	// ErrNoQuorum says that too few members of the cluster are reachable to elect a leader.
 	ErrNoQuorum = errors.New("the cluster has no quorum")
+	// ErrStore says that the server cannot store on its disk at present.
+	ErrStore = errors.New("the NATS server in this process does not store")
 )

@@ -1,12 +1,11 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -35,49 +34,26 @@ func Observe(ctx context.Context, cluster string, routes []string, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	if cluster == "" {
-		cluster = defaultCluster
-	}
-	opts := storelessOptions("observer-"+rand.Text(), cluster, urls)
+	opts := storelessOptions("observer-"+rand.Text(), cmp.Or(cluster, defaultCluster), urls...)
 	password := rand.Text()
 	system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
 	opts.Accounts = []*server.Account{system}
 	opts.Users = []*server.User{{Username: systemUser, Password: password, Account: system}}
 	opts.SystemAccount = system.Name
 	o := &Observer{}
-	if err := o.start(ctx, opts, log); err != nil {
-		o.Close()
-		return nil, err
+	err = o.start(ctx, opts, log)
+	if err == nil {
+		err = o.connect(password)
 	}
-	if err := o.connect(password); err != nil {
+	if err != nil {
 		o.Close()
 		return nil, err
 	}
 	return o, nil
 }
 
-// storelessOptions configures a server of a cluster without storage. It listens for clients because NATS opens
-// its routes only then.
-func storelessOptions(name, cluster string, routes []*url.URL) *server.Options {
-	return &server.Options{
-		ServerName: name,
-		Host:       "127.0.0.1",
-		Port:       server.RANDOM_PORT,
-		Cluster:    server.ClusterOpts{Name: cluster, Host: "127.0.0.1", Port: server.RANDOM_PORT, NoAdvertise: true},
-		Routes:     routes,
-		NoLog:      true,
-		NoSigs:     true,
-	}
-}
-
 func (o *Observer) start(ctx context.Context, opts *server.Options, log *slog.Logger) (err error) {
-	if o.server, err = server.NewServer(opts); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	lines := newServerLogger(log)
-	o.server.SetLoggerV2(lines, lines.debugs(), false, false)
-	o.server.Start()
-	if err := waitReady(o.server, lines.fatal); err != nil {
+	if o.server, err = run(opts, newServerLogger(log)); err != nil {
 		return err
 	}
 	for o.server.NumRoutes() == 0 {
@@ -107,9 +83,7 @@ func (o *Observer) SystemConn() *nats.Conn { return o.system }
 func (o *Observer) StreamsConn() *nats.Conn { return o.streams }
 
 // Neighbours returns the names of the servers that the observer is connected to, in order.
-func (o *Observer) Neighbours() []string {
-	return slices.Compact(slices.Sorted(slices.Values(neighbours(o.server))))
-}
+func (o *Observer) Neighbours() []string { return neighbours(o.server) }
 
 // Close leaves the cluster.
 func (o *Observer) Close() {
@@ -118,8 +92,5 @@ func (o *Observer) Close() {
 			nc.Close()
 		}
 	}
-	if o.server != nil {
-		o.server.Shutdown()
-		o.server.WaitForShutdown()
-	}
+	stop(o.server)
 }

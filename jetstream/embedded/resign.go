@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -16,45 +17,41 @@ const (
 	leaderPoll = 10 * time.Millisecond
 )
 
-// Resign transfers the leaderships of the server, of streams, consumers and the cluster itself, and returns when
-// other servers lead everything that is replicated, or after two seconds. Existing connections work for about
-// another second; new ones are refused. Call [Server.Shutdown] next. Without a cluster it does nothing.
-func (s *Server) Resign(ctx context.Context) {
-	n := s.nats()
-	if !n.JetStreamIsClustered() {
+// resign transfers the leaderships as [Server.Resign] does.
+func resign(ctx context.Context, s *server.Server, log *slog.Logger) {
+	if !s.JetStreamIsClustered() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, resignTimeout)
 	defer cancel()
 	// Lame duck mode is the only way to transfer the cluster's own leadership without a user of the system
-	// account, and it keeps all leaderships from coming back.
-	n.resigned.Do(func() { go n.LameDuckShutdown() })
-	for !s.isTransferred() {
+	// account, and it keeps all leaderships from coming back. A second call does nothing.
+	go s.LameDuckShutdown()
+	for !hasResigned(s) {
 		if retry.Pause(ctx, leaderPoll) != nil {
-			s.log.Warn("some leaderships of this server have no new leader yet", "waited", resignTimeout)
+			log.Warn("some leaderships of this server have no new leader yet", "waited", resignTimeout)
 			return
 		}
 	}
 }
 
-// isTransferred reports whether other servers lead the cluster and all streams with replicas elsewhere. No append
+// hasResigned reports whether other servers lead the cluster and all streams with replicas elsewhere. No append
 // waits for the leadership of a consumer.
-func (s *Server) isTransferred() bool {
-	info, err := s.nats().Jsz(&server.JSzOptions{Accounts: true, Streams: true})
+func hasResigned(s *server.Server) bool {
+	info, err := s.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 	if err != nil || info.Disabled {
 		return true // stopped already
 	}
-	if info.Meta != nil && s.isOwnOrNone(info.Meta.Leader) {
+	isOwnOrNone := func(leader string) bool { return leader == "" || leader == s.Name() }
+	if info.Meta != nil && isOwnOrNone(info.Meta.Leader) {
 		return false
 	}
 	for _, account := range info.AccountDetails {
 		for _, stream := range account.Streams {
-			if stream.Cluster != nil && len(stream.Cluster.Replicas) > 0 && s.isOwnOrNone(stream.Cluster.Leader) {
+			if stream.Cluster != nil && len(stream.Cluster.Replicas) > 0 && isOwnOrNone(stream.Cluster.Leader) {
 				return false
 			}
 		}
 	}
 	return true
 }
-
-func (s *Server) isOwnOrNone(leader string) bool { return leader == "" || leader == s.nats().Name() }

@@ -1,58 +1,34 @@
 package embedded
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
 
-const (
-	// startTimeout bounds the start after the store was read, which may itself take long.
-	startTimeout = 10 * time.Second
-	// startPoll is just above the interval below which the server's own waiting would spin.
-	startPoll = 26 * time.Millisecond
-	// pingInProcess is the ping interval of connections within the process. No network can fail between
-	// their ends. A late answer means a busy process, and to give the connection up would lose its requests.
-	pingInProcess = time.Minute
-)
+// pingInProcess is the ping interval of connections within the process. No network can fail between
+// their ends. A late answer means a busy process, and to give the connection up would lose its requests.
+const pingInProcess = time.Minute
 
-// Server is a NATS server with JetStream in this process.
+// Server is a NATS server with JetStream in this process. It is safe for concurrent use.
 type Server struct {
-	cfg  Config
-	lock *flock.Flock
-	log  *slog.Logger
-	// instance is the present run of the NATS server; a restart replaces it.
-	instance atomic.Pointer[instance]
-	fault    fault
-	// endSupervision stops the supervisor and waits for it.
-	endSupervision func()
-}
-
-// instance is one run of the NATS server.
-type instance struct {
-	*server.Server
-	opts  *server.Options
-	lines *serverLogger
-	// helper runs while the only member of a cluster elects itself; nil otherwise.
-	helper   *server.Server
-	resigned sync.Once
+	lock       *flock.Flock
+	runner     *runner
+	supervisor *supervisor
 }
 
 // Start starts a NATS server that syncs every write, and returns when it accepts connections. Call
 // [Server.AwaitQuorum] before using a member of a cluster. The errors are [ErrConfig], [ErrListen], [ErrRoutes] and
 // [ErrDataDir]; each says what to change.
 func Start(cfg Config) (*Server, error) {
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	opts, err := cfg.options()
 	if err != nil {
 		return nil, err
@@ -61,90 +37,37 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, lock: lock, log: cfg.Log}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	r := &runner{cfg: cfg}
 	err = checkHistory(opts)
 	if err == nil && cfg.ConfigFile == "" {
 		err = bootstrap(opts)
 	}
 	if err == nil {
-		err = s.start(opts)
+		err = r.start(opts)
 	}
 	if err != nil {
 		_ = lock.Close()
 		return nil, err
 	}
-	s.startSupervision()
-	return s, nil
+	return &Server{lock: lock, runner: r, supervisor: supervise(r)}, nil
 }
 
-// start starts a new instance and returns when it accepts connections.
-func (s *Server) start(opts *server.Options) error {
-	running, err := server.NewServer(opts)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	n := &instance{Server: running, opts: opts, lines: newServerLogger(s.log)}
-	n.SetLoggerV2(n.lines, n.lines.debugs(), false, false)
-	if !opts.SyncAlways {
-		n.lines.Warnf("JetStream does not sync every write: a power cut can lose locks that were granted")
-	}
-	n.Start()
-	err = waitReady(running, n.lines.fatal)
-	if err == nil {
-		err = n.startHelper()
-	}
-	if err != nil {
-		n.stop()
-		return err
-	}
-	s.instance.Store(n)
-	return nil
+// AwaitQuorum returns when the cluster has a leader that this server knows, and at once without a cluster. It
+// logs after 10 seconds what it waits for, and returns an [ErrNoQuorum] when ctx ends. It returns an [ErrConfig]
+// if another member has the same name.
+func (s *Server) AwaitQuorum(ctx context.Context) error {
+	return awaitQuorum(ctx, s.runner.present(), s.runner.cfg.Log)
 }
 
-// nats is the present instance.
-func (s *Server) nats() *instance { return s.instance.Load() }
-
-// stop returns when the instance has stopped. It may be called more than once.
-func (n *instance) stop() {
-	n.stopHelper()
-	n.Shutdown()
-	n.WaitForShutdown()
-}
-
-// waitReady waits until the server accepts connections, or has logged a fatal error.
-func waitReady(running *server.Server, fatal <-chan string) error {
-	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
-		select {
-		case line := <-fatal:
-			return startError(line)
-		default:
-		}
-		if running.ReadyForConnections(startPoll) {
-			return nil
-		}
-	}
-	return fmt.Errorf("the NATS server does not accept connections after %v", startTimeout)
-}
-
-// startError turns the server's fatal line into an error.
-func startError(line string) error {
-	switch {
-	case strings.Contains(line, syscall.EADDRINUSE.Error()):
-		return fmt.Errorf("%w: another program listens there; stop it, or choose another port: %s", ErrListen, line)
-	case strings.Contains(line, "listening on"):
-		return fmt.Errorf("%w: %s", ErrListen, line)
-	default:
-		return fmt.Errorf("the NATS server cannot start: %s", line)
-	}
-}
+// Members returns the names of the servers of the cluster to which this one has a connection, and its
+// own, in order.
+func (s *Server) Members() []string { return members(s.runner.present().Server) }
 
 // Connect connects within the process, without the network. If the configuration file asks for
 // authentication, the options must provide it.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	all := append(natsconn.Options(s.cfg.Name, s.cfg.Log), nats.InProcessServer(s), nats.PingInterval(pingInProcess))
+	cfg := s.runner.cfg
+	all := append(natsconn.Options(cfg.Name, cfg.Log), nats.InProcessServer(s.runner), nats.PingInterval(pingInProcess))
 	nc, err := nats.Connect("", append(all, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("%w of this process (does its configuration ask for authentication?): %w", natsconn.ErrConnect, err)
@@ -152,30 +75,34 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// InProcessConn connects to the present instance, so that connections within the process survive a
-// restart of it as those over the network do.
-func (s *Server) InProcessConn() (net.Conn, error) {
-	conn, err := s.nats().InProcessConn()
-	if err != nil {
-		return nil, err
-	}
-	return &handshake{Conn: conn}, nil
-}
+// Streams returns the streams of the account of a connection, which has to be one of [Server.Connect].
+func (s *Server) Streams(nc *nats.Conn) (*Streams, error) { return newStreams(s.runner, nc) }
 
 // ClientURL returns the URL for clients on this host: nats://127.0.0.1:4222.
-func (s *Server) ClientURL() string {
-	return s.nats().ClientURL()
-}
+func (s *Server) ClientURL() string { return s.runner.present().ClientURL() }
 
 // DataDir returns the directory that holds the data.
-func (s *Server) DataDir() string {
-	return s.nats().opts.StoreDir
+func (s *Server) DataDir() string { return s.runner.present().opts.StoreDir }
+
+// Fault returns an [ErrStore] while the server cannot store, nil otherwise.
+func (s *Server) Fault() error {
+	if fault := s.supervisor.fault.Load(); fault != nil {
+		return *fault
+	}
+	return nil
+}
+
+// Resign transfers the leaderships of the server, of streams, consumers and the cluster itself, and returns when
+// other servers lead everything that is replicated, or after two seconds. Existing connections work for about
+// another second; new ones are refused. Call [Server.Shutdown] next. Without a cluster it does nothing.
+func (s *Server) Resign(ctx context.Context) {
+	resign(ctx, s.runner.present().Server, s.runner.cfg.Log)
 }
 
 // Shutdown stops the server and returns when it has stopped and the data
 // directory is free. It may be called more than once.
 func (s *Server) Shutdown() {
-	s.endSupervision()
-	s.nats().stop()
+	s.supervisor.end()
+	s.runner.present().stop()
 	_ = s.lock.Close()
 }

@@ -12,38 +12,38 @@ import (
 // Streams is what the server knows of the streams of one account. It answers from memory, without a request.
 // It is safe for concurrent use.
 type Streams struct {
-	server  *Server
+	runner  *runner
 	account string
 }
 
-// Streams returns the streams of the account of a connection, which has to be one of [Server.Connect].
-func (s *Server) Streams(nc *nats.Conn) (*Streams, error) {
+// newStreams returns the streams of the account of a connection within the process.
+func newStreams(r *runner, nc *nats.Conn) (*Streams, error) {
 	id, err := nc.GetClientID()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", natsconn.ErrConnect, err)
 	}
-	client := s.nats().GetClient(id)
+	client := r.present().GetClient(id)
 	if client == nil || client.Account() == nil {
-		return nil, fmt.Errorf("%w: %s has no connection %d", natsconn.ErrConnect, s.nats().Name(), id)
+		return nil, fmt.Errorf("%w: %s has no connection %d", natsconn.ErrConnect, r.present().Name(), id)
 	}
-	return &Streams{server: s, account: client.Account().GetName()}, nil
+	return &Streams{runner: r, account: client.Account().GetName()}, nil
 }
 
 // Server returns the name of the server.
-func (s *Streams) Server() string { return s.server.nats().Name() }
+func (s *Streams) Server() string { return s.runner.present().Name() }
 
 // IsClustered reports whether the server is a member of a cluster.
-func (s *Streams) IsClustered() bool { return s.server.nats().JetStreamIsClustered() }
+func (s *Streams) IsClustered() bool { return s.runner.present().JetStreamIsClustered() }
 
 // Leads reports whether the server leads the stream.
 func (s *Streams) Leads(stream string) bool {
-	return s.server.nats().JetStreamIsStreamLeader(s.account, stream)
+	return s.runner.present().JetStreamIsStreamLeader(s.account, stream)
 }
 
 // Leader returns the name of the server that leads the stream; empty for none, or if the server keeps no
 // replica of it.
 func (s *Streams) Leader(stream string) string {
-	info, err := s.server.nats().Jsz(&server.JSzOptions{Account: s.account, Streams: true})
+	info, err := s.runner.present().Jsz(&server.JSzOptions{Account: s.account, Streams: true})
 	if err != nil {
 		return ""
 	}

@@ -1,0 +1,53 @@
+package embedded
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// ownListen returns the host and the port of an address of this server, which others may reach only if remote
+// permits it.
+func ownListen(listen string, remote bool) (string, int, error) {
+	host, port, err := splitListen(listen)
+	if err == nil && !remote && !isLoopback(host) {
+		err = fmt.Errorf("%w: %s is open to other hosts without authentication; listen on 127.0.0.1, "+
+			"or use --nats-config with authentication, or accept it with --allow-remote", ErrListen, listen)
+	}
+	return host, port, err
+}
+
+// splitListen returns the host and the port as NATS wants it: -1 for any.
+func splitListen(listen string) (string, int, error) {
+	host, text, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", 0, fmt.Errorf("%w: %q is not host:port: %w", ErrListen, listen, err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil || port < -1 || port > 65535 {
+		return "", 0, fmt.Errorf("%w: %q has no port from 1 to 65535, or 0 for any", ErrListen, listen)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+func isWildcard(host string) bool {
+	if host == "" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsUnspecified()
+}

@@ -1,0 +1,62 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// stopBound bounds the stop of an instance whose disk fails. It cannot be replaced before it has stopped.
+const stopBound = time.Minute
+
+// runner runs the NATS server in this process, one instance after the other.
+type runner struct {
+	cfg      Config
+	instance atomic.Pointer[instance]
+}
+
+// start starts an instance, which becomes the present one.
+func (r *runner) start(opts *server.Options) error {
+	n, err := startInstance(opts, r.cfg.Log)
+	if err == nil {
+		r.instance.Store(n)
+	}
+	return err
+}
+
+// present returns the present instance.
+func (r *runner) present() *instance { return r.instance.Load() }
+
+// InProcessConn connects to the present instance, so that connections within the process survive a
+// restart of it as those over the network do.
+func (r *runner) InProcessConn() (net.Conn, error) {
+	conn, err := r.present().InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	return &handshake{Conn: conn}, nil
+}
+
+// restart replaces the instance by a new one with the same settings, at the same addresses.
+func (r *runner) restart(ctx context.Context) error {
+	n := r.present()
+	opts, err := r.cfg.optionsAgain(n.opts)
+	if err != nil {
+		return err
+	}
+	resign(ctx, n.Server, r.cfg.Log)
+	stopped := make(chan struct{})
+	go func() { n.stop(); close(stopped) }()
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(stopBound):
+		return fmt.Errorf("it has not stopped within %v", stopBound)
+	}
+	return r.start(opts)
+}
