@@ -96,8 +96,9 @@ func (l *Lock) Deadline() time.Time {
 // Extend makes the lease last ttl from now, longer or shorter than what was left, and renewals ask for
 // as much from then on. It returns nil when the service has agreed, [ErrLost] when the lock is lost,
 // [ErrReleased] after a release, [ErrInvalid] for a TTL that is not allowed; when the context or the
-// client's timeout ends first [ErrUnknown], and the lease has to be taken for the shorter of the two. With a
-// context that has ended already it changes nothing, and is [ErrUnavailable] with the context's error.
+// client's timeout ends first [ErrUnknown], and the lease has to be taken for the shorter of the two. Of calls
+// that overlap the shortest TTL counts until the next renewal. With a context that has ended already it changes
+// nothing, and is [ErrUnavailable] with the context's error.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := checkContext(ctx, messages.OpExtend, l.Resource()); err != nil {
 		return err

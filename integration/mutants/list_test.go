@@ -16,6 +16,8 @@ var (
 	disks = suite{folder: "integration/cluster", run: "^TestDisksRecover$"}
 	// holder is of the client that holds a lock.
 	holder = suite{folder: "integration/client", run: "^(TestBreakIsFelt|TestForgedEventLosesNothing)$/^Renewed$/^Later$"}
+	// estimate is of the client's notion of the end of its lease.
+	estimate = suite{module: "clients", folder: "holdfast/internal/lease", run: "^TestAnswersOvertake$"}
 	// forgery is by a client that may publish where plain events go.
 	forgery = suite{folder: "integration/contract", run: "^TestForgedEvents$"}
 	// names are more than the node may remember.
@@ -257,6 +259,13 @@ var mutants = []mutant{
 		}},
 		found: holder,
 		says:  `a forged event ended the lock|it does not come about that the client asks`,
+	},
+	{
+		name:  "AnswersBelievedInOrder",
+		harm:  "a client counts on a longer lease while the service has granted a shorter one behind it",
+		edits: []edit{{"clients/holdfast/internal/lease/estimate.go", "\t\tover := a.precedes(by)\n", "\t\tover := a.id == by.id || a.precedes(by)\n"}},
+		found: estimate,
+		says:  `until 31s, want 4\.625s`,
 	},
 	{
 		name:  "FloorNotRaised",

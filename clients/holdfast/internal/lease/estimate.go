@@ -8,8 +8,8 @@ import (
 )
 
 // Estimate is the end of a lease as its holder knows it: never later than the service's, whichever of the
-// attempts to extend the lease have arrived, in whichever order. It assumes that an attempt arrives within
-// the time that it asks for, or never, and that answers arrive in the order in which they were given.
+// attempts to extend the lease have arrived, in whichever order, and in whichever order their answers come. It
+// assumes that an attempt arrives within the time that it asks for, or never.
 //
 // The holder counts from the moment when a request was sent. The service counts from a later one, so the
 // lease ends here first (Gray and Cheriton, Leases, 1989, section 2).
@@ -17,7 +17,7 @@ type Estimate struct {
 	// asked is what the next attempt asks for, agreed what the last answer granted.
 	asked, agreed time.Duration
 	until         time.Time
-	// open are the attempts that may arrive yet, or whose answer may, the oldest first.
+	// open are the attempts that the service may have granted last, or may grant yet, the oldest first.
 	open []attempt
 }
 
@@ -26,8 +26,11 @@ type attempt struct {
 	id   uint64
 	sent time.Time
 	ttl  time.Duration
-	// settled: its answer does not matter any more. It may still arrive, and cut a longer lease short.
+	// settled: its answer has come, or does not matter any more. It may still cut a longer lease short.
 	settled bool
+	// before is the latest attempt that was sent before its answer came: later ones are decided behind it.
+	// 0: no answer has come.
+	before uint64
 }
 
 // Margin is how much earlier than the service the holder considers a lease over: room for a late timer
@@ -69,38 +72,41 @@ func (e *Estimate) Ask(ttl time.Duration) { e.asked = ttl }
 func (e *Estimate) Sent(id uint64, at time.Time) {
 	a := attempt{id: id, sent: at, ttl: e.asked}
 	e.open = append(e.open, a)
-	if ends := a.ends(a.sent); ends.Before(e.until) {
-		e.until = ends
+	e.bound(a.ends(a.sent))
+}
+
+func (e *Estimate) bound(until time.Time) {
+	if until.Before(e.until) {
+		e.until = until
 	}
 }
 
 // Granted takes in that the service granted an attempt, when so much remained. Other open attempts may cut
-// the lease short, also older ones, which may take longer on another route. Granted returns when the attempt was
-// sent, and the attempts whose answers do not matter any more; not ok if the attempt is not open.
+// the lease short: older ones, which may take longer on another route, and those whose answer has overtaken this
+// one. Granted returns when the attempt was sent, and the attempts whose answers do not matter any more; not ok
+// if the attempt is not open.
 func (e *Estimate) Granted(id uint64, remaining time.Duration) (sent time.Time, settled []uint64, ok bool) {
 	i := slices.IndexFunc(e.open, func(a attempt) bool { return a.id == id && !a.settled })
 	if i < 0 {
 		return time.Time{}, nil, false
 	}
+	e.open[i].before = e.open[len(e.open)-1].id
 	by := e.open[i]
 	e.agreed = by.ttl
 	e.until = by.sent.Add(remaining - Margin(by.ttl))
-	e.open = slices.DeleteFunc(e.open, func(a attempt) bool {
-		if a.id == by.id || a.id < by.id && !by.sent.Before(a.ends(a.sent)) {
+	left := e.open[:0]
+	for _, a := range e.open {
+		over := a.precedes(by)
+		if !a.settled && (over || a.id <= by.id && a.ttl >= by.ttl) {
+			a.settled = true
 			settled = append(settled, a.id)
-			return true
 		}
-		if ends := a.ends(by.sent); ends.Before(e.until) {
-			e.until = ends
-		}
-		return false
-	})
-	for i, a := range e.open {
-		if a.id < by.id && a.ttl >= by.ttl && !a.settled {
-			e.open[i].settled = true
-			settled = append(settled, a.id)
+		if !over {
+			left = append(left, a)
+			e.bound(a.ends(by.sent))
 		}
 	}
+	e.open = left
 	return by.sent, settled, true
 }
 
@@ -129,6 +135,11 @@ func (e *Estimate) HasOpen(behind uint64) bool {
 func (e *Estimate) Renewal(sent time.Time) time.Duration {
 	lasts := e.until.Sub(sent) + Margin(e.agreed)
 	return max(min(lasts, e.agreed), 0) / 3
+}
+
+// precedes reports whether the service cannot have granted the attempt behind the other one.
+func (a attempt) precedes(other attempt) bool {
+	return a.id < other.id && (a.before != 0 && a.before < other.id || !other.sent.Before(a.ends(a.sent)))
 }
 
 // ends is when the lease may be over if the service granted the attempt, after what was asked for at sent.

@@ -55,7 +55,7 @@ func TestNeverLaterThanTheService(t *testing.T) {
 				}
 			},
 			"Answer": func(t *rapid.T) {
-				a := take(t, &answers, 0)
+				a := take(t, &answers, which.Draw(t, "answer"))
 				e.Granted(a.id, a.ttl)
 			},
 			"LoseAnswer": func(t *rapid.T) { take(t, &answers, which.Draw(t, "answer")) },
@@ -79,7 +79,7 @@ func TestRepetitionBehindLongerLease(t *testing.T) {
 	e := lease.New(begun, 3*time.Second, 3*time.Second)
 	e.Sent(1, at(1000*time.Millisecond))
 	e.Sent(2, at(1500*time.Millisecond))
-	if _, settled, _ := e.Granted(2, 3*time.Second); !slices.Equal(settled, []uint64{2, 1}) || e.HasOpen(0) {
+	if _, settled, _ := e.Granted(2, 3*time.Second); !slices.Equal(settled, []uint64{1, 2}) || e.HasOpen(0) {
 		t.Errorf("settled %v, open %v", settled, e.HasOpen(0))
 	}
 	e.Ask(30 * time.Second)
@@ -91,6 +91,28 @@ func TestRepetitionBehindLongerLease(t *testing.T) {
 	e.Sent(4, at(4*time.Second)) // too late for the first
 	e.Granted(4, 30*time.Second)
 	if want := at(33 * time.Second); !e.Until().Equal(want) {
+		t.Errorf("until %v, want %v", e.Until().Sub(begun), want.Sub(begun))
+	}
+}
+
+// A shorter lease may be granted behind a longer one that was asked for later, though its answer comes first.
+func TestAnswersOvertake(t *testing.T) {
+	const shorter, longer = 3 * time.Second, 30 * time.Second
+	begun := time.Unix(1000, 0)
+	at := func(d time.Duration) time.Time { return begun.Add(d) }
+	e := lease.New(begun, longer, longer)
+	e.Ask(shorter)
+	e.Sent(1, at(time.Second))
+	e.Ask(longer)
+	e.Sent(2, at(2*time.Second))
+	e.Granted(1, shorter)
+	e.Granted(2, longer)
+	if want := at(2*time.Second + shorter - lease.Margin(shorter)); !e.Until().Equal(want) {
+		t.Errorf("until %v, want %v", e.Until().Sub(begun), want.Sub(begun))
+	}
+	e.Sent(3, at(3*time.Second)) // behind both answers
+	e.Granted(3, longer)
+	if want := at(3*time.Second + longer - lease.Margin(longer)); !e.Until().Equal(want) {
 		t.Errorf("until %v, want %v", e.Until().Sub(begun), want.Sub(begun))
 	}
 }
