@@ -29,14 +29,14 @@ import (
 // Such leases are released after the call has returned, for 4 096 calls at a time; beyond that, and while
 // the service cannot be reached, the lease runs out by its TTL.
 func (c *Client) Acquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
-	return c.acquire(ctx, resource, c.terms(opts))
+	return c.acquire(ctx, resource, c.cfg.terms(opts))
 }
 
 // TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder]. If there is
 // no answer in the client's timeout, it is [ErrUnavailable] or [ErrUnknown]; also then nothing is held, as
 // with [Client.Acquire].
 func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
-	t := c.terms(opts)
+	t := c.cfg.terms(opts)
 	t.maxWait, t.bounded = 0, true
 	return c.acquire(ctx, resource, t)
 }
@@ -299,7 +299,7 @@ func (a *acquisition) gaveUp(err error) error {
 // reached, the place in the queue and the lease run out by themselves.
 func (a *acquisition) withdraw(x *request.Exchange) {
 	if !x.Definite() {
-		a.c.later(a.matters, a.settle, nil)
+		a.c.background.add(job{until: a.matters, do: a.settle})
 	}
 }
 
@@ -307,13 +307,13 @@ func (a *acquisition) withdraw(x *request.Exchange) {
 // no handle here, the request may have been granted and the answer lost: repeated, it is answered with the
 // same grant.
 func (a *acquisition) settle(ctx context.Context) (done bool) {
-	r, done := a.c.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.terms.owner, a.id))
+	r, done := a.c.chores.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.terms.owner, a.id))
 	if r.GetStatus() != messages.Status_STALE_TOKEN || a.c.handles.has(r.GetLease()) {
 		return done
 	}
 	again := a.terms.request(a.id, 0)
 	again.Reentrant = false // else it would be granted whatever the owner holds
-	if r, done = a.c.clear(ctx, messages.OpAcquire, a.resource, again); r.GetStatus() == messages.Status_GRANTED {
+	if r, done = a.c.chores.clear(ctx, messages.OpAcquire, a.resource, again); r.GetStatus() == messages.Status_GRANTED {
 		a.c.giveBack(r.GetLease())
 	}
 	return done

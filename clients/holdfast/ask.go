@@ -11,50 +11,39 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// ask checks a request and returns its answer, within the client's timeout.
-func (c *Client) ask(ctx context.Context, op messages.Operation, resource string, m proto.Message) (*request.Answer, error) {
-	return c.askDuring(c.life, ctx, c.cfg.timeout, op, resource, m)
+// asker asks the service and waits for the answer, for no longer than its timeout, and until stop is closed.
+type asker struct {
+	sender  *request.Sender
+	timeout time.Duration
+	stop    <-chan struct{}
 }
 
-// clear asks for background work, also while the client is being closed. It returns nil and false if there
-// was no answer.
-func (c *Client) clear(ctx context.Context, op messages.Operation, resource string, m proto.Message) (r *messages.Reply, done bool) {
-	a, err := c.askDuring(c.duty, ctx, jobTurn, op, resource, m)
-	if err != nil {
-		return nil, errors.Is(err, ErrInvalid)
-	}
-	r, _ = a.Reply() // an answer that cannot be decoded says nothing
-	return r, true
-}
-
-// askDuring asks until life, ctx or the time most ends.
-func (c *Client) askDuring(life, ctx context.Context, most time.Duration, op messages.Operation, resource string, m proto.Message) (*request.Answer, error) {
+// ask checks a request about a resource and returns its answer.
+func (a asker) ask(ctx context.Context, op messages.Operation, resource string, m proto.Message) (*request.Answer, error) {
 	name, key, err := check(ctx, op, resource, m)
 	if err != nil {
 		return nil, err
 	}
-	x := c.sender.Exchange(request.Request{
-		Op: op, Key: key, Message: func() proto.Message { return m }, Stop: life.Done(),
-	})
-	defer x.Finish()
-	a, err := x.Within(ctx, most)
+	return a.run(ctx, name, request.Request{Op: op, Key: key, Message: func() proto.Message { return m }})
+}
+
+// clear is ask for background work. It returns nil and false if there was no answer.
+func (a asker) clear(ctx context.Context, op messages.Operation, resource string, m proto.Message) (r *messages.Reply, done bool) {
+	answer, err := a.ask(ctx, op, resource, m)
 	if err != nil {
-		return nil, unanswered(op, name, err)
+		return nil, errors.Is(err, ErrInvalid)
 	}
-	return a, nil
+	r, _ = answer.Reply() // an answer that cannot be decoded says nothing
+	return r, true
 }
 
 // askAbout asks a question that is about no single resource, and reads the answer into m.
-func (c *Client) askAbout(ctx context.Context, op messages.Operation, subject string, q, m proto.Message) error {
-	x := c.sender.Exchange(request.Request{
-		Op: op, Subject: subject, Message: func() proto.Message { return q }, Stop: c.life.Done(),
-	})
-	defer x.Finish()
-	a, err := x.Within(ctx, c.cfg.timeout)
+func (a asker) askAbout(ctx context.Context, op messages.Operation, subject string, q, m proto.Message) error {
+	answer, err := a.run(ctx, "", request.Request{Op: op, Subject: subject, Message: func() proto.Message { return q }})
 	if err != nil {
-		return unanswered(op, "", err)
+		return err
 	}
-	err = a.Decode(m)
+	err = answer.Decode(m)
 	if refusal := (*request.Refusal)(nil); errors.As(err, &refusal) {
 		return refused(op, "", refusal.Reply)
 	}
@@ -62,6 +51,17 @@ func (c *Client) askAbout(ctx context.Context, op messages.Operation, subject st
 		return &Error{Op: string(op), Err: ErrUnavailable, Cause: err}
 	}
 	return nil
+}
+
+func (a asker) run(ctx context.Context, resource string, r request.Request) (*request.Answer, error) {
+	r.Stop = a.stop
+	x := a.sender.Exchange(r)
+	defer x.Finish()
+	answer, err := x.Within(ctx, a.timeout)
+	if err != nil {
+		return nil, unanswered(r.Op, resource, err)
+	}
+	return answer, nil
 }
 
 // unanswered says what is known of a request that has no answer.

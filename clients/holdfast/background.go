@@ -19,10 +19,12 @@ const (
 
 // background does what is left to do for calls that have returned: it releases leases that are not wanted,
 // and takes requests out of queues. A job that does not fit is not done: the lease then runs out by its TTL
-// and the place in the queue by its wait. The zero background is idle.
+// and the place in the queue by its wait.
 type background struct {
-	// off reports whether no job can succeed any more. It is set once, before the first job.
-	off func() bool
+	// duty ends all jobs, and goroutines has the workers. off reports whether no job can succeed any more.
+	duty       context.Context
+	goroutines *group.Group
+	off        func() bool
 
 	mu      sync.Mutex
 	queue   []job
@@ -37,42 +39,37 @@ type job struct {
 	end func()
 }
 
-// later takes a job on. end may be nil.
-func (c *Client) later(until time.Time, do func(context.Context) bool, end func()) {
-	c.background.add(c.duty, &c.goroutines, job{until: until, do: do, end: end})
-}
-
-// add queues a job, and starts a worker for it in the group if there are not enough. The jobs end with ctx.
-func (b *background) add(ctx context.Context, workers *group.Group, j job) {
+// add queues a job, and starts a worker for it if there are not enough.
+func (b *background) add(j job) {
 	if !b.enqueue(j) {
 		j.over()
 		return
 	}
-	if b.hire() && !workers.Go(func() { b.work(ctx) }) {
+	if b.hire() && !b.goroutines.Go(b.work) {
 		b.abandon()
 	}
 }
 
 // work does jobs until there are none.
-func (b *background) work(ctx context.Context) {
+func (b *background) work() {
 	for {
 		j, ok := b.next()
 		switch {
 		case !ok:
 			return
-		case b.attempt(ctx, j), !b.enqueue(j):
+		case b.attempt(j), !b.enqueue(j):
 			j.over()
 		}
 	}
 }
 
 // attempt gives a job one turn and reports whether it is over.
-func (b *background) attempt(ctx context.Context, j job) bool {
+func (b *background) attempt(j job) bool {
 	turn := time.Now().Add(jobTurn)
 	if turn.After(j.until) {
 		turn = j.until
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, turn, request.ErrNoAnswer)
+	ctx, cancel := context.WithDeadlineCause(b.duty, turn, request.ErrNoAnswer)
 	defer cancel()
 	return ctx.Err() != nil || j.do(ctx) || b.off() || !time.Now().Before(j.until)
 }

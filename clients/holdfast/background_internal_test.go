@@ -10,11 +10,12 @@ import (
 
 // A job that does not fit is not done, and is over at once.
 func TestBackgroundIsBounded(t *testing.T) {
-	b, workers := &background{off: func() bool { return false }}, new(group.Group)
+	workers := new(group.Group)
+	b := &background{duty: t.Context(), goroutines: workers, off: func() bool { return false }}
 	blocked, over := make(chan struct{}), make(chan struct{}, 2*jobsAtMost)
 	const asked = workersAtMost + jobsAtMost + 10
 	for range asked {
-		b.add(t.Context(), workers, job{
+		b.add(job{
 			until: time.Now().Add(time.Hour),
 			do:    func(context.Context) bool { <-blocked; return true },
 			end:   func() { over <- struct{}{} },

@@ -18,18 +18,19 @@ import (
 // Client asks a Holdfast deployment for locks, on a NATS connection that belongs to the application. It
 // is safe for concurrent use; one for each process is enough.
 type Client struct {
-	nc    *nats.Conn
-	cfg   config
-	owner string
+	nc  *nats.Conn
+	cfg config
 
 	// sender sends requests and takes answers in, until Close returns.
-	sender     *request.Sender
-	deployment *deployment
-	handles    handles
-	timers     timers
-	ends       *ends
-	jeopardy   jeopardy
-	background background
+	sender *request.Sender
+	// calls asks until Close is called, chores until Close returns.
+	calls, chores asker
+	deployment    *deployment
+	handles       handles
+	timers        timers
+	ends          *ends
+	jeopardy      jeopardy
+	background    background
 
 	// life ends when Close is called, and all calls with it. duty ends when Close returns: until then
 	// the client works on without a caller, to release what is not wanted.
@@ -54,14 +55,13 @@ const releasesAtOnce = 256
 //
 // It is [ErrInvalid] if an option breaks a rule, or the connection is nil. Any other error is the connection's.
 func New(nc *nats.Conn, opts ...Option) (*Client, error) {
-	cfg := config{prefix: messages.DefaultPrefix, timeout: DefaultTimeout}
+	cfg := config{owner: newOwner(), prefix: messages.DefaultPrefix, timeout: DefaultTimeout}
 	if err := cfg.take(nc, opts); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c := &Client{nc: nc, cfg: cfg, owner: newOwner()}
+	c := &Client{nc: nc, cfg: cfg}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
-	c.deployment = newDeployment()
 	c.timers.begun = time.Now()
 	c.ends = newEnds(c)
 	c.jeopardy.hook = cfg.jeopardy
@@ -70,8 +70,11 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c.background.off = c.sender.IsOff
-	c.goroutines.Go(c.discover)
+	c.calls = asker{sender: c.sender, timeout: cfg.timeout, stop: c.life.Done()}
+	c.chores = asker{sender: c.sender, timeout: jobTurn, stop: c.duty.Done()}
+	c.background.duty, c.background.goroutines, c.background.off = c.duty, &c.goroutines, c.sender.IsOff
+	c.deployment = newDeployment(c.sender)
+	c.goroutines.Go(func() { c.deployment.find(c.life, c.Info, cfg.timeout) })
 	return c, nil
 }
 

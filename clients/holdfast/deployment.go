@@ -5,23 +5,20 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // deployment is what the service says about itself, as soon as it is known.
 type deployment struct {
-	info  atomic.Pointer[Info]
-	known chan struct{} // closed as soon as info is set
-	begun time.Time
+	sender *request.Sender
+	info   atomic.Pointer[Info]
+	known  chan struct{} // closed as soon as info is set
+	begun  time.Time
 }
 
-func newDeployment() *deployment {
-	return &deployment{known: make(chan struct{}), begun: time.Now()}
-}
-
-func (d *deployment) set(info *Info) {
-	d.info.Store(info)
-	close(d.known)
+func newDeployment(s *request.Sender) *deployment {
+	return &deployment{sender: s, known: make(chan struct{}), begun: time.Now()}
 }
 
 // await waits a little for the deployment, so that the first requests need not be forwarded. It waits
@@ -49,18 +46,19 @@ func (d *deployment) maxWait() time.Duration {
 	return millis(messages.MaxWaitMillis)
 }
 
-// discover finds out how many shards there are, so that requests can take the direct routes to their
-// owners. Until then they are sent to any node, which forwards them.
-func (c *Client) discover() {
-	for c.life.Err() == nil {
-		if info, err := c.Info(c.life); err == nil {
-			c.sender.SetShards(info.Shards)
-			c.deployment.set(info)
+// find asks until the service has answered. Until then requests are sent to any node, which forwards them; then
+// they can take the direct routes to the owners of their shards.
+func (d *deployment) find(life context.Context, ask func(context.Context) (*Info, error), pause time.Duration) {
+	for life.Err() == nil {
+		if info, err := ask(life); err == nil {
+			d.sender.SetShards(info.Shards)
+			d.info.Store(info)
+			close(d.known)
 			return
 		}
 		select {
-		case <-time.After(c.cfg.timeout):
-		case <-c.life.Done():
+		case <-time.After(pause):
+		case <-life.Done():
 		}
 	}
 }

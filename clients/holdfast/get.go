@@ -29,7 +29,7 @@ func (c *Client) GetStale(ctx context.Context, resource string) (*State, error) 
 }
 
 func (c *Client) get(ctx context.Context, resource string, m *messages.GetRequest) (*State, error) {
-	a, err := c.ask(ctx, messages.OpGet, resource, m)
+	a, err := c.calls.ask(ctx, messages.OpGet, resource, m)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 // It is [ErrStaleToken] with the [Error.Holder] if another lease holds the lock by now, [ErrNotHeld] if
 // none does.
 func (c *Client) Break(ctx context.Context, resource string, token Token, reason string) error {
-	a, err := c.ask(ctx, messages.OpBreak, resource, &messages.BreakRequest{Token: uint64(token), Reason: reason})
+	a, err := c.calls.ask(ctx, messages.OpBreak, resource, &messages.BreakRequest{Token: uint64(token), Reason: reason})
 	if err != nil {
 		return err
 	}

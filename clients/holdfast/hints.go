@@ -121,13 +121,13 @@ func (i *hints) ask() {
 		i.h.renewal.send()
 		return
 	}
-	i.h.c.later(i.h.lease.Until(), i.confirm, nil)
+	i.h.c.background.add(job{until: i.h.lease.Until(), do: i.confirm})
 }
 
 // confirm ends the lease if the service says that it has ended.
 func (i *hints) confirm(ctx context.Context) (done bool) {
 	h := i.h
-	r, done := h.c.clear(ctx, messages.OpGet, h.claim.Resource, &messages.GetRequest{})
+	r, done := h.c.chores.clear(ctx, messages.OpGet, h.claim.Resource, &messages.GetRequest{})
 	if !i.differs(r) {
 		return done
 	}

@@ -48,7 +48,7 @@ func (c *Client) Info(ctx context.Context) (*Info, error) {
 		return nil, err
 	}
 	var m messages.Info
-	if err := c.askAbout(ctx, opInfo, c.cfg.prefix.Info(), &messages.GetRequest{}, &m); err != nil {
+	if err := c.calls.askAbout(ctx, opInfo, c.cfg.prefix.Info(), &messages.GetRequest{}, &m); err != nil {
 		return nil, err
 	}
 	return newInfo(&m), nil

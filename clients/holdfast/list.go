@@ -39,7 +39,7 @@ func (c *Client) page(ctx context.Context, r *messages.ListRequest) (*messages.L
 		return nil, invalid(opList, "", err)
 	}
 	var page messages.ListReply
-	if err := c.askAbout(ctx, opList, c.cfg.prefix.List(), r, &page); err != nil {
+	if err := c.calls.askAbout(ctx, opList, c.cfg.prefix.List(), r, &page); err != nil {
 		return nil, err
 	}
 	return &page, nil

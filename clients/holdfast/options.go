@@ -25,6 +25,7 @@ const (
 type Option func(*config) error
 
 type config struct {
+	owner    string
 	prefix   messages.Prefix
 	timeout  time.Duration
 	jeopardy func(*Lock, error)
@@ -137,9 +138,9 @@ func Reentrant() AcquireOption { return func(t *terms) { t.reentrant = true } }
 func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
 
 // terms returns what an acquisition with these options asks for.
-func (c *Client) terms(opts []AcquireOption) terms {
+func (c *config) terms(opts []AcquireOption) terms {
 	t := terms{owner: c.owner, ttl: DefaultTTL}
-	for _, o := range slices.Concat(c.cfg.defaults, opts) {
+	for _, o := range slices.Concat(c.defaults, opts) {
 		if o == nil {
 			t.missing = true
 			continue

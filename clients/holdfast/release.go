@@ -21,7 +21,9 @@ type release struct {
 // run releases the lease and returns what the service found. It waits no longer than the lease may last. If
 // ctx ends earlier, the client goes on without the caller.
 func (r *release) run(ctx context.Context) error {
-	a, err := r.c.askDuring(r.c.duty, ctx, min(r.c.cfg.timeout, time.Until(r.until)), messages.OpRelease, r.claim.Resource, r.message())
+	chore := r.c.chores
+	chore.timeout = min(r.c.cfg.timeout, time.Until(r.until))
+	a, err := chore.ask(ctx, messages.OpRelease, r.claim.Resource, r.message())
 	if err == nil {
 		defer r.over()
 		return r.outcome(a)
@@ -37,10 +39,10 @@ func (r *release) run(ctx context.Context) error {
 
 // later releases the lease in the background.
 func (r *release) later() {
-	r.c.later(r.until, func(ctx context.Context) bool {
-		_, done := r.c.clear(ctx, messages.OpRelease, r.claim.Resource, r.message())
+	r.c.background.add(job{until: r.until, end: r.over, do: func(ctx context.Context) bool {
+		_, done := r.c.chores.clear(ctx, messages.OpRelease, r.claim.Resource, r.message())
 		return done
-	}, r.over)
+	}})
 }
 
 // post sends the release once, and expects no answer.
