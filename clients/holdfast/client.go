@@ -63,7 +63,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
 	c.timers.begun = time.Now()
-	c.ends = newEnds(c)
+	c.ends = newEnds(c.life, nc, cfg, &c.goroutines)
 	c.jeopardy.hook = cfg.jeopardy
 	var err error
 	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: c.giveBack, Reconnected: c.reconnected})

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/clients/internal/group"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -24,13 +26,18 @@ const (
 // same subject: the service is asked, and its answer decides. A missed event costs time, as the next
 // renewal finds the same out.
 type ends struct {
-	c *Client
+	nc     *nats.Conn
+	prefix messages.Prefix
+	// timeout bounds the wait for the first subscription.
+	timeout    time.Duration
+	life       context.Context
+	goroutines *group.Group
 
 	mu sync.Mutex
-	// handles are those that were added, by their key. changed are the keys whose subscription may have to be
+	// followers are those that were added, by their key. changed are the keys whose subscription may have to be
 	// made or removed.
-	handles map[string][]*handle
-	changed map[string]struct{}
+	followers map[string][]follower
+	changed   map[string]struct{}
 	// refused: NATS has refused a subscription; the client makes no more.
 	refused bool
 	started bool
@@ -42,38 +49,47 @@ type ends struct {
 	proven        bool
 }
 
-func newEnds(c *Client) *ends {
+func newEnds(life context.Context, nc *nats.Conn, cfg config, goroutines *group.Group) *ends {
 	return &ends{
-		c: c, handles: make(map[string][]*handle), changed: make(map[string]struct{}),
+		nc: nc, prefix: cfg.prefix, timeout: cfg.timeout, life: life, goroutines: goroutines,
+		followers: make(map[string][]follower), changed: make(map[string]struct{}),
 		posted: make(chan struct{}, 1), subscriptions: make(map[string]*nats.Subscription),
 	}
 }
 
-// add subscribes to the end of a lease. It returns false if the client does not.
-func (e *ends) add(h *handle) bool {
+// follower is told of the ends of the leases of one key.
+type follower interface {
+	// heard is told that an event says that the lease of this token has ended.
+	heard(token Token)
+	// listening is told that events are subscribed to; earlier ones were missed.
+	listening()
+}
+
+// add subscribes to the ends of the leases of a key. It returns false if the client does not.
+func (e *ends) add(key string, f follower) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.refused || len(e.handles) >= mostSubscribed || e.c.life.Err() != nil {
+	if e.refused || len(e.followers) >= mostSubscribed || e.life.Err() != nil {
 		return false
 	}
-	e.handles[h.key] = append(e.handles[h.key], h)
-	e.change(h.key)
+	e.followers[key] = append(e.followers[key], f)
+	e.change(key)
 	if !e.started {
 		e.started = true
-		e.c.goroutines.Go(e.run)
+		e.goroutines.Go(e.run)
 	}
 	return true
 }
 
 // remove unsubscribes.
-func (e *ends) remove(h *handle) {
+func (e *ends) remove(key string, f follower) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	left := slices.DeleteFunc(e.handles[h.key], func(other *handle) bool { return other == h })
-	if e.handles[h.key] = left; len(left) == 0 {
-		delete(e.handles, h.key)
+	left := slices.DeleteFunc(e.followers[key], func(other follower) bool { return other == f })
+	if e.followers[key] = left; len(left) == 0 {
+		delete(e.followers, key)
 	}
-	e.change(h.key)
+	e.change(key)
 }
 
 // change is called with mu held.
@@ -86,7 +102,7 @@ func (e *ends) change(key string) {
 func (e *ends) reconnected() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for key := range e.handles {
+	for key := range e.followers {
 		e.change(key)
 	}
 }
@@ -108,13 +124,13 @@ func (e *ends) run() {
 			e.heard(m)
 		case <-e.posted:
 			e.update()
-		case <-e.c.life.Done():
+		case <-e.life.Done():
 			return
 		}
 	}
 }
 
-// heard has the lease verified of which an event says that it has ended.
+// heard tells the followers of an event that ends a lease.
 func (e *ends) heard(m *nats.Msg) {
 	if !endsLease(m) {
 		return
@@ -123,32 +139,39 @@ func (e *ends) heard(m *nats.Msg) {
 	if err != nil {
 		return
 	}
-	for _, h := range e.of(strings.TrimPrefix(m.Subject, e.c.cfg.prefix.Event(""))) {
-		if h.claim.Token == token {
-			h.hints.verify()
-		}
+	for _, f := range e.of(strings.TrimPrefix(m.Subject, e.prefix.Event(""))) {
+		f.heard(token)
 	}
 }
 
-func (e *ends) of(key string) []*handle {
+// endsLease reports whether a published event is the end of a lease.
+func endsLease(m *nats.Msg) bool {
+	switch m.Header.Get(messages.HeaderEvent) {
+	case messages.Event_RELEASED.String(), messages.Event_EXPIRED.String(), messages.Event_BROKEN.String():
+		return true
+	}
+	return false
+}
+
+func (e *ends) of(key string) []follower {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.handles[key])
+	return slices.Clone(e.followers[key])
 }
 
 // update makes and removes subscriptions.
 func (e *ends) update() {
 	for key := range e.takeChanged() {
-		handles, s := e.of(key), e.subscriptions[key]
+		followers, s := e.of(key), e.subscriptions[key]
 		switch {
-		case len(handles) == 0 && s != nil:
+		case len(followers) == 0 && s != nil:
 			e.unsubscribe(key)
-		case len(handles) > 0 && s == nil:
+		case len(followers) > 0 && s == nil:
 			e.subscribe(key)
 		}
-		for _, h := range handles {
+		for _, f := range followers {
 			if e.subscriptions[key] != nil {
-				h.hints.peek()
+				f.listening()
 			}
 		}
 	}
@@ -168,7 +191,7 @@ func (e *ends) subscribe(key string) {
 	if e.isRefused() {
 		return
 	}
-	s, err := e.c.nc.ChanSubscribe(e.c.cfg.prefix.Event(key), e.events)
+	s, err := e.nc.ChanSubscribe(e.prefix.Event(key), e.events)
 	if err != nil {
 		return // the connection is closed
 	}
@@ -176,22 +199,22 @@ func (e *ends) subscribe(key string) {
 	if !e.proven {
 		e.proven = e.flush()
 	}
-	if e.refusal(e.c.nc.LastError()) {
+	if e.refusal(e.nc.LastError()) {
 		e.refuse()
 	}
 }
 
 // flush waits until NATS has processed the first subscription.
 func (e *ends) flush() bool {
-	ctx, cancel := context.WithTimeout(e.c.life, e.c.cfg.timeout)
+	ctx, cancel := context.WithTimeout(e.life, e.timeout)
 	defer cancel()
-	return e.c.nc.FlushWithContext(ctx) == nil
+	return e.nc.FlushWithContext(ctx) == nil
 }
 
 // refusal reports whether NATS has refused a subscription to events, or any because they are too many.
 func (e *ends) refusal(err error) bool {
 	return errors.Is(err, nats.ErrMaxSubscriptionsExceeded) ||
-		errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), `"`+e.c.cfg.prefix.Event(""))
+		errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), `"`+e.prefix.Event(""))
 }
 
 func (e *ends) isRefused() bool {

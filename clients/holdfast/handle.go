@@ -23,16 +23,17 @@ type handle struct {
 	mu    sync.Mutex
 	phase phase
 	locks []*Lock // that have not been released
-	lease lease.Estimate
+	// failing: the application has been told of jeopardy.
+	failing bool
+	renewal renewal
+	hints   hints
 	// ending fires when the lease must be considered over. If it was prolonged meanwhile, it is set again.
 	ending *time.Timer
 	// found is why the lease is lost, end when it is over at the service too, unless a renewal was delayed on
 	// its way. Both are set when the phase is no longer holding.
-	found   *Error
-	end     time.Time
-	renewal renewal
-	hints   hints
-	slot    *slot // belongs to the timers
+	found *Error
+	end   time.Time
+	alarm alarm // calls wake
 }
 
 // phase is how far a handle has come.
@@ -46,16 +47,20 @@ const (
 
 // newHandle returns a handle of a lease that was granted in answer to a request sent then.
 func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms) *handle {
-	h := &handle{
-		c: c, key: key, terms: t, claim: claimOf(l),
-		lease: lease.New(sent, millis(l.GetRemainingMs()), t.ttl),
+	claim, begun := claimOf(l), c.timers.begun
+	h := &handle{c: c, key: key, terms: t, claim: claim}
+	h.renewal = renewal{
+		sender: c.sender, claim: claim, key: key, owner: t.owner,
+		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), t.ttl), sent, begun),
 	}
-	h.renewal.h, h.hints.h = h, h
+	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, claim.Token
+	h.hints.ephemeral, h.hints.verify = t.ephemeral, h.verify
+	h.hints.from = begun.Add((time.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
+	h.alarm.wake = h.wake
 	h.mu.Lock() // the timers may fire before they are assigned
 	defer h.mu.Unlock()
-	h.hints.from = (c.timers.now() + subscribeAfter).Truncate(coarsest)
-	h.ending = time.AfterFunc(time.Until(h.lease.Until()), h.expire)
-	h.renewal.rest(sent)
+	h.ending = time.AfterFunc(time.Until(h.renewal.Until()), h.expire)
+	h.schedule()
 	return h
 }
 
@@ -75,13 +80,13 @@ func (h *handle) attach(ctx context.Context) *Lock {
 }
 
 // valid goes by the clock, since a timer may be late.
-func (h *handle) valid() bool { return h.phase == holding && time.Now().Before(h.lease.Until()) }
+func (h *handle) valid() bool { return h.phase == holding && time.Now().Before(h.renewal.Until()) }
 
 // lasts reports whether the lease is renewed to at least this length.
 func (h *handle) lasts(ttl time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.lease.Agreed() >= ttl
+	return h.renewal.Agreed() >= ttl
 }
 
 // discard ends a handle that has no lock.
@@ -99,35 +104,179 @@ func (h *handle) wake() {
 	if h.phase != holding {
 		return
 	}
-	h.hints.wake()
-	h.renewal.wake()
+	if h.hints.wake(h.renewal.Asked()) {
+		h.schedule()
+	}
+	if time.Now().Before(h.renewal.Due()) || !h.isRenewed() {
+		return
+	}
+	if h.renewal.Attempts() > 0 {
+		h.endanger(request.ErrNoAnswer)
+	}
+	h.renew()
 }
 
 // schedule has wake called when something is due.
 func (h *handle) schedule() {
-	at := h.renewal.at
-	if h.hints.wanted() {
-		at = min(at, h.hints.from)
+	at := h.renewal.Due()
+	if from, ok := h.hints.due(h.renewal.Asked()); ok && from.Before(at) {
+		at = from
 	}
-	h.c.timers.set(h, at)
+	h.c.timers.set(&h.alarm, at)
+}
+
+// isRenewed reports whether the lease is to be prolonged.
+func (h *handle) isRenewed() bool { return !h.terms.byHand || len(h.renewal.calls) > 0 }
+
+// renew asks for more time.
+func (h *handle) renew() {
+	defer h.bound(h.renewal.Until())
+	h.renewal.send(h.answered)
+	h.schedule()
+}
+
+// bound sets the timer if the lease ends earlier than before. A timer that fires too early is set again.
+func (h *handle) bound(before time.Time) {
+	if until := h.renewal.Until(); until.Before(before) {
+		h.ending.Reset(time.Until(until))
+	}
 }
 
 // reconnected asks at once for what may have been lost with the last connection.
 func (h *handle) reconnected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase == holding {
-		h.renewal.reconnected()
+	if h.phase == holding && h.isRenewed() && (h.renewal.HasOpen(0) || h.failing) {
+		h.renew()
 	}
 }
 
-// answered takes the answer to a renewal in.
+// extend asks for a new TTL and waits for the answer. If ctx ends earlier, the renewals go on to ask.
+func (h *handle) extend(ctx context.Context, ttl time.Duration) error {
+	h.mu.Lock()
+	if h.phase != holding {
+		defer h.mu.Unlock()
+		if h.found != nil {
+			return h.found
+		}
+		return &Error{Op: string(messages.OpExtend), Resource: h.claim.Resource, Err: ErrReleased}
+	}
+	done := h.renewal.calls.add(h.c.sender.LastID() + 1)
+	h.renewal.Ask(ttl)
+	h.renew()
+	h.mu.Unlock()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.renewal.calls.remove(done)
+		return &Error{Op: string(messages.OpExtend), Resource: h.claim.Resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
+	}
+}
+
+// answered takes the answer to an attempt in.
 func (h *handle) answered(a *request.Answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase == holding {
-		h.renewal.answered(a)
+	if h.phase != holding {
+		return
 	}
+	reply, err := a.Reply()
+	switch {
+	case a.NotSent != nil:
+		h.noEffect(a.ID, a.NotSent)
+	case err != nil:
+		h.endanger(err)
+	case reply == nil:
+		h.noEffect(a.ID, request.ErrNoResponders)
+	default:
+		h.replied(a.ID, reply)
+	}
+}
+
+func (h *handle) replied(id uint64, r *messages.Reply) {
+	switch r.GetStatus() {
+	case messages.Status_EXTENDED:
+		h.granted(id, r.GetLease())
+	case messages.Status_UNAVAILABLE:
+		h.noEffect(id, refused(messages.OpExtend, h.claim.Resource, r))
+	case messages.Status_OVERLOADED, messages.Status_INVALID:
+		refusal := refused(messages.OpExtend, h.claim.Resource, r)
+		if errors.Is(refusal, ErrInvalid) {
+			h.renewal.refuse(id, refusal)
+		}
+		h.renewal.Drop(id) // the timer brings the next attempt
+		h.endanger(refusal)
+	default:
+		h.lose(lost(messages.OpExtend, h.claim.Resource, r))
+	}
+}
+
+func (h *handle) granted(id uint64, l *messages.Lease) {
+	defer h.bound(h.renewal.Until())
+	if !h.renewal.granted(id, l) || h.renewal.HasOpen(id) {
+		return
+	}
+	h.schedule()
+	if h.failing {
+		h.failing = false
+		h.tell(nil)
+	}
+}
+
+// noEffect takes in that no node decided on an attempt.
+func (h *handle) noEffect(id uint64, err error) {
+	h.renewal.noEffect(id)
+	h.schedule()
+	h.endanger(err)
+}
+
+// endanger tells the application, once, that renewals have begun to fail.
+func (h *handle) endanger(err error) {
+	if !h.failing {
+		h.failing = true
+		h.tell(err)
+	}
+}
+
+// tell tells the application that the lease is in danger, or with nil that it is safe.
+func (h *handle) tell(err error) { h.c.jeopardy.tell(h.c.life, &h.c.goroutines, h.locks, err) }
+
+// verify asks the service whether the lease has ended, because of a hint. Renewed, it tells. A lease that is
+// renewed by the caller must keep its length, so there the service is only asked.
+func (h *handle) verify() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.phase != holding:
+	case h.isRenewed():
+		h.renew()
+	default:
+		h.c.background.add(job{until: h.renewal.Until(), do: h.confirm})
+	}
+}
+
+// confirm ends the lease if the service says that it has ended.
+func (h *handle) confirm(ctx context.Context) (done bool) {
+	r, done := h.c.chores.clear(ctx, messages.OpGet, h.claim.Resource, &messages.GetRequest{})
+	if !differs(r, h.claim.Token) {
+		return done
+	}
+	e := &Error{Op: string(messages.OpGet), Resource: h.claim.Resource, Err: ErrLost, Cause: ErrNotHeld}
+	if r.GetStatus() == messages.Status_HELD {
+		e.Cause, e.Holder = ErrNotOwner, newLease(r.GetLease())
+		if e.Holder.Owner == h.terms.owner {
+			e.Cause = ErrStaleToken
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.phase == holding {
+		h.lose(e)
+	}
+	return true
 }
 
 // expire gives the lease up if it was not prolonged meanwhile.
@@ -137,7 +286,7 @@ func (h *handle) expire() {
 	if h.phase != holding {
 		return
 	}
-	if left := time.Until(h.lease.Until()); left > 0 {
+	if left := time.Until(h.renewal.Until()); left > 0 {
 		h.ending.Reset(left)
 		return
 	}
@@ -155,16 +304,16 @@ func (h *handle) lose(e *Error) {
 		l.end(e)
 		close(l.lost)
 	}
-	h.renewal.calls.answer(h.c.sender.LastID(), e)
+	h.renewal.end(e)
 }
 
 // stop ends what renews the lease and looks for its end.
 func (h *handle) stop() {
 	h.ending.Stop()
-	h.c.timers.stop(h)
+	h.c.timers.stop(&h.alarm)
 	h.hints.stop()
-	h.end = h.lease.End()
-	h.c.sender.Forget(h.lease.DropAll()...)
+	h.end = h.renewal.End()
+	h.renewal.stop()
 	h.c.handles.remove(h)
 }
 
@@ -187,7 +336,7 @@ func (h *handle) detach(l *Lock) (last bool, found *Error) {
 	}
 	h.phase = releasing
 	h.stop()
-	h.renewal.calls.answer(h.c.sender.LastID(), ErrReleased)
+	h.renewal.end(ErrReleased)
 	return true, nil
 }
 

@@ -153,7 +153,3 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	}
 	(*m)[k] = v
 }
-
-func claimOf(l *messages.Lease) messages.Claim {
-	return messages.Claim{Resource: l.GetResource(), Token: Token(l.GetToken())}
-}

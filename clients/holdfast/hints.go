@@ -1,7 +1,7 @@
 package holdfast
 
 import (
-	"context"
+	"sync"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/request"
@@ -20,128 +20,124 @@ const (
 	verifyPause = 250 * time.Millisecond
 )
 
-// hints are how a handle learns of the end of its lease before the next renewal. A hint ends nothing: the
-// service is asked, and its answer decides. The fields are guarded by the handle's mu.
+// hints are how a client learns of the end of a lease before the next renewal. A hint ends nothing: verify is
+// called, which asks the service, and its answer decides.
 type hints struct {
-	h *handle
-	// from is when the events are subscribed to, on the clock of the timers. tried: that was done; subscribed:
-	// with success.
-	from              time.Duration
-	tried, subscribed bool
+	sender    *request.Sender
+	ends      *ends
+	key       string
+	token     Token
+	ephemeral bool
+	// from is when the events are subscribed to.
+	from time.Time
+	// verify is called without mu.
+	verify func()
+
+	mu sync.Mutex
+	// tried: the events were subscribed to; subscribed: with success; over: nothing is to be verified any more.
+	tried, subscribed, over bool
 	// peeked is the number of the last stale question.
 	peeked uint64
-	// verified is when the service was last asked because of a hint, verifying brings the next question.
+	// verified is when verify was last called, verifying calls it next.
 	verified  time.Time
 	verifying *time.Timer
 }
 
-// wanted reports whether the events are to be subscribed to. The end of an ephemeral lease makes none.
-func (i *hints) wanted() bool {
-	return !i.tried && !i.h.terms.ephemeral && i.h.lease.Asked() >= subscribeFrom
+// due returns when to call wake for a lease that is renewed to this TTL; false: not at all. The end of an
+// ephemeral lease makes no event.
+func (i *hints) due(ttl time.Duration) (time.Time, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.from, !i.tried && !i.ephemeral && ttl >= subscribeFrom
 }
 
-// wake subscribes to the events if that is due. It is tried once.
-func (i *hints) wake() {
-	if i.wanted() && i.h.c.timers.now() >= i.from {
-		i.tried = true
-		i.subscribed = i.h.c.ends.add(i.h)
-		i.h.schedule()
+// wake subscribes to the events if that is due, and reports whether it was. It is tried once.
+func (i *hints) wake(ttl time.Duration) bool {
+	if from, ok := i.due(ttl); !ok || time.Now().Before(from) {
+		return false
 	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.tried = true
+	i.subscribed = i.ends.add(i.key, i)
+	return true
 }
 
 func (i *hints) stop() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.over = true
 	if i.subscribed {
 		i.subscribed = false
-		i.h.c.ends.remove(i.h)
+		i.ends.remove(i.key, i)
 	}
 	if i.verifying != nil {
 		i.verifying.Stop()
 	}
-	i.h.c.sender.Forget(i.peeked)
+	i.sender.Forget(i.peeked)
 }
 
 // staleGet asks for what the owner of the shard has in its memory, which costs no commit.
 var staleGet = request.Encode(&messages.GetRequest{Stale: true})
 
-// peek looks whether the lease has ended before the client subscribed to its events.
-func (i *hints) peek() {
-	h := i.h
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.phase != holding {
+// listening looks whether the lease has ended before the client subscribed to its events.
+func (i *hints) listening() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.over {
 		return
 	}
-	h.c.sender.Forget(i.peeked)
-	i.peeked = h.c.sender.Send(h.c.sender.Route(messages.OpGet, h.key, 0), staleGet, func(a *request.Answer) {
-		if r, err := a.Reply(); err == nil && i.differs(r) {
-			i.verify()
+	i.sender.Forget(i.peeked)
+	i.peeked = i.sender.Send(i.sender.Route(messages.OpGet, i.key, 0), staleGet, func(a *request.Answer) {
+		if r, err := a.Reply(); err == nil && differs(r, i.token) {
+			i.hint()
 		}
 	})
 }
 
-// differs reports whether an answer to get shows that the resource is free or has another holder.
-func (i *hints) differs(r *messages.Reply) bool {
+// heard is told of the end of a lease.
+func (i *hints) heard(token Token) {
+	if token == i.token {
+		i.hint()
+	}
+}
+
+// differs reports whether an answer to get shows that the resource is free or held under another token.
+func differs(r *messages.Reply, token Token) bool {
 	switch r.GetStatus() {
 	case messages.Status_FREE:
 		return true
 	case messages.Status_HELD:
-		return Token(r.GetLease().GetToken()) != i.h.claim.Token
+		return Token(r.GetLease().GetToken()) != token
 	}
 	return false
 }
 
-// verify asks the service whether the lease has ended, because of a hint. Questions keep a pause; the last
-// hint is always followed by one.
-func (i *hints) verify() {
-	i.h.mu.Lock()
-	defer i.h.mu.Unlock()
-	if i.h.phase != holding || i.verifying != nil {
-		return
+// hint calls verify. Calls keep a pause; the last hint is always followed by one.
+func (i *hints) hint() {
+	if i.isDue() {
+		i.verify()
+	}
+}
+
+// isDue reports whether verify may be called at once. If not, it is called after the pause.
+func (i *hints) isDue() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.over || i.verifying != nil {
+		return false
 	}
 	if wait := time.Until(i.verified.Add(verifyPause)); wait > 0 {
-		i.verifying = time.AfterFunc(wait, i.verifyNow)
-		return
+		i.verifying = time.AfterFunc(wait, i.verifyLate)
+		return false
 	}
-	i.ask()
-}
-
-func (i *hints) verifyNow() {
-	i.h.mu.Lock()
-	defer i.h.mu.Unlock()
-	if i.verifying = nil; i.h.phase == holding {
-		i.ask()
-	}
-}
-
-// ask renews the lease, which tells. A lease that is renewed by the caller must keep its length, so there the
-// service is only asked.
-func (i *hints) ask() {
 	i.verified = time.Now()
-	if i.h.renewal.wanted() {
-		i.h.renewal.send()
-		return
-	}
-	i.h.c.background.add(job{until: i.h.lease.Until(), do: i.confirm})
+	return true
 }
 
-// confirm ends the lease if the service says that it has ended.
-func (i *hints) confirm(ctx context.Context) (done bool) {
-	h := i.h
-	r, done := h.c.chores.clear(ctx, messages.OpGet, h.claim.Resource, &messages.GetRequest{})
-	if !i.differs(r) {
-		return done
-	}
-	e := &Error{Op: string(messages.OpGet), Resource: h.claim.Resource, Err: ErrLost, Cause: ErrNotHeld}
-	if r.GetStatus() == messages.Status_HELD {
-		e.Cause, e.Holder = ErrNotOwner, newLease(r.GetLease())
-		if e.Holder.Owner == h.terms.owner {
-			e.Cause = ErrStaleToken
-		}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.phase == holding {
-		h.lose(e)
-	}
-	return true
+func (i *hints) verifyLate() {
+	i.mu.Lock()
+	i.verified, i.verifying = time.Now(), nil
+	i.mu.Unlock()
+	i.verify()
 }

@@ -44,6 +44,10 @@ func newLease(l *messages.Lease) *Lease {
 	return lease
 }
 
+func claimOf(l *messages.Lease) messages.Claim {
+	return messages.Claim{Resource: l.GetResource(), Token: Token(l.GetToken())}
+}
+
 func millis(ms uint32) time.Duration { return time.Duration(ms) * time.Millisecond }
 
 // inMillis returns d in whole milliseconds, rounded up so that a short wait stays one. What does not

@@ -90,7 +90,7 @@ func (l *Lock) Valid() bool {
 func (l *Lock) Deadline() time.Time {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	return l.h.lease.Until()
+	return l.h.renewal.Until()
 }
 
 // Extend makes the lease last ttl from now, longer or shorter than what was left, and renewals ask for
@@ -115,7 +115,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
-	return l.h.prolong(ctx, ttl)
+	return l.h.extend(ctx, ttl)
 }
 
 // Release gives the lock back. The lock's context ends at once, and after that the service is asked. It

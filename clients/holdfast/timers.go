@@ -5,81 +5,85 @@ import (
 	"time"
 )
 
-// timers is a timer wheel: handles that are due at the same moment share one timer and one goroutine. The
-// zero timers has no handle.
+// timers is a timer wheel: alarms that are due at the same moment share one timer and one goroutine. The
+// zero timers has no alarm.
 type timers struct {
-	// begun is the moment from which all others are counted. It is set once, before the first handle.
+	// begun is the moment from which all others are counted. It is set once, before the first alarm.
 	begun time.Time
 
 	mu    sync.Mutex
 	slots map[time.Duration]*slot
 }
 
-// slot is the handles that are due at one moment.
-type slot struct {
-	at      time.Duration
-	timer   *time.Timer
-	handles map[*handle]struct{}
+// alarm is called when it is due. Its other field belongs to the timers.
+type alarm struct {
+	wake func()
+	slot *slot
 }
 
-// now is the time since the wheel began.
-func (t *timers) now() time.Duration { return time.Since(t.begun) }
+// slot is the alarms that are due at one moment.
+type slot struct {
+	at     time.Duration
+	timer  *time.Timer
+	alarms map[*alarm]struct{}
+}
 
-// set wakes a handle at that moment, and not at one that was set before.
-func (t *timers) set(h *handle, at time.Duration) {
+// set has an alarm due at a moment, and not at one that was set before.
+func (t *timers) set(a *alarm, moment time.Time) {
+	at := moment.Sub(t.begun)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.remove(h)
+	t.remove(a)
 	s := t.slots[at]
 	if s == nil {
 		if t.slots == nil {
 			t.slots = make(map[time.Duration]*slot)
 		}
-		s = &slot{at: at, handles: make(map[*handle]struct{}, 1)}
-		s.timer = time.AfterFunc(at-t.now(), func() { t.fire(s) })
+		s = &slot{at: at, alarms: make(map[*alarm]struct{}, 1)}
+		s.timer = time.AfterFunc(time.Until(moment), func() { t.fire(s) })
 		t.slots[at] = s
 	}
-	s.handles[h] = struct{}{}
-	h.slot = s
+	s.alarms[a] = struct{}{}
+	a.slot = s
 }
 
-// stop does not wake the handle any more.
-func (t *timers) stop(h *handle) {
+// stop has an alarm due no more.
+func (t *timers) stop(a *alarm) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.remove(h)
+	t.remove(a)
 }
 
 // remove is called with mu held.
-func (t *timers) remove(h *handle) {
-	s := h.slot
+func (t *timers) remove(a *alarm) {
+	s := a.slot
 	if s == nil {
 		return
 	}
-	h.slot = nil
-	delete(s.handles, h)
-	if len(s.handles) == 0 {
+	a.slot = nil
+	delete(s.alarms, a)
+	if len(s.alarms) == 0 {
 		s.timer.Stop()
 		delete(t.slots, s.at)
 	}
 }
 
 func (t *timers) fire(s *slot) {
-	for h := range t.take(s) {
-		h.wake()
+	for a := range t.take(s) {
+		a.wake()
 	}
 }
 
-// take removes a slot, and returns the handles that are still in it.
-func (t *timers) take(s *slot) map[*handle]struct{} {
+// take removes a slot, and returns the alarms that are still in it.
+func (t *timers) take(s *slot) map[*alarm]struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.slots[s.at] != s {
 		return nil
 	}
 	delete(t.slots, s.at)
-	for h := range s.handles {
-		h.slot = nil
+	for a := range s.alarms {
+		a.slot = nil
 	}
-	return s.handles
+	return s.alarms
 }

@@ -66,15 +66,6 @@ func (c *Client) WaitFree(ctx context.Context, resource string) error {
 // opWaitFree stands in errors.
 const opWaitFree = "wait free"
 
-// endsLease reports whether a published event is the end of a lease.
-func endsLease(m *nats.Msg) bool {
-	switch m.Header.Get(messages.HeaderEvent) {
-	case messages.Event_RELEASED.String(), messages.Event_EXPIRED.String(), messages.Event_BROKEN.String():
-		return true
-	}
-	return false
-}
-
 // untilFree returns when to ask again at the latest, 0 if the resource is free. If no node can decide, the
 // wait goes on.
 func (c *Client) untilFree(ctx context.Context, resource string) (time.Duration, error) {

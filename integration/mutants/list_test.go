@@ -246,7 +246,7 @@ var mutants = []mutant{
 	{
 		name:  "HintIgnored",
 		harm:  "a broken lock's holder works on beside the next one until its next renewal",
-		edits: []edit{{"clients/holdfast/ends.go", "\t\t\th.hints.verify()\n", "\t\t\t_ = h.hints.verify\n"}},
+		edits: []edit{{"clients/holdfast/hints.go", "\tif token == i.token {\n\t\ti.hint()\n", "\tif token == i.token {\n"}},
 		found: holder,
 		says:  `it does not come about that the lock is lost`,
 	},
@@ -254,8 +254,8 @@ var mutants = []mutant{
 		name: "HintBelieved",
 		harm: "a client that may publish on the subject of an event ends the locks of others",
 		edits: []edit{{
-			"clients/holdfast/ends.go", "\t\t\th.hints.verify()\n",
-			"\t\t\th.mu.Lock()\n\t\t\th.runOut()\n\t\t\th.mu.Unlock()\n",
+			"clients/holdfast/handle.go", "\tcase h.phase != holding:\n\tcase h.isRenewed():\n\t\th.renew()\n",
+			"\tcase h.phase != holding:\n\tcase h.isRenewed():\n\t\th.runOut()\n",
 		}},
 		found: holder,
 		says:  `a forged event ended the lock|it does not come about that the client asks`,

@@ -130,13 +130,6 @@ func (e *Estimate) HasOpen(behind uint64) bool {
 	return slices.ContainsFunc(e.open, func(a attempt) bool { return a.id > behind && !a.settled })
 }
 
-// Renewal is how long after sent the lease should be renewed: a third of its TTL, or of what it had left
-// when it was granted. It is not negative, though a grant may come when its lease is over.
-func (e *Estimate) Renewal(sent time.Time) time.Duration {
-	lasts := e.until.Sub(sent) + Margin(e.agreed)
-	return max(min(lasts, e.agreed), 0) / 3
-}
-
 // precedes reports whether the service cannot have granted the attempt behind the other one.
 func (a attempt) precedes(other attempt) bool {
 	return a.id < other.id && (a.before != 0 && a.before < other.id || !other.sent.Before(a.ends(a.sent)))
