@@ -7,24 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
-// Config is what may differ between clusters. The zero value is three nodes with three replicas.
+// Config is what may differ between clusters. The zero value is three nodes. Up to three servers keep each shard.
 type Config struct {
-	// Nodes is how many there are at first, n1 and so on; 0: three. A single one is no member of a cluster.
+	// Nodes is how many there are, n1 and so on; 0: three. A single one is no member of a cluster.
 	Nodes int
-	// LockNodes is how many more there are, l1 and so on, that use the NATS of the others.
-	LockNodes int
-	// Replicas is how many servers keep each shard; 0: three, or as many as there are nodes.
-	Replicas int
 	// Shards is their number; 0: the service's default.
 	Shards int
 	// Args are more flags of serve, for every node.
@@ -38,7 +31,6 @@ type Config struct {
 // withDefaults says what the zeros mean.
 func (c Config) withDefaults() Config {
 	c.Nodes = cmp.Or(c.Nodes, 3)
-	c.Replicas = cmp.Or(c.Replicas, min(3, c.Nodes))
 	c.Loopback = c.Loopback || os.Geteuid() != 0
 	return c
 }
@@ -49,10 +41,9 @@ type Cluster struct {
 	cfg   Config
 	place *place
 	world
+	nodes []*node
 
 	mu     sync.Mutex
-	nodes  []*node
-	made   map[string]int // so far, by the letter of their names
 	active map[*Injected]struct{}
 }
 
@@ -63,7 +54,7 @@ func Start(tb testing.TB, cfg Config) *Cluster {
 	if built == "" {
 		tb.Fatal("there is no binary: call cluster.Main in TestMain")
 	}
-	c := &Cluster{tb: tb, cfg: cfg, made: map[string]int{}, active: map[*Injected]struct{}{}}
+	c := &Cluster{tb: tb, cfg: cfg, active: map[*Injected]struct{}{}}
 	tb.Cleanup(c.close)
 	if err := c.start(tb.Context()); err != nil {
 		tb.Fatal(err)
@@ -78,84 +69,42 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if c.world, err = newWorld(c.cfg); err != nil {
 		return err
 	}
-	for range c.cfg.Nodes {
-		if _, err := c.newNode(ctx, serverNode); err != nil {
+	for i := range c.cfg.Nodes {
+		if err := c.addNode(ctx, i+1); err != nil {
 			return err
 		}
 	}
-	for range c.cfg.LockNodes {
-		if _, err := c.newNode(ctx, lockNode); err != nil {
-			return err
-		}
-	}
-	return each(c.members(), func(_ int, n *node) error { return n.start(ctx) })
+	return each(c.nodes, func(_ int, n *node) error { return n.start() })
 }
 
-// The letters that names begin with.
-const (
-	serverNode = "n"
-	lockNode   = "l"
-)
-
-// newNode makes a node that is not started yet.
-func (c *Cluster) newNode(ctx context.Context, letter string) (*node, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.made[letter]++
-	n := &node{
-		name: fmt.Sprint(letter, c.made[letter]), server: letter == serverNode,
-		output: &output{}, hurt: make(chan struct{}, 1),
-	}
+// addNode makes node number i, which is not started yet.
+func (c *Cluster) addNode(ctx context.Context, i int) error {
+	n := &node{name: fmt.Sprint("n", i), output: &output{}, hurt: make(chan struct{}, 1)}
 	n.dir = filepath.Join(c.place.dir, n.name)
 	n.command = func() []string { return c.command(n) }
-	if !n.server {
-		n.await = func(ctx context.Context) error { return c.awaitNATS(ctx, n) }
-	}
 	if err := makeDir(n.dir); err != nil {
-		return nil, err
+		return err
 	}
-	if err := c.settle(ctx, n, c.made[serverNode]+c.made[lockNode]); err != nil {
-		return nil, err
+	if err := c.settle(ctx, n, i); err != nil {
+		return err
 	}
 	c.nodes = append(c.nodes, n)
-	return n, nil
+	return nil
 }
 
-// awaitNATS returns when a node without a server reaches one, as it would not start before.
-func (c *Cluster) awaitNATS(ctx context.Context, n *node) error {
-	return eventually(ctx, patience, func(context.Context) error {
-		var errs error
-		for _, server := range c.servers() {
-			err := n.thread.inside(func() error {
-				conn, err := net.DialTimeout("tcp4", server.address(), time.Second)
-				if err == nil {
-					err = conn.Close()
-				}
-				return err
-			})
-			if err == nil {
-				return nil
-			}
-			errs = errors.Join(errs, err)
-		}
-		return errs
-	})
-}
+// replicas is how many servers keep each shard.
+func (c *Cluster) replicas() int { return min(3, c.cfg.Nodes) }
 
-// command returns how the node is started: among those that there are just now.
+// command returns how the node is started.
 func (c *Cluster) command(n *node) []string {
-	args := []string{built, "serve", "--name", n.name, "--replicas", fmt.Sprint(c.cfg.Replicas)}
+	args := []string{built, "serve", "--name", n.name, "--replicas", fmt.Sprint(c.replicas())}
 	if c.cfg.Shards != 0 {
 		args = append(args, "--shards", fmt.Sprint(c.cfg.Shards))
-	}
-	if !n.server {
-		args = append(args, "--nats", c.URLs())
-		return append(args, c.cfg.Args...)
 	}
 	args = append(args, "--listen", n.address(), "--data", n.data(), "--allow-remote")
 	if c.cfg.Nodes > 1 {
 		var routes []string
-		for _, other := range c.servers() {
+		for _, other := range c.nodes {
 			routes = append(routes, other.host+":6222")
 		}
 		args = append(args, "--cluster-listen", n.host+":6222", "--routes", strings.Join(routes, ","))
@@ -163,41 +112,22 @@ func (c *Cluster) command(n *node) []string {
 	return append(args, c.cfg.Args...)
 }
 
-// members returns all nodes, also those that are down.
-func (c *Cluster) members() []*node {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.nodes)
-}
-
-// servers returns those with a NATS server.
-func (c *Cluster) servers() []*node {
-	return slices.DeleteFunc(c.members(), func(n *node) bool { return !n.server })
-}
-
-// Nodes returns the names of all nodes with a NATS server, also of those that are down.
-func (c *Cluster) Nodes() []string { return names(c.servers()) }
-
-// LockNodes returns the names of all nodes without one.
-func (c *Cluster) LockNodes() []string {
-	return names(slices.DeleteFunc(c.members(), func(n *node) bool { return n.server }))
-}
-
-func names(nodes []*node) []string {
+// Nodes returns the names of all nodes, also of those that are down.
+func (c *Cluster) Nodes() []string {
 	var all []string
-	for _, n := range nodes {
+	for _, n := range c.nodes {
 		all = append(all, n.name)
 	}
 	return all
 }
 
 func (c *Cluster) node(name string) (*node, error) {
-	for _, n := range c.members() {
+	for _, n := range c.nodes {
 		if n.name == name {
 			return n, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no node %q; there are %q", name, names(c.members()))
+	return nil, fmt.Errorf("there is no node %q; there are %q", name, c.Nodes())
 }
 
 // Log returns the last of what a node has said.
@@ -216,7 +146,7 @@ func (c *Cluster) close() {
 	defer cancel()
 	c.healAll(ctx)
 	var err error
-	for _, n := range c.members() {
+	for _, n := range c.nodes {
 		err = errors.Join(err, n.close(ctx))
 		if alarm := n.output.alarm(); alarm != "" {
 			c.tb.Errorf("%s has said %q", n.name, alarm)
@@ -232,7 +162,7 @@ func (c *Cluster) close() {
 		c.tb.Errorf("the end of the cluster: %v", err)
 	}
 	if c.tb.Failed() {
-		for _, n := range c.members() {
+		for _, n := range c.nodes {
 			c.tb.Logf("the last that %s has said:\n%s", n.name, n.output.tail(100))
 		}
 	}

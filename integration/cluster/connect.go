@@ -9,19 +9,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// URLs returns where clients find the nodes that there are, for [nats.Connect].
-func (c *Cluster) URLs() string {
-	var urls []string
-	for _, n := range c.servers() {
-		urls = append(urls, "nats://"+n.address())
-	}
-	return strings.Join(urls, ",")
-}
-
 // Connect returns a client's connection, which looks for another node for ever when it loses the one that it
 // has. It ends with the test.
 func (c *Cluster) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	return c.connect(c.URLs(), opts)
+	var urls []string
+	for _, n := range c.nodes {
+		urls = append(urls, "nats://"+n.address())
+	}
+	return c.connect(strings.Join(urls, ","), opts)
 }
 
 // ConnectTo returns a client's connection to one node, and to no other.

@@ -4,9 +4,6 @@ package cluster
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -42,34 +39,6 @@ func mustDo(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A writer's lines survive up to the last one that it synced.
-func TestPowerCut(t *testing.T) {
-	t.Parallel()
-	d := mustDisk(t)
-	const synced, unsynced = 20, 30
-	log := filepath.Join(d.dir, "log")
-	f, err := os.Create(log)
-	mustDo(t, err)
-	for i := range synced + unsynced {
-		_, err := f.WriteString("a line\n")
-		mustDo(t, err)
-		if i < synced {
-			mustDo(t, f.Sync())
-		}
-	}
-	mustDo(t, d.cutPower())
-	if _, err := f.WriteString("a line\n"); !errors.Is(err, unix.EIO) {
-		t.Errorf("a write after the cut: %v", err)
-	}
-	mustDo(t, f.Close())
-	mustDo(t, d.restorePower(t.Context()))
-	text, err := os.ReadFile(log)
-	mustDo(t, err)
-	if lines := strings.Count(string(text), "a line\n"); lines != synced {
-		t.Errorf("%d lines are left, %d were synced", lines, synced)
 	}
 }
 

@@ -60,14 +60,14 @@ func TestDisksRecover(t *testing.T) {
 			mustHealthy(t, c)
 			load(t, c)
 			hit := c.Nodes()[:min(2, nodes)]
-			for _, fault := range []func(string) cluster.Fault{cluster.DiskFull, cluster.FsyncFail} {
+			for _, kind := range []cluster.Kind{cluster.KindDiskFull, cluster.KindFsyncFail} {
 				for _, name := range hit {
-					proofs, err := c.During(t.Context(), diskFault, fault(name))
+					proofs, err := c.During(t.Context(), diskFault, kind.On(name))
 					if err != nil {
 						t.Fatal(err)
 					}
 					t.Log(proofs)
-					mustGrant(t, c, string(proofs[0].Fault.Kind)+"-"+name)
+					mustGrant(t, c, string(kind)+"-"+name)
 					mustHealthy(t, c)
 				}
 			}

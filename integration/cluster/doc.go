@@ -10,7 +10,7 @@
 //		c := cluster.Start(t, cluster.Config{})
 //		err := c.WaitHealthy(t.Context())
 //		// ... clients over c.Connect begin ...
-//		proofs, err := c.During(t.Context(), 10*time.Second, cluster.Hide("n2"), cluster.Slow("n3"))
+//		proofs, err := c.During(t.Context(), 10*time.Second, cluster.KindHide.On("n2"), cluster.KindSlow.On("n3"))
 //		err = c.WaitHealthy(t.Context())
 //		// ... clients end, and what they saw is checked ...
 //	}

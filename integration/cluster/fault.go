@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -117,16 +116,13 @@ func (c *Cluster) targets(f Fault, r recipe) ([]*node, error) {
 		return nil, fmt.Errorf("it hits %d nodes by name, not %d", r.nodes, len(f.Nodes))
 	}
 	if r.nodes == 0 {
-		return slices.DeleteFunc(c.members(), func(n *node) bool { return r.need == disks && n.disk == nil }), nil
+		return c.nodes, nil
 	}
 	var hit []*node
 	for _, name := range f.Nodes {
 		n, err := c.node(name)
 		if err != nil {
 			return nil, err
-		}
-		if r.need == disks && n.disk == nil {
-			return nil, fmt.Errorf("%w: %s has no disk", ErrCannot, name)
 		}
 		hit = append(hit, n)
 	}

@@ -93,86 +93,17 @@ var recipes = map[Kind]recipe{
 // Kinds returns all kinds, by name.
 func Kinds() []Kind { return slices.Sorted(maps.Keys(recipes)) }
 
-// Kinds returns those that can go wrong in this cluster.
-func (c *Cluster) Kinds() []Kind {
-	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return c.can(recipes[k].need) != nil })
+// On is a fault of this kind that hits these nodes.
+func (k Kind) On(nodes ...string) Fault { return Fault{Kind: k, Nodes: nodes} }
+
+// At is the fault with a rate, for [KindLose], [KindDuplicate] and [KindReset].
+func (f Fault) At(rate float64) Fault {
+	f.Rate = rate
+	return f
 }
 
-// Isolate takes a node from the network.
-func Isolate(node string) Fault { return Fault{Kind: KindIsolate, Nodes: []string{node}} }
-
-// Partition takes a node from the other nodes, and leaves it to the clients.
-func Partition(node string) Fault { return Fault{Kind: KindPartition, Nodes: []string{node}} }
-
-// Hide takes a node from the clients, and leaves it to the other nodes.
-func Hide(node string) Fault { return Fault{Kind: KindHide, Nodes: []string{node}} }
-
-// Split lets two nodes not reach one another.
-func Split(one, other string) Fault { return Fault{Kind: KindSplit, Nodes: []string{one, other}} }
-
-// Deaf loses all that is sent to a node.
-func Deaf(node string) Fault { return Fault{Kind: KindDeaf, Nodes: []string{node}} }
-
-// Mute loses all that a node sends.
-func Mute(node string) Fault { return Fault{Kind: KindMute, Nodes: []string{node}} }
-
-// Lose loses a share of a node's frames.
-func Lose(node string, rate float64) Fault {
-	return Fault{Kind: KindLose, Nodes: []string{node}, Rate: rate}
+// By is the fault with a delay, for [KindDelay] and [KindFsyncSlow], and by how much the delay varies.
+func (f Fault) By(delay, jitter time.Duration) Fault {
+	f.Delay, f.Jitter = delay, jitter
+	return f
 }
-
-// Delay delays a node's frames. With jitter they overtake one another.
-func Delay(node string, by, jitter time.Duration) Fault {
-	return Fault{Kind: KindDelay, Nodes: []string{node}, Delay: by, Jitter: jitter}
-}
-
-// Duplicate doubles a share of a node's frames.
-func Duplicate(node string, rate float64) Fault {
-	return Fault{Kind: KindDuplicate, Nodes: []string{node}, Rate: rate}
-}
-
-// Reset makes a share of a node's TCP segments reset their connections.
-func Reset(node string, rate float64) Fault {
-	return Fault{Kind: KindReset, Nodes: []string{node}, Rate: rate}
-}
-
-// Pause stops a process.
-func Pause(node string) Fault { return Fault{Kind: KindPause, Nodes: []string{node}} }
-
-// Slow leaves a process a tenth of its time.
-func Slow(node string) Fault { return Fault{Kind: KindSlow, Nodes: []string{node}} }
-
-// Kill kills a process.
-func Kill(node string) Fault { return Fault{Kind: KindKill, Nodes: []string{node}} }
-
-// KillAll kills all processes.
-func KillAll() Fault { return Fault{Kind: KindKillAll} }
-
-// Terminate asks a process to end.
-func Terminate(node string) Fault { return Fault{Kind: KindTerminate, Nodes: []string{node}} }
-
-// Rolling asks one process after the other to end, and starts it again.
-func Rolling() Fault { return Fault{Kind: KindRolling} }
-
-// PowerCut cuts the power of a node.
-func PowerCut(node string) Fault { return Fault{Kind: KindPowerCut, Nodes: []string{node}} }
-
-// PowerCutAll cuts the power of all nodes.
-func PowerCutAll() Fault { return Fault{Kind: KindPowerCutAll} }
-
-// DiskFull fills a node's disk.
-func DiskFull(node string) Fault { return Fault{Kind: KindDiskFull, Nodes: []string{node}} }
-
-// DiskDead lets a node's disk refuse everything.
-func DiskDead(node string) Fault { return Fault{Kind: KindDiskDead, Nodes: []string{node}} }
-
-// FsyncFail lets every fsync of a node fail.
-func FsyncFail(node string) Fault { return Fault{Kind: KindFsyncFail, Nodes: []string{node}} }
-
-// FsyncSlow lets every fsync of a node take so much longer.
-func FsyncSlow(node string, by time.Duration) Fault {
-	return Fault{Kind: KindFsyncSlow, Nodes: []string{node}, Delay: by}
-}
-
-// MoveLeaders lets the leader of every stream step down.
-func MoveLeaders() Fault { return Fault{Kind: KindMoveLeaders} }

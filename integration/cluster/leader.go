@@ -27,8 +27,8 @@ func streams(ctx context.Context, nc *nats.Conn) ([]*jetstream.StreamInfo, error
 	return all, list.Err()
 }
 
-// Leaders returns which node's server leads each stream; "" where none does.
-func (c *Cluster) Leaders(ctx context.Context) (map[string]string, error) {
+// leaders returns which node's server leads each stream; "" where none does.
+func (c *Cluster) leaders(ctx context.Context) (map[string]string, error) {
 	leaders := map[string]string{}
 	err := c.ask(ctx, func(ctx context.Context, nc *nats.Conn) error {
 		all, err := streams(ctx, nc)
@@ -45,28 +45,17 @@ func (c *Cluster) Leaders(ctx context.Context) (map[string]string, error) {
 
 // stepDown lets the leader of a stream step down.
 func (c *Cluster) stepDown(ctx context.Context, stream string) error {
-	return c.request(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil)
-}
-
-// request asks JetStream to do something.
-func (c *Cluster) request(ctx context.Context, subject string, payload []byte) error {
 	return c.ask(ctx, func(ctx context.Context, nc *nats.Conn) error {
-		msg, err := nc.RequestWithContext(ctx, subject, payload)
+		msg, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil)
 		if err != nil {
-			return fmt.Errorf("%s: %w", subject, err)
+			return fmt.Errorf("%s: %w", stream, err)
 		}
-		var answer struct {
-			Success bool                `json:"success"`
-			Error   *jetstream.APIError `json:"error"`
-		}
+		var answer struct{ Success bool }
 		if err := json.Unmarshal(msg.Data, &answer); err != nil {
-			return fmt.Errorf("%s: %w", subject, err)
-		}
-		if answer.Error != nil {
-			return fmt.Errorf("%s: %w", subject, answer.Error)
+			return fmt.Errorf("%s: %w", stream, err)
 		}
 		if !answer.Success {
-			return fmt.Errorf("%s: %s", subject, msg.Data)
+			return fmt.Errorf("the leader of %s does not step down: %s", stream, msg.Data)
 		}
 		return nil
 	})
@@ -78,7 +67,7 @@ const askTimeout = 3 * time.Second
 // ask asks one node after the other until one answers.
 func (c *Cluster) ask(ctx context.Context, question func(context.Context, *nats.Conn) error) error {
 	var errs error
-	for _, n := range c.servers() {
+	for _, n := range c.nodes {
 		err := c.askNode(ctx, n, question)
 		if err == nil {
 			return nil
@@ -107,7 +96,7 @@ func (c *Cluster) askNode(ctx context.Context, n *node, question func(context.Co
 
 // moveLeaders asks each leader once. Healing has nothing to do.
 func moveLeaders(ctx context.Context, c *Cluster, _ Fault, _ []*node) (heal, error) {
-	before, err := c.Leaders(ctx)
+	before, err := c.leaders(ctx)
 	for stream := range before {
 		err = errors.Join(err, c.stepDown(ctx, stream))
 	}
@@ -116,7 +105,7 @@ func moveLeaders(ctx context.Context, c *Cluster, _ Fault, _ []*node) (heal, err
 	}
 	moved := 0
 	failed := eventually(ctx, patience, func(ctx context.Context) error {
-		after, err := c.Leaders(ctx)
+		after, err := c.leaders(ctx)
 		moved = 0
 		for stream, leader := range after {
 			if leader != "" && leader != before[stream] {

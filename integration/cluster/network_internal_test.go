@@ -226,13 +226,3 @@ func TestReset(t *testing.T) {
 		t.Errorf("the sender: %v", err)
 	}
 }
-
-// Two networks have nothing to do with one another.
-func TestNetworksApart(t *testing.T) {
-	t.Parallel()
-	p, q := newPair(t), newPair(t)
-	if p.subnet == q.subnet {
-		t.Fatal(p.subnet)
-	}
-	p.with(&rule{covers: every, lose: 1}, func() { q.mustEcho(10, 10) })
-}

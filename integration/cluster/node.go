@@ -16,14 +16,11 @@ import (
 // node is one node: where it lives, and the process that it is just now.
 type node struct {
 	name, host string
-	server     bool // with NATS in it
 	dir        string
 	thread     *namespace
 	disk       *disk // nil if there is none that can be broken
 	output     *output
 	command    func() []string
-	// await returns when the node can start; nil: any time.
-	await func(context.Context) error
 	// hurt has room for one: whatever is done to the process or the disk is done by one at a time.
 	hurt chan struct{}
 
@@ -42,12 +39,7 @@ func (n *node) data() string {
 }
 
 // start starts a process that is meant to go on until it is ended here.
-func (n *node) start(ctx context.Context) error {
-	if n.await != nil {
-		if err := n.await(ctx); err != nil {
-			return err
-		}
-	}
+func (n *node) start() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.process != nil && !n.process.ended() {
@@ -104,7 +96,7 @@ func (n *node) restart(ctx context.Context) error {
 			return err
 		}
 	}
-	return n.start(ctx)
+	return n.start()
 }
 
 // close ends and removes all of it but the directory.

@@ -18,24 +18,6 @@ func mustStart(t *testing.T, inside *namespace) *process {
 	return p
 }
 
-// Nothing outlives the thread that has started it, and that does not outlive this process.
-func TestOrphan(t *testing.T) {
-	t.Parallel()
-	inside, err := newThread()
-	mustDo(t, err)
-	p := mustStart(t, inside)
-	mustDo(t, p.stop(t.Context()))
-	inside.close()
-	select {
-	case <-p.done:
-	case <-time.After(patience):
-		t.Fatal("the process lives on")
-	}
-	if !gone(p.pid) {
-		t.Error("it is not gone")
-	}
-}
-
 func TestPauseUnproved(t *testing.T) {
 	t.Parallel()
 	inside, err := newThread()
@@ -77,7 +59,7 @@ func TestFsyncUnproved(t *testing.T) {
 	mustDo(t, err)
 	defer inside.close()
 	n := &node{name: "n1", dir: t.TempDir(), thread: inside, process: mustStart(t, inside), output: &output{}}
-	heal, err := fsyncSlow(t.Context(), nil, FsyncSlow("n1", time.Millisecond), []*node{n})
+	heal, err := fsyncSlow(t.Context(), nil, KindFsyncSlow.On("n1").By(time.Millisecond, 0), []*node{n})
 	mustDo(t, err)
 	if _, err := heal(t.Context()); !errors.Is(err, ErrNoEvidence) {
 		t.Errorf("it has not called fsync: %v", err)
@@ -107,7 +89,7 @@ func TestEnded(t *testing.T) {
 	t.Parallel()
 	c := Start(t, Config{Loopback: true, Nodes: 1, Shards: 1})
 	mustDo(t, c.WaitHealthy(t.Context()))
-	n := c.members()[0]
+	n := c.nodes[0]
 	p, err := n.running()
 	mustDo(t, err)
 	mustDo(t, p.end(t.Context(), unix.SIGKILL))

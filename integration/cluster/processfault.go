@@ -106,8 +106,8 @@ func down(ctx context.Context, hit []*node, s unix.Signal) (heal, error) {
 	}); err != nil {
 		return nil, errors.Join(err, each(hit, func(_ int, n *node) error { return n.restart(ctx) }))
 	}
-	return func(ctx context.Context) (string, error) {
-		return goneAll(pids, each(hit, func(_ int, n *node) error { return n.start(ctx) }))
+	return func(context.Context) (string, error) {
+		return goneAll(pids, each(hit, func(_ int, n *node) error { return n.start() }))
 	}, nil
 }
 

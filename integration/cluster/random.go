@@ -19,8 +19,6 @@ type Mix struct {
 	Faults int
 	// Shortest and Longest bound how long each lasts.
 	Shortest, Longest time.Duration
-	// Quorum leaves all nodes but one alone at any time, so that the cluster has to go on.
-	Quorum bool
 }
 
 // Random returns a schedule, the same for the same seed and mix. Two faults never hurt the process or the
@@ -30,9 +28,6 @@ func Random(seed uint64, m Mix) Schedule {
 	kinds := m.Kinds
 	if len(kinds) == 0 {
 		kinds = Kinds()
-	}
-	if m.Quorum {
-		kinds = slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return k == KindKillAll || k == KindPowerCutAll })
 	}
 	var s Schedule
 	const tries = 50 // for each
@@ -85,9 +80,6 @@ func (m Mix) collide(a, b Step) bool {
 	}
 	if a.At > b.At+b.For+apart || b.At > a.At+a.For+apart {
 		return false
-	}
-	if m.Quorum && !slices.Equal(a.Fault.Nodes, b.Fault.Nodes) {
-		return true
 	}
 	if !hurts(a.Fault) || !hurts(b.Fault) {
 		return false

@@ -34,18 +34,13 @@ func (s Schedule) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Together is a schedule in which all goes wrong at once.
-func Together(lasting time.Duration, faults ...Fault) Schedule {
+// During lets faults go on together for a while, and heals them.
+func (c *Cluster) During(ctx context.Context, lasting time.Duration, faults ...Fault) ([]Proof, error) {
 	var s Schedule
 	for _, f := range faults {
 		s = append(s, Step{For: lasting, Fault: f})
 	}
-	return s
-}
-
-// During lets faults go on together for a while, and heals them.
-func (c *Cluster) During(ctx context.Context, lasting time.Duration, faults ...Fault) ([]Proof, error) {
-	return c.Run(ctx, Together(lasting, faults...))
+	return c.Run(ctx, s)
 }
 
 // Run lets happen what the schedule says, and returns when all is healed again, which does not mean healthy.

@@ -4,7 +4,6 @@ package cluster_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -72,23 +71,6 @@ func TestRandomApart(t *testing.T) {
 	}
 }
 
-func TestRandomQuorum(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(300) {
-		m := mix(10)
-		m.Quorum = true
-		s := cluster.Random(seed, m)
-		for _, p := range overlaps(s) {
-			if !slices.Equal(p[0].Fault.Nodes, p[1].Fault.Nodes) {
-				t.Errorf("seed %d: two nodes at once:\n%s\n%s", seed, p[0], p[1])
-			}
-		}
-		if text := s.String(); strings.Contains(text, "-all") {
-			t.Errorf("seed %d: all nodes at once:\n%s", seed, text)
-		}
-	}
-}
-
 // overlaps returns which steps go on at once.
 func overlaps(s cluster.Schedule) (pairs [][2]cluster.Step) {
 	for i, a := range s {
@@ -99,28 +81,4 @@ func overlaps(s cluster.Schedule) (pairs [][2]cluster.Step) {
 		}
 	}
 	return pairs
-}
-
-func TestStrings(t *testing.T) {
-	t.Parallel()
-	s := append(cluster.Together(time.Second, cluster.Split("n1", "n2"), cluster.Lose("n3", 0.25)),
-		cluster.Step{At: 2 * time.Second, For: time.Minute, Fault: cluster.Delay("n1", 40*time.Millisecond, 5*time.Millisecond)})
-	const want = `at 0s for 1s: split n1 n2
-at 0s for 1s: lose n3 25%
-at 2s for 1m0s: delay n1 40ms ±5ms`
-	if s.String() != want {
-		t.Errorf("%s", s)
-	}
-	var tally cluster.Tally
-	tally.Add(cluster.Proof{Fault: cluster.Kill("n1")}, cluster.Proof{Fault: cluster.Pause("n1")})
-	tally.Add(cluster.Proof{Fault: cluster.Kill("n2")})
-	const table = `| fault | times |
-|---|---:|
-| kill | 2 |
-| pause | 1 |
-| 2 kinds | 3 |
-`
-	if tally.String() != table || tally.Total() != 3 || tally.Count(cluster.KindKill) != 2 {
-		t.Errorf("%s", &tally)
-	}
 }

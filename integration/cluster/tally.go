@@ -3,10 +3,8 @@
 package cluster
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Tally counts faults that have been proved. The zero value has none. It is not for many goroutines at once.
@@ -38,14 +36,3 @@ func (t *Tally) Total() int {
 
 // Kinds returns those of which there was at least one, by name.
 func (t *Tally) Kinds() []Kind { return slices.Sorted(maps.Keys(t.counts)) }
-
-// String is a table in Markdown.
-func (t *Tally) String() string {
-	var b strings.Builder
-	b.WriteString("| fault | times |\n|---|---:|\n")
-	for _, k := range t.Kinds() {
-		fmt.Fprintf(&b, "| %s | %d |\n", k, t.counts[k])
-	}
-	fmt.Fprintf(&b, "| %d kinds | %d |\n", len(t.counts), t.Total())
-	return b.String()
-}

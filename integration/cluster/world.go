@@ -48,7 +48,7 @@ func newWorld(cfg Config) (world, error) {
 	return &isolated{n}, nil
 }
 
-// isolated gives each node a namespace of its own, and a disk if it stores anything. It needs root.
+// isolated gives each node a namespace and a disk of its own. It needs root.
 type isolated struct {
 	*network
 }
@@ -65,9 +65,7 @@ func (w *isolated) settle(ctx context.Context, n *node, i int) (err error) {
 		return err
 	}
 	n.host = addr.String()
-	if n.server {
-		n.disk, err = newDisk(ctx, n.thread, n.dir, diskBytes)
-	}
+	n.disk, err = newDisk(ctx, n.thread, n.dir, diskBytes)
 	return err
 }
 

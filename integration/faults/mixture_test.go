@@ -44,16 +44,16 @@ func TestMixture(t *testing.T) {
 }
 
 var mixture = cluster.Schedule{
-	{At: 0, For: 4 * time.Second, Fault: cluster.Pause("n3")},
-	{At: time.Second, For: 2 * time.Second, Fault: cluster.Duplicate("n1", 0.2)},
-	{At: 5 * time.Second, For: 5 * time.Second, Fault: cluster.Partition("n2")},
-	{At: 11 * time.Second, For: 3 * time.Second, Fault: cluster.Kill("n1")},
-	{At: 17 * time.Second, For: time.Second, Fault: cluster.PowerCutAll()},
+	{At: 0, For: 4 * time.Second, Fault: cluster.KindPause.On("n3")},
+	{At: time.Second, For: 2 * time.Second, Fault: cluster.KindDuplicate.On("n1").At(0.2)},
+	{At: 5 * time.Second, For: 5 * time.Second, Fault: cluster.KindPartition.On("n2")},
+	{At: 11 * time.Second, For: 3 * time.Second, Fault: cluster.KindKill.On("n1")},
+	{At: 17 * time.Second, For: time.Second, Fault: cluster.KindPowerCutAll.On()},
 }
 
 var processes = cluster.Schedule{
-	{At: 0, For: 4 * time.Second, Fault: cluster.Pause("n3")},
-	{At: 5 * time.Second, For: 3 * time.Second, Fault: cluster.Terminate("n2")},
-	{At: 11 * time.Second, For: 3 * time.Second, Fault: cluster.Kill("n1")},
-	{At: 17 * time.Second, For: time.Second, Fault: cluster.KillAll()},
+	{At: 0, For: 4 * time.Second, Fault: cluster.KindPause.On("n3")},
+	{At: 5 * time.Second, For: 3 * time.Second, Fault: cluster.KindTerminate.On("n2")},
+	{At: 11 * time.Second, For: 3 * time.Second, Fault: cluster.KindKill.On("n1")},
+	{At: 17 * time.Second, For: time.Second, Fault: cluster.KindKillAll.On()},
 }

@@ -106,7 +106,7 @@ func TestTotals(t *testing.T) {
 		report: &linear.Report{Counts: linear.Counts{Operations: 100, Grants: 40, Judged: 3}},
 		tally:  map[string]int{"get FREE": 60, "acquire GRANTED": 40}, takeovers: 2,
 		steps:    make(cluster.Schedule, 3),
-		proofs:   []cluster.Proof{{Fault: cluster.Kill("n1")}, {Fault: cluster.Kill("n2")}},
+		proofs:   []cluster.Proof{{Fault: cluster.KindKill.On("n1")}, {Fault: cluster.KindKill.On("n2")}},
 		outages:  []time.Duration{2 * time.Second, 1500 * time.Millisecond},
 		register: register.Report{Counts: register.Counts{Acknowledged: 9}, StaleWrites: 4, Value: 9},
 	})
