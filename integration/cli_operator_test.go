@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -144,12 +145,8 @@ func (r result) wantNothing(t *testing.T) {
 
 func TestListOfWhoWaits(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	file := dir + "/nats.conf"
-	write(t, file, `
-		listen: "127.0.0.1:-1"
+	file := stand.NATSConfig(t, `
 		server_name: from-file
-		jetstream { store_dir: "`+dir+`/store", sync_interval: always }
 		authorization { users: [
 			{ user: node, password: secret }
 			{ user: lister, password: pass, permissions: { publish: ["holdfast.list"], subscribe: ["_INBOX.>"] } }

@@ -3,12 +3,13 @@ package integration_test
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // The permissions that docs/operating.md shows are enough to hold locks below orders, and for nothing else.
@@ -22,11 +23,7 @@ func TestDocumentedPermissions(t *testing.T) {
 	if !strings.Contains(rights, "holdfast.acquire.orders.>") {
 		t.Fatalf("docs/operating.md shows no permissions: %q", rights)
 	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "nats.conf")
-	write(t, file, `
-		listen: "127.0.0.1:-1"
-		jetstream { store_dir: "`+filepath.Join(dir, "store")+`", sync_interval: always }
+	file := stand.NATSConfig(t, `
 		authorization { users: [
 			{ user: node, password: secret }
 			{ user: app, password: pass, `+rights+` }

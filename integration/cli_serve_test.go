@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 func TestReadyLineSaysHowToBegin(t *testing.T) {
@@ -194,12 +196,8 @@ func TestServeUsage(t *testing.T) {
 // A NATS of which the file says everything: who may log in, and what for.
 func TestNATSConfiguration(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "nats.conf")
-	write(t, file, `
-		listen: "127.0.0.1:-1"
+	file := stand.NATSConfig(t, `
 		server_name: from-file
-		jetstream { store_dir: "`+filepath.Join(dir, "store")+`", sync_interval: always }
 		authorization { users: [
 			{ user: node, password: secret }
 			{ user: app, password: pass, permissions: {

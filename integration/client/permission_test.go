@@ -2,27 +2,17 @@ package client_test
 
 import (
 	"errors"
-	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/actors"
-	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/jetstream"
-	"github.com/holdfast-io/holdfast/jetstream/embedded"
-	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // users are the node, and some who may do less.
 const users = `
-listen: "127.0.0.1:-1"
-jetstream { store_dir: %q, sync_interval: always }
 authorization { users: [
   { user: node, password: x }
   { user: eventless, password: x, permissions: { publish: "holdfast.>", subscribe: "_INBOX.>" } }
@@ -36,39 +26,7 @@ authorization { users: [
 // startWithUsers starts a service that asks for users, and returns where it is.
 func startWithUsers(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, users, dir), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.DiscardHandler)
-	s, err := embedded.Start(embedded.Config{Name: "users", ConfigFile: file, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
-	internal := func(opts ...nats.Option) *nats.Conn {
-		nc, err := s.Connect(append(opts, nats.UserInfo("node", "x"))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(nc.Close)
-		return nc
-	}
-	d, err := jetstream.OpenDeployment(testContext(t), internal(), jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := node.Start(testContext(t), node.Config{
-		Name: "users", Version: "0.0.0", Prefix: messages.DefaultPrefix, Shards: d.Shards(), Limits: messages.DefaultLimits(),
-		Journal: func(shard uint32) actors.Journal { return d.Bucket(shard) },
-		Clock:   actors.SystemClock(), Intake: internal(), Outbox: internal(), Log: log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = n.Close(testContext(t)) })
-	return s.ClientURL()
+	return stand.Start(t, stand.Config{ConfigFile: stand.NATSConfig(t, users), Login: nats.UserInfo("node", "x")}).URL()
 }
 
 func TestPermissions(t *testing.T) {

@@ -2,14 +2,16 @@ package fencekv_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fencekv"
+	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 func TestOpenWithoutABucket(t *testing.T) {
@@ -78,16 +80,9 @@ func TestFull(t *testing.T) {
 
 // TestDomain reaches a bucket through the API of its domain, as from a leaf node.
 func TestDomain(t *testing.T) {
-	running, err := start(&server.Options{StoreDir: t.TempDir(), DontListen: true, JetStreamDomain: "hub"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	js, err := connect(running)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup((&store{server: running, JetStream: js}).stop)
-	hub, err := jetstream.NewWithDomain(js.Conn(), "hub")
+	nc := stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t,
+		fmt.Sprintf("jetstream { store_dir: %q, sync_interval: always, domain: hub }", t.TempDir()))}).Connect(t)
+	hub, err := jetstream.NewWithDomain(nc, "hub")
 	if err != nil {
 		t.Fatal(err)
 	}

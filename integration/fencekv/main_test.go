@@ -6,73 +6,38 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fencekv"
+	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 // patience bounds every wait. Nothing is measured by it.
 const patience = time.Minute
 
-// startServer starts a server that has on disk what it confirms.
-func startServer(dir string) (*server.Server, error) {
-	return start(&server.Options{StoreDir: dir})
-}
-
-func start(o *server.Options) (*server.Server, error) {
-	o.Host, o.Port, o.NoSigs, o.NoLog, o.JetStream, o.SyncAlways = "127.0.0.1", -1, true, true, true, true
-	s, err := server.NewServer(o)
-	if err != nil {
-		return nil, err
-	}
-	s.Start()
-	if !s.ReadyForConnections(patience) {
-		return nil, errors.New("the server does not start")
-	}
-	return s, nil
-}
-
-func connect(s *server.Server) (jetstream.JetStream, error) {
-	nc, err := nats.Connect("", nats.InProcessServer(s))
-	if err != nil {
-		return nil, err
-	}
-	return jetstream.New(nc)
-}
-
 // store is a JetStream that can be restarted, with a bucket for each test.
 type store struct {
-	dir    string
-	server *server.Server
+	server *stand.NATS
 	jetstream.JetStream
 }
 
 func mustStore(tb testing.TB) *store {
 	tb.Helper()
-	s := &store{dir: tb.TempDir()}
-	s.mustStart(tb)
-	tb.Cleanup(s.stop)
+	s := &store{server: stand.StartNATS(tb, embedded.Config{})}
+	s.JetStream = mustJetStream(tb, s.server.Connect(tb))
 	return s
 }
 
-func (s *store) mustStart(tb testing.TB) {
+func mustJetStream(tb testing.TB, nc *nats.Conn) jetstream.JetStream {
 	tb.Helper()
-	var err error
-	if s.server, err = startServer(s.dir); err != nil {
+	js, err := jetstream.New(nc)
+	if err != nil {
 		tb.Fatal(err)
 	}
-	if s.JetStream, err = connect(s.server); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func (s *store) stop() {
-	s.Conn().Close()
-	s.server.Shutdown()
-	s.server.WaitForShutdown()
+	return js
 }
 
 func (s *store) mustCreate(tb testing.TB, cfg jetstream.KeyValueConfig) jetstream.KeyValue {

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
+	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 // TestReplicated lets rivals on three servers write one entry of a bucket with three replicas, each of
@@ -74,23 +72,11 @@ func mustNext(tb testing.TB, w jetstream.KeyWatcher) jetstream.KeyValueEntry {
 // mustCluster returns a connection to each of three servers.
 func mustCluster(tb testing.TB) []jetstream.JetStream {
 	tb.Helper()
-	addrs := ports.Free(tb, 3)
-	routes := server.RoutesFromStr("nats://" + strings.Join(addrs, ",nats://"))
+	routes := ports.Free(tb, 3)
 	var cluster []jetstream.JetStream
-	for i, addr := range addrs {
-		host, port, _ := net.SplitHostPort(addr)
-		number, _ := strconv.Atoi(port) // it is an address that was listened to
-		s, err := start(&server.Options{ServerName: fmt.Sprintf("n%d", i), StoreDir: tb.TempDir(), Routes: routes,
-			Cluster: server.ClusterOpts{Name: "c", Host: host, Port: number}})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		js, err := connect(s)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tb.Cleanup((&store{server: s, JetStream: js}).stop)
-		cluster = append(cluster, js)
+	for i, route := range routes {
+		s := stand.StartNATS(tb, embedded.Config{Name: fmt.Sprint("n", i), ClusterListen: route, Routes: routes})
+		cluster = append(cluster, mustJetStream(tb, s.Connect(tb)))
 	}
 	return cluster
 }

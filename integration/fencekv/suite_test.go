@@ -2,6 +2,7 @@ package fencekv_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -27,8 +28,8 @@ func TestSuite(t *testing.T) {
 		},
 		Restart: func(tb testing.TB) {
 			tb.Helper()
-			s.stop()
-			s.mustStart(tb)
+			s.server.Restart(tb)
+			s.JetStream = mustJetStream(tb, s.server.Connect(t))
 		},
 		History: s.history,
 		Through: func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
@@ -41,16 +42,12 @@ func TestSuite(t *testing.T) {
 // through connects to the server over TCP.
 func (s *store) through(tb testing.TB, via func(string) string) jetstream.JetStream {
 	tb.Helper()
-	nc, err := nats.Connect("nats://" + via(s.server.Addr().String()))
+	nc, err := nats.Connect("nats://" + via(strings.TrimPrefix(s.server.ClientURL(), "nats://")))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return js
+	return mustJetStream(tb, nc)
 }
 
 type register struct{ *fencekv.Bucket }

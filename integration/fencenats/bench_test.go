@@ -13,7 +13,7 @@ import (
 // BenchmarkGuard compares requests to one handler, which writes to a guarded bucket, without a guard of
 // its own and with it.
 func BenchmarkGuard(b *testing.B) {
-	nc := mustStart(b).mustConnect(b)
+	nc := mustConnect(b, mustStart(b))
 	store := mustOpen(b, nc)
 	put := func(ctx context.Context, m *nats.Msg) {
 		_, err := store.Put(ctx, claim(34), m.Data)

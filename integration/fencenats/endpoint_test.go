@@ -59,7 +59,7 @@ func endpoints(t *testing.T, marks fence.Marks, opts ...fencenats.Option) map[st
 	t.Helper()
 	all := map[string]*endpoint{}
 	for kind, serve := range kinds {
-		e := &endpoint{mustStart(t).mustConnect(t), make(chan fence.Claim, 1), make(chan error, 1)}
+		e := &endpoint{mustConnect(t, mustStart(t)), make(chan fence.Claim, 1), make(chan error, 1)}
 		marks := marks
 		if marks == nil {
 			marks = mustOpen(t, e.Conn)

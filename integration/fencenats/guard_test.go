@@ -109,7 +109,7 @@ func wantUnavailable(t *testing.T, e *endpoint) {
 
 // TestStatistics of the service count what was refused.
 func TestStatistics(t *testing.T) {
-	nc := mustStart(t).mustConnect(t)
+	nc := mustConnect(t, mustStart(t))
 	g := fencenats.New(mustOpen(t, nc))
 	s := mustServe(t, nc, subject, g.Handler(t.Context(), func(_ context.Context, r micro.Request) {
 		wantError(t, r.Respond(nil), nil)
@@ -127,7 +127,7 @@ func TestStatistics(t *testing.T) {
 // TestPausedHandler shows what this guard cannot do and that of the store does: the handler of 33 has
 // been let through and is paused, then that of 34 writes.
 func TestPausedHandler(t *testing.T) {
-	nc := mustStart(t).mustConnect(t)
+	nc := mustConnect(t, mustStart(t))
 	store := mustOpen(t, nc)
 	inside, goOn := make(chan struct{}), make(chan struct{})
 	h := fencenats.New(store).MsgHandler(t.Context(), func(ctx context.Context, m *nats.Msg) {

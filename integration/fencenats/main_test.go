@@ -6,76 +6,39 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fencekv"
 	"github.com/holdfast-io/holdfast/clients/fence/fencenats"
+	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 // patience bounds every wait. Nothing is measured by it.
 const patience = time.Minute
 
-// startServer starts a server that has on disk what it confirms.
-func startServer(dir string) (*server.Server, error) {
-	s, err := server.NewServer(&server.Options{StoreDir: dir, Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, SyncAlways: true})
-	if err != nil {
-		return nil, err
-	}
-	s.Start()
-	if !s.ReadyForConnections(patience) {
-		return nil, errors.New("the server does not start")
-	}
-	return s, nil
-}
-
-// world is a server that can be restarted, with a guarded bucket.
-type world struct {
-	dir    string
-	server *server.Server
-}
-
 const bucketName = "orders"
 
-func mustStart(tb testing.TB) *world {
+// mustStart starts a server with a guarded bucket.
+func mustStart(tb testing.TB) *stand.NATS {
 	tb.Helper()
-	w := &world{dir: tb.TempDir()}
-	w.start(tb)
-	tb.Cleanup(w.stop)
-	js, err := jetstream.New(w.mustConnect(tb))
+	s := stand.StartNATS(tb, embedded.Config{})
+	js, err := jetstream.New(s.Connect(tb))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	if _, err := js.CreateKeyValue(tb.Context(), jetstream.KeyValueConfig{Bucket: bucketName}); err != nil {
 		tb.Fatal(err)
 	}
-	return w
-}
-
-func (w *world) start(tb testing.TB) {
-	tb.Helper()
-	var err error
-	if w.server, err = startServer(w.dir); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func (w *world) stop() {
-	w.server.Shutdown()
-	w.server.WaitForShutdown()
+	return s
 }
 
 // mustConnect returns a connection that lasts until the test or the server ends.
-func (w *world) mustConnect(tb testing.TB) *nats.Conn {
+func mustConnect(tb testing.TB, s *stand.NATS) *nats.Conn {
 	tb.Helper()
-	nc, err := nats.Connect("", nats.InProcessServer(w.server), nats.NoReconnect())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(nc.Close)
-	return nc
+	return s.Connect(tb, nats.NoReconnect())
 }
 
 func mustOpen(tb testing.TB, nc *nats.Conn, opts ...fencekv.Option) *fencekv.Bucket {

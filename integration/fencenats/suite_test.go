@@ -3,6 +3,7 @@ package fencenats_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -56,10 +57,10 @@ func TestMsgSuite(t *testing.T) {
 
 func testSuite(t *testing.T, serve func(testing.TB, *nats.Conn, string, *fencenats.Guard, *fencekv.Bucket)) {
 	t.Helper()
-	w := mustStart(t)
+	s := mustStart(t)
 	open := func(tb testing.TB, rule fence.Rule) register {
 		tb.Helper()
-		nc := w.mustConnect(tb)
+		nc := mustConnect(tb, s)
 		// Under Once the guard spends the token, and the store lets the same one pass.
 		g, store := fencenats.New(mustOpen(tb, nc, fencekv.WithRule(rule))), mustOpen(tb, nc)
 		subject := nats.NewInbox() // each register has one of its own
@@ -78,15 +79,14 @@ func testSuite(t *testing.T, serve func(testing.TB, *nats.Conn, string, *fencena
 			tb.Helper()
 			r := open(tb, rule)
 			lost, end := context.WithCancel(tb.Context())
-			nc, err := nats.Connect("nats://"+via(w.server.Addr().String()), nats.DisconnectErrHandler(func(*nats.Conn, error) { end() }))
+			nc, err := nats.Connect("nats://"+via(strings.TrimPrefix(s.ClientURL(), "nats://")), nats.DisconnectErrHandler(func(*nats.Conn, error) { end() }))
 			wantError(tb, err, nil)
 			tb.Cleanup(nc.Close)
 			return register{client{Conn: nc, subject: r.subject, lost: lost}, r.store}
 		},
 		Restart: func(tb testing.TB) {
 			tb.Helper()
-			w.stop()
-			w.start(tb)
+			s.Restart(tb)
 		},
 	})
 }

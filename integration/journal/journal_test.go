@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/journaltest"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
@@ -16,18 +17,7 @@ var _ actors.Journal = (*jetstream.Bucket)(nil)
 func TestBucketConforms(t *testing.T) {
 	journaltest.Conformance(t, func(t *testing.T) journaltest.Journal {
 		t.Helper()
-		s, err := embedded.Start(embedded.Config{
-			Name: "n1", Listen: "127.0.0.1:-1", DataDir: t.TempDir(), Log: testLog(t),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Shutdown)
-		nc, err := s.Connect()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(nc.Close)
+		nc := stand.StartNATS(t, embedded.Config{}).Connect(t)
 		d, err := jetstream.OpenDeployment(t.Context(), nc, jetstream.DeploymentConfig{
 			Prefix: messages.DefaultPrefix, Shards: 1,
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
@@ -28,7 +29,7 @@ const (
 // fleet is a NATS server and the nodes on it.
 type fleet struct {
 	testing.TB
-	server *embedded.Server
+	server *stand.NATS
 	nodes  map[string]*process
 	logs   *logs
 	// login is how nodes log in; nil if they need not.
@@ -40,8 +41,6 @@ type process struct {
 	*node.Node
 	name  string
 	conns []*nats.Conn
-	// storage keeps the journals.
-	storage *nats.Conn
 }
 
 // logs keeps what nodes log. Libraries have timers that log when the test is over, so it is no log of the
@@ -80,14 +79,7 @@ func newLogged(tb testing.TB) *fleet {
 func newFleet(tb testing.TB) *fleet {
 	tb.Helper()
 	f := newLogged(tb)
-	var err error
-	f.server, err = embedded.Start(embedded.Config{
-		Name: "nats", Listen: "127.0.0.1:-1", DataDir: tb.TempDir(), Log: f.log("nats"),
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(f.server.Shutdown)
+	f.server = stand.StartNATS(tb, embedded.Config{Log: f.log("nats")})
 	return f
 }
 
@@ -115,15 +107,11 @@ func (f *fleet) try(name string, change ...func(*node.Config)) (*process, error)
 		if f.login != nil {
 			opts = append(opts, f.login)
 		}
-		nc, err := f.server.Connect(opts...)
-		if err != nil {
-			f.Fatal(err)
-		}
+		nc := f.server.Connect(f, opts...)
 		p.conns = append(p.conns, nc)
 		return nc
 	}
-	p.storage = connect()
-	d, err := jetstream.OpenDeployment(ctx, p.storage, jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix, Shards: shards, Log: f.log(name)})
+	d, err := jetstream.OpenDeployment(ctx, connect(), jetstream.DeploymentConfig{Prefix: messages.DefaultPrefix, Shards: shards, Log: f.log(name)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -181,9 +169,9 @@ func (f *fleet) connect() *nats.Conn {
 	return nc
 }
 
-func (f *fleet) client(opts ...holdfast.Option) *holdfast.Client {
+func (f *fleet) client() *holdfast.Client {
 	f.Helper()
-	c, err := holdfast.New(f.connect(), opts...)
+	c, err := holdfast.New(f.connect())
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -2,22 +2,18 @@ package nodes
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 // users are a node, and two that may not speak to others, or not hear them.
 const users = `
-listen: "127.0.0.1:-1"
-jetstream { store_dir: %q, sync_interval: always }
 authorization { users: [
   { user: node, password: x }
   { user: dumb, password: x, permissions: { publish: { allow: ">", deny: "holdfast.node.>" }, subscribe: ">" } }
@@ -27,24 +23,11 @@ authorization { users: [
 // A node that may not speak to others, or not hear them, says what it needs and does not start.
 func TestWithoutPermission(t *testing.T) {
 	f := newLogged(t)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, users, dir), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	f.server, err = embedded.Start(embedded.Config{Name: "nats", ConfigFile: file, Log: f.log("nats")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.server.Shutdown)
+	f.server = stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t, users), Log: f.log("nats")})
 	f.login = nats.UserInfo("node", "x")
 	for _, user := range []string{"dumb", "deaf"} {
 		p, err := f.try(user, func(c *node.Config) {
-			var err error
-			if c.Peers, err = f.server.Connect(nats.UserInfo(user, "x")); err != nil {
-				t.Fatal(err)
-			}
+			c.Peers = f.server.Connect(t, nats.UserInfo(user, "x"))
 		})
 		if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), "holdfast.node.>") {
 			t.Errorf("%s: got %v, %v, want a permission violation that names holdfast.node.>", user, p, err)
