@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/integration/stand"
@@ -22,7 +21,7 @@ func TestMemberComesBackEmpty(t *testing.T) {
 	m.All[2].Kill()
 	empty(t, m.All[2].Data)
 	m.All[2].Restart()
-	awaitReplicas(t, m.All[0].URL, 3)
+	awaitReplicas(t, m.All[0].URL)
 	stop()
 	m.All[0].Kill()
 	run(t, "get", "orders.42", "--server", m.All[2].URL, "--timeout", "30s").want(t, 0, `^held: orders.42 by "me", token 1`)
@@ -42,33 +41,27 @@ func empty(t *testing.T, dir string) {
 	}
 }
 
-// awaitReplicas returns when so many servers have all of the first shard's bucket.
-func awaitReplicas(t *testing.T, url string, n int) {
+// awaitReplicas returns when three servers have all of every bucket.
+func awaitReplicas(t *testing.T, url string) {
 	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := natsjs.New(nc)
+	js, err := natsjs.New(dial(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "every replica is current", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), bound)
 		defer cancel()
-		s, err := js.Stream(ctx, "KV_HOLDFAST_0")
-		if err != nil {
-			t.Log(err)
-			return false
-		}
-		cluster := s.CachedInfo().Cluster
-		current := 1 // the leader
-		for _, r := range cluster.Replicas {
-			if r.Current && !r.Offline {
-				current++
+		all := js.ListStreams(ctx)
+		for s := range all.Info() {
+			if s.Cluster.Leader == "" || len(s.Cluster.Replicas) != 2 {
+				return false
+			}
+			for _, r := range s.Cluster.Replicas {
+				if !r.Current || r.Offline {
+					return false
+				}
 			}
 		}
-		return cluster.Leader != "" && current == n
+		return all.Err() == nil
 	})
 }

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -79,15 +78,6 @@ func (f *fleet) want(nc *nats.Conn, status messages.Status, token uint64, subjec
 	if r.GetStatus() != status || token != 0 && r.GetLease().GetToken() != token {
 		f.Fatalf("%s %s: got %v, want %s token %d", subject, payload, &r, status, token)
 	}
-}
-
-// A node that is alone does not wait for others, if there can be no others.
-func TestFirst(t *testing.T) {
-	f := newFleet(t)
-	began := time.Now()
-	f.start("n1", func(c *node.Config) { c.First = true })
-	t.Logf("started after %v", time.Since(began))
-	f.settled()
 }
 
 // A request in the queue stays there when the shard moves, and is granted by the new owner.
@@ -247,9 +237,11 @@ func TestOddNodes(t *testing.T) {
 		c.Limits.MaxTtlMs = 5000
 	})
 	f.settled() // which takes some announcements
-	for words, want := range map[string]int{"different version": 2, "different limits": 2, "node joined": 2} {
-		if n := f.logs.count(words); n != want {
-			t.Errorf("%q: %d times in the log, want one at each node", words, n)
+
+	joined := 2 + f.logs.count("node lost") // one is lost and joins again if this machine stalls
+	for _, words := range []string{"different version", "different limits", "node joined"} {
+		if n := f.logs.count(words); n != joined {
+			t.Errorf("%q: %d times in the log, want %d, once each time that a node joined another", words, n, joined)
 		}
 	}
 
@@ -273,107 +265,4 @@ func TestOddNodes(t *testing.T) {
 	if n := f.logs.count("different number of shards"); n != 2 {
 		t.Errorf("different number of shards: %d times in the log, want one at each node", n)
 	}
-}
-
-// A rolling restart under load: no client sees an error, and every lock is granted once.
-func TestRollingRestart(t *testing.T) {
-	f := newFleet(t)
-	names := []string{"n1", "n2", "n3"}
-	for _, name := range names {
-		f.start(name)
-	}
-	f.settled()
-	load := f.load(16)
-	for _, name := range names {
-		f.stop(f.nodes[name])
-		f.settled()
-		f.start(name)
-		f.settled()
-	}
-	load.end()
-}
-
-// noticeable is how long a call takes that is worth a line in the test's log.
-const noticeable = 300 * time.Millisecond
-
-// load is clients that lock and unlock all the time.
-type load struct {
-	f      *fleet
-	cancel context.CancelFunc
-	done   chan tally
-	n      int
-}
-
-// tally is what a client has seen.
-type tally struct {
-	grants  uint64
-	skipped uint64
-	longest time.Duration
-	err     error
-}
-
-func (f *fleet) load(n int) *load {
-	f.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	l := &load{f: f, cancel: cancel, done: make(chan tally, n), n: n}
-	slow := func(what string, d time.Duration) { f.log("client").Info("slow", "what", what, "took", d) }
-	for i := range n {
-		c := f.client()
-		go func() { l.done <- work(ctx, c, fmt.Sprint("load.", i), slow) }()
-	}
-	return l
-}
-
-// work locks and unlocks until ctx ends. Tokens grow. They may leave some out: a request that was sent
-// twice because its answer was late can be granted once more, and a grant without a waiting client is given back.
-func work(ctx context.Context, c *holdfast.Client, resource string, slow func(string, time.Duration)) (t tally) {
-	lasting := context.WithoutCancel(ctx)
-	timed := func(what string, do func() error) error {
-		began := time.Now()
-		err := do()
-		d := time.Since(began)
-		t.longest = max(t.longest, d)
-		if d > noticeable {
-			slow(what+" "+resource, d)
-		}
-		if err != nil {
-			return fmt.Errorf("%s %s after %v: %w", what, resource, d, err)
-		}
-		return nil
-	}
-	var l *holdfast.Lock
-	var last holdfast.Token
-	for ctx.Err() == nil && t.err == nil {
-		t.err = timed("acquire", func() (err error) {
-			l, err = c.Acquire(lasting, resource, holdfast.TTL(time.Minute))
-			return err
-		})
-		if t.err != nil {
-			return t
-		}
-		if t.grants++; l.Token() <= last {
-			t.err = fmt.Errorf("%s has token %v after %v", resource, l.Token(), last)
-			return t
-		}
-		last = l.Token()
-		t.skipped = uint64(last) - t.grants
-		t.err = timed("release", func() error { return l.Release(lasting) })
-	}
-	return t
-}
-
-func (l *load) end() {
-	l.f.Helper()
-	l.cancel()
-	var sum tally
-	for range l.n {
-		t := <-l.done
-		if t.err != nil {
-			l.f.Error(t.err)
-		}
-		sum.grants += t.grants
-		sum.skipped += t.skipped
-		sum.longest = max(sum.longest, t.longest)
-	}
-	l.f.Logf("%d grants and %d tokens left out; the longest call took %v", sum.grants, sum.skipped, sum.longest)
 }
