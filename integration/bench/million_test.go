@@ -2,6 +2,8 @@ package bench
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,4 +69,26 @@ func fill(b *testing.B, url string) {
 		return ask(b.Context(), ncs[i%connections], messages.OpAcquire, name(i),
 			&messages.AcquireRequest{Owner: fmt.Sprint("client-", i%clients), TtlMs: 86_400_000}, messages.Status_GRANTED)
 	})
+}
+
+// inParallel calls f for every number below n, many at once.
+func inParallel(b *testing.B, n int, f func(i int) error) {
+	b.Helper()
+	var next atomic.Int64
+	var failure atomic.Pointer[error]
+	var group sync.WaitGroup
+	for range clients {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && failure.Load() == nil; i = int(next.Add(1)) - 1 {
+				if err := f(i); err != nil {
+					err = fmt.Errorf("%d: %w", i, err)
+					failure.Store(&err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := failure.Load(); err != nil {
+		b.Fatal(*err)
+	}
 }
