@@ -58,12 +58,7 @@ func fill(b *testing.B, url string) {
 	b.Helper()
 	ncs := make([]*nats.Conn, connections)
 	for i := range ncs {
-		nc, err := nats.Connect(url)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(nc.Close)
-		ncs[i] = nc
+		ncs[i] = stand.Dial(b, url)
 	}
 	inParallel(b, held, func(i int) error {
 		return ask(b.Context(), ncs[i%connections], messages.OpAcquire, name(i),

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 func TestAcquire(t *testing.T) {
@@ -25,33 +27,6 @@ func TestAcquire(t *testing.T) {
 		if s := mustGet(t, other, t.Name()); s.Held || s.Token != l.Token() {
 			t.Errorf("got %+v after the release", s)
 		}
-	})
-
-	t.Run("TokensGrow", func(t *testing.T) {
-		for want := range holdfast.Token(5) {
-			l := mustAcquire(t, c, t.Name())
-			if l.Token() != want+1 {
-				t.Errorf("got token %d, want %d", l.Token(), want+1)
-			}
-			mustRelease(t, l)
-		}
-	})
-
-	t.Run("FirstComeFirstServed", func(t *testing.T) {
-		l := mustAcquire(t, c, t.Name())
-		var waiting []<-chan outcome
-		for i := range 5 {
-			waiting = append(waiting, acquiring(testContext(t), other, t.Name()))
-			untilWaiting(t, c, t.Name(), i+1)
-		}
-		for _, done := range waiting {
-			before := l.Token()
-			mustRelease(t, l)
-			if l = mustGrant(t, done); l.Token() != before+1 {
-				t.Errorf("got token %d behind %d", l.Token(), before)
-			}
-		}
-		mustRelease(t, l)
 	})
 
 	t.Run("Deadline", func(t *testing.T) {
@@ -114,16 +89,6 @@ func TestAcquire(t *testing.T) {
 		}
 		mustRelease(t, l)
 	})
-
-	t.Run("AnyName", func(t *testing.T) {
-		for _, name := range []string{"*", ">", "a b", "a..b", ".", "ünïcödé", "🔒", "a=2Eb", strings.Repeat("%", 512)} {
-			l := mustAcquire(t, c, name)
-			if l.Resource() != name {
-				t.Errorf("got %q, want %q", l.Resource(), name)
-			}
-			mustRelease(t, l)
-		}
-	})
 }
 
 func TestTryAcquire(t *testing.T) {
@@ -157,8 +122,8 @@ func TestTryAcquire(t *testing.T) {
 
 // What breaks a rule is refused with the rule, before anything is sent.
 func TestInvalid(t *testing.T) {
-	p := newProxy(t, url)
-	c := newClient(t, p.url())
+	p := proxy.New(t, url)
+	c := newClient(t, p.URL())
 	ctx := testContext(t)
 	name := t.Name()
 	acquire := func(resource string, opts ...holdfast.AcquireOption) func() error {
@@ -186,6 +151,7 @@ func TestInvalid(t *testing.T) {
 		{"TryAcquire", "resource", func() error { _, err := c.TryAcquire(ctx, ""); return err }},
 		{"Do", "resource", func() error { return c.Do(ctx, "", nil) }},
 		{"Get", "resource", func() error { _, err := c.Get(ctx, ""); return err }},
+		{"WaitFree", "resource", func() error { return c.WaitFree(ctx, "") }},
 		{"GetStale", "resource", func() error { _, err := c.GetStale(ctx, ""); return err }},
 		{"Break", "reason", func() error { return c.Break(ctx, name, 1, strings.Repeat("x", 513)) }},
 		{"List", "pattern", func() error {
@@ -206,7 +172,7 @@ func TestInvalid(t *testing.T) {
 		})
 	}
 	for _, op := range []string{"acquire", "get", "break", "list"} {
-		if n := p.count(op); n > 0 {
+		if n := p.Count(op); n > 0 {
 			t.Errorf("%d requests to %s were sent", n, op)
 		}
 	}
@@ -214,7 +180,7 @@ func TestInvalid(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	t.Run("Refused", func(t *testing.T) {
-		nc := connect(t, url)
+		nc := stand.Dial(t, url)
 		for name, o := range map[string]holdfast.Option{
 			"Prefix": holdfast.Prefix("a b"), "Timeout": holdfast.Timeout(0), "NegativeTimeout": holdfast.Timeout(-1),
 		} {
@@ -225,7 +191,7 @@ func TestOptions(t *testing.T) {
 	})
 
 	t.Run("ClosedConnection", func(t *testing.T) {
-		nc := connect(t, url)
+		nc := stand.Dial(t, url)
 		nc.Close()
 		if c, err := holdfast.New(nc); c != nil || err == nil {
 			t.Errorf("got %v, %v, want an error", c, err)

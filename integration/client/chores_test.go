@@ -10,19 +10,21 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // Calls that were given up leave few goroutines behind, however many there were, and these end.
 func TestAbandonedCallsLeaveFewGoroutines(t *testing.T) {
 	const calls, most = 600, 64
-	p := newProxy(t, url)
-	c := newClient(t, p.url())
+	p := proxy.New(t, url)
+	c := newClient(t, p.URL())
 	mustRelease(t, mustAcquire(t, c, t.Name()))
 	before := runtime.NumGoroutine()
-	p.blackhole()
+	p.Blackhole()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	sent := p.count("acquire")
+	sent := p.Count("acquire")
 	var group sync.WaitGroup
 	for i := range calls {
 		group.Go(func() {
@@ -31,12 +33,12 @@ func TestAbandonedCallsLeaveFewGoroutines(t *testing.T) {
 			}
 		})
 	}
-	until(t, "all are under way", func() bool { return p.count("acquire") >= sent+calls })
+	stand.Eventually(t, "all are under way", func() bool { return p.Count("acquire") >= sent+calls })
 	cancel()
 	group.Wait()
 	if n := runtime.NumGoroutine() - before; n > most {
 		t.Errorf("%d calls left %d goroutines", calls, n)
 	}
-	p.resume()
-	until(t, "all is given back", func() bool { return runtime.NumGoroutine() <= before })
+	p.Resume()
+	stand.Eventually(t, "all is given back", func() bool { return runtime.NumGoroutine() <= before })
 }

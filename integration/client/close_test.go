@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 func TestClose(t *testing.T) {
@@ -113,10 +115,10 @@ func TestClose(t *testing.T) {
 	})
 
 	t.Run("ContextEnds", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url())
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL())
 		l := mustAcquire(t, c, t.Name())
-		p.blackhole()
+		p.Blackhole()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		defer cancel()
 		if err := c.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -125,25 +127,25 @@ func TestClose(t *testing.T) {
 		if l.Valid() || l.Context().Err() == nil {
 			t.Error("the lock goes on")
 		}
-		n := p.count("extend")
-		p.resume()
-		mustAcquire(t, newClient(t, p.url()), t.Name()+"2")
-		if p.count("extend") > n {
+		n := p.Count("extend")
+		p.Resume()
+		mustAcquire(t, newClient(t, p.URL()), t.Name()+"2")
+		if p.Count("extend") > n {
 			t.Error("a closed client renews")
 		}
 	})
 
 	t.Run("HookStuck", func(t *testing.T) {
-		p := newProxy(t, url)
+		p := proxy.New(t, url)
 		stuck, end := make(chan struct{}), make(chan struct{})
 		defer close(end)
 		var once sync.Once
-		c := newClient(t, p.url(), holdfast.OnJeopardy(func(*holdfast.Lock, error) {
+		c := newClient(t, p.URL(), holdfast.OnJeopardy(func(*holdfast.Lock, error) {
 			once.Do(func() { close(stuck) })
 			<-end
 		}))
 		mustAcquire(t, c, t.Name(), holdfast.TTL(time.Second))
-		p.onAnswers("extend", first(1, lose))
+		p.OnAnswers("extend", proxy.First(1, proxy.Lose))
 		await(t, "the hook is called", stuck)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
@@ -154,8 +156,8 @@ func TestClose(t *testing.T) {
 	})
 
 	t.Run("ConnectionClosed", func(t *testing.T) {
-		nc := connect(t, url)
-		c := clientOn(t, nc, holdfast.Timeout(50*time.Millisecond))
+		nc := stand.Dial(t, url)
+		c := stand.Client(t, nc, holdfast.Timeout(50*time.Millisecond))
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(300*time.Millisecond))
 		nc.Close()
 		await(t, "the lock is lost", l.Lost())
@@ -183,8 +185,8 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 	timeout := holdfast.Timeout(10 * patience)
 
 	t.Run("ConnectionClosed", func(t *testing.T) {
-		nc := connect(t, url)
-		c := clientOn(t, nc, timeout)
+		nc := stand.Dial(t, url)
+		c := stand.Client(t, nc, timeout)
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
 		waiting := acquiring(t.Context(), c, t.Name())
 		untilWaiting(t, newClient(t, url), t.Name(), 1)
@@ -202,8 +204,8 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 	})
 
 	t.Run("ConnectionDrained", func(t *testing.T) {
-		nc := connect(t, url)
-		c := clientOn(t, nc, timeout)
+		nc := stand.Dial(t, url)
+		c := stand.Client(t, nc, timeout)
 		mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
 		if err := nc.Drain(); err != nil {
 			t.Fatal(err)
@@ -214,12 +216,12 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 	})
 
 	t.Run("LockLost", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), timeout)
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), timeout)
 		mine := errors.New("stopped")
 		err := promptly(t, "Do", func() error {
 			return c.Do(t.Context(), t.Name(), func(ctx context.Context, _ *holdfast.Lock) error {
-				p.blackhole()
+				p.Blackhole()
 				<-ctx.Done()
 				return mine
 			}, holdfast.TTL(300*time.Millisecond))
@@ -235,12 +237,12 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 	// They are more than are released side by side. Those whose turn does not come are released unheard.
 	t.Run("ManyLocks", func(t *testing.T) {
 		const locks = 600
-		p, other := newProxy(t, url), newClient(t, url)
-		c := newClient(t, p.url(), timeout)
+		p, other := proxy.New(t, url), newClient(t, url)
+		c := newClient(t, p.URL(), timeout)
 		for i := range locks {
 			mustAcquire(t, c, fmt.Sprint(t.Name(), i), holdfast.Ephemeral(), holdfast.TTL(time.Hour))
 		}
-		p.onAnswers("release", always(lose))
+		p.OnAnswers("release", proxy.Always(proxy.Lose))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if err := promptly(t, "Close", func() error { return c.Close(ctx) }); !errors.Is(err, context.DeadlineExceeded) {
@@ -253,10 +255,10 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 
 	// A lock that is still held may be released until its lease has run out.
 	t.Run("Cutoff", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), timeout)
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), timeout)
 		mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
-		p.blackhole()
+		p.Blackhole()
 		if err := promptly(t, "Close", func() error { return c.Close(t.Context()) }); !errors.Is(err, holdfast.ErrUnknown) {
 			t.Errorf("got %v, want ErrUnknown", err)
 		}
@@ -265,18 +267,18 @@ func TestNothingIsWaitedForInVain(t *testing.T) {
 
 // A lease that the service has prolonged without the client's knowledge is released when its holder stops.
 func TestLostLockIsReleased(t *testing.T) {
-	p := newProxy(t, url)
-	c, other := newClient(t, p.url()), newClient(t, url)
+	p := proxy.New(t, url)
+	c, other := newClient(t, p.URL()), newClient(t, url)
 	l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
-	p.onAnswers("extend", always(lose))
+	p.OnAnswers("extend", proxy.Always(proxy.Lose))
 	await(t, "the lock is lost", l.Lost())
 	if s := mustGet(t, other, t.Name()); !s.Held || s.Token != l.Token() {
 		t.Fatalf("got %+v, want the lease to have been prolonged", s)
 	}
-	n := p.count("release")
+	n := p.Count("release")
 	if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("got %v, want ErrLost", err)
 	}
-	until(t, "a release is sent", func() bool { return p.count("release") == n+1 })
+	stand.Eventually(t, "a release is sent", func() bool { return p.Count("release") == n+1 })
 	untilFree(t, other, t.Name())
 }

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
 )
 
 // Several clients count under a lock, without any other synchronisation: the race detector and the sum
 // tell whether two were there at once. Some are disturbed all the time.
 func TestMutualExclusion(t *testing.T) {
 	const workers, turns = 4, 40
-	p := newProxy(t, url)
-	clients := []*holdfast.Client{newClient(t, url), newClient(t, url), newClient(t, p.url())}
+	p := proxy.New(t, url)
+	clients := []*holdfast.Client{newClient(t, url), newClient(t, url), newClient(t, p.URL())}
 	var counter counter
 	var group sync.WaitGroup
 	for _, c := range clients {
@@ -35,7 +36,7 @@ func TestMutualExclusion(t *testing.T) {
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			<-tick.C
-			p.cut()
+			p.Cut()
 		}
 	})
 	group.Wait()

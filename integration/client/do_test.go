@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
 )
 
 func TestDo(t *testing.T) {
@@ -136,16 +137,16 @@ func TestDo(t *testing.T) {
 
 	// A lease that has come through to its last moment is one that no other holder had.
 	t.Run("ReleaseUnanswered", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), holdfast.Timeout(50*time.Millisecond))
 		err := c.Do(ctx, t.Name(), func(context.Context, *holdfast.Lock) error {
-			p.onAnswers("release", always(lose))
+			p.OnAnswers("release", proxy.Always(proxy.Lose))
 			return nil
 		})
 		if err != nil {
 			t.Errorf("got %v, want nil", err)
 		}
-		p.resume()
+		p.Resume()
 		untilFree(t, other, t.Name())
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -23,8 +25,8 @@ func TestBreakIsFelt(t *testing.T) {
 			lostTo := func(t *testing.T, l *holdfast.Lock, sentinel error) {
 				t.Helper()
 				await(t, "the lock is lost", l.Lost())
-				if cause := context.Cause(l.Context()); !errors.Is(cause, holdfast.ErrLost) || !errors.Is(cause, sentinel) {
-					t.Errorf("got %v, want ErrLost and %v", cause, sentinel)
+				if cause := context.Cause(l.Context()); !errors.Is(cause, holdfast.ErrLost) || !errors.Is(cause, sentinel) || l.Valid() {
+					t.Errorf("got %v, want ErrLost and %v; valid: %v", cause, sentinel, l.Valid())
 				}
 			}
 			breakLock := func(t *testing.T, l *holdfast.Lock) {
@@ -41,32 +43,32 @@ func TestBreakIsFelt(t *testing.T) {
 			})
 
 			t.Run("Later", func(t *testing.T) {
-				p := newProxy(t, url)
-				l := mustAcquire(t, newClient(t, p.url()), t.Name(), append(opts, holdfast.TTL(ttl))...)
-				until(t, "the client has subscribed", func() bool { return p.count("get") > 0 })
+				p := proxy.New(t, url)
+				l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(opts, holdfast.TTL(ttl))...)
+				stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
 				breakLock(t, l)
 				lostTo(t, l, holdfast.ErrNotHeld)
 			})
 
 			t.Run("WhileDisconnected", func(t *testing.T) {
-				p := newProxy(t, url)
-				l := mustAcquire(t, newClient(t, p.url()), t.Name(), append(opts, holdfast.TTL(ttl))...)
-				until(t, "the client has subscribed", func() bool { return p.count("get") > 0 })
-				p.sever()
+				p := proxy.New(t, url)
+				l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(opts, holdfast.TTL(ttl))...)
+				stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
+				p.Sever()
 				breakLock(t, l)
 				next := mustAcquire(t, other, l.Resource())
-				p.resume()
+				p.Resume()
 				lostTo(t, l, holdfast.ErrNotOwner)
 				mustRelease(t, next)
 			})
 
 			t.Run("ExtendedFromAShortTTL", func(t *testing.T) {
-				p := newProxy(t, url)
-				l := mustAcquire(t, newClient(t, p.url()), t.Name(), append(opts, holdfast.TTL(time.Second))...)
+				p := proxy.New(t, url)
+				l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(opts, holdfast.TTL(time.Second))...)
 				if err := l.Extend(testContext(t), ttl); err != nil {
 					t.Fatal(err)
 				}
-				until(t, "the client has subscribed", func() bool { return p.count("get") > 0 })
+				stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
 				breakLock(t, l)
 				lostTo(t, l, holdfast.ErrNotHeld)
 			})
@@ -82,14 +84,14 @@ func TestForgedEventLosesNothing(t *testing.T) {
 		asks string
 	}{"Renewed": {nil, "extend"}, "NoRenewal": {[]holdfast.AcquireOption{holdfast.NoRenewal()}, "get"}} {
 		t.Run(name, func(t *testing.T) {
-			p := newProxy(t, url)
-			l := mustAcquire(t, newClient(t, p.url()), t.Name(), append(c.opts, holdfast.TTL(time.Hour))...)
-			until(t, "the client has subscribed", func() bool { return p.count("get") > 0 })
+			p := proxy.New(t, url)
+			l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(c.opts, holdfast.TTL(time.Hour))...)
+			stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
 			key, err := messages.EncodeKey(l.Resource())
 			if err != nil {
 				t.Fatal(err)
 			}
-			forger, before := connect(t, url), p.count(c.asks)
+			forger, before := stand.Dial(t, url), p.Count(c.asks)
 			for _, kind := range []string{"BROKEN", "EXPIRED", "RELEASED"} {
 				m := nats.NewMsg("holdfast.event." + key)
 				m.Header.Set("Holdfast-Event", kind)
@@ -98,7 +100,7 @@ func TestForgedEventLosesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			until(t, "the client asks for the first and for the last", func() bool { return p.count(c.asks) >= before+2 })
+			stand.Eventually(t, "the client asks for the first and for the last", func() bool { return p.Count(c.asks) >= before+2 })
 			if !l.Valid() {
 				t.Errorf("a forged event ended the lock: %v", context.Cause(l.Context()))
 			}
@@ -114,18 +116,18 @@ func TestForgedEventLosesNothing(t *testing.T) {
 func TestBreakWithoutTheRightToSubscribe(t *testing.T) {
 	url := startWithUsers(t)
 	var complaints atomic.Int64
-	nc := connect(t, url, nats.UserInfo("eventless", "x"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+	nc := stand.Dial(t, url, nats.UserInfo("eventless", "x"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		if errors.Is(err, nats.ErrPermissionViolation) {
 			complaints.Add(1)
 		}
 	}))
-	c := clientOn(t, nc)
-	other := clientOn(t, connect(t, url, nats.UserInfo("node", "x")))
+	c := stand.Client(t, nc)
+	other := stand.Client(t, stand.Dial(t, url, nats.UserInfo("node", "x")))
 	var locks []*holdfast.Lock
 	for i := range 20 {
 		locks = append(locks, mustAcquire(t, c, fmt.Sprint(t.Name(), i), holdfast.TTL(4*time.Second)))
 	}
-	until(t, "the subscription is refused", func() bool { return complaints.Load() > 0 })
+	stand.Eventually(t, "the subscription is refused", func() bool { return complaints.Load() > 0 })
 	if err := other.Break(testContext(t), locks[0].Resource(), locks[0].Token(), "test"); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // What is lost on the way, there or back, is repeated, and is the same request for the service.
@@ -15,44 +17,44 @@ func TestLostMessages(t *testing.T) {
 	other := newClient(t, url)
 	for _, way := range []struct {
 		name string
-		lose func(p *proxy, op string, judge func() verdict)
-	}{{"Request", (*proxy).onRequests}, {"Answer", (*proxy).onAnswers}} {
+		lose func(p *proxy.Proxy, op string, judge func() proxy.Verdict)
+	}{{"Request", (*proxy.Proxy).OnRequests}, {"Answer", (*proxy.Proxy).OnAnswers}} {
 		for _, times := range []int{1, 2} {
 			t.Run(way.name+map[int]string{1: "", 2: "Twice"}[times], func(t *testing.T) {
 				t.Parallel()
-				p := newProxy(t, url)
-				c := newClient(t, p.url())
+				p := proxy.New(t, url)
+				c := newClient(t, p.URL())
 
-				way.lose(p, "acquire", first(times, lose))
+				way.lose(p, "acquire", proxy.First(times, proxy.Lose))
 				l := mustAcquire(t, c, t.Name())
 				if s := mustGet(t, other, t.Name()); l.Token() != 1 || !s.Held || s.Token != 1 {
 					t.Errorf("got %v, the service says %+v", l, s)
 				}
-				way.lose(p, "extend", first(times, lose))
+				way.lose(p, "extend", proxy.First(times, proxy.Lose))
 				if err := l.Extend(testContext(t), time.Hour); err != nil {
 					t.Error(err)
 				}
-				way.lose(p, "get", first(times, lose))
+				way.lose(p, "get", proxy.First(times, proxy.Lose))
 				if s := mustGet(t, c, t.Name()); s.TTL != time.Hour {
 					t.Errorf("got %+v", s)
 				}
-				way.lose(p, "release", first(times, lose))
+				way.lose(p, "release", proxy.First(times, proxy.Lose))
 				mustRelease(t, l)
 				if mustGet(t, other, t.Name()).Held {
 					t.Error("still held")
 				}
 
-				way.lose(p, "acquire", first(times, lose))
+				way.lose(p, "acquire", proxy.First(times, proxy.Lose))
 				l, err := c.TryAcquire(testContext(t), t.Name())
 				if err != nil || l.Token() != 2 {
 					t.Fatalf("got %v, %v, want token 2", l, err)
 				}
-				way.lose(p, "break", first(times, lose))
+				way.lose(p, "break", proxy.First(times, proxy.Lose))
 				if err := c.Break(testContext(t), t.Name(), l.Token(), "test"); err != nil {
 					t.Error(err)
 				}
 				for _, op := range []string{"list", "info"} {
-					way.lose(p, op, first(times, lose))
+					way.lose(p, op, proxy.First(times, proxy.Lose))
 					if err := general(t, c, op); err != nil {
 						t.Errorf("%s: %v", op, err)
 					}
@@ -82,9 +84,9 @@ func TestGivenUp(t *testing.T) {
 	other := newClient(t, url)
 
 	t.Run("TryAcquire", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))
-		p.onAnswers("acquire", first(1, lose))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), holdfast.Timeout(50*time.Millisecond))
+		p.OnAnswers("acquire", proxy.First(1, proxy.Lose))
 		l, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour))
 		if l != nil || !errors.Is(err, holdfast.ErrUnknown) {
 			t.Fatalf("got %v, %v, want ErrUnknown", l, err)
@@ -93,9 +95,9 @@ func TestGivenUp(t *testing.T) {
 	})
 
 	t.Run("Acquire", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url())
-		p.onAnswers("acquire", first(1, lose))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL())
+		p.OnAnswers("acquire", proxy.First(1, proxy.Lose))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		l, err := c.Acquire(ctx, t.Name(), holdfast.TTL(time.Hour))
@@ -107,30 +109,30 @@ func TestGivenUp(t *testing.T) {
 
 	// The answer comes when it is not expected any more.
 	t.Run("LateAnswer", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))
-		p.onRequests("release", always(keep)) // so that it is not cleared up otherwise
-		p.onAnswers("acquire", first(1, keep))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), holdfast.Timeout(50*time.Millisecond))
+		p.OnRequests("release", proxy.Always(proxy.Keep)) // so that it is not cleared up otherwise
+		p.OnAnswers("acquire", proxy.First(1, proxy.Keep))
 		if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour)); !errors.Is(err, holdfast.ErrUnknown) {
 			t.Fatalf("got %v, want ErrUnknown", err)
 		}
-		p.resume()
-		p.deliver()
+		p.Resume()
+		p.Deliver()
 		untilFree(t, other, t.Name())
 	})
 
 	// The request itself comes when nothing waits for it, after it has been withdrawn.
 	t.Run("LateRequest", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond))
-		p.onRequests("acquire", first(1, keep))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), holdfast.Timeout(50*time.Millisecond))
+		p.OnRequests("acquire", proxy.First(1, proxy.Keep))
 		if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour)); !errors.Is(err, holdfast.ErrUnknown) {
 			t.Fatalf("got %v, want ErrUnknown", err)
 		}
-		answered := p.answered("acquire")
-		until(t, "it is withdrawn", func() bool { return p.count("release") > 0 })
+		answered := p.Answered("acquire")
+		stand.Eventually(t, "it is withdrawn", func() bool { return p.Count("release") > 0 })
 		mustGet(t, c, t.Name()) // behind the withdrawal
-		p.deliver()
+		p.Deliver()
 		<-answered
 		if s := mustGet(t, other, t.Name()); s.Token != 0 {
 			t.Errorf("the late request was granted: %+v", s)
@@ -139,13 +141,13 @@ func TestGivenUp(t *testing.T) {
 
 	// A repetition arrives when the lock has been released.
 	t.Run("LateRepetition", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url())
-		p.onRequests("acquire", first(1, keep))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL())
+		p.OnRequests("acquire", proxy.First(1, proxy.Keep))
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
 		mustRelease(t, l)
-		answered := p.answered("acquire")
-		p.deliver()
+		answered := p.Answered("acquire")
+		p.Deliver()
 		<-answered
 		if s := mustGet(t, other, t.Name()); s.Held || s.Token != 1 {
 			t.Errorf("the late request was granted: %+v", s)
@@ -154,18 +156,18 @@ func TestGivenUp(t *testing.T) {
 
 	// A copy of a request that was refused comes when the lock is free.
 	t.Run("LateRefused", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url())
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL())
 		held := mustAcquire(t, other, t.Name())
-		p.onRequests("acquire", first(1, keep))
+		p.OnRequests("acquire", proxy.First(1, proxy.Keep))
 		if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Hour)); !errors.Is(err, holdfast.ErrHeld) {
 			t.Fatalf("got %v, want ErrHeld", err)
 		}
-		until(t, "it is withdrawn", func() bool { return p.count("release") > 0 })
+		stand.Eventually(t, "it is withdrawn", func() bool { return p.Count("release") > 0 })
 		mustGet(t, c, t.Name()) // behind the withdrawal
 		mustRelease(t, held)
-		answered := p.answered("acquire")
-		p.deliver()
+		answered := p.Answered("acquire")
+		p.Deliver()
 		<-answered
 		if s := mustGet(t, other, t.Name()); s.Held || s.Token != 1 {
 			t.Errorf("the late request was granted: %+v", s)
@@ -174,9 +176,9 @@ func TestGivenUp(t *testing.T) {
 
 	// The lease ends before any answer comes: the client asks anew, as another request.
 	t.Run("GrantThatRanOut", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url())
-		p.onAnswers("acquire", always(lose))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL())
+		p.OnAnswers("acquire", proxy.Always(proxy.Lose))
 		locked := make(chan *holdfast.Lock, 1)
 		go func() {
 			l, err := c.Acquire(testContext(t), t.Name(), holdfast.TTL(2*time.Second))
@@ -185,12 +187,12 @@ func TestGivenUp(t *testing.T) {
 			}
 			locked <- l
 		}()
-		until(t, "the lease has ended", func() bool {
+		stand.Eventually(t, "the lease has ended", func() bool {
 			s := mustGet(t, other, t.Name())
 			return s.Token == 1 && !s.Held
 		})
-		p.resume()
-		p.onAnswers("acquire", always(pass))
+		p.Resume()
+		p.OnAnswers("acquire", proxy.Always(proxy.Pass))
 		if l := <-locked; l != nil && (l.Token() != 2 || !l.Valid()) {
 			t.Errorf("got %v, want token 2", l)
 		}
@@ -198,16 +200,16 @@ func TestGivenUp(t *testing.T) {
 
 	// Another lock of the same owner is not touched by what is cleared up.
 	t.Run("SameOwner", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), holdfast.Timeout(50*time.Millisecond), holdfast.Defaults(holdfast.Owner("ann"), holdfast.Reentrant()))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), holdfast.Timeout(50*time.Millisecond), holdfast.Defaults(holdfast.Owner("ann"), holdfast.Reentrant()))
 		holder := newClient(t, url, holdfast.Defaults(holdfast.Owner("ann"), holdfast.TTL(time.Hour)))
 		l := mustAcquire(t, holder, t.Name())
-		p.onRequests("acquire", always(lose))
+		p.OnRequests("acquire", proxy.Always(proxy.Lose))
 		if _, err := c.TryAcquire(testContext(t), t.Name()); !errors.Is(err, holdfast.ErrUnknown) {
 			t.Fatalf("got %v, want ErrUnknown", err)
 		}
-		p.resume()
-		until(t, "it is taken back", func() bool { return p.count("release") > 0 && p.count("acquire") > 1 })
+		p.Resume()
+		stand.Eventually(t, "it is taken back", func() bool { return p.Count("release") > 0 && p.Count("acquire") > 1 })
 		if err := c.Close(testContext(t)); err != nil {
 			t.Error(err)
 		}
@@ -219,21 +221,21 @@ func TestGivenUp(t *testing.T) {
 
 // A shorter lease that was asked for first, and takes longer through another door, counts.
 func TestExtendOvertaken(t *testing.T) {
-	p := newProxy(t, url)
-	c, rival := newClient(t, p.url()), newClient(t, url)
+	p := proxy.New(t, url)
+	c, rival := newClient(t, p.URL()), newClient(t, url)
 	l := mustAcquire(t, c, t.Name(), holdfast.TTL(20*time.Second))
-	p.onRequests("extend", first(1, keep))
+	p.OnRequests("extend", proxy.First(1, proxy.Keep))
 	shorter := make(chan error, 1)
 	go func() { shorter <- l.Extend(testContext(t), 3*time.Second) }()
-	until(t, "the shorter one is on its way", func() bool { return p.count("extend") == 1 })
+	stand.Eventually(t, "the shorter one is on its way", func() bool { return p.Count("extend") == 1 })
 	if err := l.Extend(testContext(t), 20*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-shorter; err != nil {
 		t.Fatal(err)
 	}
-	p.onRequests("extend", always(lose))
-	p.deliver()
+	p.OnRequests("extend", proxy.Always(proxy.Lose))
+	p.Deliver()
 	next := mustAcquire(t, rival, t.Name())
 	if l.Valid() {
 		t.Errorf("%v is valid beside %v", l, next)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
 )
 
 // firstError returns the error that a listing yields, if it does.
@@ -142,9 +143,9 @@ func TestList(t *testing.T) {
 	})
 
 	t.Run("Unavailable", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), holdfast.Timeout(30*time.Millisecond))
-		p.blackhole()
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), holdfast.Timeout(30*time.Millisecond))
+		p.Blackhole()
 		if err := firstError(c.List(ctx, "")); !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Errorf("got %v, want ErrUnavailable", err)
 		}

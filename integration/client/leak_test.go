@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // Ten thousand locks that came and went leave no goroutine behind.
@@ -16,8 +17,8 @@ func TestLeaksNothing(t *testing.T) {
 	const locks, atOnce = 10_000, 100
 	s := newService(t)
 	before := runtime.NumGoroutine()
-	nc := connect(t, s.URL())
-	c := clientOn(t, nc)
+	nc := stand.Dial(t, s.URL())
+	c := stand.Client(t, nc)
 	use := func(n int) {
 		var group sync.WaitGroup
 		for w := range atOnce {
@@ -32,19 +33,19 @@ func TestLeaksNothing(t *testing.T) {
 	use(1000)
 	idle := runtime.NumGoroutine()
 	use(locks)
-	until(t, "the goroutines of the calls are gone", func() bool { return runtime.NumGoroutine() <= idle })
+	stand.Eventually(t, "the goroutines of the calls are gone", func() bool { return runtime.NumGoroutine() <= idle })
 
 	held := make([]*holdfast.Lock, 1000)
 	for i := range held {
 		held[i] = mustAcquire(t, c, fmt.Sprint("r", i), holdfast.Ephemeral())
 	}
-	until(t, "a held lock has no goroutine", func() bool { return runtime.NumGoroutine() <= idle })
+	stand.Eventually(t, "a held lock has no goroutine", func() bool { return runtime.NumGoroutine() <= idle })
 
 	if err := c.Close(testContext(t)); err != nil {
 		t.Error(err)
 	}
 	nc.Close()
-	until(t, "the client's goroutines are gone", func() bool { return runtime.NumGoroutine() <= before })
+	stand.Eventually(t, "the client's goroutines are gone", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 // useOne takes a lock in one of the ways in which one can be taken, or not.

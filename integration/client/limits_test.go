@@ -42,7 +42,7 @@ func TestOverloadedByRate(t *testing.T) {
 	s := stand.Start(t, stand.Config{Shards: 1, Capacity: node.Capacity{Rate: 20, Burst: 20}})
 	c := newClient(t, s.Server.ClientURL())
 	l := mustAcquire(t, c, t.Name(), holdfast.TTL(3*time.Second))
-	until(t, "one is refused", func() bool {
+	stand.Eventually(t, "one is refused", func() bool {
 		_, err := c.Get(testContext(t), t.Name())
 		return errors.Is(err, holdfast.ErrOverloaded)
 	})

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 type key struct{}
 
 func TestLock(t *testing.T) {
 	url := newService(t).URL() // tokens begin at 1
-	c, other := newClient(t, url), newClient(t, url)
+	c := newClient(t, url)
 
 	t.Run("Names", func(t *testing.T) {
 		l := mustAcquire(t, c, t.Name(), holdfast.Owner("ann"))
@@ -87,28 +89,6 @@ func TestLock(t *testing.T) {
 		}
 		if !l.Valid() {
 			t.Error("not valid")
-		}
-	})
-
-	t.Run("LostByBreak", func(t *testing.T) {
-		l := mustAcquire(t, c, t.Name(), holdfast.TTL(2*time.Second))
-		if err := other.Break(testContext(t), t.Name(), l.Token(), "test"); err != nil {
-			t.Fatal(err)
-		}
-		await(t, "the lock is lost", l.Lost())
-		cause := context.Cause(l.Context())
-		var e *holdfast.Error
-		if !errors.Is(cause, holdfast.ErrLost) || !errors.Is(cause, holdfast.ErrNotHeld) || !errors.As(cause, &e) || e.Resource != t.Name() {
-			t.Errorf("got %v, want ErrLost and ErrNotHeld", cause)
-		}
-		if l.Valid() || l.Context().Err() == nil {
-			t.Error("a lost lock is not valid")
-		}
-		if err := l.Extend(testContext(t), time.Second); !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("extended: %v, want ErrLost", err)
-		}
-		if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("released: %v, want ErrLost", err)
 		}
 	})
 }
@@ -186,28 +166,28 @@ func TestRelease(t *testing.T) {
 	})
 
 	t.Run("Unanswered", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), holdfast.Timeout(30*time.Millisecond))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), holdfast.Timeout(30*time.Millisecond))
 		l := mustAcquire(t, c, t.Name())
-		p.blackhole()
+		p.Blackhole()
 		if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrUnknown) {
 			t.Errorf("got %v, want ErrUnknown", err)
 		}
-		p.resume()
+		p.Resume()
 		untilFree(t, other, t.Name()) // long before the lease runs out
 	})
 
 	t.Run("Disconnected", func(t *testing.T) {
-		p := newProxy(t, url)
-		nc := connect(t, p.url())
-		c := clientOn(t, nc, holdfast.Timeout(30*time.Millisecond))
+		p := proxy.New(t, url)
+		nc := stand.Dial(t, p.URL())
+		c := stand.Client(t, nc, holdfast.Timeout(30*time.Millisecond))
 		l := mustAcquire(t, c, t.Name())
-		p.sever()
-		until(t, "the connection is lost", func() bool { return !nc.IsConnected() })
+		p.Sever()
+		stand.Eventually(t, "the connection is lost", func() bool { return !nc.IsConnected() })
 		if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Errorf("got %v, want ErrUnavailable", err)
 		}
-		p.resume()
+		p.Resume()
 		untilFree(t, other, t.Name())
 	})
 }
@@ -276,23 +256,23 @@ func TestExtend(t *testing.T) {
 	})
 
 	t.Run("Unanswered", func(t *testing.T) {
-		p := newProxy(t, url)
-		c := newClient(t, p.url(), holdfast.Timeout(30*time.Millisecond))
+		p := proxy.New(t, url)
+		c := newClient(t, p.URL(), holdfast.Timeout(30*time.Millisecond))
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(time.Hour))
-		p.blackhole()
+		p.Blackhole()
 		if err := l.Extend(ctx, 10*time.Minute); !errors.Is(err, holdfast.ErrUnknown) {
 			t.Errorf("got %v, want ErrUnknown", err)
 		}
 		if left := time.Until(l.Deadline()); left > 10*time.Minute {
 			t.Errorf("%v are left, though the service may have agreed to 10 minutes", left)
 		}
-		p.resume()
-		until(t, "the renewals go on to ask", func() bool { return mustGet(t, other, t.Name()).TTL == 10*time.Minute })
+		p.Resume()
+		stand.Eventually(t, "the renewals go on to ask", func() bool { return mustGet(t, other, t.Name()).TTL == 10*time.Minute })
 	})
 
 	t.Run("ContextEnded", func(t *testing.T) {
-		p := newProxy(t, url)
-		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.NoRenewal())
+		p := proxy.New(t, url)
+		l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.NoRenewal())
 		before := l.Deadline()
 		ctx, cancel := context.WithCancel(ctx)
 		cancel()
@@ -300,15 +280,15 @@ func TestExtend(t *testing.T) {
 			t.Errorf("got %v, want ErrUnavailable and Canceled", err)
 		}
 		mustGet(t, other, t.Name())
-		if s := mustGet(t, other, t.Name()); s.TTL != holdfast.DefaultTTL || !l.Deadline().Equal(before) || p.count("extend") > 0 {
+		if s := mustGet(t, other, t.Name()); s.TTL != holdfast.DefaultTTL || !l.Deadline().Equal(before) || p.Count("extend") > 0 {
 			t.Errorf("the lease was changed: %+v, deadline %v, before %v", s, l.Deadline(), before)
 		}
 	})
 
 	t.Run("ContextEnds", func(t *testing.T) {
-		p := newProxy(t, url)
-		l := mustAcquire(t, newClient(t, p.url()), t.Name())
-		p.onAnswers("extend", always(lose))
+		p := proxy.New(t, url)
+		l := mustAcquire(t, newClient(t, p.URL()), t.Name())
+		p.OnAnswers("extend", proxy.Always(proxy.Lose))
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 		defer cancel()
 		if err := l.Extend(ctx, time.Minute); !errors.Is(err, holdfast.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
@@ -321,7 +301,7 @@ func TestExtend(t *testing.T) {
 func untilOutlived(t *testing.T, l *holdfast.Lock, ttl time.Duration) {
 	t.Helper()
 	begun := time.Now()
-	until(t, "the lock outlives its TTL", func() bool {
+	stand.Eventually(t, "the lock outlives its TTL", func() bool {
 		if !l.Valid() {
 			t.Fatal(context.Cause(l.Context()))
 		}

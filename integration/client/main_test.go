@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
@@ -58,36 +56,10 @@ func (b *mainTB) end() {
 	}
 }
 
-// connect connects to a service, or to a proxy before one, and comes back quickly and for ever.
-func connect(tb testing.TB, url string, opts ...nats.Option) *nats.Conn {
-	tb.Helper()
-	opts = append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond), nats.ReconnectJitter(0, 0)}, opts...)
-	nc, err := nats.Connect(url, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(nc.Close)
-	return nc
-}
-
 // newClient returns a client that ends with the test.
 func newClient(tb testing.TB, url string, opts ...holdfast.Option) *holdfast.Client {
 	tb.Helper()
-	return clientOn(tb, connect(tb, url), opts...)
-}
-
-func clientOn(tb testing.TB, nc *nats.Conn, opts ...holdfast.Option) *holdfast.Client {
-	tb.Helper()
-	c, err := holdfast.New(nc, opts...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
-		defer cancel()
-		_ = c.Close(ctx)
-	})
-	return c
+	return stand.Client(tb, stand.Dial(tb, url), opts...)
 }
 
 // testContext bounds what a test waits for.
@@ -133,28 +105,16 @@ func await(tb testing.TB, what string, c <-chan struct{}) {
 	}
 }
 
-// until looks again and again until it is so.
-func until(tb testing.TB, what string, is func() bool) {
-	tb.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !is(); <-tick.C {
-		if time.Now().After(end) {
-			tb.Fatalf("it does not come about that %s", what)
-		}
-	}
-}
-
 // untilWaiting waits until so many are queued for the resource.
 func untilWaiting(tb testing.TB, c *holdfast.Client, resource string, n int) {
 	tb.Helper()
-	until(tb, fmt.Sprint(n, " wait for ", resource), func() bool { return mustGet(tb, c, resource).Waiting == n })
+	stand.Eventually(tb, fmt.Sprint(n, " wait for ", resource), func() bool { return mustGet(tb, c, resource).Waiting == n })
 }
 
 // untilFree waits until the resource is free and its queue is empty.
 func untilFree(tb testing.TB, c *holdfast.Client, resource string) {
 	tb.Helper()
-	until(tb, resource+" is free", func() bool {
+	stand.Eventually(tb, resource+" is free", func() bool {
 		s := mustGet(tb, c, resource)
 		return !s.Held && s.Waiting == 0
 	})

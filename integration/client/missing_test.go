@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // A nil context, connection or option is refused before anything else, and changes nothing.
 func TestNilIsRefused(t *testing.T) {
-	p := newProxy(t, url)
-	c := newClient(t, p.url())
+	p := proxy.New(t, url)
+	c := newClient(t, p.URL())
 	l := mustAcquire(t, c, t.Name())
 	var none context.Context
 	for name, call := range map[string]func() error{
@@ -32,7 +34,7 @@ func TestNilIsRefused(t *testing.T) {
 		"Release":       func() error { return l.Release(none) },
 		"Close":         func() error { return c.Close(none) },
 		"New":           func() error { _, err := holdfast.New(nil); return err },
-		"Option":        func() error { _, err := holdfast.New(connect(t, url), nil); return err },
+		"Option":        func() error { _, err := holdfast.New(stand.Dial(t, url), nil); return err },
 		"AcquireOption": func() error { _, err := c.Acquire(testContext(t), t.Name()+"2", nil); return err },
 		"WatchOption":   func() error { return firstError(c.Watch(testContext(t), "", nil)) },
 	} {
@@ -48,7 +50,7 @@ func TestNilIsRefused(t *testing.T) {
 	if err := holdfast.SetHeader(none, http.Header{}); !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("header: got %v, want ErrNotHeld", err)
 	}
-	if !l.Valid() || p.count("acquire") != 1 || p.count("extend")+p.count("release")+p.count("break") > 0 {
+	if !l.Valid() || p.Count("acquire") != 1 || p.Count("extend")+p.Count("release")+p.Count("break") > 0 {
 		t.Errorf("something was asked for; valid: %v", l.Valid())
 	}
 	mustRelease(t, l)

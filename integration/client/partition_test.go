@@ -4,31 +4,32 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // Whatever becomes of the connection, the lock ends here before the service grants it to another holder.
 func TestPartitionWhileHolding(t *testing.T) {
-	for name, part := range map[string]func(*proxy){
-		"Blackhole": (*proxy).blackhole, "Severed": (*proxy).sever, "Clogged": (*proxy).clog,
-		"AnswersLost":  func(p *proxy) { p.onAnswers("extend", always(lose)) },
-		"RequestsLost": func(p *proxy) { p.onRequests("extend", always(lose)) },
+	for name, part := range map[string]func(*proxy.Proxy){
+		"Blackhole": (*proxy.Proxy).Blackhole, "Severed": (*proxy.Proxy).Sever, "Clogged": (*proxy.Proxy).Clog,
+		"AnswersLost":  func(p *proxy.Proxy) { p.OnAnswers("extend", proxy.Always(proxy.Lose)) },
+		"RequestsLost": func(p *proxy.Proxy) { p.OnRequests("extend", proxy.Always(proxy.Lose)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProxy(t, url)
-			c, rival := newClient(t, p.url()), newClient(t, url)
+			p := proxy.New(t, url)
+			c, rival := newClient(t, p.URL()), newClient(t, url)
 			l := mustAcquire(t, c, t.Name(), holdfast.TTL(1500*time.Millisecond))
 			waiting := acquiring(testContext(t), rival, t.Name())
 			untilWaiting(t, rival, t.Name(), 1)
 			part(p)
 			if name == "AnswersLost" { // the service goes on to renew, and only the client does not know
 				await(t, "the lock is lost", l.Lost())
-				p.resume()
+				p.Resume()
 				return
 			}
 			next := mustGrant(t, waiting)
@@ -39,7 +40,7 @@ func TestPartitionWhileHolding(t *testing.T) {
 			if cause := context.Cause(l.Context()); !errors.Is(cause, holdfast.ErrLost) {
 				t.Errorf("got %v, want ErrLost", cause)
 			}
-			p.resume()
+			p.Resume()
 			if err := l.Release(testContext(t)); !errors.Is(err, holdfast.ErrLost) {
 				t.Errorf("released: got %v, want ErrLost", err)
 			}
@@ -51,16 +52,16 @@ func TestPartitionWhileHolding(t *testing.T) {
 // The connection is the application's, which may stuff it, so that nothing can be written for a minute.
 // The lock is lost in time all the same, and calls end with their contexts.
 func TestStuffedConnection(t *testing.T) {
-	p := newProxy(t, url)
-	nc := connect(t, p.url())
-	c, rival := clientOn(t, nc, holdfast.Timeout(100*time.Millisecond)), newClient(t, url)
+	p := proxy.New(t, url)
+	nc := stand.Dial(t, p.URL())
+	c, rival := stand.Client(t, nc, holdfast.Timeout(100*time.Millisecond)), newClient(t, url)
 	l := mustAcquire(t, c, t.Name(), holdfast.TTL(1500*time.Millisecond))
 	waiting := acquiring(testContext(t), rival, t.Name())
 	untilWaiting(t, rival, t.Name(), 1)
-	p.clog()
+	p.Clog()
 	var stuffing sync.WaitGroup
 	t.Cleanup(stuffing.Wait)
-	t.Cleanup(p.resume)
+	t.Cleanup(p.Resume)
 	stuffing.Go(func() {
 		chunk := bytes.Repeat([]byte("x"), 512<<10)
 		for range 64 {
@@ -89,19 +90,19 @@ func TestStuffedConnection(t *testing.T) {
 
 // A partition that is shorter than the lease does it no harm.
 func TestShortPartition(t *testing.T) {
-	for name, part := range map[string]func(*proxy){
-		"Blackhole": (*proxy).blackhole, "Severed": (*proxy).sever, "Clogged": (*proxy).clog, "Cut": (*proxy).cut,
+	for name, part := range map[string]func(*proxy.Proxy){
+		"Blackhole": (*proxy.Proxy).Blackhole, "Severed": (*proxy.Proxy).Sever, "Clogged": (*proxy.Proxy).Clog, "Cut": (*proxy.Proxy).Cut,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProxy(t, url)
-			l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(3*time.Second))
+			p := proxy.New(t, url)
+			l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(3*time.Second))
 			for range 3 {
 				part(p)
-				n := p.count("extend")
+				n := p.Count("extend")
 				if name == "Blackhole" {
-					until(t, "a renewal is lost", func() bool { return p.count("extend") > n })
+					stand.Eventually(t, "a renewal is lost", func() bool { return p.Count("extend") > n })
 				}
-				p.resume()
+				p.Resume()
 				if err := l.Extend(testContext(t), 3*time.Second); err != nil {
 					t.Fatal(err)
 				}
@@ -117,18 +118,18 @@ func TestShortPartition(t *testing.T) {
 // A waiting call keeps its place in the queue through a partition, or gets it anew behind requests that came
 // meanwhile.
 func TestPartitionWhileWaiting(t *testing.T) {
-	for name, part := range map[string]func(*proxy){
-		"Blackhole": (*proxy).blackhole, "Severed": (*proxy).sever, "Cut": (*proxy).cut,
+	for name, part := range map[string]func(*proxy.Proxy){
+		"Blackhole": (*proxy.Proxy).Blackhole, "Severed": (*proxy.Proxy).Sever, "Cut": (*proxy.Proxy).Cut,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProxy(t, url)
-			c, holder := newClient(t, p.url()), newClient(t, url)
+			p := proxy.New(t, url)
+			c, holder := newClient(t, p.URL()), newClient(t, url)
 			l := mustAcquire(t, holder, t.Name())
 			waiting := acquiring(testContext(t), c, t.Name(), holdfast.TTL(2*time.Second))
 			untilWaiting(t, holder, t.Name(), 1)
 			part(p)
 			mustRelease(t, l) // granted into the dark, if it does not know yet
-			p.resume()
+			p.Resume()
 			next := mustGrant(t, waiting)
 			if s := mustGet(t, holder, t.Name()); !s.Held || s.Token != next.Token() {
 				t.Errorf("got %v, the service says %+v", next, s)
@@ -142,10 +143,10 @@ func TestPartitionWhileWaiting(t *testing.T) {
 // One that gives up waiting behind a partition is out of the queue when that is over, or has given back
 // what it was granted.
 func TestPartitionWhileGivingUp(t *testing.T) {
-	for name, part := range map[string]func(*proxy){"Blackhole": (*proxy).blackhole, "Severed": (*proxy).sever} {
+	for name, part := range map[string]func(*proxy.Proxy){"Blackhole": (*proxy.Proxy).Blackhole, "Severed": (*proxy.Proxy).Sever} {
 		t.Run(name, func(t *testing.T) {
-			p := newProxy(t, url)
-			c, holder := newClient(t, p.url(), holdfast.Timeout(100*time.Millisecond)), newClient(t, url)
+			p := proxy.New(t, url)
+			c, holder := newClient(t, p.URL(), holdfast.Timeout(100*time.Millisecond)), newClient(t, url)
 			l := mustAcquire(t, holder, t.Name())
 			ctx, cancel := context.WithCancel(t.Context())
 			waiting := acquiring(ctx, c, t.Name(), holdfast.TTL(time.Hour))
@@ -156,55 +157,20 @@ func TestPartitionWhileGivingUp(t *testing.T) {
 			if o := <-waiting; !errors.Is(o.err, context.Canceled) {
 				t.Errorf("got %v, want Canceled", o.err)
 			}
-			p.resume()
+			p.Resume()
 			untilFree(t, holder, t.Name())
 		})
-	}
-}
-
-// Waiting calls and held locks survive a restart of the service.
-func TestRestart(t *testing.T) {
-	const crowd = 50
-	s := newService(t)
-	c, second := newClient(t, s.URL()), newClient(t, s.URL())
-	var holders []*holdfast.Lock
-	for i := range crowd {
-		holders = append(holders, mustAcquire(t, c, fmt.Sprint("r", i)))
-	}
-	var waiting []<-chan outcome
-	for i := range crowd {
-		waiting = append(waiting, acquiring(testContext(t), second, fmt.Sprint("r", i)))
-	}
-	for i := range crowd {
-		untilWaiting(t, c, fmt.Sprint("r", i), 1)
-	}
-	s.Restart()
-	for i, l := range holders {
-		if err := l.Extend(testContext(t), holdfast.DefaultTTL); err != nil {
-			t.Errorf("r%d: %v", i, err)
-		}
-		mustRelease(t, l)
-	}
-	for i, done := range waiting {
-		l := mustGrant(t, done)
-		if l.Token() <= holders[i].Token() {
-			t.Errorf("got %v behind %v", l, holders[i])
-		}
-		mustRelease(t, l)
-	}
-	for i := range crowd {
-		untilFree(t, c, fmt.Sprint("r", i))
 	}
 }
 
 // Without a node nothing happens, and calls say so.
 func TestServiceDown(t *testing.T) {
 	s := newService(t)
-	nc := connect(t, s.URL())
-	c := clientOn(t, nc, holdfast.Timeout(200*time.Millisecond))
+	nc := stand.Dial(t, s.URL())
+	c := stand.Client(t, nc, holdfast.Timeout(200*time.Millisecond))
 	l := mustAcquire(t, c, "held", holdfast.TTL(time.Minute))
 	s.Stop()
-	until(t, "that is noticed", func() bool { return !nc.IsConnected() })
+	stand.Eventually(t, "that is noticed", func() bool { return !nc.IsConnected() })
 	if _, err := c.TryAcquire(testContext(t), "free"); !errors.Is(err, holdfast.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}

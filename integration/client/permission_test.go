@@ -33,8 +33,7 @@ func TestPermissions(t *testing.T) {
 	url := startWithUsers(t)
 	client := func(t *testing.T, user string, opts ...holdfast.Option) *holdfast.Client {
 		t.Helper()
-		silent := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})
-		return clientOn(t, connect(t, url, nats.UserInfo(user, "x"), silent), opts...)
+		return stand.Client(t, stand.Dial(t, url, nats.UserInfo(user, "x")), opts...)
 	}
 	other := client(t, "node")
 

@@ -10,20 +10,13 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 func TestRenewal(t *testing.T) {
 	const ttl = 800 * time.Millisecond // longer than a busy machine stalls
 	other := newClient(t, url)
-
-	t.Run("Kept", func(t *testing.T) {
-		l := mustAcquire(t, newClient(t, url), t.Name(), holdfast.TTL(ttl))
-		waiting := acquiring(testContext(t), other, t.Name())
-		untilOutlived(t, l, ttl)
-		mustRelease(t, l)
-		mustRelease(t, mustGrant(t, waiting))
-	})
 
 	t.Run("ShortestTTL", func(t *testing.T) {
 		l := mustAcquire(t, newClient(t, url), t.Name(), holdfast.TTL(100*time.Millisecond))
@@ -35,26 +28,26 @@ func TestRenewal(t *testing.T) {
 	})
 
 	t.Run("NoRenewal", func(t *testing.T) {
-		p := newProxy(t, url)
-		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(ttl), holdfast.NoRenewal())
+		p := proxy.New(t, url)
+		l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(ttl), holdfast.NoRenewal())
 		await(t, "the lease runs out", l.Lost())
 		if cause := context.Cause(l.Context()); !errors.Is(cause, holdfast.ErrLost) || l.Valid() {
 			t.Errorf("got %v, want ErrLost", cause)
 		}
-		if n := p.count("extend"); n != 0 {
+		if n := p.Count("extend"); n != 0 {
 			t.Errorf("%d renewals were sent", n)
 		}
 	})
 
 	t.Run("NoRenewalButExtend", func(t *testing.T) {
-		p := newProxy(t, url)
-		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(time.Minute), holdfast.NoRenewal())
+		p := proxy.New(t, url)
+		l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(time.Minute), holdfast.NoRenewal())
 		if err := l.Extend(testContext(t), ttl); err != nil {
 			t.Fatal(err)
 		}
-		sent := p.count("extend") // more than one if the answer was slow
+		sent := p.Count("extend") // more than one if the answer was slow
 		await(t, "the lease runs out", l.Lost())
-		if n := p.count("extend"); n != sent {
+		if n := p.Count("extend"); n != sent {
 			t.Errorf("%d extends were sent afterwards", n-sent)
 		}
 	})
@@ -62,10 +55,10 @@ func TestRenewal(t *testing.T) {
 	// A third of the TTL, and not much less.
 	t.Run("Interval", func(t *testing.T) {
 		const lease = 1500 * time.Millisecond
-		p := newProxy(t, url)
-		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(lease))
+		p := proxy.New(t, url)
+		l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(lease))
 		begun := time.Now()
-		until(t, "it is renewed six times", func() bool { return p.count("extend") >= 6 })
+		stand.Eventually(t, "it is renewed six times", func() bool { return p.Count("extend") >= 6 })
 		if took := time.Since(begun); took < 6*lease/3*3/4 {
 			t.Errorf("six renewals took %v", took)
 		}
@@ -73,25 +66,25 @@ func TestRenewal(t *testing.T) {
 	})
 
 	t.Run("ManyTries", func(t *testing.T) {
-		p := newProxy(t, url)
-		l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(3*time.Second))
-		p.onAnswers("extend", first(3, lose))
-		until(t, "it has been tried four times", func() bool { return p.count("extend") >= 4 })
+		p := proxy.New(t, url)
+		l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(3*time.Second))
+		p.OnAnswers("extend", proxy.First(3, proxy.Lose))
+		stand.Eventually(t, "it has been tried four times", func() bool { return p.Count("extend") >= 4 })
 		untilOutlived(t, l, time.Second)
 	})
 }
 
 // However long the lease, a renewal without an answer is repeated every now and then, and no faster.
 func TestRenewalsArePaced(t *testing.T) {
-	p := newProxy(t, url)
-	l := mustAcquire(t, newClient(t, p.url()), t.Name(), holdfast.TTL(24*time.Hour))
-	p.onAnswers("extend", always(lose))
+	p := proxy.New(t, url)
+	l := mustAcquire(t, newClient(t, p.URL()), t.Name(), holdfast.TTL(24*time.Hour))
+	p.OnAnswers("extend", proxy.Always(proxy.Lose))
 	begun := time.Now()
 	if err := l.Extend(soon(t, 300*time.Millisecond), 24*time.Hour); !errors.Is(err, holdfast.ErrUnknown) {
 		t.Errorf("got %v, want ErrUnknown", err)
 	}
 	most := 2 + int(time.Since(begun)/time.Second)
-	if n := p.count("extend"); n > most {
+	if n := p.Count("extend"); n > most {
 		t.Errorf("it was tried %d times, more than %d", n, most)
 	}
 }
@@ -100,19 +93,19 @@ func TestRenewalsArePaced(t *testing.T) {
 func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		hinder func(*stand.Stand, *proxy)
+		hinder func(*stand.Stand, *proxy.Proxy)
 		chance int // by how much the counts may differ: the pauses after a refusal are random
 	}{
-		{"Unanswered", func(_ *stand.Stand, p *proxy) {
-			p.change(func(p *proxy) { p.answers = func(string) verdict { return lose } })
+		{"Unanswered", func(_ *stand.Stand, p *proxy.Proxy) {
+			p.OnAnswers("", proxy.Always(proxy.Lose))
 		}, 1},
-		{"NoResponders", func(s *stand.Stand, _ *proxy) { s.StopNode() }, 3},
+		{"NoResponders", func(s *stand.Stand, _ *proxy.Proxy) { s.StopNode() }, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := stand.Start(t, stand.Config{})
-			p := newProxy(t, s.Server.ClientURL())
-			client := newClient(t, p.url(), holdfast.Timeout(4*time.Second))
+			p := proxy.New(t, s.Server.ClientURL())
+			client := newClient(t, p.URL(), holdfast.Timeout(4*time.Second))
 			l := mustAcquire(t, client, t.Name(), holdfast.TTL(24*time.Hour))
 			c.hinder(s, p)
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
@@ -121,7 +114,7 @@ func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 			asking.Go(func() { _, _ = client.Get(ctx, t.Name()) })
 			asking.Go(func() { _ = l.Extend(ctx, 24*time.Hour) })
 			asking.Wait()
-			if extends, gets := p.count("extend"), p.count("get"); gets < 3 || max(extends-gets, gets-extends) > c.chance {
+			if extends, gets := p.Count("extend"), p.Count("get"); gets < 3 || max(extends-gets, gets-extends) > c.chance {
 				t.Errorf("an Extend was tried %d times, a Get %d times", extends, gets)
 			}
 		})
@@ -132,13 +125,13 @@ func TestExtendIsTriedAsOftenAsOthers(t *testing.T) {
 // same.
 func TestRenewalOfLateGrant(t *testing.T) {
 	url := newService(t).URL() // tokens begin at 1
-	p := newProxy(t, url)
+	p := proxy.New(t, url)
 	const ttl = 800 * time.Millisecond
-	c := newClient(t, p.url(), holdfast.Defaults(holdfast.TTL(ttl)))
+	c := newClient(t, p.URL(), holdfast.Defaults(holdfast.TTL(ttl)))
 	if _, err := c.Info(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	p.onAnswers("acquire", first(1, lose)) // tried again after 500 ms
+	p.OnAnswers("acquire", proxy.First(1, proxy.Lose)) // tried again after 500 ms
 	l, err := c.TryAcquire(testContext(t), t.Name())
 	if err != nil {
 		t.Fatal(err)
@@ -174,28 +167,28 @@ func (j *observations) String() string {
 func TestJeopardy(t *testing.T) {
 	url := newService(t).URL() // tokens begin at 1
 	t.Run("InTurns", func(t *testing.T) {
-		p := newProxy(t, url)
+		p := proxy.New(t, url)
 		var j observations
-		c := newClient(t, p.url(), holdfast.OnJeopardy(j.told))
+		c := newClient(t, p.URL(), holdfast.OnJeopardy(j.told))
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(3*time.Second))
 		want := ""
 		for range 3 {
-			p.onAnswers("extend", always(lose))
+			p.OnAnswers("extend", proxy.Always(proxy.Lose))
 			want += "000000000000001 danger"
-			until(t, "it is told of the danger, once", func() bool { return j.String() == want })
-			p.resume()
+			stand.Eventually(t, "it is told of the danger, once", func() bool { return j.String() == want })
+			p.Resume()
 			want += ", 000000000000001 safe"
-			until(t, "it is told that the danger is over", func() bool { return j.String() == want })
+			stand.Eventually(t, "it is told that the danger is over", func() bool { return j.String() == want })
 			want += ", "
 		}
 		mustRelease(t, l)
 	})
 
 	t.Run("Lost", func(t *testing.T) {
-		p := newProxy(t, url)
+		p := proxy.New(t, url)
 		var j observations
-		l := mustAcquire(t, newClient(t, p.url(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Second))
-		p.blackhole()
+		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(time.Second))
+		p.Blackhole()
 		await(t, "the lock is lost", l.Lost())
 		if got := j.String(); got != "000000000000001 danger" {
 			t.Errorf("told %q, want the danger alone", got)
@@ -203,13 +196,13 @@ func TestJeopardy(t *testing.T) {
 	})
 
 	t.Run("Disconnected", func(t *testing.T) {
-		p := newProxy(t, url)
+		p := proxy.New(t, url)
 		var j observations
-		l := mustAcquire(t, newClient(t, p.url(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(3*time.Second))
-		p.sever()
-		until(t, "it is told of the danger", func() bool { return j.String() == "000000000000001 danger" })
-		p.resume()
-		until(t, "it is told that it is over", func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
+		l := mustAcquire(t, newClient(t, p.URL(), holdfast.OnJeopardy(j.told)), t.Name(), holdfast.TTL(3*time.Second))
+		p.Sever()
+		stand.Eventually(t, "it is told of the danger", func() bool { return j.String() == "000000000000001 danger" })
+		p.Resume()
+		stand.Eventually(t, "it is told that it is over", func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
 		if !l.Valid() {
 			t.Error("the lock is lost")
 		}
@@ -236,21 +229,21 @@ func TestJeopardy(t *testing.T) {
 
 	// A slow hook holds nothing up but later calls of itself, and misses none.
 	t.Run("Slow", func(t *testing.T) {
-		p := newProxy(t, url)
+		p := proxy.New(t, url)
 		var j observations
 		gate := make(chan struct{})
-		c := newClient(t, p.url(), holdfast.OnJeopardy(func(l *holdfast.Lock, err error) {
+		c := newClient(t, p.URL(), holdfast.OnJeopardy(func(l *holdfast.Lock, err error) {
 			<-gate
 			j.told(l, err)
 		}))
 		// With a shorter lease, a renewal that is late on a busy machine is a second danger.
 		l := mustAcquire(t, c, t.Name(), holdfast.TTL(5*time.Second))
-		p.onAnswers("extend", always(lose))
-		until(t, "a renewal is repeated", func() bool { return p.count("extend") >= 3 })
-		p.resume()
+		p.OnAnswers("extend", proxy.Always(proxy.Lose))
+		stand.Eventually(t, "a renewal is repeated", func() bool { return p.Count("extend") >= 3 })
+		p.Resume()
 		untilOutlived(t, l, 1500*time.Millisecond)
 		close(gate)
-		until(t, "it is told of both", func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
+		stand.Eventually(t, "it is told of both", func() bool { return j.String() == "000000000000001 danger, 000000000000001 safe" })
 		mustRelease(t, l)
 	})
 }

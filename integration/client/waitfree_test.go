@@ -14,13 +14,13 @@ import (
 // client knows that it is held.
 func waitingFree(t *testing.T, ctx context.Context, s *stand.Stand, resource string) <-chan error {
 	t.Helper()
-	nc := connect(t, s.URL())
-	c := clientOn(t, nc)
+	nc := stand.Dial(t, s.URL())
+	c := stand.Client(t, nc)
 	mustGet(t, c, resource) // and nothing else of the client is under way
 	before := nc.Stats().InMsgs
 	done := make(chan error, 1)
 	go func() { done <- c.WaitFree(ctx, resource) }()
-	until(t, "it waits", func() bool { return nc.Stats().InMsgs > before })
+	stand.Eventually(t, "it waits", func() bool { return nc.Stats().InMsgs > before })
 	return done
 }
 
@@ -84,11 +84,6 @@ func TestWaitFree(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantFree(t, c, "prolonged", done)
-	})
-	t.Run("Invalid", func(t *testing.T) {
-		if err := c.WaitFree(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
-			t.Error(err)
-		}
 	})
 }
 

@@ -3,7 +3,6 @@ package client_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"runtime"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // watching is a watch that is read step by step.
@@ -136,66 +137,6 @@ func TestWatchPatterns(t *testing.T) {
 		if want = slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
 			t.Errorf("%q told of %q, wanted %q", pattern, got, want)
 		}
-	}
-}
-
-// From every position on, a watch tells exactly what the first one told after it.
-func TestWatchGoesOnFromAnyPosition(t *testing.T) {
-	c := newService(t).Client()
-	w := watch(t, c, "orders.>")
-	const many = 40
-	var locks []*holdfast.Lock
-	results := make(chan *holdfast.Lock, many)
-	for i := range many { // side by side, so that commits have several changes
-		go func() {
-			l, _ := c.Acquire(t.Context(), fmt.Sprintf("orders.%d", i))
-			results <- l
-		}()
-	}
-	for range many {
-		locks = append(locks, <-results)
-	}
-	for _, l := range locks {
-		if l == nil {
-			t.Fatal("not acquired")
-		}
-		mustRelease(t, l)
-	}
-	var told []holdfast.Event
-	for range 2 * many {
-		told = append(told, w.event())
-	}
-	within := 0
-	for i, e := range told {
-		if strings.Contains(e.Position().String(), ".") {
-			within++
-		}
-		saved, err := holdfast.ParsePosition(e.Position().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		again := pull(t, c.Watch(t.Context(), "orders.>", holdfast.From(saved), holdfast.Present()))
-		wantSame(t, again, told[i+1:])
-	}
-	if within == 0 {
-		t.Error("no commit had two changes, so no position within one was tried")
-	}
-}
-
-// wantSame fails the test unless the watch tells these, those of a shard in their order.
-func wantSame(t *testing.T, w *watching, want []holdfast.Event) {
-	t.Helper()
-	perShard := map[uint32][]holdfast.Event{}
-	for _, e := range want {
-		perShard[e.ID.Shard] = append(perShard[e.ID.Shard], e)
-	}
-	for range want {
-		got := w.event()
-		left := perShard[got.ID.Shard]
-		if len(left) == 0 || left[0].ID != got.ID || left[0].String() != got.String() {
-			t.Fatalf("told %v %v, wanted the first of %d others", got.ID, got, len(left))
-		}
-		perShard[got.ID.Shard] = left[1:]
 	}
 }
 
@@ -339,12 +280,7 @@ func TestWatchEnds(t *testing.T) {
 	})
 	t.Run("ConnectionClosed", func(t *testing.T) {
 		nc := s.Connect()
-		c, err := holdfast.New(nc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = c.Close(t.Context()) }()
-		w := watch(t, c, ">")
+		w := watch(t, stand.Client(t, nc), ">")
 		nc.Close()
 		if err := w.failure(); !errors.Is(err, holdfast.ErrUnavailable) {
 			t.Error(err)
@@ -358,32 +294,15 @@ func TestWatchEnds(t *testing.T) {
 	})
 }
 
-// A restart of the service takes nothing from a watch and adds nothing.
-func TestWatchOutlivesARestart(t *testing.T) {
-	s := newService(t)
-	c := newClient(t, s.URL())
-	w := watch(t, c, "orders.42", holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased))
-	for token := holdfast.Token(1); token <= 3; token++ {
-		l := mustAcquire(t, c, "orders.42", holdfast.NoRenewal())
-		if token > 1 {
-			w.want(holdfast.EventReleased, "orders.42", token-1)
-		}
-		s.Restart()
-		w.want(holdfast.EventAcquired, "orders.42", token)
-		mustRelease(t, l)
-	}
-	w.want(holdfast.EventReleased, "orders.42", 3)
-}
-
 // However a loop ends, nothing of it goes on.
 // A cluster that has just elected a leader may say that a stream is not there which is.
 func TestWatchOutlivesNotFound(t *testing.T) {
-	p := newProxy(t, url)
-	c, other := newClient(t, p.url()), newClient(t, url)
-	p.onAnswers("API", first(3, miss))
+	p := proxy.New(t, url)
+	c, other := newClient(t, p.URL()), newClient(t, url)
+	p.OnAnswers("API", proxy.First(3, proxy.Miss))
 	w := watch(t, c, t.Name())
-	p.cut()
-	p.onAnswers("API", first(3, miss))
+	p.Cut()
+	p.OnAnswers("API", proxy.First(3, proxy.Miss))
 	mustRelease(t, mustAcquire(t, other, t.Name()))
 	w.want(holdfast.EventAcquired, t.Name(), 1)
 	w.want(holdfast.EventReleased, t.Name(), 1)
@@ -415,7 +334,7 @@ func TestWatchLeavesNothingBehind(t *testing.T) {
 	if stacks := stacks(); strings.Contains(stacks, "holdfast.(*follower)") {
 		t.Errorf("a follower goes on:\n%s", stacks)
 	}
-	until(t, "no pull goes on", func() bool { return !strings.Contains(stacks(), "jetstream.(*pullConsumer)") })
+	stand.Eventually(t, "no pull goes on", func() bool { return !strings.Contains(stacks(), "jetstream.(*pullConsumer)") })
 }
 
 func stacks() string {

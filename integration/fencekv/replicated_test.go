@@ -84,19 +84,13 @@ func mustCluster(tb testing.TB) []jetstream.JetStream {
 // mustReplicate makes a bucket as soon as the cluster has a leader.
 func mustReplicate(tb testing.TB, js jetstream.JetStream, cfg jetstream.KeyValueConfig) jetstream.KeyValue {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
-	defer cancel()
-	for {
-		attempt, cancel := context.WithTimeout(ctx, time.Second)
-		kv, err := js.CreateOrUpdateKeyValue(attempt, cfg)
-		cancel()
-		if err == nil {
-			return kv
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			tb.Fatalf("no bucket: %v", err)
-		}
-	}
+	var kv jetstream.KeyValue
+	stand.Eventually(tb, "there is a bucket", func() bool {
+		ctx, cancel := context.WithTimeout(tb.Context(), time.Second)
+		defer cancel()
+		var err error
+		kv, err = js.CreateOrUpdateKeyValue(ctx, cfg)
+		return err == nil
+	})
+	return kv
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
-	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
@@ -161,21 +160,7 @@ func (p *process) cut() {
 
 func (f *fleet) connect() *nats.Conn {
 	f.Helper()
-	nc, err := nats.Connect(f.server.ClientURL())
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(nc.Close)
-	return nc
-}
-
-func (f *fleet) client() *holdfast.Client {
-	f.Helper()
-	c, err := holdfast.New(f.connect())
-	if err != nil {
-		f.Fatal(err)
-	}
-	return c
+	return stand.Dial(f, f.server.ClientURL())
 }
 
 // info asks any node.
@@ -195,17 +180,13 @@ func (f *fleet) info(nc *nats.Conn) *messages.Info {
 // settled waits until each shard has one owner and the load is fair, as all running nodes see it.
 func (f *fleet) settled() {
 	f.Helper()
-	nc := f.connect()
-	var last *messages.Info
-	deadline := time.Now().Add(patience)
-	for agreed := 0; agreed < 4*len(f.nodes); agreed++ { // each answer is any node's
-		if last = f.info(nc); !f.fair(last) {
-			agreed = -1
+	nc, agreed := f.connect(), 0
+	stand.Eventually(f, "the nodes settle", func() bool {
+		if agreed++; !f.fair(f.info(nc)) {
+			agreed = 0
 		}
-		if time.Now().After(deadline) {
-			f.Fatalf("the nodes do not settle: %v", last)
-		}
-	}
+		return agreed == 4*len(f.nodes) // each answer is any node's
+	})
 }
 
 func (f *fleet) fair(i *messages.Info) bool {

@@ -3,7 +3,6 @@ package nodes
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
@@ -32,7 +32,7 @@ func TestThreeNodes(t *testing.T) {
 		t.Errorf("info tells of %v", names)
 	}
 
-	c := f.client()
+	c := stand.Client(t, f.connect())
 	var want []string
 	for i := range 100 {
 		l, err := c.TryAcquire(f.context(), fmt.Sprint("r", i), holdfast.TTL(time.Hour))
@@ -121,8 +121,7 @@ func TestQueueMoves(t *testing.T) {
 
 func (f *fleet) untilWaiting(nc *nats.Conn, n int) {
 	f.Helper()
-	deadline := time.Now().Add(patience)
-	for {
+	stand.Eventually(f, fmt.Sprint(n, " wait"), func() bool {
 		m, err := nc.Request("holdfast.get.r", nil, patience)
 		if err != nil {
 			f.Fatal(err)
@@ -131,13 +130,8 @@ func (f *fleet) untilWaiting(nc *nats.Conn, n int) {
 		if err := messages.DecodeReply(messages.JSON, m.Data, &r); err != nil {
 			f.Fatal(err)
 		}
-		if r.GetWaiting() == uint32(n) {
-			return
-		}
-		if time.Now().After(deadline) {
-			f.Fatalf("%d wait, want %d", r.GetWaiting(), n)
-		}
-	}
+		return r.GetWaiting() == uint32(n)
+	})
 }
 
 // A node that dies is noticed by its silence, and its shards are opened elsewhere with all that was granted.
@@ -147,7 +141,7 @@ func TestKill(t *testing.T) {
 		f.start(name)
 	}
 	f.settled()
-	c := f.client()
+	c := stand.Client(t, f.connect())
 	l, err := c.Acquire(f.context(), "r", holdfast.TTL(time.Hour))
 	if err != nil {
 		t.Fatal(err)
@@ -219,13 +213,7 @@ func TestMalformedAnnouncement(t *testing.T) {
 
 func (f *fleet) untilLogged(words string, n int) {
 	f.Helper()
-	deadline := time.Now().Add(patience)
-	for f.logs.count(words) < n {
-		if time.Now().After(deadline) {
-			f.Fatalf("%q is not logged %d times", words, n)
-		}
-		runtime.Gosched()
-	}
+	stand.Eventually(f, fmt.Sprintf("%q is logged %d times", words, n), func() bool { return f.logs.count(words) >= n })
 }
 
 // A node that is odd is told of once, and not with each announcement.

@@ -113,17 +113,7 @@ func TestGuardedRegister(t *testing.T) {
 // token returns the last one of a lock.
 func token(t *testing.T, url, resource string) holdfast.Token {
 	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	c, err := holdfast.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close(t.Context()) }()
-	state, err := c.Get(t.Context(), resource)
+	state, err := stand.Client(t, stand.Dial(t, url)).Get(t.Context(), resource)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,24 +68,10 @@ type names struct {
 	tokens map[string]holdfast.Token // of the samples
 }
 
-func (n *names) connect() *nats.Conn {
-	n.Helper()
-	nc, err := nats.Connect(n.member.URL)
-	if err != nil {
-		n.Fatal(err)
-	}
-	n.Cleanup(nc.Close)
-	return nc
-}
-
 // client returns a client on a connection of its own, which does not renew.
 func (n *names) client() *holdfast.Client {
 	n.Helper()
-	c, err := holdfast.New(n.connect(), holdfast.Defaults(holdfast.NoRenewal()), holdfast.Timeout(patience))
-	if err != nil {
-		n.Fatal(err)
-	}
-	return c
+	return stand.Client(n, stand.Dial(n, n.member.URL), holdfast.Defaults(holdfast.NoRenewal()), holdfast.Timeout(patience))
 }
 
 // lockAll locks every name once. Every second one is released, the others expire.
@@ -181,7 +167,7 @@ func (n *names) waitBounded() {
 // stored counts the free names in the pages of all shards.
 func (n *names) stored() (count int) {
 	n.Helper()
-	nc := n.connect()
+	nc := stand.Dial(n, n.member.URL)
 	defer nc.Close()
 	n.shards(nc, func(s jetstream.Stream) {
 		c, err := s.OrderedConsumer(n.Context(), jetstream.OrderedConsumerConfig{FilterSubjects: []string{"$KV.*.state.>"}})

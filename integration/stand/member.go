@@ -1,11 +1,8 @@
 package stand
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,7 +21,7 @@ type Member struct {
 	tb      testing.TB
 	process *exec.Cmd
 	ended   chan struct{}
-	log     output
+	lives   []*Lines // what it has written in each
 }
 
 // StartAlone starts a node without others and returns when it is ready. args are more flags. It ends with
@@ -55,10 +52,10 @@ func newMember(tb testing.TB, name, address string) *Member {
 // Start starts the process and does not wait until it is ready.
 func (m *Member) Start() {
 	m.tb.Helper()
-	m.log.begin()
 	cmd, ended := exec.Command(Binary(m.tb), m.Args...), make(chan struct{})
 	cmd.Env = []string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")} // no settings of this process
-	cmd.Stdout, cmd.Stderr = &m.log, &m.log
+	life := &Lines{}
+	cmd.Stdout, cmd.Stderr, m.lives = life, life, append(m.lives, life)
 	if err := cmd.Start(); err != nil {
 		m.tb.Fatal(err)
 	}
@@ -78,7 +75,7 @@ func (m *Member) end() {
 	_ = m.process.Process.Kill()
 	<-m.ended
 	if m.tb.Failed() {
-		m.tb.Logf("log of %s:\n%s", m.Name, m.log.all())
+		m.tb.Logf("log of %s:\n%s", m.Name, m.lives)
 	}
 }
 
@@ -88,26 +85,10 @@ func (m *Member) WaitReady() {
 	m.WaitLog("Holdfast is ready")
 }
 
-// WaitLog returns when the node has written this, since it was last started.
+// WaitLog returns when the node has written a line with this text, since it was last started.
 func (m *Member) WaitLog(text string) {
 	m.tb.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(patience); ; {
-		if strings.Contains(m.Written(), text) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-m.ended:
-			if strings.Contains(m.Written(), text) {
-				return
-			}
-			m.tb.Fatalf("%s has ended (%v) and not written %q", m.Name, m.process.ProcessState, text)
-		case <-deadline:
-			m.tb.Fatalf("%s has not written %q within %v", m.Name, text, patience)
-		}
-	}
+	m.lives[len(m.lives)-1].WaitFor(m.tb, m.ended, text)
 }
 
 // Stop asks the node to stop, and returns when it has done so cleanly.
@@ -144,7 +125,7 @@ func (m *Member) signal(s syscall.Signal) {
 func (m *Member) Pid() int { return m.process.Process.Pid }
 
 // Written returns what the node has written, on both streams, since it was last started.
-func (m *Member) Written() string { return m.log.latest() }
+func (m *Member) Written() string { return m.lives[len(m.lives)-1].String() }
 
 func (m *Member) wait() {
 	m.tb.Helper()
@@ -153,37 +134,4 @@ func (m *Member) wait() {
 	case <-time.After(patience):
 		m.tb.Fatalf("%s has not ended within %v", m.Name, patience)
 	}
-}
-
-// output is what a node writes, in all its lives.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	// begun is where the latest life begins.
-	begun int
-}
-
-// Write implements [io.Writer].
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) begin() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.begun = o.text.Len()
-}
-
-func (o *output) latest() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return string(o.text.Bytes()[o.begun:])
-}
-
-func (o *output) all() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }

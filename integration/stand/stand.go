@@ -140,28 +140,14 @@ func (s *Stand) CrashNode() { s.Server.CrashNode() }
 // URL returns the URL of NATS, also while the server is stopped.
 func (s *Stand) URL() string { return s.url }
 
-// Connect returns a client's connection over TCP, which ends with the test.
+// Connect is [Dial] to the stand's server.
 func (s *Stand) Connect(opts ...nats.Option) *nats.Conn {
 	s.Helper()
-	nc, err := nats.Connect(s.Server.ClientURL(), opts...)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(nc.Close)
-	return nc
+	return Dial(s, s.Server.ClientURL(), opts...)
 }
 
 // Client returns a client on a connection of its own. Both end with the test.
 func (s *Stand) Client(opts ...holdfast.Option) *holdfast.Client {
 	s.Helper()
-	c, err := holdfast.New(s.Connect(), opts...)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		_ = c.Close(ctx)
-	})
-	return c
+	return Client(s, s.Connect(), opts...)
 }

@@ -52,12 +52,7 @@ func benchJournals(b *testing.B, held int) (*holdfast.Client, int) {
 			}
 		}
 	}
-	c, err := holdfast.New(nc)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = c.Close(b.Context()) })
-	return c, held
+	return stand.Client(b, nc), held
 }
 
 func read(b *testing.B, c *holdfast.Client, want int, opts ...holdfast.WatchOption) {

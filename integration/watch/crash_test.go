@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 var kills = flag.Int("watch.kills", 15, "how often the server is killed under the watches")
@@ -43,17 +45,20 @@ func (c *crowd) watch(pattern string, kinds ...holdfast.EventKind) *linear.Event
 }
 
 // resume runs a watch that is torn down after every few events, and goes on from what was saved. It may
-// find no node at its beginning.
-func (c *crowd) resume(r *linear.Events) (teardowns func() int) {
+// find no node at its beginning. Some of the positions are within a commit.
+func (c *crowd) resume(r *linear.Events) (teardowns, within func() int) {
 	c.t.Helper()
 	client := client(c.t, c.url)
-	saved, n := "0:0,1:0,2:0,3:0", 0
+	saved, n, inside := "0:0,1:0,2:0,3:0", 0, 0
 	c.work.Go(func() {
 		for ; c.ctx.Err() == nil; n++ {
 			position, err := holdfast.ParsePosition(saved)
 			if err != nil {
 				c.t.Error(err)
 				return
+			}
+			if strings.Contains(saved, ".") {
+				inside++
 			}
 			left := 1 + n%50
 			err = told(c.ctx, client, ">", func(e holdfast.Event) error {
@@ -70,7 +75,7 @@ func (c *crowd) resume(r *linear.Events) (teardowns func() int) {
 			}
 		}
 	})
-	return func() int { return n }
+	return func() int { return n }, func() int { return inside }
 }
 
 var errTornDown = errors.New("torn down")
@@ -109,7 +114,7 @@ func TestServerKilledUnderWatches(t *testing.T) {
 	defer cancel()
 	all, hot, resumed := c.watch(">"), c.watch("hot.*"), record(t, "resumed", ">")
 	ends := c.watch(">", holdfast.EventReleased, holdfast.EventExpired, holdfast.EventBroken)
-	teardowns := c.resume(resumed)
+	teardowns, within := c.resume(resumed)
 	var holders table
 	c.present(&holders)
 
@@ -121,10 +126,13 @@ func TestServerKilledUnderWatches(t *testing.T) {
 	}
 	load.Stop()
 	journals := finished(t, s.URL)
-	eventually(t, func() string { return "the table is not empty" }, func() bool { return holders.empty() || t.Failed() })
+	stand.Eventually(t, "the table is empty", func() bool { return holders.empty() || t.Failed() })
 	await(t, journals, all, hot, ends, resumed)
 	cancel()
 	c.work.Wait()
 	wantSame(t, journals, all, hot, ends, resumed)
-	t.Logf("%d events through %d kills, %d positions to go on from", all.Count(), *kills, teardowns())
+	if within() == 0 {
+		t.Error("no position to go on from was within a commit")
+	}
+	t.Logf("%d events through %d kills, %d positions to go on from, %d of them within a commit", all.Count(), *kills, teardowns(), within())
 }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // finished reads and checks the journals of a server when no lease is held any more.
 func finished(t *testing.T, url string) (j *linear.Journal) {
 	t.Helper()
-	nc := connect(t, url)
-	eventually(t, func() string { return "a lease is held" }, func() bool {
+	nc := stand.Dial(t, url)
+	stand.Eventually(t, "no lease is held", func() bool {
 		var err error
 		if j, err = linear.ReadJournal(t.Context(), nc, messages.DefaultPrefix); err != nil {
 			t.Fatal(err)
@@ -67,20 +68,8 @@ func wantSame(t *testing.T, j *linear.Journal, all ...*linear.Events) {
 func moreEvents(t *testing.T, e *linear.Events, n int) {
 	t.Helper()
 	want := e.Count() + n
-	eventually(t, func() string { return "too few events" }, func() bool { return e.Count() >= want || t.Failed() })
+	stand.Eventually(t, "more events are told", func() bool { return e.Count() >= want || t.Failed() })
 }
 
 // bound is how long anything may take on a busy machine.
 const bound = 2 * time.Minute
-
-// eventually fails the test unless it becomes so.
-func eventually(t *testing.T, what func() string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(bound); !is(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", bound, what())
-		}
-	}
-}

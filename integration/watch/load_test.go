@@ -1,7 +1,6 @@
 package watch_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // names are what the load locks: few enough that its workers meet, in several shards, levels and
@@ -26,7 +26,7 @@ var names = func() (all []string) {
 func startLoad(t *testing.T, url string, clients int) *linear.Load {
 	t.Helper()
 	l, err := linear.StartLoad(t.Context(), linear.LoadConfig{
-		Connect:   func(int) (*nats.Conn, error) { return connect(t, url), nil },
+		Connect:   func(int) (*nats.Conn, error) { return stand.Dial(t, url), nil },
 		Resources: names, Ephemeral: 4, Hot: 3, Clients: clients, Seed: 17,
 		TTLs: []time.Duration{100 * time.Millisecond, 400 * time.Millisecond}, Pause: 2 * time.Millisecond,
 	})
@@ -37,31 +37,8 @@ func startLoad(t *testing.T, url string, clients int) *linear.Load {
 	return l
 }
 
-// connect returns a connection that comes back quickly and for ever, and ends with the test.
-func connect(t *testing.T, url string) *nats.Conn {
-	t.Helper()
-	nc, err := nats.Connect(url,
-		nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0), nats.RetryOnFailedConnect(true),
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the tests look themselves
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
-}
-
 // client returns a client that ends with the test.
 func client(t *testing.T, url string, opts ...holdfast.Option) *holdfast.Client {
 	t.Helper()
-	c, err := holdfast.New(connect(t, url), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-		cancel() // what is still held runs out
-		_ = c.Close(ctx)
-	})
-	return c
+	return stand.Client(t, stand.Dial(t, url), opts...)
 }

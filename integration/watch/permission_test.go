@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // rights are what docs/events.md says that a watch of shard 0 needs.
@@ -49,8 +50,8 @@ func TestRightsOfAWatcher(t *testing.T) {
 		"Present": holdfast.Present(), "Since": holdfast.Since(time.Time{}), "Now": holdfast.Bookmarks(time.Hour),
 	} {
 		t.Run(name, func(t *testing.T) {
-			nc := connect(t, login(s, "watcher"))
-			for e, err := range watchOn(t, nc).Watch(t.Context(), ">", test) {
+			nc := stand.Dial(t, login(s, "watcher"))
+			for e, err := range stand.Client(t, nc).Watch(t.Context(), ">", test) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,9 +65,9 @@ func TestRightsOfAWatcher(t *testing.T) {
 		})
 	}
 	t.Run("WaitFree", func(t *testing.T) {
-		nc := connect(t, login(s, "watcher"))
+		nc := stand.Dial(t, login(s, "watcher"))
 		done := make(chan error, 1)
-		c := watchOn(t, nc)
+		c := stand.Client(t, nc)
 		go func() { done <- c.WaitFree(t.Context(), "orders.1") }()
 		if err := owner.Break(t.Context(), "orders.1", 1, "enough"); err != nil {
 			t.Fatal(err)
@@ -80,7 +81,7 @@ func TestRightsOfAWatcher(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), bound)
 			defer cancel()
-			c := watchOn(t, connect(t, login(s, fmt.Sprint("without", i+1))))
+			c := stand.Client(t, stand.Dial(t, login(s, fmt.Sprint("without", i+1))))
 			for e, err := range c.Watch(ctx, ">", holdfast.Since(time.Time{})) {
 				if !errors.Is(err, holdfast.ErrUnavailable) || !errors.Is(err, nats.ErrPermissionViolation) {
 					t.Errorf("got %v, %v", e, err)
@@ -89,14 +90,4 @@ func TestRightsOfAWatcher(t *testing.T) {
 			}
 		})
 	}
-}
-
-func watchOn(t *testing.T, nc *nats.Conn) *holdfast.Client {
-	t.Helper()
-	c, err := holdfast.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
-	return c
 }

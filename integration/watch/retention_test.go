@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -71,7 +72,7 @@ func TestServerKilledUnderRetention(t *testing.T) {
 	s := startServer(t, "--events-retention", "1h")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	js, err := jetstream.New(connect(t, s.URL))
+	js, err := jetstream.New(stand.Dial(t, s.URL))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func TestPresentWhileTheJournalIsCompacted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, func() string { return "a lease is held" }, func() bool { return presentNow(t, c) == 0 })
+	stand.Eventually(t, "no lease is held", func() bool { return presentNow(t, c) == 0 })
 }
 
 func presentNow(t *testing.T, c *holdfast.Client) (n int) {
@@ -118,12 +118,8 @@ func firstCommit(t *testing.T, s *stand.Stand) (number uint64) {
 // left out. From the oldest position on it gets all that is left.
 func TestStalledWatchIsToldOfTheGap(t *testing.T) {
 	s := stand.Start(t, stand.Config{Shards: 1, Tuning: hasty})
-	nc := connect(t, s.Server.ClientURL())
-	c, err := holdfast.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close(t.Context()) }()
+	nc := stand.Dial(t, s.Server.ClientURL())
+	c := stand.Client(t, nc)
 	owner := client(t, s.Server.ClientURL())
 	heavy := map[string]string{"ballast": strings.Repeat("x", 1000)}
 	var positions []holdfast.Position

@@ -1,4 +1,6 @@
-package client_test
+// Package proxy stands between NATS clients and a server and lets tests lose, delay and replace messages, and break
+// connections.
+package proxy
 
 import (
 	"bufio"
@@ -12,9 +14,9 @@ import (
 	"testing"
 )
 
-// proxy stands between clients and a server and reads their protocol, so that it loses and delays whole
+// Proxy stands between clients and a server and reads their protocol, so that it loses and delays whole
 // messages and nothing else is disturbed.
-type proxy struct {
+type Proxy struct {
 	listener net.Listener
 	server   string
 	running  sync.WaitGroup
@@ -28,29 +30,31 @@ type proxy struct {
 	links         map[net.Conn]bool
 	// requests and answers say what becomes of a message; nil: it passes. Both get the subject that was
 	// asked.
-	requests, answers func(subject string) verdict
+	requests, answers func(subject string) Verdict
 	asked             map[string]string // subject by reply subject
 	kept              []func()          // how to send what was kept
 	seen              map[string]int    // how often an operation was asked for
 }
 
-// verdict is what becomes of a message.
-type verdict uint8
+// Verdict is what becomes of a message.
+type Verdict uint8
 
+// The verdicts.
 const (
-	pass verdict = iota
-	lose
-	keep // for later
-	miss // answered with JetStream's "stream not found" in its place
+	Pass Verdict = iota
+	Lose
+	Keep // for [Proxy.Deliver]
+	Miss // answered with JetStream's "stream not found" in its place
 )
 
-func newProxy(tb testing.TB, url string) *proxy {
+// New starts a proxy before a server, which ends with the test.
+func New(tb testing.TB, url string) *Proxy {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &proxy{
+	p := &Proxy{
 		listener: listener, server: strings.TrimPrefix(url, "nats://"),
 		links: map[net.Conn]bool{}, asked: map[string]string{}, seen: map[string]int{},
 	}
@@ -59,34 +63,36 @@ func newProxy(tb testing.TB, url string) *proxy {
 	return p
 }
 
-func (p *proxy) url() string { return "nats://" + p.listener.Addr().String() }
+// URL is where clients find the proxy.
+func (p *Proxy) URL() string { return "nats://" + p.listener.Addr().String() }
 
 // change changes how the proxy treats what comes from now on.
-func (p *proxy) change(f func(*proxy)) {
+func (p *Proxy) change(f func(*Proxy)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(p)
 }
 
-// onRequests and onAnswers judge messages of one operation.
-func (p *proxy) onRequests(op string, judge func() verdict) {
-	p.change(func(p *proxy) { p.requests = about(op, judge) })
+// OnRequests lets judge decide about requests from now on: those of one operation, or all if op is empty.
+func (p *Proxy) OnRequests(op string, judge func() Verdict) {
+	p.change(func(p *Proxy) { p.requests = about(op, judge) })
 }
 
-func (p *proxy) onAnswers(op string, judge func() verdict) {
-	p.change(func(p *proxy) { p.answers = about(op, judge) })
+// OnAnswers lets judge decide about the answers to requests of one operation, or of all if op is empty.
+func (p *Proxy) OnAnswers(op string, judge func() Verdict) {
+	p.change(func(p *Proxy) { p.answers = about(op, judge) })
 }
 
-func about(op string, judge func() verdict) func(string) verdict {
-	return func(subject string) verdict {
-		if operation(subject) != op {
-			return pass
+func about(op string, judge func() Verdict) func(string) Verdict {
+	return func(subject string) Verdict {
+		if op != "" && operation(subject) != op {
+			return Pass
 		}
 		return judge()
 	}
 }
 
-// operation returns what is asked for on a subject of either door.
+// operation returns what is asked for on a subject of either endpoint.
 func operation(subject string) string {
 	parts := strings.Split(subject, ".")
 	switch {
@@ -98,41 +104,43 @@ func operation(subject string) string {
 	return ""
 }
 
-// first applies a verdict to so many messages, and lets the others pass.
-func first(n int, v verdict) func() verdict {
-	return func() verdict {
+// First applies a verdict to the first n messages, and lets the others pass.
+func First(n int, v Verdict) func() Verdict {
+	return func() Verdict {
 		if n--; n >= 0 {
 			return v
 		}
-		return pass
+		return Pass
 	}
 }
 
-func always(v verdict) func() verdict { return func() verdict { return v } }
+// Always applies a verdict to every message.
+func Always(v Verdict) func() Verdict { return func() Verdict { return v } }
 
-// cut breaks every connection, once.
-func (p *proxy) cut() {
-	p.change(func(p *proxy) {
+// Cut breaks every connection, once.
+func (p *Proxy) Cut() {
+	p.change(func(p *Proxy) {
 		for c := range p.links {
-			c.Close()
+			_ = c.Close()
 		}
 	})
 }
 
-// sever breaks every connection and refuses new ones until resume.
-func (p *proxy) sever() {
-	p.change(func(p *proxy) { p.severed = true })
-	p.cut()
+// Sever breaks every connection and refuses new ones until [Proxy.Resume].
+func (p *Proxy) Sever() {
+	p.change(func(p *Proxy) { p.severed = true })
+	p.Cut()
 }
 
-// blackhole loses everything in both directions until resume, without an error.
-func (p *proxy) blackhole() { p.change(func(p *proxy) { p.hole = true }) }
+// Blackhole loses everything in both directions until [Proxy.Resume], without an error.
+func (p *Proxy) Blackhole() { p.change(func(p *Proxy) { p.hole = true }) }
 
-// clog takes nothing from anybody until resume, so that the buffers of the sockets fill.
-func (p *proxy) clog() { p.change(func(p *proxy) { p.stall = make(chan struct{}) }) }
+// Clog takes nothing from either side until [Proxy.Resume], so that the buffers of the sockets fill.
+func (p *Proxy) Clog() { p.change(func(p *Proxy) { p.stall = make(chan struct{}) }) }
 
-func (p *proxy) resume() {
-	p.change(func(p *proxy) {
+// Resume lets everything pass again. Connections that were broken stay so.
+func (p *Proxy) Resume() {
+	p.change(func(p *Proxy) {
 		p.severed, p.hole, p.requests, p.answers = false, false, nil, nil
 		if p.stall != nil {
 			close(p.stall)
@@ -141,8 +149,8 @@ func (p *proxy) resume() {
 	})
 }
 
-// deliver sends what was kept.
-func (p *proxy) deliver() {
+// Deliver sends what was kept.
+func (p *Proxy) Deliver() {
 	p.mu.Lock()
 	kept := p.kept
 	p.kept = nil
@@ -152,35 +160,35 @@ func (p *proxy) deliver() {
 	}
 }
 
-// answered returns a channel that tells of the answers to an operation from now on; they pass.
-func (p *proxy) answered(op string) <-chan struct{} {
+// Answered returns a channel that receives once an answer to an operation passes from now on.
+func (p *Proxy) Answered(op string) <-chan struct{} {
 	came := make(chan struct{}, 1)
-	p.onAnswers(op, func() verdict {
+	p.OnAnswers(op, func() Verdict {
 		select {
 		case came <- struct{}{}:
 		default:
 		}
-		return pass
+		return Pass
 	})
 	return came
 }
 
-// count returns how often an operation was asked for.
-func (p *proxy) count(op string) int {
+// Count returns how often an operation was asked for.
+func (p *Proxy) Count(op string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.seen[op]
 }
 
-func (p *proxy) close() {
-	p.change(func(p *proxy) { p.closed = true })
-	p.resume()
-	p.listener.Close()
-	p.cut()
+func (p *Proxy) close() {
+	p.change(func(p *Proxy) { p.closed = true })
+	p.Resume()
+	_ = p.listener.Close()
+	p.Cut()
 	p.running.Wait()
 }
 
-func (p *proxy) accept() {
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
@@ -188,12 +196,12 @@ func (p *proxy) accept() {
 		}
 		server, err := net.Dial("tcp", p.server)
 		if err != nil {
-			client.Close()
+			_ = client.Close()
 			continue
 		}
 		if !p.admit(client, server) {
-			client.Close()
-			server.Close()
+			_ = client.Close()
+			_ = server.Close()
 			continue
 		}
 		p.running.Go(func() { p.carry(client, server, p.request) })
@@ -201,7 +209,7 @@ func (p *proxy) accept() {
 	}
 }
 
-func (p *proxy) admit(ends ...net.Conn) bool {
+func (p *Proxy) admit(ends ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || p.severed {
@@ -214,9 +222,9 @@ func (p *proxy) admit(ends ...net.Conn) bool {
 }
 
 // carry takes everything from one end to the other, as judged.
-func (p *proxy) carry(from, to net.Conn, judge func(frame) verdict) {
-	defer p.change(func(p *proxy) { delete(p.links, from) })
-	defer to.Close()
+func (p *Proxy) carry(from, to net.Conn, judge func(frame) Verdict) {
+	defer p.change(func(p *Proxy) { delete(p.links, from) })
+	defer func() { _ = to.Close() }()
 	in := bufio.NewReader(from)
 	var turn sync.Mutex // what was kept is sent from elsewhere
 	send := func(f frame) {
@@ -230,18 +238,18 @@ func (p *proxy) carry(from, to net.Conn, judge func(frame) verdict) {
 			return
 		}
 		switch p.judge(f, judge) {
-		case pass:
+		case Pass:
 			send(f)
-		case keep:
-			p.change(func(p *proxy) { p.kept = append(p.kept, func() { send(f) }) })
-		case miss:
+		case Keep:
+			p.change(func(p *Proxy) { p.kept = append(p.kept, func() { send(f) }) })
+		case Miss:
 			send(notFound(f))
-		case lose:
+		case Lose:
 		}
 	}
 }
 
-func (p *proxy) judge(f frame, judge func(frame) verdict) verdict {
+func (p *Proxy) judge(f frame, judge func(frame) Verdict) Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.stall != nil {
@@ -252,27 +260,27 @@ func (p *proxy) judge(f frame, judge func(frame) verdict) verdict {
 	}
 	v := judge(f)
 	if p.hole {
-		return lose
+		return Lose
 	}
 	return v
 }
 
-func (p *proxy) request(f frame) verdict {
+func (p *Proxy) request(f frame) Verdict {
 	if f.reply == "" {
-		return pass
+		return Pass
 	}
 	p.asked[f.reply] = f.subject
 	p.seen[operation(f.subject)]++
 	if p.requests == nil {
-		return pass
+		return Pass
 	}
 	return p.requests(f.subject)
 }
 
-func (p *proxy) answer(f frame) verdict {
+func (p *Proxy) answer(f frame) Verdict {
 	asked, ok := p.asked[f.subject]
 	if !ok || p.answers == nil {
-		return pass
+		return Pass
 	}
 	return p.answers(asked)
 }

@@ -1,0 +1,18 @@
+package stand
+
+import (
+	"testing"
+	"time"
+)
+
+// Eventually looks again and again until it is so, and fails the test if it is not within two minutes.
+func Eventually(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(2 * patience); !is(); <-tick.C {
+		if time.Now().After(end) {
+			tb.Fatalf("it does not come about that %s", what)
+		}
+	}
+}
