@@ -1,17 +1,14 @@
 package integration_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -88,7 +85,7 @@ type process struct {
 	cmd *exec.Cmd
 	// ready is the line in which a server says that it is, url where.
 	ready, url string
-	out, log   *lines
+	out, log   *stand.Lines
 	done       chan struct{}
 }
 
@@ -102,7 +99,7 @@ func serve(t *testing.T, args ...string) *process {
 func serveWith(t *testing.T, variables []string, args ...string) *process {
 	t.Helper()
 	p := startWith(t, variables, append([]string{"serve"}, args...)...)
-	p.ready = p.out.waitFor(t, p.done, "is ready")
+	p.ready = p.out.WaitFor(t, p.done, "is ready")
 	p.url = regexp.MustCompile(`nats://[^,"\s]+`).FindString(p.ready)
 	return p
 }
@@ -129,7 +126,7 @@ func newProcess(t *testing.T, variables []string, args ...string) *process {
 // prepare has a command heard, and gives it nothing of this process that could change what it does.
 func prepare(t *testing.T, cmd *exec.Cmd, variables []string) *process {
 	t.Helper()
-	p := &process{cmd: cmd, out: newLines(), log: newLines(), done: make(chan struct{})}
+	p := &process{cmd: cmd, out: &stand.Lines{}, log: &stand.Lines{}, done: make(chan struct{})}
 	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(variables...), t.TempDir(), p.out, p.log
 	return p
 }
@@ -183,80 +180,4 @@ func (p *process) wait(t *testing.T) *os.ProcessState {
 func (p *process) holdfast(t *testing.T, args ...string) result {
 	t.Helper()
 	return run(t, append([]string{args[0], "--server", p.url}, args[1:]...)...)
-}
-
-// lines is what a process writes, to be waited for.
-type lines struct {
-	mu      sync.Mutex
-	text    strings.Builder
-	changed chan struct{}
-}
-
-func newLines() *lines { return &lines{changed: make(chan struct{})} }
-
-// Write implements [io.Writer].
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.changed)
-	l.changed = make(chan struct{})
-	return l.text.Write(p)
-}
-
-// String returns all that has been written.
-func (l *lines) String() string {
-	text, _ := l.read()
-	return text
-}
-
-func (l *lines) read() (string, <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String(), l.changed
-}
-
-// waitFor returns the first whole line with this text, or fails the test if the process ends before.
-func (l *lines) waitFor(t *testing.T, ended <-chan struct{}, text string) string {
-	t.Helper()
-	deadline := time.After(bound)
-	for {
-		all, changed := l.read()
-		if line, ok := lineWith(strings.NewReader(all), text); ok {
-			return line
-		}
-		select {
-		case <-changed:
-		case <-ended:
-			t.Fatalf("the process ended before it wrote %q; it wrote:\n%s", text, l)
-		case <-deadline:
-			t.Fatalf("the process did not write %q within %v; it wrote:\n%s", text, bound, l)
-		}
-	}
-}
-
-func lineWith(r io.Reader, text string) (string, bool) {
-	for buffered := bufio.NewReader(r); ; {
-		line, err := buffered.ReadString('\n')
-		if err != nil {
-			return "", false
-		}
-		if strings.Contains(line, text) {
-			return strings.TrimSuffix(line, "\n"), true
-		}
-	}
-}
-
-// eventually fails the test unless the condition becomes true.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.After(bound)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within %v: %s", bound, what)
-		}
-	}
 }

@@ -44,16 +44,11 @@ func TestWaitOutlivesTheServer(t *testing.T) {
 			go func() {
 				granted <- first.holdfast(t, "acquire", "orders.42", "--owner", "you", "--wait", "10m", "--timeout", "1m")
 			}()
-			waits := func(p *process) {
-				eventually(t, "somebody waits", func() bool {
-					return strings.Contains(p.holdfast(t, "get", "orders.42").stdout, "1 waiting")
-				})
-			}
-			waits(first)
+			first.waitForQueue(t, "orders.42", 1)
 			first.signal(t, end)
 			first.wait(t)
 			second := again(t, first, dir)
-			waits(second)
+			second.waitForQueue(t, "orders.42", 1)
 			second.holdfast(t, "release", "orders.42", "--owner", "me").want(t, 0, `^released`)
 			(<-granted).want(t, 0, `^acquired orders\.42: token 2`)
 		})
@@ -88,7 +83,7 @@ func TestAskedToStopTwice(t *testing.T) {
 	inner := serveWith(t, nil, "--nats", outer.url, "--prefix", "inner", "--shards", "1", "--name", "inner")
 	outer.signal(t, syscall.SIGSTOP)
 	inner.signal(t, syscall.SIGINT)
-	inner.log.waitFor(t, inner.done, "stopping")
+	inner.log.WaitFor(t, inner.done, "stopping")
 	begun := time.Now()
 	inner.signal(t, syscall.SIGINT)
 	if state := inner.wait(t); state.ExitCode() != 1 || time.Since(begun) > 5*time.Second {
@@ -102,9 +97,7 @@ func TestInterruptedAcquireLeavesTheQueue(t *testing.T) {
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 	// The same owner: leaving the queue must not release what it holds elsewhere.
 	waiting := start(t, "acquire", "orders.42", "--owner", "me", "--wait", "10m", "--server", p.url)
-	eventually(t, "it waits", func() bool {
-		return strings.Contains(p.holdfast(t, "get", "orders.42").stdout, "1 waiting")
-	})
+	p.waitForQueue(t, "orders.42", 1)
 	waiting.signal(t, syscall.SIGINT)
 	if state := waiting.wait(t); state.ExitCode() != 3 || waiting.out.String() != "cancelled: no longer waiting for orders.42\n" {
 		t.Errorf("%v, said %q and %q", state, waiting.out, waiting.log)

@@ -2,16 +2,17 @@ package integration_test
 
 import (
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // beating is a command that writes the time into the file $1 again and again, and so does what it
@@ -49,21 +50,21 @@ func TestLockCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := serve(t)
-			way := newProxy(t, strings.TrimPrefix(p.url, "nats://"))
+			way := proxy.New(t, p.url)
 			dir := t.TempDir()
 			beats, grant := filepath.Join(dir, "beats"), filepath.Join(dir, "grant")
-			holder := start(t, "lock", "a", "--server", "nats://"+way.address(), "--ttl", test.ttl, "--on-lost", test.onLost,
+			holder := start(t, "lock", "a", "--server", way.URL(), "--ttl", test.ttl, "--on-lost", test.onLost,
 				"--lost-code", "77", "--", "sh", "-c", beating, "sh", beats)
 			child := childOf(t, holder)
 			waiter := p.startUnder(t, "a", "-v", "--", "sh", "-c", stamp, "sh", grant)
 			p.waitForQueue(t, "a", 1)
-			way.cut()
+			way.Sever()
 			holder.wantExit(t, 77)
 			if lives(child) {
 				t.Error("what the command has started is left")
 			}
 			waiter.wantExit(t, 0)
-			waiter.log.waitFor(t, waiter.done, "acquired a: token 2")
+			waiter.log.WaitFor(t, waiter.done, "acquired a: token 2")
 			wantBefore(t, beats, grant)
 			said := holder.log.String()
 			if asked := strings.Contains(said, "gets SIGTERM, and SIGKILL in"); asked != test.asked || !strings.Contains(said, "was killed") {
@@ -76,28 +77,13 @@ func TestLockCutOff(t *testing.T) {
 	}
 }
 
-// A command that heeds SIGTERM has its grace to end in good order.
-func TestLockCutOffFromACommandThatHeeds(t *testing.T) {
-	t.Parallel()
-	p := serve(t)
-	way := newProxy(t, strings.TrimPrefix(p.url, "nats://"))
-	holder := start(t, "lock", "a", "--server", "nats://"+way.address(), "--ttl", "2s", "--grace", "1s", "-c",
-		`trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)
-	holder.out.waitFor(t, holder.done, "ready")
-	way.cut()
-	holder.wantExit(t, 4)
-	if !strings.Contains(holder.out.String(), "saved") || strings.Contains(holder.log.String(), "was killed") {
-		t.Errorf("said %q and %q", holder.out, holder.log)
-	}
-}
-
 func TestLockLostAndIgnored(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	dir := t.TempDir()
 	holder := p.startUnder(t, "a", "--on-lost", "ignore", "--", "sh", "-c",
 		`echo ready; while ! test -e "$1"; do sleep 0.02; done; exit 7`, "sh", filepath.Join(dir, "stop"))
-	holder.out.waitFor(t, holder.done, "ready")
+	holder.out.WaitFor(t, holder.done, "ready")
 	p.holdfast(t, "break", "a", "--token", "1").want(t, 0, `^broke`)
 	p.under(t, "a", "--", "true").wantBoth(t, 0, `^$`, `^$`)
 	write(t, filepath.Join(dir, "stop"), "")
@@ -113,7 +99,7 @@ func TestLockBroken(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	heeds := p.startUnder(t, "a", "--ttl", "10m", "-c", `trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)
-	heeds.out.waitFor(t, heeds.done, "ready")
+	heeds.out.WaitFor(t, heeds.done, "ready")
 	p.holdfast(t, "break", "a", "--token", "1").want(t, 0, `^broke`)
 	heeds.wantExit(t, 4)
 	if !strings.Contains(heeds.out.String(), "saved") || !strings.Contains(heeds.log.String(), "lock lost") {
@@ -134,7 +120,7 @@ func TestOneLockOfSeveralBroken(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	holder := p.startUnder(t, "a", "b", "c", "--ttl", "10m", "-c", "echo ready; exec sleep 600")
-	holder.out.waitFor(t, holder.done, "ready")
+	holder.out.WaitFor(t, holder.done, "ready")
 	p.holdfast(t, "break", "b", "--token", "1").want(t, 0, `^broke`)
 	holder.wantExit(t, 4)
 	for _, name := range []string{"a", "b", "c"} {
@@ -153,7 +139,7 @@ func TestLockFrozen(t *testing.T) {
 	child := childOf(t, holder)
 	holder.signal(t, syscall.SIGSTOP)
 	p.under(t, "a", "--", "sh", "-c", stamp+`; echo "$HOLDFAST_TOKEN"`, "sh", grant).wantBoth(t, 0, `^0{14}2\n$`, `^$`)
-	eventually(t, "the command has run on", func() bool { return slices.Max(numbers(t, beats)) > slices.Max(numbers(t, grant)) })
+	stand.Eventually(t, "the command has run on", func() bool { return slices.Max(numbers(t, beats)) > slices.Max(numbers(t, grant)) })
 	holder.signal(t, syscall.SIGCONT)
 	holder.wantExit(t, 4)
 	if lives(child) || strings.Contains(holder.out.String(), "got TERM") {
@@ -168,7 +154,7 @@ func TestLockOutlivesItsServer(t *testing.T) {
 	stop := filepath.Join(t.TempDir(), "stop")
 	holder := first.startUnder(t, "a", "b", "-v", "--ttl", "20s", "--", "sh", "-c",
 		`echo ready; while ! test -e "$1"; do sleep 0.02; done; exit 7`, "sh", stop)
-	holder.out.waitFor(t, holder.done, "ready")
+	holder.out.WaitFor(t, holder.done, "ready")
 	waiter := first.startUnder(t, "b", "-v", "--ttl", "20s", "-c", `echo "$HOLDFAST_TOKEN"`)
 	first.waitForQueue(t, "b", 1)
 	first.kill(t)
@@ -183,20 +169,6 @@ func TestLockOutlivesItsServer(t *testing.T) {
 	}
 }
 
-func TestLockWithoutItsServer(t *testing.T) {
-	t.Parallel()
-	dir, beats := t.TempDir(), filepath.Join(t.TempDir(), "beats")
-	first := serve(t, "--data", dir)
-	holder := first.startUnder(t, "a", "--ttl", "1s", "--", "sh", "-c", beating, "sh", beats)
-	child := childOf(t, holder)
-	first.kill(t)
-	holder.wantExit(t, 4)
-	if lives(child) {
-		t.Error("what the command has started is left")
-	}
-	again(t, first, dir).under(t, "a", "-c", `echo "$HOLDFAST_TOKEN"`).wantBoth(t, 0, `^0{14}2\n$`, `^$`)
-}
-
 // The command is gone in time also if nobody reads what holdfast says, so that it cannot say it.
 func TestLockLostWhileNobodyReads(t *testing.T) {
 	t.Parallel()
@@ -208,7 +180,7 @@ func TestLockLostWhileNobodyReads(t *testing.T) {
 	holder.launch(t)
 	child := childOf(t, holder)
 	p.kill(t)
-	eventually(t, "the command is gone", func() bool { return !lives(child) })
+	stand.Eventually(t, "the command is gone", func() bool { return !lives(child) })
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -244,83 +216,11 @@ func TestLockReleasedToNobody(t *testing.T) {
 	stop := filepath.Join(t.TempDir(), "stop")
 	holder := p.startUnder(t, "a", "--timeout", "200ms", "--", "sh", "-c",
 		`echo ready; while ! test -e "$1"; do sleep 0.02; done; exit 7`, "sh", stop)
-	holder.out.waitFor(t, holder.done, "ready")
+	holder.out.WaitFor(t, holder.done, "ready")
 	p.kill(t)
 	write(t, stop, "")
 	holder.wantExit(t, 7)
 	if !strings.Contains(holder.log.String(), "cannot release a: ") {
 		t.Errorf("said %q", holder.log)
 	}
-}
-
-// proxy is a way to a server that can be cut.
-type proxy struct {
-	listener net.Listener
-	target   string
-	work     sync.WaitGroup
-
-	mu    sync.Mutex
-	conns []net.Conn
-	off   bool
-}
-
-func newProxy(t *testing.T, target string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{listener: l, target: target}
-	p.work.Go(p.accept)
-	t.Cleanup(p.cut)
-	return p
-}
-
-func (p *proxy) address() string { return p.listener.Addr().String() }
-
-func (p *proxy) accept() {
-	for {
-		near, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		far, err := net.Dial("tcp", p.target)
-		if err != nil {
-			_ = near.Close()
-			continue
-		}
-		p.work.Go(func() { p.carry(near, far) })
-		p.work.Go(func() { p.carry(far, near) })
-		p.add(near, far)
-	}
-}
-
-func (p *proxy) carry(from, to net.Conn) {
-	_, _ = io.Copy(to, from)
-	_, _ = from.Close(), to.Close()
-}
-
-func (p *proxy) add(conns ...net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conns = append(p.conns, conns...)
-	if p.off {
-		p.closeAll()
-	}
-}
-
-func (p *proxy) closeAll() {
-	for _, c := range p.conns {
-		_ = c.Close()
-	}
-}
-
-// cut ends all connections and lets none begin.
-func (p *proxy) cut() {
-	_ = p.listener.Close()
-	p.mu.Lock()
-	p.off = true
-	p.closeAll()
-	p.mu.Unlock()
-	p.work.Wait()
 }

@@ -56,20 +56,24 @@ func TestLockLostAsksADaemonToEnd(t *testing.T) {
 	}
 }
 
-// A command that ends by itself leaves behind what it wants to.
-func TestLockLeavesADaemonAlone(t *testing.T) {
-	t.Parallel()
-	p := serve(t)
-	stop := filepath.Join(t.TempDir(), "stop")
-	holder := p.startUnder(t, "a", "--", "sh", "-c",
-		`( setsid sh -c 'while ! test -e "$1"; do sleep 0.02; done' sh "$1" > /dev/null 2>&1 & echo "child $!" ); exit 7`, "sh", stop)
-	child := childOf(t, holder)
-	holder.wantExit(t, 7)
-	if !lives(child) {
-		t.Error("the daemon is gone")
+// A command that ends by itself leaves behind what it wants to, in its own process group or in another session.
+func TestLockLeavesWhatItsCommandLeaves(t *testing.T) {
+	for name, start := range map[string]string{"Group": "", "Session": "setsid "} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := serve(t)
+			stop := filepath.Join(t.TempDir(), "stop")
+			holder := p.startUnder(t, "a", "--", "sh", "-c",
+				`( `+start+`sh -c 'while ! test -e "$1"; do sleep 0.02; done' sh "$1" > /dev/null 2>&1 & echo "child $!" ); exit 7`, "sh", stop)
+			child := childOf(t, holder)
+			holder.wantExit(t, 7)
+			if !lives(child) {
+				t.Error("what the command left is gone")
+			}
+			write(t, stop, "")
+			stand.Eventually(t, "it has ended", func() bool { return !lives(child) })
+		})
 	}
-	write(t, stop, "")
-	eventually(t, "the daemon has ended", func() bool { return !lives(child) })
 }
 
 // Orphans of the command become holdfast's own children, so it has to reap them.
@@ -79,10 +83,10 @@ func TestLockReapsOrphans(t *testing.T) {
 	stop := filepath.Join(t.TempDir(), "stop")
 	holder := p.startUnder(t, "a", "--", "sh", "-c",
 		`for i in 1 2 3; do ( setsid sh -c 'while ! test -e "$1"; do sleep 0.02; done' sh "$1" & ) ; done; echo ready; exec sleep 600`, "sh", stop)
-	holder.out.waitFor(t, holder.done, "ready")
-	eventually(t, "the orphans are adopted", func() bool { return len(childrenOf(t, holder)) == 4 })
+	holder.out.WaitFor(t, holder.done, "ready")
+	stand.Eventually(t, "the orphans are adopted", func() bool { return len(childrenOf(t, holder)) == 4 })
 	write(t, stop, "")
-	eventually(t, "the orphans are reaped", func() bool { return len(childrenOf(t, holder)) == 1 })
+	stand.Eventually(t, "the orphans are reaped", func() bool { return len(childrenOf(t, holder)) == 1 })
 }
 
 // What a shell had started before it became holdfast is not the command's.
@@ -92,7 +96,7 @@ func TestLockLostSparesTheChildrenOfItsShell(t *testing.T) {
 	holder := startShell(t, `sleep 600 > /dev/null 2>&1 & echo "child $!"; exec "$@"`, stand.Binary(t), "lock", "--server", p.url, "a", "--ttl", "1s", "-c", "echo ready; exec sleep 600")
 	child := childOf(t, holder)
 	endWithTest(t, child)
-	holder.out.waitFor(t, holder.done, "ready")
+	holder.out.WaitFor(t, holder.done, "ready")
 	p.kill(t)
 	holder.wantExit(t, 4)
 	if !lives(child) {

@@ -27,18 +27,18 @@ func TestLockPassesSignalsOn(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	holder := p.startUnder(t, "a", "-c", echoes)
-	holder.out.waitFor(t, holder.done, "ready")
+	holder.out.WaitFor(t, holder.done, "ready")
 	for _, s := range []syscall.Signal{
 		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
 	} {
 		holder.signal(t, s)
-		holder.out.waitFor(t, holder.done, "got "+strings.TrimPrefix(unix.SignalName(s), "SIG"))
+		holder.out.WaitFor(t, holder.done, "got "+strings.TrimPrefix(unix.SignalName(s), "SIG"))
 	}
 	// However often it is told, it does not end before its command, and the lock is held.
 	for n := 2; n < 5; n++ {
 		holder.signal(t, syscall.SIGINT)
-		eventually(t, "another signal has arrived", func() bool { return strings.Count(holder.out.String(), "got INT") == n })
+		stand.Eventually(t, "another signal has arrived", func() bool { return strings.Count(holder.out.String(), "got INT") == n })
 	}
 	p.holdfast(t, "get", "a").want(t, 0, `^held: `)
 	holder.signal(t, syscall.SIGTERM)
@@ -51,7 +51,7 @@ func TestLockEndsBySignalAsItsCommandDoes(t *testing.T) {
 	p := serve(t)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		holder := p.startUnder(t, "a", "-c", "ulimit -c 0; echo ready; exec sleep 600")
-		holder.out.waitFor(t, holder.done, "ready")
+		holder.out.WaitFor(t, holder.done, "ready")
 		holder.signal(t, s)
 		holder.wantExit(t, 128+int(s))
 		p.holdfast(t, "get", "a").want(t, 0, `^free: `)
@@ -66,7 +66,7 @@ func TestLockPassesSignalsToTheGroup(t *testing.T) {
 	child := childOf(t, holder)
 	holder.signal(t, syscall.SIGTERM)
 	holder.wantExit(t, 128+15)
-	eventually(t, "the grandchild is gone", func() bool { return !lives(child) })
+	stand.Eventually(t, "the grandchild is gone", func() bool { return !lives(child) })
 }
 
 // What ignores a signal here goes on to ignore it there.
@@ -75,7 +75,7 @@ func TestLockUnderNohup(t *testing.T) {
 	p := serve(t)
 	holder := startShell(t, `trap "" HUP; exec "$@"`, stand.Binary(t), "lock", "a", "--server", p.url, "-c",
 		`trap 'exit 7' TERM; echo ready; while :; do sleep 0.02; done`)
-	holder.out.waitFor(t, holder.done, "ready")
+	holder.out.WaitFor(t, holder.done, "ready")
 	holder.signal(t, syscall.SIGHUP)
 	holder.signal(t, syscall.SIGTERM)
 	holder.wantExit(t, 7)
@@ -87,7 +87,7 @@ func TestLockKilledTakesItsCommandAlong(t *testing.T) {
 	holder := p.startUnder(t, "a", "-c", `trap "" TERM HUP INT; echo "child $$"; while :; do sleep 0.02; done`)
 	child := childOf(t, holder)
 	holder.kill(t)
-	eventually(t, "the command is gone", func() bool { return !lives(child) })
+	stand.Eventually(t, "the command is gone", func() bool { return !lives(child) })
 }
 
 // Stopped from outside, both stop, and both go on. A SIGCONT between the two stops would be lost, as with
@@ -100,11 +100,11 @@ func TestLockStopsWithItsCommand(t *testing.T) {
 	both := []int{childOf(t, holder), holder.cmd.Process.Pid}
 	holder.signal(t, syscall.SIGTSTP)
 	for _, pid := range both {
-		eventually(t, "both have stopped", func() bool { return state(pid) == "T" })
+		stand.Eventually(t, "both have stopped", func() bool { return state(pid) == "T" })
 	}
 	holder.signal(t, syscall.SIGCONT)
 	for _, pid := range both {
-		eventually(t, "both go on", func() bool { s := state(pid); return s == "R" || s == "S" })
+		stand.Eventually(t, "both go on", func() bool { s := state(pid); return s == "R" || s == "S" })
 	}
 	holder.signal(t, syscall.SIGTERM)
 	holder.wantExit(t, 128+15)
@@ -116,9 +116,9 @@ func TestLockThatIsNotStopped(t *testing.T) {
 	p := serve(t)
 	// It starts nothing: a shell that is about to start something cannot stop if that does first.
 	holder := p.startAs(t, &syscall.SysProcAttr{Setsid: true}, `trap "echo goes on" CONT; echo ready; while :; do read x; done`)
-	holder.out.waitFor(t, holder.done, "ready")
+	holder.out.WaitFor(t, holder.done, "ready")
 	holder.signal(t, syscall.SIGTSTP)
-	holder.out.waitFor(t, holder.done, "goes on")
+	holder.out.WaitFor(t, holder.done, "goes on")
 	holder.signal(t, syscall.SIGTERM)
 	holder.wantExit(t, 128+15)
 }
@@ -148,25 +148,10 @@ func (p *process) startAs(t *testing.T, as *syscall.SysProcAttr, script string) 
 	return holder
 }
 
-// What the command leaves behind is not ours to end.
-func TestLockLeavesWhatItsCommandLeaves(t *testing.T) {
-	t.Parallel()
-	p := serve(t)
-	r := p.under(t, "a", "-c", `sleep 600 >/dev/null 2>&1 & echo "child $!"`)
-	r.wantBoth(t, 0, `^child \d+\n$`, `^$`)
-	var child int
-	if _, err := fmt.Sscanf(r.stdout, "child %d", &child); err != nil || !lives(child) {
-		t.Errorf("%v; %q lives: %v", err, r.stdout, lives(child))
-	}
-	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
-}
-
 // childOf returns the process that a command names in the line "child PID" of its output.
 func childOf(t *testing.T, p *process) int {
 	t.Helper()
-	pid, err := strconv.Atoi(strings.TrimPrefix(p.out.waitFor(t, p.done, "child "), "child "))
+	pid, err := strconv.Atoi(strings.TrimPrefix(p.out.WaitFor(t, p.done, "child "), "child "))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,9 +45,7 @@ func (p *process) wait1(t *testing.T, resource string) <-chan result {
 	t.Helper()
 	granted := make(chan result, 1)
 	go func() { granted <- p.holdfast(t, "acquire", resource, "--owner", "waiter", "--wait", "10m") }()
-	eventually(t, "it waits", func() bool {
-		return strings.Contains(p.holdfast(t, "get", resource).stdout, "1 waiting")
-	})
+	p.waitForQueue(t, resource, 1)
 	return granted
 }
 
@@ -158,26 +156,15 @@ func TestListOfWhoWaits(t *testing.T) {
 		return p.holdfast(t, append(args, "--user", user, "--password", password)...)
 	}
 	as("node", "secret", "acquire", "orders.42", "--owner", "me\u202e", "--ttl", "10m").want(t, 0, `token 1`)
-	nc := dial(t, strings.Replace(p.url, "//", "//node:secret@", 1))
+	nc := stand.Dial(t, strings.Replace(p.url, "//", "//node:secret@", 1))
 	acquire(t, nc, "orders.42", `{"owner":"you","ttl_ms":60000,"wait_ms":600000}`)
-	eventually(t, "it waits", func() bool {
+	stand.Eventually(t, "it waits", func() bool {
 		return strings.HasSuffix(rows(as("node", "secret", "ls").stdout)[1], " 1")
 	})
 	wantRows(t, as("node", "secret", "ls"), titles, `orders\.42 "me\\u202e" 1 9m\S+ 1`)
 	// Who may not ask sees the rest.
 	wantRows(t, as("lister", "pass", "ls"), strings.TrimSuffix(titles, " WAITING"), `orders\.42 "me\\u202e" 1 9m\S+`)
 	as("app", "pass", "ls").want(t, 5, `^holdfast: the NATS server at .* does not permit this user to list: .*Publish to "holdfast\.list"`)
-}
-
-// dial returns a connection for what would take long with one process for each request.
-func dial(t *testing.T, url string) *nats.Conn {
-	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	return nc
 }
 
 // acquire asks for a lock and returns where the answer comes.
@@ -208,7 +195,7 @@ func granted(t *testing.T, answer *nats.Subscription) {
 func TestListOfManyPages(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--shards", "3")
-	nc := dial(t, p.url)
+	nc := stand.Dial(t, p.url)
 	const many = 2500
 	var answers []*nats.Subscription
 	var want []string
@@ -253,12 +240,12 @@ func TestWatchOnAPipe(t *testing.T) {
 			t.Parallel()
 			p := serve(t)
 			watch := start(t, append([]string{"ls", "--server", p.url}, args...)...)
-			watch.out.waitFor(t, watch.done, "no locks are held")
+			watch.out.WaitFor(t, watch.done, "no locks are held")
 			p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
-			watch.out.waitFor(t, watch.done, "orders.42")
+			watch.out.WaitFor(t, watch.done, "orders.42")
 			p.holdfast(t, "release", "orders.42", "--owner", "me").want(t, 0, `^released`)
 			p.holdfast(t, "acquire", "orders.43", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
-			watch.out.waitFor(t, watch.done, "orders.43")
+			watch.out.WaitFor(t, watch.done, "orders.43")
 			watch.signal(t, syscall.SIGINT)
 			if state := watch.wait(t); state.ExitCode() != 0 || watch.log.String() != "" {
 				t.Errorf("%v, said %q", state, watch.log)
@@ -278,12 +265,12 @@ func TestWatchOutlivesTheServer(t *testing.T) {
 	first := serve(t, "--data", dir)
 	first.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 	watch := start(t, "ls", "--watch=100ms", "--timeout", "500ms", "--server", first.url)
-	watch.out.waitFor(t, watch.done, "orders.42")
+	watch.out.WaitFor(t, watch.done, "orders.42")
 	first.kill(t)
-	watch.log.waitFor(t, watch.done, "holdfast: no answer from ")
+	watch.log.WaitFor(t, watch.done, "holdfast: no answer from ")
 	second := again(t, first, dir)
 	second.holdfast(t, "acquire", "orders.43", "--owner", "me").want(t, 0, `token 1`)
-	watch.out.waitFor(t, watch.done, "orders.43")
+	watch.out.WaitFor(t, watch.done, "orders.43")
 	watch.signal(t, syscall.SIGTERM)
 	if state := watch.wait(t); state.ExitCode() != 0 {
 		t.Errorf("%v", state)
@@ -328,11 +315,11 @@ func TestLimitsOfANode(t *testing.T) {
 		file := t.TempDir() + "/holdfast.yaml"
 		write(t, file, "max-rate: 1\nlisten: 127.0.0.1:0\n")
 		p := serveWith(t, nil, "--config", file)
-		nc := dial(t, p.url)
+		nc := stand.Dial(t, p.url)
 		// A flood keeps the node at its limit, however slowly this machine starts the command.
 		flood := nats.NewMsg("holdfast.get.a")
 		flood.Reply = nc.NewInbox()
-		eventually(t, "the rate is too high", func() bool {
+		stand.Eventually(t, "the rate is too high", func() bool {
 			if err := nc.PublishMsg(flood); err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ func TestSecuredCluster(t *testing.T) {
 		nodes[i] = c.start(t, i)
 	}
 	for i, node := range nodes {
-		node.out.waitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
+		node.out.WaitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
 	}
 
 	orders, operator := c.user("orders", "client"), c.user("operator", "client")
@@ -57,8 +57,8 @@ func TestSecuredCluster(t *testing.T) {
 	c.replace(t, "route.pem", "client.pem")
 	c.replace(t, "route-key.pem", "client-key.pem")
 	stranger := c.start(t, 3)
-	nodes[0].log.waitFor(t, nodes[0].done, "TLS route handshake error")
-	stranger.log.waitFor(t, stranger.done, "sees=[n4]")
+	nodes[0].log.WaitFor(t, nodes[0].done, "TLS route handshake error")
+	stranger.log.WaitFor(t, stranger.done, "sees=[n4]")
 }
 
 // secured is the deployment of docs/secured.md on this host.

@@ -31,9 +31,9 @@ func TestReadyLineSaysHowToBegin(t *testing.T) {
 func TestReadyLinesCanBeCopied(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--prefix", "my.locks")
-	shown := regexp.MustCompile(`holdfast (acquire .*)`).FindStringSubmatch(p.out.waitFor(t, p.done, "Take a lock:"))
+	shown := regexp.MustCompile(`holdfast (acquire .*)`).FindStringSubmatch(p.out.WaitFor(t, p.done, "Take a lock:"))
 	run(t, strings.Fields(shown[1])...).want(t, 0, `^acquired orders\.42: token 1, lease 30s$`)
-	byNATS := p.out.waitFor(t, p.done, "nats --server")
+	byNATS := p.out.WaitFor(t, p.done, "nats --server")
 	if !strings.Contains(byNATS, p.url+` req my.locks.acquire.orders.42 '{"owner":"me","ttl_ms":30000}'`) {
 		t.Errorf("%s", byNATS)
 	}
@@ -49,7 +49,7 @@ func TestQuietLog(t *testing.T) {
 		t.Errorf("log at level warn:\n%s", p.log)
 	}
 	chatty := serve(t, "--shards", "1", "--log-level", "debug", "--log-format", "json")
-	chatty.log.waitFor(t, chatty.done, `"from":"nats-server"`)
+	chatty.log.WaitFor(t, chatty.done, `"from":"nats-server"`)
 }
 
 // A log in JSON is JSON from the first line to the last, with units in it.

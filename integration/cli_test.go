@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -35,24 +36,11 @@ func TestExpiredLease(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "100ms").want(t, 0, `token 1, lease 100ms$`)
-	eventually(t, "the lease has run out", func() bool {
+	stand.Eventually(t, "the lease has run out", func() bool {
 		return strings.HasPrefix(p.holdfast(t, "get", "orders.42").stdout, "free: ")
 	})
 	p.holdfast(t, "extend", "orders.42", "--owner", "me").want(t, 4, `^expired: the lease of "me" on orders\.42 had expired; orders\.42 is still free$`)
 	p.holdfast(t, "release", "orders.42", "--owner", "me", "--token", "1").want(t, 4, `^expired: `)
-}
-
-func TestWaitingForALock(t *testing.T) {
-	t.Parallel()
-	p := serve(t)
-	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
-	granted := make(chan result, 1)
-	go func() { granted <- p.holdfast(t, "acquire", "orders.42", "--owner", "you", "--wait", "10m") }()
-	eventually(t, "somebody waits", func() bool {
-		return strings.Contains(p.holdfast(t, "get", "orders.42").stdout, "1 waiting")
-	})
-	p.holdfast(t, "release", "orders.42", "--owner", "me").want(t, 0, `^released`)
-	(<-granted).want(t, 0, `^acquired orders\.42: token 2, lease 15s$`)
 }
 
 func TestNamesThatNeedCare(t *testing.T) {

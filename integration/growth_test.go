@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
@@ -49,7 +47,7 @@ func growthLoad(t *testing.T, url string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for i := range 8 {
-		c := growthClient(t, url)
+		c := stand.Client(t, stand.Dial(t, url))
 		running.Go(func() {
 			resource, last, grants, longest := fmt.Sprint("load.", i), holdfast.Token(0), 0, time.Duration(0)
 			for ctx.Err() == nil {
@@ -75,18 +73,4 @@ func growthLoad(t *testing.T, url string) (stop func()) {
 		cancel()
 		running.Wait()
 	}
-}
-
-func growthClient(t *testing.T, url string) *holdfast.Client {
-	t.Helper()
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	c, err := holdfast.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }

@@ -96,7 +96,7 @@ func (c operated) members(args ...string) result {
 func (c operated) shows(pattern string) {
 	c.Helper()
 	line := regexp.MustCompile("(?m)" + pattern)
-	eventually(c.T, "members shows "+pattern, func() bool {
+	stand.Eventually(c.T, "members shows "+pattern, func() bool {
 		r := c.members()
 		shown := r.code == 0 && line.MatchString(r.stdout)
 		if !shown {

@@ -44,11 +44,11 @@ func empty(t *testing.T, dir string) {
 // awaitReplicas returns when three servers have all of every bucket.
 func awaitReplicas(t *testing.T, url string) {
 	t.Helper()
-	js, err := natsjs.New(dial(t, url))
+	js, err := natsjs.New(stand.Dial(t, url))
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "every replica is current", func() bool {
+	stand.Eventually(t, "every replica is current", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), bound)
 		defer cancel()
 		all := js.ListStreams(ctx)
