@@ -8,55 +8,30 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// report sums a round, or several, up.
+// report sums a round up.
 type report struct {
-	takeovers, stepDowns, freezes, stops, kills int64
-	records                                     int64
-	counts                                      linear.Counts
-	// answers are counted by status, if they have a request.
-	answers    [messages.Status_EXHAUSTED + 1]int64
-	unanswered int64
+	takeovers int
+	counts    linear.Counts
+	// text has the rest, on one line.
+	text string
 	// missing says of what there was too little.
 	missing []string
 }
 
-func newReport(t *trouble) *report {
-	return &report{stepDowns: t.stepDowns.Load(), freezes: t.freezes.Load(), stops: t.stops.Load(), kills: t.kills.Load()}
-}
-
-func (r *report) count(m *mail) {
-	r.unanswered = int64(len(m.asks))
-	for status := range m.answers {
-		r.answers[status] = m.answers[status].Load()
-		r.unanswered -= r.answers[status]
-	}
-}
-
-func (r *report) add(o *report) {
-	r.takeovers += o.takeovers
-	r.stepDowns += o.stepDowns
-	r.freezes += o.freezes
-	r.stops += o.stops
-	r.kills += o.kills
-	r.records += o.records
-	r.counts.Add(o.counts)
-	for status, n := range o.answers {
-		r.answers[status] += n
-	}
-	r.unanswered += o.unanswered
-}
-
-// String returns one line.
-func (r *report) String() string {
+// report sums up what the journals, the answers and their check say.
+func (s *storm) report(t *trouble, j *linear.Journal, counts linear.Counts) *report {
 	var answers []string
-	total := int64(0)
-	for status, n := range r.answers {
-		if total += n; n > 0 {
+	silent := int64(len(s.mail.asks))
+	for status := range s.mail.answers {
+		if n := s.mail.answers[status].Load(); n > 0 {
 			answers = append(answers, fmt.Sprintf("%s %d", messages.Status(status), n))
+			silent -= n
 		}
 	}
-	return fmt.Sprintf("%d takeovers, %d step-downs, servers frozen %d times, stopped %d and killed %d, %d records, %d answers (%s), %d requests without one; %v",
-		r.takeovers, r.stepDowns, r.freezes, r.stops, r.kills, r.records, total, strings.Join(answers, ", "), r.unanswered, r.counts)
+	return &report{takeovers: j.Takeovers(), counts: counts, missing: s.missing(t), text: fmt.Sprintf(
+		"%d takeovers, %d step-downs, servers frozen %d times, stopped %d and killed %d, %d records, answers: %s, %d requests without one; %v; %v",
+		j.Takeovers(), t.stepDowns.Load(), t.freezes.Load(), t.stops.Load(), t.kills.Load(), j.Len(), strings.Join(answers, ", "), silent,
+		counts, &s.tally)}
 }
 
 // missing says of what too little has happened so far for the round to prove anything.

@@ -137,20 +137,16 @@ func (s *storm) settle(t *trouble) *report {
 	if !s.failed() { // a journal that is corrupt cannot be opened
 		mustRival(s, "last").depose(ctx)
 	}
-	rep := newReport(t)
 	j, err := linear.ReadJournal(ctx, s.cluster.mustConnect("reader"), s.prefix)
 	if err != nil {
 		s.wrong("the journals cannot be read: %v", err)
-		return rep
+		return &report{}
 	}
 	checked, err := linear.Check(ctx, s.mail.close(), j, nil, linear.Terms{Artifacts: s.artifacts})
 	if err != nil {
 		s.wrong("%v", err)
 	}
-	rep.takeovers, rep.records, rep.counts = int64(j.Takeovers()), int64(j.Len()), checked.Counts
-	rep.missing = s.missing(t)
-	rep.count(&s.mail)
-	return rep
+	return s.report(t, j, checked.Counts)
 }
 
 // depose opens all shards, so that nothing is appended any more that was in flight.
@@ -177,20 +173,21 @@ func TestStorm(t *testing.T) {
 		first = rand.Uint64()
 	}
 	c := mustCluster(t)
-	total := &report{}
+	var total report
 	for round := range max(uint64(*length/roundLength), 1) {
 		s := newStorm(t, c, first+round)
 		s.artifacts = t.ArtifactDir()
 		rep := s.play(roundLength)
-		t.Logf("seed %d: %v; %v", s.seed, rep, &s.tally)
-		total.add(rep)
+		t.Logf("seed %d: %s", s.seed, rep.text)
+		total.takeovers += rep.takeovers
+		total.counts.Add(rep.counts)
 		s.verdict(rep)
 		if t.Failed() {
 			return
 		}
 		c.drop(s.prefix)
 	}
-	t.Logf("in all: %v", total)
+	t.Logf("in all: %d takeovers; %v", total.takeovers, total.counts)
 }
 
 // verdict fails the test of a round that went wrong, or in which too little happened.

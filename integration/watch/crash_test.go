@@ -112,7 +112,7 @@ func TestServerKilledUnderWatches(t *testing.T) {
 	c := &crowd{ctx: ctx, t: t, url: s.URL}
 	defer c.work.Wait()
 	defer cancel()
-	all, hot, resumed := c.watch(">"), c.watch("hot.*"), record(t, "resumed", ">")
+	all, hot, escaped, resumed := c.watch(">"), c.watch("hot.*"), c.watch("n=C3=A4me=203=3A=2A"), record(t, "resumed", ">")
 	ends := c.watch(">", holdfast.EventReleased, holdfast.EventExpired, holdfast.EventBroken)
 	teardowns, within := c.resume(resumed)
 	var holders table
@@ -127,10 +127,10 @@ func TestServerKilledUnderWatches(t *testing.T) {
 	load.Stop()
 	journals := finished(t, s.URL)
 	stand.Eventually(t, "the table is empty", func() bool { return holders.empty() || t.Failed() })
-	await(t, journals, all, hot, ends, resumed)
+	await(t, journals, all, hot, escaped, ends, resumed)
 	cancel()
 	c.work.Wait()
-	wantSame(t, journals, all, hot, ends, resumed)
+	wantSame(t, journals, all, hot, escaped, ends, resumed)
 	if within() == 0 {
 		t.Error("no position to go on from was within a commit")
 	}

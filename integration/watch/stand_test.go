@@ -1,7 +1,6 @@
 package watch_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,24 +16,6 @@ import (
 
 // hasty compacts its journals all the time and keeps next to nothing of them.
 var hasty = actors.Tuning{CompactCommits: 100, History: 1}
-
-func TestWatchEqualsTheJournals(t *testing.T) {
-	s := stand.Start(t, stand.Config{Shards: 3})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	c := &crowd{ctx: ctx, t: t, url: s.Server.ClientURL()}
-	defer c.work.Wait()
-	defer cancel()
-	all, escaped := c.watch(">"), c.watch("n=C3=A4me=203=3A=2A")
-	l := startLoad(t, s.Server.ClientURL(), 16)
-	moreEvents(t, all, 3000)
-	l.Stop()
-	journals := finished(t, s.Server.ClientURL())
-	await(t, journals, all, escaped)
-	cancel()
-	c.work.Wait()
-	wantSame(t, journals, all, escaped)
-}
 
 // While the owner replaces, splits and purges what is being read, the present holders are told as they
 // were behind one commit, and the changes from that commit on.
