@@ -28,6 +28,7 @@ type activations struct {
 	*tally
 	mailbox   *mailbox
 	ledger    *ledger.Ledger
+	decided   func(*decision)
 	ended     *lease.EndedRequests
 	props     *actor.Props
 	idleAfter time.Duration
@@ -41,9 +42,9 @@ type activations struct {
 	timeout timeout
 }
 
-func newActivations(s *Shard, m *mailbox, l *ledger.Ledger) *activations {
+func newActivations(s *Shard, m *mailbox, l *ledger.Ledger, decided func(*decision)) *activations {
 	return &activations{
-		tally: new(tally), mailbox: m, ledger: l, ended: lease.NewEndedRequests(), idleAfter: s.cfg.Tuning.IdleAfter,
+		tally: new(tally), mailbox: m, ledger: l, decided: decided, ended: lease.NewEndedRequests(), idleAfter: s.cfg.Tuning.IdleAfter,
 		props: actor.PropsFromProducer(
 			func() actor.Actor { return &resourceActor{clock: s.cfg.Clock, log: s.cfg.Log} },
 			actor.WithMailbox(actor.UnboundedLockfree()),
@@ -94,14 +95,21 @@ func (s *activations) spawn(ctx actor.Context, a *activation) {
 	ctx.Send(pid, &load{activation: a, image: s.ledger.Image(a.resource), ended: s.ended})
 }
 
-// send sends the resource a command. Every one comes back as a decision, returned or panicked.
+// send sends the resource an event. Every one leads to a decision, returned or panicked.
 func (s *activations) send(ctx actor.Context, a *activation, r *Request) {
 	a.sent()
 	if a.reloading {
 		a.held = append(a.held, r)
 		return
 	}
-	ctx.Send(a.pid, &command{activation: a, request: r})
+	s.decide(ctx, a, r)
+}
+
+func (s *activations) decide(ctx actor.Context, a *activation, r *Request) {
+	d := &decision{activation: a, request: r}
+	if ctx.Send(a.pid, d); d.made {
+		s.decided(d)
+	}
 }
 
 // touch notes that the resource was used.
@@ -167,16 +175,20 @@ func (s *activations) panicked(a *activation) {
 	a.reloading = true
 }
 
-// reload gives an actor that panicked its state back, and the commands that were held.
+// reload gives an actor that panicked its state back.
 func (s *activations) reload(ctx actor.Context, a *activation) lease.Image {
 	image := s.ledger.Image(a.resource)
 	ctx.Send(a.pid, &load{activation: a, image: image, ended: s.ended})
-	a.reloading = false
-	for _, r := range a.held {
-		ctx.Send(a.pid, &command{activation: a, request: r})
-	}
-	a.held = nil
 	return image
+}
+
+// resume sends an actor that has its state back the events that were held.
+func (s *activations) resume(ctx actor.Context, a *activation) {
+	held := a.held
+	a.held, a.reloading = nil, false
+	for _, r := range held {
+		s.decide(ctx, a, r)
+	}
 }
 
 // evict sends the event to every resource with queued requests, also to those whose decisions have yet to

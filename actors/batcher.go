@@ -15,11 +15,20 @@ type (
 	stored struct{ err error }
 )
 
+// appending is a record on its way to its position.
+type appending struct {
+	after  uint64
+	record *journal.Record
+}
+
 // batcher is the group commit: one append is in flight, and what is decided meanwhile goes into the next.
 type batcher struct {
 	mailbox *mailbox
 	journal Journal
 	ctx     context.Context // ends with the term
+	// appends has the append that is due. The goroutine behind it lasts as long as the term: one for each
+	// append would have to grow its stack each time.
+	appends chan appending
 	// mostDecisions and mostBytes bound a commit.
 	mostDecisions, mostBytes int
 	stallAfter               time.Duration
@@ -34,9 +43,23 @@ type batcher struct {
 }
 
 func newBatcher(ctx context.Context, m *mailbox, j Journal, t Tuning) batcher {
-	return batcher{
-		mailbox: m, journal: j, ctx: ctx,
+	b := batcher{
+		mailbox: m, journal: j, ctx: ctx, appends: make(chan appending, 1),
 		mostDecisions: t.CommitDecisions, mostBytes: t.CommitBytes, stallAfter: t.StallAfter,
+	}
+	m.work.Go(b.run)
+	return b
+}
+
+// run appends until the term ends, on a goroutine of its own.
+func (b batcher) run() {
+	for {
+		select {
+		case a := <-b.appends:
+			b.mailbox.tell(stored{b.journal.Append(b.ctx, a.after, a.record)})
+		case <-b.ctx.Done():
+			return
+		}
 	}
 }
 
@@ -73,13 +96,11 @@ func (b *batcher) fitting() int {
 	return len(b.pending)
 }
 
-// append appends the record behind the position, on a goroutine of its own.
+// append lets the record be appended behind the position.
 func (b *batcher) append(position uint64, r *journal.Record) {
 	b.sent = r
 	b.since = b.mailbox.clock.Now().Instant
-	b.mailbox.work.Go(func() {
-		b.mailbox.tell(stored{b.journal.Append(b.ctx, position, r)})
-	})
+	b.appends <- appending{position, r} // there is room: one append is in flight at a time
 }
 
 // stored notes that the append has succeeded. It returns the record and its decisions.

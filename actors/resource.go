@@ -21,20 +21,15 @@ type (
 		image      lease.Image
 		ended      *lease.EndedRequests
 	}
-	// command is an event for the resource.
-	command struct {
-		activation *activation
-		request    *Request
-	}
-)
-
-// What a resource sends to its shard: one of these for each command.
-type (
-	// decision is what the event led to.
+	// decision is an event for the resource, and what the event led to. A resource runs on its shard's
+	// goroutine, so it has decided when the shard has sent the decision. If it has panicked instead, returned
+	// or panicked comes back.
 	decision struct {
 		activation *activation
 		request    *Request
-		at         lease.Instant
+		// made: the resource has decided, as the fields below say.
+		made    bool
+		at      lease.Instant
 		outcome    lease.Outcome
 		// wake and waiting are the resource's after the event.
 		wake    lease.Instant
@@ -45,6 +40,10 @@ type (
 		// that it decided before is confirmed.
 		reload bool
 	}
+)
+
+// What a resource sends to its shard in the place of a decision.
+type (
 	// returned sends back an event for which the actor, restarted after a panic, has no state.
 	returned struct {
 		activation *activation
@@ -90,37 +89,36 @@ func (r *resourceActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *load:
 		r.state = lease.New(m.activation.resource, m.image, m.ended)
-	case *command:
+	case *decision:
 		r.decide(ctx, m)
 	}
 }
 
-func (r *resourceActor) decide(ctx actor.Context, c *command) {
+func (r *resourceActor) decide(ctx actor.Context, d *decision) {
 	if r.state == nil {
-		ctx.Send(ctx.Parent(), &returned{activation: c.activation, request: c.request})
+		ctx.Send(ctx.Parent(), &returned{activation: d.activation, request: d.request})
 		return
 	}
-	defer r.reportPanic(ctx, c)
+	defer r.reportPanic(ctx, d)
 	now := r.clock.Now()
-	d := &decision{activation: c.activation, request: c.request, at: now.Instant}
-	d.outcome = r.state.Step(now, c.request.Event)
+	d.at, d.outcome = now.Instant, r.state.Step(now, d.request.Event)
 	d.wake, d.waiting = r.state.Wake(), r.state.Waiting()
 	if image, ok := r.state.Ephemeral(); ok {
 		d.ephemeral = &image
 	}
-	ctx.Send(ctx.Parent(), d)
+	d.made = true
 }
 
 // reportPanic logs the stack, tells the shard which request is lost, and lets the panic go on to the
 // supervisor, which restarts the actor.
-func (r *resourceActor) reportPanic(ctx actor.Context, c *command) {
+func (r *resourceActor) reportPanic(ctx actor.Context, d *decision) {
 	reason := recover()
 	if reason == nil {
 		return
 	}
 	r.log.Error("panic in a resource; the request that caused it is lost, the resource restarts from the journal",
-		"resource", c.activation.resource, "event", fmt.Sprintf("%T", c.request.Event),
+		"resource", d.activation.resource, "event", fmt.Sprintf("%T", d.request.Event),
 		"panic", reason, "stack", string(debug.Stack()))
-	ctx.Send(ctx.Parent(), &panicked{activation: c.activation, request: c.request})
+	ctx.Send(ctx.Parent(), &panicked{activation: d.activation, request: d.request})
 	panic(reason)
 }

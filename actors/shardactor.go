@@ -46,8 +46,6 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.start(ctx)
 	case *Request:
 		s.request(ctx, m)
-	case *decision:
-		s.decided(m)
 	case *panicked:
 		s.panicked(m)
 	case *returned:
@@ -109,7 +107,7 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 		return
 	}
 	s.opener.succeeded()
-	s.term = newTerm(ctx.Self(), s.Shard, m.ledger, m.attempt.writer)
+	s.term = newTerm(ctx.Self(), s.Shard, m.ledger, m.attempt.writer, s.decided)
 	head := m.ledger.Head()
 	s.epoch.Store(head.Epoch)
 	s.setState(Open)

@@ -38,13 +38,13 @@ type termMessage struct {
 }
 
 // newTerm begins a term with a ledger that has read the whole journal.
-func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer) *term {
+func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer, decided func(*decision)) *term {
 	t := &term{shard: s, writer: writer, ledger: l, use: use{quota: s.cfg.Quota}}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	m := &mailbox{clock: s.cfg.Clock, work: &s.work, tell: func(message any) {
 		s.system.Root.Send(self, &termMessage{t, message})
 	}}
-	t.activations = newActivations(s, m, l)
+	t.activations = newActivations(s, m, l, decided)
 	t.timers = newTimers(m)
 	t.batcher = newBatcher(t.ctx, m, s.cfg.Journal, s.cfg.Tuning)
 	t.sweeper = newSweeper(m, l, s.cfg.Tuning)
@@ -143,15 +143,11 @@ func (t *term) wake(ctx actor.Context) {
 	if t.draining {
 		return
 	}
-	now := t.shard.cfg.Clock.Now().Instant
-	for range wakeAtOnce {
-		x := t.timers.due(now)
-		if x == nil {
-			break
-		}
-		t.request(ctx, &Request{Resource: x.resource, Event: lease.Tick{}})
-	}
+	due := t.timers.due(t.shard.cfg.Clock.Now().Instant, wakeAtOnce)
 	t.timers.arm()
+	for _, resource := range due {
+		t.request(ctx, &Request{Resource: resource, Event: lease.Tick{}})
+	}
 }
 
 // sweep goes on with a pass of the sweeper, and begins a compaction if there is something to forget.
@@ -264,6 +260,7 @@ func (t *term) reload(ctx actor.Context, a *activation) {
 		t.timers.set(&a.timer, max(image.Deadline, t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
 		t.timers.arm()
 	}
+	t.activations.resume(ctx, a)
 }
 
 // barrier lets a commit without changes show who owns the shard, unless an append in flight does so.

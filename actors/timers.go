@@ -61,12 +61,12 @@ func (t *timers) fired() {
 	t.armed = lease.Never
 }
 
-// due takes one timer out whose deadline has come, or returns nil.
-func (t *timers) due(now lease.Instant) *timer {
-	if t.first() > now {
-		return nil
+// due takes timers out whose deadline has come, at most so many, and returns their resources.
+func (t *timers) due(now lease.Instant, most int) (resources []string) {
+	for len(resources) < most && t.first() <= now {
+		resources = append(resources, heap.Pop(&t.heap).(*timer).resource)
 	}
-	return heap.Pop(&t.heap).(*timer)
+	return resources
 }
 
 func (t *timers) first() lease.Instant {
