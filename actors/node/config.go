@@ -33,6 +33,9 @@ type Config struct {
 	// else; nil to publish none. It is best made with nats.NoEcho, which keeps the node's own events from it. The
 	// node takes it over and closes it.
 	Events *nats.Conn
+	// Interest reports whether a message on a subject would reach a subscriber; events that would not are not
+	// published. It must not block. nil: it is not known, and all events are published.
+	Interest func(subject string) bool
 	// Retainer stores events before they are published to subscribers; nil if they are not stored. It needs Events.
 	Retainer actors.Publisher
 	// Peers is the connection to the other nodes; nil for a node that is alone and owns every shard. Its user must be

@@ -20,7 +20,11 @@ func newPublisher(cfg Config) actors.Publisher {
 	if cfg.Events == nil {
 		return nil
 	}
-	return &events{nc: cfg.Events, prefix: cfg.Prefix, retainer: cfg.Retainer}
+	interest := cfg.Interest
+	if interest == nil {
+		interest = func(string) bool { return true }
+	}
+	return &events{nc: cfg.Events, prefix: cfg.Prefix, retainer: cfg.Retainer, interest: interest}
 }
 
 // events stores events if there is a retainer, and publishes them to subscribers. It implements actors.Publisher.
@@ -29,6 +33,8 @@ type events struct {
 	prefix messages.Prefix
 	// retainer stores events; nil if they are not stored.
 	retainer actors.Publisher
+	// interest reports whether a subject has a subscriber.
+	interest func(subject string) bool
 }
 
 // Publish implements actors.Publisher. Events are stored first: after an error they are published again, and the
@@ -47,7 +53,7 @@ func (p *events) Publish(ctx context.Context, events []*messages.Event) error {
 // publish, and reports that on the connection before it answers.
 func (p *events) publishConfirmed(ctx context.Context, events []*messages.Event) error {
 	reconnects, note := p.nc.Stats().Reconnects, p.nc.LastError()
-	if err := p.send(events); err != nil {
+	if sent, err := p.send(events); err != nil || sent == 0 {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, arrivalTimeout)
@@ -64,18 +70,23 @@ func (p *events) publishConfirmed(ctx context.Context, events []*messages.Event)
 	return nil
 }
 
-func (p *events) send(events []*messages.Event) error {
+// send publishes the events that have a subscriber, and returns how many these are.
+func (p *events) send(events []*messages.Event) (sent int, err error) {
 	m := &nats.Msg{Header: make(nats.Header)} // nats.go copies it
 	for _, e := range events {
 		key, err := messages.EncodeKey(e.GetLease().GetResource())
 		if err != nil {
-			return fmt.Errorf("event %s: %w", e.ID(), err)
+			return sent, fmt.Errorf("event %s: %w", e.ID(), err)
 		}
-		m.Subject, m.Data = p.prefix.Event(key), e.AppendJSON(m.Data[:0])
+		if m.Subject = p.prefix.Event(key); !p.interest(m.Subject) {
+			continue
+		}
+		m.Data = e.AppendJSON(m.Data[:0])
 		e.SetHeader(m.Header)
 		if err := p.nc.PublishMsg(m); err != nil {
-			return fmt.Errorf("event %s on %s: %w", e.ID(), m.Subject, err)
+			return sent, fmt.Errorf("event %s on %s: %w", e.ID(), m.Subject, err)
 		}
+		sent++
 	}
-	return nil
+	return sent, nil
 }

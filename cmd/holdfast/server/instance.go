@@ -80,6 +80,11 @@ func (i *instance) startNode(ctx context.Context) error {
 	}
 	if i.nats != nil {
 		cfg.Fault = i.nats.Fault
+		if i.connections.events != nil {
+			if cfg.Interest, err = i.nats.Interest(i.connections.events); err != nil {
+				return err
+			}
+		}
 	}
 	i.node, err = node.Start(ctx, cfg)
 	return err
