@@ -30,7 +30,7 @@ type (
 		// made: the resource has decided, as the fields below say.
 		made    bool
 		at      lease.Instant
-		outcome    lease.Outcome
+		outcome lease.Outcome
 		// wake and waiting are the resource's after the event.
 		wake    lease.Instant
 		waiting int

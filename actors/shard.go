@@ -48,12 +48,14 @@ type ShardConfig struct {
 
 // Shard is a shard that this node owns, or tries to. It is safe for concurrent use.
 type Shard struct {
-	cfg      ShardConfig
-	system   *actor.ActorSystem
-	pid      *actor.PID
-	requests admission
-	state    atomic.Int32
-	epoch    atomic.Uint64
+	cfg    ShardConfig
+	system *actor.ActorSystem
+	pid    *actor.PID
+	// dispatcher runs the actor.
+	dispatcher *dispatcher
+	requests   admission
+	state      atomic.Int32
+	epoch      atomic.Uint64
 	// records counts those that were read to open the shard.
 	records atomic.Uint64
 	// passing: undecided requests are passed on. It outlives a panic of the actor.
@@ -88,7 +90,7 @@ type (
 )
 
 func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
-	s := &Shard{cfg: cfg, system: system, tried: make(chan struct{}), ended: make(chan struct{})}
+	s := &Shard{cfg: cfg, system: system, dispatcher: newDispatcher(), tried: make(chan struct{}), ended: make(chan struct{})}
 	s.requests.quota = cfg.Quota
 	return s
 }
@@ -161,6 +163,7 @@ func (s *Shard) end(ctx context.Context, successor bool) error {
 	for s.system.Root.StopFuture(s.pid).Wait() != nil { // the library gives up after ten seconds
 		s.cfg.Log.Warn("the shard has not stopped yet")
 	}
+	s.dispatcher.stop()
 	s.work.Wait()
 	if err != nil {
 		return fmt.Errorf("shard %d: requests were left without an answer: %w", s.cfg.Shard, err)

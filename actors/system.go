@@ -28,6 +28,7 @@ func (s *System) StartShard(cfg ShardConfig) *Shard {
 	sh.pid = s.system.Root.Spawn(actor.PropsFromProducer(
 		func() actor.Actor { return newShardActor(sh) },
 		actor.WithMailbox(actor.UnboundedLockfree()),
+		actor.WithDispatcher(sh.dispatcher),
 		actor.WithGuardian(actor.NewRestartingStrategy()),
 		actor.WithSupervisor(actor.NewRestartingStrategy()),
 	))
