@@ -186,6 +186,7 @@ func (s *serve) run(cmd *cobra.Command) error {
 		return err
 	}
 	limitMemory(cfg.Capacity, cfg.Remembered)
+	spaceCollections()
 	ctx := cmd.Context()
 	running, err := server.Start(ctx, cfg)
 	switch {
