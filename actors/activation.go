@@ -16,7 +16,7 @@ type activation struct {
 	tally *tally
 	// pid is the resource's actor, nil while it has none.
 	pid *actor.PID
-	// busy counts the commands that were sent to the actor and are not done; unconfirmed counts those of
+	// busy counts the events that were sent to the actor and are not done; unconfirmed counts those of
 	// them that were decided and wait for the journal.
 	busy, unconfirmed int
 	// waiting is how many requests are queued in the actor.
@@ -36,13 +36,13 @@ type tally struct {
 	busy, waiting, ephemeral int
 }
 
-// sent notes a command on its way to the actor.
+// sent notes an event on its way to the actor.
 func (a *activation) sent() {
 	a.busy++
 	a.tally.busy++
 }
 
-// done notes that a command has come back, and that nothing of it is unconfirmed.
+// done notes that an event has come back or is decided, and that nothing of it is unconfirmed.
 func (a *activation) done() {
 	a.busy--
 	a.tally.busy--

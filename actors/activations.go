@@ -167,7 +167,7 @@ func (s *activations) stopActor(ctx actor.Context, a *activation) {
 }
 
 // panicked notes that the resource's actor has lost its state: its queue, and an ephemeral lease. Until
-// reload, commands are held.
+// resume, events are held.
 func (s *activations) panicked(a *activation) {
 	if gone := s.ledger.Ephemeral(a.resource); gone != nil {
 		s.ended.End(s.mailbox.clock.Now().Instant, gone.Grant, messages.Event_EXPIRED)
@@ -201,7 +201,7 @@ func (s *activations) evict(ctx actor.Context, e lease.Event) {
 	}
 }
 
-// stopAll stops the actors as soon as their mailboxes are empty, so that every command comes back, and
+// stopAll stops the actors as soon as their mailboxes are empty, so that every event comes back, and
 // returns the requests that were held.
 func (s *activations) stopAll(ctx actor.Context) (held []*Request) {
 	for _, a := range s.byResource {

@@ -24,10 +24,7 @@ type appending struct {
 // batcher is the group commit: one append is in flight, and what is decided meanwhile goes into the next.
 type batcher struct {
 	mailbox *mailbox
-	journal Journal
-	ctx     context.Context // ends with the term
-	// appends has the append that is due. The goroutine behind it lasts as long as the term: one for each
-	// append would have to grow its stack each time.
+	// appends has room for the one append that may be due.
 	appends chan appending
 	// mostDecisions and mostBytes bound a commit.
 	mostDecisions, mostBytes int
@@ -43,28 +40,29 @@ type batcher struct {
 }
 
 func newBatcher(ctx context.Context, m *mailbox, j Journal, t Tuning) batcher {
-	b := batcher{
-		mailbox: m, journal: j, ctx: ctx, appends: make(chan appending, 1),
+	appends := make(chan appending, 1)
+	m.work.Go(func() { appendUntil(ctx, j, appends, m.tell) })
+	return batcher{
+		mailbox: m, appends: appends,
 		mostDecisions: t.CommitDecisions, mostBytes: t.CommitBytes, stallAfter: t.StallAfter,
 	}
-	m.work.Go(b.run)
-	return b
 }
 
-// run appends until the term ends, on a goroutine of its own.
-func (b batcher) run() {
+// appendUntil makes the appends of a term until it ends. One goroutine makes them all, because a new one would grow its
+// stack anew.
+func appendUntil(termEnds context.Context, j Journal, appends <-chan appending, tell func(any)) {
 	for {
 		select {
-		case a := <-b.appends:
-			b.mailbox.tell(stored{b.journal.Append(b.ctx, a.after, a.record)})
-		case <-b.ctx.Done():
+		case a := <-appends:
+			tell(stored{j.Append(termEnds, a.after, a.record)})
+		case <-termEnds.Done():
 			return
 		}
 	}
 }
 
-// add puts a decision into the next commit. A flush message lets those into it that are in the shard's
-// mailbox already.
+// add puts a decision into the next commit. A flush message lets the decisions about those requests into it that are in
+// the shard's mailbox already.
 func (b *batcher) add(d *decision) {
 	d.activation.unconfirmed++
 	b.pending = append(b.pending, d)
@@ -100,7 +98,7 @@ func (b *batcher) fitting() int {
 func (b *batcher) append(position uint64, r *journal.Record) {
 	b.sent = r
 	b.since = b.mailbox.clock.Now().Instant
-	b.appends <- appending{position, r} // there is room: one append is in flight at a time
+	b.appends <- appending{position, r} // it does not block: one append is in flight at a time
 }
 
 // stored notes that the append has succeeded. It returns the record and its decisions.

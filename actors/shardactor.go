@@ -28,7 +28,7 @@ type shardActor struct {
 	// term is nil while the shard is not open; then why says so to clients.
 	term *term
 	why  string
-	// retired are the terms of this actor that were lost and have commands that have yet to come back.
+	// retired are the terms of this actor that were lost and have events that have yet to come back.
 	retired []*tally
 	// stopped: the next actor does what is left to do for the end.
 	stopped bool

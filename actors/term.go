@@ -294,7 +294,7 @@ func (t *term) isDrained(brief bool) bool {
 }
 
 // retire ends a term that was lost. It evicts the queued requests and stops the actors as soon as their
-// mailboxes are empty, so that every command comes back. It returns the requests that no actor has.
+// mailboxes are empty, so that every event comes back. It returns the requests that no actor has.
 func (t *term) retire(ctx actor.Context, evict lease.Event) (held []*Request) {
 	t.end()
 	t.activations.evict(ctx, evict)
