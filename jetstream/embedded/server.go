@@ -78,6 +78,16 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 // Streams returns the streams of the account of a connection, which has to be one of [Server.Connect].
 func (s *Server) Streams(nc *nats.Conn) (*Streams, error) { return newStreams(s.runner, nc) }
 
+// Interest returns a function that reports whether a message which is published on the connection now would reach a
+// subscriber on this server or on another one. It is safe for concurrent use, and as certain as the server itself: a
+// subscription elsewhere counts as soon as it is known here. Interest returns nil where the server does not decide by
+// the subscriptions of the account alone: with gateways, which may send without knowing of a subscription, with
+// mappings of subjects, and with accounts that can get mappings later because they come from a resolver. The
+// connection has to be one of [Server.Connect].
+func (s *Server) Interest(nc *nats.Conn) (func(subject string) bool, error) {
+	return newInterest(s.runner, nc)
+}
+
 // ClientURL returns the URL for clients on this host: nats://127.0.0.1:4222.
 func (s *Server) ClientURL() string { return s.runner.present().ClientURL() }
 
