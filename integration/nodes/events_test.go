@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -32,7 +33,7 @@ func TestEventsWithoutSubscribers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := f.client()
+	c := stand.Client(t, nc)
 	for _, resource := range []string{unwatched, watched} {
 		lock, err := c.Acquire(t.Context(), resource)
 		if err == nil {
