@@ -193,6 +193,7 @@ func TestNodeMayNotPublishEvents(t *testing.T) {
 	login, log := nats.UserInfo("node", "node"), &logBook{}
 	s := stand.Start(t, stand.Config{ConfigFile: file, Login: login, Shards: 1, Log: slog.New(slog.NewTextHandler(log, nil))})
 	c := &client{t, s.Connect(login)}
+	watch(t, c.nc, "holdfast.event.>") // without a subscriber nothing is published
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.x", `{"owner":"a","ttl_ms":60000}`)
 	c.until("the log says what is wrong", func() bool {
 		c.want(messages.Status_HELD, 1, "holdfast.get.x", "")

@@ -32,10 +32,15 @@ func TestRestartAfterAKillIsQuiet(t *testing.T) {
 	l.Warnf("Filestore [_meta_] Stream state outdated, last block has additional entries, will rebuild")
 	l.Warnf("Filestore [_meta_] Recovering stream state from index errored: prior state file")
 	l.Warnf("Metalayer blocking snapshot took 0.004s (streams: 5, consumers: 0, compacted: 40.42 KB)")
+	l.Warnf("%v", "JetStream stream '$G > KV_HOLDFAST_1' is not current: monitor goroutine not running")
 	if said.Len() > 0 {
 		t.Errorf("warned:\n%s", &said)
 	}
 	l.Warnf("Filestore [_meta_] Recovering stream state from index errored: corrupt state file")
+	l.Warnf("%v", "JetStream stream '$G > KV_HOLDFAST_1' is not current: stream catching up")
+	if !strings.Contains(said.String(), "catching up") {
+		t.Error("a stream that stays behind is no warning")
+	}
 	if !strings.Contains(said.String(), "corrupt state file") {
 		t.Error("a damaged store is no warning")
 	}
