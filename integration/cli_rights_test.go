@@ -39,6 +39,8 @@ func TestDocumentedPermissions(t *testing.T) {
 	app("break", "orders.42", "--token", "2").want(t, 5, `does not permit this user to break`)
 	app("release", "orders.42", "--owner", "me").want(t, 0, `^released`)
 	app("acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+	app("bench", "--duration", "100ms", "--names", "orders.").wantBoth(t, 0, `^\d+ pairs of acquire and release in `, `^$`)
+	app("bench", "--names", "people.").want(t, 5, `does not permit this user to acquire`)
 
 	refusals := make(chan error, 16)
 	nc, err := nats.Connect(p.url, nats.UserInfo("app", "pass"),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/bench"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/demo"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
@@ -52,7 +53,7 @@ holder whose lease has ended.`,
 	root.SetHelpCommandGroupID(groupOther)
 	addCommands(root, groupLocks, lock.New(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newBreak(), newWatch(), newHistory())
 	addCommands(root, groupServer, newServe(), newMembers())
-	addCommands(root, groupOther, demo.New(), newVersion(), newCompletion())
+	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion())
 	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())
 	return root
 }

@@ -1,0 +1,263 @@
+// Package bench implements the bench command, which measures a deployment under a load of locks.
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// bench is the command with its flags.
+type bench struct {
+	connection           connect.Flags
+	clients, connections cli.Number
+	resources            cli.Number
+	duration, ttl        cli.Duration
+	names                string
+	json                 bool
+}
+
+// New returns the bench command.
+func New() *cobra.Command {
+	b := &bench{
+		clients:     cli.NewNumber(8, 1, 10_000),
+		connections: cli.NewNumber(4, 1, 1_000),
+		resources:   cli.NewNumber(1_000, 1, 10_000_000),
+		duration:    cli.NewDuration(10*time.Second, 100*time.Millisecond, 24*time.Hour),
+		ttl:         cli.TTL(),
+	}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure a deployment under a load of locks",
+		Long: `Acquires and releases locks as fast as the deployment answers, and prints how many
+pairs of both it made in a second, and the latencies. Each client uses resources of
+its own and has one request in progress. Requests are not repeated: refused and lost
+ones are counted by their code. After one a client pauses.
+
+The load competes with all other users of the deployment. The nodes remember the
+names of the resources for as long as those of other free resources.`,
+		Example: `  holdfast bench
+  holdfast bench --clients 64 --duration 30s --resources 10000
+  holdfast bench --server nats://nats.example.com --json | jq .rate`,
+		Args:              cli.NoArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return b.run(cmd) },
+	}
+	cli.AddFlags(cmd, "Load", func(f *pflag.FlagSet) {
+		f.Var(&b.clients, "clients", "number of requests in progress at a time")
+		f.Var(&b.connections, "connections", "number of NATS connections that the clients share")
+		f.Var(&b.duration, "duration", "duration of the load")
+		f.Var(&b.resources, "resources", "number of different resources, at least one per client")
+		f.StringVar(&b.names, "names", "bench.", "`PREFIX` of the names of the resources")
+		f.Var(&b.ttl, "ttl", "duration of a lease that is not released")
+	})
+	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
+		f.BoolVar(&b.json, "json", false, "print the result as one line of JSON")
+	})
+	b.connection.AddTo(cmd)
+	return cmd
+}
+
+func (b *bench) run(cmd *cobra.Command) error {
+	if err := b.load(cmd.Flags()); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	ncs, err := b.connect(cmd)
+	defer func() {
+		for _, nc := range ncs {
+			nc.Close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	run := rand.Text()[:8]
+	service, err := b.prepare(ctx, cmd.Flags(), ncs[0], run)
+	if err != nil {
+		return err
+	}
+	p := newProgress(cmd.ErrOrStderr(), b.duration.Duration)
+	result, err := load.Run(ctx, load.Plan{Workers: b.clients.Value, For: b.duration.Duration, Progress: p.show}, func(n int) load.Work {
+		c := load.NewClient(ncs[n%len(ncs)], service, b.owner(run, strconv.Itoa(n)), b.ttl.Duration)
+		return b.work(ctx, c, load.NewShare(n, b.clients.Value, b.resources.Value))
+	})
+	p.clear()
+	if err != nil {
+		return err
+	}
+	return b.report(result).print(cmd.OutOrStdout(), b.json)
+}
+
+func (b *bench) load(flags *pflag.FlagSet) error {
+	s, err := settings.Load(flags)
+	if err != nil {
+		return err
+	}
+	if err := b.connection.Check(s); err != nil {
+		return err
+	}
+	if b.resources.Value < b.clients.Value {
+		return exit.Usagef("--resources: at least one per client, got %d for %d clients", b.resources.Value, b.clients.Value)
+	}
+	if _, err := b.key(b.resources.Value - 1); err != nil {
+		return cli.BadValue("--names", b.names, err)
+	}
+	return nil
+}
+
+// owner returns the name of a client, which tells operators what holds the locks.
+func (b *bench) owner(run, client string) string { return "bench." + run + "." + client }
+
+func (b *bench) name(resource int) string {
+	return messages.NormalizeResource(b.names + strconv.Itoa(resource))
+}
+
+func (b *bench) key(resource int) (string, error) { return messages.EncodeKey(b.name(resource)) }
+
+// connect opens the connections, no more than there are clients. On an error it returns those that are open.
+func (b *bench) connect(cmd *cobra.Command) (ncs []*nats.Conn, err error) {
+	for range min(b.connections.Value, b.clients.Value) {
+		nc, err := b.connection.Open(cmd.Context(), "bench", cmd.ErrOrStderr())
+		if err != nil {
+			return ncs, err
+		}
+		ncs = append(ncs, nc)
+	}
+	return ncs, nil
+}
+
+// prepare asks the deployment for its number of shards, and acquires and releases one resource, so that a mistake ends
+// the command before the load.
+func (b *bench) prepare(ctx context.Context, flags *pflag.FlagSet, nc *nats.Conn, run string) (load.Service, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// NATS discards a message that the user may not publish, and reports that on the connection only.
+	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			cancel(err)
+		}
+	})
+	service, err := b.discover(ctx, nc)
+	if err != nil {
+		return service, err
+	}
+	return service, b.probe(ctx, flags, load.NewClient(nc, service, b.owner(run, "probe"), b.ttl.Duration))
+}
+
+// discover asks the deployment for its number of shards.
+func (b *bench) discover(ctx context.Context, nc *nats.Conn) (load.Service, error) {
+	service := load.Service{Prefix: messages.Prefix(b.connection.Prefix), Timeout: b.connection.Timeout.Duration}
+	subject := service.Prefix.Info()
+	limit, cancel := context.WithTimeout(ctx, service.Timeout)
+	defer cancel()
+	m, err := nc.RequestWithContext(limit, subject, nil)
+	if err != nil {
+		return service, b.unanswered(ctx, subject, "ask for info", err)
+	}
+	var info messages.Info
+	if err := messages.DecodeReply(messages.JSON, m.Data, &info); err != nil {
+		return service, fmt.Errorf("decode the info of the deployment: %w", err)
+	}
+	if service.Shards = info.GetShards(); service.Shards == 0 {
+		return service, exit.Errorf(exit.Unavailable, "Holdfast at %s does not answer with its number of shards; try later", b.connection.Where())
+	}
+	return service, nil
+}
+
+// probe acquires and releases one resource.
+func (b *bench) probe(ctx context.Context, flags *pflag.FlagSet, c *load.Client) error {
+	key, err := b.key(0)
+	if err != nil {
+		return err
+	}
+	op := messages.OpAcquire
+	token, err := c.Acquire(ctx, key, 0)
+	if err == nil {
+		op = messages.OpRelease
+		err = c.Release(ctx, key, token)
+	}
+	var status *load.StatusError
+	if !errors.As(err, &status) {
+		return b.unanswered(ctx, messages.Prefix(b.connection.Prefix).Operation(op, key), string(op), err)
+	}
+	switch status.Reply.GetStatus() {
+	case messages.Status_HELD:
+		return exit.Errorf(exit.Held, "%s is held by %s; if another bench runs, choose other --names",
+			display.Name(b.name(0)), display.Quote(status.Reply.GetLease().GetOwner()))
+	case messages.Status_INVALID:
+		return exit.Errorf(exit.Usage, "invalid: %s", cli.Refusal(status.Reply.GetError(), flags))
+	default:
+		return exit.Errorf(exit.Unavailable, "%s: %w", op, err)
+	}
+}
+
+// unanswered returns the error of a request without an answer, with its exit code; nil if err is nil. The cause of the
+// end of ctx is the better reason.
+func (b *bench) unanswered(ctx context.Context, subject, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return exit.Errorf(exit.Unavailable, "no Holdfast node answers at %s, though NATS does: %s has no subscriber; "+
+			"start a node with: holdfast serve --nats URL, or check --prefix and the account of this user", b.connection.Where(), subject)
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w", b.connection.Where(), op, err)
+	}
+	return exit.Errorf(exit.Unavailable, "no answer from Holdfast at %s to %s: %w", b.connection.Where(), op, err)
+}
+
+// work acquires and releases the resources of the share in turn. After failures it pauses, longer from one to the
+// next, so that an overloaded deployment can recover. The end of ctx ends the pause.
+func (b *bench) work(ctx context.Context, c *load.Client, share *load.Share) load.Work {
+	failed := 0
+	return func(working context.Context, m *load.Meter) error {
+		key, err := b.key(share.Next())
+		if err != nil {
+			return err
+		}
+		var token uint64
+		if err = m.Time(messages.OpAcquire, func() (err error) {
+			token, err = c.Acquire(working, key, 0)
+			return err
+		}); err == nil {
+			err = m.Time(messages.OpRelease, func() error { return c.Release(working, key, token) })
+		}
+		if err == nil {
+			failed = 0
+			return nil
+		}
+		pause(ctx, request.RetryAfter(failed))
+		failed++
+		return nil
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
