@@ -7,7 +7,7 @@ TOOL := go tool -modfile=tools/go.mod
 PROTOGEN := cd tools && go run ./protogen
 # Guards that need a driver are modules of their own; see docs/decisions/0030-modules.md for the others.
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
-MODULES := . messages clients clients/holdfast/holdfasttest $(GUARDS)
+MODULES := . messages clients clients/holdfast/holdfasttest integration/peers $(GUARDS)
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev)
 
 # in-all runs a command in each module of a list. It continues after a failure and lists the failed modules at the end.
@@ -141,6 +141,10 @@ bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.
 .PHONY: bench-failover
 bench-failover: ## Stop and kill each of three nodes ROUNDS (3) times, and measure the calls meanwhile.
 	go test -run '^$$' -bench Failover -benchtime $(ROUNDS)x -timeout 2h ./integration/bench
+
+.PHONY: bench-peers
+bench-peers: servers ## Measure Holdfast and its peers in turns, in half an hour; ARGS="-rounds 5 -against COMMIT"; ARGS=-help.
+	@cd integration/peers && go run . $(ARGS)
 
 .PHONY: bench-fence
 bench-fence: servers ## Measure the cost of each guard over the unguarded write.

@@ -1,0 +1,160 @@
+// Package peer has the services that the benchmark compares, and how each is used as a lock.
+package peer
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/holdfast-io/holdfast/integration/peers/process"
+)
+
+const (
+	// ttl is the duration of every lease. No load lasts so long without a renewal or a release of it.
+	ttl = 30 * time.Second
+	// patience bounds a call, in addition to the time in a queue, and longestWait that time.
+	patience    = time.Minute
+	longestWait = time.Minute
+)
+
+// Session is one client of a service. It serves one goroutine and holds at most one lock at a time.
+type Session interface {
+	// Lock acquires a resource and returns its token, 0 if the service has none. If wait is false, it is an error
+	// if another session holds the resource; else Lock waits for it.
+	Lock(ctx context.Context, resource string, wait bool) (token uint64, err error)
+	// Extend renews the lock that the session holds.
+	Extend(ctx context.Context) error
+	// Unlock releases the lock that the session holds.
+	Unlock(ctx context.Context) error
+}
+
+// Workload is what the clients of a service do.
+type Workload string
+
+const (
+	// Pairs is that each client locks and unlocks resources of its own, one after the other.
+	Pairs Workload = "pairs"
+	// Hot is that all clients lock and unlock the same resource.
+	Hot Workload = "hot"
+	// Extend is that each client renews a lock of its own.
+	Extend Workload = "extend"
+)
+
+// Workloads are all of them.
+var Workloads = []Workload{Pairs, Hot, Extend}
+
+// Deployment is a service that runs, on one node or several.
+type Deployment struct {
+	// Version is that of the service, for the report.
+	Version string
+	// Peers are the ways to use it that are compared.
+	Peers []*Peer
+
+	processes []*process.Process
+	closers   []func()
+}
+
+// Peer is one row of the comparison: a deployment and a way to use it.
+type Peer struct {
+	Name       string
+	Deployment *Deployment
+	// workloads are those that the peer can do.
+	workloads []Workload
+	// lone: only one client is measured.
+	lone bool
+	// open returns the session of the nth client.
+	open     func(ctx context.Context, n int) (Session, error)
+	sessions []Session
+}
+
+// Runs reports whether the peer is measured under the workload with so many clients.
+func (p *Peer) Runs(w Workload, clients int) bool {
+	return slices.Contains(p.workloads, w) && (!p.lone || w == Hot || clients == 1)
+}
+
+// Sessions returns the sessions of the clients; of one alone if the peer is measured with no more.
+func (p *Peer) Sessions(ctx context.Context, clients int) ([]Session, error) {
+	if p.lone {
+		clients = 1
+	}
+	for n := len(p.sessions); n < clients; n++ {
+		s, err := p.open(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		p.sessions = append(p.sessions, s)
+	}
+	return p.sessions[:clients], nil
+}
+
+func (d *Deployment) add(name string, workloads []Workload, open func(context.Context, int) (Session, error)) *Peer {
+	p := &Peer{Name: name, Deployment: d, workloads: workloads, open: open}
+	d.Peers = append(d.Peers, p)
+	return p
+}
+
+// start starts one of the deployment's processes.
+func (d *Deployment) start(name, program string, args []string, env ...string) (*process.Process, error) {
+	p, err := process.Start(name, program, args, env...)
+	if err == nil {
+		d.processes = append(d.processes, p)
+	}
+	return p, err
+}
+
+// reachable waits until the processes accept connections, each at its address.
+func (d *Deployment) reachable(ctx context.Context, addresses []string) error {
+	for i, address := range addresses {
+		if err := d.processes[i].WaitReady(ctx, func(ctx context.Context) error {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			if err != nil {
+				return err
+			}
+			return conn.Close()
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CPU returns the processor time of all processes of the deployment; ok is false if it is not known.
+func (d *Deployment) CPU() (used time.Duration, ok bool) {
+	for _, p := range d.processes {
+		one, ok := p.CPU()
+		if !ok {
+			return 0, false
+		}
+		used += one
+	}
+	return used, len(d.processes) > 0
+}
+
+// Stop closes all sessions and stops the processes.
+func (d *Deployment) Stop() {
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		d.closers[i]()
+	}
+	for _, p := range d.processes {
+		p.Stop()
+	}
+}
+
+// Environment is what deployments are started with.
+type Environment struct {
+	// Dir is an empty directory for data, on the disk that is measured.
+	Dir string
+	// Nodes is the number of servers: 1 or 3.
+	Nodes int
+	// Connections is the number of connections that the clients of a peer share.
+	Connections int
+	// Programs are where the programs are.
+	Programs Programs
+}
+
+// Programs are the paths of the servers' programs.
+type Programs struct{ Etcd, NATS, Redis string }
+
+var errNotHeld = errors.New("the session holds no lock")

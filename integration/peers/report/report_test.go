@@ -1,0 +1,155 @@
+package report_test
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
+	"github.com/holdfast-io/holdfast/integration/peers/peer"
+	"github.com/holdfast-io/holdfast/integration/peers/report"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+var pairs = report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 1, Resources: 10}
+
+func row(name string, p50 time.Duration, rates ...float64) *report.Row {
+	r := &report.Row{Case: pairs, Peer: name}
+	for _, rate := range rates {
+		r.Samples = append(r.Samples, report.Sample{Rate: rate, P50: p50, CPU: time.Millisecond})
+	}
+	return r
+}
+
+// A disturbance in one round changes neither the median nor the ratio.
+func TestMedians(t *testing.T) {
+	one, other := row("one", 0, 100, 10, 120), row("other", 0, 50, 5, 40)
+	if got := one.Median(report.Rate); got != 100 {
+		t.Errorf("the median is %v", got)
+	}
+	if got := one.Over(other, report.Rate); got != 2 {
+		t.Errorf("the ratio is %v", got)
+	}
+	if got := one.Over(row("none", 0), report.Rate); got != 0 {
+		t.Errorf("the ratio to nothing is %v", got)
+	}
+}
+
+func TestText(t *testing.T) {
+	r := &report.Report{Machine: "a machine", Compared: []*report.Row{
+		row("holdfast", 3*time.Millisecond, 100), row("etcd", time.Millisecond, 50), row("nats", time.Millisecond, 400),
+		row("fsync", time.Millisecond, 400), {Case: pairs, Peer: "broken", Err: errors.New("it broke")},
+		row("against", time.Millisecond, 80),
+	}}
+	text := r.Text("against")
+	var lines []string // without the alignment
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	for _, want := range []string{
+		"1 pairs 1 holdfast 100 3.00 0.000 0.000 1000 1",
+		"1 pairs 1 broken failed - - - - 0",
+		"1 pairs 1 holdfast etcd 2.00 3.00 - 1.00",
+		"1 pairs 1 holdfast against 1.25 3.00 - 1.00",
+		"The p50 of a lone acquire is 3.00 ms, 1.50 times that of a bare request (1.00 ms) plus that of an fsync (1.00 ms).",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("%q is missing in:\n%s", want, text)
+		}
+	}
+}
+
+func TestChart(t *testing.T) {
+	c := &report.Chart{Title: "a < b", X: "x", Y: "y", Lines: []report.Line{
+		{Name: "line", Points: []report.Point{{X: 1, Y: 10}, {X: 512, Y: 60_000}}},
+	}}
+	svg := c.SVG()
+	d := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("%v in:\n%s", err, svg)
+		}
+	}
+	if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") || !strings.Contains(svg, ">10k<") || !strings.Contains(svg, ">512<") {
+		t.Errorf("the chart is:\n%s", svg)
+	}
+}
+
+// measured returns a row with latencies.
+func measured(t *testing.T, c report.Case) *report.Row {
+	t.Helper()
+	r := row("holdfast", time.Millisecond, 100)
+	r.Case = c
+	synctest.Test(t, func(t *testing.T) {
+		result, err := load.Run(t.Context(), load.Plan{Workers: 1, For: time.Second}, func(int) load.Work {
+			return func(_ context.Context, m *load.Meter) error {
+				return m.Time(messages.OpAcquire, func() error { <-time.After(time.Millisecond); return nil })
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		r.Latencies = result.Latencies[messages.OpAcquire]
+	})
+	return r
+}
+
+// A report is written to a page between its comments, with the plots for which there are figures beside it. Written
+// again, it replaces itself.
+func TestPage(t *testing.T) {
+	more, shards, resources := pairs, pairs, pairs
+	more.Clients, shards.Shards, resources.Resources = 64, 4, 1000
+	one := measured(t, pairs)
+	r := &report.Report{Machine: "a machine", Command: "a command", Versions: []string{"a version"},
+		Compared:  []*report.Row{one, measured(t, more)},
+		Resources: []*report.Row{one, measured(t, resources)},
+		Shards:    []*report.Row{measured(t, shards)}, // one point makes no line
+	}
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte("above\n<!-- bench-peers: begin -->\n<!-- bench-peers: end -->\nbelow\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for range 2 {
+		if err := r.WritePage(page, ""); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	if texts[0] != texts[1] || !strings.HasPrefix(texts[0], "above\n<!--") || !strings.HasSuffix(texts[0], "-->\nbelow\n") {
+		t.Errorf("the pages are:\n%s\n%s", texts[0], texts[1])
+	}
+	for _, plot := range []string{"rate-1", "latency-1", "resources"} {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(page), "page", plot+".svg")); err != nil || !strings.Contains(texts[0], "(page/"+plot+".svg)") {
+			t.Errorf("the plot %s: %v", plot, err)
+		}
+	}
+	if strings.Contains(texts[0], "shards.svg") {
+		t.Error("there is a plot without a line")
+	}
+}
+
+// A page without the comments is left alone.
+func TestPageWithoutComments(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte("text\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := new(report.Report).WritePage(page, ""); err == nil || !strings.Contains(err.Error(), "comments") {
+		t.Errorf("got %v", err)
+	}
+}

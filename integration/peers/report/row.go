@@ -1,0 +1,103 @@
+// Package report shows the measurements: as tables on a terminal and in Markdown, and as charts in SVG.
+package report
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
+	"github.com/holdfast-io/holdfast/integration/peers/peer"
+)
+
+// Case is what was measured of each peer, in turns.
+type Case struct {
+	Nodes    int
+	Workload peer.Workload
+	Clients  int
+	// Resources is the number of resources of the load, Shards that of Holdfast; 0: its default.
+	Resources, Shards int
+}
+
+// Row is what was measured of one peer in a case.
+type Row struct {
+	Case
+	Peer string
+	// Samples has one for each round.
+	Samples []Sample
+	// Latencies are those of all rounds, of [Operation].
+	Latencies *load.Latencies
+	// Err is why there are no further samples; nil if there are all.
+	Err error
+}
+
+// Sample is what was measured in one round.
+type Sample struct {
+	// Rate is in operations a second: pairs, hand-overs or extensions.
+	Rate float64
+	// P50, P99 and P999 are quantiles of the latency of acquire; of extend where that is measured.
+	P50, P99, P999 time.Duration
+	// CPU is the processor time of all servers for each operation; 0: not known.
+	CPU time.Duration
+}
+
+// The figures of a sample, for [Row.Median] and [Row.Over].
+var (
+	Rate = func(s Sample) float64 { return s.Rate }
+	P50  = func(s Sample) float64 { return s.P50.Seconds() }
+	P99  = func(s Sample) float64 { return s.P99.Seconds() }
+	P999 = func(s Sample) float64 { return s.P999.Seconds() }
+	CPU  = func(s Sample) float64 { return s.CPU.Seconds() }
+)
+
+// Median returns the median of a figure over the rounds, 0 if there are none.
+func (r *Row) Median(figure func(Sample) float64) float64 {
+	var values []float64
+	for _, s := range r.Samples {
+		values = append(values, figure(s))
+	}
+	return median(values)
+}
+
+// Over returns the median of the ratios of a figure, round by round: how many times that of another row it is. It is 0
+// if there are none.
+func (r *Row) Over(other *Row, figure func(Sample) float64) float64 {
+	var ratios []float64
+	for i := range min(len(r.Samples), len(other.Samples)) {
+		if below := figure(other.Samples[i]); below > 0 {
+			ratios = append(ratios, figure(r.Samples[i])/below)
+		}
+	}
+	return median(ratios)
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[middle]
+	}
+	return (values[middle-1] + values[middle]) / 2
+}
+
+// Report is a whole run.
+type Report struct {
+	// Machine says where it ran, Command how, and Versions what, one peer in each.
+	Machine, Command string
+	Versions         []string
+	// Compared are the rows of all peers, Shards those of Holdfast with different numbers of shards, and Resources
+	// those with different numbers of resources.
+	Compared, Shards, Resources []*Row
+}
+
+// find returns the row of a peer in a case, nil if there is none with samples.
+func find(rows []*Row, c Case, name string) *Row {
+	for _, r := range rows {
+		if r.Case == c && r.Peer == name && len(r.Samples) > 0 {
+			return r
+		}
+	}
+	return nil
+}

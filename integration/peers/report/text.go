@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// section is a part of the report: a sentence about a table, and the table if it has rows.
+type section struct {
+	title string
+	table table
+}
+
+func (r *Report) sections(against string) []section {
+	all := []section{
+		{"Medians of the rounds. The latencies are those of acquire, in the workload extend of extend; the processor time is that of all servers for each pair, hand-over or extension.", measurements(r.Compared)},
+		{"Ratios, round by round, and their medians: above 1 is good for the rate, below 1 for all others.", ratios(r.Compared, against)},
+		{"Pairs with different numbers of shards.", sweep(r.Shards, "shards", func(r *Row) int { return r.Shards })},
+		{"Pairs on different numbers of resources.", sweep(r.Resources, "resources", func(r *Row) int { return r.Resources })},
+	}
+	var some []section
+	for _, s := range all {
+		if len(s.table) > 1 {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+// Text returns the report for a terminal. against is the name of an older Holdfast; empty: there is none.
+func (r *Report) Text(against string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%s\n", r.Machine, strings.Join(r.Versions, "\n"))
+	for _, s := range r.sections(against) {
+		fmt.Fprintf(&b, "\n%s\n\n%s", s.title, s.table.plain())
+	}
+	if text := lone(r.Compared); text != "" {
+		b.WriteString("\n" + text)
+	}
+	return b.String()
+}
+
+// Markdown returns the report for a page that lies beside a folder of the plots.
+func (r *Report) Markdown(against, folder string, plots []Plot) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n    %s\n\n", r.Machine, r.Command)
+	for _, version := range r.Versions {
+		fmt.Fprintf(&b, "- %s\n", version)
+	}
+	for _, s := range r.sections(against) {
+		fmt.Fprintf(&b, "\n%s\n\n%s", s.title, s.table.markdown())
+	}
+	if text := lone(r.Compared); text != "" {
+		b.WriteString("\n" + text)
+	}
+	for _, p := range plots {
+		fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.Chart.Title, folder, p.File)
+	}
+	return b.String()
+}

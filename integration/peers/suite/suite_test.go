@@ -1,0 +1,82 @@
+package suite_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/integration/peers/peer"
+	"github.com/holdfast-io/holdfast/integration/peers/report"
+	"github.com/holdfast-io/holdfast/integration/peers/suite"
+)
+
+func TestMain(m *testing.M) {
+	if err := peer.EchoIfAsked(); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// short is a run whose figures mean nothing. It fails if a service grants a resource twice, if its tokens
+// do not grow, or if an operation fails.
+func short(t *testing.T) suite.Config {
+	t.Helper()
+	return suite.Config{
+		Peers: suite.Peers, Workloads: peer.Workloads, Clients: []int{1, 8}, Nodes: []int{1}, Rounds: 1,
+		For: 200 * time.Millisecond, Resources: 50, Connections: 2, Dir: t.TempDir(), Log: t.Output(),
+	}
+}
+
+func TestOneNode(t *testing.T) {
+	c := short(t)
+	c.SweepShards, c.SweepResources = []int{1, 2}, []int{20, 40}
+	r, err := suite.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[peer.Workload]string{
+		peer.Pairs:  "holdfast holdfast-go etcd redis redis-rueidis fsync nats kv",
+		peer.Hot:    "holdfast holdfast-go etcd redis redis-rueidis kv publish",
+		peer.Extend: "holdfast holdfast-go etcd redis redis-rueidis nats kv",
+	}
+	for w, names := range want {
+		wantRows(t, r.Compared, report.Case{Nodes: 1, Workload: w, Clients: 1, Resources: 50}, names)
+		wantRows(t, r.Compared, report.Case{Nodes: 1, Workload: w, Clients: 8, Resources: 50}, strings.Replace(names, " fsync", "", 1))
+	}
+	wantRows(t, r.Shards, report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 8, Resources: 50, Shards: 2}, "holdfast")
+	wantRows(t, r.Resources, report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 8, Resources: 40}, "holdfast")
+}
+
+func TestThreeNodes(t *testing.T) {
+	c := short(t)
+	c.Nodes, c.Workloads, c.Clients = []int{3}, []peer.Workload{peer.Pairs, peer.Hot}, []int{8}
+	r, err := suite.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, r.Compared, report.Case{Nodes: 3, Workload: peer.Pairs, Clients: 8, Resources: 50}, "holdfast holdfast-go etcd nats kv")
+	wantRows(t, r.Compared, report.Case{Nodes: 3, Workload: peer.Hot, Clients: 8, Resources: 50}, "holdfast holdfast-go etcd kv publish")
+}
+
+// wantRows checks that the case has rows of these peers, each with a sample: every client has locked and unlocked, or
+// extended, at least once.
+func wantRows(t *testing.T, rows []*report.Row, c report.Case, names string) {
+	t.Helper()
+	var got []string
+	for _, r := range rows {
+		if r.Case != c {
+			continue
+		}
+		got = append(got, r.Peer)
+		if len(r.Samples) != 1 {
+			t.Errorf("%s, %+v: %d samples", r.Peer, c, len(r.Samples))
+		}
+	}
+	if want := strings.Fields(names); !slices.Equal(got, want) {
+		t.Errorf("%+v: %q, want %q", c, got, want)
+	}
+}
