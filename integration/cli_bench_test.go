@@ -34,28 +34,43 @@ func benchOf(t *testing.T, r result) (b benchResult) {
 	return b
 }
 
+// benchUntil interrupts a bench when the journal has so many changes of its resources.
+func benchUntil(t *testing.T, p *process, changes string, args ...string) result {
+	t.Helper()
+	args = append([]string{"bench", "--server", p.url, "--duration", "24h"}, args...)
+	b := start(t, args...)
+	p.holdfast(t, "watch", "bench.*", "--since", "1h", "--count", changes)
+	b.signal(t, syscall.SIGINT)
+	return result{args, b.wait(t).ExitCode(), b.out.String(), b.log.String()}
+}
+
+// An interrupted bench prints what it has measured, and leaves no lock behind.
+func TestBenchInterrupted(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	b := benchOf(t, benchUntil(t, p, "100", "--clients", "8", "--connections", "2", "--json"))
+	if a := b.Acquire; b.Clients != 8 || b.Connections != 2 || b.Resources != 1000 || b.Pairs == 0 || b.Pairs != b.Release.Count || b.Rate <= 0 ||
+		a.Count == 0 || a.P50 <= 0 || a.P99 < a.P50 || a.P999 < a.P99 || a.Max < a.P999 || b.Failures == nil || len(b.Failures) > 0 {
+		t.Errorf("%+v", b)
+	}
+	p.holdfast(t, "ls").want(t, 0, `^no locks are held$`)
+}
+
 func TestBench(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	p.holdfast(t, "bench", "--duration", "300ms", "--clients", "3", "--resources", "7", "--names", "my bench ").wantBoth(t, 0,
 		`^\d+ pairs of acquire and release in \S+: \d+/s, with 3 clients on 3 connections and 7 resources\n\n`+
 			`OPERATION +COUNT +P50 +P99 +P99\.9 +MAX\nacquire +\d+( +\d+\.\d\dms){4}\nrelease +\d+( +\d+\.\d\dms){4}\n$`, `^$`)
-	b := benchOf(t, p.holdfast(t, "bench", "--duration", "300ms", "--clients", "8", "--connections", "2", "--json"))
-	if a := b.Acquire; b.Clients != 8 || b.Connections != 2 || b.Resources != 1000 || b.Pairs == 0 || b.Pairs != b.Release.Count || b.Rate <= 0 ||
-		a.Count == 0 || a.P50 <= 0 || a.P99 < a.P50 || a.P999 < a.P99 || a.Max < a.P999 || b.Failures == nil || len(b.Failures) > 0 {
-		t.Errorf("%+v", b)
-	}
-	p.holdfast(t, "ls").want(t, 0, `^no locks are held$`)
-	if r := p.holdfast(t, "get", "my bench 6"); !strings.HasPrefix(r.stdout, `free: "my bench 6", last token `) {
-		t.Errorf("the resource of a bench: %+v", r)
+	if r := p.holdfast(t, "get", "my bench 0"); !strings.HasPrefix(r.stdout, `free: "my bench 0", last token `) {
+		t.Errorf("a resource of the bench: %+v", r)
 	}
 }
 
 // What the node refuses is counted by the code of its answer.
 func TestBenchOfAnOverloadedNode(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "--max-rate", "20")
-	b := benchOf(t, p.holdfast(t, "bench", "--duration", "300ms", "--json"))
+	b := benchOf(t, benchUntil(t, serve(t, "--max-rate", "20"), "60", "--json"))
 	refused := false
 	for _, f := range b.Failures {
 		refused = refused || f.Code == "OVERLOADED" && f.Operation == "acquire" && f.Count > 0
@@ -63,19 +78,6 @@ func TestBenchOfAnOverloadedNode(t *testing.T) {
 	if !refused || b.Pairs == 0 {
 		t.Errorf("%+v", b)
 	}
-}
-
-// An interrupted bench prints what it has measured, and leaves no lock behind.
-func TestBenchInterrupted(t *testing.T) {
-	t.Parallel()
-	p := serve(t)
-	bench := start(t, "bench", "--server", p.url, "--duration", "24h", "--names", "bench.")
-	p.holdfast(t, "watch", "bench.*", "--since", "1h", "--count", "100")
-	bench.signal(t, syscall.SIGINT)
-	if state := bench.wait(t); state.ExitCode() != 0 || !strings.Contains(bench.out.String(), " pairs of acquire and release in ") {
-		t.Errorf("%v: %s", state, bench.out)
-	}
-	p.holdfast(t, "ls").want(t, 0, `^no locks are held$`)
 }
 
 func TestBenchThatCannotRun(t *testing.T) {

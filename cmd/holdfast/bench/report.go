@@ -68,7 +68,7 @@ func latenciesOf(l *load.Latencies) latencies {
 
 func rounded(v float64) float64 { return math.Round(v*1000) / 1000 }
 
-// print writes the report. Without any success it returns an error that has been reported by that.
+// print writes the report. If there were failures and no success, it returns an error that has been reported by that.
 func (r *report) print(out io.Writer, asJSON bool) error {
 	text := r.text
 	if asJSON {
@@ -77,7 +77,7 @@ func (r *report) print(out io.Writer, asJSON bool) error {
 	if _, err := io.WriteString(out, text()); err != nil {
 		return fmt.Errorf("cannot print the result: %w", err)
 	}
-	if r.Pairs == 0 {
+	if r.Pairs == 0 && len(r.Failures) > 0 {
 		return &exit.Error{Code: exit.Unavailable}
 	}
 	return nil
