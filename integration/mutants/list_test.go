@@ -20,6 +20,8 @@ var (
 	estimate = suite{module: "clients", folder: "holdfast/internal/lease", run: "^TestAnswersOvertake$"}
 	// forgery is by a client that may publish where plain events go.
 	forgery = suite{folder: "integration/contract", run: "^TestForgedEvents$"}
+	// interest is what a server knows of subscribers.
+	interest = suite{folder: "jetstream/embedded", run: "^TestInterest$"}
 	// names are more than the node may remember.
 	names = suite{folder: "integration/soak", run: "^TestNames$"}
 	// pages are of a ledger without a node.
@@ -157,6 +159,13 @@ var mutants = []mutant{
 		}},
 		found: forgery,
 		says:  `the stream has \d+ messages, want 3`,
+	},
+	{
+		name:  "InterestOfAnotherSubject",
+		harm:  "a subscriber to the events of one resource gets none",
+		edits: []edit{{"jetstream/embedded/interest.go", "account.SubscriptionInterest(subject)", "account.SubscriptionInterest(subject + \".event\")"}},
+		found: interest,
+		says:  `has no subscriber, but a client has subscribed to`,
 	},
 	{
 		name:  "NotSynced",

@@ -29,8 +29,8 @@ type Plan struct {
 }
 
 // Run runs the load until its time has passed or ctx ends, and returns the measurement. worker returns the work of
-// the nth worker, counted from 0. Each does it at least once. At the end each worker finishes the calls that it has begun, so that no lock stays
-// held; ctx does not interrupt them. An error is the first that a worker returned.
+// the nth worker, counted from 0. Each does it at least once. At the end each worker finishes the calls that it has
+// begun, so that no lock stays held; ctx does not interrupt them. An error is the first that a worker returned.
 func Run(ctx context.Context, p Plan, worker func(n int) Work) (*Result, error) {
 	working, fail := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer fail(nil)
