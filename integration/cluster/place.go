@@ -22,11 +22,11 @@ const placePrefix = "holdfast-cluster-"
 
 // newPlace also removes all places that no process uses any more.
 func newPlace() (*place, error) {
-	everybody := flock.New(filepath.Join(os.TempDir(), "holdfast-cluster.lock"))
-	if err := everybody.Lock(); err != nil {
+	all, err := lockPlaces() // a new place is locked before another process looks
+	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = everybody.Close() }() // a new place is locked before another process looks
+	defer func() { _ = all.Close() }()
 	if err := removeStale(); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func newPlace() (*place, error) {
 	}
 	p := &place{dir: dir, lock: flock.New(filepath.Join(dir, "lock"))}
 	if _, err := p.lock.TryLock(); err != nil {
-		return nil, errors.Join(err, p.remove())
+		return nil, errors.Join(err, p.drop())
 	}
 	return p, nil
 }
@@ -55,7 +55,7 @@ func removeStale() error {
 		case err != nil:
 			return err
 		}
-		if err := p.remove(); err != nil {
+		if err := p.drop(); err != nil {
 			return fmt.Errorf("left over from a process that is gone: %w; remove it", err)
 		}
 	}
@@ -65,5 +65,20 @@ func removeStale() error {
 // remove removes the directory. Processes that used it and disks that were mounted in it are gone: they end with
 // the process that has made them.
 func (p *place) remove() error {
+	all, err := lockPlaces() // else another process might lock it again halfway
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.drop(), all.Close())
+}
+
+// lockPlaces returns the lock under which places are created, looked for and removed.
+func lockPlaces() (*flock.Flock, error) {
+	all := flock.New(filepath.Join(os.TempDir(), "holdfast-cluster.lock"))
+	return all, all.Lock()
+}
+
+// drop removes the directory, under the lock of all places.
+func (p *place) drop() error {
 	return errors.Join(os.RemoveAll(p.dir), p.lock.Close())
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -66,6 +67,27 @@ func TestCrash(t *testing.T) {
 	if _, err := os.Stat(alive.dir); err != nil {
 		t.Errorf("what is alive was removed: %v", err)
 	}
+}
+
+// A place that is removed while others look for what is left over does not disturb them.
+func TestPlacesComeAndGo(t *testing.T) {
+	t.Parallel()
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 50 {
+				p, err := newPlace()
+				if err == nil {
+					err = p.remove()
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // isMounted reports whether the process sees a mount at the directory.
