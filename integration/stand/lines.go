@@ -11,7 +11,7 @@ import (
 type Lines struct {
 	mu      sync.Mutex
 	text    strings.Builder
-	changed chan struct{} // closed by the next write; nil: nobody waits for it
+	changed chan struct{} // closed by the next write; nil: no call waits for it
 }
 
 // Write implements [io.Writer].
