@@ -104,6 +104,8 @@ func (c Config) fromFields() (*server.Options, error) {
 		JetStream:  true,
 		StoreDir:   c.DataDir,
 		SyncAlways: !c.UnsafeSync,
+		// Each resource and each answer has a subject of its own, so the cache of subjects knows next to none of them.
+		NoSublistCache: true,
 	}
 	return opts, c.joinCluster(opts)
 }

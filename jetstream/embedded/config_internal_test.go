@@ -10,7 +10,7 @@ func TestServerOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !opts.SyncAlways || !opts.NoSigs || !opts.JetStream || opts.StoreDir != "d" || opts.ServerName != "n" ||
-		opts.Host != "127.0.0.1" || opts.Port != 4222 {
+		!opts.NoSublistCache || opts.Host != "127.0.0.1" || opts.Port != 4222 {
 		t.Errorf("options %+v", opts)
 	}
 	if opts, err = (Config{DataDir: "d", UnsafeSync: true}).options(); err != nil || opts.SyncAlways {
