@@ -13,12 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-const (
-	// resourceThroughput is how many messages a resource handles before it lets other goroutines run.
-	resourceThroughput = 300
-	// passivateAtOnce bounds how many actors one turn of the shard stops.
-	passivateAtOnce = 1000
-)
+// passivateAtOnce bounds how many actors one turn of the shard stops.
+const passivateAtOnce = 1000
 
 // passivateDue tells a term to look for idle actors.
 type passivateDue struct{}
@@ -50,7 +46,7 @@ func newActivations(s *Shard, m *mailbox, l *ledger.Ledger, decided func(*decisi
 			actor.WithMailbox(actor.UnboundedLockfree()),
 			// A resource runs on its shard's goroutine: only the shard sends to it, and a step takes less
 			// time than waking another goroutine twice.
-			actor.WithDispatcher(actor.NewSynchronizedDispatcher(resourceThroughput)),
+			actor.WithDispatcher(actor.NewSynchronizedDispatcher(throughput)),
 		),
 		byResource: make(map[string]*activation), idle: list.New(), actors: &s.actors,
 	}

@@ -41,21 +41,21 @@ type batcher struct {
 
 func newBatcher(ctx context.Context, m *mailbox, j Journal, t Tuning) batcher {
 	appends := make(chan appending, 1)
-	m.work.Go(func() { appendUntil(ctx, j, appends, m.tell) })
+	m.work.Go(func() { appendAll(ctx, j, appends, m.tell) })
 	return batcher{
 		mailbox: m, appends: appends,
 		mostDecisions: t.CommitDecisions, mostBytes: t.CommitBytes, stallAfter: t.StallAfter,
 	}
 }
 
-// appendUntil makes the appends of a term until it ends. One goroutine makes them all, because a new one would grow its
-// stack anew.
-func appendUntil(termEnds context.Context, j Journal, appends <-chan appending, tell func(any)) {
+// appendAll makes the appends of a term until ctx ends with it. One goroutine makes them all, because a new one would
+// grow its stack anew.
+func appendAll(ctx context.Context, j Journal, appends <-chan appending, tell func(any)) {
 	for {
 		select {
 		case a := <-appends:
-			tell(stored{j.Append(termEnds, a.after, a.record)})
-		case <-termEnds.Done():
+			tell(stored{j.Append(ctx, a.after, a.record)})
+		case <-ctx.Done():
 			return
 		}
 	}

@@ -2,8 +2,8 @@ package actors
 
 import "sync"
 
-// shardThroughput is how many messages a shard handles before it lets other goroutines run.
-const shardThroughput = 300
+// throughput is how many messages an actor handles before it lets other goroutines run.
+const throughput = 300
 
 // dispatcher runs a shard's actor on one goroutine, from start to stop. The dispatcher of the library starts a
 // goroutine whenever the mailbox was empty, and each of them grows its stack anew. It implements actor.Dispatcher.
@@ -38,4 +38,4 @@ func (d *dispatcher) stop() { d.once.Do(func() { close(d.stopped) }) }
 func (d *dispatcher) Schedule(run func()) { d.runs <- run }
 
 // Throughput implements actor.Dispatcher.
-func (d *dispatcher) Throughput() int { return shardThroughput }
+func (d *dispatcher) Throughput() int { return throughput }
