@@ -247,17 +247,8 @@ func (b *bench) work(ctx context.Context, c *load.Client, share *load.Share) loa
 			failed = 0
 			return nil
 		}
-		pause(ctx, request.RetryAfter(failed))
+		connect.Pause(ctx, request.RetryAfter(failed))
 		failed++
 		return nil
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

@@ -38,7 +38,7 @@ func (c *Flags) Open(ctx context.Context, name string, notices io.Writer) (*nats
 		if err == nil {
 			return nc, nil
 		}
-		if !isPassing(err) || !pause(limit, retryDial) {
+		if !isPassing(err) || !Pause(limit, retryDial) {
 			return nil, c.unreachable(ctx, err)
 		}
 		if !noticed && time.Since(begun) >= NoticeAfter {
@@ -84,8 +84,8 @@ func isTLS(err error) bool {
 	return errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
 }
 
-// pause waits for d. It returns false if ctx ends earlier.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits for d. It returns false if ctx ends earlier.
+func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
