@@ -76,10 +76,10 @@ func (e Event) Position() Position {
 	return watch.Advance(e.before, e.after)
 }
 
-// Held returns for how long the lease had been held, by the clocks of the nodes, and never less than 0.
-// It means something on the kinds that end it.
+// Held returns for how long the lease that the event ends had been held, by the clocks of the nodes, and never less
+// than 0. It is 0 on the kinds that end no lease.
 func (e Event) Held() time.Duration {
-	if e.Time.IsZero() || e.Lease.AcquiredAt.IsZero() {
+	if !e.Kind.Ends() || e.Time.IsZero() || e.Lease.AcquiredAt.IsZero() {
 		return 0
 	}
 	return max(e.Time.Sub(e.Lease.AcquiredAt), 0)
