@@ -81,6 +81,8 @@ type Shard struct {
 
 // What the methods of a shard tell its actor.
 type (
+	// requests have come together.
+	requests []Request
 	// barrier asks for an append that shows who owns the shard.
 	barrier struct{}
 	// drainShard asks for the end; successor: another node waits for it.
@@ -95,20 +97,33 @@ func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
 	return s
 }
 
-// Tell hands the shard a request. It does not block. [ErrOverloaded]: it was not taken, nothing
-// happened. [ErrEnded]: the same, and no later request will be taken either. A request that was taken is
-// answered through the outbox or passed on, now or much later, unless the node dies.
+// Tell is [Shard.TellAll] for one request.
 func (s *Shard) Tell(r *Request) error {
-	if err := s.requests.enter(s.cfg.Tuning.MaxPending); err != nil {
-		return fmt.Errorf("shard %d: %w", s.cfg.Shard, err)
+	_, err := s.TellAll([]Request{*r})
+	return err
+}
+
+// TellAll hands the shard requests, which it takes in their order and together, and returns how many it took. It does
+// not block. [ErrOverloaded]: it took no more, and with the others nothing happened. [ErrEnded]: the same, and it will
+// take no later request either. A request that was taken is answered through the outbox or passed on, now or much
+// later, unless the node dies. The slice belongs to the shard afterwards.
+func (s *Shard) TellAll(all []Request) (taken int, err error) {
+	for taken < len(all) {
+		if err = s.requests.enter(s.cfg.Tuning.MaxPending); err != nil {
+			err = fmt.Errorf("shard %d: %w", s.cfg.Shard, err)
+			break
+		}
+		taken++
 	}
-	s.system.Root.Send(s.pid, r)
-	return nil
+	if taken > 0 {
+		s.system.Root.Send(s.pid, requests(all[:taken:taken]))
+	}
+	return taken, err
 }
 
 // Undeliverable tells the shard that the grant of this token has reached no client.
 func (s *Shard) Undeliverable(resource string, token messages.Token) {
-	s.system.Root.Send(s.pid, &Request{Resource: resource, Event: lease.Undeliverable{Token: token}})
+	s.system.Root.Send(s.pid, requests{{Resource: resource, Event: lease.Undeliverable{Token: token}}})
 }
 
 // Barrier lets an open shard append a commit without changes, unless an append is in flight anyway. A shard

@@ -44,8 +44,8 @@ func (s *shardActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		s.start(ctx)
-	case *Request:
-		s.request(ctx, m)
+	case requests:
+		s.requestAll(ctx, m)
 	case *panicked:
 		s.panicked(m)
 	case *returned:
@@ -128,8 +128,17 @@ func (s *shardActor) retry(ctx actor.Context, m retry) {
 	}
 }
 
+// requestAll counts all requests in before it begins with the first, so that a panic counts them out.
+func (s *shardActor) requestAll(ctx actor.Context, all requests) {
+	for i := range all {
+		s.responder.take(&all[i])
+	}
+	for i := range all {
+		s.request(ctx, &all[i])
+	}
+}
+
 func (s *shardActor) request(ctx actor.Context, r *Request) {
-	s.responder.take(r)
 	switch t := s.term; {
 	case s.State() >= Draining:
 		s.turnAway(r)

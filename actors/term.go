@@ -213,9 +213,12 @@ func (t *term) stored(ctx actor.Context) []*decision {
 		t.compaction.purge(t.watermark.mayPurge)
 	}
 	t.appendNext() // the disk works while the answers leave
+	var answers []lease.Answer
 	for _, d := range done {
 		t.confirmed(ctx, d)
+		answers = append(answers, d.outcome.Answers...)
 	}
+	t.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, answers)
 	if t.compaction.isDue() && t.compaction.begin() {
 		t.appendNext()
 	}
@@ -242,14 +245,13 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 	}
 }
 
-// confirmed lets the answers of a decision leave.
+// confirmed notes that a decision is stored.
 func (t *term) confirmed(ctx actor.Context, d *decision) {
 	d.activation.unconfirmed--
 	d.activation.done()
 	if d.reload {
 		t.reload(ctx, d.activation)
 	}
-	t.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)
 }
 
 // reload gives a resource that panicked its state back. If the tick itself panicked, its timer is gone. It is

@@ -134,25 +134,45 @@ func decodeJSON(payload []byte, m proto.Message, ignoreUnknown bool) error {
 	if ignoreUnknown {
 		return nil
 	}
-	return checkJSON(payload, m)
+	return checkJSON(payload, m.ProtoReflect().Descriptor())
 }
 
 // checkJSON refuses what protojson accepts and the contract does not: a field name in another spelling,
 // and a 32-bit number as text. 64-bit numbers may be text, because many JSON libraries cannot represent
 // them as numbers.
-func checkJSON(payload []byte, m proto.Message) error {
+func checkJSON(payload []byte, of protoreflect.MessageDescriptor) error {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(payload, &values); err != nil {
-		return Invalid("payload", nameOf(m)+" in JSON", "")
+		return Invalid("payload", string(of.Name())+" in JSON", "")
 	}
-	fields := m.ProtoReflect().Descriptor().Fields()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		value, field := values[name], fields.ByName(protoreflect.Name(name))
+		value, field := values[name], of.Fields().ByName(protoreflect.Name(name))
 		if field == nil {
-			return Invalid("payload", nameOf(m)+" in JSON: unknown field "+quote(name), "")
+			return Invalid("payload", string(of.Name())+" in JSON: unknown field "+quote(name), "")
 		}
-		if kind := field.Kind(); value[0] == '"' && (kind == protoreflect.Uint32Kind || kind == protoreflect.Int32Kind) {
-			return Invalid(name, "a number, without quotes", quote(string(value)))
+		if err := checkJSONValue(value, field); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkJSONValue(value json.RawMessage, f protoreflect.FieldDescriptor) error {
+	switch kind := f.Kind(); {
+	case value[0] == '"' && (kind == protoreflect.Uint32Kind || kind == protoreflect.Int32Kind):
+		return Invalid(f.TextName(), "a number, without quotes", quote(string(value)))
+	case f.IsMap() || f.Message() == nil || value[0] == 'n': // null
+		return nil
+	case !f.IsList():
+		return checkJSON(value, f.Message())
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(value, &items); err != nil {
+		return Invalid(f.TextName(), "a list", "")
+	}
+	for _, item := range items {
+		if err := checkJSON(item, f.Message()); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -233,7 +233,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{12, 0}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type AcquireRequest struct {
@@ -854,19 +854,315 @@ func (x *ListReply) GetNext() string {
 	return ""
 }
 
-type Info struct {
+// Batch carries requests for the resources of one shard. Each is decided and answered on its own.
+type Batch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 1 000.
+	Calls         []*Call `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Batch) Reset() {
+	*x = Batch{}
+	mi := &file_messages_holdfast_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Batch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Batch) ProtoMessage() {}
+
+func (x *Batch) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Batch.ProtoReflect.Descriptor instead.
+func (*Batch) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Batch) GetCalls() []*Call {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// Call is one request of a batch.
+type Call struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Chosen by the client, and returned with the answer.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The resource, encoded as in a subject.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Types that are valid to be assigned to Operation:
+	//
+	//	*Call_Acquire
+	//	*Call_Release
+	//	*Call_Extend
+	//	*Call_Get
+	//	*Call_Break
+	Operation     isCall_Operation `protobuf_oneof:"operation"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Call) Reset() {
+	*x = Call{}
+	mi := &file_messages_holdfast_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Call) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Call) ProtoMessage() {}
+
+func (x *Call) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Call.ProtoReflect.Descriptor instead.
+func (*Call) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Call) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Call) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Call) GetOperation() isCall_Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
+func (x *Call) GetAcquire() *AcquireRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Call_Acquire); ok {
+			return x.Acquire
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetRelease() *ReleaseRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Call_Release); ok {
+			return x.Release
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetExtend() *ExtendRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Call_Extend); ok {
+			return x.Extend
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetGet() *GetRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Call_Get); ok {
+			return x.Get
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetBreak() *BreakRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Call_Break); ok {
+			return x.Break
+		}
+	}
+	return nil
+}
+
+type isCall_Operation interface {
+	isCall_Operation()
+}
+
+type Call_Acquire struct {
+	Acquire *AcquireRequest `protobuf:"bytes,3,opt,name=acquire,proto3,oneof"`
+}
+
+type Call_Release struct {
+	Release *ReleaseRequest `protobuf:"bytes,4,opt,name=release,proto3,oneof"`
+}
+
+type Call_Extend struct {
+	Extend *ExtendRequest `protobuf:"bytes,5,opt,name=extend,proto3,oneof"`
+}
+
+type Call_Get struct {
+	Get *GetRequest `protobuf:"bytes,6,opt,name=get,proto3,oneof"`
+}
+
+type Call_Break struct {
+	Break *BreakRequest `protobuf:"bytes,7,opt,name=break,proto3,oneof"`
+}
+
+func (*Call_Acquire) isCall_Operation() {}
+
+func (*Call_Release) isCall_Operation() {}
+
+func (*Call_Extend) isCall_Operation() {}
+
+func (*Call_Get) isCall_Operation() {}
+
+func (*Call_Break) isCall_Operation() {}
+
+// BatchReply carries answers to calls of one batch. All answers may take several of them, in any order.
+type BatchReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	Shards        uint32                 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
-	Nodes         []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Limits        *Limits                `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
+	Answers       []*Answer              `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchReply) Reset() {
+	*x = BatchReply{}
+	mi := &file_messages_holdfast_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchReply) ProtoMessage() {}
+
+func (x *BatchReply) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchReply.ProtoReflect.Descriptor instead.
+func (*BatchReply) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BatchReply) GetAnswers() []*Answer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+// Answer is the reply to one call.
+type Answer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the call; 0: of a batch that could not be decoded.
+	Id            uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Reply         *Reply `protobuf:"bytes,2,opt,name=reply,proto3" json:"reply,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer) Reset() {
+	*x = Answer{}
+	mi := &file_messages_holdfast_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer) ProtoMessage() {}
+
+func (x *Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer.ProtoReflect.Descriptor instead.
+func (*Answer) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Answer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Answer) GetReply() *Reply {
+	if x != nil {
+		return x.Reply
+	}
+	return nil
+}
+
+type Info struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	Shards  uint32                 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	Nodes   []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Limits  *Limits                `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
+	// What the deployment offers beyond the first version of the contract: "batch".
+	Features      []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Info) Reset() {
 	*x = Info{}
-	mi := &file_messages_holdfast_proto_msgTypes[9]
+	mi := &file_messages_holdfast_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +1174,7 @@ func (x *Info) String() string {
 func (*Info) ProtoMessage() {}
 
 func (x *Info) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[9]
+	mi := &file_messages_holdfast_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +1187,7 @@ func (x *Info) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Info.ProtoReflect.Descriptor instead.
 func (*Info) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{9}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Info) GetVersion() string {
@@ -922,6 +1218,13 @@ func (x *Info) GetLimits() *Limits {
 	return nil
 }
 
+func (x *Info) GetFeatures() []string {
+	if x != nil {
+		return x.Features
+	}
+	return nil
+}
+
 type Node struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -934,7 +1237,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_messages_holdfast_proto_msgTypes[10]
+	mi := &file_messages_holdfast_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1249,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[10]
+	mi := &file_messages_holdfast_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1262,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{10}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Node) GetName() string {
@@ -1002,7 +1305,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_messages_holdfast_proto_msgTypes[11]
+	mi := &file_messages_holdfast_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1317,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[11]
+	mi := &file_messages_holdfast_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1330,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{11}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Limits) GetMaxResourceBytes() uint32 {
@@ -1120,7 +1423,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_messages_holdfast_proto_msgTypes[12]
+	mi := &file_messages_holdfast_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1435,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[12]
+	mi := &file_messages_holdfast_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1448,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{12}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Event) GetKind() Event_Kind {
@@ -1257,12 +1560,30 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"K\n" +
 	"\tListReply\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\tR\x04next\"\x8e\x01\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\"0\n" +
+	"\x05Batch\x12'\n" +
+	"\x05calls\x18\x01 \x03(\v2\x11.holdfast.v1.CallR\x05calls\"\xbd\x02\n" +
+	"\x04Call\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x127\n" +
+	"\aacquire\x18\x03 \x01(\v2\x1b.holdfast.v1.AcquireRequestH\x00R\aacquire\x127\n" +
+	"\arelease\x18\x04 \x01(\v2\x1b.holdfast.v1.ReleaseRequestH\x00R\arelease\x124\n" +
+	"\x06extend\x18\x05 \x01(\v2\x1a.holdfast.v1.ExtendRequestH\x00R\x06extend\x12+\n" +
+	"\x03get\x18\x06 \x01(\v2\x17.holdfast.v1.GetRequestH\x00R\x03get\x121\n" +
+	"\x05break\x18\a \x01(\v2\x19.holdfast.v1.BreakRequestH\x00R\x05breakB\v\n" +
+	"\toperation\";\n" +
+	"\n" +
+	"BatchReply\x12-\n" +
+	"\aanswers\x18\x01 \x03(\v2\x13.holdfast.v1.AnswerR\aanswers\"B\n" +
+	"\x06Answer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12(\n" +
+	"\x05reply\x18\x02 \x01(\v2\x12.holdfast.v1.ReplyR\x05reply\"\xaa\x01\n" +
 	"\x04Info\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\rR\x06shards\x12'\n" +
 	"\x05nodes\x18\x03 \x03(\v2\x11.holdfast.v1.NodeR\x05nodes\x12+\n" +
-	"\x06limits\x18\x04 \x01(\v2\x13.holdfast.v1.LimitsR\x06limits\"L\n" +
+	"\x06limits\x18\x04 \x01(\v2\x13.holdfast.v1.LimitsR\x06limits\x12\x1a\n" +
+	"\bfeatures\x18\x05 \x03(\tR\bfeatures\"L\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
@@ -1335,7 +1656,7 @@ func file_messages_holdfast_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_messages_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_messages_holdfast_proto_goTypes = []any{
 	(Durability)(0),        // 0: holdfast.v1.Durability
 	(Status)(0),            // 1: holdfast.v1.Status
@@ -1349,30 +1670,42 @@ var file_messages_holdfast_proto_goTypes = []any{
 	(*Reply)(nil),          // 9: holdfast.v1.Reply
 	(*Lease)(nil),          // 10: holdfast.v1.Lease
 	(*ListReply)(nil),      // 11: holdfast.v1.ListReply
-	(*Info)(nil),           // 12: holdfast.v1.Info
-	(*Node)(nil),           // 13: holdfast.v1.Node
-	(*Limits)(nil),         // 14: holdfast.v1.Limits
-	(*Event)(nil),          // 15: holdfast.v1.Event
-	nil,                    // 16: holdfast.v1.AcquireRequest.MetadataEntry
-	nil,                    // 17: holdfast.v1.Lease.MetadataEntry
+	(*Batch)(nil),          // 12: holdfast.v1.Batch
+	(*Call)(nil),           // 13: holdfast.v1.Call
+	(*BatchReply)(nil),     // 14: holdfast.v1.BatchReply
+	(*Answer)(nil),         // 15: holdfast.v1.Answer
+	(*Info)(nil),           // 16: holdfast.v1.Info
+	(*Node)(nil),           // 17: holdfast.v1.Node
+	(*Limits)(nil),         // 18: holdfast.v1.Limits
+	(*Event)(nil),          // 19: holdfast.v1.Event
+	nil,                    // 20: holdfast.v1.AcquireRequest.MetadataEntry
+	nil,                    // 21: holdfast.v1.Lease.MetadataEntry
 }
 var file_messages_holdfast_proto_depIdxs = []int32{
 	0,  // 0: holdfast.v1.AcquireRequest.durability:type_name -> holdfast.v1.Durability
-	16, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
+	20, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
 	1,  // 2: holdfast.v1.Reply.status:type_name -> holdfast.v1.Status
 	10, // 3: holdfast.v1.Reply.lease:type_name -> holdfast.v1.Lease
 	0,  // 4: holdfast.v1.Lease.durability:type_name -> holdfast.v1.Durability
-	17, // 5: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
+	21, // 5: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
 	10, // 6: holdfast.v1.ListReply.leases:type_name -> holdfast.v1.Lease
-	13, // 7: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
-	14, // 8: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
-	2,  // 9: holdfast.v1.Event.kind:type_name -> holdfast.v1.Event.Kind
-	10, // 10: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	13, // 7: holdfast.v1.Batch.calls:type_name -> holdfast.v1.Call
+	3,  // 8: holdfast.v1.Call.acquire:type_name -> holdfast.v1.AcquireRequest
+	4,  // 9: holdfast.v1.Call.release:type_name -> holdfast.v1.ReleaseRequest
+	5,  // 10: holdfast.v1.Call.extend:type_name -> holdfast.v1.ExtendRequest
+	6,  // 11: holdfast.v1.Call.get:type_name -> holdfast.v1.GetRequest
+	7,  // 12: holdfast.v1.Call.break:type_name -> holdfast.v1.BreakRequest
+	15, // 13: holdfast.v1.BatchReply.answers:type_name -> holdfast.v1.Answer
+	9,  // 14: holdfast.v1.Answer.reply:type_name -> holdfast.v1.Reply
+	17, // 15: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
+	18, // 16: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
+	2,  // 17: holdfast.v1.Event.kind:type_name -> holdfast.v1.Event.Kind
+	10, // 18: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_messages_holdfast_proto_init() }
@@ -1380,13 +1713,20 @@ func file_messages_holdfast_proto_init() {
 	if File_messages_holdfast_proto != nil {
 		return
 	}
+	file_messages_holdfast_proto_msgTypes[10].OneofWrappers = []any{
+		(*Call_Acquire)(nil),
+		(*Call_Release)(nil),
+		(*Call_Extend)(nil),
+		(*Call_Get)(nil),
+		(*Call_Break)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_holdfast_proto_rawDesc), len(file_messages_holdfast_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   15,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -4,4 +4,7 @@ package messages
 type ReplyTo struct {
 	Subject  string
 	Encoding Encoding
+	// Batched: the reply is the answer to the call of a batch, whose id is Call.
+	Batched bool
+	Call    uint64
 }

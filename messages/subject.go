@@ -37,13 +37,16 @@ const (
 	OpBreak   Operation = "break"
 )
 
+// OpBatch stands in the place of an operation in the subject of a batch. It has no key.
+const OpBatch Operation = "batch"
+
 // Operations lists all operations in the order of the contract. It must not be modified.
 var Operations = []Operation{OpAcquire, OpRelease, OpExtend, OpGet, OpBreak}
 
 // Address is the parsed subject of a request.
 type Address struct {
 	Operation Operation
-	Key       string // not empty; not decoded: see [DecodeKey]
+	Key       string // not decoded: see [DecodeKey]; empty only of a batch
 	Direct    bool   // the subject names the shard
 	Shard     uint32 // 0 unless Direct
 }
@@ -79,6 +82,11 @@ func (p Prefix) Operation(op Operation, key string) string {
 // holdfast.shard.<n>.acquire.<key>. The key may be ">", to subscribe.
 func (p Prefix) Direct(shard uint32, op Operation, key string) string {
 	return string(p) + "." + shardLevel + "." + formatShard(shard) + "." + string(op) + "." + key
+}
+
+// Batch returns the subject of batches to a shard: holdfast.shard.<n>.batch.
+func (p Prefix) Batch(shard uint32) string {
+	return string(p) + "." + shardLevel + "." + formatShard(shard) + "." + string(OpBatch)
 }
 
 // Shard returns the wildcard of all direct subjects of a shard: holdfast.shard.<n>.>.
@@ -148,8 +156,8 @@ func (p Prefix) name() string {
 }
 
 // Parse parses the subject of a request, front or direct. It returns an [InvalidError] if the subject is
-// not below the prefix, names no operation or no key, or if the shard is not a number. It does not decode
-// the key, and does not check that the shard exists.
+// not below the prefix, names no operation or no key, or if the shard is not a number. A direct subject may
+// also be that of a batch. It does not decode the key, and does not check that the shard exists.
 func (p Prefix) Parse(subject string) (Address, error) {
 	rest, ok := p.cut(subject)
 	if !ok {
@@ -197,6 +205,8 @@ func (p Prefix) CheckReply(subject string) error {
 
 func (a Address) check(subject string) error {
 	switch {
+	case a.Operation == OpBatch && a.Direct && a.Key == "":
+		return nil
 	case !slices.Contains(Operations, a.Operation):
 		return Invalid("operation", fmt.Sprintf("one of %v", Operations), quote(string(a.Operation)))
 	case a.Key == "":

@@ -63,11 +63,12 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		Metadata:     r.GetMetadata(),
 		RequestId:    r.GetRequestId(),
 	}}, o)
-	if waited {
+	inDoubt := waited || to.Batched
+	if inDoubt {
 		s.doubted = s.image.Token()
 	}
 	o.Answers = append(o.Answers, Answer{
-		To: to, Reply: s.replyHeld(now, messages.Status_GRANTED), Waited: waited,
+		To: to, Reply: s.replyHeld(now, messages.Status_GRANTED), InDoubt: inDoubt,
 	})
 }
 

@@ -189,7 +189,10 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 // the order of their arrival.
 func (a *audit) dequeue(answer lease.Answer, status messages.Status) {
 	i := slices.IndexFunc(a.queue, func(w step) bool { return w.from == answer.To.Subject })
-	a.want((i >= 0 && status == messages.Status_GRANTED) == answer.Waited, "%s: whether it waited", sayAnswer(answer))
+	if status == messages.Status_GRANTED {
+		a.want(i < 0 || answer.InDoubt, "%s: it waited", sayAnswer(answer))
+		a.want(i >= 0 || answer.To.Batched || !answer.InDoubt, "%s: it did not wait", sayAnswer(answer))
+	}
 	if i < 0 {
 		return
 	}

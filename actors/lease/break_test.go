@@ -10,7 +10,7 @@ var breakRows = []row{
 		"100ms op break token=1",
 		`BROKEN ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s waiting=1 waited
+		 bob: GRANTED bob#2 1s/1s waiting=1 doubted
 		 op: RELEASED waiting=1
 		 queue=1`},
 	{"with an older token",

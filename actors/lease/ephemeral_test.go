@@ -32,7 +32,7 @@ func TestEphemeralIsNotRecorded(t *testing.T) {
 		{"0s op get", "op: FREE #7", false},
 		{"0s bob acquire ephemeral", "bob: GRANTED bob#8 1s/1s", true},
 		{"0s cid acquire wait=5s", "", true},
-		{"1s node tick", "ACQUIRED cid#9 1s; cid: GRANTED cid#9 1s/1s waited", false},
+		{"1s node tick", "ACQUIRED cid#9 1s; cid: GRANTED cid#9 1s/1s doubted", false},
 		{"1s cid release", "RELEASED cid#9 1s; cid: RELEASED", false},
 		{"1s ann acquire ephemeral", "reserved #1009; ann: GRANTED ann#10 1s/1s", false},
 	} {

@@ -84,7 +84,7 @@ var extendRows = []row{
 		"1s ann extend token=1",
 		`EXPIRED ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s waited
+		 bob: GRANTED bob#2 1s/1s doubted
 		 ann: NOT_OWNER bob#2 1s/1s`},
 	{"after its release",
 		"0s ann acquire; 100ms ann release",

@@ -28,7 +28,7 @@ type granted struct {
 	since lease.Instant
 	// ended is how; empty while it is held.
 	ended string
-	// unheard is so after a wait until the holder shows that it knows of its grant.
+	// unheard is so after a wait, and of a grant in a batch, until the holder shows that it knows of its grant.
 	unheard bool
 	// shared are the ids of the reentrant requests that it answered.
 	shared []string
@@ -66,7 +66,7 @@ func (m *model) play(s step) []string {
 		m.breakLease(s)
 	case "undeliverable":
 		if h := m.holder(); h != nil && h.token == s.token && h.unheard {
-			m.end("RELEASED", "the waiting client was gone")
+			m.end("RELEASED", "the client was gone")
 		}
 	case "dismiss":
 		m.leave("UNAVAILABLE", m.waiting())
@@ -97,7 +97,7 @@ func (m *model) acquire(s step) {
 	case h == nil && s.nogrant != "":
 		m.answer(s, "OVERLOADED", "")
 	case h == nil:
-		m.grant(s, "")
+		m.grant(s, s.batched)
 	case s.who == h.who && s.reentrant:
 		h.unheard = false
 		h.share(s.id)
@@ -318,16 +318,16 @@ func (m *model) place(s step) *waited {
 	return nil
 }
 
-func (m *model) grant(s step, how string) {
+func (m *model) grant(s step, doubted bool) {
 	if m.token() == uint64(messages.MaxToken) {
 		m.answer(s, "EXHAUSTED", "")
 		return
 	}
 	m.grants = append(m.grants, &granted{
-		step: s, token: m.token() + 1, ttl: s.ttl, since: m.now, unheard: how != "",
+		step: s, token: m.token() + 1, ttl: s.ttl, since: m.now, unheard: doubted,
 	})
 	m.change("ACQUIRED", "")
-	m.answer(s, "GRANTED", m.lease(), how)
+	m.answer(s, "GRANTED", m.lease(), map[bool]string{true: " doubted"}[doubted])
 }
 
 func (m *model) end(how, why string) {
@@ -342,7 +342,7 @@ func (m *model) end(how, why string) {
 				m.answer(w.step, over.how, fmt.Sprintf("%s#%d", w.who, over.token))
 				continue
 			}
-			m.grant(w.step, " waited")
+			m.grant(w.step, true)
 		}
 	}
 }

@@ -24,9 +24,9 @@ type Outcome struct {
 type Answer struct {
 	To    messages.ReplyTo
 	Reply *messages.Reply
-	// Waited marks a grant to a request out of the queue: if no client receives it any more, an
-	// [Undeliverable] takes it back.
-	Waited bool
+	// InDoubt marks a grant that may reach no client, and that an [Undeliverable] then takes back: one to a
+	// request out of the queue, or in a batch.
+	InDoubt bool
 	// Stale marks an answer that was asked for unconfirmed.
 	Stale bool
 }

@@ -34,7 +34,7 @@ var queueRows = []row{
 		"100ms ann release",
 		`RELEASED ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s waited
+		 bob: GRANTED bob#2 1s/1s doubted
 		 ann: RELEASED`},
 	{"no request may wait",
 		"0s ann acquire",
@@ -50,14 +50,14 @@ var queueRows = []row{
 		"100ms ann release",
 		`RELEASED ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob2: GRANTED bob#2 1s/1s waited
+		 bob2: GRANTED bob#2 1s/1s doubted
 		 ann: RELEASED`},
 	{"the same request again keeps its place",
 		"0s ann acquire; 0s bob acquire wait=1s id=x; 0s cid acquire wait=1s; 50ms bob acquire wait=1s id=x from=bob2",
 		"100ms ann release",
 		`RELEASED ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob2: GRANTED bob#2 1s/1s waiting=1 waited
+		 bob2: GRANTED bob#2 1s/1s waiting=1 doubted
 		 ann: RELEASED waiting=1
 		 queue=1`},
 	{"the same request again with more time to wait",
@@ -73,7 +73,7 @@ var queueRows = []row{
 		"200ms ann release",
 		`RELEASED ann#1 1s
 		 ACQUIRED bob#2 7s
-		 bob2: GRANTED bob#2 7s/7s waited
+		 bob2: GRANTED bob#2 7s/7s doubted
 		 ann: RELEASED`},
 	{"the same request again without a wait: held, and the one before waits on",
 		"0s ann acquire; 0s bob acquire wait=900ms id=x",
@@ -108,7 +108,7 @@ var queueRows = []row{
 	{"a wait is over one nanosecond after the lease is",
 		"0s ann acquire; 0.000001ms bob acquire wait=1s",
 		"1s node tick",
-		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s waited"},
+		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s doubted"},
 	{"a wait is over at the moment of a release",
 		"0s ann acquire; 0s bob acquire wait=100ms",
 		"100ms ann release",
@@ -119,22 +119,22 @@ var queueRows = []row{
 		"100ms ann release",
 		`RELEASED ann#1 1s
 		 ACQUIRED bob#2 2s
-		 bob: GRANTED bob#2 2s/2s waited
+		 bob: GRANTED bob#2 2s/2s doubted
 		 ann: RELEASED`},
 	{"handed on by the deadline, and the lease begins then",
 		"0s ann acquire; 0s bob acquire wait=2s",
 		"1s node tick",
-		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s waited"},
+		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s doubted"},
 	{"handed on by a late tick, and the lease begins then",
 		"0s ann acquire; 0s bob acquire wait=5s",
 		"3s node tick",
-		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s waited"},
+		"EXPIRED ann#1 1s; ACQUIRED bob#2 1s; bob: GRANTED bob#2 1s/1s doubted"},
 	{"handed on to the first of many",
 		"0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=1s; 0s dan acquire wait=1s",
 		"100ms ann release",
 		`RELEASED ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s waiting=2 waited
+		 bob: GRANTED bob#2 1s/1s waiting=2 doubted
 		 ann: RELEASED waiting=2
 		 queue=2`},
 	{"handed on to the second when the first has given up",
@@ -142,7 +142,7 @@ var queueRows = []row{
 		"100ms ann release",
 		`RELEASED ann#1 1s
 		 ACQUIRED cid#2 1s
-		 cid: GRANTED cid#2 1s/1s waited
+		 cid: GRANTED cid#2 1s/1s doubted
 		 ann: RELEASED`},
 	{"handed on to the second when the first has waited in vain",
 		"0s ann acquire; 0s bob acquire wait=50ms; 0s cid acquire wait=1s",
@@ -150,7 +150,7 @@ var queueRows = []row{
 		`RELEASED ann#1 1s
 		 ACQUIRED cid#2 1s
 		 bob: TIMEOUT waiting=1
-		 cid: GRANTED cid#2 1s/1s waited
+		 cid: GRANTED cid#2 1s/1s doubted
 		 ann: RELEASED`},
 	{"handed on twice within one step",
 		"0s ann acquire; 0s bob acquire wait=2s; 0s cid acquire wait=2s",
@@ -159,15 +159,15 @@ var queueRows = []row{
 		 ACQUIRED bob#2 1s
 		 RELEASED bob#2 1s
 		 ACQUIRED cid#3 1s
-		 bob: GRANTED bob#2 1s/1s waiting=1 waited
-		 cid: GRANTED cid#3 1s/1s waited
+		 bob: GRANTED bob#2 1s/1s waiting=1 doubted
+		 cid: GRANTED cid#3 1s/1s doubted
 		 bob2: RELEASED`},
 	{"no request overtakes the queue",
 		"0s ann acquire; 0s bob acquire wait=2s",
 		"1s cid acquire",
 		`EXPIRED ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s waited
+		 bob: GRANTED bob#2 1s/1s doubted
 		 cid: HELD bob#2 1s/1s`},
 	{"no token is left for the queue",
 		"floor 899_999_999_999_999; 0s ann acquire; 0s bob acquire wait=1s; 0s cid acquire wait=1s",
@@ -181,7 +181,7 @@ var queueRows = []row{
 		"100ms ann release",
 		`RELEASED ann#899999999999999 1s
 		 ACQUIRED bob#900000000000000 1s
-		 bob: GRANTED bob#900000000000000 1s/1s waiting=1 waited
+		 bob: GRANTED bob#900000000000000 1s/1s waiting=1 doubted
 		 ann: RELEASED waiting=1
 		 queue=1`},
 
@@ -202,7 +202,7 @@ var queueRows = []row{
 		"1s node dismiss why=moving",
 		`EXPIRED ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s waiting=1 waited
+		 bob: GRANTED bob#2 1s/1s waiting=1 doubted
 		 cid: UNAVAILABLE`},
 	{"all are surrendered with what is left, the holder stays",
 		"0s ann acquire; 0s bob acquire wait=1s; 50ms cid acquire wait=2s",
@@ -221,7 +221,7 @@ var queueRows = []row{
 		"1s node surrender",
 		`EXPIRED ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s waiting=1 waited
+		 bob: GRANTED bob#2 1s/1s waiting=1 doubted
 		 cid: surrendered, waits 1s`},
 	{"an empty queue is surrendered",
 		"0s ann acquire",
@@ -244,17 +244,17 @@ var undeliverableRows = []row{
 	{"the grant goes to the next",
 		handedToBob,
 		"200ms node undeliverable token=2",
-		`RELEASED bob#2 1s "the waiting client was gone"
+		`RELEASED bob#2 1s "the client was gone"
 		 ACQUIRED cid#3 1s
-		 cid: GRANTED cid#3 1s/1s waited`},
+		 cid: GRANTED cid#3 1s/1s doubted`},
 	{"the queue is empty",
 		"0s ann acquire; 0s bob acquire wait=1s; 100ms ann release",
 		"200ms node undeliverable token=2",
-		`RELEASED bob#2 1s "the waiting client was gone"`},
+		`RELEASED bob#2 1s "the client was gone"`},
 	{"one after the other is gone",
 		handedToBob + "200ms node undeliverable token=2",
 		"300ms node undeliverable token=3",
-		`RELEASED cid#3 1s "the waiting client was gone"`},
+		`RELEASED cid#3 1s "the client was gone"`},
 	{"twice",
 		handedToBob + "200ms node undeliverable token=2",
 		"200ms node undeliverable token=2",
@@ -287,6 +287,16 @@ var undeliverableRows = []row{
 		"0s ann acquire",
 		"100ms node undeliverable token=1",
 		""},
+	{"of a grant that did not wait and came in a batch",
+		"0s ann acquire batched; 0s bob acquire wait=1s",
+		"100ms node undeliverable token=1",
+		`RELEASED ann#1 1s "the client was gone"
+		 ACQUIRED bob#2 1s
+		 bob: GRANTED bob#2 1s/1s doubted`},
+	{"of a grant in a batch, after its owner has used it",
+		"0s ann acquire batched; 50ms ann extend",
+		"100ms node undeliverable token=1",
+		""},
 	{"after the same request came again, by another way, and was granted",
 		handedToBob + "150ms bob acquire wait=1s id=x from=bob2",
 		"200ms node undeliverable token=2",
@@ -306,7 +316,7 @@ var undeliverableRows = []row{
 	{"after the owner was refused, because it did not know of its grant",
 		handedToBob + "150ms bob acquire from=bob2",
 		"200ms node undeliverable token=2",
-		`RELEASED bob#2 1s "the waiting client was gone"
+		`RELEASED bob#2 1s "the client was gone"
 		 ACQUIRED cid#3 1s
-		 cid: GRANTED cid#3 1s/1s waited`},
+		 cid: GRANTED cid#3 1s/1s doubted`},
 }

@@ -55,7 +55,7 @@ func (m move) resolve(now *model, from string) step {
 	switch s.verb {
 	case "acquire":
 		s.wait, s.id = pick(waits, m.wait), m.request(now, s)
-		s.reentrant = m.how%4 == 1
+		s.reentrant, s.batched = m.how%4 == 1, m.ttl%4 == 3
 		s.nogrant, s.nowait = pick(limits, m.how>>2), pick(limits, m.how>>5)
 	case "release":
 		s.who, s.token = m.owner(now), m.tokenOf(now)

@@ -88,6 +88,6 @@ func (s *State) breakLease(now Time, e Break, o *Outcome) {
 // takeBack takes back a grant that reached no client.
 func (s *State) takeBack(now Time, e Undeliverable, o *Outcome) {
 	if s.image.Held() && s.image.Grant.GetToken() == uint64(e.Token) && s.doubted == e.Token {
-		s.end(now, messages.Event_RELEASED, "the waiting client was gone", o)
+		s.end(now, messages.Event_RELEASED, "the client was gone", o)
 	}
 }

@@ -154,7 +154,7 @@ var releaseRows = []row{
 		"100ms ann release id=x token=1",
 		`RELEASED ann#1 1s
 		 ACQUIRED bob#2 1s
-		 bob: GRANTED bob#2 1s/1s waited
+		 bob: GRANTED bob#2 1s/1s doubted
 		 ann: RELEASED`},
 	{"a request that is not known, though the owner holds it by another",
 		"0s ann acquire id=x",

@@ -43,7 +43,8 @@ type step struct {
 	// nogrant and nowait are the limits of the node that stand in the way.
 	nogrant, nowait string
 
-	reentrant, ephemeral, stale bool
+	// batched: the request came in a batch.
+	reentrant, ephemeral, stale, batched bool
 }
 
 // mustParse reads a script, one step a line or between semicolons.
@@ -95,6 +96,8 @@ func mustParseStep(words []string) step {
 			s.ephemeral = true
 		case "stale":
 			s.stale = true
+		case "batched":
+			s.batched = true
 		default:
 			panic("unknown word in a script: " + word)
 		}
@@ -138,12 +141,13 @@ func (s step) String() string {
 	add(s.reentrant, "reentrant")
 	add(s.ephemeral, "ephemeral")
 	add(s.stale, "stale")
+	add(s.batched, "batched")
 	add(s.from != s.who, "from=%s", s.from)
 	return strings.Join(words, " ")
 }
 
 func (s step) event() lease.Event {
-	from := messages.ReplyTo{Subject: s.from}
+	from := messages.ReplyTo{Subject: s.from, Batched: s.batched}
 	switch s.verb {
 	case "acquire":
 		r := &messages.AcquireRequest{
@@ -229,8 +233,8 @@ func sayAnswer(a lease.Answer) string {
 	if r.GetWaiting() > 0 {
 		line += fmt.Sprintf(" waiting=%d", r.GetWaiting())
 	}
-	if a.Waited {
-		line += " waited"
+	if a.InDoubt {
+		line += " doubted"
 	}
 	if a.Stale {
 		line += " stale"

@@ -24,26 +24,31 @@ func (a *admission) isAnswerable(m *nats.Msg) bool {
 	return true
 }
 
-// admit returns where the answer goes. It is not ok if the request was dropped or refused.
-func (a *admission) admit(m *nats.Msg, e messages.Encoding) (to messages.ReplyTo, ok bool) {
-	if !a.isAnswerable(m) {
-		return messages.ReplyTo{}, false
-	}
-	to = messages.ReplyTo{Subject: m.Reply, Encoding: e}
-	if err := a.full(m); err != nil {
-		a.outbox.overloaded(to, err)
-		return to, false
-	}
-	return to, true
+// admit reports whether a request is taken. If not, it was dropped or refused.
+func (a *admission) admit(m *nats.Msg, to messages.ReplyTo) bool {
+	return a.isAnswerable(m) && a.enter(to, isBehind(m))
 }
 
-// full returns the limit that keeps a request out, nil if none does: a limit of the node, or that its subscription
-// has fallen behind so far that requests are about to be lost.
-func (a *admission) full(m *nats.Msg) error {
-	if waiting, _, err := m.Sub.Pending(); err == nil {
-		if most, _, err := m.Sub.PendingLimits(); err == nil && waiting > most/8 {
-			return errBehind
-		}
+// enter reports whether a request is taken that can be answered. If not, it was refused: a limit of the node keeps it
+// out, or its subscription has fallen behind.
+func (a *admission) enter(to messages.ReplyTo, behind bool) bool {
+	err := errBehind
+	if !behind {
+		err = a.gate.enter()
 	}
-	return a.gate.enter()
+	if err != nil {
+		a.outbox.overloaded(to, err)
+	}
+	return err == nil
+}
+
+// isBehind reports whether so much waits to be read on the subscription of a message that requests are about to be
+// lost.
+func isBehind(m *nats.Msg) bool {
+	waiting, _, err := m.Sub.Pending()
+	if err != nil {
+		return false
+	}
+	most, _, err := m.Sub.PendingLimits()
+	return err == nil && waiting > most/8
 }

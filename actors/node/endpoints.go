@@ -50,7 +50,7 @@ type endpoints struct {
 func newEndpoints(cfg Config, s *service.Service, request nats.MsgHandler) *endpoints {
 	return &endpoints{
 		nc: cfg.Intake, prefix: cfg.Prefix, log: cfg.Log, service: s, request: request,
-		direct: s.Endpoint("direct", string(cfg.Prefix)+".shard.*.*.>", ownerGroup),
+		direct: s.Endpoint("direct", string(cfg.Prefix)+".shard.*.>", ownerGroup),
 		most:   len(messages.Operations) + 2 + int(cfg.Shards), warnings: onceASecond(),
 		shards: make(map[uint32]*nats.Subscription), open: make(map[*nats.Subscription]bool),
 	}

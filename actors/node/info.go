@@ -17,15 +17,16 @@ type discovery struct {
 }
 
 func (d *discovery) info(m *nats.Msg) {
-	to, ok := d.admission.admit(m, routing.Encoding(m))
-	if !ok {
+	to := routing.ReplyTo(m)
+	if !d.admission.admit(m, to) {
 		return
 	}
 	d.outbox.publish(to, "", &messages.Info{
-		Version: d.cfg.Version,
-		Shards:  d.cfg.Shards,
-		Nodes:   d.nodes(),
-		Limits:  d.cfg.Limits,
+		Version:  d.cfg.Version,
+		Shards:   d.cfg.Shards,
+		Nodes:    d.nodes(),
+		Limits:   d.cfg.Limits,
+		Features: []string{messages.FeatureBatch},
 	}, nil)
 }
 

@@ -14,65 +14,99 @@ type intake struct {
 	prefix    messages.Prefix
 	admission *admission
 	outbox    *outbox
+	transport *transport
 	routers   routing.Table
 	peers     *peers // nil if the node is alone
 }
 
-// request takes a client's request.
+// request takes a client's request, or a batch of requests.
 func (i *intake) request(m *nats.Msg) {
-	to, ok := i.admission.admit(m, routing.Encoding(m))
-	if !ok {
+	a, err := i.prefix.Parse(m.Subject)
+	if err == nil && a.Operation == messages.OpBatch {
+		i.batch(m, a.Shard)
 		return
 	}
-	a, err := i.prefix.Parse(m.Subject)
-	i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
+	if to := routing.ReplyTo(m); i.admission.admit(m, to) {
+		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
+	}
 }
 
 // forwarded takes a request that another node has forwarded.
 func (i *intake) forwarded(m *nats.Msg) {
-	to, ok := i.admission.admit(m, routing.ForwardedEncoding(m))
-	if !ok {
-		return
+	if to := routing.ForwardedReplyTo(m); i.admission.admit(m, to) {
+		a, err := i.peers.address(m.Subject)
+		i.take(routing.Envelope{ReplyTo: to, Data: m.Data, Hops: routing.Hops(m)}, a, err)
 	}
-	a, err := i.peers.address(m.Subject)
-	i.take(routing.Envelope{ReplyTo: to, Data: m.Data, Hops: routing.Hops(m)}, a, err)
 }
 
 // take routes a request, or refuses it because of err.
 func (i *intake) take(e routing.Envelope, a messages.Address, err error) {
 	if err == nil {
-		err = i.route(e, a)
+		err = i.address(&e, a)
 	}
 	if err != nil {
-		i.outbox.send(e.ReplyTo, messages.Refuse(status(err), err))
+		i.transport.Refuse(e, err)
+		return
+	}
+	i.routers.Of(e.Key).Route(e)
+}
+
+// batch takes the requests of a batch. They go to the shard together, and each is answered on its own.
+func (i *intake) batch(m *nats.Msg, shard uint32) {
+	if !i.admission.isAnswerable(m) {
+		return
+	}
+	to := routing.ReplyTo(m)
+	to.Batched = true
+	calls, err := messages.SplitBatch(to.Encoding, m.Data)
+	if err != nil {
+		i.transport.Refuse(routing.Envelope{ReplyTo: to}, err)
+		return
+	}
+	behind := isBehind(m)
+	es := make([]routing.Envelope, 0, len(calls))
+	for _, c := range calls {
+		to.Call = c.ID
+		if !i.admission.enter(to, behind) {
+			continue
+		}
+		e, err := routing.Envelope{ReplyTo: to, Data: c.Payload}, c.Err
+		if err == nil {
+			err = i.address(&e, messages.Address{Operation: c.Operation, Key: c.Key, Direct: true, Shard: shard})
+		}
+		if err != nil {
+			i.transport.Refuse(e, err)
+			continue
+		}
+		es = append(es, e)
+	}
+	if len(es) > 0 {
+		i.routers[shard].Route(es...)
 	}
 }
 
-// route checks what the subject says of a request, and routes it.
-func (i *intake) route(e routing.Envelope, a messages.Address) error {
+// address sets what the subject says of a request, and checks it.
+func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 	resource, err := messages.DecodeKey(a.Key)
 	if err != nil {
 		return err
 	}
 	e.Operation, e.Key, e.Resource = a.Operation, a.Key, resource
-	shard := i.routers.ShardOf(a.Key)
-	if a.Direct && a.Shard != shard {
+	if shard := i.routers.ShardOf(a.Key); a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
 			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(i.routers)),
 			Got: fmt.Sprint(a.Shard),
 		}
 	}
-	return i.routers[shard].Route(e)
+	return nil
 }
 
-// undeliverable takes back a grant whose answer has reached no subscriber.
+// undeliverable takes back grants whose answer has reached no subscriber.
 func (i *intake) undeliverable(m *nats.Msg) {
-	key, token, ok := i.outbox.undeliverable.parse(m)
-	if !ok {
-		return // it is from a client, not from NATS
-	}
-	resource, err := messages.DecodeKey(key)
-	if shard := i.routers.Of(key).Local(); err == nil && shard != nil {
-		shard.Undeliverable(resource, token) // elsewhere the lease has been handed over, and expires
+	for _, g := range i.outbox.undeliverable.parse(m) {
+		resource, err := messages.DecodeKey(g.key)
+		if shard := i.routers.Of(g.key).Local(); err == nil && shard != nil {
+			shard.Undeliverable(resource, g.token) // elsewhere the lease has been handed over, and expires
+		}
 	}
 }

@@ -36,8 +36,8 @@ type lister struct {
 
 // list answers a client. The order is that of the shards, and within them of the resources' hashes.
 func (l *lister) list(m *nats.Msg) {
-	to, ok := l.admission.admit(m, routing.Encoding(m))
-	if !ok {
+	to := routing.ReplyTo(m)
+	if !l.admission.admit(m, to) {
 		return
 	}
 	reply, err := l.listing(to, m.Data)

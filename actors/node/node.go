@@ -76,7 +76,7 @@ func newNode(cfg Config) *Node {
 		cfg: cfg, system: actors.NewSystem(cfg.Log), routers: routers, outbox: o, peers: t.peers, service: newService(cfg),
 		admission: &admission{prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o}, lost: make(chan struct{}),
 	}
-	n.intake = &intake{prefix: cfg.Prefix, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
+	n.intake = &intake{prefix: cfg.Prefix, admission: n.admission, outbox: o, transport: t, routers: routers, peers: t.peers}
 	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
 	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers}
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)

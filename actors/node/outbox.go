@@ -26,7 +26,7 @@ const maxAnswers = 1 << 17
 type outbox struct {
 	nc            *nats.Conn
 	log           *slog.Logger
-	undeliverable undeliverable
+	undeliverable *undeliverable
 	// lines are queues of answers to be encoded and sent; those of one shard wait in one line.
 	lines []*queue[lease.Answer]
 	// refusals has an encoded answer for each refusal, of which there is one for each limit of the node and encoding.
@@ -62,39 +62,39 @@ func (o *outbox) close(ctx context.Context) error {
 
 // Answer implements actors.Outbox.
 func (o *outbox) Answer(shard uint32, answers []lease.Answer) {
-	for _, a := range answers {
-		o.put(shard, a)
-	}
-}
-
-// refuse queues an answer. It does not block.
-func (o *outbox) refuse(shard uint32, to messages.ReplyTo, r *messages.Reply) {
-	o.put(shard, lease.Answer{To: to, Reply: r})
-}
-
-func (o *outbox) put(shard uint32, a lease.Answer) {
-	if o.lines[int(shard)%len(o.lines)].put(a) {
+	taken := o.lines[int(shard)%len(o.lines)].put(answers...)
+	if taken == len(answers) {
 		return
 	}
-	n := o.dropped.Add(1)
+	n := o.dropped.Add(uint64(len(answers) - taken))
 	o.dropLog.Do(func() {
 		o.log.Warn("answers dropped: NATS does not take them as fast as they come", "dropped_so_far", n)
 	})
 }
 
-func (o *outbox) answer(a lease.Answer) {
-	if !a.Waited {
-		o.send(a.To, a.Reply)
-		return
+// refuse queues an answer. It does not block.
+func (o *outbox) refuse(shard uint32, to messages.ReplyTo, r *messages.Reply) {
+	o.Answer(shard, []lease.Answer{{To: to, Reply: r}})
+}
+
+// answer sends the answers of a line, and those to one batch together.
+func (o *outbox) answer(answers []lease.Answer) {
+	var batched batches
+	for _, a := range answers {
+		switch {
+		case a.To.Batched:
+			o.count(a.Reply)
+			batched.add(a)
+		case a.InDoubt:
+			o.count(a.Reply)
+			o.publish(a.To, o.undeliverable.one(grantOf(a.Reply)), a.Reply, nil)
+		default:
+			o.send(a.To, a.Reply)
+		}
 	}
-	l := a.Reply.GetLease()
-	key, err := messages.EncodeKey(l.GetResource())
-	if err != nil {
-		o.log.Error("granted resource has no key", "resource", l.GetResource(), "error", err)
-		return
+	for _, b := range batched.all {
+		o.publish(b.to, o.undeliverable.many(b.grants), &b.reply, nil)
 	}
-	o.count(a.Reply)
-	o.publish(a.To, o.undeliverable.subject(key, messages.Token(l.GetToken())), a.Reply, nil)
 }
 
 func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
@@ -103,8 +103,12 @@ func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
 }
 
 // overloaded refuses a request at once and as cheaply as possible: most of them come when there is the least time. An
-// error value is encoded once.
+// error value is encoded once. Refusals of a batch are queued, to be sent together.
 func (o *outbox) overloaded(to messages.ReplyTo, err error) {
+	if to.Batched {
+		o.refuse(0, to, messages.Refuse(status(err), err))
+		return
+	}
 	key := refusal{err, to.Encoding}
 	ready, ok := o.refusals.Load(key)
 	if !ok {

@@ -51,9 +51,11 @@ type forwarding struct {
 // newPeers returns the peers of a node. notSent gets the requests that could not be forwarded, with the reason.
 func newPeers(nc *nats.Conn, prefix messages.Prefix, log *slog.Logger, notSent func(routing.Envelope, error)) *peers {
 	p := &peers{nc: nc, prefix: prefix, self: rand.Uint64() | 1, log: log, sometimes: onceASecond()}
-	p.forwarding = newQueue(maxForwarding, func(f forwarding) {
-		if err := p.send(f); err != nil {
-			notSent(f.Envelope, err)
+	p.forwarding = newQueue(maxForwarding, func(all []forwarding) {
+		for _, f := range all {
+			if err := p.send(f); err != nil {
+				notSent(f.Envelope, err)
+			}
 		}
 	})
 	return p
@@ -141,7 +143,7 @@ func (p *peers) announce(a *peer.Announcement) {
 
 // forward queues a request for another node, and reports whether there was room for it. It does not block.
 func (p *peers) forward(to uint64, e routing.Envelope) bool {
-	return p.forwarding.put(forwarding{e, to})
+	return p.forwarding.put(forwarding{e, to}) == 1
 }
 
 func (p *peers) send(f forwarding) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,19 +22,17 @@ func TestQueueDoesNotBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked := make(chan struct{})
 		var done []int
-		q := newQueue(3, func(n int) {
+		q := newQueue(3, func(all []int) {
 			<-blocked
-			done = append(done, n)
+			done = append(done, all...)
 		})
 		q.put(0)
 		synctest.Wait() // the handler has it
-		for n := 1; n <= 3; n++ {
-			if !q.put(n) {
-				t.Errorf("there was no room for %d", n)
-			}
+		if n := q.put(1); n != 1 {
+			t.Error("there was no room for one")
 		}
-		if q.put(4) {
-			t.Error("more were taken than there is room for")
+		if n := q.put(2, 3, 4, 5); n != 2 {
+			t.Errorf("of four %d were taken, want 2", n)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -42,7 +41,7 @@ func TestQueueDoesNotBlock(t *testing.T) {
 		}
 		close(blocked)
 		<-q.done
-		if len(done) != 4 || done[0] != 0 || done[3] != 3 {
+		if !slices.Equal(done, []int{0, 1, 2, 3}) {
 			t.Errorf("handled are %v", done)
 		}
 	})

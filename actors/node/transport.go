@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -20,16 +21,36 @@ type transport struct {
 	peers  *peers // nil if the node is alone
 }
 
-// Deliver implements routing.Transport. It decodes the request and checks it against the limits.
-func (t *transport) Deliver(to *actors.Shard, e routing.Envelope) error {
+// Deliver implements routing.Transport. It decodes the requests and checks them against the limits.
+func (t *transport) Deliver(to *actors.Shard, es []routing.Envelope) (left []routing.Envelope) {
+	requests, kept := make([]actors.Request, 0, len(es)), es[:0]
+	for _, e := range es {
+		event, err := t.decode(e)
+		if err != nil {
+			t.Refuse(e, err)
+			continue
+		}
+		requests, kept = append(requests, actors.Request{Resource: e.Resource, Event: event}), append(kept, e)
+	}
+	n, err := to.TellAll(requests)
+	if errors.Is(err, actors.ErrEnded) {
+		return kept[n:]
+	}
+	for _, e := range kept[n:] {
+		t.Refuse(e, err)
+	}
+	return nil
+}
+
+func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	body := messages.NewRequest(e.Operation)
 	if err := messages.Decode(e.ReplyTo.Encoding, e.Data, body); err != nil {
-		return err
+		return nil, err
 	}
 	if err := t.cfg.Limits.Check(body); err != nil {
-		return err
+		return nil, err
 	}
-	return to.Tell(&actors.Request{Resource: e.Resource, Event: t.event(body, e.ReplyTo)})
+	return t.event(body, e.ReplyTo), nil
 }
 
 // event returns the request as an event of its lease.
@@ -54,14 +75,14 @@ func (t *transport) event(body proto.Message, to messages.ReplyTo) lease.Event {
 }
 
 // Forward implements routing.Transport. A payload that every node would refuse is refused here.
-func (t *transport) Forward(to uint64, e routing.Envelope) error {
+func (t *transport) Forward(to uint64, e routing.Envelope) {
 	if len(e.Data) > messages.MaxPayloadBytes {
-		return messages.Decode(e.ReplyTo.Encoding, e.Data, messages.NewRequest(e.Operation))
+		t.Refuse(e, messages.Decode(e.ReplyTo.Encoding, e.Data, messages.NewRequest(e.Operation)))
+		return
 	}
 	if !t.peers.forward(to, e) {
-		return fmt.Errorf("node %s: %w to other nodes (%d)", t.cfg.Name, actors.ErrOverloaded, maxForwarding)
+		t.Refuse(e, fmt.Errorf("node %s: %w to other nodes (%d)", t.cfg.Name, actors.ErrOverloaded, maxForwarding))
 	}
-	return nil
 }
 
 // notSent refuses a request that could not be forwarded.

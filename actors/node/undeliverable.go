@@ -7,52 +7,104 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// undeliverable finds out that a grant from the queue has reached no subscriber: the grant is sent with a reply subject
-// of the node's own, on which NATS reports at once that the waiter's inbox has no responders.
+// undeliverable finds out that grants have reached no subscriber: an answer that may reach none is sent with a reply
+// subject of the node's own, on which NATS reports at once that the client's inbox has no responders.
 //
-// The reply subject says which grant it was, so nothing is kept for those that arrive. Its code keeps a client that has
-// seen a reply subject from taking back another's grant.
+// The reply subject names the one grant of an answer, so nothing is kept for those that arrive. The grants of a batch
+// are kept, and the reply subject has their number. A code keeps a client that has seen a reply subject from taking back
+// another's grant. It is safe for concurrent use.
 type undeliverable struct {
 	inbox  string
 	secret []byte
+
+	mu sync.Mutex
+	// batches has the grants of the latest messages, each at its number, and last is the number of the latest.
+	batches [keptBatches][]grant
+	last    uint64
 }
 
-func newUndeliverable(nc *nats.Conn) undeliverable {
+// keptBatches is how many messages are sent before the grants of one are forgotten: far more than in the time until
+// NATS reports. Forgotten grants run out.
+const keptBatches = 1 << 12
+
+// grant is a grant that may have to be taken back.
+type grant struct {
+	key   string
+	token messages.Token
+}
+
+func newUndeliverable(nc *nats.Conn) *undeliverable {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // it never fails: the process would crash
-	return undeliverable{inbox: nc.NewInbox(), secret: secret}
+	return &undeliverable{inbox: nc.NewInbox(), secret: secret}
 }
 
 // all returns the subject of all reports.
-func (u undeliverable) all() string { return u.inbox + ".*.*.>" }
+func (u *undeliverable) all() string { return u.inbox + ".>" }
 
-// subject returns the reply subject of a grant.
-func (u undeliverable) subject(key string, token messages.Token) string {
-	number := strconv.FormatUint(uint64(token), 10)
-	return u.inbox + "." + u.code(number, key) + "." + number + "." + key
+// one returns the reply subject of a grant.
+func (u *undeliverable) one(g grant) string {
+	return u.subject(strconv.FormatUint(uint64(g.token), 10), g.key)
 }
 
-func (u undeliverable) code(number, key string) string {
+// many returns the reply subject of grants in one message, and keeps them; empty if there are none.
+func (u *undeliverable) many(grants []grant) string {
+	if len(grants) == 0 {
+		return ""
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.last++
+	u.batches[u.last%keptBatches] = grants
+	return u.subject(strconv.FormatUint(u.last, 10), "")
+}
+
+// subject returns a reply subject. Without a key it is that of a batch.
+func (u *undeliverable) subject(number, key string) string {
+	subject := u.inbox + "." + u.code(number, key) + "." + number
+	if key != "" {
+		subject += "." + key
+	}
+	return subject
+}
+
+func (u *undeliverable) code(number, key string) string {
 	mac := hmac.New(sha256.New, u.secret)
 	mac.Write([]byte(number + "." + key))
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// parse returns the grant that a message reports. It is not ok if the message is no report of NATS.
-func (u undeliverable) parse(m *nats.Msg) (key string, token messages.Token, ok bool) {
+// parse returns the grants that a message reports, none if the message is no report of NATS.
+func (u *undeliverable) parse(m *nats.Msg) []grant {
 	const noResponders = "503"
 	below, ok := strings.CutPrefix(m.Subject, u.inbox+".")
 	code, below, _ := strings.Cut(below, ".")
 	number, key, _ := strings.Cut(below, ".")
 	if !ok || m.Header.Get("Status") != noResponders || !hmac.Equal([]byte(code), []byte(u.code(number, key))) {
-		return "", 0, false
+		return nil
 	}
-	n, err := strconv.ParseUint(number, 10, 64)
-	return key, messages.Token(n), err == nil
+	n, _ := strconv.ParseUint(number, 10, 64) // the code says that it is one
+	if key != "" {
+		return []grant{{key, messages.Token(n)}}
+	}
+	return u.take(n)
+}
+
+// take returns the grants of a batch, once.
+func (u *undeliverable) take(number uint64) []grant {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if number+keptBatches <= u.last {
+		return nil
+	}
+	grants := u.batches[number%keptBatches]
+	u.batches[number%keptBatches] = nil
+	return grants
 }

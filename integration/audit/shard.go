@@ -8,7 +8,7 @@ import (
 )
 
 // Undelivered is the reason of a release by the service itself: a grant out of the queue found no client.
-const Undelivered = "the waiting client was gone"
+const Undelivered = "the client was gone"
 
 // Violation is a record that cannot follow those before it.
 type Violation struct {

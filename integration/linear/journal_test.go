@@ -17,7 +17,7 @@ const (
 	wasBroken   = messages.Event_BROKEN
 )
 
-const gone = "the waiting client was gone"
+const gone = "the client was gone"
 
 // ledgers are histories with their journals. Without a complaint they are in order; else the complaint
 // of that check has that text.

@@ -213,7 +213,7 @@ func (w *world) finish(kind messages.Event_Kind, reason string) {
 			token := w.token
 			w.in(w.upTo(2), func() {
 				if w.held() && w.token == token {
-					w.finish(messages.Event_RELEASED, "the waiting client was gone")
+					w.finish(messages.Event_RELEASED, "the client was gone")
 				}
 			})
 		}

@@ -18,8 +18,10 @@ const (
 	// protobufType tells the encoding where an empty payload does not.
 	protobufType = "application/protobuf"
 	jsonType     = "application/json"
-	// headerHops counts how often a request was forwarded. It is read only on the subjects of nodes.
+	// headerHops counts how often a request was forwarded, headerCall is the id of a request that came in a batch.
+	// They are read only on the subjects of nodes.
 	headerHops = "Holdfast-Hops"
+	headerCall = "Holdfast-Call"
 	// maxHops bounds forwarding while nodes disagree about an owner: two hand-overs in a row, and one to spare.
 	maxHops = 4
 )
@@ -72,10 +74,23 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	if e.ReplyTo.Encoding == messages.JSON {
 		contentType = jsonType
 	}
-	return &nats.Msg{
+	m := &nats.Msg{
 		Subject: subject, Reply: e.ReplyTo.Subject, Data: e.Data,
 		Header: nats.Header{messages.HeaderContentType: {contentType}, headerHops: {strconv.Itoa(e.Hops + 1)}},
 	}
+	if e.ReplyTo.Batched {
+		m.Header[headerCall] = []string{strconv.FormatUint(e.ReplyTo.Call, 10)}
+	}
+	return m
+}
+
+// ForwardedReplyTo returns where the answer to a message goes that another node has forwarded.
+func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
+	to := messages.ReplyTo{Subject: m.Reply, Encoding: forwardedEncoding(m)}
+	if call, err := strconv.ParseUint(m.Header.Get(headerCall), 10, 64); err == nil {
+		to.Batched, to.Call = true, call
+	}
+	return to
 }
 
 // Hops returns how often a message was forwarded; as often as allowed if its header does not say.
@@ -87,17 +102,21 @@ func Hops(m *nats.Msg) int {
 	return n
 }
 
-// Encoding returns the encoding of a client's request, in which the answer is sent too.
-func Encoding(m *nats.Msg) messages.Encoding {
+// ReplyTo returns where the answer to a client's request goes. It has the encoding of the request.
+func ReplyTo(m *nats.Msg) messages.ReplyTo {
+	return messages.ReplyTo{Subject: m.Reply, Encoding: encoding(m)}
+}
+
+func encoding(m *nats.Msg) messages.Encoding {
 	return messages.EncodingOf(contentType(m.Header), m.Data)
 }
 
-// ForwardedEncoding is [Encoding] for a message that another node has forwarded.
-func ForwardedEncoding(m *nats.Msg) messages.Encoding {
+// forwardedEncoding is encoding for a message that another node has forwarded.
+func forwardedEncoding(m *nats.Msg) messages.Encoding {
 	if m.Header.Get(messages.HeaderContentType) == protobufType {
 		return messages.Protobuf
 	}
-	return Encoding(m)
+	return encoding(m)
 }
 
 // contentType reads the header in any case of its name, as HTTP would.

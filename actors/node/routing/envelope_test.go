@@ -1,6 +1,7 @@
 package routing_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -9,14 +10,21 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// A forwarded request keeps its encoding, whatever its payload looks like, and counts how often it was forwarded.
+// A forwarded request keeps where its answer goes, whatever its payload looks like, and counts how often it was
+// forwarded.
 func TestForwardedMessage(t *testing.T) {
 	for _, encoding := range []messages.Encoding{messages.JSON, messages.Protobuf} {
 		for _, data := range []string{"", "{}", "\x0a\x01a"} {
-			e := routing.Envelope{ReplyTo: messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding}, Data: []byte(data), Hops: 2}
+			to := messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding}
+			e := routing.Envelope{ReplyTo: to, Data: []byte(data), Hops: 2}
 			m := e.Message("to")
-			if got := routing.ForwardedEncoding(m); got != encoding {
-				t.Errorf("%q: encoding %v became %v", data, encoding, got)
+			if got := routing.ForwardedReplyTo(m); got != to {
+				t.Errorf("%q: %v became %v", data, to, got)
+			}
+			to.Batched, to.Call = true, math.MaxUint64
+			e.ReplyTo = to
+			if got := routing.ForwardedReplyTo(e.Message("to")); got != to {
+				t.Errorf("%q: %v became %v", data, to, got)
 			}
 			if m.Subject != "to" || m.Reply != "_INBOX.x" || string(m.Data) != data || routing.Hops(m) != 3 {
 				t.Errorf("%q: became %+v with %d hops", data, m, routing.Hops(m))
@@ -38,7 +46,7 @@ func TestHopsUnknown(t *testing.T) {
 // A client's header is read in any case.
 func TestContentTypeInAnyCase(t *testing.T) {
 	m := &nats.Msg{Header: nats.Header{"content-TYPE": {"application/json"}}, Data: []byte("\x0a\x01a")}
-	if routing.Encoding(m) != messages.JSON {
+	if routing.ReplyTo(m).Encoding != messages.JSON {
 		t.Error("the header was not read")
 	}
 }

@@ -2,7 +2,6 @@ package routing
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,10 +12,11 @@ import (
 
 // Transport carries out what a [Router] decides. Its methods must not block, and are called concurrently.
 type Transport interface {
-	// Deliver hands a request to a shard of this node. After an error it had no effect.
-	Deliver(to *actors.Shard, e Envelope) error
-	// Forward sends a request to the process that owns the shard. After an error it had no effect.
-	Forward(to uint64, e Envelope) error
+	// Deliver hands requests to a shard of this node, in their order, and refuses those that the shard does not take. It
+	// returns those that it has not handed over because the shard has ended. It may change es.
+	Deliver(to *actors.Shard, es []Envelope) (left []Envelope)
+	// Forward sends a request to the process that owns the shard, or refuses it.
+	Forward(to uint64, e Envelope)
 	// Refuse answers that a request had no effect, because of err.
 	Refuse(e Envelope, err error)
 }
@@ -41,26 +41,29 @@ func NewRouter(shard uint32, room int, clock actors.Clock, transport Transport) 
 	return &Router{transport: transport, clock: clock, shard: shard, room: room}
 }
 
-// Route delivers or forwards a request, or queues it. After an error it had no effect;
-// [actors.ErrOverloaded]: the queue is full.
-func (r *Router) Route(e Envelope) error {
+// Route delivers or forwards requests in their order, or queues them. If the queue is full, it refuses them with
+// [actors.ErrOverloaded].
+func (r *Router) Route(es ...Envelope) {
 	r.mu.RLock()
-	done, err := r.send(e)
+	left := r.send(es)
 	r.mu.RUnlock()
-	if done {
-		return err
+	if len(left) == 0 {
+		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if done, err := r.send(e); done {
-		return err
+	for _, e := range r.send(left) {
+		r.queue(e)
 	}
+}
+
+func (r *Router) queue(e Envelope) {
 	if len(r.queued) >= r.room {
-		return fmt.Errorf("shard %d: %w (%d)", r.shard, actors.ErrOverloaded, r.room)
+		r.transport.Refuse(e, fmt.Errorf("shard %d: %w (%d)", r.shard, actors.ErrOverloaded, r.room))
+		return
 	}
 	e.queued = r.now()
 	r.queued = append(r.queued, e)
-	return nil
 }
 
 // Return takes a request back that a shard here did not decide. There is always room: the shard had bounded them.
@@ -71,18 +74,23 @@ func (r *Router) Return(e Envelope) {
 	r.returned = append(r.returned, e)
 }
 
-// send delivers or forwards a request if an owner is known. A request that was forwarded too often waits until the
-// nodes agree. A shard that has ended takes none.
-func (r *Router) send(e Envelope) (done bool, err error) {
+// send delivers or forwards requests if an owner is known, and returns those that wait for one. A request that was
+// forwarded too often waits until the nodes agree. A shard that has ended takes none.
+func (r *Router) send(es []Envelope) (left []Envelope) {
 	switch {
 	case r.local != nil:
-		err := r.transport.Deliver(r.local, e)
-		return !errors.Is(err, actors.ErrEnded), err
-	case r.remote != 0 && e.Hops < maxHops:
-		return true, r.transport.Forward(r.remote, e)
-	default:
-		return false, nil
+		return r.transport.Deliver(r.local, es)
+	case r.remote == 0:
+		return es
 	}
+	for _, e := range es {
+		if e.Hops < maxHops {
+			r.transport.Forward(r.remote, e)
+		} else {
+			left = append(left, e)
+		}
+	}
+	return left
 }
 
 // SetOwner says where requests go from now on: to the shard here if local is not nil, else to the process with the
@@ -112,12 +120,8 @@ func (r *Router) SetOwner(local *actors.Shard, remote uint64) {
 
 // flush sends a request that has waited, or keeps it.
 func (r *Router) flush(kept []Envelope, e Envelope, now lease.Instant) []Envelope {
-	done, err := r.send(e.after(now.Sub(e.queued)))
-	switch {
-	case !done:
+	if left := r.send([]Envelope{e.after(now.Sub(e.queued))}); len(left) > 0 {
 		return append(kept, e)
-	case err != nil:
-		r.transport.Refuse(e, err)
 	}
 	return kept
 }

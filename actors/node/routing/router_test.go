@@ -16,17 +16,20 @@ import (
 type recorder struct {
 	delivered, forwarded []routing.Envelope
 	refused              []error
+	// ends is after how many requests of a delivery the shard ends; 0: never.
+	ends int
 }
 
-func (r *recorder) Deliver(_ *actors.Shard, e routing.Envelope) error {
-	r.delivered = append(r.delivered, e)
-	return nil
+func (r *recorder) Deliver(_ *actors.Shard, es []routing.Envelope) []routing.Envelope {
+	taken := len(es)
+	if r.ends > 0 {
+		taken = min(taken, r.ends)
+	}
+	r.delivered = append(r.delivered, es[:taken]...)
+	return es[taken:]
 }
 
-func (r *recorder) Forward(_ uint64, e routing.Envelope) error {
-	r.forwarded = append(r.forwarded, e)
-	return nil
-}
+func (r *recorder) Forward(_ uint64, e routing.Envelope) { r.forwarded = append(r.forwarded, e) }
 
 func (r *recorder) Refuse(_ routing.Envelope, err error) { r.refused = append(r.refused, err) }
 
@@ -48,9 +51,7 @@ func TestReturnedRequestsStayInOrder(t *testing.T) {
 	r.SetOwner(leaving, 0)
 	r.Return(routing.Envelope{Key: "w1"})
 	r.SetOwner(nil, 0)
-	if err := r.Route(routing.Envelope{Key: "new"}); err != nil {
-		t.Fatal(err)
-	}
+	r.Route(routing.Envelope{Key: "new"})
 	r.SetOwner(nil, 7)
 	if len(c.delivered) != 0 || !slices.Equal(keys(c.forwarded), []string{"w0", "w1", "new"}) {
 		t.Errorf("delivered %v to the shard that is leaving, and forwarded %v", keys(c.delivered), keys(c.forwarded))
@@ -65,11 +66,15 @@ func TestQueueIsBounded(t *testing.T) {
 		for range 3 {
 			r.Return(routing.Envelope{})
 		}
-		for i, want := range []error{nil, nil, actors.ErrOverloaded} {
-			if err := r.Route(routing.Envelope{}); !errors.Is(err, want) {
-				t.Errorf("request %d: %v, want %v", i, err, want)
-			}
+		r.Route(routing.Envelope{}, routing.Envelope{})
+		if len(c.refused) != 0 {
+			t.Errorf("refused: %v", c.refused)
 		}
+		r.Route(routing.Envelope{})
+		if len(c.refused) != 1 || !errors.Is(c.refused[0], actors.ErrOverloaded) {
+			t.Errorf("refused: %v, want one request because of the bound", c.refused)
+		}
+		c.refused = nil
 		<-time.After(time.Second)
 		r.Expire(2 * time.Second)
 		if n := r.Waiting(); n != 5 {
@@ -103,13 +108,24 @@ func TestRefusalNamesTheReason(t *testing.T) {
 		{func() { r.SetOwner(nil, 7); r.SetOwner(nil, 0) }, unknown},
 	} {
 		test.change()
-		if err := r.Route(routing.Envelope{}); err != nil {
-			t.Fatal(err)
-		}
+		r.Route(routing.Envelope{})
 		r.Expire(0)
 		if got := c.refused[len(c.refused)-1]; !errors.Is(got, actors.ErrUnavailable) || got.Error() != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
+	}
+}
+
+// Of requests that came together, those that the shard does not take because it ends wait for its next owner, in their
+// order.
+func TestShardEndsAmidRequests(t *testing.T) {
+	c := &recorder{ends: 1}
+	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
+	r.SetOwner(&actors.Shard{}, 0)
+	r.Route(routing.Envelope{Key: "a"}, routing.Envelope{Key: "b"}, routing.Envelope{Key: "c"}, routing.Envelope{Key: "d"})
+	r.SetOwner(nil, 7)
+	if got, want := append(keys(c.delivered), keys(c.forwarded)...), []string{"a", "b", "c", "d"}; !slices.Equal(got, want) {
+		t.Errorf("%v arrive, want %v", got, want)
 	}
 }
 
@@ -119,9 +135,7 @@ func TestForwardingIsBounded(t *testing.T) {
 	r := routing.NewRouter(0, 10, actors.SystemClock(), c)
 	r.SetOwner(nil, 7)
 	for hops := range 6 {
-		if err := r.Route(routing.Envelope{Hops: hops}); err != nil {
-			t.Fatal(err)
-		}
+		r.Route(routing.Envelope{Hops: hops})
 	}
 	if len(c.forwarded) != 4 || r.Waiting() != 2 {
 		t.Errorf("%d are forwarded and %d wait, want 4 and 2", len(c.forwarded), r.Waiting())
@@ -143,9 +157,7 @@ func TestWaitIsReduced(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := routing.Envelope{Operation: messages.OpAcquire, Data: data, ReplyTo: messages.ReplyTo{Encoding: messages.JSON}}
-			if err := r.Route(e); err != nil {
-				t.Fatal(err)
-			}
+			r.Route(e)
 			<-time.After(queued)
 			r.SetOwner(nil, 7)
 			var got messages.AcquireRequest

@@ -1,0 +1,65 @@
+package node
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// batches collect the answers that go to the same batch into messages of bounded size. The zero value has none.
+type batches struct {
+	all []*batchReply
+	// open are those of all that may have room for more, by their destination without the call.
+	open map[messages.ReplyTo]*batchReply
+}
+
+// batchReply is a message with answers to one batch.
+type batchReply struct {
+	to     messages.ReplyTo
+	reply  messages.BatchReply
+	size   int
+	grants []grant
+}
+
+// add adds an answer to the batch of its call.
+func (b *batches) add(a lease.Answer) {
+	to, call := a.To, a.To.Call
+	to.Call = 0
+	size := answerSize(a)
+	r := b.open[to]
+	if r == nil || r.size+size > messages.MaxBatchReplyBytes {
+		if b.open == nil {
+			b.open = make(map[messages.ReplyTo]*batchReply)
+		}
+		r = &batchReply{to: to}
+		b.open[to] = r
+		b.all = append(b.all, r)
+	}
+	r.size += size
+	r.reply.Answers = append(r.reply.Answers, &messages.Answer{Id: call, Reply: a.Reply})
+	if a.InDoubt {
+		r.grants = append(r.grants, grantOf(a.Reply))
+	}
+}
+
+// answerSize returns the most bytes that an answer takes, in JSON with every name of a field and every character
+// escaped.
+func answerSize(a lease.Answer) int {
+	const names = 512
+	size := proto.Size(a.Reply)
+	if a.To.Encoding == messages.JSON {
+		return 6*size + names
+	}
+	return size + 32
+}
+
+// grantOf returns the grant that a reply tells of.
+func grantOf(r *messages.Reply) grant {
+	l := r.GetLease()
+	key, err := messages.EncodeKey(l.GetResource())
+	if err != nil {
+		panic(err) // a resource that was granted came as a key
+	}
+	return grant{key, messages.Token(l.GetToken())}
+}
