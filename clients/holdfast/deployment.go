@@ -51,7 +51,7 @@ func (d *deployment) maxWait() time.Duration {
 func (d *deployment) find(life context.Context, ask func(context.Context) (*Info, error), pause time.Duration) {
 	for life.Err() == nil {
 		if info, err := ask(life); err == nil {
-			d.sender.SetShards(info.Shards)
+			d.sender.SetDeployment(info.Shards, info.Features)
 			d.info.Store(info)
 			close(d.known)
 			return

@@ -14,6 +14,8 @@ type Info struct {
 	Shards uint32
 	Nodes  []Node
 	Limits Limits
+	// Features are what the deployment offers beyond the first version of the contract, by their names there.
+	Features []string
 }
 
 // Node is one lock node.
@@ -56,7 +58,7 @@ func (c *Client) Info(ctx context.Context) (*Info, error) {
 
 func newInfo(m *messages.Info) *Info {
 	l := m.GetLimits()
-	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Limits: Limits{
+	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Features: m.GetFeatures(), Limits: Limits{
 		MinTTL: millis(l.GetMinTtlMs()), MaxTTL: millis(l.GetMaxTtlMs()), MaxWait: millis(l.GetMaxWaitMs()),
 		MaxResourceBytes: int(l.GetMaxResourceBytes()), MaxOwnerBytes: int(l.GetMaxOwnerBytes()),
 		MaxMetadataEntries: int(l.GetMaxMetadataEntries()), MaxMetadataBytes: int(l.GetMaxMetadataBytes()),

@@ -24,7 +24,7 @@ type Answer struct {
 	direct   bool
 	encoding messages.Encoding
 	msg      *nats.Msg
-	// reply and err are what the message was decoded to, if it was.
+	// reply and err are what the message was decoded to, if it was. The answer to a call of a batch has no message.
 	reply   *messages.Reply
 	err     error
 	decoded bool
@@ -42,10 +42,10 @@ func noResponders(m *nats.Msg) bool {
 
 // Reply returns a node's answer, and nil if there is none. It decodes the message the first time only.
 func (a *Answer) Reply() (*messages.Reply, error) {
-	if a.msg == nil || a.NoResponders() {
-		return nil, nil
-	}
 	if !a.decoded {
+		if a.msg == nil || a.NoResponders() {
+			return nil, nil
+		}
 		r := new(messages.Reply)
 		if a.err = messages.DecodeReply(a.encoding, a.msg.Data, r); a.err == nil {
 			a.reply = r

@@ -22,6 +22,8 @@ type attempt struct {
 	sent     time.Time
 	encoding messages.Encoding
 	direct   bool
+	// batch is the number of the batch in which the attempt was sent; 0: it was sent alone, or not yet.
+	batch uint64
 }
 
 // add numbers an attempt. Without an attempt it only takes a number.
@@ -45,6 +47,39 @@ func (s *attempts) take(id uint64) *attempt {
 	a := s.open[id]
 	delete(s.open, id)
 	return a
+}
+
+// sentIn notes that attempts were sent in a batch.
+func (s *attempts) sentIn(batch uint64, calls []envelope) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range calls {
+		if a := s.open[e.id]; a != nil {
+			a.batch = batch
+		}
+	}
+}
+
+// takeBatch removes the attempts of a batch that are still open, and returns them. It looks at all attempts, and is
+// for the rare case that a batch has no effect.
+func (s *attempts) takeBatch(batch uint64) map[uint64]*attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := make(map[uint64]*attempt)
+	for id, a := range s.open {
+		if a.batch == batch {
+			taken[id] = a
+			delete(s.open, id)
+		}
+	}
+	return taken
+}
+
+// count returns how many attempts are open.
+func (s *attempts) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
 }
 
 func (s *attempts) forget(ids ...uint64) {

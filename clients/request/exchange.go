@@ -267,6 +267,7 @@ func (x *Exchange) hadNoEffect(a *Answer) bool {
 func (x *Exchange) learn(a *Answer) {
 	if !a.direct && x.sent > 1 && !x.Waits {
 		x.s.router.detour.begin(x.s.router.now())
+		x.s.batching.doubt(false)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // envelope is an attempt that has not been published.
 type envelope struct {
 	id      uint64
-	subject string
+	to      Route
 	payload []byte
 	// oneWay: no answer is expected.
 	oneWay bool

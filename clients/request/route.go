@@ -12,8 +12,11 @@ import (
 type Route struct {
 	Subject string
 	// direct: to the owner of the shard, which keeps the order of what one connection sends. Other subjects
-	// reach any node, which forwards the request.
+	// reach any node, which forwards the request. Only a direct route has the other fields.
 	direct bool
+	shard  uint32
+	op     messages.Operation
+	key    string
 }
 
 const (
@@ -39,7 +42,8 @@ func (r *router) route(op messages.Operation, key string, n int) Route {
 	if shards == 0 || n%2 == 1 || r.detour.lasts(r.now()) {
 		return Route{Subject: r.prefix.Operation(op, key)}
 	}
-	return Route{Subject: r.prefix.Direct(messages.ShardOf(key, shards), op, key), direct: true}
+	shard := messages.ShardOf(key, shards)
+	return Route{Subject: r.prefix.Direct(shard, op, key), direct: true, shard: shard, op: op, key: key}
 }
 
 func (r *router) now() time.Duration { return time.Since(r.begun) }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +36,7 @@ type Sender struct {
 	nc       *nats.Conn
 	cfg      Config
 	router   router
+	batching batching
 	attempts attempts
 	outbox   outbox
 
@@ -89,9 +92,12 @@ func (s *Sender) Close(ctx context.Context) bool {
 	return s.goroutines.Wait(ctx)
 }
 
-// SetShards tells how many shards the deployment has, as its info says. Until then no request takes the
-// direct route to the owner of its shard.
-func (s *Sender) SetShards(n uint32) { s.router.shards.Store(n) }
+// SetDeployment tells how many shards the deployment has and what it offers, as its info says. Until then no request
+// takes the direct route to the owner of its shard, and none is sent in a batch.
+func (s *Sender) SetDeployment(shards uint32, features []string) {
+	s.router.shards.Store(shards)
+	s.batching.offer(slices.Contains(features, messages.FeatureBatch))
+}
 
 // Route returns where the nth attempt, counted from 0, of a request about a resource goes.
 func (s *Sender) Route(op messages.Operation, key string, n int) Route {
@@ -105,13 +111,13 @@ func (s *Sender) Send(to Route, payload []byte, receive func(*Answer)) uint64 {
 	id := s.attempts.add(&attempt{
 		receive: receive, sent: time.Now(), direct: to.direct, encoding: messages.EncodingOf("", payload),
 	})
-	s.outbox.add(envelope{id: id, subject: to.Subject, payload: payload})
+	s.outbox.add(envelope{id: id, to: to, payload: payload})
 	return id
 }
 
 // Post sends one message whose answer is not expected, if it can. It does not block.
 func (s *Sender) Post(to Route, payload []byte) {
-	s.outbox.add(envelope{id: s.attempts.add(nil), subject: to.Subject, payload: payload, oneWay: true})
+	s.outbox.add(envelope{id: s.attempts.add(nil), to: to, payload: payload, oneWay: true})
 }
 
 // Forget makes the answers to the attempts orphans.
@@ -154,6 +160,7 @@ func (s *Sender) watchConnection() {
 }
 
 func (s *Sender) reconnect() {
+	s.batching.doubt(true)
 	s.mu.Lock()
 	close(s.reconnected)
 	s.reconnected = make(chan struct{})
@@ -176,12 +183,66 @@ func (s *Sender) publishAll() {
 		if err := s.nc.LastError(); err != nil {
 			s.complaint.Store(&err)
 		}
-		for _, e := range s.outbox.takeAll() {
-			if err := s.publish(e); err != nil {
+		if s.attempts.count() > 1 {
+			runtime.Gosched() // goroutines whose answers came together ask again now, and go into one batch
+		}
+		s.publishQueue(slices.DeleteFunc(s.outbox.takeAll(), s.isForgotten))
+	}
+}
+
+// isForgotten reports whether the answer to an attempt is not expected any more.
+func (s *Sender) isForgotten(e envelope) bool { return !e.oneWay && !s.attempts.isOpen(e.id) }
+
+// publishQueue publishes what has come together for one shard as one message, if batches are taken.
+func (s *Sender) publishQueue(queue []envelope) {
+	if len(queue) > 1 {
+		batches, try := s.batching.may(s.router.now())
+		if batches {
+			queue = s.publishBatches(queue)
+		} else if try {
+			s.tryBatch(queue)
+		}
+	}
+	for _, e := range queue {
+		if err := s.publish(e); err != nil {
+			s.notSent(e.id, err)
+		}
+	}
+}
+
+// batchMark begins the number of a batch in a reply subject.
+const batchMark = "-"
+
+// publishBatches publishes in batches what can be, and returns the rest.
+func (s *Sender) publishBatches(queue []envelope) (alone []envelope) {
+	batches, alone := bundle(queue, int(s.nc.MaxPayload()))
+	for _, b := range batches {
+		if len(b.calls) == 1 {
+			alone = append(alone, b.calls...)
+			continue
+		}
+		id := s.attempts.add(nil)
+		s.attempts.sentIn(id, b.calls)
+		if err := s.publishBatch(b.shard, id, b.payload); err != nil {
+			for _, e := range b.calls {
 				s.notSent(e.id, err)
 			}
 		}
 	}
+	return alone
+}
+
+// tryBatch sends a batch of an empty call to the shard of one of the requests. Its answer, which is INVALID, says that
+// batches are taken.
+func (s *Sender) tryBatch(queue []envelope) {
+	if i := slices.IndexFunc(queue, func(e envelope) bool { return e.to.direct }); i >= 0 {
+		payload := Encode(&messages.Batch{Calls: []*messages.Call{{}}})
+		_ = s.publishBatch(queue[i].to.shard, s.attempts.add(nil), payload) // without an answer there are no batches
+	}
+}
+
+func (s *Sender) publishBatch(shard uint32, id uint64, payload []byte) error {
+	return s.publishTo(s.router.prefix.Batch(shard), batchMark, id, payload)
 }
 
 // finish publishes what needs no answer, and takes leave of the connection.
@@ -195,15 +256,13 @@ func (s *Sender) finish() {
 	_ = s.subscription.Unsubscribe() // fails if the connection has been closed or drained, which does as well
 }
 
-// publish publishes an attempt if its answer is still expected.
-func (s *Sender) publish(e envelope) error {
-	switch {
-	case !e.oneWay && !s.attempts.isOpen(e.id):
-		return nil
-	case !s.nc.IsConnected():
+func (s *Sender) publish(e envelope) error { return s.publishTo(e.to.Subject, "", e.id, e.payload) }
+
+func (s *Sender) publishTo(subject, mark string, id uint64, payload []byte) error {
+	if !s.nc.IsConnected() {
 		return ErrNotConnected // a buffered attempt would leave at an unknown time
 	}
-	return s.nc.PublishRequest(e.subject, s.inbox+strconv.FormatUint(e.id, replyBase), e.payload)
+	return s.nc.PublishRequest(subject, s.inbox+mark+strconv.FormatUint(id, replyBase), payload)
 }
 
 func (s *Sender) notSent(id uint64, err error) {
@@ -223,17 +282,56 @@ func (s *Sender) recall(ids []uint64) []uint64 {
 
 // answered hands an answer to the receiver of its attempt.
 func (s *Sender) answered(m *nats.Msg) {
-	id, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, s.inbox), replyBase, 64)
-	if err != nil {
-		return // no attempt has such a subject
+	name, batched := strings.CutPrefix(strings.TrimPrefix(m.Subject, s.inbox), batchMark)
+	id, err := strconv.ParseUint(name, replyBase, 64)
+	switch {
+	case err != nil: // no attempt has such a subject
+	case !batched:
+		s.take(&Answer{ID: id, msg: m})
+	case noResponders(m):
+		s.refuseBatch(id, func(a *Answer) { a.msg = m })
+	default:
+		s.answeredBatch(id, m)
 	}
-	t := s.attempts.take(id)
-	if t == nil {
-		s.orphan(&Answer{msg: m})
+}
+
+// answeredBatch hands the answers to calls to the receivers of their attempts. An answer to the batch as a whole says
+// that it had no effect. A message that cannot be decoded says nothing.
+func (s *Sender) answeredBatch(id uint64, m *nats.Msg) {
+	var reply messages.BatchReply
+	if messages.DecodeReply(messages.Protobuf, m.Data, &reply) != nil {
 		return
 	}
-	a := t.answer(id)
-	a.msg = m
+	s.batching.prove()
+	for _, answer := range reply.GetAnswers() {
+		if answer.GetId() > 0 {
+			s.take(&Answer{ID: answer.GetId(), reply: answer.GetReply(), decoded: true})
+		} else if s.refuseBatch(id, func(a *Answer) { a.NotSent = &Refusal{answer.GetReply()} }) {
+			s.batching.offer(false) // the node does not understand them
+		}
+	}
+}
+
+// refuseBatch lets the attempts of a batch know that it had no effect, which is as set says. It reports whether there
+// were any.
+func (s *Sender) refuseBatch(id uint64, set func(*Answer)) bool {
+	refused := s.attempts.takeBatch(id)
+	for id, t := range refused {
+		a := t.answer(id)
+		set(a)
+		t.receive(a)
+	}
+	return len(refused) > 0
+}
+
+// take hands an answer to the receiver of its attempt.
+func (s *Sender) take(a *Answer) {
+	t := s.attempts.take(a.ID)
+	if t == nil {
+		s.orphan(a)
+		return
+	}
+	a.Sent, a.direct, a.encoding = t.sent, t.direct, t.encoding
 	if a.direct && !a.NoResponders() {
 		s.router.detour.end()
 	}
@@ -258,8 +356,8 @@ func (s *Sender) forbidden() error {
 		return nil
 	}
 	text := (*complaint).Error()
-	if strings.Contains(text, `"`+s.cfg.Prefix.Event("")) {
-		return nil // events are hints only: no request fails for want of them
+	if strings.Contains(text, `"`+s.cfg.Prefix.Event("")) || strings.Contains(text, "."+string(messages.OpBatch)+`"`) {
+		return nil // no request fails for want of events, which are hints, or of batches
 	}
 	for _, ours := range []string{string(s.cfg.Prefix) + ".", s.inbox} {
 		if strings.Contains(text, `"`+ours) {

@@ -1,0 +1,99 @@
+package request
+
+import (
+	"sync"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// firstTrial and mostTrial are the pauses between trials of whether the service takes batches from this user. A
+	// user without the permission causes an error of the connection with each.
+	firstTrial = time.Second
+	mostTrial  = time.Hour
+)
+
+// batching is whether requests are sent in batches. A user may lack the permission to send them, of which a client
+// hears late or not at all. So a batch of an empty call is tried, and others follow its answer. It is safe for concurrent
+// use. The zero batching sends none.
+type batching struct {
+	mu sync.Mutex
+	// offered: the deployment takes batches. proved: it takes those of this user.
+	offered, proved bool
+	// next is when the next trial may be, and trials counts those without an answer on this connection.
+	next   time.Duration
+	trials int
+}
+
+// offer tells what the deployment offers.
+func (b *batching) offer(is bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.offered = is
+}
+
+// prove notes that a batch was answered.
+func (b *batching) prove() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.proved, b.trials = true, 0
+}
+
+// doubt makes another trial necessary; anew: at once, since the connection is another one.
+func (b *batching) doubt(anew bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.proved = false
+	if anew {
+		b.next, b.trials = 0, 0
+	}
+}
+
+// may reports whether batches may be sent; else, try whether one is to be tried now.
+func (b *batching) may(now time.Duration) (batches, try bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.offered || b.proved {
+		return b.offered, false
+	}
+	if now < b.next {
+		return false, false
+	}
+	b.next = now + min(firstTrial<<min(b.trials, 20), mostTrial)
+	b.trials++
+	return false, true
+}
+
+// batch is a batch that is being filled.
+type batch struct {
+	shard   uint32
+	calls   []envelope
+	payload []byte
+}
+
+// bundle returns the envelopes as batches of at most so many bytes, one or more for each shard, in the order of the
+// envelopes of a shard, and those that go alone: they are the only one for their shard, or on no direct route, or not in
+// protobuf.
+func bundle(queue []envelope, most int) (batches []*batch, alone []envelope) {
+	open := make(map[uint32]*batch)
+	for _, e := range queue {
+		size := callSize(e)
+		if !e.to.direct || size > most || messages.EncodingOf("", e.payload) != messages.Protobuf {
+			alone = append(alone, e)
+			continue
+		}
+		b := open[e.to.shard]
+		if b == nil || len(b.payload)+size > most || len(b.calls) == messages.MaxBatchCalls {
+			b = &batch{shard: e.to.shard}
+			open[e.to.shard] = b
+			batches = append(batches, b)
+		}
+		b.calls = append(b.calls, e)
+		b.payload = messages.AppendCall(b.payload, e.id, e.to.key, e.to.op, e.payload)
+	}
+	return batches, alone
+}
+
+// callSize returns the most bytes that an envelope takes in a batch.
+func callSize(e envelope) int { return len(e.to.key) + len(e.payload) + 32 }
