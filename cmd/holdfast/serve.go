@@ -195,6 +195,9 @@ func (s *serve) run(cmd *cobra.Command) error {
 	case err != nil:
 		return &exit.Error{Code: startCode(err), Err: s.explain(err)}
 	}
+	if s.nats == "" {
+		addProcessors(running.Deployment().Shards())
+	}
 	if err := s.announce(cmd.OutOrStdout(), running); err != nil {
 		return errors.Join(err, running.Stop())
 	}
