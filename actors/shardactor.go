@@ -133,18 +133,20 @@ func (s *shardActor) requestAll(ctx actor.Context, all requests) {
 	for i := range all {
 		s.responder.take(&all[i])
 	}
+	stalled := s.term != nil && s.term.batcher.isStalled()
 	for i := range all {
-		s.request(ctx, &all[i])
+		s.request(ctx, &all[i], stalled)
 	}
 }
 
-func (s *shardActor) request(ctx actor.Context, r *Request) {
+// request takes in a request; stalled: the journal confirms nothing.
+func (s *shardActor) request(ctx actor.Context, r *Request, stalled bool) {
 	switch t := s.term; {
 	case s.State() >= Draining:
 		s.turnAway(r)
 	case t == nil:
 		s.responder.refuse(r, s.why)
-	case t.batcher.isStalled():
+	case stalled:
 		s.responder.refuse(r, fmt.Sprintf("has had no confirmation from JetStream for %v", s.cfg.Tuning.StallAfter))
 	default:
 		t.request(ctx, r)
