@@ -34,10 +34,10 @@ func (s *serve) announce(w io.Writer, r *server.Server) error {
 	if s.prefix != string(messages.DefaultPrefix) {
 		prefix = " --prefix " + s.prefix
 	}
-	_, err := fmt.Fprintf(w, `Holdfast is ready: NATS at %s, node %s, %d shards, data in %s
+	_, err := fmt.Fprintf(w, `Holdfast is ready: NATS at %s, node %s, %s, data in %s
 Take a lock:  holdfast acquire orders.42 --owner me --ttl 30s%s%s
          or:  nats%s req %s '{"owner":"me","ttl_ms":30000}'
-`, url, display.Name(s.name), r.Deployment().Shards(), data, where, prefix,
+`, url, display.Name(s.name), plural(int(r.Deployment().Shards()), "shard"), data, where, prefix,
 		where, messages.Prefix(s.prefix).Operation(messages.OpAcquire, "orders.42"))
 	return err
 }
