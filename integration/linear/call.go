@@ -15,6 +15,8 @@ type call struct {
 	to      *resource
 	subject string
 	payload []byte
+	// batch returns a batch with the call, whose id it gets; nil: the request goes alone.
+	batch func(id uint64) ([]byte, error)
 	// encoding is the answer's.
 	encoding messages.Encoding
 	// answers come here, with the number of the sending that they answer.
@@ -46,11 +48,38 @@ func (c *client) begin(r *resource, o Operation) (*call, error) {
 	}
 	q := &call{Operation: o, to: r, payload: payload, encoding: messages.EncodingOf("", payload), answers: make(chan answer, 64), abandoned: make(chan struct{})}
 	q.subject = c.Prefix.Operation(o.Kind, r.key)
-	if c.direct {
-		q.subject = c.Prefix.Direct(messages.ShardOf(r.key, c.Shards), o.Kind, r.key)
+	switch shard := messages.ShardOf(r.key, c.Shards); {
+	case c.batched:
+		q.subject = c.Prefix.Batch(shard)
+		if payload, err = messages.Encode(messages.Protobuf, body(o)); err != nil {
+			return nil, err
+		}
+		q.batch = func(id uint64) ([]byte, error) { return batch(c.encoding, id, r.key, o.Kind, payload) }
+	case c.direct:
+		q.subject = c.Prefix.Direct(shard, o.Kind, r.key)
 	}
 	r.count.Add(1)
 	return q, nil
+}
+
+// batch returns a batch with a request, between two calls that only look and whose answers are not expected.
+func batch(e messages.Encoding, id uint64, key string, op messages.Operation, payload []byte) ([]byte, error) {
+	const look = 1 << 32 // above all ids
+	stale, err := messages.Encode(messages.Protobuf, &messages.GetRequest{Stale: true})
+	if err != nil {
+		return nil, err
+	}
+	data := messages.AppendCall(nil, look, key, messages.OpGet, stale)
+	data = messages.AppendCall(data, id, key, op, payload)
+	data = messages.AppendCall(data, look+1, key, messages.OpGet, stale)
+	if e == messages.Protobuf {
+		return data, nil
+	}
+	var b messages.Batch
+	if err := messages.DecodeReply(messages.Protobuf, data, &b); err != nil {
+		return nil, err
+	}
+	return messages.Encode(e, &b)
 }
 
 // body is the request that an operation is on the wire.
@@ -82,9 +111,16 @@ func (c *client) send(q *call) {
 		q.Call = c.Now() // whatever was sent before has been refused, and had no effect
 	}
 	q.Open++
-	inbox := c.expect(q, len(q.sent))
+	number, inbox := c.expect(q, len(q.sent))
+	data, err := q.payload, error(nil)
+	if q.batch != nil {
+		data, err = q.batch(uint64(number))
+	}
 	q.sent = append(q.sent, c.Now())
-	if err := c.nc.PublishMsg(&nats.Msg{Subject: q.subject, Reply: inbox, Data: q.payload}); err != nil {
+	if err == nil {
+		err = c.nc.PublishMsg(&nats.Msg{Subject: q.subject, Reply: inbox, Data: data})
+	}
+	if err != nil {
 		q.Open-- // it never left
 	}
 }

@@ -18,6 +18,8 @@ type client struct {
 	number int
 	dice   *rand.Rand
 	direct bool
+	// batched: its requests are calls of batches.
+	batched bool
 	// owner is its name. After an outcome that it does not know, and after a crash, it takes a new one:
 	// what the old one may still do is its own business.
 	owner    string
@@ -45,7 +47,7 @@ const mostStretch = 100
 func (l *Load) newClient(number int, nc *nats.Conn) *client {
 	c := &client{
 		Load: l, inbox: &inbox{nc: nc, now: l.Now}, number: number, dice: rand.New(rand.NewPCG(l.Seed, uint64(number))),
-		direct: l.Shards > 0 && number%2 == 1, encoding: []messages.Encoding{messages.Protobuf, messages.JSON}[number/2%2],
+		direct: l.Shards > 0 && number%2 == 1, batched: l.Shards > 0 && number%8 >= 5 && number%2 == 1, encoding: []messages.Encoding{messages.Protobuf, messages.JSON}[number/2%2],
 	}
 	c.rename()
 	return c

@@ -53,13 +53,13 @@ func (i *inbox) close() {
 	}
 }
 
-// expect returns the reply subject of a sending.
-func (i *inbox) expect(q *call, sending int) string {
+// expect returns the number and the reply subject of a sending.
+func (i *inbox) expect(q *call, sending int) (number int, subject string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.sendings++
 	i.expected[i.sendings] = expected{q, sending}
-	return i.subject + "." + strconv.Itoa(i.sendings)
+	return i.sendings, i.subject + "." + strconv.Itoa(i.sendings)
 }
 
 // forget expects no more answers to a call.
@@ -75,27 +75,48 @@ func (i *inbox) forget(q *call) {
 
 // receive hands an answer to its call.
 func (i *inbox) receive(m *nats.Msg) {
-	a := answer{at: i.now(), Reply: new(messages.Reply)}
+	a := answer{at: i.now()}
 	number, err := strconv.Atoi(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
 	if err != nil {
 		return
 	}
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	e, ok := i.expected[number]
-	delete(i.expected, number)
-	i.mu.Unlock()
 	if !ok {
 		return
 	}
 	a.sending = e.sending
 	const noResponders = "503"
 	if len(m.Data) == 0 && m.Header.Get("Status") == noResponders {
-		a.unsent = true
-	} else if err := messages.DecodeReply(e.encoding, m.Data, a.Reply); err != nil {
-		return // an answer that cannot be read is none
+		a.unsent, a.Reply = true, new(messages.Reply)
+	} else if a.Reply = e.reply(number, m.Data); a.Reply == nil {
+		return // an answer that cannot be read is none, and a message may have answers to other calls
 	}
+	delete(i.expected, number)
 	select {
 	case e.answers <- a:
 	default: // there are more answers than the client looks at
 	}
+}
+
+// reply returns what a message answers to the call, nil if nothing.
+func (q *call) reply(number int, data []byte) *messages.Reply {
+	if q.batch == nil {
+		r := new(messages.Reply)
+		if messages.DecodeReply(q.encoding, data, r) != nil {
+			return nil
+		}
+		return r
+	}
+	var b messages.BatchReply
+	if messages.DecodeReply(q.encoding, data, &b) != nil {
+		return nil
+	}
+	for _, a := range b.GetAnswers() {
+		if a.GetId() == uint64(number) {
+			return a.GetReply()
+		}
+	}
+	return nil
 }
