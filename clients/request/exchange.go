@@ -156,7 +156,7 @@ func (x *Exchange) send() time.Duration {
 
 func (x *Exchange) route() Route {
 	if x.Subject != "" {
-		return Route{Subject: x.Subject}
+		return Route{subject: x.Subject}
 	}
 	return x.s.Route(x.Op, x.Key, x.sent)
 }

@@ -8,15 +8,27 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Route is where an attempt is sent.
+// Route is where an attempt is sent: to any node, which forwards it if it does not own the shard, or directly to the
+// owner, which keeps the order of what one connection sends.
 type Route struct {
-	Subject string
-	// direct: to the owner of the shard, which keeps the order of what one connection sends. Other subjects
-	// reach any node, which forwards the request. Only a direct route has the other fields.
-	direct bool
-	shard  uint32
-	op     messages.Operation
-	key    string
+	// subject is that of a request about no single resource; empty: the others say where.
+	subject string
+	direct  bool
+	shard   uint32
+	op      messages.Operation
+	key     string
+}
+
+// of returns the subject of the route in a deployment.
+func (r Route) of(p messages.Prefix) string {
+	switch {
+	case r.subject != "":
+		return r.subject
+	case r.direct:
+		return p.Direct(r.shard, r.op, r.key)
+	default:
+		return p.Operation(r.op, r.key)
+	}
 }
 
 const (
@@ -40,10 +52,9 @@ type router struct {
 func (r *router) route(op messages.Operation, key string, n int) Route {
 	shards := r.shards.Load()
 	if shards == 0 || n%2 == 1 || r.detour.lasts(r.now()) {
-		return Route{Subject: r.prefix.Operation(op, key)}
+		return Route{op: op, key: key}
 	}
-	shard := messages.ShardOf(key, shards)
-	return Route{Subject: r.prefix.Direct(shard, op, key), direct: true, shard: shard, op: op, key: key}
+	return Route{direct: true, shard: messages.ShardOf(key, shards), op: op, key: key}
 }
 
 func (r *router) now() time.Duration { return time.Since(r.begun) }
