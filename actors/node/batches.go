@@ -7,9 +7,11 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// batches collect the answers that go to the same batch into messages of bounded size. The zero value has none.
+// batches collect the answers that go to the same batch into messages of bounded size.
 type batches struct {
-	all []*batchReply
+	// most is the bound in bytes. An answer that is larger goes alone.
+	most int
+	all  []*batchReply
 	// open are those of all that may have room for more, by their destination without the call.
 	open map[messages.ReplyTo]*batchReply
 }
@@ -28,7 +30,7 @@ func (b *batches) add(a lease.Answer) {
 	to.Call = 0
 	size := answerSize(a)
 	r := b.open[to]
-	if r == nil || r.size+size > messages.MaxBatchReplyBytes {
+	if r == nil || r.size+size > b.most {
 		if b.open == nil {
 			b.open = make(map[messages.ReplyTo]*batchReply)
 		}
