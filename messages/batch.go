@@ -81,7 +81,7 @@ var errBatch = Invalid("payload", `Batch in protobuf, or in JSON, which begins w
 
 func splitProtobuf(payload []byte) ([]SplitCall, error) {
 	var calls []SplitCall
-	err := eachField(payload, func(number protowire.Number, f field) error {
+	err := eachField("Batch", payload, func(number protowire.Number, f field) error {
 		if number != batchCalls || f.bytes == nil {
 			return unknownField("Batch", number)
 		}
@@ -96,7 +96,7 @@ func splitProtobuf(payload []byte) ([]SplitCall, error) {
 
 func splitCall(payload []byte) SplitCall {
 	var c SplitCall
-	c.Err = eachField(payload, func(number protowire.Number, f field) error {
+	c.Err = eachField("Call", payload, func(number protowire.Number, f field) error {
 		switch {
 		case number == callID && f.bytes == nil:
 			c.ID = f.number
@@ -175,8 +175,8 @@ type field struct {
 	number uint64
 }
 
-// eachField calls do with the fields of a message, in their order, until it returns an error.
-func eachField(message []byte, do func(protowire.Number, field) error) error {
+// eachField calls do with the fields of a message of this name, in their order, until it returns an error.
+func eachField(name string, message []byte, do func(protowire.Number, field) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
 		if n < 0 {
@@ -191,7 +191,7 @@ func eachField(message []byte, do func(protowire.Number, field) error) error {
 			f.bytes, n = protowire.ConsumeBytes(message)
 			f.bytes = f.bytes[:len(f.bytes):len(f.bytes)]
 		default:
-			return unknownField("Batch", number)
+			return unknownField(name, number)
 		}
 		if n < 0 {
 			return errBatch
