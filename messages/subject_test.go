@@ -19,6 +19,7 @@ func TestSubjects(t *testing.T) {
 		{p.Operation(messages.OpGet, "a"), "holdfast.get.a"},
 		{p.Operation(messages.OpBreak, "a"), "holdfast.break.a"},
 		{p.Direct(3, messages.OpAcquire, "orders.42"), "holdfast.shard.3.acquire.orders.42"},
+		{p.Batch(3), "holdfast.shard.3.batch"},
 		{p.Shard(3), "holdfast.shard.3.>"},
 		{p.List(), "holdfast.list"},
 		{p.Info(), "holdfast.info"},
@@ -29,6 +30,7 @@ func TestSubjects(t *testing.T) {
 		{p.Nodes(), "holdfast.node.>"},
 		{p.Bucket(3), "HOLDFAST_3"},
 		{other.Direct(12, messages.OpGet, "a"), "Team-1.locks_x.shard.12.get.a"},
+		{other.Batch(12), "Team-1.locks_x.shard.12.batch"},
 		{other.Info(), "Team-1.locks_x.info"},
 		{other.Bucket(12), "TEAM-1_LOCKS_X_12"},
 	} {
@@ -75,6 +77,8 @@ func TestParseSubject(t *testing.T) {
 		"a.b.shard.0.release.x":           {Operation: messages.OpRelease, Key: "x", Direct: true},
 		"a.b.shard.4294967295.extend.x":   {Operation: messages.OpExtend, Key: "x", Direct: true, Shard: 1<<32 - 1},
 		"a.b.shard.7.get.shard.8.get.=2E": {Operation: messages.OpGet, Key: "shard.8.get.=2E", Direct: true, Shard: 7},
+		"a.b.shard.3.batch":               {Operation: messages.OpBatch, Direct: true, Shard: 3},
+		"a.b.get.batch":                   {Operation: messages.OpGet, Key: "batch"},
 	} {
 		if got, err := messages.Prefix("a.b").Parse(subject); err != nil || got != want {
 			t.Errorf("Parse(%q) = %+v, %v; want %+v", subject, got, err, want)
@@ -98,6 +102,10 @@ func TestIllegalSubject(t *testing.T) {
 		"holdfast.shard":                      `operation: one of ` + known + `, got "shard"`,
 		"holdfast.shard.1":                    `operation: one of ` + known + `, got ""`,
 		"holdfast.shard.1.a.b":                `operation: one of ` + known + `, got "a"`,
+		"holdfast.batch":                      `operation: one of ` + known + `, got "batch"`,
+		"holdfast.batch.x":                    `operation: one of ` + known + `, got "batch"`,
+		"holdfast.shard.3.batch.x":            `operation: one of ` + known + `, got "batch"`,
+		"holdfast.shard.x.batch":              `shard: a number, got "x"`,
 		"holdfast.acquire":                    `subject: the operation followed by a key, got "holdfast.acquire"`,
 		"holdfast.acquire.":                   `subject: the operation followed by a key, got "holdfast.acquire."`,
 		"holdfast.shard.1.acquire":            `subject: the operation followed by a key, got "holdfast.shard.1.acquire"`,
@@ -128,6 +136,7 @@ func TestSubjectRoundTrip(t *testing.T) {
 		for subject, want := range map[string]messages.Address{
 			p.Operation(op, key):     {Operation: op, Key: key},
 			p.Direct(shard, op, key): {Operation: op, Key: key, Direct: true, Shard: shard},
+			p.Batch(shard):           {Operation: messages.OpBatch, Direct: true, Shard: shard},
 		} {
 			if got, err := p.Parse(subject); err != nil || got != want {
 				t.Fatalf("Parse(%q) = %+v, %v; want %+v", subject, got, err, want)
