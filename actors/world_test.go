@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,6 +134,16 @@ func (w *world) pass(d time.Duration) {
 // send sends a request and returns where its answer will be.
 func (w *world) send(resource string, e lease.Event) string {
 	w.Helper()
+	e, inbox := w.addressed(e)
+	if err := w.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
+		w.Fatal(err)
+	}
+	return inbox
+}
+
+// addressed returns a request with an inbox of its own, and the inbox.
+func (w *world) addressed(e lease.Event) (lease.Event, string) {
+	w.Helper()
 	w.asked++
 	inbox := fmt.Sprint("inbox.", w.asked)
 	to := messages.ReplyTo{Subject: inbox}
@@ -155,10 +166,7 @@ func (w *world) send(resource string, e lease.Event) string {
 	case lease.Undeliverable, lease.Dismiss, lease.Surrender, lease.Tick:
 		w.Fatalf("%T asks nothing", e)
 	}
-	if err := w.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
-		w.Fatal(err)
-	}
-	return inbox
+	return e, inbox
 }
 
 // ask sends a request and returns its answer, nil if there is none without time passing.
@@ -262,11 +270,16 @@ func (l *log) String() string {
 type answers struct {
 	mu      sync.Mutex
 	replies map[string][]*messages.Reply
+	// together has how many answers came with each call.
+	together []int
 	// before is called with each answer.
 	before func(lease.Answer)
 }
 
 func (a *answers) Answer(_ uint32, answers []lease.Answer) {
+	a.mu.Lock()
+	a.together = append(a.together, len(answers))
+	a.mu.Unlock()
 	for _, answer := range answers {
 		if a.before != nil {
 			a.before(answer)
@@ -275,6 +288,13 @@ func (a *answers) Answer(_ uint32, answers []lease.Answer) {
 		a.replies[answer.To.Subject] = append(a.replies[answer.To.Subject], answer.Reply)
 		a.mu.Unlock()
 	}
+}
+
+// calls returns how many answers came with each call.
+func (a *answers) calls() []int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.together)
 }
 
 func (a *answers) at(inbox string) []*messages.Reply {
