@@ -1,0 +1,95 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+// report is the message by which NATS says that a subject has no responders.
+func report(reply string) *nats.Msg {
+	return &nats.Msg{Subject: reply, Header: nats.Header{"Status": {"503"}}}
+}
+
+func TestUndeliverableGrant(t *testing.T) {
+	u := newUndeliverable(&nats.Conn{})
+	want := grant{"orders.42", 5}
+	reply := u.one(want)
+	for range 2 { // nothing is kept of a single grant
+		if got := u.parse(report(reply)); !slices.Equal(got, []grant{want}) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}
+
+func TestUndeliverableBatch(t *testing.T) {
+	u := newUndeliverable(&nats.Conn{})
+	first, second := []grant{{"a", 1}, {"b.c", 2}}, []grant{{"d", 3}}
+	replies := []string{u.many(first), u.many(second)}
+	for i, want := range [][]grant{first, second} {
+		if got := u.parse(report(replies[i])); !slices.Equal(got, want) {
+			t.Errorf("message %d: got %v, want %v", i, got, want)
+		}
+		if got := u.parse(report(replies[i])); got != nil {
+			t.Errorf("message %d: got %v again", i, got)
+		}
+	}
+	if reply := u.many(nil); reply != "" {
+		t.Errorf("a message without grants has the reply subject %q", reply)
+	}
+}
+
+// Only NATS can report, and only what the node has sent.
+func TestForgedReports(t *testing.T) {
+	u, other := newUndeliverable(&nats.Conn{}), newUndeliverable(&nats.Conn{})
+	grants := []grant{{"a", 1}}
+	one, many := u.one(grants[0]), u.many(grants)
+	other.many(grants)
+	levels := strings.Split(many, ".")
+	code, number := levels[len(levels)-2], levels[len(levels)-1]
+	otherCode := strings.Split(other.many(grants), ".")[len(levels)-2]
+	oneLevels := strings.Split(one, ".")
+	for _, forged := range []*nats.Msg{
+		{Subject: many},
+		{Subject: many, Header: nats.Header{"Status": {"200"}}},
+		report(u.inbox), report(u.inbox + "."), report(u.inbox + ".x"), report(u.inbox + "." + code), report(""),
+		report(u.inbox + "." + code + ".2"),
+		report(u.inbox + "." + code + ".1.a"),
+		report(u.inbox + "." + otherCode + "." + number),
+		report(u.inbox + "." + strings.Repeat("0", len(code)) + "." + number),
+		report(u.inbox + ".." + number),
+		report(u.inbox + "." + oneLevels[len(oneLevels)-3] + ".1"), // the code of a grant is not that of a batch
+		report(u.inbox + "." + oneLevels[len(oneLevels)-3] + ".2.a"),
+		report(u.inbox + "." + oneLevels[len(oneLevels)-3] + ".1.b"),
+		report(strings.Replace(many, u.inbox, other.inbox, 1)),
+	} {
+		if got := u.parse(forged); got != nil {
+			t.Errorf("%s: got %v", forged.Subject, got)
+		}
+	}
+	if got := u.parse(report(many)); !slices.Equal(got, grants) {
+		t.Errorf("the forged reports took the grants: got %v, want %v", got, grants)
+	}
+}
+
+// The grants of a message are kept while no more than a number of others are sent, and then forgotten: they are not
+// mistaken for those of the message that has taken their place.
+func TestForgottenBatches(t *testing.T) {
+	u := newUndeliverable(&nats.Conn{})
+	var replies []string
+	for i := range 2*keptBatches + 10 {
+		replies = append(replies, u.many([]grant{{fmt.Sprint("r", i), 1}}))
+	}
+	for i, reply := range replies {
+		got, kept := u.parse(report(reply)), i >= len(replies)-keptBatches
+		switch {
+		case !kept && got != nil:
+			t.Fatalf("message %d of %d: got %v, want none", i, len(replies), got)
+		case kept && !slices.Equal(got, []grant{{fmt.Sprint("r", i), 1}}):
+			t.Fatalf("message %d of %d: got %v", i, len(replies), got)
+		}
+	}
+}
