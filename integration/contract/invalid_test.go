@@ -56,6 +56,7 @@ func TestInvalidRequests(t *testing.T) {
 
 		{"holdfast.shard.3.lock.orders.42", ``, []string{"operation", `"lock"`}},
 		{"holdfast.shard.3.get", ``, []string{"key"}},
+		{"holdfast.shard.3.batch.orders.42", ``, []string{"operation", `"batch"`}},
 		{"holdfast.get.=41", ``, []string{"key"}},
 		{"holdfast.get.=2e", ``, []string{"key"}},
 		{"holdfast.get.a=2", ``, []string{"key"}},
@@ -77,6 +78,7 @@ func TestMisspeltHasNoResponder(t *testing.T) {
 	for _, subject := range []string{
 		"holdfast.lock.orders.42", "holdfast.lock", "holdfast.acquire", "holdfast.get", "holdfast", "holdfast.info.x",
 		"holdfast.shard.x.get.orders.42", "holdfast.shard.4.get.orders.42", "holdfast.shard.3", "holdfast.event.x",
+		"holdfast.batch", "holdfast.batch.orders.42", "holdfast.shard.4.batch", "holdfast.shard.batch",
 	} {
 		if m, err := c.nc.Request(subject, []byte(`{"owner":"b","ttl_ms":1000}`), patience); !errors.Is(err, nats.ErrNoResponders) {
 			t.Errorf("%s: got %v, %v", subject, m, err)

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -182,7 +183,8 @@ func TestInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.GetShards() != 4 || len(info.GetNodes()) != 1 || info.GetVersion() == "" ||
-		fmt.Sprint(info.GetNodes()[0].GetShards()) != "[0 1 2 3]" || info.GetLimits().GetMaxTtlMs() != 86_400_000 {
+		fmt.Sprint(info.GetNodes()[0].GetShards()) != "[0 1 2 3]" || info.GetLimits().GetMaxTtlMs() != 86_400_000 ||
+		!slices.Contains(info.GetFeatures(), messages.FeatureBatch) {
 		t.Errorf("got %v", &info)
 	}
 }
