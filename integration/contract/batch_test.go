@@ -330,17 +330,18 @@ func TestLargestBatch(t *testing.T) {
 	_, c := start(t)
 	metadata := map[string]string{"m": strings.Repeat("m", 800)}
 	for _, e := range encodings {
-		var b bundle
-		var want []messages.Status
+		var acquires, gets bundle
 		for _, key := range keysOf(e.String(), messages.MaxBatchCalls) {
-			b.acquire(key, &messages.AcquireRequest{Owner: "a", TtlMs: hour, Metadata: metadata})
-			want = append(want, messages.Status_GRANTED)
+			acquires.acquire(key, &messages.AcquireRequest{Owner: "a", TtlMs: hour, Metadata: metadata})
+			gets.get(key)
 		}
-		got := c.inbox(e).ask(b)
-		c.wantStatuses(got, want...)
-		for i, r := range got {
-			if l := r.GetLease(); l.GetResource() != b[i].GetKey() || l.GetToken() != 1 || l.GetMetadata()["m"] != metadata["m"] {
-				t.Fatalf("call %d got %v", i+1, l)
+		for i, b := range []bundle{acquires, gets} {
+			want := []messages.Status{messages.Status_GRANTED, messages.Status_HELD}[i]
+			for i, r := range c.inbox(e).ask(b) {
+				l := r.GetLease()
+				if r.GetStatus() != want || l.GetResource() != b[i].GetKey() || l.GetToken() != 1 || l.GetMetadata()["m"] != metadata["m"] {
+					t.Fatalf("call %d got %v, want %s", i+1, r, want)
+				}
 			}
 		}
 	}
@@ -463,6 +464,11 @@ func TestForgedReportOfABatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var gone bundle
+	last := keysOf("last", 1)
+	gone.acquire(last[0], &messages.AcquireRequest{Owner: "gone", TtlMs: hour})
+	c.publish("_INBOX.x", c.encode(messages.Protobuf, gone))
+	c.untilFree(last, 1) // its report comes behind the forged ones
 	for _, key := range keys {
 		c.want(messages.Status_HELD, 1, "holdfast.get."+key, ``)
 	}
