@@ -41,7 +41,7 @@ func TestMessagesAgreeWithTheContract(t *testing.T) {
 	want := promisedMessages(contract)
 	for _, name := range []string{
 		"AcquireRequest", "ReleaseRequest", "ExtendRequest", "GetRequest", "BreakRequest", "ListRequest",
-		"Reply", "Lease", "ListReply", "Info", "Node", "Event",
+		"Reply", "Lease", "Batch", "Call", "BatchReply", "Answer", "ListReply", "Info", "Node", "Event",
 	} {
 		t.Run(name, func(t *testing.T) { compareMessage(t, descriptor(t, name), want[name]) })
 		delete(want, name)
@@ -74,6 +74,7 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 	words := []string{
 		p.Operation(messages.OpAcquire, "<key>"), p.List(), p.Info(), p.Event("<key>"),
 		strings.Replace(p.Direct(0, messages.OpAcquire, "<key>"), ".0.", ".<n>.", 1),
+		"`" + strings.Replace(p.Batch(0), ".0.", ".<n>.", 1) + "`", "`" + messages.FeatureBatch + "`", "1 to 1 000",
 		messages.HeaderServiceError + "`", messages.HeaderServiceErrorCode + "` (400, 429, 503, 507)",
 		"`" + messages.HeaderContentType + "`", "`" + messages.HeaderToken + "`", "`" + messages.HeaderResource + "`",
 		messages.HeaderEvent + ": ACQUIRED", messages.HeaderToken + ": " + messages.Token(5).String(),
