@@ -397,6 +397,30 @@ func TestWaitingCall(t *testing.T) {
 	}
 }
 
+// A repeated call that waits takes the place of the earlier one, which is not answered, also within a batch.
+func TestRepeatedCallThatWaits(t *testing.T) {
+	_, c := start(t)
+	key := keysOf("k", 1)[0]
+	c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+key, `{"owner":"a","ttl_ms":3600000}`)
+	var b bundle
+	for range 2 {
+		b.acquire(key, &messages.AcquireRequest{Owner: "b", TtlMs: hour, WaitMs: hour, RequestId: "r"})
+	}
+	b.get(key)
+	first, second := c.inbox(messages.Protobuf), c.inbox(messages.JSON)
+	for _, in := range []*inbox{first, second} {
+		in.send(b)
+		if r := in.all(1)[3]; r.GetWaiting() != 1 {
+			t.Fatalf("got %v, want one that waits", r)
+		}
+	}
+	c.want(messages.Status_RELEASED, 0, "holdfast.release."+key, `{"owner":"a"}`)
+	if r := second.all(1)[2]; r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetToken() != 2 {
+		t.Errorf("got %v", r)
+	}
+	first.all(0)
+}
+
 // Without a listener all grants in a message are taken back, long before their leases end.
 func TestBatchWithoutAListener(t *testing.T) {
 	_, c := start(t)
