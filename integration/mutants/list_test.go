@@ -22,6 +22,9 @@ var (
 	forgery = suite{folder: "integration/contract", run: "^TestForgedEvents$"}
 	// interest is what a server knows of subscribers.
 	interest = suite{folder: "jetstream/embedded", run: "^TestInterest$"}
+	// batches are of all operations, unheard one whose client is gone.
+	batches = suite{folder: "integration/contract", run: "^TestBatchOfAllOperations$"}
+	unheard = suite{folder: "integration/contract", run: "^TestBatchWithoutAListener$"}
 	// names are more than the node may remember.
 	names = suite{folder: "integration/soak", run: "^TestNames$"}
 	// pages are of a ledger without a node.
@@ -166,6 +169,27 @@ var mutants = []mutant{
 		edits: []edit{{"jetstream/embedded/interest.go", "account.SubscriptionInterest(subject)", "account.SubscriptionInterest(subject + \".event\")"}},
 		found: interest,
 		says:  `has no subscriber, but a client has subscribed to`,
+	},
+	{
+		name:  "BatchAnswerOfAnotherCall",
+		harm:  "a client takes the lease of one resource for that of another",
+		edits: []edit{{"actors/node/batches.go", "&messages.Answer{Id: call, Reply: a.Reply}", "&messages.Answer{Id: call ^ 1, Reply: a.Reply}"}},
+		found: batches,
+		says:  `has no answer`,
+	},
+	{
+		name:  "BatchedCallTwice",
+		harm:  "a call is decided twice, and a release that came second ends the lease of the next request",
+		edits: []edit{{"actors/node/intake.go", "\t\tes = append(es, e)\n", "\t\tes = append(es, e, e)\n"}},
+		found: batches,
+		says:  `is answered twice`,
+	},
+	{
+		name:  "BatchedGrantsKept",
+		harm:  "a client that is gone holds all the locks of its last batch until their leases end",
+		edits: []edit{{"actors/node/outbox.go", "o.undeliverable.many(b.grants)", "o.undeliverable.many(nil)"}},
+		found: unheard,
+		says:  `is free again`,
 	},
 	{
 		name:  "NotSynced",
