@@ -1,7 +1,6 @@
 package request
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -138,7 +137,7 @@ func TestAnswersToABatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close(context.Background())
+			defer s.Close(t.Context())
 			s.SetDeployment(1, []string{messages.FeatureBatch})
 			s.batching.prove()
 			if c.serve != nil {

@@ -256,7 +256,9 @@ func (s *Sender) finish() {
 	_ = s.subscription.Unsubscribe() // fails if the connection has been closed or drained, which does as well
 }
 
-func (s *Sender) publish(e envelope) error { return s.publishTo(e.to.of(s.router.prefix), "", e.id, e.payload) }
+func (s *Sender) publish(e envelope) error {
+	return s.publishTo(e.to.of(s.router.prefix), "", e.id, e.payload)
+}
 
 func (s *Sender) publishTo(subject, mark string, id uint64, payload []byte) error {
 	if !s.nc.IsConnected() {

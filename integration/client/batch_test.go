@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -79,7 +78,7 @@ func TestBatchesNotPermitted(t *testing.T) {
 	batches := new(atomic.Int64)
 	listen(t, node, "holdfast.shard.*.batch", func(*nats.Msg) { batches.Add(1) })
 	c := stand.Client(t, stand.Dial(t, url, nats.UserInfo("single", "x"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})))
-	if _, err := c.Info(context.Background()); err != nil {
+	if _, err := c.Info(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	contend(t, c, 20)
