@@ -34,6 +34,7 @@ const (
 type opener struct {
 	api       *jsapi.Requester
 	layout    layout // shards is 0 until it is known
+	newShards uint32 // of a deployment that is created
 	requested int    // for how many replicas, 0 for any
 	log       *slog.Logger
 }
@@ -114,7 +115,7 @@ func (o *opener) createAll(ctx context.Context) error {
 		return err
 	}
 	if o.layout.shards == 0 {
-		o.layout.shards = DefaultShards
+		o.layout.shards = o.newShards
 	}
 	for shard := o.layout.shards; shard > 0; shard-- {
 		if err := o.createBucket(ctx, shard-1); err != nil {

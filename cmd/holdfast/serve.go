@@ -123,7 +123,7 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 	cli.AddFlags(cmd, "Deployment", func(f *pflag.FlagSet) {
 		f.StringVar(&s.name, "name", cli.HostName(), "`NAME` of this node: unique, and the same after a restart")
 		f.StringVar(&s.prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
-		f.Uint32Var(&s.shards, "shards", 0, fmt.Sprintf("`NUMBER` of shards, fixed when the deployment is created (default %d for a new one)", jetstream.DefaultShards))
+		f.Uint32Var(&s.shards, "shards", 0, fmt.Sprintf("`NUMBER` of shards, fixed when the deployment is created (default %d, for a node without cluster %d)", jetstream.DefaultShards, jetstream.DefaultShardsAlone))
 		f.IntVar(&s.replicas, "replicas", 0, "minimum `NUMBER` of NATS servers that store each shard (default 1)")
 		f.Var(&s.minTTL, "min-ttl", "shortest lease allowed")
 		f.Var(&s.maxTTL, "max-ttl", "longest lease allowed")

@@ -3,6 +3,7 @@
 package stand
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -29,6 +30,7 @@ type Config struct {
 	ConfigFile string
 	Login      nats.Option
 
+	// Shards is their number; 0: 4, so that tests use more than one.
 	Shards   uint32
 	Tuning   actors.Tuning
 	Capacity node.Capacity
@@ -58,7 +60,7 @@ func Start(tb testing.TB, cfg Config) *Stand {
 		log = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	s := &Stand{TB: tb, config: server.Config{
-		Name: "stand", Version: "0.0.0", Shards: cfg.Shards,
+		Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
 		Limits: cfg.Limits, Capacity: cfg.Capacity, Tuning: cfg.Tuning,
 		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Log: log,
 		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile},

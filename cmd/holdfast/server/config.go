@@ -31,7 +31,8 @@ type Config struct {
 
 	// Prefix is the first token of the deployment's subjects. Empty: [messages.DefaultPrefix].
 	Prefix messages.Prefix
-	// Shards is the number of shards of a new deployment. 0: those of the existing one, or the default.
+	// Shards is the number of shards of a new deployment. 0: those of the existing one, or
+	// [jetstream.DefaultShards], or [jetstream.DefaultShardsAlone] if NATS is embedded and takes no other members.
 	Shards uint32
 	// Replicas is the minimum number of NATS servers that store each shard. 0: those of the existing
 	// deployment, or 1.
@@ -73,9 +74,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// isFirst reports whether no other node can own a shard when this one starts: its NATS server has just
-// started, and takes no members of a cluster.
-func (c Config) isFirst() bool {
+// isAlone reports whether the node's NATS server takes no members of a cluster. So no other node can own a shard when
+// this one starts.
+func (c Config) isAlone() bool {
 	return c.External == nil && c.Embedded.ConfigFile == "" && c.Embedded.ClusterListen == ""
 }
 

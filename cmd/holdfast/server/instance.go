@@ -40,6 +40,9 @@ func (i *instance) openDeployment(ctx context.Context) (err error) {
 	if i.nats != nil {
 		cfg.Members = i.nats.Members
 	}
+	if i.cfg.isAlone() {
+		cfg.NewShards = jetstream.DefaultShardsAlone
+	}
 	if i.deployment, err = jetstream.OpenDeployment(ctx, i.connections.storage, cfg); err != nil || i.nats == nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func (i *instance) startNode(ctx context.Context) error {
 		Events:             i.connections.events,
 		Retainer:           retainer,
 		Peers:              i.connections.peers,
-		First:              i.cfg.isFirst(),
+		First:              i.cfg.isAlone(),
 		Leads:              i.leadership.Leads,
 		TransferLeadership: i.leadership.Transfer,
 		Log:                i.cfg.Log,
