@@ -163,8 +163,9 @@ func TestInvalid(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := tc.call()
-			if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("got %v, want ErrInvalid with %q", err, tc.says)
+			var e *holdfast.Error // its cause can be ErrInvalid too, and is not enough
+			if !errors.As(err, &e) || !errors.Is(e.Err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), tc.says) {
+				t.Fatalf("got %v, want an Error with ErrInvalid and %q", err, tc.says)
 			}
 			if strings.Count(err.Error(), "invalid") > 1 {
 				t.Errorf("%q says so twice", err)
