@@ -133,9 +133,16 @@ func TestPage(t *testing.T) {
 	if texts[0] != texts[1] || !strings.HasPrefix(texts[0], "above\n<!--") || !strings.HasSuffix(texts[0], "-->\nbelow\n") {
 		t.Errorf("the pages are:\n%s\n%s", texts[0], texts[1])
 	}
+	for _, want := range []string{"\na machine\n", "\n    a command\n", "\n- a version\n",
+		"\n|     1 | pairs    |      64 | holdfast |      100 |", "\n|      1000 |       1 | holdfast |      100 |"} {
+		if !strings.Contains(texts[0], want) {
+			t.Errorf("%q is missing in:\n%s", want, texts[0])
+		}
+	}
 	for _, plot := range []string{"rate-1", "latency-1", "resources"} {
-		if _, err := os.Stat(filepath.Join(filepath.Dir(page), "page", plot+".svg")); err != nil || !strings.Contains(texts[0], "(page/"+plot+".svg)") {
-			t.Errorf("the plot %s: %v", plot, err)
+		svg, err := os.ReadFile(filepath.Join(filepath.Dir(page), "page", plot+".svg"))
+		if err != nil || !strings.HasPrefix(string(svg), "<svg") || !strings.Contains(texts[0], "(page/"+plot+".svg)") {
+			t.Errorf("the plot %s: %v, %d bytes; the page is:\n%s", plot, err, len(svg), texts[0])
 		}
 	}
 	if strings.Contains(texts[0], "shards.svg") {
@@ -143,13 +150,24 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A page without the comments is left alone.
+// A page that does not have both comments in their order is left alone.
 func TestPageWithoutComments(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("text\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := new(report.Report).WritePage(page, ""); err == nil || !strings.Contains(err.Error(), "comments") {
-		t.Errorf("got %v", err)
+	const begin, end = "<!-- bench-peers: begin -->\n", "<!-- bench-peers: end -->\n"
+	for name, text := range map[string]string{"None": "text\n", "NoEnd": begin, "NoBegin": end, "EndFirst": end + begin} {
+		t.Run(name, func(t *testing.T) {
+			page := filepath.Join(t.TempDir(), "page.md")
+			if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := new(report.Report).WritePage(page, ""); err == nil || !strings.Contains(err.Error(), "comments") {
+				t.Errorf("got %v, want an error that names the comments", err)
+			}
+			if got, err := os.ReadFile(page); err != nil || string(got) != text {
+				t.Errorf("the page is %q, %v, want %q as before", got, err, text)
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), "page")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("got %v, want no folder of plots", err)
+			}
+		})
 	}
 }
