@@ -23,7 +23,7 @@ type bundle struct {
 
 func (b *bundle) add(w *world, resource string, e lease.Event) {
 	w.Helper()
-	e, inbox := w.addressed(e)
+	e, inbox := w.addressed(e, true)
 	b.requests = append(b.requests, actors.Request{Resource: resource, Event: e})
 	b.inboxes = append(b.inboxes, inbox)
 }

@@ -64,6 +64,11 @@ func (d *decision) weight() (bytes int) {
 	return bytes
 }
 
+// isBatched reports whether the first answer goes to a batch.
+func (d *decision) isBatched() bool {
+	return len(d.outcome.Answers) > 0 && d.outcome.Answers[0].To.Batched
+}
+
 // mustCommit reports whether the journal has to confirm the decision before its answers may leave.
 func (d *decision) mustCommit() bool {
 	switch {

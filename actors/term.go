@@ -103,7 +103,7 @@ func (t *term) decided(d *decision) (done bool) {
 		return false
 	}
 	d.activation.done()
-	t.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, d.outcome.Answers)
+	t.answer(d.outcome.Answers)
 	return true
 }
 
@@ -213,12 +213,7 @@ func (t *term) stored(ctx actor.Context) []*decision {
 		t.compaction.purge(t.watermark.mayPurge)
 	}
 	t.appendNext() // the disk works while the answers leave
-	var answers []lease.Answer
-	for _, d := range done {
-		t.confirmed(ctx, d)
-		answers = append(answers, d.outcome.Answers...)
-	}
-	t.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, answers)
+	t.confirmed(ctx, done)
 	if t.compaction.isDue() && t.compaction.begin() {
 		t.appendNext()
 	}
@@ -245,12 +240,28 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 	}
 }
 
-// confirmed notes that a decision is stored.
-func (t *term) confirmed(ctx actor.Context, d *decision) {
-	d.activation.unconfirmed--
-	d.activation.done()
-	if d.reload {
-		t.reload(ctx, d.activation)
+// confirmed lets the answers of decisions leave. Those to batches leave together, so that they share messages; the
+// others leave one by one, so that the first are sent while the rest is confirmed.
+func (t *term) confirmed(ctx actor.Context, decisions []*decision) {
+	var batched []lease.Answer
+	for _, d := range decisions {
+		d.activation.unconfirmed--
+		d.activation.done()
+		if d.reload {
+			t.reload(ctx, d.activation)
+		}
+		if answers := d.outcome.Answers; d.isBatched() {
+			batched = append(batched, answers...)
+		} else {
+			t.answer(answers)
+		}
+	}
+	t.answer(batched)
+}
+
+func (t *term) answer(answers []lease.Answer) {
+	if len(answers) > 0 {
+		t.shard.cfg.Outbox.Answer(t.shard.cfg.Shard, answers)
 	}
 }
 

@@ -134,19 +134,19 @@ func (w *world) pass(d time.Duration) {
 // send sends a request and returns where its answer will be.
 func (w *world) send(resource string, e lease.Event) string {
 	w.Helper()
-	e, inbox := w.addressed(e)
+	e, inbox := w.addressed(e, false)
 	if err := w.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
 		w.Fatal(err)
 	}
 	return inbox
 }
 
-// addressed returns a request with an inbox of its own, and the inbox.
-func (w *world) addressed(e lease.Event) (lease.Event, string) {
+// addressed returns a request with an inbox of its own, alone or in a batch, and the inbox.
+func (w *world) addressed(e lease.Event, batched bool) (lease.Event, string) {
 	w.Helper()
 	w.asked++
 	inbox := fmt.Sprint("inbox.", w.asked)
-	to := messages.ReplyTo{Subject: inbox}
+	to := messages.ReplyTo{Subject: inbox, Batched: batched}
 	switch event := e.(type) {
 	case lease.Acquire:
 		event.From, event.MaxWaiting = to, 100
