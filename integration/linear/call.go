@@ -48,15 +48,15 @@ func (c *client) begin(r *resource, o Operation) (*call, error) {
 	}
 	q := &call{Operation: o, to: r, payload: payload, encoding: messages.EncodingOf("", payload), answers: make(chan answer, 64), abandoned: make(chan struct{})}
 	q.subject = c.Prefix.Operation(o.Kind, r.key)
-	switch shard := messages.ShardOf(r.key, c.Shards); {
+	switch {
 	case c.batched:
-		q.subject = c.Prefix.Batch(shard)
+		q.subject = c.Prefix.Batch(messages.ShardOf(r.key, c.Shards))
 		if payload, err = messages.Encode(messages.Protobuf, body(o)); err != nil {
 			return nil, err
 		}
 		q.batch = func(id uint64) ([]byte, error) { return batch(c.encoding, id, r.key, o.Kind, payload) }
 	case c.direct:
-		q.subject = c.Prefix.Direct(shard, o.Kind, r.key)
+		q.subject = c.Prefix.Direct(messages.ShardOf(r.key, c.Shards), o.Kind, r.key)
 	}
 	r.count.Add(1)
 	return q, nil

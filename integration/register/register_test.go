@@ -55,7 +55,7 @@ func play(worker string) error {
 // startNode starts a lock node with its server, in a process that can be killed and started again.
 func startNode(t *testing.T) *stand.Member {
 	t.Helper()
-	return stand.StartAlone(t, "--log-level", "error", "--history", "10000000")
+	return stand.StartAlone(t, "--shards", "4", "--log-level", "error", "--history", "10000000")
 }
 
 func config(t *testing.T, url, name string) register.Config {

@@ -26,6 +26,9 @@ var (
 	nameFlows = flag.Int("names.flows", 128, "how many requests are under way on each connection")
 )
 
+// nameShards is how many shards the names are spread over.
+const nameShards = 4
+
 // nameSamples is how many names are locked again at the end.
 const nameSamples = 1000
 
@@ -36,7 +39,7 @@ func TestNames(t *testing.T) {
 	if bound == 0 {
 		bound = max(*nameCount/10, 1)
 	}
-	m := stand.StartAlone(t, "--max-remembered", strconv.Itoa(bound), "--history", "1000", "--idle-after", "1s")
+	m := stand.StartAlone(t, "--shards", fmt.Sprint(nameShards), "--max-remembered", strconv.Itoa(bound), "--history", "1000", "--idle-after", "1s")
 	n := &names{T: t, member: m, bound: bound, tokens: make(map[string]holdfast.Token)}
 	n.report("at the start")
 	begun := time.Now()
@@ -204,7 +207,7 @@ func (n *names) shards(nc *nats.Conn, visit func(jetstream.Stream)) {
 	if err != nil {
 		n.Fatal(err)
 	}
-	for shard := range uint32(4) {
+	for shard := range uint32(nameShards) {
 		s, err := js.Stream(n.Context(), "KV_"+messages.DefaultPrefix.Bucket(shard))
 		if err != nil {
 			n.Fatal(err)

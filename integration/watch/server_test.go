@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { os.Exit(stand.Main(m)) }
 // startServer starts a server that forgets nothing.
 func startServer(t *testing.T, more ...string) *stand.Member {
 	t.Helper()
-	return stand.StartAlone(t, append(more, "--history", "10000000", "--log-level", "error")...)
+	return stand.StartAlone(t, append(more, "--shards", "4", "--history", "10000000", "--log-level", "error")...)
 }
 
 // startServerFor starts a server of one shard that only these users may log in to, the first of whom is
