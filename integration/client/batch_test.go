@@ -2,6 +2,8 @@ package client_test
 
 import (
 	"fmt"
+	"math/bits"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -71,13 +73,20 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A user who may not send batches sends single requests.
+// A user who may not send batches sends single requests. NATS refuses no more than the trials, of which the pauses double
+// from a second on.
 func TestBatchesNotPermitted(t *testing.T) {
 	url := startWithUsers(t)
 	node := stand.Dial(t, url, nats.UserInfo("node", "x"))
-	batches := new(atomic.Int64)
+	batches, refused := new(atomic.Int64), new(atomic.Int64)
 	listen(t, node, "holdfast.shard.*.batch", func(*nats.Msg) { batches.Add(1) })
-	c := stand.Client(t, stand.Dial(t, url, nats.UserInfo("single", "x"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})))
+	begun := time.Now()
+	c := stand.Client(t, stand.Dial(t, url, nats.UserInfo("single", "x"), nats.ErrorHandler(
+		func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if strings.Contains(err.Error(), `.batch"`) {
+				refused.Add(1)
+			}
+		})))
 	if _, err := c.Info(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -87,5 +96,8 @@ func TestBatchesNotPermitted(t *testing.T) {
 	}
 	if batches.Load() != 0 {
 		t.Errorf("%d batches came from a user who may send none", batches.Load())
+	}
+	if n, trials := refused.Load(), int64(bits.Len(uint(time.Since(begun).Seconds())+1)); n > trials {
+		t.Errorf("%d batches were refused, of at most %d trials", n, trials)
 	}
 }
