@@ -260,8 +260,11 @@ func (h *holding) use() bool {
 		}
 	case n < 90:
 		o = Operation{Kind: messages.OpGet}
-	default:
-		o.Kind, o.Token = messages.OpRelease, h.Shown.Token+1 // of which it knows nothing
+	default: // of a lease before or after, of which it knows nothing
+		o.Kind, o.Token = messages.OpRelease, h.Shown.Token+1
+		if h.chance(50) && h.Shown.Token > 1 {
+			o.Token = h.Shown.Token - 1
+		}
 	}
 	return h.ask(h.resource, o).Status != 0
 }

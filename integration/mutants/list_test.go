@@ -28,7 +28,7 @@ var (
 	// names are more than the node may remember.
 	names = suite{folder: "integration/soak", run: "^TestNames$"}
 	// pages are of a ledger without a node.
-	pages = suite{folder: "actors", run: "^TestReplayEqualsLive$"}
+	pages = suite{folder: "actors/ledger", run: "^TestReplayEqualsLive$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
 	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
 	// powerCuts are of all nodes of a cluster at once.

@@ -40,8 +40,8 @@ func TestMutantsAreFound(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			overlay := m.overlay(t)
 			if key := fmt.Sprint(m.found); !healthy[key] {
-				if output, err := m.found.test(t, ""); err != nil {
-					t.Fatalf("the suite fails without the mutant: %v\n%s", err, output)
+				if output, err := m.found.test(t, ""); err != nil || empty.Match(output) {
+					t.Fatalf("the suite fails without the mutant, or has no test: %v\n%s", err, output)
 				}
 				healthy[key] = true
 			}
@@ -64,6 +64,9 @@ func TestMutantsAreFound(t *testing.T) {
 		})
 	}
 }
+
+// empty is how Go says that no test has the name.
+var empty = regexp.MustCompile(`\[no tests to run\]`)
 
 // failed is how Go says that a test has failed, and not its build.
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: |^panic: |^fatal error: `)
