@@ -60,16 +60,24 @@ func SplitBatch(e Encoding, payload []byte) ([]SplitCall, error) {
 // the payload its request in protobuf.
 func AppendCall(batch []byte, id uint64, key string, op Operation, payload []byte) []byte {
 	number := operationField(op)
-	size := protowire.SizeTag(callID) + protowire.SizeVarint(id) + protowire.SizeTag(callKey) + protowire.SizeBytes(len(key)) +
-		protowire.SizeTag(number) + protowire.SizeBytes(len(payload))
 	batch = protowire.AppendTag(batch, batchCalls, protowire.BytesType)
-	batch = protowire.AppendVarint(batch, uint64(size))
+	batch = protowire.AppendVarint(batch, uint64(sizeCall(id, key, number, payload)))
 	batch = protowire.AppendTag(batch, callID, protowire.VarintType)
 	batch = protowire.AppendVarint(batch, id)
 	batch = protowire.AppendTag(batch, callKey, protowire.BytesType)
 	batch = protowire.AppendString(batch, key)
 	batch = protowire.AppendTag(batch, number, protowire.BytesType)
 	return protowire.AppendBytes(batch, payload)
+}
+
+// SizeCall returns by how many bytes [AppendCall] lengthens a batch.
+func SizeCall(id uint64, key string, op Operation, payload []byte) int {
+	return protowire.SizeTag(batchCalls) + protowire.SizeBytes(sizeCall(id, key, operationField(op), payload))
+}
+
+func sizeCall(id uint64, key string, operation protowire.Number, payload []byte) int {
+	return protowire.SizeTag(callID) + protowire.SizeVarint(id) + protowire.SizeTag(callKey) + protowire.SizeBytes(len(key)) +
+		protowire.SizeTag(operation) + protowire.SizeBytes(len(payload))
 }
 
 func operationField(op Operation) protowire.Number {

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -50,7 +51,7 @@ func (s *attempts) take(id uint64) *attempt {
 }
 
 // sentIn notes that attempts were sent in a batch.
-func (s *attempts) sentIn(batch uint64, calls []envelope) {
+func (s *attempts) sentIn(batch uint64, calls []*envelope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range calls {
@@ -83,6 +84,9 @@ func (s *attempts) count() int {
 }
 
 func (s *attempts) forget(ids ...uint64) {
+	if len(ids) == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
@@ -90,10 +94,11 @@ func (s *attempts) forget(ids ...uint64) {
 	}
 }
 
-func (s *attempts) isOpen(id uint64) bool {
+// expected removes the attempts from a queue to which no answer is expected any more.
+func (s *attempts) expected(queue []envelope) []envelope {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open[id] != nil
+	return slices.DeleteFunc(queue, func(e envelope) bool { return !e.oneWay && s.open[e.id] == nil })
 }
 
 func (s *attempts) lastID() uint64 {

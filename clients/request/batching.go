@@ -67,33 +67,41 @@ func (b *batching) may(now time.Duration) (batches, try bool) {
 
 // batch is a batch that is being filled.
 type batch struct {
-	shard   uint32
-	calls   []envelope
-	payload []byte
+	shard uint32
+	calls []*envelope
+	// size is how many bytes it takes.
+	size int
 }
 
 // bundle returns the envelopes as batches of at most so many bytes, one or more for each shard, in the order of the
 // envelopes of a shard, and those that go alone: they are the only one for their shard, or on no direct route, or not in
-// protobuf.
-func bundle(queue []envelope, most int) (batches []*batch, alone []envelope) {
+// protobuf. The batches are part of the queue.
+func bundle(queue []envelope, most int) (batches []*batch, alone []*envelope) {
 	open := make(map[uint32]*batch)
-	for _, e := range queue {
-		size := callSize(e)
+	for i := range queue {
+		e := &queue[i]
+		size := messages.SizeCall(e.id, e.to.key, e.to.op, e.payload)
 		if !e.to.direct || size > most || messages.EncodingOf("", e.payload) != messages.Protobuf {
 			alone = append(alone, e)
 			continue
 		}
 		b := open[e.to.shard]
-		if b == nil || len(b.payload)+size > most || len(b.calls) == messages.MaxBatchCalls {
+		if b == nil || b.size+size > most || len(b.calls) == messages.MaxBatchCalls {
 			b = &batch{shard: e.to.shard}
 			open[e.to.shard] = b
 			batches = append(batches, b)
 		}
 		b.calls = append(b.calls, e)
-		b.payload = messages.AppendCall(b.payload, e.id, e.to.key, e.to.op, e.payload)
+		b.size += size
 	}
 	return batches, alone
 }
 
-// callSize returns the most bytes that an envelope takes in a batch.
-func callSize(e envelope) int { return len(e.to.key) + len(e.payload) + 32 }
+// encode returns the payload of the batch.
+func (b *batch) encode() []byte {
+	payload := make([]byte, 0, b.size)
+	for _, e := range b.calls {
+		payload = messages.AppendCall(payload, e.id, e.to.key, e.to.op, e.payload)
+	}
+	return payload
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/clients/internal/alarm"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -47,6 +48,10 @@ type Exchange struct {
 	s *Sender
 	Request
 
+	// deadline is when the time given to Within is over; zero: there is none. due is when the next attempt is sent.
+	deadline, due time.Time
+	// connection is the one on which the latest attempt was sent.
+	connection uint64
 	// sent counts attempts, idle those of the pauses that followed an attempt without effect.
 	sent, idle int
 	// open are the attempts that may have had an effect, the oldest first; unsure: so may others that have
@@ -56,10 +61,13 @@ type Exchange struct {
 	// obstacle is why the latest attempt without effect had none; nil if all may have had one.
 	obstacle error
 
+	// wake has an element when there is something to look at: an answer, an alarm, another connection.
+	wake  chan struct{}
+	alarm alarm.Alarm
+
 	mu   sync.Mutex
 	came []*Answer
 	over bool // what comes now is an orphan
-	wake chan struct{}
 }
 
 // Exchange returns an exchange of the request, to be run once. The caller calls [Exchange.Finish] in the
@@ -68,13 +76,14 @@ func (s *Sender) Exchange(r Request) *Exchange {
 	if r.MostPause == 0 {
 		r.MostPause = messages.MostResend
 	}
-	return &Exchange{s: s, Request: r, wake: make(chan struct{}, 1)}
+	x := &Exchange{s: s, Request: r, wake: make(chan struct{}, 1)}
+	x.alarm.Wake = x.ring
+	return x
 }
 
 // Within is [Exchange.Run] for no longer than d. The cause is then [ErrNoAnswer], or what explains it.
 func (x *Exchange) Within(ctx context.Context, d time.Duration) (*Answer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, d, ErrNoAnswer)
-	defer cancel()
+	x.deadline = time.Now().Add(d)
 	return x.Run(ctx)
 }
 
@@ -86,33 +95,50 @@ func (x *Exchange) Run(ctx context.Context) (*Answer, error) {
 		return nil, x.failure(ErrClosed)
 	case ctx.Err() != nil:
 		return nil, x.failure(ContextError(ctx))
+	case x.isLate(time.Now()):
+		return nil, x.failure(ErrNoAnswer)
 	case x.s.IsOff():
 		return nil, x.failure(nats.ErrConnectionClosed)
 	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	x.send()
+	defer x.s.alarms.Stop(&x.alarm)
 	for {
-		reconnected := x.s.Reconnected()
+		x.s.alarms.Set(&x.alarm, x.next()) // before the sender is looked at, which wakes those that are set
+		switch {
+		case x.s.IsOff():
+			return nil, x.giveUp(nats.ErrConnectionClosed)
+		case x.connection != x.s.connection.Load():
+			x.send()
+			continue
+		}
 		select {
 		case <-x.wake:
-			if a := x.sift(timer); a != nil {
-				return a, nil
-			}
-			continue
-		case <-timer.C:
-		case <-reconnected:
 		case <-ctx.Done():
-			x.settle()
-			return nil, x.failure(ContextError(ctx))
+			return nil, x.giveUp(ContextError(ctx))
 		case <-x.Stop:
-			x.settle()
-			return nil, x.failure(ErrClosed)
-		case <-x.s.off:
-			x.settle()
-			return nil, x.failure(nats.ErrConnectionClosed)
+			return nil, x.giveUp(ErrClosed)
 		}
-		timer.Reset(x.send())
+		if a := x.sift(); a != nil {
+			return a, nil
+		}
+		switch now := time.Now(); {
+		case x.isLate(now):
+			return nil, x.giveUp(ErrNoAnswer)
+		case !now.Before(x.due):
+			x.send()
+		}
 	}
+}
+
+// isLate reports whether the time given to Within is over.
+func (x *Exchange) isLate(now time.Time) bool { return !x.deadline.IsZero() && !now.Before(x.deadline) }
+
+// next returns when there is something to do at the latest.
+func (x *Exchange) next() time.Time {
+	if x.isLate(x.due) {
+		return x.deadline
+	}
+	return x.due
 }
 
 func (x *Exchange) isStopped() bool {
@@ -141,17 +167,17 @@ func (x *Exchange) Finish() {
 // when Run has returned, and counts an answer that Run returned as no effect.
 func (x *Exchange) Definite() bool { return len(x.open) == 0 && !x.unsure }
 
-// send makes one more attempt and returns how long to wait for an answer.
-func (x *Exchange) send() time.Duration {
+// send makes one more attempt. The next one is due after a pause.
+func (x *Exchange) send() {
+	x.connection = x.s.connection.Load()
+	x.due = time.Now().Add(min(messages.ResendAfter(x.sent), x.MostPause))
 	id := x.s.Send(x.route(), Encode(x.Message()), x.receive)
-	pause := messages.ResendAfter(x.sent)
 	x.sent++
 	if len(x.open) == openAttempts {
 		x.s.Forget(x.open[0])
 		x.open, x.unsure = x.open[1:], true
 	}
 	x.open = append(x.open, id)
-	return min(pause, x.MostPause)
 }
 
 func (x *Exchange) route() Route {
@@ -177,14 +203,18 @@ func (x *Exchange) receive(a *Answer) {
 	}
 	x.came = append(x.came, a)
 	x.mu.Unlock()
+	x.ring()
+}
+
+func (x *Exchange) ring() {
 	select {
 	case x.wake <- struct{}{}:
 	default:
 	}
 }
 
-// next returns an answer that has come, nil if there is none.
-func (x *Exchange) next() *Answer {
+// answer returns an answer that has come, nil if there is none.
+func (x *Exchange) answer() *Answer {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.came) == 0 {
@@ -197,9 +227,9 @@ func (x *Exchange) next() *Answer {
 
 // sift looks through what has come for a decision. When the latest attempt is known to have had no effect,
 // the next one is soon, on another route.
-func (x *Exchange) sift(timer *time.Timer) *Answer {
+func (x *Exchange) sift() *Answer {
 	idle := false
-	for a := x.next(); a != nil; a = x.next() {
+	for a := x.answer(); a != nil; a = x.answer() {
 		x.drop(a.ID)
 		if !x.hadNoEffect(a) {
 			x.learn(a)
@@ -209,7 +239,7 @@ func (x *Exchange) sift(timer *time.Timer) *Answer {
 		idle = idle || len(x.open) == 0 || x.open[len(x.open)-1] < a.ID
 	}
 	if idle {
-		timer.Reset(RetryAfter(x.idle))
+		x.due = time.Now().Add(RetryAfter(x.idle))
 		x.idle++
 	}
 	return nil
@@ -217,6 +247,12 @@ func (x *Exchange) sift(timer *time.Timer) *Answer {
 
 func (x *Exchange) drop(id uint64) {
 	x.open = slices.DeleteFunc(x.open, func(other uint64) bool { return other == id })
+}
+
+// giveUp is failure of an exchange that has begun.
+func (x *Exchange) giveUp(cause error) *Error {
+	x.settle()
+	return x.failure(cause)
 }
 
 // settle takes note of the attempts that are known by now to have had no effect, so that the error of an

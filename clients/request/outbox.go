@@ -33,12 +33,13 @@ func (o *outbox) add(e envelope) {
 	}
 }
 
-// takeAll empties the queue.
-func (o *outbox) takeAll() []envelope {
+// takeAll empties the queue. The next one takes the room of the last, which is over.
+func (o *outbox) takeAll(last []envelope) []envelope {
+	clear(last)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	queue := o.queue
-	o.queue = nil
+	o.queue = last[:0]
 	return queue
 }
 

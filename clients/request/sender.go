@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/clients/internal/alarm"
 	"github.com/holdfast-io/holdfast/clients/internal/group"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -39,6 +40,8 @@ type Sender struct {
 	batching batching
 	attempts attempts
 	outbox   outbox
+	// alarms are those of the exchanges under way.
+	alarms alarm.Heap
 
 	inbox        string
 	subscription *nats.Subscription
@@ -47,6 +50,8 @@ type Sender struct {
 	complaint atomic.Pointer[error]
 	// off is closed when the connection is closed or begins to drain: no answer comes any more.
 	off chan struct{}
+	// connection counts the interruptions of the connection that are over.
+	connection atomic.Uint64
 
 	mu          sync.Mutex
 	reconnected chan struct{}
@@ -89,6 +94,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 // until its goroutines have ended. It returns false if ctx ends earlier. The connection stays open.
 func (s *Sender) Close(ctx context.Context) bool {
 	s.stop()
+	s.alarms.Close()
 	return s.goroutines.Wait(ctx)
 }
 
@@ -157,6 +163,7 @@ func (s *Sender) watchConnection() {
 		}
 	}
 	close(s.off)
+	s.alarms.WakeAll()
 }
 
 func (s *Sender) reconnect() {
@@ -165,6 +172,8 @@ func (s *Sender) reconnect() {
 	close(s.reconnected)
 	s.reconnected = make(chan struct{})
 	s.mu.Unlock()
+	s.connection.Add(1)
+	s.alarms.WakeAll()
 	if s.cfg.Reconnected != nil {
 		s.cfg.Reconnected()
 	}
@@ -173,6 +182,7 @@ func (s *Sender) reconnect() {
 // publishAll hands attempts to the connection. That blocks while the socket takes nothing, which must not
 // delay a timer or the end of a context: no other goroutine publishes.
 func (s *Sender) publishAll() {
+	var queue []envelope
 	for {
 		select {
 		case <-s.outbox.ready:
@@ -186,35 +196,33 @@ func (s *Sender) publishAll() {
 		if s.attempts.count() > 1 {
 			runtime.Gosched() // goroutines whose answers came together ask again now, and go into one batch
 		}
-		s.publishQueue(slices.DeleteFunc(s.outbox.takeAll(), s.isForgotten))
+		queue = s.outbox.takeAll(queue)
+		s.publishQueue(s.attempts.expected(queue))
 	}
 }
-
-// isForgotten reports whether the answer to an attempt is not expected any more.
-func (s *Sender) isForgotten(e envelope) bool { return !e.oneWay && !s.attempts.isOpen(e.id) }
 
 // publishQueue publishes what has come together for one shard as one message, if batches are taken.
 func (s *Sender) publishQueue(queue []envelope) {
 	if len(queue) > 1 {
 		batches, try := s.batching.may(s.router.now())
 		if batches {
-			queue = s.publishBatches(queue)
-		} else if try {
+			s.publishBatches(queue)
+			return
+		}
+		if try {
 			s.tryBatch(queue)
 		}
 	}
-	for _, e := range queue {
-		if err := s.publish(e); err != nil {
-			s.notSent(e.id, err)
-		}
+	for i := range queue {
+		s.publishAlone(&queue[i])
 	}
 }
 
 // batchMark begins the number of a batch in a reply subject.
 const batchMark = "-"
 
-// publishBatches publishes in batches what can be, and returns the rest.
-func (s *Sender) publishBatches(queue []envelope) (alone []envelope) {
+// publishBatches publishes in batches what can be, and the rest alone.
+func (s *Sender) publishBatches(queue []envelope) {
 	batches, alone := bundle(queue, int(s.nc.MaxPayload()))
 	for _, b := range batches {
 		if len(b.calls) == 1 {
@@ -223,13 +231,21 @@ func (s *Sender) publishBatches(queue []envelope) (alone []envelope) {
 		}
 		id := s.attempts.add(nil)
 		s.attempts.sentIn(id, b.calls)
-		if err := s.publishBatch(b.shard, id, b.payload); err != nil {
+		if err := s.publishBatch(b.shard, id, b.encode()); err != nil {
 			for _, e := range b.calls {
 				s.notSent(e.id, err)
 			}
 		}
 	}
-	return alone
+	for _, e := range alone {
+		s.publishAlone(e)
+	}
+}
+
+func (s *Sender) publishAlone(e *envelope) {
+	if err := s.publish(e); err != nil {
+		s.notSent(e.id, err)
+	}
 }
 
 // tryBatch sends a batch of an empty call to the shard of one of the requests. Its answer, which is INVALID, says that
@@ -247,16 +263,16 @@ func (s *Sender) publishBatch(shard uint32, id uint64, payload []byte) error {
 
 // finish publishes what needs no answer, and takes leave of the connection.
 func (s *Sender) finish() {
-	for _, e := range s.outbox.takeAll() {
+	for _, e := range s.outbox.takeAll(nil) {
 		if e.oneWay {
-			_ = s.publish(e) // the lease then runs out
+			_ = s.publish(&e) // the lease then runs out
 		}
 	}
 	s.nc.RemoveStatusListener(s.status)
 	_ = s.subscription.Unsubscribe() // fails if the connection has been closed or drained, which does as well
 }
 
-func (s *Sender) publish(e envelope) error {
+func (s *Sender) publish(e *envelope) error {
 	return s.publishTo(e.to.of(s.router.prefix), "", e.id, e.payload)
 }
 

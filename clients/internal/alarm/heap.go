@@ -1,0 +1,132 @@
+// Package alarm wakes what is due.
+package alarm
+
+import (
+	"container/heap"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Heap wakes alarms when they are due: all with one timer, which is set for the first. The zero Heap has no alarm. It
+// is safe for concurrent use.
+type Heap struct {
+	mu     sync.Mutex
+	alarms alarms
+	// timer fires at next if it is armed. The alarm for which it was set may have been stopped since.
+	timer *time.Timer
+	next  time.Time
+	armed bool
+}
+
+// Alarm is woken when it is due. It belongs to one [Heap], as soon as it has been set.
+type Alarm struct {
+	// Wake is called on a goroutine of its own or one that it shares with other alarms, so it must not block. It may
+	// also be called early, and shortly after the alarm was stopped.
+	Wake func()
+
+	at time.Time
+	// place is where it is in the heap, counted from 1; 0: it is not set.
+	place int
+}
+
+// Set has an alarm due at a moment, and not at one that was set before.
+func (h *Heap) Set(a *Alarm, at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if a.at = at; a.place > 0 {
+		heap.Fix(&h.alarms, a.place-1)
+	} else {
+		heap.Push(&h.alarms, a)
+	}
+	h.arm()
+}
+
+// Stop has an alarm due no more.
+func (h *Heap) Stop(a *Alarm) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if a.place > 0 {
+		heap.Remove(&h.alarms, a.place-1)
+	}
+}
+
+// WakeAll wakes all alarms at once. They are due no more.
+func (h *Heap) WakeAll() {
+	h.mu.Lock()
+	woken := slices.Clone(h.alarms)
+	for _, a := range woken {
+		a.place = 0
+	}
+	h.alarms = nil
+	h.mu.Unlock()
+	for _, a := range woken {
+		a.Wake()
+	}
+}
+
+// Close stops the timer. No alarm may be set any more.
+func (h *Heap) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+}
+
+// arm has the timer fire for the first alarm at the latest. It is called with mu held.
+func (h *Heap) arm() {
+	if len(h.alarms) == 0 || h.armed && !h.alarms[0].at.Before(h.next) {
+		return
+	}
+	h.armed, h.next = true, h.alarms[0].at
+	if left := time.Until(h.next); h.timer == nil {
+		h.timer = time.AfterFunc(left, h.fire)
+	} else {
+		h.timer.Reset(left)
+	}
+}
+
+func (h *Heap) fire() {
+	for _, a := range h.takeDue() {
+		a.Wake()
+	}
+}
+
+// takeDue removes the alarms that are due, and returns them.
+func (h *Heap) takeDue() (due []*Alarm) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for now := time.Now(); len(h.alarms) > 0 && !now.Before(h.alarms[0].at); {
+		due = append(due, heap.Pop(&h.alarms).(*Alarm))
+	}
+	h.armed = false
+	h.arm()
+	return due
+}
+
+// alarms implements [heap.Interface]. The first alarm comes first.
+type alarms []*Alarm
+
+func (s alarms) Len() int           { return len(s) }
+func (s alarms) Less(i, j int) bool { return s[i].at.Before(s[j].at) }
+
+func (s alarms) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].place, s[j].place = i+1, j+1
+}
+
+func (s *alarms) Push(x any) {
+	a := x.(*Alarm)
+	*s = append(*s, a)
+	a.place = len(*s)
+}
+
+func (s *alarms) Pop() any {
+	last := len(*s) - 1
+	a := (*s)[last]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	a.place = 0
+	return a
+}
