@@ -81,6 +81,8 @@ type acquisition struct {
 	terms         terms
 	resource, key string
 	id            string
+	// request is what the latest attempt asked for.
+	request *messages.AcquireRequest
 	begun         time.Time
 	deadline      time.Time // of the context; zero if there is none
 	// matters is when the latest attempt cannot matter any more: its wait and a lease granted then are over.
@@ -132,7 +134,8 @@ func (a *acquisition) check() (err error) {
 	if err := checkTTL(a.terms.ttl); err != nil {
 		return err
 	}
-	return messages.DefaultLimits().Check(a.terms.request(a.id, 0))
+	a.request = a.terms.request(a.id, 0)
+	return limits.Check(a.request)
 }
 
 // share takes part in a lease that this client holds already.
@@ -159,9 +162,7 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 	}
 	x := a.c.sender.Exchange(r)
 	defer x.Finish()
-	limit, cancel := a.limit(ctx)
-	defer cancel()
-	answer, err := x.Run(limit)
+	answer, err := a.run(ctx, x)
 	if err != nil {
 		a.withdraw(x)
 		return nil, false, a.gaveUp(unanswered(messages.OpAcquire, a.resource, err))
@@ -181,7 +182,8 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 func (a *acquisition) message() proto.Message {
 	wait := a.wait()
 	a.matters = time.Now().Add(wait + a.terms.ttl)
-	return a.terms.request(a.id, wait)
+	a.request.RequestId, a.request.WaitMs = a.id, inMillis(wait)
+	return a.request
 }
 
 // wait is how long the request may stay in the queue from now on. A wait never becomes 0, which would be
@@ -200,12 +202,12 @@ func (a *acquisition) wait() time.Duration {
 	return max(left, time.Millisecond)
 }
 
-// limit bounds the exchange: without a bound of its own, only by the caller's context.
-func (a *acquisition) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+// run runs the exchange: without a bound of its own, for as long as the caller's context lasts.
+func (a *acquisition) run(ctx context.Context, x *request.Exchange) (*request.Answer, error) {
 	if !a.terms.bounded {
-		return ctx, func() {}
+		return x.Run(ctx)
 	}
-	return context.WithDeadlineCause(ctx, a.begun.Add(a.terms.maxWait+a.c.cfg.timeout), request.ErrNoAnswer)
+	return x.Within(ctx, time.Until(a.begun.Add(a.terms.maxWait+a.c.cfg.timeout)))
 }
 
 // answered deals with the answer to an attempt that was sent then.

@@ -31,8 +31,7 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 	const ttl, way = 100 * time.Millisecond, 130 * time.Millisecond
 	duty, end := context.WithCancel(t.Context())
 	end() // what is given back is not to be asked for here
-	c := &Client{life: t.Context(), sender: new(request.Sender)}
-	c.timers.begun = time.Now()
+	c := &Client{life: t.Context(), sender: new(request.Sender), begun: time.Now()}
 	c.background.duty, c.background.goroutines = duty, &c.goroutines
 	a := &acquisition{c: c, resource: "r", terms: terms{owner: "me", ttl: ttl}}
 	for token := uint64(1); ; token++ {

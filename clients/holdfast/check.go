@@ -9,6 +9,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
+// limits are those of the contract.
+var limits = messages.DefaultLimits()
+
 // checkContext returns an [ErrInvalid] for a nil context. Every call checks that first.
 func checkContext(ctx context.Context, op messages.Operation, resource string) error {
 	if ctx == nil {
@@ -20,8 +23,7 @@ func checkContext(ctx context.Context, op messages.Operation, resource string) e
 // checkTTL refuses a TTL that no deployment allows, as the caller gave it: the message could not carry every
 // duration.
 func checkTTL(ttl time.Duration) error {
-	l := messages.DefaultLimits()
-	if least, most := millis(l.GetMinTtlMs()), millis(l.GetMaxTtlMs()); ttl < least || ttl > most {
+	if least, most := millis(limits.GetMinTtlMs()), millis(limits.GetMaxTtlMs()); ttl < least || ttl > most {
 		return rule("ttl_ms", least.String()+" to "+most.String(), ttl.String())
 	}
 	return nil
@@ -35,7 +37,7 @@ func check(ctx context.Context, op messages.Operation, resource string, m proto.
 	}
 	name = messages.NormalizeResource(resource)
 	if key, err = messages.EncodeKey(name); err == nil {
-		err = messages.DefaultLimits().Check(m)
+		err = limits.Check(m)
 	}
 	if err != nil {
 		return "", "", invalid(op, name, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/clients/internal/alarm"
 	"github.com/holdfast-io/holdfast/clients/internal/group"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
@@ -20,6 +21,8 @@ import (
 type Client struct {
 	nc  *nats.Conn
 	cfg config
+	// begun is where the grid begins on which renewals are lined up.
+	begun time.Time
 
 	// sender sends requests and takes answers in, until Close returns.
 	sender *request.Sender
@@ -27,7 +30,7 @@ type Client struct {
 	calls, chores asker
 	deployment    *deployment
 	handles       handles
-	timers        timers
+	alarms        alarm.Heap
 	ends          *ends
 	jeopardy      jeopardy
 	background    background
@@ -59,10 +62,9 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if err := cfg.take(nc, opts); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c := &Client{nc: nc, cfg: cfg}
+	c := &Client{nc: nc, cfg: cfg, begun: time.Now()}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
-	c.timers.begun = time.Now()
 	c.ends = newEnds(c.life, nc, cfg, &c.goroutines)
 	c.jeopardy.hook = cfg.jeopardy
 	var err error
@@ -113,6 +115,7 @@ func (c *Client) close(ctx context.Context) error {
 func (c *Client) finishWork(ctx context.Context) error {
 	done := c.goroutines.Wait(ctx)
 	c.goroutines.Close()
+	c.alarms.Close()
 	c.cease(ErrClosed)
 	stopped := c.sender.Close(ctx)
 	if !done || !stopped || !c.goroutines.Wait(ctx) { // again for what began in between

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast/internal/lease"
+	"github.com/holdfast-io/holdfast/clients/internal/alarm"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // handle is a lease that this client holds: when it ends, and how it is renewed. Several [Lock]s share one
-// if they are re-entrant. No goroutine belongs to it: timers and answers drive it.
+// if they are re-entrant. No goroutine belongs to it: its alarm and answers drive it.
 type handle struct {
 	c     *Client
 	claim messages.Claim
@@ -27,13 +28,11 @@ type handle struct {
 	failing bool
 	renewal renewal
 	hints   hints
-	// ending fires when the lease must be considered over. If it was prolonged meanwhile, it is set again.
-	ending *time.Timer
 	// found is why the lease is lost, end when it is over at the service too, unless a renewal was delayed on
 	// its way. Both are set when the phase is no longer holding.
 	found *Error
 	end   time.Time
-	alarm alarm // calls wake
+	alarm alarm.Alarm // calls wake
 }
 
 // phase is how far a handle has come.
@@ -47,7 +46,7 @@ const (
 
 // newHandle returns a handle of a lease that was granted in answer to a request sent then.
 func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms) *handle {
-	claim, begun := claimOf(l), c.timers.begun
+	claim, begun := claimOf(l), c.begun
 	h := &handle{c: c, key: key, terms: t, claim: claim}
 	h.renewal = renewal{
 		sender: c.sender, claim: claim, key: key, owner: t.owner,
@@ -56,10 +55,7 @@ func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms
 	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, claim.Token
 	h.hints.ephemeral, h.hints.verify = t.ephemeral, h.verify
 	h.hints.from = begun.Add((time.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
-	h.alarm.wake = h.wake
-	h.mu.Lock() // the timers may fire before they are assigned
-	defer h.mu.Unlock()
-	h.ending = time.AfterFunc(time.Until(h.renewal.Until()), h.expire)
+	h.alarm.Wake = h.wake
 	h.schedule()
 	return h
 }
@@ -74,7 +70,7 @@ func (h *handle) attach(ctx context.Context) *Lock {
 	if !h.valid() || h.c.life.Err() != nil {
 		return nil
 	}
-	l := newLock(ctx, h)
+	l := &Lock{h: h, parent: ctx}
 	h.locks = append(h.locks, l)
 	return l
 }
@@ -97,32 +93,36 @@ func (h *handle) discard() {
 	h.stop()
 }
 
-// wake is called by the timers.
+// wake is called by the alarm.
 func (h *handle) wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase != holding {
+	switch now := time.Now(); {
+	case h.phase != holding:
 		return
-	}
-	if h.hints.wake(h.renewal.Asked()) {
-		h.schedule()
-	}
-	if time.Now().Before(h.renewal.Due()) || !h.isRenewed() {
+	case !h.valid():
+		h.runOut()
 		return
+	case h.isRenewed() && !now.Before(h.renewal.Due()):
+		if h.renewal.Attempts() > 0 {
+			h.endanger(request.ErrNoAnswer)
+		}
+		h.renewal.send(h.answered)
 	}
-	if h.renewal.Attempts() > 0 {
-		h.endanger(request.ErrNoAnswer)
-	}
-	h.renew()
+	h.hints.wake(h.renewal.Asked())
+	h.schedule()
 }
 
-// schedule has wake called when something is due.
+// schedule has wake called when something is due: a renewal, the subscription to events, or the end.
 func (h *handle) schedule() {
-	at := h.renewal.Due()
+	at := h.renewal.Until()
+	if due := h.renewal.Due(); h.isRenewed() && due.Before(at) {
+		at = due
+	}
 	if from, ok := h.hints.due(h.renewal.Asked()); ok && from.Before(at) {
 		at = from
 	}
-	h.c.timers.set(&h.alarm, at)
+	h.c.alarms.Set(&h.alarm, at)
 }
 
 // isRenewed reports whether the lease is to be prolonged.
@@ -130,16 +130,8 @@ func (h *handle) isRenewed() bool { return !h.terms.byHand || len(h.renewal.call
 
 // renew asks for more time.
 func (h *handle) renew() {
-	defer h.bound(h.renewal.Until())
 	h.renewal.send(h.answered)
 	h.schedule()
-}
-
-// bound sets the timer if the lease ends earlier than before. A timer that fires too early is set again.
-func (h *handle) bound(before time.Time) {
-	if until := h.renewal.Until(); until.Before(before) {
-		h.ending.Reset(time.Until(until))
-	}
 }
 
 // reconnected asks at once for what may have been lost with the last connection.
@@ -215,12 +207,11 @@ func (h *handle) replied(id uint64, r *messages.Reply) {
 }
 
 func (h *handle) granted(id uint64, l *messages.Lease) {
-	defer h.bound(h.renewal.Until())
-	if !h.renewal.granted(id, l) || h.renewal.HasOpen(id) {
+	if !h.renewal.granted(id, l) {
 		return
 	}
 	h.schedule()
-	if h.failing {
+	if h.failing && !h.renewal.HasOpen(id) {
 		h.failing = false
 		h.tell(nil)
 	}
@@ -279,20 +270,6 @@ func (h *handle) confirm(ctx context.Context) (done bool) {
 	return true
 }
 
-// expire gives the lease up if it was not prolonged meanwhile.
-func (h *handle) expire() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.phase != holding {
-		return
-	}
-	if left := time.Until(h.renewal.Until()); left > 0 {
-		h.ending.Reset(left)
-		return
-	}
-	h.runOut()
-}
-
 // runOut gives the lease up by the clock alone.
 func (h *handle) runOut() { h.lose(lost(messages.OpExtend, h.claim.Resource, nil)) }
 
@@ -302,15 +279,13 @@ func (h *handle) lose(e *Error) {
 	h.stop()
 	for _, l := range h.locks {
 		l.end(e)
-		close(l.lost)
 	}
 	h.renewal.end(e)
 }
 
 // stop ends what renews the lease and looks for its end.
 func (h *handle) stop() {
-	h.ending.Stop()
-	h.c.timers.stop(&h.alarm)
+	h.c.alarms.Stop(&h.alarm)
 	h.hints.stop()
 	h.end = h.renewal.End()
 	h.renewal.stop()

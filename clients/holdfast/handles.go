@@ -17,7 +17,7 @@ type handles struct {
 	byClaim map[messages.Claim]*handle
 	// shared are the handles that further locks may share.
 	shared     map[lockKey]*handle
-	tombstones map[lockKey]*tombstone
+	tombstones map[lockKey]tombstone
 }
 
 // lockKey says which locks may share a lease: those of one owner on one resource.
@@ -59,7 +59,7 @@ func (s *handles) add(h *handle) (known *handle, err error) {
 	if other := s.byClaim[h.claim]; other != nil {
 		return other, nil
 	}
-	if t := s.tombstones[h.lockKey()]; t != nil && h.claim.Token <= t.upTo {
+	if h.claim.Token <= s.tombstones[h.lockKey()].upTo {
 		return nil, errReleased
 	}
 	put(&s.byClaim, h.claim, h)
@@ -112,6 +112,8 @@ func (s *handles) release(k lockKey) {
 	t := s.tombstones[k]
 	if t.users--; t.users == 0 {
 		delete(s.tombstones, k)
+	} else {
+		s.tombstones[k] = t
 	}
 }
 
@@ -126,7 +128,7 @@ func (s *handles) releasing(claim messages.Claim, owner string, h *handle) bool 
 		return false
 	}
 	k := lockKey{claim.Resource, owner}
-	if t := s.tombstones[k]; h == nil && t != nil && claim.Token <= t.upTo {
+	if h == nil && claim.Token <= s.tombstones[k].upTo {
 		return false
 	}
 	if h != nil {
@@ -139,12 +141,7 @@ func (s *handles) releasing(claim messages.Claim, owner string, h *handle) bool 
 // bury is called with mu held.
 func (s *handles) bury(k lockKey, upTo Token) {
 	t := s.tombstones[k]
-	if t == nil {
-		t = new(tombstone)
-		put(&s.tombstones, k, t)
-	}
-	t.users++
-	t.upTo = max(t.upTo, upTo)
+	put(&s.tombstones, k, tombstone{upTo: max(t.upTo, upTo), users: t.users + 1})
 }
 
 func put[K comparable, V any](m *map[K]V, k K, v V) {

@@ -51,16 +51,15 @@ func (i *hints) due(ttl time.Duration) (time.Time, bool) {
 	return i.from, !i.tried && !i.ephemeral && ttl >= subscribeFrom
 }
 
-// wake subscribes to the events if that is due, and reports whether it was. It is tried once.
-func (i *hints) wake(ttl time.Duration) bool {
+// wake subscribes to the events if that is due. It is tried once.
+func (i *hints) wake(ttl time.Duration) {
 	if from, ok := i.due(ttl); !ok || time.Now().Before(from) {
-		return false
+		return
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.tried = true
 	i.subscribed = i.ends.add(i.key, i)
-	return true
 }
 
 func (i *hints) stop() {

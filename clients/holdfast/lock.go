@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -22,31 +23,19 @@ import (
 // this process runs. A process that is paused learns of the loss too late: only a check of the [Lock.Token]
 // at the protected resource stops what it does then.
 type Lock struct {
-	h      *handle
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	lost   chan struct{}
-	// over is why the lock is not held any more, nil while it is; also ends with it. Both are guarded by the
-	// handle's mu.
-	over error
-	also context.CancelCauseFunc
+	h *handle
+	// parent is the context that it was acquired with.
+	parent context.Context
+
+	// These are guarded by the handle's mu. ctx and lost are nil until they are asked for.
+	ctx  context.Context
+	lost chan struct{}
+	// over is why the lock is not held any more, nil while it is; the contexts of cancels end with it.
+	over    error
+	cancels []context.CancelCauseFunc
 
 	once   sync.Once
 	result error
-}
-
-func newLock(ctx context.Context, h *handle) *Lock {
-	l := &Lock{h: h, lost: make(chan struct{})}
-	base, release := context.WithoutCancel(ctx), context.CancelFunc(func() {})
-	if deadline, ok := ctx.Deadline(); ok {
-		base, release = context.WithDeadline(base, deadline)
-	}
-	under, cancel := context.WithCancelCause(messages.WithClaim(base, h.claim))
-	l.ctx, l.cancel = under, func(cause error) {
-		cancel(cause)
-		release()
-	}
-	return l
 }
 
 // Resource returns the name of what is locked, in Unicode NFC.
@@ -72,10 +61,41 @@ func (l *Lock) String() string { return fmt.Sprintf("%q with token %v", l.Resour
 //
 // It does not end when the other context is cancelled, since a function that returns a lock may cancel its
 // own context before. Work that is to end then runs under [Client.Do].
-func (l *Lock) Context() context.Context { return l.ctx }
+func (l *Lock) Context() context.Context {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	if l.ctx == nil {
+		l.ctx = l.newContext()
+	}
+	return l.ctx
+}
+
+// newContext is called with the handle's mu held.
+func (l *Lock) newContext() context.Context {
+	base, release := context.WithoutCancel(l.parent), context.CancelFunc(func() {})
+	if deadline, ok := l.parent.Deadline(); ok {
+		base, release = context.WithDeadline(base, deadline)
+	}
+	under, cancel := context.WithCancelCause(messages.WithClaim(base, l.h.claim))
+	l.endWith(func(cause error) {
+		cancel(cause)
+		release()
+	})
+	return under
+}
 
 // Lost returns a channel that is closed when the lock is lost, and not when it is released.
-func (l *Lock) Lost() <-chan struct{} { return l.lost }
+func (l *Lock) Lost() <-chan struct{} {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	if l.lost == nil {
+		l.lost = make(chan struct{})
+		if errors.Is(l.over, ErrLost) {
+			close(l.lost)
+		}
+	}
+	return l.lost
+}
 
 // Valid reports whether the lock is held at this moment. It looks at the clock, so it is right also
 // where the end of the context may be noticed late; it may be outdated as soon as it is returned.
@@ -110,7 +130,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 		return &Error{Op: string(messages.OpExtend), Resource: l.Resource(), Err: ErrUnavailable, Cause: request.ContextError(ctx)}
 	}
 	r := &messages.ExtendRequest{Owner: l.Owner(), Token: uint64(l.Token()), TtlMs: inMillis(ttl)}
-	if err := messages.DefaultLimits().Check(r); err != nil {
+	if err := limits.Check(r); err != nil {
 		return invalid(messages.OpExtend, l.Resource(), err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, request.ErrNoAnswer)
@@ -159,9 +179,16 @@ func (l *Lock) release(ctx context.Context) error {
 func (l *Lock) alsoCancel(cancel context.CancelCauseFunc) {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	if l.also = cancel; l.over != nil {
+	l.endWith(cancel)
+}
+
+// endWith has a context end with the lock. It is called with the handle's mu held.
+func (l *Lock) endWith(cancel context.CancelCauseFunc) {
+	if l.over != nil {
 		cancel(l.over)
+		return
 	}
+	l.cancels = append(l.cancels, cancel)
 }
 
 // end is told that the lock is not held any more, with the handle's mu held.
@@ -170,8 +197,10 @@ func (l *Lock) end(cause error) {
 		return
 	}
 	l.over = cause
-	l.cancel(cause)
-	if l.also != nil {
-		l.also(cause)
+	for _, cancel := range l.cancels {
+		cancel(cause)
+	}
+	if l.lost != nil && errors.Is(cause, ErrLost) {
+		close(l.lost)
 	}
 }

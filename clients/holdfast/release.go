@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -23,7 +25,7 @@ type release struct {
 func (r *release) run(ctx context.Context) error {
 	chore := r.c.chores
 	chore.timeout = min(r.c.cfg.timeout, time.Until(r.until))
-	a, err := chore.ask(ctx, messages.OpRelease, r.claim.Resource, r.message())
+	a, err := chore.run(ctx, r.claim.Resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message})
 	if err == nil {
 		defer r.over()
 		return r.outcome(a)
@@ -53,7 +55,7 @@ func (r *release) post() {
 // over removes the tombstone.
 func (r *release) over() { r.c.handles.release(lockKey{r.claim.Resource, r.owner}) }
 
-func (r *release) message() *messages.ReleaseRequest {
+func (r *release) message() proto.Message {
 	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.claim.Token)}
 }
 
