@@ -82,9 +82,9 @@ type acquisition struct {
 	resource, key string
 	id            string
 	// request is what the latest attempt asked for.
-	request *messages.AcquireRequest
-	begun         time.Time
-	deadline      time.Time // of the context; zero if there is none
+	request  *messages.AcquireRequest
+	begun    time.Time
+	deadline time.Time // of the context; zero if there is none
 	// matters is when the latest attempt cannot matter any more: its wait and a lease granted then are over.
 	matters time.Time
 	// late counts the grants that came when the lease was nearly over.

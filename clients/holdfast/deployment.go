@@ -24,8 +24,11 @@ func newDeployment(s *request.Sender) *deployment {
 // await waits a little for the deployment, so that the first requests need not be forwarded. It waits
 // no longer than most after the client's start.
 func (d *deployment) await(ctx context.Context, most time.Duration, stop <-chan struct{}) {
+	if d.info.Load() != nil {
+		return
+	}
 	left := most - time.Since(d.begun)
-	if d.info.Load() != nil || left <= 0 {
+	if left <= 0 {
 		return
 	}
 	timer := time.NewTimer(left)

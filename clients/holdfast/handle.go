@@ -32,7 +32,7 @@ type handle struct {
 	// its way. Both are set when the phase is no longer holding.
 	found *Error
 	end   time.Time
-	alarm alarm.Alarm // calls wake
+	alarm alarm.Alarm // calls Wake
 }
 
 // phase is how far a handle has come.
@@ -53,9 +53,9 @@ func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms
 		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), t.ttl), sent, begun),
 	}
 	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, claim.Token
-	h.hints.ephemeral, h.hints.verify = t.ephemeral, h.verify
+	h.hints.ephemeral, h.hints.verifier = t.ephemeral, h
 	h.hints.from = begun.Add((time.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
-	h.alarm.Wake = h.wake
+	h.alarm.Waker = h
 	h.schedule()
 	return h
 }
@@ -93,8 +93,8 @@ func (h *handle) discard() {
 	h.stop()
 }
 
-// wake is called by the alarm.
-func (h *handle) wake() {
+// Wake is called by the alarm.
+func (h *handle) Wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch now := time.Now(); {
@@ -113,7 +113,7 @@ func (h *handle) wake() {
 	h.schedule()
 }
 
-// schedule has wake called when something is due: a renewal, the subscription to events, or the end.
+// schedule has Wake called when something is due: a renewal, the subscription to events, or the end.
 func (h *handle) schedule() {
 	at := h.renewal.Until()
 	if due := h.renewal.Due(); h.isRenewed() && due.Before(at) {

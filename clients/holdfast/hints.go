@@ -30,8 +30,8 @@ type hints struct {
 	ephemeral bool
 	// from is when the events are subscribed to.
 	from time.Time
-	// verify is called without mu.
-	verify func()
+	// verifier is called without mu.
+	verifier verifier
 
 	mu sync.Mutex
 	// tried: the events were subscribed to; subscribed: with success; over: nothing is to be verified any more.
@@ -42,6 +42,9 @@ type hints struct {
 	verified  time.Time
 	verifying *time.Timer
 }
+
+// verifier asks the service whether the lease has ended.
+type verifier interface{ verify() }
 
 // due returns when to call wake for a lease that is renewed to this TTL; false: not at all. The end of an
 // ephemeral lease makes no event.
@@ -115,7 +118,7 @@ func differs(r *messages.Reply, token Token) bool {
 // hint calls verify. Calls keep a pause; the last hint is always followed by one.
 func (i *hints) hint() {
 	if i.isDue() {
-		i.verify()
+		i.verifier.verify()
 	}
 }
 
@@ -138,5 +141,5 @@ func (i *hints) verifyLate() {
 	i.mu.Lock()
 	i.verified, i.verifying = time.Now(), nil
 	i.mu.Unlock()
-	i.verify()
+	i.verifier.verify()
 }

@@ -3,7 +3,6 @@ package holdfast
 import (
 	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
@@ -140,14 +139,19 @@ func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
 // terms returns what an acquisition with these options asks for.
 func (c *config) terms(opts []AcquireOption) terms {
 	t := terms{owner: c.owner, ttl: DefaultTTL}
-	for _, o := range slices.Concat(c.defaults, opts) {
+	t.take(c.defaults)
+	t.take(opts)
+	return t
+}
+
+func (t *terms) take(opts []AcquireOption) {
+	for _, o := range opts {
 		if o == nil {
 			t.missing = true
 			continue
 		}
-		o(&t)
+		o(t)
 	}
-	return t
 }
 
 // request returns the acquisition as a message.

@@ -62,7 +62,7 @@ type Exchange struct {
 	obstacle error
 
 	// wake has an element when there is something to look at: an answer, an alarm, another connection.
-	wake  chan struct{}
+	wake  bell
 	alarm alarm.Alarm
 
 	mu   sync.Mutex
@@ -76,31 +76,34 @@ func (s *Sender) Exchange(r Request) *Exchange {
 	if r.MostPause == 0 {
 		r.MostPause = messages.MostResend
 	}
-	x := &Exchange{s: s, Request: r, wake: make(chan struct{}, 1)}
-	x.alarm.Wake = x.ring
+	x := &Exchange{s: s, Request: r, wake: make(bell, 1)}
+	x.alarm.Waker = x.wake
 	return x
 }
 
 // Within is [Exchange.Run] for no longer than d. The cause is then [ErrNoAnswer], or what explains it.
 func (x *Exchange) Within(ctx context.Context, d time.Duration) (*Answer, error) {
-	x.deadline = time.Now().Add(d)
-	return x.Run(ctx)
+	now := time.Now()
+	x.deadline = now.Add(d)
+	return x.run(ctx, now)
 }
 
 // Run returns the answer of a node that has decided, or an [*Error]. An UNAVAILABLE is no decision, and an
 // OVERLOADED none while another attempt may have had an effect; then it goes on.
-func (x *Exchange) Run(ctx context.Context) (*Answer, error) {
+func (x *Exchange) Run(ctx context.Context) (*Answer, error) { return x.run(ctx, time.Now()) }
+
+func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 	switch {
 	case x.isStopped():
 		return nil, x.failure(ErrClosed)
 	case ctx.Err() != nil:
 		return nil, x.failure(ContextError(ctx))
-	case x.isLate(time.Now()):
+	case x.isLate(now):
 		return nil, x.failure(ErrNoAnswer)
 	case x.s.IsOff():
 		return nil, x.failure(nats.ErrConnectionClosed)
 	}
-	x.send()
+	x.send(now)
 	defer x.s.alarms.Stop(&x.alarm)
 	for {
 		x.s.alarms.Set(&x.alarm, x.next()) // before the sender is looked at, which wakes those that are set
@@ -108,7 +111,7 @@ func (x *Exchange) Run(ctx context.Context) (*Answer, error) {
 		case x.s.IsOff():
 			return nil, x.giveUp(nats.ErrConnectionClosed)
 		case x.connection != x.s.connection.Load():
-			x.send()
+			x.send(time.Now())
 			continue
 		}
 		select {
@@ -125,7 +128,7 @@ func (x *Exchange) Run(ctx context.Context) (*Answer, error) {
 		case x.isLate(now):
 			return nil, x.giveUp(ErrNoAnswer)
 		case !now.Before(x.due):
-			x.send()
+			x.send(now)
 		}
 	}
 }
@@ -168,9 +171,9 @@ func (x *Exchange) Finish() {
 func (x *Exchange) Definite() bool { return len(x.open) == 0 && !x.unsure }
 
 // send makes one more attempt. The next one is due after a pause.
-func (x *Exchange) send() {
+func (x *Exchange) send(now time.Time) {
 	x.connection = x.s.connection.Load()
-	x.due = time.Now().Add(min(messages.ResendAfter(x.sent), x.MostPause))
+	x.due = now.Add(min(messages.ResendAfter(x.sent), x.MostPause))
 	id := x.s.Send(x.route(), Encode(x.Message()), x.receive)
 	x.sent++
 	if len(x.open) == openAttempts {
@@ -203,12 +206,16 @@ func (x *Exchange) receive(a *Answer) {
 	}
 	x.came = append(x.came, a)
 	x.mu.Unlock()
-	x.ring()
+	x.wake.Wake()
 }
 
-func (x *Exchange) ring() {
+// bell wakes the goroutine that waits for it, now or when it next waits. It has room for one.
+type bell chan struct{}
+
+// Wake implements [alarm.Waker].
+func (b bell) Wake() {
 	select {
-	case x.wake <- struct{}{}:
+	case b <- struct{}{}:
 	default:
 	}
 }

@@ -19,11 +19,16 @@ type Heap struct {
 	armed bool
 }
 
-// Alarm is woken when it is due. It belongs to one [Heap], as soon as it has been set.
+// Waker is woken by an [Alarm].
+type Waker interface {
+	// Wake is called on a goroutine that is shared with other alarms, so it must not block. It may also be called
+	// shortly after the alarm was stopped.
+	Wake()
+}
+
+// Alarm wakes a Waker when it is due. It belongs to one [Heap], as soon as it has been set.
 type Alarm struct {
-	// Wake is called on a goroutine of its own or one that it shares with other alarms, so it must not block. It may
-	// also be called early, and shortly after the alarm was stopped.
-	Wake func()
+	Waker
 
 	at time.Time
 	// place is where it is in the heap, counted from 1; 0: it is not set.

@@ -11,6 +11,10 @@ import (
 	"github.com/holdfast-io/holdfast/clients/internal/alarm"
 )
 
+type wakerFunc func()
+
+func (f wakerFunc) Wake() { f() }
+
 // Each alarm is woken once, at the moment for which it was set last, and not after it was stopped.
 func TestAlarmsAreWokenWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -21,14 +25,14 @@ func TestAlarmsAreWokenWhenDue(t *testing.T) {
 		want, got := make([]time.Time, alarms), make([]time.Time, alarms)
 		all := make([]alarm.Alarm, alarms)
 		for i := range all {
-			all[i].Wake = func() {
+			all[i].Waker = wakerFunc(func() {
 				mu.Lock()
 				defer mu.Unlock()
 				if !got[i].IsZero() {
 					t.Errorf("alarm %d is woken twice", i)
 				}
 				got[i] = time.Now()
-			}
+			})
 		}
 		check := func(i int) {
 			mu.Lock()
@@ -69,7 +73,7 @@ func TestWakeAll(t *testing.T) {
 		woken := make(chan string, 10)
 		all := make([]alarm.Alarm, 3)
 		for i := range all {
-			all[i].Wake = func() { woken <- fmt.Sprint(i) }
+			all[i].Waker = wakerFunc(func() { woken <- fmt.Sprint(i) })
 			h.Set(&all[i], time.Now().Add(time.Hour))
 		}
 		h.Stop(&all[1])
