@@ -19,25 +19,38 @@ type attempts struct {
 
 // attempt is one message on its way.
 type attempt struct {
+	id uint64
+	to Route
+	// payload is what is to be published; nil: it has been.
+	payload []byte
+	// receive is called with the answer; nil: none is expected.
 	receive  func(*Answer)
 	sent     time.Time
 	encoding messages.Encoding
-	direct   bool
 	// batch is the number of the batch in which the attempt was sent; 0: it was sent alone, or not yet.
 	batch uint64
 }
 
-// add numbers an attempt. Without an attempt it only takes a number.
-func (s *attempts) add(a *attempt) (id uint64) {
+// add numbers an attempt, and notes it if an answer is expected.
+func (s *attempts) add(a *attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	if a != nil {
-		if s.open == nil {
-			s.open = make(map[uint64]*attempt)
-		}
-		s.open[s.last] = a
+	a.id = s.last
+	if a.receive == nil {
+		return
 	}
+	if s.open == nil {
+		s.open = make(map[uint64]*attempt)
+	}
+	s.open[a.id] = a
+}
+
+// number returns a number that no attempt has.
+func (s *attempts) number() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
 	return s.last
 }
 
@@ -51,25 +64,22 @@ func (s *attempts) take(id uint64) *attempt {
 }
 
 // sentIn notes that attempts were sent in a batch.
-func (s *attempts) sentIn(batch uint64, calls []*envelope) {
+func (s *attempts) sentIn(batch uint64, calls []*attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range calls {
-		if a := s.open[e.id]; a != nil {
-			a.batch = batch
-		}
+	for _, a := range calls {
+		a.batch = batch
 	}
 }
 
 // takeBatch removes the attempts of a batch that are still open, and returns them. It looks at all attempts, and is
 // for the rare case that a batch has no effect.
-func (s *attempts) takeBatch(batch uint64) map[uint64]*attempt {
+func (s *attempts) takeBatch(batch uint64) (taken []*attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := make(map[uint64]*attempt)
 	for id, a := range s.open {
 		if a.batch == batch {
-			taken[id] = a
+			taken = append(taken, a)
 			delete(s.open, id)
 		}
 	}
@@ -95,10 +105,10 @@ func (s *attempts) forget(ids ...uint64) {
 }
 
 // expected removes the attempts from a queue to which no answer is expected any more.
-func (s *attempts) expected(queue []envelope) []envelope {
+func (s *attempts) expected(queue []*attempt) []*attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(queue, func(e envelope) bool { return !e.oneWay && s.open[e.id] == nil })
+	return slices.DeleteFunc(queue, func(a *attempt) bool { return a.receive != nil && s.open[a.id] == nil })
 }
 
 func (s *attempts) lastID() uint64 {
@@ -108,6 +118,6 @@ func (s *attempts) lastID() uint64 {
 }
 
 // answer returns what is known of an answer from its attempt.
-func (a *attempt) answer(id uint64) *Answer {
-	return &Answer{ID: id, Sent: a.sent, direct: a.direct, encoding: a.encoding}
+func (a *attempt) answer() *Answer {
+	return &Answer{ID: a.id, Sent: a.sent, direct: a.to.direct, encoding: a.encoding}
 }

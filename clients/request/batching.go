@@ -68,30 +68,29 @@ func (b *batching) may(now time.Duration) (batches, try bool) {
 // batch is a batch that is being filled.
 type batch struct {
 	shard uint32
-	calls []*envelope
+	calls []*attempt
 	// size is how many bytes it takes.
 	size int
 }
 
-// bundle returns the envelopes as batches of at most so many bytes, one or more for each shard, in the order of the
-// envelopes of a shard, and those that go alone: they are the only one for their shard, or on no direct route, or not in
-// protobuf. The batches are part of the queue.
-func bundle(queue []envelope, most int) (batches []*batch, alone []*envelope) {
+// bundle returns the attempts as batches of at most so many bytes, one or more for each shard, in the order of the
+// attempts of a shard, and those that go alone: they are the only one for their shard, or on no direct route, or not in
+// protobuf.
+func bundle(queue []*attempt, most int) (batches []*batch, alone []*attempt) {
 	open := make(map[uint32]*batch)
-	for i := range queue {
-		e := &queue[i]
-		size := messages.SizeCall(e.id, e.to.key, e.to.op, e.payload)
-		if !e.to.direct || size > most || messages.EncodingOf("", e.payload) != messages.Protobuf {
-			alone = append(alone, e)
+	for _, a := range queue {
+		size := messages.SizeCall(a.id, a.to.key, a.to.op, a.payload)
+		if !a.to.direct || size > most || a.encoding != messages.Protobuf {
+			alone = append(alone, a)
 			continue
 		}
-		b := open[e.to.shard]
+		b := open[a.to.shard]
 		if b == nil || b.size+size > most || len(b.calls) == messages.MaxBatchCalls {
-			b = &batch{shard: e.to.shard}
-			open[e.to.shard] = b
+			b = &batch{shard: a.to.shard}
+			open[a.to.shard] = b
 			batches = append(batches, b)
 		}
-		b.calls = append(b.calls, e)
+		b.calls = append(b.calls, a)
 		b.size += size
 	}
 	return batches, alone
@@ -100,8 +99,8 @@ func bundle(queue []envelope, most int) (batches []*batch, alone []*envelope) {
 // encode returns the payload of the batch.
 func (b *batch) encode() []byte {
 	payload := make([]byte, 0, b.size)
-	for _, e := range b.calls {
-		payload = messages.AppendCall(payload, e.id, e.to.key, e.to.op, e.payload)
+	for _, a := range b.calls {
+		payload = messages.AppendCall(payload, a.id, a.to.key, a.to.op, a.payload)
 	}
 	return payload
 }

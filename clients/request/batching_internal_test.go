@@ -47,21 +47,24 @@ func TestBatchingIsTried(t *testing.T) {
 
 // Requests to one shard go into one batch, in their order, as far as they fit.
 func TestBundle(t *testing.T) {
-	direct := func(id uint64, shard uint32, payload []byte) envelope {
-		return envelope{id: id, payload: payload, to: Route{direct: true, shard: shard, op: messages.OpGet, key: "k"}}
+	direct := func(id uint64, shard uint32, payload []byte) *attempt {
+		return &attempt{
+			id: id, payload: payload, encoding: messages.EncodingOf("", payload),
+			to: Route{direct: true, shard: shard, op: messages.OpGet, key: "k"},
+		}
 	}
 	protobuf := Encode(&messages.GetRequest{Stale: true})
 	for name, c := range map[string]struct {
-		queue []envelope
+		queue []*attempt
 		most  int
 		want  string
 	}{
 		"None":        {nil, 1000, "[] alone []"},
-		"ByShard":     {[]envelope{direct(1, 0, protobuf), direct(2, 1, protobuf), direct(3, 0, protobuf)}, 1000, "[[1 3] [2]] alone []"},
-		"NotDirect":   {[]envelope{{id: 1, payload: protobuf}, direct(2, 0, protobuf)}, 1000, "[[2]] alone [1]"},
-		"JSON":        {[]envelope{direct(1, 0, []byte("{}")), direct(2, 0, protobuf)}, 1000, "[[2]] alone [1]"},
-		"Full":        {[]envelope{direct(1, 0, protobuf), direct(2, 0, protobuf), direct(3, 0, protobuf)}, 30, "[[1 2] [3]] alone []"},
-		"LargerThanA": {[]envelope{direct(1, 0, make([]byte, 60)), direct(2, 0, protobuf)}, 50, "[[2]] alone [1]"},
+		"ByShard":     {[]*attempt{direct(1, 0, protobuf), direct(2, 1, protobuf), direct(3, 0, protobuf)}, 1000, "[[1 3] [2]] alone []"},
+		"NotDirect":   {[]*attempt{{id: 1, payload: protobuf}, direct(2, 0, protobuf)}, 1000, "[[2]] alone [1]"},
+		"JSON":        {[]*attempt{direct(1, 0, []byte("{}")), direct(2, 0, protobuf)}, 1000, "[[2]] alone [1]"},
+		"Full":        {[]*attempt{direct(1, 0, protobuf), direct(2, 0, protobuf), direct(3, 0, protobuf)}, 30, "[[1 2] [3]] alone []"},
+		"LargerThanA": {[]*attempt{direct(1, 0, make([]byte, 60)), direct(2, 0, protobuf)}, 50, "[[2]] alone [1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			batches, alone := bundle(c.queue, c.most)
@@ -77,16 +80,16 @@ func TestBundle(t *testing.T) {
 			}
 		})
 	}
-	batches, _ := bundle(slices.Repeat([]envelope{direct(1, 0, protobuf)}, messages.MaxBatchCalls+1), 1<<20)
+	batches, _ := bundle(slices.Repeat([]*attempt{direct(1, 0, protobuf)}, messages.MaxBatchCalls+1), 1<<20)
 	if len(batches) != 2 || len(batches[1].calls) != 1 {
 		t.Errorf("%d batches of %d calls", len(batches), messages.MaxBatchCalls+1)
 	}
 }
 
-func idsOf(queue []*envelope) []uint64 {
+func idsOf(queue []*attempt) []uint64 {
 	ids := []uint64{}
-	for _, e := range queue {
-		ids = append(ids, e.id)
+	for _, a := range queue {
+		ids = append(ids, a.id)
 	}
 	return ids
 }
@@ -154,15 +157,15 @@ func TestAnswersToABatch(t *testing.T) {
 				defer func() { _ = sub.Unsubscribe() }()
 			}
 			answers := make(chan *Answer, 3)
-			var queue []envelope
-			var sent []uint64
+			var queue []*attempt
 			for range 3 {
-				id := s.attempts.add(&attempt{receive: func(a *Answer) { answers <- a }, direct: true})
-				sent = append(sent, id)
-				queue = append(queue, envelope{
-					id: id, payload: Encode(&messages.GetRequest{Stale: true}),
-					to: Route{direct: true, shard: shard, op: messages.OpGet, key: fmt.Sprintf("k%d", id)},
-				})
+				a := &attempt{
+					payload: Encode(&messages.GetRequest{Stale: true}),
+					receive: func(a *Answer) { answers <- a },
+				}
+				s.attempts.add(a)
+				a.to = Route{direct: true, shard: shard, op: messages.OpGet, key: fmt.Sprintf("k%d", a.id)}
+				queue = append(queue, a)
 			}
 			s.publishQueue(queue)
 			var got []uint64
@@ -177,8 +180,8 @@ func TestAnswersToABatch(t *testing.T) {
 					t.Fatalf("%d of %d attempts have an answer", len(got), len(queue))
 				}
 			}
-			if slices.Sort(got); !slices.Equal(got, sent) {
-				t.Errorf("answers to %v, want one to each of %v", got, sent)
+			if slices.Sort(got); !slices.Equal(got, idsOf(queue)) {
+				t.Errorf("answers to %v, want one to each of %v", got, idsOf(queue))
 			}
 			if may, _ := s.batching.may(0); may != c.more {
 				t.Errorf("afterwards batches are sent: %v, want %v", may, c.more)

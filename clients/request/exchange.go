@@ -68,6 +68,10 @@ type Exchange struct {
 	mu   sync.Mutex
 	came []*Answer
 	over bool // what comes now is an orphan
+
+	// openRoom and cameRoom are what open and came take at first: most exchanges have one attempt.
+	openRoom [1]uint64
+	cameRoom [1]*Answer
 }
 
 // Exchange returns an exchange of the request, to be run once. The caller calls [Exchange.Finish] in the
@@ -78,6 +82,7 @@ func (s *Sender) Exchange(r Request) *Exchange {
 	}
 	x := &Exchange{s: s, Request: r, wake: make(bell, 1)}
 	x.alarm.Waker = x.wake
+	x.open, x.came = x.openRoom[:0], x.cameRoom[:0]
 	return x
 }
 

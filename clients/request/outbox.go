@@ -5,27 +5,18 @@ import (
 	"sync"
 )
 
-// envelope is an attempt that has not been published.
-type envelope struct {
-	id      uint64
-	to      Route
-	payload []byte
-	// oneWay: no answer is expected.
-	oneWay bool
-}
-
 // outbox is the queue of the goroutine that publishes. It is never longer than there are open attempts
 // and one-way messages.
 type outbox struct {
 	mu    sync.Mutex
-	queue []envelope
+	queue []*attempt
 	// ready has an element if the queue may have one. The owner makes it, with room for one.
 	ready chan struct{}
 }
 
-func (o *outbox) add(e envelope) {
+func (o *outbox) add(a *attempt) {
 	o.mu.Lock()
-	o.queue = append(o.queue, e)
+	o.queue = append(o.queue, a)
 	o.mu.Unlock()
 	select {
 	case o.ready <- struct{}{}:
@@ -34,7 +25,7 @@ func (o *outbox) add(e envelope) {
 }
 
 // takeAll empties the queue. The next one takes the room of the last, which is over.
-func (o *outbox) takeAll(last []envelope) []envelope {
+func (o *outbox) takeAll(last []*attempt) []*attempt {
 	clear(last)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -48,13 +39,13 @@ func (o *outbox) remove(ids []uint64) (removed, left []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	left = slices.Clone(ids)
-	o.queue = slices.DeleteFunc(o.queue, func(e envelope) bool {
-		i := slices.Index(left, e.id)
+	o.queue = slices.DeleteFunc(o.queue, func(a *attempt) bool {
+		i := slices.Index(left, a.id)
 		if i < 0 {
 			return false
 		}
 		left = slices.Delete(left, i, i+1)
-		removed = append(removed, e.id)
+		removed = append(removed, a.id)
 		return true
 	})
 	return removed, left

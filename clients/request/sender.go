@@ -114,16 +114,17 @@ func (s *Sender) Route(op messages.Operation, key string, n int) Route {
 // receive is called at most once, with the answer or the reason why the attempt was not sent, until
 // [Sender.Forget]. It runs on the goroutine of the subscription or of the publisher, and must not block.
 func (s *Sender) Send(to Route, payload []byte, receive func(*Answer)) uint64 {
-	id := s.attempts.add(&attempt{
-		receive: receive, sent: time.Now(), direct: to.direct, encoding: messages.EncodingOf("", payload),
-	})
-	s.outbox.add(envelope{id: id, to: to, payload: payload})
-	return id
+	a := &attempt{to: to, payload: payload, receive: receive, sent: time.Now(), encoding: messages.EncodingOf("", payload)}
+	s.attempts.add(a)
+	s.outbox.add(a)
+	return a.id
 }
 
 // Post sends one message whose answer is not expected, if it can. It does not block.
 func (s *Sender) Post(to Route, payload []byte) {
-	s.outbox.add(envelope{id: s.attempts.add(nil), to: to, payload: payload, oneWay: true})
+	a := &attempt{to: to, payload: payload, encoding: messages.EncodingOf("", payload)}
+	s.attempts.add(a)
+	s.outbox.add(a)
 }
 
 // Forget makes the answers to the attempts orphans.
@@ -182,7 +183,7 @@ func (s *Sender) reconnect() {
 // publishAll hands attempts to the connection. That blocks while the socket takes nothing, which must not
 // delay a timer or the end of a context: no other goroutine publishes.
 func (s *Sender) publishAll() {
-	var queue []envelope
+	var queue []*attempt
 	for {
 		select {
 		case <-s.outbox.ready:
@@ -202,7 +203,7 @@ func (s *Sender) publishAll() {
 }
 
 // publishQueue publishes what has come together for one shard as one message, if batches are taken.
-func (s *Sender) publishQueue(queue []envelope) {
+func (s *Sender) publishQueue(queue []*attempt) {
 	if len(queue) > 1 {
 		batches, try := s.batching.may(s.router.now())
 		if batches {
@@ -213,8 +214,8 @@ func (s *Sender) publishQueue(queue []envelope) {
 			s.tryBatch(queue)
 		}
 	}
-	for i := range queue {
-		s.publishAlone(&queue[i])
+	for _, a := range queue {
+		s.publishAlone(a)
 	}
 }
 
@@ -222,38 +223,44 @@ func (s *Sender) publishQueue(queue []envelope) {
 const batchMark = "-"
 
 // publishBatches publishes in batches what can be, and the rest alone.
-func (s *Sender) publishBatches(queue []envelope) {
+func (s *Sender) publishBatches(queue []*attempt) {
 	batches, alone := bundle(queue, int(s.nc.MaxPayload()))
 	for _, b := range batches {
 		if len(b.calls) == 1 {
 			alone = append(alone, b.calls...)
 			continue
 		}
-		id := s.attempts.add(nil)
+		id := s.attempts.number()
 		s.attempts.sentIn(id, b.calls)
-		if err := s.publishBatch(b.shard, id, b.encode()); err != nil {
-			for _, e := range b.calls {
-				s.notSent(e.id, err)
-			}
+		err := s.publishBatch(b.shard, id, b.encode())
+		for _, a := range b.calls {
+			s.published(a, err)
 		}
 	}
-	for _, e := range alone {
-		s.publishAlone(e)
+	for _, a := range alone {
+		s.publishAlone(a)
 	}
 }
 
-func (s *Sender) publishAlone(e *envelope) {
-	if err := s.publish(e); err != nil {
-		s.notSent(e.id, err)
+func (s *Sender) publishAlone(a *attempt) { s.published(a, s.publish(a)) }
+
+// published notes that an attempt was published, or not because of err.
+func (s *Sender) published(a *attempt, err error) {
+	a.payload = nil // the answer may take long
+	if err == nil || s.attempts.take(a.id) == nil {
+		return
 	}
+	answer := a.answer()
+	answer.NotSent = err
+	a.receive(answer)
 }
 
 // tryBatch sends a batch of an empty call to the shard of one of the requests. Its answer, which is INVALID, says that
 // batches are taken.
-func (s *Sender) tryBatch(queue []envelope) {
-	if i := slices.IndexFunc(queue, func(e envelope) bool { return e.to.direct }); i >= 0 {
+func (s *Sender) tryBatch(queue []*attempt) {
+	if i := slices.IndexFunc(queue, func(a *attempt) bool { return a.to.direct }); i >= 0 {
 		payload := Encode(&messages.Batch{Calls: []*messages.Call{{}}})
-		_ = s.publishBatch(queue[i].to.shard, s.attempts.add(nil), payload) // without an answer there are no batches
+		_ = s.publishBatch(queue[i].to.shard, s.attempts.number(), payload) // without an answer there are no batches
 	}
 }
 
@@ -263,17 +270,17 @@ func (s *Sender) publishBatch(shard uint32, id uint64, payload []byte) error {
 
 // finish publishes what needs no answer, and takes leave of the connection.
 func (s *Sender) finish() {
-	for _, e := range s.outbox.takeAll(nil) {
-		if e.oneWay {
-			_ = s.publish(&e) // the lease then runs out
+	for _, a := range s.outbox.takeAll(nil) {
+		if a.receive == nil {
+			_ = s.publish(a) // the lease then runs out
 		}
 	}
 	s.nc.RemoveStatusListener(s.status)
 	_ = s.subscription.Unsubscribe() // fails if the connection has been closed or drained, which does as well
 }
 
-func (s *Sender) publish(e *envelope) error {
-	return s.publishTo(e.to.of(s.router.prefix), "", e.id, e.payload)
+func (s *Sender) publish(a *attempt) error {
+	return s.publishTo(a.to.of(s.router.prefix), "", a.id, a.payload)
 }
 
 func (s *Sender) publishTo(subject, mark string, id uint64, payload []byte) error {
@@ -281,14 +288,6 @@ func (s *Sender) publishTo(subject, mark string, id uint64, payload []byte) erro
 		return ErrNotConnected // a buffered attempt would leave at an unknown time
 	}
 	return s.nc.PublishRequest(subject, s.inbox+mark+strconv.FormatUint(id, replyBase), payload)
-}
-
-func (s *Sender) notSent(id uint64, err error) {
-	if t := s.attempts.take(id); t != nil {
-		a := t.answer(id)
-		a.NotSent = err
-		t.receive(a)
-	}
 }
 
 // recall takes back the attempts that have not been published, and returns the others.
@@ -334,8 +333,8 @@ func (s *Sender) answeredBatch(id uint64, m *nats.Msg) {
 // were any.
 func (s *Sender) refuseBatch(id uint64, set func(*Answer)) bool {
 	refused := s.attempts.takeBatch(id)
-	for id, t := range refused {
-		a := t.answer(id)
+	for _, t := range refused {
+		a := t.answer()
 		set(a)
 		t.receive(a)
 	}
@@ -349,7 +348,7 @@ func (s *Sender) take(a *Answer) {
 		s.orphan(a)
 		return
 	}
-	a.Sent, a.direct, a.encoding = t.sent, t.direct, t.encoding
+	a.Sent, a.direct, a.encoding = t.sent, t.to.direct, t.encoding
 	if a.direct && !a.NoResponders() {
 		s.router.detour.end()
 	}
