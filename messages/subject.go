@@ -81,17 +81,22 @@ func (p Prefix) Operation(op Operation, key string) string {
 // Direct returns the direct subject, which the owner of the shard serves:
 // holdfast.shard.<n>.acquire.<key>. The key may be ">", to subscribe.
 func (p Prefix) Direct(shard uint32, op Operation, key string) string {
-	return string(p) + "." + shardLevel + "." + formatShard(shard) + "." + string(op) + "." + key
+	return p.shard(shard) + string(op) + "." + key
 }
 
 // Batch returns the subject of batches to a shard: holdfast.shard.<n>.batch.
 func (p Prefix) Batch(shard uint32) string {
-	return string(p) + "." + shardLevel + "." + formatShard(shard) + "." + string(OpBatch)
+	return p.shard(shard) + string(OpBatch)
 }
 
 // Shard returns the wildcard of all direct subjects of a shard: holdfast.shard.<n>.>.
 func (p Prefix) Shard(shard uint32) string {
-	return string(p) + "." + shardLevel + "." + formatShard(shard) + ".>"
+	return p.shard(shard) + ">"
+}
+
+// shard returns what the direct subjects of a shard begin with.
+func (p Prefix) shard(shard uint32) string {
+	return string(p) + "." + shardLevel + "." + formatShard(shard) + "."
 }
 
 // List returns the subject of listing: holdfast.list.

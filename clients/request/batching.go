@@ -21,9 +21,9 @@ type batching struct {
 	mu sync.Mutex
 	// offered: the deployment takes batches. proved: it takes those of this user.
 	offered, proved bool
-	// next is when the next trial may be, and trials counts those without an answer on this connection.
-	next   time.Duration
-	trials int
+	// next is when the next trial may be, and pause how long that is after the last one without an answer on this
+	// connection.
+	next, pause time.Duration
 }
 
 // offer tells what the deployment offers.
@@ -37,7 +37,7 @@ func (b *batching) offer(is bool) {
 func (b *batching) prove() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.proved, b.trials = true, 0
+	b.proved, b.pause = true, 0
 }
 
 // doubt makes another trial necessary; anew: at once, since the connection is another one.
@@ -46,7 +46,7 @@ func (b *batching) doubt(anew bool) {
 	defer b.mu.Unlock()
 	b.proved = false
 	if anew {
-		b.next, b.trials = 0, 0
+		b.next, b.pause = 0, 0
 	}
 }
 
@@ -60,8 +60,8 @@ func (b *batching) may(now time.Duration) (batches, try bool) {
 	if now < b.next {
 		return false, false
 	}
-	b.next = now + min(firstTrial<<min(b.trials, 20), mostTrial)
-	b.trials++
+	b.pause = longer(b.pause, firstTrial, mostTrial)
+	b.next = now + b.pause
 	return false, true
 }
 

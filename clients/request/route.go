@@ -74,7 +74,7 @@ func (d *detour) begin(now time.Duration) {
 	if now < d.until {
 		return
 	}
-	d.length = min(max(2*d.length, leastDetour), mostDetour)
+	d.length = longer(d.length, leastDetour, mostDetour)
 	d.until = now + d.length
 }
 

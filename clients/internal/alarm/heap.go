@@ -70,12 +70,13 @@ func (h *Heap) WakeAll() {
 	}
 }
 
-// Close stops the timer. No alarm may be set any more.
+// Close stops the timer if no alarm is set. Alarms that are set, before or after, are woken all the same.
 func (h *Heap) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.timer != nil {
+	if h.timer != nil && len(h.alarms) == 0 {
 		h.timer.Stop()
+		h.armed = false
 	}
 }
 
