@@ -212,8 +212,9 @@ func TestGivenUp(t *testing.T) {
 			t.Fatalf("got %v, want ErrUnknown", err)
 		}
 		mustGet(t, c, t.Name()) // behind the last copy
-		p.Resume()
-		stand.Eventually(t, "it is taken back", func() bool { return p.Count("release") > 0 && p.Count("acquire") > 1 })
+		answered := p.Answered("acquire")
+		p.OnRequests("acquire", proxy.Always(proxy.Pass))
+		<-answered // the request that takes it back may have been lost before
 		if err := c.Close(testContext(t)); err != nil {
 			t.Error(err)
 		}
