@@ -36,3 +36,20 @@ func TestNextAttemptAfterNoResponders(t *testing.T) {
 		})
 	}
 }
+
+// An exchange looks up for its next attempt, or earlier if its time is over.
+func TestExchangeIsWokenInTime(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct{ deadline, want time.Time }{
+		"NoDeadline": {time.Time{}, now},
+		"Later":      {now.Add(time.Second), now},
+		"Earlier":    {now.Add(-time.Second), now.Add(-time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := &Exchange{due: now, deadline: c.deadline}
+			if got := x.next(); !got.Equal(c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
