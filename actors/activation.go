@@ -14,42 +14,45 @@ type activation struct {
 	timer
 	// tally is shared by all activations of the term.
 	tally *tally
-	// pid is the resource's actor, nil while it has none.
-	pid *actor.PID
-	// busy counts the events that were sent to the actor and are not done; unconfirmed counts those of
-	// them that were decided and wait for the journal.
+	// pid is the resource's actor, nil while it has none; inbox is how messages reach it.
+	pid   *actor.PID
+	inbox inbox
+	// busy counts the events that are not done; unconfirmed counts those of them that were decided and wait for the
+	// journal.
 	busy, unconfirmed int
 	// waiting is how many requests are queued in the actor.
 	waiting int
 	// ephemeral: the resource has an ephemeral lease, which only its actor knows.
 	ephemeral bool
-	// reloading: the actor panicked and has not got its state back; held is what waits for that.
-	reloading bool
-	held      []*Request
+	// held, unless nil, says that the actor panicked and has not got its state back, and has what waits for that.
+	held *held
 	// used is when the actor last decided something; idle is its place in the order of that.
 	used lease.Instant
 	idle *list.Element
 }
 
-// tally counts for all activations of a term. As a pointer it identifies the term, also after its end.
+// held are requests that wait until an actor that panicked has its state back.
+type held []*Request
+
+// tally counts for all activations of a term.
 type tally struct {
 	busy, waiting, ephemeral int
 }
 
-// sent notes an event on its way to the actor.
+// sent notes an event for the actor.
 func (a *activation) sent() {
 	a.busy++
 	a.tally.busy++
 }
 
-// done notes that an event has come back or is decided, and that nothing of it is unconfirmed.
+// done notes that nothing of an event is undecided or unconfirmed.
 func (a *activation) done() {
 	a.busy--
 	a.tally.busy--
 }
 
-// isIdle reports whether the actor can be stopped without loss: its mailbox is empty, since only the shard
-// sends to it, all that it decided is confirmed, and the ledger knows its whole state.
+// isIdle reports whether the actor can be stopped without loss: all that it decided is confirmed, and the ledger
+// knows its whole state.
 func (a *activation) isIdle() bool { return a.busy == 0 && a.waiting == 0 && !a.ephemeral }
 
 func (a *activation) setWaiting(n int) {

@@ -22,8 +22,9 @@ type passivateDue struct{}
 // activations are the resources of a term that have an actor or a timer.
 type activations struct {
 	*tally
-	mailbox   *mailbox
-	ledger    *ledger.Ledger
+	mailbox *mailbox
+	ledger  *ledger.Ledger
+	// decided gets each decision, also that of an actor that panicked.
 	decided   func(*decision)
 	ended     *lease.EndedRequests
 	props     *actor.Props
@@ -35,21 +36,21 @@ type activations struct {
 	idle    *list.List
 	actors  *atomic.Int64
 	spawned uint64
-	timeout timeout
+	// spawning is the activation for which an actor is being spawned.
+	spawning *activation
+	timeout  timeout
 }
 
 func newActivations(s *Shard, m *mailbox, l *ledger.Ledger, decided func(*decision)) *activations {
-	return &activations{
+	all := &activations{
 		tally: new(tally), mailbox: m, ledger: l, decided: decided, ended: lease.NewEndedRequests(), idleAfter: s.cfg.Tuning.IdleAfter,
-		props: actor.PropsFromProducer(
-			func() actor.Actor { return &resourceActor{clock: s.cfg.Clock, log: s.cfg.Log} },
-			actor.WithMailbox(actor.UnboundedLockfree()),
-			// A resource runs on its shard's goroutine: only the shard sends to it, and a step takes less
-			// time than waking another goroutine twice.
-			actor.WithDispatcher(actor.NewSynchronizedDispatcher(throughput)),
-		),
 		byResource: make(map[string]*activation), idle: list.New(), actors: &s.actors,
 	}
+	all.props = actor.PropsFromProducer(
+		func() actor.Actor { return &resourceActor{clock: s.cfg.Clock, log: s.cfg.Log} },
+		actor.WithMailbox(func() actor.Mailbox { return &all.spawning.inbox }),
+	)
+	return all
 }
 
 // add adds a resource without an actor.
@@ -81,6 +82,7 @@ func (s *activations) activate(ctx actor.Context, resource string) *activation {
 // when everything that it decided is confirmed.
 func (s *activations) spawn(ctx actor.Context, a *activation) {
 	s.spawned++
+	s.spawning = a
 	pid, err := ctx.SpawnNamed(s.props, fmt.Sprintf("%d-%d", s.ledger.Head().Epoch, s.spawned))
 	if err != nil {
 		panic(fmt.Errorf("resource actor: %w", err)) // the name is new, so it cannot be taken
@@ -88,24 +90,30 @@ func (s *activations) spawn(ctx actor.Context, a *activation) {
 	a.pid = pid
 	a.idle = s.idle.PushBack(a)
 	s.actors.Store(int64(s.idle.Len()))
-	ctx.Send(pid, &load{activation: a, image: s.ledger.Image(a.resource), ended: s.ended})
+	s.load(a)
 }
 
-// send sends the resource an event. Every one leads to a decision, returned or panicked.
-func (s *activations) send(ctx actor.Context, a *activation, r *Request) {
+// load gives the actor its state, and returns it.
+func (s *activations) load(a *activation) lease.Image {
+	image := s.ledger.Image(a.resource)
+	a.inbox.PostUserMessage(&load{resource: a.resource, image: image, ended: s.ended})
+	return image
+}
+
+// send sends the resource an event. Every one leads to a decision, at once or when the actor has its state back.
+func (s *activations) send(a *activation, r *Request) {
 	a.sent()
-	if a.reloading {
-		a.held = append(a.held, r)
+	s.decide(a, r)
+}
+
+func (s *activations) decide(a *activation, r *Request) {
+	if a.held != nil {
+		*a.held = append(*a.held, r)
 		return
 	}
-	s.decide(ctx, a, r)
-}
-
-func (s *activations) decide(ctx actor.Context, a *activation, r *Request) {
 	d := &decision{activation: a, request: r}
-	if ctx.Send(a.pid, d); d.made {
-		s.decided(d)
-	}
+	a.inbox.PostUserMessage(d)
+	s.decided(d)
 }
 
 // touch notes that the resource was used.
@@ -156,7 +164,7 @@ func (s *activations) stopActor(ctx actor.Context, a *activation) {
 	ctx.Stop(a.pid)
 	s.idle.Remove(a.idle)
 	s.actors.Store(int64(s.idle.Len()))
-	a.pid, a.idle = nil, nil
+	a.pid, a.inbox, a.idle = nil, inbox{}, nil
 	if a.index == 0 {
 		delete(s.byResource, a.resource)
 	}
@@ -168,47 +176,40 @@ func (s *activations) panicked(a *activation) {
 	if gone := s.ledger.Ephemeral(a.resource); gone != nil {
 		s.ended.End(s.mailbox.clock.Now().Instant, gone.Grant, messages.Event_EXPIRED)
 	}
-	a.reloading = true
-}
-
-// reload gives an actor that panicked its state back.
-func (s *activations) reload(ctx actor.Context, a *activation) lease.Image {
-	image := s.ledger.Image(a.resource)
-	ctx.Send(a.pid, &load{activation: a, image: image, ended: s.ended})
-	return image
+	a.held = new(held)
 }
 
 // resume sends an actor that has its state back the events that were held.
-func (s *activations) resume(ctx actor.Context, a *activation) {
-	held := a.held
-	a.held, a.reloading = nil, false
+func (s *activations) resume(a *activation) {
+	held := *a.held
+	a.held = nil
 	for _, r := range held {
-		s.decide(ctx, a, r)
+		s.decide(a, r)
 	}
 }
 
-// evict sends the event to every resource with queued requests, also to those whose decisions have yet to
-// come back: one of these may queue a request.
-func (s *activations) evict(ctx actor.Context, e lease.Event) {
+// evict sends the event to every resource with queued requests, and to those that hold some back: one of these may be
+// queued.
+func (s *activations) evict(e lease.Event) {
 	for _, a := range s.byResource {
-		if a.pid != nil && (a.waiting > 0 || a.busy > 0) {
-			s.send(ctx, a, &Request{Resource: a.resource, Event: e})
+		if a.waiting > 0 || a.held != nil {
+			s.send(a, &Request{Resource: a.resource, Event: e})
 		}
 	}
 }
 
-// stopAll stops the actors as soon as their mailboxes are empty, so that every event comes back, and
-// returns the requests that were held.
-func (s *activations) stopAll(ctx actor.Context) (held []*Request) {
+// stopAll stops the actors, and returns the requests that were held.
+func (s *activations) stopAll(ctx actor.Context) (all []*Request) {
 	for _, a := range s.byResource {
-		for _, r := range a.held {
-			a.done()
-			held = append(held, r)
+		if a.held != nil {
+			for _, r := range *a.held {
+				a.done()
+				all = append(all, r)
+			}
 		}
-		a.held = nil
 		if a.pid != nil {
-			ctx.Poison(a.pid)
+			ctx.Stop(a.pid)
 		}
 	}
-	return held
+	return all
 }

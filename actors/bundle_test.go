@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,6 +190,39 @@ func TestBundleInAHandOver(t *testing.T) {
 		}
 		if got := w.passed.inboxes(""); !slices.Equal(got, b.inboxes) {
 			w.Errorf("passed on are %v, want %v", got, b.inboxes)
+		}
+	})
+}
+
+// A panic of a resource amid a bundle loses one request. The others wait until the resource has its state again, also
+// when one of these panics in turn.
+func TestPanicOfAResourceAmidABundle(t *testing.T) {
+	inWorld(t, actors.Tuning{MaxPending: 5}, func(w *world) {
+		for token := uint64(1); token <= 5; token++ { // none may stay counted as on its way
+			var b bundle
+			b.add(w, "r", get())
+			b.add(w, "r", extend("a", time.Minute))
+			b.add(w, "r", acquire("a", time.Minute))
+			b.add(w, "other", get())
+			b.add(w, "r", release("a"))
+			letGo := w.hold()
+			w.clock.panicAfter(0)
+			b.tell(w, len(b.inboxes), nil)
+			synctest.Wait()
+			w.clock.panicAfter(0)
+			letGo(nil)
+			synctest.Wait()
+			if n := strings.Count(w.log.String(), "panic in a resource"); n != 2*int(token) {
+				w.Fatalf("%d panics, want 2 for each of %d bundles", n, token)
+			}
+			for _, inbox := range b.inboxes[:2] {
+				if r := w.answer(inbox); r != nil {
+					w.Fatalf("got %v of a panic", r)
+				}
+			}
+			w.check(w.answer(b.inboxes[2]), messages.Status_GRANTED, token)
+			w.check(w.answer(b.inboxes[3]), messages.Status_FREE, 0)
+			w.check(w.answer(b.inboxes[4]), messages.Status_RELEASED, 0)
 		}
 	})
 }

@@ -150,6 +150,30 @@ func TestShardLostWhileAResourceHasNoState(t *testing.T) {
 	}
 }
 
+// A resource that panics when its queue is evicted, because the shard is lost, loses that, and does no
+// other harm.
+func TestPanicOfAResourceOfALostShard(t *testing.T) {
+	inWorld(t, actors.Tuning{MaxPending: 1}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Hour))
+		lost := w.send("r", waiting(time.Minute, time.Hour))
+		synctest.Wait()
+		letGo := w.hold()
+		inflight := w.send("s", get())
+		synctest.Wait()
+		w.clock.panicAfter(0)
+		letGo(journal.ErrNotStored)
+		w.check(w.answer(inflight), messages.Status_UNAVAILABLE, 0)
+		if !strings.Contains(w.log.String(), "panic in a resource") || w.answer(lost) != nil {
+			w.Error("nothing panicked: the test is vacuous")
+		}
+		w.pass(2 * time.Second)
+		w.want(messages.Status_HELD, 1, "r", get())
+		if strings.Contains(w.log.String(), "panic in a shard") {
+			w.Error("the shard panicked as well")
+		}
+	})
+}
+
 // A shard that panics while it leaves does not come back.
 func TestPanicOfAShardDuringHandOver(t *testing.T) {
 	inYieldingWorld(t, actors.Tuning{}, func(w *world) {

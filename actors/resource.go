@@ -17,17 +17,16 @@ type (
 	// load gives the actor its state, at first and again after a panic. The memory of ended requests
 	// stays the term's: resources run on the shard's goroutine.
 	load struct {
-		activation *activation
-		image      lease.Image
-		ended      *lease.EndedRequests
+		resource string
+		image    lease.Image
+		ended    *lease.EndedRequests
 	}
 	// decision is an event for the resource, and what the event led to. A resource runs on its shard's
-	// goroutine, so it has decided when the shard has sent the decision. If it has panicked instead, returned
-	// or panicked comes back.
+	// goroutine, so it has decided when the shard has sent the decision.
 	decision struct {
 		activation *activation
 		request    *Request
-		// made: the resource has decided, as the fields below say.
+		// made: the resource has decided, as the fields below say. Otherwise it has panicked.
 		made    bool
 		at      lease.Instant
 		outcome lease.Outcome
@@ -39,20 +38,6 @@ type (
 		// reload: there was no event. The resource panicked, and gets its state back when everything
 		// that it decided before is confirmed.
 		reload bool
-	}
-)
-
-// What a resource sends to its shard in the place of a decision.
-type (
-	// returned sends back an event for which the actor, restarted after a panic, has no state.
-	returned struct {
-		activation *activation
-		request    *Request
-	}
-	// panicked says that the event led to nothing but a panic.
-	panicked struct {
-		activation *activation
-		request    *Request
 	}
 )
 
@@ -93,18 +78,14 @@ type resourceActor struct {
 func (r *resourceActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *load:
-		r.state = lease.New(m.activation.resource, m.image, m.ended)
+		r.state = lease.New(m.resource, m.image, m.ended)
 	case *decision:
-		r.decide(ctx, m)
+		r.decide(m)
 	}
 }
 
-func (r *resourceActor) decide(ctx actor.Context, d *decision) {
-	if r.state == nil {
-		ctx.Send(ctx.Parent(), &returned{activation: d.activation, request: d.request})
-		return
-	}
-	defer r.reportPanic(ctx, d)
+func (r *resourceActor) decide(d *decision) {
+	defer r.reportPanic(d)
 	now := r.clock.Now()
 	d.at, d.outcome = now.Instant, r.state.Step(now, d.request.Event)
 	d.wake, d.waiting = r.state.Wake(), r.state.Waiting()
@@ -114,9 +95,8 @@ func (r *resourceActor) decide(ctx actor.Context, d *decision) {
 	d.made = true
 }
 
-// reportPanic logs the stack, tells the shard which request is lost, and lets the panic go on to the
-// supervisor, which restarts the actor.
-func (r *resourceActor) reportPanic(ctx actor.Context, d *decision) {
+// reportPanic logs the stack, and lets the panic go on to the supervisor, which restarts the actor.
+func (r *resourceActor) reportPanic(d *decision) {
 	reason := recover()
 	if reason == nil {
 		return
@@ -124,6 +104,5 @@ func (r *resourceActor) reportPanic(ctx actor.Context, d *decision) {
 	r.log.Error("panic in a resource; the request that caused it is lost, the resource restarts from the journal",
 		"resource", d.activation.resource, "event", fmt.Sprintf("%T", d.request.Event),
 		"panic", reason, "stack", string(debug.Stack()))
-	ctx.Send(ctx.Parent(), &panicked{activation: d.activation, request: d.request})
 	panic(reason)
 }

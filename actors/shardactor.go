@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -28,8 +27,6 @@ type shardActor struct {
 	// term is nil while the shard is not open; then why says so to clients.
 	term *term
 	why  string
-	// retired are the terms of this actor that were lost and have events that have yet to come back.
-	retired []*tally
 	// stopped: the next actor does what is left to do for the end.
 	stopped bool
 }
@@ -46,10 +43,6 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.start(ctx)
 	case requests:
 		s.requestAll(ctx, m)
-	case *panicked:
-		s.panicked(m)
-	case *returned:
-		s.returned(ctx, m)
 	case *termMessage:
 		s.termMessage(ctx, m)
 	case *opened:
@@ -61,7 +54,7 @@ func (s *shardActor) Receive(ctx actor.Context) {
 	case barrier:
 		s.barrier()
 	case drainShard:
-		s.drain(ctx, m.successor)
+		s.drain(m.successor)
 	case abort:
 		s.abort(ctx)
 	case *actor.Restarting, *actor.Stopping:
@@ -160,44 +153,18 @@ func (s *shardActor) turnAway(r *Request) {
 	}
 }
 
-// isPresent reports whether the activation is of the present term, isRetired whether it is of an earlier term
-// of this actor. If it is neither, an earlier actor has counted its requests out.
-func (s *shardActor) isPresent(a *activation) bool {
-	return s.term != nil && s.term.activations.tally == a.tally
-}
-
-func (s *shardActor) isRetired(a *activation) bool { return slices.Contains(s.retired, a.tally) }
-
+// decided takes in what a resource decided, or that it has panicked. Without a term, the one that was lost is being
+// retired.
 func (s *shardActor) decided(d *decision) {
 	s.drained.keepQueued(d.activation.resource, d.outcome.Surrendered)
 	switch {
-	case s.isPresent(d.activation):
-		if s.term.decided(d) {
-			s.responder.settle(d.request)
-		}
-	case s.isRetired(d.activation):
+	case s.term == nil:
 		s.responder.revoke([]*decision{d}, s.why)
-	}
-}
-
-func (s *shardActor) panicked(m *panicked) {
-	switch {
-	case s.isPresent(m.activation):
-		s.responder.settle(m.request)
-		s.term.panicked(m.activation)
-	case s.isRetired(m.activation):
-		s.responder.settle(m.request)
-		m.activation.done()
-	}
-}
-
-func (s *shardActor) returned(ctx actor.Context, m *returned) {
-	m.activation.done()
-	switch {
-	case s.isPresent(m.activation):
-		s.term.activations.send(ctx, m.activation, m.request)
-	case s.isRetired(m.activation):
-		s.turnAway(m.request)
+	case !d.made:
+		s.responder.settle(d.request)
+		s.term.panicked(d.activation)
+	case s.term.decided(d):
+		s.responder.settle(d.request)
 	}
 }
 
@@ -213,7 +180,7 @@ func (s *shardActor) termMessage(ctx actor.Context, m *termMessage) {
 	case result.err != nil:
 		s.lose(ctx, result.err)
 	default:
-		for _, d := range s.term.stored(ctx) {
+		for _, d := range s.term.stored() {
 			s.responder.settle(d.request)
 		}
 	}
@@ -234,8 +201,6 @@ func (s *shardActor) lose(ctx actor.Context, err error) {
 	}
 	s.dropInFlight(t.batcher.inflight, err)
 	s.responder.revoke(t.batcher.pending, s.why)
-	s.retired = slices.DeleteFunc(s.retired, func(t *tally) bool { return t.busy == 0 })
-	s.retired = append(s.retired, t.activations.tally)
 	for _, r := range t.retire(ctx, s.drained.evict(s.unavailable(s.why))) {
 		s.turnAway(r)
 	}
@@ -269,13 +234,13 @@ func (s *shardActor) barrier() {
 }
 
 // drain begins the end of the shard.
-func (s *shardActor) drain(ctx actor.Context, successor bool) {
+func (s *shardActor) drain(successor bool) {
 	if s.State() >= Draining {
 		return
 	}
 	s.beginDrain(successor)
 	if s.term != nil {
-		s.term.drain(ctx, s.drained.evict(s.unavailable(s.why)))
+		s.term.drain(s.drained.evict(s.unavailable(s.why)))
 	} else {
 		s.opener.cancel()
 	}
@@ -301,8 +266,6 @@ func (s *shardActor) endIfDrained() {
 	case s.State() != Draining || s.stopped:
 		return
 	case s.term != nil && !s.term.isDrained(s.drained.brief):
-		return
-	case slices.ContainsFunc(s.retired, func(t *tally) bool { return t.busy > 0 }):
 		return
 	}
 	s.drained.passOn(s.responder.settle)

@@ -88,7 +88,7 @@ func (t *term) receive(ctx actor.Context, message any) {
 
 // request sends a request to its resource.
 func (t *term) request(ctx actor.Context, r *Request) {
-	t.activations.send(ctx, t.activations.activate(ctx, r.Resource), r)
+	t.activations.send(t.activations.activate(ctx, r.Resource), r)
 }
 
 // decided takes in what a resource decided, and reports whether that was all there is to do: nothing of it
@@ -205,7 +205,7 @@ func (t *term) nextCommit() *journal.Record {
 
 // stored applies the record that is stored now, lets its answers leave, and returns the decisions that are
 // done.
-func (t *term) stored(ctx actor.Context) []*decision {
+func (t *term) stored() []*decision {
 	r, done := t.batcher.stored()
 	if r.GetPage() == nil {
 		t.apply(r, done)
@@ -213,7 +213,7 @@ func (t *term) stored(ctx actor.Context) []*decision {
 		t.compaction.purge(t.watermark.mayPurge)
 	}
 	t.appendNext() // the disk works while the answers leave
-	t.confirmed(ctx, done)
+	t.confirmed(done)
 	if t.compaction.isDue() && t.compaction.begin() {
 		t.appendNext()
 	}
@@ -242,13 +242,13 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 
 // confirmed lets the answers of decisions leave. Those to batches leave together, so that they share messages; the
 // others leave one by one, so that the first are sent while the rest is confirmed.
-func (t *term) confirmed(ctx actor.Context, decisions []*decision) {
+func (t *term) confirmed(decisions []*decision) {
 	var batched []lease.Answer
 	for _, d := range decisions {
 		d.activation.unconfirmed--
 		d.activation.done()
 		if d.reload {
-			t.reload(ctx, d.activation)
+			t.reload(d.activation)
 		}
 		if answers := d.outcome.Answers; d.isBatched() {
 			batched = append(batched, answers...)
@@ -267,13 +267,13 @@ func (t *term) answer(answers []lease.Answer) {
 
 // reload gives a resource that panicked its state back. If the tick itself panicked, its timer is gone. It is
 // set again with a delay, so that a resource that always panics does not spin.
-func (t *term) reload(ctx actor.Context, a *activation) {
-	image := t.activations.reload(ctx, a)
+func (t *term) reload(a *activation) {
+	image := t.activations.load(a)
 	if image.Held() {
 		t.timers.set(&a.timer, max(image.Deadline, t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
 		t.timers.arm()
 	}
-	t.activations.resume(ctx, a)
+	t.activations.resume(a)
 }
 
 // barrier lets a commit without changes show who owns the shard, unless an append in flight does so.
@@ -285,10 +285,10 @@ func (t *term) barrier() {
 }
 
 // drain evicts the queued requests, and lets nothing begin that need not.
-func (t *term) drain(ctx actor.Context, evict lease.Event) {
+func (t *term) drain(evict lease.Event) {
 	t.draining = true
 	t.compaction.stop()
-	t.activations.evict(ctx, evict)
+	t.activations.evict(evict)
 }
 
 // isDrained reports whether everything has been decided, stored, published and recorded. It publishes and
@@ -306,11 +306,11 @@ func (t *term) isDrained(brief bool) bool {
 	return false
 }
 
-// retire ends a term that was lost. It evicts the queued requests and stops the actors as soon as their
-// mailboxes are empty, so that every event comes back. It returns the requests that no actor has.
+// retire ends a term that was lost. It evicts the queued requests and stops the actors. It returns the requests that
+// were not decided.
 func (t *term) retire(ctx actor.Context, evict lease.Event) (held []*Request) {
 	t.end()
-	t.activations.evict(ctx, evict)
+	t.activations.evict(evict)
 	return t.activations.stopAll(ctx)
 }
 

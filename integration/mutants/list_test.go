@@ -238,7 +238,7 @@ var mutants = []mutant{
 	{
 		name:  "EndedRequestsLostAtPassivation",
 		harm:  "a late copy of a request is granted once the resource has been idle for a few seconds",
-		edits: []edit{{"actors/activations.go", "image: s.ledger.Image(a.resource), ended: s.ended}", "image: s.ledger.Image(a.resource), ended: lease.NewEndedRequests()}"}},
+		edits: []edit{{"actors/activations.go", "image: image, ended: s.ended}", "image: image, ended: lease.NewEndedRequests()}"}},
 		found: late,
 		says:  `got GRANTED token 4 .*, want RELEASED token 1`,
 	},
