@@ -75,7 +75,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 // keepLast keeps the request of the last grant remembered when the next one takes its place in the image.
 func (s *State) keepLast(now Time) {
 	last := s.image.Grant
-	if last.GetRequestId() == "" {
+	if last.GetRequestId() == "" || s.past.remembersSince(s.ended) {
 		return
 	}
 	if _, known := s.past.find(keyOf(s.resource, last.GetOwner(), last.GetRequestId())); !known {

@@ -116,6 +116,11 @@ func (m *EndedRequests) find(key requestKey) (ended, bool) {
 	return ended{}, false
 }
 
+// remembersSince reports whether everything that ended at the instant or later is certainly remembered.
+func (m *EndedRequests) remembersSince(at Instant) bool {
+	return len(m.parts) > 0 && m.parts[0].first < at
+}
+
 func (m *EndedRequests) add(now Instant, key requestKey, e ended) {
 	p := m.newest(now)
 	before := len(p.requests)

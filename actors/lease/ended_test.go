@@ -94,6 +94,64 @@ func TestEndedRequestsAreBounded(t *testing.T) {
 	}
 }
 
+// The request of the last grant is remembered when the next grant takes its place, though it was forgotten meanwhile.
+func TestForgottenRequestOfTheLastGrant(t *testing.T) {
+	m := few()
+	s := New("r", Image{}, m)
+	ask := func(at time.Duration, e Event) messages.Status {
+		o := s.Step(Time{Instant: Instant(at)}, e)
+		return o.Answers[0].Reply.GetStatus()
+	}
+	acquire := func(id string) Event {
+		return Acquire{Request: &messages.AcquireRequest{Owner: "ann", TtlMs: 60_000, RequestId: id}}
+	}
+	ask(time.Second, acquire("first"))
+	ask(2*time.Second, Release{Request: &messages.ReleaseRequest{Owner: "ann"}})
+	m.flood(Instant(time.Hour), "one ", m.keep)
+	m.flood(Instant(2*time.Hour), "two ", m.keep)
+	if _, known := m.find(keyOf("r", "ann", "first")); known {
+		t.Fatal("the request is not forgotten: the test is vacuous")
+	}
+	if got := ask(3*time.Hour, acquire("second")); got != messages.Status_GRANTED {
+		t.Fatalf("the next request got %v", got)
+	}
+	if got := ask(3*time.Hour, acquire("first")); got != messages.Status_RELEASED {
+		t.Errorf("a late copy of the first request got %v, want RELEASED", got)
+	}
+}
+
+// What ended at an instant since which everything is remembered is remembered itself, and later than that nothing has
+// been forgotten.
+func TestRemembersSince(t *testing.T) {
+	m := few()
+	if m.remembersSince(0) || m.remembersSince(Never) {
+		t.Error("an empty memory remembers")
+	}
+	const rounds = 40
+	forgotten := 0
+	for round := range rounds {
+		m.flood(Instant(round+1), fmt.Sprint(round, "-"), m.most/generations/4+7)
+		for r := range round + 1 {
+			knows := m.knows(fmt.Sprint(r, "-"), 0)
+			if m.remembersSince(Instant(r+1)) && !knows {
+				t.Fatalf("round %d: what ended in round %d is not remembered", round, r)
+			}
+			if !knows {
+				forgotten++
+			}
+		}
+		if round > 0 && !m.remembersSince(Instant(round+1)) {
+			t.Fatalf("round %d: the last one is not sure to be remembered", round)
+		}
+		if m.remembersSince(0) {
+			t.Fatal("0 stands for what it was never told")
+		}
+	}
+	if forgotten == 0 {
+		t.Error("nothing was forgotten: the test is vacuous")
+	}
+}
+
 func TestSharersOfALeaseAreBounded(t *testing.T) {
 	m := few()
 	g := &journal.Grant{Resource: "r", Owner: "ann", Token: 1}

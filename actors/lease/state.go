@@ -19,6 +19,8 @@ type State struct {
 	// past knows the requests that have ended since the shard was opened; the image knows the last grant's
 	// also if that was before.
 	past *EndedRequests
+	// ended is when this State told past of the end of the last grant; 0: it has not.
+	ended Instant
 }
 
 // New returns the state of a resource as its image has it, with an empty queue. The memory of ended
@@ -88,6 +90,7 @@ func (s *State) settle(now Time, o *Outcome) {
 func (s *State) end(now Time, kind messages.Event_Kind, reason string, o *Outcome) {
 	s.apply(now, &journal.Change{Kind: kind, Grant: s.image.Grant, Reason: reason}, o)
 	s.past.End(now.Instant, s.image.Grant, kind)
+	s.ended = now.Instant
 	for !s.image.Held() {
 		w, ok := s.queue.pop()
 		if !ok {
