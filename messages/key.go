@@ -164,5 +164,13 @@ func isNFC(s string) bool {
 
 // isText reports whether s is valid UTF-8 without control characters, safe for terminals and logs.
 func isText(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= utf8.RuneSelf:
+			return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+		case c < ' ' || c == 0x7f:
+			return false
+		}
+	}
+	return true
 }

@@ -197,6 +197,8 @@ func (p Prefix) CheckReply(subject string) error {
 		return Invalid(field, "an inbox, not beginning with $", quote(subject))
 	case p.covers(subject):
 		return Invalid(field, "an inbox, not below "+string(p), quote(subject))
+	case isSimple(subject):
+		return nil
 	case !isText(subject) || strings.ContainsFunc(subject, unicode.IsSpace):
 		return Invalid(field, "without spaces and control characters", quote(subject))
 	}
@@ -206,6 +208,19 @@ func (p Prefix) CheckReply(subject string) error {
 		}
 	}
 	return nil
+}
+
+// isSimple reports whether a subject is printable ASCII without wildcards and empty levels, as nearly all are.
+func isSimple(subject string) bool {
+	last := byte('.')
+	for i := range len(subject) {
+		c := subject[i]
+		if c <= ' ' || c > '~' || c == '*' || c == '>' || c == '.' && last == '.' {
+			return false
+		}
+		last = c
+	}
+	return last != '.'
 }
 
 func (a Address) check(subject string) error {
