@@ -90,7 +90,7 @@ func (r *resourceActor) decide(d *decision) {
 	d.at, d.outcome = now.Instant, r.state.Step(now, d.request.Event)
 	d.wake, d.waiting = r.state.Wake(), r.state.Waiting()
 	if image, ok := r.state.Ephemeral(); ok {
-		d.ephemeral = &image
+		d.ephemeral = new(image)
 	}
 	d.made = true
 }
