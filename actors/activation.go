@@ -26,7 +26,8 @@ type activation struct {
 	ephemeral bool
 	// held, unless nil, says that the actor panicked and has not got its state back, and has what waits for that.
 	held *held
-	// used is when the actor last decided something; idle is its place in the order of that.
+	// used is when the actor last decided something, up to an eighth of IdleAfter too early; idle is its place in the
+	// order of that.
 	used lease.Instant
 	idle *list.Element
 }

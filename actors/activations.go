@@ -116,10 +116,12 @@ func (s *activations) decide(a *activation, r *Request) {
 	s.decided(d)
 }
 
-// touch notes that the resource was used.
+// touch notes that the resource was used, unless it did so a short while ago.
 func (s *activations) touch(a *activation, now lease.Instant) {
-	a.used = now
-	s.idle.MoveToBack(a.idle)
+	if now.Sub(a.used) >= s.idleAfter/8 {
+		a.used = now
+		s.idle.MoveToBack(a.idle)
+	}
 	s.passivateLater()
 }
 

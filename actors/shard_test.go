@@ -410,6 +410,27 @@ func TestIdleResourceLosesItsActorAndNothingElse(t *testing.T) {
 	})
 }
 
+func TestResourceInUseKeepsItsActor(t *testing.T) {
+	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
+		w.want(messages.Status_FREE, 0, "other", get())
+		w.pass(10 * time.Millisecond)
+		for range 100 {
+			w.want(messages.Status_FREE, 0, "used", get())
+			w.pass(100 * time.Millisecond)
+			if w.shard.Actors() == 0 {
+				w.Fatal("the resource has lost its actor")
+			}
+		}
+		if n := w.shard.Actors(); n != 1 {
+			w.Errorf("%d actors, want that of the resource in use", n)
+		}
+		w.pass(1500 * time.Millisecond)
+		if n := w.shard.Actors(); n != 0 {
+			w.Errorf("%d actors, though none is in use", n)
+		}
+	})
+}
+
 func TestWaitingKeepsTheActor(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))

@@ -30,7 +30,7 @@ type Tuning struct {
 	// ShrinkAfter is how long a free resource keeps more than its token: until then a repeated acquire
 	// is recognized after a change of owner.
 	ShrinkAfter time.Duration
-	// IdleAfter is how long an unused resource keeps its actor.
+	// IdleAfter is about how long an unused resource keeps its actor.
 	IdleAfter time.Duration
 	// RecordAfter is how long no commit comes before one without changes records what was published.
 	RecordAfter time.Duration
