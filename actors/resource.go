@@ -70,15 +70,16 @@ func (d *decision) mustCommit() bool {
 type resourceActor struct {
 	clock Clock
 	log   *slog.Logger
-	// state is nil until it is loaded.
-	state *lease.State
+	// state is what it is once it is loaded.
+	state  lease.State
+	loaded bool
 }
 
 // Receive implements actor.Actor.
 func (r *resourceActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *load:
-		r.state = lease.New(m.resource, m.image, m.ended)
+		r.state, r.loaded = *lease.New(m.resource, m.image, m.ended), true
 	case *decision:
 		r.decide(m)
 	}
@@ -86,6 +87,9 @@ func (r *resourceActor) Receive(ctx actor.Context) {
 
 func (r *resourceActor) decide(d *decision) {
 	defer r.reportPanic(d)
+	if !r.loaded {
+		panic("a resource without a state") // the shard holds its events back: a bug
+	}
 	now := r.clock.Now()
 	d.at, d.outcome = now.Instant, r.state.Step(now, d.request.Event)
 	d.wake, d.waiting = r.state.Wake(), r.state.Waiting()
