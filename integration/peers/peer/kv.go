@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -98,11 +99,11 @@ type kvSession struct {
 func (s *kvSession) Lock(ctx context.Context, resource string, wait bool) (token uint64, err error) {
 	s.resource = resource
 	if !wait {
-		err = s.take(ctx)
+		err = s.write(ctx, s.owner, s.latest(resource).Load())
 		return s.revision, err
 	}
 	err = s.await(ctx, resource, func() (bool, error) {
-		err := s.take(ctx)
+		err := s.try(ctx, s.owner, s.latest(resource).Load())
 		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 			return false, nil
 		}
@@ -111,12 +112,33 @@ func (s *kvSession) Lock(ctx context.Context, resource string, wait bool) (token
 	return s.revision, err
 }
 
-// take makes the entry its own if it is as the latest revision says.
-func (s *kvSession) take(ctx context.Context) error {
-	return s.set(ctx, s.owner, s.latest(s.resource).Load())
+// write sets an entry that only this session writes. A refusal proves nothing there: the server also refuses while it
+// has not finished the previous write, which it has confirmed already, and an earlier copy may have been stored. So the
+// entry decides. A replica that is behind may answer with an earlier revision, which leads to another attempt.
+func (s *kvSession) write(ctx context.Context, value []byte, known uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		refused := s.try(ctx, value, known)
+		if !errors.Is(refused, jetstream.ErrKeyRevisionMismatch) {
+			return refused
+		}
+		entry, err := s.kv.Get(ctx, s.resource)
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound): // not written yet
+		case err != nil:
+			return errors.Join(refused, err)
+		case entry.Revision() > known && bytes.Equal(entry.Value(), value):
+			s.revision = entry.Revision()
+			return nil
+		case entry.Revision() > known:
+			return refused
+		}
+	}
 }
 
-func (s *kvSession) set(ctx context.Context, value []byte, known uint64) error {
+// try sets an entry if it has the known revision.
+func (s *kvSession) try(ctx context.Context, value []byte, known uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	revision, err := s.kv.Update(ctx, s.resource, value, known)
@@ -127,11 +149,11 @@ func (s *kvSession) set(ctx context.Context, value []byte, known uint64) error {
 }
 
 // Extend implements [Session].
-func (s *kvSession) Extend(ctx context.Context) error { return s.set(ctx, s.owner, s.revision) }
+func (s *kvSession) Extend(ctx context.Context) error { return s.write(ctx, s.owner, s.revision) }
 
 // Unlock implements [Session].
 func (s *kvSession) Unlock(ctx context.Context) error {
-	err := s.set(ctx, nil, s.revision)
+	err := s.write(ctx, nil, s.revision)
 	if err == nil {
 		s.learn(s.resource, s.revision)
 	}
