@@ -2,6 +2,8 @@ package jetstream_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -105,6 +107,54 @@ func TestPurgeInSteps(t *testing.T) {
 	if len(got.Records) != 103 || got.Positions[0] != commits-99 || got.Last != last {
 		t.Errorf("%d records are left, from %d to %d", len(got.Records), got.Positions[0], got.Last)
 	}
+}
+
+// What is before all pages goes in few steps, which drop files: they have no filter.
+func TestPurgeBeforePages(t *testing.T) {
+	t.Parallel()
+	m := jstest.NewMiddle(t)
+	b := m.Bucket()
+	const commits = 2500
+	jstest.MustFill(t, b, commits)
+	jstest.MustAppend(t, b, commits, jstest.Page(0, 0, commits, 10))
+	jstest.MustAppend(t, b, commits+1, jstest.Commit(1, commits+1, 10))
+	jstest.MustAppend(t, b, commits+2, jstest.Commit(1, commits+2, 10))
+	var purges []string
+	m.OnRequests(func(request *nats.Msg) jstest.Action {
+		if jstest.IsPurge(request) {
+			purges = append(purges, string(request.Data))
+		}
+		return jstest.Pass
+	})
+	mustPurge(t, b, commits-100)
+	if want := []string{`{"seq":2401}`}; !slices.Equal(purges, want) {
+		t.Errorf("the purges are %q, want %q", purges, want)
+	}
+	purges = nil
+	mustPurge(t, b, commits+2)
+	if want := []string{`{"seq":2501}`, `{"seq":2503,"filter":"$KV.HOLDFAST_0.journal.\u003e"}`}; !slices.Equal(purges, want) {
+		t.Errorf("the purges are %q, want %q", purges, want)
+	}
+	wantStored(t, jstest.MustReplay(t, b, 0), commits+3, "2501: page p at commit 2500", "2503: commit 2502 of epoch 1")
+}
+
+// A deposed leader that answers may know none of the pages that the bucket has.
+func TestPurgeDeposedLeader(t *testing.T) {
+	t.Parallel()
+	m := jstest.NewMiddle(t)
+	b := m.Bucket()
+	jstest.MustFill(t, b, 2)
+	jstest.MustAppend(t, b, 2, jstest.Page(0, 0, 2, 10))
+	jstest.MustAppend(t, b, 3, jstest.Commit(1, 3, 10))
+	jstest.MustAppend(t, b, 4, jstest.Commit(1, 4, 10))
+	m.OnRequests(func(request *nats.Msg) jstest.Action {
+		if jstest.IsLook(request) && strings.Contains(string(request.Data), ".state.") {
+			return jstest.Refuse(404, 10037, "no message found")
+		}
+		return jstest.Pass
+	})
+	mustPurge(t, b, 4)
+	wantStored(t, jstest.MustReplay(t, b, 0), 5, "3: page p at commit 2", "5: commit 4 of epoch 1")
 }
 
 func TestPurgeErrors(t *testing.T) {
