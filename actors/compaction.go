@@ -27,6 +27,9 @@ type compaction struct {
 	// number and bytes are the ledger's when the last one began.
 	number uint64
 	bytes  int
+	// factor is how many times the limits of the tuning the journal may grow: more if the pages are large, so that
+	// storing all of them costs no more than some times what has been appended.
+	factor int
 	// free is how many free resources there were when the last one ended, but at least the limit.
 	free int
 
@@ -47,15 +50,19 @@ func newCompaction(ctx context.Context, s *Shard, m *mailbox, l *ledger.Ledger) 
 		mailbox: m, journal: s.cfg.Journal, ctx: ctx, log: s.cfg.Log, limits: limits, ledger: l,
 		number: min(l.First()+uint64(limits.History), l.Head().Number),
 		bytes:  l.Checkpointed(), free: limits.MaxRemembered,
+		factor: growth(l, limits),
 	}
 }
+
+// growth returns the factor for a ledger: the journal may grow to half of what the pages have.
+func growth(l *ledger.Ledger, limits Tuning) int { return max(1, l.Size()/(2*limits.CompactBytes)) }
 
 // isDue reports whether the journal has grown enough since the last one, or the number of
 // free resources exceeds the limit by enough to make another one worth its cost.
 func (c *compaction) isDue() bool {
 	head := c.ledger.Head()
-	return head.Number-c.number >= uint64(c.limits.CompactCommits) ||
-		head.Bytes-c.bytes >= c.limits.CompactBytes ||
+	return head.Number-c.number >= uint64(c.factor*c.limits.CompactCommits) ||
+		head.Bytes-c.bytes >= c.factor*c.limits.CompactBytes ||
 		c.ledger.Free() > c.free+c.limits.MaxRemembered/8
 }
 
@@ -94,6 +101,7 @@ func (c *compaction) stored() (complete bool) {
 func (c *compaction) purge(mayPurge func(ledger.Mark) bool) {
 	c.running, c.purging = false, true
 	c.free = max(c.ledger.Free(), c.limits.MaxRemembered)
+	c.factor = growth(c.ledger, c.limits)
 	number := c.ledger.Head().Number
 	history := number - min(uint64(c.limits.History), number)
 	through, obsolete := c.pages.Purge(func(m ledger.Mark) bool { return m.Number < history && mayPurge(m) })

@@ -593,6 +593,29 @@ func TestCompactionYields(t *testing.T) {
 	})
 }
 
+// A shard with many resources is compacted less often: its pages take no more than three times what its commits take.
+func TestCompactionOfManyResources(t *testing.T) {
+	inWorld(t, actors.Tuning{CompactBytes: 1000, CompactCommits: 10, History: 1}, func(w *world) {
+		commits, pages := 0, 0
+		w.journal.Before(func(_ context.Context, r *journal.Record) error {
+			if size := proto.Size(r); r.GetPage() != nil {
+				pages += size
+			} else {
+				commits += size
+			}
+			return nil
+		})
+		for i := range 3000 {
+			resource := fmt.Sprint("r", i%300)
+			w.want(messages.Status_GRANTED, uint64(i/300)+1, resource, acquire("a", time.Hour))
+			w.want(messages.Status_RELEASED, 0, resource, release("a"))
+		}
+		if pages == 0 || pages > 3*commits {
+			w.Errorf("%d bytes of pages for %d bytes of commits", pages, commits)
+		}
+	})
+}
+
 // A compaction leaves the history that readers of the journal were promised.
 func TestCompactionKeepsHistory(t *testing.T) {
 	inWorld(t, actors.Tuning{CompactCommits: 20, History: 200}, func(w *world) {

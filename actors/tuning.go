@@ -14,7 +14,8 @@ type Tuning struct {
 	// CommitDecisions is how many decisions one append carries at most, CommitBytes how many bytes;
 	// NATS takes 1 MB.
 	CommitDecisions, CommitBytes int
-	// CompactCommits and CompactBytes are how far the journal grows before it is compacted.
+	// CompactCommits and CompactBytes are how far the journal grows before it is compacted; it grows further, in
+	// proportion, up to half of the bytes of the pages.
 	CompactCommits, CompactBytes int
 	// History is how many commits a compaction retains for readers of the journal.
 	History int
