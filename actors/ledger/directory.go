@@ -2,7 +2,7 @@ package ledger
 
 import "github.com/holdfast-io/holdfast/messages/journal"
 
-// maxDepth bounds the directory to 16 million pages a shard, some 3 TB; pages grow beyond that.
+// maxDepth bounds the directory to 16 million pages a shard, some 1.5 TB; pages grow beyond that.
 const maxDepth = 24
 
 // directory finds the page of a resource. It is extendible hashing (Fagin and others, 1979): the

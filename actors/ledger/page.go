@@ -8,8 +8,8 @@ import (
 )
 
 // pageWeight is how heavy a page may be before it is split. A page is one message of the bucket
-// and is written between two appends, which wait for it: 256 KB take about as long as one fsync.
-const pageWeight = 192 << 10
+// and is written between two appends, which wait for it: 96 KB take about as long as two commits of 64 clients.
+const pageWeight = 96 << 10
 
 // page is the part of a shard's resources whose hash begins with prefix.
 type page struct {
