@@ -39,14 +39,60 @@ func (h Holdfast) Start(ctx context.Context, env Environment) (*Deployment, erro
 	if err != nil {
 		return d, err
 	}
-	service := load.Service{Prefix: messages.DefaultPrefix, Timeout: patience}
-	if service.Shards, err = settled(ctx, d.processes[0], ncs[0], env.Nodes); err != nil {
+	d.service = load.Service{Prefix: messages.DefaultPrefix, Timeout: patience}
+	if d.service.Shards, err = settled(ctx, d.processes[0], ncs[0], env.Nodes); err != nil {
 		return d, err
 	}
 	d.add(h.Name, Workloads, func(_ context.Context, n int) (Session, error) {
-		return &plainSession{client: load.NewClient(ncs[n%len(ncs)], service, fmt.Sprintf("plain.%d", n), ttl)}, nil
+		return &plainSession{client: load.NewClient(ncs[n%len(ncs)], d.service, fmt.Sprintf("plain.%d", n), ttl)}, nil
 	})
-	return d, h.addGoClient(d, ncs)
+	h.addGoClient(d, ncs)
+	return d, nil
+}
+
+// Reopen stops the only node of a deployment that [Holdfast.Start] has started, starts it again, and returns how long it
+// took from there until each shard had granted a lock. The sessions of the deployment cannot be used any more.
+func (d *Deployment) Reopen(ctx context.Context) (time.Duration, error) {
+	d.processes[0].Stop()
+	begun := time.Now()
+	p, err := d.processes[0].Restart()
+	if err != nil {
+		return 0, err
+	}
+	d.processes[0] = p
+	var nc *nats.Conn
+	err = p.WaitReady(ctx, func(context.Context) (err error) {
+		nc, err = nats.Connect(d.url)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer nc.Close()
+	c := load.NewClient(nc, d.service, "reopen", ttl)
+	for shard := range d.service.Shards {
+		key := keyOf(shard, d.service.Shards)
+		err := p.WaitReady(ctx, func(ctx context.Context) error {
+			token, err := c.Acquire(ctx, key, 0)
+			if err != nil {
+				return err
+			}
+			return c.Release(ctx, key, token)
+		})
+		if err != nil {
+			return 0, fmt.Errorf("shard %d: %w", shard, err)
+		}
+	}
+	return time.Since(begun), nil
+}
+
+// keyOf returns a key of a resource of the shard.
+func keyOf(shard, shards uint32) string {
+	for n := 0; ; n++ {
+		if key := fmt.Sprintf("reopen-%d", n); messages.ShardOf(key, shards) == shard {
+			return key
+		}
+	}
 }
 
 // start starts the processes and returns their URLs.
@@ -73,6 +119,7 @@ func (h Holdfast) start(ctx context.Context, d *Deployment, env Environment) (ur
 		}
 		urls = append(urls, "nats://"+address)
 	}
+	d.url = urls[0]
 	return urls, d.reachable(ctx, clients)
 }
 
@@ -131,24 +178,25 @@ func (s *plainSession) Unlock(ctx context.Context) error {
 }
 
 // addGoClient adds the peer that uses the Go client, one on each connection.
-func (h Holdfast) addGoClient(d *Deployment, ncs []*nats.Conn) error {
-	var clients []*holdfast.Client
-	for _, nc := range ncs {
-		c, err := holdfast.New(nc, holdfast.Timeout(patience))
+func (h Holdfast) addGoClient(d *Deployment, ncs []*nats.Conn) {
+	clients := make([]*holdfast.Client, len(ncs))
+	d.add(h.Name+"-go", Workloads, func(_ context.Context, n int) (Session, error) {
+		n %= len(ncs)
+		if clients[n] != nil {
+			return &goSession{client: clients[n]}, nil
+		}
+		c, err := holdfast.New(ncs[n], holdfast.Timeout(patience))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		d.closers = append(d.closers, func() {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			_ = c.Close(ctx) // its leases run out
 		})
-		clients = append(clients, c)
-	}
-	d.add(h.Name+"-go", Workloads, func(_ context.Context, n int) (Session, error) {
-		return &goSession{client: clients[n%len(clients)]}, nil
+		clients[n] = c
+		return &goSession{client: c}, nil
 	})
-	return nil
 }
 
 // goSession uses the Go client as an application does.

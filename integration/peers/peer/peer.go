@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
 	"github.com/holdfast-io/holdfast/integration/peers/process"
 )
 
@@ -51,6 +52,10 @@ type Deployment struct {
 	Version string
 	// Peers are the ways to use it that are compared.
 	Peers []*Peer
+
+	// url is that of the first node of Holdfast, service how its nodes are reached.
+	url     string
+	service load.Service
 
 	processes []*process.Process
 	closers   []func()
@@ -130,6 +135,18 @@ func (d *Deployment) CPU() (used time.Duration, ok bool) {
 		used += one
 	}
 	return used, len(d.processes) > 0
+}
+
+// Resident returns the bytes of memory of all processes of the deployment; ok is false if they are not known.
+func (d *Deployment) Resident() (bytes int64, ok bool) {
+	for _, p := range d.processes {
+		one, ok := p.Resident()
+		if !ok {
+			return 0, false
+		}
+		bytes += one
+	}
+	return bytes, len(d.processes) > 0
 }
 
 // Stop closes all sessions and stops the processes.

@@ -27,6 +27,7 @@ const (
 // Process is a server that runs.
 type Process struct {
 	name  string
+	env   []string
 	cmd   *exec.Cmd
 	ended chan struct{}
 	log   tail
@@ -34,7 +35,7 @@ type Process struct {
 
 // Start starts a server with an environment of its own. name is for errors.
 func Start(name, program string, args []string, env ...string) (*Process, error) {
-	p := &Process{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	p := &Process{name: name, env: env, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.cmd.Env = append([]string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {
@@ -85,6 +86,26 @@ func (p *Process) Stop() {
 		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.ended
 	}
+}
+
+// Restart starts the server again as it was, after [Process.Stop].
+func (p *Process) Restart() (*Process, error) {
+	return Start(p.name, p.cmd.Args[0], p.cmd.Args[1:], p.env...)
+}
+
+// Resident returns the bytes of memory that the process has. It reads /proc, which only Linux has; ok is false elsewhere,
+// and if the process has ended.
+func (p *Process) Resident() (bytes int64, ok bool) {
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, false
+	}
+	fields := strings.Fields(string(statm))
+	if len(fields) < 2 {
+		return 0, false
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize()), err == nil
 }
 
 // CPU returns the processor time that the process has used. It reads /proc, which only Linux has; ok is false

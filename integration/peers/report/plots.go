@@ -27,13 +27,31 @@ func (r *Report) Plots() []Plot {
 		add(fmt.Sprintf("rate-%d", nodes), rateChart(r.Compared, nodes))
 		add(fmt.Sprintf("latency-%d", nodes), latencyChart(r.Compared, nodes))
 	}
-	cpu := func(r *Row) float64 { return 1e6 * r.Median(CPU) }
-	const each = "processor time of the server for a pair, µs"
-	add("shards", &Chart{Title: "Cost of a pair with the number of shards", X: "shards", Y: each,
-		Lines: lines(r.Shards, func(r *Row) float64 { return float64(r.Shards) }, cpu)})
-	add("resources", &Chart{Title: "Cost of a pair with the number of resources", X: "resources", Y: each,
-		Lines: lines(r.Resources, func(r *Row) float64 { return float64(r.Resources) }, cpu)})
+	for _, s := range []struct {
+		name string
+		rows []*Row
+		of   func(*Row) float64
+	}{
+		{"shards", r.Shards, func(r *Row) float64 { return float64(r.Shards) }},
+		{"resources", r.Resources, func(r *Row) float64 { return float64(r.Resources) }},
+		{"connections", r.Connections, func(r *Row) float64 { return float64(r.Connections) }},
+	} {
+		for _, g := range growths {
+			add(s.name+g.suffix, &Chart{Title: g.title + " with the number of " + s.name, X: s.name, Y: g.axis, Lines: lines(s.rows, s.of, g.figure)})
+		}
+	}
 	return plots
+}
+
+// growths are the figures that are plotted against a setting.
+var growths = []struct {
+	suffix, title, axis string
+	figure              func(*Row) float64
+}{
+	{"", "Cost of a pair", "processor time of the server for a pair, µs", func(r *Row) float64 { return 1e6 * r.Median(CPU) }},
+	{"-memory", "Memory at rest", "memory of the server, MB", func(r *Row) float64 { return r.Rest.megabytes() }},
+	{"-rest", "Processor time at rest", "processor time of the server, ms a second", func(r *Row) float64 { return 1e3 * r.Rest.Busy }},
+	{"-opening", "Time to open", "from the start of the server to a lock in each shard, s", func(r *Row) float64 { return r.Rest.Opening.Seconds() }},
 }
 
 func rateChart(rows []*Row, nodes int) *Chart {

@@ -107,13 +107,17 @@ func measured(t *testing.T, c report.Case) *report.Row {
 // A report is written to a page between its comments, with the plots for which there are figures beside it. Written
 // again, it replaces itself.
 func TestPage(t *testing.T) {
-	more, shards, resources := pairs, pairs, pairs
-	more.Clients, shards.Shards, resources.Resources = 64, 4, 1000
+	more, shards, resources, connections := pairs, pairs, pairs, pairs
+	more.Clients, shards.Shards, resources.Resources, connections.Connections = 64, 4, 1000, 300
 	one := measured(t, pairs)
+	rested := measured(t, resources)
+	one.Rest = report.Rest{Resident: 50e6, Busy: 0.015, Opening: 100 * time.Millisecond}
+	rested.Rest = report.Rest{Resident: 60e6, Busy: 0.02, Opening: 200 * time.Millisecond}
 	r := &report.Report{Machine: "a machine", Command: "a command", Versions: []string{"a version"},
-		Compared:  []*report.Row{one, measured(t, more)},
-		Resources: []*report.Row{one, measured(t, resources)},
-		Shards:    []*report.Row{measured(t, shards)}, // one point makes no line
+		Compared:    []*report.Row{one, measured(t, more)},
+		Resources:   []*report.Row{one, rested},
+		Shards:      []*report.Row{measured(t, shards)}, // one point makes no line
+		Connections: []*report.Row{measured(t, connections)},
 	}
 	page := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(page, []byte("above\n<!-- bench-peers: begin -->\n<!-- bench-peers: end -->\nbelow\n"), 0o600); err != nil {
@@ -134,12 +138,13 @@ func TestPage(t *testing.T) {
 		t.Errorf("the pages are:\n%s\n%s", texts[0], texts[1])
 	}
 	for _, want := range []string{"\na machine\n", "\n    a command\n", "\n- a version\n",
-		"\n|     1 | pairs    |      64 | holdfast |      100 |", "\n|      1000 |       1 | holdfast |      100 |"} {
+		"\n|     1 | pairs    |      64 | holdfast |      100 |", "\n|      1000 |       1 | holdfast |      100 | -      |           1000 |       60.0 |                2.00 |      0.200 |",
+		"\n|         300 |       1 | holdfast |      100 |"} {
 		if !strings.Contains(texts[0], want) {
 			t.Errorf("%q is missing in:\n%s", want, texts[0])
 		}
 	}
-	for _, plot := range []string{"rate-1", "latency-1", "resources"} {
+	for _, plot := range []string{"rate-1", "latency-1", "resources", "resources-memory", "resources-rest", "resources-opening"} {
 		svg, err := os.ReadFile(filepath.Join(filepath.Dir(page), "page", plot+".svg"))
 		if err != nil || !strings.HasPrefix(string(svg), "<svg") || !strings.Contains(texts[0], "(page/"+plot+".svg)") {
 			t.Errorf("the plot %s: %v, %d bytes; the page is:\n%s", plot, err, len(svg), texts[0])

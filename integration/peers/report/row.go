@@ -16,6 +16,9 @@ type Case struct {
 	Clients  int
 	// Resources is the number of resources of the load, Shards that of Holdfast; 0: its default.
 	Resources, Shards int
+	// Connections is the number of clients if each has a connection of its own and the load is small; 0: the clients
+	// share some connections, and the load is as large as can be.
+	Connections int
 }
 
 // Row is what was measured of one peer in a case.
@@ -26,9 +29,22 @@ type Row struct {
 	Samples []Sample
 	// Latencies are those of all rounds, of [Operation].
 	Latencies *load.Latencies
+	// Rest is what the deployment uses without a load.
+	Rest Rest
 	// Err is why there are no further samples; nil if there are all.
 	Err error
 }
+
+// Rest is what a deployment uses without a load. A figure of 0 is not known.
+type Rest struct {
+	// Resident is the memory of its processes in bytes, Busy their processor time in each second, in seconds.
+	Resident int64
+	Busy     float64
+	// Opening is the time from the start of its process until each shard has granted a lock.
+	Opening time.Duration
+}
+
+func (r Rest) megabytes() float64 { return float64(r.Resident) / 1e6 }
 
 // Sample is what was measured in one round.
 type Sample struct {
@@ -87,9 +103,10 @@ type Report struct {
 	// Machine says where it ran, Command how, and Versions what, one peer in each.
 	Machine, Command string
 	Versions         []string
-	// Compared are the rows of all peers, Shards those of Holdfast with different numbers of shards, and Resources
-	// those with different numbers of resources.
-	Compared, Shards, Resources []*Row
+	// Compared are the rows of all peers, Shards those of Holdfast with different numbers of shards, Resources those
+	// with different numbers of resources, and Connections those with different numbers of clients that have a
+	// connection each.
+	Compared, Shards, Resources, Connections []*Row
 }
 
 // find returns the row of a peer in a case, nil if there is none with samples.

@@ -97,10 +97,11 @@ func measurements(rows []*Row) table {
 
 // sweep returns a line for each row of Holdfast with different settings.
 func sweep(rows []*Row, setting string, value func(*Row) int) table {
-	t := table{{setting, "clients", "peer", "a second", "p99 ms", "server µs each"}}
+	t := table{{setting, "clients", "peer", "a second", "p99 ms", "server µs each", "MB at rest", "% of a core at rest", "opens in s"}}
 	for _, r := range rows {
 		t = append(t, []string{strconv.Itoa(value(r)), strconv.Itoa(r.Clients), r.Peer,
-			known(r.Median(Rate)), known(1e3 * r.Median(P99)), known(1e6 * r.Median(CPU))})
+			known(r.Median(Rate)), known(1e3 * r.Median(P99)), known(1e6 * r.Median(CPU)),
+			known(r.Rest.megabytes()), known(100 * r.Rest.Busy), known(r.Rest.Opening.Seconds())})
 	}
 	return t
 }

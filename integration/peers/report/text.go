@@ -17,6 +17,7 @@ func (r *Report) sections(against string) []section {
 		{"Ratios, round by round, and their medians: above 1 is good for the rate, below 1 for all others.", ratios(r.Compared, against)},
 		{"Pairs with different numbers of shards.", sweep(r.Shards, "shards", func(r *Row) int { return r.Shards })},
 		{"Pairs on different numbers of resources.", sweep(r.Resources, "resources", func(r *Row) int { return r.Resources })},
+		{"Different numbers of clients with a connection each, which share a small load.", sweep(r.Connections, "connections", func(r *Row) int { return r.Connections })},
 	}
 	var some []section
 	for _, s := range all {

@@ -53,7 +53,7 @@ func (p *competitor) measure(ctx context.Context, row *report.Row, warm, length 
 	var begin, end time.Duration
 	var known bool
 	result, err := load.Run(ctx, load.Plan{
-		Workers: len(sessions), Warm: warm, For: length,
+		Workers: active(row.Case, sessions), Warm: warm, For: length,
 		Begin: func() { begin, known = p.Deployment.CPU() },
 		End:   func() { end, known = p.Deployment.CPU() },
 	}, func(n int) load.Work { return p.work(row.Case, n, sessions) })
@@ -82,8 +82,11 @@ func add(row *report.Row, result *load.Result, cpu time.Duration, known bool) {
 	row.Latencies = row.Latencies.Merge(latencies)
 }
 
-// work returns what the nth client does.
+// work returns what the nth active client does.
 func (p *competitor) work(c report.Case, n int, sessions []peer.Session) load.Work {
+	if c.Connections > 0 {
+		return p.takeTurns(c, n, sessions)
+	}
 	s := sessions[n]
 	if c.Workload == peer.Extend {
 		return func(ctx context.Context, m *load.Meter) error {
@@ -100,6 +103,39 @@ func (p *competitor) work(c report.Case, n int, sessions []peer.Session) load.Wo
 			return err
 		}
 		return p.unlock(ctx, s, resource, m)
+	}
+}
+
+const (
+	// modest is the load of clients with a connection each, in pairs a second of all of them.
+	modest = 1000
+	// takers is how many of these clients are active at a time.
+	takers = 50
+)
+
+// active returns how many clients of a case are active at a time.
+func active(c report.Case, sessions []peer.Session) int {
+	if c.Connections > 0 {
+		return min(len(sessions), takers)
+	}
+	return len(sessions)
+}
+
+// takeTurns returns what the nth active client does: in each turn it has another session.
+func (p *competitor) takeTurns(c report.Case, n int, sessions []peer.Session) load.Work {
+	clients := active(c, sessions)
+	share := load.NewShare(n, clients, len(sessions))
+	begun, interval, turns := time.Now(), time.Second*time.Duration(clients)/modest, time.Duration(0)
+	return func(ctx context.Context, m *load.Meter) error {
+		turns++
+		if err := pause(ctx, time.Until(begun.Add(turns*interval))); err != nil {
+			return err
+		}
+		at := share.Next()
+		if err := p.lock(ctx, sessions[at], c, at, m); err != nil {
+			return err
+		}
+		return p.unlock(ctx, sessions[at], at, m)
 	}
 }
 

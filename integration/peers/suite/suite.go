@@ -34,7 +34,10 @@ type Config struct {
 	// Resources is the number of resources of the pairs, Connections that of the connections of each peer.
 	Resources, Connections int
 	// SweepShards and SweepResources are numbers with which Holdfast alone is measured, with the most clients.
-	SweepShards, SweepResources []int
+	// SweepConnections are numbers of clients with a connection each, which together make a load of [modest].
+	SweepShards, SweepResources, SweepConnections []int
+	// Rest is how long these deployments are left alone before what they use at rest is measured.
+	Rest time.Duration
 	// Against is a commit of an older Holdfast; empty: none.
 	Against string
 	// Dir is the directory in which the data is stored, in a directory of its own that is removed.
@@ -121,55 +124,6 @@ func (r *run) rounds(ctx context.Context, peers []*competitor, rows []*report.Ro
 	return nil
 }
 
-// sweep measures Holdfast on one node with different settings.
-func (r *run) sweep(ctx context.Context) error {
-	for _, shards := range r.SweepShards {
-		c := report.Case{Nodes: 1, Workload: peer.Pairs, Clients: slices.Max(r.Clients), Resources: r.Resources, Shards: shards}
-		r.report.Shards = append(r.report.Shards, r.rowsOf(c)...)
-	}
-	if err := r.variants(ctx, r.report.Shards); err != nil {
-		return err
-	}
-	for _, resources := range r.SweepResources {
-		c := report.Case{Nodes: 1, Workload: peer.Pairs, Clients: slices.Max(r.Clients), Resources: resources}
-		r.report.Resources = append(r.report.Resources, r.rowsOf(c)...)
-	}
-	return r.variants(ctx, r.report.Resources)
-}
-
-// rowsOf returns a row of the case for each Holdfast.
-func (r *run) rowsOf(c report.Case) (rows []*report.Row) {
-	for _, h := range r.holdfasts {
-		rows = append(rows, &report.Row{Case: c, Peer: h.Name})
-	}
-	return rows
-}
-
-// variants measures the rows, each with a deployment of its own. All of them run at the same time.
-func (r *run) variants(ctx context.Context, rows []*report.Row) error {
-	var all []*competitor
-	for i, row := range rows {
-		h := r.holdfasts[i%len(r.holdfasts)]
-		h.Shards, h.Remembered = row.Shards, peer.RememberedFor(row.Resources)
-		env, err := r.environment(1)
-		if err != nil {
-			return err
-		}
-		d, err := h.Start(ctx, env)
-		defer d.Stop() //nolint:revive // they run at the same time
-		if err != nil {
-			return err
-		}
-		p := &competitor{d.Peers[0], newWitness(row.Resources + 1)}
-		all = append(all, p)
-		r.logf("%s, %s: lock each resource once", described(row.Case), row.Peer)
-		if err := p.fill(ctx, row.Case); err != nil {
-			return err
-		}
-	}
-	return r.rounds(ctx, all, rows)
-}
-
 func (r *run) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.Log, format+"\n", args...)
 }
@@ -182,6 +136,9 @@ func described(c report.Case) string {
 	}
 	if c.Shards > 0 {
 		text += ", " + count(c.Shards, "shard")
+	}
+	if c.Connections > 0 {
+		text += ", a connection each"
 	}
 	return text
 }

@@ -33,7 +33,7 @@ func short(t *testing.T) suite.Config {
 
 func TestOneNode(t *testing.T) {
 	c := short(t)
-	c.SweepShards, c.SweepResources = []int{1, 2}, []int{20, 40}
+	c.SweepShards, c.SweepResources, c.SweepConnections = []int{1, 2}, []int{20, 40}, []int{3, 60}
 	r, err := suite.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +49,15 @@ func TestOneNode(t *testing.T) {
 	}
 	wantRows(t, r.Shards, report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 8, Resources: 50, Shards: 2}, "holdfast")
 	wantRows(t, r.Resources, report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 8, Resources: 40}, "holdfast")
+	wantRows(t, r.Connections, report.Case{Nodes: 1, Workload: peer.Pairs, Clients: 60, Resources: 60, Connections: 60}, "holdfast")
+	for _, row := range slices.Concat(r.Shards, r.Resources, r.Connections) {
+		if row.Rest.Opening <= 0 {
+			t.Errorf("%+v was not opened again", row.Case)
+		}
+		if _, err := os.Stat("/proc/self/statm"); err == nil && row.Rest.Resident <= 0 {
+			t.Errorf("the memory of %+v is not known", row.Case)
+		}
+	}
 }
 
 func TestThreeNodes(t *testing.T) {
