@@ -122,12 +122,14 @@ func (s alarms) Swap(i, j int) {
 	s[i].place, s[j].place = i+1, j+1
 }
 
+// Push implements [heap.Interface].
 func (s *alarms) Push(x any) {
 	a := x.(*Alarm)
 	*s = append(*s, a)
 	a.place = len(*s)
 }
 
+// Pop implements [heap.Interface].
 func (s *alarms) Pop() any {
 	last := len(*s) - 1
 	a := (*s)[last]

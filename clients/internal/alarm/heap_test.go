@@ -53,11 +53,11 @@ func TestAlarmsAreWokenWhenDue(t *testing.T) {
 				h.Set(&all[i], want[i])
 			}
 			if random.IntN(3) == 0 {
-				time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
+				<-time.After(time.Duration(random.IntN(10)) * time.Millisecond)
 				synctest.Wait()
 			}
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 		for i := range all {
 			check(i)
