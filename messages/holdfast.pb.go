@@ -233,7 +233,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{16, 0}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{18, 0}
 }
 
 type AcquireRequest struct {
@@ -251,7 +251,11 @@ type AcquireRequest struct {
 	// If the owner holds the resource: reply with its lease, under the same token, extended to at least ttl_ms.
 	Reentrant bool `protobuf:"varint,6,opt,name=reentrant,proto3" json:"reentrant,omitempty"`
 	// At most 16 entries, 1 024 bytes together.
-	Metadata      map[string]string `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Metadata map[string]string `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Permits that may be held at once while this lease is held, its own included. 0 and 1: exclusive.
+	Limit uint32 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Permits that the lease takes, at most limit and 1 000; 0: one.
+	Permits       uint32 `protobuf:"varint,9,opt,name=permits,proto3" json:"permits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -335,6 +339,20 @@ func (x *AcquireRequest) GetMetadata() map[string]string {
 	return nil
 }
 
+func (x *AcquireRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *AcquireRequest) GetPermits() uint32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Owner string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
@@ -403,7 +421,9 @@ type ExtendRequest struct {
 	// 0: whatever this owner holds.
 	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
 	// From now; it replaces the remaining time, whether longer or shorter.
-	TtlMs         uint32 `protobuf:"varint,3,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	TtlMs uint32 `protobuf:"varint,3,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// 0: unchanged. Larger than the lease's: a downgrade, under a new token, of a lease that is held alone.
+	Limit         uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -459,10 +479,19 @@ func (x *ExtendRequest) GetTtlMs() uint32 {
 	return 0
 }
 
+func (x *ExtendRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 type GetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// true: read the owner's memory, unconfirmed.
-	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	// true: the reply has the waiting requests.
+	Waiters       bool `protobuf:"varint,2,opt,name=waiters,proto3" json:"waiters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,6 +529,13 @@ func (*GetRequest) Descriptor() ([]byte, []int) {
 func (x *GetRequest) GetStale() bool {
 	if x != nil {
 		return x.Stale
+	}
+	return false
+}
+
+func (x *GetRequest) GetWaiters() bool {
+	if x != nil {
+		return x.Waiters
 	}
 	return false
 }
@@ -562,8 +598,10 @@ type ListRequest struct {
 	// A key with NATS wildcards; empty means ">".
 	Pattern string `protobuf:"bytes,1,opt,name=pattern,proto3" json:"pattern,omitempty"`
 	Limit   uint32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Continue behind this resource.
-	After         string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	// Continue behind this place: a resource, or next of an earlier page.
+	After string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	// true: the page has the queues of its resources.
+	Waiters       bool `protobuf:"varint,4,opt,name=waiters,proto3" json:"waiters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,16 +657,29 @@ func (x *ListRequest) GetAfter() string {
 	return ""
 }
 
+func (x *ListRequest) GetWaiters() bool {
+	if x != nil {
+		return x.Waiters
+	}
+	return false
+}
+
 type Reply struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Status Status                 `protobuf:"varint,1,opt,name=status,proto3,enum=holdfast.v1.Status" json:"status,omitempty"`
-	// GRANTED and EXTENDED: yours. HELD, NOT_OWNER and STALE_TOKEN: the present holder's. RELEASED and
-	// EXPIRED of an acquire: the lease that ended (resource, owner, token and fence).
+	// GRANTED and EXTENDED: yours. HELD and NOT_OWNER: that of the first holder. STALE_TOKEN: the present holder's,
+	// yours if you are one. RELEASED and EXPIRED of an acquire: the lease that ended (resource, owner, token and fence).
 	Lease *Lease `protobuf:"bytes,2,opt,name=lease,proto3" json:"lease,omitempty"`
 	// Number of queued requests.
 	Waiting uint32 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// One sentence for humans if the status is an error.
-	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// HELD: the leases that are held, the oldest first, at most 100.
+	Holders []*Lease `protobuf:"bytes,5,rep,name=holders,proto3" json:"holders,omitempty"`
+	// HELD: the permits that are held.
+	Held uint32 `protobuf:"varint,6,opt,name=held,proto3" json:"held,omitempty"`
+	// get with waiters: the waiting requests in their order, at most 100.
+	Waiters       []*Waiter `protobuf:"bytes,7,rep,name=waiters,proto3" json:"waiters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -691,26 +742,133 @@ func (x *Reply) GetError() string {
 	return ""
 }
 
+func (x *Reply) GetHolders() []*Lease {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *Reply) GetHeld() uint32 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *Reply) GetWaiters() []*Waiter {
+	if x != nil {
+		return x.Waiters
+	}
+	return nil
+}
+
+// Waiter is a waiting request.
+type Waiter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Owner string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	// As in the request; 0: exclusive.
+	Limit uint32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// At least 1.
+	Permits uint32 `protobuf:"varint,3,opt,name=permits,proto3" json:"permits,omitempty"`
+	// How long it has waited, since it last changed its node at most.
+	WaitingMs uint32 `protobuf:"varint,4,opt,name=waiting_ms,json=waitingMs,proto3" json:"waiting_ms,omitempty"`
+	// How long it is going to wait.
+	LeftMs        uint32 `protobuf:"varint,5,opt,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Waiter) Reset() {
+	*x = Waiter{}
+	mi := &file_messages_holdfast_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Waiter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Waiter) ProtoMessage() {}
+
+func (x *Waiter) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
+func (*Waiter) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Waiter) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Waiter) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *Waiter) GetPermits() uint32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+func (x *Waiter) GetWaitingMs() uint32 {
+	if x != nil {
+		return x.WaitingMs
+	}
+	return 0
+}
+
+func (x *Waiter) GetLeftMs() uint32 {
+	if x != nil {
+		return x.LeftMs
+	}
+	return 0
+}
+
 type Lease struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	Owner    string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	Token    uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	// The token as 15 zero-padded digits: text order is numeric order.
+	// 15 digits, whose text order is numeric order: the token, or of a shared lease its phase, which is the token of the
+	// first lease since the resource was last free.
 	Fence       string `protobuf:"bytes,4,opt,name=fence,proto3" json:"fence,omitempty"`
 	TtlMs       uint32 `protobuf:"varint,5,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	RemainingMs uint32 `protobuf:"varint,6,opt,name=remaining_ms,json=remainingMs,proto3" json:"remaining_ms,omitempty"`
 	// Unix time, informational.
-	AcquiredAtMs  int64             `protobuf:"varint,7,opt,name=acquired_at_ms,json=acquiredAtMs,proto3" json:"acquired_at_ms,omitempty"`
-	Durability    Durability        `protobuf:"varint,8,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
-	Metadata      map[string]string `protobuf:"bytes,9,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	AcquiredAtMs int64             `protobuf:"varint,7,opt,name=acquired_at_ms,json=acquiredAtMs,proto3" json:"acquired_at_ms,omitempty"`
+	Durability   Durability        `protobuf:"varint,8,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
+	Metadata     map[string]string `protobuf:"bytes,9,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Of a shared lease: how many permits may be held while it is held. 0: it is exclusive.
+	Limit uint32 `protobuf:"varint,10,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Of a shared lease: the numbers of its permits, which no other holder has.
+	Slots         []uint32 `protobuf:"varint,11,rep,packed,name=slots,proto3" json:"slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_messages_holdfast_proto_msgTypes[7]
+	mi := &file_messages_holdfast_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +880,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[7]
+	mi := &file_messages_holdfast_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +893,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{7}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Lease) GetResource() string {
@@ -801,18 +959,34 @@ func (x *Lease) GetMetadata() map[string]string {
 	return nil
 }
 
+func (x *Lease) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *Lease) GetSlots() []uint32 {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
 type ListReply struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Leases []*Lease               `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
 	// Empty on the last page, else the `after` of the next page.
-	Next          string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
+	Next string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
+	// The queues of the resources of this page, if they were asked for and are not empty.
+	Queues        []*Queue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListReply) Reset() {
 	*x = ListReply{}
-	mi := &file_messages_holdfast_proto_msgTypes[8]
+	mi := &file_messages_holdfast_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +998,7 @@ func (x *ListReply) String() string {
 func (*ListReply) ProtoMessage() {}
 
 func (x *ListReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[8]
+	mi := &file_messages_holdfast_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +1011,7 @@ func (x *ListReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReply.ProtoReflect.Descriptor instead.
 func (*ListReply) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{8}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListReply) GetLeases() []*Lease {
@@ -854,6 +1028,67 @@ func (x *ListReply) GetNext() string {
 	return ""
 }
 
+func (x *ListReply) GetQueues() []*Queue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+// Queue is the requests that wait for a resource.
+type Queue struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// In their order, at most 100.
+	Waiters       []*Waiter `protobuf:"bytes,2,rep,name=waiters,proto3" json:"waiters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Queue) Reset() {
+	*x = Queue{}
+	mi := &file_messages_holdfast_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Queue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Queue) ProtoMessage() {}
+
+func (x *Queue) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Queue.ProtoReflect.Descriptor instead.
+func (*Queue) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Queue) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Queue) GetWaiters() []*Waiter {
+	if x != nil {
+		return x.Waiters
+	}
+	return nil
+}
+
 // Batch carries requests for the resources of one shard. Each is decided and answered on its own.
 type Batch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -865,7 +1100,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_messages_holdfast_proto_msgTypes[9]
+	mi := &file_messages_holdfast_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1112,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[9]
+	mi := &file_messages_holdfast_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1125,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{9}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Batch) GetCalls() []*Call {
@@ -921,7 +1156,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_messages_holdfast_proto_msgTypes[10]
+	mi := &file_messages_holdfast_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1168,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[10]
+	mi := &file_messages_holdfast_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1181,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{10}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Call) GetId() uint64 {
@@ -1059,7 +1294,7 @@ type BatchReply struct {
 
 func (x *BatchReply) Reset() {
 	*x = BatchReply{}
-	mi := &file_messages_holdfast_proto_msgTypes[11]
+	mi := &file_messages_holdfast_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1306,7 @@ func (x *BatchReply) String() string {
 func (*BatchReply) ProtoMessage() {}
 
 func (x *BatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[11]
+	mi := &file_messages_holdfast_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1319,7 @@ func (x *BatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReply.ProtoReflect.Descriptor instead.
 func (*BatchReply) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{11}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BatchReply) GetAnswers() []*Answer {
@@ -1106,7 +1341,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_messages_holdfast_proto_msgTypes[12]
+	mi := &file_messages_holdfast_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1353,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[12]
+	mi := &file_messages_holdfast_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1366,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{12}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Answer) GetId() uint64 {
@@ -1154,7 +1389,7 @@ type Info struct {
 	Shards  uint32                 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
 	Nodes   []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Limits  *Limits                `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
-	// What the deployment offers beyond the first version of the contract: "batch".
+	// What the deployment offers beyond the first version of the contract: "batch", "sharing".
 	Features      []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1162,7 +1397,7 @@ type Info struct {
 
 func (x *Info) Reset() {
 	*x = Info{}
-	mi := &file_messages_holdfast_proto_msgTypes[13]
+	mi := &file_messages_holdfast_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1409,7 @@ func (x *Info) String() string {
 func (*Info) ProtoMessage() {}
 
 func (x *Info) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[13]
+	mi := &file_messages_holdfast_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1422,7 @@ func (x *Info) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Info.ProtoReflect.Descriptor instead.
 func (*Info) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{13}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Info) GetVersion() string {
@@ -1237,7 +1472,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_messages_holdfast_proto_msgTypes[14]
+	mi := &file_messages_holdfast_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1484,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[14]
+	mi := &file_messages_holdfast_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1497,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{14}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Node) GetName() string {
@@ -1305,7 +1540,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_messages_holdfast_proto_msgTypes[15]
+	mi := &file_messages_holdfast_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1552,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[15]
+	mi := &file_messages_holdfast_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1565,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{15}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Limits) GetMaxResourceBytes() uint32 {
@@ -1423,7 +1658,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_messages_holdfast_proto_msgTypes[16]
+	mi := &file_messages_holdfast_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1670,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[16]
+	mi := &file_messages_holdfast_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1683,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{16}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Event) GetKind() Event_Kind {
@@ -1504,7 +1739,7 @@ var File_messages_holdfast_proto protoreflect.FileDescriptor
 
 const file_messages_holdfast_proto_rawDesc = "" +
 	"\n" +
-	"\x17messages/holdfast.proto\x12\vholdfast.v1\"\xd0\x02\n" +
+	"\x17messages/holdfast.proto\x12\vholdfast.v1\"\x80\x03\n" +
 	"\x0eAcquireRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x15\n" +
 	"\x06ttl_ms\x18\x02 \x01(\rR\x05ttlMs\x12\x17\n" +
@@ -1515,7 +1750,9 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"durability\x18\x05 \x01(\x0e2\x17.holdfast.v1.DurabilityR\n" +
 	"durability\x12\x1c\n" +
 	"\treentrant\x18\x06 \x01(\bR\treentrant\x12E\n" +
-	"\bmetadata\x18\a \x03(\v2).holdfast.v1.AcquireRequest.MetadataEntryR\bmetadata\x1a;\n" +
+	"\bmetadata\x18\a \x03(\v2).holdfast.v1.AcquireRequest.MetadataEntryR\bmetadata\x12\x14\n" +
+	"\x05limit\x18\b \x01(\rR\x05limit\x12\x18\n" +
+	"\apermits\x18\t \x01(\rR\apermits\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"[\n" +
@@ -1523,26 +1760,39 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\"R\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"h\n" +
 	"\rExtendRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x15\n" +
-	"\x06ttl_ms\x18\x03 \x01(\rR\x05ttlMs\"\"\n" +
+	"\x06ttl_ms\x18\x03 \x01(\rR\x05ttlMs\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\"<\n" +
 	"\n" +
 	"GetRequest\x12\x14\n" +
-	"\x05stale\x18\x01 \x01(\bR\x05stale\"<\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x18\n" +
+	"\awaiters\x18\x02 \x01(\bR\awaiters\"<\n" +
 	"\fBreakRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"S\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"m\n" +
 	"\vListRequest\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"\x8e\x01\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\x12\x18\n" +
+	"\awaiters\x18\x04 \x01(\bR\awaiters\"\xff\x01\n" +
 	"\x05Reply\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.holdfast.v1.StatusR\x06status\x12(\n" +
 	"\x05lease\x18\x02 \x01(\v2\x12.holdfast.v1.LeaseR\x05lease\x12\x18\n" +
 	"\awaiting\x18\x03 \x01(\rR\awaiting\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"\xf9\x02\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12,\n" +
+	"\aholders\x18\x05 \x03(\v2\x12.holdfast.v1.LeaseR\aholders\x12\x12\n" +
+	"\x04held\x18\x06 \x01(\rR\x04held\x12-\n" +
+	"\awaiters\x18\a \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\"\x86\x01\n" +
+	"\x06Waiter\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x18\n" +
+	"\apermits\x18\x03 \x01(\rR\apermits\x12\x1d\n" +
+	"\n" +
+	"waiting_ms\x18\x04 \x01(\rR\twaitingMs\x12\x17\n" +
+	"\aleft_ms\x18\x05 \x01(\rR\x06leftMs\"\xa5\x03\n" +
 	"\x05Lease\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -1554,13 +1804,20 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\n" +
 	"durability\x18\b \x01(\x0e2\x17.holdfast.v1.DurabilityR\n" +
 	"durability\x12<\n" +
-	"\bmetadata\x18\t \x03(\v2 .holdfast.v1.Lease.MetadataEntryR\bmetadata\x1a;\n" +
+	"\bmetadata\x18\t \x03(\v2 .holdfast.v1.Lease.MetadataEntryR\bmetadata\x12\x14\n" +
+	"\x05limit\x18\n" +
+	" \x01(\rR\x05limit\x12\x14\n" +
+	"\x05slots\x18\v \x03(\rR\x05slots\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"K\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"w\n" +
 	"\tListReply\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\tR\x04next\"0\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\x12*\n" +
+	"\x06queues\x18\x03 \x03(\v2\x12.holdfast.v1.QueueR\x06queues\"R\n" +
+	"\x05Queue\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12-\n" +
+	"\awaiters\x18\x02 \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\"0\n" +
 	"\x05Batch\x12'\n" +
 	"\x05calls\x18\x01 \x03(\v2\x11.holdfast.v1.CallR\x05calls\"\xbd\x02\n" +
 	"\x04Call\x12\x0e\n" +
@@ -1656,7 +1913,7 @@ func file_messages_holdfast_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_messages_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_messages_holdfast_proto_goTypes = []any{
 	(Durability)(0),        // 0: holdfast.v1.Durability
 	(Status)(0),            // 1: holdfast.v1.Status
@@ -1668,44 +1925,50 @@ var file_messages_holdfast_proto_goTypes = []any{
 	(*BreakRequest)(nil),   // 7: holdfast.v1.BreakRequest
 	(*ListRequest)(nil),    // 8: holdfast.v1.ListRequest
 	(*Reply)(nil),          // 9: holdfast.v1.Reply
-	(*Lease)(nil),          // 10: holdfast.v1.Lease
-	(*ListReply)(nil),      // 11: holdfast.v1.ListReply
-	(*Batch)(nil),          // 12: holdfast.v1.Batch
-	(*Call)(nil),           // 13: holdfast.v1.Call
-	(*BatchReply)(nil),     // 14: holdfast.v1.BatchReply
-	(*Answer)(nil),         // 15: holdfast.v1.Answer
-	(*Info)(nil),           // 16: holdfast.v1.Info
-	(*Node)(nil),           // 17: holdfast.v1.Node
-	(*Limits)(nil),         // 18: holdfast.v1.Limits
-	(*Event)(nil),          // 19: holdfast.v1.Event
-	nil,                    // 20: holdfast.v1.AcquireRequest.MetadataEntry
-	nil,                    // 21: holdfast.v1.Lease.MetadataEntry
+	(*Waiter)(nil),         // 10: holdfast.v1.Waiter
+	(*Lease)(nil),          // 11: holdfast.v1.Lease
+	(*ListReply)(nil),      // 12: holdfast.v1.ListReply
+	(*Queue)(nil),          // 13: holdfast.v1.Queue
+	(*Batch)(nil),          // 14: holdfast.v1.Batch
+	(*Call)(nil),           // 15: holdfast.v1.Call
+	(*BatchReply)(nil),     // 16: holdfast.v1.BatchReply
+	(*Answer)(nil),         // 17: holdfast.v1.Answer
+	(*Info)(nil),           // 18: holdfast.v1.Info
+	(*Node)(nil),           // 19: holdfast.v1.Node
+	(*Limits)(nil),         // 20: holdfast.v1.Limits
+	(*Event)(nil),          // 21: holdfast.v1.Event
+	nil,                    // 22: holdfast.v1.AcquireRequest.MetadataEntry
+	nil,                    // 23: holdfast.v1.Lease.MetadataEntry
 }
 var file_messages_holdfast_proto_depIdxs = []int32{
 	0,  // 0: holdfast.v1.AcquireRequest.durability:type_name -> holdfast.v1.Durability
-	20, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
+	22, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
 	1,  // 2: holdfast.v1.Reply.status:type_name -> holdfast.v1.Status
-	10, // 3: holdfast.v1.Reply.lease:type_name -> holdfast.v1.Lease
-	0,  // 4: holdfast.v1.Lease.durability:type_name -> holdfast.v1.Durability
-	21, // 5: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
-	10, // 6: holdfast.v1.ListReply.leases:type_name -> holdfast.v1.Lease
-	13, // 7: holdfast.v1.Batch.calls:type_name -> holdfast.v1.Call
-	3,  // 8: holdfast.v1.Call.acquire:type_name -> holdfast.v1.AcquireRequest
-	4,  // 9: holdfast.v1.Call.release:type_name -> holdfast.v1.ReleaseRequest
-	5,  // 10: holdfast.v1.Call.extend:type_name -> holdfast.v1.ExtendRequest
-	6,  // 11: holdfast.v1.Call.get:type_name -> holdfast.v1.GetRequest
-	7,  // 12: holdfast.v1.Call.break:type_name -> holdfast.v1.BreakRequest
-	15, // 13: holdfast.v1.BatchReply.answers:type_name -> holdfast.v1.Answer
-	9,  // 14: holdfast.v1.Answer.reply:type_name -> holdfast.v1.Reply
-	17, // 15: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
-	18, // 16: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
-	2,  // 17: holdfast.v1.Event.kind:type_name -> holdfast.v1.Event.Kind
-	10, // 18: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	11, // 3: holdfast.v1.Reply.lease:type_name -> holdfast.v1.Lease
+	11, // 4: holdfast.v1.Reply.holders:type_name -> holdfast.v1.Lease
+	10, // 5: holdfast.v1.Reply.waiters:type_name -> holdfast.v1.Waiter
+	0,  // 6: holdfast.v1.Lease.durability:type_name -> holdfast.v1.Durability
+	23, // 7: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
+	11, // 8: holdfast.v1.ListReply.leases:type_name -> holdfast.v1.Lease
+	13, // 9: holdfast.v1.ListReply.queues:type_name -> holdfast.v1.Queue
+	10, // 10: holdfast.v1.Queue.waiters:type_name -> holdfast.v1.Waiter
+	15, // 11: holdfast.v1.Batch.calls:type_name -> holdfast.v1.Call
+	3,  // 12: holdfast.v1.Call.acquire:type_name -> holdfast.v1.AcquireRequest
+	4,  // 13: holdfast.v1.Call.release:type_name -> holdfast.v1.ReleaseRequest
+	5,  // 14: holdfast.v1.Call.extend:type_name -> holdfast.v1.ExtendRequest
+	6,  // 15: holdfast.v1.Call.get:type_name -> holdfast.v1.GetRequest
+	7,  // 16: holdfast.v1.Call.break:type_name -> holdfast.v1.BreakRequest
+	17, // 17: holdfast.v1.BatchReply.answers:type_name -> holdfast.v1.Answer
+	9,  // 18: holdfast.v1.Answer.reply:type_name -> holdfast.v1.Reply
+	19, // 19: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
+	20, // 20: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
+	2,  // 21: holdfast.v1.Event.kind:type_name -> holdfast.v1.Event.Kind
+	11, // 22: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_messages_holdfast_proto_init() }
@@ -1713,7 +1976,7 @@ func file_messages_holdfast_proto_init() {
 	if File_messages_holdfast_proto != nil {
 		return
 	}
-	file_messages_holdfast_proto_msgTypes[10].OneofWrappers = []any{
+	file_messages_holdfast_proto_msgTypes[12].OneofWrappers = []any{
 		(*Call_Acquire)(nil),
 		(*Call_Release)(nil),
 		(*Call_Extend)(nil),
@@ -1726,7 +1989,7 @@ func file_messages_holdfast_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_holdfast_proto_rawDesc), len(file_messages_holdfast_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -13,37 +14,93 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 		o.answer(e.From, over)
 		return
 	}
+	own, isHolder := s.reentered(r)
+	granted, isRepeated := s.granted(r.GetOwner(), r.GetRequestId())
 	switch {
-	case !s.image.Held() && e.NoGrant != "":
-		o.answer(e.From, s.overloaded(e.NoGrant))
-	case !s.image.Held():
-		s.grant(now, r, e.From, false, o)
-	case r.GetReentrant() && s.image.heldBy(r.GetOwner()):
-		s.share(r)
-		s.prolong(now, r.GetTtlMs(), o)
-		s.confirm(now, e.From, messages.Status_GRANTED, o)
-	case s.answers(r.GetOwner(), r.GetRequestId()):
-		s.confirm(now, e.From, messages.Status_GRANTED, o)
+	case isHolder:
+		s.share(own, r)
+		own = s.prolong(now, own, r.GetTtlMs(), o)
+		s.confirm(now, e.From, messages.Status_GRANTED, own, o)
+	case isRepeated:
+		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
+	case s.Waiting() == 0 && s.fits(r):
+		s.enter(now, e, o)
 	case r.GetWaitMs() > 0:
 		s.wait(now, e, o)
 	default:
-		o.answer(e.From, s.replyHeld(now, messages.Status_HELD))
+		o.answer(e.From, s.replyHeld(now))
 	}
 }
 
-// answers reports whether the present lease was granted to this request.
-func (s *State) answers(owner, id string) bool {
-	return id != "" && id == s.image.Grant.GetRequestId() && s.image.heldBy(owner)
+// enter grants a request that fits, unless a limit of the resource or of the node is reached.
+func (s *State) enter(now Time, e Acquire, o *Outcome) {
+	if why := cmp.Or(e.NoGrant, s.isFull()); why != "" {
+		o.answer(e.From, s.overloaded(why))
+		return
+	}
+	s.grant(now, e.Request, e.From, false, o)
 }
 
-// share notes that the present lease answers a reentrant request, which ends with it.
-func (s *State) share(r *messages.AcquireRequest) {
-	if id := r.GetRequestId(); id != "" && !s.answers(r.GetOwner(), id) {
-		s.past.share(s.image.Grant, id)
+// fits reports whether the request may hold beside those that do.
+func (s *State) fits(r *messages.AcquireRequest) bool {
+	return s.image.Fits(r.GetLimit(), permitsOf(r))
+}
+
+const (
+	// mostHolders is how many leases may be held on one resource.
+	mostHolders = 1000
+	// mostWeight is how many bytes they may take when they are stored: they go into one message.
+	mostWeight = 512 << 10
+)
+
+// isFull says which limit of the resource keeps another lease out; empty: none.
+func (s *State) isFull() string {
+	switch n := s.image.Holders(); {
+	case n >= mostHolders:
+		return fmt.Sprintf("resource %q: %d leases are held, the most that may; try later", s.resource, n)
+	case n > 0 && s.image.Weight() >= mostWeight:
+		return fmt.Sprintf("resource %q: %d leases with their owners and metadata take %d bytes, the most that may; try later",
+			s.resource, n, mostWeight)
+	}
+	return ""
+}
+
+// granted returns the present lease that was granted to this request, if there is one.
+func (s *State) granted(owner, id string) (h Holding, ok bool) {
+	if id == "" {
+		return Holding{}, false
+	}
+	for h := range s.image.Holdings() {
+		if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner {
+			return h, true
+		}
+	}
+	return Holding{}, false
+}
+
+// reentered returns the lease that a reentrant request gets again: the latest of its owner with the same limit and as
+// many permits.
+func (s *State) reentered(r *messages.AcquireRequest) (own Holding, ok bool) {
+	if !r.GetReentrant() {
+		return Holding{}, false
+	}
+	for h := range s.image.Holdings() {
+		same := limitOf(h.Grant.GetLimit()) == limitOf(r.GetLimit()) && permitsHeld(h.Grant) == permitsOf(r)
+		if same && h.Grant.GetOwner() == r.GetOwner() {
+			own, ok = h, true
+		}
+	}
+	return own, ok
+}
+
+// share notes that a lease answers a reentrant request, which ends with it.
+func (s *State) share(h Holding, r *messages.AcquireRequest) {
+	if id := r.GetRequestId(); id != "" && id != h.Grant.GetRequestId() {
+		s.past.share(h.Grant, id)
 	}
 }
 
-// grant gives the free resource to r, under the next token.
+// grant gives permits to r, under the next token.
 func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo, waited bool, o *Outcome) {
 	if s.image.Token() >= messages.MaxToken {
 		o.answer(to, s.exhausted())
@@ -53,7 +110,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		s.reserve(s.image.Token()+1, o)
 	}
 	s.keepLast(now)
-	s.apply(now, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
+	g := &journal.Grant{
 		Resource:     s.resource,
 		Owner:        r.GetOwner(),
 		Token:        uint64(s.image.Token() + 1),
@@ -62,20 +119,24 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		Durability:   r.GetDurability(),
 		Metadata:     r.GetMetadata(),
 		RequestId:    r.GetRequestId(),
-	}}, o)
+	}
+	if isShared(r.GetLimit()) {
+		g.Limit, g.Slots, g.Phase = r.GetLimit(), s.image.freeSlots(permitsOf(r)), s.image.phase(g.GetToken())
+	}
+	s.apply(now, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)
 	inDoubt := waited || to.Batched
 	if inDoubt {
-		s.doubted = s.image.Token()
+		s.doubt(messages.Token(g.GetToken()))
 	}
 	o.Answers = append(o.Answers, Answer{
-		To: to, Reply: s.replyHeld(now, messages.Status_GRANTED), InDoubt: inDoubt,
+		To: to, Reply: s.replyLease(now, messages.Status_GRANTED, s.image.last()), InDoubt: inDoubt,
 	})
 }
 
 // keepLast keeps the request of the last grant remembered when the next one takes its place in the image.
 func (s *State) keepLast(now Time) {
 	last := s.image.Grant
-	if last.GetRequestId() == "" || s.past.remembersSince(s.ended) {
+	if last.GetRequestId() == "" || s.image.State == messages.Event_ACQUIRED || s.past.remembersSince(s.ended) {
 		return
 	}
 	if _, known := s.past.find(keyOf(s.resource, last.GetOwner(), last.GetRequestId())); !known {
@@ -83,11 +144,10 @@ func (s *State) keepLast(now Time) {
 	}
 }
 
-// confirm answers the present holder. A request from it shows that it knows of its lease, which is no
-// longer in doubt.
-func (s *State) confirm(now Time, to messages.ReplyTo, status messages.Status, o *Outcome) {
-	s.doubted = 0
-	o.answer(to, s.replyHeld(now, status))
+// confirm answers a holder. A request from it shows that it knows of its lease, which is no longer in doubt.
+func (s *State) confirm(now Time, to messages.ReplyTo, status messages.Status, h Holding, o *Outcome) {
+	s.believe(h.token())
+	o.answer(to, s.replyLease(now, status, h))
 }
 
 // reservation is how many tokens are set aside for ephemeral leases by one record. A change

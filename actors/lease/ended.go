@@ -3,6 +3,9 @@ package lease
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -33,7 +36,13 @@ type EndedRequests struct {
 	parts      []*endedPart // oldest first; the last one takes what is new
 	count      int
 	// sharers are the reentrant requests that a present lease has answered besides the one of its grant.
-	sharers map[string]*sharers
+	sharers map[leaseKey][]requestKey
+}
+
+// leaseKey names a lease.
+type leaseKey struct {
+	resource string
+	token    uint64
 }
 
 // endedPart holds the requests that ended between two instants.
@@ -49,62 +58,69 @@ type requestKey [16]byte
 type ended struct {
 	token messages.Token
 	how   messages.Event_Kind
+	// behind is how far the fence is behind the token: a phase is as long as that. A longer one is cut off.
+	behind uint32
 }
 
-// sharers are the requests that the lease of this token has answered.
-type sharers struct {
-	token messages.Token
-	keys  []requestKey
+func newEnded(g *journal.Grant, how messages.Event_Kind) ended {
+	token := messages.Token(g.GetToken())
+	return ended{token: token, how: how, behind: uint32(min(token-g.Fence(), math.MaxUint32))}
 }
+
+// fence returns the fence of the lease.
+func (e ended) fence() messages.Token { return e.token - messages.Token(e.behind) }
 
 // NewEndedRequests returns a memory that knows of no request.
 func NewEndedRequests() *EndedRequests {
-	return &EndedRequests{keep: keepEnded, most: mostEnded, sharers: make(map[string]*sharers)}
+	return &EndedRequests{keep: keepEnded, most: mostEnded, sharers: make(map[leaseKey][]requestKey)}
 }
 
 // End notes that the lease of a grant has ended, and with it the request of the grant and those that
-// shared the lease.
+// shared the lease. A shared lease is known by its token, too: the image of its resource keeps the last grant only.
 func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Kind) {
-	e := ended{token: messages.Token(g.GetToken()), how: how}
+	e := newEnded(g, how)
 	if id := g.GetRequestId(); id != "" {
 		m.add(now, keyOf(g.GetResource(), g.GetOwner(), id), e)
 	}
-	m.endSharers(now, g.GetResource(), e)
+	if isShared(g.GetLimit()) {
+		m.add(now, keyOfToken(g.GetResource(), g.GetOwner(), g.GetToken()), e)
+		if g.GetFormer() != 0 {
+			m.add(now, keyOfToken(g.GetResource(), g.GetOwner(), g.GetFormer()), e)
+		}
+	}
+	if len(m.sharers) > 0 {
+		m.endSharers(now, leaseOf(g), e)
+	}
 }
 
-func (m *EndedRequests) endSharers(now Instant, resource string, e ended) {
-	s := m.sharers[resource]
-	if s == nil {
-		return
-	}
-	delete(m.sharers, resource)
-	if s.token != e.token {
-		return // of a lease before it
-	}
-	for _, key := range s.keys {
+func (m *EndedRequests) endSharers(now Instant, lease leaseKey, e ended) {
+	for _, key := range m.sharers[lease] {
 		m.add(now, key, e)
 	}
+	delete(m.sharers, lease)
 }
 
 // share notes that the present lease has answered a reentrant request.
 func (m *EndedRequests) share(g *journal.Grant, id string) {
-	token := messages.Token(g.GetToken())
-	s := m.sharers[g.GetResource()]
-	if s == nil || s.token != token {
-		s = &sharers{token: token}
-		m.sharers[g.GetResource()] = s
+	key, keys := keyOf(g.GetResource(), g.GetOwner(), id), m.sharers[leaseOf(g)]
+	if slices.Contains(keys, key) {
+		return
 	}
-	key := keyOf(g.GetResource(), g.GetOwner(), id)
-	for _, known := range s.keys {
-		if known == key {
-			return
-		}
+	if len(keys) == mostSharers {
+		keys = keys[1:]
 	}
-	if len(s.keys) == mostSharers {
-		s.keys = s.keys[1:]
-	}
-	s.keys = append(s.keys, key)
+	m.sharers[leaseOf(g)] = append(keys, key)
 }
+
+// follow notes that a lease has been downgraded: the requests that shared it share what is in its place.
+func (m *EndedRequests) follow(before, after *journal.Grant) {
+	if keys, ok := m.sharers[leaseOf(before)]; ok {
+		delete(m.sharers, leaseOf(before))
+		m.sharers[leaseOf(after)] = keys
+	}
+}
+
+func leaseOf(g *journal.Grant) leaseKey { return leaseKey{g.GetResource(), g.GetToken()} }
 
 // find returns how a request has ended, false if it is not remembered.
 func (m *EndedRequests) find(key requestKey) (ended, bool) {
@@ -119,6 +135,11 @@ func (m *EndedRequests) find(key requestKey) (ended, bool) {
 // remembersSince reports whether everything that ended at the instant or later is certainly remembered.
 func (m *EndedRequests) remembersSince(at Instant) bool {
 	return len(m.parts) > 0 && m.parts[0].first < at
+}
+
+// findToken returns how the shared lease of this owner and token has ended, false if it is not remembered.
+func (m *EndedRequests) findToken(resource, owner string, token uint64) (ended, bool) {
+	return m.find(keyOfToken(resource, owner, token))
 }
 
 func (m *EndedRequests) add(now Instant, key requestKey, e ended) {
@@ -170,4 +191,9 @@ func keyOf(resource, owner, id string) (key requestKey) {
 	sum := sha256.Sum256(b)
 	copy(key[:], sum[:])
 	return key
+}
+
+// keyOfToken is the key of a lease, as if it had a request id that no request has: ids have no control characters.
+func keyOfToken(resource, owner string, token uint64) requestKey {
+	return keyOf(resource, owner, "\x00"+strconv.FormatUint(token, 10))
 }

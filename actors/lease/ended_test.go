@@ -30,7 +30,7 @@ func flooded(prefix string, i int) *journal.Grant {
 func (m *EndedRequests) knows(prefix string, i int) bool {
 	g := flooded(prefix, i)
 	e, ok := m.find(keyOf(g.GetResource(), g.GetOwner(), g.GetRequestId()))
-	return ok && e == ended{messages.Token(i + 1), messages.Event_RELEASED}
+	return ok && e == ended{messages.Token(i + 1), messages.Event_RELEASED, 0}
 }
 
 func TestEndedRequestsAreRememberedForAMinute(t *testing.T) {

@@ -1,42 +1,103 @@
 package lease
 
 import (
+	"fmt"
+
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func (s *State) extend(now Time, e Extend, o *Outcome) {
 	r := e.Request
-	if !s.image.Held() {
-		o.answer(e.From, s.reply(s.whyFree(r.GetOwner(), r.GetToken())))
+	h, ok := s.own(r.GetOwner(), r.GetToken())
+	if !ok {
+		o.answer(e.From, s.notOwn(now, r.GetOwner(), r.GetToken(), messages.Status_NOT_HELD))
 		return
 	}
-	if refusal := s.refusal(now, r.GetOwner(), r.GetToken()); refusal != nil {
+	switch refusal := s.mayBecome(h, r.GetLimit()); {
+	case refusal != nil:
 		o.answer(e.From, refusal)
 		return
+	case r.GetLimit() == 0 || limitOf(r.GetLimit()) == limitOf(h.Grant.GetLimit()):
+		h = s.run(now, h, r.GetTtlMs(), o)
+	default:
+		h = s.downgrade(now, h, r, o)
+		defer s.serve(now, o)
 	}
-	s.run(now, r.GetTtlMs(), o)
-	s.confirm(now, e.From, messages.Status_EXTENDED, o)
+	s.confirm(now, e.From, messages.Status_EXTENDED, h, o)
 }
 
-// prolong lets the lease run from now for this TTL at least.
-func (s *State) prolong(now Time, ttlMillis uint32, o *Outcome) {
-	if now.Add(ttl(ttlMillis)) > s.image.Deadline {
-		s.run(now, ttlMillis, o)
+// mayBecome returns why the limit of a lease may not become this one, nil if it may. Two holders that both wait to be
+// alone would wait for one another for ever, so a limit only grows.
+func (s *State) mayBecome(h Holding, limit uint32) *messages.Reply {
+	present := limitOf(h.Grant.GetLimit())
+	switch {
+	case limit == 0 || uint64(limit) == present:
+		return nil
+	case uint64(limit) < present:
+		return s.invalid(messages.Invalid("limit", fmt.Sprintf("at least %d, that of the lease, which never falls: release the lease and acquire another", present), fmt.Sprint(limit)))
+	case s.image.Holders() > 1:
+		return s.invalid(messages.Invalid("limit", fmt.Sprintf("%d, that of the lease, while %d leases are held: only a lease that is held alone is downgraded", present, s.image.Holders()), fmt.Sprint(limit)))
+	case s.image.Token() >= messages.MaxToken:
+		return s.exhausted()
 	}
+	return nil
 }
 
-// run lets the present lease run from now again, for this TTL.
-func (s *State) run(now Time, ttlMillis uint32, o *Outcome) {
-	g := s.image.Grant
-	s.apply(now, &journal.Change{Kind: messages.Event_EXTENDED, Grant: &journal.Grant{
+func (s *State) invalid(err error) *messages.Reply {
+	return messages.Refuse(messages.Status_INVALID, err)
+}
+
+// prolong lets a lease run from now for this TTL at least.
+func (s *State) prolong(now Time, h Holding, ttlMillis uint32, o *Outcome) Holding {
+	if now.Add(ttl(ttlMillis)) > h.Deadline {
+		return s.run(now, h, ttlMillis, o)
+	}
+	return h
+}
+
+// run lets a lease run from now again, for this TTL.
+func (s *State) run(now Time, h Holding, ttlMillis uint32, o *Outcome) Holding {
+	g := with(h.Grant, func(g *journal.Grant) { g.TtlMs = ttlMillis })
+	s.apply(now, &journal.Change{Kind: messages.Event_EXTENDED, Grant: g}, o)
+	return Holding{g, end(g, now.Instant)}
+}
+
+// downgrade puts a lease with a larger limit in the place of one that is held alone. Its token is new, and begins a
+// phase, so that writes which were delayed under the former limit can be told from those of the holders to come.
+func (s *State) downgrade(now Time, h Holding, r *messages.ExtendRequest, o *Outcome) Holding {
+	token := uint64(s.image.Token() + 1)
+	if h.ephemeral() {
+		s.reserve(messages.Token(token), o)
+	}
+	g := with(h.Grant, func(g *journal.Grant) {
+		g.TtlMs, g.AcquiredAtMs = r.GetTtlMs(), now.UnixMillis
+		g.Token, g.Phase, g.Former = token, token, h.Grant.GetToken()
+		g.Limit, g.Slots = r.GetLimit(), slotsOf(h.Grant)
+	})
+	s.apply(now, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: "downgraded"}, o)
+	s.believe(h.token())
+	s.apply(now, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)
+	s.past.follow(h.Grant, g)
+	return s.image.last()
+}
+
+// with returns a changed copy of a grant.
+func with(g *journal.Grant, change func(*journal.Grant)) *journal.Grant {
+	c := &journal.Grant{
 		Resource:     g.GetResource(),
 		Owner:        g.GetOwner(),
 		Token:        g.GetToken(),
-		TtlMs:        ttlMillis,
+		TtlMs:        g.GetTtlMs(),
 		AcquiredAtMs: g.GetAcquiredAtMs(),
 		Durability:   g.GetDurability(),
 		Metadata:     g.GetMetadata(),
 		RequestId:    g.GetRequestId(),
-	}}, o)
+		Limit:        g.GetLimit(),
+		Slots:        g.GetSlots(),
+		Phase:        g.GetPhase(),
+		Former:       g.GetFormer(),
+	}
+	change(c)
+	return c
 }

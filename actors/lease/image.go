@@ -1,78 +1,214 @@
 package lease
 
 import (
+	"iter"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Image is what there is to remember of a resource. The zero value is one that was never granted.
+// Image is what there is to remember of a resource. The zero value is one that was never granted. A copy shares the
+// other leases with its original: see [Image.Clone].
 type Image struct {
 	// Grant is the last lease granted, nil if there was none. It is never modified, only replaced,
 	// so that images, records and answers may share it.
 	Grant *journal.Grant
-	// State is ACQUIRED while the grant is held, else how it ended.
+	// State is ACQUIRED while that lease is held, else how it ended.
 	State messages.Event_Kind
-	// Deadline is when a held lease ends.
+	// Deadline is when that lease ends, if it is held.
 	Deadline Instant
 	// Floor is a token that may have been issued already, by a grant that is not remembered.
 	Floor messages.Token
 	// OwnerDigest stands for the owner of a grant that keeps nothing but its token; see [Image.Shrink].
 	// 0: the grant is whole.
 	OwnerDigest uint64
+	// others are the earlier leases that are held; nil: none.
+	others *others
+}
+
+// Restore returns an image with the last grant, its state, the floor and the digest of what was stored, and with the
+// other leases that were held, the oldest first. [Image.Restart] sets the deadlines.
+func Restore(stored Image, held []*journal.Grant) Image {
+	for _, g := range held {
+		stored.others = stored.others.with(Holding{Grant: g})
+	}
+	return stored
+}
+
+// Clone returns a copy that changes by itself.
+func (i *Image) Clone() Image {
+	c := *i
+	c.others = i.others.clone()
+	return c
 }
 
 // Held reports whether the resource is held.
-func (i *Image) Held() bool { return i.State == messages.Event_ACQUIRED }
+func (i *Image) Held() bool { return i.State == messages.Event_ACQUIRED || i.others != nil }
+
+// Holders returns how many leases are held.
+func (i *Image) Holders() int {
+	n := i.others.len()
+	if i.State == messages.Event_ACQUIRED {
+		n++
+	}
+	return n
+}
+
+// Holdings iterates over the leases that are held, the oldest first, so in the order of their tokens. The image must not
+// change meanwhile.
+func (i *Image) Holdings() iter.Seq[Holding] {
+	return func(yield func(Holding) bool) {
+		for _, x := range i.others.all() {
+			if !yield(x.Holding) {
+				return
+			}
+		}
+		if i.State == messages.Event_ACQUIRED {
+			yield(Holding{i.Grant, i.Deadline})
+		}
+	}
+}
+
+// Find returns the lease with this token, if it is held.
+func (i *Image) Find(token messages.Token) (Holding, bool) {
+	if i.isLast(token) {
+		return Holding{i.Grant, i.Deadline}, i.State == messages.Event_ACQUIRED
+	}
+	if place := i.others.find(token); place >= 0 {
+		return i.others.list[place].Holding, true
+	}
+	return Holding{}, false
+}
+
+// last returns the last lease granted, which must be held.
+func (i *Image) last() Holding { return Holding{i.Grant, i.Deadline} }
+
+// phase returns the fence of a shared lease that is granted next, under the token: that of the leases beside it.
+func (i *Image) phase(token uint64) uint64 {
+	if !i.Held() {
+		return token
+	}
+	return uint64(i.first().Grant.Fence())
+}
+
+// first returns the oldest lease that is held.
+func (i *Image) first() (h Holding) {
+	for h = range i.Holdings() {
+		break
+	}
+	return h
+}
+
+func (i *Image) isLast(token messages.Token) bool {
+	return i.Grant != nil && messages.Token(i.Grant.GetToken()) == token
+}
 
 // Token returns the highest token that may have been issued, 0 if none.
 func (i *Image) Token() messages.Token {
 	return max(i.Floor, messages.Token(i.Grant.GetToken()))
 }
 
+// Soonest returns the earliest deadline of the leases that are held, [Never] if there are none.
+func (i *Image) Soonest() Instant {
+	soonest := i.others.soonest()
+	if i.State == messages.Event_ACQUIRED {
+		soonest = min(soonest, i.Deadline)
+	}
+	return soonest
+}
+
+// due returns the oldest lease whose deadline has come; there must be one.
+func (i *Image) due(now Instant) (due Holding) {
+	for h := range i.Holdings() {
+		if h.Deadline <= now {
+			return h
+		}
+	}
+	panic("no lease is due")
+}
+
+// Weight estimates from above the bytes that the grants of the image take when they are stored.
+func (i *Image) Weight() int {
+	if i.Grant == nil {
+		return 0
+	}
+	return i.Grant.Weight() + i.others.weight()
+}
+
 // Apply takes the image over a change that was decided at now. It is the only way an image
-// changes, in live work and in replay alike.
+// changes, in live work and in replay alike. The token of a grant is above all before it.
 func (i *Image) Apply(c *journal.Change, now Instant) {
-	if c.GetGrant() == nil {
+	g := c.GetGrant()
+	if g == nil {
 		i.Floor = messages.Token(c.GetReserved())
 		return
 	}
-	i.Grant, i.OwnerDigest = c.GetGrant(), 0
-	switch c.GetKind() {
-	case messages.Event_ACQUIRED:
+	switch token := messages.Token(g.GetToken()); {
+	case c.GetKind() == messages.Event_ACQUIRED:
+		if i.State == messages.Event_ACQUIRED {
+			i.others = i.others.with(Holding{i.Grant, i.Deadline})
+		}
 		i.Floor = 0 // this token is above it
-		fallthrough
-	case messages.Event_EXTENDED:
-		i.State = messages.Event_ACQUIRED
-		i.Restart(now)
+		i.set(c, now)
+	case i.Grant == nil || i.isLast(token):
+		i.set(c, now)
 	default:
-		i.State = c.GetKind()
-		i.Deadline = 0
+		i.applyToOther(c, i.others.find(token), now)
 	}
 }
 
-// Restart lets a held lease run its whole TTL from now, as a new owner does that cannot know how
+// set puts the change in the place of the last grant.
+func (i *Image) set(c *journal.Change, now Instant) {
+	i.Grant, i.OwnerDigest = c.GetGrant(), 0
+	i.State, i.Deadline = c.GetKind(), 0
+	if isHeld(c.GetKind()) {
+		i.State, i.Deadline = messages.Event_ACQUIRED, end(c.GetGrant(), now)
+	}
+}
+
+// applyToOther changes an earlier lease. One that is not known, as in a journal whose begin is not known, is left out.
+func (i *Image) applyToOther(c *journal.Change, place int, now Instant) {
+	switch {
+	case place < 0:
+	case isHeld(c.GetKind()):
+		i.others.list[place] = newOther(Holding{c.GetGrant(), end(c.GetGrant(), now)})
+	default:
+		i.others = i.others.without(place)
+	}
+}
+
+// isHeld reports whether a lease is held after a change of this kind.
+func isHeld(kind messages.Event_Kind) bool {
+	return kind == messages.Event_ACQUIRED || kind == messages.Event_EXTENDED
+}
+
+// end returns when a lease ends that runs from now.
+func end(g *journal.Grant, now Instant) Instant { return now.Add(ttl(g.GetTtlMs())) }
+
+// Restart lets the held leases run their whole TTL from now, as a new owner does that cannot know how
 // much of it has passed.
 func (i *Image) Restart(now Instant) {
-	if i.Held() {
-		i.Deadline = now.Add(ttl(i.Grant.GetTtlMs()))
+	if i.State == messages.Event_ACQUIRED {
+		i.Deadline = end(i.Grant, now)
+	}
+	for place := range i.others.all() {
+		x := &i.others.list[place]
+		x.Deadline = end(x.Grant, now)
 	}
 }
 
-// Lease is the public view of the grant at now, nil if there is none.
-func (i *Image) Lease(now Instant) *messages.Lease {
-	return i.Grant.Lease(i.Deadline.Sub(now))
-}
-
-// ephemeral reports whether the last lease is in memory only.
+// ephemeral reports whether all that is held is in memory only; of a free resource, whether the last lease was.
 func (i *Image) ephemeral() bool {
-	return i.Grant.GetDurability() == messages.Durability_EPHEMERAL
-}
-
-// heldBy reports whether owner is the present holder.
-func (i *Image) heldBy(owner string) bool {
-	return i.Held() && i.Grant.GetOwner() == owner
+	if !i.Held() {
+		return i.Grant.GetDurability() == messages.Durability_EPHEMERAL
+	}
+	for h := range i.Holdings() {
+		if !h.ephemeral() {
+			return false
+		}
+	}
+	return true
 }
 
 // lastOf reports whether the last grant was owner's; token 0 stands for whatever it was. Behind a

@@ -12,7 +12,8 @@ import (
 type waiter struct {
 	request *messages.AcquireRequest
 	from    messages.ReplyTo
-	until   Instant
+	// since and until are the begin and the end of the wait.
+	since, until Instant
 }
 
 func (w *waiter) is(owner, requestID string) bool {
@@ -38,14 +39,18 @@ func (q *queue) push(w waiter) {
 	q.waiters = append(q.waiters, w)
 }
 
-func (q *queue) pop() (waiter, bool) {
+// first returns the request that has waited longest, nil if none waits.
+func (q *queue) first() *waiter {
 	if len(q.waiters) == 0 {
-		return waiter{}, false
+		return nil
 	}
-	w := q.waiters[0]
+	return &q.waiters[0]
+}
+
+// pop removes the first request.
+func (q *queue) pop() {
 	q.waiters[0] = waiter{} // let go of the request
 	q.waiters = q.waiters[1:]
-	return w, true
 }
 
 // find returns the place of the request of this owner and id, or -1. A request without an id is
@@ -89,10 +94,12 @@ func (q *queue) takeDue(now Instant) []waiter {
 // wait puts the request into the queue. A repetition keeps its place; the answer then goes to the
 // newer sender.
 func (s *State) wait(now Time, e Acquire, o *Outcome) {
-	w := waiter{request: e.Request, from: e.From, until: now.Add(ttl(e.Request.GetWaitMs()))}
+	w := waiter{request: e.Request, from: e.From, since: now.Instant, until: now.Add(ttl(e.Request.GetWaitMs()))}
 	if i := s.queue.find(e.Request.GetOwner(), e.Request.GetRequestId()); i >= 0 {
+		w.since = s.queue.waiters[i].since
 		s.queue.waiters[i] = w
 		s.queue.bound = min(s.queue.bound, w.until)
+		s.serve(now, o) // it may ask for less than before
 		return
 	}
 	switch {
@@ -106,10 +113,13 @@ func (s *State) wait(now Time, e Acquire, o *Outcome) {
 	}
 }
 
-func (s *State) timeOut(now Time, o *Outcome) {
-	for _, w := range s.queue.takeDue(now.Instant) {
+// timeOut ends the waits that have run out, and reports whether there were any.
+func (s *State) timeOut(now Time, o *Outcome) (any bool) {
+	due := s.queue.takeDue(now.Instant)
+	for _, w := range due {
 		o.answer(w.from, s.reply(messages.Status_TIMEOUT))
 	}
+	return len(due) > 0
 }
 
 // surrender gives all who wait back. A part of a millisecond that is left of a wait counts as a whole
@@ -126,6 +136,8 @@ func (s *State) surrender(now Time, o *Outcome) {
 				Durability: w.request.GetDurability(),
 				Reentrant:  w.request.GetReentrant(),
 				Metadata:   w.request.GetMetadata(),
+				Limit:      w.request.GetLimit(),
+				Permits:    w.request.GetPermits(),
 			},
 			From: w.from,
 		})

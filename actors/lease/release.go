@@ -1,6 +1,11 @@
 package lease
 
-import "github.com/holdfast-io/holdfast/messages"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
 
 func (s *State) release(now Time, e Release, o *Outcome) {
 	r := e.Request
@@ -8,6 +13,7 @@ func (s *State) release(now Time, e Release, o *Outcome) {
 		s.withdraw(now, r.GetOwner(), r.GetRequestId())
 		o.answer(w.from, s.reply(messages.Status_CANCELLED))
 		o.answer(e.From, s.reply(messages.Status_CANCELLED))
+		s.serve(now, o) // it may have been the head
 		return
 	}
 	if r.GetRequestId() != "" && r.GetToken() == 0 {
@@ -15,19 +21,12 @@ func (s *State) release(now Time, e Release, o *Outcome) {
 		return
 	}
 	s.withdraw(now, r.GetOwner(), r.GetRequestId())
-	if !s.image.Held() {
-		status := s.whyFree(r.GetOwner(), r.GetToken())
-		if s.image.State == messages.Event_RELEASED && s.image.lastOf(r.GetOwner(), r.GetToken()) {
-			status = messages.Status_RELEASED
-		}
-		o.answer(e.From, s.reply(status))
+	h, ok := s.own(r.GetOwner(), r.GetToken())
+	if !ok {
+		o.answer(e.From, s.notOwn(now, r.GetOwner(), r.GetToken(), messages.Status_RELEASED))
 		return
 	}
-	if refusal := s.refusal(now, r.GetOwner(), r.GetToken()); refusal != nil {
-		o.answer(e.From, refusal)
-		return
-	}
-	s.end(now, messages.Event_RELEASED, "", o)
+	s.finish(now, h, messages.Event_RELEASED, "", o)
 	o.answer(e.From, s.reply(messages.Status_RELEASED))
 }
 
@@ -36,8 +35,8 @@ func (s *State) release(now Time, e Release, o *Outcome) {
 func (s *State) releaseRequest(now Time, e Release, o *Outcome) {
 	owner, id := e.Request.GetOwner(), e.Request.GetRequestId()
 	status := messages.Status_NOT_HELD
-	if s.answers(owner, id) {
-		s.end(now, messages.Event_RELEASED, "", o)
+	if h, ok := s.granted(owner, id); ok {
+		s.finish(now, h, messages.Event_RELEASED, "", o)
 		status = messages.Status_RELEASED
 	} else if past, ok := s.recall(owner, id); !ok {
 		s.withdraw(now, owner, id)
@@ -47,39 +46,74 @@ func (s *State) releaseRequest(now Time, e Release, o *Outcome) {
 	o.answer(e.From, s.reply(status))
 }
 
-// refusal says why a lease that is held is not the asker's, or nil if it is: first the owner
-// counts, then the token, of which 0 stands for whatever the owner holds.
-func (s *State) refusal(now Time, owner string, token uint64) *messages.Reply {
+// own returns the lease of which its owner speaks: the one with the token, now or before it was downgraded, and without
+// a token the only one of the owner.
+func (s *State) own(owner string, token uint64) (own Holding, ok bool) {
+	n := 0
+	for h := range s.image.Holdings() {
+		switch g := h.Grant; {
+		case g.GetOwner() != owner:
+		case token == 0:
+			own, n = h, n+1
+		case token == g.GetToken() || token == g.GetFormer():
+			return h, true
+		}
+	}
+	return own, n == 1
+}
+
+// notOwn says why [State.own] has found no lease: how it has ended, if that is known, else first the owner counts, then
+// the token. released is the answer of a lease that was released.
+func (s *State) notOwn(now Time, owner string, token uint64, released messages.Status) *messages.Reply {
+	switch how, known := s.howEnded(owner, token); {
+	case known && how == messages.Event_RELEASED:
+		return s.reply(released)
+	case known && how != messages.Event_KIND_UNSPECIFIED:
+		return s.reply(messages.Status_EXPIRED)
+	case !s.image.Held():
+		return s.reply(messages.Status_NOT_HELD)
+	}
+	var own Holding
+	n := 0
+	for h := range s.image.Holdings() {
+		if h.Grant.GetOwner() == owner {
+			own, n = h, n+1
+		}
+	}
 	switch {
-	case !s.image.heldBy(owner):
-		return s.replyHeld(now, messages.Status_NOT_OWNER)
-	case token != 0 && token != s.image.Grant.GetToken():
-		return s.replyHeld(now, messages.Status_STALE_TOKEN)
+	case n == 0:
+		return s.replyLease(now, messages.Status_NOT_OWNER, s.image.first())
+	case token != 0:
+		return s.replyLease(now, messages.Status_STALE_TOKEN, own)
 	default:
-		return nil
+		return s.invalid(messages.Invalid("token", fmt.Sprintf("that of one of the %d leases that the owner holds", n), "0"))
 	}
 }
 
-// whyFree tells the last holder that its lease was taken from it, by time or by an operator, and
-// every other owner that the resource is free.
-func (s *State) whyFree(owner string, token uint64) messages.Status {
-	taken := s.image.State == messages.Event_EXPIRED || s.image.State == messages.Event_BROKEN
-	if taken && s.image.lastOf(owner, token) {
-		return messages.Status_EXPIRED
+// howEnded returns how an owner's lease has ended, if that is known: the last one of the resource while it is free, and
+// a shared one with a token as long as it is remembered.
+func (s *State) howEnded(owner string, token uint64) (messages.Event_Kind, bool) {
+	if !s.image.Held() && s.image.lastOf(owner, token) {
+		return s.image.State, true
 	}
-	return messages.Status_NOT_HELD
+	if token == 0 {
+		return 0, false
+	}
+	e, ok := s.past.findToken(s.resource, owner, token)
+	return e.how, ok
 }
 
 func (s *State) breakLease(now Time, e Break, o *Outcome) {
-	current := e.Request.GetToken() == s.image.Grant.GetToken()
+	token := messages.Token(e.Request.GetToken())
+	h, held := s.image.Find(token)
 	switch {
-	case s.image.Held() && current:
-		s.end(now, messages.Event_BROKEN, e.Request.GetReason(), o)
+	case held:
+		s.finish(now, h, messages.Event_BROKEN, e.Request.GetReason(), o)
+		o.answer(e.From, s.reply(messages.Status_RELEASED))
+	case s.image.State == messages.Event_BROKEN && s.image.isLast(token):
 		o.answer(e.From, s.reply(messages.Status_RELEASED))
 	case s.image.Held():
-		o.answer(e.From, s.replyHeld(now, messages.Status_STALE_TOKEN))
-	case s.image.State == messages.Event_BROKEN && current:
-		o.answer(e.From, s.reply(messages.Status_RELEASED))
+		o.answer(e.From, s.replyLease(now, messages.Status_STALE_TOKEN, s.image.first()))
 	default:
 		o.answer(e.From, s.reply(messages.Status_NOT_HELD))
 	}
@@ -87,7 +121,7 @@ func (s *State) breakLease(now Time, e Break, o *Outcome) {
 
 // takeBack takes back a grant that reached no client.
 func (s *State) takeBack(now Time, e Undeliverable, o *Outcome) {
-	if s.image.Held() && s.image.Grant.GetToken() == uint64(e.Token) && s.doubted == e.Token {
-		s.end(now, messages.Event_RELEASED, "the client was gone", o)
+	if h, held := s.image.Find(e.Token); held && slices.Contains(s.doubted, e.Token) {
+		s.finish(now, h, messages.Event_RELEASED, "the client was gone", o)
 	}
 }

@@ -14,26 +14,31 @@ func (s *State) over(owner, id string) *messages.Reply {
 	}
 	r := s.reply(e.status())
 	r.Lease = &messages.Lease{
-		Resource: s.resource, Owner: owner, Token: uint64(e.token), Fence: e.token.String(),
+		Resource: s.resource, Owner: owner, Token: uint64(e.token), Fence: e.fence().String(),
 	}
 	return r
 }
 
 // recall returns how a request has ended, false if it has not, or is not remembered.
 func (s *State) recall(owner, id string) (ended, bool) {
-	g := s.image.Grant
-	switch last := g.GetRequestId() == id && g.GetOwner() == owner; {
-	case id == "" || last && s.image.Held():
+	if id == "" {
 		return ended{}, false
-	case last:
-		return ended{messages.Token(g.GetToken()), s.image.State}, true
+	}
+	if _, held := s.granted(owner, id); held {
+		return ended{}, false
+	}
+	if g := s.image.Grant; g.GetRequestId() == id && g.GetOwner() == owner {
+		return newEnded(g, s.image.State), true
 	}
 	return s.past.find(keyOf(s.resource, owner, id))
 }
 
 // withdraw notes that a request may not be granted if it comes yet, unless it has ended or is granted.
 func (s *State) withdraw(now Time, owner, id string) {
-	if id == "" || s.answers(owner, id) {
+	if id == "" {
+		return
+	}
+	if _, held := s.granted(owner, id); held {
 		return
 	}
 	if _, known := s.recall(owner, id); !known {

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"slices"
+
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -11,9 +13,9 @@ type State struct {
 	resource string
 	image    Image
 	queue    queue
-	// doubted is the token of a grant to a waiter of whom nothing has been heard since: only that
-	// one may a [Undeliverable] take back. A new State doubts none; there the lease runs out by itself.
-	doubted messages.Token
+	// doubted are the tokens of grants of whose holders nothing has been heard since: only these may an
+	// [Undeliverable] take back. A new State doubts none; there the lease runs out by itself.
+	doubted []messages.Token
 	// reserved is the highest token that ephemeral leases may have without being recorded.
 	reserved messages.Token
 	// past knows the requests that have ended since the shard was opened; the image knows the last grant's
@@ -30,12 +32,17 @@ func New(resource string, image Image, past *EndedRequests) *State {
 }
 
 // Image returns what the owner remembers: what is recorded once everything decided so far is
-// confirmed, and an ephemeral lease if that is the last one.
-func (s *State) Image() Image { return s.image }
+// confirmed, and the ephemeral leases.
+func (s *State) Image() Image { return s.image.Clone() }
 
-// Ephemeral returns the present lease if it is ephemeral: only this State knows of it.
-func (s *State) Ephemeral() (Image, bool) {
-	return s.image, s.image.Held() && s.image.ephemeral()
+// Ephemeral returns the present leases that are ephemeral: only this State knows of them.
+func (s *State) Ephemeral() (held []Holding) {
+	for h := range s.image.Holdings() {
+		if h.ephemeral() {
+			held = append(held, h)
+		}
+	}
+	return held
 }
 
 // Waiting returns how many requests are queued.
@@ -44,17 +51,14 @@ func (s *State) Waiting() int { return len(s.queue.waiters) }
 // Wake returns when the next [Tick] is due, or [Never]. It may be before the next instant at which
 // one changes something, and is never after it.
 func (s *State) Wake() Instant {
-	if !s.image.Held() {
-		return Never
-	}
-	return min(s.image.Deadline, s.queue.soonest())
+	return min(s.image.Soonest(), s.queue.soonest())
 }
 
 // Step takes the state over an event at now, and returns what it led to. Time must not go back.
 func (s *State) Step(now Time, e Event) Outcome {
 	var o Outcome
 	s.settle(now, &o)
-	held := s.image.Held()
+	held, inMemory := s.image.Held(), s.image.ephemeral()
 	switch e := e.(type) {
 	case Acquire:
 		s.acquire(now, e, &o)
@@ -74,43 +78,76 @@ func (s *State) Step(now Time, e Event) Outcome {
 		s.surrender(now, &o)
 	case Tick:
 	}
-	o.Ephemeral = len(o.Changes) == 0 && s.image.ephemeral() && (held || s.image.Held())
+	o.Ephemeral = len(o.Changes) == 0 && (held || s.image.Held()) && (!held || inMemory) && s.image.ephemeral()
 	return o
 }
 
-// settle does what is due: waits that have run out, then the lease if its time has passed.
+// settle does what is due: waits that have run out, then the leases whose time has passed. What they leave is granted
+// when all of them have ended, so that nothing depends on which of them is looked at first.
 func (s *State) settle(now Time, o *Outcome) {
-	s.timeOut(now, o)
-	if s.image.Held() && s.image.Deadline <= now.Instant {
-		s.end(now, messages.Event_EXPIRED, "", o)
+	left := s.timeOut(now, o)
+	for s.image.Soonest() <= now.Instant {
+		s.end(now, s.image.due(now.Instant), messages.Event_EXPIRED, "", o)
+		left = true
+	}
+	if left {
+		s.serve(now, o)
 	}
 }
 
-// end lets the present lease end and hands the resource on to the first waiting request.
-func (s *State) end(now Time, kind messages.Event_Kind, reason string, o *Outcome) {
-	s.apply(now, &journal.Change{Kind: kind, Grant: s.image.Grant, Reason: reason}, o)
-	s.past.End(now.Instant, s.image.Grant, kind)
-	s.ended = now.Instant
-	for !s.image.Held() {
-		w, ok := s.queue.pop()
-		if !ok {
+// finish lets a lease end, and grants to waiting requests what it leaves.
+func (s *State) finish(now Time, h Holding, kind messages.Event_Kind, reason string, o *Outcome) {
+	s.end(now, h, kind, reason, o)
+	s.serve(now, o)
+}
+
+// end lets a lease end.
+func (s *State) end(now Time, h Holding, kind messages.Event_Kind, reason string, o *Outcome) {
+	s.apply(now, &journal.Change{Kind: kind, Grant: h.Grant, Reason: reason}, o)
+	if s.past.End(now.Instant, h.Grant, kind); s.image.isLast(h.token()) {
+		s.ended = now.Instant
+	}
+	s.believe(h.token())
+}
+
+// serve grants the waiting requests that fit, in their order, until one does not.
+func (s *State) serve(now Time, o *Outcome) {
+	for {
+		w := s.queue.first()
+		if w == nil {
 			return
 		}
-		if over := s.over(w.request.GetOwner(), w.request.GetRequestId()); over != nil {
-			o.answer(w.from, over) // reentrant, it had shared the lease
-			continue
+		request, from := w.request, w.from
+		_, over := s.recall(request.GetOwner(), request.GetRequestId()) // reentrant, it had shared a lease
+		if !over && (!s.fits(request) || s.isFull() != "") {
+			return
 		}
-		s.grant(now, w.request, w.from, true, o)
+		if s.queue.pop(); over {
+			o.answer(from, s.over(request.GetOwner(), request.GetRequestId()))
+		} else {
+			s.grant(now, request, from, true, o)
+		}
 	}
 }
 
 // apply takes the image over a change, and has it recorded unless it is of an ephemeral lease.
 func (s *State) apply(now Time, c *journal.Change, o *Outcome) {
 	s.image.Apply(c, now.Instant)
-	if !s.image.ephemeral() {
-		s.reserved = 0 // a persistent grant ends a reservation
-		o.change(c)
+	if c.GetGrant().GetDurability() == messages.Durability_EPHEMERAL {
+		return
 	}
+	if c.GetKind() == messages.Event_ACQUIRED {
+		s.reserved = 0 // a persistent grant ends a reservation
+	}
+	o.change(c)
+}
+
+// doubt notes that the grant of a token may have reached no client.
+func (s *State) doubt(token messages.Token) { s.doubted = append(s.doubted, token) }
+
+// believe notes that the holder of a token knows of its lease, or that the lease has ended.
+func (s *State) believe(token messages.Token) {
+	s.doubted = slices.DeleteFunc(s.doubted, func(doubted messages.Token) bool { return doubted == token })
 }
 
 // reply is an answer with nothing but a status, and with how many wait.
@@ -118,9 +155,25 @@ func (s *State) reply(status messages.Status) *messages.Reply {
 	return &messages.Reply{Status: status, Waiting: uint32(s.Waiting())}
 }
 
-// replyHeld is an answer that shows the present lease.
-func (s *State) replyHeld(now Time, status messages.Status) *messages.Reply {
+// replyLease is an answer that shows one lease.
+func (s *State) replyLease(now Time, status messages.Status, h Holding) *messages.Reply {
 	r := s.reply(status)
-	r.Lease = s.image.Lease(now.Instant)
+	r.Lease = h.Lease(now.Instant)
+	return r
+}
+
+// mostShown is how many holders, and how many waiting requests, an answer shows.
+const mostShown = 100
+
+// replyHeld is an answer that shows who holds the resource.
+func (s *State) replyHeld(now Time) *messages.Reply {
+	r := s.reply(messages.Status_HELD)
+	for h := range s.image.Holdings() {
+		if len(r.Holders) == mostShown {
+			break
+		}
+		r.Holders = append(r.Holders, h.Lease(now.Instant))
+	}
+	r.Lease, r.Held = r.Holders[0], uint32(s.image.Permits())
 	return r
 }

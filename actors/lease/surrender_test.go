@@ -13,7 +13,7 @@ import (
 func TestSurrenderGivesAllFieldsBack(t *testing.T) {
 	r := &messages.AcquireRequest{
 		Owner: "bob", TtlMs: 2000, WaitMs: 3000, RequestId: "x", Durability: messages.Durability_EPHEMERAL,
-		Reentrant: true, Metadata: map[string]string{"host": "a"},
+		Reentrant: true, Metadata: map[string]string{"host": "a"}, Limit: 5, Permits: 2,
 	}
 	fields := r.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {

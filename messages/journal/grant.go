@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -8,7 +9,7 @@ import (
 
 // Lease returns the grant in the form that clients see. It rounds remaining down to whole milliseconds,
 // between 0 and the TTL, so that a client never assumes more time than it has. The request id is left
-// out. The metadata is shared, not copied. The lease of a nil grant is nil.
+// out. The metadata and the slots are shared, not copied. The lease of a nil grant is nil.
 func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 	if g == nil {
 		return nil
@@ -17,14 +18,44 @@ func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 		Resource:     g.GetResource(),
 		Owner:        g.GetOwner(),
 		Token:        g.GetToken(),
-		Fence:        messages.Token(g.GetToken()).String(),
+		Fence:        g.Fence().String(),
 		TtlMs:        g.GetTtlMs(),
 		RemainingMs:  wholeMillis(remaining, g.GetTtlMs()),
 		AcquiredAtMs: g.GetAcquiredAtMs(),
 		Durability:   g.GetDurability(),
 		Metadata:     g.GetMetadata(),
+		Limit:        g.GetLimit(),
+		Slots:        g.GetSlots(),
 	}
 }
+
+// Fence returns what the holder shows to the protected resource: the token of an exclusive lease, the phase of a
+// shared one.
+func (g *Grant) Fence() messages.Token {
+	return messages.Token(cmp.Or(g.GetPhase(), g.GetToken()))
+}
+
+// grantOverhead estimates the tags, lengths and numbers of a grant.
+const grantOverhead = 60
+
+// Weight estimates the stored bytes of the grant from above.
+func (g *Grant) Weight() int {
+	n := grantOverhead + len(g.GetResource()) + len(g.GetOwner()) + len(g.GetRequestId()) + slotBytes*len(g.GetSlots())
+	if g.GetLimit() > 0 {
+		n += sharedOverhead
+	}
+	for k, v := range g.GetMetadata() {
+		n += 6 + len(k) + len(v)
+	}
+	return n
+}
+
+const (
+	// sharedOverhead estimates the limit, the phase and the former token of a shared grant.
+	sharedOverhead = 24
+	// slotBytes is what the number of a slot takes at most: slots are below a million.
+	slotBytes = 3
+)
 
 // wholeMillis clamps before it converts: a Duration can exceed the milliseconds of a uint32.
 func wholeMillis(d time.Duration, most uint32) uint32 {

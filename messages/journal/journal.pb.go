@@ -364,7 +364,15 @@ type Grant struct {
 	Durability   messages.Durability    `protobuf:"varint,6,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
 	Metadata     map[string]string      `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The id of the granted request, so that a repetition gets the same grant.
-	RequestId     string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Of a shared lease: the permits that may be held at once; 0: the lease is exclusive, and has none of the following.
+	Limit uint32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The permits that the lease has, by their numbers in rising order.
+	Slots []uint32 `protobuf:"varint,10,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	// The token of the first lease since the resource was last free.
+	Phase uint64 `protobuf:"varint,11,opt,name=phase,proto3" json:"phase,omitempty"`
+	// The token that the lease had before it was downgraded; 0: it was not.
+	Former        uint64 `protobuf:"varint,12,opt,name=former,proto3" json:"former,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -453,6 +461,34 @@ func (x *Grant) GetRequestId() string {
 		return x.RequestId
 	}
 	return ""
+}
+
+func (x *Grant) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *Grant) GetSlots() []uint32 {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *Grant) GetPhase() uint64 {
+	if x != nil {
+		return x.Phase
+	}
+	return 0
+}
+
+func (x *Grant) GetFormer() uint64 {
+	if x != nil {
+		return x.Former
+	}
+	return 0
 }
 
 // Page is a part of the shard's state: all its resources whose hash begins with the prefix.
@@ -559,7 +595,9 @@ type Entry struct {
 	UsedMs int64 `protobuf:"varint,5,opt,name=used_ms,json=usedMs,proto3" json:"used_ms,omitempty"`
 	// xxHash64 of the last owner, never 0, if the grant was reduced to resource and token. 0: the grant is
 	// complete.
-	OwnerDigest   uint64 `protobuf:"fixed64,6,opt,name=owner_digest,json=ownerDigest,proto3" json:"owner_digest,omitempty"`
+	OwnerDigest uint64 `protobuf:"fixed64,6,opt,name=owner_digest,json=ownerDigest,proto3" json:"owner_digest,omitempty"`
+	// The other leases that are held, the oldest first, without their resource.
+	Others        []*Grant `protobuf:"bytes,7,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -636,6 +674,13 @@ func (x *Entry) GetOwnerDigest() uint64 {
 	return 0
 }
 
+func (x *Entry) GetOthers() []*Grant {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
 var File_messages_journal_journal_proto protoreflect.FileDescriptor
 
 const file_messages_journal_journal_proto_rawDesc = "" +
@@ -662,7 +707,7 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x05grant\x18\x02 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
 	"\bresource\x18\x04 \x01(\tR\bresource\x12\x1a\n" +
-	"\breserved\x18\x05 \x01(\x04R\breserved\"\xdf\x02\n" +
+	"\breserved\x18\x05 \x01(\x04R\breserved\"\xb9\x03\n" +
 	"\x05Grant\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -674,7 +719,12 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"durability\x12<\n" +
 	"\bmetadata\x18\a \x03(\v2 .holdfast.v1.Grant.MetadataEntryR\bmetadata\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\b \x01(\tR\trequestId\x1a;\n" +
+	"request_id\x18\b \x01(\tR\trequestId\x12\x14\n" +
+	"\x05limit\x18\t \x01(\rR\x05limit\x12\x14\n" +
+	"\x05slots\x18\n" +
+	" \x03(\rR\x05slots\x12\x14\n" +
+	"\x05phase\x18\v \x01(\x04R\x05phase\x12\x16\n" +
+	"\x06former\x18\f \x01(\x04R\x06former\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa6\x01\n" +
@@ -684,14 +734,15 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05floor\x18\x05 \x01(\x04R\x05floor\x12,\n" +
-	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"\xd4\x01\n" +
+	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"\x80\x02\n" +
 	"\x05Entry\x12(\n" +
 	"\x05grant\x18\x01 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12-\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x05state\x12\x1a\n" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x1a\n" +
 	"\breserved\x18\x04 \x01(\x04R\breserved\x12\x17\n" +
 	"\aused_ms\x18\x05 \x01(\x03R\x06usedMs\x12!\n" +
-	"\fowner_digest\x18\x06 \x01(\x06R\vownerDigestB2Z0github.com/holdfast-io/holdfast/messages/journalb\x06proto3"
+	"\fowner_digest\x18\x06 \x01(\x06R\vownerDigest\x12*\n" +
+	"\x06others\x18\a \x03(\v2\x12.holdfast.v1.GrantR\x06othersB2Z0github.com/holdfast-io/holdfast/messages/journalb\x06proto3"
 
 var (
 	file_messages_journal_journal_proto_rawDescOnce sync.Once
@@ -730,11 +781,12 @@ var file_messages_journal_journal_proto_depIdxs = []int32{
 	6,  // 8: holdfast.v1.Page.entries:type_name -> holdfast.v1.Entry
 	4,  // 9: holdfast.v1.Entry.grant:type_name -> holdfast.v1.Grant
 	8,  // 10: holdfast.v1.Entry.state:type_name -> holdfast.v1.Event.Kind
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	4,  // 11: holdfast.v1.Entry.others:type_name -> holdfast.v1.Grant
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_messages_journal_journal_proto_init() }
