@@ -22,8 +22,8 @@ type activation struct {
 	busy, unconfirmed int
 	// waiting is how many requests are queued in the actor.
 	waiting int
-	// ephemeral: the resource has an ephemeral lease, which only its actor knows.
-	ephemeral bool
+	// ephemeral is how many ephemeral leases the resource has, which only its actor knows.
+	ephemeral int
 	// held, unless nil, says that the actor panicked and has not got its state back, and has what waits for that.
 	held *held
 	// used is when the actor last decided something, up to an eighth of IdleAfter too early; idle is its place in the
@@ -54,21 +54,14 @@ func (a *activation) done() {
 
 // isIdle reports whether the actor can be stopped without loss: all that it decided is confirmed, and the ledger
 // knows its whole state.
-func (a *activation) isIdle() bool { return a.busy == 0 && a.waiting == 0 && !a.ephemeral }
+func (a *activation) isIdle() bool { return a.busy == 0 && a.waiting == 0 && a.ephemeral == 0 }
 
 func (a *activation) setWaiting(n int) {
 	a.tally.waiting += n - a.waiting
 	a.waiting = n
 }
 
-func (a *activation) setEphemeral(is bool) {
-	a.tally.ephemeral += count(is) - count(a.ephemeral)
-	a.ephemeral = is
-}
-
-func count(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
+func (a *activation) setEphemeral(n int) {
+	a.tally.ephemeral += n - a.ephemeral
+	a.ephemeral = n
 }

@@ -116,6 +116,17 @@ func (s *activations) decide(a *activation, r *Request) {
 	s.decided(d)
 }
 
+// queue returns the requests that wait for a resource, see [lease.State.Waiters].
+func (s *activations) queue(resource string, now lease.Time) []*messages.Waiter {
+	a, ok := s.byResource[resource]
+	if !ok || a.waiting == 0 {
+		return nil
+	}
+	i := &inspection{now: now}
+	a.inbox.PostUserMessage(i)
+	return i.waiters
+}
+
 // touch notes that the resource was used, unless it did so a short while ago.
 func (s *activations) touch(a *activation, now lease.Instant) {
 	if now.Sub(a.used) >= s.idleAfter/8 {
@@ -172,10 +183,10 @@ func (s *activations) stopActor(ctx actor.Context, a *activation) {
 	}
 }
 
-// panicked notes that the resource's actor has lost its state: its queue, and an ephemeral lease. Until
+// panicked notes that the resource's actor has lost its state: its queue, and its ephemeral leases. Until
 // resume, events are held.
 func (s *activations) panicked(a *activation) {
-	if gone := s.ledger.Ephemeral(a.resource); gone != nil {
+	for _, gone := range s.ledger.Ephemeral(a.resource) {
 		s.ended.End(s.mailbox.clock.Now().Instant, gone.Grant, messages.Event_EXPIRED)
 	}
 	a.held = new(held)

@@ -4,27 +4,32 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Listing asks a shard for leases that are held.
-type Listing = ledger.Query
+type (
+	// Listing asks a shard for leases that are held.
+	Listing = ledger.Query
+	// Listed is the result.
+	Listed = ledger.Found
+)
 
-// List returns the leases that are held as far as is confirmed, and whether there are more. They are
+// List returns the leases that are held as far as is confirmed, with the queues as they are. They are
 // in the order of their resources' hashes: that order stays the same whatever happens in the
 // meantime, and going on from a resource costs no more than beginning. [ErrUnavailable]: the shard is
 // not open.
-func (s *Shard) List(ctx context.Context, l Listing) (leases []*messages.Lease, more bool, err error) {
+func (s *Shard) List(ctx context.Context, l Listing) (Listed, error) {
 	result := make(chan listed, 1)
 	s.system.Root.Send(s.pid, &listing{scan: ledger.NewScan(l), ctx: ctx, result: result})
 	select {
 	case r := <-result:
-		return r.leases, r.more, r.err
+		return r.Found, r.err
 	case <-s.ended:
-		return nil, false, fmt.Errorf("shard %d: %w", s.cfg.Shard, ErrEnded)
+		return Listed{}, fmt.Errorf("shard %d: %w", s.cfg.Shard, ErrEnded)
 	case <-ctx.Done():
-		return nil, false, fmt.Errorf("%w: shard %d is busy: %w", ErrUnavailable, s.cfg.Shard, context.Cause(ctx))
+		return Listed{}, fmt.Errorf("%w: shard %d is busy: %w", ErrUnavailable, s.cfg.Shard, context.Cause(ctx))
 	}
 }
 
@@ -39,9 +44,8 @@ type listing struct {
 
 // listed is the result of a listing.
 type listed struct {
-	leases []*messages.Lease
-	more   bool
-	err    error
+	ledger.Found
+	err error
 }
 
 // isFor reports whether the listing can go on in the ledger: it began there, or has yet to begin.
@@ -49,14 +53,13 @@ func (l *listing) isFor(led *ledger.Ledger) bool {
 	return l.ledger == nil || l.ledger == led
 }
 
-// step makes one step, and sends the result if it is the last one.
-func (l *listing) step(led *ledger.Ledger, clock Clock) (done bool) {
+// step makes one step, and sends the result if it is the last one. waiting returns the queue of a resource.
+func (l *listing) step(led *ledger.Ledger, now lease.Time, waiting func(resource string) []*messages.Waiter) (done bool) {
 	l.ledger = led
-	if !l.scan.Step(led, clock.Now().Instant) {
+	if !l.scan.Step(led, now.Instant, waiting) {
 		return false
 	}
-	leases, more := l.scan.Result()
-	l.result <- listed{leases: leases, more: more}
+	l.result <- listed{Found: l.scan.Result()}
 	return true
 }
 

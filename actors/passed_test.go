@@ -107,7 +107,7 @@ func (w *world) wantEnded() {
 	if err := w.shard.Tell(&actors.Request{Resource: "r", Event: get()}); !errors.Is(err, actors.ErrEnded) || !errors.Is(err, actors.ErrUnavailable) {
 		w.Errorf("it took a request: %v", err)
 	}
-	if _, _, err := w.shard.List(w.Context(), actors.Listing{Limit: 1}); !errors.Is(err, actors.ErrUnavailable) {
+	if _, err := w.shard.List(w.Context(), actors.Listing{Limit: 1}); !errors.Is(err, actors.ErrUnavailable) {
 		w.Errorf("it lists: %v", err)
 	}
 }

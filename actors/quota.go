@@ -7,7 +7,7 @@ import "sync/atomic"
 // is safe for concurrent use.
 type Quota struct{ held, waiting, pending atomic.Int64 }
 
-// Held returns how many resources are held.
+// Held returns how many leases are held.
 func (q *Quota) Held() int64 { return q.held.Load() }
 
 // Waiting returns how many requests wait.

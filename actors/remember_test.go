@@ -166,20 +166,20 @@ func TestListingOfMany(t *testing.T) {
 		synctest.Wait()
 		for _, limit := range []int{1 << 20, 100} {
 			seen := map[string]bool{}
-			for after, more := "", true; more; {
-				var leases []*messages.Lease
-				var err error
-				leases, more, err = w.shard.List(w.Context(), actors.Listing{After: after, Limit: limit, Bytes: 1 << 30, Pattern: everything})
+			after := messages.Cursor{}
+			for more := true; more; {
+				page, err := w.shard.List(w.Context(), actors.Listing{After: after, Limit: limit, Bytes: 1 << 30, Pattern: everything})
 				must(w.T, err)
-				if len(leases) > limit {
-					w.Fatalf("%d leases, want %d at most", len(leases), limit)
+				if len(page.Leases) > limit {
+					w.Fatalf("%d leases, want %d at most", len(page.Leases), limit)
 				}
-				for _, l := range leases {
+				for _, l := range page.Leases {
 					if seen[l.GetResource()] {
 						w.Fatalf("%s is listed twice", l.GetResource())
 					}
-					seen[l.GetResource()], after = true, l.GetResource()
+					seen[l.GetResource()], after.Resource = true, l.GetResource()
 				}
+				more = page.More
 			}
 			if len(seen) != held-free {
 				w.Errorf("limit %d: %d leases are listed, want %d", limit, len(seen), held-free)

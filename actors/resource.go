@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/ledger"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // What the shard sends to a resource.
@@ -20,6 +21,11 @@ type (
 		resource string
 		image    lease.Image
 		ended    *lease.EndedRequests
+	}
+	// inspection asks for the resource's queue. The answer is there when the shard has sent it, as with a decision.
+	inspection struct {
+		now     lease.Time
+		waiters []*messages.Waiter
 	}
 	// decision is an event for the resource, and what the event led to. A resource runs on its shard's
 	// goroutine, so it has decided when the shard has sent the decision.
@@ -33,8 +39,8 @@ type (
 		// wake and waiting are the resource's after the event.
 		wake    lease.Instant
 		waiting int
-		// ephemeral is the resource's ephemeral lease, nil if it has none.
-		ephemeral *lease.Image
+		// ephemeral are the resource's ephemeral leases.
+		ephemeral []lease.Holding
 		// reload: there was no event. The resource panicked, and gets its state back when everything
 		// that it decided before is confirmed.
 		reload bool
@@ -82,6 +88,8 @@ func (r *resourceActor) Receive(ctx actor.Context) {
 		r.state, r.loaded = *lease.New(m.resource, m.image, m.ended), true
 	case *decision:
 		r.decide(m)
+	case *inspection:
+		m.waiters = r.state.Waiters(m.now)
 	}
 }
 
@@ -93,9 +101,7 @@ func (r *resourceActor) decide(d *decision) {
 	now := r.clock.Now()
 	d.at, d.outcome = now.Instant, r.state.Step(now, d.request.Event)
 	d.wake, d.waiting = r.state.Wake(), r.state.Waiting()
-	if image, ok := r.state.Ephemeral(); ok {
-		d.ephemeral = new(image)
-	}
+	d.ephemeral = r.state.Ephemeral()
 	d.made = true
 }
 

@@ -222,7 +222,7 @@ func (s *shardActor) list(ctx actor.Context, l *listing) {
 	case l.ctx.Err() != nil: // the result is not awaited any more
 	case s.term == nil || !l.isFor(s.term.ledger):
 		l.refuse(s.unavailable(s.why))
-	case !l.step(s.term.ledger, s.cfg.Clock):
+	case !s.term.list(l):
 		ctx.Send(ctx.Self(), l) // behind the requests that have come meanwhile
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/ledger"
+	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -86,6 +87,12 @@ func (t *term) receive(ctx actor.Context, message any) {
 	}
 }
 
+// list makes one step of a listing, and reports whether it is done.
+func (t *term) list(l *listing) (done bool) {
+	now := t.shard.cfg.Clock.Now()
+	return l.step(t.ledger, now, func(resource string) []*messages.Waiter { return t.activations.queue(resource, now) })
+}
+
 // request sends a request to its resource.
 func (t *term) request(ctx actor.Context, r *Request) {
 	t.activations.send(t.activations.activate(ctx, r.Resource), r)
@@ -111,9 +118,9 @@ func (t *term) decided(d *decision) (done bool) {
 func (t *term) note(d *decision) {
 	a := d.activation
 	a.setWaiting(d.waiting)
-	if a.ephemeral || d.ephemeral != nil {
+	if a.ephemeral > 0 || len(d.ephemeral) > 0 {
 		t.ledger.SetEphemeral(a.resource, d.ephemeral)
-		a.setEphemeral(d.ephemeral != nil)
+		a.setEphemeral(len(d.ephemeral))
 	}
 	t.report()
 }
@@ -127,7 +134,7 @@ func (t *term) report() {
 // is confirmed. Until then it counts as busy.
 func (t *term) panicked(a *activation) {
 	t.activations.panicked(a)
-	d := &decision{activation: a, reload: true} // its queue and an ephemeral lease are gone
+	d := &decision{activation: a, reload: true} // its queue and its ephemeral leases are gone
 	t.note(d)
 	t.batcher.add(d)
 }
@@ -270,7 +277,7 @@ func (t *term) answer(answers []lease.Answer) {
 func (t *term) reload(a *activation) {
 	image := t.activations.load(a)
 	if image.Held() {
-		t.timers.set(&a.timer, max(image.Deadline, t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
+		t.timers.set(&a.timer, max(image.Soonest(), t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
 		t.timers.arm()
 	}
 	t.activations.resume(a)

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// FeatureBatch is the name of batches among the features of [Info].
-	FeatureBatch = "batch"
+	// FeatureBatch and FeatureSharing are the names of batches and of shared leases among the features of [Info].
+	FeatureBatch   = "batch"
+	FeatureSharing = "sharing"
 	// MaxBatchCalls is the largest number of calls in a batch.
 	MaxBatchCalls = 1000
 	// MaxBatchReplyBytes bounds the answers in one message. It is half the default payload limit of NATS.

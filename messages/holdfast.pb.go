@@ -771,9 +771,9 @@ type Waiter struct {
 	Limit uint32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// At least 1.
 	Permits uint32 `protobuf:"varint,3,opt,name=permits,proto3" json:"permits,omitempty"`
-	// How long it has waited, since it last changed its node at most.
+	// How long it has waited at the present owner of the shard.
 	WaitingMs uint32 `protobuf:"varint,4,opt,name=waiting_ms,json=waitingMs,proto3" json:"waiting_ms,omitempty"`
-	// How long it is going to wait.
+	// How long it waits at most from now.
 	LeftMs        uint32 `protobuf:"varint,5,opt,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

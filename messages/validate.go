@@ -38,16 +38,14 @@ func (l *Limits) checkAcquire(r *AcquireRequest) error {
 		l.checkRequestID(r.GetRequestId()),
 		checkDurability(r.GetDurability()),
 		l.checkMetadata(r.GetMetadata()),
+		checkRange("permits", uint64(r.GetPermits()), 0, min(uint64(max(r.GetLimit(), 1)), MaxPermits)),
 	)
 }
 
 func checkList(r *ListRequest) error {
 	_, err := ParsePattern(r.GetPattern())
-	return cmp.Or(
-		err,
-		checkRange("limit", uint64(r.GetLimit()), 0, uint64(MaxListLimit)),
-		checkAfter(r.GetAfter()),
-	)
+	_, errAfter := ParseCursor(r.GetAfter())
+	return cmp.Or(err, checkRange("limit", uint64(r.GetLimit()), 0, uint64(MaxListLimit)), errAfter)
 }
 
 func (l *Limits) checkOwner(owner string) error {
@@ -104,13 +102,6 @@ func checkDurability(d Durability) error {
 		return Invalid("durability", "PERSISTENT or EPHEMERAL", strconv.Itoa(int(d)))
 	}
 	return nil
-}
-
-func checkAfter(after string) error {
-	if after == "" {
-		return nil
-	}
-	return checkResource("after", after)
 }
 
 // CheckText returns an [InvalidError] unless s is UTF-8 without control characters, of least to most

@@ -27,13 +27,24 @@ type Image struct {
 	others *others
 }
 
-// Restore returns an image with the last grant, its state, the floor and the digest of what was stored, and with the
-// other leases that were held, the oldest first. [Image.Restart] sets the deadlines.
+// Restore returns the image that was stored with these other leases, see [Image.Others]. [Image.Restart] sets the
+// deadlines.
 func Restore(stored Image, held []*journal.Grant) Image {
 	for _, g := range held {
+		resource := stored.Grant.GetResource()
+		g = with(g, func(g *journal.Grant) { g.Resource = resource })
 		stored.others = stored.others.with(Holding{Grant: g})
 	}
 	return stored
+}
+
+// Others returns the leases that are held besides the last one granted, the oldest first and without their resource, as
+// they are stored.
+func (i *Image) Others() (held []*journal.Grant) {
+	for _, x := range i.others.all() {
+		held = append(held, with(x.Grant, func(g *journal.Grant) { g.Resource = "" }))
+	}
+	return held
 }
 
 // Clone returns a copy that changes by itself.

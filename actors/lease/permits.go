@@ -29,6 +29,21 @@ func (i *Image) Fits(limit uint32, permits uint64) bool {
 	return all <= limitOf(limit) && all <= i.tightest()
 }
 
+// Admits reports whether the grant is possible beside the leases that are held: its permits fit, and its slots are free.
+func (i *Image) Admits(g *journal.Grant) bool {
+	if !i.Fits(g.GetLimit(), permitsHeld(g)) {
+		return false
+	}
+	for h := range i.Holdings() {
+		for _, slot := range slotsOf(h.Grant) {
+			if slices.Contains(slotsOf(g), slot) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Permits returns how many permits are held.
 func (i *Image) Permits() (n uint64) {
 	if i.State == messages.Event_ACQUIRED {

@@ -45,6 +45,7 @@ func (d *directory) split(p *page) {
 		d.double()
 	}
 	left, right := newPage(p.prefix<<1, p.depth+1), newPage(p.prefix<<1|1, p.depth+1)
+	left.partial, right.partial = p.partial, p.partial
 	half := func(resource string) *page {
 		if journal.Bits(journal.Hash(resource), p.depth+1)&1 == 1 {
 			return right
@@ -61,8 +62,8 @@ func (d *directory) split(p *page) {
 		half.dirty, half.since = true, p.since
 		d.set(half)
 	}
-	for resource, i := range p.ephemeral {
-		half(resource).setEphemeral(resource, i)
+	for resource, held := range p.ephemeral {
+		half(resource).setEphemeral(resource, held)
 	}
 }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -18,7 +19,7 @@ type Ledger struct {
 	first uint64
 	// floor is the low-water mark: a resource that is not remembered has had no token above it.
 	floor messages.Token
-	// held counts the resources that are held, free those that are free and remembered; both are valid
+	// held counts the leases that are held, free the resources that are free and remembered; both are valid
 	// from Restart on.
 	held, free int
 	// fresh is the Unix time in milliseconds: a free resource used before it is read as a tombstone.
@@ -65,16 +66,16 @@ func (l *Ledger) Head() Head {
 // First returns the number of the oldest commit that was read, 0 if none was.
 func (l *Ledger) First() uint64 { return l.first }
 
-// Held returns how many resources have a persistent lease now.
+// Held returns how many persistent leases are held now.
 func (l *Ledger) Held() int { return l.held }
 
 // Free returns how many free resources are remembered.
 func (l *Ledger) Free() int { return l.free }
 
-// Image returns what is known of a resource.
+// Image returns a copy of what is known of a resource.
 func (l *Ledger) Image(resource string) lease.Image {
 	if e, ok := l.pages.page(resource).find(resource); ok {
-		return e.Image
+		return e.Clone()
 	}
 	return lease.Image{Floor: l.floor}
 }
@@ -147,28 +148,28 @@ func (l *Ledger) wasStored(p *page) bool {
 }
 
 // Restart gives every held lease its whole TTL from now, since a new owner cannot know how much of it has
-// passed, and calls held with each.
+// passed, and calls held with each held resource and the first deadline of its leases.
 func (l *Ledger) Restart(now lease.Instant, held func(resource string, deadline lease.Instant)) {
 	l.held, l.free = 0, 0
 	l.pages.each(func(p *page) {
 		p.shrink(l.fresh)
-		l.held, l.free = l.held+p.held, l.free+p.free()
+		l.held, l.free = l.held+p.leases, l.free+p.free()
 		for resource, e := range p.entries {
 			if e.Held() {
 				e.Restart(now)
-				held(resource, e.Deadline)
+				held(resource, e.Soonest())
 			}
 		}
 	})
 }
 
-// SetEphemeral notes a resource's ephemeral lease, nil that it has none. It is in memory only.
-func (l *Ledger) SetEphemeral(resource string, i *lease.Image) {
-	l.pages.page(resource).setEphemeral(resource, i)
+// SetEphemeral notes a resource's ephemeral leases, of which there may be none. They are in memory only.
+func (l *Ledger) SetEphemeral(resource string, held []lease.Holding) {
+	l.pages.page(resource).setEphemeral(resource, held)
 }
 
-// Ephemeral returns a resource's ephemeral lease, nil if it has none.
-func (l *Ledger) Ephemeral(resource string) *lease.Image {
+// Ephemeral returns a resource's ephemeral leases.
+func (l *Ledger) Ephemeral(resource string) []lease.Holding {
 	return l.pages.page(resource).ephemeral[resource]
 }
 
@@ -184,6 +185,7 @@ func (l *Ledger) Owed() (position, number uint64) {
 func (l *Ledger) commit(position uint64, c *journal.Commit, decided func(change int) lease.Instant) error {
 	if l.tail.Number == 0 {
 		l.first = c.GetNumber()
+		l.pages.each(func(p *page) { p.partial = l.first > 1 && !p.stored })
 	}
 	if err := l.tail.Follow(c); err != nil {
 		return err
@@ -209,19 +211,21 @@ func (l *Ledger) apply(c *journal.Change, decided lease.Instant, atMillis int64)
 	}
 	p := l.pages.page(resource)
 	e, known := p.find(resource)
-	if known {
+	switch {
+	case !known: // a page that is read later may cover the resource, and this change too
+		e = &entry{}
+	case p.partial: // it will, and the leases that it knows are not known yet
+	default:
 		if err := follows(&e.Image, c); err != nil {
 			return err
 		}
-	} else { // a page that is read later may cover the resource, and this change too
-		e = &entry{}
 	}
-	held, free := p.held, p.free()
+	held, free := p.leases, p.free()
 	p.change(resource, e, known, func() {
 		e.Apply(c, decided)
 		e.used = atMillis
 	})
-	l.held, l.free = l.held+p.held-held, l.free+p.free()-free
+	l.held, l.free = l.held+p.leases-held, l.free+p.free()-free
 	p.dirty, p.since = true, min(p.since, l.bytes)
 	l.splitHeavy(p)
 	return nil
@@ -234,14 +238,15 @@ func follows(i *lease.Image, c *journal.Change) error {
 		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", journal.ErrCorrupt,
 			what, c.Name(), token, i.Token(), i.State)
 	}
+	_, held := i.Find(messages.Token(g.GetToken()))
 	switch {
-	case g == nil && (i.Held() || c.GetReserved() <= uint64(i.Token())):
+	case g == nil && (!i.Fits(math.MaxUint32, 1) || c.GetReserved() <= uint64(i.Token())):
 		return wrong("reservation", c.GetReserved())
 	case g == nil:
 		return nil
-	case c.GetKind() == messages.Event_ACQUIRED && (i.Held() || g.GetToken() <= i.Grant.GetToken()):
+	case c.GetKind() == messages.Event_ACQUIRED && (!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()):
 		return wrong("grant", g.GetToken())
-	case c.GetKind() != messages.Event_ACQUIRED && (!i.Held() || g.GetToken() != i.Grant.GetToken()):
+	case c.GetKind() != messages.Event_ACQUIRED && !held:
 		return wrong(c.GetKind().String(), g.GetToken())
 	}
 	return nil

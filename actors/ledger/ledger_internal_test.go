@@ -254,7 +254,7 @@ func (s *scribe) checkCounts() {
 		weighed := 0
 		for resource, e := range p.entries {
 			held, free = held+count(e.Held()), free+count(!e.Held())
-			weighed += weight(e.Grant)
+			weighed += e.weight()
 			if _, twice := p.tombstones[resource]; twice {
 				s.Fatalf("%s is there twice", resource)
 			}
@@ -542,10 +542,9 @@ func TestScanInSteps(t *testing.T) {
 		q.Pattern, _ = messages.ParsePattern("")
 		scan := NewScan(q)
 		for done := false; !done; n++ {
-			done = scan.Step(l, 0)
+			done = scan.Step(l, 0, nil)
 		}
-		leases, _ := scan.Result()
-		return n, len(leases)
+		return n, len(scan.Result().Leases)
 	}
 	if n, found := steps(); n != 1 || found != 20 {
 		t.Errorf("20 leases among 6 000 resources took %d steps, and %d were found", n, found)

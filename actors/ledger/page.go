@@ -14,17 +14,19 @@ const pageWeight = 96 << 10
 // page is the part of a shard's resources whose hash begins with prefix.
 type page struct {
 	prefix, depth uint32
-	// entries are the resources that are held, or were a short while ago; held counts those that are.
-	entries map[string]*entry
-	held    int
+	// entries are the resources that are held, or were a short while ago; held counts those that are, leases their
+	// leases.
+	entries      map[string]*entry
+	held, leases int
 	// tombstones are the other ones that are remembered.
 	tombstones map[string]tombstone
 	// ephemeral are the ephemeral leases, which are in memory only; nil if there are none.
-	ephemeral map[string]*lease.Image
+	ephemeral map[string][]lease.Holding
 	// weight estimates the bytes of the page when stored.
 	weight int
-	// stored: the bucket holds this page. dirty: it holds an older version.
-	stored, dirty bool
+	// stored: the bucket holds this page. dirty: it holds an older version. partial: commits that are not in the journal
+	// any more may have changed its resources, and it has yet to be read.
+	stored, dirty, partial bool
 	// since is how many bytes of changes the ledger had read before the first change that the stored
 	// version lacks; math.MaxInt: it lacks none.
 	since int
@@ -38,6 +40,14 @@ type entry struct {
 	lease.Image
 	// used is when it last changed, in Unix milliseconds.
 	used int64
+}
+
+// weight estimates the stored bytes of the entry from above.
+func (e *entry) weight() int {
+	if e.Grant == nil {
+		return reservationWeight
+	}
+	return e.Weight()
 }
 
 func newPage(prefix, depth uint32) *page {
@@ -66,8 +76,9 @@ func (p *page) find(resource string) (*entry, bool) {
 // add puts an entry in, which is not there.
 func (p *page) add(resource string, e *entry) {
 	p.entries[resource] = e
-	p.weight += weight(e.Grant)
+	p.weight += e.weight()
 	p.held += count(e.Held())
+	p.leases += e.Holders()
 	if !e.Held() {
 		p.oldest, p.fresh = min(p.oldest, e.used), min(p.fresh, e.used)
 	}
@@ -76,8 +87,9 @@ func (p *page) add(resource string, e *entry) {
 // remove takes an entry out.
 func (p *page) remove(resource string, e *entry) {
 	delete(p.entries, resource)
-	p.weight -= weight(e.Grant)
+	p.weight -= e.weight()
 	p.held -= count(e.Held())
+	p.leases -= e.Holders()
 }
 
 func (p *page) addTombstone(resource string, t tombstone) {
@@ -108,15 +120,15 @@ func (p *page) measure() {
 // clean notes that the bucket holds the page as it is.
 func (p *page) clean() { p.stored, p.dirty, p.since = true, false, math.MaxInt }
 
-// setEphemeral notes a resource's ephemeral lease, nil that it has none.
-func (p *page) setEphemeral(resource string, i *lease.Image) {
+// setEphemeral notes a resource's ephemeral leases, of which there may be none.
+func (p *page) setEphemeral(resource string, held []lease.Holding) {
 	switch {
-	case i == nil:
+	case len(held) == 0:
 		delete(p.ephemeral, resource)
 	case p.ephemeral == nil:
-		p.ephemeral = map[string]*lease.Image{resource: i}
+		p.ephemeral = map[string][]lease.Holding{resource: held}
 	default:
-		p.ephemeral[resource] = i
+		p.ephemeral[resource] = held
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
@@ -13,74 +15,99 @@ import (
 type Query struct {
 	// Pattern selects resources.
 	Pattern messages.Pattern
-	// After is the resource to go on from, in the order of the listing; empty for the beginning.
-	After string
+	// After is the place to go on from, in the order of the listing.
+	After messages.Cursor
 	// Limit and Bytes bound the answer. It may be a little larger than Bytes.
 	Limit, Bytes int
+	// Waiters asks for the queues of the resources, too.
+	Waiters bool
+}
+
+// Found is the result of a [Query].
+type Found struct {
+	Leases []*messages.Lease
+	Queues []*messages.Queue
+	// More: there are leases behind the last one.
+	More bool
 }
 
 // scanEntries bounds how many held resources one step of a [Scan] looks at.
 const scanEntries = 1024
 
-// Scan answers a [Query] in steps. Leases come in the order of their resources' hashes: the order stays the
-// same whatever changes between the steps, and going on from a resource costs no more than beginning.
+// Scan answers a [Query] in steps. Leases come in the order of their resources' hashes, and those of one resource in the
+// order of their tokens: the order stays the same whatever changes between the steps, and going on from a place costs no
+// more than beginning.
 type Scan struct {
 	query Query
+	// after is the place of the query's cursor.
+	after place
 	// cursor is the hash from which on pages have yet to be looked at.
 	cursor uint64
 	size   int
-	found  []*messages.Lease
-	more   bool
+	found  Found
 }
 
 // NewScan returns a scan that has yet to begin.
 func NewScan(q Query) *Scan {
 	s := &Scan{query: q}
-	if q.After != "" {
-		s.cursor = journal.Hash(q.After)
+	if q.After.Resource != "" {
+		s.after = newPlace(q.After.Resource)
+		s.cursor = s.after.hash
 	}
 	return s
 }
 
-// Step looks at some pages, and reports whether the scan is done.
-func (s *Scan) Step(l *Ledger, now lease.Instant) (done bool) {
+// Step looks at some pages, and reports whether the scan is done. waiting returns the queue of a resource.
+func (s *Scan) Step(l *Ledger, now lease.Instant, waiting func(resource string) []*messages.Waiter) (done bool) {
+	if !s.query.Waiters {
+		waiting = func(string) []*messages.Waiter { return nil }
+	}
 	looked := 0
 	last := l.pages.from(s.cursor, func(p *page) bool {
 		if p.held+len(p.ephemeral) > 0 {
-			looked += len(p.entries) + len(p.ephemeral)
-			s.more = !s.take(p, now)
+			looked += len(p.entries) + p.leases + len(p.ephemeral)
+			s.found.More = !s.take(p, now, waiting)
 		}
-		return s.more || looked >= scanEntries
+		return s.found.More || looked >= scanEntries
 	})
-	if last == nil || s.more {
+	if last == nil || s.found.More {
 		return true
 	}
 	s.cursor = last.end()
 	return s.cursor == 0
 }
 
-// Result returns what was found, and whether there is more.
-func (s *Scan) Result() (leases []*messages.Lease, more bool) { return s.found, s.more }
+// Result returns what was found.
+func (s *Scan) Result() Found { return s.found }
 
 // take adds the leases of a page, and reports whether all of them fitted in.
-func (s *Scan) take(p *page, now lease.Instant) bool {
-	for _, at := range p.places(s.after(), s.query.Pattern) {
-		if len(s.found) == s.query.Limit || s.size >= s.query.Bytes {
-			return false
+func (s *Scan) take(p *page, now lease.Instant, waiting func(resource string) []*messages.Waiter) bool {
+	for _, at := range s.places(p) {
+		listed := false
+		for _, h := range p.holdings(at.resource) {
+			if at == s.after && h.Grant.GetToken() <= uint64(s.query.After.Token) {
+				continue
+			}
+			if len(s.found.Leases) >= s.query.Limit || s.size >= s.query.Bytes {
+				return false
+			}
+			s.found.Leases = append(s.found.Leases, h.Lease(now))
+			s.size += h.Grant.Weight()
+			if !listed {
+				listed = true
+				s.addQueue(at.resource, waiting(at.resource))
+			}
 		}
-		image := p.present(at.resource)
-		s.found = append(s.found, image.Lease(now))
-		s.size += weight(image.Grant)
 	}
 	return true
 }
 
-// after is the place to go on from.
-func (s *Scan) after() (after place) {
-	if s.query.After != "" {
-		after = place{journal.Hash(s.query.After), s.query.After}
+func (s *Scan) addQueue(resource string, waiters []*messages.Waiter) {
+	if len(waiters) > 0 {
+		q := &messages.Queue{Resource: resource, Waiters: waiters}
+		s.found.Queues = append(s.found.Queues, q)
+		s.size += proto.Size(q)
 	}
-	return after
 }
 
 // place is a resource's place in the order of a scan.
@@ -89,19 +116,21 @@ type place struct {
 	resource string
 }
 
+func newPlace(resource string) place { return place{journal.Hash(resource), resource} }
+
 func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.hash, q.hash), cmp.Compare(p.resource, q.resource))
 }
 
-// places returns the places of the held resources behind after, in order.
-func (p *page) places(after place, pattern messages.Pattern) []place {
+// places returns the places in a page of the held resources of which there are leases behind the cursor, in order.
+func (s *Scan) places(p *page) []place {
 	var places []place
 	add := func(resource string) {
-		at := place{journal.Hash(resource), resource}
-		if at.compare(after) <= 0 {
+		at := newPlace(resource)
+		if behind := at.compare(s.after); behind < 0 || behind == 0 && s.query.After.Token == 0 {
 			return
 		}
-		if key, err := messages.EncodeKey(resource); err == nil && pattern.Matches(key) {
+		if key, err := messages.EncodeKey(resource); err == nil && s.query.Pattern.Matches(key) {
 			places = append(places, at)
 		}
 	}
@@ -111,16 +140,20 @@ func (p *page) places(after place, pattern messages.Pattern) []place {
 		}
 	}
 	for resource := range p.ephemeral {
-		add(resource)
+		if e, ok := p.entries[resource]; !ok || !e.Held() {
+			add(resource)
+		}
 	}
 	slices.SortFunc(places, place.compare)
 	return places
 }
 
-// present is the present lease of a resource that is held.
-func (p *page) present(resource string) *lease.Image {
-	if i, ok := p.ephemeral[resource]; ok {
-		return i
+// holdings returns the leases of a resource in the order of their tokens.
+func (p *page) holdings(resource string) []lease.Holding {
+	held := slices.Clone(p.ephemeral[resource])
+	if e, ok := p.entries[resource]; ok {
+		held = slices.AppendSeq(held, e.Holdings())
 	}
-	return &p.entries[resource].Image
+	slices.SortFunc(held, func(a, b lease.Holding) int { return cmp.Compare(a.Grant.GetToken(), b.Grant.GetToken()) })
+	return held
 }

@@ -16,10 +16,10 @@ func (p *page) load(stored *journal.Page, fresh int64) error {
 		if !stored.Covers(resource) {
 			return fmt.Errorf("%w: resource %q belongs elsewhere", journal.ErrCorrupt, resource)
 		}
-		e := &entry{used: s.GetUsedMs(), Image: lease.Image{
+		e := &entry{used: s.GetUsedMs(), Image: lease.Restore(lease.Image{
 			Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
 			OwnerDigest: s.GetOwnerDigest(),
-		}}
+		}, s.GetOthers())}
 		if e.Held() || e.OwnerDigest == 0 && e.used >= fresh {
 			p.add(resource, e)
 		} else {
@@ -49,6 +49,7 @@ func (p *page) store(tail journal.Tail, floor messages.Token) *journal.Record {
 func (e *entry) store(resource string) *journal.Entry {
 	s := &journal.Entry{
 		Grant: e.Grant, State: e.State, Reserved: uint64(e.Floor), UsedMs: e.used, OwnerDigest: e.OwnerDigest,
+		Others: e.Others(),
 	}
 	if e.Grant == nil {
 		s.Resource = resource

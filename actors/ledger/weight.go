@@ -5,27 +5,24 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// overhead estimates the tags, lengths and numbers of a grant or commit.
-const overhead = 60
-
-// weight estimates the stored bytes of a grant from above; without one, those of a reservation.
-func weight(g *journal.Grant) int {
-	if g == nil {
-		return overhead + messages.MaxResourceBytes/4
-	}
-	n := overhead + len(g.GetResource()) + len(g.GetOwner()) + len(g.GetRequestId())
-	for k, v := range g.GetMetadata() {
-		n += 6 + len(k) + len(v)
-	}
-	return n
-}
+const (
+	// commitOverhead estimates the tags, lengths and numbers of a commit.
+	commitOverhead = 60
+	// reservationWeight estimates the stored bytes of a reservation from above.
+	reservationWeight = 60 + messages.MaxResourceBytes/4
+)
 
 // Weight estimates the stored bytes of a change from above.
-func Weight(c *journal.Change) int { return weight(c.GetGrant()) + len(c.GetReason()) }
+func Weight(c *journal.Change) int {
+	if g := c.GetGrant(); g != nil {
+		return g.Weight() + len(c.GetReason())
+	}
+	return reservationWeight
+}
 
 // commitWeight estimates the stored bytes of a commit from above.
 func commitWeight(c *journal.Commit) int {
-	n := overhead
+	n := commitOverhead
 	for _, change := range c.GetChanges() {
 		n += Weight(change)
 	}

@@ -60,14 +60,20 @@ func (l *lister) listing(to messages.ReplyTo, payload []byte) (*messages.ListRep
 	if err != nil {
 		return nil, err
 	}
-	shard, err := l.shardOf(r.GetAfter())
+	after, err := messages.ParseCursor(r.GetAfter())
+	if err != nil {
+		return nil, err
+	}
+	shard, err := l.shardOf(after.Resource)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 	defer cancel()
 	limit := int(cmp.Or(r.GetLimit(), messages.DefaultListLimit))
-	return l.collect(ctx, shard, actors.Listing{Pattern: pattern, After: r.GetAfter(), Limit: limit, Bytes: listBytes})
+	return l.collect(ctx, shard, actors.Listing{
+		Pattern: pattern, After: after, Limit: limit, Bytes: listBytes, Waiters: r.GetWaiters(),
+	})
 }
 
 // collect asks one shard after the other until the answer is full and a shard has more.
@@ -76,55 +82,66 @@ func (l *lister) collect(ctx context.Context, shard uint32, ask actors.Listing) 
 	limit, bytes := ask.Limit, ask.Bytes
 	for ; shard < l.cfg.Shards; shard++ {
 		ask.Limit, ask.Bytes = limit-len(reply.Leases), bytes-proto.Size(reply)
-		leases, more, err := l.part(ctx, shard, ask)
+		part, err := l.part(ctx, shard, ask)
 		if err != nil {
 			return nil, err
 		}
-		reply.Leases = append(reply.Leases, leases...)
-		if more {
-			reply.Next = reply.Leases[len(reply.Leases)-1].GetResource()
+		reply.Leases = append(reply.Leases, part.Leases...)
+		reply.Queues = append(reply.Queues, part.Queues...)
+		if part.More {
+			reply.Next = behind(reply.Leases[len(reply.Leases)-1]).String()
 			return reply, nil
 		}
-		ask.After = ""
+		ask.After = messages.Cursor{}
 	}
 	return reply, nil
 }
 
+// behind returns the place behind a lease. Behind a shared one there may be others of the same resource.
+func behind(l *messages.Lease) messages.Cursor {
+	c := messages.Cursor{Resource: l.GetResource()}
+	if l.GetLimit() > 0 {
+		c.Token = messages.Token(l.GetToken())
+	}
+	return c
+}
+
 // part asks one shard, and again while it has no owner.
-func (l *lister) part(ctx context.Context, shard uint32, ask actors.Listing) (leases []*messages.Lease, more bool, err error) {
+func (l *lister) part(ctx context.Context, shard uint32, ask actors.Listing) (actors.Listed, error) {
 	for {
-		leases, more, err = l.askOwner(ctx, shard, ask)
+		listed, err := l.askOwner(ctx, shard, ask)
 		if err == nil || l.peers == nil {
-			return leases, more, err
+			return listed, err
 		}
 		select {
 		case <-time.After(listRetry):
 		case <-ctx.Done():
-			return nil, false, err
+			return actors.Listed{}, err
 		}
 	}
 }
 
-func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing) ([]*messages.Lease, bool, error) {
+func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing) (actors.Listed, error) {
 	local, remote := l.routers[shard].Owner()
 	switch {
 	case local != nil:
 		return local.List(ctx, ask)
 	case remote == 0:
-		return nil, false, l.routers[shard].NoOwner()
+		return actors.Listed{}, l.routers[shard].NoOwner()
 	}
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	part, err := l.peers.inquire(ctx, remote, &peer.Inquiry{
-		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After, Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
+		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After.String(), Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
+		Waiters: ask.Waiters,
 	})
 	switch {
 	case err != nil:
-		return nil, false, fmt.Errorf("%w: the owner of shard %d does not answer: %w", actors.ErrUnavailable, shard, err)
+		return actors.Listed{}, fmt.Errorf("%w: the owner of shard %d does not answer: %w", actors.ErrUnavailable, shard, err)
 	case part.GetError() != "":
-		return nil, false, fmt.Errorf("%w: %s", actors.ErrUnavailable, part.GetError())
+		return actors.Listed{}, fmt.Errorf("%w: %s", actors.ErrUnavailable, part.GetError())
 	}
-	return part.GetLeases(), part.GetMore(), nil
+	return actors.Listed{Leases: part.GetLeases(), Queues: part.GetQueues(), More: part.GetMore()}, nil
 }
 
 // inquiry answers another node that asks for a shard of this one.
@@ -151,6 +168,10 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	if err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
+	after, err := messages.ParseCursor(ask.GetAfter())
+	if err != nil {
+		return &peer.Part{Error: err.Error()}
+	}
 	if ask.GetShard() >= l.cfg.Shards {
 		return &peer.Part{Error: fmt.Sprintf("there are %d shards, got %d", l.cfg.Shards, ask.GetShard())}
 	}
@@ -160,14 +181,14 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), partTimeout)
 	defer cancel()
-	leases, more, err := local.List(ctx, actors.Listing{
-		Pattern: pattern, After: ask.GetAfter(),
+	listed, err := local.List(ctx, actors.Listing{
+		Pattern: pattern, After: after, Waiters: ask.GetWaiters(),
 		Limit: int(min(ask.GetLimit(), messages.MaxListLimit)), Bytes: int(min(ask.GetBytes(), listBytes)),
 	})
 	if err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
-	return &peer.Part{Leases: leases, More: more}
+	return &peer.Part{Leases: listed.Leases, Queues: listed.Queues, More: listed.More}
 }
 
 // shardOf returns the shard of a resource, the first one for an empty name.

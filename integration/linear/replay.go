@@ -53,12 +53,12 @@ func replay(ctx context.Context, system *actors.System, j *Journal, shard uint32
 	if err := s.Opened(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("shard %d: %w", shard, err), s.Close(ctx))
 	}
-	all, err := messages.ParsePattern(">")
+	every, err := messages.ParsePattern(">")
 	if err != nil {
 		return nil, err
 	}
-	leases, _, err := s.List(ctx, actors.Listing{Pattern: all, Limit: math.MaxInt, Bytes: math.MaxInt})
-	return leases, errors.Join(err, s.Close(ctx))
+	all, err := s.List(ctx, actors.Listing{Pattern: every, Limit: math.MaxInt, Bytes: math.MaxInt})
+	return all.Leases, errors.Join(err, s.Close(ctx))
 }
 
 // copied is a copy of a shard's journal. What is appended to it goes nowhere else.

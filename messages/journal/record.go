@@ -6,7 +6,10 @@ import (
 )
 
 // Format is the newest format of a stored [Record] that this code writes and reads.
-const Format = 1
+//
+//   - 1: every lease is exclusive
+//   - 2: leases may be shared
+const Format = 2
 
 // Name identifies the page within its shard: "p" and the bits of its prefix. So the name of a page begins
 // with the names of all pages that it was split from.

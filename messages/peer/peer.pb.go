@@ -229,6 +229,7 @@ type Inquiry struct {
 	After         string                 `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
 	Limit         uint32                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	Bytes         uint32                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Waiters       bool                   `protobuf:"varint,6,opt,name=waiters,proto3" json:"waiters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -298,6 +299,13 @@ func (x *Inquiry) GetBytes() uint32 {
 	return 0
 }
 
+func (x *Inquiry) GetWaiters() bool {
+	if x != nil {
+		return x.Waiters
+	}
+	return false
+}
+
 // Part is the answer to an Inquiry.
 type Part struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -305,7 +313,8 @@ type Part struct {
 	// The shard has further leases.
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	// The reason for a missing result; empty on success.
-	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Error         string            `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Queues        []*messages.Queue `protobuf:"bytes,4,rep,name=queues,proto3" json:"queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +370,13 @@ func (x *Part) GetError() string {
 	return ""
 }
 
+func (x *Part) GetQueues() []*messages.Queue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
 var File_messages_peer_peer_proto protoreflect.FileDescriptor
 
 const file_messages_peer_peer_proto_rawDesc = "" +
@@ -382,17 +398,19 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\x05leads\x18\f \x03(\rR\x05leads\"7\n" +
 	"\tOwnership\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"{\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x95\x01\n" +
 	"\aInquiry\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\apattern\x18\x02 \x01(\tR\apattern\x12\x14\n" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x14\n" +
-	"\x05bytes\x18\x05 \x01(\rR\x05bytes\"\\\n" +
+	"\x05bytes\x18\x05 \x01(\rR\x05bytes\x12\x18\n" +
+	"\awaiters\x18\x06 \x01(\bR\awaiters\"\x88\x01\n" +
 	"\x04Part\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x14\n" +
-	"\x05error\x18\x03 \x01(\tR\x05errorB/Z-github.com/holdfast-io/holdfast/messages/peerb\x06proto3"
+	"\x05error\x18\x03 \x01(\tR\x05error\x12*\n" +
+	"\x06queues\x18\x04 \x03(\v2\x12.holdfast.v1.QueueR\x06queuesB/Z-github.com/holdfast-io/holdfast/messages/peerb\x06proto3"
 
 var (
 	file_messages_peer_peer_proto_rawDescOnce sync.Once
@@ -414,16 +432,18 @@ var file_messages_peer_peer_proto_goTypes = []any{
 	(*Part)(nil),            // 3: holdfast.v1.Part
 	(*messages.Limits)(nil), // 4: holdfast.v1.Limits
 	(*messages.Lease)(nil),  // 5: holdfast.v1.Lease
+	(*messages.Queue)(nil),  // 6: holdfast.v1.Queue
 }
 var file_messages_peer_peer_proto_depIdxs = []int32{
 	4, // 0: holdfast.v1.Announcement.limits:type_name -> holdfast.v1.Limits
 	1, // 1: holdfast.v1.Announcement.owned:type_name -> holdfast.v1.Ownership
 	5, // 2: holdfast.v1.Part.leases:type_name -> holdfast.v1.Lease
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	6, // 3: holdfast.v1.Part.queues:type_name -> holdfast.v1.Queue
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_messages_peer_peer_proto_init() }
