@@ -247,7 +247,7 @@ func TestDecodeRefusesProtobuf(t *testing.T) {
 		"not UTF-8":       {"\x0a\x01\xff", `3 bytes that are neither`},
 		"depth":           {group, `10000 bytes that are neither`},
 		"field 0":         {"\x00\x00", `2 bytes that are neither`},
-		"unknown field":   {"\x0a\x02me\x40\x01", `unknown field 8`},
+		"unknown field":   {"\x0a\x02me\x78\x01", `unknown field 15`},
 		"wrong type":      {"\x0a\x02me\x12\x03500", `unknown field 2`},
 	} {
 		t.Run(name, func(t *testing.T) {

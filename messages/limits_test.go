@@ -1,7 +1,9 @@
 package messages_test
 
 import (
+	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -62,6 +64,8 @@ func largestAcquire() *messages.AcquireRequest {
 		Durability: messages.Durability_EPHEMERAL,
 		Reentrant:  true,
 		Metadata:   metadata,
+		Limit:      math.MaxUint32,
+		Permits:    messages.MaxPermits,
 	}
 }
 
@@ -78,6 +82,7 @@ func largestExtend() *messages.ExtendRequest {
 		Owner: strings.Repeat("o", messages.MaxOwnerBytes),
 		Token: uint64(messages.MaxToken),
 		TtlMs: messages.MaxTTLMillis,
+		Limit: math.MaxUint32,
 	}
 }
 
@@ -92,7 +97,8 @@ func largestList() *messages.ListRequest {
 	return &messages.ListRequest{
 		Pattern: strings.Repeat("=3A", messages.MaxResourceBytes),
 		Limit:   messages.MaxListLimit,
-		After:   strings.Repeat("a", messages.MaxResourceBytes),
+		After:   messages.Cursor{Resource: strings.Repeat("a", messages.MaxResourceBytes), Token: messages.MaxToken}.String(),
+		Waiters: true,
 	}
 }
 
@@ -122,7 +128,7 @@ func escapedJSON(t *testing.T, m proto.Message) []byte {
 	}
 	var b strings.Builder
 	quoted := false
-	for _, c := range text {
+	for _, c := range bytes.ReplaceAll(text, []byte(`\n`), []byte{'\n'}) {
 		switch {
 		case c == '\\':
 			t.Fatalf("cannot escape twice: %s", text)

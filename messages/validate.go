@@ -38,8 +38,22 @@ func (l *Limits) checkAcquire(r *AcquireRequest) error {
 		l.checkRequestID(r.GetRequestId()),
 		checkDurability(r.GetDurability()),
 		l.checkMetadata(r.GetMetadata()),
-		checkRange("permits", uint64(r.GetPermits()), 0, min(uint64(max(r.GetLimit(), 1)), MaxPermits)),
+		checkPermits(r.GetLimit(), r.GetPermits()),
 	)
+}
+
+// checkPermits allows every limit, because a limit is what the sender tolerates.
+func checkPermits(limit, permits uint32) error {
+	switch {
+	case permits > MaxPermits:
+		return Invalid("permits", fmt.Sprintf("at most %d; acquire more by further requests", MaxPermits), strconv.Itoa(int(permits)))
+	case permits <= max(limit, 1):
+		return nil
+	case limit <= 1:
+		return Invalid("permits", "at most 1 of an exclusive lease; set limit for a shared one", strconv.Itoa(int(permits)))
+	default:
+		return Invalid("permits", fmt.Sprintf("at most %d, the limit of the same request; take fewer or raise limit", limit), strconv.Itoa(int(permits)))
+	}
 }
 
 func checkList(r *ListRequest) error {

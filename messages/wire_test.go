@@ -41,7 +41,7 @@ func TestMessagesAgreeWithTheContract(t *testing.T) {
 	want := promisedMessages(contract)
 	for _, name := range []string{
 		"AcquireRequest", "ReleaseRequest", "ExtendRequest", "GetRequest", "BreakRequest", "ListRequest",
-		"Reply", "Lease", "Batch", "Call", "BatchReply", "Answer", "ListReply", "Info", "Node", "Event",
+		"Reply", "Waiter", "Lease", "Queue", "Batch", "Call", "BatchReply", "Answer", "ListReply", "Info", "Node", "Event",
 	} {
 		t.Run(name, func(t *testing.T) { compareMessage(t, descriptor(t, name), want[name]) })
 		delete(want, name)

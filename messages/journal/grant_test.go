@@ -1,12 +1,15 @@
 package journal_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
 
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
@@ -16,10 +19,12 @@ func TestGrantLease(t *testing.T) {
 	grant := &journal.Grant{
 		Resource: "orders.42", Owner: "me", Token: 5, TtlMs: 30_000, AcquiredAtMs: 1_700_000_000_000,
 		Durability: messages.Durability_EPHEMERAL, Metadata: map[string]string{"host": "a"}, RequestId: "r1",
+		Limit: 7, Slots: []uint32{1, 3}, Phase: 4, Former: 2,
 	}
 	want := &messages.Lease{
-		Resource: "orders.42", Owner: "me", Token: 5, Fence: "000000000000005", TtlMs: 30_000, RemainingMs: 12_345,
+		Resource: "orders.42", Owner: "me", Token: 5, Fence: "000000000000004", TtlMs: 30_000, RemainingMs: 12_345,
 		AcquiredAtMs: 1_700_000_000_000, Durability: messages.Durability_EPHEMERAL, Metadata: map[string]string{"host": "a"},
+		Limit: 7, Slots: []uint32{1, 3},
 	}
 	got := grant.Lease(12_345 * time.Millisecond)
 	if !proto.Equal(got, want) {
@@ -67,11 +72,82 @@ func TestNoGrantNoLease(t *testing.T) {
 	}
 }
 
+// An exclusive lease shows its token, a shared one that of the first lease of its phase.
+func TestFence(t *testing.T) {
+	for _, tc := range []struct {
+		grant *journal.Grant
+		want  string
+	}{
+		{&journal.Grant{Token: 5}, "000000000000005"},
+		{&journal.Grant{Token: 5, Limit: 2, Slots: []uint32{0}, Phase: 5}, "000000000000005"},
+		{&journal.Grant{Token: 5, Limit: 2, Slots: []uint32{1}, Phase: 3}, "000000000000003"},
+		{&journal.Grant{Token: 5, Limit: 2, Slots: []uint32{1}, Phase: 5, Former: 4}, "000000000000005"},
+	} {
+		if got := tc.grant.Fence().String(); got != tc.want {
+			t.Errorf("%v: fence %s, want %s", tc.grant, got, tc.want)
+		}
+		if got := tc.grant.Lease(0).GetFence(); got != tc.want {
+			t.Errorf("%v: its lease has the fence %s, want %s", tc.grant, got, tc.want)
+		}
+	}
+}
+
+// The weight is no less than what is stored: the grant, and its tag and length within a page.
+func TestWeightIsAnUpperBound(t *testing.T) {
+	text := func(most int) *rapid.Generator[string] {
+		return rapid.Map(rapid.OneOf(rapid.IntRange(0, most), rapid.Just(most)), func(n int) string { return strings.Repeat("x", n) })
+	}
+	limits := messages.DefaultLimits()
+	rapid.Check(t, func(t *rapid.T) {
+		token := rapid.OneOf(rapid.Uint64Range(1, uint64(messages.MaxToken)), rapid.Just(uint64(messages.MaxToken)))
+		g := &journal.Grant{
+			Resource: text(messages.MaxResourceBytes).Draw(t, "resource"), Owner: "o" + text(messages.MaxOwnerBytes-1).Draw(t, "owner"),
+			Token: token.Draw(t, "token"), TtlMs: rapid.SampledFrom([]uint32{100, messages.MaxTTLMillis}).Draw(t, "ttl"),
+			AcquiredAtMs: rapid.SampledFrom([]int64{0, 1_700_000_000_000, -1}).Draw(t, "at"),
+			Durability:   rapid.SampledFrom([]messages.Durability{0, 1}).Draw(t, "durability"),
+			RequestId:    text(messages.MaxRequestIDBytes).Draw(t, "id"), Metadata: drawMetadata(t),
+		}
+		if rapid.Bool().Draw(t, "shared") {
+			g.Limit = rapid.Uint32Range(2, math.MaxUint32).Draw(t, "limit")
+			g.Phase, g.Former = token.Draw(t, "phase"), token.Draw(t, "former")
+			first := rapid.Uint32Range(0, 999_000).Draw(t, "slot")
+			for i := range rapid.Uint32Range(1, messages.MaxPermits).Draw(t, "permits") {
+				g.Slots = append(g.Slots, first+i)
+			}
+		}
+		request := &messages.AcquireRequest{
+			Owner: g.GetOwner(), TtlMs: g.GetTtlMs(), RequestId: g.GetRequestId(), Metadata: g.GetMetadata(),
+		}
+		if err := limits.Check(request); err != nil {
+			t.Fatalf("no request asks for this: %v", err)
+		}
+		stored := &journal.Entry{Others: []*journal.Grant{g}}
+		if got, size := g.Weight(), proto.Size(stored); got < size {
+			t.Fatalf("weight %d of %d bytes: %v", got, size, g)
+		}
+	})
+}
+
+// drawMetadata divides up to 1 024 bytes among up to 16 entries.
+func drawMetadata(t *rapid.T) map[string]string {
+	n := rapid.IntRange(0, messages.MaxMetadataEntries).Draw(t, "entries")
+	if n == 0 {
+		return nil
+	}
+	each := messages.MaxMetadataBytes / n
+	inKey := rapid.IntRange(2, each).Draw(t, "bytes in a key")
+	metadata := map[string]string{}
+	for i := range n {
+		metadata[fmt.Sprintf("%02d", i)+strings.Repeat("k", inKey-2)] = strings.Repeat("v", each-inKey)
+	}
+	return metadata
+}
+
 // The common fields of a lease and its grant have the same names and types.
 func TestLeaseSharesTheGrantsWords(t *testing.T) {
 	grant := (&journal.Grant{}).ProtoReflect().Descriptor().Fields()
 	lease := (&messages.Lease{}).ProtoReflect().Descriptor().Fields()
-	for _, name := range []protoreflect.Name{"resource", "owner", "token", "ttl_ms", "acquired_at_ms", "durability", "metadata"} {
+	for _, name := range []protoreflect.Name{"resource", "owner", "token", "ttl_ms", "acquired_at_ms", "durability", "metadata", "limit", "slots"} {
 		if g, l := grant.ByName(name), lease.ByName(name); g == nil || l == nil || g.Kind() != l.Kind() {
 			t.Errorf("%s differs", name)
 		}
