@@ -18,9 +18,11 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 	granted, isRepeated := s.granted(r.GetOwner(), r.GetRequestId())
 	switch {
 	case isHolder:
+		s.queue.take(r.GetOwner(), r.GetRequestId()) // else it would be granted once more
 		s.share(own, r)
 		own = s.prolong(now, own, r.GetTtlMs(), o)
 		s.confirm(now, e.From, messages.Status_GRANTED, own, o)
+		s.serve(now, o) // it may have been the head
 	case isRepeated:
 		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
 	case s.Waiting() == 0 && s.fits(r):
@@ -133,15 +135,13 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 	})
 }
 
-// keepLast keeps the request of the last grant remembered when the next one takes its place in the image.
+// keepLast keeps the end of the last grant remembered when the next one takes its place in the image.
 func (s *State) keepLast(now Time) {
 	last := s.image.Grant
-	if last.GetRequestId() == "" || s.image.State == messages.Event_ACQUIRED || s.past.remembersSince(s.ended) {
+	if last == nil || s.image.State == messages.Event_ACQUIRED || s.past.remembersSince(s.ended) || s.past.remembers(last) {
 		return
 	}
-	if _, known := s.past.find(keyOf(s.resource, last.GetOwner(), last.GetRequestId())); !known {
-		s.past.End(now.Instant, last, s.image.State) // it ended before the shard was opened
-	}
+	s.past.End(now.Instant, last, s.image.State) // it ended before the shard was opened
 }
 
 // confirm answers a holder. A request from it shows that it knows of its lease, which is no longer in doubt.

@@ -93,6 +93,19 @@ func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Ki
 	}
 }
 
+// remembers reports whether the end of a lease is remembered, or it has no name by which it could be.
+func (m *EndedRequests) remembers(g *journal.Grant) (ok bool) {
+	switch id := g.GetRequestId(); {
+	case id != "":
+		_, ok = m.find(keyOf(g.GetResource(), g.GetOwner(), id))
+	case isShared(g.GetLimit()):
+		_, ok = m.findToken(g.GetResource(), g.GetOwner(), g.GetToken())
+	default:
+		ok = true
+	}
+	return ok
+}
+
 func (m *EndedRequests) endSharers(now Instant, lease leaseKey, e ended) {
 	for _, key := range m.sharers[lease] {
 		m.add(now, key, e)
