@@ -70,6 +70,7 @@ func (s *State) downgrade(now Time, h Holding, r *messages.ExtendRequest, o *Out
 	if h.ephemeral() {
 		s.reserve(messages.Token(token), o)
 	}
+	s.keepLast(now)
 	g := with(h.Grant, func(g *journal.Grant) {
 		g.TtlMs, g.AcquiredAtMs = r.GetTtlMs(), now.UnixMillis
 		g.Token, g.Phase, g.Former = token, token, h.Grant.GetToken()

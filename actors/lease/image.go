@@ -222,11 +222,11 @@ func (i *Image) ephemeral() bool {
 	return true
 }
 
-// lastOf reports whether the last grant was owner's; token 0 stands for whatever it was. Behind a
-// floor there may have been later ones, of which nothing is known.
+// lastOf reports whether the last grant was owner's, under this token or the one before it was downgraded; token 0
+// stands for whatever it was. Behind a floor there may have been later ones, of which nothing is known.
 func (i *Image) lastOf(owner string, token uint64) bool {
 	return i.Grant != nil && i.wasOf(owner) && i.Token() == messages.Token(i.Grant.GetToken()) &&
-		(token == 0 || token == i.Grant.GetToken())
+		(token == 0 || token == i.Grant.GetToken() || token == i.Grant.GetFormer())
 }
 
 func ttl(millis uint32) time.Duration { return time.Duration(millis) * time.Millisecond }

@@ -90,13 +90,13 @@ func (s *State) notOwn(now Time, owner string, token uint64, released messages.S
 	}
 }
 
-// howEnded returns how an owner's lease has ended, if that is known: the last one of the resource while it is free, and
-// a shared one with a token as long as it is remembered.
+// howEnded returns how an owner's lease has ended, if that is known: the last one of the resource, without a token only
+// while it is free, and an earlier one that was shared as long as it is remembered.
 func (s *State) howEnded(owner string, token uint64) (messages.Event_Kind, bool) {
-	if !s.image.Held() && s.image.lastOf(owner, token) {
+	switch free := !s.image.Held(); {
+	case s.image.State != messages.Event_ACQUIRED && (free || token != 0) && s.image.lastOf(owner, token):
 		return s.image.State, true
-	}
-	if token == 0 {
+	case token == 0:
 		return 0, false
 	}
 	e, ok := s.past.findToken(s.resource, owner, token)

@@ -20,7 +20,9 @@ func (i *Image) Shrink() Image {
 		return *i
 	default:
 		return Image{
-			Grant: &journal.Grant{Resource: i.Grant.GetResource(), Token: i.Grant.GetToken()},
+			Grant: &journal.Grant{
+				Resource: i.Grant.GetResource(), Token: i.Grant.GetToken(), Former: i.Grant.GetFormer(),
+			},
 			State: i.State, OwnerDigest: digest(i.Grant.GetOwner()),
 		}
 	}
