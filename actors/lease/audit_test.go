@@ -27,7 +27,8 @@ var contract = map[messages.Status][]string{
 	messages.Status_FREE:        {"get"},
 	messages.Status_OVERLOADED:  {"acquire"},
 	messages.Status_UNAVAILABLE: {"acquire"},
-	messages.Status_EXHAUSTED:   {"acquire"},
+	messages.Status_EXHAUSTED:   {"acquire", "extend"},
+	messages.Status_INVALID:     {"release", "extend"},
 }
 
 // showsLease reports whether an answer shows a lease: the one that is held, or the one of a request that
@@ -46,23 +47,36 @@ func showsLease(verb string, status messages.Status) bool {
 
 // audit watches what goes in and comes out, and knows nothing of how it is decided.
 type audit struct {
-	image    lease.Image // as the changes alone tell it
-	held     bool
-	holder   string
-	token    uint64
-	deadline lease.Instant
-	queue    []step          // the waiting requests, in the order of their arrival
-	open     map[string]step // requests without an answer, by where it is to go
-	seen     map[string]int  // how often each verb had which answer, and made which change
-	last     *journal.Grant  // the last one
+	image lease.Image // as the changes alone tell it
+	held  []holding   // in the order of their grants
+	token uint64
+	// fences are those of all leases by their tokens, and fence is the highest of them.
+	fences map[uint64]uint64
+	fence  uint64
+	// slots are the last tokens of each.
+	slots map[uint32]uint64
+	queue []step          // the waiting requests, in the order of their arrival
+	open  map[string]step // requests without an answer, by where it is to go
+	seen  map[string]int  // how often each verb had which answer, and made which change
+	last  *journal.Grant  // the last one
 	// over are the requests of this owner that ended, by owner and id, with the token; 0: withdrawn.
 	over   map[[2]string]uint64
 	faults []string
 }
 
+// holding is a lease and its deadline.
+type holding struct {
+	*journal.Grant
+	deadline lease.Instant
+}
+
+// takes is how many permits the lease has, and tolerates how many may be held beside it and with it.
+func (h holding) takes() int       { return max(len(h.GetSlots()), 1) }
+func (h holding) tolerates() int64 { return max(int64(h.GetLimit()), 1) }
+
 func newAudit(floor messages.Token) *audit {
 	return &audit{
-		image: lease.Image{Floor: floor}, token: uint64(floor),
+		image: lease.Image{Floor: floor}, token: uint64(floor), fences: map[uint64]uint64{}, slots: map[uint32]uint64{},
 		open: map[string]step{}, seen: map[string]int{}, over: map[[2]string]uint64{},
 	}
 }
@@ -78,12 +92,14 @@ func (a *audit) check(s step, o lease.Outcome, after *lease.State) {
 	if s.asks() {
 		a.open[s.from] = s
 	}
-	for _, c := range o.Changes {
-		a.change(s.at, c)
+	a.cameAgain(s, o)
+	for i, c := range o.Changes {
+		a.change(s, c, o.Changes[i+1:])
 		a.seen[s.verb+" makes "+c.GetKind().String()]++
 		a.want(caused(c, s, o), "nothing explains the change %s", sayChange(c))
 	}
 	for _, answer := range o.Answers {
+		a.granted(answer, o)
 		a.answer(s.at, answer)
 	}
 	a.surrendered(s, o)
@@ -94,25 +110,145 @@ func (a *audit) check(s step, o lease.Outcome, after *lease.State) {
 	a.state(s.at, after)
 }
 
-func (a *audit) change(now lease.Instant, c *journal.Change) {
-	g := c.GetGrant()
+func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
+	now, g := s.at, c.GetGrant()
 	a.image.Apply(c, now)
 	if c.GetKind() == messages.Event_ACQUIRED {
-		a.want(!a.held, "granted to %s while %s holds it", g.GetOwner(), a.holder)
-		_, over := a.over[[2]string{g.GetOwner(), g.GetRequestId()}]
-		a.want(!over || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(), g.GetOwner())
-		a.last = g
-		a.want(g.GetToken() == a.token+1, "token %d comes after %d", g.GetToken(), a.token)
-		a.held, a.holder, a.token, a.deadline = true, g.GetOwner(), g.GetToken(), now.Add(duration(g.GetTtlMs()))
+		a.acquired(now, g)
 		return
 	}
-	a.want(a.held && g.GetOwner() == a.holder && g.GetToken() == a.token, "%s is not the lease that is held", sayChange(c))
-	a.want((now >= a.deadline) == (c.GetKind() == messages.Event_EXPIRED), "%s with %v to go", sayChange(c), a.deadline.Sub(now))
+	place := slices.IndexFunc(a.held, func(h holding) bool { return h.GetToken() == g.GetToken() })
+	if place < 0 {
+		a.want(false, "%s is of no lease that is held", sayChange(c))
+		return
+	}
+	h := a.held[place]
+	a.want((now >= h.deadline) == (c.GetKind() == messages.Event_EXPIRED), "%s with %v to go", sayChange(c), h.deadline.Sub(now))
+	same := proto.CloneOf(g)
+	same.TtlMs = h.GetTtlMs()
+	a.want(proto.Equal(same, h.Grant), "%s changes more than the time of %v", sayChange(c), h.Grant)
 	if c.GetKind() == messages.Event_EXTENDED {
-		a.deadline = now.Add(duration(g.GetTtlMs()))
-	} else {
-		a.held = false
-		a.over[[2]string{g.GetOwner(), g.GetRequestId()}] = g.GetToken()
+		a.held[place] = holding{g, now.Add(duration(g.GetTtlMs()))}
+		return
+	}
+	a.held = slices.Delete(a.held, place, place+1)
+	if c.GetReason() == "downgraded" {
+		a.downgraded(s, g, next)
+		return
+	}
+	a.over[[2]string{g.GetOwner(), g.GetRequestId()}] = g.GetToken()
+}
+
+// acquired checks a grant: it fits, and its token, its fence and its slots are right.
+func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
+	h := holding{g, now.Add(duration(g.GetTtlMs()))}
+	line := sayLease(g.Lease(0))
+	_, over := a.over[[2]string{g.GetOwner(), g.GetRequestId()}]
+	a.want(!over || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(), g.GetOwner())
+	a.want(g.GetToken() == a.token+1, "token %d comes after %d", g.GetToken(), a.token)
+
+	fence := uint64(g.Fence())
+	for _, other := range a.held {
+		a.want(fence == uint64(other.Fence()), "%s has the fence %d beside %d", line, fence, other.Fence())
+	}
+	a.want(len(a.held) > 0 || fence == g.GetToken(), "%s does not begin a phase, though the resource was free", line)
+	a.want(len(a.held) > 0 || fence > a.fence, "%s has the fence %d behind %d", line, fence, a.fence)
+	a.want((g.GetLimit() == 0) == (len(g.GetSlots()) == 0), "%s: its slots", line)
+	a.want((g.GetLimit() == 0) == (g.GetPhase() == 0), "%s: its phase is %d", line, g.GetPhase())
+	a.want(g.GetLimit() != 1, "%s: an exclusive lease has no limit", line)
+	kept := g.GetFormer() > 0 // a downgraded lease has the slots that it had
+	a.want(kept || slices.Equal(g.GetSlots(), a.freeSlots(len(g.GetSlots()))), "%s: others are free: %v", line, a.freeSlots(len(g.GetSlots())))
+	for _, slot := range g.GetSlots() {
+		a.want(g.GetToken() > a.slots[slot], "slot %d has token %d after %d", slot, g.GetToken(), a.slots[slot])
+		a.slots[slot] = g.GetToken()
+	}
+	a.held = append(a.held, h)
+	for _, holder := range a.held {
+		a.want(int64(a.permits()) <= holder.tolerates(), "%d permits are held beside %s", a.permits(), sayLease(holder.Lease(0)))
+	}
+	a.last, a.token, a.fence = g, g.GetToken(), max(a.fence, fence)
+	a.fences[g.GetToken()] = fence
+}
+
+func (a *audit) permits() (n int) {
+	for _, h := range a.held {
+		n += h.takes()
+	}
+	return n
+}
+
+// freeSlots are the n smallest numbers that no permit has.
+func (a *audit) freeSlots(n int) (free []uint32) {
+	taken := func(slot uint32) bool {
+		return slices.ContainsFunc(a.held, func(h holding) bool { return slices.Contains(h.GetSlots(), slot) })
+	}
+	for slot := uint32(0); len(free) < n; slot++ {
+		if !taken(slot) {
+			free = append(free, slot)
+		}
+	}
+	return free
+}
+
+// downgraded checks that at once another lease of the same owner is in the place of g, which was held alone.
+func (a *audit) downgraded(s step, g *journal.Grant, next []*journal.Change) {
+	a.want(len(a.held) == 0, "%s is downgraded beside others", sayLease(g.Lease(0)))
+	if len(next) == 0 || next[0].GetKind() != messages.Event_ACQUIRED {
+		a.want(false, "nothing is in the place of %s, which was downgraded", sayLease(g.Lease(0)))
+		return
+	}
+	want := proto.CloneOf(g)
+	want.Token, want.Phase, want.Former = a.token+1, a.token+1, g.GetToken()
+	want.Limit, want.TtlMs, want.AcquiredAtMs = s.limit, millis(s.ttl), s.time().UnixMillis
+	if g.GetLimit() == 0 {
+		want.Slots = []uint32{0}
+	}
+	a.want(proto.Equal(next[0].GetGrant(), want), "%v is in the place of %v", next[0].GetGrant(), g)
+	a.want(s.limit > max(g.GetLimit(), 1), "downgraded from %d to %d", g.GetLimit(), s.limit)
+}
+
+// granted checks that a new lease is what was asked for, and that no request overtakes another.
+func (a *audit) granted(answer lease.Answer, o lease.Outcome) {
+	l := answer.Reply.GetLease()
+	isNew := slices.ContainsFunc(o.Changes, func(c *journal.Change) bool {
+		return c.GetKind() == messages.Event_ACQUIRED && c.GetGrant().GetFormer() == 0 && reports(answer, c)
+	})
+	first := slices.IndexFunc(o.Answers, func(x lease.Answer) bool { // a repetition may have come in the same step
+		return x.Reply.GetStatus() == messages.Status_GRANTED && x.Reply.GetLease().GetToken() == l.GetToken()
+	})
+	if !isNew || o.Answers[first].To.Subject != answer.To.Subject {
+		return
+	}
+	op := a.open[answer.To.Subject]
+	limit, permits := op.limit, int(max(op.permits, 1))
+	if limit <= 1 {
+		limit, permits = 0, 0
+	}
+	a.want(l.GetLimit() == limit && len(l.GetSlots()) == permits, "%s: asked for %d of %d", sayAnswer(answer), permits, limit)
+	a.want(len(a.queue) == 0 || a.queue[0].from == answer.To.Subject, "%s: before %v", sayAnswer(answer), a.queue)
+	a.seen["granted beside others"] += min(1, len(a.held)-1)
+}
+
+// cameAgain takes a waiting request that came again and was answered: in its place, if it got a lease of its own; else
+// it has left the queue for a lease that its owner has.
+func (a *audit) cameAgain(s step, o lease.Outcome) {
+	i := slices.IndexFunc(a.queue, func(w step) bool { return w.id == s.id && w.who == s.who })
+	own := ownAnswer(s, o)
+	if s.verb != "acquire" || s.id == "" || i < 0 || own != messages.Status_GRANTED && own != messages.Status_EXHAUSTED {
+		return
+	}
+	if slices.ContainsFunc(o.Answers, func(answer lease.Answer) bool { return answer.To.Subject == a.queue[i].from }) {
+		return
+	}
+	delete(a.open, a.queue[i].from)
+	a.queue[i] = s
+	anew := func(c *journal.Change) bool {
+		return c.GetKind() == messages.Event_ACQUIRED && c.GetGrant().GetOwner() == s.who && c.GetGrant().GetRequestId() == s.id
+	}
+	if own == messages.Status_GRANTED && !slices.ContainsFunc(o.Changes, anew) {
+		a.queue = slices.Delete(a.queue, i, i+1)
+		a.want(s.reentrant, "%s was granted, though it waits", s)
+		a.seen["answered instead"]++
 	}
 }
 
@@ -122,23 +258,33 @@ func (a *audit) takenOver(s step) {
 		return
 	}
 	clear(a.over)
-	if a.last != nil && !a.held {
+	if a.last != nil && !slices.ContainsFunc(a.held, func(h holding) bool { return h.GetToken() == a.token }) {
 		a.over[[2]string{a.last.GetOwner(), a.last.GetRequestId()}] = a.last.GetToken()
 	}
 }
 
+// ownAnswer is how the request of a step was answered, unspecified if it was not.
+func ownAnswer(s step, o lease.Outcome) messages.Status {
+	for _, a := range slices.Backward(o.Answers) {
+		if a.To.Subject == s.from {
+			return a.Reply.GetStatus()
+		}
+	}
+	return messages.Status_STATUS_UNSPECIFIED
+}
+
 // caused reports whether the step and its answers explain a change: a refused request makes none.
 func caused(c *journal.Change, s step, o lease.Outcome) bool {
-	own := messages.Status_STATUS_UNSPECIFIED
-	if n := len(o.Answers); n > 0 && o.Answers[n-1].To.Subject == s.from {
-		own = o.Answers[n-1].Reply.GetStatus()
-	}
+	own := ownAnswer(s, o)
 	switch c.GetKind() {
 	case messages.Event_ACQUIRED:
 		return slices.ContainsFunc(o.Answers, func(a lease.Answer) bool { return reports(a, c) })
 	case messages.Event_EXTENDED:
 		return own == messages.Status_EXTENDED || own == messages.Status_GRANTED && s.reentrant
 	case messages.Event_RELEASED:
+		if c.GetReason() == "downgraded" {
+			return s.verb == "extend" && own == messages.Status_EXTENDED
+		}
 		return s.verb == "undeliverable" || s.verb == "release" && own == messages.Status_RELEASED
 	case messages.Event_BROKEN:
 		return s.verb == "break" && own == messages.Status_RELEASED
@@ -161,12 +307,20 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	a.want(answer.Stale == op.stale, "%s: whether it is stale", line)
 	if shown != nil {
 		a.want(shown.GetResource() == resource, "%s: of %s", line, shown.GetResource())
-		a.want(shown.GetFence() == messages.Token(shown.GetToken()).String(), "%s: fence %s", line, shown.GetFence())
+		fence := shown.GetToken() // of a free resource: that of the next exclusive lease is higher
+		if known, ok := a.fences[shown.GetToken()]; ok && status != messages.Status_FREE {
+			fence = known
+		}
+		a.want(shown.GetFence() == messages.Token(fence).String(), "%s: fence %s", line, shown.GetFence())
 	}
 	if status != messages.Status_FREE {
 		a.want((shown != nil) == showsLease(op.verb, status), "%s: whether it shows a lease", line)
 	}
+	a.want((status == messages.Status_HELD) == (r.GetHeld() > 0), "%s: %d permits", line, r.GetHeld())
+	a.want((status == messages.Status_HELD) == (len(r.GetHolders()) > 0), "%s: holders %v", line, r.GetHolders())
 	switch status {
+	case messages.Status_HELD:
+		a.holders(r)
 	case messages.Status_GRANTED, messages.Status_EXTENDED:
 		a.want(shown.GetOwner() == op.who, "%s: to %s", line, op.who)
 	case messages.Status_NOT_OWNER:
@@ -179,10 +333,22 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 		if op.verb == "acquire" {
 			a.want(shown.GetOwner() == op.who && shown.GetToken() <= a.token, "%s: never granted to %s", line, op.who)
 		}
+	case messages.Status_EXHAUSTED:
+		a.want(a.token == uint64(messages.MaxToken), "%s: the last token is %d", line, a.token)
 	case messages.Status_TIMEOUT:
 		a.want(op.at.Add(op.wait) <= now, "%s: with %v to go", line, op.at.Add(op.wait).Sub(now))
 	}
 	a.dequeue(answer, status)
+}
+
+// holders checks that an answer shows all who hold the resource.
+func (a *audit) holders(r *messages.Reply) {
+	a.want(int(r.GetHeld()) == a.permits(), "%d permits are held, by the changes %d", r.GetHeld(), a.permits())
+	a.want(proto.Equal(r.GetLease(), r.GetHolders()[0]), "%v is not the first holder, %v", r.GetLease(), r.GetHolders()[0])
+	same := slices.EqualFunc(r.GetHolders(), a.held, func(l *messages.Lease, h holding) bool {
+		return l.GetToken() == h.GetToken() && l.GetOwner() == h.GetOwner()
+	})
+	a.want(same, "holders %v, by the changes %v", r.GetHolders(), a.held)
 }
 
 // dequeue lets an answered waiter go; waiters that are granted or sent away go in
@@ -241,10 +407,26 @@ func (a *audit) enqueue(s step) {
 func (a *audit) state(now lease.Instant, s *lease.State) {
 	image := s.Image()
 	a.want(sameImage(image, a.image), "replay gives %+v, the state is %+v", a.image, image)
-	a.want(image.Held() == a.held, "held: %v, by the changes %v", image.Held(), a.held)
+	var held []holding
+	for h := range image.Holdings() {
+		held = append(held, holding{h.Grant, h.Deadline})
+	}
+	same := slices.EqualFunc(held, a.held, func(x, y holding) bool {
+		return proto.Equal(x.Grant, y.Grant) && x.deadline == y.deadline
+	})
+	a.want(same, "held: %v, by the changes %v", held, a.held)
+	a.want(image.Held() == (len(a.held) > 0) && image.Holders() == len(a.held), "%d hold, by the changes %d", image.Holders(), len(a.held))
+	a.want(image.Permits() == uint64(a.permits()), "%d permits are held, by the changes %d", image.Permits(), a.permits())
 	a.want(uint64(image.Token()) == a.token, "token %d, by the changes %d", image.Token(), a.token)
 	a.want(s.Waiting() == len(a.queue), "%d wait, by the answers %d", s.Waiting(), len(a.queue))
-	a.want(s.Waiting() == 0 || a.held, "%d wait for a free resource", s.Waiting())
-	a.want((s.Wake() == lease.Never) == !a.held, "wakes at %v", s.Wake())
+	a.want(s.Waiting() == 0 || !a.fits(a.queue[0]), "%s waits, though it fits", a.queue)
+	a.want((s.Wake() == lease.Never) == (len(a.held) == 0), "wakes at %v", s.Wake())
 	a.want(s.Wake() > now, "wakes at %v, which is past", s.Wake())
+}
+
+// fits reports whether the request of a step may hold beside those that do.
+func (a *audit) fits(s step) bool {
+	sum := int64(a.permits()) + int64(max(s.permits, 1))
+	return len(a.held) == 0 || sum <= max(int64(s.limit), 1) &&
+		!slices.ContainsFunc(a.held, func(h holding) bool { return sum > h.tolerates() })
 }

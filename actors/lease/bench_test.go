@@ -28,6 +28,83 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
+// BenchmarkShared is one lock and unlock beside others: of a reader among readers, and of a semaphore's permit that goes
+// from owner to owner.
+func BenchmarkShared(b *testing.B) {
+	for _, holding := range []int{0, 64, 999} {
+		b.Run(fmt.Sprintf("readers/holding=%d", holding), func(b *testing.B) {
+			s, now := newState(lease.Image{}), timeAt(0)
+			for i := range holding {
+				acquire, _ := lockAndUnlock(i + 1)
+				s.Step(now, withKind(acquire, kind{limit: all}))
+			}
+			acquire, release := lockAndUnlock(0)
+			acquire = withKind(acquire, kind{limit: all})
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				now.Instant++
+				s.Step(now, renamed(acquire, n))
+				s.Step(now, release)
+			}
+			image := s.Image()
+			if image.Holders() != holding || s.Waiting() > 0 {
+				b.Fatalf("%d hold and %d wait", image.Holders(), s.Waiting())
+			}
+		})
+	}
+	b.Run("semaphore/limit=8/waiting=64", func(b *testing.B) {
+		s, now := newState(lease.Image{}), timeAt(0)
+		acquires, releases := make([]lease.Event, 72), make([]lease.Event, 72)
+		for i := range acquires {
+			acquires[i], releases[i] = lockAndUnlock(i)
+			s.Step(now, withKind(acquires[i], kind{limit: 8}))
+		}
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			i := n % len(acquires)
+			now.Instant++
+			s.Step(now, releases[i])
+			s.Step(now, renamed(acquires[i], n))
+		}
+		if image := s.Image(); image.Permits() != 8 || s.Waiting() != 64 {
+			b.Fatalf("%d permits are held and %d wait", image.Permits(), s.Waiting())
+		}
+	})
+	b.Run("readers=64/writer", benchmarkReadersAndWriter)
+}
+
+// benchmarkReadersAndWriter is one hand-over from 64 readers to a writer and back: 130 steps.
+func benchmarkReadersAndWriter(b *testing.B) {
+	s, now := newState(lease.Image{}), timeAt(0)
+	const readers = 64
+	acquires, releases := make([]lease.Event, readers), make([]lease.Event, readers)
+	for i := range acquires {
+		acquires[i], releases[i] = lockAndUnlock(i + 1)
+		s.Step(now, withKind(acquires[i], kind{limit: all}))
+	}
+	write, unlock := lockAndUnlock(0)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		now.Instant++
+		s.Step(now, renamed(write, n))
+		for i := range acquires {
+			s.Step(now, releases[i])
+			s.Step(now, renamed(acquires[i], n))
+		}
+		s.Step(now, unlock)
+	}
+	if image := s.Image(); image.Holders() != readers || s.Waiting() > 0 {
+		b.Fatalf("%d hold and %d wait", image.Holders(), s.Waiting())
+	}
+}
+
+// withKind is the acquire for a lease of this kind.
+func withKind(acquire lease.Event, wanted kind) lease.Event {
+	r := acquire.(lease.Acquire).Request
+	r.Limit, r.Permits = wanted.limit, wanted.permits
+	return acquire
+}
+
 func benchmarkHandOver(b *testing.B, waiting int) {
 	b.Helper()
 	s := newState(lease.Image{})

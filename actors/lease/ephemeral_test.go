@@ -48,6 +48,41 @@ func TestEphemeralIsNotRecorded(t *testing.T) {
 	}
 }
 
+// Of shared leases only the persistent ones are recorded, and what is said waits for the journal unless all who hold do
+// so in memory.
+func TestEphemeralReaders(t *testing.T) {
+	s := newState(lease.Image{})
+	for i, tc := range []struct {
+		when      string
+		want      string
+		ephemeral bool
+	}{
+		{"0s ann acquire limit=all ephemeral", "reserved #1000; ann: GRANTED ann#1[0]/all@1 1s/1s", false},
+		{"0s bob acquire limit=all ephemeral", "bob: GRANTED bob#2[1]/all@1 1s/1s", true},
+		{"0s cid acquire limit=all ttl=5s", "ACQUIRED cid#3[2]/all@1 5s; cid: GRANTED cid#3[2]/all@1 5s/5s", false},
+		{"0s ann extend", "ann: EXTENDED ann#1[0]/all@1 1s/1s", false},
+		{"0s bob release", "bob: RELEASED", false},
+		{"0s dan acquire limit=all ephemeral ttl=9s", "reserved #1003; dan: GRANTED dan#4[1]/all@1 9s/9s", false},
+		{"0s cid release", "RELEASED cid#3[2]/all@1 5s; cid: RELEASED", false},
+		{"0s op get", "op: HELD ann#1[0]/all@1 1s/1s held=2 holders=ann#1,dan#4", true},
+		{"1s op get", "op: HELD dan#4[1]/all@1 8s/9s held=1 holders=dan#4", true},
+		{"1s dan extend limit=all", "dan: EXTENDED dan#4[1]/all@1 1s/1s", true},
+		{"1s dan release", "dan: RELEASED", true},
+		{"1s ann acquire ephemeral", "ann: GRANTED ann#5 1s/1s", true},
+		{"1s ann extend limit=5", "ann: EXTENDED ann#6[0]/5@6 1s/1s", true},
+		{"1s bob acquire limit=5", "ACQUIRED bob#7[1]/5@6 1s; bob: GRANTED bob#7[1]/5@6 1s/1s", false},
+	} {
+		step := mustParse(tc.when).steps[0]
+		o := s.Step(timeAt(step.at), step.event())
+		if got := said(o); !slices.Equal(got, lines(tc.want)) || o.Ephemeral != tc.ephemeral {
+			t.Errorf("step %d, %s:\ngot  %q ephemeral %v\nwant %q ephemeral %v", i, tc.when, got, o.Ephemeral, tc.want, tc.ephemeral)
+		}
+	}
+	if held := s.Ephemeral(); len(held) != 1 || held[0].Grant.GetToken() != 6 {
+		t.Errorf("ephemeral: %v", held)
+	}
+}
+
 // A reservation is used to its last token, and the next one is made in time.
 func TestReservation(t *testing.T) {
 	const size = 1000
@@ -108,7 +143,7 @@ func checkEphemeral(t tester, s script, salt int) {
 	for i, st := range s.steps {
 		want := persistent.Step(st.time(), st.event())
 		due := mixed.Step(st.time(), lease.Tick{})
-		held := mixed.Image().State == messages.Event_ACQUIRED
+		before := mixed.Image()
 		st.ephemeral = (i+salt)%3 == 0
 		got := mixed.Step(st.time(), st.event())
 
@@ -119,7 +154,9 @@ func checkEphemeral(t tester, s script, salt int) {
 			}
 		}
 		want.Changes = slices.DeleteFunc(want.Changes, func(c *journal.Change) bool { return ephemeral[c.GetGrant().GetToken()] })
-		if only := len(got.Changes) == 0 && ephemeral[image.Grant.GetToken()] && (held || image.Held()); got.Ephemeral != only {
+		only := len(got.Changes) == 0 && (before.Held() || image.Held()) && allEphemeral(before) && allEphemeral(image) &&
+			(image.Held() || ephemeral[image.Grant.GetToken()])
+		if got.Ephemeral != only {
 			t.Fatalf("ephemeral: %v\nafter %s\nin this script:\n%s", got.Ephemeral, st, s)
 		}
 		got.Changes, got.Answers = slices.Concat(due.Changes, got.Changes), slices.Concat(due.Answers, got.Answers)
@@ -133,10 +170,27 @@ func checkEphemeral(t tester, s script, salt int) {
 		if !slices.Equal(said(got), said(want)) {
 			t.Fatalf("some ephemeral: %v\nall persistent: %v\nafter %s\nin this script:\n%s", said(got), said(want), st, s)
 		}
-		if !ephemeral[image.Grant.GetToken()] && image.Grant != nil && !sameImage(recorded, image) {
+		if !ephemeral[image.Grant.GetToken()] && image.Grant != nil && len(mixed.Ephemeral()) == 0 && !sameImage(recorded, image) {
 			t.Fatalf("recorded is %+v, the state is %+v\nafter %s\nin this script:\n%s", recorded, image, st, s)
 		}
+		kept := slices.DeleteFunc(holdings(image), isEphemeral)
+		if !slices.EqualFunc(holdings(recorded), kept, sameHolding) {
+			t.Fatalf("recorded as held: %v\nheld: %v\nafter %s\nin this script:\n%s", holdings(recorded), kept, st, s)
+		}
+		wantEphemeral := slices.DeleteFunc(holdings(image), func(h lease.Holding) bool { return !isEphemeral(h) })
+		if !slices.EqualFunc(mixed.Ephemeral(), wantEphemeral, sameHolding) {
+			t.Fatalf("ephemeral: %v, want %v\nafter %s\nin this script:\n%s", mixed.Ephemeral(), wantEphemeral, st, s)
+		}
 	}
+}
+
+func isEphemeral(h lease.Holding) bool {
+	return h.Grant.GetDurability() == messages.Durability_EPHEMERAL
+}
+
+// allEphemeral reports whether all that is held is ephemeral.
+func allEphemeral(i lease.Image) bool {
+	return !slices.ContainsFunc(holdings(i), func(h lease.Holding) bool { return !isEphemeral(h) })
 }
 
 // However leases of both kinds follow one another, and whenever the owner dies, no token is issued
@@ -158,6 +212,9 @@ func TestDurabilities(t *testing.T) {
 				t.Fatalf("something recorded is said to be ephemeral: %v", said(o))
 			}
 			for _, a := range o.Answers {
+				if a.Reply.GetStatus() == messages.Status_EXTENDED {
+					last = max(last, a.Reply.GetLease().GetToken()) // downgraded
+				}
 				if a.Reply.GetStatus() != messages.Status_GRANTED {
 					continue
 				}
@@ -178,11 +235,17 @@ func TestDurabilities(t *testing.T) {
 				step(lease.Acquire{MaxWaiting: 3, Request: &messages.AcquireRequest{
 					Owner: pick(owners, rapid.Byte().Draw(t, "owner")), TtlMs: 100,
 					WaitMs:     rapid.SampledFrom([]uint32{0, 1000}).Draw(t, "wait"),
+					Limit:      rapid.SampledFrom([]uint32{0, 0, 2, 3}).Draw(t, "limit"),
 					Durability: rapid.SampledFrom([]messages.Durability{0, 1}).Draw(t, "durability"),
 				}})
 			},
 			"release": func(t *rapid.T) {
 				step(lease.Release{Request: &messages.ReleaseRequest{Owner: pick(owners, rapid.Byte().Draw(t, "owner"))}})
+			},
+			"downgrade": func(t *rapid.T) {
+				step(lease.Extend{Request: &messages.ExtendRequest{
+					Owner: pick(owners, rapid.Byte().Draw(t, "owner")), TtlMs: 100, Limit: 4,
+				}})
 			},
 			"time": func(t *rapid.T) {
 				now.Instant = now.Add(time.Duration(rapid.IntRange(0, 150).Draw(t, "ms")) * time.Millisecond)
@@ -190,7 +253,7 @@ func TestDurabilities(t *testing.T) {
 			},
 			"crash": func(*rapid.T) {
 				recorded.Restart(now.Instant)
-				state = newState(recorded)
+				state = newState(recorded.Clone())
 			},
 			"": func(*rapid.T) {},
 		})

@@ -1,7 +1,10 @@
 package lease_test
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +57,44 @@ func TestGrantInFull(t *testing.T) {
 	}})
 }
 
+// So is what was asked for a shared lease, and what it was before it was downgraded.
+func TestSharedGrantInFull(t *testing.T) {
+	s := newState(lease.Image{Floor: 6})
+	now := lease.Time{Instant: lease.Instant(time.Hour), UnixMillis: 1_700_000_000_123}
+	metadata := map[string]string{"host": "a1"}
+	request := &messages.AcquireRequest{
+		Owner: "ann", TtlMs: 30_000, RequestId: "x", Metadata: metadata, Limit: 3, Permits: 2,
+	}
+	o := s.Step(now, lease.Acquire{Request: request})
+	grant := &journal.Grant{
+		Resource: resource, Owner: "ann", Token: 7, TtlMs: 30_000, AcquiredAtMs: now.UnixMillis,
+		Metadata: metadata, RequestId: "x", Limit: 3, Slots: []uint32{0, 1}, Phase: 7,
+	}
+	shown := &messages.Lease{
+		Resource: resource, Owner: "ann", Token: 7, Fence: "000000000000007", TtlMs: 30_000, RemainingMs: 30_000,
+		AcquiredAtMs: now.UnixMillis, Metadata: metadata, Limit: 3, Slots: []uint32{0, 1},
+	}
+	wantChange(t, o, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: grant})
+	wantReply(t, o, &messages.Reply{Status: messages.Status_GRANTED, Lease: shown})
+	wantReply(t, s.Step(now, lease.Get{Request: &messages.GetRequest{}}), &messages.Reply{
+		Status: messages.Status_HELD, Lease: shown, Holders: []*messages.Lease{shown}, Held: 2,
+	})
+
+	later := lease.Time{Instant: now.Add(time.Second), UnixMillis: now.UnixMillis + 1000}
+	o = s.Step(later, lease.Extend{Request: &messages.ExtendRequest{Owner: "ann", Token: 7, TtlMs: 60_000, Limit: 5}})
+	if want := (&journal.Change{Kind: messages.Event_RELEASED, Grant: grant, Reason: "downgraded"}); !proto.Equal(o.Changes[0], want) {
+		t.Errorf("got %v, want %v", o.Changes[0], want)
+	}
+	grant = proto.CloneOf(grant)
+	grant.Token, grant.Phase, grant.Former, grant.Limit, grant.TtlMs, grant.AcquiredAtMs = 8, 8, 7, 5, 60_000, later.UnixMillis
+	shown = proto.CloneOf(shown)
+	shown.Token, shown.Fence, shown.Limit, shown.TtlMs, shown.RemainingMs = 8, "000000000000008", 5, 60_000, 60_000
+	shown.AcquiredAtMs = later.UnixMillis
+	o.Changes = o.Changes[1:]
+	wantChange(t, o, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: grant})
+	wantReply(t, o, &messages.Reply{Status: messages.Status_EXTENDED, Lease: shown})
+}
+
 func TestErrorsTellWhy(t *testing.T) {
 	for _, tc := range []struct{ name, given, when, want string }{
 		{"exhausted", "floor 900_000_000_000_000", "0s ann acquire",
@@ -64,6 +105,14 @@ func TestErrorsTellWhy(t *testing.T) {
 			"full"},
 		{"no wait", "0s ann acquire", "0s bob acquire wait=1s nowait=full",
 			"full"},
+		{"not alone", "0s ann acquire limit=5; 0s bob acquire limit=5", "0s ann extend limit=7",
+			"limit: 5, that of the lease, while 2 leases are held: only a lease that is held alone is downgraded, got 7"},
+		{"falling", "0s ann acquire limit=5", "0s ann extend limit=3",
+			"limit: at least 5, that of the lease, which never falls: release the lease and acquire another, got 3"},
+		{"several", "0s ann acquire limit=5; 0s ann acquire limit=5", "0s ann release",
+			"token: that of one of the 2 leases that the owner holds, got 0"},
+		{"exhausted by a downgrade", "floor 899_999_999_999_999; 0s ann acquire", "0s ann extend limit=7",
+			`resource "orders.42": its tokens have reached 900000000000000, the last there is; use another name`},
 		{"dismissed", "0s ann acquire; 0s bob acquire wait=1s", "0s node dismiss why=moving",
 			"moving"},
 	} {
@@ -142,5 +191,262 @@ func wantReply(t *testing.T, o lease.Outcome, want *messages.Reply) {
 	t.Helper()
 	if len(o.Answers) != 1 || !proto.Equal(o.Answers[0].Reply, want) {
 		t.Errorf("answers %v\nwant    %v", o.Answers, want)
+	}
+}
+
+// shared is an image with leases 3, 5 and 6, of which 4 permits are held, and with lease 7, which has ended.
+func shared(t *testing.T) lease.Image {
+	t.Helper()
+	return playOut(t, mustParse(`floor 2
+		0s ann acquire limit=9 ttl=3s
+		0s bob acquire limit=9
+		0s bob acquire limit=5 permits=2 ttl=2s
+		0s cid acquire limit=7 ttl=4s
+		100ms bob release token=4
+		100ms dan acquire limit=9
+		200ms dan release`)).state.Image()
+}
+
+func TestImageOfSharedLeases(t *testing.T) {
+	i := shared(t)
+	var tokens []uint64
+	for h := range i.Holdings() {
+		tokens = append(tokens, h.Grant.GetToken())
+	}
+	if want := []uint64{3, 5, 6}; !slices.Equal(tokens, want) {
+		t.Errorf("held: %v, want %v", tokens, want)
+	}
+	for h := range i.Holdings() { // that stops early
+		if h.Grant.GetToken() == 5 {
+			break
+		}
+	}
+	if !i.Held() || i.Holders() != 3 || i.Permits() != 4 || i.Token() != 7 {
+		t.Errorf("held %v by %d with %d permits, token %d", i.Held(), i.Holders(), i.Permits(), i.Token())
+	}
+	if got, want := i.Soonest(), lease.Instant(2*time.Second); got != want {
+		t.Errorf("the first ends at %v, want %v", got, want)
+	}
+	for token, want := range map[messages.Token]bool{0: false, 2: false, 3: true, 4: false, 5: true, 6: true, 7: false, 8: false} {
+		h, ok := i.Find(token)
+		if ok != want || ok && h.Grant.GetToken() != uint64(token) {
+			t.Errorf("token %d: %v, %v", token, h.Grant, ok)
+		}
+	}
+}
+
+// The limit of the request and the lowest of the holders count, which is 5.
+func TestFits(t *testing.T) {
+	i := shared(t)
+	for _, tc := range []struct {
+		limit   uint32
+		permits uint64
+		want    bool
+	}{
+		{0, 1, false}, {1, 1, false}, {4, 1, false}, {5, 1, true}, {5, 2, false}, {math.MaxUint32, 1, true}, {math.MaxUint32, 2, false},
+	} {
+		if got := i.Fits(tc.limit, tc.permits); got != tc.want {
+			t.Errorf("%d permits of %d fit: %v", tc.permits, tc.limit, got)
+		}
+	}
+	var free lease.Image
+	if !free.Fits(0, 1) || !free.Fits(1000, 1000) {
+		t.Error("nothing fits into a free resource")
+	}
+}
+
+// What happens to a copy does not happen to its original, in the middle of the others and at both ends.
+func TestCloneSharesNothing(t *testing.T) {
+	for _, kind := range []messages.Event_Kind{messages.Event_EXTENDED, messages.Event_RELEASED, messages.Event_EXPIRED} {
+		for token := range messages.Token(7) {
+			original := shared(t)
+			h, ok := original.Find(token)
+			if !ok {
+				continue
+			}
+			before := original.Clone()
+			changed := original.Clone()
+			g := proto.CloneOf(h.Grant)
+			g.TtlMs = 77
+			changed.Apply(&journal.Change{Kind: kind, Grant: g}, 500)
+			changed.Apply(&journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Token: 8, Limit: 9, Slots: []uint32{7}, Phase: 3}}, 500)
+			changed.Restart(900)
+			if !sameImage(original, before) {
+				t.Errorf("%v of %d: the original became %+v", kind, token, original)
+			}
+			if sameImage(changed, before) {
+				t.Errorf("%v of %d changed nothing", kind, token)
+			}
+		}
+	}
+	var free lease.Image
+	if c := free.Clone(); !sameImage(c, free) {
+		t.Errorf("the copy of nothing is %+v", c)
+	}
+}
+
+// What is stored, and read again, is the same but for the deadlines, which begin anew.
+func TestRestore(t *testing.T) {
+	for _, given := range []string{
+		"", "floor 7", "0s ann acquire", "0s ann acquire; 0s ann release",
+		"0s ann acquire limit=5; 0s bob acquire limit=5 ttl=5s",
+		"0s ann acquire limit=5; 0s bob acquire limit=5; 0s ann release; 0s cid acquire limit=5 permits=3",
+		"0s ann acquire limit=5; 0s bob acquire limit=5; 0s bob release",
+		"0s ann acquire; 0s ann extend limit=all; 0s bob acquire limit=all",
+	} {
+		image := playOut(t, mustParse(given)).state.Image()
+		var others []*journal.Grant
+		for h := range image.Holdings() {
+			if h.Grant != image.Grant {
+				others = append(others, h.Grant)
+			}
+		}
+		restored := lease.Restore(lease.Image{Grant: image.Grant, State: image.State, Floor: image.Floor}, others)
+		restored.Restart(500)
+		image.Restart(500)
+		if !sameImage(restored, image) || restored.Permits() != image.Permits() {
+			t.Errorf("%q: %+v was restored as %+v", given, image, restored)
+		}
+		for h := range restored.Holdings() {
+			if want := lease.Instant(500).Add(duration(h.Grant.GetTtlMs())); h.Deadline != want {
+				t.Errorf("%q: %v ends at %v, want %v", given, h.Grant, h.Deadline, want)
+			}
+		}
+	}
+}
+
+func TestWeightOfImage(t *testing.T) {
+	i := shared(t)
+	want := i.Grant.Weight() // it has ended, and is stored all the same
+	for h := range i.Holdings() {
+		want += h.Grant.Weight()
+	}
+	if got := i.Weight(); got != want {
+		t.Errorf("weight %d, want %d", got, want)
+	}
+	var none lease.Image
+	if got := none.Weight(); got != 0 {
+		t.Errorf("nothing weighs %d", got)
+	}
+}
+
+// A change of a lease that is not known, as in a journal whose begin is gone, changes nothing else.
+func TestApplyOfAnUnknownLease(t *testing.T) {
+	for _, kind := range []messages.Event_Kind{messages.Event_EXTENDED, messages.Event_RELEASED} {
+		i := shared(t)
+		before := i.Clone()
+		i.Apply(&journal.Change{Kind: kind, Grant: &journal.Grant{Token: 4, TtlMs: 1000}}, 500)
+		if !sameImage(i, before) {
+			t.Errorf("%v: %+v became %+v", kind, before, i)
+		}
+	}
+}
+
+// holders lets n owners hold the resource, each by a request that change may change.
+func holders(t *testing.T, n int, change func(*messages.AcquireRequest)) *lease.State {
+	t.Helper()
+	s := newState(lease.Image{})
+	for i := range n {
+		r := &messages.AcquireRequest{Owner: fmt.Sprint("o", i), TtlMs: 1000, Limit: math.MaxUint32}
+		change(r)
+		o := s.Step(timeAt(0), lease.Acquire{Request: r, MaxWaiting: 9})
+		if got := o.Answers[0].Reply.GetStatus(); got != messages.Status_GRANTED {
+			t.Fatalf("holder %d: %v", i, o.Answers[0].Reply)
+		}
+	}
+	return s
+}
+
+// A thousand hold, and the next is refused until one has gone. An answer shows the first hundred.
+func TestMostHolders(t *testing.T) {
+	s := holders(t, 1000, func(*messages.AcquireRequest) {})
+	for _, tc := range []struct{ when, want string }{
+		{"0s ann acquire limit=all", "ann: OVERLOADED"},
+		{"0s ann acquire limit=all wait=1s", "ann: OVERLOADED"},
+		{"0s o7 acquire limit=all reentrant ttl=100ms", "o7: GRANTED o7#8[7]/all@1 1s/1s"},
+		{"0s o7 release", "RELEASED o7#8[7]/all@1 1s; o7: RELEASED"},
+		{"0s ann acquire limit=all", "ACQUIRED ann#1001[7]/all@1 1s; ann: GRANTED ann#1001[7]/all@1 1s/1s"},
+	} {
+		step := mustParse(tc.when).steps[0]
+		o := s.Step(step.time(), step.event())
+		if got := said(o); !slices.Equal(got, lines(tc.want)) {
+			t.Errorf("%s: got %q, want %q", tc.when, got, tc.want)
+		}
+	}
+	o := s.Step(timeAt(0), lease.Acquire{Request: &messages.AcquireRequest{Owner: "bob", TtlMs: 100, Limit: math.MaxUint32}})
+	wantReply(t, o, &messages.Reply{
+		Status: messages.Status_OVERLOADED,
+		Error:  `resource "orders.42": 1000 leases are held, the most that may; try later`,
+	})
+	r := s.Step(timeAt(0), mustParse("0s op get").steps[0].event()).Answers[0].Reply
+	if r.GetHeld() != 1000 || len(r.GetHolders()) != 100 || r.GetHolders()[99].GetOwner() != "o100" {
+		t.Errorf("%d permits are held, %d holders are shown, the last is %v", r.GetHeld(), len(r.GetHolders()), r.GetHolders()[99])
+	}
+}
+
+// A waiting request that fits waits on while a thousand hold, and has its turn when one has gone.
+func TestWaitersAtMostHolders(t *testing.T) {
+	s := holders(t, 1000, func(*messages.AcquireRequest) {})
+	for _, tc := range []struct {
+		when, want string
+		waiting    int
+	}{
+		{"0s ann acquire wait=500ms", "", 1},
+		{"0s bob acquire limit=all wait=1s", "", 2},
+		{"500ms node tick", "ann: TIMEOUT waiting=1", 1},
+		{"500ms cid acquire limit=all", "", 1},
+		{"500ms o7 release", `RELEASED o7#8[7]/all@1 1s
+			ACQUIRED bob#1001[7]/all@1 1s
+			bob: GRANTED bob#1001[7]/all@1 1s/1s doubted
+			o7: RELEASED`, 0},
+	} {
+		step := mustParse(tc.when).steps[0]
+		o := s.Step(step.time(), step.event())
+		if step.who == "cid" {
+			if got := o.Answers[0].Reply.GetStatus(); got != messages.Status_HELD {
+				t.Errorf("behind the queue: %v", got)
+			}
+		} else if got := said(o); !slices.Equal(got, lines(tc.want)) {
+			t.Errorf("%s: got %q, want %q", tc.when, got, tc.want)
+		}
+		if s.Waiting() != tc.waiting {
+			t.Errorf("%s: %d wait", tc.when, s.Waiting())
+		}
+	}
+}
+
+// The leases of a resource are stored in one message: those with long metadata are fewer than a thousand.
+func TestMostBytes(t *testing.T) {
+	big := func(r *messages.AcquireRequest) { r.Metadata = map[string]string{"k": strings.Repeat("v", 1000)} }
+	s := newState(lease.Image{})
+	for i := 0; ; i++ {
+		r := &messages.AcquireRequest{Owner: fmt.Sprint("o", i), TtlMs: 1000, Limit: math.MaxUint32}
+		big(r)
+		image := s.Image()
+		o := s.Step(timeAt(0), lease.Acquire{Request: r})
+		full := image.Weight() >= 512<<10
+		if status := o.Answers[0].Reply.GetStatus(); full != (status == messages.Status_OVERLOADED) {
+			t.Fatalf("%v with %d holders of %d bytes", status, image.Holders(), image.Weight())
+		}
+		if full {
+			want := fmt.Sprintf(`resource "orders.42": %d leases with their owners and metadata take 524288 bytes, the most that may; try later`, i)
+			if got := o.Answers[0].Reply.GetError(); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			break
+		}
+	}
+	s.Step(timeAt(0), mustParse("0s o0 release").steps[0].event())
+	if o := s.Step(timeAt(0), mustParse("0s ann acquire limit=all").steps[0].event()); len(o.Changes) != 1 {
+		t.Errorf("one has gone: %v", said(o))
+	}
+}
+
+// A lease that is free of others is granted whatever the last one weighed.
+func TestOneHolderIsNeverTooMuch(t *testing.T) {
+	s := holders(t, 1, func(r *messages.AcquireRequest) { r.Limit, r.Permits = 1000, 1000 })
+	o := s.Step(timeAt(0), mustParse("0s op get").steps[0].event())
+	if r := o.Answers[0].Reply; r.GetHeld() != 1000 || len(r.GetLease().GetSlots()) != 1000 || r.GetLease().GetSlots()[999] != 999 {
+		t.Errorf("%d permits are held, by %v", r.GetHeld(), r.GetLease())
 	}
 }

@@ -3,6 +3,7 @@ package lease_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -22,32 +23,52 @@ type model struct {
 }
 
 type granted struct {
-	step  // the acquire
-	token uint64
-	ttl   time.Duration
-	since lease.Instant
+	step   // the acquire
+	token  uint64
+	former uint64 // its token before it was downgraded
+	limit  uint32
+	slots  []uint32 // of a shared lease
+	phase  uint64   // of a shared lease
+	ttl    time.Duration
+	since  lease.Instant
 	// ended is how; empty while it is held.
 	ended string
+	// forgotten is so of a lease that had ended when the shard got its present owner, but for the last one.
+	forgotten bool
 	// unheard is so after a wait, and of a grant in a batch, until the holder shows that it knows of its grant.
 	unheard bool
 	// shared are the ids of the reentrant requests that it answered.
 	shared []string
 }
 
-// overRequest is a request that may not be granted any more: how its lease ended, and its token; or
+// overRequest is a request that may not be granted any more: how its lease ended, and its lease; or
 // CANCELLED.
 type overRequest struct {
 	who, id, how string
-	token        uint64
+	lease        *granted
 }
 
 type waited struct {
-	step // the acquire, the last of its repetitions
-	over bool
+	step  // the acquire, the last of its repetitions
+	since lease.Instant
+	over  bool
 }
 
 func (g *granted) until() lease.Instant { return g.since.Add(g.ttl) }
 func (w *waited) until() lease.Instant  { return w.at.Add(w.wait) }
+
+// wantsShared reports whether others may hold beside a lease of this limit.
+func wantsShared(limit uint32) bool { return limit > 1 }
+
+// takes is how many permits the request of a step takes, and tolerates how many it tolerates.
+func (s step) takes() uint64     { return uint64(max(s.permits, 1)) }
+func (s step) tolerates() uint64 { return uint64(max(s.limit, 1)) }
+
+// tolerates is how many permits may be held beside the lease.
+func (g *granted) tolerates() uint64 { return uint64(max(g.limit, 1)) }
+
+// is reports whether the token is the lease's, now or before it was downgraded.
+func (g *granted) is(token uint64) bool { return token != 0 && (g.token == token || g.former == token) }
 
 // play takes the model over a step and returns what is to be said.
 func (m *model) play(s step) []string {
@@ -65,8 +86,9 @@ func (m *model) play(s step) []string {
 	case "break":
 		m.breakLease(s)
 	case "undeliverable":
-		if h := m.holder(); h != nil && h.token == s.token && h.unheard {
-			m.end("RELEASED", "the client was gone")
+		if g := m.find(s.token); g != nil && g.unheard {
+			m.end(g, "RELEASED", "the client was gone")
+			m.serve()
 		}
 	case "dismiss":
 		m.leave("UNAVAILABLE", m.waiting())
@@ -79,43 +101,82 @@ func (m *model) play(s step) []string {
 	return slices.Concat(m.changes, m.answers)
 }
 
+// passTime ends the waits and the leases whose time is over, and then grants what they leave.
 func (m *model) passTime() {
 	m.leave("TIMEOUT", slices.DeleteFunc(m.waiting(), func(w *waited) bool { return w.until() > m.now }))
-	if h := m.holder(); h != nil && h.until() <= m.now {
-		m.end("EXPIRED", "")
+	for _, g := range m.held() {
+		if g.until() <= m.now {
+			m.end(g, "EXPIRED", "")
+		}
 	}
+	m.serve()
 }
 
 func (m *model) acquire(s step) {
-	h := m.holder()
-	over := m.overAs(s)
+	over, own, again := m.overAs(s), m.reentered(s), m.grantedTo(s)
 	switch {
-	case over != nil && over.token > 0:
-		m.answer(s, over.how, fmt.Sprintf("%s#%d", s.who, over.token))
+	case over != nil && over.lease != nil:
+		m.answer(s, over.how, over.lease.remains())
 	case over != nil:
 		m.answer(s, over.how, "")
-	case h == nil && s.nogrant != "":
-		m.answer(s, "OVERLOADED", "")
-	case h == nil:
-		m.grant(s, s.batched)
-	case s.who == h.who && s.reentrant:
-		h.unheard = false
-		h.share(s.id)
-		if m.now.Add(s.ttl) > h.until() {
-			m.extendTo(s.ttl)
+	case own != nil:
+		own.unheard = false
+		own.share(s.id)
+		if m.now.Add(s.ttl) > own.until() {
+			m.extendTo(own, s.ttl)
 		}
-		m.answer(s, "GRANTED", m.lease())
-	case s.who == h.who && s.id == h.id && s.id != "":
-		h.unheard = false
-		m.answer(s, "GRANTED", m.lease())
+		m.answerInstead(s)
+		m.answer(s, "GRANTED", m.lease(own))
+		m.serve()
+	case again != nil:
+		again.unheard = false
+		m.answer(s, "GRANTED", m.lease(again))
+	case len(m.waiting()) == 0 && m.fits(s) && s.nogrant != "":
+		m.answer(s, "OVERLOADED", "")
+	case len(m.waiting()) == 0 && m.fits(s):
+		m.grant(s, s.batched)
 	case s.wait == 0:
-		m.answer(s, "HELD", m.lease())
+		m.answer(s, "HELD", m.holders())
 	case m.place(s) != nil:
 		m.place(s).step = s
+		m.serve()
 	case len(m.waiting()) >= s.room, s.nowait != "":
 		m.answer(s, "OVERLOADED", "")
 	default:
-		m.waits = append(m.waits, &waited{step: s})
+		m.waits = append(m.waits, &waited{step: s, since: m.now})
+	}
+}
+
+// fits is the one rule: with the permits of the request added, no more are held than it tolerates, and
+// than each holder does.
+func (m *model) fits(s step) bool {
+	held := m.held()
+	sum := s.takes()
+	for _, g := range held {
+		sum += g.takes()
+	}
+	for _, g := range held {
+		if sum > g.tolerates() {
+			return false
+		}
+	}
+	return len(held) == 0 || sum <= s.tolerates()
+}
+
+// reentered is the lease that a reentrant request gets again: its owner's latest of the same kind.
+func (m *model) reentered(s step) *granted {
+	for _, g := range slices.Backward(m.held()) {
+		if s.reentrant && g.who == s.who && g.tolerates() == s.tolerates() && g.takes() == s.takes() {
+			return g
+		}
+	}
+	return nil
+}
+
+// answerInstead lets a request leave the queue that was answered at its newer address.
+func (m *model) answerInstead(s step) {
+	if w := m.place(s); w != nil {
+		w.over = true
 	}
 }
 
@@ -124,6 +185,7 @@ func (m *model) release(s step) {
 		m.leave("CANCELLED", []*waited{w})
 		m.answer(s, "CANCELLED", "")
 		m.withdraw(s)
+		m.serve()
 		return
 	}
 	if s.id != "" && s.token == 0 {
@@ -131,8 +193,9 @@ func (m *model) release(s step) {
 		return
 	}
 	m.withdraw(s)
-	if m.owns(s) {
-		m.end("RELEASED", "")
+	if g := m.own(s); g != nil {
+		m.end(g, "RELEASED", "")
+		m.serve()
 		m.answer(s, "RELEASED", "")
 	}
 }
@@ -140,11 +203,12 @@ func (m *model) release(s step) {
 // releaseRequest is a release that names a request and no token: nothing else counts.
 func (m *model) releaseRequest(s step) {
 	over := m.overAs(s)
-	switch {
-	case m.holds(s):
-		m.end("RELEASED", "")
+	switch g := m.grantedTo(s); {
+	case g != nil:
+		m.end(g, "RELEASED", "")
+		m.serve()
 		m.answer(s, "RELEASED", "")
-	case over != nil && over.token > 0:
+	case over != nil && over.lease != nil:
 		m.answer(s, over.how, "")
 	default:
 		m.withdraw(s)
@@ -152,15 +216,19 @@ func (m *model) releaseRequest(s step) {
 	}
 }
 
-// holds reports whether the present lease was granted to the request that s names.
-func (m *model) holds(s step) bool {
-	h := m.holder()
-	return h != nil && s.id != "" && h.id == s.id && h.who == s.who
+// grantedTo is the present lease that was granted to the request that s names.
+func (m *model) grantedTo(s step) *granted {
+	for _, g := range m.held() {
+		if s.id != "" && g.id == s.id && g.who == s.who {
+			return g
+		}
+	}
+	return nil
 }
 
 // overAs is how the request that s names has ended, nil if it has not.
 func (m *model) overAs(s step) *overRequest {
-	if s.id == "" || m.holds(s) {
+	if s.id == "" || m.grantedTo(s) != nil {
 		return nil
 	}
 	for _, o := range slices.Backward(m.over) {
@@ -172,7 +240,7 @@ func (m *model) overAs(s step) *overRequest {
 }
 
 func (m *model) withdraw(s step) {
-	if s.id != "" && !m.holds(s) && m.overAs(s) == nil {
+	if s.id != "" && m.grantedTo(s) == nil && m.overAs(s) == nil {
 		m.over = append(m.over, overRequest{who: s.who, id: s.id, how: "CANCELLED"})
 	}
 }
@@ -186,74 +254,123 @@ func (g *granted) share(id string) {
 	g.shared = g.shared[max(0, len(g.shared)-16):]
 }
 
-// takeOver leaves of the requests that ended the one of the last grant.
+// takeOver leaves of the requests that ended, and of the ends of shared leases, those of the last grant.
 func (m *model) takeOver() {
 	m.over = nil
-	if len(m.grants) == 0 {
-		return
-	}
-	last := m.grants[len(m.grants)-1]
-	last.shared, last.unheard = nil, false
-	if last.ended != "" {
-		last.end(m)
+	for i, g := range m.grants {
+		g.shared, g.unheard = nil, false
+		if g.ended != "" && i == len(m.grants)-1 {
+			g.end(m)
+		} else if g.ended != "" {
+			g.forgotten = true
+		}
 	}
 }
 
 // end notes that the requests of a lease have ended with it.
 func (g *granted) end(m *model) {
-	how := "EXPIRED"
-	if g.ended == "RELEASED" {
-		how = "RELEASED"
-	}
 	for _, id := range append([]string{g.id}, g.shared...) {
-		m.over = append(m.over, overRequest{g.who, id, how, g.token})
+		m.over = append(m.over, overRequest{g.who, id, g.how(), g})
 	}
+}
+
+// how is what its owner is told of a lease that has ended.
+func (g *granted) how() string {
+	if g.ended == "RELEASED" {
+		return "RELEASED"
+	}
+	return "EXPIRED"
 }
 
 func (m *model) extend(s step) {
-	if m.owns(s) {
-		m.holder().unheard = false
-		m.extendTo(s.ttl)
-		m.answer(s, "EXTENDED", m.lease())
+	g := m.own(s)
+	switch {
+	case g == nil:
+	case s.limit == 0 || s.tolerates() == g.tolerates():
+		g.unheard = false
+		m.extendTo(g, s.ttl)
+		m.answer(s, "EXTENDED", m.lease(g))
+	case s.tolerates() < g.tolerates(), len(m.held()) > 1:
+		m.refuse(s, "INVALID")
+	case m.token() == uint64(messages.MaxToken):
+		m.answer(s, "EXHAUSTED", "")
+	default:
+		m.downgrade(g, s)
+		m.serve()
 	}
 }
 
-// owns reports whether s speaks for the present holder, and says why not if it does not.
-func (m *model) owns(s step) bool {
-	h := m.holder()
-	switch {
-	case h == nil:
-		m.answer(s, m.whyFree(s), "")
-	case h.who != s.who:
-		m.answer(s, "NOT_OWNER", m.lease())
-	case s.token != 0 && s.token != h.token:
-		m.answer(s, "STALE_TOKEN", m.lease())
-	default:
-		return true
+// downgrade puts a lease with a new token and a larger limit in the place of g. It answers the same requests.
+func (m *model) downgrade(g *granted, s step) {
+	m.change(g, "RELEASED", "downgraded")
+	g.ended, g.forgotten = "DOWNGRADED", true
+	next := *g
+	next.token, next.former, next.limit = m.token()+1, g.token, s.limit
+	next.phase = next.token
+	if next.slots == nil {
+		next.slots = []uint32{0}
 	}
-	return false
+	next.ttl, next.since, next.ended, next.forgotten, next.unheard = s.ttl, m.now, "", false, false
+	m.grants = append(m.grants, &next)
+	m.change(&next, "ACQUIRED", "")
+	m.answer(s, "EXTENDED", m.lease(&next))
 }
 
-func (m *model) whyFree(s step) string {
-	if len(m.grants) == 0 {
-		return "NOT_HELD"
+// own is the lease of which s speaks: the one with its token, or without a token the only one of its owner. If
+// there is none, it says why not.
+func (m *model) own(s step) *granted {
+	mine := slices.DeleteFunc(m.held(), func(g *granted) bool { return g.who != s.who })
+	for _, g := range mine {
+		if g.is(s.token) || s.token == 0 && len(mine) == 1 {
+			return g
+		}
 	}
-	last := m.grants[len(m.grants)-1]
-	mine := last.who == s.who && (s.token == 0 || s.token == last.token)
+	ended := m.endedAs(s)
 	switch {
-	case mine && last.ended == "RELEASED" && s.verb == "release":
-		return "RELEASED"
-	case mine && last.ended != "RELEASED":
-		return "EXPIRED"
+	case ended != nil && ended.ended == "RELEASED" && s.verb == "extend":
+		m.answer(s, "NOT_HELD", "")
+	case ended != nil:
+		m.answer(s, ended.how(), "")
+	case len(m.held()) == 0:
+		m.answer(s, "NOT_HELD", "")
+	case len(mine) == 0:
+		m.answer(s, "NOT_OWNER", m.lease(m.held()[0]))
+	case s.token == 0:
+		m.refuse(s, "INVALID")
 	default:
-		return "NOT_HELD"
+		m.answer(s, "STALE_TOKEN", m.lease(mine[len(mine)-1]))
 	}
+	return nil
+}
+
+// endedAs is the ended lease of which s speaks: the last one while the resource is free, or a shared one by its token.
+func (m *model) endedAs(s step) *granted {
+	for i, g := range slices.Backward(m.grants) {
+		last := i == len(m.grants)-1
+		switch {
+		case g.who != s.who || g.ended == "" || g.forgotten:
+		case last && len(m.held()) == 0 && (s.token == 0 || g.is(s.token)):
+			return g
+		case wantsShared(g.limit) && g.is(s.token):
+			return g
+		}
+	}
+	return nil
 }
 
 func (m *model) get(s step) {
+	waiters := ""
+	if s.waiters && len(m.waiting()) > 0 {
+		var words []string
+		for _, w := range m.waiting() {
+			words = append(words, fmt.Sprintf("%s/%sx%d(%v,%v)", w.who, sayLimit(w.limit), w.takes(),
+				m.now.Sub(w.since).Truncate(time.Millisecond), w.until().Sub(m.now).Truncate(time.Millisecond)))
+		}
+		waiters = " waiters=" + strings.Join(words, ",")
+	}
 	switch {
-	case m.holder() != nil:
-		m.answer(s, "HELD", m.lease())
+	case len(m.held()) > 0:
+		m.answer(s, "HELD", m.holders(), waiters)
 	case len(m.grants) == 0:
 		m.answer(s, "FREE", "")
 	default:
@@ -262,15 +379,16 @@ func (m *model) get(s step) {
 }
 
 func (m *model) breakLease(s step) {
-	h := m.holder()
+	g := m.find(s.token)
 	switch {
-	case h != nil && h.token == s.token:
-		m.end("BROKEN", s.why)
+	case g != nil:
+		m.end(g, "BROKEN", s.why)
+		m.serve()
 		m.answer(s, "RELEASED", "")
-	case h != nil:
-		m.answer(s, "STALE_TOKEN", m.lease())
 	case len(m.grants) > 0 && m.token() == s.token && m.grants[len(m.grants)-1].ended == "BROKEN":
 		m.answer(s, "RELEASED", "")
+	case len(m.held()) > 0:
+		m.answer(s, "STALE_TOKEN", m.lease(m.held()[0]))
 	default:
 		m.answer(s, "NOT_HELD", "")
 	}
@@ -278,20 +396,27 @@ func (m *model) breakLease(s step) {
 
 // next is when the next thing happens by itself.
 func (m *model) next() lease.Instant {
-	h := m.holder()
-	if h == nil {
-		return lease.Never
+	next := lease.Never
+	for _, g := range m.held() {
+		next = min(next, g.until())
 	}
-	next := h.until()
 	for _, w := range m.waiting() {
 		next = min(next, w.until())
 	}
 	return next
 }
 
-func (m *model) holder() *granted {
-	if n := len(m.grants); n > 0 && m.grants[n-1].ended == "" {
-		return m.grants[n-1]
+// held are the present leases, the oldest first.
+func (m *model) held() []*granted {
+	return slices.DeleteFunc(slices.Clone(m.grants), func(g *granted) bool { return g.ended != "" })
+}
+
+// find is the present lease with the token.
+func (m *model) find(token uint64) *granted {
+	for _, g := range m.held() {
+		if g.token == token {
+			return g
+		}
 	}
 	return nil
 }
@@ -323,33 +448,53 @@ func (m *model) grant(s step, doubted bool) {
 		m.answer(s, "EXHAUSTED", "")
 		return
 	}
-	m.grants = append(m.grants, &granted{
-		step: s, token: m.token() + 1, ttl: s.ttl, since: m.now, unheard: doubted,
-	})
-	m.change("ACQUIRED", "")
-	m.answer(s, "GRANTED", m.lease(), map[bool]string{true: " doubted"}[doubted])
+	g := &granted{step: s, token: m.token() + 1, ttl: s.ttl, since: m.now, unheard: doubted}
+	if wantsShared(s.limit) {
+		g.limit, g.phase = s.limit, g.token
+		taken := map[uint32]bool{}
+		for _, other := range m.held() {
+			g.phase = other.phase
+			for _, slot := range other.slots {
+				taken[slot] = true
+			}
+		}
+		for slot := uint32(0); uint64(len(g.slots)) < s.takes(); slot++ {
+			if !taken[slot] {
+				g.slots = append(g.slots, slot)
+			}
+		}
+	}
+	m.grants = append(m.grants, g)
+	m.change(g, "ACQUIRED", "")
+	m.answer(s, "GRANTED", m.lease(g), map[bool]string{true: " doubted"}[doubted])
 }
 
-func (m *model) end(how, why string) {
-	m.change(how, why)
-	last := m.holder()
-	last.ended = how
-	last.end(m)
+func (m *model) end(g *granted, how, why string) {
+	m.change(g, how, why)
+	g.ended = how
+	g.end(m)
+}
+
+// serve grants to those who wait, in their order, until one does not fit.
+func (m *model) serve() {
 	for _, w := range m.waiting() {
-		if m.holder() == nil {
+		over := m.overAs(w.step)
+		switch {
+		case over != nil:
 			w.over = true
-			if over := m.overAs(w.step); over != nil {
-				m.answer(w.step, over.how, fmt.Sprintf("%s#%d", w.who, over.token))
-				continue
-			}
+			m.answer(w.step, over.how, over.lease.remains())
+		case m.fits(w.step):
+			w.over = true
 			m.grant(w.step, true)
+		default:
+			return
 		}
 	}
 }
 
-func (m *model) extendTo(ttl time.Duration) {
-	m.holder().ttl, m.holder().since = ttl, m.now
-	m.change("EXTENDED", "")
+func (m *model) extendTo(g *granted, ttl time.Duration) {
+	g.ttl, g.since = ttl, m.now
+	m.change(g, "EXTENDED", "")
 }
 
 // leave lets the waiters go, all at once.
@@ -375,19 +520,56 @@ func (m *model) surrender() (gone []string) {
 	return gone
 }
 
-func (m *model) change(kind, why string) {
-	h := m.holder()
-	line := fmt.Sprintf("%s %s#%d %v", kind, h.who, h.token, h.ttl)
+func (m *model) change(g *granted, kind, why string) {
+	line := fmt.Sprintf("%s %s %v", kind, g.name(), g.ttl)
+	if g.former > 0 {
+		line += fmt.Sprintf(" former=%d", g.former)
+	}
 	if why != "" {
 		line += fmt.Sprintf(" %q", why)
 	}
 	m.changes = append(m.changes, line)
 }
 
-func (m *model) lease() string {
-	h := m.holder()
-	left := h.until().Sub(m.now).Truncate(time.Millisecond)
-	return fmt.Sprintf("%s#%d %v/%v", h.who, h.token, left, h.ttl)
+// name is the lease without its time.
+func (g *granted) name() string {
+	if !wantsShared(g.limit) {
+		return fmt.Sprintf("%s#%d", g.who, g.token)
+	}
+	return fmt.Sprintf("%s#%d%s/%s@%d", g.who, g.token, saySlots(g.slots), sayLimit(g.limit), g.phase)
+}
+
+// remains is what is shown of a lease that has ended: its token, and its fence.
+func (g *granted) remains() string {
+	if wantsShared(g.limit) && g.phase != g.token {
+		return fmt.Sprintf("%s#%d@%d", g.who, g.token, g.phase)
+	}
+	return fmt.Sprintf("%s#%d", g.who, g.token)
+}
+
+func (m *model) lease(g *granted) string {
+	left := g.until().Sub(m.now).Truncate(time.Millisecond)
+	return fmt.Sprintf("%s %v/%v", g.name(), left, g.ttl)
+}
+
+// holders is the first lease and, if it is shared, all of them.
+func (m *model) holders() string {
+	held := m.held()
+	first := m.lease(held[0])
+	if !wantsShared(held[0].limit) {
+		return first
+	}
+	permits, names := uint64(0), []string{}
+	for _, g := range held {
+		permits += g.takes()
+		names = append(names, fmt.Sprintf("%s#%d", g.who, g.token))
+	}
+	return fmt.Sprintf("%s held=%d holders=%s", first, permits, strings.Join(names, ","))
+}
+
+// refuse answers a request that breaks a rule, without a look at the queue.
+func (m *model) refuse(s step, status string) {
+	m.answers = append(m.answers, s.from+": "+status)
 }
 
 func (m *model) answer(s step, status, shown string, how ...string) {

@@ -36,7 +36,7 @@ func newPlay(floor messages.Token) *play {
 		state:  newState(lease.Image{Floor: floor}),
 		model:  &model{floor: uint64(floor)},
 		audit:  newAudit(floor),
-		rules:  &rules{token: uint64(floor), over: map[[2]string]over{}},
+		rules:  newRules(floor),
 		script: script{floor: floor},
 	}
 }
@@ -76,7 +76,7 @@ func (p *play) step(t tester, s step) lease.Outcome {
 		}
 	}
 	if s.verb == "takeover" {
-		p.rules.takeOver()
+		p.rules.takeOver(s.at)
 	}
 	if p.audit.check(s, o, p.state); len(p.audit.faults) > 0 {
 		p.fail(t, "%s", strings.Join(p.audit.faults, "\n"))
@@ -122,6 +122,8 @@ var tables = map[string][]row{
 	"queue":         queueRows,
 	"undeliverable": undeliverableRows,
 	"time":          timeRows,
+	"sharing":       sharingRows,
+	"downgrade":     downgradeRows,
 }
 
 func TestExamples(t *testing.T) {
@@ -181,5 +183,12 @@ func wantWholeContract(t *testing.T, seen map[string]int) {
 }
 
 func sameImage(a, b lease.Image) bool {
-	return proto.Equal(a.Grant, b.Grant) && a.State == b.State && a.Deadline == b.Deadline && a.Floor == b.Floor
+	return proto.Equal(a.Grant, b.Grant) && a.State == b.State && a.Deadline == b.Deadline && a.Floor == b.Floor &&
+		slices.EqualFunc(holdings(a), holdings(b), sameHolding)
+}
+
+func holdings(i lease.Image) []lease.Holding { return slices.Collect(i.Holdings()) }
+
+func sameHolding(a, b lease.Holding) bool {
+	return proto.Equal(a.Grant, b.Grant) && a.Deadline == b.Deadline
 }

@@ -10,13 +10,30 @@ import (
 )
 
 // rules are those by which recorded histories are checked for linearizability, here for one whose
-// every instant is known: an operation is called and answered at the instants of the script.
+// every instant is known: each answer alone has to be one that the answers before it allow. What is recorded, who
+// waits and what is shown of the slots is left to the audit.
 type rules struct {
-	owner, id string // of the last grant
-	token     uint64
-	end       messages.Event_Kind // ACQUIRED while it is held, unspecified if there was none
-	lapse     lease.Instant       // not before this may it lapse; after a release or break, when that was
-	over      map[[2]string]over  // requests that ended before the last grant, by owner and id
+	held  []held // in the order of their grants
+	last  held   // the last one granted
+	how   messages.Event_Kind
+	token uint64
+	over  map[[2]string]over // requests that ended, by owner and id
+	ended map[leaseOf]messages.Event_Kind
+}
+
+// held is a lease as its owner knows it.
+type held struct {
+	owner, id      string
+	token, former  uint64
+	limit, permits uint64 // 1 if it is exclusive
+	fence          string
+	lapse          lease.Instant
+}
+
+// leaseOf names a shared lease that has ended.
+type leaseOf struct {
+	owner string
+	token uint64
 }
 
 // over is how a request ended, and the token of its lease, if it had one. How a reentrant request ended
@@ -30,161 +47,289 @@ func (o over) is(how messages.Status, token uint64) bool {
 	return o.how == how && o.token == token || o.how == messages.Status_STATUS_UNSPECIFIED
 }
 
-// ended is how the request of an operation has ended, if it has.
-func (r *rules) ended(op step) (over, bool) {
-	if op.id == "" {
-		return over{}, false
-	}
-	if op.who == r.owner && op.id == r.id {
-		switch r.end {
-		case messages.Event_ACQUIRED:
-			return over{}, false
-		case messages.Event_RELEASED:
-			return over{messages.Status_RELEASED, r.token}, true
-		default:
-			return over{messages.Status_EXPIRED, r.token}, true
+func newRules(floor messages.Token) *rules {
+	return &rules{token: uint64(floor), over: map[[2]string]over{}, ended: map[leaseOf]messages.Event_Kind{}}
+}
+
+// passTime ends the leases whose time is over.
+func (r *rules) passTime(now lease.Instant) {
+	for _, h := range slices.Clone(r.held) {
+		if h.lapse <= now {
+			r.end(h, messages.Event_EXPIRED)
 		}
 	}
-	o, ok := r.over[[2]string{op.who, op.id}]
-	return o, ok
 }
 
-// shared notes a reentrant request that the present lease answers.
-func (r *rules) shared(op step) {
-	if op.id != "" && op.id != r.id {
-		r.over[[2]string{op.who, op.id}] = over{token: r.token}
+// takeOver forgets all that had ended but the last grant.
+func (r *rules) takeOver(now lease.Instant) {
+	r.passTime(now)
+	clear(r.over)
+	clear(r.ended)
+	if r.how != messages.Event_KIND_UNSPECIFIED && r.how != messages.Event_ACQUIRED {
+		r.remember(r.last, r.how)
 	}
 }
 
-// finished notes how a request has ended that the next grant makes the rules forget.
-func (r *rules) finished() map[[2]string]over {
-	if o, ok := r.ended(step{who: r.owner, id: r.id}); ok {
-		r.over[[2]string{r.owner, r.id}] = o
+// end takes a lease off those that are held.
+func (r *rules) end(h held, how messages.Event_Kind) {
+	r.held = slices.DeleteFunc(r.held, func(x held) bool { return x.token == h.token })
+	if h.token == r.last.token {
+		r.how = how
 	}
-	return r.over
+	r.remember(h, how)
 }
 
-// takeOver forgets the requests that ended before the last grant.
-func (r *rules) takeOver() { clear(r.over) }
+func (r *rules) remember(h held, how messages.Event_Kind) {
+	status := messages.Status_EXPIRED
+	if how == messages.Event_RELEASED {
+		status = messages.Status_RELEASED
+	}
+	if h.id != "" {
+		r.over[[2]string{h.owner, h.id}] = over{status, h.token}
+	}
+	if h.limit > 1 {
+		r.ended[leaseOf{h.owner, h.token}], r.ended[leaseOf{h.owner, h.former}] = how, how
+	}
+}
+
+// begin adds a lease, which becomes the last one granted.
+func (r *rules) begin(h held) {
+	r.held, r.last, r.how, r.token = append(r.held, h), h, messages.Event_ACQUIRED, h.token
+}
+
+// find returns the lease that is held under a token.
+func (r *rules) find(token uint64) *held {
+	for i, h := range r.held {
+		if token != 0 && (h.token == token || h.former == token) {
+			return &r.held[i]
+		}
+	}
+	return nil
+}
+
+// of returns the leases of an owner.
+func (r *rules) of(owner string) []held {
+	return slices.DeleteFunc(slices.Clone(r.held), func(h held) bool { return h.owner != owner })
+}
+
+// same reports whether a lease is of the kind that the operation asks for.
+func (h held) same(op step) bool { return h.limit == op.tolerates() && h.permits == op.takes() }
+
+// fits reports whether an operation may hold beside those that do.
+func (r *rules) fits(op step) bool {
+	sum := op.takes()
+	least := op.tolerates()
+	for _, h := range r.held {
+		sum, least = sum+h.permits, min(least, h.limit)
+	}
+	return len(r.held) == 0 || sum <= least
+}
+
+// granted reports whether the request of the operation has a lease.
+func (r *rules) granted(op step) *held {
+	for i, h := range r.held {
+		if op.id != "" && h.owner == op.who && h.id == op.id {
+			return &r.held[i]
+		}
+	}
+	return nil
+}
 
 // allow reports whether the operation may have had this answer, and takes the rules over it.
 func (r *rules) allow(op step, now lease.Instant, reply *messages.Reply) bool {
-	_, known := r.ended(op)
-	present := r.end == messages.Event_ACQUIRED && op.who == r.owner && op.id == r.id
-	ok := r.admit(op, now, reply)
-	if op.verb == "release" && op.id != "" && !known && !present {
+	r.passTime(now)
+	past, known := r.over[[2]string{op.who, op.id}]
+	known = known && op.id != "" && r.granted(op) == nil
+	withdrawn := op.verb == "release" && op.id != "" && !known && r.granted(op) == nil
+	ok := r.admit(op, now, reply, past, known)
+	if withdrawn {
 		r.over[[2]string{op.who, op.id}] = over{how: messages.Status_CANCELLED}
 	}
 	return ok
 }
 
-func (r *rules) admit(op step, now lease.Instant, reply *messages.Reply) bool {
-	held := r.end == messages.Event_ACQUIRED
-	after := *r // as it is if it has lapsed
-	if held && now >= r.lapse {
-		after.end = messages.Event_EXPIRED
+func (r *rules) admit(op step, now lease.Instant, reply *messages.Reply, past over, known bool) bool {
+	shown, status := reply.GetLease(), reply.GetStatus()
+	switch status {
+	case messages.Status_OVERLOADED, messages.Status_UNAVAILABLE, messages.Status_EXHAUSTED:
+		return true
 	}
-	free := after.end != messages.Event_ACQUIRED
-	mine := r.end != messages.Event_KIND_UNSPECIFIED && op.who == r.owner && (op.token == 0 || op.token == r.token)
-	shown := reply.GetLease()
-	same := held && shown.GetOwner() == r.owner && shown.GetToken() == r.token
-	past, over := r.ended(op)
-	lapsed := false
-	if !over {
-		past, over = after.ended(op)
-		lapsed = over
-	}
-	named := op.verb == "release" && op.id != "" && op.token == 0
-
-	switch verb, status := op.verb, reply.GetStatus(); {
-	case status == messages.Status_OVERLOADED, status == messages.Status_UNAVAILABLE, status == messages.Status_EXHAUSTED:
-		return true
-
-	case verb == "acquire" && status == messages.Status_GRANTED && same && op.who == r.owner && (op.reentrant || op.id == r.id):
-		if op.reentrant {
-			r.shared(op)
-			r.lapse = max(r.lapse, op.at.Add(op.ttl))
+	switch op.verb {
+	case "acquire":
+		return r.acquire(op, now, status, shown, past, known)
+	case "release", "extend":
+		return r.own(op, now, status, shown, past, known)
+	case "undeliverable": // as if the waiter had given it back
+		h := r.find(op.token)
+		if h != nil {
+			r.end(*h, messages.Event_RELEASED)
 		}
-		return true
-	case verb == "acquire" && status == messages.Status_GRANTED:
-		start := op.at
-		if op.wait > 0 {
-			start = max(op.at, r.lapse)
+		return h != nil
+	case "break":
+		return r.breakLease(op, status, shown)
+	case "get":
+		if status == messages.Status_HELD {
+			return len(r.held) > 0 && shown.GetToken() == r.held[0].token
 		}
-		ok := free && !over && shown.GetToken() == r.token+1
-		*r = rules{op.who, op.id, shown.GetToken(), messages.Event_ACQUIRED, start.Add(op.ttl), after.finished()}
-		return ok
-	case verb == "acquire" && status == messages.Status_HELD:
-		return same && (!op.reentrant || op.who != r.owner)
-	case verb == "acquire" && (status == messages.Status_RELEASED || status == messages.Status_EXPIRED):
-		if lapsed {
-			*r = after
-		}
-		return over && past.is(status, shown.GetToken())
-	case verb == "acquire" && status == messages.Status_CANCELLED && over:
-		return past.is(status, 0)
-	case verb == "acquire": // TIMEOUT, CANCELLED
-		return held
-
-	case named && status == messages.Status_RELEASED && held && op.who == r.owner && op.id == r.id:
-		r.finish(messages.Event_RELEASED, now)
-		return true
-	case named && (status == messages.Status_RELEASED || status == messages.Status_EXPIRED):
-		if lapsed {
-			*r = after
-		}
-		return over && past.is(status, past.token)
-	case named && status == messages.Status_NOT_HELD:
-		return !over || past.is(messages.Status_CANCELLED, 0)
-
-	case verb == "release" && status == messages.Status_RELEASED:
-		ok := mine && (held || r.end == messages.Event_RELEASED)
-		r.finish(messages.Event_RELEASED, now)
-		return ok
-	case verb == "release" && status == messages.Status_CANCELLED:
-		return held
-	case verb == "extend" && status == messages.Status_EXTENDED:
-		r.lapse = op.at.Add(op.ttl)
-		return mine && held
-	case verb == "break" && status == messages.Status_RELEASED:
-		ok := op.token == r.token && (held || r.end == messages.Event_BROKEN)
-		r.finish(messages.Event_BROKEN, now)
-		return ok
-	case verb == "break" && status == messages.Status_STALE_TOKEN:
-		return op.token != r.token
-
-	case verb == "undeliverable": // as if the waiter had given it back
-		r.finish(messages.Event_RELEASED, now)
-		return held && op.token == r.token
-
-	case status == messages.Status_EXPIRED:
-		*r = after
-		return op.who == r.owner && (r.end == messages.Event_EXPIRED || r.end == messages.Event_BROKEN)
-	case verb == "break" && status == messages.Status_NOT_HELD:
-		*r = after
-		return free
-	case status == messages.Status_NOT_HELD:
-		*r = after
-		ranOut := mine && r.end == messages.Event_EXPIRED
-		repeated := mine && r.end == messages.Event_RELEASED && verb == "release"
-		return free && !ranOut && !repeated
-	case status == messages.Status_NOT_OWNER:
-		return same && r.owner != op.who
-	case status == messages.Status_STALE_TOKEN:
-		return same && op.who == r.owner && op.token != 0 && op.token != r.token
-
-	case verb == "get" && status == messages.Status_HELD:
-		return same
-	case verb == "get" && status == messages.Status_FREE:
-		*r = after
-		return free && (shown.GetToken() == r.token || r.end == messages.Event_KIND_UNSPECIFIED && shown == nil)
+		return status == messages.Status_FREE && len(r.held) == 0 &&
+			(shown.GetToken() == r.token || r.how == messages.Event_KIND_UNSPECIFIED && shown == nil)
 	}
 	return false
 }
 
-func (r *rules) finish(end messages.Event_Kind, now lease.Instant) {
-	if r.end == messages.Event_ACQUIRED {
-		r.end, r.lapse = end, now
+func (r *rules) acquire(
+	op step, now lease.Instant, status messages.Status, shown *messages.Lease, past over, known bool,
+) bool {
+	own := r.find(shown.GetToken())
+	switch status {
+	case messages.Status_GRANTED:
+		switch {
+		case own == nil:
+			return r.grant(op, now, shown, past, known)
+		case own.owner != op.who || own.fence != shown.GetFence():
+			return false
+		case op.reentrant && own.same(op):
+			if op.id != "" && op.id != own.id {
+				r.over[[2]string{op.who, op.id}] = over{token: own.token}
+			}
+			own.lapse = max(own.lapse, now.Add(op.ttl))
+			return true
+		}
+		return own.id == op.id && op.id != ""
+	case messages.Status_HELD:
+		again := slices.ContainsFunc(r.of(op.who), func(h held) bool { return op.reentrant && h.same(op) })
+		return len(r.held) > 0 && shown.GetToken() == r.held[0].token && !again && r.granted(op) == nil
+	case messages.Status_RELEASED, messages.Status_EXPIRED:
+		return known && past.is(status, shown.GetToken())
+	case messages.Status_TIMEOUT:
+		return op.wait > 0
+	case messages.Status_CANCELLED:
+		return known && past.is(status, 0) || op.wait > 0
+	default:
+		return false
+	}
+}
+
+// grant allows a new lease: it fits, its token is the next, and its fence is that of the leases beside it.
+func (r *rules) grant(op step, now lease.Instant, shown *messages.Lease, past over, known bool) bool {
+	fence := messages.Token(r.token + 1).String()
+	if len(r.held) > 0 {
+		fence = r.held[0].fence
+	}
+	ok := r.fits(op) && (!known || past.how == messages.Status_STATUS_UNSPECIFIED) &&
+		shown.GetToken() == r.token+1 && shown.GetFence() == fence
+	r.begin(held{
+		owner: op.who, id: op.id, token: shown.GetToken(), limit: op.tolerates(), permits: op.takes(), fence: shown.GetFence(),
+		lapse: now.Add(op.ttl),
+	})
+	return ok
+}
+
+// own allows the answers to release and extend.
+func (r *rules) own(
+	op step, now lease.Instant, status messages.Status, shown *messages.Lease, past over, known bool,
+) bool {
+	mine := r.of(op.who)
+	h := r.find(op.token)
+	switch {
+	case h != nil && h.owner != op.who:
+		h = nil
+	case h == nil && op.token == 0 && len(mine) == 1:
+		h = r.find(mine[0].token)
+	}
+	if op.verb == "release" && op.id != "" && op.token == 0 {
+		return r.releaseRequest(op, status, past, known)
+	}
+	switch status {
+	case messages.Status_RELEASED:
+		if h != nil {
+			r.end(*h, messages.Event_RELEASED)
+			return op.verb == "release"
+		}
+		return op.verb == "release" && r.howEnded(op) == messages.Event_RELEASED
+	case messages.Status_EXTENDED:
+		return h != nil && r.extend(op, now, *h, shown)
+	case messages.Status_INVALID:
+		several := h == nil && op.token == 0 && len(mine) > 1
+		return several || op.verb == "extend" && h != nil && op.limit > 0 &&
+			(op.tolerates() < h.limit || op.tolerates() > h.limit && len(r.held) > 1)
+	case messages.Status_CANCELLED:
+		return op.verb == "release" && op.id != ""
+	case messages.Status_EXPIRED:
+		how := r.howEnded(op)
+		return h == nil && (how == messages.Event_EXPIRED || how == messages.Event_BROKEN)
+	case messages.Status_NOT_HELD:
+		how := r.howEnded(op)
+		return h == nil && (how == messages.Event_RELEASED && op.verb == "extend" ||
+			how == messages.Event_KIND_UNSPECIFIED && len(r.held) == 0)
+	case messages.Status_NOT_OWNER:
+		return len(mine) == 0 && len(r.held) > 0 && shown.GetToken() == r.held[0].token
+	case messages.Status_STALE_TOKEN:
+		return h == nil && len(mine) > 0 && op.token != 0 && shown.GetToken() == mine[len(mine)-1].token
+	default:
+		return false
+	}
+}
+
+// extend allows a lease more time, or a larger limit under the next token.
+func (r *rules) extend(op step, now lease.Instant, h held, shown *messages.Lease) bool {
+	if op.limit == 0 || op.tolerates() == h.limit {
+		r.find(h.token).lapse = now.Add(op.ttl)
+		return shown.GetToken() == h.token && shown.GetFence() == h.fence
+	}
+	ok := len(r.held) == 1 && op.tolerates() > h.limit &&
+		shown.GetToken() == r.token+1 && shown.GetFence() == messages.Token(r.token+1).String()
+	r.held = nil
+	h.token, h.former, h.limit, h.fence, h.lapse = shown.GetToken(), h.token, op.tolerates(), shown.GetFence(), now.Add(op.ttl)
+	r.begin(h)
+	return ok
+}
+
+func (r *rules) releaseRequest(op step, status messages.Status, past over, known bool) bool {
+	h := r.granted(op)
+	switch {
+	case status == messages.Status_CANCELLED:
+		return true
+	case h != nil:
+		r.end(*h, messages.Event_RELEASED)
+		return status == messages.Status_RELEASED
+	case status == messages.Status_NOT_HELD:
+		return !known || past.is(messages.Status_CANCELLED, 0)
+	default:
+		return known && past.is(status, past.token)
+	}
+}
+
+// howEnded returns how the lease ended of which an operation speaks, if that is known.
+func (r *rules) howEnded(op step) messages.Event_Kind {
+	if how, ok := r.ended[leaseOf{op.who, op.token}]; ok && op.token != 0 {
+		return how
+	}
+	mine := op.who == r.last.owner && (op.token == 0 || op.token == r.last.token)
+	if len(r.held) == 0 && mine {
+		return r.how
+	}
+	return messages.Event_KIND_UNSPECIFIED
+}
+
+func (r *rules) breakLease(op step, status messages.Status, shown *messages.Lease) bool {
+	h := r.find(op.token)
+	if h != nil && h.token != op.token { // a former token breaks nothing
+		h = nil
+	}
+	switch status {
+	case messages.Status_RELEASED:
+		if h != nil {
+			r.end(*h, messages.Event_BROKEN)
+			return true
+		}
+		return op.token == r.last.token && r.how == messages.Event_BROKEN
+	case messages.Status_STALE_TOKEN:
+		return h == nil && len(r.held) > 0 && shown.GetToken() == r.held[0].token
+	case messages.Status_NOT_HELD:
+		return len(r.held) == 0
+	default:
+		return false
 	}
 }
 
@@ -218,11 +363,12 @@ func inEffect(o lease.Outcome, s step) []lease.Answer {
 
 // reports reports whether the answer tells of the change.
 func reports(a lease.Answer, c *journal.Change) bool {
-	switch c.GetKind() {
+	same := a.Reply.GetLease().GetToken() == c.GetGrant().GetToken()
+	switch status := a.Reply.GetStatus(); c.GetKind() {
 	case messages.Event_ACQUIRED:
-		return a.Reply.GetStatus() == messages.Status_GRANTED && a.Reply.GetLease().GetToken() == c.GetGrant().GetToken()
+		return same && (status == messages.Status_GRANTED || status == messages.Status_EXTENDED && c.GetGrant().GetFormer() > 0)
 	case messages.Event_RELEASED, messages.Event_BROKEN:
-		return a.Reply.GetStatus() == messages.Status_RELEASED
+		return status == messages.Status_RELEASED && c.GetReason() != "downgraded"
 	default:
 		return false
 	}

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ const resource = "orders.42"
 // to say.
 //
 //	0s ann acquire ttl=1s; 100ms bob acquire wait=500ms id=x; 1s node tick
+//	0s ann acquire limit=5 permits=2; 100ms bob acquire limit=all; 200ms ann extend token=1 limit=7
 //
 // A failing random script is printed in this form and can be pasted into a table.
 type script struct {
@@ -39,12 +41,14 @@ type step struct {
 	ttl, wait time.Duration
 	room      int
 	token     uint64
+	limit     uint32 // all: the highest number
+	permits   uint32
 	id, why   string
 	// nogrant and nowait are the limits of the node that stand in the way.
 	nogrant, nowait string
 
 	// batched: the request came in a batch.
-	reentrant, ephemeral, stale, batched bool
+	reentrant, ephemeral, stale, batched, waiters bool
 }
 
 // mustParse reads a script, one step a line or between semicolons.
@@ -80,6 +84,10 @@ func mustParseStep(words []string) step {
 			s.room = must(strconv.Atoi(value))
 		case "token":
 			s.token = must(strconv.ParseUint(value, 0, 64))
+		case "limit":
+			s.limit = mustParseLimit(value)
+		case "permits":
+			s.permits = uint32(must(strconv.ParseUint(value, 0, 32)))
 		case "id":
 			s.id = value
 		case "from":
@@ -98,11 +106,27 @@ func mustParseStep(words []string) step {
 			s.stale = true
 		case "batched":
 			s.batched = true
+		case "waiters":
+			s.waiters = true
 		default:
 			panic("unknown word in a script: " + word)
 		}
 	}
 	return s
+}
+
+func mustParseLimit(word string) uint32 {
+	if word == "all" {
+		return math.MaxUint32
+	}
+	return uint32(must(strconv.ParseUint(word, 0, 32)))
+}
+
+func sayLimit(limit uint32) string {
+	if limit == math.MaxUint32 {
+		return "all"
+	}
+	return strconv.Itoa(int(limit))
 }
 
 func must[V any](v V, err error) V {
@@ -134,6 +158,8 @@ func (s step) String() string {
 	add(s.verb == "acquire" && s.room != 8, "room=%d", s.room)
 	add(s.wait > 0, "wait=%v", s.wait)
 	add(s.token > 0, "token=%d", s.token)
+	add(s.limit > 0, "limit=%s", sayLimit(s.limit))
+	add(s.permits > 0, "permits=%d", s.permits)
 	add(s.id != "", "id=%s", s.id)
 	add(s.why != "", "why=%s", s.why)
 	add(s.nogrant != "", "nogrant=%s", s.nogrant)
@@ -142,6 +168,7 @@ func (s step) String() string {
 	add(s.ephemeral, "ephemeral")
 	add(s.stale, "stale")
 	add(s.batched, "batched")
+	add(s.waiters, "waiters")
 	add(s.from != s.who, "from=%s", s.from)
 	return strings.Join(words, " ")
 }
@@ -152,6 +179,7 @@ func (s step) event() lease.Event {
 	case "acquire":
 		r := &messages.AcquireRequest{
 			Owner: s.who, TtlMs: millis(s.ttl), WaitMs: millis(s.wait), RequestId: s.id, Reentrant: s.reentrant,
+			Limit: s.limit, Permits: s.permits,
 		}
 		if s.ephemeral {
 			r.Durability = messages.Durability_EPHEMERAL
@@ -160,9 +188,11 @@ func (s step) event() lease.Event {
 	case "release":
 		return lease.Release{Request: &messages.ReleaseRequest{Owner: s.who, Token: s.token, RequestId: s.id}, From: from}
 	case "extend":
-		return lease.Extend{Request: &messages.ExtendRequest{Owner: s.who, Token: s.token, TtlMs: millis(s.ttl)}, From: from}
+		return lease.Extend{From: from, Request: &messages.ExtendRequest{
+			Owner: s.who, Token: s.token, TtlMs: millis(s.ttl), Limit: s.limit,
+		}}
 	case "get":
-		return lease.Get{Request: &messages.GetRequest{Stale: s.stale}, From: from}
+		return lease.Get{Request: &messages.GetRequest{Stale: s.stale, Waiters: s.waiters}, From: from}
 	case "break":
 		return lease.Break{Request: &messages.BreakRequest{Token: s.token, Reason: s.why}, From: from}
 	case "undeliverable":
@@ -195,6 +225,11 @@ func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 //	ACQUIRED bob#2 1s
 //	bob: GRANTED bob#2 1s/1s waited
 //	ann: RELEASED
+//
+// A shared lease is said with its slots, its limit and its phase: token 4, of limit 5, in the phase of token 3.
+//
+//	ACQUIRED ann#4[0,1]/5@3 1s
+//	cid: HELD bob#3[2]/5@3 1s/1s held=3 holders=bob#3,ann#4 waiters=dan/0x1(100ms,900ms)
 func said(o lease.Outcome) []string {
 	var lines []string
 	for _, c := range o.Changes {
@@ -214,24 +249,52 @@ func sayChange(c *journal.Change) string {
 	if g == nil {
 		return fmt.Sprintf("reserved #%d", c.GetReserved())
 	}
-	line := fmt.Sprintf("%s %s#%d %v", c.GetKind(), g.GetOwner(), g.GetToken(), duration(g.GetTtlMs()))
+	line := fmt.Sprintf("%s %s %v", c.GetKind(), sayLease(g.Lease(0)), duration(g.GetTtlMs()))
+	if g.GetFormer() > 0 {
+		line += fmt.Sprintf(" former=%d", g.GetFormer())
+	}
 	if c.GetReason() != "" {
 		line += fmt.Sprintf(" %q", c.GetReason())
 	}
 	return line
 }
 
+func sayLease(l *messages.Lease) string {
+	line := fmt.Sprintf("%s#%d", l.GetOwner(), l.GetToken())
+	if l.GetLimit() > 0 || len(l.GetSlots()) > 0 {
+		line += saySlots(l.GetSlots()) + "/" + sayLimit(l.GetLimit())
+	}
+	if phase := must(messages.ParseToken(l.GetFence())); uint64(phase) != l.GetToken() || l.GetLimit() > 0 {
+		line += fmt.Sprintf("@%d", uint64(phase))
+	}
+	return line
+}
+
+func saySlots(slots []uint32) string {
+	var words []string
+	for _, slot := range slots {
+		words = append(words, strconv.Itoa(int(slot)))
+	}
+	return "[" + strings.Join(words, ",") + "]"
+}
+
 func sayAnswer(a lease.Answer) string {
 	r := a.Reply
 	line := fmt.Sprintf("%s: %s", a.To.Subject, r.GetStatus())
 	if l := r.GetLease(); l != nil {
-		line += fmt.Sprintf(" %s#%d", l.GetOwner(), l.GetToken())
+		line += " " + sayLease(l)
 		if l.GetTtlMs() > 0 {
 			line += fmt.Sprintf(" %v/%v", duration(l.GetRemainingMs()), duration(l.GetTtlMs()))
 		}
 	}
+	if r.GetLease().GetLimit() > 0 && r.GetHeld() > 0 {
+		line += fmt.Sprintf(" held=%d holders=%s", r.GetHeld(), sayHolders(r.GetHolders()))
+	}
 	if r.GetWaiting() > 0 {
 		line += fmt.Sprintf(" waiting=%d", r.GetWaiting())
+	}
+	if len(r.GetWaiters()) > 0 {
+		line += " waiters=" + sayWaiters(r.GetWaiters())
 	}
 	if a.InDoubt {
 		line += " doubted"
@@ -240,6 +303,23 @@ func sayAnswer(a lease.Answer) string {
 		line += " stale"
 	}
 	return line
+}
+
+func sayHolders(all []*messages.Lease) string {
+	var words []string
+	for _, l := range all {
+		words = append(words, fmt.Sprintf("%s#%d", l.GetOwner(), l.GetToken()))
+	}
+	return strings.Join(words, ",")
+}
+
+func sayWaiters(all []*messages.Waiter) string {
+	var words []string
+	for _, w := range all {
+		words = append(words, fmt.Sprintf("%s/%sx%d(%v,%v)",
+			w.GetOwner(), sayLimit(w.GetLimit()), w.GetPermits(), duration(w.GetWaitingMs()), duration(w.GetLeftMs())))
+	}
+	return strings.Join(words, ",")
 }
 
 func duration(millis uint32) time.Duration { return time.Duration(millis) * time.Millisecond }
