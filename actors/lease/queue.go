@@ -114,7 +114,7 @@ func (s *State) wait(now Time, e Acquire, o *Outcome) {
 }
 
 // timeOut ends the waits that have run out, and reports whether there were any.
-func (s *State) timeOut(now Time, o *Outcome) (any bool) {
+func (s *State) timeOut(now Time, o *Outcome) (some bool) {
 	due := s.queue.takeDue(now.Instant)
 	for _, w := range due {
 		o.answer(w.from, s.reply(messages.Status_TIMEOUT))
