@@ -255,6 +255,27 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// A grant is possible beside the others if it fits and its slots are free.
+func TestAdmits(t *testing.T) {
+	i := shared(t) // holds the slots 0, 2, 3 and 4
+	for _, tc := range []struct {
+		limit uint32
+		slots []uint32
+		want  bool
+	}{
+		{9, []uint32{1}, true}, {9, []uint32{7}, true}, {9, []uint32{0}, false}, {9, []uint32{4}, false},
+		{9, []uint32{1, 7}, false}, {4, []uint32{1}, false}, {0, nil, false},
+	} {
+		if got := i.Admits(&journal.Grant{Token: 8, Limit: tc.limit, Slots: tc.slots, Phase: 3}); got != tc.want {
+			t.Errorf("slots %v of %d: %v", tc.slots, tc.limit, got)
+		}
+	}
+	var free lease.Image
+	if !free.Admits(&journal.Grant{Token: 1}) {
+		t.Error("a free resource admits no grant")
+	}
+}
+
 // What happens to a copy does not happen to its original, in the middle of the others and at both ends.
 func TestCloneSharesNothing(t *testing.T) {
 	for _, kind := range []messages.Event_Kind{messages.Event_EXTENDED, messages.Event_RELEASED, messages.Event_EXPIRED} {
@@ -295,10 +316,10 @@ func TestRestore(t *testing.T) {
 		"0s ann acquire; 0s ann extend limit=all; 0s bob acquire limit=all",
 	} {
 		image := playOut(t, mustParse(given)).state.Image()
-		var others []*journal.Grant
-		for h := range image.Holdings() {
-			if h.Grant != image.Grant {
-				others = append(others, h.Grant)
+		others := image.Others()
+		for _, g := range others {
+			if g.GetResource() != "" {
+				t.Errorf("%q: stored with its resource: %v", given, g)
 			}
 		}
 		restored := lease.Restore(lease.Image{Grant: image.Grant, State: image.State, Floor: image.Floor}, others)
