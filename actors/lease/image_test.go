@@ -285,7 +285,7 @@ func TestCloneSharesNothing(t *testing.T) {
 			if !ok {
 				continue
 			}
-			before := original.Clone()
+			before := shared(t)
 			changed := original.Clone()
 			g := proto.CloneOf(h.Grant)
 			g.TtlMs = 77
