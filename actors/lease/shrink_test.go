@@ -17,6 +17,7 @@ func TestShrunkAnswersAlike(t *testing.T) {
 		"", "floor 7",
 		"0s ann acquire id=x; 100ms ann release",
 		"0s ann acquire; 1s node tick",
+		"0s ann acquire; 50ms ann extend limit=5; 100ms ann release",
 		"0s ann acquire; 100ms op break token=1",
 		"0s ann acquire; 100ms ann release; 200ms bob acquire; 300ms bob release",
 	} {
