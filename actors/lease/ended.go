@@ -108,7 +108,9 @@ func (m *EndedRequests) remembers(g *journal.Grant) (ok bool) {
 
 func (m *EndedRequests) endSharers(now Instant, lease leaseKey, e ended) {
 	for _, key := range m.sharers[lease] {
-		m.add(now, key, e)
+		if _, known := m.find(key); !known { // else it was granted a lease of its own, too
+			m.add(now, key, e)
+		}
 	}
 	delete(m.sharers, lease)
 }

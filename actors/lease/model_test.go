@@ -269,8 +269,11 @@ func (m *model) takeOver() {
 
 // end notes that the requests of a lease have ended with it.
 func (g *granted) end(m *model) {
-	for _, id := range append([]string{g.id}, g.shared...) {
-		m.over = append(m.over, overRequest{g.who, id, g.how(), g})
+	m.over = append(m.over, overRequest{g.who, g.id, g.how(), g})
+	for _, id := range g.shared {
+		if m.overAs(step{who: g.who, id: id}) == nil { // else it was granted a lease of its own, too
+			m.over = append(m.over, overRequest{g.who, id, g.how(), g})
+		}
 	}
 }
 
