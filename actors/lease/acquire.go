@@ -51,8 +51,9 @@ func (s *State) fits(r *messages.AcquireRequest) bool {
 const (
 	// mostHolders is how many leases may be held on one resource.
 	mostHolders = 1000
-	// mostWeight is how many bytes they may take when they are stored: they go into one message.
-	mostWeight = 512 << 10
+	// mostWeight is how many bytes they may take when they are stored. All of them may end and as many be granted in one
+	// step, and all of that goes into one commit, a message of at most 1 MB.
+	mostWeight = 480 << 10
 )
 
 // isFull says which limit of the resource keeps another lease out; empty: none.

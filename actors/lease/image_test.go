@@ -445,12 +445,12 @@ func TestMostBytes(t *testing.T) {
 		big(r)
 		image := s.Image()
 		o := s.Step(timeAt(0), lease.Acquire{Request: r})
-		full := image.Weight() >= 512<<10
+		full := image.Weight() >= 480<<10
 		if status := o.Answers[0].Reply.GetStatus(); full != (status == messages.Status_OVERLOADED) {
 			t.Fatalf("%v with %d holders of %d bytes", status, image.Holders(), image.Weight())
 		}
 		if full {
-			want := fmt.Sprintf(`resource "orders.42": %d leases with their owners and metadata take 524288 bytes, the most that may; try later`, i)
+			want := fmt.Sprintf(`resource "orders.42": %d leases with their owners and metadata take 491520 bytes, the most that may; try later`, i)
 			if got := o.Answers[0].Reply.GetError(); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}

@@ -35,13 +35,26 @@ func (i *Image) Admits(g *journal.Grant) bool {
 		return false
 	}
 	for h := range i.Holdings() {
-		for _, slot := range slotsOf(h.Grant) {
-			if slices.Contains(slotsOf(g), slot) {
-				return false
-			}
+		if overlap(slotsOf(h.Grant), slotsOf(g)) {
+			return false
 		}
 	}
 	return true
+}
+
+// overlap reports whether two lists of numbers in rising order have one in common.
+func overlap(a, b []uint32) bool {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] == b[0]:
+			return true
+		case a[0] < b[0]:
+			a = a[1:]
+		default:
+			b = b[1:]
+		}
+	}
+	return false
 }
 
 // Permits returns how many permits are held.

@@ -211,11 +211,10 @@ func (l *Ledger) apply(c *journal.Change, decided lease.Instant, atMillis int64)
 	}
 	p := l.pages.page(resource)
 	e, known := p.find(resource)
-	switch {
-	case !known: // a page that is read later may cover the resource, and this change too
+	if !known {
 		e = &entry{}
-	case p.partial: // it will, and the leases that it knows are not known yet
-	default:
+	}
+	if !p.partial { // else a page that is read later covers the resource, and this change too
 		if err := follows(&e.Image, c); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -27,7 +28,9 @@ type scribe struct {
 	writer  *journal.Writer
 	now     int64
 	limit   int
-	issued  map[string]uint64
+	// inUse reports whether a resource must stay although it is free.
+	inUse  func(resource string) bool
+	issued map[string]uint64
 	// owners are those of the last persistent grants, ends how these ended.
 	owners map[string]string
 	ends   map[string]messages.Event_Kind
@@ -39,7 +42,7 @@ type rapidOrT interface {
 }
 
 func newScribe(t rapidOrT) *scribe {
-	s := &scribe{rapidOrT: t, journal: journaltest.NewMemory(), limit: 1000,
+	s := &scribe{rapidOrT: t, journal: journaltest.NewMemory(), limit: 1000, inUse: func(string) bool { return false },
 		issued: map[string]uint64{}, owners: map[string]string{}, ends: map[string]messages.Event_Kind{},
 	}
 	s.takeOver()
@@ -108,12 +111,15 @@ func (s *scribe) reserve(resource string) {
 	s.commit(&journal.Change{Resource: resource, Reserved: s.issued[resource]})
 }
 
-func (s *scribe) commit(c *journal.Change) {
+func (s *scribe) commit(changes ...*journal.Change) { s.commitAt(0, changes) }
+
+// commitAt appends a commit of changes that were decided at an instant.
+func (s *scribe) commitAt(decided lease.Instant, changes []*journal.Change) {
 	s.Helper()
 	r := s.ledger.Next(s.writer, s.now)
-	r.GetCommit().Changes = append(r.GetCommit().Changes, c)
+	r.GetCommit().Changes = changes
 	s.append(r)
-	if err := s.ledger.Read(s.ledger.position+1, r, never); err != nil {
+	if err := s.ledger.Read(s.ledger.position+1, r, func(int) lease.Instant { return decided }); err != nil {
 		s.Fatalf("live: %v", err)
 	}
 }
@@ -164,7 +170,7 @@ const (
 )
 
 func (s *scribe) retention() Retention {
-	return Retention{Before: s.now - remember, Limit: s.limit, InUse: func(string) bool { return false }}
+	return Retention{Before: s.now - remember, Limit: s.limit, InUse: s.inUse}
 }
 
 func (s *scribe) append(r *journal.Record) {
@@ -179,7 +185,10 @@ func state(l *Ledger) string {
 	lines := map[string]string{}
 	l.pages.each(func(p *page) {
 		for resource, i := range p.entries {
-			lines[resource] = fmt.Sprintf("%s: %s %d, owner of %d bytes\n", resource, i.State, i.Token(), len(i.Grant.GetOwner()))
+			lines[resource] = fmt.Sprintf("%s: %s %d\n", resource, i.State, i.Token())
+			for h := range i.Holdings() {
+				lines[resource] += fmt.Sprintf("  %v\n", inWords(h.Grant))
+			}
 			if !i.Held() {
 				lines[resource] = fmt.Sprintf("%s: %+v\n", resource, bury(i))
 			}
@@ -194,6 +203,9 @@ func state(l *Ledger) string {
 	}
 	return b.String()
 }
+
+// inWords is what a grant says, with all its fields.
+func inWords(g *journal.Grant) string { return prototext.MarshalOptions{}.Format(g) }
 
 // Whatever happened, and whenever it was compacted or forgotten: who opens the journal knows what
 // its last owner knew, and no token is ever issued twice.
@@ -253,7 +265,7 @@ func (s *scribe) checkCounts() {
 		}
 		weighed := 0
 		for resource, e := range p.entries {
-			held, free = held+count(e.Held()), free+count(!e.Held())
+			held, free = held+e.Holders(), free+count(!e.Held())
 			weighed += e.weight()
 			if _, twice := p.tombstones[resource]; twice {
 				s.Fatalf("%s is there twice", resource)

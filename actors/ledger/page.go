@@ -11,6 +11,10 @@ import (
 // and is written between two appends, which wait for it: 96 KB take about as long as two commits of 64 clients.
 const pageWeight = 96 << 10
 
+// heaviest is what an entry counts for at most: a page is not split for the leases of one resource, which stay together.
+// It is more than half of a page, so that two such resources are not in one.
+const heaviest = pageWeight * 3 / 4
+
 // page is the part of a shard's resources whose hash begins with prefix.
 type page struct {
 	prefix, depth uint32
@@ -22,7 +26,7 @@ type page struct {
 	tombstones map[string]tombstone
 	// ephemeral are the ephemeral leases, which are in memory only; nil if there are none.
 	ephemeral map[string][]lease.Holding
-	// weight estimates the bytes of the page when stored.
+	// weight estimates the bytes of the page when stored, as far as a split can make them less.
 	weight int
 	// stored: the bucket holds this page. dirty: it holds an older version. partial: commits that are not in the journal
 	// any more may have changed its resources, and it has yet to be read.
@@ -42,12 +46,12 @@ type entry struct {
 	used int64
 }
 
-// weight estimates the stored bytes of the entry from above.
+// weight estimates the stored bytes of the entry from above, up to the heaviest.
 func (e *entry) weight() int {
 	if e.Grant == nil {
 		return reservationWeight
 	}
-	return e.Weight()
+	return min(e.Weight(), heaviest)
 }
 
 func newPage(prefix, depth uint32) *page {
