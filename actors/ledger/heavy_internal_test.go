@@ -112,11 +112,11 @@ func TestHeavyResourceFitsIntoAMessage(t *testing.T) {
 	}
 }
 
-// Two resources with as many leases as may be held come into pages of their own.
-func TestTwoHeavyResources(t *testing.T) {
+// Resources with as many leases as may be held come into pages of their own.
+func TestHeavyResourcesAreParted(t *testing.T) {
 	k := newKeeper(t)
 	var names []string
-	for i := 0; len(names) < 2; i++ {
+	for i := 0; len(names) < 3; i++ {
 		if name := fmt.Sprint("heavy", i); journal.Bits(journal.Hash(name), 6) == 0 {
 			names = append(names, name)
 		}

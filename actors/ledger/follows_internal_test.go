@@ -1,0 +1,134 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// grantOf is a grant of the resource r, shared if it has a limit.
+func grantOf(token uint64, limit uint32, slots ...uint32) *journal.Grant {
+	return &journal.Grant{Resource: "r", Owner: "o", Token: token, TtlMs: 1000, Limit: limit, Slots: slots, Phase: 1}
+}
+
+func granted(g *journal.Grant) *journal.Change {
+	return &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}
+}
+
+func released(g *journal.Grant) *journal.Change {
+	return &journal.Change{Kind: messages.Event_RELEASED, Grant: g}
+}
+
+func extended(g *journal.Grant) *journal.Change {
+	return &journal.Change{Kind: messages.Event_EXTENDED, Grant: g}
+}
+
+func reserved(token uint64) *journal.Change { return &journal.Change{Resource: "r", Reserved: token} }
+
+// A change that the rule of leases does not allow is refused, and the like that it allows is not.
+func TestChangesFollow(t *testing.T) {
+	one, two, three := grantOf(1, 3, 0), grantOf(2, 3, 1), grantOf(3, 3, 2)
+	alone := &journal.Grant{Resource: "r", Owner: "o", Token: 1, TtlMs: 1000}
+	exclusive := &journal.Grant{Resource: "r", Owner: "o", Token: 4, TtlMs: 1000}
+	for name, test := range map[string]struct {
+		before []*journal.Change
+		change *journal.Change
+		want   string // what the error says; empty: there is none
+	}{
+		"a third permit of three":           {[]*journal.Change{granted(one), granted(two)}, granted(three), ""},
+		"a fourth permit of three":          {[]*journal.Change{granted(one), granted(two), granted(three)}, granted(grantOf(4, 9, 3)), "grant"},
+		"two permits where one is left":     {[]*journal.Change{granted(one), granted(two)}, granted(grantOf(3, 9, 2, 3)), "grant"},
+		"more than its own limit":           {[]*journal.Change{granted(grantOf(1, 9, 0, 1))}, granted(grantOf(2, 2, 2)), "grant"},
+		"a slot that is taken":              {[]*journal.Change{granted(one)}, granted(grantOf(2, 3, 0)), "grant"},
+		"a slot among others that is taken": {[]*journal.Change{granted(grantOf(1, 9, 0, 2, 4))}, granted(grantOf(2, 9, 1, 3, 4)), "grant"},
+		"slots between those of others":     {[]*journal.Change{granted(grantOf(1, 9, 0, 2, 4))}, granted(grantOf(2, 9, 1, 3, 5)), ""},
+		"a slot that was freed":             {[]*journal.Change{granted(one), granted(two), released(one)}, granted(grantOf(3, 3, 0)), ""},
+		"a writer beside a reader":          {[]*journal.Change{granted(one), granted(two), released(two)}, granted(exclusive), "grant"},
+		"a reader beside a writer":          {[]*journal.Change{granted(alone)}, granted(two), "grant"},
+		"a writer behind all readers":       {[]*journal.Change{granted(one), granted(two), released(one), released(two)}, granted(exclusive), ""},
+		"a token that was granted":          {[]*journal.Change{granted(one), granted(two), released(two)}, granted(two), "grant"},
+		"a token below a lease that ended":  {[]*journal.Change{granted(one), granted(three), released(three)}, granted(two), "grant"},
+		"the end of an earlier lease":       {[]*journal.Change{granted(one), granted(two)}, released(one), ""},
+		"the second end of a lease":         {[]*journal.Change{granted(one), granted(two), released(one)}, released(one), "RELEASED"},
+		"the second end of the last lease":  {[]*journal.Change{granted(one), granted(two), released(two)}, released(two), "RELEASED"},
+		"the extension of an ended lease":   {[]*journal.Change{granted(one), granted(two), released(one)}, extended(one), "EXTENDED"},
+		"the extension of an earlier lease": {[]*journal.Change{granted(one), granted(two)}, extended(one), ""},
+		"the end of what was never granted": {nil, released(one), "RELEASED"},
+		"a reservation beside a writer":     {[]*journal.Change{granted(alone)}, reserved(9), "reservation"},
+		"a reservation beside a reader":     {[]*journal.Change{granted(one)}, reserved(9), ""},
+		"one beside as many as may hold":    {[]*journal.Change{granted(one), granted(two), granted(three)}, reserved(9), "reservation"},
+		"a reservation of a token in use":   {[]*journal.Change{granted(one), granted(two)}, reserved(2), "reservation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newScribe(t)
+			k.commit(test.before...)
+			r := k.ledger.Next(k.writer, 0)
+			r.GetCommit().Changes = []*journal.Change{test.change}
+			err := k.ledger.Read(k.ledger.position+1, r, never)
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (!errors.Is(err, journal.ErrCorrupt) || !strings.Contains(err.Error(), test.want+` of "r" token`)):
+				t.Errorf("got %v, want that it names the %s", err, test.want)
+			}
+		})
+	}
+}
+
+// A journal may begin between the grants of leases that are held together. The page that comes later knows them all.
+func TestJournalThatBeginsAmongSharedLeases(t *testing.T) {
+	one, two, three, four := grantOf(1, 9, 0), grantOf(2, 9, 1), grantOf(3, 9, 2), grantOf(4, 9, 0)
+	longer := grantOf(2, 9, 1)
+	longer.TtlMs = 5000
+	commits := [][]*journal.Change{
+		{granted(one)}, {granted(two)}, {granted(three)},
+		{extended(longer)}, {released(one)}, {released(three)}, {granted(four)},
+	}
+	end := len(commits)
+	for first := 1; first <= end; first++ {
+		for page := first; page <= end; page++ { // the page stands behind this commit
+			t.Run(fmt.Sprintf("from %d, page behind %d", first, page), func(t *testing.T) {
+				whole := newScribe(t)
+				var stored *journal.Record
+				var records []*journal.Record
+				for i, changes := range commits {
+					r := whole.ledger.Next(whole.writer, 0)
+					r.GetCommit().Changes = changes
+					if err := whole.ledger.Read(whole.ledger.position+1, r, never); err != nil {
+						t.Fatal(err)
+					}
+					if i+1 >= first {
+						records = append(records, r)
+					}
+					if i+1 == page {
+						c := whole.ledger.Checkpoint()
+						stored = c.Next(whole.retention())
+						records = append(records, stored)
+					}
+				}
+				cut := New(0)
+				for i, r := range records {
+					if err := cut.Read(uint64(i+1), r, never); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := cut.Complete(); err != nil {
+					t.Fatal(err)
+				}
+				if got, want := state(cut), state(whole.ledger); got != want {
+					t.Errorf("got\n%swant\n%s", got, want)
+				}
+				// behind its page, every change is checked again
+				r := cut.Next(whole.writer, 0)
+				r.GetCommit().Changes = []*journal.Change{released(one)}
+				if err := cut.Read(99, r, never); !errors.Is(err, journal.ErrCorrupt) {
+					t.Errorf("the second end of a lease: %v", err)
+				}
+			})
+		}
+	}
+}
