@@ -121,17 +121,7 @@ func TestQueueMoves(t *testing.T) {
 
 func (f *fleet) untilWaiting(nc *nats.Conn, n int) {
 	f.Helper()
-	stand.Eventually(f, fmt.Sprint(n, " wait"), func() bool {
-		m, err := nc.Request("holdfast.get.r", nil, patience)
-		if err != nil {
-			f.Fatal(err)
-		}
-		var r messages.Reply
-		if err := messages.DecodeReply(messages.JSON, m.Data, &r); err != nil {
-			f.Fatal(err)
-		}
-		return r.GetWaiting() == uint32(n)
-	})
+	stand.Eventually(f, fmt.Sprint(n, " wait"), func() bool { return f.waiting(nc, "r") == n })
 }
 
 // A node that dies is noticed by its silence, and its shards are opened elsewhere with all that was granted.

@@ -29,6 +29,8 @@ type Config struct {
 	// ConfigFile is a configuration of NATS for the server, and Login authenticates the node there.
 	ConfigFile string
 	Login      nats.Option
+	// DataDir has the data; empty: a new directory, as long as there is no ConfigFile.
+	DataDir string
 
 	// Shards is their number; 0: 4, so that tests use more than one.
 	Shards   uint32
@@ -69,7 +71,10 @@ func Start(tb testing.TB, cfg Config) *Stand {
 		s.config.Login = []nats.Option{cfg.Login}
 	}
 	if cfg.ConfigFile == "" {
-		s.config.Embedded.Listen, s.config.Embedded.DataDir = "127.0.0.1:-1", tb.TempDir()
+		s.config.Embedded.Listen, s.config.Embedded.DataDir = "127.0.0.1:-1", cfg.DataDir
+		if cfg.DataDir == "" {
+			s.config.Embedded.DataDir = tb.TempDir()
+		}
 	}
 	s.start()
 	tb.Cleanup(s.Stop)
