@@ -16,20 +16,19 @@ func newCrowd(t rapidOrT) *keeper {
 	k := newKeeper(t)
 	for i := range 12 {
 		name := fmt.Sprint("r", i)
-		switch {
-		case i%4 == 3:
-			k.step(name, k.acquire(name, 1, 1))
-		default:
-			for n := range i {
-				r := k.acquire(name, 100, uint32(1+n%3))
-				if (n+i)%4 < i%4 {
-					ephemeral(r.Request)
-				}
-				k.step(name, r)
+		if i%4 == 3 {
+			k.step(name, k.acquire(1, 1))
+			continue
+		}
+		for n := range i {
+			r := k.acquire(100, uint32(1+n%3))
+			if (n+i)%4 < i%4 {
+				ephemeral(r.Request)
 			}
+			k.step(name, r)
 		}
 	}
-	k.step("memory", k.acquire("memory", 1, 1, ephemeral))
+	k.step("memory", k.acquire(1, 1, ephemeral))
 	return k
 }
 
