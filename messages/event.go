@@ -99,6 +99,8 @@ func (x *Lease) appendJSON(b []byte) []byte {
 	o.time("acquired_at_ms", x.GetAcquiredAtMs())
 	o.name("durability", x.GetDurability().String(), x.GetDurability() != 0)
 	o.texts("metadata", x.GetMetadata())
+	o.number("limit", uint64(x.GetLimit()))
+	o.numbers("slots", x.GetSlots())
 	return append(o.b, '}')
 }
 
@@ -118,6 +120,17 @@ func (o *object) number(field string, n uint64) {
 		o.key(field)
 		o.b = strconv.AppendUint(o.b, n, 10)
 	}
+}
+
+func (o *object) numbers(field string, all []uint32) {
+	if len(all) == 0 {
+		return
+	}
+	o.key(field)
+	for i, n := range all {
+		o.b = strconv.AppendUint(append(o.b, "[,"[min(i, 1)]), uint64(n), 10)
+	}
+	o.b = append(o.b, ']')
 }
 
 func (o *object) long(field string, n uint64) {

@@ -69,6 +69,7 @@ func anyEvent() *rapid.Generator[*messages.Event] {
 			Fence: text.Draw(t, "fence"), TtlMs: rapid.Uint32().Draw(t, "ttl"), RemainingMs: rapid.Uint32().Draw(t, "remaining"),
 			AcquiredAtMs: rapid.Int64().Draw(t, "acquired"), Durability: messages.Durability(rapid.IntRange(0, 1).Draw(t, "durability")),
 			Metadata: rapid.MapOfN(text, text, 0, 4).Draw(t, "metadata"),
+			Limit:    rapid.Uint32().Draw(t, "limit"), Slots: rapid.SliceOfN(rapid.Uint32(), 0, 4).Draw(t, "slots"),
 		}
 	})
 	return rapid.Custom(func(t *rapid.T) *messages.Event {
