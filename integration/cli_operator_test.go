@@ -284,7 +284,7 @@ func TestLimitsOfANode(t *testing.T) {
 		p := serve(t, "--max-held", "2")
 		p.holdfast(t, "acquire", "a", "--owner", "me").want(t, 0, `token 1`)
 		p.holdfast(t, "acquire", "b", "--owner", "me").want(t, 0, `token 1`)
-		p.holdfast(t, "acquire", "c", "--owner", "me").want(t, 5, `^holdfast: overloaded: held: 2 resources are held on this node`)
+		p.holdfast(t, "acquire", "c", "--owner", "me").want(t, 5, `^holdfast: overloaded: held: 2 leases are held on this node`)
 		p.holdfast(t, "acquire", "c", "--owner", "me", "--json").want(t, 5, `^\{"status":"OVERLOADED","error":"held: `)
 		p.holdfast(t, "release", "a", "--owner", "me").want(t, 0, `^released`)
 		p.holdfast(t, "acquire", "c", "--owner", "me").want(t, 0, `token 1`)

@@ -162,14 +162,21 @@ func (s *State) replyLease(now Time, status messages.Status, h Holding) *message
 	return r
 }
 
-// mostShown is how many holders, and how many waiting requests, an answer shows.
-const mostShown = 100
+const (
+	// mostShown is how many holders, and how many waiting requests, an answer shows.
+	mostShown = 100
+	// mostShownBytes bounds the holders in an answer by what they take when they are stored. In JSON, where a byte may
+	// become six, an answer is below 512 KB all the same.
+	mostShownBytes = 64 << 10
+)
 
 // replyHeld is an answer that shows who holds the resource.
 func (s *State) replyHeld(now Time) *messages.Reply {
 	r := s.reply(messages.Status_HELD)
+	bytes := 0
 	for h := range s.image.Holdings() {
-		if len(r.Holders) == mostShown {
+		bytes += h.Grant.Weight()
+		if len(r.Holders) == mostShown || len(r.Holders) > 0 && bytes > mostShownBytes {
 			break
 		}
 		r.Holders = append(r.Holders, h.Lease(now.Instant))

@@ -78,7 +78,7 @@ func (g *gate) noGrant() string {
 	if g.quota.Held() < g.capacity.Held {
 		return ""
 	}
-	return fmt.Sprintf("held: %d resources are held on this node, the most that may; try later", g.capacity.Held)
+	return fmt.Sprintf("held: %d leases are held on this node, the most that may; try later", g.capacity.Held)
 }
 
 // noWait returns why no further request may wait, empty if more may.

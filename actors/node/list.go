@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// listBytes keeps an answer well below the 1 MB that NATS takes.
-	listBytes = 512 << 10
+	// listBytes keeps an answer well below the 1 MB that NATS takes, and listBytesJSON one in JSON, where a byte may
+	// become six.
+	listBytes     = 512 << 10
+	listBytesJSON = 128 << 10
 	// listTimeout bounds how long a listing waits for a busy shard.
 	listTimeout = 5 * time.Second
 	// partTimeout bounds how long it waits for one node that may be lost, listRetry is the pause before it asks again.
@@ -70,9 +72,12 @@ func (l *lister) listing(to messages.ReplyTo, payload []byte) (*messages.ListRep
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 	defer cancel()
-	limit := int(cmp.Or(r.GetLimit(), messages.DefaultListLimit))
+	limit, bytes := int(cmp.Or(r.GetLimit(), messages.DefaultListLimit)), listBytes
+	if to.Encoding == messages.JSON {
+		bytes = listBytesJSON
+	}
 	return l.collect(ctx, shard, actors.Listing{
-		Pattern: pattern, After: after, Limit: limit, Bytes: listBytes, Waiters: r.GetWaiters(),
+		Pattern: pattern, After: after, Limit: limit, Bytes: bytes, Waiters: r.GetWaiters(),
 	})
 }
 

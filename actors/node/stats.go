@@ -20,7 +20,7 @@ type stats struct {
 	Unsent uint64 `json:"unsent"`
 	// Pending is how many requests are neither answered nor in a queue now.
 	Pending int64 `json:"pending"`
-	// Held and Waiting are how many resources are held and how many requests wait now.
+	// Held and Waiting are how many leases are held and how many requests wait now.
 	Held    int64 `json:"held"`
 	Waiting int64 `json:"waiting"`
 	// LateTokens counts grants whose token is near the end.

@@ -34,7 +34,7 @@ func TestLimits(t *testing.T) {
 	for i := range 10 {
 		c.want(messages.Status_GRANTED, 1, fmt.Sprint("holdfast.acquire.r", i), `{"owner":"a","ttl_ms":600000}`)
 	}
-	c.wantOverloaded("holdfast.acquire.r10", `{"owner":"a","ttl_ms":600000}`, "held: 10 resources")
+	c.wantOverloaded("holdfast.acquire.r10", `{"owner":"a","ttl_ms":600000}`, "held: 10 leases")
 	c.want(messages.Status_FREE, 0, "holdfast.get.r10", ``)
 	c.want(messages.Status_HELD, 1, "holdfast.acquire.r0", `{"owner":"b","ttl_ms":600000}`)
 	c.want(messages.Status_RELEASED, 0, "holdfast.release.r0", `{"owner":"a"}`)
@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 	// Ephemeral leases count as well.
 	c.want(messages.Status_RELEASED, 0, "holdfast.release.r1", `{"owner":"a"}`)
 	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.e", `{"owner":"a","ttl_ms":600000,"durability":"EPHEMERAL"}`)
-	c.wantOverloaded("holdfast.acquire.r1", `{"owner":"a","ttl_ms":600000}`, "held: 10 resources")
+	c.wantOverloaded("holdfast.acquire.r1", `{"owner":"a","ttl_ms":600000}`, "held: 10 leases")
 
 	wait := func(resource string, i int) (string, string) {
 		return "holdfast.acquire." + resource, fmt.Sprintf(`{"owner":"w%d","ttl_ms":60000,"wait_ms":60000}`, i)
