@@ -75,7 +75,7 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 		p.Operation(messages.OpAcquire, "<key>"), p.List(), p.Info(), p.Event("<key>"),
 		strings.Replace(p.Direct(0, messages.OpAcquire, "<key>"), ".0.", ".<n>.", 1),
 		"`" + strings.Replace(p.Batch(0), ".0.", ".<n>.", 1) + "`", "`" + messages.FeatureBatch + "`", "`" + messages.FeatureSharing + "`", "1 to 1 000",
-		"at most limit and at most 1 000", "at most 1 000 leases are held, and at most 512 KB",
+		"at most limit and at most 1 000", "at most 1 000 leases are held, and at most 480 KB",
 		messages.HeaderServiceError + "`", messages.HeaderServiceErrorCode + "` (400, 429, 503, 507)",
 		"`" + messages.HeaderContentType + "`", "`" + messages.HeaderToken + "`", "`" + messages.HeaderResource + "`",
 		messages.HeaderEvent + ": ACQUIRED", messages.HeaderToken + ": " + messages.Token(5).String(),

@@ -180,6 +180,6 @@ func (q *requester) wantHolders(r *messages.Reply, held uint32, owners ...string
 		got = append(got, l.GetOwner())
 	}
 	if fmt.Sprint(got) != fmt.Sprint(owners) || r.GetHeld() != held || len(got) > 0 && !proto.Equal(r.GetLease(), r.GetHolders()[0]) {
-		q.Errorf("got %v,\nwant %d permits of %v", r, held, owners)
+		q.Fatalf("got %v,\nwant %d permits of %v", r, held, owners)
 	}
 }

@@ -58,7 +58,7 @@ func TestMostHoldersOfAResource(t *testing.T) {
 	}
 }
 
-// The leases of a resource take at most 512 KB.
+// The leases of a resource take at most 480 KB.
 func TestMostBytesOfAResource(t *testing.T) {
 	s, c := start(t)
 	q := &requester{client: c, key: keysOf("k", 1)[0]}
@@ -67,7 +67,7 @@ func TestMostBytesOfAResource(t *testing.T) {
 		r.Metadata = map[string]string{"k": strings.Repeat("v", 1000)}
 		return r
 	}
-	n := q.fillWith(shape, "take 524288 bytes, the most that may")
+	n := q.fillWith(shape, "take 491520 bytes, the most that may")
 	if n < 400 || n > 520 {
 		t.Errorf("%d leases of a little more than 1000 bytes are held", n)
 	}
