@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -43,6 +44,34 @@ func TestEventIDs(t *testing.T) {
 // AppendJSON and Encode write the same bytes.
 func TestEventJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkEventJSON(t, anyEvent().Draw(t, "event")) })
+}
+
+// Each field is written: one that is added to a message and not to AppendJSON is found here.
+func TestEventJSONHasEachField(t *testing.T) {
+	e := new(messages.Event)
+	fill(e.ProtoReflect())
+	checkEventJSON(t, e)
+}
+
+// fill sets each field to something but its zero value.
+func fill(m protoreflect.Message) {
+	for i := range m.Descriptor().Fields().Len() {
+		f := m.Descriptor().Fields().Get(i)
+		value := map[protoreflect.Kind]any{
+			protoreflect.StringKind: "text", protoreflect.Uint32Kind: uint32(7), protoreflect.Uint64Kind: uint64(7),
+			protoreflect.Int64Kind: int64(7), protoreflect.EnumKind: protoreflect.EnumNumber(1),
+		}[f.Kind()]
+		switch {
+		case f.IsMap():
+			m.Mutable(f).Map().Set(protoreflect.ValueOf("key").MapKey(), protoreflect.ValueOf("text"))
+		case f.IsList():
+			m.Mutable(f).List().Append(protoreflect.ValueOf(value))
+		case f.Message() != nil:
+			fill(m.Mutable(f).Message())
+		default:
+			m.Set(f, protoreflect.ValueOf(value))
+		}
+	}
 }
 
 func FuzzEventJSON(f *testing.F) {

@@ -24,13 +24,13 @@ func TestInvalidSharing(t *testing.T) {
 			request proto.Message
 			err     string
 		}{
-			{of("b", 5, 6), "permits: at most 5, the limit of the request, got 6"},
-			{of("b", 0, 2), "permits: at most 1, because a request without a limit is exclusive; a limit above 1 shares, got 2"},
-			{of("b", 1, 2), "permits: at most 1, because a request without a limit is exclusive; a limit above 1 shares, got 2"},
-			{of("b", unlimited, 1001), "permits: at most 1000 for one lease, got 1001"},
-			{of("b", 1001, 1001), "permits: at most 1000 for one lease, got 1001"},
-			{of("b", 5, unlimited), "permits: at most 1000 for one lease, got 4294967295"},
-			{of("b", unlimited, unlimited), "permits: at most 1000 for one lease, got 4294967295"},
+			{of("b", 5, 6), "permits: at most 5, the limit of the same request; take fewer or raise limit, got 6"},
+			{of("b", 0, 2), "permits: at most 1 of an exclusive lease; set limit for a shared one, got 2"},
+			{of("b", 1, 2), "permits: at most 1 of an exclusive lease; set limit for a shared one, got 2"},
+			{of("b", unlimited, 1001), "permits: at most 1000; acquire more by further requests, got 1001"},
+			{of("b", 1001, 1001), "permits: at most 1000; acquire more by further requests, got 1001"},
+			{of("b", 5, unlimited), "permits: at most 1000; acquire more by further requests, got 4294967295"},
+			{of("b", unlimited, unlimited), "permits: at most 1000; acquire more by further requests, got 4294967295"},
 			{
 				&messages.ExtendRequest{Owner: "a", Token: 1, TtlMs: hour, Limit: 4},
 				"limit: at least 5, that of the lease, which never falls: release the lease and acquire another, got 4",
