@@ -261,7 +261,7 @@ func (c *client) leases(limit int) (all []listed) {
 	}
 }
 
-// Whoever lists page by page while holders come and go sees each lease that was held all the time, once.
+// A listing page by page, while holders come and go, has each lease that was held all the time, once.
 func TestListWhileHoldersComeAndGo(t *testing.T) {
 	_, c := start(t)
 	const subject = ".orders.42"
