@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// FeatureBatch and FeatureSharing are the names of batches and of shared leases among the features of [Info].
-	FeatureBatch   = "batch"
+	// FeatureBatch is the name of batches among the features of [Info].
+	FeatureBatch = "batch"
+	// FeatureSharing is that of shared leases.
 	FeatureSharing = "sharing"
 	// MaxBatchCalls is the largest number of calls in a batch.
 	MaxBatchCalls = 1000
