@@ -84,6 +84,10 @@ func testSuite(t *testing.T, serve func(testing.TB, *nats.Conn, string, *fencena
 			tb.Cleanup(nc.Close)
 			return register{client{Conn: nc, subject: r.subject, lost: lost}, r.store}
 		},
+		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
+			tb.Helper()
+			return mustOpen(tb, mustConnect(tb, s), fencekv.WithRule(rule))
+		},
 		Restart: func(tb testing.TB) {
 			tb.Helper()
 			s.Restart(tb)

@@ -80,6 +80,13 @@ func (g *Guard) Update(ctx context.Context, c fence.Claim, in *dynamodb.UpdateIt
 	return out, nil
 }
 
+// Raise raises the mark of an item, or makes an item of key and mark alone, and leaves all other attributes
+// as they are. Errors are those of [Guard.Update].
+func (g *Guard) Raise(ctx context.Context, c fence.Claim, table string, key map[string]types.AttributeValue) error {
+	_, err := g.Update(ctx, c, &dynamodb.UpdateItemInput{TableName: &table, Key: key})
+	return err
+}
+
 // Put replaces an item, or makes it, as PutItem does; the new item has the raised mark. Errors are those of
 // [Guard.Update].
 func (g *Guard) Put(ctx context.Context, c fence.Claim, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {

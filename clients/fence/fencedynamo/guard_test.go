@@ -35,6 +35,10 @@ func TestGuard(t *testing.T) {
 					},
 					Through: through(at, addr),
 					Restart: dynalite.Restart,
+					Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
+						tb.Helper()
+						return &register{guard: mustGuard(tb, connect(addr), fencedynamo.WithRule(rule)), table: table}
+					},
 				})
 			})
 		}
@@ -53,6 +57,10 @@ type write func(ctx context.Context, g *fencedynamo.Guard, c fence.Claim, table,
 
 func (r *register) Write(ctx context.Context, c fence.Claim, value string) error {
 	return r.write(ctx, r.guard, c, r.table, value)
+}
+
+func (r *register) Raise(ctx context.Context, c fence.Claim) error {
+	return r.guard.Raise(ctx, c, r.table, key(c.Resource))
 }
 
 func byUpdate(ctx context.Context, g *fencedynamo.Guard, c fence.Claim, table, value string) error {

@@ -56,8 +56,7 @@ func NewMarks(client Client, table string, opts ...Option) (*Marks, error) {
 
 // Raise raises the mark of the claim's resource; see [fence.Marks].
 func (m *Marks) Raise(ctx context.Context, c fence.Claim) error {
-	_, err := m.guard.Update(ctx, c, &dynamodb.UpdateItemInput{TableName: &m.table, Key: keyOf(c)})
-	return m.hint(err)
+	return m.hint(m.guard.Raise(ctx, c, m.table, keyOf(c)))
 }
 
 // Transact does what the input says, as TransactWriteItems does, and raises the mark of the claim's

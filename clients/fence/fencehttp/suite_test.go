@@ -25,6 +25,10 @@ func TestSuite(t *testing.T) {
 			guard := fencehttp.New(mustOpen(tb, dir, fencefile.WithRule(rule)))
 			return mustServe(tb, guard(&orders{dir, mustOpen(tb, dir)})).through(tb, via)
 		},
+		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
+			tb.Helper()
+			return mustOpen(tb, dir, fencefile.WithRule(rule))
+		},
 		Restart: func(testing.TB) {}, // every register has a server of its own
 	})
 }

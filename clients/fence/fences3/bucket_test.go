@@ -48,6 +48,7 @@ func subject(bucket string) fencetest.Subject {
 			tb.Helper()
 			return guard(tb, rule, gateway.Addr)
 		},
+		Apart:   true,
 		Restart: gateway.Restart,
 	}
 }

@@ -2,6 +2,7 @@ package fences3_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -34,7 +35,10 @@ func (r *register) Read(ctx context.Context, resource string) (string, error) {
 }
 
 // keyOf returns a key that a file system takes for any resource of the suite.
-func keyOf(resource string) string { return hex.EncodeToString([]byte(resource)) }
+func keyOf(resource string) string {
+	hash := sha256.Sum256([]byte(resource))
+	return hex.EncodeToString(hash[:])
+}
 
 func object(key, value string) *s3.PutObjectInput {
 	return &s3.PutObjectInput{Key: &key, Body: strings.NewReader(value)}

@@ -37,6 +37,17 @@ func (g *Guard) Column(table, key, token string) (*Column, error) {
 // [fence.ErrMalformed] if the stored token is not one; nothing was written then. Any other error is the
 // database's, wrapped. The caller rolls back after each of them.
 func (c *Column) Update(ctx context.Context, tx Tx, claim fence.Claim, key any, assignments string, args ...any) error {
+	return c.write(ctx, tx, claim, key, assignments+", ", args)
+}
+
+// Raise writes the claim's token into the row with that key, if the token there lets the claim pass, and
+// leaves the rest of the row as it is. Errors are those of [Column.Update].
+func (c *Column) Raise(ctx context.Context, tx Tx, claim fence.Claim, key any) error {
+	return c.write(ctx, tx, claim, key, "", nil)
+}
+
+// write executes an UPDATE with assignments, each followed by a comma, and that of the token.
+func (c *Column) write(ctx context.Context, tx Tx, claim fence.Claim, key any, assignments string, args []any) error {
 	if err := claim.Check(); err != nil {
 		return err
 	}
@@ -44,7 +55,7 @@ func (c *Column) Update(ctx context.Context, tx Tx, claim fence.Claim, key any, 
 		return err
 	}
 	p, n := c.dialect.placeholder, len(args)
-	update := "UPDATE " + c.table + " SET " + assignments + ", " + c.token + " = " + p(n+1) +
+	update := "UPDATE " + c.table + " SET " + assignments + c.token + " = " + p(n+1) +
 		" WHERE " + c.key + " = " + p(n+2) + " AND " + c.token + " BETWEEN 0 AND " + p(n+3)
 	args = append(args[:n:n], int64(claim.Token), key, int64(lets(c.rule, claim.Token)))
 

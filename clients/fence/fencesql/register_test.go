@@ -62,6 +62,10 @@ func columnSubject(d *database) fencetest.Subject {
 		Open:    d.opening(on),
 		Through: d.through(on),
 		Restart: d.restart,
+		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
+			tb.Helper()
+			return &columned{database: d, db: d.open(tb), column: d.column(tb, fencesql.WithRule(rule))}
+		},
 		History: d.history,
 	}
 }
@@ -96,8 +100,21 @@ func (d *database) column(tb testing.TB, options ...fencesql.Option) *fencesql.C
 	return c
 }
 
-// Write makes the row at the first time.
 func (r *columned) Write(ctx context.Context, c fence.Claim, value string) error {
+	return r.transact(ctx, c, func(tx *sql.Tx) error {
+		if err := r.column.Update(ctx, tx, c, []byte(c.Resource), r.sql("value = ?"), []byte(value)); err != nil {
+			return err
+		}
+		return r.remember(ctx, tx, c, value)
+	})
+}
+
+func (r *columned) Raise(ctx context.Context, c fence.Claim) error {
+	return r.transact(ctx, c, func(tx *sql.Tx) error { return r.column.Raise(ctx, tx, c, []byte(c.Resource)) })
+}
+
+// transact makes the row at the first time, and runs a transaction.
+func (r *columned) transact(ctx context.Context, c fence.Claim, do func(tx *sql.Tx) error) error {
 	insert := r.sql(insertOrder + " ON CONFLICT (resource) DO NOTHING")
 	if r.dialect == fencesql.MySQL {
 		insert = insertOrder + " ON DUPLICATE KEY UPDATE value = value"
@@ -110,10 +127,7 @@ func (r *columned) Write(ctx context.Context, c fence.Claim, value string) error
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := r.column.Update(ctx, tx, c, []byte(c.Resource), r.sql("value = ?"), []byte(value)); err != nil {
-		return err
-	}
-	if err := r.remember(ctx, tx, c, value); err != nil {
+	if err := do(tx); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {

@@ -26,8 +26,10 @@ type Subject struct {
 	// Restart ends the store and starts it again on the same data; registers that are open then are not
 	// used again. A store without a server is opened afresh.
 	Restart func(tb testing.TB)
-	// Marks returns the marks of the guard under the rule; nil if it has none.
+	// Marks returns the marks that Write checks, under the rule; nil if none can be raised without a write.
 	Marks func(tb testing.TB, rule fence.Rule) fence.Marks
+	// Apart is true if Write checks other marks than those of Marks.
+	Apart bool
 	// Through returns a register under the rule over the same store, by a client of its own with the
 	// defaults of its driver, that reaches each server at the address that via returns for the server's
 	// own. Nil if no network is between the guard and the store.
@@ -49,7 +51,11 @@ func Run(t *testing.T, s Subject) {
 		"Concurrent":     concurrent,
 		"ConcurrentOnce": concurrentOnce,
 		"Cancelled":      cancelled,
+		"Phase":          phase,
+		"Slots":          slots,
+		"LongNames":      longNames,
 		"Marks":          marks,
+		"Raise":          raise,
 		"Restart":        restart,
 		"Network":        network,
 	} {
