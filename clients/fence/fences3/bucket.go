@@ -102,7 +102,7 @@ func (b *Bucket) Delete(ctx context.Context, c fence.Claim, key string) error {
 }
 
 // Raise raises a mark that stands by itself, for data that is elsewhere; see [fence.Marks]. It has
-// nothing to do with the marks of objects.
+// nothing to do with the marks of objects, which only a put can raise.
 func (b *Bucket) Raise(ctx context.Context, c fence.Claim) error {
 	if err := b.rule.Check(c, 0); err != nil {
 		return err

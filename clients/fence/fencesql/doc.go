@@ -3,8 +3,8 @@
 //
 // A [Guard] keeps high-water marks, the highest tokens, in a table of their own. [Guard.Raise] refuses a
 // stale claim and raises the mark in the caller's transaction. A [Column] is a token in each of the caller's
-// rows, checked by the statement that writes the row. Use a Column where the lock protects a single row, a
-// Guard for everything else.
+// rows, checked by the statement that writes the row; [Column.Raise] writes the token alone. Use a Column
+// where the lock protects a single row, a Guard for everything else.
 //
 // # Guarantee
 //
