@@ -80,7 +80,8 @@ type acquisition struct {
 	c             *Client
 	terms         terms
 	resource, key string
-	id            string
+	lockKey
+	id string
 	// request is what the latest attempt asked for.
 	request  *messages.AcquireRequest
 	begun    time.Time
@@ -104,15 +105,20 @@ func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, 
 		return nil, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrClosed}
 	}
 	defer c.goroutines.Leave()
-	k := lockKey{a.resource, t.owner}
-	c.handles.retain(k)
-	defer c.handles.release(k)
+	a.lockKey = lockKey{holder{a.resource, t.owner}, t.kind()}
 	if t.reentrant {
-		if l, err := a.share(ctx, k); l != nil || err != nil {
+		request := c.handles.expect(a.lockKey)
+		defer c.handles.expectNoMore(a.lockKey, request)
+		if l, err := a.share(ctx); l != nil || err != nil {
 			return l, err
 		}
 	}
-	c.deployment.await(ctx, min(messages.FirstResend, c.cfg.timeout/2), c.life.Done())
+	if a.kind != (kind{}) {
+		if err := c.needSharing(ctx, messages.OpAcquire, a.resource); err != nil {
+			return nil, err
+		}
+	}
+	c.awaitDeployment(ctx)
 	for {
 		l, again, err := a.once(ctx)
 		if !again {
@@ -134,17 +140,21 @@ func (a *acquisition) check() (err error) {
 	if err := checkTTL(a.terms.ttl); err != nil {
 		return err
 	}
+	if err := a.terms.checkPermits(); err != nil {
+		return err
+	}
 	a.request = a.terms.request(a.id, 0)
 	return limits.Check(a.request)
 }
 
 // share takes part in a lease that this client holds already.
-func (a *acquisition) share(ctx context.Context, k lockKey) (*Lock, error) {
-	h := a.c.handles.sharedBy(k)
+func (a *acquisition) share(ctx context.Context) (*Lock, error) {
+	a.c.handles.awaitDowngrades(ctx, a.holder, a.c.life.Done())
+	h := a.c.handles.sharedBy(a.lockKey)
 	if h == nil || ctx.Err() != nil {
 		return nil, nil
 	}
-	l := h.attach(ctx)
+	l := h.attach(ctx, a.kind)
 	if l == nil || h.lasts(a.terms.ttl) {
 		return l, nil
 	}
@@ -244,15 +254,22 @@ func (a *acquisition) expired(ctx context.Context) error {
 
 // granted takes the lease over. If it is over already, or released, another one is asked for.
 func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messages.Lease) (*Lock, bool, error) {
+	if a.terms.reentrant { // the lease may be one of this client's, under a token that is not known yet
+		a.c.handles.awaitDowngrades(ctx, a.holder, a.c.life.Done())
+	}
 	fresh := newHandle(a.c, a.key, lease, sent, a.terms)
 	h, err := a.c.handles.add(fresh)
 	if h != fresh {
 		fresh.discard()
 	}
 	if err == nil {
-		if l := h.attach(ctx); l != nil {
+		if l := h.attach(ctx, a.kind); l != nil {
 			return l, false, nil
 		}
+	}
+	if err == nil && h != fresh && !h.isOf(a.kind) { // it has been downgraded since
+		a.id = nuid.Next()
+		return nil, true, nil
 	}
 	if h == fresh {
 		fresh.discard()
@@ -305,12 +322,13 @@ func (a *acquisition) withdraw(x *request.Exchange) {
 	}
 }
 
-// settle takes the request out of the queue. If the owner holds a lease that has
-// no handle here, the request may have been granted and the answer lost: repeated, it is answered with the
-// same grant.
+// settle takes the request out of the queue. If the owner holds a lease that has no handle here, or several, of which
+// the answer shows one, the request may have been granted and the answer lost: repeated, it is answered with the same
+// grant.
 func (a *acquisition) settle(ctx context.Context) (done bool) {
 	r, done := a.c.chores.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.terms.owner, a.id))
-	if r.GetStatus() != messages.Status_STALE_TOKEN || a.c.handles.has(r.GetLease()) {
+	only := kindOf(r.GetLease()) == kind{}
+	if r.GetStatus() != messages.Status_STALE_TOKEN || only && a.c.handles.has(r.GetLease()) {
 		return done
 	}
 	again := a.terms.request(a.id, 0)

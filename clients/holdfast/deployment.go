@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,9 @@ func (d *deployment) await(ctx context.Context, most time.Duration, stop <-chan 
 	case <-stop:
 	}
 }
+
+// offers reports whether the deployment has a feature.
+func (i *Info) offers(feature string) bool { return slices.Contains(i.Features, feature) }
 
 // maxWait is the longest wait that the deployment allows, and the contract's default until that is known.
 func (d *deployment) maxWait() time.Duration {

@@ -14,21 +14,47 @@ type State struct {
 	Lease
 	// Waiting is how many requests are queued.
 	Waiting int
+	// Holders are the leases that are held, the oldest first: at most the first 100. Lease above is the first of them.
+	Holders []Lease
+	// Permits is how many permits are held, by all holders; 1 if the holder is exclusive.
+	Permits int
+	// Waiters are the queued requests in their order, at most the first 100, if they were asked for: see [WithWaiters].
+	Waiters []Waiter
 }
 
-// Get returns the holder of the resource, linearizably: it is the state at some moment between call and
+// GetOption is what an answer to [Client.Get] is to have beside the holders.
+type GetOption func(*messages.GetRequest)
+
+// WithWaiters asks for who waits.
+func WithWaiters() GetOption { return func(r *messages.GetRequest) { r.Waiters = true } }
+
+// Get returns the holders of the resource, linearizably: it is the state at some moment between call and
 // return. It is [ErrUnavailable] if no node can decide in time.
-func (c *Client) Get(ctx context.Context, resource string) (*State, error) {
-	return c.get(ctx, resource, &messages.GetRequest{})
+func (c *Client) Get(ctx context.Context, resource string, opts ...GetOption) (*State, error) {
+	return c.get(ctx, resource, &messages.GetRequest{}, opts)
 }
 
 // GetStale is [Client.Get] from the memory of the node that answers, which may have been replaced and
 // not know yet. It is cheaper, and good enough to look at.
-func (c *Client) GetStale(ctx context.Context, resource string) (*State, error) {
-	return c.get(ctx, resource, &messages.GetRequest{Stale: true})
+func (c *Client) GetStale(ctx context.Context, resource string, opts ...GetOption) (*State, error) {
+	return c.get(ctx, resource, &messages.GetRequest{Stale: true}, opts)
 }
 
-func (c *Client) get(ctx context.Context, resource string, m *messages.GetRequest) (*State, error) {
+func (c *Client) get(ctx context.Context, resource string, m *messages.GetRequest, opts []GetOption) (*State, error) {
+	if err := checkContext(ctx, messages.OpGet, resource); err != nil {
+		return nil, err
+	}
+	for _, o := range opts {
+		if o == nil {
+			return nil, invalid(messages.OpGet, resource, rule("option", "not nil", "nil"))
+		}
+		o(m)
+	}
+	if m.GetWaiters() {
+		if err := c.needSharing(ctx, messages.OpGet, resource); err != nil {
+			return nil, err
+		}
+	}
 	a, err := c.calls.ask(ctx, messages.OpGet, resource, m)
 	if err != nil {
 		return nil, err
@@ -42,6 +68,14 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 		s := &State{Held: r.GetStatus() == messages.Status_HELD, Waiting: int(r.GetWaiting())}
 		s.Lease = *newLease(r.GetLease())
 		s.Resource = messages.NormalizeResource(resource)
+		if s.Held {
+			var all []*messages.Lease
+			all, s.Permits = holders(r)
+			for _, l := range all {
+				s.Holders = append(s.Holders, *newLease(l))
+			}
+		}
+		s.Waiters = newWaiters(r.GetWaiters())
 		return s, nil
 	}
 	return nil, refused(messages.OpGet, resource, r)

@@ -16,14 +16,19 @@ import (
 // handle is a lease that this client holds: when it ends, and how it is renewed. Several [Lock]s share one
 // if they are re-entrant. No goroutine belongs to it: its alarm and answers drive it.
 type handle struct {
-	c     *Client
-	claim messages.Claim
-	key   string
-	terms terms
+	c             *Client
+	resource, key string
+	terms         terms
 
 	mu    sync.Mutex
 	phase phase
-	locks []*Lock // that have not been released
+	// id identifies the lease, claim is what it shows to the protected resource. kind and slots are what it has. former
+	// and formerKind are of before it was downgraded; zero: it was not.
+	id, former       leaseID
+	claim            Claim
+	kind, formerKind kind
+	slots            []int
+	locks            []*Lock // that have not been released
 	// failing: the application has been told of jeopardy.
 	failing bool
 	renewal renewal
@@ -46,13 +51,13 @@ const (
 
 // newHandle returns a handle of a lease that was granted in answer to a request sent then.
 func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms) *handle {
-	claim, begun := claimOf(l), c.begun
-	h := &handle{c: c, key: key, terms: t, claim: claim}
+	id, begun := idOf(l), c.begun
+	h := &handle{c: c, resource: id.resource, key: key, terms: t, id: id, claim: claimOf(l), kind: kindOf(l), slots: slotsOf(l)}
 	h.renewal = renewal{
-		sender: c.sender, claim: claim, key: key, owner: t.owner,
+		sender: c.sender, key: key, owner: t.owner, token: id.token,
 		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), t.ttl), sent, begun),
 	}
-	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, claim.Token
+	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, id.token
 	h.hints.ephemeral, h.hints.verifier = t.ephemeral, h
 	h.hints.from = begun.Add((time.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
 	h.alarm.Waker = h
@@ -60,14 +65,25 @@ func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms
 	return h
 }
 
-// lockKey returns the key of the locks that may share the lease.
-func (h *handle) lockKey() lockKey { return lockKey{h.claim.Resource, h.terms.owner} }
+func (h *handle) holder() holder { return holder{h.resource, h.terms.owner} }
 
-// attach adds a lock that shares the lease; nil if that is not held any more.
-func (h *handle) attach(ctx context.Context) *Lock {
+// lockKey returns the key of the locks that may share the lease.
+func (h *handle) lockKey() lockKey { return lockKey{h.holder(), h.kind} }
+
+// graves returns where the lease has tombstones when it is released.
+func (h *handle) graves() []grave {
+	all := []grave{{h.lockKey(), h.id.token}}
+	if h.former != (leaseID{}) {
+		all = append(all, grave{lockKey{h.holder(), h.formerKind}, h.former.token})
+	}
+	return all
+}
+
+// attach adds a lock that shares the lease; nil if that is not held any more, or not of this kind.
+func (h *handle) attach(ctx context.Context, k kind) *Lock {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.valid() || h.c.life.Err() != nil {
+	if !h.valid() || h.c.life.Err() != nil || h.kind != k {
 		return nil
 	}
 	l := &Lock{h: h, parent: ctx}
@@ -91,6 +107,13 @@ func (h *handle) discard() {
 	defer h.mu.Unlock()
 	h.phase = gone
 	h.stop()
+}
+
+// isOf reports whether the lease is of this kind.
+func (h *handle) isOf(k kind) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.kind == k
 }
 
 // Wake is called by the alarm.
@@ -126,7 +149,7 @@ func (h *handle) schedule() {
 }
 
 // isRenewed reports whether the lease is to be prolonged.
-func (h *handle) isRenewed() bool { return !h.terms.byHand || len(h.renewal.calls) > 0 }
+func (h *handle) isRenewed() bool { return !h.terms.byHand || h.renewal.isAwaited() }
 
 // renew asks for more time.
 func (h *handle) renew() {
@@ -151,7 +174,7 @@ func (h *handle) extend(ctx context.Context, ttl time.Duration) error {
 		if h.found != nil {
 			return h.found
 		}
-		return &Error{Op: string(messages.OpExtend), Resource: h.claim.Resource, Err: ErrReleased}
+		return &Error{Op: string(messages.OpExtend), Resource: h.resource, Err: ErrReleased}
 	}
 	done := h.renewal.calls.add(h.c.sender.LastID() + 1)
 	h.renewal.Ask(ttl)
@@ -164,7 +187,7 @@ func (h *handle) extend(ctx context.Context, ttl time.Duration) error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.renewal.calls.remove(done)
-		return &Error{Op: string(messages.OpExtend), Resource: h.claim.Resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
+		return &Error{Op: string(messages.OpExtend), Resource: h.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
 	}
 }
 
@@ -193,20 +216,36 @@ func (h *handle) replied(id uint64, r *messages.Reply) {
 	case messages.Status_EXTENDED:
 		h.granted(id, r.GetLease())
 	case messages.Status_UNAVAILABLE:
-		h.noEffect(id, refused(messages.OpExtend, h.claim.Resource, r))
-	case messages.Status_OVERLOADED, messages.Status_INVALID:
-		refusal := refused(messages.OpExtend, h.claim.Resource, r)
-		if errors.Is(refusal, ErrInvalid) {
-			h.renewal.refuse(id, refusal)
-		}
-		h.renewal.Drop(id) // the timer brings the next attempt
-		h.endanger(refusal)
+		h.noEffect(id, refused(messages.OpExtend, h.resource, r))
+	case messages.Status_OVERLOADED, messages.Status_INVALID, messages.Status_EXHAUSTED:
+		h.refused(id, refused(messages.OpExtend, h.resource, r))
 	default:
-		h.lose(lost(messages.OpExtend, h.claim.Resource, r))
+		h.lose(lost(messages.OpExtend, h.resource, r))
 	}
 }
 
+// refused takes in that the service has refused an attempt, which had no effect.
+func (h *handle) refused(id uint64, refusal *Error) {
+	h.renewal.Drop(id) // the timer brings the next attempt
+	switch {
+	case errors.Is(refusal, ErrOverloaded):
+	case h.renewal.asksDowngrade(id):
+		refusal.Op = string(opDowngrade)
+		h.downgraded(refusal)
+		if h.isRenewed() {
+			h.renew() // nothing was decided on the extension that was asked for with it
+		}
+		return
+	case h.renewal.askedDowngrade(id):
+		return
+	default:
+		h.renewal.refuse(id, refusal)
+	}
+	h.endanger(refusal)
+}
+
 func (h *handle) granted(id uint64, l *messages.Lease) {
+	h.become(id, l)
 	if !h.renewal.granted(id, l) {
 		return
 	}
@@ -251,11 +290,12 @@ func (h *handle) verify() {
 
 // confirm ends the lease if the service says that it has ended.
 func (h *handle) confirm(ctx context.Context) (done bool) {
-	r, done := h.c.chores.clear(ctx, messages.OpGet, h.claim.Resource, &messages.GetRequest{})
-	if !differs(r, h.claim.Token) {
+	token := h.hints.is()
+	r, done := h.c.chores.clear(ctx, messages.OpGet, h.resource, &messages.GetRequest{})
+	if !ended(r, token) {
 		return done
 	}
-	e := &Error{Op: string(messages.OpGet), Resource: h.claim.Resource, Err: ErrLost, Cause: ErrNotHeld}
+	e := &Error{Op: string(messages.OpGet), Resource: h.resource, Err: ErrLost, Cause: ErrNotHeld}
 	if r.GetStatus() == messages.Status_HELD {
 		e.Cause, e.Holder = ErrNotOwner, newLease(r.GetLease())
 		if e.Holder.Owner == h.terms.owner {
@@ -264,14 +304,14 @@ func (h *handle) confirm(ctx context.Context) (done bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase == holding {
+	if h.phase == holding && h.id.token == token && h.renewal.downgrading == 0 { // else it may be held under another token
 		h.lose(e)
 	}
 	return true
 }
 
 // runOut gives the lease up by the clock alone.
-func (h *handle) runOut() { h.lose(lost(messages.OpExtend, h.claim.Resource, nil)) }
+func (h *handle) runOut() { h.lose(lost(messages.OpExtend, h.resource, nil)) }
 
 // lose ends the lease for all locks that share it.
 func (h *handle) lose(e *Error) {
@@ -281,6 +321,9 @@ func (h *handle) lose(e *Error) {
 		l.end(e)
 	}
 	h.renewal.end(e)
+	if h.renewal.downgrading > 0 {
+		h.downgraded(e)
+	}
 }
 
 // stop ends what renews the lease and looks for its end.
@@ -306,12 +349,13 @@ func (h *handle) detach(l *Lock) (last bool, found *Error) {
 	case h.phase == gone:
 		h.postRelease()
 		return false, h.found
-	case len(h.locks) > 0 || !h.c.handles.releasing(h.claim, h.terms.owner, h):
+	case len(h.locks) > 0 || !h.c.handles.releasing(nil, h):
 		return false, nil
 	}
 	h.phase = releasing
 	h.stop()
 	h.renewal.end(ErrReleased)
+	h.renewal.downgrades.answer(h.c.sender.LastID()+1, ErrReleased)
 	return true, nil
 }
 
@@ -325,7 +369,10 @@ func (h *handle) postRelease() {
 
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
-	return &release{c: h.c, claim: h.claim, key: h.key, owner: h.terms.owner, until: h.end}
+	return &release{
+		c: h.c, id: h.id, key: h.key, owner: h.terms.owner, until: h.end, graves: h.graves(),
+		downgrading: h.phase == releasing && h.renewal.downgrading > 0,
+	}
 }
 
 // releaseAll releases all locks that share the lease.

@@ -19,7 +19,7 @@ func TestEndOfALease(t *testing.T) {
 		c := &Client{life: t.Context(), sender: new(request.Sender), begun: time.Now()}
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 30_000, RemainingMs: 30_000}
 		h := newHandle(c, "r", lease, time.Now(), terms{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
-		before, after := h.attach(t.Context()), h.attach(t.Context())
+		before, after := h.attach(t.Context(), kind{}), h.attach(t.Context(), kind{})
 		begun, want := time.Now(), time.Until(before.Deadline())
 		ctx, lost := before.Context(), before.Lost()
 		<-ctx.Done()

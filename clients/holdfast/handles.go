@@ -12,23 +12,24 @@ import (
 // handles are the leases that a client holds, and tombstones of those that it has released. The zero
 // handles has none.
 type handles struct {
-	mu      sync.Mutex
-	closed  bool
-	byClaim map[messages.Claim]*handle
+	mu     sync.Mutex
+	closed bool
+	byID   map[leaseID]*handle
+	// former are the handles by the token that their lease had before it was downgraded.
+	former map[leaseID]*handle
 	// shared are the handles that further locks may share.
 	shared     map[lockKey]*handle
-	tombstones map[lockKey]tombstone
+	tombstones map[lockKey]*tombstones
+	downgrades map[holder]*downgrade
 }
 
-// lockKey says which locks may share a lease: those of one owner on one resource.
-type lockKey struct{ resource, owner string }
+// holder is an owner on a resource, who may have several leases of it.
+type holder struct{ resource, owner string }
 
-// tombstone marks the leases of a lock key that have been released, or are about to be. An answer that
-// grants one of them once more, because it was on its way beside the release, grants nothing. A tombstone
-// is retained while a request or a release of its key is under way.
-type tombstone struct {
-	upTo  Token
-	users int
+// lockKey says which locks may share a lease: those of one owner on one resource and of one kind.
+type lockKey struct {
+	holder
+	kind kind
 }
 
 // errReleased refuses a lease that has been released.
@@ -44,11 +45,11 @@ func (s *handles) close() {
 func (s *handles) all() []*handle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.byClaim))
+	return slices.Collect(maps.Values(s.byID))
 }
 
 // add registers a handle, so that a late answer about its lease is not taken for an orphan, and returns it,
-// or the handle that has its claim already. It is [ErrClosed] if the client has been closed, and
+// or the handle that has its lease already. It is [ErrClosed] if the client has been closed, and
 // errReleased if the lease has been released.
 func (s *handles) add(h *handle) (known *handle, err error) {
 	s.mu.Lock()
@@ -56,17 +57,25 @@ func (s *handles) add(h *handle) (known *handle, err error) {
 	if s.closed {
 		return nil, ErrClosed
 	}
-	if other := s.byClaim[h.claim]; other != nil {
+	if other := s.find(h.id); other != nil {
 		return other, nil
 	}
-	if h.claim.Token <= s.tombstones[h.lockKey()].upTo {
+	if s.tombstones[h.lockKey()].has(h.id.token) {
 		return nil, errReleased
 	}
-	put(&s.byClaim, h.claim, h)
+	put(&s.byID, h.id, h)
 	if h.terms.reentrant {
 		put(&s.shared, h.lockKey(), h)
 	}
 	return h, nil
+}
+
+// find is called with mu held.
+func (s *handles) find(id leaseID) *handle {
+	if h := s.byID[id]; h != nil {
+		return h
+	}
+	return s.former[id]
 }
 
 func (s *handles) remove(h *handle) {
@@ -75,13 +84,33 @@ func (s *handles) remove(h *handle) {
 	s.drop(h)
 }
 
-// drop is called with mu held.
+// drop is called with mu held, and that of the handle.
 func (s *handles) drop(h *handle) {
-	if s.byClaim[h.claim] == h {
-		delete(s.byClaim, h.claim)
+	if s.byID[h.id] == h {
+		delete(s.byID, h.id)
+	}
+	if s.former[h.former] == h {
+		delete(s.former, h.former)
 	}
 	if s.shared[h.lockKey()] == h {
 		delete(s.shared, h.lockKey())
+	}
+}
+
+// change registers a handle anew whose lease has been downgraded: become sets what it is now.
+func (s *handles) change(h *handle, become func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.byID[h.id] == h
+	s.drop(h)
+	become()
+	if !known {
+		return
+	}
+	put(&s.byID, h.id, h)
+	put(&s.former, h.former, h)
+	if h.terms.reentrant && s.shared[h.lockKey()] == nil {
+		put(&s.shared, h.lockKey(), h)
 	}
 }
 
@@ -89,7 +118,7 @@ func (s *handles) drop(h *handle) {
 func (s *handles) has(l *messages.Lease) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.byClaim[claimOf(l)] != nil
+	return s.find(idOf(l)) != nil
 }
 
 // sharedBy returns the handle that a further lock may share, nil if there is none.
@@ -99,49 +128,68 @@ func (s *handles) sharedBy(k lockKey) *handle {
 	return s.shared[k]
 }
 
-// retain keeps the tombstone of a key until [handles.release].
-func (s *handles) retain(k lockKey) {
+// expect notes that a request is under way that may be granted a lease which is released meanwhile. It returns the
+// number of the request, for [handles.expectNoMore].
+func (s *handles) expect(k lockKey) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bury(k, 0)
+	return s.tombstonesOf(k).expect()
 }
 
-func (s *handles) release(k lockKey) {
+func (s *handles) expectNoMore(k lockKey, request uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.tombstones[k]
-	if t.users--; t.users == 0 {
-		delete(s.tombstones, k)
-	} else {
-		s.tombstones[k] = t
-	}
+	s.sweep(k, s.tombstones[k].expectNoMore(request))
 }
 
 // releasing notes that a lease is about to be released, with its handle if it had one. It returns false if
-// another handle has the lease, or if the release is under way already: of two concurrent releases one
-// would find another holder, and take the lock for lost. If it returns true, the caller releases the
-// lease and calls [handles.release].
-func (s *handles) releasing(claim messages.Claim, owner string, h *handle) bool {
+// another handle has the lease, if the release is under way already, or if it may turn out that a handle has it: of two
+// concurrent releases one would find another holder, and take the lock for lost. If it returns true, the caller
+// releases the lease and calls [handles.released].
+func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other := s.byClaim[claim]; other != nil && other != h {
-		return false
-	}
-	k := lockKey{claim.Resource, owner}
-	if h == nil && claim.Token <= s.tombstones[k].upTo {
-		return false
-	}
 	if h != nil {
 		s.drop(h)
+		for _, g := range h.graves() {
+			s.tombstonesOf(g.lockKey).bury(g.token)
+		}
+		return true
 	}
-	s.bury(k, claim.Token)
+	g := graveOf(l)
+	if s.find(idOf(l)) != nil || s.tombstones[g.lockKey].has(g.token) {
+		return false
+	}
+	if d := s.downgrades[g.holder]; d != nil {
+		d.orphans = append(d.orphans, l)
+		return false
+	}
+	s.tombstonesOf(g.lockKey).bury(g.token)
 	return true
 }
 
-// bury is called with mu held.
-func (s *handles) bury(k lockKey, upTo Token) {
-	t := s.tombstones[k]
-	put(&s.tombstones, k, tombstone{upTo: max(t.upTo, upTo), users: t.users + 1})
+// released notes that the releases are over.
+func (s *handles) released(graves []grave) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range graves {
+		s.sweep(g.lockKey, s.tombstones[g.lockKey].released(g.token))
+	}
+}
+
+// tombstonesOf is called with mu held.
+func (s *handles) tombstonesOf(k lockKey) *tombstones {
+	if s.tombstones[k] == nil {
+		put(&s.tombstones, k, new(tombstones))
+	}
+	return s.tombstones[k]
+}
+
+// sweep is called with mu held.
+func (s *handles) sweep(k lockKey, empty bool) {
+	if empty {
+		delete(s.tombstones, k)
+	}
 }
 
 func put[K comparable, V any](m *map[K]V, k K, v V) {

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +27,6 @@ type hints struct {
 	sender    *request.Sender
 	ends      *ends
 	key       string
-	token     Token
 	ephemeral bool
 	// from is when the events are subscribed to.
 	from time.Time
@@ -34,6 +34,8 @@ type hints struct {
 	verifier verifier
 
 	mu sync.Mutex
+	// token identifies the lease.
+	token Token
 	// tried: the events were subscribed to; subscribed: with success; over: nothing is to be verified any more.
 	tried, subscribed, over bool
 	// peeked is the number of the last stale question.
@@ -91,7 +93,7 @@ func (i *hints) listening() {
 	}
 	i.sender.Forget(i.peeked)
 	i.peeked = i.sender.Send(i.sender.Route(messages.OpGet, i.key, 0), staleGet, func(a *request.Answer) {
-		if r, err := a.Reply(); err == nil && differs(r, i.token) {
+		if r, err := a.Reply(); err == nil && ended(r, i.is()) {
 			i.hint()
 		}
 	})
@@ -99,20 +101,53 @@ func (i *hints) listening() {
 
 // heard is told of the end of a lease.
 func (i *hints) heard(token Token) {
-	if token == i.token {
+	if token == i.is() {
 		i.hint()
 	}
 }
 
-// differs reports whether an answer to get shows that the resource is free or held under another token.
-func differs(r *messages.Reply, token Token) bool {
+// is returns the token that identifies the lease.
+func (i *hints) is() Token {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.token
+}
+
+// become takes in that the lease has another token.
+func (i *hints) become(token Token) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.token = token
+}
+
+// ended reports whether an answer to get shows that the lease of a token is not held any more. An answer that has not
+// all holders does not show it.
+func ended(r *messages.Reply, token Token) bool {
 	switch r.GetStatus() {
 	case messages.Status_FREE:
 		return true
 	case messages.Status_HELD:
-		return Token(r.GetLease().GetToken()) != token
+		all, held := holders(r)
+		return held == permitsOf(all) && !slices.ContainsFunc(all, func(l *messages.Lease) bool { return Token(l.GetToken()) == token })
 	}
 	return false
+}
+
+// holders returns the leases that an answer has, and how many permits are held. A service without shared leases tells
+// of the holder only.
+func holders(r *messages.Reply) (all []*messages.Lease, held int) {
+	if len(r.GetHolders()) == 0 {
+		return []*messages.Lease{r.GetLease()}, 1
+	}
+	return r.GetHolders(), int(r.GetHeld())
+}
+
+// permitsOf returns how many permits the leases have.
+func permitsOf(leases []*messages.Lease) (n int) {
+	for _, l := range leases {
+		n += max(len(l.GetSlots()), 1)
+	}
+	return n
 }
 
 // hint calls verify. Calls keep a pause; the last hint is always followed by one.

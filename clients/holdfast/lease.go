@@ -17,8 +17,16 @@ type Claim = messages.Claim
 type Lease struct {
 	Resource string
 	Owner    string
-	Token    Token
-	TTL      time.Duration
+	// Token identifies the lease.
+	Token Token
+	// Fence is what the holder shows to the protected resource. It is the token of an exclusive lease; shared leases
+	// that are held at the same time have it in common.
+	Fence Token
+	// Limit is how many permits may be held while a shared lease is, and Slots are the numbers of those that it has, in
+	// rising order. 0 and nil: the lease is exclusive.
+	Limit uint32
+	Slots []int
+	TTL   time.Duration
 	// Remaining is until the lease runs out.
 	Remaining time.Duration
 	// AcquiredAt is by the clock of the node that granted it, for people.
@@ -33,6 +41,9 @@ func newLease(l *messages.Lease) *Lease {
 		Resource:  l.GetResource(),
 		Owner:     l.GetOwner(),
 		Token:     Token(l.GetToken()),
+		Fence:     fenceOf(l),
+		Limit:     l.GetLimit(),
+		Slots:     slotsOf(l),
 		TTL:       millis(l.GetTtlMs()),
 		Remaining: millis(l.GetRemainingMs()),
 		Ephemeral: l.GetDurability() == messages.Durability_EPHEMERAL,
@@ -44,9 +55,30 @@ func newLease(l *messages.Lease) *Lease {
 	return lease
 }
 
-func claimOf(l *messages.Lease) messages.Claim {
-	return messages.Claim{Resource: l.GetResource(), Token: Token(l.GetToken())}
+// claimOf returns what the holder of a lease shows to the protected resource.
+func claimOf(l *messages.Lease) Claim { return Claim{Resource: l.GetResource(), Token: fenceOf(l)} }
+
+func fenceOf(l *messages.Lease) Token {
+	if fence, err := messages.ParseToken(l.GetFence()); err == nil {
+		return fence
+	}
+	return Token(l.GetToken())
 }
+
+func slotsOf(l *messages.Lease) (slots []int) {
+	for _, s := range l.GetSlots() {
+		slots = append(slots, int(s))
+	}
+	return slots
+}
+
+// leaseID identifies a lease.
+type leaseID struct {
+	resource string
+	token    Token
+}
+
+func idOf(l *messages.Lease) leaseID { return leaseID{l.GetResource(), Token(l.GetToken())} }
 
 func millis(ms uint32) time.Duration { return time.Duration(ms) * time.Millisecond }
 

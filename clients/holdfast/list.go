@@ -9,12 +9,10 @@ import (
 
 // List returns the leases that are held now of resources whose key the pattern selects: `*` stands for
 // one level of the name, `>` for the rest; empty selects all. See docs/wire.md for how a key is written.
-// Each page is as of when it was asked for. An error is the last thing that it yields.
+// A resource has a lease for each of its holders. Each page is as of when it was asked for. An error is the last thing that it yields.
 func (c *Client) List(ctx context.Context, pattern string) iter.Seq2[*Lease, error] {
 	return func(yield func(*Lease, error) bool) {
-		after := ""
-		for {
-			page, err := c.page(ctx, &messages.ListRequest{Pattern: pattern, After: after, Limit: messages.MaxListLimit})
+		for page, err := range c.pages(ctx, &messages.ListRequest{Pattern: pattern}) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -24,9 +22,20 @@ func (c *Client) List(ctx context.Context, pattern string) iter.Seq2[*Lease, err
 					return
 				}
 			}
-			if after = page.GetNext(); after == "" {
+		}
+	}
+}
+
+// pages returns the pages of a listing. An error is the last thing that it yields.
+func (c *Client) pages(ctx context.Context, r *messages.ListRequest) iter.Seq2[*messages.ListReply, error] {
+	return func(yield func(*messages.ListReply, error) bool) {
+		r.Limit = messages.MaxListLimit
+		for {
+			page, err := c.page(ctx, r)
+			if !yield(page, err) || err != nil || page.GetNext() == "" {
 				return
 			}
+			r.After = page.GetNext()
 		}
 	}
 }

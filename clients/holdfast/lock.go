@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -39,14 +41,45 @@ type Lock struct {
 }
 
 // Resource returns the name of what is locked, in Unicode NFC.
-func (l *Lock) Resource() string { return l.h.claim.Resource }
+func (l *Lock) Resource() string { return l.h.resource }
 
-// Token returns the fencing token, to be shown to the protected resource with every write. It stays the
-// same for as long as the lock is held.
-func (l *Lock) Token() Token { return l.h.claim.Token }
+// Token returns the fencing token, to be shown to the protected resource with every write. Locks that are shared and
+// held at the same time have one in common. It stays the same for as long as the lock is held and not downgraded.
+func (l *Lock) Token() Token { return l.Claim().Token }
 
 // Claim returns resource and token, as the guards below clients/fence take them.
-func (l *Lock) Claim() Claim { return l.h.claim }
+func (l *Lock) Claim() Claim {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	return l.h.claim
+}
+
+// Slots returns the numbers of the permits that a shared lock has, in rising order; nil if it is exclusive. No other
+// holder has them meanwhile.
+func (l *Lock) Slots() []int {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	return slices.Clone(l.h.slots)
+}
+
+// SlotClaim returns the claim to the part of the protected resource that belongs to slot number Slots()[i]: the name
+// of the lock, # and the number, with a token that only the later holders of that slot exceed. So each part keeps a
+// mark of its own. It is [ErrInvalid] if the lock has no such slot, or if the name becomes too long.
+func (l *Lock) SlotClaim(i int) (Claim, error) {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	if i < 0 || i >= len(l.h.slots) {
+		return Claim{}, invalid(opSlotClaim, l.h.resource, rule("slot", "an index into the lock's "+strconv.Itoa(len(l.h.slots))+" slots", strconv.Itoa(i)))
+	}
+	claim := Claim{Resource: l.h.resource + "#" + strconv.Itoa(l.h.slots[i]), Token: l.h.id.token}
+	if err := claim.Check(); err != nil {
+		return Claim{}, invalid(opSlotClaim, l.h.resource, err)
+	}
+	return claim, nil
+}
+
+// opSlotClaim stands in errors.
+const opSlotClaim messages.Operation = "slot claim"
 
 // Owner returns in whose name the lock is held.
 func (l *Lock) Owner() string { return l.h.terms.owner }
@@ -129,7 +162,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if ctx.Err() != nil {
 		return &Error{Op: string(messages.OpExtend), Resource: l.Resource(), Err: ErrUnavailable, Cause: request.ContextError(ctx)}
 	}
-	r := &messages.ExtendRequest{Owner: l.Owner(), Token: uint64(l.Token()), TtlMs: inMillis(ttl)}
+	r := &messages.ExtendRequest{Owner: l.Owner(), TtlMs: inMillis(ttl)}
 	if err := limits.Check(r); err != nil {
 		return invalid(messages.OpExtend, l.Resource(), err)
 	}

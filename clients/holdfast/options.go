@@ -99,7 +99,10 @@ type terms struct {
 	reentrant bool
 	byHand    bool // not renewed by itself
 	missing   bool // an option is nil
-	metadata  map[string]string
+	// counted: permits and limit are given, as they are; else the lock is exclusive.
+	counted        bool
+	permits, limit int64
+	metadata       map[string]string
 }
 
 // TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given. The resource of a
@@ -130,7 +133,8 @@ func Ephemeral() AcquireOption { return func(t *terms) { t.ephemeral = true } }
 
 // Reentrant lets an owner that holds the lock already have it again, under the same token. Within a
 // client the lease ends with the last release of the [Lock]s that share it; between processes that
-// share an owner's name it ends with the first.
+// share an owner's name it ends with the first. Of a shared lock, it is had again only for the same number of
+// permits and the same limit.
 func Reentrant() AcquireOption { return func(t *terms) { t.reentrant = true } }
 
 // NoRenewal leaves the renewal to the caller, by [Lock.Extend]. Without it the lease runs out.
@@ -159,6 +163,9 @@ func (t *terms) request(id string, wait time.Duration) *messages.AcquireRequest 
 	r := &messages.AcquireRequest{
 		Owner: t.owner, TtlMs: inMillis(t.ttl), WaitMs: inMillis(wait), RequestId: id,
 		Reentrant: t.reentrant, Metadata: t.metadata,
+	}
+	if k := t.kind(); k != (kind{}) {
+		r.Limit, r.Permits = k.limit, k.permits
 	}
 	if t.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL

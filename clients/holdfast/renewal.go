@@ -13,12 +13,19 @@ import (
 type renewal struct {
 	lease.Renewal
 	sender *request.Sender
-	claim  messages.Claim
 	key    string
 	owner  string
+	// token identifies the lease.
+	token Token
 	// calls wait for an attempt that they may have caused.
 	calls calls
-	// payload is the request as it is sent, for the TTL that it asks for.
+	// downgrading: the attempts of this number and later ones ask for a downgrade, and the callers in downgrades wait
+	// for it; 0: it is not asked for.
+	downgrading uint64
+	downgrades  calls
+	// decided is the last attempt that may have asked for a downgrade on which was decided.
+	decided uint64
+	// payload is the request as it is sent, for the TTL that it asks for; 0: there is none.
 	payload    []byte
 	payloadTTL time.Duration
 }
@@ -28,20 +35,25 @@ type renewal struct {
 func (r *renewal) send(receive func(*request.Answer)) {
 	now := time.Now()
 	id := r.sender.Send(r.sender.Route(messages.OpExtend, r.key, r.Attempts()), r.message(), receive)
-	if len(r.calls) > 0 {
+	if r.isAwaited() {
 		r.Sent(id, now, messages.ResendAfter)
 	} else {
 		r.Sent(id, now, nil)
 	}
 }
 
-// message returns the request, which is the same until another TTL is asked for.
+// isAwaited reports whether an answer is needed soon: by a caller, or to learn under which token the lease is held.
+func (r *renewal) isAwaited() bool { return len(r.calls) > 0 || r.downgrading > 0 }
+
+// message returns the request, which is the same until something else is asked for.
 func (r *renewal) message() []byte {
 	if ttl := r.Asked(); r.payloadTTL != ttl {
 		r.payloadTTL = ttl
-		r.payload = request.Encode(&messages.ExtendRequest{
-			Owner: r.owner, Token: uint64(r.claim.Token), TtlMs: inMillis(ttl),
-		})
+		m := &messages.ExtendRequest{Owner: r.owner, Token: uint64(r.token), TtlMs: inMillis(ttl)}
+		if r.downgrading > 0 {
+			m.Limit = readers.limit
+		}
+		r.payload = request.Encode(m)
 	}
 	return r.payload
 }
@@ -65,10 +77,35 @@ func (r *renewal) refuse(id uint64, err error) {
 // noEffect drops an attempt on which no node decided. If a caller waits, the next one is soon.
 func (r *renewal) noEffect(id uint64) {
 	r.Drop(id)
-	if len(r.calls) > 0 && !r.HasOpen(id) {
+	if r.isAwaited() && !r.HasOpen(id) {
 		r.Hasten(time.Now(), request.RetryAfter)
 	}
 }
+
+// downgrade has the attempts from now on ask for a downgrade. It returns where the outcome comes.
+func (r *renewal) downgrade() (outcome chan error) {
+	next := r.sender.LastID() + 1
+	if r.downgrading == 0 {
+		r.downgrading, r.payloadTTL = next, 0
+	}
+	return r.downgrades.add(next)
+}
+
+// asksDowngrade reports whether the attempt asked for a downgrade that is not decided yet.
+func (r *renewal) asksDowngrade(id uint64) bool { return r.downgrading > 0 && id >= r.downgrading }
+
+// askedDowngrade reports whether the attempt may have asked for a downgrade on which was decided. What refuses it may say
+// nothing of the TTL.
+func (r *renewal) askedDowngrade(id uint64) bool { return id <= r.decided }
+
+// downgraded takes in what has become of the downgrade, nil if the lease is shared now.
+func (r *renewal) downgraded(err error) {
+	r.downgrading, r.decided, r.payloadTTL = 0, r.sender.LastID(), 0
+	r.downgrades.answer(r.decided+1, err)
+}
+
+// become takes in that the lease has another token.
+func (r *renewal) become(token Token) { r.token, r.payloadTTL = token, 0 }
 
 // stop expects no more answers.
 func (r *renewal) stop() { r.sender.Forget(r.DropAll()...) }

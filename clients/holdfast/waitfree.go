@@ -18,11 +18,11 @@ const (
 	checkAgain = time.Second
 )
 
-// WaitFree returns nil when the resource is free: that was so at some moment between call and return, and
+// WaitFree returns nil when the resource is free of all holders: that was so at some moment between call and return, and
 // may be over when it returns. It takes no place in the queue and does not keep others from locking the
 // resource; to lock it, call [Client.Acquire].
 //
-// It waits for the event that tells of the end of the lease, and asks again then, when the lease would
+// It waits for the event that tells of the end of a lease, and asks again then, when the last lease would
 // have run out, and when the connection was interrupted. So an early end of an ephemeral lease, which
 // makes no event, may be noticed as late as the lease would have lasted; and so may every other one if the
 // NATS user may not subscribe to holdfast.event.<key>.
@@ -78,7 +78,11 @@ func (c *Client) untilFree(ctx context.Context, resource string) (time.Duration,
 	case err != nil || !s.Held:
 		return 0, err
 	}
-	return max(s.Remaining, leastCheck), nil
+	last := s.Remaining
+	for _, l := range s.Holders {
+		last = max(last, l.Remaining)
+	}
+	return max(last, leastCheck), nil
 }
 
 // pause waits until one of them comes, though not for less than a moment.

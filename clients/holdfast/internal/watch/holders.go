@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,18 +20,28 @@ import (
 // They are right if all was read up to where the bucket ended after its oldest commit had been looked
 // up, the commits without a gap from that one on, and if there is a page for every resource, or no commit
 // was ever purged. For commits are purged only when pages have what they changed, and those stand before
-// that end. So of a resource that no commit changed, the last page that was read tells the state; of every
+// that end. So of a lease that no commit changed, the last page that was read tells the state; of every
 // other one, the last commit.
 type holders struct {
 	pattern messages.Pattern
 	sequence
 	// end is the position to read to.
 	end uint64
-	// pages are the held resources of each page by its name; a resource is in one of them at most.
-	pages map[string]map[string]*journal.Grant
-	// changed are the resources that commits changed; nil if they are free since.
-	changed map[string]*journal.Grant
+	// pages are the held leases of each page by its name; a resource is in one of them at most.
+	pages map[string]leases
+	// changed are the leases that commits changed; nil if they have ended since.
+	changed leases
 }
+
+// leases are grants by what identifies them.
+type leases map[leaseID]*journal.Grant
+
+type leaseID struct {
+	resource string
+	token    uint64
+}
+
+func idOf(g *journal.Grant) leaseID { return leaseID{g.GetResource(), g.GetToken()} }
 
 // restarts bound how often the reading begins again because the owner compacts the journal meanwhile.
 // That takes it a moment, once in tens of thousands of commits.
@@ -64,8 +75,7 @@ func (r *Reader) readHolders(ctx context.Context, pattern messages.Pattern) (*ho
 	}
 	h := &holders{
 		pattern: pattern, sequence: sequence{number: first.GetNumber() - 1}, end: end,
-		pages:   make(map[string]map[string]*journal.Grant),
-		changed: make(map[string]*journal.Grant),
+		pages: make(map[string]leases), changed: make(leases),
 	}
 	if err := r.consume(ctx, 1, ">", h.take); !errors.Is(err, errEnough) {
 		return nil, err
@@ -101,9 +111,9 @@ func (h *holders) apply(c *journal.Change) {
 	}
 	switch c.GetKind() {
 	case messages.Event_RELEASED, messages.Event_EXPIRED, messages.Event_BROKEN:
-		h.changed[g.GetResource()] = nil
+		h.changed[idOf(g)] = nil
 	default:
-		h.changed[g.GetResource()] = g
+		h.changed[idOf(g)] = g
 	}
 }
 
@@ -111,15 +121,22 @@ func (h *holders) apply(c *journal.Change) {
 func (h *holders) load(p *journal.Page) {
 	name := p.Name()
 	for i := 1; i < len(name); i++ {
-		maps.DeleteFunc(h.pages[name[:i]], func(resource string, _ *journal.Grant) bool {
-			return p.Covers(resource)
+		maps.DeleteFunc(h.pages[name[:i]], func(id leaseID, _ *journal.Grant) bool {
+			return p.Covers(id.resource)
 		})
 	}
-	held := make(map[string]*journal.Grant)
+	held := make(leases)
 	for _, e := range p.GetEntries() {
 		g := e.GetGrant()
-		if e.GetState() == messages.Event_ACQUIRED && selects(h.pattern, g.GetResource()) {
-			held[g.GetResource()] = g
+		if !selects(h.pattern, g.GetResource()) {
+			continue
+		}
+		if e.GetState() == messages.Event_ACQUIRED {
+			held[idOf(g)] = g
+		}
+		for _, other := range e.GetOthers() {
+			other.Resource = g.GetResource() // which a page leaves out
+			held[idOf(other)] = other
 		}
 	}
 	h.pages[name] = held
@@ -147,12 +164,12 @@ func (h *holders) within(name string) bool {
 	return false
 }
 
-// grants returns what is held, in the order of the names.
+// grants returns what is held, in the order of the names and tokens.
 func (h *holders) grants() []*journal.Grant {
 	var held []*journal.Grant
 	for _, page := range h.pages {
-		for resource, g := range page {
-			if _, changed := h.changed[resource]; !changed {
+		for id, g := range page {
+			if _, changed := h.changed[id]; !changed {
 				held = append(held, g)
 			}
 		}
@@ -162,6 +179,8 @@ func (h *holders) grants() []*journal.Grant {
 			held = append(held, g)
 		}
 	}
-	slices.SortFunc(held, func(a, b *journal.Grant) int { return strings.Compare(a.GetResource(), b.GetResource()) })
+	slices.SortFunc(held, func(a, b *journal.Grant) int {
+		return cmp.Or(strings.Compare(a.GetResource(), b.GetResource()), cmp.Compare(a.GetToken(), b.GetToken()))
+	})
 	return held
 }

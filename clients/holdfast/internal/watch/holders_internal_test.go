@@ -12,8 +12,7 @@ import (
 func newHolders(first uint64) *holders {
 	return &holders{
 		sequence: sequence{number: first - 1}, end: 1 << 32,
-		pages:   make(map[string]map[string]*journal.Grant),
-		changed: make(map[string]*journal.Grant),
+		pages: make(map[string]leases), changed: make(leases),
 	}
 }
 

@@ -1,0 +1,144 @@
+package holdfast
+
+import (
+	"context"
+
+	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// opDowngrade stands in errors.
+const opDowngrade messages.Operation = "downgrade"
+
+// Downgrade makes an exclusive lock a shared one, as of [Shared], without letting go of it: those that wait to share it
+// get it at once, and no exclusive holder comes in between. There is no way back: release the lock, and acquire again.
+//
+// The lock has a new token then, and a new [Lock.Claim], so that the protected resource can refuse what was sent under
+// the former one. Contexts that were made before carry the former claim on: what is written after the downgrade takes
+// the claim from the lock. All locks that share the lease are downgraded with it, and its time begins anew.
+//
+// It returns nil when the service has agreed, also if the lock was shared like that already; [ErrInvalid] if
+// others hold beside it, as beside one of several [Permits], or the deployment has no shared leases; [ErrExhausted] if
+// the resource has no token left; [ErrLost] when the lock is lost, [ErrReleased] after a release. When the
+// context or the client's timeout ends first it is [ErrUnknown]: the client goes on to ask, and the lock may become
+// shared later. With a context that has ended already it changes nothing, and is [ErrUnavailable] with the context's
+// error.
+func (l *Lock) Downgrade(ctx context.Context) error {
+	if err := checkContext(ctx, opDowngrade, l.Resource()); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return &Error{Op: string(opDowngrade), Resource: l.Resource(), Err: ErrUnavailable, Cause: request.ContextError(ctx)}
+	}
+	if err := l.h.c.needSharing(ctx, opDowngrade, l.Resource()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, request.ErrNoAnswer)
+	defer cancel()
+	return l.h.downgrade(ctx, l)
+}
+
+// downgrade asks for a downgrade and waits for the answer. If ctx ends earlier, the renewals go on to ask.
+func (h *handle) downgrade(ctx context.Context, l *Lock) error {
+	h.mu.Lock()
+	if l.over != nil || h.phase != holding {
+		defer h.mu.Unlock()
+		if h.found != nil {
+			return h.found
+		}
+		return &Error{Op: string(opDowngrade), Resource: h.resource, Err: ErrReleased}
+	}
+	if h.renewal.downgrading == 0 {
+		h.c.handles.downgrading(h.holder())
+	}
+	done := h.renewal.downgrade()
+	h.renew()
+	h.mu.Unlock()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.renewal.downgrades.remove(done)
+		return &Error{Op: string(opDowngrade), Resource: l.Resource(), Err: ErrUnknown, Cause: request.ContextError(ctx)}
+	}
+}
+
+// become takes in what the lease is after an extension. The answer to an attempt from before a downgrade may come late.
+func (h *handle) become(id uint64, l *messages.Lease) {
+	if now := idOf(l); now.token > h.id.token {
+		h.c.handles.change(h, func() {
+			h.former, h.id = h.id, now
+			h.formerKind, h.kind = h.kind, kindOf(l)
+		})
+		h.claim, h.slots = claimOf(l), slotsOf(l)
+		h.hints.become(now.token)
+		h.renewal.become(now.token)
+	}
+	if h.renewal.asksDowngrade(id) {
+		h.downgraded(nil)
+	}
+}
+
+// downgraded takes in what has become of a downgrade that was asked for.
+func (h *handle) downgraded(err error) {
+	h.renewal.downgraded(err)
+	h.c.downgraded(h.holder())
+}
+
+// downgrade is a downgrade of a holder's lease that is asked for, and not decided.
+type downgrade struct {
+	// leases is how many are downgraded.
+	leases int
+	// orphans are grants that nothing waited for: each may be one of those leases, under its new token.
+	orphans []*messages.Lease
+	over    chan struct{}
+}
+
+// downgrading notes that one lease more may change its token.
+func (s *handles) downgrading(k holder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.downgrades[k]
+	if d == nil {
+		d = &downgrade{over: make(chan struct{})}
+		put(&s.downgrades, k, d)
+	}
+	d.leases++
+}
+
+// downgraded notes that one lease less may change its token. After the last it returns the orphans, which are known now.
+func (s *handles) downgraded(k holder) []*messages.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.downgrades[k]
+	if d.leases--; d.leases > 0 {
+		return nil
+	}
+	delete(s.downgrades, k)
+	close(d.over)
+	return d.orphans
+}
+
+// downgraded gives back what was granted meanwhile and has no handle.
+func (c *Client) downgraded(k holder) {
+	for _, l := range c.handles.downgraded(k) {
+		c.giveBack(l)
+	}
+}
+
+// awaitDowngrades waits until it is known which leases of the holder have which tokens.
+func (s *handles) awaitDowngrades(ctx context.Context, k holder, stop <-chan struct{}) {
+	s.mu.Lock()
+	d := s.downgrades[k]
+	s.mu.Unlock()
+	if d == nil {
+		return
+	}
+	select {
+	case <-d.over:
+	case <-ctx.Done():
+	case <-stop:
+	}
+}

@@ -1,0 +1,77 @@
+package holdfast
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Shared asks for a lock that others may hold at the same time if theirs is shared, too: the reader of a
+// readers-writer lock, whose writer acquires without it. One queue serves both, first come first served, so writers do
+// not starve.
+func Shared() AcquireOption {
+	return func(t *terms) { t.counted, t.permits, t.limit = true, 1, anyLimit }
+}
+
+// Permits asks for n permits, 1 to 1 000, as of a semaphore: while the lock is held, no more than limit are, its own
+// and those of all other holders together. Each holder states its own limit, and the lowest of them counts. Limit 1 is
+// an exclusive lock.
+func Permits(n, limit int) AcquireOption {
+	return func(t *terms) { t.counted, t.permits, t.limit = true, int64(n), int64(limit) }
+}
+
+// anyLimit is the highest limit: that of a lock that tolerates all others that are shared.
+const anyLimit = math.MaxUint32
+
+// kind is what a lease is to those that may be held beside it. The zero kind is exclusive.
+type kind struct{ limit, permits uint32 }
+
+// readers is the kind of a lease that is [Shared].
+var readers = kind{limit: anyLimit, permits: 1}
+
+// kindOf returns the kind of a lease.
+func kindOf(l *messages.Lease) kind {
+	return kind{limit: l.GetLimit(), permits: uint32(len(l.GetSlots()))}
+}
+
+// kind returns that of the lease that is asked for.
+func (t *terms) kind() kind {
+	if t.limit <= 1 {
+		return kind{}
+	}
+	return kind{limit: uint32(t.limit), permits: uint32(t.permits)}
+}
+
+// checkPermits refuses what the message could not carry; the contract has the other rules.
+func (t *terms) checkPermits() error {
+	switch {
+	case !t.counted:
+		return nil
+	case t.limit < 1 || t.limit > anyLimit:
+		return rule("limit", "1 to "+strconv.FormatInt(anyLimit, 10), strconv.FormatInt(t.limit, 10))
+	case t.permits < 1 || t.permits > messages.MaxPermits:
+		return rule("permits", "1 to "+strconv.Itoa(messages.MaxPermits), strconv.FormatInt(t.permits, 10))
+	}
+	return nil
+}
+
+// needSharing returns an [ErrInvalid] if the deployment is known not to have shared leases. It waits a little for what
+// the deployment says, as a first request does; if that does not come, the service decides.
+func (c *Client) needSharing(ctx context.Context, op messages.Operation, resource string) error {
+	c.awaitDeployment(ctx)
+	if info := c.deployment.info.Load(); info == nil || info.offers(messages.FeatureSharing) {
+		return nil
+	}
+	info, err := c.Info(ctx) // its nodes may have been upgraded since
+	if err != nil {
+		return nil
+	}
+	c.deployment.info.Store(info)
+	if info.offers(messages.FeatureSharing) {
+		return nil
+	}
+	return invalid(op, resource, rule("feature "+messages.FeatureSharing,
+		"that of a deployment that has it; upgrade all nodes, or use exclusive locks only", "version "+strconv.Quote(info.Version)))
+}

@@ -1,0 +1,70 @@
+package holdfast
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Waiter is a request that waits in a queue. Durations are as of the answer.
+type Waiter struct {
+	Owner string
+	// Limit is how many permits may be held while it holds; 0: it wants to be the only holder.
+	Limit uint32
+	// Permits is how many it waits for, at least 1.
+	Permits int
+	// Waiting is since when it waits, at the present owner of the shard. Left is how long it waits yet at most; a
+	// client that is there asks again before.
+	Waiting, Left time.Duration
+}
+
+func newWaiters(all []*messages.Waiter) (waiters []Waiter) {
+	for _, w := range all {
+		waiters = append(waiters, Waiter{
+			Owner: w.GetOwner(), Limit: w.GetLimit(), Permits: int(w.GetPermits()),
+			Waiting: millis(w.GetWaitingMs()), Left: millis(w.GetLeftMs()),
+		})
+	}
+	return waiters
+}
+
+// Queue is who waits for a resource.
+type Queue struct {
+	Resource string
+	// Waiters are in their order, at most the first 100.
+	Waiters []Waiter
+}
+
+// Queues returns the queues of the resources that are held now and whose key the pattern selects, as in [Client.List],
+// if anything waits there. It is what the nodes have in their memories, unconfirmed. An error is the last thing that it
+// yields: [ErrInvalid] also if the deployment does not tell who waits.
+func (c *Client) Queues(ctx context.Context, pattern string) iter.Seq2[*Queue, error] {
+	return func(yield func(*Queue, error) bool) {
+		if err := checkContext(ctx, opList, ""); err != nil {
+			yield(nil, err)
+			return
+		}
+		if err := c.needSharing(ctx, opList, ""); err != nil {
+			yield(nil, err)
+			return
+		}
+		last := ""
+		for page, err := range c.pages(ctx, &messages.ListRequest{Pattern: pattern, Waiters: true}) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, q := range page.GetQueues() {
+				if q.GetResource() == last {
+					continue // its leases are on several pages
+				}
+				last = q.GetResource()
+				if !yield(&Queue{Resource: last, Waiters: newWaiters(q.GetWaiters())}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
