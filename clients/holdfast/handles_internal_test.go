@@ -94,7 +94,7 @@ func TestTombstonesAreFew(t *testing.T) {
 		if s.has(token) {
 			t.Fatal("there is a tombstone, though all requests began after it")
 		}
-		defer s.expectNoMore(after)
+		s.expectNoMore(after)
 	}
 }
 

@@ -38,7 +38,7 @@ func kindOf(l *messages.Lease) kind {
 
 // kind returns that of the lease that is asked for.
 func (t *terms) kind() kind {
-	if t.limit <= 1 {
+	if t.limit <= 1 && t.permits <= 1 {
 		return kind{}
 	}
 	return kind{limit: uint32(t.limit), permits: uint32(t.permits)}

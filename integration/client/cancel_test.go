@@ -35,6 +35,7 @@ func TestCancelRacesGrant(t *testing.T) {
 	}
 	for name, opts := range map[string][]holdfast.AcquireOption{
 		"Persistent": nil, "Ephemeral": {holdfast.Ephemeral()}, "Reentrant": {holdfast.Reentrant()},
+		"Shared": {holdfast.Shared()}, "Permits": {holdfast.Permits(2, 5)}, "ReentrantPermits": {holdfast.Permits(1, 2), holdfast.Reentrant()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var granted, cancelled atomic.Int64

@@ -17,7 +17,11 @@ func newHolders(first uint64) *holders {
 }
 
 func commitOf(number uint64, kind messages.Event_Kind, resource string) *journal.Record {
-	change := &journal.Change{Kind: kind, Grant: &journal.Grant{Resource: resource, Token: number}}
+	return commitOfLease(number, kind, resource, 1)
+}
+
+func commitOfLease(number uint64, kind messages.Event_Kind, resource string, token uint64) *journal.Record {
+	change := &journal.Change{Kind: kind, Grant: &journal.Grant{Resource: resource, Token: token}}
 	return &journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{Number: number, Changes: []*journal.Change{change}}}}
 }
 
@@ -99,5 +103,25 @@ func TestHoldersMissNoPage(t *testing.T) {
 		if h.covered() != step.covered {
 			t.Errorf("behind page %s: %v", step.page.GetPage().Name(), h.covered())
 		}
+	}
+}
+
+// The leases of a shared resource are told apart by their tokens, also those that a page has without their resource, and
+// those beside a last grant that has ended.
+func TestHoldersOfOneResource(t *testing.T) {
+	page := &journal.Page{Entries: []*journal.Entry{
+		{State: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "a", Token: 3}, Others: []*journal.Grant{{Token: 1}, {Token: 2}}},
+		{State: messages.Event_EXPIRED, Grant: &journal.Grant{Resource: "b", Token: 9}, Others: []*journal.Grant{{Token: 7}, {Token: 8}}},
+	}}
+	h := newHolders(7)
+	h.mustTake(t, &journal.Record{Body: &journal.Record_Page{Page: page}},
+		commitOfLease(7, messages.Event_RELEASED, "a", 2), commitOfLease(8, messages.Event_ACQUIRED, "a", 4), commitOfLease(9, messages.Event_EXTENDED, "b", 7))
+	h.wantHeld(t, "a", "a", "a", "b", "b")
+	var tokens []uint64
+	for _, g := range h.grants() {
+		tokens = append(tokens, g.GetToken())
+	}
+	if want := []uint64{1, 3, 4, 7, 8}; !slices.Equal(tokens, want) {
+		t.Errorf("the tokens %v are held, want %v", tokens, want)
 	}
 }

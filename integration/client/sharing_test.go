@@ -1,0 +1,428 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// long is a lease that does not run out during a test: what is free was given back.
+var long = holdfast.TTL(time.Hour)
+
+func mustDowngrade(tb testing.TB, l *holdfast.Lock) {
+	tb.Helper()
+	if err := l.Downgrade(testContext(tb)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// wantHolders checks that these locks are held, and no others.
+func wantHolders(tb testing.TB, c *holdfast.Client, resource string, locks ...*holdfast.Lock) {
+	tb.Helper()
+	s := mustGet(tb, c, resource)
+	var got, want []string
+	for _, h := range s.Holders {
+		got = append(got, fmt.Sprint(h.Fence, h.Slots))
+	}
+	for _, l := range locks {
+		want = append(want, fmt.Sprint(l.Token(), l.Slots()))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) || s.Held != (len(locks) > 0) {
+		tb.Errorf("%s is held by %v, want %v", resource, got, want)
+	}
+}
+
+func TestReadersAndWriter(t *testing.T) {
+	c, other := newClient(t, newService(t).URL()), holdfast.Owner("other")
+	a, b := mustAcquire(t, c, "r", holdfast.Shared()), mustAcquire(t, c, "r", holdfast.Shared(), other)
+	if a.Token() != 1 || b.Token() != 1 || a.Claim() != b.Claim() {
+		t.Errorf("two readers have the claims %v and %v", a.Claim(), b.Claim())
+	}
+	if s := mustGet(t, c, "r"); !s.Held || s.Permits != 2 || len(s.Holders) != 2 || s.Holders[1].Token != 2 || s.Holders[1].Fence != 1 ||
+		s.Holders[1].Limit != 4_294_967_295 || s.Owner != a.Owner() || s.Holders[1].Owner != "other" || s.Waiters != nil {
+		t.Errorf("got %+v", s)
+	}
+	var listed []string
+	for l, err := range c.List(testContext(t), "r") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = append(listed, fmt.Sprint(l.Token, l.Fence, l.Slots))
+	}
+	if want := []string{"000000000000001 000000000000001 [0]", "000000000000002 000000000000001 [1]"}; !slices.Equal(listed, want) {
+		t.Errorf("listed: %q, want %q", listed, want)
+	}
+	writer := acquiring(testContext(t), c, "r", holdfast.Owner("writer"))
+	untilWaiting(t, c, "r", 1)
+	if _, err := c.TryAcquire(testContext(t), "r", holdfast.Shared()); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("a reader overtook the writer: %v", err)
+	}
+	s, err := c.Get(testContext(t), "r", holdfast.WithWaiters())
+	if err != nil || len(s.Waiters) != 1 || s.Waiters[0].Owner != "writer" || s.Waiters[0].Limit != 0 || s.Waiters[0].Permits != 1 || s.Waiters[0].Left <= 0 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	queues := 0
+	for q, err := range c.Queues(testContext(t), ">") {
+		if queues++; err != nil || q.Resource != "r" || len(q.Waiters) != 1 || q.Waiters[0].Owner != "writer" {
+			t.Errorf("got %+v, %v", q, err)
+		}
+	}
+	if queues != 1 {
+		t.Errorf("%d queues, want 1", queues)
+	}
+	mustRelease(t, a)
+	mustRelease(t, b)
+	w := mustGrant(t, writer)
+	if token, ok := holdfast.TokenFromContext(w.Context()); token != 3 || !ok || w.Slots() != nil {
+		t.Errorf("the writer has %v and the slots %v", token, w.Slots())
+	}
+}
+
+// Each lock of one owner has a lease of its own, and its own end.
+func TestPermitsOfOneOwner(t *testing.T) {
+	c, other := newClient(t, url), newClient(t, url)
+	const limit, workers, turns = 5, 12, 15
+	var mu sync.Mutex
+	taken := make(map[int]bool)
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for range turns {
+				err := c.Do(testContext(t), t.Name(), func(ctx context.Context, l *holdfast.Lock) error {
+					claim, err := l.SlotClaim(0)
+					slot := l.Slots()[0]
+					mu.Lock()
+					if taken[slot] || slot >= limit || claim.Resource != fmt.Sprint(t.Name(), "#", slot) || err != nil {
+						t.Errorf("slot %d, taken %v, %v, %v", slot, taken[slot], claim, err)
+					}
+					taken[slot] = true
+					mu.Unlock()
+					err = l.Extend(ctx, time.Hour)
+					mu.Lock()
+					taken[slot] = false
+					mu.Unlock()
+					return err
+				}, holdfast.Permits(1, limit), long)
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	untilFree(t, other, t.Name())
+}
+
+func TestSharedReentrant(t *testing.T) {
+	c := newClient(t, url)
+	again := []holdfast.AcquireOption{holdfast.Permits(2, 9), holdfast.Reentrant(), long}
+	a, b := mustAcquire(t, c, t.Name(), again...), mustAcquire(t, c, t.Name(), again...)
+	others := []*holdfast.Lock{
+		mustAcquire(t, c, t.Name(), holdfast.Permits(3, 9), holdfast.Reentrant(), long),
+		mustAcquire(t, c, t.Name(), holdfast.Permits(2, 10), holdfast.Reentrant(), long),
+		mustAcquire(t, c, t.Name(), holdfast.Permits(2, 9), long),
+	}
+	if !slices.Equal(a.Slots(), b.Slots()) || !slices.Equal(a.Slots(), []int{0, 1}) {
+		t.Errorf("got the slots %v and %v", a.Slots(), b.Slots())
+	}
+	wantHolders(t, c, t.Name(), append(others, a)...)
+	mustRelease(t, a)
+	wantHolders(t, c, t.Name(), append(others, b)...)
+	mustRelease(t, b)
+	wantHolders(t, c, t.Name(), others...)
+}
+
+// What is lost on the way is repeated, and takes no second permit.
+func TestSharedLostAnswers(t *testing.T) {
+	p, other := proxy.New(t, url), newClient(t, url)
+	c := newClient(t, p.URL())
+	p.OnAnswers("acquire", proxy.First(2, proxy.Lose))
+	a := mustAcquire(t, c, t.Name(), holdfast.Permits(1, 3), long)
+	p.OnAnswers("acquire", proxy.First(1, proxy.Lose))
+	b := mustAcquire(t, c, t.Name(), holdfast.Permits(2, 3), long)
+	wantHolders(t, other, t.Name(), a, b)
+	p.OnAnswers("release", proxy.First(2, proxy.Lose))
+	mustRelease(t, a)
+	wantHolders(t, other, t.Name(), b)
+	mustRelease(t, b)
+	wantHolders(t, other, t.Name())
+}
+
+// A request for permits that is given up while its answer is lost, or late, leaves none behind and takes none away
+// from the other locks of the same owner.
+func TestSharedGivenUp(t *testing.T) {
+	for name, verdict := range map[string]proxy.Verdict{"Lost": proxy.Lose, "Late": proxy.Keep} {
+		t.Run(name, func(t *testing.T) {
+			p, other := proxy.New(t, url), newClient(t, url)
+			c := newClient(t, p.URL(), holdfast.Timeout(brief))
+			a, b := mustAcquire(t, c, t.Name(), holdfast.Shared(), long), mustAcquire(t, c, t.Name(), holdfast.Shared(), long)
+			if name == "Late" {
+				p.OnRequests("release", proxy.Always(proxy.Keep)) // so that it is not cleared up otherwise
+			}
+			p.OnAnswers("acquire", proxy.First(1, verdict))
+			if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.Shared(), long); !errors.Is(err, holdfast.ErrUnknown) {
+				t.Fatalf("got %v, want ErrUnknown", err)
+			}
+			p.Resume()
+			p.Deliver()
+			stand.Eventually(t, "the permit is given back", func() bool { return mustGet(t, other, t.Name()).Permits == 2 })
+			wantHolders(t, other, t.Name(), a, b)
+			for _, l := range []*holdfast.Lock{a, b} {
+				if err := l.Extend(testContext(t), time.Hour); err != nil {
+					t.Error(err)
+				}
+				mustRelease(t, l)
+			}
+		})
+	}
+}
+
+func TestDowngrade(t *testing.T) {
+	for name, opts := range map[string][]holdfast.AcquireOption{
+		"Persistent": nil, "Ephemeral": {holdfast.Ephemeral()}, "NoRenewal": {holdfast.NoRenewal()}, "Reentrant": {holdfast.Reentrant()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, other := proxy.New(t, url), newClient(t, url)
+			c := newClient(t, p.URL())
+			l := mustAcquire(t, c, t.Name(), append(opts, long)...)
+			former, before := l.Claim(), l.Context()
+			reader := acquiring(testContext(t), other, t.Name(), holdfast.Shared())
+			untilWaiting(t, other, t.Name(), 1)
+			p.OnAnswers("extend", proxy.First(1, proxy.Lose))
+			mustDowngrade(t, l)
+			r := mustGrant(t, reader)
+			if l.Token() != former.Token+1 || l.Claim() != r.Claim() || !slices.Equal(l.Slots(), []int{0}) || !l.Valid() {
+				t.Errorf("%v with the slots %v became %v, and a reader has %v", former, l.Slots(), l.Claim(), r.Claim())
+			}
+			if claim, _ := holdfast.ClaimFromContext(before); claim != former || before.Err() != nil {
+				t.Errorf("the context from before has %v, %v", claim, before.Err())
+			}
+			if err := l.Extend(testContext(t), time.Hour); err != nil {
+				t.Error(err)
+			}
+			mustDowngrade(t, l)
+			wantHolders(t, other, t.Name(), l, r)
+			mustRelease(t, l)
+			wantHolders(t, other, t.Name(), r)
+		})
+	}
+}
+
+// A downgrade of which nothing is known: the lock becomes shared later, or is released under either token.
+func TestDowngradeGivenUp(t *testing.T) {
+	for _, then := range []string{"Release", "GoOn"} {
+		for way, lose := range map[string]func(*proxy.Proxy, string, func() proxy.Verdict){
+			"Request": (*proxy.Proxy).OnRequests, "Answer": (*proxy.Proxy).OnAnswers,
+		} {
+			t.Run(then+way, func(t *testing.T) {
+				p, other := proxy.New(t, url), newClient(t, url)
+				c := newClient(t, p.URL(), holdfast.Timeout(brief))
+				l := mustAcquire(t, c, t.Name(), long)
+				lose(p, "extend", proxy.Always(proxy.Lose))
+				if err := l.Downgrade(testContext(t)); !errors.Is(err, holdfast.ErrUnknown) || !l.Valid() {
+					t.Fatalf("got %v, want ErrUnknown", err)
+				}
+				if then == "GoOn" {
+					lose(p, "extend", proxy.Always(proxy.Pass))
+					stand.Eventually(t, "the lock is shared", func() bool { return l.Slots() != nil })
+					wantHolders(t, other, t.Name(), l)
+				}
+				mustRelease(t, l)
+				wantHolders(t, other, t.Name())
+			})
+		}
+	}
+}
+
+// A repeated acquire may be granted the lease under the token that the downgrade has given it, before the client knows
+// that token.
+func TestLateGrantWhileDowngrading(t *testing.T) {
+	p, other := proxy.New(t, url), newClient(t, url)
+	c := newClient(t, p.URL())
+	p.OnRequests("acquire", proxy.First(1, proxy.Keep))
+	l := mustAcquire(t, c, t.Name(), long)
+	p.OnAnswers("extend", proxy.Always(proxy.Lose))
+	done := make(chan error, 1)
+	go func() { done <- l.Downgrade(testContext(t)) }()
+	stand.Eventually(t, "the service has downgraded the lease", func() bool { return mustGet(t, other, t.Name()).Limit != 0 })
+	answered := p.Answered("acquire")
+	p.Deliver()
+	<-answered
+	mustGet(t, c, t.Name()) // behind the late grant
+	p.OnAnswers("extend", proxy.Always(proxy.Pass))
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Extend(testContext(t), time.Hour); err != nil {
+		t.Errorf("the lease was given back: %v", err)
+	}
+	wantHolders(t, other, t.Name(), l)
+	mustRelease(t, l)
+}
+
+// The event that tells of the end of the former token is no loss.
+func TestDowngradeIsNoLoss(t *testing.T) {
+	for name, opts := range map[string][]holdfast.AcquireOption{"Renewed": nil, "NoRenewal": {holdfast.NoRenewal()}} {
+		t.Run(name, func(t *testing.T) {
+			p := proxy.New(t, url)
+			c := newClient(t, p.URL())
+			l := mustAcquire(t, c, t.Name(), append(opts, long)...)
+			stand.Eventually(t, "events are listened to", func() bool { return p.Count("get") > 0 })
+			p.OnAnswers("extend", proxy.First(1, proxy.Lose)) // so that the event comes first
+			mustDowngrade(t, l)
+			mustRelease(t, l)
+		})
+	}
+}
+
+func TestSharingInvalid(t *testing.T) {
+	c := newClient(t, url)
+	for want, option := range map[string]holdfast.AcquireOption{
+		"permits: 1 to 1000, got 0": holdfast.Permits(0, 5), "permits: 1 to 1000, got -1": holdfast.Permits(-1, 5),
+		"permits: 1 to 1000, got 1001": holdfast.Permits(1001, 2000), "limit: 1 to 4294967295, got 0": holdfast.Permits(1, 0),
+		"limit: 1 to 4294967295, got -7": holdfast.Permits(1, -7), "limit: 1 to 4294967295, got 4294967296": holdfast.Permits(1, 1<<32),
+		"permits: at most 5": holdfast.Permits(6, 5), "permits: at most 1": holdfast.Permits(2, 1),
+	} {
+		if l, err := c.Acquire(testContext(t), t.Name(), option); l != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, %v, want %q", l, err, want)
+		}
+	}
+	plain := mustAcquire(t, c, t.Name(), holdfast.Permits(-1, -1), holdfast.Permits(1, 1))
+	if _, err := plain.SlotClaim(0); !errors.Is(err, holdfast.ErrInvalid) || plain.Slots() != nil {
+		t.Errorf("an exclusive lock has a slot: %v", err)
+	}
+	name := strings.Repeat("a", 511)
+	tight := mustAcquire(t, c, name, holdfast.Permits(1, 2))
+	for _, i := range []int{-1, 0, 1} {
+		if claim, err := tight.SlotClaim(i); !errors.Is(err, holdfast.ErrInvalid) || claim != (holdfast.Claim{}) {
+			t.Errorf("slot %d: got %v, %v", i, claim, err)
+		}
+	}
+	beside := mustAcquire(t, c, name, holdfast.Permits(1, 2))
+	if err := tight.Downgrade(testContext(t)); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "held alone") || !tight.Valid() {
+		t.Errorf("downgraded beside another: %v", err)
+	}
+	if err := tight.Extend(testContext(t), time.Minute); err != nil {
+		t.Error(err)
+	}
+	wantHolders(t, c, name, tight, beside)
+	mustRelease(t, plain)
+	if err := plain.Downgrade(testContext(t)); !errors.Is(err, holdfast.ErrReleased) {
+		t.Errorf("after the release: %v", err)
+	}
+	if _, err := c.Get(testContext(t), name, nil); !errors.Is(err, holdfast.ErrInvalid) {
+		t.Errorf("no option: %v", err)
+	}
+}
+
+// A deployment that has no shared leases is not asked for one, and is as soon as it has.
+func TestDeploymentWithoutSharing(t *testing.T) {
+	nc := stand.Dial(t, url)
+	info := &messages.Info{Version: "old", Shards: 1}
+	var mu sync.Mutex
+	asked := 0
+	reply := func(m *nats.Msg, answer proto.Message) {
+		data, err := messages.Encode(messages.Protobuf, answer)
+		if err != nil || m.Respond(data) != nil {
+			t.Error("no answer was sent")
+		}
+	}
+	for subject, answer := range map[string]func(*nats.Msg){
+		"old.info": func(m *nats.Msg) { mu.Lock(); defer mu.Unlock(); reply(m, info) },
+		"old.shard.>": func(m *nats.Msg) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			reply(m, &messages.Reply{Status: messages.Status_HELD, Lease: leaseOf("x")})
+		},
+	} {
+		s, err := nc.Subscribe(subject, answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Unsubscribe() })
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, url, holdfast.Prefix("old"))
+	for _, ask := range []func() error{
+		func() error { _, err := c.TryAcquire(testContext(t), "x", holdfast.Shared()); return err },
+		func() error { _, err := c.Get(testContext(t), "x", holdfast.WithWaiters()); return err },
+		func() error {
+			for _, err := range c.Queues(testContext(t), "") {
+				return err
+			}
+			return nil
+		},
+	} {
+		if err := ask(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `feature sharing`) || asked != 0 {
+			t.Errorf("asked %d times, got %v", asked, err)
+		}
+	}
+	if s := mustGet(t, c, "x"); !s.Held || len(s.Holders) != 1 || s.Permits != 1 || s.Holders[0].Fence != 7 {
+		t.Errorf("got %+v", s)
+	}
+	mu.Lock()
+	info.Features = []string{messages.FeatureSharing}
+	mu.Unlock()
+	if _, err := c.TryAcquire(testContext(t), "x", holdfast.Shared()); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("after the upgrade: got %v, want ErrHeld", err)
+	}
+}
+
+func leaseOf(resource string) *messages.Lease {
+	return &messages.Lease{Resource: resource, Owner: "them", Token: 7, TtlMs: 1000}
+}
+
+// A resource is free when its last holder is gone.
+func TestWaitFreeOfAllHolders(t *testing.T) {
+	c := newClient(t, url)
+	a, b := mustAcquire(t, c, t.Name(), holdfast.Shared(), long), mustAcquire(t, c, t.Name(), holdfast.Shared(), long)
+	mustRelease(t, a)
+	ctx, cancel := context.WithTimeout(t.Context(), brief)
+	defer cancel()
+	if err := c.WaitFree(ctx, t.Name()); !errors.Is(err, holdfast.ErrTimeout) {
+		t.Errorf("free beside a holder: %v", err)
+	}
+	mustRelease(t, b)
+	if err := c.WaitFree(testContext(t), t.Name()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWatchSharedLeases(t *testing.T) {
+	c := newClient(t, newService(t).URL())
+	a, b := mustAcquire(t, c, "r", holdfast.Permits(2, 5), long), mustAcquire(t, c, "r", holdfast.Permits(1, 5), long)
+	mustRelease(t, mustAcquire(t, c, "r", holdfast.Permits(1, 5), long))
+	var got []string
+	for e, err := range c.Watch(testContext(t), "r", holdfast.Present(), holdfast.UntilNow()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == holdfast.EventPresent {
+			got = append(got, fmt.Sprint(uint64(e.Lease.Token), uint64(e.Lease.Fence), e.Lease.Limit, e.Lease.Slots))
+		}
+	}
+	if want := []string{"1 1 5 [0 1]", "2 1 5 [2]"}; !slices.Equal(got, want) {
+		t.Errorf("present: %q, want %q", got, want)
+	}
+	mustRelease(t, a)
+	mustRelease(t, b)
+}
