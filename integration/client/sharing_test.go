@@ -338,7 +338,7 @@ func TestDeploymentWithoutSharing(t *testing.T) {
 	var mu sync.Mutex
 	asked := 0
 	reply := func(m *nats.Msg, answer proto.Message) {
-		data, err := messages.Encode(messages.Protobuf, answer)
+		data, err := messages.Encode(messages.EncodingOf("", m.Data), answer)
 		if err != nil || m.Respond(data) != nil {
 			t.Error("no answer was sent")
 		}
