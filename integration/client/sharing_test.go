@@ -291,6 +291,37 @@ func TestDowngradeIsNoLoss(t *testing.T) {
 	}
 }
 
+// A question that was asked because of a hint, and is answered after a downgrade, shows another token and no loss.
+func TestQuestionBehindDowngrade(t *testing.T) {
+	p := proxy.New(t, url)
+	c := newClient(t, p.URL())
+	l := mustAcquire(t, c, t.Name(), holdfast.NoRenewal(), long)
+	stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
+	p.OnRequests("get", proxy.Always(proxy.Keep))
+	before := p.Count("get")
+	key, err := messages.EncodeKey(l.Resource())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := nats.NewMsg("holdfast.event." + key)
+	m.Header.Set("Holdfast-Event", "EXPIRED")
+	m.Header.Set("Fencing-Token", l.Token().String())
+	if err := stand.Dial(t, url).PublishMsg(m); err != nil {
+		t.Fatal(err)
+	}
+	stand.Eventually(t, "the client asks", func() bool { return p.Count("get") > before })
+	mustDowngrade(t, l)
+	answered := p.Answered("get")
+	p.OnRequests("get", proxy.Always(proxy.Pass))
+	p.Deliver()
+	<-answered
+	mustGet(t, c, t.Name()) // behind the answer
+	if err := l.Extend(testContext(t), time.Hour); err != nil {
+		t.Errorf("the lock was taken for lost: %v", err)
+	}
+	mustRelease(t, l)
+}
+
 func TestSharingInvalid(t *testing.T) {
 	c := newClient(t, url)
 	for want, option := range map[string]holdfast.AcquireOption{
