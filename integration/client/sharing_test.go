@@ -176,14 +176,21 @@ func TestSharedGivenUp(t *testing.T) {
 				p.OnRequests("release", proxy.Always(proxy.Keep)) // so that it is not cleared up otherwise
 			}
 			p.OnAnswers("acquire", proxy.First(1, verdict))
-			if _, err := c.TryAcquire(testContext(t), t.Name(), holdfast.Shared(), long); !errors.Is(err, holdfast.ErrUnknown) {
+			given := make(chan error, 1)
+			go func() {
+				_, err := c.TryAcquire(testContext(t), t.Name(), holdfast.Shared(), long)
+				given <- err
+			}()
+			stand.Eventually(t, "the request is granted", func() bool { return mustGet(t, other, t.Name()).Permits == 3 })
+			last := mustAcquire(t, c, t.Name(), holdfast.Shared(), long) // the one that the answer to a withdrawal shows
+			if err := <-given; !errors.Is(err, holdfast.ErrUnknown) {
 				t.Fatalf("got %v, want ErrUnknown", err)
 			}
 			p.Resume()
 			p.Deliver()
-			stand.Eventually(t, "the permit is given back", func() bool { return mustGet(t, other, t.Name()).Permits == 2 })
-			wantHolders(t, other, t.Name(), a, b)
-			for _, l := range []*holdfast.Lock{a, b} {
+			stand.Eventually(t, "the permit is given back", func() bool { return mustGet(t, other, t.Name()).Permits == 3 })
+			wantHolders(t, other, t.Name(), a, b, last)
+			for _, l := range []*holdfast.Lock{a, b, last} {
 				if err := l.Extend(testContext(t), time.Hour); err != nil {
 					t.Error(err)
 				}
