@@ -19,6 +19,7 @@ type acquire struct {
 	ttl, wait            cli.Duration
 	requestID            string
 	ephemeral, reentrant bool
+	sharing              cli.Sharing
 	metadata             cli.Metadata
 }
 
@@ -28,20 +29,29 @@ func newAcquire() *cobra.Command {
 		ttl:             cli.TTL(),
 		wait:            cli.NewDuration(0, 0, cli.Millis(messages.MaxWaitMillis)),
 		metadata:        cli.Metadata{},
+		sharing:         cli.NewSharing(),
 	}
 	cmd := &cobra.Command{
 		Use:   "acquire RESOURCE",
 		Short: "Acquire a lock, or wait for it",
 		Long: `Acquires the lock on a resource and prints its fencing token. The lock is a lease:
 it ends when it is released, or when it expires without an extension. Pass the
-token on to the protected resource.`,
+fence on to the protected resource: the token, in 15 digits.
+
+--shared makes it a lock of readers: all of them hold it together, and none while
+it is held exclusively. --limit makes it a semaphore: a lease takes --permits of the
+limit, each with a number, its slot. The fence of a shared lease is the token of the
+first one since the resource was last free.`,
 		Example: `  holdfast acquire orders.42
   holdfast acquire orders.42 --owner worker-7 --ttl 1m --wait 10s
-  token=$(holdfast acquire orders.42 --json | jq -r .lease.token)`,
+  holdfast acquire catalog --shared
+  holdfast acquire gpu --limit 4 --permits 2
+  fence=$(holdfast acquire orders.42 --json | jq -r .lease.fence)`,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		a.addOwner(f)
 		f.Var(&a.ttl, "ttl", "duration of the lease")
+		a.sharing.AddTo(f)
 		f.Var(&a.wait, "wait", "time to wait in the queue if another owner holds it")
 		f.StringVar(&a.requestID, "request-id", "", "`ID` that identifies a repeated request (default random)")
 		f.BoolVar(&a.reentrant, "reentrant", false, "if this owner holds it already, return the same lease")
@@ -49,11 +59,18 @@ token on to the protected resource.`,
 		f.Var(a.metadata, "metadata", "entry that get shows; may be repeated")
 	})
 	a.addTo(cmd, a.question)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := a.sharing.Check(); err != nil {
+			return err
+		}
+		return run(cmd, args)
+	}
 	return cmd
 }
 
 func (a *acquire) question() question {
-	q := question{wait: a.wait.Duration, message: a.request}
+	q := question{wait: a.wait.Duration, message: a.request, shares: a.sharing.On()}
 	if a.requestID == "" {
 		q.renew = func() { a.requestID = rand.Text() }
 		q.renew()
@@ -72,6 +89,8 @@ func (a *acquire) request(left time.Duration) proto.Message {
 		RequestId: a.requestID,
 		Reentrant: a.reentrant,
 		Metadata:  a.metadata,
+		Limit:     a.sharing.Limit(),
+		Permits:   a.sharing.Permits(),
 	}
 	if a.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL

@@ -57,7 +57,7 @@ func (a *answer) status() string {
 	return strings.ToLower(strings.ReplaceAll(a.GetStatus().String(), "_", " "))
 }
 
-// sentence returns the answer as one line for a person.
+// sentence returns the answer for a person, in one line but for what get shows of shared leases and of a queue.
 func (a *answer) sentence() string {
 	resource, owner := display.Name(a.resource), display.Quote(a.owner)
 	if isOver(a.op, a.GetStatus()) {
@@ -75,6 +75,9 @@ func (a *answer) sentence() string {
 		}
 		return "released " + resource
 	case messages.Status_HELD:
+		if a.op == messages.OpGet {
+			return a.held(resource)
+		}
 		return fmt.Sprintf("held: %s by %s%s", resource, a.holder(), a.details())
 	case messages.Status_TIMEOUT:
 		return fmt.Sprintf("timed out: %s was not free within %s", resource, display.Duration(a.wait))
@@ -98,12 +101,56 @@ func (a *answer) sentence() string {
 }
 
 func (a *answer) lease() string {
-	return fmt.Sprintf("token %d, lease %s", a.GetLease().GetToken(), display.Duration(a.remaining()))
+	return fmt.Sprintf("%s, lease %s", share(a.GetLease()), display.Duration(a.remaining()))
 }
 
 func (a *answer) holder() string {
-	l := a.GetLease()
-	return fmt.Sprintf("%s, token %d, %s left", display.Quote(l.GetOwner()), l.GetToken(), display.Duration(a.remaining()))
+	text := holderOf(a.GetLease())
+	if n := len(a.GetHolders()) - 1; n > 0 {
+		text += fmt.Sprintf(", and %d more", n)
+	}
+	return text
+}
+
+func holderOf(l *messages.Lease) string {
+	return fmt.Sprintf("%s, %s, %s left", display.Quote(l.GetOwner()), share(l), display.Duration(cli.Millis(l.GetRemainingMs())))
+}
+
+// held returns the holders and the waiting requests, one line for each. The only holder of an exclusive lease is on
+// the first line.
+func (a *answer) held(resource string) string {
+	lines := []string{fmt.Sprintf("held: %s by %s%s", resource, holderOf(a.GetLease()), a.details())}
+	if a.GetLease().GetLimit() > 0 {
+		lines = a.sharers(resource)
+	}
+	for _, w := range a.GetWaiters() {
+		lines = append(lines, fmt.Sprintf("  waits: %s, %s, for %s, %s left", display.Quote(w.GetOwner()), kindOfWaiter(w),
+			display.Duration(cli.Millis(w.GetWaitingMs())), display.Duration(cli.Millis(w.GetLeftMs()))))
+	}
+	if shown := len(a.GetWaiters()); shown > 0 && int(a.GetWaiting()) > shown {
+		lines = append(lines, fmt.Sprintf("  ... and %d more wait", int(a.GetWaiting())-shown))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (a *answer) sharers(resource string) []string {
+	head := fmt.Sprintf("held: %s, %d permits", resource, a.GetHeld())
+	if a.GetHeld() == 1 {
+		head = fmt.Sprintf("held: %s, 1 permit", resource)
+	}
+	if n := a.GetWaiting(); n > 0 {
+		head += fmt.Sprintf(", %d waiting", n)
+	}
+	lines := []string{head}
+	more := int(a.GetHeld())
+	for _, l := range a.GetHolders() {
+		lines = append(lines, "  held by "+holderOf(l)+detailsOf(l))
+		more -= len(l.GetSlots())
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("  ... and the holders of %d more permits; holdfast ls shows them all", more))
+	}
+	return lines
 }
 
 func (a *answer) remaining() time.Duration { return cli.Millis(a.GetLease().GetRemainingMs()) }
@@ -115,21 +162,24 @@ func (a *answer) lastToken() string {
 	return "no token yet"
 }
 
-// details returns the optional parts of a lease.
+// details returns the optional parts of an answer about an exclusive lease.
 func (a *answer) details() string {
-	var parts []string
+	text := detailsOf(a.GetLease())
 	if n := a.GetWaiting(); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d waiting", n))
+		text = fmt.Sprintf(", %d waiting", n) + text
 	}
-	if a.GetLease().GetDurability() == messages.Durability_EPHEMERAL {
-		parts = append(parts, "ephemeral")
+	return text
+}
+
+// detailsOf returns the optional parts of a lease.
+func detailsOf(l *messages.Lease) string {
+	var b strings.Builder
+	if l.GetDurability() == messages.Durability_EPHEMERAL {
+		b.WriteString(", ephemeral")
 	}
-	metadata := a.GetLease().GetMetadata()
+	metadata := l.GetMetadata()
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		parts = append(parts, display.Name(key)+"="+display.Quote(metadata[key]))
+		b.WriteString(", " + display.Name(key) + "=" + display.Quote(metadata[key]))
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return ", " + strings.Join(parts, ", ")
+	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,8 @@ type question struct {
 	message func(left time.Duration) proto.Message
 	// withdrawal returns the message that removes the request from the queue; nil if it cannot be in one.
 	withdrawal func() *messages.ReleaseRequest
+	// shares: the request has fields of the feature [messages.FeatureSharing].
+	shares bool
 	// renew gives the request a new id after its lease has ended; nil if the user chose the id.
 	renew func()
 	// spent is the part of the timeout that connecting took.
@@ -84,7 +87,7 @@ func (a *asker) reply(ctx context.Context, q question) (*messages.Reply, error) 
 			return nil, exit.Errorf(exit.Unknown, "cannot decode the answer: %w", err)
 		}
 		if q.renew == nil || !isOver(q.op, reply.GetStatus()) {
-			return reply, nil
+			return a.accounted(ctx, q, reply), nil
 		}
 		q.renew()
 	}
@@ -99,11 +102,28 @@ func (a *asker) page(ctx context.Context, q question, m proto.Message) (*message
 	var refused *request.Refusal
 	switch err := answer.Decode(m); {
 	case errors.As(err, &refused):
-		return refused.Reply, nil
+		return a.accounted(ctx, q, refused.Reply), nil
 	case err != nil:
 		return nil, exit.Errorf(exit.Unknown, "cannot decode the answer: %w", err)
 	}
 	return nil, nil
+}
+
+// accounted returns the answer. If it refuses a request that shares, and the deployment lacks shared leases, it says
+// so: earlier versions refuse the unknown field, and name only that.
+func (a *asker) accounted(ctx context.Context, q question, r *messages.Reply) *messages.Reply {
+	if !q.shares || r.GetStatus() != messages.Status_INVALID {
+		return r
+	}
+	info := &messages.Info{}
+	refusal, err := a.page(ctx, question{
+		op: opInfo, subject: messages.Prefix(a.connection.Prefix).Info(), message: func(time.Duration) proto.Message { return &messages.GetRequest{} },
+	}, info)
+	if err == nil && refusal == nil && !slices.Contains(info.GetFeatures(), messages.FeatureSharing) {
+		r.Error = fmt.Sprintf("Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for shared leases and the requests that wait",
+			a.connection.Where(), info.GetVersion(), messages.FeatureSharing)
+	}
+	return r
 }
 
 // ask sends q until it is answered. It returns an answer, the refusal of the last attempt, or an error.

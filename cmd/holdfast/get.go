@@ -11,23 +11,26 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// get is the command that shows the holder of a lock.
+// get is the command that shows the holders of a lock.
 type get struct {
 	resourceCommand
-	stale bool
+	stale, waiters bool
 }
 
 func newGet() *cobra.Command {
 	g := &get{resourceCommand: resourceCommand{op: messages.OpGet}}
 	cmd := &cobra.Command{
 		Use:   "get RESOURCE",
-		Short: "Show the holder of a lock",
-		Long: `Shows the holder of the lock on a resource, its token and its remaining time. The
-answer is confirmed: it was true at some moment after the request.`,
+		Short: "Show the holders of a lock",
+		Long: `Shows the holder of the lock on a resource, its token and its remaining time; of a
+shared lock all holders, at most the first 100. The answer is confirmed: it was true
+at some moment after the request.`,
 		Example: `  holdfast get orders.42
+  holdfast get orders.42 --waiters
   holdfast get orders.42 --json | jq .lease`,
 	}
 	cli.AddFlags(cmd, "Request", func(f *pflag.FlagSet) {
+		f.BoolVar(&g.waiters, "waiters", false, "show the waiting requests, at most the first 100")
 		f.BoolVar(&g.stale, "stale", false, "do not confirm the answer: faster, but it may be outdated")
 	})
 	g.addTo(cmd, g.question)
@@ -35,7 +38,7 @@ answer is confirmed: it was true at some moment after the request.`,
 }
 
 func (g *get) question() question {
-	return question{message: func(time.Duration) proto.Message {
-		return &messages.GetRequest{Stale: g.stale}
+	return question{shares: g.waiters, message: func(time.Duration) proto.Message {
+		return &messages.GetRequest{Stale: g.stale, Waiters: g.waiters}
 	}}
 }

@@ -3,35 +3,95 @@ package main
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// tableOf returns the table of the leases. WAITING is omitted if no number is known.
-func tableOf(leases []*messages.Lease, waiting []int) display.Table {
-	t := display.Table{
-		{Cells: []string{"RESOURCE"}},
-		{Cells: []string{"OWNER"}},
-		{Cells: []string{"TOKEN"}, Right: true},
-		{Cells: []string{"LEFT"}, Right: true},
-	}
-	if slices.ContainsFunc(waiting, func(n int) bool { return n >= 0 }) {
-		t = append(t, display.Column{Cells: []string{"WAITING"}, Right: true})
-	}
-	for i, l := range leases {
-		row := []string{
-			display.Name(l.GetResource()), display.Name(l.GetOwner()), strconv.FormatUint(l.GetToken(), 10),
-			display.Duration(cli.Millis(l.GetRemainingMs())), count(waiting[i]),
+// listing is the leases of a listing and the queues of their resources, by resource.
+type listing struct {
+	leases []*messages.Lease
+	queues map[string][]*messages.Waiter
+}
+
+// row is a row of the table: a lease, or a request that waits for the resource of the leases above it.
+type row struct {
+	lease  *messages.Lease
+	waiter *messages.Waiter
+}
+
+// rows returns the leases sorted by resource, in the order of the node for each, with the queue behind them.
+func (l *listing) rows() []row {
+	leases := slices.Clone(l.leases)
+	slices.SortStableFunc(leases, func(a, b *messages.Lease) int { return strings.Compare(a.GetResource(), b.GetResource()) })
+	var rows []row
+	for i, lease := range leases {
+		rows = append(rows, row{lease: lease})
+		if i+1 < len(leases) && leases[i+1].GetResource() == lease.GetResource() {
+			continue
 		}
-		t.Add(row)
+		for _, w := range l.queues[lease.GetResource()] {
+			rows = append(rows, row{waiter: w})
+		}
+	}
+	return rows
+}
+
+// waits is the first cell of a waiting request. No resource looks like it: a name with spaces is quoted.
+const waits = "  waits"
+
+// tableOf returns the table of the rows. waiting is the number of waiting requests of each resource. Columns that all
+// rows would leave empty are omitted: KIND and SLOTS without a shared lease, WAITING if no number is known.
+func tableOf(rows []row, waiting map[string]int) display.Table {
+	queues := slices.ContainsFunc(rows, func(r row) bool { return r.waiter != nil })
+	shared := slices.ContainsFunc(rows, func(r row) bool { return r.lease.GetLimit() > 0 })
+	columns := []struct {
+		title       string
+		right, show bool
+		lease       func(*messages.Lease) string
+		waiter      func(*messages.Waiter) string
+	}{
+		{"RESOURCE", false, true,
+			func(l *messages.Lease) string { return display.Name(l.GetResource()) },
+			func(*messages.Waiter) string { return waits }},
+		{"OWNER", false, true,
+			func(l *messages.Lease) string { return display.Name(l.GetOwner()) },
+			func(w *messages.Waiter) string { return display.Name(w.GetOwner()) }},
+		{"KIND", false, shared || queues, kindOf, kindOfWaiter},
+		{"SLOTS", false, shared, func(l *messages.Lease) string { return slots(l.GetSlots()) }, nil},
+		{"TOKEN", true, true, func(l *messages.Lease) string { return strconv.FormatUint(l.GetToken(), 10) }, nil},
+		{"WAITED", true, queues, nil, func(w *messages.Waiter) string { return display.Duration(cli.Millis(w.GetWaitingMs())) }},
+		{"LEFT", true, true,
+			func(l *messages.Lease) string { return display.Duration(cli.Millis(l.GetRemainingMs())) },
+			func(w *messages.Waiter) string { return display.Duration(cli.Millis(w.GetLeftMs())) }},
+		{"WAITING", true, len(waiting) > 0, func(l *messages.Lease) string { return count(waiting, l.GetResource()) }, nil},
+	}
+	var t display.Table
+	for _, c := range columns {
+		if !c.show {
+			continue
+		}
+		cells := []string{c.title}
+		for _, r := range rows {
+			cell := ""
+			switch {
+			case r.waiter != nil && c.waiter != nil:
+				cell = c.waiter(r.waiter)
+			case r.lease != nil && c.lease != nil:
+				cell = c.lease(r.lease)
+			}
+			cells = append(cells, cell)
+		}
+		t = append(t, display.Column{Cells: cells, Right: c.right})
 	}
 	return t
 }
 
-func count(n int) string {
-	if n < 0 {
+func count(waiting map[string]int, resource string) string {
+	n, known := waiting[resource]
+	if !known {
 		return "?"
 	}
 	return strconv.Itoa(n)

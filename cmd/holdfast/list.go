@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
@@ -22,6 +22,7 @@ import (
 type list struct {
 	connection connect.Flags
 	json       bool
+	waiters    bool
 	limit      cli.Number
 	watch      cli.Interval
 
@@ -36,13 +37,15 @@ func newList() *cobra.Command {
 		Aliases: []string{"list"},
 		Short:   "List held resources",
 		Long: `Lists held resources with owner, token, remaining time and the number of waiting
-requests. The node answers from memory, without confirmation.
+requests. A shared resource has a line for each of its holders, with the kind and the
+numbers of its permits, the slots. The node answers from memory, without confirmation.
 
 In the pattern, * matches one whole level between dots, and > at the end matches
 one or more levels; quote it for the shell.`,
 		Example: `  holdfast ls
   holdfast ls 'orders.*'
   holdfast ls 'orders.>' --watch 5s
+  holdfast ls --waiters
   holdfast ls --json | jq -r .resource`,
 		Args:              cobra.ArbitraryArgs, // one may be the value of --watch
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -50,11 +53,12 @@ one or more levels; quote it for the shell.`,
 	}
 	cli.AddFlags(cmd, "Listing", func(f *pflag.FlagSet) {
 		f.Var(&l.limit, "limit", "maximum number of leases; the node selects which")
+		f.BoolVar(&l.waiters, "waiters", false, "show the waiting requests below each resource, at most the first 100")
 		f.Var(&l.watch, "watch", "repeat the listing every `INTERVAL` until Ctrl-C")
 		f.Lookup("watch").NoOptDefVal = l.watch.Bare()
 	})
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&l.json, "json", false, "print each lease as one line of JSON, in the order of the node")
+		f.BoolVar(&l.json, "json", false, "print each lease, and each queue, as one line of JSON, in the order of the node")
 	})
 	l.connection.AddTo(cmd)
 	return cmd
@@ -90,14 +94,8 @@ func (l *list) load(cmd *cobra.Command, args []string) error {
 	if args, err = l.watch.Take(args, cmd.ArgsLenAtDash()); err != nil {
 		return err
 	}
-	if len(args) > 1 {
-		return exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
-			cmd.CommandPath(), len(args), cli.QuotedList(args))
-	}
-	if len(args) == 1 {
-		if l.pattern, err = parsePattern(args[0]); err != nil {
-			return err
-		}
+	if l.pattern, err = onePattern(cmd, args); err != nil {
+		return err
 	}
 	return errors.Join(
 		s.Exclude("json", []string{"watch"}, "successive listings could not be told apart"),
@@ -106,17 +104,28 @@ func (l *list) load(cmd *cobra.Command, args []string) error {
 }
 
 func (l *list) printJSON(cmd *cobra.Command) error {
-	return l.pages(cmd.Context(), cmd.OutOrStdout(), func(leases []*messages.Lease) error {
-		return printJSON(cmd.OutOrStdout(), leases)
+	queued := "" // the resource of the last queue; the leases of a resource, and so its queue, may be on two pages
+	return l.pages(cmd.Context(), cmd.OutOrStdout(), func(page *messages.ListReply) error {
+		var lines []proto.Message
+		for _, lease := range page.GetLeases() {
+			lines = append(lines, lease)
+		}
+		for _, queue := range page.GetQueues() {
+			if queue.GetResource() != queued {
+				lines = append(lines, queue)
+			}
+			queued = queue.GetResource()
+		}
+		return printJSON(cmd.OutOrStdout(), lines)
 	})
 }
 
-func printJSON(w io.Writer, leases []*messages.Lease) error {
+func printJSON(w io.Writer, lines []proto.Message) error {
 	var b strings.Builder
-	for _, lease := range leases {
-		line, err := messages.Encode(messages.JSON, lease)
+	for _, m := range lines {
+		line, err := messages.Encode(messages.JSON, m)
 		if err != nil {
-			return fmt.Errorf("write a lease as JSON: %w", err)
+			return fmt.Errorf("write the listing as JSON: %w", err)
 		}
 		b.WriteString(display.JSON(line) + "\n")
 	}
@@ -126,35 +135,36 @@ func printJSON(w io.Writer, leases []*messages.Lease) error {
 
 func (l *list) print(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
-	leases, err := l.all(cmd)
+	all, err := l.all(cmd.Context(), out)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, l.text(cmd, leases, display.SizeOf(out).Columns))
+	_, err = io.WriteString(out, l.text(cmd, all.rows(), display.SizeOf(out).Columns))
 	return err
 }
 
-// all returns the leases sorted by resource.
-func (l *list) all(cmd *cobra.Command) ([]*messages.Lease, error) {
-	var all []*messages.Lease
-	err := l.pages(cmd.Context(), cmd.OutOrStdout(), func(leases []*messages.Lease) error {
-		all = append(all, leases...)
-		return nil
-	})
-	slices.SortFunc(all, func(a, b *messages.Lease) int { return strings.Compare(a.GetResource(), b.GetResource()) })
-	return all, err
-}
-
 // text returns the listing for a person, at most columns wide; 0: no bound.
-func (l *list) text(cmd *cobra.Command, leases []*messages.Lease, columns int) string {
-	if len(leases) == 0 {
+func (l *list) text(cmd *cobra.Command, rows []row, columns int) string {
+	if len(rows) == 0 {
 		return "no locks are held" + l.pattern.that() + "\n"
 	}
-	return tableOf(leases, l.waiting(cmd.Context(), leases)).Text(columns)
+	return tableOf(rows, l.waiting(cmd.Context(), rows)).Text(columns)
 }
 
 // pattern selects resources; the zero pattern selects all.
 type pattern struct{ text, key string }
+
+// onePattern reads the only argument, which may be missing.
+func onePattern(cmd *cobra.Command, args []string) (pattern, error) {
+	switch len(args) {
+	case 0:
+		return pattern{}, nil
+	case 1:
+		return parsePattern(args[0])
+	}
+	return pattern{}, exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
+		cmd.CommandPath(), len(args), cli.QuotedList(args))
+}
 
 // parsePattern reads a resource that may contain wildcards. Other levels are encoded as in a key, so that users
 // write names as with the other commands.

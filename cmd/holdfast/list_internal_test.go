@@ -17,8 +17,9 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		{Resource: strings.Repeat("a", 90) + "42", Owner: strings.Repeat("o", 90) + "é", Token: 900_000_000_000_000},
 		{Resource: "cafe\u0301", Owner: "\x1b[31mred", RemainingMs: 86_400_000},
 	}
+	rows := (&listing{leases: leases}).rows()
 	for columns := 50; columns < 300; columns++ {
-		text := tableOf(leases, []int{0, -1, 1000}).Text(columns)
+		text := tableOf(rows, map[string]int{leases[0].GetResource(): 0, leases[2].GetResource(): 1000}).Text(columns)
 		var widths []int
 		for line := range strings.Lines(text) {
 			line = strings.TrimSuffix(line, "\n")
@@ -31,7 +32,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 			t.Fatalf("on %d columns the lines are %d wide:\n%s", columns, widths, text)
 		}
 	}
-	if text := tableOf(leases, []int{-1, -1, -1}).Text(0); strings.Contains(text, "…") || strings.Contains(text, "WAITING") {
+	if text := tableOf(rows, nil).Text(0); strings.Contains(text, "…") || strings.Contains(text, "WAITING") {
 		t.Errorf("without a terminal:\n%s", text)
 	}
 }
@@ -63,17 +64,20 @@ func TestParsePattern(t *testing.T) {
 }
 
 func TestScreenShowsWhatFits(t *testing.T) {
-	leases := make([]*messages.Lease, 20)
-	for i := range leases {
-		leases[i] = &messages.Lease{Resource: strings.Repeat("r", i+1), Owner: "me"}
+	all := make([]row, 20)
+	for i := range all {
+		all[i].lease = &messages.Lease{Resource: strings.Repeat("r", i+1), Owner: "me"}
+		if i%3 == 2 {
+			all[i] = row{waiter: &messages.Waiter{Owner: "you", Permits: 1}}
+		}
 	}
-	s := &screen{title: "holdfast ls, every 2s", text: func(l []*messages.Lease, columns int) string {
-		return tableOf(l, make([]int, len(l))).Text(columns)
+	s := &screen{title: "holdfast ls, every 2s", text: func(r []row, columns int) string {
+		return tableOf(r, nil).Text(columns)
 	}}
 	for rows := 5; rows < 30; rows++ {
-		lines := s.lines(display.Size{Columns: 60, Rows: rows}, time.Time{}, leases, nil)
+		lines := s.lines(display.Size{Columns: 60, Rows: rows}, time.Time{}, all, nil)
 		last := lines[len(lines)-1]
-		if all := len(lines) == len(leases)+3; len(lines) > rows || all == strings.HasPrefix(last, "... and ") {
+		if all := len(lines) == len(all)+3; len(lines) > rows || all == strings.HasPrefix(last, "... and ") {
 			t.Errorf("on %d rows:\n%s", rows, strings.Join(lines, "\n"))
 		}
 	}

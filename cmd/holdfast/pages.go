@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,12 +15,15 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// opList names the listing among the operations. It does not concern a single resource.
-const opList messages.Operation = "list"
+// The operations that do not concern a single resource.
+const (
+	opList messages.Operation = "list"
+	opInfo messages.Operation = "info"
+)
 
-// pages requests one page after the other and passes its leases to take. With --json a refusal is written to w.
-func (l *list) pages(ctx context.Context, w io.Writer, take func([]*messages.Lease) error) error {
-	next := &messages.ListRequest{Pattern: l.pattern.key}
+// pages requests one page after the other and passes each to take. With --json a refusal is written to w.
+func (l *list) pages(ctx context.Context, w io.Writer, take func(*messages.ListReply) error) error {
+	next := &messages.ListRequest{Pattern: l.pattern.key, Waiters: l.waiters}
 	for left := l.limit.Value; ; {
 		next.Limit = messages.MaxListLimit
 		if left > 0 {
@@ -29,25 +33,38 @@ func (l *list) pages(ctx context.Context, w io.Writer, take func([]*messages.Lea
 		if err != nil {
 			return err
 		}
-		leases := page.GetLeases()[:min(len(page.GetLeases()), int(next.Limit))]
-		if err := take(leases); err != nil {
+		page.Leases = page.GetLeases()[:min(len(page.GetLeases()), int(next.Limit))]
+		if err := take(page); err != nil {
 			return err
 		}
 		switch {
-		case page.GetNext() == "" || l.limit.Value > 0 && left <= len(leases):
+		case page.GetNext() == "" || l.limit.Value > 0 && left <= len(page.GetLeases()):
 			return nil
 		case page.GetNext() == next.GetAfter():
 			return exit.Errorf(exit.Unexpected, "the node returned the same page twice: cannot continue after %s", display.Name(page.GetNext()))
 		}
-		left -= len(leases)
+		left -= len(page.GetLeases())
 		next.After = page.GetNext()
 	}
+}
+
+// all returns the leases of all pages with their queues.
+func (l *list) all(ctx context.Context, w io.Writer) (*listing, error) {
+	all := &listing{queues: make(map[string][]*messages.Waiter)}
+	err := l.pages(ctx, w, func(page *messages.ListReply) error {
+		all.leases = append(all.leases, page.GetLeases()...)
+		for _, q := range page.GetQueues() {
+			all.queues[q.GetResource()] = q.GetWaiters()
+		}
+		return nil
+	})
+	return all, err
 }
 
 func (l *list) page(ctx context.Context, w io.Writer, r *messages.ListRequest) (*messages.ListReply, error) {
 	page := &messages.ListReply{}
 	refusal, err := l.asker.page(ctx, question{
-		op: opList, subject: messages.Prefix(l.connection.Prefix).List(), message: func(time.Duration) proto.Message { return r },
+		op: opList, shares: r.GetWaiters(), subject: messages.Prefix(l.connection.Prefix).List(), message: func(time.Duration) proto.Message { return r },
 	}, page)
 	if err != nil || refusal == nil {
 		return page, err
@@ -65,27 +82,36 @@ const (
 	waitingTime = time.Second
 )
 
-// waiting returns the number of waiting requests for each lease's resource, -1 where it is unknown.
-func (l *list) waiting(ctx context.Context, leases []*messages.Lease) []int {
-	counts := make([]int, len(leases))
-	for i := range counts {
-		counts[i] = -1
+// waiting returns the number of waiting requests for the resource of each lease; without those that are unknown.
+func (l *list) waiting(ctx context.Context, rows []row) map[string]int {
+	var resources []string
+	for _, r := range rows {
+		if r.lease != nil {
+			resources = append(resources, r.lease.GetResource())
+		}
 	}
-	if len(leases) > mostAsked {
+	resources = slices.Compact(resources) // the rows are sorted
+	counts := make(map[string]int)
+	if len(resources) > mostAsked {
 		return counts
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(waitingTime, l.connection.Timeout.Duration))
 	defer cancel()
-	next := make(chan int, len(leases))
-	for i := range leases {
-		next <- i
+	next := make(chan string, len(resources))
+	for _, resource := range resources {
+		next <- resource
 	}
 	close(next)
 	var all sync.WaitGroup
+	var mu sync.Mutex
 	for range askedAtOnce {
 		all.Go(func() {
-			for i := range next {
-				counts[i] = l.waitingFor(ctx, leases[i].GetResource())
+			for resource := range next {
+				if n := l.waitingFor(ctx, resource); n >= 0 {
+					mu.Lock()
+					counts[resource] = n
+					mu.Unlock()
+				}
 			}
 		})
 	}
@@ -93,6 +119,7 @@ func (l *list) waiting(ctx context.Context, leases []*messages.Lease) []int {
 	return counts
 }
 
+// waitingFor returns -1 if the number is unknown.
 func (l *list) waitingFor(ctx context.Context, resource string) int {
 	key, err := messages.EncodeKey(resource)
 	if err != nil {
