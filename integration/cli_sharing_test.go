@@ -153,3 +153,22 @@ func TestDeadlocks(t *testing.T) {
 	p.holdfast(t, "release", "x", "--owner", "d").want(t, 0, `^released`)
 	last.out.WaitFor(t, last.done, "acquired x: token 3, ")
 }
+
+func TestCommandUnderASharedLock(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	show := []string{"--", "sh", "-c", `echo "$HOLDFAST_RESOURCE $HOLDFAST_TOKEN ${HOLDFAST_SLOTS-none} ${HOLDFAST_SLOT_TOKENS-none}"`}
+	p.under(t, append([]string{"api"}, show...)...).wantBoth(t, 0, `^api 000000000000001 none none\n$`, `^$`)
+	p.holdfast(t, "acquire", "api", "--owner", "first", "--limit", "4", "--permits", "2", "--ttl", "10m").want(t, 0, `token 2, fence 2, 2 of 4, slots 0-1,`)
+	p.under(t, append([]string{"api", "--limit", "4", "--permits", "2", "-v"}, show...)...).
+		wantBoth(t, 0, `^api 000000000000002 2,3 000000000000003\n$`, `acquired api: token 2, slots 2,3\n`)
+	p.under(t, append([]string{"api", "--shared", "--try"}, show...)...).wantBoth(t, 0, `^api 000000000000002 2 000000000000004\n$`, `^$`)
+	p.under(t, append([]string{"api", "--limit", "2", "--try"}, show...)...).wantBoth(t, 3, `^$`, `^holdfast: held: api by "first"`)
+	p.under(t, append([]string{"api", "--try"}, show...)...).wantBoth(t, 3, `^$`, `^holdfast: held: api by "first"`)
+	// Several locks have one line each; a nested one that is exclusive has no slots.
+	p.under(t, "api", "other", "--shared", "--", "sh", "-c", `echo "$HOLDFAST_TOKENS" "$HOLDFAST_SLOTS" "$HOLDFAST_SLOT_TOKENS"`).
+		wantBoth(t, 0, `^000000000000002\n000000000000001 2\n0 000000000000005\n000000000000001\n$`, `^$`)
+	p.under(t, append([]string{"outer", "--shared", "--", stand.Binary(t), "lock", "--server", p.url, "inner"}, show...)...).
+		wantBoth(t, 0, `^inner 000000000000001 none none\n$`, `^$`)
+	p.under(t, "api", "--shared", "--limit", "4", "--", "true").wantBoth(t, 2, `^$`, `^holdfast: --shared and --limit exclude each other`)
+}

@@ -31,6 +31,7 @@ type command struct {
 	ttl, grace, wait cli.Duration
 	owner            string
 	metadata         cli.Metadata
+	sharing          cli.Sharing
 	ephemeral, try   bool
 	bounded          bool // the wait is limited
 
@@ -54,6 +55,7 @@ func New() *cobra.Command {
 		grace:    cli.NewDuration(0, 0, cli.Millis(messages.MaxTTLMillis)),
 		wait:     cli.NewDuration(0, 0, longestWait),
 		metadata: cli.Metadata{},
+		sharing:  cli.NewSharing(),
 		onLost:   cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
 		codes:    newCodes(),
 	}
@@ -63,9 +65,14 @@ func New() *cobra.Command {
 		Long: `Acquires the lock, runs the command, releases the lock, and exits with the exit
 code of the command, or 128+N if signal N ended it. The lease is renewed while the
 command runs. If renewal fails, the command gets SIGTERM, and SIGKILL before another
-holder can get the lock. HOLDFAST_TOKEN in its environment is the fencing token.`,
+holder can get the lock. HOLDFAST_TOKEN in its environment is the fencing token.
+
+--shared acquires the lock as a reader, beside other readers, and --limit one of the
+permits of a semaphore. HOLDFAST_SLOTS has the numbers of the permits.`,
 		Example: `  holdfast lock orders.42 -- ./reindex --all
   holdfast lock nightly --try --busy-code 0 -- make report
+  holdfast lock catalog --shared -- ./export
+  holdfast lock api --limit 5 -- ./crawl
   holdfast lock from to --wait 10s -c 'sync-stock | tee log'`,
 		DisableFlagsInUseLine: true,
 	}
@@ -95,6 +102,7 @@ const longestWait = 365 * 24 * time.Hour
 
 func (u *command) leaseFlags(f *pflag.FlagSet) {
 	f.BoolVar(&u.try, "try", false, "do not wait if the lock is held")
+	u.sharing.AddTo(f)
 	f.Var(&u.wait, "wait", "time to wait for all the locks together (default unlimited)")
 	f.Var(&u.ttl, "ttl", "duration of the lease")
 	f.StringVar(&u.owner, "owner", "", "`NAME` of the owner [$"+settings.Variable("owner")+"] (default user@host:process)")
@@ -179,6 +187,9 @@ func inOrder(resources []string) ([]string, error) {
 }
 
 func (u *command) checkLease(s *settings.Settings) error {
+	if err := u.sharing.Check(); err != nil {
+		return err
+	}
 	if u.owner == "" {
 		u.owner = fmt.Sprintf("%s:%d", cli.DefaultOwner(), os.Getpid())
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQ
 			u.drop(l)
 			return nil, u.notRun(waiting, resource, err)
 		}
-		u.report.detail("acquired %s: token %d", display.Name(resource), lock.Token())
+		u.report.detail("acquired %s: token %d%s", display.Name(resource), lock.Token(), slotsOf(lock))
 		l.add(lock)
 	}
 	if stop(); waiting.Err() != nil {
@@ -60,6 +61,9 @@ func (u *command) acquire(ctx context.Context, c *holdfast.Client, resource stri
 	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata)}
 	if u.ephemeral {
 		terms = append(terms, holdfast.Ephemeral())
+	}
+	if u.sharing.On() {
+		terms = append(terms, holdfast.Permits(int(max(u.sharing.Permits(), 1)), int(u.sharing.Limit())))
 	}
 	lock, err := c.TryAcquire(ctx, resource, terms...)
 	var refusal *holdfast.Error
@@ -146,13 +150,40 @@ func (l *locks) environ(base []string) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(settings.LockVariables, name)
 	})
-	var resources, tokens []string
+	var resources, tokens, slots, slotTokens []string
 	for _, lock := range l.all {
 		resources = append(resources, lock.Resource())
 		tokens = append(tokens, lock.Token().String())
+		numbers, token := slotClaims(lock)
+		slots = append(slots, numbers)
+		slotTokens = append(slotTokens, token)
 	}
 	if len(l.all) == 1 {
 		environ = append(environ, settings.VariableResource+"="+resources[0], settings.VariableToken+"="+tokens[0])
 	}
+	if slots[0] != "" { // all of them are shared, or none
+		environ = append(environ, settings.VariableSlots+"="+strings.Join(slots, "\n"), settings.VariableSlotTokens+"="+strings.Join(slotTokens, "\n"))
+	}
 	return append(environ, settings.VariableResources+"="+strings.Join(resources, "\n"), settings.VariableTokens+"="+strings.Join(tokens, "\n"))
+}
+
+// slotClaims returns the numbers of the lock's permits, "0,3", and the token that all of them show to what the slots
+// stand for; both are empty for an exclusive lock, and the token if the name of a slot would be too long to be fenced.
+func slotClaims(lock *holdfast.Lock) (numbers, token string) {
+	var texts []string
+	for _, slot := range lock.Slots() {
+		texts = append(texts, strconv.Itoa(slot))
+	}
+	if claim, err := lock.SlotClaim(0); err == nil {
+		token = claim.Token.String()
+	}
+	return strings.Join(texts, ","), token
+}
+
+// slotsOf returns the numbers of the lock's permits for a message.
+func slotsOf(lock *holdfast.Lock) string {
+	if numbers, _ := slotClaims(lock); numbers != "" {
+		return ", slots " + numbers
+	}
+	return ""
 }

@@ -22,10 +22,13 @@ const (
 	VariableToken     = "HOLDFAST_TOKEN"
 	VariableResources = "HOLDFAST_RESOURCES"
 	VariableTokens    = "HOLDFAST_TOKENS"
+	// Of shared locks: the numbers of the permits, and the token with which each of them is fenced.
+	VariableSlots      = "HOLDFAST_SLOTS"
+	VariableSlotTokens = "HOLDFAST_SLOT_TOKENS"
 )
 
 // LockVariables are the variables that lock sets for its command.
-var LockVariables = []string{VariableResource, VariableToken, VariableResources, VariableTokens}
+var LockVariables = []string{VariableResource, VariableToken, VariableResources, VariableTokens, VariableSlots, VariableSlotTokens}
 
 // CheckVariables refuses an environment variable that resembles a setting: most likely it is a misspelling, and the
 // setting would have its default.
