@@ -74,6 +74,7 @@ func TestCycles(t *testing.T) {
 		"AReaderBehindAWriter":       {all: []string{"r: a* < w b*", "s: b < a"}, want: []string{"a s b r"}},
 		"AReaderThatWillEnter":       {all: []string{"r: a* < b*", "s: b < a"}},
 		"APermitThatWillBeFree":      {all: []string{"r: a/1/2 x/1/2 < b/1/2", "s: b < a"}},
+		"BehindOneThatWillBeServed":  {all: []string{"r: a/1/2 < l/1/2 b/1/2", "s: b < a"}},
 		"NoPermitThatWillBeFree":     {all: []string{"r: a/1/2 x/1/2 < b/1/2", "s: b < a x"}, want: []string{"a s b r", "b r x s"}},
 		"TooManyPermits":             {all: []string{"r: a/1/3 x/2/3 < b/3/3", "s: b < a"}, want: []string{"a s b r"}},
 		"ALimitOfAHolder":            {all: []string{"r: a/1/2 < b/2/5", "s: b < a"}, want: []string{"a s b r"}},
