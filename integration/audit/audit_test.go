@@ -218,7 +218,7 @@ func TestPartial(t *testing.T) {
 			if s.Gaps != test.gaps {
 				t.Errorf("%d gaps", s.Gaps)
 			}
-			if test.wanted == "" && (s.Token("r") != 3 || s.Held()["r"].GetOwner() != "c") {
+			if test.wanted == "" && (s.Token("r") != 3 || len(s.Held()["r"]) != 1 || s.Held()["r"][0].GetOwner() != "c") {
 				t.Errorf("token %d, held: %v", s.Token("r"), s.Held())
 			}
 		})

@@ -4,7 +4,11 @@
 //   - records stand in order, commits follow one another, and epochs grow by one;
 //   - each epoch has one writer, and each writer opens the shard once;
 //   - the watermark of published events never goes back, and names no commit to come;
-//   - a resource has one lease at a time, and only that lease is extended or ended;
+//   - the permits held on a resource exceed the limit of no holder: an exclusive lease is held alone;
+//   - each permit has a number that no other has at the time, the smallest that is free;
+//   - leases that are held together have one fence, and fences never go back;
+//   - only what is held is extended or ended, and stays as shared as it was granted;
+//   - a downgrade is an end and a grant in one commit, with nothing between, of the same request;
 //   - tokens grow by one while the resource is remembered, and never go back;
 //   - no lease expires before its time, counted anew by each owner of the shard;
 //   - no request is granted again while the owner has to remember that its lease ended;

@@ -2,7 +2,11 @@ package audit
 
 import (
 	"cmp"
+	"slices"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -34,7 +38,7 @@ func (s *Shard) page(p *journal.Page) {
 		if !p.Covers(name) {
 			continue
 		}
-		wrong := func(format string, args ...any) { s.wrong(name, format, args...) }
+		wrong := s.of(name)
 		if e := entries[name]; e != nil {
 			r.adopt(e, wrong)
 		} else if r.forget(p, wrong) {
@@ -46,9 +50,16 @@ func (s *Shard) page(p *journal.Page) {
 // same reports whether the entry of a page is what the journal tells of the resource, whole or shrunk.
 func (r *resource) same(e *journal.Entry) bool {
 	g := e.GetGrant()
-	owner := g.GetOwner() == r.last.GetOwner() && g.GetRequestId() == r.last.GetRequestId()
+	if len(r.held) > 0 {
+		return e.GetOwnerDigest() == 0 && e.GetReserved() == r.reserved && e.GetState() == r.state &&
+			proto.Equal(g, r.last) && slices.EqualFunc(holdings(e), r.held, func(a, b *holding) bool { return proto.Equal(a.Grant, b.Grant) })
+	}
+	owner := requestOf(g) == requestOf(r.last) && isLike(g, r.last)
 	if e.GetOwnerDigest() != 0 {
-		owner = !r.held() && e.GetOwnerDigest() == cmp.Or(r.digest, max(journal.Hash(r.last.GetOwner()), 1))
+		owner = e.GetOwnerDigest() == cmp.Or(r.digest, max(journal.Hash(r.last.GetOwner()), 1))
+	}
+	if len(e.GetOthers()) > 0 {
+		return false
 	}
 	if g == nil && r.reserved > r.last.GetToken() {
 		return e.GetReserved() == r.reserved // what was granted before does not count any more
@@ -56,24 +67,44 @@ func (r *resource) same(e *journal.Entry) bool {
 	return owner && g.GetToken() == r.last.GetToken() && e.GetState() == r.state && e.GetReserved() == r.reserved
 }
 
+// holdings are the leases that are held by an entry, the oldest first.
+func holdings(e *journal.Entry) (held []*holding) {
+	for _, other := range e.GetOthers() {
+		other = proto.CloneOf(other)
+		other.Resource = e.Name()
+		held = append(held, &holding{Grant: other})
+	}
+	if e.GetState() == messages.Event_ACQUIRED {
+		held = append(held, &holding{Grant: e.GetGrant()})
+	}
+	return held
+}
+
 // adopt takes in an entry.
 func (r *resource) adopt(e *journal.Entry, wrong func(string, ...any)) {
-	if r.known && r.remembered && !r.same(e) {
-		wrong("the page has %v, where the journal has token %d of %s (%s), reserved %d",
-			e, r.last.GetToken(), r.last.GetOwner(), r.state, r.reserved)
+	isSure := r.known && r.remembered
+	if isSure && !r.same(e) {
+		wrong("the page has %v, where the journal has token %d of %s (%s), reserved %d, and %d held",
+			e, r.last.GetToken(), r.last.GetOwner(), r.state, r.reserved, len(r.held))
 	}
-	if !r.known || !r.remembered {
-		r.due = 0
+	held := holdings(e)
+	for _, h := range held {
+		if place := r.find(h.GetToken()); isSure && place >= 0 {
+			h.due = r.held[place].due
+		}
+		r.fence = max(r.fence, fence(h.Grant))
 	}
 	r.last, r.state, r.reserved, r.digest = e.GetGrant(), e.GetState(), e.GetReserved(), e.GetOwnerDigest()
+	r.held = held
+	r.unseen = r.unseen || r.reserved > 0 || !isSure
 	r.known, r.remembered = true, true
 }
 
 // forget takes in that a page has no entry, and reports whether the resource was remembered until then.
 func (r *resource) forget(p *journal.Page, wrong func(string, ...any)) (was bool) {
-	if r.known && (r.held() || p.GetFloor() < r.top()) {
-		wrong("the page forgets it where token %d stands (%s), reserved %d; the floor is %d",
-			r.last.GetToken(), r.state, r.reserved, p.GetFloor())
+	if r.known && (len(r.held) > 0 || p.GetFloor() < r.top()) {
+		wrong("the page forgets it where token %d stands (%s), reserved %d, %d held; the floor is %d",
+			r.last.GetToken(), r.state, r.reserved, len(r.held), p.GetFloor())
 	}
 	was = r.remembered
 	r.remembered, r.above = false, max(r.above, r.top())

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -26,21 +27,36 @@ type resource struct {
 	state messages.Event_Kind
 	// digest is that of the last owner, if a page has no more of it.
 	digest uint64
+	// held are the leases that are held, the oldest first. While the resource is not known there may be others.
+	held []*holding
+	// unseen: ephemeral leases may be held besides, of which the journal does not tell.
+	unseen bool
+	// fence is the highest of all leases.
+	fence uint64
 	// reserved is the highest token for ephemeral leases since the last grant, 0 if there is none.
 	reserved uint64
 	// high is the highest token granted. Tokens up to above may have been granted, or were reserved, when the
 	// resource was forgotten or the shard was opened.
 	high, above uint64
-	// due is the earliest that the lease can expire, by the owner's wall clock; 0: not known.
-	due int64
 	// changedAt is when it last changed.
 	changedAt int64
 	// requests are those whose grants the present owner has to remember.
 	requests map[request]granted
+	// downgraded is the lease that the change before has ended, and that goes on with the next one; nil: none.
+	downgraded *journal.Grant
+}
+
+// holding is a lease that is held.
+type holding struct {
+	*journal.Grant
+	// due is the earliest that it can expire, by the owner's wall clock; 0: not known.
+	due int64
 }
 
 // request names a request of one resource.
 type request struct{ owner, id string }
+
+func requestOf(g *journal.Grant) request { return request{g.GetOwner(), g.GetRequestId()} }
 
 // granted is a grant to a request.
 type granted struct {
@@ -51,20 +67,24 @@ type granted struct {
 	mine bool
 }
 
-func (r *resource) held() bool { return r.state == messages.Event_ACQUIRED }
-
 // top is the highest token that was granted or reserved.
 func (r *resource) top() uint64 { return max(r.last.GetToken(), r.reserved) }
 
-// request is that of the last grant, as far as a new owner of the shard knows it.
-func (r *resource) request() request { return request{r.last.GetOwner(), r.last.GetRequestId()} }
+// find returns the place of the lease with this token, -1 if it is not held.
+func (r *resource) find(token uint64) int {
+	return slices.IndexFunc(r.held, func(h *holding) bool { return h.GetToken() == token })
+}
 
-// opened notes that another owner goes on with the resource. Its lease begins anew, and of the requests it knows
-// that of the last grant.
+// opened notes that another owner goes on with the resource. Its leases begin anew, without those that were in the
+// memory of the owner before, and of the requests it knows those of the leases that are held and of the last grant.
 func (r *resource) opened(c *journal.Commit) {
 	r.above = max(r.above, r.top())
-	r.due = c.GetAtMs() + int64(r.last.GetTtlMs())
-	r.requests = map[request]granted{r.request(): {r.last.GetToken(), r.changedAt, false}}
+	r.unseen = false
+	r.requests = map[request]granted{requestOf(r.last): {r.last.GetToken(), r.changedAt, false}}
+	for _, h := range r.held {
+		h.due = c.GetAtMs() + int64(h.GetTtlMs())
+		r.requests[requestOf(h.Grant)] = granted{h.GetToken(), r.changedAt, false}
+	}
 }
 
 func (r *resource) reserve(m *journal.Change, wrong func(string, ...any)) {
@@ -72,75 +92,114 @@ func (r *resource) reserve(m *journal.Change, wrong func(string, ...any)) {
 	if r.known {
 		least = max(least, r.top())
 	}
-	if r.known && r.held() || m.GetReserved() <= least {
+	isAlone := slices.ContainsFunc(r.held, func(h *holding) bool { return !isShared(h.Grant) })
+	if r.known && isAlone || m.GetReserved() <= least {
 		wrong("reserved up to %d where token %d stands (%s), and up to %d may have been granted",
 			m.GetReserved(), r.last.GetToken(), r.state, least)
 	}
-	r.reserved = m.GetReserved()
+	r.reserved, r.unseen = m.GetReserved(), true
 }
 
 // acquire takes in a grant. whole: no record of the journal was missed.
 func (r *resource) acquire(g *journal.Grant, c *journal.Commit, whole bool, wrong func(string, ...any)) {
 	token, last := g.GetToken(), r.last.GetToken()
 	switch least := max(r.high, r.above); {
-	case r.known && r.held():
-		wrong("token %d is granted to %s while token %d of %s is held", token, g.GetOwner(), last, r.last.GetOwner())
 	case token <= least:
 		wrong("token %d is granted behind token %d", token, least)
 	case r.known && r.remembered && r.reserved == 0 && token != last+1:
 		wrong("token %d is granted behind token %d, which is remembered", token, last)
 	}
-	r.again(g, c, whole, wrong)
-	r.high, r.reserved = max(r.high, token), 0
-	r.state, r.due = messages.Event_ACQUIRED, g.GetAcquiredAtMs()+int64(g.GetTtlMs())
-	r.set(g, c)
+	r.share(g, wrong)
+	if r.downgraded == nil {
+		r.again(g, c, whole, wrong)
+	}
+	r.remember(g, c)
+	r.downgraded = nil
+	if isFirst(g) {
+		r.held, r.known, r.unseen = nil, true, false
+	}
+	r.held = append(r.held, &holding{g, g.GetAcquiredAtMs() + int64(g.GetTtlMs())})
+	r.high, r.fence, r.reserved = max(r.high, token), max(r.fence, fence(g)), 0
+	r.remembered = true
+	r.set(g, messages.Event_ACQUIRED, c)
 }
 
-// again checks that the request was not granted before. An owner remembers what ended in its own time, and the
-// last grant of the owner before it. A whole journal is shorter than its memory.
+// again checks that the request has no lease, and had none before. An owner remembers what ended in its own time, and
+// the last grant of the owner before it. A whole journal is shorter than its memory.
 func (r *resource) again(g *journal.Grant, c *journal.Commit, whole bool, wrong func(string, ...any)) {
-	id := request{g.GetOwner(), g.GetRequestId()}
+	id := requestOf(g)
 	if id.id == "" {
 		return
+	}
+	for _, h := range r.held {
+		if requestOf(h.Grant) == id {
+			wrong("the request holds token %d, and is granted token %d, to %s, id %q", h.GetToken(), g.GetToken(), id.owner, id.id)
+			return
+		}
 	}
 	if before, ok := r.requests[id]; ok && (whole || before.mine && c.GetAtMs()-before.at < rememberedFor) {
 		wrong("the request was granted before, and its lease had ended: token %d, and now token %d, to %s, id %q",
 			before.token, g.GetToken(), id.owner, id.id)
 	}
-	r.remember(g, c)
 }
 
 // remember notes a request that the present owner has to remember.
 func (r *resource) remember(g *journal.Grant, c *journal.Commit) {
+	if g.GetRequestId() == "" {
+		return
+	}
 	if r.requests == nil {
 		r.requests = make(map[request]granted)
 	}
-	r.requests[request{g.GetOwner(), g.GetRequestId()}] = granted{g.GetToken(), c.GetAtMs(), true}
+	r.requests[requestOf(g)] = granted{g.GetToken(), c.GetAtMs(), true}
 }
 
 // follow takes in a change that needs a lease: one that extends or ends it.
 func (r *resource) follow(m *journal.Change, c *journal.Commit, wrong func(string, ...any)) {
 	g := m.GetGrant()
-	switch {
-	case !r.known:
-	case !r.held():
-		wrong("%s of token %d, which is %s", m.GetKind(), g.GetToken(), r.state)
-	case g.GetToken() != r.last.GetToken() || g.GetOwner() != r.last.GetOwner() || g.GetRequestId() != r.last.GetRequestId():
-		wrong("%s of token %d of %s where token %d of %s is held", m.GetKind(),
-			g.GetToken(), g.GetOwner(), r.last.GetToken(), r.last.GetOwner())
-	case m.GetKind() == messages.Event_EXPIRED && r.due != 0 && c.GetAtMs() < r.due-wallSlack:
-		wrong("token %d expires at %d, %d ms before its time", g.GetToken(), c.GetAtMs(), r.due-c.GetAtMs())
+	place := r.find(g.GetToken())
+	if r.known {
+		r.changes(m, place, c, wrong)
+	} else if !isShared(g) {
+		r.held, r.known, r.remembered, place = nil, true, true, -1 // it was held alone
 	}
-	r.state = m.GetKind()
-	if m.GetKind() == messages.Event_EXTENDED {
-		r.state, r.due = messages.Event_ACQUIRED, 0 // when it was extended is not recorded
+	if place >= 0 {
+		r.held = slices.Delete(r.held, place, place+1)
+	}
+	state := m.GetKind()
+	if state == messages.Event_EXTENDED {
+		state = messages.Event_ACQUIRED
+		place = max(place, 0)
+		r.held = slices.Insert(r.held, min(place, len(r.held)), &holding{Grant: g}) // when it was extended is not recorded
 	} else {
 		r.remember(g, c)
+		r.end(m, wrong)
 	}
-	r.set(g, c)
+	if g.GetToken() >= r.last.GetToken() {
+		r.set(g, state, c)
+	}
 }
 
-func (r *resource) set(g *journal.Grant, c *journal.Commit) {
-	r.last, r.digest, r.changedAt = g, 0, c.GetAtMs()
-	r.known, r.remembered = true, true
+// changes checks a change of the lease at the place in held.
+func (r *resource) changes(m *journal.Change, place int, c *journal.Commit, wrong func(string, ...any)) {
+	g := m.GetGrant()
+	if len(r.held) == 0 {
+		wrong("%s of token %d, which is %s", m.GetKind(), g.GetToken(), r.state)
+		return
+	}
+	h := r.held[max(place, 0)]
+	switch {
+	case place < 0 || requestOf(g) != requestOf(h.Grant):
+		wrong("%s of token %d of %s where token %d of %s is held", m.GetKind(),
+			g.GetToken(), g.GetOwner(), h.GetToken(), h.GetOwner())
+	case !isLike(g, h.Grant):
+		wrong("%s of token %d with %s, which was granted with %s", m.GetKind(), g.GetToken(), sharing(g), sharing(h.Grant))
+	case m.GetKind() == messages.Event_EXPIRED && h.due != 0 && c.GetAtMs() < h.due-wallSlack:
+		wrong("token %d expires at %d, %d ms before its time", g.GetToken(), c.GetAtMs(), h.due-c.GetAtMs())
+	}
+}
+
+// set notes how the last lease stands.
+func (r *resource) set(g *journal.Grant, state messages.Event_Kind, c *journal.Commit) {
+	r.last, r.state, r.digest, r.changedAt = g, state, 0, c.GetAtMs()
 }

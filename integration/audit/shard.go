@@ -64,12 +64,12 @@ func NewPartial(shard uint32) *Shard {
 // Position is where the last record stands that was read.
 func (s *Shard) Position() uint64 { return s.position }
 
-// Held returns the leases that are held behind the last record, by resource.
-func (s *Shard) Held() map[string]*journal.Grant {
-	held := make(map[string]*journal.Grant)
+// Held returns the leases that are held behind the last record, by resource, the oldest first.
+func (s *Shard) Held() map[string][]*journal.Grant {
+	held := make(map[string][]*journal.Grant)
 	for name, r := range s.resources {
-		if r.held() {
-			held[name] = r.last
+		for _, h := range r.held {
+			held[name] = append(held[name], h.Grant)
 		}
 	}
 	return held
@@ -134,6 +134,14 @@ func (s *Shard) commit(c *journal.Commit) {
 	for _, m := range c.GetChanges() {
 		s.change(m, c)
 	}
+	for _, m := range c.GetChanges() {
+		s.resource(m.Name()).interrupted("the end of the commit", s.of(m.Name()))
+	}
+}
+
+// of returns what reports a violation of a resource.
+func (s *Shard) of(resource string) func(format string, args ...any) {
+	return func(format string, args ...any) { s.wrong(resource, format, args...) }
 }
 
 // follow checks number and epoch, and returns the commit before: zero if that is not known.
@@ -193,7 +201,10 @@ func (s *Shard) resource(name string) *resource {
 
 func (s *Shard) change(m *journal.Change, c *journal.Commit) {
 	r, g := s.resource(m.Name()), m.GetGrant()
-	wrong := func(format string, args ...any) { s.wrong(m.Name(), format, args...) }
+	wrong := s.of(m.Name())
+	if m.GetKind() != messages.Event_ACQUIRED {
+		r.interrupted(m.GetKind().String(), wrong)
+	}
 	switch {
 	case g == nil:
 		r.reserve(m, wrong)
