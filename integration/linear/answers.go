@@ -2,6 +2,7 @@ package linear
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -83,10 +84,12 @@ func (a *answers) answer(o *Operation) {
 		} else if o.granted() && !o.Reentrant && a.changes[at].GetGrant().GetRequestId() != o.RequestID {
 			a.is("the grant is another request's: %s; %s", o.span(), a.changes[at])
 		}
+		a.shares(o, slices.Concat(o.Holders, []Shown{o.Shown}))
 	case messages.Status_EXTENDED:
-		if len(a.extended[extension{o.Shown.Token, o.TTL}]) == 0 {
+		if _, ok := a.extensionOf(o); !ok {
 			a.is("no such extension is in the journal: %s", o.span())
 		}
+		a.shares(o, []Shown{o.Shown})
 	case messages.Status_RELEASED:
 		if !a.hasEnded(o) {
 			a.is("no such end of a lease is in the journal: %s", o.span())
@@ -99,12 +102,22 @@ func (a *answers) answer(o *Operation) {
 		if (o.late() || o.named()) && !a.hasEnded(o) {
 			a.is("no such end of a lease is in the journal: %s", o.span())
 		}
-		if at, ok := a.ended[o.Token]; o.Token != 0 && (!ok || a.changes[at].GetKind() == messages.Event_RELEASED) {
+		if at, ok := a.ended[a.now(o.Token)]; o.Token != 0 && (!ok || a.changes[at].GetKind() == messages.Event_RELEASED) {
 			a.is("in the journal the lease has neither run out nor been broken: %s", o.span())
 		}
 	case messages.Status_FREE:
 		if _, ok := a.ended[o.Shown.Token]; o.Shown.Token != 0 && !ok {
 			a.is("in the journal the lease has not ended: %s", o.span())
+		}
+	}
+}
+
+// shares checks that leases are shown as they are shared in the journal.
+func (a *answers) shares(o *Operation, shown []Shown) {
+	for _, l := range shown {
+		at, ok := a.granted[l.Token]
+		if ok && l.sharing != grantOf(a.changes[at].GetGrant()) {
+			a.is("token %d is shown otherwise than in the journal%v: %s; %s", l.Token, l.sharing, o.span(), a.changes[at])
 		}
 	}
 }
@@ -154,7 +167,7 @@ func withdrawalOf(o *Operation, releases map[string][]*Operation) time.Duration 
 // requestHasEnded reports whether the journal has a lease of the request that ended as the answer says.
 func (a *answers) requestHasEnded(o *Operation) bool {
 	for _, at := range a.grants[asked{o.Owner, o.RequestID}] {
-		token := a.changes[at].GetGrant().GetToken()
+		token := a.now(a.changes[at].GetGrant().GetToken())
 		end, ok := a.ended[token]
 		if ok && (o.named() || token == o.Shown.Token) &&
 			(a.changes[end].GetKind() == messages.Event_RELEASED) == (o.Status == messages.Status_RELEASED) {
@@ -178,11 +191,15 @@ func (a *answers) hasEnded(o *Operation) bool {
 		return ok && (a.changes[at].GetKind() == kind) == (o.Status == messages.Status_RELEASED)
 	}
 	if o.Token != 0 {
-		at, ok := a.ended[o.Token]
-		return ok && a.changes[at].GetKind() == kind
+		for _, at := range a.ended {
+			if c := a.changes[at]; c.GetKind() == kind && !c.downgrades() && o.names(c.GetGrant()) {
+				return true
+			}
+		}
+		return false
 	}
 	for _, at := range a.ended {
-		if c := a.changes[at]; c.GetKind() == kind && c.GetGrant().GetOwner() == o.Owner {
+		if c := a.changes[at]; c.GetKind() == kind && !c.downgrades() && c.GetGrant().GetOwner() == o.Owner {
 			return true
 		}
 	}
@@ -193,6 +210,13 @@ func (a *answers) hasEnded(o *Operation) bool {
 func (a *answers) askers(c change) (by []*Operation, same int) {
 	g := c.GetGrant()
 	switch {
+	case c.GetKind() == messages.Event_ACQUIRED && g.GetFormer() != 0:
+		return a.extends[g.GetTtlMs()], 1
+	case c.downgrades():
+		if at, ok := a.downgraded[g.GetToken()]; ok {
+			return a.askers(a.changes[at])
+		}
+		return nil, 0
 	case c.GetKind() == messages.Event_ACQUIRED, c.bounced():
 		id := asked{g.GetOwner(), g.GetRequestId()}
 		return a.acquires[id], len(a.grants[id])
@@ -216,7 +240,7 @@ func (a *answers) change(at int) {
 	by, same := a.askers(c)
 	times, first := 0, Never
 	for _, o := range by {
-		if n := o.effects(c); n > 0 {
+		if n := a.effects(o, c); n > 0 {
 			times, first = times+n, min(first, o.Call)
 		}
 	}
@@ -231,6 +255,20 @@ func (a *answers) change(at int) {
 }
 
 // effects returns how often the operation may have led to such a change.
+func (a *answers) effects(o *Operation, c change) int {
+	if c.downgrades() {
+		if at, ok := a.downgraded[c.GetGrant().GetToken()]; ok {
+			return a.effects(o, a.changes[at])
+		}
+		return 0
+	}
+	if c.GetGrant().GetFormer() != 0 && c.GetKind() == messages.Event_ACQUIRED && !o.hasDowngraded(c.GetGrant()) {
+		return 0
+	}
+	return o.effects(c)
+}
+
+// effects returns how often the operation may have led to such a change, which is no downgrade.
 func (o *Operation) effects(c change) int {
 	g := c.GetGrant()
 	var told bool
@@ -247,7 +285,7 @@ func (o *Operation) effects(c change) int {
 	}
 	if c.GetKind() == messages.Event_BROKEN && o.Reason != c.GetReason() ||
 		c.GetKind() != messages.Event_BROKEN && o.Owner != g.GetOwner() ||
-		o.Token != 0 && o.Token != g.GetToken() {
+		!o.names(g) {
 		return 0
 	}
 	if told {
@@ -258,14 +296,14 @@ func (o *Operation) effects(c change) int {
 
 // expiries checks that no lease was seen to have run out before its time, counted from its last request.
 func (a *answers) expiries() {
-	var due time.Duration
+	dues := make(map[uint64]time.Duration)
 	for at, c := range a.changes {
 		g := c.GetGrant()
 		switch c.GetKind() {
 		case messages.Event_ACQUIRED, messages.Event_EXTENDED:
-			due = a.asked(c) + millis(g.GetTtlMs())
+			dues[g.GetToken()] = a.asked(c) + millis(g.GetTtlMs())
 		case messages.Event_EXPIRED:
-			if a.seen[at] < due-a.slack {
+			if due := dues[g.GetToken()]; a.seen[at] < due-a.slack {
 				a.is("it was seen at %v, %v before its time: %s", a.seen[at], due-a.seen[at], c)
 			}
 		}
@@ -277,7 +315,7 @@ func (a *answers) asked(c change) time.Duration {
 	by, _ := a.askers(c)
 	first := Never
 	for _, o := range by {
-		if o.effects(c) > 0 {
+		if a.effects(o, c) > 0 {
 			first = min(first, o.Call)
 		}
 	}

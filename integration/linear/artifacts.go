@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // mostPictures bounds how many are drawn: one is enough to begin with.
@@ -57,11 +58,9 @@ func (c *checking) write(name string, write func(io.Writer) error) error {
 // picture draws the search for the operations of a resource, in the order of the violations.
 func (c *checking) picture(resource string, operations []Operation) error {
 	path := filepath.Join(c.Kept, fmt.Sprintf("model-%d.html", len(c.Pictures)+1))
-	m := model{c.Slack, false}
-	for i := range operations {
-		m.ephemeral = m.ephemeral || operations[i].Ephemeral
-	}
-	if err := draw(m, c.Bounds, c.steps(resource, operations), path); err != nil {
+	ephemeral := slices.ContainsFunc(operations, func(o Operation) bool { return o.Ephemeral })
+	steps := c.steps(resource, operations)
+	if err := draw(newModel(c.Slack, ephemeral, steps), c.Bounds, steps, path); err != nil {
 		return fmt.Errorf("artifacts: %w", err)
 	}
 	c.Pictures = append(c.Pictures, path)

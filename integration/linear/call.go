@@ -88,6 +88,7 @@ func body(o Operation) proto.Message {
 	case messages.OpAcquire:
 		m := &messages.AcquireRequest{
 			Owner: o.Owner, TtlMs: o.TTL, WaitMs: o.Wait, RequestId: o.RequestID, Reentrant: o.Reentrant,
+			Limit: o.Limit, Permits: o.Permits,
 		}
 		if o.Ephemeral {
 			m.Durability = messages.Durability_EPHEMERAL
@@ -96,7 +97,7 @@ func body(o Operation) proto.Message {
 	case messages.OpRelease:
 		return &messages.ReleaseRequest{Owner: o.Owner, Token: o.Token, RequestId: o.RequestID}
 	case messages.OpExtend:
-		return &messages.ExtendRequest{Owner: o.Owner, Token: o.Token, TtlMs: o.TTL}
+		return &messages.ExtendRequest{Owner: o.Owner, Token: o.Token, TtlMs: o.TTL, Limit: o.Limit}
 	case messages.OpBreak:
 		return &messages.BreakRequest{Token: o.Token, Reason: o.Reason}
 	default:
@@ -162,15 +163,15 @@ func (q *call) take(a answer) bool {
 	if a.unsent {
 		return false
 	}
-	q.Last, q.Return, q.Status = q.sent[a.sending], a.at, a.GetStatus()
-	q.Shown = Shown{a.GetLease().GetOwner(), a.GetLease().GetToken()}
+	q.Last, q.Return = q.sent[a.sending], a.at
+	q.Answered(a.Reply)
 	return q.Status != messages.Status_UNAVAILABLE && q.Status != messages.Status_OVERLOADED
 }
 
 // done records what came of the call.
 func (c *client) done(q *call) Operation {
 	if q.failed() && q.Open > 0 || q.Status == 0 {
-		q.Status, q.Shown, q.Return = 0, Shown{}, Never
+		q.Operation, q.Return = q.Unanswered(), Never
 	}
 	c.record(q.Operation, q.to)
 	return q.Operation

@@ -34,7 +34,7 @@ const defaultSlack = time.Millisecond
 
 // Violation is something that must not be.
 type Violation struct {
-	// Check is which one found it: model, windows, tokens, journal, answers, replay, events, floors.
+	// Check is which one found it: model, windows, tokens, turns, journal, answers, replay, events, floors.
 	Check string
 	// Resource is empty if it is of all.
 	Resource string
@@ -131,12 +131,14 @@ func (c *checking) resource(resource string, operations []Operation) {
 	if !sure {
 		return
 	}
+	c.is("turns", resource, checkTurns(operations)...)
 	c.is("windows", resource, checkWindows(operations, c.Slack)...)
 	if c.journal != nil && !ephemeral {
 		c.is("answers", resource, checkAnswers(operations, c.life(resource), c.Slack, c.began)...)
 	}
 	c.Judged++
-	c.is("model", resource, linearize(model{c.Slack, ephemeral}, c.Bounds, c.steps(resource, operations)))
+	steps := c.steps(resource, operations)
+	c.is("model", resource, linearize(newModel(c.Slack, ephemeral, steps), c.Bounds, steps))
 }
 
 // steps are what the model is shown of a resource.

@@ -223,8 +223,7 @@ func (c *client) repeatLate() {
 	if p.count.Load() >= int64(c.Most) {
 		return
 	}
-	p.Status, p.Shown = 0, Shown{}
-	got := c.ask(p.resource, p.Operation)
+	got := c.ask(p.resource, p.Unanswered())
 	if got.Open > 0 {
 		c.past = append(c.past[:i:i], c.past[i+1:]...)
 	}
@@ -251,8 +250,7 @@ func (h *holding) use() bool {
 			o.Token = 0
 		}
 	case n < 65 && h.Open == 0 && !h.Reentrant:
-		o = h.Operation // the same request again, and none of it is still on its way
-		o.Status, o.Shown = 0, Shown{}
+		o = h.Unanswered() // the same request again, and none of it is still on its way
 	case n < 80:
 		o = Operation{
 			Kind: messages.OpAcquire, Owner: h.Owner, RequestID: h.id(), Ephemeral: h.Ephemeral,

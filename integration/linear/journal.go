@@ -121,8 +121,8 @@ func LoadJournal(r io.Reader) (*Journal, error) {
 }
 
 // Audit checks each shard's records by [audit.Shard]. It returns what is wrong and who holds what at the end.
-func (j *Journal) Audit() (wrong []string, held map[string]*journal.Grant) {
-	held = make(map[string]*journal.Grant)
+func (j *Journal) Audit() (wrong []string, held map[string][]*journal.Grant) {
+	held = make(map[string][]*journal.Grant)
 	for shard, log := range j.shards {
 		s := audit.New(uint32(shard))
 		for _, r := range log {
@@ -170,12 +170,17 @@ type change struct {
 
 func (c change) String() string {
 	g := c.GetGrant()
-	return fmt.Sprintf("commit %d: %s of token %d of %s, id %q, ttl %d %s",
-		c.number, c.GetKind(), g.GetToken(), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(), c.GetReason())
+	return fmt.Sprintf("commit %d: %s of token %d%v of %s, id %q, ttl %d %s",
+		c.number, c.GetKind(), g.GetToken(), grantOf(g), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(), c.GetReason())
 }
 
 func (c change) bounced() bool {
 	return c.GetKind() == messages.Event_RELEASED && c.GetReason() == audit.Undelivered
+}
+
+// downgrades reports whether the change ends a lease that goes on under another token.
+func (c change) downgrades() bool {
+	return c.GetKind() == messages.Event_RELEASED && c.GetReason() == audit.Downgraded
 }
 
 // lives returns the changes of each resource, in their order; reservations are none.

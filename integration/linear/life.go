@@ -14,6 +14,8 @@ type life struct {
 	// grants are those of a request, extended the extensions of a lease by a TTL.
 	grants   map[asked][]int
 	extended map[extension][]int
+	// downgraded are the grants that go on with the lease of a token.
+	downgraded map[uint64]int
 }
 
 // asked is a request that may be granted, extension one that may prolong a lease.
@@ -28,7 +30,7 @@ type (
 func newLife() *life {
 	return &life{
 		granted: make(map[uint64]int), ended: make(map[uint64]int),
-		grants: make(map[asked][]int), extended: make(map[extension][]int),
+		grants: make(map[asked][]int), extended: make(map[extension][]int), downgraded: make(map[uint64]int),
 	}
 }
 
@@ -40,6 +42,10 @@ func (l *life) add(c change) {
 	switch c.GetKind() {
 	case messages.Event_ACQUIRED:
 		once(l.granted, g.GetToken(), at)
+		if g.GetFormer() != 0 {
+			once(l.downgraded, g.GetFormer(), at)
+			return
+		}
 		id := asked{g.GetOwner(), g.GetRequestId()}
 		l.grants[id] = append(l.grants[id], at)
 	case messages.Event_EXTENDED:
@@ -54,6 +60,48 @@ func once(m map[uint64]int, token uint64, at int) {
 	if _, known := m[token]; !known {
 		m[token] = at
 	}
+}
+
+// now returns the token under which the lease of a token goes on in the end, if it was downgraded.
+func (l *life) now(token uint64) uint64 {
+	for {
+		at, ok := l.downgraded[token]
+		if !ok || l.changes[at].GetGrant().GetToken() <= token {
+			return token
+		}
+		token = l.changes[at].GetGrant().GetToken()
+	}
+}
+
+// isShared reports whether the token is of a shared lease, or of one that became so.
+func (l *life) isShared(token uint64) bool {
+	at, ok := l.granted[l.now(token)]
+	return ok && l.changes[at].GetGrant().GetLimit() > 0
+}
+
+// extensionOf returns the change that an answer to an extension tells of: an extension, the first of several like it, or a
+// downgrade.
+func (l *life) extensionOf(o *Operation) (at int, ok bool) {
+	if at, ok := l.downgradeOf(o); ok {
+		return at, true
+	}
+	if all := l.extended[extension{o.Shown.Token, o.TTL}]; len(all) > 0 {
+		return all[0], true
+	}
+	return unseen, false
+}
+
+// downgradeOf returns the downgrade that the operation has led to. No two requests of an owner have the same TTL.
+func (l *life) downgradeOf(o *Operation) (at int, ok bool) {
+	if o.Kind != messages.OpExtend || o.Limit == 0 {
+		return unseen, false
+	}
+	for _, at := range l.downgraded {
+		if o.hasDowngraded(l.changes[at].GetGrant()) {
+			return at, true
+		}
+	}
+	return unseen, false
 }
 
 // unseen is the place of a change of which an answer does not tell.
@@ -71,15 +119,13 @@ func (l *life) shown(o *Operation) int {
 	case messages.Status_GRANTED, messages.Status_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
 		return find(l.granted, o.Shown.Token)
 	case messages.Status_EXTENDED:
-		if at := l.extended[extension{o.Shown.Token, o.TTL}]; len(at) > 0 {
-			return at[0]
-		}
-		return unseen
+		at, _ := l.extensionOf(o)
+		return at
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		if o.late() {
 			return find(l.ended, o.Shown.Token)
 		}
-		return find(l.ended, o.Token)
+		return find(l.ended, o.Token) // if that was a downgrade, what it became has ended later
 	case messages.Status_FREE:
 		return find(l.ended, o.Shown.Token)
 	default:

@@ -110,7 +110,7 @@ func (s *search) porcupine() porcupine.Model {
 			}
 			return ok, next
 		},
-		Equal:             func(a, b any) bool { return a.(state) == b.(state) },
+		Equal:             func(a, b any) bool { return a.(state).equal(b.(state)) },
 		DescribeOperation: func(input, _ any) string { return input.(*Operation).String() },
 		DescribeState:     func(at any) string { return at.(state).String() },
 	}

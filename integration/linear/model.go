@@ -1,54 +1,43 @@
 package linear
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// state is a resource between two operations, as a lock that does one thing at a time would have it.
-type state struct {
-	// owner, request and token are those of the last grant.
-	owner, request string
-	token          uint64
-	end            ending
-	// bound: while held, the earliest moment at which the lease may run out; after that, the earliest
-	// at which it ended.
-	bound time.Duration
-}
-
-// ending is how the last lease ended, if it has.
-type ending uint8
-
-const (
-	unused ending = iota
-	held
-	released
-	expired
-	broken
-)
-
-var endings = [...]string{"never held", "held", "released", "expired", "broken"}
-
-func (s state) String() string {
-	if s.end == unused {
-		return endings[unused]
-	}
-	return fmt.Sprintf("%s by %s, token %d, not before %v", endings[s.end], s.owner, s.token, s.bound)
-}
-
 // model is the lock that a history is held against.
 //
 // A lease ends by itself no earlier than its TTL after its request was sent, and an operation that finds it ended
-// says so no earlier. That it has ended is inferred when it is observed. Where the contract leaves
-// nothing open the model leaves nothing open either: it allows exactly what docs/wire.md and decision
-// 0009 do.
+// says so no earlier. That it has ended is inferred when it is observed: where several leases are held, from the permits
+// that others get and from who is said to hold. Where the contract leaves nothing open the model leaves nothing open
+// either: it allows exactly what docs/wire.md and decisions 0009 and 0038 do.
+//
+// The queue is no part of it: that a request waits which would fit is allowed if others wait, and [checkTurns] looks at
+// the others.
 type model struct {
 	// slack is by how much times may be wrong.
 	slack time.Duration
 	// ephemeral: tokens may be left out, and how a lease ended may be forgotten.
 	ephemeral bool
+	// shared are the tokens of shared leases, and those before a downgrade: the end of such a lease is remembered by its
+	// token while others hold.
+	shared map[uint64]bool
+}
+
+// newModel returns the model of the resource that the steps are of.
+func newModel(slack time.Duration, ephemeral bool, steps []Operation) model {
+	m := model{slack, ephemeral, make(map[uint64]bool)}
+	for i := range steps {
+		if o := &steps[i]; o.Shown.shared() {
+			m.shared[o.Shown.Token] = true
+			if o.downgrades() {
+				m.shared[o.Token] = true
+			}
+		}
+	}
+	return m
 }
 
 // step tells whether the operation may have its answer where the resource stands, and where it stands
@@ -66,10 +55,17 @@ func (m model) step(s state, o *Operation) (bool, state) {
 	}
 }
 
-// settle lets the lease run out if its time can have passed when the operation was answered.
+// isDue reports whether the time of the lease can have passed when the operation was answered.
+func (m model) isDue(h holder, o *Operation) bool {
+	return o.Return == Never || o.Return >= h.bound-m.slack
+}
+
+// settle lets the leases run out whose time can have passed when the operation was answered.
 func (m model) settle(s state, o *Operation) state {
-	if s.end == held && (o.Return == Never || o.Return >= s.bound-m.slack) {
-		s.end = expired
+	for _, h := range s.holders() {
+		if m.isDue(h, o) {
+			s = s.without(h.token, expired, h.bound)
+		}
 	}
 	return s
 }
@@ -77,33 +73,114 @@ func (m model) settle(s state, o *Operation) state {
 func (m model) acquire(s state, o *Operation) (bool, state) {
 	switch after := m.settle(s, o); o.Status {
 	case messages.Status_GRANTED:
-		if s.shows(o.Shown) && s.again(o) {
+		if h, ok := s.find(o.Shown.Token); ok && h.shows(o.Shown) && h.again(o) {
 			if o.Reentrant {
-				s.bound = max(s.bound, o.Call+millis(o.TTL))
+				h.bound = max(h.bound, o.Call+millis(o.TTL))
 			}
-			return true, s
+			return true, s.with(h)
 		}
 		fresh := !s.granted(o) || m.ephemeral && o.Shown.Token > s.token+1 // the owner may have changed
-		return after.end != held && fresh && m.next(s, o.Shown.Token) && o.Shown.Owner == o.Owner, after.grant(o, o.Shown.Token)
+		if !fresh || !m.next(s, o.Shown.Token) || o.Shown.Owner != o.Owner {
+			return false, s
+		}
+		return m.enter(s, o)
 	case messages.Status_HELD:
-		return s.shows(o.Shown) && o.Wait == 0 && !s.again(o), s
+		ok, s := m.listed(s, o)
+		return ok && o.Wait == 0 && !s.again(o) && (o.Waiting > 0 || !fits(s.holders(), o.most(), o.permits())), s
 	case messages.Status_TIMEOUT:
-		return s.end == held && o.Wait > 0, s
+		return !s.free() && o.Wait > 0, s
 	case messages.Status_CANCELLED:
 		return true, s // that it was withdrawn, the check of the answers knows
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		return m.late(s, after, o)
 	case messages.Status_STATUS_UNSPECIFIED:
-		if after.end == held || s.granted(o) {
-			return true, s
-		}
-		taken := after.grant(o, s.token+1)
-		taken.bound = o.Call // it may have been taken back at once
-		return true, taken
+		return true, m.maybe(s, after, o)
 	default:
 		return false, s
 	}
 }
+
+// enter is a grant. What it shows tells which leases have ended: all of another phase, and those whose permits it got.
+func (m model) enter(s state, o *Operation) (bool, state) {
+	how := o.Shown.sharing
+	if how.Limit != o.Limit && how.most() != o.most() || how.permits() != o.permits() {
+		return false, s
+	}
+	slots := how.numbers()
+	var sure []holder // those that have not ended
+	after := s
+	start := o.Call
+	for _, h := range s.holders() {
+		gone := !how.shared() || !h.shared() || h.Phase != how.Phase || slices.ContainsFunc(h.numbers(), func(n uint32) bool { return slices.Contains(slots, n) })
+		switch due := m.isDue(h, o); {
+		case gone && !due:
+			return false, s
+		case gone:
+			after, start = after.without(h.token, expired, h.bound), max(start, h.bound)
+		case !due:
+			sure = append(sure, h)
+		}
+	}
+	beside := after.holders()
+	if !fits(sure, o.most(), how.permits()) || how.shared() && how.Phase != o.Shown.Token && len(beside) == 0 {
+		return false, s
+	}
+	if how.shared() && !slices.Equal(slots, smallestFree(how.permits(), taken(beside))) {
+		return false, s
+	}
+	after = after.grant(o, o.Shown.Token, how)
+	after.bound = max(after.bound, start+millis(o.TTL))
+	return true, after
+}
+
+// maybe is an acquire without an answer, which may have been granted.
+func (m model) maybe(s, after state, o *Operation) state {
+	if s.granted(o) {
+		return s
+	}
+	for _, at := range []state{s, after} {
+		if all := at.holders(); fits(all, o.most(), o.permits()) {
+			at = at.grant(o, s.token+1, next(all, s.token+1, o))
+			at.bound = o.Call // it may have been taken back at once
+			return at
+		}
+	}
+	return s
+}
+
+// listed holds those that the answer says hold the resource against the state: what is left out has run out.
+func (m model) listed(s state, o *Operation) (bool, state) {
+	if !s.shows(o.Shown) {
+		return false, s
+	}
+	if len(o.Holders) == 0 { // a script
+		return true, s
+	}
+	all, permits := s.holders(), uint64(0)
+	for _, l := range o.Holders {
+		i := slices.IndexFunc(all, func(h holder) bool { return h.shows(l) })
+		if i < 0 {
+			return false, s
+		}
+		permits += l.permits()
+	}
+	if len(o.Holders) >= mostListed {
+		return true, s
+	}
+	for _, h := range all {
+		if slices.ContainsFunc(o.Holders, h.shows) {
+			continue
+		}
+		if !m.isDue(h, o) {
+			return false, s
+		}
+		s = s.without(h.token, expired, h.bound)
+	}
+	return uint64(o.Held) == permits && o.Holders[0] == o.Shown, s
+}
+
+// mostListed is how many holders an answer shows.
+const mostListed = 100
 
 // late is an acquire that was told how its lease had ended. Of an earlier lease than the last one the model
 // knows no more than that it has ended.
@@ -112,41 +189,63 @@ func (m model) late(s, after state, o *Operation) (bool, state) {
 		return false, s
 	}
 	if o.Shown.Token < s.token {
-		return true, s
+		return m.earlier(s, o, o.Shown.Token)
 	}
-	if !s.granted(o) && !o.Reentrant {
+	if !s.lastGranted(o) && !o.Reentrant {
 		return false, s
 	}
 	if o.Status == messages.Status_RELEASED {
 		return s.end == released, s
 	}
-	return after.end == expired || after.end == broken, after
+	if after.end != expired && after.end != broken {
+		return false, s
+	}
+	return true, m.over(s)
+}
+
+// over is the state when the last lease has ended.
+func (m model) over(s state) state {
+	if s.end == held {
+		return s.without(s.token, expired, s.bound)
+	}
+	return s
+}
+
+// earlier is the end, as the answer tells, of a lease that is not the last one.
+func (m model) earlier(s state, o *Operation, token uint64) (bool, state) {
+	h, ok := s.find(token)
+	if !ok {
+		return true, s
+	}
+	return o.Status == messages.Status_EXPIRED && m.isDue(h, o), s.without(token, expired, h.bound)
 }
 
 // release is a release of one request. What the model does not know of an earlier one than the last, the
 // check of the answers does.
 func (m model) release(s state, o *Operation) (bool, state) {
 	after := m.settle(s, o)
-	last := s.granted(o)
+	last := s.lastGranted(o)
+	for _, h := range s.holders() {
+		if !h.isFor(o) {
+			continue
+		}
+		switch o.Status {
+		case messages.Status_RELEASED, messages.Status_STATUS_UNSPECIFIED:
+			return true, s.without(h.token, released, o.Call)
+		case messages.Status_EXPIRED:
+			return m.isDue(h, o), s.without(h.token, expired, h.bound)
+		}
+	}
 	switch o.Status {
 	case messages.Status_CANCELLED:
-		return s.end == held, s
+		return !s.free(), s
 	case messages.Status_RELEASED:
-		if last && s.end == held {
-			return true, s.ended(released, o)
-		}
 		return s.end != unused && (!last || s.end == released), s
 	case messages.Status_EXPIRED:
-		if last {
-			return after.end == expired || after.end == broken, after
-		}
-		return s.end != unused, s
+		return s.end != unused && (!last || s.end == expired || s.end == broken), s
 	case messages.Status_NOT_HELD:
-		return !last || m.ephemeral && after.end != held, s
+		return !s.granted(o) || m.ephemeral && after.free(), s
 	case messages.Status_STATUS_UNSPECIFIED:
-		if last && s.end == held {
-			return true, s.ended(released, o)
-		}
 		return true, s
 	default:
 		return false, s
@@ -158,29 +257,36 @@ func (m model) use(s state, o *Operation) (bool, state) {
 	if o.named() {
 		return m.release(s, o)
 	}
+	own, holds := s.own(o)
 	mine := s.isOf(o)
 	after := m.settle(s, o)
 	taken := after.end == expired || after.end == broken
 	switch o.Status {
 	case messages.Status_RELEASED, messages.Status_EXTENDED:
-		if mine && s.end == held {
-			return true, s.used(o)
+		if holds {
+			return m.using(s, own, o)
 		}
-		return o.Status == messages.Status_RELEASED && mine && s.end == released, s
+		return o.Status == messages.Status_RELEASED && (mine && s.end == released || m.ended(s, o)), s
 	case messages.Status_CANCELLED:
-		return s.end == held && o.RequestID != "", s
+		return !s.free() && o.RequestID != "", s
 	case messages.Status_EXPIRED:
-		return mine && taken, after
+		if holds {
+			return m.isDue(own, o), s.without(own.token, expired, own.bound)
+		}
+		return mine && taken || m.ended(s, o), s
 	case messages.Status_NOT_HELD:
 		told := mine && (taken || o.Kind == messages.OpRelease && after.end == released)
-		return after.end != held && (!told || m.ephemeral), after
+		return after.free() && (!told || m.ephemeral), after
 	case messages.Status_NOT_OWNER:
-		return s.shows(o.Shown) && s.owner != o.Owner, s
+		return m.refused(s, o, func(h holder) bool { return h.owner == o.Owner })
 	case messages.Status_STALE_TOKEN:
-		return s.shows(o.Shown) && s.owner == o.Owner && !mine, s
+		ok, s := m.refused(s, o, func(h holder) bool { return h.token == own.token && holds })
+		return ok && o.Shown.Owner == o.Owner && o.Token != 0, s
 	case messages.Status_STATUS_UNSPECIFIED:
-		if mine && s.end == held {
-			return true, s.used(o)
+		if holds {
+			if ok, next := m.using(s, own, o); ok {
+				return true, next
+			}
 		}
 		return true, s
 	default:
@@ -188,23 +294,75 @@ func (m model) use(s state, o *Operation) (bool, state) {
 	}
 }
 
+// ended reports whether the operation may be told how the lease of its token ended: that of a shared one is remembered.
+func (m model) ended(s state, o *Operation) bool { return m.shared[o.Token] && o.Token <= s.token }
+
+// refused is an answer that shows another lease: those that it is not true of must have run out.
+func (m model) refused(s state, o *Operation, contradicts func(holder) bool) (bool, state) {
+	if !s.shows(o.Shown) {
+		return false, s
+	}
+	for _, h := range s.holders() {
+		if contradicts(h) {
+			if h.token == o.Shown.Token || !m.isDue(h, o) {
+				return false, s
+			}
+			s = s.without(h.token, expired, h.bound)
+		}
+	}
+	return true, s
+}
+
+// using is a release or an extension by the holder.
+func (m model) using(s state, h holder, o *Operation) (bool, state) {
+	if o.Kind == messages.OpExtend && o.Limit > 0 && o.most() != h.most() {
+		return m.downgrade(s, h, o)
+	}
+	same := o.Shown.Token == 0 || h.shows(o.Shown) || o.Status == messages.Status_STATUS_UNSPECIFIED
+	return o.Kind == messages.OpRelease || same, s.used(h, o)
+}
+
+// downgrade is an extension with a larger limit of a lease that is held alone.
+func (m model) downgrade(s state, h holder, o *Operation) (bool, state) {
+	for _, other := range s.holders() {
+		if other.token == h.token {
+			continue
+		}
+		if !m.isDue(other, o) {
+			return false, s
+		}
+		s = s.without(other.token, expired, other.bound)
+	}
+	token := s.token + 1
+	if o.Status != 0 {
+		token = o.Shown.Token
+	}
+	if !m.next(s, token) || o.most() < h.most() {
+		return false, s
+	}
+	h.former, h.token, h.bound = h.token, token, o.Call+millis(o.TTL)
+	h.sharing = sharing{o.Limit, slotsText(h.numbers()), token}
+	return o.Status == 0 || h.shows(o.Shown), state{holder: h, end: held}
+}
+
 func (m model) breakLease(s state, o *Operation) (bool, state) {
-	current := o.Token == s.token
+	h, holds := s.find(o.Token)
+	last := o.Token == s.token
 	after := m.settle(s, o)
 	switch o.Status {
 	case messages.Status_RELEASED:
-		if current && s.end == held {
-			return true, s.ended(broken, o)
+		if holds {
+			return true, s.without(h.token, broken, o.Call)
 		}
-		return current && s.end == broken, s
+		return last && s.end == broken, s
 	case messages.Status_NOT_HELD:
-		told := current && after.end == broken
-		return after.end != held && (!told || m.ephemeral), after
+		told := last && after.end == broken
+		return after.free() && (!told || m.ephemeral), after
 	case messages.Status_STALE_TOKEN:
-		return s.shows(o.Shown) && !current, s
+		return m.refused(s, o, func(h holder) bool { return h.token == o.Token })
 	case messages.Status_STATUS_UNSPECIFIED:
-		if current && s.end == held {
-			return true, s.ended(broken, o)
+		if holds {
+			return true, s.without(h.token, broken, o.Call)
 		}
 		return true, s
 	default:
@@ -215,11 +373,11 @@ func (m model) breakLease(s state, o *Operation) (bool, state) {
 func (m model) get(s state, o *Operation) (bool, state) {
 	switch o.Status {
 	case messages.Status_HELD:
-		return s.shows(o.Shown), s
+		return m.listed(s, o)
 	case messages.Status_FREE:
 		after := m.settle(s, o)
 		last := o.Shown.Token == s.token || m.ephemeral && (o.Shown.Token > s.token || o.Shown.Token == 0)
-		return after.end != held && last, after
+		return after.free() && last, after
 	default:
 		return o.Status == 0, s
 	}
@@ -228,45 +386,4 @@ func (m model) get(s state, o *Operation) (bool, state) {
 // next reports whether a grant may have this token.
 func (m model) next(s state, token uint64) bool {
 	return token == s.token+1 || m.ephemeral && token > s.token
-}
-
-// shows reports whether the resource is held, under this lease.
-func (s state) shows(l Shown) bool {
-	return s.end == held && l.Owner == s.owner && l.Token == s.token
-}
-
-// isOf reports whether the last lease was the asker's. Token 0 stands for whatever it was.
-func (s state) isOf(o *Operation) bool {
-	return s.end != unused && o.Owner == s.owner && (o.Token == 0 || o.Token == s.token)
-}
-
-// again reports whether the acquire gets the lease back that it has: as a repetition, or reentrantly.
-func (s state) again(o *Operation) bool {
-	return o.Owner == s.owner && (o.Reentrant || o.RequestID != "" && o.RequestID == s.request)
-}
-
-// granted reports whether the last lease was granted to the request that the operation names.
-func (s state) granted(o *Operation) bool {
-	return s.end != unused && o.Owner == s.owner && o.RequestID != "" && o.RequestID == s.request
-}
-
-// grant gives the resource to the owner of the request. Its lease begins no earlier than its request was sent,
-// nor than the one before can have ended.
-func (s state) grant(o *Operation, token uint64) state {
-	start := max(o.Call, s.bound)
-	return state{owner: o.Owner, request: o.RequestID, token: token, end: held, bound: start + millis(o.TTL)}
-}
-
-// used is the lease released or extended.
-func (s state) used(o *Operation) state {
-	if o.Kind == messages.OpRelease {
-		return s.ended(released, o)
-	}
-	s.bound = o.Call + millis(o.TTL)
-	return s
-}
-
-func (s state) ended(how ending, o *Operation) state {
-	s.end, s.bound = how, o.Call
-	return s
 }

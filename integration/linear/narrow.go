@@ -16,18 +16,28 @@ func (r *resolver) narrow(o *Operation) {
 	switch o.Status {
 	case messages.Status_GRANTED, messages.Status_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
 		r.between(o, r.granted, o.Shown.Token, r.ended, o.Shown.Token)
+		for _, l := range o.Holders {
+			r.between(o, r.granted, l.Token, r.ended, l.Token)
+		}
 		if at, ok := r.granted[o.Shown.Token]; ok && o.granted() && r.only(o) {
 			r.clamp(o, 0, r.seen[at])
 		}
 	case messages.Status_EXTENDED:
-		if at := r.extended[extension{o.Shown.Token, o.TTL}]; len(at) == 1 {
-			r.clamp(o, r.notBefore[at[0]], r.seen[at[0]])
+		extensions := r.extended[extension{o.Shown.Token, o.TTL}]
+		at, downgraded := r.downgradeOf(o)
+		switch {
+		case downgraded && len(extensions) == 0:
+			r.clamp(o, r.notBefore[at], r.seen[at])
+		case !downgraded && len(extensions) == 1:
+			r.clamp(o, r.notBefore[extensions[0]], r.seen[extensions[0]])
 		}
 	case messages.Status_FREE:
 		r.between(o, r.ended, o.Shown.Token, r.granted, o.Shown.Token+1)
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		if at, ok := r.ended[o.Shown.Token]; ok && o.late() {
 			r.clamp(o, r.notBefore[at], Never)
+		} else if at, ok := r.ended[r.now(o.Token)]; ok && r.isShared(o.Token) {
+			r.clamp(o, r.notBefore[at], Never) // that is remembered beside later grants
 		} else if o.Token != 0 {
 			r.between(o, r.ended, o.Token, r.granted, o.Token+1)
 		}

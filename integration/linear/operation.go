@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // Never is when an operation returns to which no answer came.
@@ -31,6 +32,9 @@ type Operation struct {
 	// Wait is how long an acquire waits, in milliseconds; 0: it is answered at once.
 	Wait      uint32 `json:"wait_ms,omitempty"`
 	Reentrant bool   `json:"reentrant,omitempty"`
+	// Limit and Permits of an acquire, Limit of an extend, as on the wire: 0 is exclusive, or as before.
+	Limit   uint32 `json:"limit,omitempty"`
+	Permits uint32 `json:"permits,omitempty"`
 	Ephemeral bool   `json:"ephemeral,omitempty"`
 	// Stale marks a get of what is unconfirmed, of which nothing is promised.
 	Stale bool `json:"stale,omitempty"`
@@ -48,12 +52,11 @@ type Operation struct {
 	Status messages.Status `json:"-"`
 	// Shown is the lease in the answer, if it had one.
 	Shown Shown `json:"shown,omitzero"`
-}
-
-// Shown is as much of a lease as the checks look at.
-type Shown struct {
-	Owner string `json:"owner,omitempty"`
-	Token uint64 `json:"token,omitempty"`
+	// Holders and Held are those that the answer says hold the resource, and their permits; Waiting is how many it says
+	// wait.
+	Holders []Shown `json:"holders,omitempty"`
+	Held    uint32  `json:"held,omitempty"`
+	Waiting uint32  `json:"waiting,omitempty"`
 }
 
 // named is an operation as it is saved: its status by name, so that a person can read it.
@@ -104,6 +107,12 @@ func (o *Operation) String() string {
 	if o.Wait != 0 {
 		fmt.Fprintf(&b, " wait %d", o.Wait)
 	}
+	if o.Limit > 0 {
+		fmt.Fprintf(&b, " limit %d", o.Limit)
+	}
+	if o.Permits > 0 {
+		fmt.Fprintf(&b, " permits %d", o.Permits)
+	}
 	if o.Reentrant {
 		b.WriteString(" reentrant")
 	}
@@ -117,7 +126,10 @@ func (o *Operation) String() string {
 	}
 	b.WriteString(o.Status.String())
 	if o.Shown != (Shown{}) {
-		fmt.Fprintf(&b, " (%s, token %d)", o.Shown.Owner, o.Shown.Token)
+		fmt.Fprintf(&b, " (%s, token %d%v)", o.Shown.Owner, o.Shown.Token, o.Shown.sharing)
+	}
+	if o.Waiting > 0 {
+		fmt.Fprintf(&b, ", %d waiting", o.Waiting)
 	}
 	return b.String()
 }
@@ -145,6 +157,43 @@ func (o *Operation) late() bool {
 // named reports whether the operation is a release of one request, whatever else its owner holds.
 func (o *Operation) named() bool {
 	return o.Kind == messages.OpRelease && o.RequestID != "" && o.Token == 0
+}
+
+// Answered takes in what an answer says.
+func (o *Operation) Answered(r *messages.Reply) {
+	o.Status, o.Shown = r.GetStatus(), ShownOf(r.GetLease())
+	o.Held, o.Waiting, o.Holders = r.GetHeld(), r.GetWaiting(), nil
+	for _, l := range r.GetHolders() {
+		o.Holders = append(o.Holders, ShownOf(l))
+	}
+}
+
+// Unanswered is the operation as it was before it had an answer.
+func (o Operation) Unanswered() Operation {
+	o.Status, o.Shown, o.Held, o.Waiting, o.Holders = 0, Shown{}, 0, 0, nil
+	return o
+}
+
+// most is how many permits an acquire, or an extension with a limit, lets be held in all.
+func (o *Operation) most() uint64 { return uint64(max(o.Limit, 1)) }
+
+// permits is how many permits an acquire asks for.
+func (o *Operation) permits() uint64 { return uint64(max(o.Permits, 1)) }
+
+// downgrades reports whether the operation was told that its lease goes on under another token than it named.
+func (o *Operation) downgrades() bool {
+	return o.Status == messages.Status_EXTENDED && o.Limit > 0 && o.Token != 0 && o.Token != o.Shown.Token
+}
+
+// hasDowngraded reports whether the grant is what an extension with a limit made of a lease.
+func (o *Operation) hasDowngraded(g *journal.Grant) bool {
+	return o.Kind == messages.OpExtend && o.Limit > 0 && g.GetFormer() != 0 && o.Owner == g.GetOwner() && o.Limit == g.GetLimit() &&
+		(o.Token == 0 || o.Token == g.GetFormer())
+}
+
+// names reports whether the token in the request is that of the grant, now or before a downgrade; 0 stands for any.
+func (o *Operation) names(g *journal.Grant) bool {
+	return o.Token == 0 || o.Token == g.GetToken() || g.GetFormer() != 0 && o.Token == g.GetFormer()
 }
 
 func (o *Operation) granted() bool {

@@ -18,30 +18,39 @@ import (
 
 // checkReplay lets the service itself replay each journal, and returns where it comes to other leases
 // than these.
-func checkReplay(ctx context.Context, j *Journal, want map[string]*journal.Grant) (wrong []string) {
+func checkReplay(ctx context.Context, j *Journal, want map[string][]*journal.Grant) (wrong []string) {
 	system := actors.NewSystem(slog.New(slog.DiscardHandler))
 	defer system.Close()
-	got := make(map[string]*messages.Lease)
+	got := make(map[name]*messages.Lease)
 	for shard := range j.Shards() {
 		leases, err := replay(ctx, system, j, shard)
 		if err != nil {
 			return append(wrong, err.Error())
 		}
 		for _, l := range leases {
-			got[l.GetResource()] = l
+			got[name{l.GetResource(), l.GetToken()}] = l
 		}
 	}
-	for resource, g := range want {
-		l := got[resource]
-		if l.GetToken() != g.GetToken() || l.GetOwner() != g.GetOwner() || l.GetTtlMs() != g.GetTtlMs() {
-			wrong = append(wrong, fmt.Sprintf("%q: its last lease in the journal is %v, and a replay has %v", resource, g, l))
+	for _, held := range want {
+		for _, g := range held {
+			key := name{g.GetResource(), g.GetToken()}
+			l := got[key]
+			if l.GetOwner() != g.GetOwner() || l.GetTtlMs() != g.GetTtlMs() || leaseOf(l) != grantOf(g) {
+				wrong = append(wrong, fmt.Sprintf("%q: it is held in the journal under %v, and a replay has %v", g.GetResource(), g, l))
+			}
+			delete(got, key)
 		}
-		delete(got, resource)
 	}
-	for resource, l := range got {
-		wrong = append(wrong, fmt.Sprintf("%q: it is free in the journal, and a replay has %v", resource, l))
+	for _, l := range got {
+		wrong = append(wrong, fmt.Sprintf("%q: a replay has %v, and in the journal it is not held", l.GetResource(), l))
 	}
 	return wrong
+}
+
+// name is what a lease is known by.
+type name struct {
+	resource string
+	token    uint64
 }
 
 // replay opens a shard from a copy of its journal, and returns who holds what.

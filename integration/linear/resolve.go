@@ -77,7 +77,8 @@ func (r *resolver) unknown(operations []Operation) {
 		if o.Open == 0 || o.Kind == messages.OpGet || o.granted() {
 			continue
 		}
-		o.Status, o.Shown, o.Return = 0, Shown{}, Never
+		o = o.Unanswered()
+		o.Return = Never
 		r.steps = append(r.steps, o)
 	}
 }
@@ -86,9 +87,16 @@ func (r *resolver) unknown(operations []Operation) {
 // seen. If that was before it was asked for, the check of the answers says so.
 func (r *resolver) happened(o Operation, at int, status messages.Status) {
 	g := r.changes[at].GetGrant()
-	o.Call = max(o.Call, r.notBefore[at])
-	o.Status, o.Shown, o.Return = status, Shown{g.GetOwner(), g.GetToken()}, max(r.seen[at], o.Call)
+	o.Holders, o.Call = nil, max(o.Call, r.notBefore[at])
+	o.Status, o.Shown, o.Return = status, Shown{g.GetOwner(), g.GetToken(), grantOf(g)}, max(r.seen[at], o.Call)
 	r.steps = append(r.steps, o)
+}
+
+// since is like happened, of what came behind another change.
+func (r *resolver) since(o Operation, from, at int, status messages.Status) {
+	r.happened(o, at, status)
+	last := &r.steps[len(r.steps)-1]
+	last.Call = max(o.Call, r.notBefore[from])
 }
 
 // toldOf is a grant whose own request was told of it. A reentrant one may be told of another's.
@@ -128,7 +136,7 @@ func (r *resolver) acquired(operations []Operation) {
 		o := first[id]
 		switch {
 		case o == nil:
-		case c.GetKind() == messages.Event_ACQUIRED && !wasTold(told, toldOf{id, g.GetToken()}, r.seen[at]):
+		case c.GetKind() == messages.Event_ACQUIRED && g.GetFormer() == 0 && !wasTold(told, toldOf{id, g.GetToken()}, r.seen[at]):
 			granted := *o
 			granted.TTL = g.GetTtlMs()
 			r.happened(granted, at, messages.Status_GRANTED)
@@ -158,12 +166,23 @@ func (r *resolver) open(o *Operation) {
 }
 
 func (r *resolver) extensions(o *Operation, status messages.Status) {
+	downgrade, downgraded := r.downgradeOf(o)
+	if downgraded && o.Status != status {
+		r.happened(*o, downgrade, status)
+	}
 	for id, places := range r.extended {
-		if id.ttl != o.TTL || r.changes[places[0]].GetGrant().GetOwner() != o.Owner || o.Token != 0 && o.Token != id.token {
+		if id.ttl != o.TTL || r.changes[places[0]].GetGrant().GetOwner() != o.Owner || !o.names(r.changes[places[0]].GetGrant()) {
 			continue
 		}
 		n := len(places)
-		if o.Status == status {
+		switch {
+		case o.Status != status:
+		case downgraded: // one of them, or the downgrade, is the answer's, which is the first to the model
+			for range n {
+				r.since(*o, downgrade, slices.Max(places), status)
+			}
+			continue
+		default:
 			n-- // one of them is the answer's
 		}
 		for range n {
@@ -173,9 +192,9 @@ func (r *resolver) extensions(o *Operation, status messages.Status) {
 }
 
 func (r *resolver) freed(o *Operation) {
-	for token, at := range r.ended {
+	for _, at := range r.ended {
 		c := r.changes[at]
-		mine := c.GetGrant().GetOwner() == o.Owner && (o.Token == 0 || o.Token == token) &&
+		mine := c.GetGrant().GetOwner() == o.Owner && o.names(c.GetGrant()) && !c.downgrades() &&
 			(!o.named() || o.RequestID == c.GetGrant().GetRequestId())
 		if mine && c.GetKind() == messages.Event_RELEASED && !c.bounced() {
 			r.maybe(o, at)
@@ -194,9 +213,9 @@ func (r *resolver) maybe(o *Operation, at int) {
 	if r.seen[at] < o.Call {
 		return
 	}
-	may := *o
+	may := o.Unanswered()
 	may.Token, may.RequestID = r.changes[at].GetGrant().GetToken(), ""
 	may.Call = max(o.Call, r.notBefore[at])
-	may.Status, may.Shown, may.Return = 0, Shown{}, max(r.seen[at], may.Call)
+	may.Return = max(r.seen[at], may.Call)
 	r.steps = append(r.steps, may)
 }

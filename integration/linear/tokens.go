@@ -9,7 +9,8 @@ import (
 )
 
 // checkTokens checks by arithmetic that tokens follow real time: what was seen before a request was sent
-// is not above what it is told. A token is of one owner for ever.
+// is not above what it is told. A token is of one owner for ever. Where leases are shared, an answer may show any of
+// them, so only those are compared that show the latest token: of a new grant, and of a resource that is free.
 func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 	type sight struct {
 		at    time.Duration
@@ -42,12 +43,21 @@ func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 			sights[i].token, sights[i].by = sights[i-1].token, sights[i-1].by
 		}
 	}
+	mixed := slices.ContainsFunc(operations, func(o Operation) bool { return o.Limit > 1 })
+	fresh := fresh(operations)
 	for i := range operations {
 		o := &operations[i]
+		since := o.Last
+		if mixed && o.Status != messages.Status_FREE {
+			if !fresh[o] {
+				continue
+			}
+			since = o.Call
+		}
 		if o.Stale || o.late() || o.Shown.Token == 0 && (o.Status != messages.Status_FREE || volatile) {
 			continue
 		}
-		n, _ := slices.BinarySearchFunc(sights, o.Last, func(s sight, at time.Duration) int {
+		n, _ := slices.BinarySearchFunc(sights, since, func(s sight, at time.Duration) int {
 			if s.at < at {
 				return -1
 			}
@@ -61,5 +71,30 @@ func checkTokens(operations []Operation, ephemeral bool) (wrong []string) {
 				o.Shown.Token, top.token, top.by.span(), o.span()))
 		}
 	}
+	return wrong
+}
+
+// fresh are the grants that were told to the first operation of their request, which the request has brought about.
+func fresh(operations []Operation) map[*Operation]bool {
+	known, all := make(map[asked]bool), make(map[*Operation]bool)
+	for i := range operations { // in the order in which they were sent
+		o := &operations[i]
+		if id := (asked{o.Owner, o.RequestID}); o.Kind == messages.OpAcquire && o.RequestID != "" && !known[id] {
+			known[id] = true
+			all[o] = o.granted() && !o.Reentrant
+		}
+	}
+	return all
+}
+
+// checkTurns checks that no request was granted at once past others that waited. It looks at those that were sent once,
+// since the answer to a repetition tells how many wait by then.
+func checkTurns(operations []Operation) (wrong []string) {
+	for o, is := range fresh(operations) {
+		if is && o.Wait == 0 && o.Waiting > 0 && o.Open == 0 && o.Call == o.Last {
+			wrong = append(wrong, fmt.Sprintf("%d requests were overtaken by %s", o.Waiting, o.span()))
+		}
+	}
+	slices.Sort(wrong)
 	return wrong
 }

@@ -17,39 +17,59 @@ type window struct {
 	why      *Operation
 }
 
-// checkWindows checks by arithmetic that no two windows overlap. It needs no search and no journal, so
-// its mistakes are not those of the model.
+// checkWindows checks by arithmetic that windows that overlap may do so: that all permits together exceed the limit of
+// none, and that each has a number of its own. It needs no search and no journal, so its mistakes are not those of the
+// model.
 func checkWindows(operations []Operation, slack time.Duration) (wrong []string) {
 	all := windows(operations)
 	slices.SortFunc(all, func(a, b window) int { return int(a.from - b.from) })
-	var longest, other window // of all before; and of those under another token than the longest
+	var open []window // of those before, the longest of each token
 	for _, w := range all {
-		rival := longest
-		if rival.token == w.token {
-			rival = other
+		open = slices.DeleteFunc(open, func(o window) bool { return w.from >= o.to-slack })
+		if rival, what := w.contradicts(open); rival != nil {
+			wrong = append(wrong, fmt.Sprintf("held twice from %v to %v%s: by %s and by %s",
+				w.from, min(w.to, rival.to), what, rival.why.span(), w.why.span()))
 		}
-		if rival.why != nil && w.from < rival.to-slack {
-			wrong = append(wrong, fmt.Sprintf("held twice from %v to %v: by %s and by %s",
-				w.from, min(w.to, rival.to), rival.why.span(), w.why.span()))
-		}
+		i := slices.IndexFunc(open, func(o window) bool { return o.token == w.token })
 		switch {
-		case w.to > longest.to:
-			if w.token != longest.token {
-				other = longest
-			}
-			longest = w
-		case w.token != longest.token && w.to > other.to:
-			other = w
+		case i < 0:
+			open = append(open, w)
+		case w.to > open[i].to:
+			open[i] = w
 		}
 	}
 	return wrong
 }
 
+// contradicts returns a window that may not be open beside this one, and why; nil if all may.
+func (w window) contradicts(open []window) (rival *window, why string) {
+	how := w.why.Shown.sharing
+	permits, limit := how.permits(), how.most()
+	slots := how.numbers()
+	for i := range open {
+		other := open[i].why.Shown.sharing
+		if open[i].token == w.token {
+			continue
+		}
+		permits, limit = permits+other.permits(), min(limit, other.most())
+		switch {
+		case permits > limit:
+			return &open[i], fmt.Sprintf(", %d permits of %d", permits, limit)
+		case slices.ContainsFunc(other.numbers(), func(n uint32) bool { return slices.Contains(slots, n) }):
+			return &open[i], ", under one slot"
+		}
+	}
+	return nil, ""
+}
+
 func windows(operations []Operation) (all []window) {
 	ends := enders(operations)
-	first := firstCalls(operations)
+	first, former := firstCalls(operations), formerTokens(operations)
 	for i := range operations {
 		o := &operations[i]
+		if o.granted() && o.Shown.Limit > 1 && o.Shown.most() != o.most() {
+			continue // the lease was downgraded since, and runs for another time
+		}
 		w := window{from: o.Return, token: o.Shown.Token, why: o}
 		since := o.Call // what was over before then has had its effect before the lease began to run
 		switch {
@@ -62,7 +82,7 @@ func windows(operations []Operation) (all []window) {
 			continue
 		}
 		w.to = since + millis(o.TTL)
-		for _, named := range []target{{token: w.token}, {owner: o.Owner}} {
+		for _, named := range []target{{token: w.token}, {token: former[w.token]}, {owner: o.Owner}} {
 			for _, e := range ends[named] {
 				if e != o && (e.Open > 0 || e.Return >= since) {
 					w.to = min(w.to, e.Call)
@@ -97,6 +117,17 @@ func enders(operations []Operation) map[target][]*Operation {
 		}
 	}
 	return all
+}
+
+// formerTokens returns the tokens that leases had before they were downgraded, by which they may still be named.
+func formerTokens(operations []Operation) map[uint64]uint64 {
+	former := make(map[uint64]uint64)
+	for i := range operations {
+		if o := &operations[i]; o.downgrades() {
+			former[o.Shown.Token] = o.Token
+		}
+	}
+	return former
 }
 
 // firstCalls returns when the first request was sent that was granted each token: repetitions get the

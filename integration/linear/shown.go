@@ -1,0 +1,98 @@
+package linear
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// Shown is as much of a lease as the checks look at.
+type Shown struct {
+	Owner string `json:"owner,omitempty"`
+	Token uint64 `json:"token,omitempty"`
+	sharing
+}
+
+// sharing is how a lease is shared. The zero value is that of an exclusive one.
+type sharing struct {
+	Limit uint32 `json:"limit,omitempty"`
+	// Slots are the numbers of its permits in rising order, with spaces between.
+	Slots string `json:"slots,omitempty"`
+	// Phase is the fence, 0 if that is the token of an exclusive lease.
+	Phase uint64 `json:"phase,omitempty"`
+}
+
+// ShownOf returns what an answer shows of a lease, the zero value if it shows none. A fence that cannot be read is the
+// highest number, which no lease has.
+func ShownOf(l *messages.Lease) Shown {
+	return Shown{l.GetOwner(), l.GetToken(), leaseOf(l)}
+}
+
+func leaseOf(l *messages.Lease) sharing {
+	s := sharing{l.GetLimit(), slotsText(l.GetSlots()), 0}
+	fence, err := strconv.ParseUint(l.GetFence(), 10, 64)
+	switch {
+	case l == nil:
+	case err != nil:
+		s.Phase = 1<<64 - 1
+	case s.Limit > 0 || fence != l.GetToken():
+		s.Phase = fence
+	}
+	return s
+}
+
+func grantOf(g *journal.Grant) sharing {
+	return sharing{g.GetLimit(), slotsText(g.GetSlots()), g.GetPhase()}
+}
+
+func slotsText(slots []uint32) string {
+	if len(slots) == 0 {
+		return ""
+	}
+	return strings.Trim(fmt.Sprint(slots), "[]")
+}
+
+// numbers returns the slots; an exclusive lease has number 0.
+func (s sharing) numbers() (slots []uint32) {
+	if s.Slots == "" {
+		return []uint32{0}
+	}
+	for text := range strings.FieldsSeq(s.Slots) {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil // no lease has that
+		}
+		slots = append(slots, uint32(n))
+	}
+	return slots
+}
+
+// permits returns how many permits the lease has.
+func (s sharing) permits() uint64 { return uint64(strings.Count(s.Slots, " ") + 1) }
+
+// most returns how many permits may be held beside the lease, its own included.
+func (s sharing) most() uint64 { return uint64(max(s.Limit, 1)) }
+
+func (s sharing) shared() bool { return s.Limit > 0 }
+
+// String is empty for an exclusive lease.
+func (s sharing) String() string {
+	if s == (sharing{}) {
+		return ""
+	}
+	return fmt.Sprintf(", limit %d, slots %s, phase %d", s.Limit, s.Slots, s.Phase)
+}
+
+// smallestFree returns the n smallest numbers that are not taken.
+func smallestFree(n uint64, taken []uint32) (free []uint32) {
+	for slot := uint32(0); uint64(len(free)) < n; slot++ {
+		if !slices.Contains(taken, slot) {
+			free = append(free, slot)
+		}
+	}
+	return free
+}

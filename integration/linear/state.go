@@ -1,0 +1,223 @@
+package linear
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// state is a resource between two operations, as a lock that does one thing at a time would have it. It is not modified
+// in place: the search goes back to earlier ones.
+type state struct {
+	// holder is that of the last grant.
+	holder
+	end ending
+	// others are the earlier leases that are held, the oldest first.
+	others []holder
+}
+
+// holder has a lease.
+type holder struct {
+	owner, request string
+	token          uint64
+	// former is the token before a downgrade, 0 if there was none.
+	former uint64
+	sharing
+	// bound: while held, the earliest moment at which the lease may run out; after that, the earliest
+	// at which it ended.
+	bound time.Duration
+}
+
+// ending is how the last lease ended, if it has.
+type ending uint8
+
+const (
+	unused ending = iota
+	held
+	released
+	expired
+	broken
+)
+
+var endings = [...]string{"never held", "held", "released", "expired", "broken"}
+
+func (s state) String() string {
+	if s.end == unused {
+		return endings[unused]
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s by %v", endings[s.end], s.holder)
+	for _, h := range s.others {
+		fmt.Fprintf(&b, "; held by %v", h)
+	}
+	return b.String()
+}
+
+func (h holder) String() string {
+	return fmt.Sprintf("%s, token %d%s, not before %v", h.owner, h.token, h.sharing.String(), h.bound)
+}
+
+func (s state) equal(o state) bool {
+	return s.holder == o.holder && s.end == o.end && slices.Equal(s.others, o.others)
+}
+
+// holders are all that hold the resource, the oldest first.
+func (s state) holders() []holder {
+	if s.end != held {
+		return s.others
+	}
+	return append(s.others[:len(s.others):len(s.others)], s.holder)
+}
+
+func (s state) free() bool { return s.end != held && len(s.others) == 0 }
+
+// find returns the lease of a token, if it is held.
+func (s state) find(token uint64) (holder, bool) {
+	for _, h := range s.holders() {
+		if h.token == token {
+			return h, true
+		}
+	}
+	return holder{}, false
+}
+
+// own returns the lease that the operation names by its token, now or before a downgrade; token 0 stands for the only one
+// of the owner.
+func (s state) own(o *Operation) (own holder, ok bool) {
+	n := 0
+	for _, h := range s.holders() {
+		switch {
+		case h.owner != o.Owner:
+		case o.Token == 0:
+			own, n = h, n+1
+		case o.Token == h.token || o.Token == h.former:
+			return h, true
+		}
+	}
+	return own, n == 1
+}
+
+// with puts a holder in the place of the one with its token.
+func (s state) with(h holder) state {
+	if s.end == held && s.token == h.token {
+		s.holder = h
+		return s
+	}
+	s.others = slices.Clone(s.others)
+	for i := range s.others {
+		if s.others[i].token == h.token {
+			s.others[i] = h
+		}
+	}
+	return s
+}
+
+// without is the state when the lease of a token has ended, at bound or later.
+func (s state) without(token uint64, how ending, bound time.Duration) state {
+	if s.token == token {
+		s.end, s.bound = how, bound
+		return s
+	}
+	s.others = slices.DeleteFunc(slices.Clone(s.others), func(h holder) bool { return h.token == token })
+	if len(s.others) == 0 {
+		s.others = nil
+	}
+	return s
+}
+
+// shows reports whether the lease is held.
+func (s state) shows(l Shown) bool {
+	h, ok := s.find(l.Token)
+	return ok && h.shows(l)
+}
+
+// shows reports whether it is the lease; scripts leave out how it is shared if it is not.
+func (h holder) shows(l Shown) bool {
+	return l.Owner == h.owner && l.Token == h.token && l.sharing == h.sharing
+}
+
+// isOf reports whether the last lease was the asker's. Token 0 stands for whatever it was.
+func (s state) isOf(o *Operation) bool {
+	return s.end != unused && o.Owner == s.owner && (o.Token == 0 || o.Token == s.token)
+}
+
+// again reports whether the acquire gets the lease back that it has: as a repetition, or reentrantly.
+func (h holder) again(o *Operation) bool {
+	if o.Owner != h.owner {
+		return false
+	}
+	same := o.most() == h.most() && o.permits() == h.permits()
+	return o.Reentrant && same || o.RequestID != "" && o.RequestID == h.request
+}
+
+// again reports whether the acquire gets one of the leases back that are held.
+func (s state) again(o *Operation) bool {
+	return slices.ContainsFunc(s.holders(), func(h holder) bool { return h.again(o) })
+}
+
+// granted reports whether the last lease, or one that is held, was granted to the request that the operation names.
+func (s state) granted(o *Operation) bool {
+	return s.lastGranted(o) || slices.ContainsFunc(s.others, func(h holder) bool { return h.isFor(o) })
+}
+
+// lastGranted reports whether the last lease was granted to the request that the operation names.
+func (s state) lastGranted(o *Operation) bool { return s.end != unused && s.isFor(o) }
+
+func (h holder) isFor(o *Operation) bool {
+	return o.Owner == h.owner && o.RequestID != "" && o.RequestID == h.request
+}
+
+// fits reports whether so many permits with that limit exceed neither it nor the limit of a holder.
+func fits(all []holder, limit, permits uint64) bool {
+	for _, h := range all {
+		limit = min(limit, h.most())
+		permits += h.permits()
+	}
+	return len(all) == 0 || permits <= limit
+}
+
+// taken are the numbers of all permits.
+func taken(all []holder) (slots []uint32) {
+	for _, h := range all {
+		slots = append(slots, h.numbers()...)
+	}
+	return slots
+}
+
+// next is how a lease would be shared that is granted to the request under the token beside these.
+func next(all []holder, token uint64, o *Operation) sharing {
+	if o.most() == 1 {
+		return sharing{}
+	}
+	s := sharing{o.Limit, slotsText(smallestFree(o.permits(), taken(all))), token}
+	if len(all) > 0 {
+		s.Phase = all[0].Phase
+	}
+	return s
+}
+
+// grant gives permits to the owner of the request. Its lease begins no earlier than its request was sent, nor than the one
+// before can have ended.
+func (s state) grant(o *Operation, token uint64, how sharing) state {
+	start := o.Call
+	if s.end == held {
+		s.others = s.holders()
+	} else {
+		start = max(start, s.bound)
+	}
+	s.holder = holder{owner: o.Owner, request: o.RequestID, token: token, sharing: how, bound: start + millis(o.TTL)}
+	s.end = held
+	return s
+}
+
+// used is the lease released or extended.
+func (s state) used(h holder, o *Operation) state {
+	if o.Kind == messages.OpRelease {
+		return s.without(h.token, released, o.Call)
+	}
+	h.bound = o.Call + millis(o.TTL)
+	return s.with(h)
+}
