@@ -2,6 +2,7 @@ package linear
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -166,7 +167,26 @@ func (c *client) wish(r *resource) Operation {
 	if c.chance(60) {
 		o.Wait = 1 + c.dice.Uint32N(1000)
 	}
+	if r.shared {
+		o.Limit, o.Permits = c.sharing()
+	}
 	return o
+}
+
+// unlimited is the limit of a reader.
+const unlimited = math.MaxUint32
+
+// sharing is what a request on a shared resource asks for: to read, to write, or for permits of a semaphore.
+func (c *client) sharing() (limit, permits uint32) {
+	switch n := c.dice.IntN(100); {
+	case n < 40:
+		return unlimited, 0
+	case n < 65:
+		return uint32(c.dice.IntN(2)), 0 // 0 and 1 are the same
+	default:
+		limit = 2 + c.dice.Uint32N(3)
+		return limit, 1 + c.dice.Uint32N(min(limit, 2))
+	}
 }
 
 // lock takes the resource, uses it and lets it go, or not.
@@ -249,12 +269,15 @@ func (h *holding) use() bool {
 		if h.chance(10) {
 			o.Token = 0
 		}
+		if h.shared && h.chance(30) {
+			return h.downgrade(o)
+		}
 	case n < 65 && h.Open == 0 && !h.Reentrant:
 		o = h.Unanswered() // the same request again, and none of it is still on its way
 	case n < 80:
 		o = Operation{
 			Kind: messages.OpAcquire, Owner: h.Owner, RequestID: h.id(), Ephemeral: h.Ephemeral,
-			TTL: h.ttl(), Reentrant: h.chance(70),
+			TTL: h.ttl(), Reentrant: h.chance(70), Limit: h.Limit, Permits: h.Permits,
 		}
 	case n < 90:
 		o = Operation{Kind: messages.OpGet}
@@ -265,6 +288,19 @@ func (h *holding) use() bool {
 		}
 	}
 	return h.ask(h.resource, o).Status != 0
+}
+
+// downgrade lets others in beside the holder. It may go on with the token that it had.
+func (h *holding) downgrade(o Operation) bool {
+	o.Limit = unlimited
+	if h.Shown.Limit < 4 && h.chance(50) {
+		o.Limit = max(h.Shown.Limit, 1) + 1
+	}
+	got := h.ask(h.resource, o)
+	if got.Status == messages.Status_EXTENDED && h.chance(70) {
+		h.Shown = got.Shown
+	}
+	return got.Status != 0
 }
 
 // release lets the lease go, sometimes twice.

@@ -18,6 +18,8 @@ type Counts struct {
 	Grants, HandOffs, Waited int
 	// Extensions, Releases and Breaks were told to clients.
 	Extensions, Releases, Breaks int
+	// Shared are leases beside which others could be held, Downgrades those of them that had been less shared.
+	Shared, Downgrades int
 	// Late are acquires that were told that their lease had ended, Withdrawn those told that they had been taken out
 	// of the queue.
 	Late, Withdrawn int
@@ -31,9 +33,9 @@ type Counts struct {
 // String is the counts on one line.
 func (c Counts) String() string {
 	return fmt.Sprintf("%d operations (%d unknown) on %d resources (%d judged): %d grants, %d to another owner, %d out of the queue, "+
-		"%d extensions, %d releases, %d breaks, %d late copies, %d withdrawn, %d expiries, %d bounces; %d events",
+		"%d shared, %d downgrades, %d extensions, %d releases, %d breaks, %d late copies, %d withdrawn, %d expiries, %d bounces; %d events",
 		c.Operations, c.Unknown, c.Resources, c.Judged, c.Grants, c.HandOffs, c.Waited,
-		c.Extensions, c.Releases, c.Breaks, c.Late, c.Withdrawn, c.Expiries, c.Bounces, c.Events)
+		c.Shared, c.Downgrades, c.Extensions, c.Releases, c.Breaks, c.Late, c.Withdrawn, c.Expiries, c.Bounces, c.Events)
 }
 
 // Add adds the counts of another history.
@@ -48,6 +50,8 @@ func (c *Counts) Add(d Counts) {
 	c.Extensions += d.Extensions
 	c.Releases += d.Releases
 	c.Breaks += d.Breaks
+	c.Shared += d.Shared
+	c.Downgrades += d.Downgrades
 	c.Late += d.Late
 	c.Withdrawn += d.Withdrawn
 	c.Expiries += d.Expiries
@@ -70,6 +74,7 @@ func (c *Counts) count(operations []Operation, l *life) {
 			if owners[o.Shown.Token] == "" {
 				c.Grants++
 				c.Waited += count(o.Wait > 0)
+				c.Shared += count(o.Shown.shared())
 			}
 			owners[o.Shown.Token] = o.Owner
 		case o.late():
@@ -78,6 +83,7 @@ func (c *Counts) count(operations []Operation, l *life) {
 			c.Withdrawn++
 		case o.Status == messages.Status_EXTENDED:
 			c.Extensions++
+			c.Downgrades += count(o.downgrades())
 		case o.Status == messages.Status_RELEASED && o.Kind == messages.OpBreak:
 			c.Breaks++
 		case o.Status == messages.Status_RELEASED:
@@ -110,7 +116,7 @@ func count(is bool) int {
 // Floors are the least that has to happen in a history: below them it proves nothing. The zero value
 // asks for nothing.
 type Floors struct {
-	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Late, Withdrawn, Expiries, Events int
+	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Shared, Downgrades, Late, Withdrawn, Expiries, Events int
 }
 
 // below says which floors the counts do not reach, empty if they reach all.
@@ -123,7 +129,8 @@ func (f Floors) below(c Counts) string {
 		{"operations", c.Operations, f.Operations}, {"grants", c.Grants, f.Grants},
 		{"grants to another owner", c.HandOffs, f.HandOffs}, {"grants out of the queue", c.Waited, f.Waited},
 		{"extensions", c.Extensions, f.Extensions}, {"releases", c.Releases, f.Releases},
-		{"breaks", c.Breaks, f.Breaks}, {"late copies", c.Late, f.Late},
+		{"breaks", c.Breaks, f.Breaks}, {"shared leases", c.Shared, f.Shared}, {"downgrades", c.Downgrades, f.Downgrades},
+		{"late copies", c.Late, f.Late},
 		{"withdrawn", c.Withdrawn, f.Withdrawn}, {"expiries", c.Expiries, f.Expiries}, {"events", c.Events, f.Events},
 	} {
 		if floor.got < floor.least {

@@ -32,7 +32,7 @@ func TestKilledServerIsLinear(t *testing.T) {
 	load, err := linear.StartLoad(ctx, linear.LoadConfig{
 		Connect:   func(int) (*nats.Conn, error) { return connect(t, s.URL), nil },
 		Shards:    shards,
-		Resources: names("live", 8), Ephemeral: 2, Clients: 24, Seed: 1,
+		Resources: names("live", 8), Ephemeral: 2, Shared: true, Clients: 24, Seed: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestKilledServerIsLinear(t *testing.T) {
 	}
 	report, err := linear.Check(ctx, history, journal, []*linear.Events{watch, plain}, linear.Terms{
 		Floors: linear.Floors{
-			Operations: 2400, Grants: 150, HandOffs: 100, Waited: 50, Extensions: 30, Releases: 80, Breaks: 5, Late: 15, Withdrawn: 5, Expiries: 5, Events: 500,
+			Operations: 2400, Grants: 150, HandOffs: 100, Waited: 50, Extensions: 30, Releases: 80, Breaks: 5, Shared: 50, Downgrades: 3, Late: 15, Withdrawn: 5, Expiries: 5, Events: 500,
 		},
 		Artifacts: t.ArtifactDir(),
 	})

@@ -28,7 +28,9 @@ type LoadConfig struct {
 	Hot int
 	// Ephemeral of them, the last ones, have ephemeral leases.
 	Ephemeral int
-	Clients   int // 0: 24
+	// Shared: every second of them, beginning with the second, is used by readers, writers and users of semaphores.
+	Shared  bool
+	Clients int // 0: 24
 	// Seed fixes what the clients want, not how the machine interleaves them.
 	Seed uint64
 	// Resend is how long a client waits for an answer before it sends the request again; 0: 500 ms.
@@ -88,6 +90,7 @@ type Load struct {
 type resource struct {
 	name, key string
 	ephemeral bool
+	shared    bool
 	// token is the last that a client has seen: what is there to break.
 	token atomic.Uint64
 	count atomic.Int64
@@ -106,7 +109,9 @@ func StartLoad(ctx context.Context, cfg LoadConfig) (*Load, error) {
 		if err != nil {
 			return nil, fmt.Errorf("load: %w", err)
 		}
-		l.targets = append(l.targets, &resource{name: name, key: key, ephemeral: i >= len(cfg.Resources)-cfg.Ephemeral})
+		l.targets = append(l.targets, &resource{
+			name: name, key: key, ephemeral: i >= len(cfg.Resources)-cfg.Ephemeral, shared: cfg.Shared && i%2 == 1,
+		})
 	}
 	for i := range cfg.Clients {
 		nc, err := cfg.Connect(i)

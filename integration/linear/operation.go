@@ -33,8 +33,8 @@ type Operation struct {
 	Wait      uint32 `json:"wait_ms,omitempty"`
 	Reentrant bool   `json:"reentrant,omitempty"`
 	// Limit and Permits of an acquire, Limit of an extend, as on the wire: 0 is exclusive, or as before.
-	Limit   uint32 `json:"limit,omitempty"`
-	Permits uint32 `json:"permits,omitempty"`
+	Limit     uint32 `json:"limit,omitempty"`
+	Permits   uint32 `json:"permits,omitempty"`
 	Ephemeral bool   `json:"ephemeral,omitempty"`
 	// Stale marks a get of what is unconfirmed, of which nothing is promised.
 	Stale bool `json:"stale,omitempty"`
@@ -187,7 +187,7 @@ func (o *Operation) downgrades() bool {
 
 // hasDowngraded reports whether the grant is what an extension with a limit made of a lease.
 func (o *Operation) hasDowngraded(g *journal.Grant) bool {
-	return o.Kind == messages.OpExtend && o.Limit > 0 && g.GetFormer() != 0 && o.Owner == g.GetOwner() && o.Limit == g.GetLimit() &&
+	return o.Kind == messages.OpExtend && o.Limit > 0 && g.GetFormer() != 0 && o.Owner == g.GetOwner() && o.Limit == g.GetLimit() && o.TTL == g.GetTtlMs() &&
 		(o.Token == 0 || o.Token == g.GetFormer())
 }
 
