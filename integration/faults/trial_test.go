@@ -158,7 +158,7 @@ func (t *trial) begin(ctx context.Context) error {
 	t.watch = linear.RecordWatch(ctx, "watch", t.client)
 	t.load, err = linear.StartLoad(ctx, linear.LoadConfig{
 		Connect: func(int) (*nats.Conn, error) { return t.cluster.Connect() },
-		Shards:  info.Shards, Clients: t.clients, Resources: t.names(), Ephemeral: t.ephemeral, Hot: t.hot, Seed: t.seed,
+		Shards:  info.Shards, Clients: t.clients, Resources: t.names(), Ephemeral: t.ephemeral, Shared: true, Hot: t.hot, Seed: t.seed,
 	})
 	if err != nil {
 		return err

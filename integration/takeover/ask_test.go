@@ -14,6 +14,8 @@ import (
 type resource struct {
 	name  string
 	shard uint32
+	// shared: readers, writers and users of a semaphore want it.
+	shared bool
 }
 
 // ask is one request, sent once, and the answer that came to it. Its inbox is also its request_id, owner or reason, so
@@ -45,7 +47,9 @@ type mail struct {
 	asks    map[string]*ask
 	// answers are counted by status.
 	answers [messages.Status_EXHAUSTED + 1]atomic.Int64
-	wrong   func(format string, args ...any)
+	// shared are grants beside which others may be held, downgraded leases that went on as such.
+	shared, downgraded atomic.Int64
+	wrong              func(format string, args ...any)
 }
 
 var _ interface {
@@ -82,8 +86,15 @@ func (m *mail) Answer(_ uint32, answers []lease.Answer) {
 			continue
 		}
 		a.reply = answer.Reply
-		a.Open, a.Return, a.Status = 0, m.history.Now(), answer.Reply.GetStatus()
-		a.Shown = linear.Shown{Owner: answer.Reply.GetLease().GetOwner(), Token: answer.Reply.GetLease().GetToken()}
+		a.Open, a.Return = 0, m.history.Now()
+		a.Answered(answer.Reply)
+		switch {
+		case a.Shown.Limit == 0:
+		case a.Status == messages.Status_GRANTED:
+			m.shared.Add(1)
+		case a.Status == messages.Status_EXTENDED && a.Token != a.Shown.Token:
+			m.downgraded.Add(1)
+		}
 		close(a.done)
 		m.answers[a.Status].Add(1)
 	}

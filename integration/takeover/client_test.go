@@ -2,6 +2,7 @@ package takeover_test
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
@@ -61,7 +62,12 @@ func (c *client) lock(ctx context.Context, r *resource) {
 	if c.chance(50) {
 		a.Wait = millis(c.between(time.Millisecond, waitMost))
 	}
-	q := &messages.AcquireRequest{Owner: a.Owner, RequestId: a.RequestID, TtlMs: a.TTL, WaitMs: a.Wait}
+	if r.shared {
+		a.Limit, a.Permits = c.sharing()
+	}
+	q := &messages.AcquireRequest{
+		Owner: a.Owner, RequestId: a.RequestID, TtlMs: a.TTL, WaitMs: a.Wait, Limit: a.Limit, Permits: a.Permits,
+	}
 	reply := c.send(ctx, a, lease.Acquire{Request: q, From: a.from(), MaxWaiting: maxQueue})
 	if reply.GetStatus() != messages.Status_GRANTED {
 		return
@@ -72,7 +78,13 @@ func (c *client) lock(ctx context.Context, r *resource) {
 		e := c.newAsk(messages.OpExtend, r)
 		// The TTL tells extensions of one lease apart in the journal.
 		e.Owner, e.Token, e.TTL = a.Owner, token, millis(ttlLeast)+uint32(c.sent)%5000
-		c.send(ctx, e, lease.Extend{Request: &messages.ExtendRequest{Owner: e.Owner, Token: token, TtlMs: e.TTL}, From: e.from()})
+		if r.shared && c.chance(30) {
+			e.Limit = readers
+		}
+		reply := c.send(ctx, e, lease.Extend{Request: &messages.ExtendRequest{Owner: e.Owner, Token: token, TtlMs: e.TTL, Limit: e.Limit}, From: e.from()})
+		if reply.GetStatus() == messages.Status_EXTENDED && c.chance(70) { // else it names the lease as before a downgrade
+			token = reply.GetLease().GetToken()
+		}
 	}
 	if c.chance(5) {
 		return
@@ -81,6 +93,21 @@ func (c *client) lock(ctx context.Context, r *resource) {
 	f := c.newAsk(messages.OpRelease, r)
 	f.Owner, f.Token = a.Owner, token
 	c.send(ctx, f, lease.Release{Request: &messages.ReleaseRequest{Owner: f.Owner, Token: token}, From: f.from()})
+}
+
+// readers is the limit of a lease beside which any number may be held.
+const readers = math.MaxUint32
+
+// sharing is what a request asks for: to read, to write, or for permits of a semaphore.
+func (c *client) sharing() (limit, permits uint32) {
+	switch c.IntN(3) {
+	case 0:
+		return readers, 0
+	case 1:
+		return 0, 0
+	default:
+		return 3, 1 + uint32(c.IntN(2))
+	}
 }
 
 func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }

@@ -47,6 +47,8 @@ func (s *storm) missing(t *trouble) (missing []string) {
 		{"servers frozen", t.freezes.Load(), 1},
 		{"restarts", t.stops.Load() + t.kills.Load(), 1},
 		{"grants", s.mail.answers[messages.Status_GRANTED].Load(), 200},
+		{"shared grants", s.mail.shared.Load(), 50},
+		{"downgrades", s.mail.downgraded.Load(), 5},
 		{"refusals because of an owner deposed", s.mail.answers[messages.Status_UNAVAILABLE].Load(), 30},
 	} {
 		if floor.got < floor.least {

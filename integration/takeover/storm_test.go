@@ -56,7 +56,7 @@ func newStorm(t *testing.T, c *cluster, seed uint64) *storm {
 	s := &storm{T: t, cluster: c, seed: seed, prefix: messages.Prefix(fmt.Sprintf("storm%d", seed))}
 	s.mail = mail{history: linear.NewHistory(), asks: make(map[string]*ask), wrong: s.wrong}
 	for i := range resources {
-		r := &resource{name: fmt.Sprintf("storm.%d", i)}
+		r := &resource{name: fmt.Sprintf("storm.%d", i), shared: i%2 == 1}
 		key, err := messages.EncodeKey(r.name)
 		if err != nil {
 			t.Fatal(err)
