@@ -117,7 +117,7 @@ func (a *answers) shares(o *Operation, shown []Shown) {
 	for _, l := range shown {
 		at, ok := a.granted[l.Token]
 		if ok && l.sharing != grantOf(a.changes[at].GetGrant()) {
-			a.is("token %d is shown otherwise than in the journal%v: %s; %s", l.Token, l.sharing, o.span(), a.changes[at])
+			a.is("token %d is shown otherwise than in the journal%s: %s; %s", l.Token, l.text(), o.span(), a.changes[at])
 		}
 	}
 }

@@ -266,11 +266,11 @@ func (h *holding) use() bool {
 	switch n := h.dice.IntN(100); {
 	case n < 50:
 		o.Kind, o.TTL = messages.OpExtend, h.ttl()
-		if h.chance(10) {
-			o.Token = 0
-		}
-		if h.shared && h.chance(30) {
+		switch {
+		case h.shared && h.chance(30):
 			return h.downgrade(o)
+		case !h.shared && h.chance(10): // else it may have several leases
+			o.Token = 0
 		}
 	case n < 65 && h.Open == 0 && !h.Reentrant:
 		o = h.Unanswered() // the same request again, and none of it is still on its way
@@ -292,7 +292,7 @@ func (h *holding) use() bool {
 
 // downgrade lets others in beside the holder. It may go on with the token that it had.
 func (h *holding) downgrade(o Operation) bool {
-	o.Limit = unlimited
+	o.Token, o.Limit = h.Shown.Token, unlimited
 	if h.Shown.Limit < 4 && h.chance(50) {
 		o.Limit = max(h.Shown.Limit, 1) + 1
 	}
@@ -306,7 +306,7 @@ func (h *holding) downgrade(o Operation) bool {
 // release lets the lease go, sometimes twice.
 func (h *holding) release() {
 	o := Operation{Kind: messages.OpRelease, Owner: h.Owner, Token: h.Shown.Token}
-	if h.chance(10) {
+	if !h.shared && h.chance(10) {
 		o.Token = 0
 	}
 	if h.ask(h.resource, o).Status != 0 && h.chance(10) {

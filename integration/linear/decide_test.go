@@ -8,6 +8,10 @@ import (
 
 // decide is the service: it answers a sending of a request, or queues it.
 func (w *world) decide(q *asking, sending int) {
+	if w.pool != nil {
+		w.pool.decide(q, sending)
+		return
+	}
 	if w.before.token > 0 && q.Kind == messages.OpGet && w.plant(staleOwnerGoesOn, 30) {
 		w.show(q, sending, &w.before)
 		return
@@ -184,6 +188,19 @@ const (
 	staleOwnerGoesOn     bug = "stale owner goes on"
 	lateCopyGranted      bug = "late copy of a request granted"
 	releasedAnother      bug = "released the lease of another request"
+
+	writerBesideReaders bug = "writer let in beside a reader"
+	readerOvertakes     bug = "reader overtakes a waiting writer"
+	permitKept          bug = "permit not given back"
+	phaseKept           bug = "phase does not move on"
+	phaseSplit          bug = "phase moves on beside a holder"
+	slotGivenTwice      bug = "slot given twice"
+	limitForgotten      bug = "limit of a holder forgotten"
+	downgradeKeepsToken bug = "downgrade keeps the token"
+	downgradeForgotten  bug = "downgrade forgotten"
+	downgradeOfMany     bug = "downgraded beside others"
+	holderLeftOut       bug = "holder left out of an answer"
+	holderLost          bug = "holder forgotten by a new owner"
 )
 
 // plant reports whether the bug shows now, in that percentage of cases.

@@ -170,8 +170,8 @@ type change struct {
 
 func (c change) String() string {
 	g := c.GetGrant()
-	return fmt.Sprintf("commit %d: %s of token %d%v of %s, id %q, ttl %d %s",
-		c.number, c.GetKind(), g.GetToken(), grantOf(g), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(), c.GetReason())
+	return fmt.Sprintf("commit %d: %s of token %d%s of %s, id %q, ttl %d %s",
+		c.number, c.GetKind(), g.GetToken(), grantOf(g).text(), g.GetOwner(), g.GetRequestId(), g.GetTtlMs(), c.GetReason())
 }
 
 func (c change) bounced() bool {

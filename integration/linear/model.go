@@ -257,9 +257,12 @@ func (m model) use(s state, o *Operation) (bool, state) {
 	if o.named() {
 		return m.release(s, o)
 	}
-	own, holds := s.own(o)
 	mine := s.isOf(o)
 	after := m.settle(s, o)
+	own, holds := s.own(o)
+	if !holds { // some may have run out
+		own, holds = after.own(o)
+	}
 	taken := after.end == expired || after.end == broken
 	switch o.Status {
 	case messages.Status_RELEASED, messages.Status_EXTENDED:
@@ -275,6 +278,9 @@ func (m model) use(s state, o *Operation) (bool, state) {
 		}
 		return mine && taken || m.ended(s, o), s
 	case messages.Status_NOT_HELD:
+		if o.Kind == messages.OpExtend && !holds && m.ended(s, o) {
+			return true, s // it was released
+		}
 		told := mine && (taken || o.Kind == messages.OpRelease && after.end == released)
 		return after.free() && (!told || m.ephemeral), after
 	case messages.Status_NOT_OWNER:

@@ -32,7 +32,8 @@ type Operation struct {
 	// Wait is how long an acquire waits, in milliseconds; 0: it is answered at once.
 	Wait      uint32 `json:"wait_ms,omitempty"`
 	Reentrant bool   `json:"reentrant,omitempty"`
-	// Limit and Permits of an acquire, Limit of an extend, as on the wire: 0 is exclusive, or as before.
+	// Limit and Permits of an acquire, Limit of an extend, as on the wire: 0 is exclusive, or as before. An extend with
+	// a limit names its token, or an answer would not tell which lease it has replaced.
 	Limit     uint32 `json:"limit,omitempty"`
 	Permits   uint32 `json:"permits,omitempty"`
 	Ephemeral bool   `json:"ephemeral,omitempty"`
@@ -126,7 +127,7 @@ func (o *Operation) String() string {
 	}
 	b.WriteString(o.Status.String())
 	if o.Shown != (Shown{}) {
-		fmt.Fprintf(&b, " (%s, token %d%v)", o.Shown.Owner, o.Shown.Token, o.Shown.sharing)
+		fmt.Fprintf(&b, " (%s, token %d%s)", o.Shown.Owner, o.Shown.Token, o.Shown.text())
 	}
 	if o.Waiting > 0 {
 		fmt.Fprintf(&b, ", %d waiting", o.Waiting)
@@ -188,7 +189,7 @@ func (o *Operation) downgrades() bool {
 // hasDowngraded reports whether the grant is what an extension with a limit made of a lease.
 func (o *Operation) hasDowngraded(g *journal.Grant) bool {
 	return o.Kind == messages.OpExtend && o.Limit > 0 && g.GetFormer() != 0 && o.Owner == g.GetOwner() && o.Limit == g.GetLimit() && o.TTL == g.GetTtlMs() &&
-		(o.Token == 0 || o.Token == g.GetFormer())
+		o.Token <= g.GetFormer() // that, or the one before
 }
 
 // names reports whether the token in the request is that of the grant, now or before a downgrade; 0 stands for any.

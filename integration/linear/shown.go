@@ -79,8 +79,8 @@ func (s sharing) most() uint64 { return uint64(max(s.Limit, 1)) }
 
 func (s sharing) shared() bool { return s.Limit > 0 }
 
-// String is empty for an exclusive lease.
-func (s sharing) String() string {
+// text is empty for an exclusive lease.
+func (s sharing) text() string {
 	if s == (sharing{}) {
 		return ""
 	}

@@ -57,7 +57,7 @@ func (s state) String() string {
 }
 
 func (h holder) String() string {
-	return fmt.Sprintf("%s, token %d%s, not before %v", h.owner, h.token, h.sharing.String(), h.bound)
+	return fmt.Sprintf("%s, token %d%s, not before %v", h.owner, h.token, h.text(), h.bound)
 }
 
 func (s state) equal(o state) bool {

@@ -47,6 +47,8 @@ func (u *user) ask(o linear.Operation) *asking {
 			if o.Open == 0 && !o.Reentrant {
 				u.past = append(u.past, o)
 			}
+		case o.Status == messages.Status_EXTENDED && o.Limit > 0 && u.chance(70): // else it goes on with the former token
+			u.holds.Shown = o.Shown
 		case o.Kind == messages.OpAcquire && o.Status == messages.Status_CANCELLED && o.Open == 0 && !o.Reentrant:
 			u.past = append(u.past, o)
 		}
@@ -68,7 +70,7 @@ func (u *user) next() {
 	switch n := u.dice.IntN(100); {
 	case held && n < 35:
 		o.Kind = messages.OpRelease
-		if u.chance(15) {
+		if u.pool == nil && u.chance(15) { // else it may have several
 			o.Token = 0
 		}
 		if u.chance(80) {
@@ -76,14 +78,15 @@ func (u *user) next() {
 		}
 	case held && n < 60:
 		o.Kind, o.TTL = messages.OpExtend, u.ttl()
+		if u.pool != nil && u.chance(40) {
+			o.Limit = readers
+		}
 	case held && n < 66 && u.holds.Open == 0 && !u.holds.Reentrant:
-		o = u.holds
-		o.Status, o.Shown = 0, linear.Shown{}
+		o = u.holds.Unanswered()
 	case held && n < 72:
-		o = linear.Operation{Kind: messages.OpAcquire, Owner: u.owner, RequestID: u.id(), TTL: u.ttl(), Reentrant: true}
+		o = linear.Operation{Kind: messages.OpAcquire, Owner: u.owner, RequestID: u.id(), TTL: u.ttl(), Reentrant: true, Limit: u.holds.Limit, Permits: u.holds.Permits}
 	case n < 6 && len(u.past) > 0:
-		o = u.past[u.dice.IntN(len(u.past))]
-		o.Status, o.Shown = 0, linear.Shown{}
+		o = u.past[u.dice.IntN(len(u.past))].Unanswered()
 	case n < 10:
 		o = linear.Operation{Kind: messages.OpGet}
 	case n < 14:
@@ -100,6 +103,9 @@ func (u *user) next() {
 // lock asks for the resource, and may cancel that, or vanish meanwhile.
 func (u *user) lock() {
 	o := linear.Operation{Kind: messages.OpAcquire, Owner: u.owner, RequestID: u.id(), TTL: u.ttl(), Reentrant: u.chance(10)}
+	if u.pool != nil {
+		o.Limit, o.Permits = u.pool.sharing()
+	}
 	if u.chance(60) {
 		o.Wait = 20 + u.dice.Uint32N(200)
 	}

@@ -32,6 +32,8 @@ type world struct {
 	// before is what a deposed owner still believes.
 	before lock
 	over   bool
+	// pool is the service in place of this one, if the resource is shared.
+	pool *pool
 }
 
 // lock is what the service knows of the resource.
@@ -87,17 +89,27 @@ func (a *agenda) Pop() any {
 
 // simulate lets a few clients use a lock for a few seconds.
 func simulate(seed uint64, b bug, loss int) *world {
-	w := &world{
+	w := newWorld(seed, b, loss)
+	w.open()
+	w.play()
+	return w
+}
+
+func newWorld(seed uint64, b bug, loss int) *world {
+	return &world{
 		dice: rand.New(rand.NewPCG(seed, 0)), bug: b, loss: loss,
 		history: linear.NewHistory(), journal: new(linear.Journal), ended: map[[2]string]past{},
 	}
-	w.open()
+}
+
+// play lets the clients do their work.
+func (w *world) play() {
 	for i := range 5 {
 		c := &user{world: w, number: i}
 		c.rename()
 		w.in(w.upTo(20), c.next)
 	}
-	if loss > 0 {
+	if w.loss > 0 {
 		w.in(w.upTo(3000), w.reopen)
 	}
 	for n := 0; len(w.agenda) > 0; n++ {
@@ -106,7 +118,6 @@ func simulate(seed uint64, b bug, loss int) *world {
 		w.over = n > 1500
 		t.do()
 	}
-	return w
 }
 
 // in does something later.
@@ -149,6 +160,10 @@ func (w *world) open() {
 // reopen is a crash and a new owner: the queue is lost, and the lease runs anew. Of the requests
 // that ended, the last grant's is remembered.
 func (w *world) reopen() {
+	if w.pool != nil {
+		w.pool.reopen()
+		return
+	}
 	w.before = w.lock
 	w.queue = nil
 	clear(w.ended)
@@ -245,6 +260,10 @@ func (w *world) grant(q *asking, sending int) {
 
 // answer sends an answer to one sending of a request.
 func (w *world) answer(q *asking, sending int, status messages.Status, owner string, token uint64) {
+	w.reply(q, sending, &messages.Reply{Status: status, Lease: &messages.Lease{Owner: owner, Token: token, Fence: fmt.Sprint(token)}})
+}
+
+func (w *world) reply(q *asking, sending int, r *messages.Reply) {
 	if w.lost() {
 		return
 	}
@@ -254,8 +273,8 @@ func (w *world) answer(q *asking, sending int, status messages.Status, owner str
 		}
 		q.over = true
 		q.Open--
-		q.Last, q.Return, q.Status = q.sent[sending], w.now, status
-		q.Shown = linear.Shown{Owner: owner, Token: token}
+		q.Last, q.Return = q.sent[sending], w.now
+		q.Answered(r)
 		w.history.Add(q.Operation)
 		q.done(q.Operation)
 	})
