@@ -237,8 +237,13 @@ func (c *client) take(ctx context.Context, q *call, a answer) (again bool, err e
 			return false, err
 		}
 		return true, c.send(ctx, q)
-	case a.GetStatus() == messages.Status_OVERLOADED && !strings.HasPrefix(a.GetError(), "held"):
-		return false, nil
+	case a.GetStatus() == messages.Status_OVERLOADED && (!strings.HasPrefix(a.GetError(), "held") || q.op == messages.OpAcquire):
+		return false, nil // shared leases may be more than there are resources
+	case a.GetStatus() == messages.Status_HELD:
+		if what := wrongHolders(a.Reply); what != "" {
+			c.fail(q, "%s: %s", what, a)
+			return false, context.Canceled
+		}
 	case !slices.Contains(legal[q.op], a.GetStatus()):
 		c.fail(q, "was answered %s", a)
 		return false, context.Canceled

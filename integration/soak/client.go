@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -117,6 +118,9 @@ func (c *client) wish(r *resource, waits bool) *messages.AcquireRequest {
 	if waits {
 		m.WaitMs = 50 + c.dice.Uint32N(3000)
 	}
+	if r.shared {
+		m.Limit, m.Permits = c.sharing()
+	}
 	if r.class == ephemeral || r.class == mixed && c.dice.chance(50) {
 		m.Durability = messages.Durability_EPHEMERAL
 	}
@@ -124,6 +128,18 @@ func (c *client) wish(r *resource, waits bool) *messages.AcquireRequest {
 		m.Metadata = map[string]string{"seed": fmt.Sprint(c.cfg.seed)}
 	}
 	return m
+}
+
+// sharing is what a request asks for: to read, to write, or for permits of a semaphore.
+func (c *client) sharing() (limit, permits uint32) {
+	switch n := c.dice.IntN(10); {
+	case n < 4:
+		return math.MaxUint32, 0
+	case n < 7:
+		return 0, 0
+	default:
+		return 3, 1 + c.dice.Uint32N(2)
+	}
 }
 
 func waitOf(m *messages.AcquireRequest) time.Duration {
@@ -163,7 +179,7 @@ func (c *client) lock(ctx context.Context, r *resource) error {
 func (c *client) got(q *call, m *messages.AcquireRequest, a answer) *grant {
 	l := a.GetLease()
 	if l.GetOwner() != c.owner || l.GetToken() == 0 || l.GetDurability() != m.GetDurability() ||
-		l.GetFence() != fmt.Sprintf("%015d", l.GetToken()) || l.GetResource() != q.resource.name {
+		!isSharedAs(l, m) || l.GetResource() != q.resource.name {
 		c.fail(q, "was granted a lease that it did not ask for: %s", l)
 	}
 	start := q.sent
@@ -176,7 +192,9 @@ func (c *client) got(q *call, m *messages.AcquireRequest, a answer) *grant {
 	g := &grant{
 		owner: c.owner, token: l.GetToken(), volatile: l.GetDurability() == messages.Durability_EPHEMERAL,
 		route: q.route(), place: q.place, sent: q.sent, received: a.at, end: start + millis(m.GetTtlMs()),
+		limit: max(l.GetLimit(), 1), slots: slotsOf(l),
 	}
+	c.shared.Add(int64(min(l.GetLimit(), 1)))
 	if g.volatile {
 		c.volatile.Add(1)
 	}
@@ -203,6 +221,9 @@ func (c *client) use(ctx context.Context, r *resource, m *messages.AcquireReques
 		case 3:
 			held, err = c.again(ctx, r, m, g)
 		default:
+			if r.shared { // that token may be of another of its leases
+				continue
+			}
 			held, err = c.mistake(ctx, r, g)
 		}
 		if err != nil || !held {
@@ -222,7 +243,7 @@ func (c *client) release(ctx context.Context, r *resource, g *grant) error {
 	due := r.due(g)
 	r.shorten(g, c.now())
 	token := g.token
-	if c.dice.chance(10) {
+	if !r.shared && c.dice.chance(10) { // else the client may have several leases
 		token = 0
 	}
 	q, a, err := c.ask(ctx, r, messages.OpRelease, &messages.ReleaseRequest{Owner: c.owner, Token: token})
@@ -280,6 +301,14 @@ func (c *client) see(ctx context.Context, r *resource, g *grant) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	for _, l := range a.GetHolders() {
+		if l.GetToken() == g.token {
+			a.Lease = l
+		}
+	}
+	if len(a.GetHolders()) == mostListed {
+		return true, nil // its lease may be behind these
+	}
 	return c.must(q, g, due, a, messages.Status_HELD), nil
 }
 
@@ -288,11 +317,12 @@ func (c *client) again(ctx context.Context, r *resource, m *messages.AcquireRequ
 	want := messages.Status_GRANTED
 	again := &messages.AcquireRequest{
 		Owner: m.GetOwner(), TtlMs: m.GetTtlMs(), RequestId: m.GetRequestId(), Durability: m.GetDurability(),
+		Limit: m.GetLimit(), Permits: m.GetPermits(),
 	}
-	switch c.dice.IntN(3) {
-	case 0:
+	switch n := c.dice.IntN(3); {
+	case n == 0:
 		again.Reentrant = true
-	case 1:
+	case n == 1 && !r.shared: // else it may be granted beside its own
 		want = messages.Status_HELD
 		again.RequestId = ""
 	}
@@ -398,7 +428,8 @@ func (c *client) look(ctx context.Context, r *resource) error {
 	r.mu.Lock()
 	known := r.before(q.sent)
 	r.mu.Unlock()
-	if token := a.GetLease().GetToken(); a.GetLease() != nil && token < known.token { // none: forgotten
+	isLast := !r.shared || a.GetStatus() == messages.Status_FREE                                // else the oldest of those that are held
+	if token := a.GetLease().GetToken(); isLast && a.GetLease() != nil && token < known.token { // none: forgotten
 		c.fail(q, "it shows token %d, when token %d had been granted at %v, before it was sent", token, known.token, known.at)
 	}
 	return nil

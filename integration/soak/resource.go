@@ -30,6 +30,9 @@ type grant struct {
 	owner    string
 	token    uint64
 	volatile bool
+	// limit and slots are how it is shared: an exclusive one has limit 1 and slot 0.
+	limit uint32
+	slots []uint32
 	// route and place are where the request stood among those that are decided in the order in which
 	// they are sent; no route if it was sent more than once.
 	route route
@@ -63,6 +66,8 @@ type resource struct {
 	shard     uint32
 	class     class
 	hot       bool
+	// shared: readers, writers and users of a semaphore want it.
+	shared bool
 
 	mu     sync.Mutex
 	trace  trace
@@ -307,6 +312,10 @@ func (r *resource) ended(g *grant) {
 		return
 	}
 	r.windows.Add(1)
+	if r.shared {
+		r.checkTogether(g)
+		return
+	}
 	i := sort.Search(len(r.grants), func(i int) bool { return r.grants[i].token >= g.token })
 	for j := i - 1; j >= 0; j-- {
 		if r.holds(r.grants[j]) {
@@ -323,6 +332,44 @@ func (r *resource) ended(g *grant) {
 }
 
 func (r *resource) holds(g *grant) bool { return g.closed && r.window(g) > g.received }
+
+// checkTogether checks that at no moment of a hold window the permits of all whose windows are known exceed the limit of
+// one of them, and that each permit has a number of its own.
+func (r *resource) checkTogether(g *grant) {
+	var beside []*grant
+	moments := []instant{g.received}
+	for _, other := range r.grants {
+		if other == g || !r.holds(other) || other.received >= r.window(g)-margin || r.window(other)-margin <= g.received {
+			continue
+		}
+		beside = append(beside, other)
+		moments = append(moments, max(g.received, other.received))
+	}
+	for _, at := range moments {
+		permits, limit := len(g.slots), g.limit
+		taken := make(map[uint32]*grant)
+		for _, slot := range g.slots {
+			taken[slot] = g
+		}
+		for _, other := range beside {
+			if other.received > at || r.window(other)-margin <= at {
+				continue
+			}
+			permits, limit = permits+len(other.slots), min(limit, other.limit)
+			for _, slot := range other.slots {
+				if by := taken[slot]; by != nil {
+					r.violated("two have permit %d: %s with token %d and %s with token %d, at %v", slot, by.owner, by.token, other.owner, other.token, at)
+				}
+				taken[slot] = other
+			}
+			if uint64(permits) > uint64(limit) {
+				r.violated("%d permits are held at %v, where %d may be: %s has token %d from %v to %v, and %s has token %d from %v to %v", permits, at, limit,
+					g.owner, g.token, g.received, r.window(g), other.owner, other.token, other.received, r.window(other))
+			}
+		}
+	}
+	r.together.Add(int64(min(len(beside), 1)))
+}
 
 func (r *resource) checkApart(a, b *grant) {
 	if end := r.window(a); end-margin > b.received {

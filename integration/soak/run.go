@@ -69,6 +69,7 @@ func newRun(cfg config, cancel context.CancelCauseFunc) (*run, error) {
 		if err != nil {
 			return nil, err
 		}
+		res.shared = i%4 == 1 || i%8 >= 6
 		r.resources = append(r.resources, res)
 		if hot {
 			r.hot = append(r.hot, res)
@@ -142,6 +143,8 @@ type tally struct {
 	lives                                                    atomic.Uint64
 	crashes, vanished, repeats, retries, handOvers, volatile atomic.Int64
 	windows, ordered, matched                                atomic.Int64
+	// shared are grants beside which others may be held, together hold windows beside others.
+	shared, together atomic.Int64
 	// lateEnded and lateWithdrawn are copies of requests that were over, judged.
 	lateEnded, lateWithdrawn atomic.Int64
 }

@@ -286,6 +286,8 @@ func (p *play) missing() (missing []string) {
 		{"grants in both books", p.matched.Load(), 10 * seconds},
 		{"grants in their order", p.ordered.Load(), 5 * seconds},
 		{"hold windows", p.windows.Load(), 20 * seconds},
+		{"shared grants", p.shared.Load(), 10 * seconds},
+		{"hold windows beside others", p.together.Load(), 2 * seconds},
 		{"late copies of ended requests", p.lateEnded.Load(), seconds},
 		{"late copies of withdrawn requests", p.lateWithdrawn.Load(), seconds / 4},
 	} {

@@ -44,6 +44,7 @@ func (r *run) table(total audit.Totals, played time.Duration, heaps []uint64) st
 	_ = w.Flush()
 	fmt.Fprintf(&b, "\n%d operations in %v, %.0f a second; %d retries, %d deliberate repeats\n",
 		r.operations(), played.Round(time.Millisecond), float64(r.operations())/played.Seconds(), r.retries.Load(), r.repeats.Load())
+	fmt.Fprintf(&b, "%d shared grants, %d hold windows beside others\n", r.shared.Load(), r.together.Load())
 	fmt.Fprintf(&b, "%d hand-overs, %d ephemeral grants; %d hold windows, %d grants compared with the one before on their route, %d with the journal\n",
 		r.handOvers.Load(), r.volatile.Load(), r.windows.Load(), r.ordered.Load(), r.matched.Load())
 	fmt.Fprintf(&b, "%d late copies of requests whose leases had ended, %d of withdrawn ones\n", r.lateEnded.Load(), r.lateWithdrawn.Load())
