@@ -13,8 +13,9 @@
 //
 //   - model: each resource's operations, checked by Porcupine against a sequential lock, when
 //     the journal has settled what came of requests without an answer;
-//   - windows: by arithmetic alone, no two clients could believe at once that they hold a resource, and
-//     tokens follow real time;
+//   - windows: by arithmetic alone, clients that could believe at once that they hold a resource exceed no
+//     limit among them, and have permits of their own;
+//   - tokens and turns: tokens follow real time, and no request was granted at once past others that waited;
 //   - journal: each shard's records follow from those before them, by integration/audit;
 //   - answers: what clients were told stands in the journal, what stands there was asked for, and a request
 //     that was withdrawn is not granted;
