@@ -92,8 +92,7 @@ func (r *resource) reserve(m *journal.Change, wrong func(string, ...any)) {
 	if r.known {
 		least = max(least, r.top())
 	}
-	isAlone := slices.ContainsFunc(r.held, func(h *holding) bool { return !isShared(h.Grant) })
-	if r.known && isAlone || m.GetReserved() <= least {
+	if r.known && r.isFull() || m.GetReserved() <= least {
 		wrong("reserved up to %d where token %d stands (%s), and up to %d may have been granted",
 			m.GetReserved(), r.last.GetToken(), r.state, least)
 	}

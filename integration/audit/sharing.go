@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -98,6 +99,15 @@ func (r *resource) fits(g *journal.Grant, wrong func(string, ...any)) {
 			return
 		}
 	}
+}
+
+// isFull reports whether no permit more can be held.
+func (r *resource) isFull() bool {
+	permits, most := uint64(0), uint64(math.MaxUint64)
+	for _, h := range r.held {
+		permits, most = permits+uint64(len(slots(h.Grant))), min(most, limit(h.Grant))
+	}
+	return permits >= most
 }
 
 // numbers checks that the permits of a grant have the smallest numbers that are free. A lease that is downgraded keeps

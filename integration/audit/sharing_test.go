@@ -286,6 +286,12 @@ var sharing = []struct {
 		"reserved up to 9 where token 1 stands",
 	},
 	{
+		"tokens are reserved where a permit is free",
+		newBook().acquired(shared("a", 1, 1, 3, 0, 1)).reserve(9),
+		newBook().acquired(shared("a", 1, 1, 2, 0, 1)).reserve(9),
+		"reserved up to 9 where token 1 stands",
+	},
+	{
 		"a page has all that is held",
 		readers().page(0, together(reader("b", 2, 1, 1), reader("a", 1, 1, 0))),
 		readers().page(0, together(reader("b", 2, 1, 1))),

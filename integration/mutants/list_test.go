@@ -41,7 +41,7 @@ var mutants = []mutant{
 		name: "TokenReused",
 		harm: "the next holder gets the token of the last one, so a guard cannot tell them apart",
 		edits: []edit{
-			{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        uint64(max(s.image.Token(), 1)),"},
+			{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        max(uint64(s.image.Token())+uint64(min(s.image.Holders(), 1)), 1),"},
 			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < i.Grant.GetToken()"},
 		},
 		found: live,
@@ -156,7 +156,7 @@ var mutants = []mutant{
 		harm: "two holders of a semaphore use the same slot",
 		edits: []edit{
 			{"actors/lease/permits.go", "\t\ttaken = append(taken, slotsOf(i.Grant)...)\n", ""},
-			{"actors/lease/permits.go", "if slices.Contains(slotsOf(g), slot) {", "if slot > 1<<31 {"},
+			{"actors/lease/permits.go", "if overlap(slotsOf(h.Grant), slotsOf(g)) {", "if overlap(slotsOf(h.Grant), nil) {"},
 		},
 		found: live,
 		says:  `gets slot \d+, which token \d+ has`,
