@@ -63,10 +63,10 @@ func together(last *journal.Grant, others ...*journal.Grant) *journal.Entry {
 	return e
 }
 
-// withTTL is the grant as an extension leaves it.
-func withTTL(g *journal.Grant, ttl uint32) *journal.Grant {
+// prolonged is the grant as an extension leaves it.
+func prolonged(g *journal.Grant) *journal.Grant {
 	g = proto.CloneOf(g)
-	g.TtlMs = ttl
+	g.TtlMs++
 	return g
 }
 
@@ -179,14 +179,14 @@ var sharing = []struct {
 	},
 	{
 		"only a lease that is held is extended",
-		readers().shared(extended, withTTL(reader("a", 1, 1, 0), 7)),
-		readers().released(reader("a", 1, 1, 0)).shared(extended, withTTL(reader("a", 1, 1, 0), 7)),
+		readers().shared(extended, prolonged(reader("a", 1, 1, 0))),
+		readers().released(reader("a", 1, 1, 0)).shared(extended, prolonged(reader("a", 1, 1, 0))),
 		"EXTENDED of token 1 of a where token 2 of b is held",
 	},
 	{
 		"an extension leaves the permits as they are",
-		readers().shared(extended, withTTL(reader("a", 1, 1, 0), 7)),
-		readers().shared(extended, withTTL(reader("a", 1, 1, 2), 7)),
+		readers().shared(extended, prolonged(reader("a", 1, 1, 0))),
+		readers().shared(extended, prolonged(reader("a", 1, 1, 2))),
 		"EXTENDED of token 1 with",
 	},
 	{

@@ -86,8 +86,7 @@ func how(kind messages.Event_Kind) messages.Status {
 
 // changed is what a commit has of a lease.
 func changed(kind messages.Event_Kind, h *place, reason string) *journal.Change {
-	g := *h //nolint:govet // the lease is never changed in place
-	return &journal.Change{Kind: kind, Grant: g.Grant, Reason: reason}
+	return &journal.Change{Kind: kind, Grant: h.Grant, Reason: reason} // the grant is replaced, not changed
 }
 
 // run lets a lease run from now.
@@ -409,7 +408,7 @@ func (p *pool) refuse(q *asking, sending int) {
 	case known && q.Kind == messages.OpRelease:
 		p.say(q, sending, messages.Status_RELEASED)
 	case known, len(p.held) == 0:
-		p.sayNotHeld(q, sending)
+		p.say(q, sending, messages.Status_NOT_HELD)
 	case len(all) == 0:
 		p.show(q, sending, messages.Status_NOT_OWNER, p.held[0])
 	case q.Token != 0:
@@ -418,8 +417,6 @@ func (p *pool) refuse(q *asking, sending int) {
 		p.say(q, sending, messages.Status_INVALID)
 	}
 }
-
-func (p *pool) sayNotHeld(q *asking, sending int) { p.say(q, sending, messages.Status_NOT_HELD) }
 
 func (p *pool) releaseRequest(q *asking, sending int) {
 	id := [2]string{q.Owner, q.RequestID}

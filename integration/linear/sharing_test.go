@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// limit is what a request tolerates, permits what it takes.
+// limit is what a request tolerates; it takes one permit if it does not take two.
 func (l line) limit(n uint32) line { l.Limit = n; return l }
 
-func (l line) permits(n uint32) line { l.Permits = n; return l }
+func (l line) twoPermits() line { l.Permits = 2; return l }
 
 // as is how the lease is shown to be shared.
 func (l line) as(limit uint32, slots string, phase uint64) line {
@@ -67,13 +67,13 @@ var sharingPairs = []struct {
 	},
 	{
 		"no more permits than the limit of a holder",
-		[]line{acquire("a", 0, 1).limit(3).granted(1).as(3, "0", 1), acquire("b", 2, 3).limit(9).permits(2).granted(2).as(9, "1 2", 1)},
-		[]line{acquire("a", 0, 1).limit(2).granted(1).as(2, "0", 1), acquire("b", 2, 3).limit(9).permits(2).granted(2).as(9, "1 2", 1)}, "windows",
+		[]line{acquire("a", 0, 1).limit(3).granted(1).as(3, "0", 1), acquire("b", 2, 3).limit(9).twoPermits().granted(2).as(9, "1 2", 1)},
+		[]line{acquire("a", 0, 1).limit(2).granted(1).as(2, "0", 1), acquire("b", 2, 3).limit(9).twoPermits().granted(2).as(9, "1 2", 1)}, "windows",
 	},
 	{
 		"as many permits as were asked for",
-		[]line{acquire("a", 0, 1).limit(3).permits(2).granted(1).as(3, "0 1", 1)},
-		[]line{acquire("a", 0, 1).limit(3).permits(2).granted(1).as(3, "0", 1)}, "model",
+		[]line{acquire("a", 0, 1).limit(3).twoPermits().granted(1).as(3, "0 1", 1)},
+		[]line{acquire("a", 0, 1).limit(3).twoPermits().granted(1).as(3, "0", 1)}, "model",
 	},
 	{
 		"the smallest free slots",
