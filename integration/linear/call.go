@@ -108,8 +108,9 @@ func body(o Operation) proto.Message {
 // send sends a request, once more if it was sent before. Each sending has an inbox of its own, so that an
 // answer says which one it is to.
 func (c *client) send(q *call) {
+	now := c.Now()
 	if q.Open == 0 {
-		q.Call = c.Now() // whatever was sent before has been refused, and had no effect
+		q.Call = now // whatever was sent before has been refused, and had no effect
 	}
 	q.Open++
 	number, inbox := c.expect(q, len(q.sent))
@@ -117,7 +118,7 @@ func (c *client) send(q *call) {
 	if q.batch != nil {
 		data, err = q.batch(uint64(number))
 	}
-	q.sent = append(q.sent, c.Now())
+	q.sent = append(q.sent, now)
 	if err == nil {
 		err = c.nc.PublishMsg(&nats.Msg{Subject: q.subject, Reply: inbox, Data: data})
 	}

@@ -170,6 +170,9 @@ func (c *client) wish(r *resource) Operation {
 	if r.shared {
 		o.Limit, o.Permits = c.sharing()
 	}
+	if o.Limit == unlimited && c.chance(70) {
+		o.Wait = 0 // many readers come while a writer waits
+	}
 	return o
 }
 

@@ -119,9 +119,12 @@ var mutants = []mutant{
 		says:  `is granted to .* while token \d+ .* is held`,
 	},
 	{
-		name:  "WriterBesideReaders",
-		harm:  "a writer changes what readers read",
-		edits: []edit{{"actors/lease/permits.go", "return all <= limitOf(limit) && all <= i.tightest()", "return all <= i.tightest()"}},
+		name: "WriterBesideReaders",
+		harm: "a writer changes what readers read",
+		edits: []edit{
+			{"actors/lease/permits.go", "return all <= limitOf(limit) && all <= i.tightest()", "return all <= i.tightest()"},
+			{"actors/lease/permits.go", "if overlap(slotsOf(h.Grant), slotsOf(g)) {", "if overlap(slotsOf(h.Grant), nil) {"},
+		},
 		found: live,
 		says:  `is granted to .* while token \d+ .* is held`,
 	},
