@@ -164,13 +164,31 @@ func withdrawalOf(o *Operation, releases map[string][]*Operation) time.Duration 
 	return first
 }
 
-// requestHasEnded reports whether the journal has a lease of the request that ended as the answer says.
+// requestHasEnded reports whether the journal has a lease of the request that ended as the answer says. A reentrant one
+// may have shared another's.
 func (a *answers) requestHasEnded(o *Operation) bool {
-	for _, at := range a.grants[asked{o.Owner, o.RequestID}] {
+	id := asked{o.Owner, o.RequestID}
+	for _, at := range a.grants[id] {
 		token := a.now(a.changes[at].GetGrant().GetToken())
 		end, ok := a.ended[token]
-		if ok && (o.named() || token == o.Shown.Token) &&
-			(a.changes[end].GetKind() == messages.Event_RELEASED) == (o.Status == messages.Status_RELEASED) {
+		if ok && (o.named() || token == o.Shown.Token) && a.endedAs(end, o.Status) {
+			return true
+		}
+	}
+	return o.named() && slices.ContainsFunc(a.acquires[id], func(by *Operation) bool { return by.Reentrant }) &&
+		a.hasEndedFor(func(c change) bool { return c.GetGrant().GetOwner() == o.Owner }, o.Status)
+}
+
+// endedAs reports whether a change is such an end of a lease as an answer of that status tells.
+func (a *answers) endedAs(at int, status messages.Status) bool {
+	return (a.changes[at].GetKind() == messages.Event_RELEASED) == (status == messages.Status_RELEASED)
+}
+
+// hasEndedFor reports whether the journal has such a lease that ended as an answer of that status tells, and did not go
+// on under another token.
+func (a *answers) hasEndedFor(is func(change) bool, status messages.Status) bool {
+	for _, at := range a.ended {
+		if c := a.changes[at]; !c.downgrades() && is(c) && a.endedAs(at, status) {
 			return true
 		}
 	}
@@ -179,31 +197,20 @@ func (a *answers) requestHasEnded(o *Operation) bool {
 
 // hasEnded reports whether the journal has the lease that was released or broken as such.
 func (a *answers) hasEnded(o *Operation) bool {
-	if o.named() || o.late() && !o.Reentrant { // a reentrant one may have shared another's
+	switch {
+	case o.named() || o.late() && !o.Reentrant: // a reentrant one may have shared another's
 		return a.requestHasEnded(o)
-	}
-	kind := messages.Event_RELEASED
-	if o.Kind == messages.OpBreak {
-		kind = messages.Event_BROKEN
-	}
-	if o.late() {
+	case o.late():
 		at, ok := a.ended[o.Shown.Token]
-		return ok && (a.changes[at].GetKind() == kind) == (o.Status == messages.Status_RELEASED)
+		return ok && a.endedAs(at, o.Status)
+	case o.Kind == messages.OpBreak:
+		at, ok := a.ended[o.Token]
+		return ok && a.changes[at].GetKind() == messages.Event_BROKEN
+	default:
+		return a.hasEndedFor(func(c change) bool {
+			return o.names(c.GetGrant()) && (o.Token != 0 || c.GetGrant().GetOwner() == o.Owner)
+		}, o.Status)
 	}
-	if o.Token != 0 {
-		for _, at := range a.ended {
-			if c := a.changes[at]; c.GetKind() == kind && !c.downgrades() && o.names(c.GetGrant()) {
-				return true
-			}
-		}
-		return false
-	}
-	for _, at := range a.ended {
-		if c := a.changes[at]; c.GetKind() == kind && !c.downgrades() && c.GetGrant().GetOwner() == o.Owner {
-			return true
-		}
-	}
-	return false
 }
 
 // askers returns the operations that may have asked for a change, and how many changes are like it.

@@ -66,6 +66,23 @@ var ledgers = []struct {
 		check:   "journal", wanted: "was granted before, and its lease had ended",
 	},
 	{
+		name: "a reentrant request ends with the lease that it shared",
+		script: []line{
+			acquire("a", 0, 1).granted(1), acquire("a", 10, 11).ttl(500).again().granted(1), get(1100, 1101).free(1),
+			release("a", 1200, 1201).id("a-10").gets(expired),
+		},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0"),
+	},
+	{
+		name: "a request that shared no lease has not ended",
+		script: []line{
+			acquire("a", 0, 1).granted(1), acquire("a", 10, 11).ttl(500).held("a", 1), get(1100, 1101).free(1),
+			release("a", 1200, 1201).id("a-10").gets(expired),
+		},
+		journal: openBook().acquired("a", 1, "a-0").ended(wasExpired, "a", 1, "a-0"),
+		check:   "answers", wanted: "no such end of a lease is in the journal",
+	},
+	{
 		name:    "a request that was not withdrawn",
 		script:  []line{acquire("a", 0, 1).gets(cancelled)},
 		journal: openBook(),
