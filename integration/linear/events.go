@@ -44,6 +44,7 @@ type fact struct {
 	ttl             time.Duration
 	at              int64
 	reason          string
+	sharing
 }
 
 // pause lies between two tries to watch.
@@ -174,7 +175,7 @@ func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
 func watched(e holdfast.Event) fact {
 	return fact{
 		e.ID, e.Kind.String(), e.Lease.Resource, e.Lease.Owner, uint64(e.Lease.Token), e.Lease.TTL,
-		e.Time.UnixMilli(), e.Reason,
+		e.Time.UnixMilli(), e.Reason, sharedAs(e.Lease),
 	}
 }
 
@@ -182,8 +183,17 @@ func published(e *messages.Event) fact {
 	l := e.GetLease()
 	return fact{
 		e.ID(), e.GetKind().String(), l.GetResource(), l.GetOwner(), l.GetToken(), millis(l.GetTtlMs()),
-		e.GetAtMs(), e.GetReason(),
+		e.GetAtMs(), e.GetReason(), leaseOf(l),
 	}
+}
+
+// sharedAs returns how a client says that a lease is shared.
+func sharedAs(l holdfast.Lease) sharing {
+	s := sharing{Limit: l.Limit, Slots: strings.Trim(fmt.Sprint(l.Slots), "[]")}
+	if s.Limit > 0 || l.Fence != l.Token {
+		s.Phase = uint64(l.Fence)
+	}
+	return s
 }
 
 func (e *Events) add(f fact) {

@@ -11,8 +11,9 @@ import (
 
 // table is who holds what, kept by the events of a watch that began with the present holders.
 type table struct {
-	mu   sync.Mutex
-	held map[string]holdfast.Token
+	mu sync.Mutex
+	// held are the tokens of the leases of each resource.
+	held map[string]map[holdfast.Token]bool
 	// whole: all present holders have been told.
 	whole bool
 }
@@ -21,27 +22,34 @@ type table struct {
 func (b *table) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.held, b.whole = make(map[string]holdfast.Token), false
+	b.held, b.whole = make(map[string]map[holdfast.Token]bool), false
 }
 
 // take applies an event, which must be one that is possible there: that is how a gap or a change told
-// twice would be noticed.
+// twice would be noticed. An exclusive lease is held alone.
 func (b *table) take(e holdfast.Event) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := e.Lease
-	switch had, held := b.held[l.Resource]; {
+	had := b.held[l.Resource]
+	switch held := had[l.Token]; {
 	case e.Kind == holdfast.EventBookmark:
 		b.whole = true
 	case e.Kind == holdfast.EventPresent || e.Kind == holdfast.EventAcquired:
-		if held {
-			return fmt.Errorf("%v where token %v is held", e, had)
+		if held || len(had) > 0 && l.Limit == 0 {
+			return fmt.Errorf("%v where tokens %v are held", e, had)
 		}
-		b.held[l.Resource] = l.Token
-	case !held || had != l.Token:
-		return fmt.Errorf("%v where token %v is held: %v", e, had, held)
+		if had == nil {
+			had = make(map[holdfast.Token]bool)
+			b.held[l.Resource] = had
+		}
+		had[l.Token] = true
+	case !held:
+		return fmt.Errorf("%v where tokens %v are held", e, had)
 	case e.Kind.Ends():
-		delete(b.held, l.Resource)
+		if delete(had, l.Token); len(had) == 0 {
+			delete(b.held, l.Resource)
+		}
 	}
 	return nil
 }
