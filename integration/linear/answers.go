@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // answers holds what the clients of one resource were told against its changes in the journal.
@@ -269,10 +270,22 @@ func (a *answers) effects(o *Operation, c change) int {
 		}
 		return 0
 	}
-	if c.GetGrant().GetFormer() != 0 && c.GetKind() == messages.Event_ACQUIRED && !o.hasDowngraded(c.GetGrant()) {
-		return 0
+	if g := c.GetGrant(); g.GetFormer() != 0 && c.GetKind() == messages.Event_ACQUIRED {
+		return o.downgrading(g)
 	}
 	return o.effects(c)
+}
+
+// downgrading returns how often the operation may have led to this grant, of a lease that was less shared before.
+func (o *Operation) downgrading(g *journal.Grant) int {
+	switch {
+	case !o.hasDowngraded(g):
+		return 0
+	case o.Status == messages.Status_EXTENDED:
+		return o.Open + 1
+	default:
+		return o.Open
+	}
 }
 
 // effects returns how often the operation may have led to such a change, which is no downgrade.
