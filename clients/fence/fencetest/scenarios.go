@@ -138,7 +138,7 @@ func marks(t *testing.T, s Subject) {
 	s.Restart(t)
 	wantStale(t, raise(s.Marks(t, fence.Repeatable), 33), 33, 34)
 	wantStale(t, raise(s.Marks(t, fence.Once), 34), 34, 34)
-	if err := m.Raise(t.Context(), fence.Claim{}); !errors.Is(err, fence.ErrInvalid) {
+	if err := s.Marks(t, fence.Repeatable).Raise(t.Context(), fence.Claim{}); !errors.Is(err, fence.ErrInvalid) {
 		t.Errorf("the zero claim: %v", err)
 	}
 }
