@@ -88,14 +88,14 @@ var ledgers = []struct {
 			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).ttl(1001).extended(2).as(3, "0", 2),
 			extend("a", 4, 5).token(1).limit(9).ttl(1002).extended(3).as(9, "0", 3),
 		},
-		journal: openBook().acquired("a", 1, "a-0").downgraded("a", 1, 2, 3, 1000, 1001).downgraded("a", 2, 3, 9, 1001, 1002),
+		journal: openBook().acquired("a", 1, "a-0").downgraded(1, 2, 3, 1000, 1001).downgraded(2, 3, 9, 1001, 1002),
 	},
 	{
 		name: "a downgrade that was not asked for",
 		script: []line{
 			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).ttl(1001).extended(2).as(3, "0", 2),
 		},
-		journal: openBook().acquired("a", 1, "a-0").downgraded("a", 1, 2, 3, 1000, 1001).downgraded("a", 2, 3, 9, 1001, 1002),
+		journal: openBook().acquired("a", 1, "a-0").downgraded(1, 2, 3, 1000, 1001).downgraded(2, 3, 9, 1001, 1002),
 		check:   "answers", wanted: "no request has asked for this",
 	},
 	{

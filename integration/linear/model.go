@@ -32,8 +32,8 @@ func newModel(slack time.Duration, ephemeral bool, steps []Operation) model {
 	for i := range steps {
 		if o := &steps[i]; o.Shown.shared() {
 			m.shared[o.Shown.Token] = true
-			if o.downgrades() {
-				m.shared[o.Token] = true
+			for token := o.Token; o.downgrades() && token < o.Shown.Token; token++ {
+				m.shared[token] = true
 			}
 		}
 	}

@@ -180,16 +180,16 @@ func (b *book) ended(kind messages.Event_Kind, owner string, token uint64, id st
 	return b.change(kind, owner, token, 1000, id, "")
 }
 
-// downgraded is a lease of the request a-0 that goes on under another token, with this limit and TTL.
-func (b *book) downgraded(owner string, from, to uint64, limit, before, after uint32) *book {
-	old := &journal.Grant{Resource: theResource, Owner: owner, Token: from, TtlMs: before, RequestId: "a-0"}
+// downgraded is the lease of the request a-0 of a that goes on under another token, with this limit and TTL.
+func (b *book) downgraded(from, to uint64, limit, before, after uint32) *book {
+	old := &journal.Grant{Resource: theResource, Owner: "a", Token: from, TtlMs: before, RequestId: "a-0"}
 	if from > 1 {
 		old.Limit, old.Slots, old.Phase, old.Former = 3, []uint32{0}, from, from-1
 	}
 	return b.put(&journal.Commit{Changes: []*journal.Change{
 		{Kind: messages.Event_RELEASED, Reason: "downgraded", Grant: old},
 		{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
-			Resource: theResource, Owner: owner, Token: to, TtlMs: after, RequestId: "a-0",
+			Resource: theResource, Owner: "a", Token: to, TtlMs: after, RequestId: "a-0",
 			Limit: limit, Slots: []uint32{0}, Phase: to, Former: from,
 		}},
 	}})

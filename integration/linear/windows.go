@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -82,7 +83,11 @@ func windows(operations []Operation) (all []window) {
 			continue
 		}
 		w.to = since + millis(o.TTL)
-		for _, named := range []target{{token: w.token}, {token: former[w.token]}, {owner: o.Owner}} {
+		named := []target{{owner: o.Owner}}
+		for token := cmp.Or(former[w.token], w.token); token <= w.token; token++ {
+			named = append(named, target{token: token}) // there may have been a downgrade between of which no answer came
+		}
+		for _, named := range named {
 			for _, e := range ends[named] {
 				if e != o && (e.Open > 0 || e.Return >= since) {
 					w.to = min(w.to, e.Call)
