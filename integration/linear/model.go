@@ -79,7 +79,7 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 			}
 			return true, s.with(h)
 		}
-		fresh := !s.granted(o) || m.ephemeral && o.Shown.Token > s.token+1 // the owner may have changed
+		fresh := !m.remembers(s, o) || m.ephemeral && o.Shown.Token > s.token+1 // the owner may have changed
 		if !fresh || !m.next(s, o.Shown.Token) || o.Shown.Owner != o.Owner {
 			return false, s
 		}
@@ -98,6 +98,12 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 	default:
 		return false, s
 	}
+}
+
+// remembers reports whether the service must know of a grant to the request: the last one, or one that is held for
+// certain. An earlier one may have run out before another owner opened the shard.
+func (m model) remembers(s state, o *Operation) bool {
+	return s.lastGranted(o) || slices.ContainsFunc(s.others, func(h holder) bool { return h.isFor(o) && !m.isDue(h, o) })
 }
 
 // enter is a grant. What it shows tells which leases have ended: all of another phase, and those whose permits it got.
@@ -244,7 +250,7 @@ func (m model) release(s state, o *Operation) (bool, state) {
 	case messages.Status_EXPIRED:
 		return s.end != unused && (!last || s.end == expired || s.end == broken), s
 	case messages.Status_NOT_HELD:
-		return !s.granted(o) || m.ephemeral && after.free(), s
+		return !m.remembers(s, o) || m.ephemeral && after.free(), s
 	case messages.Status_STATUS_UNSPECIFIED:
 		return true, s
 	default:

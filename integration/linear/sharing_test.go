@@ -152,6 +152,11 @@ var sharingPairs = []struct {
 		}, "windows",
 	},
 	{
+		"a request whose lease has run out beside others may be granted by an owner that does not know it",
+		[]line{readerA, reads("b", 500, 501, 2, 1, "1"), reads("a", 1700, 1701, 3, 3, "0").id("a-0")},
+		[]line{readerA, reads("b", 500, 501, 2, 1, "1"), reads("b", 1700, 1701, 3, 3, "0").id("b-500")}, "model",
+	},
+	{
 		"a release that is repeated while others hold",
 		[]line{readerA, readerB, release("a", 4, 5).token(1).released(), release("a", 6, 7).token(1).released()},
 		[]line{readerA, readerB, release("a", 4, 5).token(1).released(), release("a", 6, 7).token(1).shows(staleToken, "a", 1)}, "model",
