@@ -9,9 +9,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-func newHolders(first uint64) *holders {
+// newHolders returns holders whose oldest commit is the seventh.
+func newHolders() *holders {
 	return &holders{
-		sequence: sequence{number: first - 1}, end: 1 << 32,
+		sequence: sequence{number: 6}, end: 1 << 32,
 		pages: make(map[string]leases), changed: make(leases),
 	}
 }
@@ -57,7 +58,7 @@ func (h *holders) wantHeld(t *testing.T, want ...string) {
 }
 
 func TestHoldersFollowCommits(t *testing.T) {
-	h := newHolders(7)
+	h := newHolders()
 	h.mustTake(t, pageOf(0, 0, "a", "b", "c"),
 		commitOf(6, messages.Event_ACQUIRED, "older than what was looked up"),
 		commitOf(7, messages.Event_RELEASED, "a"), commitOf(8, messages.Event_EXTENDED, "b"), commitOf(9, messages.Event_ACQUIRED, "d"))
@@ -75,7 +76,7 @@ func TestHoldersFollowCommits(t *testing.T) {
 // A page that was split may be there still, with what was held when it was written.
 func TestHoldersBelieveTheSmallerPage(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
-	h := newHolders(7)
+	h := newHolders()
 	h.mustTake(t, pageOf(0, 0, names...), pageOf(0, 1), pageOf(2, 2, names...))
 	var want []string
 	for _, name := range names {
@@ -92,7 +93,7 @@ func TestHoldersBelieveTheSmallerPage(t *testing.T) {
 }
 
 func TestHoldersMissNoPage(t *testing.T) {
-	h := newHolders(7)
+	h := newHolders()
 	for _, step := range []struct {
 		page    *journal.Record
 		covered bool
@@ -113,7 +114,7 @@ func TestHoldersOfOneResource(t *testing.T) {
 		{State: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "a", Token: 3}, Others: []*journal.Grant{{Token: 1}, {Token: 2}}},
 		{State: messages.Event_EXPIRED, Grant: &journal.Grant{Resource: "b", Token: 9}, Others: []*journal.Grant{{Token: 7}, {Token: 8}}},
 	}}
-	h := newHolders(7)
+	h := newHolders()
 	h.mustTake(t, &journal.Record{Body: &journal.Record_Page{Page: page}},
 		commitOfLease(7, messages.Event_RELEASED, "a", 2), commitOfLease(8, messages.Event_ACQUIRED, "a", 4), commitOfLease(9, messages.Event_EXTENDED, "b", 7))
 	h.wantHeld(t, "a", "a", "a", "b", "b")
