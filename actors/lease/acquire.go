@@ -10,12 +10,14 @@ import (
 
 func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 	r := e.Request
-	if over := s.over(r.GetOwner(), r.GetRequestId()); over != nil {
-		o.answer(e.From, over)
-		return
+	granted, isRepeated := s.granted(r.GetOwner(), r.GetRequestId())
+	if !isRepeated {
+		if over := s.over(r.GetOwner(), r.GetRequestId()); over != nil {
+			o.answer(e.From, over)
+			return
+		}
 	}
 	own, isHolder := s.reentered(r)
-	granted, isRepeated := s.granted(r.GetOwner(), r.GetRequestId())
 	switch {
 	case isHolder:
 		s.queue.take(r.GetOwner(), r.GetRequestId()) // else it would be granted once more

@@ -19,12 +19,10 @@ func (s *State) over(owner, id string) *messages.Reply {
 	return r
 }
 
-// recall returns how a request has ended, false if it has not, or is not remembered.
+// recall returns how a request has ended that was not granted one of the present leases, see [State.granted]; false if
+// it has not ended, or is not remembered.
 func (s *State) recall(owner, id string) (ended, bool) {
 	if id == "" {
-		return ended{}, false
-	}
-	if _, held := s.granted(owner, id); held {
 		return ended{}, false
 	}
 	if g := s.image.Grant; g.GetRequestId() == id && g.GetOwner() == owner {
