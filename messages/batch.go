@@ -10,10 +10,6 @@ import (
 )
 
 const (
-	// FeatureBatch is the name of batches among the features of [Info].
-	FeatureBatch = "batch"
-	// FeatureSharing is that of shared leases.
-	FeatureSharing = "sharing"
 	// MaxBatchCalls is the largest number of calls in a batch.
 	MaxBatchCalls = 1000
 	// MaxBatchReplyBytes bounds the answers in one message. It is half the default payload limit of NATS.
@@ -138,7 +134,7 @@ func (c SplitCall) checked() SplitCall {
 	case c.Operation == "":
 		c.Err = Invalid("call", fmt.Sprintf("one operation of %v", Operations), "none")
 	case c.Key == "":
-		c.Err = Invalid("key", "a resource, encoded as in a subject", "none")
+		c.Err = Invalid("key", "a resource or a session, encoded as in a subject", "none")
 	}
 	return c
 }
@@ -175,6 +171,14 @@ func (c *Call) request() (Operation, proto.Message) {
 		return OpGet, o.Get
 	case *Call_Break:
 		return OpBreak, o.Break
+	case *Call_Confirm:
+		return OpConfirm, o.Confirm
+	case *Call_Keep:
+		return OpKeep, o.Keep
+	case *Call_End:
+		return OpEnd, o.End
+	case *Call_Set:
+		return OpSet, o.Set
 	}
 	return "", nil
 }

@@ -151,14 +151,14 @@ func TestIllegalCall(t *testing.T) {
 		wantID uint64
 		want   string
 	}{
-		{id + key, 7, `call: one operation of [acquire release extend get break], got none`},
-		{id + get, 7, `key: a resource, encoded as in a subject, got none`},
-		{id + "\x12\x00" + get, 7, `key: a resource, encoded as in a subject, got none`},
-		{"", 0, `call: one operation of [acquire release extend get break], got none`},
+		{id + key, 7, `call: one operation of [acquire release extend get break confirm keep end set], got none`},
+		{id + get, 7, `key: a resource or a session, encoded as in a subject, got none`},
+		{id + "\x12\x00" + get, 7, `key: a resource or a session, encoded as in a subject, got none`},
+		{"", 0, `call: one operation of [acquire release extend get break confirm keep end set], got none`},
 		{id + key + get + get, 7, `call: one operation, got get and get`},
 		{id + key + get + "\x22\x00", 7, `call: one operation, got get and release`},
-		{id + key + get + "\x42\x00", 7, `payload: Call in protobuf, got unknown field 8`},
-		{"\x42\x00" + id + key + get, 0, `payload: Call in protobuf, got unknown field 8`},
+		{id + key + get + "\x62\x00", 7, `payload: Call in protobuf, got unknown field 12`},
+		{"\x62\x00" + id + key + get, 0, `payload: Call in protobuf, got unknown field 12`},
 		{id + key + get + "\x48\x01", 7, `payload: Call in protobuf, got unknown field 9`},
 		{id + "\x0a\x00" + key + get, 7, `payload: Call in protobuf, got unknown field 1`},
 		{id + "\x10\x01" + get, 7, `payload: Call in protobuf, got unknown field 2`},
@@ -198,8 +198,8 @@ func TestIllegalCallInJSON(t *testing.T) {
 	if c := got[0]; c.Err != nil || c.ID != 1 || c.Key != "k" || c.Operation != messages.OpGet || string(c.Payload) != `{}` {
 		t.Errorf("the legal call: %+v", c)
 	}
-	const noOperation = `call: one operation of [acquire release extend get break], got none`
-	for i, want := range []string{noOperation, `key: a resource, encoded as in a subject, got none`, noOperation, noOperation} {
+	const noOperation = `call: one operation of [acquire release extend get break confirm keep end set], got none`
+	for i, want := range []string{noOperation, `key: a resource or a session, encoded as in a subject, got none`, noOperation, noOperation} {
 		c := got[i+1]
 		wantInvalid(t, c.Err, want)
 		if i != 2 && c.ID != uint64(i+2) {
@@ -380,6 +380,22 @@ func calls() *rapid.Generator[*messages.Call] {
 		case messages.OpBreak:
 			c.Operation = &messages.Call_Break{Break: &messages.BreakRequest{
 				Token: token.Draw(t, "token"), Reason: owner.Draw(t, "reason"),
+			}}
+		case messages.OpConfirm:
+			c.Operation = &messages.Call_Confirm{Confirm: &messages.ConfirmRequest{
+				Token: token.Draw(t, "token"), By: owner.Draw(t, "by"), How: owner.Draw(t, "how"),
+			}}
+		case messages.OpKeep:
+			c.Operation = &messages.Call_Keep{Keep: &messages.KeepRequest{
+				TtlMs: rapid.Uint32().Draw(t, "ttl_ms"), Alive: owner.Draw(t, "alive"), DisconnectMs: rapid.Uint32().Draw(t, "disconnect_ms"),
+			}}
+		case messages.OpEnd:
+			c.Operation = &messages.Call_End{End: &messages.EndRequest{
+				Orphan: rapid.Bool().Draw(t, "orphan"), Secret: rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(t, "secret"),
+			}}
+		case messages.OpSet:
+			c.Operation = &messages.Call_Set{Set: &messages.SetRequest{
+				Owner: owner.Draw(t, "owner"), Token: token.Draw(t, "token"), Metadata: rapid.MapOfN(owner, owner, 0, 3).Draw(t, "metadata"),
 			}}
 		default:
 			t.Fatalf("no call of %s", op)

@@ -79,6 +79,14 @@ func NewRequest(op Operation) proto.Message {
 		return &GetRequest{}
 	case OpBreak:
 		return &BreakRequest{}
+	case OpConfirm:
+		return &ConfirmRequest{}
+	case OpKeep:
+		return &KeepRequest{}
+	case OpEnd:
+		return &EndRequest{}
+	case OpSet:
+		return &SetRequest{}
 	}
 	return nil
 }

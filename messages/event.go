@@ -85,6 +85,7 @@ func (x *Event) AppendJSON(b []byte) []byte {
 	o.number("index", uint64(x.GetIndex()))
 	o.time("at_ms", x.GetAtMs())
 	o.text("reason", x.GetReason())
+	o.truth("held_back", x.GetHeldBack())
 	return append(o.b, '}')
 }
 
@@ -101,6 +102,7 @@ func (x *Lease) appendJSON(b []byte) []byte {
 	o.texts("metadata", x.GetMetadata())
 	o.number("limit", uint64(x.GetLimit()))
 	o.numbers("slots", x.GetSlots())
+	o.text("session", x.GetSession())
 	return append(o.b, '}')
 }
 
@@ -131,6 +133,13 @@ func (o *object) numbers(field string, all []uint32) {
 		o.b = strconv.AppendUint(append(o.b, "[,"[min(i, 1)]), uint64(n), 10)
 	}
 	o.b = append(o.b, ']')
+}
+
+func (o *object) truth(field string, is bool) {
+	if is {
+		o.key(field)
+		o.b = append(o.b, "true"...)
+	}
 }
 
 func (o *object) long(field string, n uint64) {

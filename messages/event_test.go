@@ -59,7 +59,7 @@ func fill(m protoreflect.Message) {
 		f := m.Descriptor().Fields().Get(i)
 		value := map[protoreflect.Kind]any{
 			protoreflect.StringKind: "text", protoreflect.Uint32Kind: uint32(7), protoreflect.Uint64Kind: uint64(7),
-			protoreflect.Int64Kind: int64(7), protoreflect.EnumKind: protoreflect.EnumNumber(1),
+			protoreflect.Int64Kind: int64(7), protoreflect.EnumKind: protoreflect.EnumNumber(1), protoreflect.BoolKind: true,
 		}[f.Kind()]
 		switch {
 		case f.IsMap():
@@ -99,13 +99,14 @@ func anyEvent() *rapid.Generator[*messages.Event] {
 			AcquiredAtMs: rapid.Int64().Draw(t, "acquired"), Durability: messages.Durability(rapid.IntRange(0, 1).Draw(t, "durability")),
 			Metadata: rapid.MapOfN(text, text, 0, 4).Draw(t, "metadata"),
 			Limit:    rapid.Uint32().Draw(t, "limit"), Slots: rapid.SliceOfN(rapid.Uint32(), 0, 4).Draw(t, "slots"),
+			Session: text.Draw(t, "session"),
 		}
 	})
 	return rapid.Custom(func(t *rapid.T) *messages.Event {
 		e := &messages.Event{
-			Kind: messages.Event_Kind(rapid.IntRange(0, 5).Draw(t, "kind")), Shard: rapid.Uint32().Draw(t, "shard"),
+			Kind: messages.Event_Kind(rapid.IntRange(0, 7).Draw(t, "kind")), Shard: rapid.Uint32().Draw(t, "shard"),
 			Position: rapid.Uint64().Draw(t, "position"), Index: rapid.Uint32().Draw(t, "index"),
-			AtMs: rapid.Int64().Draw(t, "at"), Reason: text.Draw(t, "reason"),
+			AtMs: rapid.Int64().Draw(t, "at"), Reason: text.Draw(t, "reason"), HeldBack: rapid.Bool().Draw(t, "held back"),
 		}
 		if rapid.Bool().Draw(t, "has a lease") {
 			e.Lease = lease.Draw(t, "lease")

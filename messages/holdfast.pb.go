@@ -109,6 +109,11 @@ const (
 	Status_UNAVAILABLE Status = 14
 	// acquire: the token counter reached its end; no lease was granted.
 	Status_EXHAUSTED Status = 15
+	// acquire, get: a lease was lost, and its resource is granted to no other owner until left_ms have passed or the loss
+	// is confirmed.
+	Status_HELD_BACK Status = 16
+	// set: the lease has the new metadata.
+	Status_UPDATED Status = 17
 )
 
 // Enum value maps for Status.
@@ -130,6 +135,8 @@ var (
 		13: "OVERLOADED",
 		14: "UNAVAILABLE",
 		15: "EXHAUSTED",
+		16: "HELD_BACK",
+		17: "UPDATED",
 	}
 	Status_value = map[string]int32{
 		"STATUS_UNSPECIFIED": 0,
@@ -148,6 +155,8 @@ var (
 		"OVERLOADED":         13,
 		"UNAVAILABLE":        14,
 		"EXHAUSTED":          15,
+		"HELD_BACK":          16,
+		"UPDATED":            17,
 	}
 )
 
@@ -187,6 +196,8 @@ const (
 	Event_RELEASED         Event_Kind = 3
 	Event_EXPIRED          Event_Kind = 4
 	Event_BROKEN           Event_Kind = 5
+	Event_CONFIRMED        Event_Kind = 6
+	Event_UPDATED          Event_Kind = 7
 )
 
 // Enum value maps for Event_Kind.
@@ -198,6 +209,8 @@ var (
 		3: "RELEASED",
 		4: "EXPIRED",
 		5: "BROKEN",
+		6: "CONFIRMED",
+		7: "UPDATED",
 	}
 	Event_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -206,6 +219,8 @@ var (
 		"RELEASED":         3,
 		"EXPIRED":          4,
 		"BROKEN":           5,
+		"CONFIRMED":        6,
+		"UPDATED":          7,
 	}
 )
 
@@ -233,7 +248,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{18, 0}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type AcquireRequest struct {
@@ -255,7 +270,17 @@ type AcquireRequest struct {
 	// Permits that may be held at once while this lease is held, its own included. 0 and 1: exclusive.
 	Limit uint32 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Permits that the lease takes, at most limit and 1 000; 0: one.
-	Permits       uint32 `protobuf:"varint,9,opt,name=permits,proto3" json:"permits,omitempty"`
+	Permits uint32 `protobuf:"varint,9,opt,name=permits,proto3" json:"permits,omitempty"`
+	// How long the resource is held back if the lease is lost: if it expires, is broken or its connection is gone.
+	DelayMs uint32 `protobuf:"varint,10,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
+	// The resource is held back until the loss is confirmed; with delay_ms, until the first of both.
+	Confirm bool `protobuf:"varint,11,opt,name=confirm,proto3" json:"confirm,omitempty"`
+	// The lease belongs to this session and runs as long as it does. 16 to 64 bytes, unguessable; empty: none.
+	Session string `protobuf:"bytes,12,opt,name=session,proto3" json:"session,omitempty"`
+	// The SHA-256 of the secret that requests about the lease must carry, 32 bytes; empty: none.
+	SecretHash []byte `protobuf:"bytes,13,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"`
+	// The secret of a repeated request, 16 to 64 bytes.
+	Secret        []byte `protobuf:"bytes,14,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -353,13 +378,50 @@ func (x *AcquireRequest) GetPermits() uint32 {
 	return 0
 }
 
+func (x *AcquireRequest) GetDelayMs() uint32 {
+	if x != nil {
+		return x.DelayMs
+	}
+	return 0
+}
+
+func (x *AcquireRequest) GetConfirm() bool {
+	if x != nil {
+		return x.Confirm
+	}
+	return false
+}
+
+func (x *AcquireRequest) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *AcquireRequest) GetSecretHash() []byte {
+	if x != nil {
+		return x.SecretHash
+	}
+	return nil
+}
+
+func (x *AcquireRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Owner string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	// 0: whatever this owner holds.
 	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
 	// Removes the waiting request from the queue; with token 0 the release concerns that request only.
-	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The secret of the lease, if it has one.
+	Secret        []byte `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -415,6 +477,13 @@ func (x *ReleaseRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *ReleaseRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
 type ExtendRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Owner string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
@@ -423,7 +492,9 @@ type ExtendRequest struct {
 	// From now; it replaces the remaining time, whether longer or shorter.
 	TtlMs uint32 `protobuf:"varint,3,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
 	// 0: unchanged. Larger than the lease's: a downgrade, under a new token, of a lease that is held alone.
-	Limit         uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The secret of the lease, if it has one.
+	Secret        []byte `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -484,6 +555,13 @@ func (x *ExtendRequest) GetLimit() uint32 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ExtendRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
 }
 
 type GetRequest struct {
@@ -593,6 +671,260 @@ func (x *BreakRequest) GetReason() string {
 	return ""
 }
 
+// ConfirmRequest says that a lost holder can do no more harm.
+type ConfirmRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the lost lease.
+	Token uint64 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
+	// Who confirms, and how the holder was stopped: for the event and the log.
+	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	How           string `protobuf:"bytes,3,opt,name=how,proto3" json:"how,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmRequest) Reset() {
+	*x = ConfirmRequest{}
+	mi := &file_messages_holdfast_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmRequest) ProtoMessage() {}
+
+func (x *ConfirmRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmRequest.ProtoReflect.Descriptor instead.
+func (*ConfirmRequest) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ConfirmRequest) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *ConfirmRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ConfirmRequest) GetHow() string {
+	if x != nil {
+		return x.How
+	}
+	return ""
+}
+
+// KeepRequest lets all leases of a session run from now. The session is in the subject.
+type KeepRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	TtlMs uint32                 `protobuf:"varint,1,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	// A subject on which the client listens while it is connected; empty: none.
+	Alive string `protobuf:"bytes,2,opt,name=alive,proto3" json:"alive,omitempty"`
+	// How long that subject may be without a listener before the session ends, at least 5 000; 0: the session does not end
+	// because of it.
+	DisconnectMs  uint32 `protobuf:"varint,3,opt,name=disconnect_ms,json=disconnectMs,proto3" json:"disconnect_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeepRequest) Reset() {
+	*x = KeepRequest{}
+	mi := &file_messages_holdfast_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeepRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeepRequest) ProtoMessage() {}
+
+func (x *KeepRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeepRequest.ProtoReflect.Descriptor instead.
+func (*KeepRequest) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *KeepRequest) GetTtlMs() uint32 {
+	if x != nil {
+		return x.TtlMs
+	}
+	return 0
+}
+
+func (x *KeepRequest) GetAlive() string {
+	if x != nil {
+		return x.Alive
+	}
+	return ""
+}
+
+func (x *KeepRequest) GetDisconnectMs() uint32 {
+	if x != nil {
+		return x.DisconnectMs
+	}
+	return 0
+}
+
+// EndRequest ends a session. The session is in the subject.
+type EndRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// true: its leases go on by themselves for the rest of their time, instead of being released.
+	Orphan bool `protobuf:"varint,1,opt,name=orphan,proto3" json:"orphan,omitempty"`
+	// The secret of the session's leases, if they have one.
+	Secret        []byte `protobuf:"bytes,2,opt,name=secret,proto3" json:"secret,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndRequest) Reset() {
+	*x = EndRequest{}
+	mi := &file_messages_holdfast_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndRequest) ProtoMessage() {}
+
+func (x *EndRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndRequest.ProtoReflect.Descriptor instead.
+func (*EndRequest) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *EndRequest) GetOrphan() bool {
+	if x != nil {
+		return x.Orphan
+	}
+	return false
+}
+
+func (x *EndRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+// SetRequest replaces the metadata of a lease.
+type SetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Owner string                 `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	// 0: the only lease that this owner holds.
+	Token uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
+	// At most 16 entries, 1 024 bytes together.
+	Metadata map[string]string `protobuf:"bytes,3,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The secret of the lease, if it has one.
+	Secret        []byte `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetRequest) Reset() {
+	*x = SetRequest{}
+	mi := &file_messages_holdfast_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetRequest) ProtoMessage() {}
+
+func (x *SetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_holdfast_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetRequest.ProtoReflect.Descriptor instead.
+func (*SetRequest) Descriptor() ([]byte, []int) {
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SetRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *SetRequest) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *SetRequest) GetMetadata() map[string]string {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
+func (x *SetRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
 type ListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A key with NATS wildcards; empty means ">".
@@ -601,14 +933,16 @@ type ListRequest struct {
 	// Continue behind this place: a resource, or next of an earlier page.
 	After string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
 	// true: the page has the queues of its resources.
-	Waiters       bool `protobuf:"varint,4,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	Waiters bool `protobuf:"varint,4,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	// true: the page has the lost leases whose resources are held back, instead of those that are held.
+	HeldBack      bool `protobuf:"varint,5,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_messages_holdfast_proto_msgTypes[5]
+	mi := &file_messages_holdfast_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +954,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[5]
+	mi := &file_messages_holdfast_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +967,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{5}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListRequest) GetPattern() string {
@@ -664,6 +998,13 @@ func (x *ListRequest) GetWaiters() bool {
 	return false
 }
 
+func (x *ListRequest) GetHeldBack() bool {
+	if x != nil {
+		return x.HeldBack
+	}
+	return false
+}
+
 type Reply struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Status Status                 `protobuf:"varint,1,opt,name=status,proto3,enum=holdfast.v1.Status" json:"status,omitempty"`
@@ -676,17 +1017,21 @@ type Reply struct {
 	Error string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
 	// HELD: the leases that are held, the oldest first, at most 100.
 	Holders []*Lease `protobuf:"bytes,5,rep,name=holders,proto3" json:"holders,omitempty"`
-	// HELD: the permits that are held.
+	// HELD: the permits that are held. EXTENDED of a keep: the number of the session's leases.
 	Held uint32 `protobuf:"varint,6,opt,name=held,proto3" json:"held,omitempty"`
 	// get with waiters: the waiting requests in their order, at most 100.
-	Waiters       []*Waiter `protobuf:"bytes,7,rep,name=waiters,proto3" json:"waiters,omitempty"`
+	Waiters []*Waiter `protobuf:"bytes,7,rep,name=waiters,proto3" json:"waiters,omitempty"`
+	// HELD_BACK: how long at most from now; 0: until the loss is confirmed.
+	LeftMs uint32 `protobuf:"varint,8,opt,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty"`
+	// EXTENDED of a keep: a number that changes if a lease of the session may have ended otherwise than by a release.
+	Losses        uint64 `protobuf:"varint,9,opt,name=losses,proto3" json:"losses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_messages_holdfast_proto_msgTypes[6]
+	mi := &file_messages_holdfast_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +1043,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[6]
+	mi := &file_messages_holdfast_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +1056,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{6}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Reply) GetStatus() Status {
@@ -763,6 +1108,20 @@ func (x *Reply) GetWaiters() []*Waiter {
 	return nil
 }
 
+func (x *Reply) GetLeftMs() uint32 {
+	if x != nil {
+		return x.LeftMs
+	}
+	return 0
+}
+
+func (x *Reply) GetLosses() uint64 {
+	if x != nil {
+		return x.Losses
+	}
+	return 0
+}
+
 // Waiter is a waiting request.
 type Waiter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -781,7 +1140,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_messages_holdfast_proto_msgTypes[7]
+	mi := &file_messages_holdfast_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +1152,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[7]
+	mi := &file_messages_holdfast_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +1165,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{7}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Waiter) GetOwner() string {
@@ -861,14 +1220,16 @@ type Lease struct {
 	// Of a shared lease: how many permits may be held while it is held. 0: it is exclusive.
 	Limit uint32 `protobuf:"varint,10,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Of a shared lease: the numbers of its permits, which no other holder has.
-	Slots         []uint32 `protobuf:"varint,11,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	Slots []uint32 `protobuf:"varint,11,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	// Of a lease in a session: the first 8 hexadecimal digits of the SHA-256 of the session's id.
+	Session       string `protobuf:"bytes,12,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_messages_holdfast_proto_msgTypes[8]
+	mi := &file_messages_holdfast_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +1241,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[8]
+	mi := &file_messages_holdfast_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1254,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{8}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Lease) GetResource() string {
@@ -973,6 +1334,13 @@ func (x *Lease) GetSlots() []uint32 {
 	return nil
 }
 
+func (x *Lease) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
 type ListReply struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Leases []*Lease               `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
@@ -986,7 +1354,7 @@ type ListReply struct {
 
 func (x *ListReply) Reset() {
 	*x = ListReply{}
-	mi := &file_messages_holdfast_proto_msgTypes[9]
+	mi := &file_messages_holdfast_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1366,7 @@ func (x *ListReply) String() string {
 func (*ListReply) ProtoMessage() {}
 
 func (x *ListReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[9]
+	mi := &file_messages_holdfast_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1379,7 @@ func (x *ListReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReply.ProtoReflect.Descriptor instead.
 func (*ListReply) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{9}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListReply) GetLeases() []*Lease {
@@ -1047,7 +1415,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_messages_holdfast_proto_msgTypes[10]
+	mi := &file_messages_holdfast_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1427,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[10]
+	mi := &file_messages_holdfast_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1440,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{10}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Queue) GetResource() string {
@@ -1100,7 +1468,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_messages_holdfast_proto_msgTypes[11]
+	mi := &file_messages_holdfast_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1480,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[11]
+	mi := &file_messages_holdfast_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1493,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{11}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Batch) GetCalls() []*Call {
@@ -1140,7 +1508,7 @@ type Call struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the client, and returned with the answer.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The resource, encoded as in a subject.
+	// The resource, encoded as in a subject; of keep and end the session.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// Types that are valid to be assigned to Operation:
 	//
@@ -1149,6 +1517,10 @@ type Call struct {
 	//	*Call_Extend
 	//	*Call_Get
 	//	*Call_Break
+	//	*Call_Confirm
+	//	*Call_Keep
+	//	*Call_End
+	//	*Call_Set
 	Operation     isCall_Operation `protobuf_oneof:"operation"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1156,7 +1528,7 @@ type Call struct {
 
 func (x *Call) Reset() {
 	*x = Call{}
-	mi := &file_messages_holdfast_proto_msgTypes[12]
+	mi := &file_messages_holdfast_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1168,7 +1540,7 @@ func (x *Call) String() string {
 func (*Call) ProtoMessage() {}
 
 func (x *Call) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[12]
+	mi := &file_messages_holdfast_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1181,7 +1553,7 @@ func (x *Call) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Call.ProtoReflect.Descriptor instead.
 func (*Call) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{12}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Call) GetId() uint64 {
@@ -1250,6 +1622,42 @@ func (x *Call) GetBreak() *BreakRequest {
 	return nil
 }
 
+func (x *Call) GetConfirm() *ConfirmRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Call_Confirm); ok {
+			return x.Confirm
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetKeep() *KeepRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Call_Keep); ok {
+			return x.Keep
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetEnd() *EndRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Call_End); ok {
+			return x.End
+		}
+	}
+	return nil
+}
+
+func (x *Call) GetSet() *SetRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Call_Set); ok {
+			return x.Set
+		}
+	}
+	return nil
+}
+
 type isCall_Operation interface {
 	isCall_Operation()
 }
@@ -1274,6 +1682,22 @@ type Call_Break struct {
 	Break *BreakRequest `protobuf:"bytes,7,opt,name=break,proto3,oneof"`
 }
 
+type Call_Confirm struct {
+	Confirm *ConfirmRequest `protobuf:"bytes,8,opt,name=confirm,proto3,oneof"`
+}
+
+type Call_Keep struct {
+	Keep *KeepRequest `protobuf:"bytes,9,opt,name=keep,proto3,oneof"`
+}
+
+type Call_End struct {
+	End *EndRequest `protobuf:"bytes,10,opt,name=end,proto3,oneof"`
+}
+
+type Call_Set struct {
+	Set *SetRequest `protobuf:"bytes,11,opt,name=set,proto3,oneof"`
+}
+
 func (*Call_Acquire) isCall_Operation() {}
 
 func (*Call_Release) isCall_Operation() {}
@@ -1283,6 +1707,14 @@ func (*Call_Extend) isCall_Operation() {}
 func (*Call_Get) isCall_Operation() {}
 
 func (*Call_Break) isCall_Operation() {}
+
+func (*Call_Confirm) isCall_Operation() {}
+
+func (*Call_Keep) isCall_Operation() {}
+
+func (*Call_End) isCall_Operation() {}
+
+func (*Call_Set) isCall_Operation() {}
 
 // BatchReply carries answers to calls of one batch. All answers may take several of them, in any order.
 type BatchReply struct {
@@ -1294,7 +1726,7 @@ type BatchReply struct {
 
 func (x *BatchReply) Reset() {
 	*x = BatchReply{}
-	mi := &file_messages_holdfast_proto_msgTypes[13]
+	mi := &file_messages_holdfast_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1306,7 +1738,7 @@ func (x *BatchReply) String() string {
 func (*BatchReply) ProtoMessage() {}
 
 func (x *BatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[13]
+	mi := &file_messages_holdfast_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1319,7 +1751,7 @@ func (x *BatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchReply.ProtoReflect.Descriptor instead.
 func (*BatchReply) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{13}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BatchReply) GetAnswers() []*Answer {
@@ -1341,7 +1773,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_messages_holdfast_proto_msgTypes[14]
+	mi := &file_messages_holdfast_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1785,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[14]
+	mi := &file_messages_holdfast_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1798,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{14}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Answer) GetId() uint64 {
@@ -1389,7 +1821,8 @@ type Info struct {
 	Shards  uint32                 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
 	Nodes   []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Limits  *Limits                `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
-	// What the deployment offers beyond the first version of the contract: "batch", "sharing".
+	// What the deployment offers beyond the first version of the contract: "batch", "sharing", "delay", "sessions", "values",
+	// "secrets".
 	Features      []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1397,7 +1830,7 @@ type Info struct {
 
 func (x *Info) Reset() {
 	*x = Info{}
-	mi := &file_messages_holdfast_proto_msgTypes[15]
+	mi := &file_messages_holdfast_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1842,7 @@ func (x *Info) String() string {
 func (*Info) ProtoMessage() {}
 
 func (x *Info) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[15]
+	mi := &file_messages_holdfast_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1855,7 @@ func (x *Info) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Info.ProtoReflect.Descriptor instead.
 func (*Info) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{15}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Info) GetVersion() string {
@@ -1472,7 +1905,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_messages_holdfast_proto_msgTypes[16]
+	mi := &file_messages_holdfast_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1917,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[16]
+	mi := &file_messages_holdfast_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1930,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{16}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Node) GetName() string {
@@ -1534,13 +1967,14 @@ type Limits struct {
 	MaxMetadataBytes   uint32                 `protobuf:"varint,8,opt,name=max_metadata_bytes,json=maxMetadataBytes,proto3" json:"max_metadata_bytes,omitempty"`
 	MaxPayloadBytes    uint32                 `protobuf:"varint,9,opt,name=max_payload_bytes,json=maxPayloadBytes,proto3" json:"max_payload_bytes,omitempty"`
 	MaxToken           uint64                 `protobuf:"varint,10,opt,name=max_token,json=maxToken,proto3" json:"max_token,omitempty"`
+	MaxDelayMs         uint32                 `protobuf:"varint,11,opt,name=max_delay_ms,json=maxDelayMs,proto3" json:"max_delay_ms,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_messages_holdfast_proto_msgTypes[17]
+	mi := &file_messages_holdfast_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1552,7 +1986,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[17]
+	mi := &file_messages_holdfast_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1565,7 +1999,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{17}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Limits) GetMaxResourceBytes() uint32 {
@@ -1638,6 +2072,13 @@ func (x *Limits) GetMaxToken() uint64 {
 	return 0
 }
 
+func (x *Limits) GetMaxDelayMs() uint32 {
+	if x != nil {
+		return x.MaxDelayMs
+	}
+	return 0
+}
+
 // Event is a committed change of a resource.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1650,15 +2091,17 @@ type Event struct {
 	Index    uint32 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
 	// Commit time, Unix.
 	AtMs int64 `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
-	// Of a BROKEN event.
-	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Of a BROKEN event, of a CONFIRMED one, and of others that their owner did not ask for.
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Of an EXPIRED or BROKEN event: the resource is held back.
+	HeldBack      bool `protobuf:"varint,8,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_messages_holdfast_proto_msgTypes[18]
+	mi := &file_messages_holdfast_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +2113,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_holdfast_proto_msgTypes[18]
+	mi := &file_messages_holdfast_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +2126,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_messages_holdfast_proto_rawDescGZIP(), []int{18}
+	return file_messages_holdfast_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Event) GetKind() Event_Kind {
@@ -1735,11 +2178,18 @@ func (x *Event) GetReason() string {
 	return ""
 }
 
+func (x *Event) GetHeldBack() bool {
+	if x != nil {
+		return x.HeldBack
+	}
+	return false
+}
+
 var File_messages_holdfast_proto protoreflect.FileDescriptor
 
 const file_messages_holdfast_proto_rawDesc = "" +
 	"\n" +
-	"\x17messages/holdfast.proto\x12\vholdfast.v1\"\x80\x03\n" +
+	"\x17messages/holdfast.proto\x12\vholdfast.v1\"\x88\x04\n" +
 	"\x0eAcquireRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x15\n" +
 	"\x06ttl_ms\x18\x02 \x01(\rR\x05ttlMs\x12\x17\n" +
@@ -1752,32 +2202,63 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\treentrant\x18\x06 \x01(\bR\treentrant\x12E\n" +
 	"\bmetadata\x18\a \x03(\v2).holdfast.v1.AcquireRequest.MetadataEntryR\bmetadata\x12\x14\n" +
 	"\x05limit\x18\b \x01(\rR\x05limit\x12\x18\n" +
-	"\apermits\x18\t \x01(\rR\apermits\x1a;\n" +
+	"\apermits\x18\t \x01(\rR\apermits\x12\x19\n" +
+	"\bdelay_ms\x18\n" +
+	" \x01(\rR\adelayMs\x12\x18\n" +
+	"\aconfirm\x18\v \x01(\bR\aconfirm\x12\x18\n" +
+	"\asession\x18\f \x01(\tR\asession\x12\x1f\n" +
+	"\vsecret_hash\x18\r \x01(\fR\n" +
+	"secretHash\x12\x16\n" +
+	"\x06secret\x18\x0e \x01(\fR\x06secret\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"[\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"s\n" +
 	"\x0eReleaseRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\"h\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12\x16\n" +
+	"\x06secret\x18\x04 \x01(\fR\x06secret\"\x80\x01\n" +
 	"\rExtendRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x15\n" +
 	"\x06ttl_ms\x18\x03 \x01(\rR\x05ttlMs\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\rR\x05limit\"<\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x16\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\"<\n" +
 	"\n" +
 	"GetRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x18\n" +
 	"\awaiters\x18\x02 \x01(\bR\awaiters\"<\n" +
 	"\fBreakRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"m\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"H\n" +
+	"\x0eConfirmRequest\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x10\n" +
+	"\x03how\x18\x03 \x01(\tR\x03how\"_\n" +
+	"\vKeepRequest\x12\x15\n" +
+	"\x06ttl_ms\x18\x01 \x01(\rR\x05ttlMs\x12\x14\n" +
+	"\x05alive\x18\x02 \x01(\tR\x05alive\x12#\n" +
+	"\rdisconnect_ms\x18\x03 \x01(\rR\fdisconnectMs\"<\n" +
+	"\n" +
+	"EndRequest\x12\x16\n" +
+	"\x06orphan\x18\x01 \x01(\bR\x06orphan\x12\x16\n" +
+	"\x06secret\x18\x02 \x01(\fR\x06secret\"\xd0\x01\n" +
+	"\n" +
+	"SetRequest\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\x12A\n" +
+	"\bmetadata\x18\x03 \x03(\v2%.holdfast.v1.SetRequest.MetadataEntryR\bmetadata\x12\x16\n" +
+	"\x06secret\x18\x04 \x01(\fR\x06secret\x1a;\n" +
+	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\x01\n" +
 	"\vListRequest\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x18\n" +
-	"\awaiters\x18\x04 \x01(\bR\awaiters\"\xff\x01\n" +
+	"\awaiters\x18\x04 \x01(\bR\awaiters\x12\x1b\n" +
+	"\theld_back\x18\x05 \x01(\bR\bheldBack\"\xb0\x02\n" +
 	"\x05Reply\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.holdfast.v1.StatusR\x06status\x12(\n" +
 	"\x05lease\x18\x02 \x01(\v2\x12.holdfast.v1.LeaseR\x05lease\x12\x18\n" +
@@ -1785,14 +2266,16 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12,\n" +
 	"\aholders\x18\x05 \x03(\v2\x12.holdfast.v1.LeaseR\aholders\x12\x12\n" +
 	"\x04held\x18\x06 \x01(\rR\x04held\x12-\n" +
-	"\awaiters\x18\a \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\"\x86\x01\n" +
+	"\awaiters\x18\a \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\x12\x17\n" +
+	"\aleft_ms\x18\b \x01(\rR\x06leftMs\x12\x16\n" +
+	"\x06losses\x18\t \x01(\x04R\x06losses\"\x86\x01\n" +
 	"\x06Waiter\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x18\n" +
 	"\apermits\x18\x03 \x01(\rR\apermits\x12\x1d\n" +
 	"\n" +
 	"waiting_ms\x18\x04 \x01(\rR\twaitingMs\x12\x17\n" +
-	"\aleft_ms\x18\x05 \x01(\rR\x06leftMs\"\xa5\x03\n" +
+	"\aleft_ms\x18\x05 \x01(\rR\x06leftMs\"\xbf\x03\n" +
 	"\x05Lease\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -1807,7 +2290,8 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\bmetadata\x18\t \x03(\v2 .holdfast.v1.Lease.MetadataEntryR\bmetadata\x12\x14\n" +
 	"\x05limit\x18\n" +
 	" \x01(\rR\x05limit\x12\x14\n" +
-	"\x05slots\x18\v \x03(\rR\x05slots\x1a;\n" +
+	"\x05slots\x18\v \x03(\rR\x05slots\x12\x18\n" +
+	"\asession\x18\f \x01(\tR\asession\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"w\n" +
@@ -1819,7 +2303,7 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12-\n" +
 	"\awaiters\x18\x02 \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\"0\n" +
 	"\x05Batch\x12'\n" +
-	"\x05calls\x18\x01 \x03(\v2\x11.holdfast.v1.CallR\x05calls\"\xbd\x02\n" +
+	"\x05calls\x18\x01 \x03(\v2\x11.holdfast.v1.CallR\x05calls\"\x80\x04\n" +
 	"\x04Call\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x127\n" +
@@ -1827,7 +2311,12 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\arelease\x18\x04 \x01(\v2\x1b.holdfast.v1.ReleaseRequestH\x00R\arelease\x124\n" +
 	"\x06extend\x18\x05 \x01(\v2\x1a.holdfast.v1.ExtendRequestH\x00R\x06extend\x12+\n" +
 	"\x03get\x18\x06 \x01(\v2\x17.holdfast.v1.GetRequestH\x00R\x03get\x121\n" +
-	"\x05break\x18\a \x01(\v2\x19.holdfast.v1.BreakRequestH\x00R\x05breakB\v\n" +
+	"\x05break\x18\a \x01(\v2\x19.holdfast.v1.BreakRequestH\x00R\x05break\x127\n" +
+	"\aconfirm\x18\b \x01(\v2\x1b.holdfast.v1.ConfirmRequestH\x00R\aconfirm\x12.\n" +
+	"\x04keep\x18\t \x01(\v2\x18.holdfast.v1.KeepRequestH\x00R\x04keep\x12+\n" +
+	"\x03end\x18\n" +
+	" \x01(\v2\x17.holdfast.v1.EndRequestH\x00R\x03end\x12+\n" +
+	"\x03set\x18\v \x01(\v2\x17.holdfast.v1.SetRequestH\x00R\x03setB\v\n" +
 	"\toperation\";\n" +
 	"\n" +
 	"BatchReply\x12-\n" +
@@ -1844,7 +2333,7 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x16\n" +
-	"\x06shards\x18\x03 \x03(\rR\x06shards\"\x94\x03\n" +
+	"\x06shards\x18\x03 \x03(\rR\x06shards\"\xb6\x03\n" +
 	"\x06Limits\x12,\n" +
 	"\x12max_resource_bytes\x18\x01 \x01(\rR\x10maxResourceBytes\x12&\n" +
 	"\x0fmax_owner_bytes\x18\x02 \x01(\rR\rmaxOwnerBytes\x12\x1c\n" +
@@ -1858,7 +2347,9 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x12max_metadata_bytes\x18\b \x01(\rR\x10maxMetadataBytes\x12*\n" +
 	"\x11max_payload_bytes\x18\t \x01(\rR\x0fmaxPayloadBytes\x12\x1b\n" +
 	"\tmax_token\x18\n" +
-	" \x01(\x04R\bmaxToken\"\xb4\x02\n" +
+	" \x01(\x04R\bmaxToken\x12 \n" +
+	"\fmax_delay_ms\x18\v \x01(\rR\n" +
+	"maxDelayMs\"\xed\x02\n" +
 	"\x05Event\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x04kind\x12(\n" +
 	"\x05lease\x18\x02 \x01(\v2\x12.holdfast.v1.LeaseR\x05lease\x12\x14\n" +
@@ -1866,7 +2357,8 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\bposition\x18\x04 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x05 \x01(\rR\x05index\x12\x13\n" +
 	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"_\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x1b\n" +
+	"\theld_back\x18\b \x01(\bR\bheldBack\"{\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bACQUIRED\x10\x01\x12\f\n" +
@@ -1874,12 +2366,14 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\bRELEASED\x10\x03\x12\v\n" +
 	"\aEXPIRED\x10\x04\x12\n" +
 	"\n" +
-	"\x06BROKEN\x10\x05*+\n" +
+	"\x06BROKEN\x10\x05\x12\r\n" +
+	"\tCONFIRMED\x10\x06\x12\v\n" +
+	"\aUPDATED\x10\a*+\n" +
 	"\n" +
 	"Durability\x12\x0e\n" +
 	"\n" +
 	"PERSISTENT\x10\x00\x12\r\n" +
-	"\tEPHEMERAL\x10\x01*\xf1\x01\n" +
+	"\tEPHEMERAL\x10\x01*\x8d\x02\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aGRANTED\x10\x01\x12\b\n" +
@@ -1898,7 +2392,9 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\n" +
 	"OVERLOADED\x10\r\x12\x0f\n" +
 	"\vUNAVAILABLE\x10\x0e\x12\r\n" +
-	"\tEXHAUSTED\x10\x0fB*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
+	"\tEXHAUSTED\x10\x0f\x12\r\n" +
+	"\tHELD_BACK\x10\x10\x12\v\n" +
+	"\aUPDATED\x10\x11B*Z(github.com/holdfast-io/holdfast/messagesb\x06proto3"
 
 var (
 	file_messages_holdfast_proto_rawDescOnce sync.Once
@@ -1913,7 +2409,7 @@ func file_messages_holdfast_proto_rawDescGZIP() []byte {
 }
 
 var file_messages_holdfast_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_messages_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_messages_holdfast_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_messages_holdfast_proto_goTypes = []any{
 	(Durability)(0),        // 0: holdfast.v1.Durability
 	(Status)(0),            // 1: holdfast.v1.Status
@@ -1923,52 +2419,62 @@ var file_messages_holdfast_proto_goTypes = []any{
 	(*ExtendRequest)(nil),  // 5: holdfast.v1.ExtendRequest
 	(*GetRequest)(nil),     // 6: holdfast.v1.GetRequest
 	(*BreakRequest)(nil),   // 7: holdfast.v1.BreakRequest
-	(*ListRequest)(nil),    // 8: holdfast.v1.ListRequest
-	(*Reply)(nil),          // 9: holdfast.v1.Reply
-	(*Waiter)(nil),         // 10: holdfast.v1.Waiter
-	(*Lease)(nil),          // 11: holdfast.v1.Lease
-	(*ListReply)(nil),      // 12: holdfast.v1.ListReply
-	(*Queue)(nil),          // 13: holdfast.v1.Queue
-	(*Batch)(nil),          // 14: holdfast.v1.Batch
-	(*Call)(nil),           // 15: holdfast.v1.Call
-	(*BatchReply)(nil),     // 16: holdfast.v1.BatchReply
-	(*Answer)(nil),         // 17: holdfast.v1.Answer
-	(*Info)(nil),           // 18: holdfast.v1.Info
-	(*Node)(nil),           // 19: holdfast.v1.Node
-	(*Limits)(nil),         // 20: holdfast.v1.Limits
-	(*Event)(nil),          // 21: holdfast.v1.Event
-	nil,                    // 22: holdfast.v1.AcquireRequest.MetadataEntry
-	nil,                    // 23: holdfast.v1.Lease.MetadataEntry
+	(*ConfirmRequest)(nil), // 8: holdfast.v1.ConfirmRequest
+	(*KeepRequest)(nil),    // 9: holdfast.v1.KeepRequest
+	(*EndRequest)(nil),     // 10: holdfast.v1.EndRequest
+	(*SetRequest)(nil),     // 11: holdfast.v1.SetRequest
+	(*ListRequest)(nil),    // 12: holdfast.v1.ListRequest
+	(*Reply)(nil),          // 13: holdfast.v1.Reply
+	(*Waiter)(nil),         // 14: holdfast.v1.Waiter
+	(*Lease)(nil),          // 15: holdfast.v1.Lease
+	(*ListReply)(nil),      // 16: holdfast.v1.ListReply
+	(*Queue)(nil),          // 17: holdfast.v1.Queue
+	(*Batch)(nil),          // 18: holdfast.v1.Batch
+	(*Call)(nil),           // 19: holdfast.v1.Call
+	(*BatchReply)(nil),     // 20: holdfast.v1.BatchReply
+	(*Answer)(nil),         // 21: holdfast.v1.Answer
+	(*Info)(nil),           // 22: holdfast.v1.Info
+	(*Node)(nil),           // 23: holdfast.v1.Node
+	(*Limits)(nil),         // 24: holdfast.v1.Limits
+	(*Event)(nil),          // 25: holdfast.v1.Event
+	nil,                    // 26: holdfast.v1.AcquireRequest.MetadataEntry
+	nil,                    // 27: holdfast.v1.SetRequest.MetadataEntry
+	nil,                    // 28: holdfast.v1.Lease.MetadataEntry
 }
 var file_messages_holdfast_proto_depIdxs = []int32{
 	0,  // 0: holdfast.v1.AcquireRequest.durability:type_name -> holdfast.v1.Durability
-	22, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
-	1,  // 2: holdfast.v1.Reply.status:type_name -> holdfast.v1.Status
-	11, // 3: holdfast.v1.Reply.lease:type_name -> holdfast.v1.Lease
-	11, // 4: holdfast.v1.Reply.holders:type_name -> holdfast.v1.Lease
-	10, // 5: holdfast.v1.Reply.waiters:type_name -> holdfast.v1.Waiter
-	0,  // 6: holdfast.v1.Lease.durability:type_name -> holdfast.v1.Durability
-	23, // 7: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
-	11, // 8: holdfast.v1.ListReply.leases:type_name -> holdfast.v1.Lease
-	13, // 9: holdfast.v1.ListReply.queues:type_name -> holdfast.v1.Queue
-	10, // 10: holdfast.v1.Queue.waiters:type_name -> holdfast.v1.Waiter
-	15, // 11: holdfast.v1.Batch.calls:type_name -> holdfast.v1.Call
-	3,  // 12: holdfast.v1.Call.acquire:type_name -> holdfast.v1.AcquireRequest
-	4,  // 13: holdfast.v1.Call.release:type_name -> holdfast.v1.ReleaseRequest
-	5,  // 14: holdfast.v1.Call.extend:type_name -> holdfast.v1.ExtendRequest
-	6,  // 15: holdfast.v1.Call.get:type_name -> holdfast.v1.GetRequest
-	7,  // 16: holdfast.v1.Call.break:type_name -> holdfast.v1.BreakRequest
-	17, // 17: holdfast.v1.BatchReply.answers:type_name -> holdfast.v1.Answer
-	9,  // 18: holdfast.v1.Answer.reply:type_name -> holdfast.v1.Reply
-	19, // 19: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
-	20, // 20: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
-	2,  // 21: holdfast.v1.Event.kind:type_name -> holdfast.v1.Event.Kind
-	11, // 22: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	26, // 1: holdfast.v1.AcquireRequest.metadata:type_name -> holdfast.v1.AcquireRequest.MetadataEntry
+	27, // 2: holdfast.v1.SetRequest.metadata:type_name -> holdfast.v1.SetRequest.MetadataEntry
+	1,  // 3: holdfast.v1.Reply.status:type_name -> holdfast.v1.Status
+	15, // 4: holdfast.v1.Reply.lease:type_name -> holdfast.v1.Lease
+	15, // 5: holdfast.v1.Reply.holders:type_name -> holdfast.v1.Lease
+	14, // 6: holdfast.v1.Reply.waiters:type_name -> holdfast.v1.Waiter
+	0,  // 7: holdfast.v1.Lease.durability:type_name -> holdfast.v1.Durability
+	28, // 8: holdfast.v1.Lease.metadata:type_name -> holdfast.v1.Lease.MetadataEntry
+	15, // 9: holdfast.v1.ListReply.leases:type_name -> holdfast.v1.Lease
+	17, // 10: holdfast.v1.ListReply.queues:type_name -> holdfast.v1.Queue
+	14, // 11: holdfast.v1.Queue.waiters:type_name -> holdfast.v1.Waiter
+	19, // 12: holdfast.v1.Batch.calls:type_name -> holdfast.v1.Call
+	3,  // 13: holdfast.v1.Call.acquire:type_name -> holdfast.v1.AcquireRequest
+	4,  // 14: holdfast.v1.Call.release:type_name -> holdfast.v1.ReleaseRequest
+	5,  // 15: holdfast.v1.Call.extend:type_name -> holdfast.v1.ExtendRequest
+	6,  // 16: holdfast.v1.Call.get:type_name -> holdfast.v1.GetRequest
+	7,  // 17: holdfast.v1.Call.break:type_name -> holdfast.v1.BreakRequest
+	8,  // 18: holdfast.v1.Call.confirm:type_name -> holdfast.v1.ConfirmRequest
+	9,  // 19: holdfast.v1.Call.keep:type_name -> holdfast.v1.KeepRequest
+	10, // 20: holdfast.v1.Call.end:type_name -> holdfast.v1.EndRequest
+	11, // 21: holdfast.v1.Call.set:type_name -> holdfast.v1.SetRequest
+	21, // 22: holdfast.v1.BatchReply.answers:type_name -> holdfast.v1.Answer
+	13, // 23: holdfast.v1.Answer.reply:type_name -> holdfast.v1.Reply
+	23, // 24: holdfast.v1.Info.nodes:type_name -> holdfast.v1.Node
+	24, // 25: holdfast.v1.Info.limits:type_name -> holdfast.v1.Limits
+	2,  // 26: holdfast.v1.Event.kind:type_name -> holdfast.v1.Event.Kind
+	15, // 27: holdfast.v1.Event.lease:type_name -> holdfast.v1.Lease
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_messages_holdfast_proto_init() }
@@ -1976,12 +2482,16 @@ func file_messages_holdfast_proto_init() {
 	if File_messages_holdfast_proto != nil {
 		return
 	}
-	file_messages_holdfast_proto_msgTypes[12].OneofWrappers = []any{
+	file_messages_holdfast_proto_msgTypes[16].OneofWrappers = []any{
 		(*Call_Acquire)(nil),
 		(*Call_Release)(nil),
 		(*Call_Extend)(nil),
 		(*Call_Get)(nil),
 		(*Call_Break)(nil),
+		(*Call_Confirm)(nil),
+		(*Call_Keep)(nil),
+		(*Call_End)(nil),
+		(*Call_Set)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1989,7 +2499,7 @@ func file_messages_holdfast_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_holdfast_proto_rawDesc), len(file_messages_holdfast_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   21,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -28,6 +28,21 @@ const (
 	MaxMetadataBytes   = 1024
 	// MaxReasonBytes fits a few sentences that explain why an operator broke a lock.
 	MaxReasonBytes = 512
+	// MaxDelayMillis is one hour. It bounds how long a lost lease blocks its resource.
+	MaxDelayMillis uint32 = 3_600_000
+	// MinSessionBytes is 128 bits in bytes, since a session's id is a capability. MaxSessionBytes fits 256 bits in
+	// hexadecimal.
+	MinSessionBytes, MaxSessionBytes = 16, 64
+	// MinSecretBytes is 128 bits.
+	MinSecretBytes, MaxSecretBytes = 16, 64
+	// SecretHashBytes is the length of a SHA-256.
+	SecretHashBytes = 32
+	// MinDisconnectMillis is several times the pause before a client connects again.
+	MinDisconnectMillis uint32 = 5_000
+	// MaxDisconnectMillis is one day, as of a lease.
+	MaxDisconnectMillis uint32 = 86_400_000
+	// MaxByBytes fits an owner.
+	MaxByBytes = MaxOwnerBytes
 	// MaxPayloadBytes fits the largest valid request: a listing with the longest pattern and the longest
 	// resource, in JSON with every character escaped (\u0041). It bounds the work of parsing.
 	MaxPayloadBytes = 16 << 10
@@ -50,5 +65,6 @@ func DefaultLimits() *Limits {
 		MaxMetadataBytes:   MaxMetadataBytes,
 		MaxPayloadBytes:    MaxPayloadBytes,
 		MaxToken:           uint64(MaxToken),
+		MaxDelayMs:         MaxDelayMillis,
 	}
 }

@@ -17,7 +17,7 @@ func TestDefaultLimits(t *testing.T) {
 		MaxResourceBytes: 512, MaxOwnerBytes: 256,
 		MinTtlMs: 100, MaxTtlMs: 86_400_000, MaxWaitMs: 3_600_000,
 		MaxRequestIdBytes: 64, MaxMetadataEntries: 16, MaxMetadataBytes: 1024,
-		MaxPayloadBytes: 16_384, MaxToken: 900_000_000_000_000,
+		MaxPayloadBytes: 16_384, MaxToken: 900_000_000_000_000, MaxDelayMs: 3_600_000,
 	}
 	got := messages.DefaultLimits()
 	if !proto.Equal(got, want) {

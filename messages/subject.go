@@ -35,13 +35,24 @@ const (
 	OpExtend  Operation = "extend"
 	OpGet     Operation = "get"
 	OpBreak   Operation = "break"
+	OpConfirm Operation = "confirm"
+	OpSet     Operation = "set"
+)
+
+// The operations on a session, which stands in the place of the key.
+const (
+	OpKeep Operation = "keep"
+	OpEnd  Operation = "end"
 )
 
 // OpBatch stands in the place of an operation in the subject of a batch. It has no key.
 const OpBatch Operation = "batch"
 
 // Operations lists all operations in the order of the contract. It must not be modified.
-var Operations = []Operation{OpAcquire, OpRelease, OpExtend, OpGet, OpBreak}
+var Operations = []Operation{OpAcquire, OpRelease, OpExtend, OpGet, OpBreak, OpConfirm, OpKeep, OpEnd, OpSet}
+
+// OfSession reports whether the operation concerns a session and not a resource.
+func (o Operation) OfSession() bool { return o == OpKeep || o == OpEnd }
 
 // Address is the parsed subject of a request.
 type Address struct {

@@ -87,7 +87,7 @@ func TestParseSubject(t *testing.T) {
 }
 
 func TestIllegalSubject(t *testing.T) {
-	const known = "[acquire release extend get break]"
+	const known = "[acquire release extend get break confirm keep end set]"
 	for subject, want := range map[string]string{
 		"":                                    `subject: below holdfast, got ""`,
 		"holdfast":                            `subject: below holdfast, got "holdfast"`,

@@ -17,13 +17,24 @@ func (l *Limits) Check(m proto.Message) error {
 	case *AcquireRequest:
 		return l.checkAcquire(r)
 	case *ReleaseRequest:
-		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkRequestID(r.GetRequestId()))
+		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkRequestID(r.GetRequestId()),
+			checkSecret(r.GetSecret()))
 	case *ExtendRequest:
-		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkTTL(r.GetTtlMs()))
+		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkTTL(r.GetTtlMs()), checkSecret(r.GetSecret()))
 	case *GetRequest:
 		return nil // every value is legal
 	case *BreakRequest:
 		return cmp.Or(l.checkToken(1, r.GetToken()), CheckText("reason", r.GetReason(), 0, MaxReasonBytes))
+	case *ConfirmRequest:
+		return cmp.Or(l.checkToken(1, r.GetToken()), CheckText("by", r.GetBy(), 0, MaxByBytes),
+			CheckText("how", r.GetHow(), 0, MaxReasonBytes))
+	case *KeepRequest:
+		return l.checkKeep(r)
+	case *EndRequest:
+		return checkSecret(r.GetSecret())
+	case *SetRequest:
+		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkMetadata(r.GetMetadata()),
+			checkSecret(r.GetSecret()))
 	case *ListRequest:
 		return checkList(r)
 	}
@@ -39,7 +50,45 @@ func (l *Limits) checkAcquire(r *AcquireRequest) error {
 		checkDurability(r.GetDurability()),
 		l.checkMetadata(r.GetMetadata()),
 		checkPermits(r.GetLimit(), r.GetPermits()),
+		checkRange("delay_ms", uint64(r.GetDelayMs()), 0, uint64(l.GetMaxDelayMs())),
+		checkSession(r.GetSession()),
+		checkSecretHash(r.GetSecretHash()),
+		checkSecret(r.GetSecret()),
 	)
+}
+
+// checkKeep leaves the subject of a listener to [Prefix.CheckReply].
+func (l *Limits) checkKeep(r *KeepRequest) error {
+	if err := l.checkTTL(r.GetTtlMs()); err != nil || r.GetDisconnectMs() == 0 {
+		return err
+	}
+	if r.GetAlive() == "" {
+		return Invalid("alive", "a subject on which the client listens, since disconnect_ms is set", "none")
+	}
+	return checkRange("disconnect_ms", uint64(r.GetDisconnectMs()), uint64(MinDisconnectMillis), uint64(MaxDisconnectMillis))
+}
+
+func checkSession(id string) error {
+	if id == "" {
+		return nil
+	}
+	return CheckText("session", id, MinSessionBytes, MaxSessionBytes)
+}
+
+// The errors about secrets do not quote them.
+
+func checkSecretHash(hash []byte) error {
+	if n := len(hash); n != 0 && n != SecretHashBytes {
+		return Invalid("secret_hash", fmt.Sprintf("the %d bytes of a SHA-256", SecretHashBytes), fmt.Sprintf("%d bytes", n))
+	}
+	return nil
+}
+
+func checkSecret(secret []byte) error {
+	if n := len(secret); n != 0 && (n < MinSecretBytes || n > MaxSecretBytes) {
+		return Invalid("secret", sizeRule(MinSecretBytes, MaxSecretBytes), fmt.Sprintf("%d bytes", n))
+	}
+	return nil
 }
 
 // checkPermits allows every limit, because a limit is what the sender tolerates.

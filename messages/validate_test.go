@@ -37,6 +37,16 @@ func TestLegalRequests(t *testing.T) {
 		"stale get":          &messages.GetRequest{Stale: true},
 		"break":              &messages.BreakRequest{Token: 1},
 		"largest break":      largestBreak(),
+		"delay":              &messages.AcquireRequest{Owner: "me", TtlMs: 1000, DelayMs: 3_600_000, Confirm: true},
+		"session":            &messages.AcquireRequest{Owner: "me", TtlMs: 1000, Session: strings.Repeat("s", 16)},
+		"secret":             &messages.AcquireRequest{Owner: "me", TtlMs: 1000, SecretHash: make([]byte, 32), Secret: make([]byte, 16)},
+		"confirm":            &messages.ConfirmRequest{Token: 1},
+		"largest confirm":    &messages.ConfirmRequest{Token: 1, By: strings.Repeat("b", 256), How: strings.Repeat("h", 512)},
+		"keep":               &messages.KeepRequest{TtlMs: 1000},
+		"keep and listen":    &messages.KeepRequest{TtlMs: 1000, Alive: "_INBOX.a", DisconnectMs: 5000},
+		"end":                &messages.EndRequest{},
+		"orphan":             &messages.EndRequest{Orphan: true, Secret: make([]byte, 64)},
+		"set":                &messages.SetRequest{Owner: "me", Metadata: map[string]string{"a": "b"}},
 		"list":               &messages.ListRequest{},
 		"largest list":       largestList(),
 		"list on":            &messages.ListRequest{Pattern: "orders.*", After: "orders.42"},
@@ -54,6 +64,10 @@ func TestIllegalRequests(t *testing.T) {
 		release = messages.ReleaseRequest
 		extend  = messages.ExtendRequest
 		brk     = messages.BreakRequest
+		confirm = messages.ConfirmRequest
+		keep    = messages.KeepRequest
+		end     = messages.EndRequest
+		set     = messages.SetRequest
 		list    = messages.ListRequest
 	)
 	long := strings.Repeat("x", 10<<10)
@@ -104,6 +118,25 @@ func TestIllegalRequests(t *testing.T) {
 		{&brk{Token: 1, Reason: long[:513]}, `reason: at most 512 bytes, got 513 bytes`},
 		{&brk{Token: 1, Reason: "a\nb"}, `reason: UTF-8 without control characters, got "a\nb"`},
 		{&brk{Token: 1, Reason: "a\xff"}, `reason: UTF-8 without control characters, got "a\xff"`},
+
+		{&acquire{Owner: "a", TtlMs: 100, DelayMs: 3_600_001}, `delay_ms: at most 3600000, got 3600001`},
+		{&acquire{Owner: "a", TtlMs: 100, Session: long[:15]}, `session: 16 to 64 bytes, got 15 bytes`},
+		{&acquire{Owner: "a", TtlMs: 100, Session: long[:65]}, `session: 16 to 64 bytes, got 65 bytes`},
+		{&acquire{Owner: "a", TtlMs: 100, Session: long[:16] + "\n"}, `session: UTF-8 without control characters, got "xxxxxxxxxxxxxxxx\n"`},
+		{&acquire{Owner: "a", TtlMs: 100, SecretHash: make([]byte, 31)}, `secret_hash: the 32 bytes of a SHA-256, got 31 bytes`},
+		{&acquire{Owner: "a", TtlMs: 100, Secret: make([]byte, 15)}, `secret: 16 to 64 bytes, got 15 bytes`},
+		{&release{Owner: "a", Secret: make([]byte, 65)}, `secret: 16 to 64 bytes, got 65 bytes`},
+		{&extend{Owner: "a", TtlMs: 100, Secret: make([]byte, 15)}, `secret: 16 to 64 bytes, got 15 bytes`},
+		{&confirm{}, `token: 1 to 900000000000000, got 0`},
+		{&confirm{Token: 1, By: long[:257]}, `by: at most 256 bytes, got 257 bytes`},
+		{&confirm{Token: 1, How: long[:513]}, `how: at most 512 bytes, got 513 bytes`},
+		{&keep{}, `ttl_ms: 100 to 86400000, got 0`},
+		{&keep{TtlMs: 100, DisconnectMs: 5000}, `alive: a subject on which the client listens, since disconnect_ms is set, got none`},
+		{&keep{TtlMs: 100, Alive: "a", DisconnectMs: 4999}, `disconnect_ms: 5000 to 86400000, got 4999`},
+		{&end{Secret: make([]byte, 15)}, `secret: 16 to 64 bytes, got 15 bytes`},
+		{&set{}, `owner: 1 to 256 bytes, got 0 bytes`},
+		{&set{Owner: "a", Metadata: entries(17)}, `metadata: at most 16 entries, got 17 entries`},
+		{&set{Owner: "a", Secret: make([]byte, 15)}, `secret: 16 to 64 bytes, got 15 bytes`},
 
 		{&list{Pattern: "a.>.b"}, `pattern: a key in which * is one level and > the rest, got "a.>.b"`},
 		{&list{Limit: 1001}, `limit: at most 1000, got 1001`},

@@ -40,7 +40,8 @@ func TestMessagesAgreeWithTheContract(t *testing.T) {
 	contract := readContract(t)
 	want := promisedMessages(contract)
 	for _, name := range []string{
-		"AcquireRequest", "ReleaseRequest", "ExtendRequest", "GetRequest", "BreakRequest", "ListRequest",
+		"AcquireRequest", "ReleaseRequest", "ExtendRequest", "GetRequest", "BreakRequest", "ConfirmRequest",
+		"KeepRequest", "EndRequest", "SetRequest", "ListRequest",
 		"Reply", "Waiter", "Lease", "Queue", "Batch", "Call", "BatchReply", "Answer", "ListReply", "Info", "Node", "Event",
 	} {
 		t.Run(name, func(t *testing.T) { compareMessage(t, descriptor(t, name), want[name]) })
@@ -74,7 +75,7 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 	words := []string{
 		p.Operation(messages.OpAcquire, "<key>"), p.List(), p.Info(), p.Event("<key>"),
 		strings.Replace(p.Direct(0, messages.OpAcquire, "<key>"), ".0.", ".<n>.", 1),
-		"`" + strings.Replace(p.Batch(0), ".0.", ".<n>.", 1) + "`", "`" + messages.FeatureBatch + "`", "`" + messages.FeatureSharing + "`", "1 to 1 000",
+		"`" + strings.Replace(p.Batch(0), ".0.", ".<n>.", 1) + "`", "1 to 1 000",
 		"at most limit and at most 1 000", "at most 1 000 leases are held, and at most 480 KB",
 		messages.HeaderServiceError + "`", messages.HeaderServiceErrorCode + "` (400, 429, 503, 507)",
 		"`" + messages.HeaderContentType + "`", "`" + messages.HeaderToken + "`", "`" + messages.HeaderResource + "`",
@@ -83,7 +84,17 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 		"at most 16 entries, 1 024 bytes together", "900 000 000 000 000", "90 000 000 000 000",
 	}
 	for _, op := range messages.Operations[1:] {
-		words = append(words, "`."+string(op)+".<key>`")
+		if op.OfSession() {
+			words = append(words, "`."+string(op)+".<session>`")
+		} else {
+			words = append(words, "`."+string(op)+".<key>`")
+		}
+	}
+	for _, feature := range []string{
+		messages.FeatureBatch, messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues,
+		messages.FeatureSecrets,
+	} {
+		words = append(words, "`"+feature+"`")
 	}
 	for _, word := range words {
 		if !strings.Contains(contract, word) {

@@ -98,6 +98,10 @@ func with(g *journal.Grant, change func(*journal.Grant)) *journal.Grant {
 		Slots:        g.GetSlots(),
 		Phase:        g.GetPhase(),
 		Former:       g.GetFormer(),
+		Session:      g.GetSession(),
+		DelayMs:      g.GetDelayMs(),
+		Confirm:      g.GetConfirm(),
+		SecretHash:   g.GetSecretHash(),
 	}
 	change(c)
 	return c

@@ -26,6 +26,7 @@ func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 		Metadata:     g.GetMetadata(),
 		Limit:        g.GetLimit(),
 		Slots:        g.GetSlots(),
+		Session:      messages.SessionLabel(g.GetSession()),
 	}
 }
 
@@ -41,6 +42,10 @@ const grantOverhead = 60
 // Weight estimates the stored bytes of the grant from above.
 func (g *Grant) Weight() int {
 	n := grantOverhead + len(g.GetResource()) + len(g.GetOwner()) + len(g.GetRequestId()) + slotBytes*len(g.GetSlots())
+	n += bytesOverhead(g.GetSession()) + bytesOverhead(g.GetSecretHash())
+	if g.GetDelayMs() > 0 || g.GetConfirm() {
+		n += delayOverhead
+	}
 	if g.GetLimit() > 0 {
 		n += sharedOverhead
 	}
@@ -53,9 +58,19 @@ func (g *Grant) Weight() int {
 const (
 	// sharedOverhead estimates the limit, the phase and the former token of a shared grant.
 	sharedOverhead = 24
+	// delayOverhead is the delay and whether its end is to be confirmed.
+	delayOverhead = 9
 	// slotBytes is what the number of a slot takes at most: slots are below a million.
 	slotBytes = 3
 )
+
+// bytesOverhead is what bytes take, with their tag and length.
+func bytesOverhead(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	return 3 + len(b)
+}
 
 // wholeMillis clamps before it converts: a Duration can exceed the milliseconds of a uint32.
 func wholeMillis(d time.Duration, most uint32) uint32 {

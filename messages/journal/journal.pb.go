@@ -372,7 +372,13 @@ type Grant struct {
 	// The token of the first lease since the resource was last free.
 	Phase uint64 `protobuf:"varint,11,opt,name=phase,proto3" json:"phase,omitempty"`
 	// The token that the lease had before it was downgraded; 0: it was not.
-	Former        uint64 `protobuf:"varint,12,opt,name=former,proto3" json:"former,omitempty"`
+	Former uint64 `protobuf:"varint,12,opt,name=former,proto3" json:"former,omitempty"`
+	// The session of the lease, by the first 16 bytes of the SHA-256 of its id; empty: none.
+	Session []byte `protobuf:"bytes,13,opt,name=session,proto3" json:"session,omitempty"`
+	// As in the request.
+	DelayMs       uint32 `protobuf:"varint,14,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
+	Confirm       bool   `protobuf:"varint,15,opt,name=confirm,proto3" json:"confirm,omitempty"`
+	SecretHash    []byte `protobuf:"bytes,16,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -489,6 +495,34 @@ func (x *Grant) GetFormer() uint64 {
 		return x.Former
 	}
 	return 0
+}
+
+func (x *Grant) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *Grant) GetDelayMs() uint32 {
+	if x != nil {
+		return x.DelayMs
+	}
+	return 0
+}
+
+func (x *Grant) GetConfirm() bool {
+	if x != nil {
+		return x.Confirm
+	}
+	return false
+}
+
+func (x *Grant) GetSecretHash() []byte {
+	if x != nil {
+		return x.SecretHash
+	}
+	return nil
 }
 
 // Page is a part of the shard's state: all its resources whose hash begins with the prefix.
@@ -707,7 +741,7 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x05grant\x18\x02 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
 	"\bresource\x18\x04 \x01(\tR\bresource\x12\x1a\n" +
-	"\breserved\x18\x05 \x01(\x04R\breserved\"\xb9\x03\n" +
+	"\breserved\x18\x05 \x01(\x04R\breserved\"\xa9\x04\n" +
 	"\x05Grant\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -724,7 +758,12 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x05slots\x18\n" +
 	" \x03(\rR\x05slots\x12\x14\n" +
 	"\x05phase\x18\v \x01(\x04R\x05phase\x12\x16\n" +
-	"\x06former\x18\f \x01(\x04R\x06former\x1a;\n" +
+	"\x06former\x18\f \x01(\x04R\x06former\x12\x18\n" +
+	"\asession\x18\r \x01(\fR\asession\x12\x19\n" +
+	"\bdelay_ms\x18\x0e \x01(\rR\adelayMs\x12\x18\n" +
+	"\aconfirm\x18\x0f \x01(\bR\aconfirm\x12\x1f\n" +
+	"\vsecret_hash\x18\x10 \x01(\fR\n" +
+	"secretHash\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa6\x01\n" +

@@ -1,0 +1,17 @@
+package messages
+
+// The features of a deployment, as [Info] names them: what it offers beyond the first version of the contract.
+const (
+	// FeatureBatch: many requests in one message.
+	FeatureBatch = "batch"
+	// FeatureSharing: leases that several hold at once.
+	FeatureSharing = "sharing"
+	// FeatureDelay: resources that are held back after a loss.
+	FeatureDelay = "delay"
+	// FeatureSessions: one renewal for many leases.
+	FeatureSessions = "sessions"
+	// FeatureValues: metadata that the holder replaces.
+	FeatureValues = "values"
+	// FeatureSecrets: leases that only the one who acquired them may change.
+	FeatureSecrets = "secrets"
+)

@@ -1,0 +1,31 @@
+package messages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// sessionHashBytes is the length of the hash by which the service knows a session.
+const sessionHashBytes = 16
+
+// SessionHash returns the hash by which the service knows a session. It keeps no ids, because an id is a capability.
+func SessionHash(id string) []byte {
+	sum := sha256.Sum256([]byte(id))
+	return sum[:sessionHashBytes]
+}
+
+// SessionLabel returns what answers and events show of a session, by its hash: the first 8 hexadecimal digits. The label
+// of no hash is empty.
+func SessionLabel(hash []byte) string {
+	return hex.EncodeToString(hash[:min(len(hash), 4)])
+}
+
+// DecodeSession returns the id of a session from a subject, where it is encoded as a resource is. It returns an
+// [InvalidError] unless the id is [MinSessionBytes] to [MaxSessionBytes] long.
+func DecodeSession(key string) (string, error) {
+	id, err := DecodeKey(key)
+	if err != nil {
+		return "", err
+	}
+	return id, CheckText("session", id, MinSessionBytes, MaxSessionBytes)
+}
