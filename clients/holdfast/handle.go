@@ -167,9 +167,9 @@ func (h *handle) reconnected() {
 }
 
 // extend asks for a new TTL and waits for the answer. If ctx ends earlier, the renewals go on to ask.
-func (h *handle) extend(ctx context.Context, ttl time.Duration) error {
+func (h *handle) extend(ctx context.Context, l *Lock, ttl time.Duration) error {
 	h.mu.Lock()
-	if h.phase != holding {
+	if l.over != nil || h.phase != holding {
 		defer h.mu.Unlock()
 		if h.found != nil {
 			return h.found

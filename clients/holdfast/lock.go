@@ -168,7 +168,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
-	return l.h.extend(ctx, ttl)
+	return l.h.extend(ctx, l, ttl)
 }
 
 // Release gives the lock back. The lock's context ends at once, and after that the service is asked. It
