@@ -110,9 +110,7 @@ func TestBundleWithAWaiter(t *testing.T) {
 		b.tell(w, 3, nil)
 		w.check(w.answer(b.inboxes[0]), messages.Status_GRANTED, 1)
 		w.check(w.answer(b.inboxes[2]), messages.Status_HELD, 1)
-		if r := w.answer(b.inboxes[1]); r != nil {
-			w.Fatalf("the waiter got %v", r)
-		}
+		w.wantNone("while it waits", b.inboxes[1])
 		w.want(messages.Status_RELEASED, 0, "r", release("a"))
 		w.check(w.answer(b.inboxes[1]), messages.Status_GRANTED, 2)
 	})
@@ -183,11 +181,7 @@ func TestBundleInAHandOver(t *testing.T) {
 			w.Fatal(err)
 		}
 		w.check(w.answer(first), messages.Status_FREE, 0)
-		for i, inbox := range b.inboxes {
-			if r := w.answer(inbox); r != nil {
-				w.Fatalf("request %d was decided: %v", i, r)
-			}
-		}
+		w.wantNone("and is passed on", b.inboxes...)
 		if got := w.passed.inboxes(""); !slices.Equal(got, b.inboxes) {
 			w.Errorf("passed on are %v, want %v", got, b.inboxes)
 		}
@@ -215,11 +209,7 @@ func TestPanicOfAResourceAmidABundle(t *testing.T) {
 			if n := strings.Count(w.log.String(), "panic in a resource"); n != 2*int(token) {
 				w.Fatalf("%d panics, want 2 for each of %d bundles", n, token)
 			}
-			for _, inbox := range b.inboxes[:2] {
-				if r := w.answer(inbox); r != nil {
-					w.Fatalf("got %v of a panic", r)
-				}
-			}
+			w.wantNone("by a panic", b.inboxes[:2]...)
 			w.check(w.answer(b.inboxes[2]), messages.Status_GRANTED, token)
 			w.check(w.answer(b.inboxes[3]), messages.Status_FREE, 0)
 			w.check(w.answer(b.inboxes[4]), messages.Status_RELEASED, 0)

@@ -78,11 +78,7 @@ func TestEphemeralLeaseWaitsForThePersistentOneBeforeIt(t *testing.T) {
 			w.send("r", get()),
 		}
 		synctest.Wait()
-		for _, inbox := range inboxes {
-			if r := w.answer(inbox); r != nil {
-				w.Errorf("%s left before the release was confirmed", r.GetStatus())
-			}
-		}
+		w.wantNone("before the release was confirmed", inboxes...)
 		letGo(nil)
 		w.check(w.answer(inboxes[0]), messages.Status_RELEASED, 0)
 		w.check(w.answer(inboxes[1]), messages.Status_GRANTED, 3)

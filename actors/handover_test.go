@@ -71,11 +71,7 @@ func TestHandOverWithAnAppendOnItsWay(t *testing.T) {
 		if s := w.shard.State(); s != actors.Draining {
 			w.Errorf("the shard is %v", s)
 		}
-		for _, inbox := range []string{inflight, pending} {
-			if r := w.answer(inbox); r != nil {
-				w.Errorf("got %v before it was stored", r)
-			}
-		}
+		w.wantNone("before it was stored", inflight, pending)
 		letGo(nil)
 		must(w.T, <-done)
 		w.wantEnded()

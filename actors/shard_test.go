@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -37,9 +39,7 @@ func TestLeaseEndsAtItsTimeAndNotBefore(t *testing.T) {
 		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Second))
 		next := w.send("r", waiting(time.Second, time.Minute))
 		w.pass(time.Second - 1)
-		if r := w.answer(next); r != nil {
-			w.Fatalf("got %v while the lease runs", r)
-		}
+		w.wantNone("while the lease runs", next)
 		w.pass(1)
 		w.check(w.answer(next), messages.Status_GRANTED, 2)
 		w.want(messages.Status_NOT_OWNER, 2, "r", extend("a", time.Second))
@@ -80,12 +80,7 @@ func TestNoAnswerBeforeItsConfirmation(t *testing.T) {
 			w.send("s", acquire("b", time.Second)): messages.Status_GRANTED,
 		}
 		w.pass(time.Second)
-		for inbox, status := range inboxes {
-			if r := w.answer(inbox); r != nil {
-				w.Errorf("%s left before it was confirmed", r.GetStatus())
-			}
-			_ = status
-		}
+		w.wantNone("before it was confirmed", slices.Collect(maps.Keys(inboxes))...)
 		letGo(nil)
 		for inbox, status := range inboxes {
 			w.check(w.answer(inbox), status, 0)
@@ -275,9 +270,7 @@ func TestUnknownOutcomeIsNotAnswered(t *testing.T) {
 				} else {
 					letGo(journal.ErrUnknown)
 				}
-				if r := w.answer(unknown); r != nil {
-					w.Errorf("got %s where the outcome is unknown", r.GetStatus())
-				}
+				w.wantNone("where the outcome is unknown", unknown)
 				w.check(w.answer(pending), messages.Status_UNAVAILABLE, 0)
 				w.pass(2 * time.Second)
 				if stored {
@@ -465,9 +458,7 @@ func TestCloseDoesNotWaitForeverForTheJournal(t *testing.T) {
 		if err := w.shard.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			w.Errorf("close: %v", err)
 		}
-		if r := w.answer(inbox); r != nil {
-			w.Errorf("got %v where the outcome is unknown", r)
-		}
+		w.wantNone("where the outcome is unknown", inbox)
 		w.shard = nil
 	})
 }

@@ -63,11 +63,7 @@ func TestReadersEnterInOneAppend(t *testing.T) {
 		letGo := w.hold()
 		released := w.send("r", release("writer"))
 		synctest.Wait()
-		for _, inbox := range append(inboxes, released) {
-			if r := w.answer(inbox); r != nil {
-				w.Fatalf("%v left before it was confirmed", r)
-			}
-		}
+		w.wantNone("before it was confirmed", append(inboxes, released)...)
 		letGo(nil)
 		for i, inbox := range inboxes {
 			r := w.answer(inbox)
@@ -144,9 +140,7 @@ func TestPanicOfASharedResource(t *testing.T) {
 		w.send("r", get())
 		synctest.Wait()
 		w.wantHolders("r", "p1", "p2")
-		if r := w.answer(lost); r != nil {
-			w.Errorf("the queue of the resource that panicked was answered %v", r)
-		}
+		w.wantNone("after the panic of its resource", lost)
 		for owner, token := range map[string]uint64{"e1": 1, "e2": 3, "e3": 5} {
 			w.want(messages.Status_EXPIRED, 0, "r", releaseToken(owner, token))
 		}
@@ -373,11 +367,7 @@ func TestSharedEphemeralLeaseWaitsForThePersistentOne(t *testing.T) {
 		letGo := w.hold()
 		inboxes := []string{w.send("r", release("p")), w.send("r", get()), w.send("r", extend("e", time.Minute))}
 		synctest.Wait()
-		for _, inbox := range inboxes {
-			if r := w.answer(inbox); r != nil {
-				w.Errorf("%s left before the release was confirmed", r.GetStatus())
-			}
-		}
+		w.wantNone("before the release was confirmed", inboxes...)
 		letGo(nil)
 		w.check(w.answer(inboxes[0]), messages.Status_RELEASED, 0)
 		w.check(w.answer(inboxes[1]), messages.Status_HELD, 1)

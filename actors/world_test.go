@@ -192,6 +192,16 @@ func (w *world) answer(inbox string) *messages.Reply {
 	}
 }
 
+// wantNone checks that requests have no answer yet; when says in which case they may not.
+func (w *world) wantNone(when string, inboxes ...string) {
+	w.Helper()
+	for _, inbox := range inboxes {
+		if r := w.answer(inbox); r != nil {
+			w.Errorf("%s was answered %v %s", inbox, r, when)
+		}
+	}
+}
+
 // want asks and checks the status of the answer, and its token unless that is 0.
 func (w *world) want(status messages.Status, token uint64, resource string, e lease.Event) {
 	w.Helper()

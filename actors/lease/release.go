@@ -39,7 +39,7 @@ func (s *State) releaseRequest(now Time, e Release, o *Outcome) {
 		s.finish(now, h, messages.Event_RELEASED, "", o)
 		status = messages.Status_RELEASED
 	} else if past, ok := s.recall(owner, id); !ok {
-		s.withdraw(now, owner, id)
+		s.bar(now, owner, id)
 	} else if past.granted() {
 		status = past.status()
 	}

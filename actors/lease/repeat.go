@@ -40,8 +40,13 @@ func (s *State) withdraw(now Time, owner, id string) {
 		return
 	}
 	if _, known := s.recall(owner, id); !known {
-		s.past.add(now.Instant, keyOf(s.resource, owner, id), ended{})
+		s.bar(now, owner, id)
 	}
+}
+
+// bar notes that a request of which nothing is known may not be granted if it comes yet.
+func (s *State) bar(now Time, owner, id string) {
+	s.past.add(now.Instant, keyOf(s.resource, owner, id), ended{})
 }
 
 // granted reports whether the request had a lease; else it was withdrawn.

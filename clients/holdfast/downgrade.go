@@ -3,7 +3,6 @@ package holdfast
 import (
 	"context"
 
-	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -24,45 +23,23 @@ const opDowngrade messages.Operation = "downgrade"
 // shared later. With a context that has ended already it changes nothing, and is [ErrUnavailable] with the context's
 // error.
 func (l *Lock) Downgrade(ctx context.Context) error {
-	if err := checkContext(ctx, opDowngrade, l.Resource()); err != nil {
+	if err := l.check(ctx, opDowngrade, nil); err != nil {
 		return err
-	}
-	if ctx.Err() != nil {
-		return &Error{Op: string(opDowngrade), Resource: l.Resource(), Err: ErrUnavailable, Cause: request.ContextError(ctx)}
 	}
 	if err := l.h.c.needSharing(ctx, opDowngrade, l.Resource()); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, request.ErrNoAnswer)
-	defer cancel()
 	return l.h.downgrade(ctx, l)
 }
 
-// downgrade asks for a downgrade and waits for the answer. If ctx ends earlier, the renewals go on to ask.
+// downgrade asks for a downgrade and waits for the answer.
 func (h *handle) downgrade(ctx context.Context, l *Lock) error {
-	h.mu.Lock()
-	if l.over != nil || h.phase != holding {
-		defer h.mu.Unlock()
-		if h.found != nil {
-			return h.found
+	return h.ask(ctx, opDowngrade, l, &h.renewal.downgrades, func() {
+		if h.renewal.downgrading == 0 {
+			h.c.handles.downgrading(h.holder())
+			h.renewal.downgrade()
 		}
-		return &Error{Op: string(opDowngrade), Resource: h.resource, Err: ErrReleased}
-	}
-	if h.renewal.downgrading == 0 {
-		h.c.handles.downgrading(h.holder())
-	}
-	done := h.renewal.downgrade()
-	h.renew()
-	h.mu.Unlock()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.renewal.downgrades.remove(done)
-		return &Error{Op: string(opDowngrade), Resource: l.Resource(), Err: ErrUnknown, Cause: request.ContextError(ctx)}
-	}
+	})
 }
 
 // become takes in what the lease is after an extension. The answer to an attempt from before a downgrade may come late.

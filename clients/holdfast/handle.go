@@ -166,18 +166,26 @@ func (h *handle) reconnected() {
 	}
 }
 
-// extend asks for a new TTL and waits for the answer. If ctx ends earlier, the renewals go on to ask.
-func (h *handle) extend(ctx context.Context, ttl time.Duration) error {
+// extend asks for a new TTL and waits for the answer.
+func (h *handle) extend(ctx context.Context, l *Lock, ttl time.Duration) error {
+	return h.ask(ctx, messages.OpExtend, l, &h.renewal.calls, func() { h.renewal.Ask(ttl) })
+}
+
+// ask has the renewals ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the renewals
+// go on to ask. set is called with mu held.
+func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, h.c.cfg.timeout, request.ErrNoAnswer)
+	defer cancel()
 	h.mu.Lock()
-	if h.phase != holding {
+	if l.over != nil || h.phase != holding {
 		defer h.mu.Unlock()
 		if h.found != nil {
 			return h.found
 		}
-		return &Error{Op: string(messages.OpExtend), Resource: h.resource, Err: ErrReleased}
+		return &Error{Op: string(op), Resource: h.resource, Err: ErrReleased}
 	}
-	done := h.renewal.calls.add(h.c.sender.LastID() + 1)
-	h.renewal.Ask(ttl)
+	done := callers.add(h.c.sender.LastID() + 1)
+	set()
 	h.renew()
 	h.mu.Unlock()
 	select {
@@ -186,8 +194,8 @@ func (h *handle) extend(ctx context.Context, ttl time.Duration) error {
 	case <-ctx.Done():
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.renewal.calls.remove(done)
-		return &Error{Op: string(messages.OpExtend), Resource: h.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
+		callers.remove(done)
+		return &Error{Op: string(op), Resource: h.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
 	}
 }
 

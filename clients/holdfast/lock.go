@@ -153,22 +153,25 @@ func (l *Lock) Deadline() time.Time {
 // that overlap the shortest TTL counts until the next renewal. With a context that has ended already it changes
 // nothing, and is [ErrUnavailable] with the context's error.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
-	if err := checkContext(ctx, messages.OpExtend, l.Resource()); err != nil {
+	if err := l.check(ctx, messages.OpExtend, checkTTL(ttl)); err != nil {
 		return err
 	}
-	if err := checkTTL(ttl); err != nil {
-		return invalid(messages.OpExtend, l.Resource(), err)
+	return l.h.extend(ctx, l, ttl)
+}
+
+// check returns why nothing may be asked about the lock: it is [ErrInvalid] for a nil context, and for what breaks a rule
+// of the call, and [ErrUnavailable] for a context that has ended.
+func (l *Lock) check(ctx context.Context, op messages.Operation, broken error) error {
+	if err := checkContext(ctx, op, l.Resource()); err != nil {
+		return err
+	}
+	if broken != nil {
+		return invalid(op, l.Resource(), broken)
 	}
 	if ctx.Err() != nil {
-		return &Error{Op: string(messages.OpExtend), Resource: l.Resource(), Err: ErrUnavailable, Cause: request.ContextError(ctx)}
+		return &Error{Op: string(op), Resource: l.Resource(), Err: ErrUnavailable, Cause: request.ContextError(ctx)}
 	}
-	r := &messages.ExtendRequest{Owner: l.Owner(), TtlMs: inMillis(ttl)}
-	if err := limits.Check(r); err != nil {
-		return invalid(messages.OpExtend, l.Resource(), err)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, request.ErrNoAnswer)
-	defer cancel()
-	return l.h.extend(ctx, ttl)
+	return nil
 }
 
 // Release gives the lock back. The lock's context ends at once, and after that the service is asked. It

@@ -82,14 +82,8 @@ func (r *renewal) noEffect(id uint64) {
 	}
 }
 
-// downgrade has the attempts from now on ask for a downgrade. It returns where the outcome comes.
-func (r *renewal) downgrade() (outcome chan error) {
-	next := r.sender.LastID() + 1
-	if r.downgrading == 0 {
-		r.downgrading, r.payloadTTL = next, 0
-	}
-	return r.downgrades.add(next)
-}
+// downgrade has the attempts from now on ask for a downgrade.
+func (r *renewal) downgrade() { r.downgrading, r.payloadTTL = r.sender.LastID()+1, 0 }
 
 // asksDowngrade reports whether the attempt asked for a downgrade that is not decided yet.
 func (r *renewal) asksDowngrade(id uint64) bool { return r.downgrading > 0 && id >= r.downgrading }

@@ -60,19 +60,21 @@ func fill(b *testing.B, url string) {
 	for i := range ncs {
 		ncs[i] = stand.Dial(b, url)
 	}
-	inParallel(b, held, func(i int) error {
+	err := inParallel(clients, held, func(i int) error {
 		return ask(b.Context(), ncs[i%connections], messages.OpAcquire, name(i),
 			&messages.AcquireRequest{Owner: fmt.Sprint("client-", i%clients), TtlMs: 86_400_000}, messages.Status_GRANTED)
 	})
+	if err != nil {
+		b.Fatal(err)
+	}
 }
 
-// inParallel calls f for every number below n, many at once.
-func inParallel(b *testing.B, n int, f func(i int) error) {
-	b.Helper()
+// inParallel calls f for every number below n, so many at once, until one fails.
+func inParallel(workers, n int, f func(i int) error) error {
 	var next atomic.Int64
 	var failure atomic.Pointer[error]
 	var group sync.WaitGroup
-	for range clients {
+	for range workers {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n && failure.Load() == nil; i = int(next.Add(1)) - 1 {
 				if err := f(i); err != nil {
@@ -84,6 +86,7 @@ func inParallel(b *testing.B, n int, f func(i int) error) {
 	}
 	group.Wait()
 	if err := failure.Load(); err != nil {
-		b.Fatal(*err)
+		return *err
 	}
+	return nil
 }

@@ -37,8 +37,8 @@ func BenchmarkGroupCommit(b *testing.B) {
 			kv := newKVLocks(b, ncs)
 			var ours, theirs series
 			for b.Loop() {
-				ours.add(pairs(b, func(client int) locker { return &serviceLock{nc: ncs[client%connections], owner: fmt.Sprint(client)} }))
-				theirs.add(pairs(b, kv.client))
+				ours.add(pairs(b, clients, func(client int) locker { return &serviceLock{nc: ncs[client%connections], owner: fmt.Sprint(client)} }))
+				theirs.add(pairs(b, clients, kv.client))
 			}
 			b.ReportMetric(ours.median(), "pairs/s")
 			b.ReportMetric(theirs.median(), "kv-pairs/s")
@@ -53,8 +53,8 @@ type locker interface {
 	unlock(ctx context.Context, resource int) error
 }
 
-// pairs lets all clients work for a round and returns how many pairs they did in a second.
-func pairs(b *testing.B, client func(int) locker) float64 {
+// pairs lets so many clients work for a round and returns how many pairs they did in a second.
+func pairs(b *testing.B, clients int, client func(int) locker) float64 {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), round)
 	defer cancel()

@@ -24,6 +24,9 @@ func TestReentrant(t *testing.T) {
 		if !outer.Valid() || inner.Valid() || outer.Context().Err() != nil || !mustGet(t, other, t.Name()).Held {
 			t.Error("the first one ended with the second")
 		}
+		if err := inner.Extend(testContext(t), time.Hour); !errors.Is(err, holdfast.ErrReleased) {
+			t.Errorf("the second one was extended after its release: %v", err)
+		}
 		mustRelease(t, outer)
 		if mustGet(t, other, t.Name()).Held {
 			t.Error("still held after the last release")

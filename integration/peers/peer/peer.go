@@ -127,26 +127,24 @@ func (d *Deployment) reachable(ctx context.Context, addresses []string) error {
 
 // CPU returns the processor time of all processes of the deployment; ok is false if it is not known.
 func (d *Deployment) CPU() (used time.Duration, ok bool) {
-	for _, p := range d.processes {
-		one, ok := p.CPU()
-		if !ok {
-			return 0, false
-		}
-		used += one
-	}
-	return used, len(d.processes) > 0
+	return sum(d.processes, (*process.Process).CPU)
 }
 
 // Resident returns the bytes of memory of all processes of the deployment; ok is false if they are not known.
 func (d *Deployment) Resident() (bytes int64, ok bool) {
-	for _, p := range d.processes {
-		one, ok := p.Resident()
+	return sum(d.processes, (*process.Process).Resident)
+}
+
+// sum adds up a figure of the processes; ok is false if there are none, or it is not known of one.
+func sum[T time.Duration | int64](processes []*process.Process, of func(*process.Process) (T, bool)) (all T, ok bool) {
+	for _, p := range processes {
+		one, ok := of(p)
 		if !ok {
 			return 0, false
 		}
-		bytes += one
+		all += one
 	}
-	return bytes, len(d.processes) > 0
+	return all, len(processes) > 0
 }
 
 // Stop closes all sessions and stops the processes.
