@@ -54,9 +54,11 @@ type holding struct {
 }
 
 // request names a request of one resource.
-type request struct{ owner, id string }
+type request struct{ owner, id, secretHash string }
 
-func requestOf(g *journal.Grant) request { return request{g.GetOwner(), g.GetRequestId()} }
+func requestOf(g *journal.Grant) request {
+	return request{g.GetOwner(), g.GetRequestId(), string(g.GetSecretHash())}
+}
 
 // granted is a grant to a request.
 type granted struct {

@@ -19,6 +19,7 @@ const (
 	extend  = "holdfast.extend.orders.42"
 	get     = "holdfast.get.orders.42"
 	breakIt = "holdfast.break.orders.42"
+	set     = "holdfast.set.orders.42"
 )
 
 // The life of a lock, with every status that one node and no waiting can give.
