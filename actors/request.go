@@ -22,6 +22,8 @@ func (r *Request) replyTo() (messages.ReplyTo, bool) {
 		return e.From, true
 	case lease.Extend:
 		return e.From, true
+	case lease.Set:
+		return e.From, true
 	case lease.Get:
 		return e.From, true
 	case lease.Break:

@@ -10,17 +10,22 @@ import (
 
 func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 	r := e.Request
-	granted, isRepeated := s.granted(r.GetOwner(), r.GetRequestId())
+	who := requester(r)
+	granted, isRepeated := s.grantedTo(r.GetOwner(), r.GetRequestId())
+	if isRepeated && !who.owns(granted.Grant) {
+		o.answer(e.From, s.notOwner(now))
+		return
+	}
 	if !isRepeated {
-		if over := s.over(r.GetOwner(), r.GetRequestId()); over != nil {
+		if over := s.over(now, r); over != nil {
 			o.answer(e.From, over)
 			return
 		}
 	}
-	own, isHolder := s.reentered(r)
+	own, isHolder := s.reentered(who, r)
 	switch {
 	case isHolder:
-		s.queue.take(r.GetOwner(), r.GetRequestId()) // else it would be granted once more
+		s.queue.take(who, r.GetRequestId()) // else it would be granted once more
 		s.share(own, r)
 		own = s.prolong(now, own, r.GetTtlMs(), o)
 		s.confirm(now, e.From, messages.Status_GRANTED, own, o)
@@ -29,10 +34,8 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
 	case s.Waiting() == 0 && s.fits(r):
 		s.enter(now, e, o)
-	case r.GetWaitMs() > 0:
-		s.wait(now, e, o)
 	default:
-		o.answer(e.From, s.replyHeld(now))
+		s.wait(now, who, e, o)
 	}
 }
 
@@ -70,8 +73,14 @@ func (s *State) isFull() string {
 	return ""
 }
 
-// granted returns the present lease that was granted to this request, if there is one.
-func (s *State) granted(owner, id string) (h Holding, ok bool) {
+// granted returns the present lease that was granted to this request of the caller, if there is one.
+func (s *State) granted(who caller, id string) (h Holding, ok bool) {
+	h, ok = s.grantedTo(who.owner, id)
+	return h, ok && who.owns(h.Grant)
+}
+
+// grantedTo returns the present lease that was granted to the request of this owner and id, whatever its secret.
+func (s *State) grantedTo(owner, id string) (h Holding, ok bool) {
 	if id == "" {
 		return Holding{}, false
 	}
@@ -85,13 +94,13 @@ func (s *State) granted(owner, id string) (h Holding, ok bool) {
 
 // reentered returns the lease that a reentrant request gets again: the latest of its owner with the same limit and as
 // many permits.
-func (s *State) reentered(r *messages.AcquireRequest) (own Holding, ok bool) {
+func (s *State) reentered(who caller, r *messages.AcquireRequest) (own Holding, ok bool) {
 	if !r.GetReentrant() {
 		return Holding{}, false
 	}
 	for h := range s.image.Holdings() {
 		same := limitOf(h.Grant.GetLimit()) == limitOf(r.GetLimit()) && permitsHeld(h.Grant) == permitsOf(r)
-		if same && h.Grant.GetOwner() == r.GetOwner() {
+		if same && who.owns(h.Grant) {
 			own, ok = h, true
 		}
 	}
@@ -101,7 +110,7 @@ func (s *State) reentered(r *messages.AcquireRequest) (own Holding, ok bool) {
 // share notes that a lease answers a reentrant request, which ends with it.
 func (s *State) share(h Holding, r *messages.AcquireRequest) {
 	if id := r.GetRequestId(); id != "" && id != h.Grant.GetRequestId() {
-		s.past.share(h.Grant, id)
+		s.past.share(h.Grant, r)
 	}
 }
 
@@ -124,6 +133,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		Durability:   r.GetDurability(),
 		Metadata:     r.GetMetadata(),
 		RequestId:    r.GetRequestId(),
+		SecretHash:   r.GetSecretHash(),
 	}
 	if isShared(r.GetLimit()) {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), s.image.freeSlots(permitsOf(r)), s.image.phase(g.GetToken())

@@ -20,22 +20,23 @@ var contract = map[messages.Status][]string{
 	messages.Status_CANCELLED:   {"acquire", "release"},
 	messages.Status_EXTENDED:    {"extend"},
 	messages.Status_RELEASED:    {"release", "break", "acquire"},
-	messages.Status_EXPIRED:     {"release", "extend", "acquire"},
-	messages.Status_NOT_HELD:    {"release", "extend", "break"},
-	messages.Status_NOT_OWNER:   {"release", "extend"},
-	messages.Status_STALE_TOKEN: {"release", "extend", "break"},
+	messages.Status_EXPIRED:     {"release", "extend", "acquire", "set"},
+	messages.Status_NOT_HELD:    {"release", "extend", "break", "set"},
+	messages.Status_NOT_OWNER:   {"acquire", "release", "extend", "set"},
+	messages.Status_STALE_TOKEN: {"release", "extend", "break", "set"},
 	messages.Status_FREE:        {"get"},
 	messages.Status_OVERLOADED:  {"acquire"},
 	messages.Status_UNAVAILABLE: {"acquire"},
 	messages.Status_EXHAUSTED:   {"acquire", "extend"},
-	messages.Status_INVALID:     {"release", "extend"},
+	messages.Status_INVALID:     {"release", "extend", "set"},
+	messages.Status_UPDATED:     {"set"},
 }
 
 // showsLease reports whether an answer shows a lease: the one that is held, or the one of a request that
 // has ended.
 func showsLease(verb string, status messages.Status) bool {
 	switch status {
-	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_HELD,
+	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_UPDATED, messages.Status_HELD,
 		messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
 		return true
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
@@ -59,8 +60,10 @@ type audit struct {
 	open  map[string]step // requests without an answer, by where it is to go
 	seen  map[string]int  // how often each verb had which answer, and made which change
 	last  *journal.Grant  // the last one
-	// over are the requests of this owner that ended, by owner and id, with the token; 0: withdrawn.
-	over   map[[2]string]uint64
+	// granting is the token of the grant that the present answer tells of for the first time; 0: none.
+	granting uint64
+	// over are the requests of this owner that ended, with the token; 0: withdrawn.
+	over   map[request]uint64
 	faults []string
 }
 
@@ -77,7 +80,7 @@ func (h holding) tolerates() int64 { return max(int64(h.GetLimit()), 1) }
 func newAudit(floor messages.Token) *audit {
 	return &audit{
 		image: lease.Image{Floor: floor}, token: uint64(floor), fences: map[uint64]uint64{}, slots: map[uint32]uint64{},
-		open: map[string]step{}, seen: map[string]int{}, over: map[[2]string]uint64{},
+		open: map[string]step{}, seen: map[string]int{}, over: map[request]uint64{},
 	}
 }
 
@@ -125,10 +128,20 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 	h := a.held[place]
 	a.want((now >= h.deadline) == (c.GetKind() == messages.Event_EXPIRED), "%s with %v to go", sayChange(c), h.deadline.Sub(now))
 	same := proto.CloneOf(g)
-	same.TtlMs = h.GetTtlMs()
+	switch c.GetKind() {
+	case messages.Event_EXTENDED:
+		same.TtlMs = h.GetTtlMs()
+	case messages.Event_UPDATED:
+		same.Metadata = h.GetMetadata()
+	}
 	a.want(proto.Equal(same, h.Grant), "%s changes more than the time of %v", sayChange(c), h.Grant)
-	if c.GetKind() == messages.Event_EXTENDED {
+	switch c.GetKind() {
+	case messages.Event_EXTENDED:
 		a.held[place] = holding{g, now.Add(duration(g.GetTtlMs()))}
+		return
+	case messages.Event_UPDATED:
+		a.want(g.GetMetadata()["meta"] == s.meta && h.GetMetadata()["meta"] != s.meta, "%s: set to %q", sayChange(c), s.meta)
+		a.held[place] = holding{g, h.deadline}
 		return
 	}
 	a.held = slices.Delete(a.held, place, place+1)
@@ -136,14 +149,19 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 		a.downgraded(s, g, next)
 		return
 	}
-	a.over[[2]string{g.GetOwner(), g.GetRequestId()}] = g.GetToken()
+	a.over[requestOf(g)] = g.GetToken()
+}
+
+// requestOf names the request of a grant.
+func requestOf(g *journal.Grant) request {
+	return request{g.GetOwner(), g.GetRequestId(), string(g.GetSecretHash())}
 }
 
 // acquired checks a grant: it fits, and its token, its fence and its slots are right.
 func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 	h := holding{g, now.Add(duration(g.GetTtlMs()))}
 	line := sayLease(g.Lease(0))
-	_, over := a.over[[2]string{g.GetOwner(), g.GetRequestId()}]
+	_, over := a.over[requestOf(g)]
 	a.want(!over || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(), g.GetOwner())
 	a.want(g.GetToken() == a.token+1, "token %d comes after %d", g.GetToken(), a.token)
 
@@ -209,6 +227,7 @@ func (a *audit) downgraded(s step, g *journal.Grant, next []*journal.Change) {
 
 // granted checks that a new lease is what was asked for, and that no request overtakes another.
 func (a *audit) granted(answer lease.Answer, o lease.Outcome) {
+	a.granting = 0
 	l := answer.Reply.GetLease()
 	isNew := slices.ContainsFunc(o.Changes, func(c *journal.Change) bool {
 		return c.GetKind() == messages.Event_ACQUIRED && c.GetGrant().GetFormer() == 0 && reports(answer, c)
@@ -220,6 +239,7 @@ func (a *audit) granted(answer lease.Answer, o lease.Outcome) {
 		return
 	}
 	op := a.open[answer.To.Subject]
+	a.granting = l.GetToken()
 	limit, permits := op.limit, int(max(op.permits, 1))
 	if limit <= 1 {
 		limit, permits = 0, 0
@@ -232,7 +252,7 @@ func (a *audit) granted(answer lease.Answer, o lease.Outcome) {
 // cameAgain takes a waiting request that came again and was answered: in its place, if it got a lease of its own; else
 // it has left the queue for a lease that its owner has.
 func (a *audit) cameAgain(s step, o lease.Outcome) {
-	i := slices.IndexFunc(a.queue, func(w step) bool { return w.id == s.id && w.who == s.who })
+	i := slices.IndexFunc(a.queue, func(w step) bool { return w.id == s.id && w.who == s.who && s.knows(w.hash) })
 	own := ownAnswer(s, o)
 	if s.verb != "acquire" || s.id == "" || i < 0 || own != messages.Status_GRANTED && own != messages.Status_EXHAUSTED {
 		return
@@ -243,7 +263,7 @@ func (a *audit) cameAgain(s step, o lease.Outcome) {
 	delete(a.open, a.queue[i].from)
 	a.queue[i] = s
 	anew := func(c *journal.Change) bool {
-		return c.GetKind() == messages.Event_ACQUIRED && c.GetGrant().GetOwner() == s.who && c.GetGrant().GetRequestId() == s.id
+		return c.GetKind() == messages.Event_ACQUIRED && requestOf(c.GetGrant()) == request{s.who, s.id, string(hashOf(s.hash))}
 	}
 	if own == messages.Status_GRANTED && !slices.ContainsFunc(o.Changes, anew) {
 		a.queue = slices.Delete(a.queue, i, i+1)
@@ -259,7 +279,7 @@ func (a *audit) takenOver(s step) {
 	}
 	clear(a.over)
 	if a.last != nil && !slices.ContainsFunc(a.held, func(h holding) bool { return h.GetToken() == a.token }) {
-		a.over[[2]string{a.last.GetOwner(), a.last.GetRequestId()}] = a.last.GetToken()
+		a.over[requestOf(a.last)] = a.last.GetToken()
 	}
 }
 
@@ -286,6 +306,8 @@ func caused(c *journal.Change, s step, o lease.Outcome) bool {
 			return s.verb == "extend" && own == messages.Status_EXTENDED
 		}
 		return s.verb == "undeliverable" || s.verb == "release" && own == messages.Status_RELEASED
+	case messages.Event_UPDATED:
+		return s.verb == "set" && own == messages.Status_UPDATED
 	case messages.Event_BROKEN:
 		return s.verb == "break" && own == messages.Status_RELEASED
 	default:
@@ -299,6 +321,7 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	r, line := answer.Reply, sayAnswer(answer)
 	status, shown := r.GetStatus(), r.GetLease()
 	a.seen[op.verb+" "+status.String()]++
+	waited := slices.ContainsFunc(a.queue, func(w step) bool { return w.from == op.from })
 
 	a.want(asked, "%s: it answers no request, or one that was answered before", line)
 	a.want(slices.Contains(contract[status], op.verb), "%s: no answer to %s", line, op.verb)
@@ -313,7 +336,11 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 		}
 		a.want(shown.GetFence() == messages.Token(fence).String(), "%s: fence %s", line, shown.GetFence())
 	}
-	if status != messages.Status_FREE {
+	switch {
+	case status == messages.Status_FREE:
+	case status == messages.Status_NOT_OWNER && shown == nil: // it was free when it was the turn of this request
+		a.want(op.verb == "acquire" && (waited || len(a.held) == 0), "%s: it shows no lease", line)
+	default:
 		a.want((shown != nil) == showsLease(op.verb, status), "%s: whether it shows a lease", line)
 	}
 	a.want((status == messages.Status_HELD) == (r.GetHeld() > 0), "%s: %d permits", line, r.GetHeld())
@@ -321,13 +348,14 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	switch status {
 	case messages.Status_HELD:
 		a.holders(r)
-	case messages.Status_GRANTED, messages.Status_EXTENDED:
+	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_UPDATED:
 		a.want(shown.GetOwner() == op.who, "%s: to %s", line, op.who)
+		a.want(a.proves(op, shown.GetToken()), "%s: without the secret of the lease", line)
 	case messages.Status_NOT_OWNER:
-		a.want(shown.GetOwner() != op.who, "%s: to %s", line, op.who)
+		a.want(op.verb == "acquire" || shown.GetOwner() != op.who || !a.proves(op, shown.GetToken()), "%s: to %s", line, op.who)
 	case messages.Status_CANCELLED:
-		if op.verb == "acquire" {
-			a.over[[2]string{op.who, op.id}] = 0
+		if op.verb == "acquire" && (waited || op.hash == op.secret) { // else another request was meant
+			a.over[request{op.who, op.id, string(hashOf(op.hash))}] = 0
 		}
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		if op.verb == "acquire" {
@@ -339,6 +367,17 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 		a.want(op.at.Add(op.wait) <= now, "%s: with %v to go", line, op.at.Add(op.wait).Sub(now))
 	}
 	a.dequeue(answer, status)
+}
+
+// proves reports whether a request has the secret of the lease with the token, or is the one that it was granted to.
+func (a *audit) proves(op step, token uint64) bool {
+	i := slices.IndexFunc(a.held, func(h holding) bool { return h.GetToken() == token })
+	if i < 0 {
+		return true // it has ended in the same step
+	}
+	hash := string(a.held[i].GetSecretHash())
+	granted := op.verb == "acquire" && op.hash != "" && a.granting == token
+	return hash == "" || op.secret != "" && hash == string(hashOf(op.secret)) || granted
 }
 
 // holders checks that an answer shows all who hold the resource.

@@ -51,7 +51,7 @@ type endedPart struct {
 	first, last Instant
 }
 
-// requestKey is a digest of the resource, the owner and the request id.
+// requestKey is a digest of the resource, the owner, the request id and the hash of the secret.
 type requestKey [16]byte
 
 // ended is how a request has ended: the token and the end of its lease, or neither if it was withdrawn.
@@ -80,12 +80,12 @@ func NewEndedRequests() *EndedRequests {
 func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Kind) {
 	e := newEnded(g, how)
 	if id := g.GetRequestId(); id != "" {
-		m.add(now, keyOf(g.GetResource(), g.GetOwner(), id), e)
+		m.add(now, keyOfGrant(g, id), e)
 	}
 	if isShared(g.GetLimit()) {
-		m.add(now, keyOfToken(g.GetResource(), g.GetOwner(), g.GetToken()), e)
+		m.add(now, keyOfGrant(g, tokenID(g.GetToken())), e)
 		if g.GetFormer() != 0 {
-			m.add(now, keyOfToken(g.GetResource(), g.GetOwner(), g.GetFormer()), e)
+			m.add(now, keyOfGrant(g, tokenID(g.GetFormer())), e)
 		}
 	}
 	if len(m.sharers) > 0 {
@@ -97,9 +97,9 @@ func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Ki
 func (m *EndedRequests) remembers(g *journal.Grant) (ok bool) {
 	switch id := g.GetRequestId(); {
 	case id != "":
-		_, ok = m.find(keyOf(g.GetResource(), g.GetOwner(), id))
+		_, ok = m.find(keyOfGrant(g, id))
 	case isShared(g.GetLimit()):
-		_, ok = m.findToken(g.GetResource(), g.GetOwner(), g.GetToken())
+		_, ok = m.find(keyOfGrant(g, tokenID(g.GetToken())))
 	default:
 		ok = true
 	}
@@ -116,8 +116,9 @@ func (m *EndedRequests) endSharers(now Instant, lease leaseKey, e ended) {
 }
 
 // share notes that the present lease has answered a reentrant request.
-func (m *EndedRequests) share(g *journal.Grant, id string) {
-	key, keys := keyOf(g.GetResource(), g.GetOwner(), id), m.sharers[leaseOf(g)]
+func (m *EndedRequests) share(g *journal.Grant, r *messages.AcquireRequest) {
+	key := keyOf(g.GetResource(), caller{r.GetOwner(), r.GetSecretHash()}, r.GetRequestId())
+	keys := m.sharers[leaseOf(g)]
 	if slices.Contains(keys, key) {
 		return
 	}
@@ -152,9 +153,12 @@ func (m *EndedRequests) remembersSince(at Instant) bool {
 	return len(m.parts) > 0 && m.parts[0].first < at
 }
 
-// findToken returns how the shared lease of this owner and token has ended, false if it is not remembered.
-func (m *EndedRequests) findToken(resource, owner string, token uint64) (ended, bool) {
-	return m.find(keyOfToken(resource, owner, token))
+// findToken returns how the shared lease of this token has ended, false if it is not remembered or not the caller's.
+func (m *EndedRequests) findToken(resource string, who caller, token uint64) (e ended, ok bool) {
+	if e, ok = m.find(keyOf(resource, caller{owner: who.owner}, tokenID(token))); !ok && len(who.hash) > 0 {
+		e, ok = m.find(keyOf(resource, who, tokenID(token)))
+	}
+	return e, ok
 }
 
 func (m *EndedRequests) add(now Instant, key requestKey, e ended) {
@@ -195,20 +199,24 @@ func (m *EndedRequests) forget(now Instant) {
 	}
 }
 
-// keyOf digests what a request is known by. SHA-256, because owners and ids are chosen by clients.
-func keyOf(resource, owner, id string) (key requestKey) {
+// keyOf digests what a request is known by. SHA-256, because clients choose all of it.
+func keyOf(resource string, who caller, id string) (key requestKey) {
 	var buffer [256]byte
 	b := buffer[:0]
-	for _, part := range []string{resource, owner, id} {
+	for _, part := range []string{resource, who.owner, id} {
 		b = binary.AppendUvarint(b, uint64(len(part)))
 		b = append(b, part...)
 	}
+	b = append(b, who.hash...)
 	sum := sha256.Sum256(b)
 	copy(key[:], sum[:])
 	return key
 }
 
-// keyOfToken is the key of a lease, as if it had a request id that no request has: ids have no control characters.
-func keyOfToken(resource, owner string, token uint64) requestKey {
-	return keyOf(resource, owner, "\x00"+strconv.FormatUint(token, 10))
+// keyOfGrant is the key of a grant's request, or with the id that stands for it of its lease.
+func keyOfGrant(g *journal.Grant, id string) requestKey {
+	return keyOf(g.GetResource(), caller{g.GetOwner(), g.GetSecretHash()}, id)
 }
+
+// tokenID stands for a lease in the place of a request id, as no request has it: ids have no control characters.
+func tokenID(token uint64) string { return "\x00" + strconv.FormatUint(token, 10) }

@@ -29,7 +29,7 @@ func flooded(prefix string, i int) *journal.Grant {
 
 func (m *EndedRequests) knows(prefix string, i int) bool {
 	g := flooded(prefix, i)
-	e, ok := m.find(keyOf(g.GetResource(), g.GetOwner(), g.GetRequestId()))
+	e, ok := m.find(keyOfGrant(g, g.GetRequestId()))
 	return ok && e == ended{messages.Token(i + 1), messages.Event_RELEASED, 0}
 }
 
@@ -109,7 +109,7 @@ func TestForgottenRequestOfTheLastGrant(t *testing.T) {
 	ask(2*time.Second, Release{Request: &messages.ReleaseRequest{Owner: "ann"}})
 	m.flood(Instant(time.Hour), "one ", m.keep)
 	m.flood(Instant(2*time.Hour), "two ", m.keep)
-	if _, known := m.find(keyOf("r", "ann", "first")); known {
+	if _, known := m.find(keyOf("r", caller{owner: "ann"}, "first")); known {
 		t.Fatal("the request is not forgotten: the test is vacuous")
 	}
 	if got := ask(3*time.Hour, acquire("second")); got != messages.Status_GRANTED {
@@ -156,13 +156,13 @@ func TestSharersOfALeaseAreBounded(t *testing.T) {
 	m := few()
 	g := &journal.Grant{Resource: "r", Owner: "ann", Token: 1}
 	for i := range 2 * mostSharers {
-		m.share(g, fmt.Sprint(i))
+		m.share(g, &messages.AcquireRequest{Owner: "ann", RequestId: fmt.Sprint(i)})
 	}
 	m.End(0, g, messages.Event_RELEASED)
 	if m.count != mostSharers || len(m.sharers) != 0 {
 		t.Errorf("%d are remembered, and %d leases are still shared; want %d and none", m.count, len(m.sharers), mostSharers)
 	}
-	if _, ok := m.find(keyOf("r", "ann", fmt.Sprint(2*mostSharers-1))); !ok {
+	if _, ok := m.find(keyOf("r", caller{owner: "ann"}, fmt.Sprint(2*mostSharers-1))); !ok {
 		t.Error("the latest is forgotten")
 	}
 }

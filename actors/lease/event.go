@@ -34,6 +34,11 @@ type (
 		Request *messages.GetRequest
 		From    messages.ReplyTo
 	}
+	// Set replaces the metadata of the lease.
+	Set struct {
+		Request *messages.SetRequest
+		From    messages.ReplyTo
+	}
 	// Break takes the lease away from its holder.
 	Break struct {
 		Request *messages.BreakRequest
@@ -54,6 +59,7 @@ func (Acquire) event()       {}
 func (Release) event()       {}
 func (Extend) event()        {}
 func (Get) event()           {}
+func (Set) event()           {}
 func (Break) event()         {}
 func (Undeliverable) event() {}
 func (Dismiss) event()       {}

@@ -9,9 +9,10 @@ import (
 
 func (s *State) extend(now Time, e Extend, o *Outcome) {
 	r := e.Request
-	h, ok := s.own(r.GetOwner(), r.GetToken())
+	who := newCaller(r.GetOwner(), r.GetSecret())
+	h, ok := s.own(who, r.GetToken())
 	if !ok {
-		o.answer(e.From, s.notOwn(now, r.GetOwner(), r.GetToken(), messages.Status_NOT_HELD))
+		o.answer(e.From, s.notOwn(now, who, r.GetToken(), messages.Status_NOT_HELD))
 		return
 	}
 	switch refusal := s.mayBecome(h, r.GetLimit()); {

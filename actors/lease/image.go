@@ -171,10 +171,11 @@ func (i *Image) Apply(c *journal.Change, now Instant) {
 
 // set puts the change in the place of the last grant.
 func (i *Image) set(c *journal.Change, now Instant) {
+	before := i.Deadline
 	i.Grant, i.OwnerDigest = c.GetGrant(), 0
 	i.State, i.Deadline = c.GetKind(), 0
 	if isHeld(c.GetKind()) {
-		i.State, i.Deadline = messages.Event_ACQUIRED, end(c.GetGrant(), now)
+		i.State, i.Deadline = messages.Event_ACQUIRED, deadline(c, before, now)
 	}
 }
 
@@ -183,7 +184,7 @@ func (i *Image) applyToOther(c *journal.Change, place int, now Instant) {
 	switch {
 	case place < 0:
 	case isHeld(c.GetKind()):
-		i.others.list[place] = newOther(Holding{c.GetGrant(), end(c.GetGrant(), now)})
+		i.others.list[place] = newOther(Holding{c.GetGrant(), deadline(c, i.others.list[place].Deadline, now)})
 	default:
 		i.others = i.others.without(place)
 	}
@@ -191,7 +192,15 @@ func (i *Image) applyToOther(c *journal.Change, place int, now Instant) {
 
 // isHeld reports whether a lease is held after a change of this kind.
 func isHeld(kind messages.Event_Kind) bool {
-	return kind == messages.Event_ACQUIRED || kind == messages.Event_EXTENDED
+	return kind == messages.Event_ACQUIRED || kind == messages.Event_EXTENDED || kind == messages.Event_UPDATED
+}
+
+// deadline returns when a lease ends after a change at now: new metadata leave it where it was before.
+func deadline(c *journal.Change, before, now Instant) Instant {
+	if c.GetKind() == messages.Event_UPDATED {
+		return before
+	}
+	return end(c.GetGrant(), now)
 }
 
 // end returns when a lease ends that runs from now.
@@ -222,10 +231,10 @@ func (i *Image) ephemeral() bool {
 	return true
 }
 
-// lastOf reports whether the last grant was owner's, under this token or the one before it was downgraded; token 0
+// lastOf reports whether the last grant was the caller's, under this token or the one before it was downgraded; token 0
 // stands for whatever it was. Behind a floor there may have been later ones, of which nothing is known.
-func (i *Image) lastOf(owner string, token uint64) bool {
-	return i.Grant != nil && i.wasOf(owner) && i.Token() == messages.Token(i.Grant.GetToken()) &&
+func (i *Image) lastOf(who caller, token uint64) bool {
+	return i.Grant != nil && i.wasOf(who) && i.Token() == messages.Token(i.Grant.GetToken()) &&
 		(token == 0 || token == i.Grant.GetToken() || token == i.Grant.GetFormer())
 }
 

@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,15 +38,17 @@ type granted struct {
 	forgotten bool
 	// unheard is so after a wait, and of a grant in a batch, until the holder shows that it knows of its grant.
 	unheard bool
-	// shared are the ids of the reentrant requests that it answered.
-	shared []string
+	// shared are the reentrant requests that it answered.
+	shared []sharer
 }
+
+type sharer struct{ id, hash string }
 
 // overRequest is a request that may not be granted any more: how its lease ended, and its lease; or
 // CANCELLED.
 type overRequest struct {
-	who, id, how string
-	lease        *granted
+	who, id, hash, how string
+	lease              *granted
 }
 
 type waited struct {
@@ -81,6 +84,8 @@ func (m *model) play(s step) []string {
 		m.release(s)
 	case "extend":
 		m.extend(s)
+	case "set":
+		m.set(s)
 	case "get":
 		m.get(s)
 	case "break":
@@ -115,13 +120,13 @@ func (m *model) passTime() {
 func (m *model) acquire(s step) {
 	over, own, again := m.overAs(s), m.reentered(s), m.grantedTo(s)
 	switch {
-	case over != nil && over.lease != nil:
-		m.answer(s, over.how, over.lease.remains())
+	case m.nameTaken(s):
+		m.refuseAsForeign(s)
 	case over != nil:
-		m.answer(s, over.how, "")
+		m.answerOver(s, over)
 	case own != nil:
 		own.unheard = false
-		own.share(s.id)
+		own.share(s)
 		if m.now.Add(s.ttl) > own.until() {
 			m.extendTo(own, s.ttl)
 		}
@@ -135,6 +140,8 @@ func (m *model) acquire(s step) {
 		m.answer(s, "OVERLOADED", "")
 	case len(m.waiting()) == 0 && m.fits(s):
 		m.grant(s, s.batched)
+	case m.placeTaken(s):
+		m.refuseAsForeign(s)
 	case s.wait == 0:
 		m.answer(s, "HELD", m.holders())
 	case m.place(s) != nil:
@@ -166,7 +173,7 @@ func (m *model) fits(s step) bool {
 // reentered is the lease that a reentrant request gets again: its owner's latest of the same kind.
 func (m *model) reentered(s step) *granted {
 	for _, g := range slices.Backward(m.held()) {
-		if s.reentrant && g.who == s.who && g.tolerates() == s.tolerates() && g.takes() == s.takes() {
+		if s.reentrant && s.owns(g) && g.tolerates() == s.tolerates() && g.takes() == s.takes() {
 			return g
 		}
 	}
@@ -184,7 +191,7 @@ func (m *model) release(s step) {
 	if w := m.place(s); w != nil {
 		m.leave("CANCELLED", []*waited{w})
 		m.answer(s, "CANCELLED", "")
-		m.withdraw(s)
+		m.withdraw(step{who: s.who, id: s.id, secret: w.hash})
 		m.serve()
 		return
 	}
@@ -219,20 +226,75 @@ func (m *model) releaseRequest(s step) {
 // grantedTo is the present lease that was granted to the request that s names.
 func (m *model) grantedTo(s step) *granted {
 	for _, g := range m.held() {
-		if s.id != "" && g.id == s.id && g.who == s.who {
+		if s.id != "" && g.id == s.id && s.owns(g) {
 			return g
 		}
 	}
 	return nil
 }
 
+// knows reports whether the step has the secret of the hash, if there is one.
+func (s step) knows(hash string) bool { return hash == "" || s.secret == hash }
+
+// owns reports whether the step is the owner's: without the secret it is another owner's.
+func (s step) owns(g *granted) bool { return g.who == s.who && s.knows(g.hash) }
+
+// nameTaken reports whether the name of the request is that of a granted one with another secret, and placeTaken whether
+// it is that of a waiting one.
+func (m *model) nameTaken(s step) bool {
+	return slices.ContainsFunc(m.held(), func(g *granted) bool { return s.id != "" && g.id == s.id && g.who == s.who && !s.owns(g) })
+}
+
+func (m *model) placeTaken(s step) bool {
+	return slices.ContainsFunc(m.waiting(), func(w *waited) bool {
+		return s.id != "" && w.id == s.id && w.who == s.who && !s.knows(w.hash)
+	})
+}
+
+// refuseAsForeign is what other owners are told.
+func (m *model) refuseAsForeign(s step) {
+	if held := m.held(); len(held) > 0 {
+		m.answer(s, "NOT_OWNER", m.lease(held[0]))
+		return
+	}
+	m.answer(s, "NOT_OWNER", "")
+}
+
 // overAs is how the request that s names has ended, nil if it has not.
 func (m *model) overAs(s step) *overRequest {
-	if s.id == "" || m.grantedTo(s) != nil {
+	switch {
+	case s.id == "" || m.grantedTo(s) != nil:
 		return nil
+	case s.verb == "acquire" && s.hash != "":
+		return m.overBy(s, s.hash)
+	case s.verb == "acquire":
+		return cmp.Or(m.overBy(s, ""), m.overBy(s, s.secret))
 	}
+	if o := m.overBy(s, s.secret); o != nil {
+		return o
+	}
+	if o := m.overBy(s, ""); o != nil && o.lease != nil {
+		return o
+	}
+	return nil
+}
+
+// answerOver tells a request how it has ended. Without the secret it is told nothing of its lease.
+func (m *model) answerOver(s step, over *overRequest) {
+	switch {
+	case over.lease == nil:
+		m.answer(s, over.how, "")
+	case !s.knows(over.hash):
+		m.refuseAsForeign(s)
+	default:
+		m.answer(s, over.how, over.lease.remains())
+	}
+}
+
+// overBy is how a request with this hash has ended.
+func (m *model) overBy(s step, hash string) *overRequest {
 	for _, o := range slices.Backward(m.over) {
-		if o.who == s.who && o.id == s.id {
+		if o.who == s.who && o.id == s.id && o.hash == hash {
 			return &o
 		}
 	}
@@ -240,17 +302,18 @@ func (m *model) overAs(s step) *overRequest {
 }
 
 func (m *model) withdraw(s step) {
-	if s.id != "" && m.grantedTo(s) == nil && m.overAs(s) == nil {
-		m.over = append(m.over, overRequest{who: s.who, id: s.id, how: "CANCELLED"})
+	if s.id != "" && m.grantedTo(s) == nil && m.overBy(s, s.secret) == nil {
+		m.over = append(m.over, overRequest{who: s.who, id: s.id, hash: s.secret, how: "CANCELLED"})
 	}
 }
 
 // share keeps the latest sixteen requests.
-func (g *granted) share(id string) {
-	if id == "" || id == g.id || slices.Contains(g.shared, id) {
+func (g *granted) share(s step) {
+	sharer := sharer{s.id, s.hash}
+	if s.id == "" || s.id == g.id || slices.Contains(g.shared, sharer) {
 		return
 	}
-	g.shared = append(g.shared, id)
+	g.shared = append(g.shared, sharer)
 	g.shared = g.shared[max(0, len(g.shared)-16):]
 }
 
@@ -269,10 +332,10 @@ func (m *model) takeOver() {
 
 // end notes that the requests of a lease have ended with it.
 func (g *granted) end(m *model) {
-	m.over = append(m.over, overRequest{g.who, g.id, g.how(), g})
-	for _, id := range g.shared {
-		if m.overAs(step{who: g.who, id: id}) == nil { // else it was granted a lease of its own, too
-			m.over = append(m.over, overRequest{g.who, id, g.how(), g})
+	m.over = append(m.over, overRequest{g.who, g.id, g.hash, g.how(), g})
+	for _, s := range g.shared {
+		if m.overBy(step{who: g.who, id: s.id}, s.hash) == nil { // else it was granted a lease of its own, too
+			m.over = append(m.over, overRequest{g.who, s.id, s.hash, g.how(), g})
 		}
 	}
 }
@@ -319,10 +382,24 @@ func (m *model) downgrade(g *granted, s step) {
 	m.answer(s, "EXTENDED", m.lease(&next))
 }
 
+// set replaces the metadata, and nothing else.
+func (m *model) set(s step) {
+	g := m.own(s)
+	if g == nil {
+		return
+	}
+	g.unheard = false
+	if g.meta != s.meta {
+		g.meta = s.meta
+		m.change(g, "UPDATED", "")
+	}
+	m.answer(s, "UPDATED", m.lease(g))
+}
+
 // own is the lease of which s speaks: the one with its token, or without a token the only one of its owner. If
 // there is none, it says why not.
 func (m *model) own(s step) *granted {
-	mine := slices.DeleteFunc(m.held(), func(g *granted) bool { return g.who != s.who })
+	mine := slices.DeleteFunc(m.held(), func(g *granted) bool { return !s.owns(g) })
 	for _, g := range mine {
 		if g.is(s.token) || s.token == 0 && len(mine) == 1 {
 			return g
@@ -330,14 +407,14 @@ func (m *model) own(s step) *granted {
 	}
 	ended := m.endedAs(s)
 	switch {
-	case ended != nil && ended.ended == "RELEASED" && s.verb == "extend":
+	case ended != nil && ended.ended == "RELEASED" && s.verb != "release":
 		m.answer(s, "NOT_HELD", "")
 	case ended != nil:
 		m.answer(s, ended.how(), "")
 	case len(m.held()) == 0:
 		m.answer(s, "NOT_HELD", "")
 	case len(mine) == 0:
-		m.answer(s, "NOT_OWNER", m.lease(m.held()[0]))
+		m.refuseAsForeign(s)
 	case s.token == 0:
 		m.refuse(s, "INVALID")
 	default:
@@ -351,7 +428,7 @@ func (m *model) endedAs(s step) *granted {
 	for i, g := range slices.Backward(m.grants) {
 		last := i == len(m.grants)-1
 		switch {
-		case g.who != s.who || g.ended == "" || g.forgotten:
+		case !s.owns(g) || g.ended == "" || g.forgotten:
 		case last && len(m.held()) == 0 && (s.token == 0 || g.is(s.token)):
 			return g
 		case wantsShared(g.limit) && g.is(s.token):
@@ -439,7 +516,7 @@ func (m *model) waiting() []*waited {
 // place is where the same request waits already.
 func (m *model) place(s step) *waited {
 	for _, w := range m.waiting() {
-		if s.id != "" && w.id == s.id && w.who == s.who {
+		if s.id != "" && w.id == s.id && w.who == s.who && s.knows(w.hash) {
 			return w
 		}
 	}
@@ -485,7 +562,7 @@ func (m *model) serve() {
 		switch {
 		case over != nil:
 			w.over = true
-			m.answer(w.step, over.how, over.lease.remains())
+			m.answerOver(w.step, over)
 		case m.fits(w.step):
 			w.over = true
 			m.grant(w.step, true)
@@ -536,10 +613,14 @@ func (m *model) change(g *granted, kind, why string) {
 
 // name is the lease without its time.
 func (g *granted) name() string {
-	if !wantsShared(g.limit) {
-		return fmt.Sprintf("%s#%d", g.who, g.token)
+	name := fmt.Sprintf("%s#%d", g.who, g.token)
+	if wantsShared(g.limit) {
+		name += fmt.Sprintf("%s/%s@%d", saySlots(g.slots), sayLimit(g.limit), g.phase)
 	}
-	return fmt.Sprintf("%s#%d%s/%s@%d", g.who, g.token, saySlots(g.slots), sayLimit(g.limit), g.phase)
+	if g.meta != "" {
+		name += "{" + g.meta + "}"
+	}
+	return name
 }
 
 // remains is what is shown of a lease that has ended: its token, and its fence.

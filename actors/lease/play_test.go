@@ -124,6 +124,8 @@ var tables = map[string][]row{
 	"time":          timeRows,
 	"sharing":       sharingRows,
 	"downgrade":     downgradeRows,
+	"set":           setRows,
+	"secret":        secretRows,
 }
 
 func TestExamples(t *testing.T) {

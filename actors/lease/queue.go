@@ -62,10 +62,10 @@ func (q *queue) find(owner, requestID string) int {
 	return slices.IndexFunc(q.waiters, func(w waiter) bool { return w.is(owner, requestID) })
 }
 
-// take removes the request of this owner and id.
-func (q *queue) take(owner, requestID string) (waiter, bool) {
-	i := q.find(owner, requestID)
-	if i < 0 {
+// take removes the request of this caller and id.
+func (q *queue) take(who caller, requestID string) (waiter, bool) {
+	i := q.find(who.owner, requestID)
+	if i < 0 || !who.opens(q.waiters[i].request.GetSecretHash()) {
 		return waiter{}, false
 	}
 	w := q.waiters[i]
@@ -91,17 +91,35 @@ func (q *queue) takeDue(now Instant) []waiter {
 	return due
 }
 
-// wait puts the request into the queue. A repetition keeps its place; the answer then goes to the
-// newer sender.
-func (s *State) wait(now Time, e Acquire, o *Outcome) {
-	w := waiter{request: e.Request, from: e.From, since: now.Instant, until: now.Add(ttl(e.Request.GetWaitMs()))}
-	if i := s.queue.find(e.Request.GetOwner(), e.Request.GetRequestId()); i >= 0 {
-		w.since = s.queue.waiters[i].since
-		s.queue.waiters[i] = w
-		s.queue.bound = min(s.queue.bound, w.until)
-		s.serve(now, o) // it may ask for less than before
-		return
+// wait puts the request into the queue if it wants to wait.
+func (s *State) wait(now Time, who caller, e Acquire, o *Outcome) {
+	switch place := s.queue.find(who.owner, e.Request.GetRequestId()); {
+	case place >= 0 && !who.opens(s.queue.waiters[place].request.GetSecretHash()):
+		o.answer(e.From, s.notOwner(now))
+	case e.Request.GetWaitMs() == 0:
+		o.answer(e.From, s.replyHeld(now))
+	case place >= 0:
+		s.waitOn(now, place, e, o)
+	default:
+		s.waitAnew(now, e, o)
 	}
+}
+
+func newWaiter(now Time, e Acquire) waiter {
+	return waiter{request: e.Request, from: e.From, since: now.Instant, until: now.Add(ttl(e.Request.GetWaitMs()))}
+}
+
+// waitOn puts a repetition into the place of the request. The answer then goes to the newer sender.
+func (s *State) waitOn(now Time, place int, e Acquire, o *Outcome) {
+	w := newWaiter(now, e)
+	w.since = s.queue.waiters[place].since
+	s.queue.waiters[place] = w
+	s.queue.bound = min(s.queue.bound, w.until)
+	s.serve(now, o) // it may ask for less than before
+}
+
+// waitAnew puts the request at the end of the queue, if there is room.
+func (s *State) waitAnew(now Time, e Acquire, o *Outcome) {
 	switch {
 	case e.NoWait != "":
 		o.answer(e.From, s.overloaded(e.NoWait))
@@ -109,7 +127,7 @@ func (s *State) wait(now Time, e Acquire, o *Outcome) {
 		o.answer(e.From, s.overloaded(fmt.Sprintf(
 			"resource %q: %d requests wait already, the most that may", s.resource, e.MaxWaiting)))
 	default:
-		s.queue.push(w)
+		s.queue.push(newWaiter(now, e))
 	}
 }
 
@@ -138,6 +156,11 @@ func (s *State) surrender(now Time, o *Outcome) {
 				Metadata:   w.request.GetMetadata(),
 				Limit:      w.request.GetLimit(),
 				Permits:    w.request.GetPermits(),
+				DelayMs:    w.request.GetDelayMs(),
+				Confirm:    w.request.GetConfirm(),
+				Session:    w.request.GetSession(),
+				SecretHash: w.request.GetSecretHash(),
+				Secret:     w.request.GetSecret(),
 			},
 			From: w.from,
 		})

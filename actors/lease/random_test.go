@@ -19,15 +19,15 @@ import (
 
 // move is a step before it is known what is so when it comes: "one nanosecond before the deadline",
 // "the token before the present one". Each byte chooses from a list, the first being the simplest.
-type move struct{ verb, who, when, token, ttl, wait, id, how, share byte }
+type move struct{ verb, who, when, token, ttl, wait, id, how, share, secret byte }
 
 // GoString keeps what rapid prints short: the script says it better.
 func (m move) GoString() string {
-	return fmt.Sprintf("%02x", []byte{m.verb, m.who, m.when, m.token, m.ttl, m.wait, m.id, m.how, m.share})
+	return fmt.Sprintf("%02x", []byte{m.verb, m.who, m.when, m.token, m.ttl, m.wait, m.id, m.how, m.share, m.secret})
 }
 
 const (
-	moveBytes = 9
+	moveBytes = 10
 	ms        = time.Millisecond
 )
 
@@ -35,13 +35,17 @@ var (
 	verbs = []string{
 		"", // nothing happens: this is how a script shrinks
 		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
-		"release", "release", "release", "extend", "extend", "break", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender", "takeover",
+		"release", "release", "release", "release", "extend", "extend", "set", "set", "break", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender", "takeover",
 	}
 	owners = []string{"ann", "bob", "cid", "dan"}
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
 	waits  = []time.Duration{0, 1000 * ms, 5000 * ms, 0, 100 * ms, 150 * ms, 300 * ms}
 	ids    = []string{"", "x", "y", "new", "new", "old", "old"}
-	limits = []string{"", "", "", "", "", "", "", "full"}
+	// hashes and secrets are those of a request; "its" is the secret of what the request is about.
+	hashes  = []string{"", "", "", "a", "a", "b"}
+	secrets = []string{"its", "its", "its", "its", "", "b"}
+	metas   = []string{"", "", "one", "two"}
+	limits  = []string{"", "", "", "", "", "", "", "full"}
 	// kinds are what the requests of a script ask for: as a mutex, all kinds beside one another, as a
 	// readers-writer lock, and as a semaphore.
 	kinds = [][]kind{
@@ -72,14 +76,20 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 	case "acquire":
 		s.wait, s.id = pick(waits, m.wait), m.request(now, s)
 		s.reentrant, s.batched = m.how%4 == 1 || m.how%8 == 7, m.ttl%4 == 3
+		s.meta, s.hash = pick(metas, m.secret>>4), pick(hashes, m.secret)
+		if s.secret = pick(secrets, m.secret>>2); s.secret == "its" {
+			s.secret = s.hash
+		}
 		wanted := pick(kinds, m.share)
 		s.limit, s.permits = wanted.limit, wanted.permits
 		s.nogrant, s.nowait = pick(limits, m.how>>2), pick(limits, m.how>>5)
 	case "release":
 		s.who, s.token = m.owner(now), m.tokenOf(now)
-		s.id = m.request(now, s)
+		s.id, s.secret = m.request(now, s), m.secretOf(now)
+	case "set":
+		s.who, s.token, s.secret, s.meta = m.owner(now), m.tokenOf(now), m.secretOf(now), pick(metas, m.secret>>4)
 	case "extend":
-		s.who, s.token = m.owner(now), m.tokenOf(now)
+		s.who, s.token, s.secret = m.owner(now), m.tokenOf(now), m.secretOf(now)
 		if len(kinds) > 1 {
 			s.limit = pick(larger, m.share)
 		}
@@ -97,6 +107,9 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 	if waiting := now.waiting(); len(waiting) > 0 && m.how%4 == 3 && (s.verb == "acquire" || s.verb == "release") {
 		same := pick(waiting, m.who)
 		s.who, s.id = same.who, same.id
+		if m.secret%4 != 0 {
+			s.hash, s.secret = same.hash, same.hash
+		}
 		if s.verb == "acquire" && m.share%4 != 0 {
 			s.limit, s.permits = same.limit, same.permits
 		}
@@ -114,7 +127,10 @@ func (m move) request(now *model, s step) string {
 		var used []string
 		for _, g := range now.grants {
 			if g.who == s.who {
-				used = append(append(used, g.id), g.shared...)
+				used = append(used, g.id)
+				for _, shared := range g.shared {
+					used = append(used, shared.id)
+				}
 			}
 		}
 		for _, w := range now.waits {
@@ -173,6 +189,14 @@ func (m move) owner(now *model) string {
 func (m move) tokenOf(now *model) uint64 {
 	g, last := m.about(now), now.token()
 	return pick([]uint64{g.token, 0, g.token, 0, last - min(1, last), last + 1, 1, g.former}, m.token)
+}
+
+// secretOf is more often than by chance that of the lease that the move is about.
+func (m move) secretOf(now *model) string {
+	if secret := pick(secrets, m.secret); secret != "its" {
+		return secret
+	}
+	return m.about(now).hash
 }
 
 // checkMoves plays the moves and checks all that is promised, of every step and of the whole.
@@ -269,7 +293,7 @@ func fingerprint(o lease.Outcome) string {
 func TestScripts(t *testing.T) {
 	genMove := rapid.Custom(func(t *rapid.T) move {
 		draw := func(what string) byte { return rapid.Byte().Draw(t, what) }
-		return move{draw("verb"), draw("who"), draw("when"), draw("token"), draw("ttl"), draw("wait"), draw("id"), draw("how"), draw("share")}
+		return move{draw("verb"), draw("who"), draw("when"), draw("token"), draw("ttl"), draw("wait"), draw("id"), draw("how"), draw("share"), draw("secret")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		moves := rapid.SliceOfN(genMove, 40, 100).Draw(t, "moves")
@@ -282,7 +306,7 @@ func TestScripts(t *testing.T) {
 func TestManyScripts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int{}
-	for range 500 {
+	for range 800 {
 		raw := make([]byte, 1+moveBytes*60)
 		for i := range raw {
 			raw[i] = byte(random.Uint32())
@@ -305,7 +329,7 @@ func TestManyScripts(t *testing.T) {
 	t.Log(seen)
 }
 
-// FuzzScript reads a script from bytes: one for the floor and the kinds, then nine for each move.
+// FuzzScript reads a script from bytes: one for the floor and the kinds, then ten for each move.
 func FuzzScript(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(make([]byte, 1+moveBytes*4))
@@ -332,7 +356,7 @@ func decode(raw []byte) (messages.Token, []kind, []move) {
 	var moves []move
 	for b := range slices.Chunk(raw[1:], moveBytes) {
 		if len(b) == moveBytes && len(moves) < most {
-			moves = append(moves, move{b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]})
+			moves = append(moves, move{b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9]})
 		}
 	}
 	return pick(floors, raw[0]), pick(kinds, raw[0]>>3), moves

@@ -9,21 +9,22 @@ import (
 
 func (s *State) release(now Time, e Release, o *Outcome) {
 	r := e.Request
-	if w, ok := s.queue.take(r.GetOwner(), r.GetRequestId()); ok {
-		s.withdraw(now, r.GetOwner(), r.GetRequestId())
+	who := newCaller(r.GetOwner(), r.GetSecret())
+	if w, ok := s.queue.take(who, r.GetRequestId()); ok {
+		s.withdraw(now, caller{who.owner, w.request.GetSecretHash()}, r.GetRequestId())
 		o.answer(w.from, s.reply(messages.Status_CANCELLED))
 		o.answer(e.From, s.reply(messages.Status_CANCELLED))
 		s.serve(now, o) // it may have been the head
 		return
 	}
 	if r.GetRequestId() != "" && r.GetToken() == 0 {
-		s.releaseRequest(now, e, o)
+		s.releaseRequest(now, who, e, o)
 		return
 	}
-	s.withdraw(now, r.GetOwner(), r.GetRequestId())
-	h, ok := s.own(r.GetOwner(), r.GetToken())
+	s.withdraw(now, who, r.GetRequestId())
+	h, ok := s.own(who, r.GetToken())
 	if !ok {
-		o.answer(e.From, s.notOwn(now, r.GetOwner(), r.GetToken(), messages.Status_RELEASED))
+		o.answer(e.From, s.notOwn(now, who, r.GetToken(), messages.Status_RELEASED))
 		return
 	}
 	s.finish(now, h, messages.Event_RELEASED, "", o)
@@ -32,27 +33,27 @@ func (s *State) release(now Time, e Release, o *Outcome) {
 
 // releaseRequest releases the lease of one request, whatever else its owner holds. A request that is
 // not known may be on its way yet: it is not granted any more.
-func (s *State) releaseRequest(now Time, e Release, o *Outcome) {
-	owner, id := e.Request.GetOwner(), e.Request.GetRequestId()
+func (s *State) releaseRequest(now Time, who caller, e Release, o *Outcome) {
+	id := e.Request.GetRequestId()
 	status := messages.Status_NOT_HELD
-	if h, ok := s.granted(owner, id); ok {
+	if h, ok := s.granted(who, id); ok {
 		s.finish(now, h, messages.Event_RELEASED, "", o)
 		status = messages.Status_RELEASED
-	} else if past, ok := s.recall(owner, id); !ok {
-		s.bar(now, owner, id)
-	} else if past.granted() {
+	} else if past, ok := s.recallRelease(who, id); ok && past.granted() {
 		status = past.status()
+	} else {
+		s.withdraw(now, who, id)
 	}
 	o.answer(e.From, s.reply(status))
 }
 
 // own returns the lease of which its owner speaks: the one with the token, now or before it was downgraded, and without
 // a token the only one of the owner.
-func (s *State) own(owner string, token uint64) (own Holding, ok bool) {
+func (s *State) own(who caller, token uint64) (own Holding, ok bool) {
 	n := 0
 	for h := range s.image.Holdings() {
 		switch g := h.Grant; {
-		case g.GetOwner() != owner:
+		case !who.owns(g):
 		case token == 0:
 			own, n = h, n+1
 		case token == g.GetToken() || token == g.GetFormer():
@@ -64,8 +65,8 @@ func (s *State) own(owner string, token uint64) (own Holding, ok bool) {
 
 // notOwn says why [State.own] has found no lease: how it has ended, if that is known, else first the owner counts, then
 // the token. released is the answer of a lease that was released.
-func (s *State) notOwn(now Time, owner string, token uint64, released messages.Status) *messages.Reply {
-	switch how, known := s.howEnded(owner, token); {
+func (s *State) notOwn(now Time, who caller, token uint64, released messages.Status) *messages.Reply {
+	switch how, known := s.howEnded(who, token); {
 	case known && how == messages.Event_RELEASED:
 		return s.reply(released)
 	case known && how != messages.Event_KIND_UNSPECIFIED:
@@ -76,13 +77,13 @@ func (s *State) notOwn(now Time, owner string, token uint64, released messages.S
 	var own Holding
 	n := 0
 	for h := range s.image.Holdings() {
-		if h.Grant.GetOwner() == owner {
+		if who.owns(h.Grant) {
 			own, n = h, n+1
 		}
 	}
 	switch {
 	case n == 0:
-		return s.replyLease(now, messages.Status_NOT_OWNER, s.image.first())
+		return s.notOwner(now)
 	case token != 0:
 		return s.replyLease(now, messages.Status_STALE_TOKEN, own)
 	default:
@@ -92,15 +93,23 @@ func (s *State) notOwn(now Time, owner string, token uint64, released messages.S
 
 // howEnded returns how an owner's lease has ended, if that is known: the last one of the resource, without a token only
 // while it is free, and an earlier one that was shared as long as it is remembered.
-func (s *State) howEnded(owner string, token uint64) (messages.Event_Kind, bool) {
+func (s *State) howEnded(who caller, token uint64) (messages.Event_Kind, bool) {
 	switch free := !s.image.Held(); {
-	case s.image.State != messages.Event_ACQUIRED && (free || token != 0) && s.image.lastOf(owner, token):
+	case s.image.State != messages.Event_ACQUIRED && (free || token != 0) && s.image.lastOf(who, token):
 		return s.image.State, true
 	case token == 0:
 		return 0, false
 	}
-	e, ok := s.past.findToken(s.resource, owner, token)
+	e, ok := s.past.findToken(s.resource, who, token)
 	return e.how, ok
+}
+
+// notOwner is what others than the owner are told. It is the same whether the name or the secret is another one.
+func (s *State) notOwner(now Time) *messages.Reply {
+	if !s.image.Held() {
+		return s.reply(messages.Status_NOT_OWNER)
+	}
+	return s.replyLease(now, messages.Status_NOT_OWNER, s.image.first())
 }
 
 func (s *State) breakLease(now Time, e Break, o *Outcome) {

@@ -4,49 +4,71 @@ import "github.com/holdfast-io/holdfast/messages"
 
 // over returns the answer to an acquire whose request has ended, nil if it has not: a late copy of a
 // request must not take a lock for which nothing waits any more.
-func (s *State) over(owner, id string) *messages.Reply {
-	e, ok := s.recall(owner, id)
+func (s *State) over(now Time, r *messages.AcquireRequest) *messages.Reply {
+	e, ok, proved := s.recallAcquire(r)
 	switch {
 	case !ok:
 		return nil
 	case !e.granted():
 		return s.reply(messages.Status_CANCELLED)
+	case !proved:
+		return s.notOwner(now)
 	}
-	r := s.reply(e.status())
-	r.Lease = &messages.Lease{
-		Resource: s.resource, Owner: owner, Token: uint64(e.token), Fence: e.fence().String(),
+	reply := s.reply(e.status())
+	reply.Lease = &messages.Lease{
+		Resource: s.resource, Owner: r.GetOwner(), Token: uint64(e.token), Fence: e.fence().String(),
 	}
-	return r
+	return reply
 }
 
-// recall returns how a request has ended that was not granted one of the present leases, see [State.granted]; false if
-// it has not ended, or is not remembered.
-func (s *State) recall(owner, id string) (ended, bool) {
+// isOver reports whether the request of an acquire has ended.
+func (s *State) isOver(r *messages.AcquireRequest) bool {
+	_, ok, _ := s.recallAcquire(r)
+	return ok
+}
+
+// recallAcquire returns how the request of an acquire has ended, see [State.recall], and reports whether the sender has
+// its secret. A copy without the secret is known by the hash, a repetition without the hash by the secret.
+func (s *State) recallAcquire(r *messages.AcquireRequest) (e ended, ok, proved bool) {
+	who, id := requester(r), r.GetRequestId()
+	if e, ok = s.recall(caller{who.owner, r.GetSecretHash()}, id); !ok && len(r.GetSecretHash()) == 0 && len(who.hash) > 0 {
+		e, ok = s.recall(who, id)
+	}
+	return e, ok, who.opens(r.GetSecretHash())
+}
+
+// recallRelease returns how the request of a release has ended: the caller's, or one that has no secret.
+func (s *State) recallRelease(who caller, id string) (e ended, ok bool) {
+	if e, ok = s.recall(who, id); !ok && len(who.hash) > 0 {
+		e, ok = s.recall(caller{owner: who.owner}, id)
+	}
+	return e, ok
+}
+
+// recall returns how a request with the caller's hash has ended that was not granted one of the present leases, see
+// [State.granted]; false if it has not ended, or is not remembered.
+func (s *State) recall(who caller, id string) (ended, bool) {
 	if id == "" {
 		return ended{}, false
 	}
-	if g := s.image.Grant; g.GetRequestId() == id && g.GetOwner() == owner {
+	if g := s.image.Grant; g.GetRequestId() == id && who.is(g) {
 		return newEnded(g, s.image.State), true
 	}
-	return s.past.find(keyOf(s.resource, owner, id))
+	return s.past.find(keyOf(s.resource, who, id))
 }
 
-// withdraw notes that a request may not be granted if it comes yet, unless it has ended or is granted.
-func (s *State) withdraw(now Time, owner, id string) {
+// withdraw notes that a request of the caller may not be granted if it comes yet, unless it has ended or is granted.
+// Nothing that others do without its secret stands in the way.
+func (s *State) withdraw(now Time, who caller, id string) {
 	if id == "" {
 		return
 	}
-	if _, held := s.granted(owner, id); held {
+	if _, held := s.granted(who, id); held {
 		return
 	}
-	if _, known := s.recall(owner, id); !known {
-		s.bar(now, owner, id)
+	if _, known := s.recall(who, id); !known {
+		s.past.add(now.Instant, keyOf(s.resource, who, id), ended{})
 	}
-}
-
-// bar notes that a request of which nothing is known may not be granted if it comes yet.
-func (s *State) bar(now Time, owner, id string) {
-	s.past.add(now.Instant, keyOf(s.resource, owner, id), ended{})
 }
 
 // granted reports whether the request had a lease; else it was withdrawn.

@@ -17,13 +17,14 @@ type rules struct {
 	last  held   // the last one granted
 	how   messages.Event_Kind
 	token uint64
-	over  map[[2]string]over // requests that ended, by owner and id
+	over  map[request]over // requests that ended
 	ended map[leaseOf]messages.Event_Kind
 }
 
 // held is a lease as its owner knows it.
 type held struct {
 	owner, id      string
+	hash           string // the name of its secret, empty if it has none
 	token, former  uint64
 	limit, permits uint64 // 1 if it is exclusive
 	fence          string
@@ -32,9 +33,12 @@ type held struct {
 
 // leaseOf names a shared lease that has ended.
 type leaseOf struct {
-	owner string
-	token uint64
+	owner, hash string
+	token       uint64
 }
+
+// request names a request: its owner, its id, and its secret or none.
+type request struct{ owner, id, hash string }
 
 // over is how a request ended, and the token of its lease, if it had one. How a reentrant request ended
 // that shared a lease is left to the model.
@@ -48,7 +52,7 @@ func (o over) is(how messages.Status, token uint64) bool {
 }
 
 func newRules(floor messages.Token) *rules {
-	return &rules{token: uint64(floor), over: map[[2]string]over{}, ended: map[leaseOf]messages.Event_Kind{}}
+	return &rules{token: uint64(floor), over: map[request]over{}, ended: map[leaseOf]messages.Event_Kind{}}
 }
 
 // passTime ends the leases whose time is over.
@@ -85,10 +89,10 @@ func (r *rules) remember(h held, how messages.Event_Kind) {
 		status = messages.Status_RELEASED
 	}
 	if h.id != "" {
-		r.over[[2]string{h.owner, h.id}] = over{status, h.token}
+		r.over[request{h.owner, h.id, h.hash}] = over{status, h.token}
 	}
 	if h.limit > 1 {
-		r.ended[leaseOf{h.owner, h.token}], r.ended[leaseOf{h.owner, h.former}] = how, how
+		r.ended[leaseOf{h.owner, h.hash, h.token}], r.ended[leaseOf{h.owner, h.hash, h.former}] = how, how
 	}
 }
 
@@ -107,10 +111,13 @@ func (r *rules) find(token uint64) *held {
 	return nil
 }
 
-// of returns the leases of an owner.
-func (r *rules) of(owner string) []held {
-	return slices.DeleteFunc(slices.Clone(r.held), func(h held) bool { return h.owner != owner })
+// of returns the leases of which the operation's sender is the owner: it has the secret, if there is one.
+func (r *rules) of(op step) []held {
+	return slices.DeleteFunc(slices.Clone(r.held), func(h held) bool { return !h.isOf(op) })
 }
+
+// isOf reports whether the sender of the operation is the owner.
+func (h held) isOf(op step) bool { return h.owner == op.who && (h.hash == "" || h.hash == op.secret) }
 
 // same reports whether a lease is of the kind that the operation asks for.
 func (h held) same(op step) bool { return h.limit == op.tolerates() && h.permits == op.takes() }
@@ -128,7 +135,7 @@ func (r *rules) fits(op step) bool {
 // granted reports whether the request of the operation has a lease.
 func (r *rules) granted(op step) *held {
 	for i, h := range r.held {
-		if op.id != "" && h.owner == op.who && h.id == op.id {
+		if op.id != "" && h.isOf(op) && h.id == op.id {
 			return &r.held[i]
 		}
 	}
@@ -138,14 +145,37 @@ func (r *rules) granted(op step) *held {
 // allow reports whether the operation may have had this answer, and takes the rules over it.
 func (r *rules) allow(op step, now lease.Instant, reply *messages.Reply) bool {
 	r.passTime(now)
-	past, known := r.over[[2]string{op.who, op.id}]
+	past, known := r.past(op)
 	known = known && op.id != "" && r.granted(op) == nil
-	withdrawn := op.verb == "release" && op.id != "" && !known && r.granted(op) == nil
+	own := request{op.who, op.id, op.secret}
+	_, ended := r.over[own]
+	ended = ended || op.token == 0 && known && past.token != 0 // the lease had no secret
+	withdrawn := op.verb == "release" && op.id != "" && !ended && r.granted(op) == nil
 	ok := r.admit(op, now, reply, past, known)
-	if withdrawn {
-		r.over[[2]string{op.who, op.id}] = over{how: messages.Status_CANCELLED}
+	switch cancelled := reply.GetStatus() == messages.Status_CANCELLED; {
+	case cancelled && op.verb == "acquire" && !known: // it waited
+		r.over[request{op.who, op.id, op.hash}] = over{how: messages.Status_CANCELLED}
+	case withdrawn && !cancelled:
+		r.over[own] = over{how: messages.Status_CANCELLED}
 	}
 	return ok
+}
+
+// past returns how the request has ended of which an operation speaks.
+func (r *rules) past(op step) (o over, known bool) {
+	hashes := []string{op.hash}
+	switch {
+	case op.verb == "release":
+		hashes = []string{op.secret, ""}
+	case op.hash == "":
+		hashes = []string{"", op.secret}
+	}
+	for _, hash := range hashes {
+		if o, known = r.over[request{op.who, op.id, hash}]; known {
+			return o, true
+		}
+	}
+	return over{}, false
 }
 
 func (r *rules) admit(op step, now lease.Instant, reply *messages.Reply, past over, known bool) bool {
@@ -157,7 +187,7 @@ func (r *rules) admit(op step, now lease.Instant, reply *messages.Reply, past ov
 	switch op.verb {
 	case "acquire":
 		return r.acquire(op, now, status, shown, past, known)
-	case "release", "extend":
+	case "release", "extend", "set":
 		return r.own(op, now, status, shown, past, known)
 	case "undeliverable": // as if the waiter had given it back
 		h := r.find(op.token)
@@ -186,21 +216,23 @@ func (r *rules) acquire(
 		switch {
 		case own == nil:
 			return r.grant(op, now, shown, past, known)
-		case own.owner != op.who || own.fence != shown.GetFence():
+		case !own.isOf(op) || own.fence != shown.GetFence():
 			return false
 		case op.reentrant && own.same(op):
 			if op.id != "" && op.id != own.id {
-				r.over[[2]string{op.who, op.id}] = over{token: own.token}
+				r.over[request{op.who, op.id, op.hash}] = over{token: own.token}
 			}
 			own.lapse = max(own.lapse, now.Add(op.ttl))
 			return true
 		}
 		return own.id == op.id && op.id != ""
 	case messages.Status_HELD:
-		again := slices.ContainsFunc(r.of(op.who), func(h held) bool { return op.reentrant && h.same(op) })
+		again := slices.ContainsFunc(r.of(op), func(h held) bool { return op.reentrant && h.same(op) })
 		return len(r.held) > 0 && shown.GetToken() == r.held[0].token && !again && r.granted(op) == nil
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
-		return known && past.is(status, shown.GetToken())
+		return known && past.is(status, shown.GetToken()) && (op.hash == "" || op.hash == op.secret)
+	case messages.Status_NOT_OWNER: // the request is another one's: one that has ended, or is granted, or waits
+		return op.id != "" && (shown == nil || len(r.held) > 0 && shown.GetToken() == r.held[0].token) && r.granted(op) == nil
 	case messages.Status_TIMEOUT:
 		return op.wait > 0
 	case messages.Status_CANCELLED:
@@ -219,7 +251,7 @@ func (r *rules) grant(op step, now lease.Instant, shown *messages.Lease, past ov
 	ok := r.fits(op) && (!known || past.how == messages.Status_STATUS_UNSPECIFIED) &&
 		shown.GetToken() == r.token+1 && shown.GetFence() == fence
 	r.begin(held{
-		owner: op.who, id: op.id, token: shown.GetToken(), limit: op.tolerates(), permits: op.takes(), fence: shown.GetFence(),
+		owner: op.who, id: op.id, hash: op.hash, token: shown.GetToken(), limit: op.tolerates(), permits: op.takes(), fence: shown.GetFence(),
 		lapse: now.Add(op.ttl),
 	})
 	return ok
@@ -229,10 +261,10 @@ func (r *rules) grant(op step, now lease.Instant, shown *messages.Lease, past ov
 func (r *rules) own(
 	op step, now lease.Instant, status messages.Status, shown *messages.Lease, past over, known bool,
 ) bool {
-	mine := r.of(op.who)
+	mine := r.of(op)
 	h := r.find(op.token)
 	switch {
-	case h != nil && h.owner != op.who:
+	case h != nil && !h.isOf(op):
 		h = nil
 	case h == nil && op.token == 0 && len(mine) == 1:
 		h = r.find(mine[0].token)
@@ -249,6 +281,9 @@ func (r *rules) own(
 		return op.verb == "release" && r.howEnded(op) == messages.Event_RELEASED
 	case messages.Status_EXTENDED:
 		return h != nil && r.extend(op, now, *h, shown)
+	case messages.Status_UPDATED:
+		return op.verb == "set" && h != nil && shown.GetToken() == h.token && shown.GetMetadata()["meta"] == op.meta &&
+			duration(shown.GetRemainingMs()) == h.lapse.Sub(now).Truncate(ms)
 	case messages.Status_INVALID:
 		several := h == nil && op.token == 0 && len(mine) > 1
 		return several || op.verb == "extend" && h != nil && op.limit > 0 &&
@@ -260,7 +295,7 @@ func (r *rules) own(
 		return h == nil && (how == messages.Event_EXPIRED || how == messages.Event_BROKEN)
 	case messages.Status_NOT_HELD:
 		how := r.howEnded(op)
-		return h == nil && (how == messages.Event_RELEASED && op.verb == "extend" ||
+		return h == nil && (how == messages.Event_RELEASED && op.verb != "release" ||
 			how == messages.Event_KIND_UNSPECIFIED && len(r.held) == 0)
 	case messages.Status_NOT_OWNER:
 		return len(mine) == 0 && len(r.held) > 0 && shown.GetToken() == r.held[0].token
@@ -302,10 +337,12 @@ func (r *rules) releaseRequest(op step, status messages.Status, past over, known
 
 // howEnded returns how the lease ended of which an operation speaks, if that is known.
 func (r *rules) howEnded(op step) messages.Event_Kind {
-	if how, ok := r.ended[leaseOf{op.who, op.token}]; ok && op.token != 0 {
-		return how
+	for _, hash := range []string{"", op.secret} {
+		if how, ok := r.ended[leaseOf{op.who, hash, op.token}]; ok && op.token != 0 {
+			return how
+		}
 	}
-	mine := op.who == r.last.owner && (op.token == 0 || op.token == r.last.token)
+	mine := r.last.isOf(op) && (op.token == 0 || op.token == r.last.token)
 	if len(r.held) == 0 && mine {
 		return r.how
 	}

@@ -44,6 +44,10 @@ type step struct {
 	limit     uint32 // all: the highest number
 	permits   uint32
 	id, why   string
+	// hash and secret are those that the request carries, by the name of the secret.
+	hash, secret string
+	// meta is the metadata, as one entry.
+	meta string
 	// nogrant and nowait are the limits of the node that stand in the way.
 	nogrant, nowait string
 
@@ -90,6 +94,12 @@ func mustParseStep(words []string) step {
 			s.permits = uint32(must(strconv.ParseUint(value, 0, 32)))
 		case "id":
 			s.id = value
+		case "hash":
+			s.hash = value
+		case "secret":
+			s.secret = value
+		case "meta":
+			s.meta = value
 		case "from":
 			s.from = value
 		case "why":
@@ -161,6 +171,9 @@ func (s step) String() string {
 	add(s.limit > 0, "limit=%s", sayLimit(s.limit))
 	add(s.permits > 0, "permits=%d", s.permits)
 	add(s.id != "", "id=%s", s.id)
+	add(s.hash != "", "hash=%s", s.hash)
+	add(s.secret != "", "secret=%s", s.secret)
+	add(s.meta != "", "meta=%s", s.meta)
 	add(s.why != "", "why=%s", s.why)
 	add(s.nogrant != "", "nogrant=%s", s.nogrant)
 	add(s.nowait != "", "nowait=%s", s.nowait)
@@ -179,17 +192,23 @@ func (s step) event() lease.Event {
 	case "acquire":
 		r := &messages.AcquireRequest{
 			Owner: s.who, TtlMs: millis(s.ttl), WaitMs: millis(s.wait), RequestId: s.id, Reentrant: s.reentrant,
-			Limit: s.limit, Permits: s.permits,
+			Limit: s.limit, Permits: s.permits, Metadata: metadataOf(s.meta), SecretHash: hashOf(s.hash), Secret: secretOf(s.secret),
 		}
 		if s.ephemeral {
 			r.Durability = messages.Durability_EPHEMERAL
 		}
 		return lease.Acquire{Request: r, From: from, MaxWaiting: s.room, NoGrant: s.nogrant, NoWait: s.nowait}
 	case "release":
-		return lease.Release{Request: &messages.ReleaseRequest{Owner: s.who, Token: s.token, RequestId: s.id}, From: from}
+		return lease.Release{From: from, Request: &messages.ReleaseRequest{
+			Owner: s.who, Token: s.token, RequestId: s.id, Secret: secretOf(s.secret),
+		}}
 	case "extend":
 		return lease.Extend{From: from, Request: &messages.ExtendRequest{
-			Owner: s.who, Token: s.token, TtlMs: millis(s.ttl), Limit: s.limit,
+			Owner: s.who, Token: s.token, TtlMs: millis(s.ttl), Limit: s.limit, Secret: secretOf(s.secret),
+		}}
+	case "set":
+		return lease.Set{From: from, Request: &messages.SetRequest{
+			Owner: s.who, Token: s.token, Metadata: metadataOf(s.meta), Secret: secretOf(s.secret),
 		}}
 	case "get":
 		return lease.Get{Request: &messages.GetRequest{Stale: s.stale, Waiters: s.waiters}, From: from}
@@ -205,6 +224,29 @@ func (s step) event() lease.Event {
 		return lease.Tick{}
 	}
 	panic("unknown verb in a script: " + s.verb)
+}
+
+// metadataOf, secretOf and hashOf return what a word of a script stands for; nil: nothing.
+
+func metadataOf(word string) map[string]string {
+	if word == "" {
+		return nil
+	}
+	return map[string]string{"meta": word}
+}
+
+func secretOf(word string) []byte {
+	if word == "" {
+		return nil
+	}
+	return []byte("the secret " + word)
+}
+
+func hashOf(word string) []byte {
+	if word == "" {
+		return nil
+	}
+	return messages.HashSecret(secretOf(word))
 }
 
 // asks reports whether the step is a request, which is to be answered.
@@ -230,6 +272,10 @@ func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 //
 //	ACQUIRED ann#4[0,1]/5@3 1s
 //	cid: HELD bob#3[2]/5@3 1s/1s held=3 holders=bob#3,ann#4 waiters=dan/0x1(100ms,900ms)
+//
+// Metadata follow in braces.
+//
+//	UPDATED ann#1{busy} 1s
 func said(o lease.Outcome) []string {
 	var lines []string
 	for _, c := range o.Changes {
@@ -266,6 +312,9 @@ func sayLease(l *messages.Lease) string {
 	}
 	if phase := must(messages.ParseToken(l.GetFence())); uint64(phase) != l.GetToken() || l.GetLimit() > 0 {
 		line += fmt.Sprintf("@%d", uint64(phase))
+	}
+	if meta := l.GetMetadata()["meta"]; meta != "" {
+		line += "{" + meta + "}"
 	}
 	return line
 }

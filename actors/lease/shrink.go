@@ -8,7 +8,7 @@ import (
 )
 
 // Shrink returns what a free resource needs for its next token, and to tell the last owner how its lease
-// ended. Metadata, TTL, request id and the owner's name go; a digest of the name stays. A repeated
+// ended. Metadata, TTL, request id, the owner's name and the hash of its secret go; a digest of the two stays. A repeated
 // acquire is not recognized any more. A resource that is held is returned as it is.
 func (i *Image) Shrink() Image {
 	switch {
@@ -23,19 +23,25 @@ func (i *Image) Shrink() Image {
 			Grant: &journal.Grant{
 				Resource: i.Grant.GetResource(), Token: i.Grant.GetToken(), Former: i.Grant.GetFormer(),
 			},
-			State: i.State, OwnerDigest: digest(i.Grant.GetOwner()),
+			State: i.State, OwnerDigest: digest(i.Grant.GetOwner(), i.Grant.GetSecretHash()),
 		}
 	}
 }
 
-// wasOf reports whether the last grant was owner's. Of a shrunk one it goes by the digest: a name that
+// wasOf reports whether the last grant was the caller's. Of a shrunk one it goes by the digest: a name that
 // has the same one is told how the lease ended, and that changes nothing.
-func (i *Image) wasOf(owner string) bool {
-	if i.OwnerDigest != 0 {
-		return i.OwnerDigest == digest(owner)
+func (i *Image) wasOf(who caller) bool {
+	if i.OwnerDigest == 0 {
+		return who.owns(i.Grant)
 	}
-	return i.Grant.GetOwner() == owner
+	return i.OwnerDigest == digest(who.owner, nil) || len(who.hash) > 0 && i.OwnerDigest == digest(who.owner, who.hash)
 }
 
-// digest is part of the stored format. It is never 0, which stands for none.
-func digest(owner string) uint64 { return max(xxhash.Sum64String(owner), 1) }
+// digest stands for an owner, and for the hash of its secret if there is one. It is part of the stored format. It is
+// never 0, which stands for none.
+func digest(owner string, hash []byte) uint64 {
+	if len(hash) > 0 {
+		owner += "\x00" + string(hash) // an owner has no control characters
+	}
+	return max(xxhash.Sum64String(owner), 1)
+}

@@ -68,6 +68,8 @@ func (s *State) Step(now Time, e Event) Outcome {
 		s.extend(now, e, &o)
 	case Get:
 		s.get(now, e, &o)
+	case Set:
+		s.set(now, e, &o)
 	case Break:
 		s.breakLease(now, e, &o)
 	case Undeliverable:
@@ -118,12 +120,12 @@ func (s *State) serve(now Time, o *Outcome) {
 			return
 		}
 		request, from := w.request, w.from
-		_, over := s.recall(request.GetOwner(), request.GetRequestId()) // reentrant, it had shared a lease
+		over := s.isOver(request) // reentrant, it had shared a lease
 		if !over && (!s.fits(request) || s.isFull() != "") {
 			return
 		}
 		if s.queue.pop(); over {
-			o.answer(from, s.over(request.GetOwner(), request.GetRequestId()))
+			o.answer(from, s.over(now, request))
 		} else {
 			s.grant(now, request, from, true, o)
 		}

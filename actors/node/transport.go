@@ -65,6 +65,8 @@ func (t *transport) event(body proto.Message, to messages.ReplyTo) lease.Event {
 		return lease.Release{Request: r, From: to}
 	case *messages.ExtendRequest:
 		return lease.Extend{Request: r, From: to}
+	case *messages.SetRequest:
+		return lease.Set{Request: r, From: to}
 	case *messages.GetRequest:
 		return lease.Get{Request: r, From: to}
 	case *messages.BreakRequest:

@@ -11,7 +11,7 @@ import (
 // EventKind is what an [Event] tells of.
 type EventKind uint8
 
-// The kinds of events. The first five are changes, each of which is told once. The last two are none:
+// The kinds of events. The first seven are changes, each of which is told once. The last two are none:
 // nothing has happened when they come, and only a watch that asks for them gets any.
 const (
 	// EventAcquired: the lease was granted.
@@ -24,6 +24,10 @@ const (
 	EventExpired
 	// EventBroken: an operator took the lease away; the event has the reason.
 	EventBroken
+	// EventConfirmed: the lease had been lost, and no longer holds the resource back; the event has the reason.
+	EventConfirmed
+	// EventUpdated: the holder replaced the metadata of the lease, which otherwise is as it was.
+	EventUpdated
 	// EventPresent: the lease was held when the watch began; see [Present].
 	EventPresent
 	// EventBookmark is about no lease. It has a position that is worth saving; see [Bookmarks].
@@ -32,7 +36,7 @@ const (
 
 var eventNames = [...]string{
 	EventAcquired: "ACQUIRED", EventExtended: "EXTENDED", EventReleased: "RELEASED", EventExpired: "EXPIRED",
-	EventBroken: "BROKEN", EventPresent: "PRESENT", EventBookmark: "BOOKMARK",
+	EventBroken: "BROKEN", EventConfirmed: "CONFIRMED", EventUpdated: "UPDATED", EventPresent: "PRESENT", EventBookmark: "BOOKMARK",
 }
 
 // String returns the kind in the words of the contract: ACQUIRED.
@@ -51,8 +55,8 @@ func (k EventKind) Ends() bool { return k >= EventReleased && k <= EventBroken }
 type Event struct {
 	Kind EventKind
 	// Lease as it stood after the change; on the three kinds that end it, the lease that ended. What
-	// remains of a lease was counted at the time of the event; of one that was there already it is not
-	// known, and is 0. On a bookmark all of it is zero.
+	// remains of a lease was counted at the time of the event; of one that was there already, or whose metadata were
+	// replaced, it is not known, and is 0. On a bookmark all of it is zero.
 	Lease Lease
 	// Time of the change by the clock of the node that made it, for people. It may go back where the
 	// owner of the shard changes. Zero on what was there already and on bookmarks.

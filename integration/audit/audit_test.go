@@ -51,6 +51,7 @@ const (
 	extended = messages.Event_EXTENDED
 	released = messages.Event_RELEASED
 	expired  = messages.Event_EXPIRED
+	updated  = messages.Event_UPDATED
 )
 
 // lease is of a resource that has a request for each owner.
@@ -128,6 +129,10 @@ var journals = []struct {
 	{"an end of another lease", newBook().change(acquired, "a", 1).change(released, "b", 1), "of token 1 of b where token 1 of a"},
 	{"an extension of another lease", newBook().change(acquired, "a", 1).change(extended, "a", 2), "of token 2 of a where token 1 of a"},
 	{"an expiry before its time", newBook().at(1000, acquired).at(1500, expired), "500 ms before its time"},
+	{"new metadata", newBook().change(acquired, "a", 1).change(updated, "a", 1).change(extended, "a", 1).change(updated, "a", 1).change(released, "a", 1), ""},
+	{"new metadata of another lease", newBook().change(acquired, "a", 1).change(updated, "a", 2), "of token 2 of a where token 1 of a"},
+	{"new metadata of a lease that has ended", newBook().lived("a", 1).change(updated, "a", 1), "UPDATED of token 1, which is RELEASED"},
+	{"an expiry too early behind new metadata", newBook().at(1000, acquired).at(1400, updated).at(1500, expired), "before its time"},
 	{"an expiry behind an extension, whose time is not recorded", newBook().at(1000, acquired).at(1400, extended).at(1500, expired), ""},
 	{"a new owner that does not let the lease run anew", newBook().at(1000, acquired).openedAt(1900).at(2500, expired), "400 ms before its time"},
 	{

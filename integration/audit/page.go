@@ -56,7 +56,7 @@ func (r *resource) same(e *journal.Entry) bool {
 	}
 	owner := requestOf(g) == requestOf(r.last) && isLike(g, r.last)
 	if e.GetOwnerDigest() != 0 {
-		owner = e.GetOwnerDigest() == cmp.Or(r.digest, max(journal.Hash(r.last.GetOwner()), 1))
+		owner = e.GetOwnerDigest() == cmp.Or(r.digest, digestOf(r.last))
 	}
 	if len(e.GetOthers()) > 0 {
 		return false
@@ -109,4 +109,13 @@ func (r *resource) forget(p *journal.Page, wrong func(string, ...any)) (was bool
 	was = r.remembered
 	r.remembered, r.above = false, max(r.above, r.top())
 	return was
+}
+
+// digestOf stands for the owner of a grant, and for the hash of its secret if it has one.
+func digestOf(g *journal.Grant) uint64 {
+	who := g.GetOwner()
+	if hash := g.GetSecretHash(); len(hash) > 0 {
+		who += "\x00" + string(hash)
+	}
+	return max(journal.Hash(who), 1)
 }

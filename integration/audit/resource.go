@@ -54,9 +54,11 @@ type holding struct {
 }
 
 // request names a request of one resource.
-type request struct{ owner, id string }
+type request struct{ owner, id, secretHash string }
 
-func requestOf(g *journal.Grant) request { return request{g.GetOwner(), g.GetRequestId()} }
+func requestOf(g *journal.Grant) request {
+	return request{g.GetOwner(), g.GetRequestId(), string(g.GetSecretHash())}
+}
 
 // granted is a grant to a request.
 type granted struct {
@@ -162,14 +164,18 @@ func (r *resource) follow(m *journal.Change, c *journal.Commit, wrong func(strin
 	} else if !isShared(g) {
 		r.held, r.known, r.remembered, place = nil, true, true, -1 // it was held alone
 	}
+	var due int64
 	if place >= 0 {
+		if m.GetKind() == messages.Event_UPDATED {
+			due = r.held[place].due
+		}
 		r.held = slices.Delete(r.held, place, place+1)
 	}
 	state := m.GetKind()
-	if state == messages.Event_EXTENDED {
+	if state == messages.Event_EXTENDED || state == messages.Event_UPDATED {
 		state = messages.Event_ACQUIRED
 		place = max(place, 0)
-		r.held = slices.Insert(r.held, min(place, len(r.held)), &holding{Grant: g}) // when it was extended is not recorded
+		r.held = slices.Insert(r.held, min(place, len(r.held)), &holding{Grant: g, due: due}) // when it was extended is not recorded
 	} else {
 		r.remember(g, c)
 		r.end(m, wrong)

@@ -111,7 +111,8 @@ func (h *history) add(e *messages.Event) bool {
 	resource := e.GetLease().GetResource()
 	before, token := h.last[resource], e.GetLease().GetToken()
 	h.last[resource] = e
-	held := before.GetKind() == messages.Event_ACQUIRED || before.GetKind() == messages.Event_EXTENDED
+	held := before.GetKind() == messages.Event_ACQUIRED || before.GetKind() == messages.Event_EXTENDED ||
+		before.GetKind() == messages.Event_UPDATED
 	switch {
 	case before != nil && !before.ID().Before(e.ID()):
 		h.Errorf("%s: %v comes behind %v", resource, e, before)

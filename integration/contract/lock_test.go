@@ -19,6 +19,7 @@ const (
 	extend  = "holdfast.extend.orders.42"
 	get     = "holdfast.get.orders.42"
 	breakIt = "holdfast.break.orders.42"
+	set     = "holdfast.set.orders.42"
 )
 
 // The life of a lock, with every status that one node and no waiting can give.
@@ -183,7 +184,7 @@ func TestInfo(t *testing.T) {
 	}
 	if info.GetShards() != 4 || len(info.GetNodes()) != 1 || info.GetVersion() == "" ||
 		fmt.Sprint(info.GetNodes()[0].GetShards()) != "[0 1 2 3]" || info.GetLimits().GetMaxTtlMs() != 86_400_000 ||
-		fmt.Sprint(info.GetFeatures()) != "[batch sharing]" {
+		fmt.Sprint(info.GetFeatures()) != "[batch sharing values secrets]" {
 		t.Errorf("got %v", &info)
 	}
 }

@@ -70,6 +70,9 @@ func (q *requester) encode(request proto.Message) (subject string, payload []byt
 	case *messages.ExtendRequest:
 		op = messages.OpExtend
 		b.extend(q.key, r)
+	case *messages.SetRequest:
+		op = messages.OpSet
+		b.add(q.key).Operation = &messages.Call_Set{Set: r}
 	case *messages.GetRequest:
 		op = messages.OpGet
 		b.add(q.key).Operation = &messages.Call_Get{Get: r}

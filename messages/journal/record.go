@@ -9,7 +9,8 @@ import (
 //
 //   - 1: every lease is exclusive
 //   - 2: leases may be shared
-const Format = 2
+//   - 3: leases may have a secret, and their metadata may change
+const Format = 3
 
 // Name identifies the page within its shard: "p" and the bits of its prefix. So the name of a page begins
 // with the names of all pages that it was split from.

@@ -51,6 +51,8 @@ func FromRequest(r *actors.Request) (e Envelope, ok bool, err error) {
 		e.Operation, e.ReplyTo, body = messages.OpRelease, event.From, event.Request
 	case lease.Extend:
 		e.Operation, e.ReplyTo, body = messages.OpExtend, event.From, event.Request
+	case lease.Set:
+		e.Operation, e.ReplyTo, body = messages.OpSet, event.From, event.Request
 	case lease.Get:
 		e.Operation, e.ReplyTo, body = messages.OpGet, event.From, event.Request
 	case lease.Break:

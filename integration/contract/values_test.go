@@ -1,0 +1,143 @@
+package contract
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// meta is metadata of one entry.
+func meta(value string) map[string]string { return map[string]string{"value": value} }
+
+// A set replaces the metadata, and nothing else of the lease; it is refused as an extension is.
+func TestSet(t *testing.T) {
+	_, c := start(t)
+	eachForm(t, c, func(q *requester) {
+		set := func(owner string, token uint64, value string) *messages.SetRequest {
+			return &messages.SetRequest{Owner: owner, Token: token, Metadata: meta(value)}
+		}
+		q.want(messages.Status_NOT_HELD, 0, set("a", 0, "one"))
+		granted := q.want(messages.Status_GRANTED, 1, writer("a")).GetLease()
+		l := q.want(messages.Status_UPDATED, 1, set("a", 1, "one")).GetLease()
+		if !maps.Equal(l.GetMetadata(), meta("one")) || l.GetRemainingMs() == 0 || l.GetRemainingMs() > granted.GetTtlMs() {
+			t.Errorf("the lease is %v", l)
+		}
+		l.Metadata, l.RemainingMs = granted.GetMetadata(), granted.GetRemainingMs()
+		if !proto.Equal(l, granted) {
+			t.Errorf("the lease was %v and is %v", granted, l)
+		}
+		if got := q.want(messages.Status_UPDATED, 1, set("a", 0, "two")).GetLease().GetMetadata(); !maps.Equal(got, meta("two")) {
+			t.Errorf("the metadata are %v", got)
+		}
+		q.want(messages.Status_NOT_OWNER, 1, set("b", 1, "three"))
+		q.want(messages.Status_STALE_TOKEN, 1, set("a", 7, "three"))
+		if got := q.state().GetLease().GetMetadata(); !maps.Equal(got, meta("two")) {
+			t.Errorf("the metadata are %v", got)
+		}
+		q.want(messages.Status_UPDATED, 1, &messages.SetRequest{Owner: "a"})
+		if got := q.state().GetLease().GetMetadata(); len(got) > 0 {
+			t.Errorf("the metadata are %v", got)
+		}
+		q.want(messages.Status_RELEASED, 0, give("a", 1))
+		q.want(messages.Status_NOT_HELD, 0, set("a", 1, "three"))
+
+		q.want(messages.Status_GRANTED, 2, writer("c"))
+		q.want(messages.Status_RELEASED, 0, &messages.BreakRequest{Token: 2})
+		q.want(messages.Status_EXPIRED, 0, set("c", 2, "three"))
+	})
+}
+
+// Leases that are held together have metadata of their own.
+func TestSetOfSharedLeases(t *testing.T) {
+	_, c := start(t)
+	eachForm(t, c, func(q *requester) {
+		q.want(messages.Status_GRANTED, 1, reader("a"))
+		q.want(messages.Status_GRANTED, 2, reader("b"))
+		second := reader("a")
+		second.RequestId = "second"
+		q.want(messages.Status_GRANTED, 3, second)
+		q.want(messages.Status_UPDATED, 1, &messages.SetRequest{Owner: "a", Token: 1, Metadata: meta("one")})
+		q.want(messages.Status_UPDATED, 2, &messages.SetRequest{Owner: "b", Metadata: meta("two")})
+		q.want(messages.Status_INVALID, 0, &messages.SetRequest{Owner: "a", Metadata: meta("three")})
+		var got []string
+		for _, l := range q.state().GetHolders() {
+			got = append(got, l.GetMetadata()["value"])
+		}
+		if fmt.Sprint(got) != "[one two ]" {
+			t.Errorf("the metadata are %q", got)
+		}
+	})
+}
+
+// A set of an ephemeral lease is not recorded, and shown all the same.
+func TestSetOfAnEphemeralLease(t *testing.T) {
+	_, c := start(t)
+	c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000,"durability":"EPHEMERAL"}`)
+	c.want(messages.Status_UPDATED, 1, set, `{"owner":"a","metadata":{"value":"one"}}`)
+	for _, l := range append(c.list(`{}`).GetLeases(), c.want(messages.Status_HELD, 1, get, ``).GetLease()) {
+		if !maps.Equal(l.GetMetadata(), meta("one")) {
+			t.Errorf("the lease is %v", l)
+		}
+	}
+}
+
+// The metadata of all who hold a resource are bounded, as they are when leases are granted.
+func TestSetIsBounded(t *testing.T) {
+	_, c := start(t)
+	c.want(messages.Status_GRANTED, 0, acquire, `{"owner":"first","ttl_ms":3600000,"limit":4294967295}`)
+	large := strings.Repeat("x", 1000)
+	for i := 0; ; i++ {
+		r := c.ask(acquire, fmt.Sprintf(`{"owner":"o%d","ttl_ms":3600000,"limit":4294967295,"metadata":{"value":%q}}`, i, large))
+		if r.GetStatus() == messages.Status_OVERLOADED {
+			break
+		}
+		if r.GetStatus() != messages.Status_GRANTED || i > 1000 {
+			t.Fatalf("got %v", r)
+		}
+	}
+	r := c.want(messages.Status_OVERLOADED, 0, set, fmt.Sprintf(`{"owner":"first","metadata":{"value":%q}}`, large))
+	if !strings.Contains(r.GetError(), "orders.42") || !strings.Contains(r.GetError(), "set less") {
+		t.Errorf("the error is %q", r.GetError())
+	}
+	c.want(messages.Status_UPDATED, 2, set, `{"owner":"o0","metadata":{"value":"less"}}`)
+	c.want(messages.Status_RELEASED, 0, release, `{"owner":"o1"}`)
+	c.want(messages.Status_UPDATED, 1, set, fmt.Sprintf(`{"owner":"first","metadata":{"value":%q}}`, large))
+}
+
+// An event tells of new metadata, and a repeated set makes none. After a restart of the node they are as they were.
+func TestEventsOfValues(t *testing.T) {
+	s, c := start(t)
+	w := watch(t, s.Connect(), "holdfast.event.orders.*")
+	granted := c.want(messages.Status_GRANTED, 1, acquire, `{"owner":"a","ttl_ms":60000,"metadata":{"value":"one"}}`).GetLease()
+	for _, value := range []string{"two", "two", "three"} {
+		c.want(messages.Status_UPDATED, 1, set, fmt.Sprintf(`{"owner":"a","token":1,"metadata":{"value":%q}}`, value))
+	}
+	c.want(messages.Status_EXTENDED, 1, extend, `{"owner":"a","ttl_ms":30000}`)
+	for i, want := range []struct {
+		kind           messages.Event_Kind
+		value          string
+		ttl, remaining uint32
+	}{
+		{messages.Event_ACQUIRED, "one", 60000, 60000},
+		{messages.Event_UPDATED, "two", 60000, 0},
+		{messages.Event_UPDATED, "three", 60000, 0},
+		{messages.Event_EXTENDED, "three", 30000, 30000},
+	} {
+		got := w.next()
+		lease := proto.CloneOf(granted)
+		lease.Metadata, lease.TtlMs, lease.RemainingMs = meta(want.value), want.ttl, want.remaining
+		if got.GetKind() != want.kind || !proto.Equal(got.GetLease(), lease) {
+			t.Errorf("event %d is %v, want %s %v", i, got, want.kind, lease)
+		}
+	}
+	s.Restart()
+	c = &client{t, s.Connect()}
+	if got := c.want(messages.Status_HELD, 1, get, ``).GetLease().GetMetadata(); !maps.Equal(got, meta("three")) {
+		t.Errorf("after a restart the metadata are %v", got)
+	}
+}
