@@ -27,8 +27,8 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 		s.serve(now, o) // it may have been the head
 	case isRepeated:
 		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
-	case s.takesBack(r):
-		s.takeBackLost(now, e, o)
+	case s.takesBack(e):
+		s.takeBack(now, e, o)
 	case s.Waiting() == 0 && s.fits(r):
 		s.enter(now, e, o)
 	case r.GetWaitMs() > 0:
