@@ -183,6 +183,16 @@ func (c change) downgrades() bool {
 	return c.GetKind() == messages.Event_RELEASED && c.GetReason() == audit.Downgraded
 }
 
+// lapses reports whether the change is the end of a hold that nobody has confirmed.
+func (c change) lapses() bool {
+	return c.GetKind() == messages.Event_CONFIRMED && (c.GetReason() == audit.DelayOver || c.GetReason() == audit.TakenBack)
+}
+
+// isOperators reports whether the change is of a request that names no owner: a break, or a confirmation.
+func (c change) isOperators() bool {
+	return c.GetKind() == messages.Event_BROKEN || c.GetKind() == messages.Event_CONFIRMED
+}
+
 // lives returns the changes of each resource, in their order; reservations are none.
 func (j *Journal) lives() map[string]*life {
 	all := make(map[string]*life)

@@ -56,6 +56,24 @@ func (l line) again() line { l.Reentrant = true; return l }
 
 func (l line) ephemeral() line { l.Ephemeral = true; return l }
 
+// delayed and confirming say how the resource is held back if the lease is lost.
+func (l line) delayed(n uint32) line { l.Delay = n; return l }
+
+func (l line) confirming() line { l.Confirm = true; return l }
+
+func confirms(token uint64, call, back int) line {
+	l := ask(messages.OpConfirm, "", call, back).token(token)
+	l.Reason = fmt.Sprint(call)
+	return l
+}
+
+func (l line) heldBack(owner string, token uint64) line {
+	return l.shows(messages.Status_HELD_BACK, owner, token)
+}
+
+// endless says that the resource is held back until the loss is confirmed.
+func (l line) endless() line { l.Endless = true; return l }
+
 // unknown says that no answer came.
 func (l line) unknown() line {
 	l.Return, l.Open = linear.Never, 1
