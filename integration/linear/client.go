@@ -172,7 +172,7 @@ func (c *client) wish(r *resource) Operation {
 	switch {
 	case r.shared:
 		o.Limit, o.Permits = c.sharing()
-	case !r.ephemeral && c.chance(20):
+	case !r.ephemeral && c.chance(30):
 		o.Delay, o.Confirm = c.holdBack()
 	}
 	if o.Limit == unlimited && c.chance(70) {

@@ -18,6 +18,9 @@ func brokenConfirming(lines ...line) []line {
 	return append([]line{acquire("a", 0, 1).ttl(60_000).confirming().granted(1), breaks(1, 2, 3).released()}, lines...)
 }
 
+// waitingBehind is an answer that says how many wait.
+func waitingBehind(l line, n uint32) line { l.Waiting = n; return l }
+
 // Each pair of histories is told apart by one rule about what lost leases hold back.
 var holdPairs = []struct {
 	rule           string
@@ -42,6 +45,11 @@ var holdPairs = []struct {
 		"the owner takes the resource back",
 		brokenDelayed(acquire("a", 4, 5).granted(2)),
 		brokenDelayed(acquire("b", 4, 5).granted(2)),
+	},
+	{
+		"only the owner goes before those that wait",
+		brokenDelayed(waitingBehind(acquire("a", 4, 5).granted(2), 1)),
+		[]line{acquire("a", 0, 1).granted(1), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 1)},
 	},
 	{
 		"the owner does not take back what is to be confirmed",
