@@ -61,11 +61,14 @@ const (
 )
 
 // isFull says which limit of the resource keeps another lease out; empty: none.
-func (s *State) isFull() string {
-	switch n := s.image.Leases(); {
+func (s *State) isFull() string { return s.fullOf(s.image.Leases(), s.image.Weight()) }
+
+// fullOf is [State.isFull] if there were n leases of this weight.
+func (s *State) fullOf(n, weight int) string {
+	switch {
 	case n >= mostHolders:
 		return fmt.Sprintf("resource %q: %d leases are held, the most that may; try later", s.resource, n)
-	case n > 0 && s.image.Weight() >= mostWeight:
+	case n > 0 && weight >= mostWeight:
 		return fmt.Sprintf("resource %q: %d leases with their owners and metadata take %d bytes, the most that may; try later",
 			s.resource, n, mostWeight)
 	}

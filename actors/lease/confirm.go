@@ -68,7 +68,10 @@ func (s *State) endDelays(now Time, o *Outcome) (some bool) {
 // takesBack reports whether a request takes back what its owner has lost: nobody else has lost a lease of the resource,
 // and nothing else keeps the request from being granted.
 func (s *State) takesBack(e Acquire) bool {
-	if !s.image.HeldBack() || e.NoGrant != "" || s.isFull() != "" || s.image.Token() >= messages.MaxToken {
+	if !s.image.HeldBack() || e.NoGrant != "" || s.image.Token() >= messages.MaxToken {
+		return false
+	}
+	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lost.heaviness()) != "" {
 		return false
 	}
 	for _, l := range s.image.Lost() {
