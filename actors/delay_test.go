@@ -12,16 +12,16 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// delayed is an acquire of a lease that holds its resource back if it is lost.
-func delayed(owner string, ttl, delay time.Duration) lease.Acquire {
-	a := acquire(owner, ttl)
+// delayed is an acquire by a of a lease of a second that holds its resource back if it is lost.
+func delayed(delay time.Duration) lease.Acquire {
+	a := acquire("a", time.Second)
 	a.Request.DelayMs = uint32(delay.Milliseconds())
 	return a
 }
 
-// confirmed is an acquire of a lease whose loss has to be confirmed.
-func confirmed(owner string, ttl time.Duration) lease.Acquire {
-	a := acquire(owner, ttl)
+// confirmed is the same of a lease whose loss has to be confirmed.
+func confirmed() lease.Acquire {
+	a := acquire("a", time.Second)
 	a.Request.Confirm = true
 	return a
 }
@@ -50,8 +50,8 @@ func TestHoldEndsInOneAppend(t *testing.T) {
 		lost lease.Acquire
 		ends func(w *world)
 	}{
-		"the delay is over": {delayed("a", time.Second, time.Second), func(w *world) { w.pass(1) }},
-		"it is confirmed": {confirmed("a", time.Second), func(w *world) {
+		"the delay is over": {delayed(time.Second), func(w *world) { w.pass(1) }},
+		"it is confirmed": {confirmed(), func(w *world) {
 			w.want(messages.Status_RELEASED, 0, "r", confirm(1))
 		}},
 	} {
@@ -83,9 +83,9 @@ func TestNewOwnerHoldsBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, tuning, func(w *world) {
-				w.want(messages.Status_GRANTED, 1, "delayed", delayed("a", time.Second, time.Minute))
-				w.want(messages.Status_GRANTED, 1, "confirmed", confirmed("a", time.Second))
-				w.want(messages.Status_GRANTED, 1, "over", delayed("a", time.Second, time.Second))
+				w.want(messages.Status_GRANTED, 1, "delayed", delayed(time.Minute))
+				w.want(messages.Status_GRANTED, 1, "confirmed", confirmed())
+				w.want(messages.Status_GRANTED, 1, "over", delayed(time.Second))
 				w.pass(31 * time.Second)
 				w.wantLeft("delayed", 30*time.Second)
 				w.reopen()
@@ -109,7 +109,7 @@ func TestNewOwnerHoldsBack(t *testing.T) {
 // A resource that is held back until someone confirms has no timer, and loses its actor as any other.
 func TestIdleResourceIsHeldBack(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Minute, Remember: time.Hour}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", confirmed("a", time.Second))
+		w.want(messages.Status_GRANTED, 1, "r", confirmed())
 		w.want(messages.Status_RELEASED, 0, "r", breakIt(1))
 		w.pass(24 * time.Hour)
 		if n := w.shard.Actors(); n != 0 {
@@ -124,8 +124,8 @@ func TestIdleResourceIsHeldBack(t *testing.T) {
 // A resource whose actor panics is held back as before.
 func TestPanicOfAResourceThatIsHeldBack(t *testing.T) {
 	inWorld(t, actors.Tuning{ReopenAfter: time.Second}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "delayed", delayed("a", time.Second, time.Minute))
-		w.want(messages.Status_GRANTED, 1, "confirmed", confirmed("a", time.Second))
+		w.want(messages.Status_GRANTED, 1, "delayed", delayed(time.Minute))
+		w.want(messages.Status_GRANTED, 1, "confirmed", confirmed())
 		w.pass(time.Second)
 		for _, resource := range []string{"delayed", "confirmed"} {
 			w.clock.panicAfter(0)
@@ -145,7 +145,7 @@ func TestQuotaCountsLostLeases(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
 		w.quota = new(actors.Quota)
 		w.open()
-		w.want(messages.Status_GRANTED, 1, "r", confirmed("a", time.Second))
+		w.want(messages.Status_GRANTED, 1, "r", confirmed())
 		w.pass(time.Second)
 		synctest.Wait()
 		if n := w.quota.Held(); n != 1 {
@@ -161,8 +161,8 @@ func TestQuotaCountsLostLeases(t *testing.T) {
 // An operator finds who confirmed a loss, and no other end of a hold, in the log.
 func TestConfirmationIsLogged(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", confirmed("a", time.Second))
-		w.want(messages.Status_GRANTED, 1, "s", delayed("a", time.Second, time.Second))
+		w.want(messages.Status_GRANTED, 1, "r", confirmed())
+		w.want(messages.Status_GRANTED, 1, "s", delayed(time.Second))
 		w.pass(3 * time.Second)
 		w.want(messages.Status_STALE_TOKEN, 1, "r", confirm(2))
 		if strings.Contains(w.log.String(), "loss confirmed") {

@@ -68,7 +68,7 @@ func (g *granted) backUntil() lease.Instant {
 	return g.lost.Add(g.delay)
 }
 
-func (w *waited) until() lease.Instant  { return w.at.Add(w.wait) }
+func (w *waited) until() lease.Instant { return w.at.Add(w.wait) }
 
 // wantsShared reports whether others may hold beside a lease of this limit.
 func wantsShared(limit uint32) bool { return limit > 1 }

@@ -19,6 +19,7 @@ type oldDeployment struct {
 }
 
 func newOldDeployment(t *testing.T) *oldDeployment {
+	t.Helper()
 	nc := stand.Dial(t, url)
 	d := &oldDeployment{info: messages.Info{Version: "old", Shards: 1}}
 	reply := func(m *nats.Msg, answer proto.Message) {

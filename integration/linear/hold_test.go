@@ -10,7 +10,7 @@ import (
 
 // brokenDelayed is a lease with a delay of a second that is broken, and what comes behind that.
 func brokenDelayed(lines ...line) []line {
-	return append([]line{acquire("a", 0, 1).ttl(60_000).delayed(1000).granted(1), breaks(1, 2, 3).released()}, lines...)
+	return append([]line{acquire("a", 0, 1).ttl(60_000).delayed().granted(1), breaks(1, 2, 3).released()}, lines...)
 }
 
 // brokenConfirming is the same of one whose loss has to be confirmed.
@@ -33,13 +33,13 @@ var holdPairs = []struct {
 	},
 	{
 		"a delay begins with the loss, also if the lease runs out",
-		[]line{acquire("a", 0, 1).delayed(1000).granted(1), acquire("b", 1990, 2000).granted(2)},
-		[]line{acquire("a", 0, 1).delayed(1000).granted(1), acquire("b", 1970, 1980).granted(2)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), acquire("b", 1990, 2000).granted(2)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), acquire("b", 1970, 1980).granted(2)},
 	},
 	{
 		"a delay does not begin with a release",
-		[]line{acquire("a", 0, 1).delayed(1000).granted(1), release("a", 2, 3).released(), acquire("b", 4, 5).granted(2)},
-		[]line{acquire("a", 0, 1).delayed(1000).granted(1), breaks(1, 2, 3).released(), acquire("b", 4, 5).granted(2)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), release("a", 2, 3).released(), acquire("b", 4, 5).granted(2)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), breaks(1, 2, 3).released(), acquire("b", 4, 5).granted(2)},
 	},
 	{
 		"the owner takes the resource back",
@@ -53,13 +53,13 @@ var holdPairs = []struct {
 	},
 	{
 		"the owner does not take back what is to be confirmed",
-		brokenConfirming(acquire("a", 4, 5).heldBack("a", 1).endless()),
+		brokenConfirming(acquire("a", 4, 5).heldBack().endless()),
 		brokenConfirming(acquire("a", 4, 5).granted(2)),
 	},
 	{
 		"the owner is not told that it is held back",
-		brokenDelayed(acquire("b", 4, 5).heldBack("a", 1)),
-		brokenDelayed(acquire("a", 4, 5).heldBack("a", 1)),
+		brokenDelayed(acquire("b", 4, 5).heldBack()),
+		brokenDelayed(acquire("a", 4, 5).heldBack()),
 	},
 	{
 		"nothing is granted before the loss is confirmed",
@@ -68,7 +68,7 @@ var holdPairs = []struct {
 	},
 	{
 		"a confirmation of another token confirms nothing",
-		brokenConfirming(confirms(2, 4, 5).shows(staleToken, "a", 1), acquire("b", 6, 7).heldBack("a", 1).endless()),
+		brokenConfirming(confirms(2, 4, 5).shows(staleToken, "a", 1), acquire("b", 6, 7).heldBack().endless()),
 		brokenConfirming(confirms(2, 4, 5).released()),
 	},
 	{
@@ -93,28 +93,28 @@ var holdPairs = []struct {
 	},
 	{
 		"a resource that is held back is not free",
-		brokenDelayed(get(4, 5).heldBack("a", 1), get(1010, 1011).free(1)),
+		brokenDelayed(get(4, 5).heldBack(), get(1010, 1011).free(1)),
 		brokenDelayed(get(4, 5).free(1)),
 	},
 	{
 		"a resource is not held back when the loss is confirmed",
 		brokenConfirming(confirms(1, 4, 5).released(), get(6, 7).free(1)),
-		brokenConfirming(confirms(1, 4, 5).released(), get(6, 7).heldBack("a", 1).endless()),
+		brokenConfirming(confirms(1, 4, 5).released(), get(6, 7).heldBack().endless()),
 	},
 	{
 		"a lease without a delay holds nothing back",
 		[]line{acquire("a", 0, 1).granted(1), breaks(1, 2, 3).released(), get(4, 5).free(1)},
-		[]line{acquire("a", 0, 1).granted(1), breaks(1, 2, 3).released(), get(4, 5).heldBack("a", 1)},
+		[]line{acquire("a", 0, 1).granted(1), breaks(1, 2, 3).released(), get(4, 5).heldBack()},
 	},
 	{
 		"a delay has an end, and what is to be confirmed has none",
-		brokenConfirming(get(4, 5).heldBack("a", 1).endless()),
-		brokenConfirming(get(4, 5).heldBack("a", 1)),
+		brokenConfirming(get(4, 5).heldBack().endless()),
+		brokenConfirming(get(4, 5).heldBack()),
 	},
 	{
 		"a request that waits is not told that it is held back",
 		brokenDelayed(acquire("b", 4, 104).wait(100).gets(timeout)),
-		brokenDelayed(acquire("b", 4, 5).wait(100).heldBack("a", 1)),
+		brokenDelayed(acquire("b", 4, 5).wait(100).heldBack()),
 	},
 	{
 		"a lost lease is not held",

@@ -34,19 +34,19 @@ func checkReplay(ctx context.Context, j *Journal, held, lost map[string][]*journ
 type leases map[name]*messages.Lease
 
 // compare returns where the leases are others than these.
-func (got leases) compare(how string, want map[string][]*journal.Grant) (wrong []string) {
+func (l leases) compare(how string, want map[string][]*journal.Grant) (wrong []string) {
 	for _, held := range want {
 		for _, g := range held {
 			key := name{g.GetResource(), g.GetToken()}
-			l := got[key]
-			if l.GetOwner() != g.GetOwner() || l.GetTtlMs() != g.GetTtlMs() || leaseOf(l) != grantOf(g) {
-				wrong = append(wrong, fmt.Sprintf("%q: it is %s in the journal under %v, and a replay has %v", g.GetResource(), how, g, l))
+			got := l[key]
+			if got.GetOwner() != g.GetOwner() || got.GetTtlMs() != g.GetTtlMs() || leaseOf(got) != grantOf(g) {
+				wrong = append(wrong, fmt.Sprintf("%q: it is %s in the journal under %v, and a replay has %v", g.GetResource(), how, g, got))
 			}
-			delete(got, key)
+			delete(l, key)
 		}
 	}
-	for _, l := range got {
-		wrong = append(wrong, fmt.Sprintf("%q: a replay has %v, and in the journal it is not %s", l.GetResource(), l, how))
+	for _, got := range l {
+		wrong = append(wrong, fmt.Sprintf("%q: a replay has %v, and in the journal it is not %s", got.GetResource(), got, how))
 	}
 	return wrong
 }
