@@ -304,6 +304,16 @@ func TestCloneSharesNothing(t *testing.T) {
 	if c := free.Clone(); !sameImage(c, free) {
 		t.Errorf("the copy of nothing is %+v", c)
 	}
+	lost := func() lease.Image {
+		return playOut(t, mustParse("0s ann acquire limit=5 delay=5s; 0s bob acquire limit=5 confirmed; 1s node tick")).state.Image()
+	}
+	original := lost()
+	changed := original.Clone()
+	changed.Restart(900)
+	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: original.Lost()[0].Grant}, 900)
+	if !sameImage(original, lost()) || len(changed.Lost()) != 1 {
+		t.Errorf("the original became %+v, the copy %+v", original, changed)
+	}
 }
 
 // What is stored, and read again, is the same but for the deadlines, which begin anew.
