@@ -32,6 +32,8 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 		s.serve(now, o) // it may have been the head
 	case isRepeated:
 		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
+	case s.takesBack(who, e):
+		s.takeBack(now, who, e, o)
 	case s.Waiting() == 0 && s.fits(r):
 		s.enter(now, e, o)
 	default:
@@ -54,7 +56,7 @@ func (s *State) fits(r *messages.AcquireRequest) bool {
 }
 
 const (
-	// mostHolders is how many leases may be held on one resource.
+	// mostHolders is how many leases may be held on one resource, or hold it back.
 	mostHolders = 1000
 	// mostWeight is how many bytes they may take when they are stored. All of them may end and as many be granted in one
 	// step, and all of that goes into one commit, a message of at most 1 MB.
@@ -62,11 +64,14 @@ const (
 )
 
 // isFull says which limit of the resource keeps another lease out; empty: none.
-func (s *State) isFull() string {
-	switch n := s.image.Holders(); {
+func (s *State) isFull() string { return s.fullOf(s.image.Leases(), s.image.Weight()) }
+
+// fullOf is [State.isFull] if there were n leases of this weight.
+func (s *State) fullOf(n, weight int) string {
+	switch {
 	case n >= mostHolders:
 		return fmt.Sprintf("resource %q: %d leases are held, the most that may; try later", s.resource, n)
-	case n > 0 && s.image.Weight() >= mostWeight:
+	case n > 0 && weight >= mostWeight:
 		return fmt.Sprintf("resource %q: %d leases with their owners and metadata take %d bytes, the most that may; try later",
 			s.resource, n, mostWeight)
 	}
@@ -134,6 +139,8 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		Metadata:     r.GetMetadata(),
 		RequestId:    r.GetRequestId(),
 		SecretHash:   r.GetSecretHash(),
+		DelayMs:      r.GetDelayMs(),
+		Confirm:      r.GetConfirm(),
 	}
 	if isShared(r.GetLimit()) {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), s.image.freeSlots(permitsOf(r)), s.image.phase(g.GetToken())

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -97,7 +99,7 @@ func (s *State) wait(now Time, who caller, e Acquire, o *Outcome) {
 	case place >= 0 && !who.opens(s.queue.waiters[place].request.GetSecretHash()):
 		o.answer(e.From, s.notOwner(now))
 	case e.Request.GetWaitMs() == 0:
-		o.answer(e.From, s.replyHeld(now))
+		o.answer(e.From, s.replyTaken(now))
 	case place >= 0:
 		s.waitOn(now, place, e, o)
 	default:
@@ -145,25 +147,9 @@ func (s *State) timeOut(now Time, o *Outcome) (some bool) {
 func (s *State) surrender(now Time, o *Outcome) {
 	for _, w := range s.queue.takeDue(Never) {
 		left := w.until.Sub(now.Instant) + time.Millisecond - 1
-		o.Surrendered = append(o.Surrendered, Acquire{
-			Request: &messages.AcquireRequest{
-				Owner:      w.request.GetOwner(),
-				TtlMs:      w.request.GetTtlMs(),
-				WaitMs:     uint32(left.Milliseconds()),
-				RequestId:  w.request.GetRequestId(),
-				Durability: w.request.GetDurability(),
-				Reentrant:  w.request.GetReentrant(),
-				Metadata:   w.request.GetMetadata(),
-				Limit:      w.request.GetLimit(),
-				Permits:    w.request.GetPermits(),
-				DelayMs:    w.request.GetDelayMs(),
-				Confirm:    w.request.GetConfirm(),
-				Session:    w.request.GetSession(),
-				SecretHash: w.request.GetSecretHash(),
-				Secret:     w.request.GetSecret(),
-			},
-			From: w.from,
-		})
+		r := proto.CloneOf(w.request)
+		r.WaitMs = uint32(left.Milliseconds())
+		o.Surrendered = append(o.Surrendered, Acquire{Request: r, From: w.from})
 	}
 }
 

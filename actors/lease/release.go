@@ -92,8 +92,13 @@ func (s *State) notOwn(now Time, who caller, token uint64, released messages.Sta
 }
 
 // howEnded returns how an owner's lease has ended, if that is known: the last one of the resource, without a token only
-// while it is free, and an earlier one that was shared as long as it is remembered.
+// while it is free, one that holds the resource back, and an earlier one that was shared as long as it is remembered.
 func (s *State) howEnded(who caller, token uint64) (messages.Event_Kind, bool) {
+	for _, l := range s.image.Lost() {
+		if who.owns(l.Grant) && token != 0 && (token == l.Grant.GetToken() || token == l.Grant.GetFormer()) {
+			return l.How, true
+		}
+	}
 	switch free := !s.image.Held(); {
 	case s.image.State != messages.Event_ACQUIRED && (free || token != 0) && s.image.lastOf(who, token):
 		return s.image.State, true
@@ -119,7 +124,7 @@ func (s *State) breakLease(now Time, e Break, o *Outcome) {
 	case held:
 		s.finish(now, h, messages.Event_BROKEN, e.Request.GetReason(), o)
 		o.answer(e.From, s.reply(messages.Status_RELEASED))
-	case s.image.State == messages.Event_BROKEN && s.image.isLast(token):
+	case s.image.isLast(token) && (s.image.State == messages.Event_BROKEN || s.image.State == messages.Event_CONFIRMED):
 		o.answer(e.From, s.reply(messages.Status_RELEASED))
 	case s.image.Held():
 		o.answer(e.From, s.replyLease(now, messages.Status_STALE_TOKEN, s.image.first()))
@@ -128,8 +133,8 @@ func (s *State) breakLease(now Time, e Break, o *Outcome) {
 	}
 }
 
-// takeBack takes back a grant that reached no client.
-func (s *State) takeBack(now Time, e Undeliverable, o *Outcome) {
+// revoke takes back a grant that reached no client.
+func (s *State) revoke(now Time, e Undeliverable, o *Outcome) {
 	if h, held := s.image.Find(e.Token); held && slices.Contains(s.doubted, e.Token) {
 		s.finish(now, h, messages.Event_RELEASED, "the client was gone", o)
 	}

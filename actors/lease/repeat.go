@@ -54,6 +54,11 @@ func (s *State) recall(who caller, id string) (ended, bool) {
 	if g := s.image.Grant; g.GetRequestId() == id && who.is(g) {
 		return newEnded(g, s.image.State), true
 	}
+	for _, l := range s.image.Lost() {
+		if l.Grant.GetRequestId() == id && who.is(l.Grant) {
+			return newEnded(l.Grant, l.How), true
+		}
+	}
 	return s.past.find(keyOf(s.resource, who, id))
 }
 

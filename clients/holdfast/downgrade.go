@@ -26,7 +26,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if err := l.check(ctx, opDowngrade, nil); err != nil {
 		return err
 	}
-	if err := l.h.c.needSharing(ctx, opDowngrade, l.Resource()); err != nil {
+	if err := l.h.c.need(ctx, opDowngrade, l.Resource(), sharingFeature); err != nil {
 		return err
 	}
 	return l.h.downgrade(ctx, l)

@@ -47,22 +47,24 @@ func (k EventKind) String() string {
 	return eventNames[k]
 }
 
-// Ends reports whether the resource is free after the event, as far as that goes: the next in the queue
-// may have it at once.
+// Ends reports whether the lease has ended with the event. As far as that goes, the next in the queue may have the
+// resource at once, unless [Event.HeldBack].
 func (k EventKind) Ends() bool { return k >= EventReleased && k <= EventBroken }
 
 // Event is one thing that a [Client.Watch] tells.
 type Event struct {
 	Kind EventKind
-	// Lease as it stood after the change; on the three kinds that end it, the lease that ended. What
+	// Lease as it stood after the change; on the three kinds that end it and on [EventConfirmed], the lease that ended. What
 	// remains of a lease was counted at the time of the event; of one that was there already, or whose metadata were
 	// replaced, it is not known, and is 0. On a bookmark all of it is zero.
 	Lease Lease
 	// Time of the change by the clock of the node that made it, for people. It may go back where the
 	// owner of the shard changes. Zero on what was there already and on bookmarks.
 	Time time.Time
-	// Reason of a break.
+	// Reason of a break and of [EventConfirmed], and of another end that the owner did not ask for.
 	Reason string
+	// HeldBack: the lease was lost, and its resource is granted to no other owner before [EventConfirmed].
+	HeldBack bool
 	// ID identifies the change in the deployment. It is the same in every report of it, and stands in the
 	// header Nats-Msg-Id of a published event. Zero on what is no change.
 	ID messages.EventID
@@ -106,12 +108,13 @@ func newEvent(s watch.Step) Event {
 		return Event{Kind: EventBookmark, before: s.Before}
 	}
 	return Event{
-		Kind:   EventKind(m.GetKind()),
-		Lease:  *newLease(m.GetLease()),
-		Time:   time.UnixMilli(m.GetAtMs()),
-		Reason: m.GetReason(),
-		ID:     m.ID(),
-		before: s.Before,
-		after:  s.After,
+		Kind:     EventKind(m.GetKind()),
+		Lease:    *newLease(m.GetLease()),
+		Time:     time.UnixMilli(m.GetAtMs()),
+		Reason:   m.GetReason(),
+		HeldBack: m.GetHeldBack(),
+		ID:       m.ID(),
+		before:   s.Before,
+		after:    s.After,
 	}
 }

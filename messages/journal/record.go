@@ -9,7 +9,7 @@ import (
 //
 //   - 1: every lease is exclusive
 //   - 2: leases may be shared
-//   - 3: leases may have a secret, and their metadata may change
+//   - 3: leases may have a secret, their metadata may change, and a lost lease may hold its resource back
 const Format = 3
 
 // Name identifies the page within its shard: "p" and the bits of its prefix. So the name of a page begins
