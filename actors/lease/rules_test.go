@@ -482,8 +482,10 @@ func inEffect(o lease.Outcome, s step) []lease.Answer {
 			return i
 		case a.To.Subject == s.from:
 			return len(o.Changes)
-		default:
-			return -1
+		default: // a refusal may show a lease that is granted in the same step
+			return slices.IndexFunc(o.Changes, func(c *journal.Change) bool {
+				return c.GetKind() == messages.Event_ACQUIRED && c.GetGrant().GetToken() == a.Reply.GetLease().GetToken()
+			})
 		}
 	}
 	return slices.SortedStableFunc(slices.Values(answers), func(a, b lease.Answer) int {
