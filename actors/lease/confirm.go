@@ -68,7 +68,7 @@ func (s *State) endDelays(now Time, o *Outcome) (some bool) {
 // takesBack reports whether a request takes back what its owner has lost: all lost leases of the resource are its own, and
 // nothing else keeps the request from being granted.
 func (s *State) takesBack(who caller, e Acquire) bool {
-	if !s.image.HeldBack() || e.NoGrant != "" || s.image.Token() >= messages.MaxToken {
+	if !s.image.HeldBack() || e.NoGrant != "" || s.image.Token() >= messages.MaxToken || s.isAnothers(who, e.Request) {
 		return false
 	}
 	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lost.heaviness()) != "" {

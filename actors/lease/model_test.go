@@ -184,7 +184,7 @@ func ceil(d time.Duration) time.Duration {
 // takesBack reports whether the request of s takes back what its sender alone has lost.
 func (m *model) takesBack(s step) bool {
 	back := m.heldBack()
-	return len(back) > 0 && m.fits(s) && s.nogrant == "" && m.token() < uint64(messages.MaxToken) &&
+	return len(back) > 0 && m.fits(s) && !m.placeTaken(s) && s.nogrant == "" && m.token() < uint64(messages.MaxToken) &&
 		!slices.ContainsFunc(back, func(g *granted) bool { return g.confirmed || !s.owns(g) })
 }
 

@@ -96,7 +96,7 @@ func (q *queue) takeDue(now Instant) []waiter {
 // wait puts the request into the queue if it wants to wait.
 func (s *State) wait(now Time, who caller, e Acquire, o *Outcome) {
 	switch place := s.queue.find(who.owner, e.Request.GetRequestId()); {
-	case place >= 0 && !who.opens(s.queue.waiters[place].request.GetSecretHash()):
+	case s.isAnothers(who, e.Request):
 		o.answer(e.From, s.notOwner(now))
 	case e.Request.GetWaitMs() == 0:
 		o.answer(e.From, s.replyTaken(now))
@@ -105,6 +105,12 @@ func (s *State) wait(now Time, who caller, e Acquire, o *Outcome) {
 	default:
 		s.waitAnew(now, e, o)
 	}
+}
+
+// isAnothers reports whether a request of this owner and id waits that has a secret which the caller does not have.
+func (s *State) isAnothers(who caller, r *messages.AcquireRequest) bool {
+	place := s.queue.find(who.owner, r.GetRequestId())
+	return place >= 0 && !who.opens(s.queue.waiters[place].request.GetSecretHash())
 }
 
 func newWaiter(now Time, e Acquire) waiter {
