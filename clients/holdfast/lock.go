@@ -105,10 +105,7 @@ func (l *Lock) Context() context.Context {
 
 // newContext is called with the handle's mu held.
 func (l *Lock) newContext() context.Context {
-	base, release := context.WithoutCancel(l.parent), context.CancelFunc(func() {})
-	if deadline, ok := l.parent.Deadline(); ok {
-		base, release = context.WithDeadline(base, deadline)
-	}
+	base, release := withoutCancel(l.parent)
 	under, cancel := context.WithCancelCause(messages.WithClaim(base, l.h.claim))
 	l.endWith(func(cause error) {
 		cancel(cause)
