@@ -156,10 +156,10 @@ func (a *acquisitionOfAll) inTurn(ctx context.Context) (*Locks, error) {
 	return newLocks(ctx, a.c, locks), nil
 }
 
-// release gives back what was acquired of a set that is not complete. An error would hide why it is not; the lease then
-// runs out.
+// release gives back what was acquired of a set that is not complete. If ctx has ended, it does not wait for the answers.
+// An error would hide why the set is not complete; the lease then runs out.
 func (a *acquisitionOfAll) release(ctx context.Context, locks []*Lock) {
-	concurrently(len(locks), func(i int) { _ = locks[i].Release(ctx) })
+	concurrently(len(locks), func(i int) { _ = locks[i].releaseOnce(ctx) })
 }
 
 // concurrently calls f for 0 to n-1, the last first, and returns when all calls have returned.
