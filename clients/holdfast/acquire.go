@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -192,7 +193,7 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 
 func (a *acquisition) message() proto.Message {
 	wait := a.wait()
-	a.matters = time.Now().Add(wait + a.terms.ttl)
+	a.matters = clock.Now().Add(wait + a.terms.ttl)
 	a.request.RequestId, a.request.WaitMs = a.id, inMillis(wait)
 	return a.request
 }
@@ -283,7 +284,7 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messag
 		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
 	}
 	if a.late == mostLate {
-		return nil, false, a.tooLate(time.Since(sent))
+		return nil, false, a.tooLate(clock.Since(sent))
 	}
 	a.id = nuid.Next()
 	return nil, true, nil

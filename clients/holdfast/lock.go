@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -97,6 +98,7 @@ func (l *Lock) String() string { return fmt.Sprintf("%q with token %v", l.Resour
 func (l *Lock) Context() context.Context {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
+	l.h.look()
 	if l.ctx == nil {
 		l.ctx = l.newContext()
 	}
@@ -140,7 +142,7 @@ func (l *Lock) Valid() bool {
 func (l *Lock) Deadline() time.Time {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	return l.h.renewal.Until()
+	return clock.Monotonic(l.h.renewal.Until())
 }
 
 // Extend makes the lease last ttl from now, longer or shorter than what was left, and renewals ask for
