@@ -98,7 +98,9 @@ func (l *Lock) String() string { return fmt.Sprintf("%q with token %v", l.Resour
 func (l *Lock) Context() context.Context {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	l.h.look()
+	if l.over == nil {
+		l.h.look()
+	}
 	if l.ctx == nil {
 		l.ctx = l.newContext()
 	}

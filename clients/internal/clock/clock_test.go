@@ -48,10 +48,12 @@ func TestSuspend(t *testing.T) {
 	})
 }
 
+// ahead is how far the clock is ahead of Go's before the tests.
+var ahead = clock.Now().Sub(time.Now())
+
 // On Linux a process in a time namespace sees a machine that was suspended for ten hours.
 func TestSuspendedMachine(t *testing.T) {
 	const parent = "HOLDFAST_TEST_AHEAD" // how far the clock of the parent is ahead
-	ahead := clock.Now().Sub(time.Now())
 	if before, err := time.ParseDuration(os.Getenv(parent)); err == nil {
 		if slept := (ahead - before).Round(time.Minute); slept != 10*time.Hour {
 			t.Errorf("the machine has slept for %v, want 10h", slept)
