@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -29,7 +30,7 @@ import (
 // Such leases are released after the call has returned, for 4 096 calls at a time; beyond that, and while
 // the service cannot be reached, the lease runs out by its TTL.
 func (c *Client) Acquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
-	return c.acquire(ctx, resource, c.cfg.terms(opts))
+	return c.acquire(ctx, resource, c.cfg.terms(opts), time.Now())
 }
 
 // TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder] or the [Error.Lost]. If there is
@@ -38,7 +39,7 @@ func (c *Client) Acquire(ctx context.Context, resource string, opts ...AcquireOp
 func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
 	t := c.cfg.terms(opts)
 	t.maxWait, t.bounded = 0, true
-	return c.acquire(ctx, resource, t)
+	return c.acquire(ctx, resource, t, time.Now())
 }
 
 // Do runs work under a lock: it waits for it as [Client.Acquire] does, and releases it afterwards, also
@@ -92,11 +93,12 @@ type acquisition struct {
 	late int
 }
 
-func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, error) {
+// acquire is Acquire. The wait counts from begun.
+func (c *Client) acquire(ctx context.Context, resource string, t terms, begun time.Time) (*Lock, error) {
 	if err := checkContext(ctx, messages.OpAcquire, resource); err != nil {
 		return nil, err
 	}
-	a := &acquisition{c: c, terms: t, resource: messages.NormalizeResource(resource), id: nuid.Next(), begun: time.Now()}
+	a := &acquisition{c: c, terms: t, resource: messages.NormalizeResource(resource), id: nuid.Next(), begun: begun}
 	a.deadline, _ = ctx.Deadline()
 	if err := a.check(); err != nil {
 		return nil, invalid(messages.OpAcquire, a.resource, err)
@@ -199,7 +201,7 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 
 func (a *acquisition) message() proto.Message {
 	wait := a.wait()
-	a.matters = time.Now().Add(wait + a.terms.ttl)
+	a.matters = clock.Now().Add(wait + a.terms.ttl)
 	a.request.RequestId, a.request.WaitMs = a.id, inMillis(wait)
 	return a.request
 }
@@ -290,7 +292,7 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messag
 		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
 	}
 	if a.late == mostLate {
-		return nil, false, a.tooLate(time.Since(sent))
+		return nil, false, a.tooLate(clock.Since(sent))
 	}
 	a.id = nuid.Next()
 	return nil, true, nil

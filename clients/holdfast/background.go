@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/internal/group"
 	"github.com/holdfast-io/holdfast/clients/request"
 )
@@ -65,13 +66,9 @@ func (b *background) work() {
 
 // attempt gives a job one turn and reports whether it is over.
 func (b *background) attempt(j job) bool {
-	turn := time.Now().Add(jobTurn)
-	if turn.After(j.until) {
-		turn = j.until
-	}
-	ctx, cancel := context.WithDeadlineCause(b.duty, turn, request.ErrNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(b.duty, min(jobTurn, clock.Until(j.until)), request.ErrNoAnswer)
 	defer cancel()
-	return ctx.Err() != nil || j.do(ctx) || b.off() || !time.Now().Before(j.until)
+	return ctx.Err() != nil || j.do(ctx) || b.off() || !clock.Now().Before(j.until)
 }
 
 func (j job) over() {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/internal/alarm"
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/internal/group"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
@@ -62,7 +63,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if err := cfg.take(nc, opts); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c := &Client{nc: nc, cfg: cfg, begun: time.Now()}
+	c := &Client{nc: nc, cfg: cfg, begun: clock.Now()}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
 	c.ends = newEnds(c.life, nc, cfg, &c.goroutines)

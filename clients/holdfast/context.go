@@ -46,3 +46,12 @@ func ClaimFromHeader(header map[string][]string) (c Claim, ok bool, err error) {
 	}
 	return c, ok, err
 }
+
+// withoutCancel returns a context with the values and the deadline of ctx that does not end when ctx is cancelled.
+func withoutCancel(ctx context.Context) (context.Context, context.CancelFunc) {
+	base := context.WithoutCancel(ctx)
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(base, deadline)
+	}
+	return base, func() {}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/holdfast/internal/lease"
 	"github.com/holdfast-io/holdfast/clients/internal/alarm"
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -59,7 +60,7 @@ func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms
 	}
 	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, id.token
 	h.hints.ephemeral, h.hints.verifier = t.ephemeral, h
-	h.hints.from = begun.Add((time.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
+	h.hints.from = begun.Add((clock.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
 	h.alarm.Waker = h
 	h.schedule()
 	return h
@@ -92,7 +93,14 @@ func (h *handle) attach(ctx context.Context, k kind) *Lock {
 }
 
 // valid goes by the clock, since a timer may be late.
-func (h *handle) valid() bool { return h.phase == holding && time.Now().Before(h.renewal.Until()) }
+func (h *handle) valid() bool { return h.phase == holding && clock.Now().Before(h.renewal.Until()) }
+
+// look ends a lease that is over by the clock. The timer may be late.
+func (h *handle) look() {
+	if h.phase == holding && !h.valid() {
+		h.runOut()
+	}
+}
 
 // lasts reports whether the lease is renewed to at least this length.
 func (h *handle) lasts(ttl time.Duration) bool {
@@ -120,7 +128,7 @@ func (h *handle) isOf(k kind) bool {
 func (h *handle) Wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch now := time.Now(); {
+	switch now := clock.Now(); {
 	case h.phase != holding:
 		return
 	case !h.valid():
@@ -348,9 +356,7 @@ func (h *handle) stop() {
 func (h *handle) detach(l *Lock) (last bool, found *Error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase == holding && !h.valid() {
-		h.runOut() // the timer is late
-	}
+	h.look()
 	h.locks = slices.DeleteFunc(h.locks, func(other *Lock) bool { return other == l })
 	l.end(ErrReleased)
 	switch {
@@ -370,7 +376,7 @@ func (h *handle) detach(l *Lock) (last bool, found *Error) {
 // postRelease posts a release of a lease that ran out by this client's clock, and waits for nothing: the service
 // may have prolonged it without the client's knowledge. It is posted once, with the last lock.
 func (h *handle) postRelease() {
-	if len(h.locks) == 0 && errors.Is(h.found, errDeadline) && time.Now().Before(h.end) {
+	if len(h.locks) == 0 && errors.Is(h.found, errDeadline) && clock.Now().Before(h.end) {
 		h.toRelease().post()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -58,7 +59,7 @@ func (i *hints) due(ttl time.Duration) (time.Time, bool) {
 
 // wake subscribes to the events if that is due. It is tried once.
 func (i *hints) wake(ttl time.Duration) {
-	if from, ok := i.due(ttl); !ok || time.Now().Before(from) {
+	if from, ok := i.due(ttl); !ok || clock.Now().Before(from) {
 		return
 	}
 	i.mu.Lock()
@@ -171,17 +172,17 @@ func (i *hints) isDue() bool {
 	if i.over || i.verifying != nil {
 		return false
 	}
-	if wait := time.Until(i.verified.Add(verifyPause)); wait > 0 {
+	if wait := clock.Until(i.verified.Add(verifyPause)); wait > 0 {
 		i.verifying = time.AfterFunc(wait, i.verifyLate)
 		return false
 	}
-	i.verified = time.Now()
+	i.verified = clock.Now()
 	return true
 }
 
 func (i *hints) verifyLate() {
 	i.mu.Lock()
-	i.verified, i.verifying = time.Now(), nil
+	i.verified, i.verifying = clock.Now(), nil
 	i.mu.Unlock()
 	i.verifier.verify()
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -97,6 +98,9 @@ func (l *Lock) String() string { return fmt.Sprintf("%q with token %v", l.Resour
 func (l *Lock) Context() context.Context {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
+	if l.over == nil {
+		l.h.look()
+	}
 	if l.ctx == nil {
 		l.ctx = l.newContext()
 	}
@@ -105,10 +109,7 @@ func (l *Lock) Context() context.Context {
 
 // newContext is called with the handle's mu held.
 func (l *Lock) newContext() context.Context {
-	base, release := context.WithoutCancel(l.parent), context.CancelFunc(func() {})
-	if deadline, ok := l.parent.Deadline(); ok {
-		base, release = context.WithDeadline(base, deadline)
-	}
+	base, release := withoutCancel(l.parent)
 	under, cancel := context.WithCancelCause(messages.WithClaim(base, l.h.claim))
 	l.endWith(func(cause error) {
 		cancel(cause)
@@ -143,7 +144,7 @@ func (l *Lock) Valid() bool {
 func (l *Lock) Deadline() time.Time {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	return l.h.renewal.Until()
+	return clock.Monotonic(l.h.renewal.Until())
 }
 
 // Extend makes the lease last ttl from now, longer or shorter than what was left, and renewals ask for

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -27,7 +28,7 @@ type release struct {
 // ctx ends earlier, the client goes on without the caller.
 func (r *release) run(ctx context.Context) error {
 	chore := r.c.chores
-	chore.timeout = min(r.c.cfg.timeout, time.Until(r.until))
+	chore.timeout = min(r.c.cfg.timeout, clock.Until(r.until))
 	a, err := chore.run(ctx, r.id.resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message})
 	if err == nil {
 		defer r.over()
@@ -91,7 +92,7 @@ func (r *release) outcome(a *request.Answer) error {
 func (c *Client) giveBack(l *messages.Lease) {
 	if c.handles.releasing(l, nil) {
 		r := &release{
-			c: c, id: idOf(l), owner: l.GetOwner(), graves: []grave{graveOf(l)}, until: time.Now().Add(millis(l.GetTtlMs())),
+			c: c, id: idOf(l), owner: l.GetOwner(), graves: []grave{graveOf(l)}, until: clock.Now().Add(millis(l.GetTtlMs())),
 		}
 		r.later()
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast/internal/lease"
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -33,7 +34,7 @@ type renewal struct {
 // send asks for more time, and is due again after a pause. When a caller waits, the pause is no longer than that
 // of any other request.
 func (r *renewal) send(receive func(*request.Answer)) {
-	now := time.Now()
+	now := clock.Now()
 	id := r.sender.Send(r.sender.Route(messages.OpExtend, r.key, r.Attempts()), r.message(), receive)
 	if r.isAwaited() {
 		r.Sent(id, now, messages.ResendAfter)
@@ -78,7 +79,7 @@ func (r *renewal) refuse(id uint64, err error) {
 func (r *renewal) noEffect(id uint64) {
 	r.Drop(id)
 	if r.isAwaited() && !r.HasOpen(id) {
-		r.Hasten(time.Now(), request.RetryAfter)
+		r.Hasten(clock.Now(), request.RetryAfter)
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 type Answer struct {
 	// ID is the number of the attempt, as [Sender.Send] returned it.
 	ID uint64
-	// Sent is when the attempt was handed over. A lease that it granted is counted from then.
+	// Sent is when the attempt was handed over, on the clock that counts the time of a suspend, which is ahead of that of
+	// [time.Now]. A lease that it granted is counted from then.
 	Sent time.Time
 	// NotSent is why the attempt was not sent; nil if it was. Then there is nothing to decode.
 	NotSent error

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/clients/internal/alarm"
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -88,14 +89,14 @@ func (s *Sender) Exchange(r Request) *Exchange {
 
 // Within is [Exchange.Run] for no longer than d. The cause is then [ErrNoAnswer], or what explains it.
 func (x *Exchange) Within(ctx context.Context, d time.Duration) (*Answer, error) {
-	now := time.Now()
+	now := clock.Now()
 	x.deadline = now.Add(d)
 	return x.run(ctx, now)
 }
 
 // Run returns the answer of a node that has decided, or an [*Error]. An UNAVAILABLE is no decision, and an
 // OVERLOADED none while another attempt may have had an effect; then it goes on.
-func (x *Exchange) Run(ctx context.Context) (*Answer, error) { return x.run(ctx, time.Now()) }
+func (x *Exchange) Run(ctx context.Context) (*Answer, error) { return x.run(ctx, clock.Now()) }
 
 func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 	switch {
@@ -116,7 +117,7 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 		case x.s.IsOff():
 			return nil, x.giveUp(nats.ErrConnectionClosed)
 		case x.connection != x.s.connection.Load():
-			x.send(time.Now())
+			x.send(clock.Now())
 			continue
 		}
 		select {
@@ -129,7 +130,7 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 		if a := x.sift(); a != nil {
 			return a, nil
 		}
-		switch now := time.Now(); {
+		switch now := clock.Now(); {
 		case x.isLate(now):
 			return nil, x.giveUp(ErrNoAnswer)
 		case !now.Before(x.due):
@@ -251,7 +252,7 @@ func (x *Exchange) sift() *Answer {
 		idle = idle || len(x.open) == 0 || x.open[len(x.open)-1] < a.ID
 	}
 	if idle {
-		x.due = time.Now().Add(RetryAfter(x.idle))
+		x.due = clock.Now().Add(RetryAfter(x.idle))
 		x.idle++
 	}
 	return nil

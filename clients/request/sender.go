@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/internal/alarm"
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/internal/group"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -114,7 +115,7 @@ func (s *Sender) Route(op messages.Operation, key string, n int) Route {
 // receive is called at most once, with the answer or the reason why the attempt was not sent, until
 // [Sender.Forget]. It runs on the goroutine of the subscription or of the publisher, and must not block.
 func (s *Sender) Send(to Route, payload []byte, receive func(*Answer)) uint64 {
-	a := &attempt{to: to, payload: payload, receive: receive, sent: time.Now(), encoding: messages.EncodingOf("", payload)}
+	a := &attempt{to: to, payload: payload, receive: receive, sent: clock.Now(), encoding: messages.EncodingOf("", payload)}
 	s.attempts.add(a)
 	s.outbox.add(a)
 	return a.id

@@ -6,10 +6,16 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 )
 
-// Heap wakes alarms when they are due: all with one timer, which is set for the first. The zero Heap has no alarm. It
-// is safe for concurrent use.
+// mostSleep bounds how long the timer is set for. Timers stand still while the machine is suspended, so this is how late
+// an alarm may be after a suspend.
+const mostSleep = time.Second
+
+// Heap wakes alarms when they are due: all with one timer, which is set for the first, or to look at the clock before.
+// Moments are those of package clock. The zero Heap has no alarm. It is safe for concurrent use.
 type Heap struct {
 	mu     sync.Mutex
 	alarms alarms
@@ -80,13 +86,15 @@ func (h *Heap) Close() {
 	}
 }
 
-// arm has the timer fire for the first alarm at the latest. It is called with mu held.
+// arm has the timer fire for the first alarm at the latest, unless the machine is suspended. It is called with mu held.
 func (h *Heap) arm() {
 	if len(h.alarms) == 0 || h.armed && !h.alarms[0].at.Before(h.next) {
 		return
 	}
-	h.armed, h.next = true, h.alarms[0].at
-	if left := time.Until(h.next); h.timer == nil {
+	now := clock.Now()
+	left := min(h.alarms[0].at.Sub(now), mostSleep)
+	h.armed, h.next = true, now.Add(left)
+	if h.timer == nil {
 		h.timer = time.AfterFunc(left, h.fire)
 	} else {
 		h.timer.Reset(left)
@@ -103,7 +111,7 @@ func (h *Heap) fire() {
 func (h *Heap) takeDue() (due []*Alarm) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for now := time.Now(); len(h.alarms) > 0 && !now.Before(h.alarms[0].at); {
+	for now := clock.Now(); len(h.alarms) > 0 && !now.Before(h.alarms[0].at); {
 		due = append(due, heap.Pop(&h.alarms).(*Alarm))
 	}
 	h.armed = false

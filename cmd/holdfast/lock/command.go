@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +38,7 @@ type command struct {
 	verbose bool
 	codes   codes
 
-	resources  []string // in the order of their keys, which is the order of acquisition
+	resources  []string
 	program    executable
 	report     *reporter
 	supervisor *supervisor // nil if the command was not run
@@ -128,9 +126,10 @@ func (u *command) load(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if u.resources, err = inOrder(resources); err != nil {
+	if err := checkNames(resources); err != nil {
 		return err
 	}
+	u.resources = resources
 	if err := s.Exclude("try", []string{"wait"}, "--try does not wait"); err != nil {
 		return err
 	}
@@ -167,23 +166,14 @@ func split(cmd *cobra.Command, args []string, shell string) (resources, words []
 	return resources, words, nil
 }
 
-// inOrder returns the resources in the order of their keys, without duplicates. All lock commands acquire in
-// this order, so they cannot deadlock.
-func inOrder(resources []string) ([]string, error) {
-	named := make(map[string]string, len(resources))
+// checkNames refuses a name that no resource can have.
+func checkNames(resources []string) error {
 	for _, r := range resources {
-		name := messages.NormalizeResource(r)
-		key, err := messages.EncodeKey(name)
-		if err != nil {
-			return nil, cli.BadRequest(err)
+		if _, err := messages.EncodeKey(messages.NormalizeResource(r)); err != nil {
+			return cli.BadRequest(err)
 		}
-		named[key] = name
 	}
-	ordered := make([]string, 0, len(named))
-	for _, key := range slices.Sorted(maps.Keys(named)) {
-		ordered = append(ordered, named[key])
-	}
-	return ordered, nil
+	return nil
 }
 
 func (u *command) checkLease(s *settings.Settings) error {
@@ -241,7 +231,7 @@ func (u *command) connect(cmd *cobra.Command, signals *signalQueue) (*nats.Conn,
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, u.notRun(ctx, strings.Join(u.resources, ", "), err)
+		return nil, u.notRun(ctx, err)
 	}
 	return nc, nil
 }
@@ -287,7 +277,7 @@ func (u *command) guard(held *locks, signals *signalQueue) error {
 func (u *command) release(held *locks) error {
 	ctx, cancel := u.releaseContext(held)
 	defer cancel()
-	err := held.release(ctx)
+	err := held.Release(ctx)
 	switch {
 	case err == nil:
 		u.report.detail("released %s", held.names())

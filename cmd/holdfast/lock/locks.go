@@ -16,48 +16,52 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
 
-// locks is a set of locks that is held as a whole: the loss of one is the loss of all.
-type locks struct {
-	all []*holdfast.Lock
-	// lost is cancelled when the first lock is lost; lose cancels it.
-	lost context.Context
-	lose context.CancelCauseFunc
-}
+// locks is the set of locks under which the command runs.
+type locks struct{ *holdfast.Locks }
 
-// take acquires the locks one after another. If one is refused, or a lock that is held already is lost
-// meanwhile, take releases those that it holds.
+// take acquires the locks. It tries without waiting first. So it fails at once if no node answers, and it knows the
+// holder for the message about the wait.
 func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQueue) (*locks, error) {
-	l := &locks{}
-	l.lost, l.lose = context.WithCancelCause(context.WithoutCancel(ctx))
-	waiting, stop := signals.interrupt(l.lost)
+	waiting, stop := signals.interrupt(ctx)
 	defer stop()
 	begun := time.Now()
-	for _, resource := range u.resources {
-		lock, err := u.acquire(waiting, c, resource, begun)
-		if err != nil {
-			u.drop(l)
-			return nil, u.notRun(waiting, resource, err)
+	terms := u.terms()
+	all, err := c.AcquireAll(waiting, u.resources, append(terms, holdfast.MaxWait(0))...)
+	var refusal *holdfast.Error
+	if errors.Is(err, holdfast.ErrHeld) && errors.As(err, &refusal) && u.waits() {
+		if u.bounded {
+			left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // 0 would not wait
+			terms = append(terms, holdfast.MaxWait(left))
 		}
-		u.report.detail("acquired %s: token %d%s", display.Name(resource), lock.Token(), slotsOf(lock))
-		l.add(lock)
+		u.report.waiting(refusal.Resource, refusal.Holder)
+		all, err = c.AcquireAll(waiting, u.resources, terms...)
+	}
+	if err != nil {
+		return nil, u.notRun(waiting, err)
+	}
+	held := &locks{all}
+	for _, l := range held.All() {
+		u.report.detail("acquired %s: token %d%s", display.Name(l.Resource()), l.Token(), slotsOf(l))
 	}
 	if stop(); waiting.Err() != nil {
-		u.drop(l)
-		return nil, u.notRun(waiting, l.names(), context.Cause(waiting))
+		u.drop(held)
+		return nil, u.notRun(waiting, context.Cause(waiting))
 	}
-	return l, nil
+	return held, nil
 }
 
-// drop releases the locks of an incomplete set. It ignores the error, which would hide the first one.
+// drop releases locks under which the command is not run. It ignores the error, which would hide the reason.
 func (u *command) drop(l *locks) {
-	ctx, cancel := u.releaseContext(nil)
+	ctx, cancel := u.releaseContext(l)
 	defer cancel()
-	_ = l.release(ctx)
+	_ = l.Release(ctx)
 }
 
-// acquire tries without waiting first. So it fails at once if no node answers, and it knows the holder for the
-// message about the wait.
-func (u *command) acquire(ctx context.Context, c *holdfast.Client, resource string, begun time.Time) (*holdfast.Lock, error) {
+// waits reports whether the command waits for locks that are held.
+func (u *command) waits() bool { return !u.bounded || u.wait.Duration > 0 }
+
+// terms returns the terms of the locks, but for the wait.
+func (u *command) terms() []holdfast.AcquireOption {
 	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata)}
 	if u.ephemeral {
 		terms = append(terms, holdfast.Ephemeral())
@@ -65,52 +69,38 @@ func (u *command) acquire(ctx context.Context, c *holdfast.Client, resource stri
 	if u.sharing.On() {
 		terms = append(terms, holdfast.Permits(int(max(u.sharing.Permits(), 1)), int(u.sharing.Limit())))
 	}
-	lock, err := c.TryAcquire(ctx, resource, terms...)
-	var refusal *holdfast.Error
-	if !errors.Is(err, holdfast.ErrHeld) || !errors.As(err, &refusal) {
-		return lock, err
-	}
-	if u.bounded {
-		if u.wait.Duration == 0 {
-			return nil, err
-		}
-		left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // MaxWait must be positive
-		terms = append(terms, holdfast.MaxWait(left))
-	}
-	u.report.waiting(resource, refusal.Holder)
-	return c.Acquire(ctx, resource, terms...)
+	return terms
 }
 
 // notRun returns the error for a command that was not run.
-func (u *command) notRun(ctx context.Context, resource string, err error) error {
-	cause := context.Cause(ctx)
+func (u *command) notRun(ctx context.Context, err error) error {
 	var i interruption
-	switch {
-	case errors.As(cause, &i):
-		return exit.Errorf(exitSignal+int(i.signal), "%s while waiting for %s; the command was not run", i.signal, display.Name(resource))
-	case isLost(cause):
-		return u.codes.of(cause)
+	if errors.As(context.Cause(ctx), &i) {
+		return exit.Errorf(exitSignal+int(i.signal), "%s while waiting for %s; the command was not run", i.signal, u.awaited(err))
 	}
 	return u.codes.of(err)
 }
 
-func (l *locks) add(lock *holdfast.Lock) {
-	l.all = append(l.all, lock)
-	context.AfterFunc(lock.Context(), func() { l.lose(context.Cause(lock.Context())) })
+// awaited returns the resource that an error is about, or all of them.
+func (u *command) awaited(err error) string {
+	var refusal *holdfast.Error
+	if errors.As(err, &refusal) && refusal.Resource != "" {
+		return display.Name(refusal.Resource)
+	}
+	return display.Name(strings.Join(u.resources, ", "))
 }
 
 // first returns the lock whose lease ends first.
 func (l *locks) first() *holdfast.Lock {
-	return slices.MinFunc(l.all, func(a, b *holdfast.Lock) int { return a.Deadline().Compare(b.Deadline()) })
+	return slices.MinFunc(l.All(), func(a, b *holdfast.Lock) int { return a.Deadline().Compare(b.Deadline()) })
 }
 
 // last returns the end of the last lease, or most if that is earlier. Lost locks do not count: they need no
 // release.
 func (l *locks) last(most time.Time) time.Time {
-	now := time.Now()
-	last := now
-	for _, lock := range l.all {
-		if until := lock.Deadline(); lock.Context().Err() == nil && until.After(last) {
+	last := time.Now()
+	for _, lock := range l.All() {
+		if until := lock.Deadline(); lock.Valid() && until.After(last) {
 			last = until
 		}
 	}
@@ -120,24 +110,11 @@ func (l *locks) last(most time.Time) time.Time {
 	return last
 }
 
-// release releases the locks in reverse order. The error is [holdfast.ErrLost] if a lock was lost before.
-func (l *locks) release(ctx context.Context) error {
-	var errs []error
-	for _, lock := range slices.Backward(l.all) {
-		if cause := context.Cause(lock.Context()); isLost(cause) {
-			errs = append(errs, cause) // a lost lock needs no release
-			continue
-		}
-		errs = append(errs, lock.Release(ctx))
-	}
-	return errors.Join(errs...)
-}
-
 // names returns the names of the resources for a message.
 func (l *locks) names() string {
-	names := make([]string, len(l.all))
-	for i, lock := range l.all {
-		names[i] = display.Name(lock.Resource())
+	var names []string
+	for _, lock := range l.All() {
+		names = append(names, display.Name(lock.Resource()))
 	}
 	return strings.Join(names, ", ")
 }
@@ -151,14 +128,14 @@ func (l *locks) environ(base []string) []string {
 		return slices.Contains(settings.LockVariables, name)
 	})
 	var resources, tokens, slots, slotTokens []string
-	for _, lock := range l.all {
+	for _, lock := range l.All() {
 		resources = append(resources, lock.Resource())
 		tokens = append(tokens, lock.Token().String())
 		numbers, token := slotClaims(lock)
 		slots = append(slots, numbers)
 		slotTokens = append(slotTokens, token)
 	}
-	if len(l.all) == 1 {
+	if len(resources) == 1 {
 		environ = append(environ, settings.VariableResource+"="+resources[0], settings.VariableToken+"="+tokens[0])
 	}
 	if slots[0] != "" { // all of them are shared, or none

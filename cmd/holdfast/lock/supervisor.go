@@ -48,7 +48,7 @@ func (v *supervisor) watch() {
 	defer v.tty.takeBack(v.child.pid)
 	timer := time.NewTimer(v.check())
 	defer timer.Stop()
-	lost := v.locks.lost.Done()
+	lost := v.locks.Lost()
 	for {
 		select {
 		case <-v.child.changes:
@@ -72,7 +72,7 @@ func (v *supervisor) watch() {
 // check sends the signal that is due and returns the time until the next check. It depends on the clock only,
 // so a late or an additional call is harmless.
 func (v *supervisor) check() time.Duration {
-	gone := v.locks.lost.Err() != nil
+	gone := v.locks.Context().Err() != nil
 	first := v.locks.first()
 	s, again := v.termination.due(time.Now(), first.Deadline(), gone)
 	switch s {
@@ -88,7 +88,7 @@ func (v *supervisor) check() time.Duration {
 
 // reason returns the reason for the termination, for a message.
 func (v *supervisor) reason() string {
-	if cause := context.Cause(v.locks.lost); cause != nil {
+	if cause := context.Cause(v.locks.Context()); cause != nil {
 		return plain(cause)
 	}
 	return "the lease on " + display.Name(v.locks.first().Resource()) + " could not be renewed in time"

@@ -1,0 +1,9 @@
+//go:build !linux && !darwin
+
+package clock
+
+import "time"
+
+// suspended returns 0. Go's monotonic clock counts the time of a suspend on Windows, where it is the interrupt time; on
+// other systems a suspend is not noticed.
+func suspended() time.Duration { return 0 }
