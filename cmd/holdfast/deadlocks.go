@@ -55,7 +55,7 @@ func (d *deadlocks) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if d.pattern, err = onePattern(cmd, args); err != nil {
+	if d.pattern, err = cli.OnePattern(cmd, args); err != nil {
 		return err
 	}
 	if err := d.connection.Check(s); err != nil {
@@ -156,8 +156,8 @@ func (d *deadlocks) report(w io.Writer, found []cycle) error {
 			return nil
 		}
 		among := ""
-		if d.pattern.text != "" {
-			among = " among the locks" + d.pattern.that()
+		if d.pattern.Text != "" {
+			among = " among the locks" + d.pattern.That()
 		}
 		_, err := fmt.Fprintf(w, "no deadlocks%s\n", among)
 		return err

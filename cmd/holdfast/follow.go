@@ -56,16 +56,16 @@ func (l *list) view(cmd *cobra.Command) view {
 	if display.SizeOf(out) == (display.Size{}) || os.Getenv("TERM") == "dumb" {
 		return &scroll{out: out, errs: cmd.ErrOrStderr(), text: text}
 	}
-	title := fmt.Sprintf("holdfast ls%s, every %s", l.pattern.title(), l.watch.Bare())
+	title := fmt.Sprintf("holdfast ls%s, every %s", l.title(), l.watch.Bare())
 	return &screen{out: out, title: title, text: text}
 }
 
 // title returns the pattern as in a command line.
-func (p pattern) title() string {
-	if p.text == "" {
+func (l *list) title() string {
+	if l.pattern.Text == "" {
 		return ""
 	}
-	return " " + display.Name(p.text)
+	return " " + display.Name(l.pattern.Text)
 }
 
 // scroll writes one listing below the other, each below its time.

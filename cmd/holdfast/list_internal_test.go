@@ -37,32 +37,6 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestParsePattern(t *testing.T) {
-	for text, want := range map[string]string{
-		"orders.42":              "orders.42",
-		"orders.*":               "orders.*",
-		">":                      ">",
-		"*.a:b.>":                "*.a=3Ab.>",
-		"a..b":                   "a.=2Eb",
-		".":                      "=2E",
-		"=2E":                    "=3D2E",
-		"cafe\u0301.*":           "caf=C3=A9.*",
-		"two words.*":            "two=20words.*",
-		"a..*":                   "",
-		"a*":                     "",
-		"**":                     "",
-		">.>":                    "",
-		"*.\xff":                 "",
-		"a\n":                    "",
-		strings.Repeat("a", 513): "",
-	} {
-		got, err := parsePattern(text)
-		if got.key != want || (err == nil) != (want != "") {
-			t.Errorf("parsePattern(%q) = %q, %v; want %q", text, got.key, err, want)
-		}
-	}
-}
-
 func TestScreenShowsWhatFits(t *testing.T) {
 	all := make([]row, 20)
 	for i := range all {

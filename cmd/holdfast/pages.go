@@ -23,7 +23,7 @@ const (
 
 // pages requests one page after the other and passes each to take. With --json a refusal is written to w.
 func (l *list) pages(ctx context.Context, w io.Writer, take func(*messages.ListReply) error) error {
-	next := &messages.ListRequest{Pattern: l.pattern.key, Waiters: l.waiters}
+	next := &messages.ListRequest{Pattern: l.pattern.Key, Waiters: l.waiters}
 	for left := l.limit.Value; ; {
 		next.Limit = messages.MaxListLimit
 		if left > 0 {
