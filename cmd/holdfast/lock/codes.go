@@ -13,12 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
-// The exit codes of shells: the command cannot be started, or a signal has ended it.
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
-	exitSignal        = 128 // plus the number of the signal
-)
+// exitSignal is the exit code of shells for a command that a signal has ended, plus the number of the signal.
+const exitSignal = 128
 
 // codes are the exit codes of lock itself. The command may use the same codes, so flags can change them.
 type codes struct {
