@@ -139,7 +139,7 @@ func (d *deadlocks) get(ctx context.Context, w io.Writer, resource string) (*mes
 	if err != nil {
 		return nil, exit.Errorf(exit.Unexpected, "the node has listed a resource that cannot be one: %w", err)
 	}
-	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, key: key, shares: true, message: func(time.Duration) proto.Message {
+	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, key: key, needs: []string{messages.FeatureSharing}, message: func(time.Duration) proto.Message {
 		return &messages.GetRequest{Waiters: true}
 	}})
 	if err != nil || !isRefusal(reply.GetStatus()) {

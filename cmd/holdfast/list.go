@@ -22,6 +22,7 @@ type list struct {
 	connection connect.Flags
 	json       bool
 	waiters    bool
+	heldBack   bool
 	limit      cli.Number
 	watch      cli.Interval
 
@@ -39,12 +40,16 @@ func newList() *cobra.Command {
 requests. A shared resource has a line for each of its holders, with the kind and the
 numbers of its permits, the slots. The node answers from memory, without confirmation.
 
+--held-back lists the lost leases whose resources are held back, until a delay is over
+or the loss is confirmed.
+
 In the pattern, * matches one whole level between dots, and > at the end matches
 one or more levels; quote it for the shell.`,
 		Example: `  holdfast ls
   holdfast ls 'orders.*'
   holdfast ls 'orders.>' --watch 5s
   holdfast ls --waiters
+  holdfast ls --held-back
   holdfast ls --json | jq -r .resource`,
 		Args:              cobra.ArbitraryArgs, // one may be the value of --watch
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -53,6 +58,7 @@ one or more levels; quote it for the shell.`,
 	cli.AddFlags(cmd, "Listing", func(f *pflag.FlagSet) {
 		f.Var(&l.limit, "limit", "maximum number of leases; the node selects which")
 		f.BoolVar(&l.waiters, "waiters", false, "show the waiting requests below each resource, at most the first 100")
+		f.BoolVar(&l.heldBack, "held-back", false, "list the lost leases whose resources are held back, instead of those that are held")
 		f.Var(&l.watch, "watch", "repeat the listing every `INTERVAL` until Ctrl-C")
 		f.Lookup("watch").NoOptDefVal = l.watch.Bare()
 	})
@@ -144,7 +150,10 @@ func (l *list) print(cmd *cobra.Command) error {
 
 // text returns the listing for a person, at most columns wide; 0: no bound.
 func (l *list) text(cmd *cobra.Command, rows []row, columns int) string {
-	if len(rows) == 0 {
+	switch {
+	case len(rows) == 0 && l.heldBack:
+		return "no resources" + l.pattern.That() + " are held back\n"
+	case len(rows) == 0:
 		return "no locks are held" + l.pattern.That() + "\n"
 	}
 	return tableOf(rows, l.waiting(cmd.Context(), rows)).Text(columns)

@@ -45,7 +45,7 @@ func TestScreenShowsWhatFits(t *testing.T) {
 			all[i] = row{waiter: &messages.Waiter{Owner: "you", Permits: 1}}
 		}
 	}
-	s := &screen{title: "holdfast ls, every 2s", text: func(r []row, columns int) string {
+	s := &screen{title: "holdfast ls, every 2s", what: "held", text: func(r []row, columns int) string {
 		return tableOf(r, nil).Text(columns)
 	}}
 	for rows := 5; rows < 30; rows++ {
