@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // logChanges logs what an operator did, and what an operator should know.
@@ -12,6 +14,9 @@ func (s *Shard) logChanges(d *decision) {
 		case change.GetKind() == messages.Event_BROKEN:
 			s.cfg.Log.Info("lock broken", "resource", g.GetResource(), "owner", g.GetOwner(),
 				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())
+		case change.GetKind() == messages.Event_CONFIRMED && d.confirms(g):
+			s.cfg.Log.Info("loss confirmed", "resource", g.GetResource(), "owner", g.GetOwner(),
+				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())
 		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
 			s.lateTokens.Add(1)
 			s.cfg.Log.Warn("tokens are running out: move to another name", "resource", g.GetResource(),
@@ -20,7 +25,16 @@ func (s *Shard) logChanges(d *decision) {
 	}
 }
 
-// replySubject is where the answer goes. It is all that is known of the sender: a request to break names no
+// confirms reports whether the request confirms the loss of this lease. Otherwise its hold has ended by itself.
+func (d *decision) confirms(g *journal.Grant) bool {
+	if d.request == nil {
+		return false
+	}
+	e, ok := d.request.Event.(lease.Confirm)
+	return ok && e.Request.GetToken() == g.GetToken()
+}
+
+// replySubject is where the answer goes. It is all that is known of the sender: a request to break or to confirm names no
 // owner, and NATS does not pass on the user.
 func (d *decision) replySubject() string {
 	if d.request == nil {

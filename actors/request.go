@@ -26,6 +26,8 @@ func (r *Request) replyTo() (messages.ReplyTo, bool) {
 		return e.From, true
 	case lease.Break:
 		return e.From, true
+	case lease.Confirm:
+		return e.From, true
 	default:
 		return messages.ReplyTo{}, false
 	}

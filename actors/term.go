@@ -276,8 +276,8 @@ func (t *term) answer(answers []lease.Answer) {
 // set again with a delay, so that a resource that always panics does not spin.
 func (t *term) reload(a *activation) {
 	image := t.activations.load(a)
-	if image.Held() {
-		t.timers.set(&a.timer, max(image.Soonest(), t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
+	if soonest := image.Soonest(); soonest != lease.Never {
+		t.timers.set(&a.timer, max(soonest, t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
 		t.timers.arm()
 	}
 	t.activations.resume(a)

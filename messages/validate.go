@@ -50,11 +50,22 @@ func (l *Limits) checkAcquire(r *AcquireRequest) error {
 		checkDurability(r.GetDurability()),
 		l.checkMetadata(r.GetMetadata()),
 		checkPermits(r.GetLimit(), r.GetPermits()),
-		checkRange("delay_ms", uint64(r.GetDelayMs()), 0, uint64(l.GetMaxDelayMs())),
+		l.checkDelay(r),
 		checkSession(r.GetSession()),
 		checkSecretHash(r.GetSecretHash()),
 		checkSecret(r.GetSecret()),
 	)
+}
+
+// checkDelay refuses to hold back after an ephemeral lease: its loss by a move of the shard is not known.
+func (l *Limits) checkDelay(r *AcquireRequest) error {
+	if err := checkRange("delay_ms", uint64(r.GetDelayMs()), 0, uint64(l.GetMaxDelayMs())); err != nil {
+		return err
+	}
+	if r.GetDurability() == Durability_EPHEMERAL && (r.GetDelayMs() > 0 || r.GetConfirm()) {
+		return Invalid("durability", "PERSISTENT, since delay_ms or confirm is set", r.GetDurability().String())
+	}
+	return nil
 }
 
 // checkKeep leaves the subject of a listener to [Prefix.CheckReply].

@@ -120,6 +120,8 @@ func TestIllegalRequests(t *testing.T) {
 		{&brk{Token: 1, Reason: "a\xff"}, `reason: UTF-8 without control characters, got "a\xff"`},
 
 		{&acquire{Owner: "a", TtlMs: 100, DelayMs: 3_600_001}, `delay_ms: at most 3600000, got 3600001`},
+		{&acquire{Owner: "a", TtlMs: 100, DelayMs: 1, Durability: messages.Durability_EPHEMERAL}, `durability: PERSISTENT, since delay_ms or confirm is set, got EPHEMERAL`},
+		{&acquire{Owner: "a", TtlMs: 100, Confirm: true, Durability: messages.Durability_EPHEMERAL}, `durability: PERSISTENT, since delay_ms or confirm is set, got EPHEMERAL`},
 		{&acquire{Owner: "a", TtlMs: 100, Session: long[:15]}, `session: 16 to 64 bytes, got 15 bytes`},
 		{&acquire{Owner: "a", TtlMs: 100, Session: long[:65]}, `session: 16 to 64 bytes, got 65 bytes`},
 		{&acquire{Owner: "a", TtlMs: 100, Session: long[:16] + "\n"}, `session: UTF-8 without control characters, got "xxxxxxxxxxxxxxxx\n"`},

@@ -27,12 +27,14 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 		s.serve(now, o) // it may have been the head
 	case isRepeated:
 		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
+	case s.takesBack(r):
+		s.takeBackLost(now, e, o)
 	case s.Waiting() == 0 && s.fits(r):
 		s.enter(now, e, o)
 	case r.GetWaitMs() > 0:
 		s.wait(now, e, o)
 	default:
-		o.answer(e.From, s.replyHeld(now))
+		o.answer(e.From, s.replyTaken(now))
 	}
 }
 
@@ -51,7 +53,7 @@ func (s *State) fits(r *messages.AcquireRequest) bool {
 }
 
 const (
-	// mostHolders is how many leases may be held on one resource.
+	// mostHolders is how many leases may be held on one resource, or hold it back.
 	mostHolders = 1000
 	// mostWeight is how many bytes they may take when they are stored. All of them may end and as many be granted in one
 	// step, and all of that goes into one commit, a message of at most 1 MB.
@@ -60,7 +62,7 @@ const (
 
 // isFull says which limit of the resource keeps another lease out; empty: none.
 func (s *State) isFull() string {
-	switch n := s.image.Holders(); {
+	switch n := s.image.Leases(); {
 	case n >= mostHolders:
 		return fmt.Sprintf("resource %q: %d leases are held, the most that may; try later", s.resource, n)
 	case n > 0 && s.image.Weight() >= mostWeight:
@@ -124,6 +126,8 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		Durability:   r.GetDurability(),
 		Metadata:     r.GetMetadata(),
 		RequestId:    r.GetRequestId(),
+		DelayMs:      r.GetDelayMs(),
+		Confirm:      r.GetConfirm(),
 	}
 	if isShared(r.GetLimit()) {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), s.image.freeSlots(permitsOf(r)), s.image.phase(g.GetToken())

@@ -39,6 +39,11 @@ type (
 		Request *messages.BreakRequest
 		From    messages.ReplyTo
 	}
+	// Confirm says that the holder of a lost lease can do no more harm.
+	Confirm struct {
+		Request *messages.ConfirmRequest
+		From    messages.ReplyTo
+	}
 	// Undeliverable says that the grant of this token, to a queued request, reached no client. It takes the
 	// lease back, unless a later request of its owner has shown that it knows of the lease.
 	Undeliverable struct{ Token messages.Token }
@@ -55,6 +60,7 @@ func (Release) event()       {}
 func (Extend) event()        {}
 func (Get) event()           {}
 func (Break) event()         {}
+func (Confirm) event()       {}
 func (Undeliverable) event() {}
 func (Dismiss) event()       {}
 func (Surrender) event()     {}

@@ -38,6 +38,8 @@ func (s *State) mayBecome(h Holding, limit uint32) *messages.Reply {
 		return s.invalid(messages.Invalid("limit", fmt.Sprintf("at least %d, that of the lease, which never falls: release the lease and acquire another", present), fmt.Sprint(limit)))
 	case s.image.Holders() > 1:
 		return s.invalid(messages.Invalid("limit", fmt.Sprintf("%d, that of the lease, while %d leases are held: only a lease that is held alone is downgraded", present, s.image.Holders()), fmt.Sprint(limit)))
+	case s.image.HeldBack():
+		return s.invalid(messages.Invalid("limit", fmt.Sprintf("%d, that of the lease, while a lost lease holds the resource back: only a lease that is held alone is downgraded", present), fmt.Sprint(limit)))
 	case s.image.Token() >= messages.MaxToken:
 		return s.exhausted()
 	}

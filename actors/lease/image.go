@@ -14,7 +14,8 @@ type Image struct {
 	// Grant is the last lease granted, nil if there was none. It is never modified, only replaced,
 	// so that images, records and answers may share it.
 	Grant *journal.Grant
-	// State is ACQUIRED while that lease is held, else how it ended.
+	// State is ACQUIRED while that lease is held, else how it ended: CONFIRMED if it was lost and held the resource back
+	// until that was over.
 	State messages.Event_Kind
 	// Deadline is when that lease ends, if it is held.
 	Deadline Instant
@@ -25,15 +26,22 @@ type Image struct {
 	OwnerDigest uint64
 	// others are the earlier leases that are held; nil: none.
 	others *others
+	// lost are the lost leases that hold the resource back, which may include the last one granted; nil: none.
+	lost *losses
 }
 
-// Restore returns the image that was stored with these other leases, see [Image.Others]. [Image.Restart] sets the
-// deadlines.
-func Restore(stored Image, held []*journal.Grant) Image {
+// Restore returns the image that was stored with these other leases and losses, see [Image.Others] and [Image.Losses].
+// [Image.Restart] sets the deadlines.
+func Restore(stored Image, held []*journal.Grant, lost []*journal.Loss) Image {
+	resource := stored.Grant.GetResource()
+	named := func(g *journal.Grant) *journal.Grant {
+		return with(g, func(g *journal.Grant) { g.Resource = resource })
+	}
 	for _, g := range held {
-		resource := stored.Grant.GetResource()
-		g = with(g, func(g *journal.Grant) { g.Resource = resource })
-		stored.others = stored.others.with(Holding{Grant: g})
+		stored.others = stored.others.with(Holding{Grant: named(g)})
+	}
+	for _, l := range lost {
+		stored.lost = stored.lost.with(Lost{Grant: named(l.GetGrant()), How: l.GetHow()})
 	}
 	return stored
 }
@@ -47,15 +55,43 @@ func (i *Image) Others() (held []*journal.Grant) {
 	return held
 }
 
+// Losses returns the lost leases that hold the resource back, the oldest first and without their resource, as they are
+// stored.
+func (i *Image) Losses() (lost []*journal.Loss) {
+	for _, x := range i.lost.all() {
+		unnamed := with(x.Grant, func(g *journal.Grant) { g.Resource = "" })
+		lost = append(lost, &journal.Loss{Grant: unnamed, How: x.How})
+	}
+	return lost
+}
+
 // Clone returns a copy that changes by itself.
 func (i *Image) Clone() Image {
 	c := *i
-	c.others = i.others.clone()
+	c.others, c.lost = i.others.clone(), i.lost.clone()
 	return c
 }
 
 // Held reports whether the resource is held.
 func (i *Image) Held() bool { return i.State == messages.Event_ACQUIRED || i.others != nil }
+
+// HeldBack reports whether nothing may be granted because of lost leases.
+func (i *Image) HeldBack() bool { return i.lost != nil }
+
+// IsFree reports whether the resource is neither held nor held back.
+func (i *Image) IsFree() bool { return !i.Held() && !i.HeldBack() }
+
+// Lost returns the lost leases that hold the resource back, the oldest first. They must not be modified.
+func (i *Image) Lost() []Lost { return i.lost.all() }
+
+// IsLost reports whether the lease with this token is lost and holds the resource back.
+func (i *Image) IsLost(token messages.Token) bool {
+	_, ok := i.lost.place(token)
+	return ok
+}
+
+// Leases returns how many leases are held, or hold the resource back.
+func (i *Image) Leases() int { return i.Holders() + i.lost.len() }
 
 // Holders returns how many leases are held.
 func (i *Image) Holders() int {
@@ -120,8 +156,11 @@ func (i *Image) Token() messages.Token {
 	return max(i.Floor, messages.Token(i.Grant.GetToken()))
 }
 
-// Soonest returns the earliest deadline of the leases that are held, [Never] if there are none.
-func (i *Image) Soonest() Instant {
+// Soonest returns the earliest deadline of the leases that are held and of the delays, [Never] if there is none.
+func (i *Image) Soonest() Instant { return min(i.soonestEnd(), i.lost.soonest()) }
+
+// soonestEnd returns the earliest deadline of the leases that are held, [Never] if there are none.
+func (i *Image) soonestEnd() Instant {
 	soonest := i.others.soonest()
 	if i.State == messages.Event_ACQUIRED {
 		soonest = min(soonest, i.Deadline)
@@ -144,7 +183,11 @@ func (i *Image) Weight() int {
 	if i.Grant == nil {
 		return 0
 	}
-	return i.Grant.Weight() + i.others.weight()
+	n := i.others.weight() + i.lost.heaviness()
+	if !i.IsLost(messages.Token(i.Grant.GetToken())) {
+		n += weightOf(i.Grant)
+	}
+	return n
 }
 
 // Apply takes the image over a change that was decided at now. It is the only way an image
@@ -166,6 +209,12 @@ func (i *Image) Apply(c *journal.Change, now Instant) {
 		i.set(c, now)
 	default:
 		i.applyToOther(c, i.others.find(token), now)
+	}
+	switch token := messages.Token(g.GetToken()); {
+	case c.HoldsBack():
+		i.lost = i.lost.with(Lost{g, c.GetKind(), delayEnd(g, now)})
+	case c.GetKind() == messages.Event_CONFIRMED:
+		i.lost = i.lost.without(token)
 	}
 }
 
@@ -197,8 +246,8 @@ func isHeld(kind messages.Event_Kind) bool {
 // end returns when a lease ends that runs from now.
 func end(g *journal.Grant, now Instant) Instant { return now.Add(ttl(g.GetTtlMs())) }
 
-// Restart lets the held leases run their whole TTL from now, as a new owner does that cannot know how
-// much of it has passed.
+// Restart lets the held leases run their whole TTL and the delays their whole time from now, as a new owner does that
+// cannot know how much of it has passed.
 func (i *Image) Restart(now Instant) {
 	if i.State == messages.Event_ACQUIRED {
 		i.Deadline = end(i.Grant, now)
@@ -207,10 +256,18 @@ func (i *Image) Restart(now Instant) {
 		x := &i.others.list[place]
 		x.Deadline = end(x.Grant, now)
 	}
+	for place := range i.lost.all() {
+		x := &i.lost.list[place]
+		x.Deadline = delayEnd(x.Grant, now)
+	}
 }
 
-// ephemeral reports whether all that is held is in memory only; of a free resource, whether the last lease was.
+// ephemeral reports whether all that is held is in memory only, and nothing holds back; of a free resource, whether the
+// last lease was.
 func (i *Image) ephemeral() bool {
+	if i.HeldBack() {
+		return false
+	}
 	if !i.Held() {
 		return i.Grant.GetDurability() == messages.Durability_EPHEMERAL
 	}

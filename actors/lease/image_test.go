@@ -322,7 +322,7 @@ func TestRestore(t *testing.T) {
 				t.Errorf("%q: stored with its resource: %v", given, g)
 			}
 		}
-		restored := lease.Restore(lease.Image{Grant: image.Grant, State: image.State, Floor: image.Floor}, others)
+		restored := lease.Restore(lease.Image{Grant: image.Grant, State: image.State, Floor: image.Floor}, others, image.Losses())
 		restored.Restart(500)
 		image.Restart(500)
 		if !sameImage(restored, image) || restored.Permits() != image.Permits() {

@@ -75,7 +75,7 @@ func (o *others) with(h Holding) *others {
 
 func newOther(h Holding) other {
 	return other{
-		Holding: h, permits: uint32(permitsHeld(h.Grant)), limit: uint32(limitOf(h.Grant.GetLimit())), weight: h.Grant.Weight(),
+		Holding: h, permits: uint32(permitsHeld(h.Grant)), limit: uint32(limitOf(h.Grant.GetLimit())), weight: weightOf(h.Grant),
 	}
 }
 

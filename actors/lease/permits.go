@@ -20,8 +20,14 @@ func permitsHeld(g *journal.Grant) uint64 { return uint64(max(len(g.GetSlots()),
 func isShared(limit uint32) bool { return limit > 1 }
 
 // Fits reports whether so many more permits, held with this limit, would exceed neither that limit nor the limit of a
-// holder. It is the one rule of mutexes, semaphores and readers-writer locks.
+// holder. It is the one rule of mutexes, semaphores and readers-writer locks. Nothing fits while the resource is held
+// back.
 func (i *Image) Fits(limit uint32, permits uint64) bool {
+	return !i.HeldBack() && i.fitsBeside(limit, permits)
+}
+
+// fitsBeside is [Image.Fits] whether the resource is held back or not.
+func (i *Image) fitsBeside(limit uint32, permits uint64) bool {
 	if !i.Held() {
 		return true // the limits of the wire: permits is at most limit
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -127,20 +129,9 @@ func (s *State) timeOut(now Time, o *Outcome) (some bool) {
 func (s *State) surrender(now Time, o *Outcome) {
 	for _, w := range s.queue.takeDue(Never) {
 		left := w.until.Sub(now.Instant) + time.Millisecond - 1
-		o.Surrendered = append(o.Surrendered, Acquire{
-			Request: &messages.AcquireRequest{
-				Owner:      w.request.GetOwner(),
-				TtlMs:      w.request.GetTtlMs(),
-				WaitMs:     uint32(left.Milliseconds()),
-				RequestId:  w.request.GetRequestId(),
-				Durability: w.request.GetDurability(),
-				Reentrant:  w.request.GetReentrant(),
-				Metadata:   w.request.GetMetadata(),
-				Limit:      w.request.GetLimit(),
-				Permits:    w.request.GetPermits(),
-			},
-			From: w.from,
-		})
+		r := proto.CloneOf(w.request)
+		r.WaitMs = uint32(left.Milliseconds())
+		o.Surrendered = append(o.Surrendered, Acquire{Request: r, From: w.from})
 	}
 }
 

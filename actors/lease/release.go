@@ -91,8 +91,13 @@ func (s *State) notOwn(now Time, owner string, token uint64, released messages.S
 }
 
 // howEnded returns how an owner's lease has ended, if that is known: the last one of the resource, without a token only
-// while it is free, and an earlier one that was shared as long as it is remembered.
+// while it is free, one that holds the resource back, and an earlier one that was shared as long as it is remembered.
 func (s *State) howEnded(owner string, token uint64) (messages.Event_Kind, bool) {
+	for _, l := range s.image.Lost() {
+		if l.Grant.GetOwner() == owner && token != 0 && (token == l.Grant.GetToken() || token == l.Grant.GetFormer()) {
+			return l.How, true
+		}
+	}
 	switch free := !s.image.Held(); {
 	case s.image.State != messages.Event_ACQUIRED && (free || token != 0) && s.image.lastOf(owner, token):
 		return s.image.State, true
@@ -110,7 +115,7 @@ func (s *State) breakLease(now Time, e Break, o *Outcome) {
 	case held:
 		s.finish(now, h, messages.Event_BROKEN, e.Request.GetReason(), o)
 		o.answer(e.From, s.reply(messages.Status_RELEASED))
-	case s.image.State == messages.Event_BROKEN && s.image.isLast(token):
+	case s.image.isLast(token) && (s.image.State == messages.Event_BROKEN || s.image.State == messages.Event_CONFIRMED):
 		o.answer(e.From, s.reply(messages.Status_RELEASED))
 	case s.image.Held():
 		o.answer(e.From, s.replyLease(now, messages.Status_STALE_TOKEN, s.image.first()))

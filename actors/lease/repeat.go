@@ -28,6 +28,11 @@ func (s *State) recall(owner, id string) (ended, bool) {
 	if g := s.image.Grant; g.GetRequestId() == id && g.GetOwner() == owner {
 		return newEnded(g, s.image.State), true
 	}
+	for _, l := range s.image.Lost() {
+		if l.Grant.GetRequestId() == id && l.Grant.GetOwner() == owner {
+			return newEnded(l.Grant, l.How), true
+		}
+	}
 	return s.past.find(keyOf(s.resource, owner, id))
 }
 

@@ -9,10 +9,10 @@ import (
 
 // Shrink returns what a free resource needs for its next token, and to tell the last owner how its lease
 // ended. Metadata, TTL, request id and the owner's name go; a digest of the name stays. A repeated
-// acquire is not recognized any more. A resource that is held is returned as it is.
+// acquire is not recognized any more. A resource that is held or held back is returned as it is.
 func (i *Image) Shrink() Image {
 	switch {
-	case i.Held():
+	case !i.IsFree():
 		return *i
 	case i.Grant == nil || i.Floor > messages.Token(i.Grant.GetToken()):
 		return Image{Floor: i.Token()} // there may have been later leases, of which nothing is known

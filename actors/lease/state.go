@@ -8,7 +8,7 @@ import (
 )
 
 // State is everything that the owner knows of one resource: its image and its queue.
-// The queue is empty while the resource is free. A State belongs to one goroutine.
+// The queue is empty while the resource is free, see [Image.IsFree]. A State belongs to one goroutine.
 type State struct {
 	resource string
 	image    Image
@@ -70,6 +70,8 @@ func (s *State) Step(now Time, e Event) Outcome {
 		s.get(now, e, &o)
 	case Break:
 		s.breakLease(now, e, &o)
+	case Confirm:
+		s.confirmLoss(now, e, &o)
 	case Undeliverable:
 		s.takeBack(now, e, &o)
 	case Dismiss:
@@ -82,15 +84,15 @@ func (s *State) Step(now Time, e Event) Outcome {
 	return o
 }
 
-// settle does what is due: waits that have run out, then the leases whose time has passed. What they leave is granted
-// when all of them have ended, so that nothing depends on which of them is looked at first.
+// settle does what is due: waits that have run out, then the leases whose time has passed, then the delays. What they
+// leave is granted when all of them have ended, so that nothing depends on which of them is looked at first.
 func (s *State) settle(now Time, o *Outcome) {
 	left := s.timeOut(now, o)
-	for s.image.Soonest() <= now.Instant {
+	for s.image.soonestEnd() <= now.Instant {
 		s.end(now, s.image.due(now.Instant), messages.Event_EXPIRED, "", o)
 		left = true
 	}
-	if left {
+	if s.endDelays(now, o) || left {
 		s.serve(now, o)
 	}
 }
@@ -170,9 +172,28 @@ const (
 	mostShownBytes = 64 << 10
 )
 
-// replyHeld is an answer that shows who holds the resource.
-func (s *State) replyHeld(now Time) *messages.Reply {
+// replyTaken is an answer that shows why the resource cannot be had: who holds it, and what holds it back.
+func (s *State) replyTaken(now Time) *messages.Reply {
+	if s.image.HeldBack() {
+		return s.replyHeldBack(now)
+	}
 	r := s.reply(messages.Status_HELD)
+	s.showHolders(now, r)
+	r.Lease = r.Holders[0]
+	return r
+}
+
+// replyHeldBack is an answer that shows the first of the lost leases, and how long all of them hold the resource back.
+func (s *State) replyHeldBack(now Time) *messages.Reply {
+	r := s.reply(messages.Status_HELD_BACK)
+	s.showHolders(now, r)
+	r.Lease = s.image.Lost()[0].Grant.Lease(0)
+	r.LeftMs = s.image.lost.latest().left(now.Instant)
+	return r
+}
+
+// showHolders adds to an answer who holds the resource.
+func (s *State) showHolders(now Time, r *messages.Reply) {
 	bytes := 0
 	for h := range s.image.Holdings() {
 		bytes += h.Grant.Weight()
@@ -181,6 +202,5 @@ func (s *State) replyHeld(now Time) *messages.Reply {
 		}
 		r.Holders = append(r.Holders, h.Lease(now.Instant))
 	}
-	r.Lease, r.Held = r.Holders[0], uint32(s.image.Permits())
-	return r
+	r.Held = uint32(s.image.Permits())
 }

@@ -46,7 +46,7 @@ func (c candidate) compare(o candidate) int {
 // forgettable returns the free resources of the page that are not in use, in no order.
 func (p *page) forgettable(r Retention) (all []candidate) {
 	for resource, e := range p.entries {
-		if !e.Held() && !r.InUse(resource) {
+		if e.IsFree() && !r.InUse(resource) {
 			all = append(all, candidate{e.used, resource})
 		}
 	}

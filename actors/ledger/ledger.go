@@ -19,7 +19,7 @@ type Ledger struct {
 	first uint64
 	// floor is the low-water mark: a resource that is not remembered has had no token above it.
 	floor messages.Token
-	// held counts the leases that are held, free the resources that are free and remembered; both are valid
+	// held counts the leases that are held or hold their resource back, free the resources that are free and remembered; both are valid
 	// from Restart on.
 	held, free int
 	// fresh is the Unix time in milliseconds: a free resource used before it is read as a tombstone.
@@ -66,7 +66,7 @@ func (l *Ledger) Head() Head {
 // First returns the number of the oldest commit that was read, 0 if none was.
 func (l *Ledger) First() uint64 { return l.first }
 
-// Held returns how many persistent leases are held now.
+// Held returns how many persistent leases are held now, or hold their resource back.
 func (l *Ledger) Held() int { return l.held }
 
 // Free returns how many free resources are remembered.
@@ -147,17 +147,20 @@ func (l *Ledger) wasStored(p *page) bool {
 	return false
 }
 
-// Restart gives every held lease its whole TTL from now, since a new owner cannot know how much of it has
-// passed, and calls held with each held resource and the first deadline of its leases.
-func (l *Ledger) Restart(now lease.Instant, held func(resource string, deadline lease.Instant)) {
+// Restart gives every held lease its whole TTL and every delay its whole time from now, since a new owner cannot know how
+// much of it has passed, and calls due with each resource that has a deadline and the first one.
+func (l *Ledger) Restart(now lease.Instant, due func(resource string, deadline lease.Instant)) {
 	l.held, l.free = 0, 0
 	l.pages.each(func(p *page) {
 		p.shrink(l.fresh)
 		l.held, l.free = l.held+p.leases, l.free+p.free()
 		for resource, e := range p.entries {
-			if e.Held() {
-				e.Restart(now)
-				held(resource, e.Soonest())
+			if e.IsFree() {
+				continue
+			}
+			e.Restart(now)
+			if deadline := e.Soonest(); deadline != lease.Never { // else a loss has to be confirmed
+				due(resource, deadline)
 			}
 		}
 	})
@@ -237,7 +240,10 @@ func follows(i *lease.Image, c *journal.Change) error {
 		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", journal.ErrCorrupt,
 			what, c.Name(), token, i.Token(), i.State)
 	}
-	_, held := i.Find(messages.Token(g.GetToken()))
+	_, stands := i.Find(messages.Token(g.GetToken()))
+	if c.GetKind() == messages.Event_CONFIRMED {
+		stands = i.IsLost(messages.Token(g.GetToken()))
+	}
 	switch {
 	case g == nil && (!i.Fits(math.MaxUint32, 1) || c.GetReserved() <= uint64(i.Token())):
 		return wrong("reservation", c.GetReserved())
@@ -245,7 +251,7 @@ func follows(i *lease.Image, c *journal.Change) error {
 		return nil
 	case c.GetKind() == messages.Event_ACQUIRED && (!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()):
 		return wrong("grant", g.GetToken())
-	case c.GetKind() != messages.Event_ACQUIRED && !held:
+	case c.GetKind() != messages.Event_ACQUIRED && !stands:
 		return wrong(c.GetKind().String(), g.GetToken())
 	}
 	return nil

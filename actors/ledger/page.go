@@ -18,10 +18,10 @@ const heaviest = pageWeight * 3 / 4
 // page is the part of a shard's resources whose hash begins with prefix.
 type page struct {
 	prefix, depth uint32
-	// entries are the resources that are held, or were a short while ago; held counts those that are, leases their
-	// leases.
-	entries      map[string]*entry
-	held, leases int
+	// entries are the resources that are held or held back, or were a short while ago; taken counts those that are,
+	// leases their leases.
+	entries       map[string]*entry
+	taken, leases int
 	// tombstones are the other ones that are remembered.
 	tombstones map[string]tombstone
 	// ephemeral are the ephemeral leases, which are in memory only; nil if there are none.
@@ -64,7 +64,7 @@ func newPage(prefix, depth uint32) *page {
 func (p *page) name() string { return journal.PageName(p.prefix, p.depth) }
 
 // free is how many free resources the page remembers.
-func (p *page) free() int { return len(p.entries) - p.held + len(p.tombstones) }
+func (p *page) free() int { return len(p.entries) - p.taken + len(p.tombstones) }
 
 // find returns what is known of a resource.
 func (p *page) find(resource string) (*entry, bool) {
@@ -81,9 +81,9 @@ func (p *page) find(resource string) (*entry, bool) {
 func (p *page) add(resource string, e *entry) {
 	p.entries[resource] = e
 	p.weight += e.weight()
-	p.held += count(e.Held())
-	p.leases += e.Holders()
-	if !e.Held() {
+	p.taken += count(!e.IsFree())
+	p.leases += e.Leases()
+	if e.IsFree() {
 		p.oldest, p.fresh = min(p.oldest, e.used), min(p.fresh, e.used)
 	}
 }
@@ -92,8 +92,8 @@ func (p *page) add(resource string, e *entry) {
 func (p *page) remove(resource string, e *entry) {
 	delete(p.entries, resource)
 	p.weight -= e.weight()
-	p.held -= count(e.Held())
-	p.leases -= e.Holders()
+	p.taken -= count(!e.IsFree())
+	p.leases -= e.Leases()
 }
 
 func (p *page) addTombstone(resource string, t tombstone) {
@@ -111,7 +111,7 @@ func (p *page) removeTombstone(resource string) {
 func (p *page) measure() {
 	p.fresh = math.MaxInt64
 	for _, e := range p.entries {
-		if !e.Held() {
+		if e.IsFree() {
 			p.fresh = min(p.fresh, e.used)
 		}
 	}

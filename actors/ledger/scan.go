@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Query asks for leases that are held.
+// Query asks for leases that are held, or that hold their resources back.
 type Query struct {
 	// Pattern selects resources.
 	Pattern messages.Pattern
@@ -21,6 +21,8 @@ type Query struct {
 	Limit, Bytes int
 	// Waiters asks for the queues of the resources, too.
 	Waiters bool
+	// HeldBack asks for the lost leases that hold their resources back, instead of those that are held.
+	HeldBack bool
 }
 
 // Found is the result of a [Query].
@@ -64,7 +66,7 @@ func (s *Scan) Step(l *Ledger, now lease.Instant, waiting func(resource string) 
 	}
 	looked := 0
 	last := l.pages.from(s.cursor, func(p *page) bool {
-		if p.held+len(p.ephemeral) > 0 {
+		if p.taken+len(p.ephemeral) > 0 {
 			looked += len(p.entries) + p.leases + len(p.ephemeral)
 			s.found.More = !s.take(p, now, waiting)
 		}
@@ -84,15 +86,15 @@ func (s *Scan) Result() Found { return s.found }
 func (s *Scan) take(p *page, now lease.Instant, waiting func(resource string) []*messages.Waiter) bool {
 	for _, at := range s.places(p) {
 		listed := false
-		for _, h := range p.holdings(at.resource) {
-			if at == s.after && h.Grant.GetToken() <= uint64(s.query.After.Token) {
+		for _, x := range s.leases(p, at.resource, now) {
+			if at == s.after && x.lease.GetToken() <= uint64(s.query.After.Token) {
 				continue
 			}
 			if len(s.found.Leases) >= s.query.Limit || s.size >= s.query.Bytes {
 				return false
 			}
-			s.found.Leases = append(s.found.Leases, h.Lease(now))
-			s.size += h.Grant.Weight()
+			s.found.Leases = append(s.found.Leases, x.lease)
+			s.size += x.grant.Weight()
 			if !listed {
 				listed = true
 				s.addQueue(at.resource, waiting(at.resource))
@@ -135,9 +137,13 @@ func (s *Scan) places(p *page) []place {
 		}
 	}
 	for resource, e := range p.entries {
-		if e.Held() {
+		if s.query.HeldBack && e.HeldBack() || !s.query.HeldBack && e.Held() {
 			add(resource)
 		}
+	}
+	if s.query.HeldBack { // no ephemeral lease holds back
+		slices.SortFunc(places, place.compare)
+		return places
 	}
 	for resource := range p.ephemeral {
 		if e, ok := p.entries[resource]; !ok || !e.Held() {
@@ -146,6 +152,26 @@ func (s *Scan) places(p *page) []place {
 	}
 	slices.SortFunc(places, place.compare)
 	return places
+}
+
+// listed is a lease as a listing shows it.
+type listed struct {
+	lease *messages.Lease
+	grant *journal.Grant
+}
+
+// leases returns the leases of a resource that the query asks for, in the order of their tokens.
+func (s *Scan) leases(p *page, resource string, now lease.Instant) (all []listed) {
+	if s.query.HeldBack {
+		for _, l := range p.entries[resource].Lost() {
+			all = append(all, listed{l.Lease(now), l.Grant})
+		}
+		return all
+	}
+	for _, h := range p.holdings(resource) {
+		all = append(all, listed{h.Lease(now), h.Grant})
+	}
+	return all
 }
 
 // holdings returns the leases of a resource in the order of their tokens.

@@ -19,8 +19,8 @@ func (p *page) load(stored *journal.Page, fresh int64) error {
 		e := &entry{used: s.GetUsedMs(), Image: lease.Restore(lease.Image{
 			Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
 			OwnerDigest: s.GetOwnerDigest(),
-		}, s.GetOthers())}
-		if e.Held() || e.OwnerDigest == 0 && e.used >= fresh {
+		}, s.GetOthers(), s.GetLost())}
+		if !e.IsFree() || e.OwnerDigest == 0 && e.used >= fresh {
 			p.add(resource, e)
 		} else {
 			p.addTombstone(resource, bury(e))
@@ -49,7 +49,7 @@ func (p *page) store(tail journal.Tail, floor messages.Token) *journal.Record {
 func (e *entry) store(resource string) *journal.Entry {
 	s := &journal.Entry{
 		Grant: e.Grant, State: e.State, Reserved: uint64(e.Floor), UsedMs: e.used, OwnerDigest: e.OwnerDigest,
-		Others: e.Others(),
+		Others: e.Others(), Lost: e.Losses(),
 	}
 	if e.Grant == nil {
 		s.Resource = resource

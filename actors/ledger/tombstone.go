@@ -59,7 +59,7 @@ func (p *page) shrink(before int64) {
 	}
 	was := len(p.entries)
 	for resource, e := range p.entries {
-		if !e.Held() && e.used < before {
+		if e.IsFree() && e.used < before {
 			p.remove(resource, e)
 			p.addTombstone(strings.Clone(resource), bury(e)) // the name may be a part of a larger string
 			p.dirty = true

@@ -27,7 +27,7 @@ const (
 	listRetry   = 50 * time.Millisecond
 )
 
-// lister answers listings: who holds what in the whole deployment.
+// lister answers listings: who holds what in the whole deployment, or what is held back there.
 type lister struct {
 	cfg       Config
 	admission *admission
@@ -78,6 +78,7 @@ func (l *lister) listing(to messages.ReplyTo, payload []byte) (*messages.ListRep
 	}
 	return l.collect(ctx, shard, actors.Listing{
 		Pattern: pattern, After: after, Limit: limit, Bytes: bytes, Waiters: r.GetWaiters(),
+		HeldBack: r.GetHeldBack(),
 	})
 }
 
@@ -138,7 +139,7 @@ func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing)
 	defer cancel()
 	part, err := l.peers.inquire(ctx, remote, &peer.Inquiry{
 		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After.String(), Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
-		Waiters: ask.Waiters,
+		Waiters: ask.Waiters, HeldBack: ask.HeldBack,
 	})
 	switch {
 	case err != nil:
@@ -187,7 +188,7 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	ctx, cancel := context.WithTimeout(context.Background(), partTimeout)
 	defer cancel()
 	listed, err := local.List(ctx, actors.Listing{
-		Pattern: pattern, After: after, Waiters: ask.GetWaiters(),
+		Pattern: pattern, After: after, Waiters: ask.GetWaiters(), HeldBack: ask.GetHeldBack(),
 		Limit: int(min(ask.GetLimit(), messages.MaxListLimit)), Bytes: int(min(ask.GetBytes(), listBytes)),
 	})
 	if err != nil {

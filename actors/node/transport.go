@@ -69,6 +69,8 @@ func (t *transport) event(body proto.Message, to messages.ReplyTo) lease.Event {
 		return lease.Get{Request: r, From: to}
 	case *messages.BreakRequest:
 		return lease.Break{Request: r, From: to}
+	case *messages.ConfirmRequest:
+		return lease.Confirm{Request: r, From: to}
 	default:
 		panic(fmt.Sprintf("no event for a %T", body)) // NewRequest makes no others
 	}

@@ -88,6 +88,7 @@ func (s *serve) tuning() actors.Tuning {
 func (s *serve) limits() *messages.Limits {
 	l := messages.DefaultLimits()
 	l.MinTtlMs, l.MaxTtlMs = s.minTTL.Millis(), s.maxTTL.Millis()
+	l.MaxDelayMs = s.maxDelay.Millis()
 	return l
 }
 

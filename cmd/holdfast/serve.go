@@ -38,6 +38,7 @@ type serve struct {
 	shards                   uint32
 	replicas                 int
 	minTTL, maxTTL           cli.Duration
+	maxDelay                 cli.Duration
 	maxHeld, maxWaiting      cli.Number
 	maxQueue, maxRate        cli.Number
 	remember, idleAfter      cli.Duration
@@ -53,6 +54,7 @@ func newServe() *cobra.Command {
 	s := &serve{
 		minTTL:    cli.NewDuration(least, least, most),
 		maxTTL:    cli.NewDuration(most, least, most),
+		maxDelay:  cli.NewDuration(cli.Millis(messages.MaxDelayMillis), 0, cli.Millis(messages.MaxDelayMillis)),
 		logLevel:  logLevelFlag(),
 		logFormat: logFormatFlag(),
 	}
@@ -127,6 +129,7 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.IntVar(&s.replicas, "replicas", 0, "minimum `NUMBER` of NATS servers that store each shard (default 1)")
 		f.Var(&s.minTTL, "min-ttl", "shortest lease allowed")
 		f.Var(&s.maxTTL, "max-ttl", "longest lease allowed")
+		f.Var(&s.maxDelay, "max-delay", "longest time for which a lost lease may hold its resource back")
 		f.Var(&s.retention, "events-retention", "retain events in a stream for this time; 0: no stream (default 0)")
 	})
 	cli.AddFlags(cmd, "Limits; beyond them the answer is OVERLOADED", func(f *pflag.FlagSet) {

@@ -22,9 +22,16 @@ func Events(shard uint32, position uint64, c *Commit) []*messages.Event {
 			Index:    uint32(i),
 			AtMs:     c.GetAtMs(),
 			Reason:   change.GetReason(),
+			HeldBack: change.HoldsBack(),
 		})
 	}
 	return events
+}
+
+// HoldsBack reports whether the change is the loss of a lease that holds its resource back.
+func (x *Change) HoldsBack() bool {
+	lost := x.GetKind() == messages.Event_EXPIRED || x.GetKind() == messages.Event_BROKEN
+	return lost && x.GetGrant().HoldsBack()
 }
 
 // remaining is the whole TTL after a grant or an extension, and 0 after the end of a lease.

@@ -36,6 +36,9 @@ func (g *Grant) Fence() messages.Token {
 	return messages.Token(cmp.Or(g.GetPhase(), g.GetToken()))
 }
 
+// HoldsBack reports whether the resource is held back if the lease is lost.
+func (g *Grant) HoldsBack() bool { return g.GetDelayMs() > 0 || g.GetConfirm() }
+
 // grantOverhead estimates the tags, lengths and numbers of a grant.
 const grantOverhead = 60
 
@@ -43,7 +46,7 @@ const grantOverhead = 60
 func (g *Grant) Weight() int {
 	n := grantOverhead + len(g.GetResource()) + len(g.GetOwner()) + len(g.GetRequestId()) + slotBytes*len(g.GetSlots())
 	n += bytesOverhead(g.GetSession()) + bytesOverhead(g.GetSecretHash())
-	if g.GetDelayMs() > 0 || g.GetConfirm() {
+	if g.HoldsBack() {
 		n += delayOverhead
 	}
 	if g.GetLimit() > 0 {

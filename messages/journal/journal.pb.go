@@ -279,7 +279,7 @@ type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  messages.Event_Kind    `protobuf:"varint,1,opt,name=kind,proto3,enum=holdfast.v1.Event_Kind" json:"kind,omitempty"`
 	Grant *Grant                 `protobuf:"bytes,2,opt,name=grant,proto3" json:"grant,omitempty"`
-	// Of a break.
+	// Of a break, of the end of a hold, and of a release that the owner did not ask for.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Of a reservation.
 	Resource      string `protobuf:"bytes,4,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -619,7 +619,7 @@ type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The last persistent grant, if any.
 	Grant *Grant `protobuf:"bytes,1,opt,name=grant,proto3" json:"grant,omitempty"`
-	// The last change of that lease; ACQUIRED: it is held.
+	// The last change of that lease; ACQUIRED: it is held. CONFIRMED: it was lost, and no longer holds the resource back.
 	State messages.Event_Kind `protobuf:"varint,2,opt,name=state,proto3,enum=holdfast.v1.Event_Kind" json:"state,omitempty"`
 	// The resource, if there is no grant.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -631,7 +631,9 @@ type Entry struct {
 	// complete.
 	OwnerDigest uint64 `protobuf:"fixed64,6,opt,name=owner_digest,json=ownerDigest,proto3" json:"owner_digest,omitempty"`
 	// The other leases that are held, the oldest first, without their resource.
-	Others        []*Grant `protobuf:"bytes,7,rep,name=others,proto3" json:"others,omitempty"`
+	Others []*Grant `protobuf:"bytes,7,rep,name=others,proto3" json:"others,omitempty"`
+	// The lost leases that hold the resource back, the oldest first.
+	Lost          []*Loss `protobuf:"bytes,8,rep,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -715,6 +717,68 @@ func (x *Entry) GetOthers() []*Grant {
 	return nil
 }
 
+func (x *Entry) GetLost() []*Loss {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
+// Loss is a lease that was lost, and that holds its resource back.
+type Loss struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without its resource.
+	Grant *Grant `protobuf:"bytes,1,opt,name=grant,proto3" json:"grant,omitempty"`
+	// How it ended: EXPIRED or BROKEN.
+	How           messages.Event_Kind `protobuf:"varint,2,opt,name=how,proto3,enum=holdfast.v1.Event_Kind" json:"how,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Loss) Reset() {
+	*x = Loss{}
+	mi := &file_messages_journal_journal_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Loss) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Loss) ProtoMessage() {}
+
+func (x *Loss) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_journal_journal_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Loss.ProtoReflect.Descriptor instead.
+func (*Loss) Descriptor() ([]byte, []int) {
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Loss) GetGrant() *Grant {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
+func (x *Loss) GetHow() messages.Event_Kind {
+	if x != nil {
+		return x.How
+	}
+	return messages.Event_Kind(0)
+}
+
 var File_messages_journal_journal_proto protoreflect.FileDescriptor
 
 const file_messages_journal_journal_proto_rawDesc = "" +
@@ -773,7 +837,7 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05floor\x18\x05 \x01(\x04R\x05floor\x12,\n" +
-	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"\x80\x02\n" +
+	"\aentries\x18\x06 \x03(\v2\x12.holdfast.v1.EntryR\aentries\"\xa7\x02\n" +
 	"\x05Entry\x12(\n" +
 	"\x05grant\x18\x01 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12-\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x05state\x12\x1a\n" +
@@ -781,7 +845,11 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\breserved\x18\x04 \x01(\x04R\breserved\x12\x17\n" +
 	"\aused_ms\x18\x05 \x01(\x03R\x06usedMs\x12!\n" +
 	"\fowner_digest\x18\x06 \x01(\x06R\vownerDigest\x12*\n" +
-	"\x06others\x18\a \x03(\v2\x12.holdfast.v1.GrantR\x06othersB2Z0github.com/holdfast-io/holdfast/messages/journalb\x06proto3"
+	"\x06others\x18\a \x03(\v2\x12.holdfast.v1.GrantR\x06others\x12%\n" +
+	"\x04lost\x18\b \x03(\v2\x11.holdfast.v1.LossR\x04lost\"[\n" +
+	"\x04Loss\x12(\n" +
+	"\x05grant\x18\x01 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12)\n" +
+	"\x03how\x18\x02 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x03howB2Z0github.com/holdfast-io/holdfast/messages/journalb\x06proto3"
 
 var (
 	file_messages_journal_journal_proto_rawDescOnce sync.Once
@@ -795,7 +863,7 @@ func file_messages_journal_journal_proto_rawDescGZIP() []byte {
 	return file_messages_journal_journal_proto_rawDescData
 }
 
-var file_messages_journal_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_messages_journal_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_messages_journal_journal_proto_goTypes = []any{
 	(*Record)(nil),           // 0: holdfast.v1.Record
 	(*Commit)(nil),           // 1: holdfast.v1.Commit
@@ -804,28 +872,32 @@ var file_messages_journal_journal_proto_goTypes = []any{
 	(*Grant)(nil),            // 4: holdfast.v1.Grant
 	(*Page)(nil),             // 5: holdfast.v1.Page
 	(*Entry)(nil),            // 6: holdfast.v1.Entry
-	nil,                      // 7: holdfast.v1.Grant.MetadataEntry
-	(messages.Event_Kind)(0), // 8: holdfast.v1.Event.Kind
-	(messages.Durability)(0), // 9: holdfast.v1.Durability
+	(*Loss)(nil),             // 7: holdfast.v1.Loss
+	nil,                      // 8: holdfast.v1.Grant.MetadataEntry
+	(messages.Event_Kind)(0), // 9: holdfast.v1.Event.Kind
+	(messages.Durability)(0), // 10: holdfast.v1.Durability
 }
 var file_messages_journal_journal_proto_depIdxs = []int32{
 	1,  // 0: holdfast.v1.Record.commit:type_name -> holdfast.v1.Commit
 	5,  // 1: holdfast.v1.Record.page:type_name -> holdfast.v1.Page
 	2,  // 2: holdfast.v1.Commit.writer:type_name -> holdfast.v1.Writer
 	3,  // 3: holdfast.v1.Commit.changes:type_name -> holdfast.v1.Change
-	8,  // 4: holdfast.v1.Change.kind:type_name -> holdfast.v1.Event.Kind
+	9,  // 4: holdfast.v1.Change.kind:type_name -> holdfast.v1.Event.Kind
 	4,  // 5: holdfast.v1.Change.grant:type_name -> holdfast.v1.Grant
-	9,  // 6: holdfast.v1.Grant.durability:type_name -> holdfast.v1.Durability
-	7,  // 7: holdfast.v1.Grant.metadata:type_name -> holdfast.v1.Grant.MetadataEntry
+	10, // 6: holdfast.v1.Grant.durability:type_name -> holdfast.v1.Durability
+	8,  // 7: holdfast.v1.Grant.metadata:type_name -> holdfast.v1.Grant.MetadataEntry
 	6,  // 8: holdfast.v1.Page.entries:type_name -> holdfast.v1.Entry
 	4,  // 9: holdfast.v1.Entry.grant:type_name -> holdfast.v1.Grant
-	8,  // 10: holdfast.v1.Entry.state:type_name -> holdfast.v1.Event.Kind
+	9,  // 10: holdfast.v1.Entry.state:type_name -> holdfast.v1.Event.Kind
 	4,  // 11: holdfast.v1.Entry.others:type_name -> holdfast.v1.Grant
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	7,  // 12: holdfast.v1.Entry.lost:type_name -> holdfast.v1.Loss
+	4,  // 13: holdfast.v1.Loss.grant:type_name -> holdfast.v1.Grant
+	9,  // 14: holdfast.v1.Loss.how:type_name -> holdfast.v1.Event.Kind
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_messages_journal_journal_proto_init() }
@@ -843,7 +915,7 @@ func file_messages_journal_journal_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_journal_journal_proto_rawDesc), len(file_messages_journal_journal_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

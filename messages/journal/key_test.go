@@ -46,7 +46,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}{
 		"no body":      {&journal.Record{Format: journal.Format}, "", "neither a commit nor a page"},
 		"no format":    {&journal.Record{Body: commitRecord(3).GetBody()}, "journal.3", "no format"},
-		"newer format": {newer, "journal.3", "format 3 is newer than 2"},
+		"newer format": {newer, "journal.3", "format 4 is newer than 3"},
 	} {
 		key, data, err := journal.Encode(test.record)
 		if key != test.key || data != nil || err == nil || !strings.Contains(err.Error(), test.want) {
@@ -67,7 +67,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"not a record":       {"journal.3", []byte("garbage"), "not a record"},
 		"empty":              {"journal.3", nil, "no format"},
 		"no body":            {"journal.3", marshal(t, &journal.Record{Format: journal.Format}), "neither a commit nor a page"},
-		"newer format":       {"journal.3", marshal(t, newer), "format 3 is newer than 2"},
+		"newer format":       {"journal.3", marshal(t, newer), "format 4 is newer than 3"},
 		"other commit's key": {"journal.4", marshal(t, commitRecord(3)), "holds the commit 3 of epoch 2, which belongs at journal.3"},
 		"other spelling":     {"journal.03", marshal(t, commitRecord(3)), "belongs at journal.3"},
 		"commit as a page":   {"state.p", marshal(t, commitRecord(3)), "belongs at journal.3"},

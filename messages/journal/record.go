@@ -9,7 +9,8 @@ import (
 //
 //   - 1: every lease is exclusive
 //   - 2: leases may be shared
-const Format = 2
+//   - 3: a lost lease may hold its resource back
+const Format = 3
 
 // Name identifies the page within its shard: "p" and the bits of its prefix. So the name of a page begins
 // with the names of all pages that it was split from.

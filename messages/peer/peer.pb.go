@@ -230,6 +230,7 @@ type Inquiry struct {
 	Limit         uint32                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	Bytes         uint32                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Waiters       bool                   `protobuf:"varint,6,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	HeldBack      bool                   `protobuf:"varint,7,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -302,6 +303,13 @@ func (x *Inquiry) GetBytes() uint32 {
 func (x *Inquiry) GetWaiters() bool {
 	if x != nil {
 		return x.Waiters
+	}
+	return false
+}
+
+func (x *Inquiry) GetHeldBack() bool {
+	if x != nil {
+		return x.HeldBack
 	}
 	return false
 }
@@ -398,14 +406,15 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\x05leads\x18\f \x03(\rR\x05leads\"7\n" +
 	"\tOwnership\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x95\x01\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xb2\x01\n" +
 	"\aInquiry\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\apattern\x18\x02 \x01(\tR\apattern\x12\x14\n" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\rR\x05bytes\x12\x18\n" +
-	"\awaiters\x18\x06 \x01(\bR\awaiters\"\x88\x01\n" +
+	"\awaiters\x18\x06 \x01(\bR\awaiters\x12\x1b\n" +
+	"\theld_back\x18\a \x01(\bR\bheldBack\"\x88\x01\n" +
 	"\x04Part\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x14\n" +

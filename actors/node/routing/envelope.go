@@ -55,6 +55,8 @@ func FromRequest(r *actors.Request) (e Envelope, ok bool, err error) {
 		e.Operation, e.ReplyTo, body = messages.OpGet, event.From, event.Request
 	case lease.Break:
 		e.Operation, e.ReplyTo, body = messages.OpBreak, event.From, event.Request
+	case lease.Confirm:
+		e.Operation, e.ReplyTo, body = messages.OpConfirm, event.From, event.Request
 	default:
 		return Envelope{}, false, nil
 	}

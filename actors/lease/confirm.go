@@ -1,0 +1,104 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// The reasons for which a resource is no longer held back, unless the loss was confirmed.
+const (
+	delayOver = "the delay is over"
+	takenBack = "taken back by its owner"
+)
+
+// confirmLoss ends what a lost lease holds back.
+func (s *State) confirmLoss(now Time, e Confirm, o *Outcome) {
+	token := messages.Token(e.Request.GetToken())
+	lost := s.image.lost.all()
+	place, ok := s.image.lost.place(token)
+	switch {
+	case ok:
+		s.endHold(now, lost[place], reasonOf(e.Request), o)
+		s.serve(now, o)
+		o.answer(e.From, s.reply(messages.Status_RELEASED))
+	case s.image.State == messages.Event_CONFIRMED && s.image.isLast(token):
+		o.answer(e.From, s.reply(messages.Status_RELEASED))
+	case len(lost) > 0:
+		r := s.reply(messages.Status_STALE_TOKEN)
+		r.Lease = lost[0].Lease(now.Instant)
+		o.answer(e.From, r)
+	case s.image.Held():
+		o.answer(e.From, s.replyLease(now, messages.Status_STALE_TOKEN, s.image.first()))
+	default:
+		o.answer(e.From, s.reply(messages.Status_NOT_HELD))
+	}
+}
+
+// reasonOf returns what the event says of a confirmation: who confirmed, and how the holder was stopped.
+func reasonOf(r *messages.ConfirmRequest) string {
+	said := slices.DeleteFunc([]string{r.GetBy(), r.GetHow()}, func(word string) bool { return word == "" })
+	return cmp.Or(strings.Join(said, ": "), "confirmed")
+}
+
+// endHold ends what one lost lease holds back. Its request stays known, also if it was lost before the shard was opened.
+func (s *State) endHold(now Time, l Lost, reason string, o *Outcome) {
+	if !s.past.remembers(l.Grant) {
+		s.past.End(now.Instant, l.Grant, l.How)
+	}
+	s.apply(now, &journal.Change{Kind: messages.Event_CONFIRMED, Grant: l.Grant, Reason: reason}, o)
+}
+
+// endDelays ends what lost leases hold back whose delay is over, and reports whether there were any.
+func (s *State) endDelays(now Time, o *Outcome) (some bool) {
+	if s.image.lost.soonest() > now.Instant {
+		return false
+	}
+	for _, l := range slices.Clone(s.image.lost.all()) {
+		if l.Deadline <= now.Instant {
+			s.endHold(now, l, delayOver, o)
+		}
+	}
+	return true
+}
+
+// takesBack reports whether a request takes back what its owner has lost: nobody else has lost a lease of the resource,
+// and the request fits beside the leases that are held.
+func (s *State) takesBack(r *messages.AcquireRequest) bool {
+	if !s.image.HeldBack() {
+		return false
+	}
+	for _, l := range s.image.lost.all() {
+		if !mayTakeBack(l.Grant, r) {
+			return false
+		}
+	}
+	return s.image.fitsBeside(r.GetLimit(), permitsOf(r))
+}
+
+// mayTakeBack reports whether the sender of a request is the owner of a lost lease, and its loss need not be confirmed.
+func mayTakeBack(lost *journal.Grant, r *messages.AcquireRequest) bool {
+	return !lost.GetConfirm() && lost.GetOwner() == r.GetOwner()
+}
+
+// takeBackLost grants the resource to the owner that has lost it, before all who wait.
+func (s *State) takeBackLost(now Time, e Acquire, o *Outcome) {
+	r := e.Request
+	if why := cmp.Or(e.NoGrant, s.isFull()); why != "" {
+		o.answer(e.From, s.overloaded(why))
+		return
+	}
+	if s.image.Token() >= messages.MaxToken {
+		o.answer(e.From, s.exhausted())
+		return
+	}
+	s.queue.take(r.GetOwner(), r.GetRequestId()) // else it would be granted once more
+	for _, l := range slices.Clone(s.image.lost.all()) {
+		s.endHold(now, l, takenBack, o)
+	}
+	s.grant(now, r, e.From, false, o)
+	s.serve(now, o) // others may fit beside it
+}
