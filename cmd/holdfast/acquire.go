@@ -31,6 +31,7 @@ func newAcquire() *cobra.Command {
 		wait:            cli.NewDuration(0, 0, cli.Millis(messages.MaxWaitMillis)),
 		metadata:        cli.Metadata{},
 		sharing:         cli.NewSharing(),
+		holdBack:        cli.NewHoldBack(),
 	}
 	cmd := &cobra.Command{
 		Use:   "acquire RESOURCE",
