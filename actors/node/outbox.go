@@ -36,7 +36,7 @@ type outbox struct {
 	// limitLog and dropLog let one line a second through.
 	limitLog, dropLog *rate.Sometimes
 	// answers counts them by status.
-	answers [int(messages.Status_EXHAUSTED) + 1]atomic.Uint64
+	answers [int(messages.Status_UPDATED) + 1]atomic.Uint64
 }
 
 func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox {

@@ -32,7 +32,7 @@ func (c *Client) Acquire(ctx context.Context, resource string, opts ...AcquireOp
 	return c.acquire(ctx, resource, c.cfg.terms(opts))
 }
 
-// TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder]. If there is
+// TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder] or the [Error.Lost]. If there is
 // no answer in the client's timeout, it is [ErrUnavailable] or [ErrUnknown]; also then nothing is held, as
 // with [Client.Acquire].
 func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
@@ -114,7 +114,12 @@ func (c *Client) acquire(ctx context.Context, resource string, t terms) (*Lock, 
 		}
 	}
 	if a.kind != (kind{}) {
-		if err := c.needSharing(ctx, messages.OpAcquire, a.resource); err != nil {
+		if err := c.need(ctx, messages.OpAcquire, a.resource, sharingFeature); err != nil {
+			return nil, err
+		}
+	}
+	if a.terms.delay > 0 || a.terms.confirm {
+		if err := c.need(ctx, messages.OpAcquire, a.resource, delayFeature); err != nil {
 			return nil, err
 		}
 	}
@@ -139,6 +144,9 @@ func (a *acquisition) check() (err error) {
 	}
 	if err := checkTTL(a.terms.ttl); err != nil {
 		return err
+	}
+	if d := a.terms.delay; d < 0 || d > millis(messages.MaxDelayMillis) {
+		return rule("delay_ms", "0 to "+millis(messages.MaxDelayMillis).String(), d.String())
 	}
 	if err := a.terms.checkPermits(); err != nil {
 		return err

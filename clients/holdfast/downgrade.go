@@ -30,7 +30,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return &Error{Op: string(opDowngrade), Resource: l.Resource(), Err: ErrUnavailable, Cause: request.ContextError(ctx)}
 	}
-	if err := l.h.c.needSharing(ctx, opDowngrade, l.Resource()); err != nil {
+	if err := l.h.c.need(ctx, opDowngrade, l.Resource(), sharingFeature); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, request.ErrNoAnswer)

@@ -12,7 +12,8 @@ import (
 // What can become of a call. Every error of this package is one of them, or the caller's own context's;
 // what else is known stands in an [Error].
 var (
-	// ErrHeld: the lock is held, maybe by this very client. Nothing happened.
+	// ErrHeld: the lock is held, maybe by this very client, or it is held back because a lease was lost; then the error
+	// has the [Error.Lost]. Nothing happened.
 	ErrHeld = errors.New("held")
 	// ErrTimeout: the time for waiting was over before it was the caller's turn. Nothing is held.
 	ErrTimeout = errors.New("timed out waiting")
@@ -55,6 +56,8 @@ type Error struct {
 	Cause error
 	// Holder is the present lease, with [ErrHeld], [ErrNotOwner] and [ErrStaleToken]; else nil.
 	Holder *Lease
+	// Lost is the lease that holds the resource back, with [ErrHeld]; nil if the resource is not held back.
+	Lost *Loss
 	// Detail is a sentence of the service's for a person; may be empty.
 	Detail string
 }
@@ -76,6 +79,9 @@ func (e *Error) Error() string {
 	if e.Holder != nil {
 		fmt.Fprintf(&b, " (held by %q, token %v)", e.Holder.Owner, e.Holder.Token)
 	}
+	if e.Lost != nil {
+		fmt.Fprintf(&b, " (held back after the loss of %q, token %v, %s)", e.Lost.Owner, e.Lost.Token, e.Lost.until())
+	}
 	return b.String()
 }
 
@@ -90,6 +96,7 @@ func (e *Error) Unwrap() []error {
 // refusals are the statuses that tell the caller no.
 var refusals = map[messages.Status]error{
 	messages.Status_HELD:        ErrHeld,
+	messages.Status_HELD_BACK:   ErrHeld,
 	messages.Status_TIMEOUT:     ErrTimeout,
 	messages.Status_EXPIRED:     ErrNotHeld,
 	messages.Status_NOT_HELD:    ErrNotHeld,
@@ -107,7 +114,14 @@ func refused(op messages.Operation, resource string, r *messages.Reply) *Error {
 	if e.Err == nil {
 		e.Err, e.Detail = ErrUnknown, fmt.Sprintf("an answer that this client does not know: %v", r.GetStatus())
 	}
-	if r.GetLease() != nil && r.GetStatus() != messages.Status_TIMEOUT {
+	switch {
+	case r.GetLease() == nil || r.GetStatus() == messages.Status_TIMEOUT:
+	case r.GetStatus() == messages.Status_HELD_BACK:
+		e.Lost = newLoss(r)
+		if len(r.GetHolders()) > 0 {
+			e.Holder = newLease(r.GetHolders()[0])
+		}
+	default:
 		e.Holder = newLease(r.GetLease())
 	}
 	return e

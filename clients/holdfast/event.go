@@ -11,7 +11,7 @@ import (
 // EventKind is what an [Event] tells of.
 type EventKind uint8
 
-// The kinds of events. The first five are changes, each of which is told once. The last two are none:
+// The kinds of events. The first six are changes, each of which is told once. The last two are none:
 // nothing has happened when they come, and only a watch that asks for them gets any.
 const (
 	// EventAcquired: the lease was granted.
@@ -24,6 +24,8 @@ const (
 	EventExpired
 	// EventBroken: an operator took the lease away; the event has the reason.
 	EventBroken
+	// EventConfirmed: the lease had been lost, and no longer holds the resource back; the event has the reason.
+	EventConfirmed
 	// EventPresent: the lease was held when the watch began; see [Present].
 	EventPresent
 	// EventBookmark is about no lease. It has a position that is worth saving; see [Bookmarks].
@@ -32,7 +34,7 @@ const (
 
 var eventNames = [...]string{
 	EventAcquired: "ACQUIRED", EventExtended: "EXTENDED", EventReleased: "RELEASED", EventExpired: "EXPIRED",
-	EventBroken: "BROKEN", EventPresent: "PRESENT", EventBookmark: "BOOKMARK",
+	EventBroken: "BROKEN", EventConfirmed: "CONFIRMED", EventPresent: "PRESENT", EventBookmark: "BOOKMARK",
 }
 
 // String returns the kind in the words of the contract: ACQUIRED.
@@ -43,22 +45,24 @@ func (k EventKind) String() string {
 	return eventNames[k]
 }
 
-// Ends reports whether the resource is free after the event, as far as that goes: the next in the queue
-// may have it at once.
+// Ends reports whether the lease has ended with the event. As far as that goes, the next in the queue may have the
+// resource at once, unless [Event.HeldBack].
 func (k EventKind) Ends() bool { return k >= EventReleased && k <= EventBroken }
 
 // Event is one thing that a [Client.Watch] tells.
 type Event struct {
 	Kind EventKind
-	// Lease as it stood after the change; on the three kinds that end it, the lease that ended. What
+	// Lease as it stood after the change; on the three kinds that end it and on [EventConfirmed], the lease that ended. What
 	// remains of a lease was counted at the time of the event; of one that was there already it is not
 	// known, and is 0. On a bookmark all of it is zero.
 	Lease Lease
 	// Time of the change by the clock of the node that made it, for people. It may go back where the
 	// owner of the shard changes. Zero on what was there already and on bookmarks.
 	Time time.Time
-	// Reason of a break.
+	// Reason of a break and of [EventConfirmed], and of another end that the owner did not ask for.
 	Reason string
+	// HeldBack: the lease was lost, and its resource is granted to no other owner before [EventConfirmed].
+	HeldBack bool
 	// ID identifies the change in the deployment. It is the same in every report of it, and stands in the
 	// header Nats-Msg-Id of a published event. Zero on what is no change.
 	ID messages.EventID
@@ -102,12 +106,13 @@ func newEvent(s watch.Step) Event {
 		return Event{Kind: EventBookmark, before: s.Before}
 	}
 	return Event{
-		Kind:   EventKind(m.GetKind()),
-		Lease:  *newLease(m.GetLease()),
-		Time:   time.UnixMilli(m.GetAtMs()),
-		Reason: m.GetReason(),
-		ID:     m.ID(),
-		before: s.Before,
-		after:  s.After,
+		Kind:     EventKind(m.GetKind()),
+		Lease:    *newLease(m.GetLease()),
+		Time:     time.UnixMilli(m.GetAtMs()),
+		Reason:   m.GetReason(),
+		HeldBack: m.GetHeldBack(),
+		ID:       m.ID(),
+		before:   s.Before,
+		after:    s.After,
 	}
 }

@@ -9,9 +9,12 @@ import (
 // State is what is known of a resource.
 type State struct {
 	// Held tells whether the resource is held. If not, Lease has only the resource and the last token that
-	// was issued, 0 if none is remembered.
+	// was issued, 0 if none is remembered; it has the resource only if the resource is held back.
 	Held bool
 	Lease
+	// Lost is a lease that was lost and holds the resource back; nil: none does. The resource may be held, too, by others
+	// that shared it.
+	Lost *Loss
 	// Waiting is how many requests are queued.
 	Waiting int
 	// Holders are the leases that are held, the oldest first: at most the first 100. Lease above is the first of them.
@@ -51,7 +54,7 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 		o(m)
 	}
 	if m.GetWaiters() {
-		if err := c.needSharing(ctx, messages.OpGet, resource); err != nil {
+		if err := c.need(ctx, messages.OpGet, resource, sharingFeature); err != nil {
 			return nil, err
 		}
 	}
@@ -64,21 +67,32 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 		return nil, &Error{Op: string(messages.OpGet), Resource: resource, Err: ErrUnavailable, Cause: err}
 	}
 	switch r.GetStatus() {
-	case messages.Status_HELD, messages.Status_FREE:
-		s := &State{Held: r.GetStatus() == messages.Status_HELD, Waiting: int(r.GetWaiting())}
-		s.Lease = *newLease(r.GetLease())
-		s.Resource = messages.NormalizeResource(resource)
-		if s.Held {
-			var all []*messages.Lease
-			all, s.Permits = holders(r)
-			for _, l := range all {
-				s.Holders = append(s.Holders, *newLease(l))
-			}
-		}
-		s.Waiters = newWaiters(r.GetWaiters())
-		return s, nil
+	case messages.Status_HELD, messages.Status_FREE, messages.Status_HELD_BACK:
+		return newState(messages.NormalizeResource(resource), r), nil
 	}
 	return nil, refused(messages.OpGet, resource, r)
+}
+
+func newState(resource string, r *messages.Reply) *State {
+	s := &State{Waiting: int(r.GetWaiting()), Waiters: newWaiters(r.GetWaiters())}
+	var all []*messages.Lease
+	switch r.GetStatus() {
+	case messages.Status_HELD:
+		all, s.Permits = holders(r)
+	case messages.Status_HELD_BACK:
+		all, s.Permits = r.GetHolders(), int(r.GetHeld())
+		s.Lost = newLoss(r)
+	default:
+		s.Lease = *newLease(r.GetLease())
+	}
+	for _, l := range all {
+		s.Holders = append(s.Holders, *newLease(l))
+	}
+	if s.Held = len(all) > 0; s.Held {
+		s.Lease = s.Holders[0]
+	}
+	s.Resource = resource
+	return s
 }
 
 // Break takes a lock away from its holder, as an operator does. The token must be the holder's, so that

@@ -128,9 +128,16 @@ func ended(r *messages.Reply, token Token) bool {
 		return true
 	case messages.Status_HELD:
 		all, held := holders(r)
-		return held == permitsOf(all) && !slices.ContainsFunc(all, func(l *messages.Lease) bool { return Token(l.GetToken()) == token })
+		return held == permitsOf(all) && !shows(all, token)
+	case messages.Status_HELD_BACK:
+		return int(r.GetHeld()) == permitsOf(r.GetHolders()) && !shows(r.GetHolders(), token)
 	}
 	return false
+}
+
+// shows reports whether one of the leases has the token.
+func shows(leases []*messages.Lease, token Token) bool {
+	return slices.ContainsFunc(leases, func(l *messages.Lease) bool { return Token(l.GetToken()) == token })
 }
 
 // holders returns the leases that an answer has, and how many permits are held. A service without shared leases tells

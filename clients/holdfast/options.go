@@ -99,6 +99,9 @@ type terms struct {
 	reentrant bool
 	byHand    bool // not renewed by itself
 	missing   bool // an option is nil
+	// delay and confirm say how the resource is held back if the lease is lost.
+	delay   time.Duration
+	confirm bool
 	// counted: permits and limit are given, as they are; else the lock is exclusive.
 	counted        bool
 	permits, limit int64
@@ -137,6 +140,16 @@ func Ephemeral() AcquireOption { return func(t *terms) { t.ephemeral = true } }
 // permits and the same limit.
 func Reentrant() AcquireOption { return func(t *terms) { t.reentrant = true } }
 
+// Delay holds the resource back for this time, at most an hour, if the lease is lost: if it runs out or an operator breaks
+// it. Until then the resource is granted to no other owner; the same owner may take it back at once. Requests that wait
+// keep their places. It gives a holder whose writes are not checked the time to stop. The deployment must have the
+// feature "delay", and the lease may not be [Ephemeral].
+func Delay(d time.Duration) AcquireOption { return func(t *terms) { t.delay = d } }
+
+// ConfirmLoss holds the resource back if the lease is lost, until someone confirms that the holder can do no more harm, see
+// [Client.Confirm]. With a [Delay], until the first of both. The owner may not take the resource back.
+func ConfirmLoss() AcquireOption { return func(t *terms) { t.confirm = true } }
+
 // NoRenewal leaves the renewal to the caller, by [Lock.Extend]. Without it the lease runs out.
 func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
 
@@ -167,6 +180,7 @@ func (t *terms) request(id string, wait time.Duration) *messages.AcquireRequest 
 	if k := t.kind(); k != (kind{}) {
 		r.Limit, r.Permits = k.limit, k.permits
 	}
+	r.DelayMs, r.Confirm = inMillis(t.delay), t.confirm
 	if t.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL
 	}

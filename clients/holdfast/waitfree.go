@@ -18,7 +18,7 @@ const (
 	checkAgain = time.Second
 )
 
-// WaitFree returns nil when the resource is free of all holders: that was so at some moment between call and return, and
+// WaitFree returns nil when the resource is free of all holders and not held back after a loss: that was so at some moment between call and return, and
 // may be over when it returns. It takes no place in the queue and does not keep others from locking the
 // resource; to lock it, call [Client.Acquire].
 //
@@ -40,7 +40,7 @@ func (c *Client) WaitFree(ctx context.Context, resource string) error {
 	}
 	freed := make(chan struct{}, 1)
 	events, err := c.nc.Subscribe(c.cfg.prefix.Event(key), func(m *nats.Msg) {
-		if endsLease(m) {
+		if endsLease(m) || m.Header.Get(messages.HeaderEvent) == messages.Event_CONFIRMED.String() {
 			select {
 			case freed <- struct{}{}:
 			default:
@@ -75,10 +75,16 @@ func (c *Client) untilFree(ctx context.Context, resource string) (time.Duration,
 		return 0, waited(ctx, resource, ctx.Err())
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrOverloaded):
 		return checkAgain, nil
-	case err != nil || !s.Held:
+	case err != nil || !s.Held && s.Lost == nil:
 		return 0, err
 	}
-	last := s.Remaining
+	last := checkAgain
+	if s.Lost != nil && s.Lost.Left > 0 {
+		last = s.Lost.Left
+	}
+	if s.Held && s.Lost == nil {
+		last = s.Remaining
+	}
 	for _, l := range s.Holders {
 		last = max(last, l.Remaining)
 	}

@@ -335,7 +335,7 @@ func (x *Exchange) failure(cause error) *Error {
 // changes reports whether the operation may have an effect.
 func changes(op messages.Operation) bool {
 	switch op {
-	case messages.OpAcquire, messages.OpRelease, messages.OpExtend, messages.OpBreak:
+	case messages.OpAcquire, messages.OpRelease, messages.OpExtend, messages.OpBreak, messages.OpConfirm:
 		return true
 	}
 	return false

@@ -35,7 +35,7 @@ func (s *eventWriter) show(ctx context.Context, c *holdfast.Client, pattern stri
 		if err := s.write(e); err != nil {
 			return err
 		}
-		if e.Kind <= holdfast.EventBroken && s.left > 0 {
+		if e.Kind <= holdfast.EventConfirmed && s.left > 0 {
 			if s.left--; s.left == 0 {
 				return nil
 			}
@@ -86,6 +86,10 @@ func eventText(e holdfast.Event) string {
 		return fmt.Sprintf("%s %s, since %s", stamp(time.Now()), what, stamp(e.Lease.AcquiredAt))
 	case e.Kind.Ends():
 		what += ", held " + display.Duration(e.Held())
+		if e.HeldBack {
+			what += ", held back"
+		}
+	case e.Kind == holdfast.EventConfirmed:
 	default:
 		what += ", lease " + display.Duration(e.Lease.TTL)
 	}
@@ -109,7 +113,7 @@ func eventJSON(e holdfast.Event) (string, error) {
 	event, err := messages.Encode(messages.JSON, &messages.Event{
 		Kind: messages.Event_Kind(e.Kind), Lease: leaseOf(e.Lease),
 		Shard: e.ID.Shard, Position: e.ID.Position, Index: e.ID.Index,
-		AtMs: e.Time.UnixMilli(), Reason: e.Reason,
+		AtMs: e.Time.UnixMilli(), Reason: e.Reason, HeldBack: e.HeldBack,
 	})
 	return `{"event":` + display.JSON(event) + "," + position + "}", err
 }

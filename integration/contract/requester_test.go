@@ -76,6 +76,9 @@ func (q *requester) encode(request proto.Message) (subject string, payload []byt
 	case *messages.BreakRequest:
 		op = messages.OpBreak
 		b.breakIt(q.key, r)
+	case *messages.ConfirmRequest:
+		op = messages.OpConfirm
+		b.add(q.key).Operation = &messages.Call_Confirm{Confirm: r}
 	default:
 		q.Fatalf("%T is no request", request)
 	}

@@ -31,7 +31,7 @@ func (r *run) table(total audit.Totals, played time.Duration, heaps []uint64) st
 		_, _ = fmt.Fprintln(w)
 	}
 	row(append([]any{""}, asAny(messages.Operations)...)...)
-	for status := messages.Status_GRANTED; status <= messages.Status_EXHAUSTED; status++ {
+	for status := messages.Status_GRANTED; status <= messages.Status_UPDATED; status++ {
 		cells, sum := []any{status}, int64(0)
 		for op := range r.answers {
 			n := r.answers[op][status].Load()
@@ -51,7 +51,7 @@ func (r *run) table(total audit.Totals, played time.Duration, heaps []uint64) st
 	fmt.Fprintf(&b, "%d crashes of processes, %d vanished waiters, %d restarts\n", r.crashes.Load(), r.vanished.Load(), len(r.restarts))
 	fmt.Fprintf(&b, "journals: %d commits (%d empty, %d opened), %d changes, %d pages, %d resources forgotten, %d reservations, %d bounces; %d gaps, %d records unseen\n",
 		total.Commits, total.Empty, total.Opened, total.Changes, total.Pages, total.Forgotten, total.Kinds[0], total.Bounces, total.Gaps, total.Unseen)
-	for kind := messages.Event_ACQUIRED; kind <= messages.Event_BROKEN; kind++ {
+	for kind := messages.Event_ACQUIRED; kind <= messages.Event_CONFIRMED; kind++ {
 		fmt.Fprintf(&b, "%s %d  ", kind, total.Kinds[kind])
 	}
 	fmt.Fprintf(&b, "\nhighest token %d; heap in MB:", total.TopToken)

@@ -46,7 +46,7 @@ type mail struct {
 	mu      sync.Mutex
 	asks    map[string]*ask
 	// answers are counted by status.
-	answers [messages.Status_EXHAUSTED + 1]atomic.Int64
+	answers [messages.Status_UPDATED + 1]atomic.Int64
 	// shared are grants beside which others may be held, downgraded leases that went on as such.
 	shared, downgraded atomic.Int64
 	wrong              func(format string, args ...any)

@@ -110,7 +110,7 @@ func (h *holders) apply(c *journal.Change) {
 		return
 	}
 	switch c.GetKind() {
-	case messages.Event_RELEASED, messages.Event_EXPIRED, messages.Event_BROKEN:
+	case messages.Event_RELEASED, messages.Event_EXPIRED, messages.Event_BROKEN, messages.Event_CONFIRMED:
 		h.changed[idOf(g)] = nil
 	default:
 		h.changed[idOf(g)] = g
