@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"time"
 
@@ -69,7 +70,7 @@ delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-age
 	a.addTo(cmd, a.question)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.sharing.Check(); err != nil {
+		if err := cmp.Or(a.sharing.Check(), a.holdBack.Check(a.ephemeral)); err != nil {
 			return err
 		}
 		return run(cmd, args)

@@ -123,7 +123,7 @@ func (a *answer) notHeld(resource string) string {
 // the waiting requests.
 func (a *answer) heldBack(resource string) string {
 	lost := fmt.Sprintf("%s, %s", display.Quote(a.GetLease().GetOwner()), share(a.GetLease()))
-	line := fmt.Sprintf("held back: %s until the loss of %s is confirmed%s", resource, lost, a.details())
+	line := fmt.Sprintf("held back: %s until the loss of %s, is confirmed%s", resource, lost, a.details())
 	if left := a.GetLeftMs(); left > 0 {
 		line = fmt.Sprintf("held back: %s for %s after the loss of %s%s", resource, display.Duration(cli.Millis(left)), lost, a.details())
 	}

@@ -41,6 +41,8 @@ func (c *codes) of(err error) error {
 	var refusal *holdfast.Error
 	errors.As(err, &refusal)
 	switch {
+	case errors.Is(err, holdfast.ErrHeld) && refusal.Lost != nil:
+		return exit.Errorf(c.busy.Value, "%s is %s", display.Name(refusal.Lost.Resource), heldBack(refusal.Lost))
 	case errors.Is(err, holdfast.ErrHeld) && refusal.Holder != nil:
 		h := refusal.Holder
 		return exit.Errorf(c.busy.Value, "held: %s by %s, token %d, %s left", display.Name(h.Resource), display.Quote(h.Owner), h.Token, display.Duration(h.Remaining))

@@ -58,9 +58,12 @@ func (u *command) drop(l *locks) {
 // acquire tries without waiting first. So it fails at once if no node answers, and it knows the holder for the
 // message about the wait.
 func (u *command) acquire(ctx context.Context, c *holdfast.Client, resource string, begun time.Time) (*holdfast.Lock, error) {
-	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata)}
+	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata), holdfast.Delay(u.holdBack.Delay.Duration)}
 	if u.ephemeral {
 		terms = append(terms, holdfast.Ephemeral())
+	}
+	if u.holdBack.Confirm {
+		terms = append(terms, holdfast.ConfirmLoss())
 	}
 	if u.sharing.On() {
 		terms = append(terms, holdfast.Permits(int(max(u.sharing.Permits(), 1)), int(u.sharing.Limit())))
@@ -77,7 +80,7 @@ func (u *command) acquire(ctx context.Context, c *holdfast.Client, resource stri
 		left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // MaxWait must be positive
 		terms = append(terms, holdfast.MaxWait(left))
 	}
-	u.report.waiting(resource, refusal.Holder)
+	u.report.waiting(resource, refusal)
 	return c.Acquire(ctx, resource, terms...)
 }
 
@@ -146,10 +149,7 @@ func (l *locks) names() string {
 // command. With several locks the variables for a single resource and token are not set: a command that reads
 // only these could use the token of the wrong lock.
 func (l *locks) environ(base []string) []string {
-	environ := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(settings.LockVariables, name)
-	})
+	environ := settings.WithoutResults(base)
 	var resources, tokens, slots, slotTokens []string
 	for _, lock := range l.all {
 		resources = append(resources, lock.Resource())
