@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"time"
 
@@ -20,6 +21,7 @@ type acquire struct {
 	requestID            string
 	ephemeral, reentrant bool
 	sharing              cli.Sharing
+	holdBack             cli.HoldBack
 	metadata             cli.Metadata
 }
 
@@ -30,6 +32,7 @@ func newAcquire() *cobra.Command {
 		wait:            cli.NewDuration(0, 0, cli.Millis(messages.MaxWaitMillis)),
 		metadata:        cli.Metadata{},
 		sharing:         cli.NewSharing(),
+		holdBack:        cli.NewHoldBack(),
 	}
 	cmd := &cobra.Command{
 		Use:   "acquire RESOURCE",
@@ -41,11 +44,16 @@ fence on to the protected resource: the token, in 15 digits.
 --shared makes it a lock of readers: all of them hold it together, and none while
 it is held exclusively. --limit makes it a semaphore: a lease takes --permits of the
 limit, each with a number, its slot. The fence of a shared lease is the token of the
-first one since the resource was last free.`,
+first one since the resource was last free.
+
+--delay and --confirm are for a resource that cannot check a token. If the lease is
+lost, by expiry or by break, the resource is held back: nobody else gets it for the
+delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-agent.`,
 		Example: `  holdfast acquire orders.42
   holdfast acquire orders.42 --owner worker-7 --ttl 1m --wait 10s
   holdfast acquire catalog --shared
   holdfast acquire gpu --limit 4 --permits 2
+  holdfast acquire disk.7 --confirm --metadata host=db1
   fence=$(holdfast acquire orders.42 --json | jq -r .lease.fence)`,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
@@ -55,13 +63,14 @@ first one since the resource was last free.`,
 		f.Var(&a.wait, "wait", "time to wait in the queue if another owner holds it")
 		f.StringVar(&a.requestID, "request-id", "", "`ID` that identifies a repeated request (default random)")
 		f.BoolVar(&a.reentrant, "reentrant", false, "if this owner holds it already, return the same lease")
+		a.holdBack.AddTo(f)
 		f.BoolVar(&a.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
 		f.Var(a.metadata, "metadata", "entry that get shows; may be repeated")
 	})
 	a.addTo(cmd, a.question)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.sharing.Check(); err != nil {
+		if err := cmp.Or(a.sharing.Check(), a.holdBack.Check(a.ephemeral)); err != nil {
 			return err
 		}
 		return run(cmd, args)
@@ -70,7 +79,13 @@ first one since the resource was last free.`,
 }
 
 func (a *acquire) question() question {
-	q := question{wait: a.wait.Duration, message: a.request, shares: a.sharing.On()}
+	q := question{wait: a.wait.Duration, message: a.request}
+	if a.sharing.On() {
+		q.needs = append(q.needs, messages.FeatureSharing)
+	}
+	if a.holdBack.On() {
+		q.needs = append(q.needs, messages.FeatureDelay)
+	}
 	if a.requestID == "" {
 		q.renew = func() { a.requestID = rand.Text() }
 		q.renew()
@@ -91,6 +106,8 @@ func (a *acquire) request(left time.Duration) proto.Message {
 		Metadata:  a.metadata,
 		Limit:     a.sharing.Limit(),
 		Permits:   a.sharing.Permits(),
+		DelayMs:   a.holdBack.Delay.Millis(),
+		Confirm:   a.holdBack.Confirm,
 	}
 	if a.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL

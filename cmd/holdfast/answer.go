@@ -70,34 +70,73 @@ func (a *answer) sentence() string {
 	case messages.Status_EXTENDED:
 		return fmt.Sprintf("extended %s: %s", resource, a.lease())
 	case messages.Status_RELEASED:
-		if a.op == messages.OpBreak {
-			return "broke the lock on " + resource
-		}
-		return "released " + resource
+		return a.released(resource)
 	case messages.Status_HELD:
 		if a.op == messages.OpGet {
 			return a.held(resource)
 		}
 		return fmt.Sprintf("held: %s by %s%s", resource, a.holder(), a.details())
+	case messages.Status_HELD_BACK:
+		return a.heldBack(resource)
 	case messages.Status_TIMEOUT:
 		return fmt.Sprintf("timed out: %s was not free within %s", resource, display.Duration(a.wait))
 	case messages.Status_CANCELLED:
 		return fmt.Sprintf("cancelled: no longer waiting for %s", resource)
 	case messages.Status_EXPIRED:
-		return fmt.Sprintf("expired: the lease of %s on %s had expired; %s is still free", owner, resource, resource)
+		return fmt.Sprintf("expired: the lease of %s on %s had expired; it has not been granted again", owner, resource)
 	case messages.Status_NOT_HELD:
-		if a.op == messages.OpBreak {
-			return fmt.Sprintf("not held: %s is free", resource)
-		}
-		return fmt.Sprintf("not held: %s is free, and was not held by %s", resource, owner)
+		return a.notHeld(resource)
+	case messages.Status_UPDATED:
+		return fmt.Sprintf("updated %s: %s", resource, a.lease())
 	case messages.Status_NOT_OWNER:
+		if a.GetLease() == nil {
+			return fmt.Sprintf("not owner: this request for %s has a secret; use another --request-id", resource)
+		}
 		return fmt.Sprintf("not owner: %s is held by %s", resource, a.holder())
 	case messages.Status_STALE_TOKEN:
+		if a.op == messages.OpConfirm {
+			return fmt.Sprintf("stale token: no lost lease of %s has this token; see: holdfast get %s", resource, resource)
+		}
 		return fmt.Sprintf("stale token: %s is held by %s", resource, a.holder())
 	case messages.Status_FREE:
 		return fmt.Sprintf("free: %s, %s", resource, a.lastToken())
 	}
 	return fmt.Sprintf("%s: %s; this version of holdfast does not know this status", a.status(), resource)
+}
+
+func (a *answer) released(resource string) string {
+	switch a.op {
+	case messages.OpBreak:
+		return "broke the lock on " + resource
+	case messages.OpConfirm:
+		return "confirmed the loss of the lease on " + resource
+	}
+	return "released " + resource
+}
+
+func (a *answer) notHeld(resource string) string {
+	switch a.op {
+	case messages.OpBreak:
+		return fmt.Sprintf("not held: %s is free", resource)
+	case messages.OpConfirm:
+		return fmt.Sprintf("not held: %s is free, and not held back", resource)
+	}
+	return fmt.Sprintf("not held: %s is free, and was not held by %s", resource, display.Quote(a.owner))
+}
+
+// heldBack returns the lost lease for which the resource is held back, and below it the leases that are still held and
+// the waiting requests.
+func (a *answer) heldBack(resource string) string {
+	lost := fmt.Sprintf("%s, %s", display.Quote(a.GetLease().GetOwner()), share(a.GetLease()))
+	line := fmt.Sprintf("held back: %s until the loss of %s, is confirmed%s", resource, lost, a.details())
+	if left := a.GetLeftMs(); left > 0 {
+		line = fmt.Sprintf("held back: %s for %s after the loss of %s%s", resource, display.Duration(cli.Millis(left)), lost, a.details())
+	}
+	lines := []string{line}
+	for _, l := range a.GetHolders() {
+		lines = append(lines, "  held by "+holderOf(l)+detailsOf(l))
+	}
+	return strings.Join(append(lines, a.queue()...), "\n")
 }
 
 func (a *answer) lease() string {
@@ -123,6 +162,11 @@ func (a *answer) held(resource string) string {
 	if a.GetLease().GetLimit() > 0 {
 		lines = a.sharers(resource)
 	}
+	return strings.Join(append(lines, a.queue()...), "\n")
+}
+
+// queue returns a line for each of the waiting requests that the answer has.
+func (a *answer) queue() (lines []string) {
 	for _, w := range a.GetWaiters() {
 		lines = append(lines, fmt.Sprintf("  waits: %s, %s, for %s, %s left", display.Quote(w.GetOwner()), kindOfWaiter(w),
 			display.Duration(cli.Millis(w.GetWaitingMs())), display.Duration(cli.Millis(w.GetLeftMs()))))
@@ -130,7 +174,7 @@ func (a *answer) held(resource string) string {
 	if shown := len(a.GetWaiters()); shown > 0 && int(a.GetWaiting()) > shown {
 		lines = append(lines, fmt.Sprintf("  ... and %d more wait", int(a.GetWaiting())-shown))
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 func (a *answer) sharers(resource string) []string {

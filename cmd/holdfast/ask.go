@@ -36,8 +36,8 @@ type question struct {
 	message func(left time.Duration) proto.Message
 	// withdrawal returns the message that removes the request from the queue; nil if it cannot be in one.
 	withdrawal func() *messages.ReleaseRequest
-	// shares: the request has fields of the feature [messages.FeatureSharing].
-	shares bool
+	// needs are the features of the deployment whose fields or operations the request has.
+	needs []string
 	// renew gives the request a new id after its lease has ended; nil if the user chose the id.
 	renew func()
 	// spent is the part of the timeout that connecting took.
@@ -109,21 +109,43 @@ func (a *asker) page(ctx context.Context, q question, m proto.Message) (*message
 	return nil, nil
 }
 
-// accounted returns the answer. If it refuses a request that shares, and the deployment lacks shared leases, it says
-// so: earlier versions refuse the unknown field, and name only that.
+// purposes are what the features are for that a request may need.
+var purposes = map[string]string{
+	messages.FeatureSharing: "shared leases and the requests that wait",
+	messages.FeatureDelay:   "resources that are held back after a loss",
+}
+
+// accounted returns the answer. If it refuses a request that needs features, and the deployment lacks one, it says so:
+// earlier versions refuse the unknown field, and name only that.
 func (a *asker) accounted(ctx context.Context, q question, r *messages.Reply) *messages.Reply {
-	if !q.shares || r.GetStatus() != messages.Status_INVALID {
-		return r
+	if r.GetStatus() == messages.Status_INVALID {
+		if err := a.lacking(ctx, q.needs); err != nil {
+			r.Error = err.Error()
+		}
+	}
+	return r
+}
+
+// lacking returns an error that names the first of the features that the deployment is known to lack; nil if it has
+// all of them, or does not answer.
+func (a *asker) lacking(ctx context.Context, features []string) error {
+	if len(features) == 0 {
+		return nil
 	}
 	info := &messages.Info{}
 	refusal, err := a.page(ctx, question{
 		op: opInfo, subject: messages.Prefix(a.connection.Prefix).Info(), message: func(time.Duration) proto.Message { return &messages.GetRequest{} },
 	}, info)
-	if err == nil && refusal == nil && !slices.Contains(info.GetFeatures(), messages.FeatureSharing) {
-		r.Error = fmt.Sprintf("Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for shared leases and the requests that wait",
-			a.connection.Where(), info.GetVersion(), messages.FeatureSharing)
+	if err != nil || refusal != nil {
+		return nil
 	}
-	return r
+	for _, feature := range features {
+		if !slices.Contains(info.GetFeatures(), feature) {
+			return fmt.Errorf("Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for %s",
+				a.connection.Where(), info.GetVersion(), feature, purposes[feature])
+		}
+	}
+	return nil
 }
 
 // ask sends q until it is answered. It returns an answer, the refusal of the last attempt, or an error.
@@ -236,6 +258,9 @@ func (a *asker) explain(q question, failure *request.Error, interrupted bool, to
 	case errors.As(failure, &refusal):
 		return refusal.Reply, nil
 	case errors.Is(failure, request.ErrNoResponders):
+		if err := a.lacking(context.Background(), q.needs); err != nil { // an operation that the deployment does not know
+			return nil, exit.Errorf(exit.Usage, "%w", err)
+		}
 		return nil, a.noNode(q)
 	}
 	code, effect := exit.Unknown, fmt.Sprintf("%s may have had an effect; check with: holdfast get", q.op)

@@ -55,7 +55,7 @@ func (d *deadlocks) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if d.pattern, err = onePattern(cmd, args); err != nil {
+	if d.pattern, err = cli.OnePattern(cmd, args); err != nil {
 		return err
 	}
 	if err := d.connection.Check(s); err != nil {
@@ -139,7 +139,7 @@ func (d *deadlocks) get(ctx context.Context, w io.Writer, resource string) (*mes
 	if err != nil {
 		return nil, exit.Errorf(exit.Unexpected, "the node has listed a resource that cannot be one: %w", err)
 	}
-	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, key: key, shares: true, message: func(time.Duration) proto.Message {
+	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, key: key, needs: []string{messages.FeatureSharing}, message: func(time.Duration) proto.Message {
 		return &messages.GetRequest{Waiters: true}
 	}})
 	if err != nil || !isRefusal(reply.GetStatus()) {
@@ -156,8 +156,8 @@ func (d *deadlocks) report(w io.Writer, found []cycle) error {
 			return nil
 		}
 		among := ""
-		if d.pattern.text != "" {
-			among = " among the locks" + d.pattern.that()
+		if d.pattern.Text != "" {
+			among = " among the locks" + d.pattern.That()
 		}
 		_, err := fmt.Fprintf(w, "no deadlocks%s\n", among)
 		return err

@@ -11,10 +11,11 @@ import (
 
 const exitTopic = `The exit codes of a command:
 
-  0  success; get also exits with 0 if the resource is held
+  0  success; get also exits with 0 if the resource is held or held back
   1  any other error
   2  wrong usage, or INVALID: the same command will never succeed
-  3  held by another owner: HELD, TIMEOUT, CANCELLED; deadlocks found some
+  3  held by another owner, or held back after a loss: HELD, HELD_BACK, TIMEOUT,
+     CANCELLED; deadlocks found some
   4  not held by this owner, or no longer: EXPIRED, NOT_HELD, NOT_OWNER,
      STALE_TOKEN; RELEASED in answer to acquire
   5  unavailable, and nothing happened: UNAVAILABLE, OVERLOADED, EXHAUSTED,
@@ -35,9 +36,9 @@ func exitOf(op messages.Operation, s messages.Status) int {
 		return exit.Lost
 	}
 	switch s {
-	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_RELEASED, messages.Status_FREE:
+	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_RELEASED, messages.Status_FREE, messages.Status_UPDATED:
 		return exit.Done
-	case messages.Status_HELD:
+	case messages.Status_HELD, messages.Status_HELD_BACK:
 		if op == messages.OpGet {
 			return exit.Done
 		}

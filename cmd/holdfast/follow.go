@@ -56,16 +56,20 @@ func (l *list) view(cmd *cobra.Command) view {
 	if display.SizeOf(out) == (display.Size{}) || os.Getenv("TERM") == "dumb" {
 		return &scroll{out: out, errs: cmd.ErrOrStderr(), text: text}
 	}
-	title := fmt.Sprintf("holdfast ls%s, every %s", l.pattern.title(), l.watch.Bare())
-	return &screen{out: out, title: title, text: text}
+	what, flag := "held", ""
+	if l.heldBack {
+		what, flag = "held back", " --held-back"
+	}
+	title := fmt.Sprintf("holdfast ls%s%s, every %s", flag, l.title(), l.watch.Bare())
+	return &screen{out: out, title: title, what: what, text: text}
 }
 
 // title returns the pattern as in a command line.
-func (p pattern) title() string {
-	if p.text == "" {
+func (l *list) title() string {
+	if l.pattern.Text == "" {
 		return ""
 	}
-	return " " + display.Name(p.text)
+	return " " + display.Name(l.pattern.Text)
 }
 
 // scroll writes one listing below the other, each below its time.
@@ -89,8 +93,10 @@ func (s *scroll) close() {}
 type screen struct {
 	out   io.Writer
 	title string
-	text  func([]row, int) string
-	on    bool
+	// what is what the listed leases are: "held".
+	what string
+	text func([]row, int) string
+	on   bool
 }
 
 func (s *screen) show(now time.Time, rows []row, err error) error {
@@ -110,7 +116,7 @@ func (s *screen) lines(at display.Size, now time.Time, rows []row, err error) []
 	if err != nil {
 		return []string{display.Shorten(title, at.Columns), "", display.Shorten("holdfast: "+display.OneLine(exit.Message(err)), 2*at.Columns)}
 	}
-	lines := []string{display.Shorten(fmt.Sprintf("%s: %d held", title, held(rows)), at.Columns), ""}
+	lines := []string{display.Shorten(fmt.Sprintf("%s: %d %s", title, leases(rows), s.what), at.Columns), ""}
 	const others = 4 // the title, the line below it, the header of the table, and the number of omitted rows
 	room := max(at.Rows-others, 1)
 	more := len(rows) - room
@@ -127,8 +133,8 @@ func (s *screen) lines(at display.Size, now time.Time, rows []row, err error) []
 	return lines
 }
 
-// held returns the number of leases.
-func held(rows []row) (n int) {
+// leases returns the number of leases.
+func leases(rows []row) (n int) {
 	for _, r := range rows {
 		if r.lease != nil {
 			n++

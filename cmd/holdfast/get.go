@@ -38,7 +38,11 @@ at some moment after the request.`,
 }
 
 func (g *get) question() question {
-	return question{shares: g.waiters, message: func(time.Duration) proto.Message {
+	q := question{message: func(time.Duration) proto.Message {
 		return &messages.GetRequest{Stale: g.stale, Waiters: g.waiters}
 	}}
+	if g.waiters {
+		q.needs = []string{messages.FeatureSharing}
+	}
+	return q
 }

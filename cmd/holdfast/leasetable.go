@@ -14,12 +14,16 @@ import (
 type listing struct {
 	leases []*messages.Lease
 	queues map[string][]*messages.Waiter
+	// lost: the leases are lost ones, whose resources are held back.
+	lost bool
 }
 
 // row is a row of the table: a lease, or a request that waits for the resource of the leases above it.
 type row struct {
 	lease  *messages.Lease
 	waiter *messages.Waiter
+	// lost: the lease is lost, and its remaining time that of the hold.
+	lost bool
 }
 
 // rows returns the leases sorted by resource, in the order of the node for each, with the queue behind them.
@@ -28,7 +32,7 @@ func (l *listing) rows() []row {
 	slices.SortStableFunc(leases, func(a, b *messages.Lease) int { return strings.Compare(a.GetResource(), b.GetResource()) })
 	var rows []row
 	for i, lease := range leases {
-		rows = append(rows, row{lease: lease})
+		rows = append(rows, row{lease: lease, lost: l.lost})
 		if i+1 < len(leases) && leases[i+1].GetResource() == lease.GetResource() {
 			continue
 		}
@@ -46,6 +50,7 @@ const waits = "  waits"
 // rows would leave empty are omitted: KIND and SLOTS without a shared lease, WAITING if no number is known.
 func tableOf(rows []row, waiting map[string]int) display.Table {
 	queues := slices.ContainsFunc(rows, func(r row) bool { return r.waiter != nil })
+	lost := slices.ContainsFunc(rows, func(r row) bool { return r.lost })
 	shared := slices.ContainsFunc(rows, func(r row) bool { return r.lease.GetLimit() > 0 })
 	columns := []struct {
 		title       string
@@ -64,7 +69,7 @@ func tableOf(rows []row, waiting map[string]int) display.Table {
 		{"TOKEN", true, true, func(l *messages.Lease) string { return strconv.FormatUint(l.GetToken(), 10) }, nil},
 		{"WAITED", true, queues, nil, func(w *messages.Waiter) string { return display.Duration(cli.Millis(w.GetWaitingMs())) }},
 		{"LEFT", true, true,
-			func(l *messages.Lease) string { return display.Duration(cli.Millis(l.GetRemainingMs())) },
+			func(l *messages.Lease) string { return leftOf(l, lost) },
 			func(w *messages.Waiter) string { return display.Duration(cli.Millis(w.GetLeftMs())) }},
 		{"WAITING", true, len(waiting) > 0, func(l *messages.Lease) string { return count(waiting, l.GetResource()) }, nil},
 	}
@@ -87,6 +92,14 @@ func tableOf(rows []row, waiting map[string]int) display.Table {
 		t = append(t, display.Column{Cells: cells, Right: c.right})
 	}
 	return t
+}
+
+// leftOf returns the remaining time of a lease; of a lost one, that of the hold on its resource.
+func leftOf(l *messages.Lease, lost bool) string {
+	if lost && l.GetRemainingMs() == 0 {
+		return "unconfirmed"
+	}
+	return display.Duration(cli.Millis(l.GetRemainingMs()))
 }
 
 func count(waiting map[string]int, resource string) string {

@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -23,10 +22,11 @@ type list struct {
 	connection connect.Flags
 	json       bool
 	waiters    bool
+	heldBack   bool
 	limit      cli.Number
 	watch      cli.Interval
 
-	pattern pattern
+	pattern cli.Pattern
 	asker   *asker
 }
 
@@ -40,12 +40,16 @@ func newList() *cobra.Command {
 requests. A shared resource has a line for each of its holders, with the kind and the
 numbers of its permits, the slots. The node answers from memory, without confirmation.
 
+--held-back lists the lost leases whose resources are held back, until a delay is over
+or the loss is confirmed.
+
 In the pattern, * matches one whole level between dots, and > at the end matches
 one or more levels; quote it for the shell.`,
 		Example: `  holdfast ls
   holdfast ls 'orders.*'
   holdfast ls 'orders.>' --watch 5s
   holdfast ls --waiters
+  holdfast ls --held-back
   holdfast ls --json | jq -r .resource`,
 		Args:              cobra.ArbitraryArgs, // one may be the value of --watch
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -54,6 +58,7 @@ one or more levels; quote it for the shell.`,
 	cli.AddFlags(cmd, "Listing", func(f *pflag.FlagSet) {
 		f.Var(&l.limit, "limit", "maximum number of leases; the node selects which")
 		f.BoolVar(&l.waiters, "waiters", false, "show the waiting requests below each resource, at most the first 100")
+		f.BoolVar(&l.heldBack, "held-back", false, "list the lost leases whose resources are held back, instead of those that are held")
 		f.Var(&l.watch, "watch", "repeat the listing every `INTERVAL` until Ctrl-C")
 		f.Lookup("watch").NoOptDefVal = l.watch.Bare()
 	})
@@ -94,7 +99,7 @@ func (l *list) load(cmd *cobra.Command, args []string) error {
 	if args, err = l.watch.Take(args, cmd.ArgsLenAtDash()); err != nil {
 		return err
 	}
-	if l.pattern, err = onePattern(cmd, args); err != nil {
+	if l.pattern, err = cli.OnePattern(cmd, args); err != nil {
 		return err
 	}
 	return errors.Join(
@@ -145,65 +150,11 @@ func (l *list) print(cmd *cobra.Command) error {
 
 // text returns the listing for a person, at most columns wide; 0: no bound.
 func (l *list) text(cmd *cobra.Command, rows []row, columns int) string {
-	if len(rows) == 0 {
-		return "no locks are held" + l.pattern.that() + "\n"
+	switch {
+	case len(rows) == 0 && l.heldBack:
+		return "no resources" + l.pattern.That() + " are held back\n"
+	case len(rows) == 0:
+		return "no locks are held" + l.pattern.That() + "\n"
 	}
 	return tableOf(rows, l.waiting(cmd.Context(), rows)).Text(columns)
-}
-
-// pattern selects resources; the zero pattern selects all.
-type pattern struct{ text, key string }
-
-// onePattern reads the only argument, which may be missing.
-func onePattern(cmd *cobra.Command, args []string) (pattern, error) {
-	switch len(args) {
-	case 0:
-		return pattern{}, nil
-	case 1:
-		return parsePattern(args[0])
-	}
-	return pattern{}, exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
-		cmd.CommandPath(), len(args), cli.QuotedList(args))
-}
-
-// parsePattern reads a resource that may contain wildcards. Other levels are encoded as in a key, so that users
-// write names as with the other commands.
-func parsePattern(text string) (pattern, error) {
-	name := messages.NormalizeResource(text)
-	key, err := encodePattern(name)
-	if err == nil {
-		_, err = messages.ParsePattern(key)
-	}
-	if err != nil {
-		return pattern{}, exit.Usagef("the pattern: a resource in which * is one whole level and > at the end is the rest, got %s",
-			display.Quote(text))
-	}
-	return pattern{text: text, key: key}, nil
-}
-
-// encodePattern keeps wildcards, misplaced ones too: messages.ParsePattern refuses those.
-func encodePattern(name string) (string, error) {
-	if !strings.ContainsAny(name, "*>") {
-		return messages.EncodeKey(name)
-	}
-	levels := strings.Split(name, ".")
-	for i, level := range levels {
-		if strings.ContainsAny(level, "*>") {
-			continue
-		}
-		key, err := messages.EncodeKey(level)
-		if err != nil {
-			return "", err
-		}
-		levels[i] = key
-	}
-	return strings.Join(levels, "."), nil
-}
-
-// that returns the pattern as a relative clause.
-func (p pattern) that() string {
-	if p.text == "" {
-		return ""
-	}
-	return " that match " + display.Name(p.text)
 }

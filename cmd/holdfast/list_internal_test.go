@@ -37,32 +37,6 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestParsePattern(t *testing.T) {
-	for text, want := range map[string]string{
-		"orders.42":              "orders.42",
-		"orders.*":               "orders.*",
-		">":                      ">",
-		"*.a:b.>":                "*.a=3Ab.>",
-		"a..b":                   "a.=2Eb",
-		".":                      "=2E",
-		"=2E":                    "=3D2E",
-		"cafe\u0301.*":           "caf=C3=A9.*",
-		"two words.*":            "two=20words.*",
-		"a..*":                   "",
-		"a*":                     "",
-		"**":                     "",
-		">.>":                    "",
-		"*.\xff":                 "",
-		"a\n":                    "",
-		strings.Repeat("a", 513): "",
-	} {
-		got, err := parsePattern(text)
-		if got.key != want || (err == nil) != (want != "") {
-			t.Errorf("parsePattern(%q) = %q, %v; want %q", text, got.key, err, want)
-		}
-	}
-}
-
 func TestScreenShowsWhatFits(t *testing.T) {
 	all := make([]row, 20)
 	for i := range all {
@@ -71,7 +45,7 @@ func TestScreenShowsWhatFits(t *testing.T) {
 			all[i] = row{waiter: &messages.Waiter{Owner: "you", Permits: 1}}
 		}
 	}
-	s := &screen{title: "holdfast ls, every 2s", text: func(r []row, columns int) string {
+	s := &screen{title: "holdfast ls, every 2s", what: "held", text: func(r []row, columns int) string {
 		return tableOf(r, nil).Text(columns)
 	}}
 	for rows := 5; rows < 30; rows++ {

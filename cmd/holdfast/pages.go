@@ -23,7 +23,7 @@ const (
 
 // pages requests one page after the other and passes each to take. With --json a refusal is written to w.
 func (l *list) pages(ctx context.Context, w io.Writer, take func(*messages.ListReply) error) error {
-	next := &messages.ListRequest{Pattern: l.pattern.key, Waiters: l.waiters}
+	next := &messages.ListRequest{Pattern: l.pattern.Key, Waiters: l.waiters, HeldBack: l.heldBack}
 	for left := l.limit.Value; ; {
 		next.Limit = messages.MaxListLimit
 		if left > 0 {
@@ -50,7 +50,7 @@ func (l *list) pages(ctx context.Context, w io.Writer, take func(*messages.ListR
 
 // all returns the leases of all pages with their queues.
 func (l *list) all(ctx context.Context, w io.Writer) (*listing, error) {
-	all := &listing{queues: make(map[string][]*messages.Waiter)}
+	all := &listing{queues: make(map[string][]*messages.Waiter), lost: l.heldBack}
 	err := l.pages(ctx, w, func(page *messages.ListReply) error {
 		all.leases = append(all.leases, page.GetLeases()...)
 		for _, q := range page.GetQueues() {
@@ -64,13 +64,24 @@ func (l *list) all(ctx context.Context, w io.Writer) (*listing, error) {
 func (l *list) page(ctx context.Context, w io.Writer, r *messages.ListRequest) (*messages.ListReply, error) {
 	page := &messages.ListReply{}
 	refusal, err := l.asker.page(ctx, question{
-		op: opList, shares: r.GetWaiters(), subject: messages.Prefix(l.connection.Prefix).List(), message: func(time.Duration) proto.Message { return r },
+		op: opList, needs: needsOf(r), subject: messages.Prefix(l.connection.Prefix).List(), message: func(time.Duration) proto.Message { return r },
 	}, page)
 	if err != nil || refusal == nil {
 		return page, err
 	}
 	a := answer{op: opList, Reply: refusal}
 	return nil, a.print(w, l.json)
+}
+
+// needsOf returns the features that a listing needs.
+func needsOf(r *messages.ListRequest) (features []string) {
+	if r.GetWaiters() {
+		features = append(features, messages.FeatureSharing)
+	}
+	if r.GetHeldBack() {
+		features = append(features, messages.FeatureDelay)
+	}
+	return features
 }
 
 const (

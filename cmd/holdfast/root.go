@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/agent"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/demo"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
@@ -51,7 +52,7 @@ holder whose lease has ended.`,
 		&cobra.Group{ID: groupTopics, Title: "Help topics:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
-	addCommands(root, groupLocks, lock.New(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newWatch(), newHistory())
+	addCommands(root, groupLocks, lock.New(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
 	addCommands(root, groupServer, newServe(), newMembers())
 	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion())
 	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())

@@ -23,7 +23,7 @@ type watch struct {
 	position   position
 	count      cli.Number
 
-	pattern pattern
+	pattern cli.Pattern
 }
 
 // bookmarkEvery is the interval of positions in JSON while nothing changes.
@@ -74,13 +74,13 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 
 func (w *watch) show(cmd *cobra.Command, c *holdfast.Client) error {
 	s := &eventWriter{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: w.json, left: w.count.Value}
-	err := s.show(cmd.Context(), c, w.pattern.key, w.options()...)
+	err := s.show(cmd.Context(), c, w.pattern.Key, w.options()...)
 	for gap := (*holdfast.CompactedError)(nil); errors.As(err, &gap); {
 		if s.begun || !w.position.IsZero() {
 			return exit.Errorf(exit.Unexpected, "the journal of shard %d now begins at %s, and earlier changes are lost to this watch; "+
 				"continue from there with --position %s, or start again with --present", gap.Shard, stamp(gap.Begins), gap.Oldest)
 		}
-		err = s.goOn(cmd.Context(), c, w.pattern.key, gap, w.options()...)
+		err = s.goOn(cmd.Context(), c, w.pattern.Key, gap, w.options()...)
 	}
 	return watchFailure(&w.connection, err)
 }
@@ -91,7 +91,7 @@ func (w *watch) load(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(args) == 1 {
-		if w.pattern, err = parsePattern(args[0]); err != nil {
+		if w.pattern, err = cli.ParsePattern(args[0]); err != nil {
 			return err
 		}
 	}

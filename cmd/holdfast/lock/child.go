@@ -4,18 +4,15 @@ package lock
 
 import (
 	"errors"
-	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/program"
 )
 
 // executable is a program with its arguments.
@@ -26,23 +23,8 @@ type executable struct {
 
 // findExecutable looks the command up in PATH, as a shell does.
 func findExecutable(words []string) (executable, error) {
-	path, err := exec.LookPath(words[0])
-	if err != nil && !errors.Is(err, exec.ErrDot) { // PATH may contain the current directory on purpose
-		return executable{}, cannotRun(words[0], err)
-	}
-	return executable{path, words}, nil
-}
-
-func cannotRun(name string, err error) error {
-	var search *exec.Error
-	if errors.As(err, &search) {
-		err = search.Err
-	}
-	code := exitNotExecutable
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
-		code = exitNotFound
-	}
-	return exit.Errorf(code, "cannot run %s: %w", display.Name(name), settings.RootCause(err))
+	path, err := program.Find(words[0])
+	return executable{path, words}, err
 }
 
 // child is the command: the leader of a process group, and its descendants outside of that group.
@@ -73,10 +55,10 @@ func (c *child) live(e executable, environ []string, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	process, err := os.StartProcess(e.path, e.args, &os.ProcAttr{
-		Env: environ, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: ownGroup(),
+		Env: environ, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: program.OwnGroup(),
 	})
 	if err != nil {
-		started <- cannotRun(e.args[0], err)
+		started <- program.CannotRun(e.args[0], err)
 		return
 	}
 	c.pid = process.Pid

@@ -8,11 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownGroup starts the command in a new process group. The kernel kills the command if this process dies.
-func ownGroup() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
 // descendants are all processes below this one. A process that changes its group or loses its parent
 // stays a member: the kernel assigns orphans to the nearest subreaper, which is this process.
 type descendants struct {

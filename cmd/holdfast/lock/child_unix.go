@@ -4,10 +4,6 @@ package lock
 
 import "syscall"
 
-// ownGroup starts the command in a new process group. The command survives the death of this process: only
-// Linux can prevent that.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
 // descendants is empty: only Linux can list the descendants that have left the process group.
 type descendants struct{}
 

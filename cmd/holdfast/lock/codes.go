@@ -13,12 +13,8 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
-// The exit codes of shells: the command cannot be started, or a signal has ended it.
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
-	exitSignal        = 128 // plus the number of the signal
-)
+// exitSignal is the exit code of shells for a command that a signal has ended, plus the number of the signal.
+const exitSignal = 128
 
 // codes are the exit codes of lock itself. The command may use the same codes, so flags can change them.
 type codes struct {
@@ -45,6 +41,8 @@ func (c *codes) of(err error) error {
 	var refusal *holdfast.Error
 	errors.As(err, &refusal)
 	switch {
+	case errors.Is(err, holdfast.ErrHeld) && refusal.Lost != nil:
+		return exit.Errorf(c.busy.Value, "%s is %s", display.Name(refusal.Lost.Resource), heldBack(refusal.Lost))
 	case errors.Is(err, holdfast.ErrHeld) && refusal.Holder != nil:
 		h := refusal.Holder
 		return exit.Errorf(c.busy.Value, "held: %s by %s, token %d, %s left", display.Name(h.Resource), display.Quote(h.Owner), h.Token, display.Duration(h.Remaining))

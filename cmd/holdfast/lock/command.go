@@ -3,6 +3,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type command struct {
 	owner            string
 	metadata         cli.Metadata
 	sharing          cli.Sharing
+	holdBack         cli.HoldBack
 	ephemeral, try   bool
 	bounded          bool // the wait is limited
 
@@ -54,6 +56,7 @@ func New() *cobra.Command {
 		wait:     cli.NewDuration(0, 0, longestWait),
 		metadata: cli.Metadata{},
 		sharing:  cli.NewSharing(),
+		holdBack: cli.NewHoldBack(),
 		onLost:   cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
 		codes:    newCodes(),
 	}
@@ -66,7 +69,10 @@ command runs. If renewal fails, the command gets SIGTERM, and SIGKILL before ano
 holder can get the lock. HOLDFAST_TOKEN in its environment is the fencing token.
 
 --shared acquires the lock as a reader, beside other readers, and --limit one of the
-permits of a semaphore. HOLDFAST_SLOTS has the numbers of the permits.`,
+permits of a semaphore. HOLDFAST_SLOTS has the numbers of the permits.
+
+With --confirm or --delay the resource is held back if the lease is lost, for example
+because this machine was paused: see holdfast fence-agent.`,
 		Example: `  holdfast lock orders.42 -- ./reindex --all
   holdfast lock nightly --try --busy-code 0 -- make report
   holdfast lock catalog --shared -- ./export
@@ -105,6 +111,7 @@ func (u *command) leaseFlags(f *pflag.FlagSet) {
 	f.Var(&u.ttl, "ttl", "duration of the lease")
 	f.StringVar(&u.owner, "owner", "", "`NAME` of the owner [$"+settings.Variable("owner")+"] (default user@host:process)")
 	settings.SetEnv(f.Lookup("owner"), settings.Variable("owner"))
+	u.holdBack.AddTo(f)
 	f.BoolVar(&u.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
 	f.Var(u.metadata, "metadata", "entry that get shows; may be repeated")
 }
@@ -177,7 +184,7 @@ func checkNames(resources []string) error {
 }
 
 func (u *command) checkLease(s *settings.Settings) error {
-	if err := u.sharing.Check(); err != nil {
+	if err := cmp.Or(u.sharing.Check(), u.holdBack.Check(u.ephemeral)); err != nil {
 		return err
 	}
 	if u.owner == "" {

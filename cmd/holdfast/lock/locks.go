@@ -33,7 +33,7 @@ func (u *command) take(ctx context.Context, c *holdfast.Client, signals *signalQ
 			left := max(u.wait.Duration-time.Since(begun), time.Millisecond) // 0 would not wait
 			terms = append(terms, holdfast.MaxWait(left))
 		}
-		u.report.waiting(refusal.Resource, refusal.Holder)
+		u.report.waiting(refusal.Resource, refusal)
 		all, err = c.AcquireAll(waiting, u.resources, terms...)
 	}
 	if err != nil {
@@ -62,9 +62,12 @@ func (u *command) waits() bool { return !u.bounded || u.wait.Duration > 0 }
 
 // terms returns the terms of the locks, but for the wait.
 func (u *command) terms() []holdfast.AcquireOption {
-	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata)}
+	terms := []holdfast.AcquireOption{holdfast.TTL(u.ttl.Duration), holdfast.Owner(u.owner), holdfast.Metadata(u.metadata), holdfast.Delay(u.holdBack.Delay.Duration)}
 	if u.ephemeral {
 		terms = append(terms, holdfast.Ephemeral())
+	}
+	if u.holdBack.Confirm {
+		terms = append(terms, holdfast.ConfirmLoss())
 	}
 	if u.sharing.On() {
 		terms = append(terms, holdfast.Permits(int(max(u.sharing.Permits(), 1)), int(u.sharing.Limit())))
@@ -123,10 +126,7 @@ func (l *locks) names() string {
 // command. With several locks the variables for a single resource and token are not set: a command that reads
 // only these could use the token of the wrong lock.
 func (l *locks) environ(base []string) []string {
-	environ := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(settings.LockVariables, name)
-	})
+	environ := settings.WithoutResults(base)
 	var resources, tokens, slots, slotTokens []string
 	for _, lock := range l.All() {
 		resources = append(resources, lock.Resource())

@@ -57,16 +57,29 @@ func (r *reporter) detail(format string, args ...any) {
 	}
 }
 
-// waiting reports the holder that the lock command waits for. On a terminal it does so without --verbose.
-func (r *reporter) waiting(resource string, holder *holdfast.Lease) {
+// waiting reports what the lock command waits for: the holder, or the end of the hold after a loss. On a terminal it does
+// so without --verbose.
+func (r *reporter) waiting(resource string, refusal *holdfast.Error) {
 	if !r.verbose && display.SizeOf(r.w) == (display.Size{}) {
 		return
 	}
-	if holder == nil {
+	switch {
+	case refusal.Lost != nil:
+		r.print("waiting for %s, %s", display.Name(resource), heldBack(refusal.Lost))
+	case refusal.Holder != nil:
+		r.print("waiting for %s, held by %s, token %d", display.Name(resource), display.Quote(refusal.Holder.Owner), refusal.Holder.Token)
+	default:
 		r.print("waiting for %s", display.Name(resource))
-		return
 	}
-	r.print("waiting for %s, held by %s, token %d", display.Name(resource), display.Quote(holder.Owner), holder.Token)
+}
+
+// heldBack says for how long a resource is held back, and why.
+func heldBack(l *holdfast.Loss) string {
+	lost := fmt.Sprintf("%s, token %d", display.Quote(l.Owner), l.Token)
+	if l.Left == 0 {
+		return fmt.Sprintf("held back until the loss of %s, is confirmed", lost)
+	}
+	return fmt.Sprintf("held back for %s after the loss of %s", display.Duration(l.Left), lost)
 }
 
 // jeopardy is the client's callback for renewals that begin to fail, or that succeed again (a nil err).

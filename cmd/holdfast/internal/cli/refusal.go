@@ -15,7 +15,7 @@ import (
 )
 
 // refusedDuration matches the service's refusal of a duration beyond its limits.
-var refusedDuration = regexp.MustCompile(`\b(ttl|wait)_ms: (?:(\d+) to |at most )(\d+), got \d+`)
+var refusedDuration = regexp.MustCompile(`\b(ttl|wait|delay)_ms: (?:(\d+) to |at most )(\d+), got \d+`)
 
 // Refusal rewords the service's refusal of a duration with the flag, the units and the value as the user wrote it.
 // Any other text is unchanged, as are all if flags is nil.
@@ -55,8 +55,10 @@ func BadRequest(err error) error {
 	}
 	field, _, _ := strings.Cut(rule.Field, " ") // "metadata key"
 	switch field {
-	case "owner", "request_id", "metadata", "reason":
+	case "owner", "request_id", "metadata", "reason", "by", "how", "confirm":
 		field = "--" + strings.ReplaceAll(field, "_", "-")
+	case "delay_ms":
+		field = "--delay"
 	}
 	text := field + ": " + rule.Rule
 	if rule.Got != "" {

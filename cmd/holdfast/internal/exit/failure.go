@@ -8,10 +8,10 @@ import (
 
 // The exit codes. Scripts rely on them; they are as stable as the contract.
 const (
-	Done        = 0 // success; get also exits with it if the resource is held
+	Done        = 0 // success; get also exits with it if the resource is held or held back
 	Unexpected  = 1 // any other error
 	Usage       = 2 // wrong usage, or INVALID: the same command will never succeed
-	Held        = 3 // HELD, TIMEOUT, CANCELLED: another owner holds it; deadlocks found some
+	Held        = 3 // HELD, HELD_BACK, TIMEOUT, CANCELLED: not to be had now; deadlocks found some
 	Lost        = 4 // EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN, RELEASED to acquire: not held by this owner
 	Unavailable = 5 // UNAVAILABLE, OVERLOADED, EXHAUSTED, no server, no node: nothing happened
 	Unknown     = 6 // no answer: the outcome is unknown

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
-// ownPrefix begins the variables of holdfast. Each belongs to a flag, except those of lock.
+// ownPrefix begins the variables of holdfast. Each belongs to a flag, except those that lock and fence-agent set.
 const ownPrefix = "HOLDFAST_"
 
 // The variables that lock sets for its command. A resource contains no line break, so lists have one resource or
@@ -29,6 +29,34 @@ const (
 
 // LockVariables are the variables that lock sets for its command.
 var LockVariables = []string{VariableResource, VariableToken, VariableResources, VariableTokens, VariableSlots, VariableSlotTokens}
+
+// The variables that fence-agent sets for its command, beside those of the resource and of the token. The holder has a
+// name of its own, because HOLDFAST_OWNER is a setting.
+const (
+	VariableFence  = "HOLDFAST_FENCE"
+	VariableHolder = "HOLDFAST_HOLDER"
+	VariableLoss   = "HOLDFAST_LOSS"
+	VariableReason = "HOLDFAST_REASON"
+	// VariableMetadata has the metadata as JSON, and PrefixMetadata begins the variables of single entries.
+	VariableMetadata = "HOLDFAST_METADATA"
+	PrefixMetadata   = "HOLDFAST_METADATA_"
+)
+
+// LossVariables are the variables that fence-agent sets, except those of single entries of the metadata.
+var LossVariables = []string{VariableFence, VariableHolder, VariableLoss, VariableReason, VariableMetadata}
+
+// isResult reports whether lock or fence-agent sets the variable.
+func isResult(name string) bool {
+	return slices.Contains(LockVariables, name) || slices.Contains(LossVariables, name) || strings.HasPrefix(name, PrefixMetadata)
+}
+
+// WithoutResults returns the environment without the variables that an outer lock or fence-agent has set.
+func WithoutResults(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return isResult(name)
+	})
+}
 
 // CheckVariables refuses an environment variable that resembles a setting: most likely it is a misspelling, and the
 // setting would have its default.
@@ -59,7 +87,7 @@ func knownVariables(root *cobra.Command) (known []string) {
 			known = append(known, name)
 		}
 	}
-	for _, name := range LockVariables {
+	for _, name := range slices.Concat(LockVariables, LossVariables) {
 		add(name)
 	}
 	var visit func(*cobra.Command)
@@ -81,7 +109,7 @@ func Strangers(root *cobra.Command, environ []string) (names []string) {
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		bare, ours := strings.CutPrefix(name, ownPrefix)
-		if ours && value != "" && !slices.Contains(known, bare) && !isServiceLink(bare) {
+		if ours && value != "" && !slices.Contains(known, bare) && !isResult(name) && !isServiceLink(bare) {
 			names = append(names, name)
 		}
 	}

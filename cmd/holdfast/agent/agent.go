@@ -1,0 +1,168 @@
+//go:build unix
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+)
+
+// agent handles the losses that a pattern selects. It hears of them from the journals, and finds those that it has not
+// heard of in listings.
+type agent struct {
+	client     *holdfast.Client
+	nc         *nats.Conn
+	connection *connect.Flags
+	pattern    cli.Pattern
+	fence      fence
+	retry      time.Duration
+	by         string
+	report     *reporter
+
+	losses losses
+	// handlers has a goroutine for each loss that is handled.
+	handlers sync.WaitGroup
+	// begun is closed when the journals are followed: what is lost from then on is heard of.
+	begun chan struct{}
+	once  sync.Once
+	// gap has an entry if losses may have been missed, so that a listing has to find them.
+	gap chan struct{}
+}
+
+func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *reporter) *agent {
+	return &agent{
+		client: client, nc: nc, connection: &c.connection, pattern: c.pattern, retry: c.retry.Duration, by: c.by, report: r,
+		fence:  fence{path: c.path, words: c.words, limit: c.limit.Duration, slots: make(chan struct{}, c.parallel.Value)},
+		losses: newLosses(),
+		begun:  make(chan struct{}),
+		gap:    make(chan struct{}, 1),
+	}
+}
+
+// run handles losses until ctx ends, which is not an error, or until they cannot be followed any more. The commands that
+// run then are killed.
+func (a *agent) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer a.handlers.Wait()
+	defer cancel(nil)
+	var listings sync.WaitGroup
+	defer listings.Wait()
+	defer cancel(nil)
+	listings.Go(func() {
+		if err := a.keepListing(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	err := a.follow(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return a.ending(err)
+}
+
+// ending returns the error of the command for what ended the agent.
+func (a *agent) ending(err error) error {
+	var failure *holdfast.Error
+	switch {
+	case !errors.As(err, &failure):
+		return nil // a signal
+	case errors.Is(err, holdfast.ErrInvalid):
+		return exit.Errorf(exit.Usage, "%s", plain(err))
+	}
+	return exit.Errorf(exit.Unavailable, "cannot follow the losses at %s: %s", a.connection.Where(), plain(err))
+}
+
+// follow takes what the journals tell until ctx ends.
+func (a *agent) follow(ctx context.Context) error {
+	for {
+		err := a.watch(ctx)
+		if !errors.Is(err, holdfast.ErrCompacted) {
+			return err
+		}
+		a.report.print("the journal was compacted before it was read; a listing finds what was lost meanwhile")
+		select {
+		case a.gap <- struct{}{}:
+		default: // a listing is due already
+		}
+	}
+}
+
+// watch takes what the journals tell from now on, until the first error.
+func (a *agent) watch(ctx context.Context) error {
+	kinds := holdfast.Kinds(holdfast.EventExpired, holdfast.EventBroken, holdfast.EventConfirmed)
+	for e, err := range a.client.Watch(ctx, a.pattern.Key, kinds, holdfast.Bookmarks(listEvery)) {
+		switch {
+		case err != nil:
+			return err
+		case e.Kind == holdfast.EventBookmark:
+			a.once.Do(func() { close(a.begun) })
+		case e.Kind == holdfast.EventConfirmed:
+			a.losses.end(idOf(e.Lease))
+		case e.HeldBack:
+			a.handle(ctx, loss{lease: e.Lease, kind: e.Kind, reason: e.Reason})
+		}
+	}
+	return nil
+}
+
+// handle stops the holder of a lost lease in the background, unless that is done already.
+func (a *agent) handle(ctx context.Context, l loss) {
+	over, cancel := context.WithCancel(ctx)
+	if !a.losses.add(idOf(l.lease), cancel) {
+		cancel()
+		return
+	}
+	a.handlers.Go(func() {
+		defer cancel()
+		a.settle(ctx, over, l)
+	})
+}
+
+// settle stops the holder and confirms the loss. It tries again until that succeeds, or until the resource is not held
+// back any more, which ends over. A command that runs then is not killed: what it has begun is best finished.
+func (a *agent) settle(ctx, over context.Context, l loss) {
+	stopped := false // the command has succeeded, and is not run again
+	for pause := a.retry; ; pause = min(2*pause, longestPause) {
+		var err error
+		if !stopped {
+			if !a.fence.enter(over) {
+				return
+			}
+			a.report.detail("running the command for %s", l)
+			err = a.fence.run(ctx, l)
+			a.fence.leave()
+		}
+		if stopped = err == nil; stopped {
+			err = a.client.Confirm(ctx, l.lease.Resource, l.lease.Token, a.by, how)
+		}
+		switch {
+		case err == nil:
+			a.losses.end(idOf(l.lease))
+			a.report.print("confirmed the loss of %s", l)
+			return
+		case errors.Is(err, holdfast.ErrNotHeld), errors.Is(err, holdfast.ErrStaleToken):
+			a.losses.end(idOf(l.lease))
+			a.report.detail("%s holds nothing back any more", l)
+			return
+		case ctx.Err() != nil:
+			return // the command was killed
+		}
+		a.report.print("%s: %s; next attempt in %s", l, plain(err), display.Duration(pause))
+		if !connect.Pause(over, pause) {
+			return
+		}
+	}
+}
+
+// how is what the events of a confirmation say.
+const how = "the command of the fencing agent succeeded"

@@ -1,0 +1,149 @@
+//go:build unix
+
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/program"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// command is the fence-agent command: its flags and its arguments.
+type command struct {
+	connection   connect.Flags
+	limit, retry cli.Duration
+	parallel     cli.Number
+	by           string
+	verbose      bool
+	pattern      cli.Pattern
+	path         string
+	words        []string
+}
+
+const (
+	// longestPause bounds the pause between two attempts, which doubles after each failure.
+	longestPause = time.Minute
+	// mostParallel bounds the commands that run at a time, each with a thread of its own.
+	mostParallel = 1000
+)
+
+// New returns the fence-agent command.
+func New() *cobra.Command {
+	c := &command{
+		limit:    cli.NewDuration(time.Minute, 100*time.Millisecond, 24*time.Hour),
+		retry:    cli.NewDuration(time.Second, 10*time.Millisecond, longestPause),
+		parallel: cli.NewNumber(8, 1, mostParallel),
+	}
+	cmd := &cobra.Command{
+		Use:   "fence-agent PATTERN -- COMMAND [ARG...]",
+		Short: "Run a command for each lost lease, and confirm the loss",
+		Long: `Follows the leases on resources that match the pattern. When one is lost and its
+resource is held back, runs the command, which has to stop the former holder, and
+confirms the loss when the command exits with 0. Then the next request in the queue
+acquires the lock. A command that fails is run again until it succeeds or the
+resource is no longer held back.
+
+The command must be idempotent, and may exit with 0 only if the holder can do no more
+harm. HOLDFAST_RESOURCE, HOLDFAST_HOLDER, HOLDFAST_TOKEN and HOLDFAST_METADATA_<KEY>
+in its environment say which lease was lost. What was lost while no agent ran is found
+at its start.
+
+In the pattern, * matches one whole level between dots, and > at the end matches
+one or more levels; quote it for the shell.`,
+		Example: `  holdfast lock disk.7 --confirm --metadata host=db1 -- ./write        # a holder
+  holdfast fence-agent 'disk.*' -- sh -c './power-off "$HOLDFAST_METADATA_HOST"'
+  holdfast fence-agent '>' --parallel 2 --command-timeout 5m -- ./revoke`,
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		RunE:                  c.run,
+	}
+	cli.AddFlags(cmd, "Command", func(f *pflag.FlagSet) {
+		f.Var(&c.limit, "command-timeout", "time for the command; after it the command is killed, and has failed")
+		f.Var(&c.retry, "retry", "pause after a failure; doubles with each, up to 1m")
+		f.Var(&c.parallel, "parallel", "commands that run at a time, each for another loss")
+	})
+	cli.AddFlags(cmd, "Confirmation", func(f *pflag.FlagSet) {
+		f.StringVar(&c.by, "by", cli.DefaultOwner(), "`NAME` that events show as the one who confirms")
+	})
+	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
+		f.BoolVarP(&c.verbose, "verbose", "v", false, "log each run of the command to standard error")
+	})
+	c.connection.AddTo(cmd)
+	return cmd
+}
+
+// run follows the losses until Ctrl-C, which is not an error.
+func (c *command) run(cmd *cobra.Command, args []string) error {
+	if err := c.load(cmd, args); err != nil {
+		return err
+	}
+	nc, err := c.connection.Open(cmd.Context(), cmd.Name(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	client, err := holdfast.New(nc, holdfast.Prefix(c.connection.Prefix), holdfast.Timeout(c.connection.Timeout.Duration))
+	if err != nil {
+		return err
+	}
+	defer c.close(client)
+	return newAgent(c, client, nc, &reporter{w: cmd.ErrOrStderr(), verbose: c.verbose}).run(cmd.Context())
+}
+
+// close closes the client. It holds no lock, so an error leaves nothing behind.
+func (c *command) close(client *holdfast.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), c.connection.Parting())
+	defer cancel()
+	_ = client.Close(ctx)
+}
+
+// load reads and checks the command line before anything is done.
+func (c *command) load(cmd *cobra.Command, args []string) error {
+	s, err := settings.Load(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	pattern, words, err := split(cmd, args)
+	if err != nil {
+		return err
+	}
+	if c.pattern, err = cli.ParsePattern(pattern); err != nil {
+		return err
+	}
+	if err := messages.DefaultLimits().Check(&messages.ConfirmRequest{Token: 1, By: c.by}); err != nil {
+		return cli.BadRequest(err)
+	}
+	if err := c.connection.Check(s); err != nil {
+		return err
+	}
+	c.words = words
+	c.path, err = program.Find(words[0])
+	return err
+}
+
+// split returns the pattern, and the command after the first "--".
+func split(cmd *cobra.Command, args []string) (pattern string, words []string, err error) {
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case len(args) == 0 || dash == 0:
+		return "", nil, exit.Usagef("name the pattern, as in: %s 'disk.*' -- ./power-off", cmd.CommandPath())
+	case dash < 0:
+		return "", nil, exit.Usagef("put -- before the command, as in: %s 'disk.*' -- ./power-off", cmd.CommandPath())
+	case dash > 1:
+		return "", nil, exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
+			cmd.CommandPath(), dash, cli.QuotedList(args[:dash]))
+	case dash == len(args):
+		return "", nil, exit.Usagef("name the command after --, as in: %s 'disk.*' -- ./power-off", cmd.CommandPath())
+	}
+	return args[0], args[dash:], nil
+}

@@ -1,0 +1,34 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+)
+
+func TestParsePattern(t *testing.T) {
+	for text, want := range map[string]string{
+		"orders.42":              "orders.42",
+		"orders.*":               "orders.*",
+		">":                      ">",
+		"*.a:b.>":                "*.a=3Ab.>",
+		"a..b":                   "a.=2Eb",
+		".":                      "=2E",
+		"=2E":                    "=3D2E",
+		"cafe\u0301.*":           "caf=C3=A9.*",
+		"two words.*":            "two=20words.*",
+		"a..*":                   "",
+		"a*":                     "",
+		"**":                     "",
+		">.>":                    "",
+		"*.\xff":                 "",
+		"a\n":                    "",
+		strings.Repeat("a", 513): "",
+	} {
+		got, err := cli.ParsePattern(text)
+		if got.Key != want || (err == nil) != (want != "") {
+			t.Errorf("parsePattern(%q) = %q, %v; want %q", text, got.Key, err, want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+//go:build unix
+
+// Package program finds and starts the programs that a command of holdfast runs.
+package program
+
+import (
+	"errors"
+	"io/fs"
+	"os/exec"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
+)
+
+// The exit codes of shells for a program that cannot be started.
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// Find looks the program up in PATH, as a shell does. The error has the exit code of a shell.
+func Find(name string) (path string, err error) {
+	path, err = exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) { // PATH may contain the current directory on purpose
+		return "", CannotRun(name, err)
+	}
+	return path, nil
+}
+
+// CannotRun returns the error of a program that cannot be started, with the exit code of a shell.
+func CannotRun(name string, err error) error {
+	var search *exec.Error
+	if errors.As(err, &search) {
+		err = search.Err
+	}
+	code := exitNotExecutable
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
+		code = exitNotFound
+	}
+	return exit.Errorf(code, "cannot run %s: %w", display.Name(name), settings.RootCause(err))
+}
