@@ -39,6 +39,16 @@ type (
 		Request *messages.BreakRequest
 		From    messages.ReplyTo
 	}
+	// Keep lets a session run from now. It is an event of its [Session], not of a resource.
+	Keep struct {
+		Request *messages.KeepRequest
+		From    messages.ReplyTo
+	}
+	// EndSession ends a session. It is an event of its [Session], not of a resource.
+	EndSession struct {
+		Request *messages.EndRequest
+		From    messages.ReplyTo
+	}
 	// Undeliverable says that the grant of this token, to a queued request, reached no client. It takes the
 	// lease back, unless a later request of its owner has shown that it knows of the lease.
 	Undeliverable struct{ Token messages.Token }
@@ -55,6 +65,8 @@ func (Release) event()       {}
 func (Extend) event()        {}
 func (Get) event()           {}
 func (Break) event()         {}
+func (Keep) event()          {}
+func (EndSession) event()    {}
 func (Undeliverable) event() {}
 func (Dismiss) event()       {}
 func (Surrender) event()     {}

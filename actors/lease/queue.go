@@ -96,6 +96,7 @@ func (q *queue) takeDue(now Instant) []waiter {
 func (s *State) wait(now Time, e Acquire, o *Outcome) {
 	w := waiter{request: e.Request, from: e.From, since: now.Instant, until: now.Add(ttl(e.Request.GetWaitMs()))}
 	if i := s.queue.find(e.Request.GetOwner(), e.Request.GetRequestId()); i >= 0 {
+		s.openSession(now, e.Request)
 		w.since = s.queue.waiters[i].since
 		s.queue.waiters[i] = w
 		s.queue.bound = min(s.queue.bound, w.until)
@@ -109,7 +110,15 @@ func (s *State) wait(now Time, e Acquire, o *Outcome) {
 		o.answer(e.From, s.overloaded(fmt.Sprintf(
 			"resource %q: %d requests wait already, the most that may", s.resource, e.MaxWaiting)))
 	default:
+		s.openSession(now, e.Request)
 		s.queue.push(w)
+	}
+}
+
+// openSession opens the session of a request that waits, if it is not known.
+func (s *State) openSession(now Time, r *messages.AcquireRequest) {
+	if r.GetSession() != "" {
+		s.sessions.enter(now.Instant, r)
 	}
 }
 
@@ -138,6 +147,11 @@ func (s *State) surrender(now Time, o *Outcome) {
 				Metadata:   w.request.GetMetadata(),
 				Limit:      w.request.GetLimit(),
 				Permits:    w.request.GetPermits(),
+				DelayMs:    w.request.GetDelayMs(),
+				Confirm:    w.request.GetConfirm(),
+				Session:    w.request.GetSession(),
+				SecretHash: w.request.GetSecretHash(),
+				Secret:     w.request.GetSecret(),
 			},
 			From: w.from,
 		})

@@ -14,6 +14,7 @@ func TestSurrenderGivesAllFieldsBack(t *testing.T) {
 	r := &messages.AcquireRequest{
 		Owner: "bob", TtlMs: 2000, WaitMs: 3000, RequestId: "x", Durability: messages.Durability_EPHEMERAL,
 		Reentrant: true, Metadata: map[string]string{"host": "a"}, Limit: 5, Permits: 2,
+		DelayMs: 1000, Confirm: true, Session: "0123456789abcdef", SecretHash: make([]byte, 32), Secret: make([]byte, 16),
 	}
 	fields := r.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {

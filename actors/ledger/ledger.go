@@ -148,8 +148,8 @@ func (l *Ledger) wasStored(p *page) bool {
 }
 
 // Restart gives every held lease its whole TTL from now, since a new owner cannot know how much of it has
-// passed, and calls held with each held resource and the first deadline of its leases.
-func (l *Ledger) Restart(now lease.Instant, held func(resource string, deadline lease.Instant)) {
+// passed, and calls held with each held resource and its image, which may not be kept.
+func (l *Ledger) Restart(now lease.Instant, held func(resource string, image *lease.Image)) {
 	l.held, l.free = 0, 0
 	l.pages.each(func(p *page) {
 		p.shrink(l.fresh)
@@ -157,7 +157,7 @@ func (l *Ledger) Restart(now lease.Instant, held func(resource string, deadline 
 		for resource, e := range p.entries {
 			if e.Held() {
 				e.Restart(now)
-				held(resource, e.Soonest())
+				held(resource, &e.Image)
 			}
 		}
 	})

@@ -57,8 +57,9 @@ func NewScan(q Query) *Scan {
 	return s
 }
 
-// Step looks at some pages, and reports whether the scan is done. waiting returns the queue of a resource.
-func (s *Scan) Step(l *Ledger, now lease.Instant, waiting func(resource string) []*messages.Waiter) (done bool) {
+// Step looks at some pages, and reports whether the scan is done. The sessions are those of the ledger's leases; waiting
+// returns the queue of a resource.
+func (s *Scan) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant, waiting func(resource string) []*messages.Waiter) (done bool) {
 	if !s.query.Waiters {
 		waiting = func(string) []*messages.Waiter { return nil }
 	}
@@ -66,7 +67,7 @@ func (s *Scan) Step(l *Ledger, now lease.Instant, waiting func(resource string) 
 	last := l.pages.from(s.cursor, func(p *page) bool {
 		if p.held+len(p.ephemeral) > 0 {
 			looked += len(p.entries) + p.leases + len(p.ephemeral)
-			s.found.More = !s.take(p, now, waiting)
+			s.found.More = !s.take(p, func(h lease.Holding) *messages.Lease { return sessions.Lease(h, now) }, waiting)
 		}
 		return s.found.More || looked >= scanEntries
 	})
@@ -80,8 +81,8 @@ func (s *Scan) Step(l *Ledger, now lease.Instant, waiting func(resource string) 
 // Result returns what was found.
 func (s *Scan) Result() Found { return s.found }
 
-// take adds the leases of a page, and reports whether all of them fitted in.
-func (s *Scan) take(p *page, now lease.Instant, waiting func(resource string) []*messages.Waiter) bool {
+// take adds the leases of a page as they are shown, and reports whether all of them fitted in.
+func (s *Scan) take(p *page, show func(lease.Holding) *messages.Lease, waiting func(resource string) []*messages.Waiter) bool {
 	for _, at := range s.places(p) {
 		listed := false
 		for _, h := range p.holdings(at.resource) {
@@ -91,7 +92,7 @@ func (s *Scan) take(p *page, now lease.Instant, waiting func(resource string) []
 			if len(s.found.Leases) >= s.query.Limit || s.size >= s.query.Bytes {
 				return false
 			}
-			s.found.Leases = append(s.found.Leases, h.Lease(now))
+			s.found.Leases = append(s.found.Leases, show(h))
 			s.size += h.Grant.Weight()
 			if !listed {
 				listed = true
