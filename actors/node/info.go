@@ -26,7 +26,7 @@ func (d *discovery) info(m *nats.Msg) {
 		Shards:   d.cfg.Shards,
 		Nodes:    d.nodes(),
 		Limits:   d.cfg.Limits,
-		Features: []string{messages.FeatureBatch, messages.FeatureSharing},
+		Features: []string{messages.FeatureBatch, messages.FeatureSharing, messages.FeatureSessions},
 	}, nil)
 }
 

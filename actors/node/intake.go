@@ -17,6 +17,7 @@ type intake struct {
 	transport *transport
 	routers   routing.Table
 	peers     *peers // nil if the node is alone
+	surveyor  *surveyor
 }
 
 // request takes a client's request, or a batch of requests.
@@ -48,7 +49,11 @@ func (i *intake) take(e routing.Envelope, a messages.Address, err error) {
 		i.transport.Refuse(e, err)
 		return
 	}
-	i.routers.Of(e.Key).Route(e)
+	if a.Operation.OfSession() && !a.Direct {
+		i.surveyor.ask(e)
+		return
+	}
+	i.routers[e.Shard].Route(e)
 }
 
 // batch takes the requests of a batch. They go to the shard together, and each is answered on its own.
@@ -87,16 +92,33 @@ func (i *intake) batch(m *nats.Msg, shard uint32) {
 
 // address sets what the subject says of a request, and checks it.
 func (i *intake) address(e *routing.Envelope, a messages.Address) error {
+	if a.Operation.OfSession() {
+		return i.addressSession(e, a)
+	}
 	resource, err := messages.DecodeKey(a.Key)
 	if err != nil {
 		return err
 	}
-	e.Operation, e.Key, e.Resource = a.Operation, a.Key, resource
-	if shard := i.routers.ShardOf(a.Key); a.Direct && a.Shard != shard {
+	shard := i.routers.ShardOf(a.Key)
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, resource
+	if a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
 			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(i.routers)),
 			Got: fmt.Sprint(a.Shard),
 		}
+	}
+	return nil
+}
+
+// addressSession is address for a request about a session, which is for the shard of the subject, or for all.
+func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
+	id, err := messages.DecodeSession(a.Key)
+	if err != nil {
+		return err
+	}
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, id
+	if last := len(i.routers) - 1; int(a.Shard) > last {
+		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (s *starter) config(shard uint32) actors.ShardConfig {
 
 // giveBack routes a request that the shard has not decided to the shard's next owner.
 func (s *starter) giveBack(shard uint32, r *actors.Request) {
-	switch e, ok, err := routing.FromRequest(r); {
+	switch e, ok, err := routing.FromRequest(shard, r); {
 	case err != nil:
 		s.cfg.Log.Error("request lost on its way to the shard's next owner", "shard", shard, "error", err)
 	case ok:
