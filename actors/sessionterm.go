@@ -18,7 +18,7 @@ func (t *term) sessionRequest(r *Request) {
 	var reply *messages.Reply
 	switch e := r.Event.(type) {
 	case lease.Keep:
-		reply = t.sessions.keep(now, r, e)
+		reply = t.keep(now, r, e)
 	case lease.EndSession:
 		reply = t.sessions.end(now, r, e)
 	default:
@@ -26,6 +26,23 @@ func (t *term) sessionRequest(r *Request) {
 	}
 	if reply != nil {
 		t.batcher.add(t.sessions.answered(r, now, reply))
+	}
+	t.tend()
+}
+
+func (t *term) keep(now lease.Instant, r *Request, e lease.Keep) *messages.Reply {
+	reply := t.sessions.keep(now, r, e)
+	if x := t.sessions.Find(now, lease.KeyOfSession(r.Resource)); x != nil && x.IsRunning() {
+		t.links.set(x, e.Request)
+	}
+	return reply
+}
+
+// unheard ends a session whose client has been disconnected for long.
+func (t *term) unheard(m unheard) {
+	x := t.sessions.Find(t.shard.cfg.Clock.Now().Instant, m.session)
+	if x != nil && x.IsRunning() && t.links.unheard(x, m.number) {
+		t.sessions.End(x, messages.Event_EXPIRED, disconnected)
 	}
 	t.tend()
 }
@@ -48,6 +65,9 @@ func (t *term) tend() {
 			t.timers.set(t.sessions.timer(x), x.Deadline())
 		}
 	}
+	for _, x := range news.Awaited {
+		t.links.begin(x)
+	}
 	for _, x := range news.Unsettled {
 		t.sessions.settle(x)
 	}
@@ -66,6 +86,7 @@ func (t *term) settled(x *lease.Session) {
 	if x.IsRunning() {
 		return
 	}
+	t.links.drop(x)
 	if timer := t.sessions.forget(x); timer != nil {
 		t.timers.set(timer, lease.Never)
 	}

@@ -53,6 +53,8 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.list(ctx, m)
 	case barrier:
 		s.barrier()
+	case unheard:
+		s.unheard(m)
 	case drainShard:
 		s.drain(m.successor)
 	case abort:
@@ -235,6 +237,12 @@ func (s *shardActor) list(ctx actor.Context, l *listing) {
 func (s *shardActor) barrier() {
 	if s.term != nil && s.State() == Open {
 		s.term.barrier()
+	}
+}
+
+func (s *shardActor) unheard(m unheard) {
+	if s.term != nil && s.State() == Open {
+		s.term.unheard(m)
 	}
 }
 

@@ -28,6 +28,7 @@ type term struct {
 	sweeper     sweeper
 	watermark   watermark
 	sessions    *sessions
+	links       links
 	use         use
 	// changes counts the changes that were decided.
 	changes int
@@ -52,6 +53,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	t.sessions = newSessions(m, l.Head().Epoch, counts)
 	t.activations = newActivations(s, m, l, t.sessions.Sessions, counts, decided)
 	t.timers = newTimers(m)
+	t.links = newLinks(s, &t.timers, l.Head().Epoch)
 	t.batcher = newBatcher(t.ctx, m, s.cfg.Journal, s.cfg.Tuning)
 	t.sweeper = newSweeper(m, l, s.cfg.Tuning)
 	now := s.cfg.Clock.Now().Instant
@@ -172,9 +174,12 @@ func (t *term) wake(ctx actor.Context) {
 	due := t.timers.due(t.shard.cfg.Clock.Now().Instant, wakeAtOnce)
 	defer t.timers.arm()
 	for _, x := range due {
-		if x.session != nil {
+		switch {
+		case x.probes:
+			t.links.probe(x.session)
+		case x.session != nil:
 			t.sessionDue(x.session)
-		} else {
+		default:
 			t.request(ctx, &Request{Resource: x.resource, Event: lease.Tick{}})
 		}
 	}

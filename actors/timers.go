@@ -6,10 +6,11 @@ import (
 	"github.com/holdfast-io/holdfast/actors/lease"
 )
 
-// timer is the next deadline of a resource, or of a session.
+// timer is the next deadline of a resource or of a session, or the time of the next probe of a session's client.
 type timer struct {
 	resource string
 	session  *lease.Session
+	probes   bool
 	at       lease.Instant
 	// index is its place in the heap, from 1; 0: it is not set.
 	index int

@@ -123,9 +123,15 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 	return nil
 }
 
-// undeliverable takes back grants whose answer has reached no subscriber.
+// undeliverable takes back grants whose answer has reached no subscriber, and tells a shard of a probe that has not.
 func (i *intake) undeliverable(m *nats.Msg) {
-	for _, g := range i.outbox.undeliverable.parse(m) {
+	grants, probe := i.outbox.undeliverable.parse(m)
+	if probe != nil {
+		if shard := i.routers[probe.Shard].Local(); shard != nil {
+			shard.Unheard(probe.Session, probe.Number)
+		}
+	}
+	for _, g := range grants {
 		resource, err := messages.DecodeKey(g.key)
 		if shard := i.routers.Of(g.key).Local(); err == nil && shard != nil {
 			shard.Undeliverable(resource, g.token) // elsewhere the lease has been handed over, and expires

@@ -28,7 +28,7 @@ func (s *starter) startYielding(shard uint32, changed func()) *actors.Shard {
 func (s *starter) config(shard uint32) actors.ShardConfig {
 	return actors.ShardConfig{
 		Shard: shard, Node: s.cfg.Name, Journal: s.cfg.Journal(shard), Clock: s.cfg.Clock,
-		Outbox: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning, Quota: s.quota,
+		Outbox: s.outbox, Prober: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning, Quota: s.quota,
 		Fault: s.cfg.Fault,
 	}
 }

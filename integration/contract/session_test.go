@@ -105,3 +105,40 @@ func TestInvalidSessions(t *testing.T) {
 		c.wantInvalid(&nats.Msg{Subject: bad.subject, Data: []byte(bad.payload)}, messages.JSON, bad.words)
 	}
 }
+
+// While another request waits, the lease of a client whose connection is gone goes to it; without one that waits, and
+// while the client listens, the session lives on.
+func TestDisconnectedSession(t *testing.T) {
+	s, c := start(t)
+	gone, stays := s.Connect(), s.Connect()
+	for name, nc := range map[string]*nats.Conn{"gone": gone, "stays": stays} {
+		alive := nats.NewInbox()
+		if _, err := nc.SubscribeSync(alive); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		id := session + name
+		for _, resource := range []string{name, "free." + name} {
+			c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+resource, fmt.Sprintf(`{"owner":%q,"ttl_ms":3600000,"session":%q}`, name, id))
+		}
+		c.want(messages.Status_EXTENDED, 0, "holdfast.keep."+id, fmt.Sprintf(`{"ttl_ms":3600000,"alive":%q,"disconnect_ms":5000}`, alive))
+	}
+	events, err := c.nc.SubscribeSync("holdfast.event.gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	c.want(messages.Status_TIMEOUT, 0, "holdfast.acquire.stays", `{"owner":"bob","ttl_ms":60000,"wait_ms":6500}`)
+	c.want(messages.Status_GRANTED, 2, "holdfast.acquire.gone", `{"owner":"bob","ttl_ms":60000,"wait_ms":3600000}`)
+	m, err := events.NextMsg(patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e messages.Event
+	if err := messages.DecodeReply(messages.JSON, m.Data, &e); err != nil || e.GetKind() != messages.Event_EXPIRED || e.GetReason() != "disconnected" {
+		t.Errorf("the event is %v (%v)", &e, err)
+	}
+	c.want(messages.Status_HELD, 1, "holdfast.get.stays", ``)
+}
