@@ -100,7 +100,7 @@ func (t *term) settleSome(ctx actor.Context) {
 		return
 	}
 	before := t.changes
-	for n := 0; n+t.changes-before < settleAtOnce; n++ {
+	for n := 0; n < settleAtOnce && t.changes-before < settleAtOnce; n++ {
 		resource, ok := t.sessions.next()
 		if !ok {
 			break
