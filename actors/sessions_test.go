@@ -13,9 +13,9 @@ import (
 
 const sessionID = "session-000000001"
 
-// inSession is an acquire of the owner in the session, with a TTL of ten seconds.
-func inSession(owner string) lease.Acquire {
-	return lease.Acquire{Request: &messages.AcquireRequest{Owner: owner, TtlMs: 10_000, Session: sessionID}}
+// inSession is an acquire in the session, with a TTL of ten seconds.
+func inSession() lease.Acquire {
+	return lease.Acquire{Request: &messages.AcquireRequest{Owner: "ann", TtlMs: 10_000, Session: sessionID}}
 }
 
 func keep(ttl time.Duration) lease.Keep {
@@ -27,7 +27,7 @@ func keep(ttl time.Duration) lease.Keep {
 func TestSessionEndsInOneCommit(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		for i := range 20 {
-			w.want(messages.Status_GRANTED, 1, fmt.Sprint("r", i), inSession("ann"))
+			w.want(messages.Status_GRANTED, 1, fmt.Sprint("r", i), inSession())
 		}
 		waits := w.send("r7", waiting(time.Minute, time.Hour))
 		w.pass(9 * time.Second)
@@ -56,7 +56,7 @@ func TestLargeSessionEndsInTurns(t *testing.T) {
 	const leases = 1000
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		for i := range leases {
-			w.want(messages.Status_GRANTED, 1, fmt.Sprint("r", i), inSession("ann"))
+			w.want(messages.Status_GRANTED, 1, fmt.Sprint("r", i), inSession())
 		}
 		w.want(messages.Status_EXTENDED, 0, sessionID, keep(10*time.Second))
 		before := w.journal.Appends()
@@ -73,7 +73,7 @@ func TestLargeSessionEndsInTurns(t *testing.T) {
 // A new owner lets the leases run as long as was promised.
 func TestRaisedTTLIsRecorded(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", inSession("ann"))
+		w.want(messages.Status_GRANTED, 1, "r", inSession())
 		w.want(messages.Status_EXTENDED, 0, sessionID, keep(time.Minute))
 		w.reopen()
 		w.pass(time.Minute - 1)
@@ -86,7 +86,7 @@ func TestRaisedTTLIsRecorded(t *testing.T) {
 // An orphan has the rest of its time, also when its actor was stopped meanwhile.
 func TestOrphansHaveTheRestOfTheirTime(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", inSession("ann"))
+		w.want(messages.Status_GRANTED, 1, "r", inSession())
 		w.pass(4 * time.Second)
 		w.want(messages.Status_RELEASED, 0, sessionID, end(true))
 		w.want(messages.Status_NOT_HELD, 0, sessionID, keep(time.Second))
@@ -100,7 +100,7 @@ func TestOrphansHaveTheRestOfTheirTime(t *testing.T) {
 // A keep is answered when a commit has proved the ownership.
 func TestKeepOfADeposedOwner(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_GRANTED, 1, "r", inSession("ann"))
+		w.want(messages.Status_GRANTED, 1, "r", inSession())
 		letGo := w.hold()
 		inbox := w.send(sessionID, keep(time.Minute))
 		if r := w.answer(inbox); r != nil {

@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"fmt"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -16,13 +14,10 @@ func (t *term) sessionRequest(r *Request) {
 	now := t.shard.cfg.Clock.Now().Instant
 	t.sessions.place.sent()
 	var reply *messages.Reply
-	switch e := r.Event.(type) {
-	case lease.Keep:
+	if e, ok := r.Event.(lease.Keep); ok {
 		reply = t.keep(now, r, e)
-	case lease.EndSession:
+	} else if e, ok := r.Event.(lease.EndSession); ok {
 		reply = t.sessions.end(now, r, e)
-	default:
-		panic(fmt.Sprintf("%T is no request about a session", e))
 	}
 	if reply != nil {
 		t.batcher.add(t.sessions.answered(r, now, reply))
@@ -112,7 +107,7 @@ func (t *term) settleSome(ctx actor.Context) {
 
 // settleOn lets a later turn bring further leases in line, unless many decisions wait for the journal.
 func (t *term) settleOn() {
-	if len(t.batcher.pending) < settleAtOnce && !(t.batcher.isAppending() && len(t.batcher.pending) > 0) {
+	if n := len(t.batcher.pending); n == 0 || n < settleAtOnce && !t.batcher.isAppending() {
 		t.sessions.goOn()
 	}
 }

@@ -25,8 +25,8 @@ type ShardConfig struct {
 	Publisher Publisher
 	// Prober finds out whether the clients of sessions are connected; nil: no session ends because its client is not.
 	Prober Prober
-	Log       *slog.Logger
-	Tuning    Tuning
+	Log    *slog.Logger
+	Tuning Tuning
 	// Quota is what the shards of a node share; nil for no limits.
 	Quota *Quota
 

@@ -112,9 +112,9 @@ func (t *term) request(ctx actor.Context, r *Request) {
 	switch r.Event.(type) {
 	case lease.Keep, lease.EndSession:
 		t.sessionRequest(r)
-		return
+	default:
+		t.activations.send(t.activations.activate(ctx, r.Resource), r)
 	}
-	t.activations.send(t.activations.activate(ctx, r.Resource), r)
 }
 
 // decided takes in what a resource decided, and reports whether that was all there is to do: nothing of it

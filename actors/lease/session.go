@@ -91,12 +91,12 @@ func (x *Session) remove(lease leaseKey) {
 }
 
 // forget takes all leases of a resource out, and reports whether there were any.
-func (x *Session) forget(resource string) (any bool) {
+func (x *Session) forget(resource string) (some bool) {
 	for lease := range x.leases {
 		if lease.resource == resource {
 			x.remove(lease)
-			any = true
+			some = true
 		}
 	}
-	return any
+	return some
 }
