@@ -1,7 +1,6 @@
 package actors_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -33,8 +32,8 @@ func BenchmarkLargeSession(b *testing.B) {
 	shard := system.StartShard(actors.ShardConfig{
 		Node: "n1", Journal: journaltest.NewMemory(), Clock: actors.SystemClock(), Outbox: r, Log: slog.New(slog.DiscardHandler),
 	})
-	defer func() { _ = shard.Close(context.Background()) }()
-	if err := shard.Opened(context.Background()); err != nil {
+	defer func() { _ = shard.Close(b.Context()) }()
+	if err := shard.Opened(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	to := messages.ReplyTo{Subject: "bench"}
