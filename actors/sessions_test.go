@@ -102,7 +102,7 @@ func TestKeepOfADeposedOwner(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", inSession())
 		letGo := w.hold()
-		inbox := w.send(sessionID, keep(time.Minute))
+		inbox := w.send(sessionID, keep(10*time.Second))
 		if r := w.answer(inbox); r != nil {
 			t.Errorf("got %v before a commit", r)
 		}
