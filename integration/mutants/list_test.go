@@ -83,7 +83,7 @@ var mutants = []mutant{
 			"\t\td := t.sessions.answered(r, now, reply)\n\t\tt.answer(d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.batcher.add(d)\n",
 		}},
 		found: keeps,
-		says:  `before a commit`,
+		says:  `got EXTENDED`,
 	},
 	{
 		name:  "SessionLeavesALease",
