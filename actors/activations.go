@@ -27,6 +27,7 @@ type activations struct {
 	// decided gets each decision, also that of an actor that panicked.
 	decided   func(*decision)
 	ended     *lease.EndedRequests
+	sessions  *lease.Sessions
 	props     *actor.Props
 	idleAfter time.Duration
 
@@ -41,9 +42,12 @@ type activations struct {
 	timeout  timeout
 }
 
-func newActivations(s *Shard, m *mailbox, l *ledger.Ledger, decided func(*decision)) *activations {
+func newActivations(
+	s *Shard, m *mailbox, l *ledger.Ledger, sessions *lease.Sessions, counts *tally, decided func(*decision),
+) *activations {
 	all := &activations{
-		tally: new(tally), mailbox: m, ledger: l, decided: decided, ended: lease.NewEndedRequests(), idleAfter: s.cfg.Tuning.IdleAfter,
+		tally: counts, mailbox: m, ledger: l, decided: decided, ended: lease.NewEndedRequests(), sessions: sessions,
+		idleAfter:  s.cfg.Tuning.IdleAfter,
 		byResource: make(map[string]*activation), idle: list.New(), actors: &s.actors,
 	}
 	all.props = actor.PropsFromProducer(
@@ -96,7 +100,7 @@ func (s *activations) spawn(ctx actor.Context, a *activation) {
 // load gives the actor its state, and returns it.
 func (s *activations) load(a *activation) lease.Image {
 	image := s.ledger.Image(a.resource)
-	a.inbox.PostUserMessage(&load{resource: a.resource, image: image, ended: s.ended})
+	a.inbox.PostUserMessage(&load{resource: a.resource, image: image, ended: s.ended, sessions: s.sessions})
 	return image
 }
 

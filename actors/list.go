@@ -54,9 +54,11 @@ func (l *listing) isFor(led *ledger.Ledger) bool {
 }
 
 // step makes one step, and sends the result if it is the last one. waiting returns the queue of a resource.
-func (l *listing) step(led *ledger.Ledger, now lease.Time, waiting func(resource string) []*messages.Waiter) (done bool) {
+func (l *listing) step(
+	led *ledger.Ledger, sessions *lease.Sessions, now lease.Time, waiting func(resource string) []*messages.Waiter,
+) (done bool) {
 	l.ledger = led
-	if !l.scan.Step(led, now.Instant, waiting) {
+	if !l.scan.Step(led, sessions, now.Instant, waiting) {
 		return false
 	}
 	l.result <- listed{Found: l.scan.Result()}

@@ -7,10 +7,20 @@ import (
 
 // Request is one event on its way to its resource.
 type Request struct {
-	// Resource is the decoded name.
+	// Resource is the decoded name; of a [lease.Keep] and a [lease.EndSession] the session's id.
 	Resource string
 	// Event is what the client asks for, checked against the limits.
 	Event lease.Event
+}
+
+// endsSession reports whether the request is for the end of a session, which takes several commits: it may have had an
+// effect before it is answered.
+func endsSession(r *Request) bool {
+	if r == nil {
+		return false
+	}
+	_, ok := r.Event.(lease.EndSession)
+	return ok
 }
 
 // replyTo returns where the answer goes; false for an event that is no client's request.
@@ -29,6 +39,10 @@ func (r *Request) replyTo() (messages.ReplyTo, bool) {
 	case lease.Break:
 		return e.From, true
 	case lease.Confirm:
+		return e.From, true
+	case lease.Keep:
+		return e.From, true
+	case lease.EndSession:
 		return e.From, true
 	default:
 		return messages.ReplyTo{}, false

@@ -15,12 +15,13 @@ import (
 
 // What the shard sends to a resource.
 type (
-	// load gives the actor its state, at first and again after a panic. The memory of ended requests
-	// stays the term's: resources run on the shard's goroutine.
+	// load gives the actor its state, at first and again after a panic. The memory of ended requests and the sessions
+	// stay the term's: resources run on the shard's goroutine.
 	load struct {
 		resource string
 		image    lease.Image
 		ended    *lease.EndedRequests
+		sessions *lease.Sessions
 	}
 	// inspection asks for the resource's queue. The answer is there when the shard has sent it, as with a decision.
 	inspection struct {
@@ -85,7 +86,7 @@ type resourceActor struct {
 func (r *resourceActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *load:
-		r.state, r.loaded = *lease.New(m.resource, m.image, m.ended), true
+		r.state, r.loaded = *lease.New(m.resource, m.image, m.ended, m.sessions), true
 	case *decision:
 		r.decide(m)
 	case *inspection:

@@ -44,9 +44,12 @@ func (r *responder) refuse(q *Request, why string) {
 	r.settle(q)
 }
 
-// revoke answers decisions that are certain not to be stored.
+// revoke answers decisions that are certain not to be stored, but for the end of a session, whose earlier part may be.
 func (r *responder) revoke(decisions []*decision, why string) {
 	for _, d := range decisions {
+		if endsSession(d.request) {
+			continue
+		}
 		for _, a := range d.outcome.Answers {
 			r.unavailable(a.To, why)
 		}

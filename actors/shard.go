@@ -23,8 +23,10 @@ type ShardConfig struct {
 	Outbox  Outbox
 	// Publisher gets the events; nil if none are published, and none are owed later.
 	Publisher Publisher
-	Log       *slog.Logger
-	Tuning    Tuning
+	// Prober finds out whether the clients of sessions are connected; nil: no session ends because its client is not.
+	Prober Prober
+	Log    *slog.Logger
+	Tuning Tuning
 	// Quota is what the shards of a node share; nil for no limits.
 	Quota *Quota
 
@@ -124,6 +126,11 @@ func (s *Shard) TellAll(all []Request) (taken int, err error) {
 // Undeliverable tells the shard that the grant of this token has reached no client.
 func (s *Shard) Undeliverable(resource string, token messages.Token) {
 	s.system.Root.Send(s.pid, requests{{Resource: resource, Event: lease.Undeliverable{Token: token}}})
+}
+
+// Unheard tells the shard that a [Probe] had no listener.
+func (s *Shard) Unheard(session lease.SessionKey, number uint64) {
+	s.system.Root.Send(s.pid, unheard{session, number})
 }
 
 // Barrier lets an open shard append a commit without changes, unless an append is in flight anyway. A shard

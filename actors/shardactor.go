@@ -53,6 +53,8 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.list(ctx, m)
 	case barrier:
 		s.barrier()
+	case unheard:
+		s.unheard(m)
 	case drainShard:
 		s.drain(m.successor)
 	case abort:
@@ -146,9 +148,14 @@ func (s *shardActor) request(ctx actor.Context, r *Request, stalled bool) {
 	}
 }
 
-// turnAway keeps a request for the successor, or refuses it.
+// turnAway keeps a request for the successor, or refuses it. The end of a session, which may have ended some leases, is
+// left without an answer then.
 func (s *shardActor) turnAway(r *Request) {
-	if !s.drained.keepLate(r) {
+	switch {
+	case s.drained.keepLate(r):
+	case endsSession(r):
+		s.responder.settle(r)
+	default:
 		s.responder.refuse(r, s.why)
 	}
 }
@@ -233,6 +240,12 @@ func (s *shardActor) barrier() {
 	}
 }
 
+func (s *shardActor) unheard(m unheard) {
+	if s.term != nil && s.State() == Open {
+		s.term.unheard(m)
+	}
+}
+
 // drain begins the end of the shard.
 func (s *shardActor) drain(successor bool) {
 	if s.State() >= Draining {
@@ -240,7 +253,9 @@ func (s *shardActor) drain(successor bool) {
 	}
 	s.beginDrain(successor)
 	if s.term != nil {
-		s.term.drain(s.drained.evict(s.unavailable(s.why)))
+		for _, r := range s.term.drain(s.drained.evict(s.unavailable(s.why))) {
+			s.turnAway(r)
+		}
 	} else {
 		s.opener.cancel()
 	}

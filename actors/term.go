@@ -27,7 +27,11 @@ type term struct {
 	compaction  compaction
 	sweeper     sweeper
 	watermark   watermark
+	sessions    *sessions
+	links       links
 	use         use
+	// changes counts the changes that were decided.
+	changes int
 	// draining: no resource is woken any more.
 	draining bool
 }
@@ -45,15 +49,23 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	m := &mailbox{clock: s.cfg.Clock, work: &s.work, tell: func(message any) {
 		s.system.Root.Send(self, &termMessage{t, message})
 	}}
-	t.activations = newActivations(s, m, l, decided)
+	counts := new(tally)
+	t.sessions = newSessions(m, l.Head().Epoch, counts)
+	t.activations = newActivations(s, m, l, t.sessions.Sessions, counts, decided)
 	t.timers = newTimers(m)
+	t.links = newLinks(s, &t.timers, l.Head().Epoch)
 	t.batcher = newBatcher(t.ctx, m, s.cfg.Journal, s.cfg.Tuning)
 	t.sweeper = newSweeper(m, l, s.cfg.Tuning)
-	l.Restart(s.cfg.Clock.Now().Instant, func(resource string, deadline lease.Instant) {
-		t.timers.set(&t.activations.add(resource).timer, deadline)
+	now := s.cfg.Clock.Now().Instant
+	l.Restart(now, func(resource string, image *lease.Image) {
+		t.sessions.Restore(now, image)
+		if deadline := image.Soonest(); deadline < lease.Never {
+			t.timers.set(&t.activations.add(resource).timer, deadline)
+		}
 	})
 	t.compaction = newCompaction(t.ctx, s, m, l)
 	t.report()
+	t.tend()
 	t.timers.arm()
 	t.sweeper.later()
 	t.watermark = newWatermark(t.ctx, s, m, l)
@@ -70,6 +82,8 @@ func (t *term) receive(ctx actor.Context, message any) {
 		t.wake(ctx)
 	case passivateDue:
 		t.activations.passivate(ctx)
+	case settleDue:
+		t.settleSome(ctx)
 	case sweepDue:
 		t.sweep()
 	case recordDue:
@@ -90,12 +104,17 @@ func (t *term) receive(ctx actor.Context, message any) {
 // list makes one step of a listing, and reports whether it is done.
 func (t *term) list(l *listing) (done bool) {
 	now := t.shard.cfg.Clock.Now()
-	return l.step(t.ledger, now, func(resource string) []*messages.Waiter { return t.activations.queue(resource, now) })
+	return l.step(t.ledger, t.sessions.Sessions, now, func(resource string) []*messages.Waiter { return t.activations.queue(resource, now) })
 }
 
-// request sends a request to its resource.
+// request sends a request to its resource, or takes it in if it is about a session.
 func (t *term) request(ctx actor.Context, r *Request) {
-	t.activations.send(t.activations.activate(ctx, r.Resource), r)
+	switch r.Event.(type) {
+	case lease.Keep, lease.EndSession:
+		t.sessionRequest(r)
+	default:
+		t.activations.send(t.activations.activate(ctx, r.Resource), r)
+	}
 }
 
 // decided takes in what a resource decided, and reports whether that was all there is to do: nothing of it
@@ -104,7 +123,9 @@ func (t *term) decided(d *decision) (done bool) {
 	t.timers.set(&d.activation.timer, d.wake)
 	t.timers.arm()
 	t.note(d)
+	t.changes += len(d.outcome.Changes)
 	t.activations.touch(d.activation, d.at)
+	defer t.tend()
 	if d.mustCommit() {
 		t.batcher.add(d)
 		return false
@@ -151,10 +172,18 @@ func (t *term) wake(ctx actor.Context) {
 		return
 	}
 	due := t.timers.due(t.shard.cfg.Clock.Now().Instant, wakeAtOnce)
-	t.timers.arm()
-	for _, resource := range due {
-		t.request(ctx, &Request{Resource: resource, Event: lease.Tick{}})
+	defer t.timers.arm()
+	for _, x := range due {
+		switch {
+		case x.probes:
+			t.links.probe(x.session)
+		case x.session != nil:
+			t.sessionDue(x.session)
+		default:
+			t.request(ctx, &Request{Resource: x.resource, Event: lease.Tick{}})
+		}
 	}
+	t.tend()
 }
 
 // sweep goes on with a pass of the sweeper, and begins a compaction if there is something to forget.
@@ -220,6 +249,7 @@ func (t *term) stored() []*decision {
 		t.compaction.purge(t.watermark.mayPurge)
 	}
 	t.appendNext() // the disk works while the answers leave
+	t.settleOn()
 	t.confirmed(done)
 	if t.compaction.isDue() && t.compaction.begin() {
 		t.appendNext()
@@ -231,8 +261,8 @@ func (t *term) stored() []*decision {
 func (t *term) apply(r *journal.Record, decisions []*decision) {
 	at := make([]lease.Instant, 0, len(r.GetCommit().GetChanges()))
 	for _, d := range decisions {
-		for range d.outcome.Changes {
-			at = append(at, d.at)
+		for i := range d.outcome.Changes {
+			at = append(at, d.outcome.Began(i, d.at))
 		}
 	}
 	before := t.ledger.Head()
@@ -276,8 +306,16 @@ func (t *term) answer(answers []lease.Answer) {
 // set again with a delay, so that a resource that always panics does not spin.
 func (t *term) reload(a *activation) {
 	image := t.activations.load(a)
-	if soonest := image.Soonest(); soonest != lease.Never {
-		t.timers.set(&a.timer, max(soonest, t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)))
+	if t.sessions.Len() > 0 {
+		t.sessions.Reset(t.shard.cfg.Clock.Now().Instant, a.resource, &image)
+		t.tend()
+	}
+	if !image.IsFree() {
+		later := t.shard.cfg.Clock.Now().Add(t.shard.cfg.Tuning.ReopenAfter)
+		if soonest := image.Soonest(); soonest < lease.Never {
+			later = max(soonest, later)
+		}
+		t.timers.set(&a.timer, later)
 		t.timers.arm()
 	}
 	t.activations.resume(a)
@@ -291,11 +329,13 @@ func (t *term) barrier() {
 	}
 }
 
-// drain evicts the queued requests, and lets nothing begin that need not.
-func (t *term) drain(evict lease.Event) {
+// drain evicts the queued requests, and lets nothing begin that need not. It returns the requests about sessions that
+// have no answer yet.
+func (t *term) drain(evict lease.Event) (undecided []*Request) {
 	t.draining = true
 	t.compaction.stop()
 	t.activations.evict(evict)
+	return t.sessions.stop()
 }
 
 // isDrained reports whether everything has been decided, stored, published and recorded. It publishes and
@@ -318,7 +358,7 @@ func (t *term) isDrained(brief bool) bool {
 func (t *term) retire(ctx actor.Context, evict lease.Event) (held []*Request) {
 	t.end()
 	t.activations.evict(evict)
-	return t.activations.stopAll(ctx)
+	return append(t.activations.stopAll(ctx), t.sessions.stop()...)
 }
 
 // end stops the timers and goroutines of the term, and takes its part of the quota back.

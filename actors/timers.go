@@ -6,9 +6,11 @@ import (
 	"github.com/holdfast-io/holdfast/actors/lease"
 )
 
-// timer is the next deadline of a resource.
+// timer is the next deadline of a resource or of a session, or the time of the next probe of a session's client.
 type timer struct {
 	resource string
+	session  *lease.Session
+	probes   bool
 	at       lease.Instant
 	// index is its place in the heap, from 1; 0: it is not set.
 	index int
@@ -17,7 +19,7 @@ type timer struct {
 // timersDue tells a term that the first deadline is due.
 type timersDue struct{}
 
-// timers are the deadlines of a term's resources. A heap with one timeout for all costs a tenth of the
+// timers are the deadlines of a term's resources and sessions. A heap with one timeout for all costs a tenth of the
 // memory of a timeout for each, and a held resource needs no actor to be woken.
 type timers struct {
 	mailbox *mailbox
@@ -61,12 +63,12 @@ func (t *timers) fired() {
 	t.armed = lease.Never
 }
 
-// due takes timers out whose deadline has come, at most so many, and returns their resources.
-func (t *timers) due(now lease.Instant, most int) (resources []string) {
-	for len(resources) < most && t.first() <= now {
-		resources = append(resources, heap.Pop(&t.heap).(*timer).resource)
+// due takes timers out whose deadline has come, at most so many, and returns them.
+func (t *timers) due(now lease.Instant, most int) (due []*timer) {
+	for len(due) < most && t.first() <= now {
+		due = append(due, heap.Pop(&t.heap).(*timer))
 	}
-	return resources
+	return due
 }
 
 func (t *timers) first() lease.Instant {

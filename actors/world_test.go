@@ -166,6 +166,12 @@ func (w *world) addressed(e lease.Event, batched bool) (lease.Event, string) {
 	case lease.Confirm:
 		event.From = to
 		e = event
+	case lease.Keep:
+		event.From = to
+		e = event
+	case lease.EndSession:
+		event.From = to
+		e = event
 	case lease.Undeliverable, lease.Dismiss, lease.Surrender, lease.Tick:
 		w.Fatalf("%T asks nothing", e)
 	}

@@ -23,15 +23,19 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 		}
 	}
 	own, isHolder := s.reentered(who, r)
-	switch {
+	if isRepeated && !isHolder {
+		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
+		return
+	}
+	switch refusal := s.refusedSession(now, r); {
+	case refusal != nil:
+		o.answer(e.From, refusal)
 	case isHolder:
 		s.queue.take(who, r.GetRequestId()) // else it would be granted once more
 		s.share(own, r)
-		own = s.prolong(now, own, r.GetTtlMs(), o)
+		own = s.rejoin(now, own, r, o)
 		s.confirm(now, e.From, messages.Status_GRANTED, own, o)
 		s.serve(now, o) // it may have been the head
-	case isRepeated:
-		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
 	case s.takesBack(who, e):
 		s.takeBack(now, who, e, o)
 	case s.Waiting() == 0 && s.fits(r):
@@ -145,7 +149,11 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 	if isShared(r.GetLimit()) {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), s.image.freeSlots(permitsOf(r)), s.image.phase(g.GetToken())
 	}
-	s.apply(now, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)
+	if r.GetSession() != "" {
+		x := s.sessions.enter(now.Instant, r)
+		g.Session, g.TtlMs = x.Key[:], x.ttl
+	}
+	s.apply(now, nil, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)
 	inDoubt := waited || to.Batched
 	if inDoubt {
 		s.doubt(messages.Token(g.GetToken()))

@@ -49,7 +49,7 @@ func (s *State) endHold(now Time, l Lost, reason string, o *Outcome) {
 	if !s.past.remembers(l.Grant) {
 		s.past.End(now.Instant, l.Grant, l.How)
 	}
-	s.apply(now, &journal.Change{Kind: messages.Event_CONFIRMED, Grant: l.Grant, Reason: reason}, o)
+	s.apply(now, nil, &journal.Change{Kind: messages.Event_CONFIRMED, Grant: l.Grant, Reason: reason}, o)
 }
 
 // endDelays ends what lost leases hold back whose delay is over, and reports whether there were any.

@@ -97,7 +97,7 @@ func TestEndedRequestsAreBounded(t *testing.T) {
 // The request of the last grant is remembered when the next grant takes its place, though it was forgotten meanwhile.
 func TestForgottenRequestOfTheLastGrant(t *testing.T) {
 	m := few()
-	s := New("r", Image{}, m)
+	s := New("r", Image{}, m, NewSessions(1))
 	ask := func(at time.Duration, e Event) messages.Status {
 		o := s.Step(Time{Instant: Instant(at)}, e)
 		return o.Answers[0].Reply.GetStatus()

@@ -49,6 +49,16 @@ type (
 		Request *messages.ConfirmRequest
 		From    messages.ReplyTo
 	}
+	// Keep lets a session run from now. It is an event of its [Session], not of a resource.
+	Keep struct {
+		Request *messages.KeepRequest
+		From    messages.ReplyTo
+	}
+	// EndSession ends a session. It is an event of its [Session], not of a resource.
+	EndSession struct {
+		Request *messages.EndRequest
+		From    messages.ReplyTo
+	}
 	// Undeliverable says that the grant of this token, to a queued request, reached no client. It takes the
 	// lease back, unless a later request of its owner has shown that it knows of the lease.
 	Undeliverable struct{ Token messages.Token }
@@ -67,6 +77,8 @@ func (Get) event()           {}
 func (Set) event()           {}
 func (Break) event()         {}
 func (Confirm) event()       {}
+func (Keep) event()          {}
+func (EndSession) event()    {}
 func (Undeliverable) event() {}
 func (Dismiss) event()       {}
 func (Surrender) event()     {}

@@ -19,8 +19,12 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 	case refusal != nil:
 		o.answer(e.From, refusal)
 		return
-	case r.GetLimit() == 0 || limitOf(r.GetLimit()) == limitOf(h.Grant.GetLimit()):
+	case r.GetLimit() == 0:
 		h = s.run(now, h, r.GetTtlMs(), o)
+	case limitOf(r.GetLimit()) == limitOf(h.Grant.GetLimit()): // a downgrade once more
+		if len(h.Grant.GetSession()) == 0 {
+			h = s.run(now, h, r.GetTtlMs(), o)
+		}
 	default:
 		h = s.downgrade(now, h, r, o)
 		defer s.serve(now, o)
@@ -59,15 +63,20 @@ func (s *State) prolong(now Time, h Holding, ttlMillis uint32, o *Outcome) Holdi
 	return h
 }
 
-// run lets a lease run from now again, for this TTL.
+// run lets a lease run from now again by itself, for this TTL.
 func (s *State) run(now Time, h Holding, ttlMillis uint32, o *Outcome) Holding {
-	g := with(h.Grant, func(g *journal.Grant) { g.TtlMs = ttlMillis })
-	s.apply(now, &journal.Change{Kind: messages.Event_EXTENDED, Grant: g}, o)
+	return s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = ttlMillis, nil }), o)
+}
+
+// extended puts g in the place of a lease, and lets it run from now.
+func (s *State) extended(now Time, h Holding, g *journal.Grant, o *Outcome) Holding {
+	s.apply(now, h.Grant, &journal.Change{Kind: messages.Event_EXTENDED, Grant: g}, o)
 	return Holding{g, end(g, now.Instant)}
 }
 
 // downgrade puts a lease with a larger limit in the place of one that is held alone. Its token is new, and begins a
-// phase, so that writes which were delayed under the former limit can be told from those of the holders to come.
+// phase, so that writes which were delayed under the former limit can be told from those of the holders to come. A lease
+// of a session stays in it.
 func (s *State) downgrade(now Time, h Holding, r *messages.ExtendRequest, o *Outcome) Holding {
 	token := uint64(s.image.Token() + 1)
 	if h.ephemeral() {
@@ -75,16 +84,21 @@ func (s *State) downgrade(now Time, h Holding, r *messages.ExtendRequest, o *Out
 	}
 	s.keepLast(now)
 	g := with(h.Grant, func(g *journal.Grant) {
-		g.TtlMs, g.AcquiredAtMs = r.GetTtlMs(), now.UnixMillis
+		if g.AcquiredAtMs = now.UnixMillis; len(g.GetSession()) == 0 {
+			g.TtlMs = r.GetTtlMs()
+		}
 		g.Token, g.Phase, g.Former = token, token, h.Grant.GetToken()
 		g.Limit, g.Slots = r.GetLimit(), slotsOf(h.Grant)
 	})
-	s.apply(now, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: "downgraded"}, o)
+	s.apply(now, h.Grant, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: downgraded}, o)
 	s.believe(h.token())
-	s.apply(now, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)
+	s.apply(now, nil, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)
 	s.past.follow(h.Grant, g)
 	return s.image.last()
 }
+
+// downgraded is the reason of the end of a lease in whose place another one is.
+const downgraded = "downgraded"
 
 // with returns a changed copy of a grant.
 func with(g *journal.Grant, change func(*journal.Grant)) *journal.Grant {

@@ -17,7 +17,7 @@ type Image struct {
 	// State is ACQUIRED while that lease is held, else how it ended: CONFIRMED if it was lost and held the resource back
 	// until that was over.
 	State messages.Event_Kind
-	// Deadline is when that lease ends, if it is held.
+	// Deadline is when that lease ends, if it is held; [Never] if it is in a session: see [Sessions.Deadline].
 	Deadline Instant
 	// Floor is a token that may have been issued already, by a grant that is not remembered.
 	Floor messages.Token
@@ -233,7 +233,7 @@ func (i *Image) applyToOther(c *journal.Change, place int, now Instant) {
 	switch {
 	case place < 0:
 	case isHeld(c.GetKind()):
-		i.others.list[place] = newOther(Holding{c.GetGrant(), deadline(c, i.others.list[place].Deadline, now)})
+		i.others.replace(place, Holding{c.GetGrant(), deadline(c, i.others.list[place].Deadline, now)})
 	default:
 		i.others = i.others.without(place)
 	}
@@ -252,8 +252,18 @@ func deadline(c *journal.Change, before, now Instant) Instant {
 	return end(c.GetGrant(), now)
 }
 
-// end returns when a lease ends that runs from now.
-func end(g *journal.Grant, now Instant) Instant { return now.Add(ttl(g.GetTtlMs())) }
+// end returns when a lease ends that runs from now; one in a session by itself never does.
+func end(g *journal.Grant, now Instant) Instant {
+	if len(g.GetSession()) > 0 {
+		return Never
+	}
+	return now.Add(ttl(g.GetTtlMs()))
+}
+
+// inSession reports whether a lease that is held belongs to a session.
+func (i *Image) inSession() bool {
+	return i.State == messages.Event_ACQUIRED && len(i.Grant.GetSession()) > 0 || i.others.inSession()
+}
 
 // Restart lets the held leases run their whole TTL and the delays their whole time from now, as a new owner does that
 // cannot know how much of it has passed.

@@ -13,12 +13,9 @@ import (
 type Holding struct {
 	// Grant is never modified, only replaced, so that images, records and answers may share it.
 	Grant *journal.Grant
-	// Deadline is when it ends.
+	// Deadline is when it ends; [Never] if it is in a session: see [Sessions.Deadline].
 	Deadline Instant
 }
-
-// Lease is the public view of the lease at now.
-func (h Holding) Lease(now Instant) *messages.Lease { return h.Grant.Lease(h.Deadline.Sub(now)) }
 
 // token is what identifies the lease.
 func (h Holding) token() messages.Token { return messages.Token(h.Grant.GetToken()) }
@@ -31,6 +28,8 @@ func (h Holding) ephemeral() bool { return h.Grant.GetDurability() == messages.D
 type others struct {
 	// list has the oldest first, so in the order of the tokens.
 	list []other
+	// sessions counts those in a session.
+	sessions int
 }
 
 // other is one of them.
@@ -46,7 +45,7 @@ func (o *others) clone() *others {
 	if o == nil {
 		return nil
 	}
-	return &others{slices.Clone(o.list)}
+	return &others{slices.Clone(o.list), o.sessions}
 }
 
 func (o *others) len() int {
@@ -70,8 +69,26 @@ func (o *others) with(h Holding) *others {
 		o = new(others)
 	}
 	o.list = append(o.list, newOther(h))
+	o.count(h, 1)
 	return o
 }
+
+// replace puts a lease in the place of one with the same token.
+func (o *others) replace(place int, h Holding) {
+	o.count(o.list[place].Holding, -1)
+	o.count(h, 1)
+	o.list[place] = newOther(h)
+}
+
+// count counts a lease that comes, or goes if n is negative.
+func (o *others) count(h Holding, n int) {
+	if len(h.Grant.GetSession()) > 0 {
+		o.sessions += n
+	}
+}
+
+// inSession reports whether a lease belongs to a session.
+func (o *others) inSession() bool { return o != nil && o.sessions > 0 }
 
 func newOther(h Holding) other {
 	return other{
@@ -84,6 +101,7 @@ func (o *others) without(place int) *others {
 	if len(o.list) == 1 {
 		return nil
 	}
+	o.count(o.list[place].Holding, -1)
 	o.list = slices.Delete(o.list, place, place+1)
 	return o
 }

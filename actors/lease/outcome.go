@@ -18,6 +18,8 @@ type Outcome struct {
 	// requests as they came, but for a wait that is what is left of it. Nothing was decided about
 	// them, so they need not wait for the journal.
 	Surrendered []Acquire
+	// beginnings has, by the index of a change, since when the TTL of its lease counts, if that is not since the event.
+	beginnings map[int]Instant
 }
 
 // Answer is a reply to one request.
@@ -29,6 +31,22 @@ type Answer struct {
 	InDoubt bool
 	// Stale marks an answer that was asked for unconfirmed.
 	Stale bool
+}
+
+// Began returns since when the TTL of the lease of a change counts, which is usually at, the time of the event.
+func (o *Outcome) Began(change int, at Instant) Instant {
+	if began, ok := o.beginnings[change]; ok {
+		return began
+	}
+	return at
+}
+
+// began says so of the next change.
+func (o *Outcome) began(at Instant) {
+	if o.beginnings == nil {
+		o.beginnings = make(map[int]Instant)
+	}
+	o.beginnings[len(o.Changes)] = at
 }
 
 func (o *Outcome) change(c *journal.Change) { o.Changes = append(o.Changes, c) }

@@ -119,6 +119,7 @@ func newWaiter(now Time, e Acquire) waiter {
 
 // waitOn puts a repetition into the place of the request. The answer then goes to the newer sender.
 func (s *State) waitOn(now Time, place int, e Acquire, o *Outcome) {
+	s.openSession(now, e.Request)
 	w := newWaiter(now, e)
 	w.since = s.queue.waiters[place].since
 	s.queue.waiters[place] = w
@@ -135,7 +136,15 @@ func (s *State) waitAnew(now Time, e Acquire, o *Outcome) {
 		o.answer(e.From, s.overloaded(fmt.Sprintf(
 			"resource %q: %d requests wait already, the most that may", s.resource, e.MaxWaiting)))
 	default:
+		s.openSession(now, e.Request)
 		s.queue.push(newWaiter(now, e))
+	}
+}
+
+// openSession opens the session of a request that waits, if it is not known.
+func (s *State) openSession(now Time, r *messages.AcquireRequest) {
+	if r.GetSession() != "" {
+		s.sessions.enter(now.Instant, r)
 	}
 }
 

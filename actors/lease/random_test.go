@@ -264,7 +264,7 @@ func checkRepeats(t tester, s script) {
 func checkRestores(t tester, s script, split int) {
 	t.Helper()
 	past := lease.NewEndedRequests()
-	live, stopped := newState(lease.Image{Floor: s.floor}), lease.New(resource, lease.Image{Floor: s.floor}, past)
+	live, stopped := newState(lease.Image{Floor: s.floor}), lease.New(resource, lease.Image{Floor: s.floor}, past, lease.NewSessions(1))
 	for _, state := range []*lease.State{live, stopped} {
 		now := lease.Instant(0)
 		for _, st := range s.steps[:split] {
@@ -273,7 +273,7 @@ func checkRestores(t tester, s script, split int) {
 		}
 		state.Step(timeAt(now), lease.Dismiss{Why: "moving"})
 	}
-	restored := lease.New(resource, stopped.Image(), past)
+	restored := lease.New(resource, stopped.Image(), past, lease.NewSessions(1))
 	for _, st := range s.steps[split:] {
 		if st.verb != "undeliverable" {
 			wantSame(t, s, "restored", restored.Step(st.time(), st.event()), live.Step(st.time(), st.event()))

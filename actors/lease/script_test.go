@@ -29,7 +29,7 @@ type script struct {
 
 // newState is a resource whose owner remembers no request that ended.
 func newState(image lease.Image) *lease.State {
-	return lease.New(resource, image, lease.NewEndedRequests())
+	return lease.New(resource, image, lease.NewEndedRequests(), lease.NewSessions(1))
 }
 
 // step is one event. In a takeover another owner goes on with the image, to which the queue is passed on

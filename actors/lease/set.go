@@ -23,7 +23,7 @@ func (s *State) set(now Time, e Set, o *Outcome) {
 			o.answer(e.From, s.overloaded(why))
 			return
 		}
-		s.apply(now, &journal.Change{Kind: messages.Event_UPDATED, Grant: g}, o)
+		s.apply(now, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: g}, o)
 		h.Grant = g
 	}
 	s.confirm(now, e.From, messages.Status_UPDATED, h, o)

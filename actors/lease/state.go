@@ -22,13 +22,16 @@ type State struct {
 	// also if that was before.
 	past *EndedRequests
 	// ended is when this State told past of the end of the last grant; 0: it has not.
-	ended Instant
+	ended    Instant
+	sessions *Sessions
+	// awaited is what the sessions of the leases were last told of the queue; moved: a lease has joined or left one since.
+	awaited, moved bool
 }
 
 // New returns the state of a resource as its image has it, with an empty queue. The memory of ended
-// requests is the shard's.
-func New(resource string, image Image, past *EndedRequests) *State {
-	return &State{resource: resource, image: image, past: past}
+// requests and the sessions are the shard's; the sessions know the leases of the image.
+func New(resource string, image Image, past *EndedRequests, sessions *Sessions) *State {
+	return &State{resource: resource, image: image, past: past, sessions: sessions}
 }
 
 // Image returns what the owner remembers: what is recorded once everything decided so far is
@@ -80,16 +83,19 @@ func (s *State) Step(now Time, e Event) Outcome {
 		s.dismiss(e, &o)
 	case Surrender:
 		s.surrender(now, &o)
-	case Tick:
+	case Tick, Keep, EndSession: // the latter two are of [Sessions]
 	}
+	s.awaitSessions()
 	o.Ephemeral = len(o.Changes) == 0 && (held || s.image.Held()) && (!held || inMemory) && s.image.ephemeral()
 	return o
 }
 
-// settle does what is due: waits that have run out, then the leases whose time has passed, then the delays. What they
-// leave is granted when all of them have ended, so that nothing depends on which of them is looked at first.
+// settle does what is due: waits that have run out, then the leases whose session has changed and those whose time has
+// passed, then the delays. What they leave is granted when all of them have ended, so that nothing depends on which of
+// them is looked at first.
 func (s *State) settle(now Time, o *Outcome) {
 	left := s.timeOut(now, o)
+	left = s.settleSessions(now, o) || left
 	for s.image.soonestEnd() <= now.Instant {
 		s.end(now, s.image.due(now.Instant), messages.Event_EXPIRED, "", o)
 		left = true
@@ -107,7 +113,7 @@ func (s *State) finish(now Time, h Holding, kind messages.Event_Kind, reason str
 
 // end lets a lease end.
 func (s *State) end(now Time, h Holding, kind messages.Event_Kind, reason string, o *Outcome) {
-	s.apply(now, &journal.Change{Kind: kind, Grant: h.Grant, Reason: reason}, o)
+	s.apply(now, h.Grant, &journal.Change{Kind: kind, Grant: h.Grant, Reason: reason}, o)
 	if s.past.End(now.Instant, h.Grant, kind); s.image.isLast(h.token()) {
 		s.ended = now.Instant
 	}
@@ -126,17 +132,22 @@ func (s *State) serve(now Time, o *Outcome) {
 		if !over && (!s.fits(request) || s.isFull() != "") {
 			return
 		}
-		if s.queue.pop(); over {
+		s.queue.pop()
+		if over {
 			o.answer(from, s.over(now, request))
+		} else if refusal := s.refusedSession(now, request); refusal != nil {
+			o.answer(from, refusal)
 		} else {
 			s.grant(now, request, from, true, o)
 		}
 	}
 }
 
-// apply takes the image over a change, and has it recorded unless it is of an ephemeral lease.
-func (s *State) apply(now Time, c *journal.Change, o *Outcome) {
+// apply takes the image and the sessions over a change, and has it recorded unless it is of an ephemeral lease. before
+// is the lease as it was, nil for a grant.
+func (s *State) apply(now Time, before *journal.Grant, c *journal.Change, o *Outcome) {
 	s.image.Apply(c, now.Instant)
+	s.move(before, c)
 	if c.GetGrant().GetDurability() == messages.Durability_EPHEMERAL {
 		return
 	}
@@ -162,7 +173,7 @@ func (s *State) reply(status messages.Status) *messages.Reply {
 // replyLease is an answer that shows one lease.
 func (s *State) replyLease(now Time, status messages.Status, h Holding) *messages.Reply {
 	r := s.reply(status)
-	r.Lease = h.Lease(now.Instant)
+	r.Lease = s.sessions.Lease(h, now.Instant)
 	return r
 }
 
@@ -202,7 +213,7 @@ func (s *State) showHolders(now Time, r *messages.Reply) {
 		if len(r.Holders) == mostShown || len(r.Holders) > 0 && bytes > mostShownBytes {
 			break
 		}
-		r.Holders = append(r.Holders, h.Lease(now.Instant))
+		r.Holders = append(r.Holders, s.sessions.Lease(h, now.Instant))
 	}
 	r.Held = uint32(s.image.Permits())
 }

@@ -148,19 +148,17 @@ func (l *Ledger) wasStored(p *page) bool {
 }
 
 // Restart gives every held lease its whole TTL and every delay its whole time from now, since a new owner cannot know how
-// much of it has passed, and calls due with each resource that has a deadline and the first one.
-func (l *Ledger) Restart(now lease.Instant, due func(resource string, deadline lease.Instant)) {
+// much of it has passed, and calls taken with each resource that is held or held back and its image, which may not be
+// kept.
+func (l *Ledger) Restart(now lease.Instant, taken func(resource string, image *lease.Image)) {
 	l.held, l.free = 0, 0
 	l.pages.each(func(p *page) {
 		p.shrink(l.fresh)
 		l.held, l.free = l.held+p.leases, l.free+p.free()
 		for resource, e := range p.entries {
-			if e.IsFree() {
-				continue
-			}
-			e.Restart(now)
-			if deadline := e.Soonest(); deadline != lease.Never { // else a loss has to be confirmed
-				due(resource, deadline)
+			if !e.IsFree() {
+				e.Restart(now)
+				taken(resource, &e.Image)
 			}
 		}
 	})

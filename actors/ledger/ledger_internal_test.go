@@ -56,7 +56,7 @@ func (s *scribe) takeOver() {
 	if err := s.open(); err != nil {
 		s.Fatalf("open: %v", err)
 	}
-	s.ledger.Restart(0, func(string, lease.Instant) {})
+	s.ledger.Restart(0, func(string, *lease.Image) {})
 }
 
 // open reads the journal into a new ledger and appends the first commit of an epoch.
@@ -308,7 +308,7 @@ func (s *scribe) checkEnds() {
 			name string
 			want messages.Status
 		}{{owner, want}, {owner + "?", messages.Status_NOT_HELD}} {
-			r := lease.New(resource, image, lease.NewEndedRequests()).Step(lease.Time{}, lease.Release{Request: &messages.ReleaseRequest{Owner: asker.name}})
+			r := lease.New(resource, image, lease.NewEndedRequests(), lease.NewSessions(1)).Step(lease.Time{}, lease.Release{Request: &messages.ReleaseRequest{Owner: asker.name}})
 			if got := r.Answers[0].Reply.GetStatus(); got != asker.want {
 				s.Fatalf("%s, whose last lease was %s: a release is answered %s, want %s", resource, s.ends[resource], got, asker.want)
 			}
@@ -561,7 +561,7 @@ func TestScanInSteps(t *testing.T) {
 		q.Pattern, _ = messages.ParsePattern("")
 		scan := NewScan(q)
 		for done := false; !done; n++ {
-			done = scan.Step(l, 0, nil)
+			done = scan.Step(l, lease.NewSessions(1), 0, nil)
 		}
 		return n, len(scan.Result().Leases)
 	}

@@ -50,6 +50,6 @@ func releasedLedger(resources int) *Ledger {
 			}
 		}
 	}
-	l.Restart(0, func(string, lease.Instant) {})
+	l.Restart(0, func(string, *lease.Image) {})
 	return l
 }

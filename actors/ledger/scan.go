@@ -59,8 +59,9 @@ func NewScan(q Query) *Scan {
 	return s
 }
 
-// Step looks at some pages, and reports whether the scan is done. waiting returns the queue of a resource.
-func (s *Scan) Step(l *Ledger, now lease.Instant, waiting func(resource string) []*messages.Waiter) (done bool) {
+// Step looks at some pages, and reports whether the scan is done. The sessions are those of the ledger's leases; waiting
+// returns the queue of a resource.
+func (s *Scan) Step(l *Ledger, sessions *lease.Sessions, now lease.Instant, waiting func(resource string) []*messages.Waiter) (done bool) {
 	if !s.query.Waiters {
 		waiting = func(string) []*messages.Waiter { return nil }
 	}
@@ -68,7 +69,7 @@ func (s *Scan) Step(l *Ledger, now lease.Instant, waiting func(resource string) 
 	last := l.pages.from(s.cursor, func(p *page) bool {
 		if p.taken+len(p.ephemeral) > 0 {
 			looked += len(p.entries) + p.leases + len(p.ephemeral)
-			s.found.More = !s.take(p, now, waiting)
+			s.found.More = !s.take(p, sessions, now, waiting)
 		}
 		return s.found.More || looked >= scanEntries
 	})
@@ -83,10 +84,10 @@ func (s *Scan) Step(l *Ledger, now lease.Instant, waiting func(resource string) 
 func (s *Scan) Result() Found { return s.found }
 
 // take adds the leases of a page, and reports whether all of them fitted in.
-func (s *Scan) take(p *page, now lease.Instant, waiting func(resource string) []*messages.Waiter) bool {
+func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant, waiting func(resource string) []*messages.Waiter) bool {
 	for _, at := range s.places(p) {
 		listed := false
-		for _, x := range s.leases(p, at.resource, now) {
+		for _, x := range s.leases(p, at.resource, sessions, now) {
 			if at == s.after && x.lease.GetToken() <= uint64(s.query.After.Token) {
 				continue
 			}
@@ -161,7 +162,7 @@ type listed struct {
 }
 
 // leases returns the leases of a resource that the query asks for, in the order of their tokens.
-func (s *Scan) leases(p *page, resource string, now lease.Instant) (all []listed) {
+func (s *Scan) leases(p *page, resource string, sessions *lease.Sessions, now lease.Instant) (all []listed) {
 	if s.query.HeldBack {
 		for _, l := range p.entries[resource].Lost() {
 			all = append(all, listed{l.Lease(now), l.Grant})
@@ -169,7 +170,7 @@ func (s *Scan) leases(p *page, resource string, now lease.Instant) (all []listed
 		return all
 	}
 	for _, h := range p.holdings(resource) {
-		all = append(all, listed{h.Lease(now), h.Grant})
+		all = append(all, listed{sessions.Lease(h, now), h.Grant})
 	}
 	return all
 }

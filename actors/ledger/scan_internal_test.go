@@ -79,7 +79,7 @@ func (k *keeper) list(limit, bytes int, heldBack bool, between func(*messages.Le
 	for {
 		scan := NewScan(q)
 		for done := false; !done; {
-			done = scan.Step(k.ledger, k.clock, func(resource string) []*messages.Waiter {
+			done = scan.Step(k.ledger, lease.NewSessions(1), k.clock, func(resource string) []*messages.Waiter {
 				return []*messages.Waiter{{Owner: "queues for " + resource}}
 			})
 		}

@@ -34,10 +34,10 @@ func newKeeper(t rapidOrT) *keeper {
 // begin begins a term with the ledger that has been read.
 func (k *keeper) begin() {
 	k.states, k.past = map[string]*lease.State{}, lease.NewEndedRequests()
-	k.ledger.Restart(k.clock, func(resource string, deadline lease.Instant) {
+	k.ledger.Restart(k.clock, func(resource string, held *lease.Image) {
 		image := k.ledger.Image(resource)
-		if deadline != image.Soonest() || image.IsFree() || deadline == lease.Never {
-			k.Fatalf("%s is woken at %d, its first lease ends at %d", resource, deadline, image.Soonest())
+		if held.Soonest() != image.Soonest() || image.IsFree() {
+			k.Fatalf("%s is woken at %d, its first lease ends at %d", resource, held.Soonest(), image.Soonest())
 		}
 		for _, l := range image.Lost() {
 			if want := k.backUntil(l.Grant); l.Deadline != want {
@@ -70,7 +70,7 @@ func (k *keeper) takeOver() {
 // state returns the state of a resource, as an activation has it.
 func (k *keeper) state(resource string) *lease.State {
 	if k.states[resource] == nil {
-		k.states[resource] = lease.New(resource, k.ledger.Image(resource), k.past)
+		k.states[resource] = lease.New(resource, k.ledger.Image(resource), k.past, lease.NewSessions(1))
 	}
 	return k.states[resource]
 }

@@ -22,11 +22,14 @@ func (d *discovery) info(m *nats.Msg) {
 		return
 	}
 	d.outbox.publish(to, "", &messages.Info{
-		Version:  d.cfg.Version,
-		Shards:   d.cfg.Shards,
-		Nodes:    d.nodes(),
-		Limits:   d.cfg.Limits,
-		Features: []string{messages.FeatureBatch, messages.FeatureSharing, messages.FeatureDelay, messages.FeatureValues, messages.FeatureSecrets},
+		Version: d.cfg.Version,
+		Shards:  d.cfg.Shards,
+		Nodes:   d.nodes(),
+		Limits:  d.cfg.Limits,
+		Features: []string{
+			messages.FeatureBatch, messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues,
+			messages.FeatureSecrets,
+		},
 	}, nil)
 }
 

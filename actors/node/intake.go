@@ -17,6 +17,7 @@ type intake struct {
 	transport *transport
 	routers   routing.Table
 	peers     *peers // nil if the node is alone
+	surveyor  *surveyor
 }
 
 // request takes a client's request, or a batch of requests.
@@ -48,7 +49,11 @@ func (i *intake) take(e routing.Envelope, a messages.Address, err error) {
 		i.transport.Refuse(e, err)
 		return
 	}
-	i.routers.Of(e.Key).Route(e)
+	if a.Operation.OfSession() && !a.Direct {
+		i.surveyor.ask(e)
+		return
+	}
+	i.routers[e.Shard].Route(e)
 }
 
 // batch takes the requests of a batch. They go to the shard together, and each is answered on its own.
@@ -87,12 +92,16 @@ func (i *intake) batch(m *nats.Msg, shard uint32) {
 
 // address sets what the subject says of a request, and checks it.
 func (i *intake) address(e *routing.Envelope, a messages.Address) error {
+	if a.Operation.OfSession() {
+		return i.addressSession(e, a)
+	}
 	resource, err := messages.DecodeKey(a.Key)
 	if err != nil {
 		return err
 	}
-	e.Operation, e.Key, e.Resource = a.Operation, a.Key, resource
-	if shard := i.routers.ShardOf(a.Key); a.Direct && a.Shard != shard {
+	shard := i.routers.ShardOf(a.Key)
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, resource
+	if a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
 			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(i.routers)),
 			Got: fmt.Sprint(a.Shard),
@@ -101,9 +110,28 @@ func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 	return nil
 }
 
-// undeliverable takes back grants whose answer has reached no subscriber.
+// addressSession is address for a request about a session, which is for the shard of the subject, or for all.
+func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
+	id, err := messages.DecodeSession(a.Key)
+	if err != nil {
+		return err
+	}
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, id
+	if last := len(i.routers) - 1; int(a.Shard) > last {
+		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))
+	}
+	return nil
+}
+
+// undeliverable takes back grants whose answer has reached no subscriber, and tells a shard of a probe that has not.
 func (i *intake) undeliverable(m *nats.Msg) {
-	for _, g := range i.outbox.undeliverable.parse(m) {
+	grants, probe := i.outbox.undeliverable.parse(m)
+	if probe != nil {
+		if shard := i.routers[probe.Shard].Local(); shard != nil {
+			shard.Unheard(probe.Session, probe.Number)
+		}
+	}
+	for _, g := range grants {
 		resource, err := messages.DecodeKey(g.key)
 		if shard := i.routers.Of(g.key).Local(); err == nil && shard != nil {
 			shard.Undeliverable(resource, g.token) // elsewhere the lease has been handed over, and expires

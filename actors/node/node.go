@@ -76,7 +76,10 @@ func newNode(cfg Config) *Node {
 		cfg: cfg, system: actors.NewSystem(cfg.Log), routers: routers, outbox: o, peers: t.peers, service: newService(cfg),
 		admission: &admission{prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o}, lost: make(chan struct{}),
 	}
-	n.intake = &intake{prefix: cfg.Prefix, admission: n.admission, outbox: o, transport: t, routers: routers, peers: t.peers}
+	n.intake = &intake{
+		prefix: cfg.Prefix, admission: n.admission, outbox: o, transport: t, routers: routers, peers: t.peers,
+		surveyor: newSurveyor(cfg, t, routers, o),
+	}
 	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
 	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers}
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
@@ -178,12 +181,17 @@ func (n *Node) listen() error {
 	if err := n.endpoints.add("list", n.cfg.Prefix.List(), n.lister.list); err != nil {
 		return err
 	}
-	sub, err := n.cfg.Outbox.Subscribe(n.outbox.undeliverable.all(), n.intake.undeliverable)
-	if err != nil {
-		return err
-	}
-	if err := setPendingLimits(sub, 1); err != nil {
-		return err
+	for subject, handle := range map[string]nats.MsgHandler{
+		n.outbox.undeliverable.all(): n.intake.undeliverable,
+		n.intake.surveyor.all():      n.intake.surveyor.answered,
+	} {
+		sub, err := n.cfg.Outbox.Subscribe(subject, handle)
+		if err != nil {
+			return err
+		}
+		if err := setPendingLimits(sub, 1); err != nil {
+			return err
+		}
 	}
 	return n.service.Open(n.cfg.Intake, func() any { return n.statistics.snapshot() }, n.admission.isAnswerable)
 }

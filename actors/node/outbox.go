@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -22,13 +23,18 @@ import (
 // answered together when it ends.
 const maxAnswers = 1 << 17
 
-// outbox sends answers. It implements actors.Outbox.
+// maxProbes is how many probes may wait to be sent.
+const maxProbes = 1 << 14
+
+// outbox sends answers and probes. It implements actors.Outbox and actors.Prober.
 type outbox struct {
 	nc            *nats.Conn
 	log           *slog.Logger
 	undeliverable *undeliverable
 	// lines are queues of answers to be encoded and sent; those of one shard wait in one line.
 	lines []*queue[lease.Answer]
+	// probes wait to be sent.
+	probes *queue[actors.Probe]
 	// refusals has an encoded answer for each refusal, of which there is one for each limit of the node and encoding.
 	refusals sync.Map
 	// dropped counts answers for which there was no room, or that NATS did not take. Their clients ask again.
@@ -44,6 +50,7 @@ func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox {
 		nc: nc, log: log, undeliverable: newUndeliverable(nc),
 		limitLog: onceASecond(), dropLog: onceASecond(),
 	}
+	o.probes = newQueue(maxProbes, o.probe)
 	lines := runtime.GOMAXPROCS(0)
 	for range lines {
 		o.lines = append(o.lines, newQueue(maxAnswers/lines, o.answer))
@@ -53,7 +60,7 @@ func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox {
 
 // close sends the answers that wait, unless ctx ends before.
 func (o *outbox) close(ctx context.Context) error {
-	var errs []error
+	errs := []error{o.probes.close(ctx)}
 	for _, l := range o.lines {
 		errs = append(errs, l.close(ctx))
 	}
@@ -70,6 +77,15 @@ func (o *outbox) Answer(shard uint32, answers []lease.Answer) {
 	o.dropLog.Do(func() {
 		o.log.Warn("answers dropped: NATS does not take them as fast as they come", "dropped_so_far", n)
 	})
+}
+
+// Probe implements actors.Prober. A probe for which there is no room is lost, as if it had a listener.
+func (o *outbox) Probe(p actors.Probe) { o.probes.put(p) }
+
+func (o *outbox) probe(all []actors.Probe) {
+	for _, p := range all {
+		_ = o.nc.PublishMsg(&nats.Msg{Subject: p.Subject, Reply: o.undeliverable.probe(p)}) // as above
+	}
 }
 
 // refuse queues an answer. It does not block.

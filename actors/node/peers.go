@@ -147,7 +147,7 @@ func (p *peers) forward(to uint64, e routing.Envelope) bool {
 }
 
 func (p *peers) send(f forwarding) error {
-	return p.nc.PublishMsg(f.Message(p.prefix.NodeSubject(f.to, string(f.Operation)+"."+f.Key)))
+	return p.nc.PublishMsg(f.Message(p.prefix.NodeSubject(f.to, f.Below())))
 }
 
 // inquire asks another node for a shard's part of a listing.

@@ -28,14 +28,14 @@ func (s *starter) startYielding(shard uint32, changed func()) *actors.Shard {
 func (s *starter) config(shard uint32) actors.ShardConfig {
 	return actors.ShardConfig{
 		Shard: shard, Node: s.cfg.Name, Journal: s.cfg.Journal(shard), Clock: s.cfg.Clock,
-		Outbox: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning, Quota: s.quota,
+		Outbox: s.outbox, Prober: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning, Quota: s.quota,
 		Fault: s.cfg.Fault,
 	}
 }
 
 // giveBack routes a request that the shard has not decided to the shard's next owner.
 func (s *starter) giveBack(shard uint32, r *actors.Request) {
-	switch e, ok, err := routing.FromRequest(r); {
+	switch e, ok, err := routing.FromRequest(shard, r); {
 	case err != nil:
 		s.cfg.Log.Error("request lost on its way to the shard's next owner", "shard", shard, "error", err)
 	case ok:

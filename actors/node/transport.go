@@ -50,10 +50,26 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := t.cfg.Limits.Check(body); err != nil {
 		return nil, err
 	}
+	if err := t.checkAlive(body); err != nil {
+		return nil, err
+	}
 	return t.event(body, e.ReplyTo), nil
 }
 
-// event returns the request as an event of its lease.
+// checkAlive checks where the node is asked to publish, which has to be where an answer could go.
+func (t *transport) checkAlive(body proto.Message) error {
+	r, isKeep := body.(*messages.KeepRequest)
+	if !isKeep || r.GetAlive() == "" {
+		return nil
+	}
+	err := t.cfg.Prefix.CheckReply(r.GetAlive())
+	if invalid := (*messages.InvalidError)(nil); errors.As(err, &invalid) {
+		invalid.Field = "alive"
+	}
+	return err
+}
+
+// event returns the request as an event of its lease or session.
 func (t *transport) event(body proto.Message, to messages.ReplyTo) lease.Event {
 	switch r := body.(type) {
 	case *messages.AcquireRequest:
@@ -73,6 +89,10 @@ func (t *transport) event(body proto.Message, to messages.ReplyTo) lease.Event {
 		return lease.Break{Request: r, From: to}
 	case *messages.ConfirmRequest:
 		return lease.Confirm{Request: r, From: to}
+	case *messages.KeepRequest:
+		return lease.Keep{Request: r, From: to}
+	case *messages.EndRequest:
+		return lease.EndSession{Request: r, From: to}
 	default:
 		panic(fmt.Sprintf("no event for a %T", body)) // NewRequest makes no others
 	}

@@ -5,21 +5,23 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// undeliverable finds out that grants have reached no subscriber: an answer that may reach none is sent with a reply
+// undeliverable finds out that grants and probes have reached no subscriber: an answer that may reach none is sent with a reply
 // subject of the node's own, on which NATS reports at once that the client's inbox has no responders.
 //
 // The reply subject names the one grant of an answer, so nothing is kept for those that arrive. The grants of a batch
 // are kept, and the reply subject has their number. A code keeps a client that has seen a reply subject from taking back
-// another's grant. It is safe for concurrent use.
+// another's grant. A probe is recognized in the same way. It is safe for concurrent use.
 type undeliverable struct {
 	inbox  string
 	secret []byte
@@ -66,6 +68,14 @@ func (u *undeliverable) many(grants []grant) string {
 	return u.subject(strconv.FormatUint(u.last, 10), "")
 }
 
+// probe returns the reply subject of a probe.
+func (u *undeliverable) probe(p actors.Probe) string {
+	return u.subject(strconv.FormatUint(p.Number, 10), fmt.Sprintf("%s%d.%x", probeLevel, p.Shard, p.Session))
+}
+
+// probeLevel begins what a probe has in the place of a key, as no key does.
+const probeLevel = "~"
+
 // subject returns a reply subject. Without a key it is that of a batch.
 func (u *undeliverable) subject(number, key string) string {
 	subject := u.inbox + "." + u.code(number, key) + "." + number
@@ -81,20 +91,31 @@ func (u *undeliverable) code(number, key string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// parse returns the grants that a message reports, none if the message is no report of NATS.
-func (u *undeliverable) parse(m *nats.Msg) []grant {
+// parse returns the grants that a message reports, or the probe; nothing if the message is no report of NATS.
+func (u *undeliverable) parse(m *nats.Msg) (grants []grant, probe *actors.Probe) {
 	const noResponders = "503"
 	below, ok := strings.CutPrefix(m.Subject, u.inbox+".")
 	code, below, _ := strings.Cut(below, ".")
 	number, key, _ := strings.Cut(below, ".")
 	if !ok || m.Header.Get("Status") != noResponders || !hmac.Equal([]byte(code), []byte(u.code(number, key))) {
-		return nil
+		return nil, nil
 	}
-	n, _ := strconv.ParseUint(number, 10, 64) // the code says that it is one
-	if key != "" {
-		return []grant{{key, messages.Token(n)}}
+	n, _ := strconv.ParseUint(number, 10, 64) // the code says that it is one, and that the rest is as it was made
+	switch {
+	case strings.HasPrefix(key, probeLevel):
+		return nil, parseProbe(n, key)
+	case key != "":
+		return []grant{{key, messages.Token(n)}}, nil
 	}
-	return u.take(n)
+	return u.take(n), nil
+}
+
+func parseProbe(number uint64, key string) *actors.Probe {
+	shard, session, _ := strings.Cut(strings.TrimPrefix(key, probeLevel), ".")
+	n, _ := strconv.ParseUint(shard, 10, 32)
+	p := &actors.Probe{Number: number, Shard: uint32(n)}
+	_, _ = hex.Decode(p.Session[:], []byte(session))
+	return p
 }
 
 // take returns the grants of a batch, once.

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
 )
 
 // report is the message by which NATS says that a subject has no responders.
@@ -14,12 +17,37 @@ func report(reply string) *nats.Msg {
 	return &nats.Msg{Subject: reply, Header: nats.Header{"Status": {"503"}}}
 }
 
+// grantsIn returns the grants that a message reports, which is not of a probe.
+func grantsIn(u *undeliverable, m *nats.Msg) []grant {
+	grants, probe := u.parse(m)
+	if probe != nil {
+		panic(fmt.Sprintf("%s is of probe %v", m.Subject, probe))
+	}
+	return grants
+}
+
+func TestUndeliverableProbe(t *testing.T) {
+	u := newUndeliverable(&nats.Conn{})
+	want := actors.Probe{Shard: 12, Session: lease.KeyOfSession("0123456789abcdef"), Number: 1<<40 + 7}
+	reply := u.probe(want)
+	if grants, got := u.parse(report(reply)); grants != nil || got == nil || *got != want {
+		t.Errorf("got %v and grants %v, want %v", got, grants, want)
+	}
+	for _, forged := range []*nats.Msg{
+		{Subject: reply}, report(strings.Replace(reply, "~12.", "~11.", 1)), report(strings.Replace(reply, ".~12.", ".12.", 1)),
+	} {
+		if grants, got := u.parse(forged); grants != nil || got != nil {
+			t.Errorf("%s: got %v and grants %v", forged.Subject, got, grants)
+		}
+	}
+}
+
 func TestUndeliverableGrant(t *testing.T) {
 	u := newUndeliverable(&nats.Conn{})
 	want := grant{"orders.42", 5}
 	reply := u.one(want)
 	for range 2 { // nothing is kept of a single grant
-		if got := u.parse(report(reply)); !slices.Equal(got, []grant{want}) {
+		if got := grantsIn(u, report(reply)); !slices.Equal(got, []grant{want}) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
@@ -30,10 +58,10 @@ func TestUndeliverableBatch(t *testing.T) {
 	first, second := []grant{{"a", 1}, {"b.c", 2}}, []grant{{"d", 3}}
 	replies := []string{u.many(first), u.many(second)}
 	for i, want := range [][]grant{first, second} {
-		if got := u.parse(report(replies[i])); !slices.Equal(got, want) {
+		if got := grantsIn(u, report(replies[i])); !slices.Equal(got, want) {
 			t.Errorf("message %d: got %v, want %v", i, got, want)
 		}
-		if got := u.parse(report(replies[i])); got != nil {
+		if got := grantsIn(u, report(replies[i])); got != nil {
 			t.Errorf("message %d: got %v again", i, got)
 		}
 	}
@@ -66,11 +94,11 @@ func TestForgedReports(t *testing.T) {
 		report(u.inbox + "." + oneLevels[len(oneLevels)-3] + ".1.b"),
 		report(strings.Replace(many, u.inbox, other.inbox, 1)),
 	} {
-		if got := u.parse(forged); got != nil {
+		if got := grantsIn(u, forged); got != nil {
 			t.Errorf("%s: got %v", forged.Subject, got)
 		}
 	}
-	if got := u.parse(report(many)); !slices.Equal(got, grants) {
+	if got := grantsIn(u, report(many)); !slices.Equal(got, grants) {
 		t.Errorf("the forged reports took the grants: got %v, want %v", got, grants)
 	}
 }
@@ -84,7 +112,7 @@ func TestForgottenBatches(t *testing.T) {
 		replies = append(replies, u.many([]grant{{fmt.Sprint("r", i), 1}}))
 	}
 	for i, reply := range replies {
-		got, kept := u.parse(report(reply)), i >= len(replies)-keptBatches
+		got, kept := grantsIn(u, report(reply)), i >= len(replies)-keptBatches
 		switch {
 		case !kept && got != nil:
 			t.Fatalf("message %d of %d: got %v, want none", i, len(replies), got)

@@ -27,6 +27,10 @@ var (
 	unheard = suite{folder: "integration/contract", run: "^TestBatchWithoutAListener$"}
 	// names are more than the node may remember.
 	names = suite{folder: "integration/soak", run: "^TestNames$"}
+	// sessions are of resources without a node; keeps and ends are of a shard.
+	sessions = suite{folder: "actors/lease", run: "^TestSessions$"}
+	keeps    = suite{folder: "actors", run: "^TestKeepOfADeposedOwner$"}
+	ends     = suite{folder: "actors", run: "^TestSessionEndsInOneCommit$"}
 	// pages are of a ledger without a node.
 	pages = suite{folder: "actors/ledger", run: "^TestReplayEqualsLive$"}
 	// heldBack is of lost leases by the wire, successor of those that a new owner of the shard finds.
@@ -77,6 +81,37 @@ var mutants = []mutant{
 		says:  `before its time`,
 	},
 	{
+		name: "KeepOfADeposedOwner",
+		harm: "a holder counts on leases that the owner of the shard could not keep alive any more",
+		edits: []edit{{
+			"actors/sessionterm.go", "\t\tt.batcher.add(t.sessions.answered(r, now, reply))\n",
+			"\t\td := t.sessions.answered(r, now, reply)\n\t\tt.answer(d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.batcher.add(d)\n",
+		}},
+		found: keeps,
+		says:  `got EXTENDED`,
+	},
+	{
+		name:  "SessionLeavesALease",
+		harm:  "a session ends, and one of its leases is held all the same",
+		edits: []edit{{"actors/lease/session.go", "\treturn all\n", "\treturn all[min(1, len(all)):]\n"}},
+		found: ends,
+		says:  `NOT_HELD`,
+	},
+	{
+		name:  "KeepWithoutEffect",
+		harm:  "a holder is told that its session goes on, and it does not",
+		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline = deadline\n", ""}},
+		found: sessions,
+		says:  `want`,
+	},
+	{
+		name:  "RaisedTTLIsNotRecorded",
+		harm:  "a new owner of the shard ends the leases of a session before the time that was promised",
+		edits: []edit{{"actors/lease/sessions.go", "\tx.raise(ttlMillis)\n\tif !x.IsSettled()", "\tif !x.IsSettled()"}},
+		found: sessions,
+		says:  `is promised|want`,
+	},
+	{
 		name:  "LeasesEndWithTheirOwner",
 		harm:  "a new owner of the shard ends every lease, though the holders go on",
 		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now)\n", "\t\t\t\te.Deadline = now\n"}},
@@ -86,7 +121,7 @@ var mutants = []mutant{
 	{
 		name:  "ExtendWithoutEffect",
 		harm:  "a holder is told that its lease goes on, and it does not",
-		edits: []edit{{"actors/lease/extend.go", "\t\th = s.run(now, h, r.GetTtlMs(), o)\n", ""}},
+		edits: []edit{{"actors/lease/extend.go", "case r.GetLimit() == 0:\n\t\th = s.run(now, h, r.GetTtlMs(), o)\n", "case r.GetLimit() == 0:\n"}},
 		found: live,
 		says:  `no such extension is in the journal`,
 	},
@@ -305,7 +340,7 @@ var mutants = []mutant{
 	{
 		name:  "EndedRequestsLostAtPassivation",
 		harm:  "a late copy of a request is granted once the resource has been idle for a few seconds",
-		edits: []edit{{"actors/activations.go", "image: image, ended: s.ended}", "image: image, ended: lease.NewEndedRequests()}"}},
+		edits: []edit{{"actors/activations.go", "image: image, ended: s.ended,", "image: image, ended: lease.NewEndedRequests(),"}},
 		found: late,
 		says:  `got GRANTED token 4 .*, want RELEASED token 1`,
 	},

@@ -113,7 +113,7 @@ func (w *world) start(name string) *process {
 				Shard: shard, Node: name, Journal: slow{memory, w, name}, Clock: clock, Outbox: x,
 				Log: slog.New(slog.DiscardHandler), Yields: true, Changed: changed,
 				Pass: func(r *actors.Request) {
-					if e, ok, err := routing.FromRequest(r); ok && err == nil {
+					if e, ok, err := routing.FromRequest(shard, r); ok && err == nil {
 						routers[shard].Return(e)
 					}
 				},

@@ -29,7 +29,9 @@ const (
 // Envelope is a request as it was received, so that it can be delivered to a shard here or forwarded.
 type Envelope struct {
 	Operation messages.Operation
-	// Key is the key in the subject, Resource what it decodes to.
+	// Shard is the one that the request is for.
+	Shard uint32
+	// Key is the key in the subject, Resource what it decodes to; of a request about a session these are its id.
 	Key, Resource string
 	ReplyTo       messages.ReplyTo
 	// Data is the encoded request, in the encoding of ReplyTo.
@@ -40,9 +42,9 @@ type Envelope struct {
 	queued lease.Instant // since when it has been waiting for an owner
 }
 
-// FromRequest returns the envelope of a request that a shard gives back. It is not ok for an event that no client
+// FromRequest returns the envelope of a request that the shard gives back. It is not ok for an event that no client
 // sent, to which no answer is due.
-func FromRequest(r *actors.Request) (e Envelope, ok bool, err error) {
+func FromRequest(shard uint32, r *actors.Request) (e Envelope, ok bool, err error) {
 	var body proto.Message
 	switch event := r.Event.(type) {
 	case lease.Acquire:
@@ -59,10 +61,14 @@ func FromRequest(r *actors.Request) (e Envelope, ok bool, err error) {
 		e.Operation, e.ReplyTo, body = messages.OpBreak, event.From, event.Request
 	case lease.Confirm:
 		e.Operation, e.ReplyTo, body = messages.OpConfirm, event.From, event.Request
+	case lease.Keep:
+		e.Operation, e.ReplyTo, body = messages.OpKeep, event.From, event.Request
+	case lease.EndSession:
+		e.Operation, e.ReplyTo, body = messages.OpEnd, event.From, event.Request
 	default:
 		return Envelope{}, false, nil
 	}
-	e.Resource = r.Resource
+	e.Shard, e.Resource = shard, r.Resource
 	if e.Key, err = messages.EncodeKey(r.Resource); err == nil {
 		e.Data, err = messages.Encode(e.ReplyTo.Encoding, body)
 	}
@@ -70,6 +76,15 @@ func FromRequest(r *actors.Request) (e Envelope, ok bool, err error) {
 		return e, true, fmt.Errorf("send on a request for %q: %w", r.Resource, err)
 	}
 	return e, true, nil
+}
+
+// Below returns what the subject on which a node takes the request ends with. A session has no shard of its own.
+func (e Envelope) Below() string {
+	below := string(e.Operation) + "." + e.Key
+	if e.Operation.OfSession() {
+		return fmt.Sprintf("shard.%d.%s", e.Shard, below)
+	}
+	return below
 }
 
 // Message returns the message that forwards the request to subject.

@@ -1,0 +1,117 @@
+package lease
+
+import (
+	"errors"
+
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// settleSessions brings the leases in line with their sessions, and reports whether any has ended.
+func (s *State) settleSessions(now Time, o *Outcome) (ended bool) {
+	if !s.image.inSession() {
+		return false
+	}
+	var unsettled []Holding
+	for h := range s.image.Holdings() {
+		if x := s.sessions.of(h.Grant); x != nil && !s.isInLine(now, x, h) {
+			unsettled = append(unsettled, h)
+		}
+	}
+	for _, h := range unsettled {
+		ended = s.settleLease(now, s.sessions.of(h.Grant), h, o) || ended
+	}
+	return ended
+}
+
+// isInLine reports whether a lease is as its session wants it.
+func (s *State) isInLine(now Time, x *Session, h Holding) bool {
+	s.sessions.expire(now.Instant, x)
+	return x.IsRunning() && h.Grant.GetTtlMs() >= x.ttl
+}
+
+// settleLease brings a lease in line with its session, and reports whether it has ended.
+func (s *State) settleLease(now Time, x *Session, h Holding, o *Outcome) (ended bool) {
+	switch x.ending {
+	case messages.Event_KIND_UNSPECIFIED:
+		s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs = x.ttl }), o)
+	case messages.Event_EXTENDED:
+		s.orphan(now, x, h, o)
+	default:
+		s.end(now, h, x.ending, x.reason, o)
+		return true
+	}
+	return false
+}
+
+// orphan takes a lease out of its session with the rest of its time. Its TTL stays, so that a new owner lets it run in
+// full; here it counts from when the rest would be all of it.
+func (s *State) orphan(now Time, x *Session, h Holding, o *Outcome) {
+	began := x.deadline.Add(-ttl(h.Grant.GetTtlMs()))
+	if !h.ephemeral() {
+		o.began(began)
+	}
+	s.extended(Time{Instant: began, UnixMillis: now.UnixMillis}, h, with(h.Grant, func(g *journal.Grant) { g.Session = nil }), o)
+}
+
+// rejoin answers a reentrant request with the lease that its owner has. A request with a session gets it in that session;
+// one without a session prolongs a lease without one.
+func (s *State) rejoin(now Time, own Holding, r *messages.AcquireRequest, o *Outcome) Holding {
+	switch x := s.sessions.of(own.Grant); {
+	case r.GetSession() == "" && x == nil:
+		return s.prolong(now, own, r.GetTtlMs(), o)
+	case r.GetSession() == "" || x != nil && x.Key == KeyOfSession(r.GetSession()):
+		return own
+	}
+	x := s.sessions.enter(now.Instant, r)
+	return s.extended(now, own, with(own.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = x.ttl, x.Key[:] }), o)
+}
+
+// refusedSession returns the answer to a request that its session keeps from a lease, nil if there is none.
+func (s *State) refusedSession(now Time, r *messages.AcquireRequest) *messages.Reply {
+	err := s.sessions.refusal(now.Instant, r)
+	if err == nil {
+		return nil
+	}
+	if full := (*sessionError)(nil); errors.As(err, &full) {
+		return s.overloaded(full.why)
+	}
+	return s.invalid(err)
+}
+
+// move keeps the sessions of the leases as a change leaves them. before is the lease as it was, nil for a new one.
+func (s *State) move(before *journal.Grant, c *journal.Change) {
+	if len(before.GetSession()) > 0 {
+		s.sessions.leave(before, isLoss(c))
+		s.moved = true
+	}
+	if isHeld(c.GetKind()) && len(c.GetGrant().GetSession()) > 0 {
+		s.sessions.join(c.GetGrant())
+		s.moved = true
+	}
+}
+
+// isLoss reports whether a lease has ended without the will of its owner.
+func isLoss(c *journal.Change) bool {
+	switch c.GetKind() {
+	case messages.Event_RELEASED:
+		return c.GetReason() != "" && c.GetReason() != downgraded
+	default:
+		return !isHeld(c.GetKind())
+	}
+}
+
+// awaitSessions tells the sessions of the leases whether requests wait for these, if that may have changed.
+func (s *State) awaitSessions() {
+	waits := s.Waiting() > 0
+	if waits == s.awaited && !s.moved {
+		return
+	}
+	s.awaited, s.moved = waits, false
+	if !s.image.inSession() {
+		return
+	}
+	for h := range s.image.Holdings() {
+		s.sessions.await(h.Grant, waits)
+	}
+}

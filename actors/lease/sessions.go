@@ -1,0 +1,270 @@
+package lease
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// MaxSessions is how many sessions a shard may have.
+const MaxSessions = 100_000
+
+// SessionKey stands for a session: the hash of its id, see [messages.SessionHash].
+type SessionKey [16]byte
+
+// KeyOfSession returns the key of the session with this id.
+func KeyOfSession(id string) SessionKey { return SessionKey(messages.SessionHash(id)) }
+
+// Sessions are the sessions of a shard. The states of its resources share one value, on one goroutine: a state puts its
+// leases into their sessions, and brings them in line with them. What is decided here is ahead of the journal, as the
+// states are; it is lost with the shard's owner, and [Sessions.Restore] makes it anew from the leases that are held.
+// No method reads a clock.
+type Sessions struct {
+	byKey map[SessionKey]*Session
+	most  int
+	// epoch and changes make the numbers that [Reply.losses] shows.
+	epoch, changes uint64
+	news           News
+}
+
+// News is what the owner of the sessions has to do after a step of a resource or a change of a session. A session may
+// be in a list more than once.
+type News struct {
+	// Sooner sessions end sooner than was known, or are new: their timers are to be set.
+	Sooner []*Session
+	// Unsettled sessions have leases that are not in line with them: each of [Session.Resources] needs a [Tick].
+	Unsettled []*Session
+	// Settled sessions were unsettled, and are not any more. Those that have ended are unknown from now on.
+	Settled []*Session
+	// Awaited sessions have a lease for which another request has begun to wait.
+	Awaited []*Session
+}
+
+// NewSessions returns the sessions of a shard that has none yet, in an epoch of its journal.
+func NewSessions(epoch uint64) *Sessions {
+	return &Sessions{byKey: make(map[SessionKey]*Session), most: MaxSessions, epoch: epoch}
+}
+
+// HasNews reports whether [Sessions.News] has any.
+func (s *Sessions) HasNews() bool {
+	n := &s.news
+	return len(n.Sooner)+len(n.Unsettled)+len(n.Settled)+len(n.Awaited) > 0
+}
+
+// News returns what there is to do since the last call.
+func (s *Sessions) News() News {
+	n := s.news
+	s.news = News{}
+	return n
+}
+
+// Len returns how many sessions there are.
+func (s *Sessions) Len() int { return len(s.byKey) }
+
+// Find returns a session, nil if it is unknown. One whose deadline has come has ended.
+func (s *Sessions) Find(now Instant, key SessionKey) *Session {
+	x := s.byKey[key]
+	if x == nil {
+		return nil
+	}
+	s.expire(now, x)
+	return s.byKey[key] // without leases it is gone
+}
+
+// expire ends a session whose deadline has come.
+func (s *Sessions) expire(now Instant, x *Session) {
+	if x.IsRunning() && x.deadline <= now {
+		s.End(x, messages.Event_EXPIRED, "")
+	}
+}
+
+// End ends a running session. Its leases end with events of the kind and the reason; EXTENDED: they go on by themselves.
+// They do so at the next event of their resource, see [News].
+func (s *Sessions) End(x *Session, kind messages.Event_Kind, reason string) {
+	x.ending, x.reason = kind, reason
+	if len(x.leases) == 0 {
+		s.settled(x)
+		return
+	}
+	s.news.Unsettled = append(s.news.Unsettled, x)
+}
+
+// Keep lets a running session and all its leases run from now, for a TTL in milliseconds. The promise may be given when
+// the session [Session.IsSettled], and that is confirmed: a new owner knows the recorded TTLs only.
+func (s *Sessions) Keep(now Instant, x *Session, ttlMillis uint32) {
+	deadline := now.Add(ttl(ttlMillis))
+	if deadline < x.deadline {
+		s.news.Sooner = append(s.news.Sooner, x)
+	}
+	x.deadline = deadline
+	x.raise(ttlMillis)
+	if !x.IsSettled() {
+		s.news.Unsettled = append(s.news.Unsettled, x)
+	}
+}
+
+// refusal returns why a request cannot have a lease in its session, nil if it can or wants none. A session that is not
+// known can be opened.
+func (s *Sessions) refusal(now Instant, r *messages.AcquireRequest) error {
+	if r.GetSession() == "" {
+		return nil
+	}
+	switch x := s.Find(now, KeyOfSession(r.GetSession())); {
+	case x == nil && len(s.byKey) >= s.most:
+		return &sessionError{fmt.Sprintf("the shard has %d sessions, the most that may; try later", s.most)}
+	case x == nil:
+		return nil
+	case !x.IsRunning():
+		return &sessionError{"the session is ending; use a new one"}
+	case !bytes.Equal(x.secretHash, r.GetSecretHash()):
+		return messages.Invalid("secret_hash", "that of the first request of the session", "another")
+	}
+	return nil
+}
+
+// sessionError says that a session takes no lease at present.
+type sessionError struct{ why string }
+
+func (e *sessionError) Error() string { return e.why }
+
+// enter returns the session of a request that is not refused, and opens it if it is not known.
+func (s *Sessions) enter(now Instant, r *messages.AcquireRequest) *Session {
+	key := KeyOfSession(r.GetSession())
+	if x := s.byKey[key]; x != nil {
+		return x
+	}
+	x := s.open(key, r.GetTtlMs(), r.GetSecretHash())
+	x.deadline = now.Add(ttl(x.ttl))
+	return x
+}
+
+func (s *Sessions) open(key SessionKey, ttlMillis uint32, secretHash []byte) *Session {
+	x := &Session{Key: key, ttl: ttlMillis, secretHash: secretHash, losses: s.number()}
+	s.byKey[key] = x
+	s.news.Sooner = append(s.news.Sooner, x)
+	return x
+}
+
+// number returns a number that no session of the shard has had. Sums over shards differ as well as single ones, since
+// the bits are mixed (splitmix64).
+func (s *Sessions) number() uint64 {
+	s.changes++
+	n := (s.epoch<<32 + s.changes) * 0x9e3779b97f4a7c15
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return n ^ n>>31
+}
+
+// of returns the session of a present lease, nil if it has none. A lease whose session is not known cannot be held any
+// more, but for what is not confirmed yet.
+func (s *Sessions) of(g *journal.Grant) *Session {
+	if len(g.GetSession()) == 0 {
+		return nil
+	}
+	return s.byKey[SessionKey(g.GetSession())]
+}
+
+// join puts a lease into its session.
+func (s *Sessions) join(g *journal.Grant) {
+	x := s.of(g)
+	x.add(leaseOf(g), g.GetTtlMs())
+}
+
+// leave takes a lease out of its session. lost: it has ended otherwise than by a release.
+func (s *Sessions) leave(g *journal.Grant, lost bool) {
+	x := s.of(g)
+	if x == nil {
+		return
+	}
+	settled := x.IsSettled()
+	x.remove(leaseOf(g))
+	if lost {
+		x.losses = s.number()
+	}
+	if !settled && x.IsSettled() {
+		s.settled(x)
+	}
+}
+
+// settled notes that nothing of a session is left to be settled.
+func (s *Sessions) settled(x *Session) {
+	if !x.IsRunning() {
+		delete(s.byKey, x.Key)
+	}
+	s.news.Settled = append(s.news.Settled, x)
+}
+
+// await notes whether requests wait for a lease.
+func (s *Sessions) await(g *journal.Grant, waits bool) {
+	switch x := s.of(g); {
+	case x == nil:
+	case waits:
+		if x.awaited == nil {
+			x.awaited = make(map[string]struct{})
+		}
+		x.awaited[g.GetResource()] = struct{}{}
+		s.news.Awaited = append(s.news.Awaited, x)
+	default:
+		delete(x.awaited, g.GetResource())
+	}
+}
+
+// Restore puts the leases of a resource into their sessions, as a new owner does who knows nothing but them: a session
+// runs for the greatest of their TTLs from now.
+func (s *Sessions) Restore(now Instant, i *Image) {
+	if !i.inSession() {
+		return
+	}
+	for h := range i.Holdings() {
+		g := h.Grant
+		if len(g.GetSession()) == 0 {
+			continue
+		}
+		x := s.of(g)
+		if x == nil {
+			x = s.open(SessionKey(g.GetSession()), g.GetTtlMs(), g.GetSecretHash())
+		}
+		if x.IsRunning() {
+			x.raise(g.GetTtlMs())
+			x.deadline = max(x.deadline, now.Add(ttl(x.ttl)))
+		}
+		s.join(g)
+	}
+}
+
+// Reset makes the leases of a resource those of its image, after a panic in which its state was lost.
+func (s *Sessions) Reset(now Instant, resource string, i *Image) {
+	var changed []*Session
+	for _, x := range s.byKey {
+		if x.forget(resource) {
+			x.losses = s.number()
+			changed = append(changed, x)
+		}
+	}
+	s.Restore(now, i)
+	for _, x := range changed {
+		if x.IsSettled() {
+			s.settled(x)
+		} else {
+			s.news.Unsettled = append(s.news.Unsettled, x)
+		}
+	}
+}
+
+// Deadline returns when a present lease ends: with its session, if it has one.
+func (s *Sessions) Deadline(h Holding) Instant {
+	switch x := s.of(h.Grant); {
+	case x != nil:
+		return x.deadline
+	case len(h.Grant.GetSession()) > 0:
+		return 0
+	}
+	return h.Deadline
+}
+
+// Lease returns the public view of a present lease at now.
+func (s *Sessions) Lease(h Holding, now Instant) *messages.Lease {
+	return h.Grant.Lease(s.Deadline(h).Sub(now))
+}

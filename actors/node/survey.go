@@ -1,0 +1,191 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node/routing"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// surveyTimeout bounds how long a survey waits for a shard.
+	surveyTimeout = 5 * time.Second
+	// maxSurveys is how many surveys may be under way on a node.
+	maxSurveys = 1 << 10
+)
+
+// surveyor asks all shards about a session for a client that does not ask each of them by itself. Each shard gets the
+// request as from a client, with an inbox of the node. It is safe for concurrent use.
+type surveyor struct {
+	inbox     string
+	clock     actors.Clock
+	transport *transport
+	routers   routing.Table
+	outbox    *outbox
+
+	mu sync.Mutex
+	// under has the surveys under way by their number, and last is the number of the latest.
+	under map[uint64]*survey
+	last  uint64
+}
+
+// survey is one request to all shards.
+type survey struct {
+	to messages.ReplyTo
+	// left are the shards that have not answered.
+	left map[uint32]bool
+	sum  sum
+	stop func() bool
+}
+
+func newSurveyor(cfg Config, t *transport, routers routing.Table, o *outbox) *surveyor {
+	return &surveyor{
+		inbox: cfg.Outbox.NewInbox(), clock: cfg.Clock, transport: t, routers: routers, outbox: o,
+		under: make(map[uint64]*survey),
+	}
+}
+
+// all returns the subject of all answers.
+func (s *surveyor) all() string { return s.inbox + ".>" }
+
+// ask sends a request to all shards.
+func (s *surveyor) ask(e routing.Envelope) {
+	if _, err := s.transport.decode(e); err != nil {
+		s.transport.Refuse(e, err)
+		return
+	}
+	number, ok := s.begin(e.ReplyTo)
+	if !ok {
+		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, the most that may; try later", errPending, maxSurveys))
+		return
+	}
+	for shard, r := range s.routers {
+		e.Shard = uint32(shard)
+		e.ReplyTo.Subject = fmt.Sprintf("%s.%d.%d", s.inbox, number, shard)
+		r.Route(e)
+	}
+}
+
+// begin notes a survey, unless there are too many.
+func (s *surveyor) begin(to messages.ReplyTo) (number uint64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.under) >= maxSurveys {
+		return 0, false
+	}
+	s.last++
+	number = s.last
+	v := &survey{to: to, left: make(map[uint32]bool, len(s.routers))}
+	for shard := range s.routers {
+		v.left[uint32(shard)] = true
+	}
+	s.under[number] = v
+	v.stop = s.clock.AfterFunc(surveyTimeout, func() { s.finish(number) })
+	return number, true
+}
+
+// answered takes in the answer of a shard.
+func (s *surveyor) answered(m *nats.Msg) {
+	number, shard, ok := s.parse(m.Subject)
+	if ok && s.add(number, shard, m.Data) {
+		s.finish(number)
+	}
+}
+
+// parse returns of which survey and shard a subject is.
+func (s *surveyor) parse(subject string) (number uint64, shard uint32, ok bool) {
+	first, second, _ := strings.Cut(strings.TrimPrefix(subject, s.inbox+"."), ".")
+	number, err := strconv.ParseUint(first, 10, 64)
+	if err != nil {
+		return 0, 0, false
+	}
+	n, err := strconv.ParseUint(second, 10, 32)
+	return number, uint32(n), err == nil
+}
+
+// add adds the answer of a shard to a survey, and reports whether it was the last one.
+func (s *surveyor) add(number uint64, shard uint32, data []byte) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.under[number]
+	if v == nil || !v.left[shard] {
+		return false
+	}
+	delete(v.left, shard)
+	r := &messages.Reply{}
+	if err := messages.DecodeReply(v.to.Encoding, data, r); err != nil {
+		r = messages.Refuse(messages.Status_UNAVAILABLE, err)
+	}
+	v.sum.add(shard, r)
+	return len(v.left) == 0
+}
+
+// finish answers the client, once.
+func (s *surveyor) finish(number uint64) {
+	s.mu.Lock()
+	v := s.under[number]
+	delete(s.under, number)
+	s.mu.Unlock()
+	if v == nil {
+		return
+	}
+	v.stop()
+	s.outbox.refuse(0, v.to, v.sum.reply(v.left))
+}
+
+// sum is what the shards have answered together.
+type sum struct {
+	// done is EXTENDED or RELEASED if a shard has answered so, else 0.
+	done   messages.Status
+	held   uint32
+	losses uint64
+	// refused: a shard has answered NOT_OWNER.
+	refused bool
+	// failure is what a shard has answered that could not take the request.
+	failure string
+}
+
+func (s *sum) add(shard uint32, r *messages.Reply) {
+	switch status := r.GetStatus(); status {
+	case messages.Status_EXTENDED, messages.Status_RELEASED:
+		s.done = status
+		s.held += r.GetHeld()
+		s.losses += r.GetLosses()
+	case messages.Status_NOT_HELD:
+	case messages.Status_NOT_OWNER:
+		s.refused = true
+	default:
+		s.failure = fmt.Sprintf("shard %d: %s", shard, r.GetError())
+	}
+}
+
+// reply returns the answer to the client. left are the shards without an answer.
+func (s *sum) reply(left map[uint32]bool) *messages.Reply {
+	switch {
+	case len(left) > 0:
+		return partly(fmt.Sprintf("shard %d has not answered", slices.Min(slices.Collect(maps.Keys(left)))))
+	case s.failure != "":
+		return partly(s.failure)
+	case s.refused:
+		return &messages.Reply{Status: messages.Status_NOT_OWNER}
+	case s.done != 0:
+		return &messages.Reply{Status: s.done, Held: s.held, Losses: s.losses}
+	}
+	return &messages.Reply{Status: messages.Status_NOT_HELD}
+}
+
+// partly is the answer to a request that some shards may have taken.
+func partly(why string) *messages.Reply {
+	return &messages.Reply{
+		Status: messages.Status_UNAVAILABLE, Error: why + "; other shards may have done what was asked, try again",
+	}
+}

@@ -1,0 +1,19 @@
+package actors
+
+import "github.com/holdfast-io/holdfast/actors/lease"
+
+// Probe asks whether a subject on which the client of a session listens has a listener.
+type Probe struct {
+	Shard   uint32
+	Session lease.SessionKey
+	// Number tells the probes of a shard apart.
+	Number  uint64
+	Subject string
+}
+
+// Prober is how probes leave the node. It is called by many shards at once and must not block.
+type Prober interface {
+	// Probe publishes an empty message. If NATS reports that it has no listener, [Shard.Unheard] is called; otherwise nothing
+	// is.
+	Probe(p Probe)
+}

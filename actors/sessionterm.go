@@ -1,0 +1,113 @@
+package actors
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// What a term does for its sessions.
+
+// sessionRequest takes in a request about a session.
+func (t *term) sessionRequest(r *Request) {
+	now := t.shard.cfg.Clock.Now().Instant
+	t.sessions.place.sent()
+	var reply *messages.Reply
+	if e, ok := r.Event.(lease.Keep); ok {
+		reply = t.keep(now, r, e)
+	} else if e, ok := r.Event.(lease.EndSession); ok {
+		reply = t.sessions.end(now, r, e)
+	}
+	if reply != nil {
+		t.batcher.add(t.sessions.answered(r, now, reply))
+	}
+	t.tend()
+}
+
+func (t *term) keep(now lease.Instant, r *Request, e lease.Keep) *messages.Reply {
+	reply := t.sessions.keep(now, r, e)
+	if x := t.sessions.Find(now, lease.KeyOfSession(r.Resource)); x != nil && x.IsRunning() {
+		t.links.set(x, e.Request)
+	}
+	return reply
+}
+
+// unheard ends a session whose client has been disconnected for long.
+func (t *term) unheard(m unheard) {
+	x := t.sessions.Find(t.shard.cfg.Clock.Now().Instant, m.session)
+	if x != nil && x.IsRunning() && t.links.unheard(x, m.number) {
+		t.sessions.End(x, messages.Event_EXPIRED, disconnected)
+	}
+	t.tend()
+}
+
+// sessionDue ends a session whose deadline has come. A keep leaves the timer as it is.
+func (t *term) sessionDue(x *lease.Session) {
+	if x = t.sessions.Find(t.shard.cfg.Clock.Now().Instant, x.Key); x != nil && x.IsRunning() {
+		t.timers.set(t.sessions.timer(x), x.Deadline())
+	}
+}
+
+// tend does what the sessions have news of.
+func (t *term) tend() {
+	if !t.sessions.HasNews() {
+		return
+	}
+	news := t.sessions.News()
+	for _, x := range news.Sooner {
+		if x.IsRunning() {
+			t.timers.set(t.sessions.timer(x), x.Deadline())
+		}
+	}
+	for _, x := range news.Awaited {
+		t.links.begin(x)
+	}
+	for _, x := range news.Unsettled {
+		t.sessions.settle(x)
+	}
+	for _, x := range news.Settled {
+		t.settled(x)
+	}
+	t.timers.arm()
+	t.sessions.goOn()
+}
+
+// settled answers the requests that have waited for a session, and forgets the session if it has ended.
+func (t *term) settled(x *lease.Session) {
+	for _, d := range t.sessions.answers(x, t.shard.cfg.Clock.Now().Instant) {
+		t.batcher.add(d)
+	}
+	if x.IsRunning() {
+		return
+	}
+	t.links.drop(x)
+	if timer := t.sessions.forget(x); timer != nil {
+		t.timers.set(timer, lease.Never)
+	}
+}
+
+// settleSome brings some leases in line with their sessions. Those that end in one turn share a commit, as far as they
+// fit into it. The next turn comes behind that commit, so that other requests do not wait for all of them.
+func (t *term) settleSome(ctx actor.Context) {
+	t.sessions.told = false
+	if t.draining {
+		return
+	}
+	before := t.changes
+	for n := 0; n < settleAtOnce && t.changes-before < settleAtOnce; n++ {
+		resource, ok := t.sessions.next()
+		if !ok {
+			break
+		}
+		t.request(ctx, &Request{Resource: resource, Event: lease.Tick{}})
+	}
+	t.settleOn()
+}
+
+// settleOn lets a later turn bring further leases in line, unless many decisions wait for the journal.
+func (t *term) settleOn() {
+	if n := len(t.batcher.pending); n == 0 || n < settleAtOnce && !t.batcher.isAppending() {
+		t.sessions.goOn()
+	}
+}

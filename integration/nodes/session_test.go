@@ -1,0 +1,68 @@
+package nodes
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const session = "nodes-session-01"
+
+// asked asks in JSON and returns the answer.
+func (f *fleet) asked(nc *nats.Conn, subject, payload string) *messages.Reply {
+	f.Helper()
+	m, err := nc.Request(subject, []byte(payload), patience)
+	if err != nil {
+		f.Fatalf("%s %s: %v", subject, payload, err)
+	}
+	var r messages.Reply
+	if err := messages.DecodeReply(messages.JSON, m.Data, &r); err != nil {
+		f.Fatal(err)
+	}
+	return &r
+}
+
+// Whichever node takes a request about a session, it concerns the shards of all nodes; a node that dies or leaves takes
+// no lease of the session with it.
+func TestSessionOfManyNodes(t *testing.T) {
+	f := newFleet(t)
+	for _, name := range []string{"n1", "n2", "n3"} {
+		f.start(name)
+	}
+	f.settled()
+	nc := f.connect()
+	const leases = 40
+	for i := range leases {
+		f.want(nc, messages.Status_GRANTED, 1, fmt.Sprint("holdfast.acquire.r", i), fmt.Sprintf(`{"owner":"ann","ttl_ms":600000,"session":%q}`, session))
+	}
+	keep := func() *messages.Reply {
+		f.Helper()
+		r := f.asked(nc, "holdfast.keep."+session, `{"ttl_ms":600000}`)
+		if r.GetStatus() != messages.Status_EXTENDED || r.GetHeld() != leases {
+			t.Fatalf("keep: %v", r)
+		}
+		return r
+	}
+	losses := keep().GetLosses()
+	for range 3 * len(f.nodes) { // any node takes it
+		if r := keep(); r.GetLosses() != losses {
+			t.Fatalf("losses %d became %d", losses, r.GetLosses())
+		}
+	}
+	f.stop(f.owner("r0"))
+	f.settled()
+	if r := keep(); r.GetLosses() == losses {
+		t.Error("a change of owners is no loss")
+	}
+	f.kill(f.owner("r0"))
+	f.settled()
+	keep()
+	f.want(nc, messages.Status_RELEASED, 0, "holdfast.end."+session, ``)
+	for i := range leases {
+		f.want(nc, messages.Status_FREE, 1, fmt.Sprint("holdfast.get.r", i), ``)
+	}
+	f.want(nc, messages.Status_NOT_HELD, 0, "holdfast.keep."+session, `{"ttl_ms":600000}`)
+}
