@@ -30,7 +30,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return &Error{Op: string(opDowngrade), Resource: l.Resource(), Err: ErrUnavailable, Cause: request.ContextError(ctx)}
 	}
-	if err := l.h.c.needSharing(ctx, opDowngrade, l.Resource()); err != nil {
+	if err := l.h.c.need(ctx, opDowngrade, l.Resource(), sharingFeature); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.h.c.cfg.timeout, request.ErrNoAnswer)
@@ -124,7 +124,7 @@ func (s *handles) downgraded(k holder) []*messages.Lease {
 // downgraded gives back what was granted meanwhile and has no handle.
 func (c *Client) downgraded(k holder) {
 	for _, l := range c.handles.downgraded(k) {
-		c.giveBack(l)
+		c.giveBack(l, c.secret())
 	}
 }
 

@@ -51,7 +51,7 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 		o(m)
 	}
 	if m.GetWaiters() {
-		if err := c.needSharing(ctx, messages.OpGet, resource); err != nil {
+		if err := c.need(ctx, messages.OpGet, resource, sharingFeature); err != nil {
 			return nil, err
 		}
 	}

@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"context"
 	"math"
 	"strconv"
 
@@ -55,23 +54,4 @@ func (t *terms) checkPermits() error {
 		return rule("permits", "1 to "+strconv.Itoa(messages.MaxPermits), strconv.FormatInt(t.permits, 10))
 	}
 	return nil
-}
-
-// needSharing returns an [ErrInvalid] if the deployment is known not to have shared leases. It waits a little for what
-// the deployment says, as a first request does; if that does not come, the service decides.
-func (c *Client) needSharing(ctx context.Context, op messages.Operation, resource string) error {
-	c.awaitDeployment(ctx)
-	if info := c.deployment.info.Load(); info == nil || info.offers(messages.FeatureSharing) {
-		return nil
-	}
-	info, err := c.Info(ctx) // its nodes may have been upgraded since
-	if err != nil {
-		return nil
-	}
-	c.deployment.info.Store(info)
-	if info.offers(messages.FeatureSharing) {
-		return nil
-	}
-	return invalid(op, resource, rule("feature "+messages.FeatureSharing,
-		"that of a deployment that has it; upgrade all nodes, or use exclusive locks only", "version "+strconv.Quote(info.Version)))
 }

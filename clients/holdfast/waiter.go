@@ -46,7 +46,7 @@ func (c *Client) Queues(ctx context.Context, pattern string) iter.Seq2[*Queue, e
 			yield(nil, err)
 			return
 		}
-		if err := c.needSharing(ctx, opList, ""); err != nil {
+		if err := c.need(ctx, opList, "", sharingFeature); err != nil {
 			yield(nil, err)
 			return
 		}
