@@ -126,6 +126,8 @@ func (c *Client) acquire(ctx context.Context, resource string, t terms, begun ti
 		}
 	}
 	c.awaitDeployment(ctx)
+	a.terms.secret = c.secret()
+	a.terms.secret.protect(a.request)
 	for {
 		l, again, err := a.once(ctx)
 		if !again {
@@ -284,7 +286,7 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messag
 	if h == fresh {
 		fresh.discard()
 	}
-	a.c.giveBack(lease)
+	a.c.giveBack(lease, a.terms.secret)
 	switch {
 	case err == nil && a.c.life.Err() == nil:
 		a.late++
@@ -336,7 +338,7 @@ func (a *acquisition) withdraw(x *request.Exchange) {
 // the answer shows one, the request may have been granted and the answer lost: repeated, it is answered with the same
 // grant.
 func (a *acquisition) settle(ctx context.Context) (done bool) {
-	r, done := a.c.chores.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.terms.owner, a.id))
+	r, done := a.c.chores.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.terms.owner, a.id, a.terms.secret.value))
 	only := kindOf(r.GetLease()) == kind{}
 	if r.GetStatus() != messages.Status_STALE_TOKEN || only && a.c.handles.has(r.GetLease()) {
 		return done
@@ -344,7 +346,7 @@ func (a *acquisition) settle(ctx context.Context) (done bool) {
 	again := a.terms.request(a.id, 0)
 	again.Reentrant = false // else it would be granted whatever the owner holds
 	if r, done = a.c.chores.clear(ctx, messages.OpAcquire, a.resource, again); r.GetStatus() == messages.Status_GRANTED {
-		a.c.giveBack(r.GetLease())
+		a.c.giveBack(r.GetLease(), a.terms.secret)
 	}
 	return done
 }

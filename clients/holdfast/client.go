@@ -59,7 +59,7 @@ const releasesAtOnce = 256
 //
 // It is [ErrInvalid] if an option breaks a rule, or the connection is nil. Any other error is the connection's.
 func New(nc *nats.Conn, opts ...Option) (*Client, error) {
-	cfg := config{owner: newOwner(), prefix: messages.DefaultPrefix, timeout: DefaultTimeout}
+	cfg := config{owner: newOwner(), prefix: messages.DefaultPrefix, timeout: DefaultTimeout, secret: drawSecret()}
 	if err := cfg.take(nc, opts); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
@@ -68,8 +68,9 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	c.duty, c.cease = context.WithCancelCause(context.Background())
 	c.ends = newEnds(c.life, nc, cfg, &c.goroutines)
 	c.jeopardy.hook = cfg.jeopardy
+	orphan := func(l *messages.Lease) { c.giveBack(l, c.secret()) }
 	var err error
-	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: c.giveBack, Reconnected: c.reconnected})
+	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: orphan, Reconnected: c.reconnected})
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}

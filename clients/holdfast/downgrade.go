@@ -101,7 +101,7 @@ func (s *handles) downgraded(k holder) []*messages.Lease {
 // downgraded gives back what was granted meanwhile and has no handle.
 func (c *Client) downgraded(k holder) {
 	for _, l := range c.handles.downgraded(k) {
-		c.giveBack(l)
+		c.giveBack(l, c.secret())
 	}
 }
 

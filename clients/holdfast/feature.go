@@ -13,6 +13,7 @@ type feature struct{ name, advice string }
 var (
 	sharingFeature = feature{messages.FeatureSharing, "upgrade all nodes, or use exclusive locks only"}
 	delayFeature   = feature{messages.FeatureDelay, "upgrade all nodes, or use neither Delay nor ConfirmLoss"}
+	valuesFeature  = feature{messages.FeatureValues, "upgrade all nodes, or set the metadata when the lock is acquired"}
 )
 
 // need returns an [ErrInvalid] if the deployment is known not to have a feature. It waits a little for what the

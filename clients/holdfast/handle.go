@@ -29,7 +29,11 @@ type handle struct {
 	claim            Claim
 	kind, formerKind kind
 	slots            []int
-	locks            []*Lock // that have not been released
+	// metadata are what the service shows of the lease. setting is held by the one call that
+	// replaces them, which ends within the timeout of the client.
+	metadata map[string]string
+	setting  sync.Mutex
+	locks    []*Lock // that have not been released
 	// failing: the application has been told of jeopardy.
 	failing bool
 	renewal renewal
@@ -53,9 +57,11 @@ const (
 // newHandle returns a handle of a lease that was granted in answer to a request sent then.
 func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms) *handle {
 	id, begun := idOf(l), c.begun
-	h := &handle{c: c, resource: id.resource, key: key, terms: t, id: id, claim: claimOf(l), kind: kindOf(l), slots: slotsOf(l)}
+	h := &handle{
+		c: c, resource: id.resource, key: key, terms: t, id: id, claim: claimOf(l), kind: kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
+	}
 	h.renewal = renewal{
-		sender: c.sender, key: key, owner: t.owner, token: id.token,
+		sender: c.sender, key: key, owner: t.owner, secret: t.secret.value, token: id.token,
 		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), t.ttl), sent, begun),
 	}
 	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, id.token
@@ -384,7 +390,7 @@ func (h *handle) postRelease() {
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
 	return &release{
-		c: h.c, id: h.id, key: h.key, owner: h.terms.owner, until: h.end, graves: h.graves(),
+		c: h.c, id: h.id, key: h.key, owner: h.terms.owner, secret: h.terms.secret.value, until: h.end, graves: h.graves(),
 		downgrading: h.phase == releasing && h.renewal.downgrading > 0,
 	}
 }

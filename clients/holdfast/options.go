@@ -29,6 +29,7 @@ type config struct {
 	timeout  time.Duration
 	jeopardy func(*Lock, error)
 	defaults []AcquireOption
+	secret   secret
 }
 
 // take takes the options in.
@@ -106,6 +107,7 @@ type terms struct {
 	counted        bool
 	permits, limit int64
 	metadata       map[string]string
+	secret         secret
 }
 
 // TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given. The resource of a
@@ -114,7 +116,7 @@ type terms struct {
 func TTL(d time.Duration) AcquireOption { return func(t *terms) { t.ttl = d } }
 
 // Owner is the name of the holder; by default the client's own, made of host, process and a random part.
-// Names are shown to operators. Owner and token are all that is needed to release a lease or to extend it.
+// Names are shown to operators. What a lease of one name needs beside that is its [Secret].
 func Owner(name string) AcquireOption { return func(t *terms) { t.owner = name } }
 
 // Metadata is shown in answers about the holder, and in events: at most 16 entries, 1 024 bytes
@@ -136,7 +138,7 @@ func Ephemeral() AcquireOption { return func(t *terms) { t.ephemeral = true } }
 
 // Reentrant lets an owner that holds the lock already have it again, under the same token. Within a
 // client the lease ends with the last release of the [Lock]s that share it; between processes that
-// share an owner's name it ends with the first. Of a shared lock, it is had again only for the same number of
+// share an owner's name and a [Secret] it ends with the first. Of a shared lock, it is had again only for the same number of
 // permits and the same limit.
 func Reentrant() AcquireOption { return func(t *terms) { t.reentrant = true } }
 
@@ -184,6 +186,7 @@ func (t *terms) request(id string, wait time.Duration) *messages.AcquireRequest 
 	if t.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL
 	}
+	t.secret.protect(r)
 	return r
 }
 

@@ -17,6 +17,8 @@ type release struct {
 	id    leaseID
 	key   string
 	owner string
+	// secret is that of the lease; nil: it has none.
+	secret []byte
 	// graves are where its tombstones are. downgrading: the lease may have another token by now.
 	graves      []grave
 	downgrading bool
@@ -65,7 +67,7 @@ func (r *release) over() {
 }
 
 func (r *release) message() proto.Message {
-	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.id.token)}
+	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.id.token), Secret: r.secret}
 }
 
 func (r *release) outcome(a *request.Answer) error {
@@ -89,10 +91,11 @@ func (r *release) outcome(a *request.Answer) error {
 }
 
 // giveBack releases a lease in the background, unless it has a handle.
-func (c *Client) giveBack(l *messages.Lease) {
+func (c *Client) giveBack(l *messages.Lease, s secret) {
 	if c.handles.releasing(l, nil) {
 		r := &release{
-			c: c, id: idOf(l), owner: l.GetOwner(), graves: []grave{graveOf(l)}, until: clock.Now().Add(millis(l.GetTtlMs())),
+			c: c, id: idOf(l), owner: l.GetOwner(), secret: s.value, graves: []grave{graveOf(l)},
+			until: clock.Now().Add(millis(l.GetTtlMs())),
 		}
 		r.later()
 	}

@@ -16,6 +16,7 @@ type renewal struct {
 	sender *request.Sender
 	key    string
 	owner  string
+	secret []byte
 	// token identifies the lease.
 	token Token
 	// calls wait for an attempt that they may have caused.
@@ -50,7 +51,7 @@ func (r *renewal) isAwaited() bool { return len(r.calls) > 0 || r.downgrading > 
 func (r *renewal) message() []byte {
 	if ttl := r.Asked(); r.payloadTTL != ttl {
 		r.payloadTTL = ttl
-		m := &messages.ExtendRequest{Owner: r.owner, Token: uint64(r.token), TtlMs: inMillis(ttl)}
+		m := &messages.ExtendRequest{Owner: r.owner, Token: uint64(r.token), TtlMs: inMillis(ttl), Secret: r.secret}
 		if r.downgrading > 0 {
 			m.Limit = readers.limit
 		}

@@ -63,7 +63,7 @@ func newWatchTerms(opts []WatchOption) (t watchTerms, err error) {
 		}
 		o(&t)
 	}
-	wrong := slices.IndexFunc(t.kinds, func(k EventKind) bool { return k < EventAcquired || k > EventConfirmed })
+	wrong := slices.IndexFunc(t.kinds, func(k EventKind) bool { return k < EventAcquired || k > EventUpdated })
 	switch {
 	case t.bookmarked && t.bookmarks <= 0:
 		err = rule("bookmarks", "a positive duration", t.bookmarks.String())

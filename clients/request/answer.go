@@ -83,6 +83,6 @@ func Encode(m proto.Message) []byte {
 // Withdrawal returns the release that takes a request to acquire out of the queue: CANCELLED says that it
 // was there, and will not be granted. It never releases a lease that the owner holds: its token is one that
 // no lease has. An answer other than CANCELLED leaves open whether the request was granted.
-func Withdrawal(owner, requestID string) *messages.ReleaseRequest {
-	return &messages.ReleaseRequest{Owner: owner, Token: uint64(messages.MaxToken), RequestId: requestID}
+func Withdrawal(owner, requestID string, secret []byte) *messages.ReleaseRequest {
+	return &messages.ReleaseRequest{Owner: owner, Token: uint64(messages.MaxToken), RequestId: requestID, Secret: secret}
 }

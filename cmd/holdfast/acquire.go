@@ -91,7 +91,7 @@ func (a *acquire) question() question {
 		q.renew()
 	}
 	if q.wait > 0 {
-		q.withdrawal = func() *messages.ReleaseRequest { return request.Withdrawal(a.owner, a.requestID) }
+		q.withdrawal = func() *messages.ReleaseRequest { return request.Withdrawal(a.owner, a.requestID, nil) }
 	}
 	return q
 }

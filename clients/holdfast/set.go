@@ -1,0 +1,82 @@
+package holdfast
+
+import (
+	"context"
+	"maps"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Metadata returns what is shown of the lock beside its lease: as it was granted with, or as the last [Lock.Set] that
+// succeeded has left it. The caller may modify the map.
+func (l *Lock) Metadata() map[string]string {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	return maps.Clone(l.h.metadata)
+}
+
+// Set replaces the metadata of the lock, all of it, for all [Lock]s that share the lease; nil or empty: none. Nothing
+// else of the lease changes, and neither does its time. Watchers see an [EventUpdated], unless it was the same already.
+// The calls for one lease are made one after another.
+//
+// It returns nil when the service has it; [ErrInvalid] if the metadata break a rule, or the deployment lacks the feature
+// "values"; [ErrOverloaded] if the leases of the resource would become too large; [ErrLost] when the lock is lost, which
+// ends it, [ErrReleased] after a release; [ErrUnavailable] if no node could decide. When the context or the client's
+// timeout ends first it may be [ErrUnknown]: the metadata may be replaced or not, or yet be.
+func (l *Lock) Set(ctx context.Context, metadata map[string]string) error {
+	if err := checkContext(ctx, messages.OpSet, l.Resource()); err != nil {
+		return err
+	}
+	metadata = maps.Clone(metadata)
+	if err := limits.Check(&messages.SetRequest{Owner: l.Owner(), Metadata: metadata}); err != nil {
+		return invalid(messages.OpSet, l.Resource(), err)
+	}
+	if err := l.h.c.need(ctx, messages.OpSet, l.Resource(), valuesFeature); err != nil {
+		return err
+	}
+	l.h.setting.Lock()
+	defer l.h.setting.Unlock()
+	return l.h.set(ctx, l, metadata)
+}
+
+// set asks for other metadata and waits for the answer.
+func (h *handle) set(ctx context.Context, l *Lock, metadata map[string]string) error {
+	h.mu.Lock()
+	if l.over != nil || h.phase != holding {
+		defer h.mu.Unlock()
+		if h.found != nil {
+			return h.found
+		}
+		return &Error{Op: string(messages.OpSet), Resource: h.resource, Err: ErrReleased}
+	}
+	m := &messages.SetRequest{Owner: h.terms.owner, Token: uint64(h.id.token), Metadata: metadata, Secret: h.terms.secret.value}
+	h.mu.Unlock()
+	a, err := h.c.calls.ask(ctx, messages.OpSet, h.resource, m)
+	if err != nil {
+		return err
+	}
+	r, err := a.Reply()
+	if err != nil {
+		return &Error{Op: string(messages.OpSet), Resource: h.resource, Err: ErrUnknown, Cause: err}
+	}
+	return h.afterSet(r, metadata)
+}
+
+// afterSet takes the answer in.
+func (h *handle) afterSet(r *messages.Reply, metadata map[string]string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch r.GetStatus() {
+	case messages.Status_UPDATED:
+		h.metadata = metadata
+		return nil
+	case messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN, messages.Status_EXPIRED:
+		e := lost(messages.OpSet, h.resource, r)
+		if h.phase == holding {
+			h.lose(e)
+		}
+		return e
+	default:
+		return refused(messages.OpSet, h.resource, r)
+	}
+}
