@@ -204,8 +204,9 @@ func TestGivenUp(t *testing.T) {
 	// Another lock of the same owner is not touched by what is cleared up.
 	t.Run("SameOwner", func(t *testing.T) {
 		p := proxy.New(t, url)
-		c := newClient(t, p.URL(), holdfast.Timeout(brief), holdfast.Defaults(holdfast.Owner("ann"), holdfast.Reentrant()))
-		holder := newClient(t, url, holdfast.Defaults(holdfast.Owner("ann"), holdfast.TTL(time.Hour)))
+		secret := holdfast.Secret([]byte("one secret for both"))
+		c := newClient(t, p.URL(), secret, holdfast.Timeout(brief), holdfast.Defaults(holdfast.Owner("ann"), holdfast.Reentrant()))
+		holder := newClient(t, url, secret, holdfast.Defaults(holdfast.Owner("ann"), holdfast.TTL(time.Hour)))
 		l := mustAcquire(t, holder, t.Name())
 		p.OnRequests("acquire", proxy.Always(proxy.Lose))
 		if _, err := c.TryAcquire(testContext(t), t.Name()); !errors.Is(err, holdfast.ErrUnknown) {
