@@ -167,6 +167,7 @@ func TestServeUsage(t *testing.T) {
 		{nil, []string{"--prefix", "$JS"}, `--prefix: not beginning with _ or \$, got "\$JS"`},
 		{nil, []string{"--min-ttl", "2s", "--max-ttl", "1s"}, `--min-ttl 2s is longer than --max-ttl 1s`},
 		{nil, []string{"--max-ttl", "48h"}, `--max-ttl: 100ms to 24h, got "48h"`},
+		{nil, []string{"--max-delay", "2h"}, `--max-delay: 0ms to 1h, got "2h"`},
 		{nil, []string{"--max-held", "0"}, `--max-held: 1 to 100000000, got "0"`},
 		{nil, []string{"--max-waiting", "-1"}, `--max-waiting: 1 to 10000000, got "-1"`},
 		{nil, []string{"--max-queue", "1000001"}, `--max-queue: 1 to 1000000, got "1000001"`},

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
@@ -116,6 +117,18 @@ func TestTightenedLimits(t *testing.T) {
 	p.holdfast(t, "lock", "orders.42", "--ttl", "2m", "--", "true").want(t, 2, `^holdfast: .*--ttl: 1s to 1m, got "2m"`)
 	p.holdfast(t, "acquire", "orders.42", "--ttl", "2m", "--json").want(t, 2, `^\{"status":"INVALID","error":"ttl_ms: `)
 	p.holdfast(t, "acquire", "orders.42", "--ttl", "1m").want(t, 0, `lease 1m$`)
+}
+
+func TestMaxDelay(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--max-delay", "1m")
+	nc := stand.Dial(t, p.url)
+	for delay, want := range map[string]string{"60000": `"GRANTED"`, "60001": `delay_ms: at most 60000, got 60001`} {
+		m, err := nc.Request("holdfast.acquire.delay"+delay, []byte(`{"owner":"me","ttl_ms":1000,"delay_ms":`+delay+`}`), time.Minute)
+		if err != nil || !strings.Contains(string(m.Data), want) {
+			t.Errorf("%s: got %v, %v, want %s", delay, m, err, want)
+		}
+	}
 }
 
 func TestNobodyAnswers(t *testing.T) {

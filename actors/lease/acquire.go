@@ -27,8 +27,8 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 		s.serve(now, o) // it may have been the head
 	case isRepeated:
 		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
-	case s.takesBack(r):
-		s.takeBackLost(now, e, o)
+	case s.takesBack(e):
+		s.takeBack(now, e, o)
 	case s.Waiting() == 0 && s.fits(r):
 		s.enter(now, e, o)
 	case r.GetWaitMs() > 0:
@@ -61,11 +61,14 @@ const (
 )
 
 // isFull says which limit of the resource keeps another lease out; empty: none.
-func (s *State) isFull() string {
-	switch n := s.image.Leases(); {
+func (s *State) isFull() string { return s.fullOf(s.image.Leases(), s.image.Weight()) }
+
+// fullOf is [State.isFull] if there were n leases of this weight.
+func (s *State) fullOf(n, weight int) string {
+	switch {
 	case n >= mostHolders:
 		return fmt.Sprintf("resource %q: %d leases are held, the most that may; try later", s.resource, n)
-	case n > 0 && s.image.Weight() >= mostWeight:
+	case n > 0 && weight >= mostWeight:
 		return fmt.Sprintf("resource %q: %d leases with their owners and metadata take %d bytes, the most that may; try later",
 			s.resource, n, mostWeight)
 	}

@@ -19,11 +19,12 @@ var contract = map[messages.Status][]string{
 	messages.Status_TIMEOUT:     {"acquire"},
 	messages.Status_CANCELLED:   {"acquire", "release"},
 	messages.Status_EXTENDED:    {"extend"},
-	messages.Status_RELEASED:    {"release", "break", "acquire"},
+	messages.Status_HELD_BACK:   {"acquire", "get"},
+	messages.Status_RELEASED:    {"release", "break", "acquire", "confirm"},
 	messages.Status_EXPIRED:     {"release", "extend", "acquire"},
-	messages.Status_NOT_HELD:    {"release", "extend", "break"},
+	messages.Status_NOT_HELD:    {"release", "extend", "break", "confirm"},
 	messages.Status_NOT_OWNER:   {"release", "extend"},
-	messages.Status_STALE_TOKEN: {"release", "extend", "break"},
+	messages.Status_STALE_TOKEN: {"release", "extend", "break", "confirm"},
 	messages.Status_FREE:        {"get"},
 	messages.Status_OVERLOADED:  {"acquire"},
 	messages.Status_UNAVAILABLE: {"acquire"},
@@ -36,7 +37,7 @@ var contract = map[messages.Status][]string{
 func showsLease(verb string, status messages.Status) bool {
 	switch status {
 	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_HELD,
-		messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+		messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN, messages.Status_HELD_BACK:
 		return true
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		return verb == "acquire"
@@ -49,6 +50,8 @@ func showsLease(verb string, status messages.Status) bool {
 type audit struct {
 	image lease.Image // as the changes alone tell it
 	held  []holding   // in the order of their grants
+	// lost are the leases that hold the resource back, in the order of their loss, with the ends of their delays.
+	lost  []holding
 	token uint64
 	// fences are those of all leases by their tokens, and fence is the highest of them.
 	fences map[uint64]uint64
@@ -117,6 +120,10 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 		a.acquired(now, g)
 		return
 	}
+	if c.GetKind() == messages.Event_CONFIRMED {
+		a.confirmed(s, c, next)
+		return
+	}
 	place := slices.IndexFunc(a.held, func(h holding) bool { return h.GetToken() == g.GetToken() })
 	if place < 0 {
 		a.want(false, "%s is of no lease that is held", sayChange(c))
@@ -137,6 +144,35 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 		return
 	}
 	a.over[[2]string{g.GetOwner(), g.GetRequestId()}] = g.GetToken()
+	if isLoss := c.GetKind() == messages.Event_EXPIRED || c.GetKind() == messages.Event_BROKEN; isLoss && (g.GetDelayMs() > 0 || g.GetConfirm()) {
+		a.lost = append(a.lost, holding{g, now.Add(duration(g.GetDelayMs()))})
+	}
+}
+
+// confirmed checks the end of what a lost lease held back: its delay is over, the step confirms it, or its owner takes the
+// resource back, and then all of it.
+func (a *audit) confirmed(s step, c *journal.Change, next []*journal.Change) {
+	g := c.GetGrant()
+	place := slices.IndexFunc(a.lost, func(h holding) bool { return h.GetToken() == g.GetToken() })
+	if place < 0 {
+		a.want(false, "%s is of no lease that holds back", sayChange(c))
+		return
+	}
+	h := a.lost[place]
+	a.lost = slices.Delete(a.lost, place, place+1)
+	a.want(proto.Equal(g, h.Grant), "%s changes %v", sayChange(c), h.Grant)
+	isOver := g.GetDelayMs() > 0 && s.at >= h.deadline
+	switch c.GetReason() {
+	case "the delay is over":
+		a.want(isOver, "%s with %v to go", sayChange(c), h.deadline.Sub(s.at))
+	case "taken back by its owner":
+		a.want(s.verb == "acquire" && s.who == g.GetOwner() && !g.GetConfirm() && !isOver, "%s by %s", sayChange(c), s)
+		anew := slices.IndexFunc(next, func(c *journal.Change) bool { return c.GetKind() == messages.Event_ACQUIRED })
+		a.want(anew >= 0 && next[anew].GetGrant().GetOwner() == s.who, "%s, and nothing is granted to %s", sayChange(c), s.who)
+		a.seen["taken back beside others"] += min(1, len(a.held))
+	default:
+		a.want(s.verb == "confirm" && s.token == g.GetToken() && !isOver, "%s by %s", sayChange(c), s)
+	}
 }
 
 // acquired checks a grant: it fits, and its token, its fence and its slots are right.
@@ -146,6 +182,7 @@ func (a *audit) acquired(now lease.Instant, g *journal.Grant) {
 	_, over := a.over[[2]string{g.GetOwner(), g.GetRequestId()}]
 	a.want(!over || g.GetRequestId() == "", "granted to request %s of %s, which had ended", g.GetRequestId(), g.GetOwner())
 	a.want(g.GetToken() == a.token+1, "token %d comes after %d", g.GetToken(), a.token)
+	a.want(len(a.lost) == 0, "%s is granted while %v holds the resource back", line, a.lost)
 
 	fence := uint64(g.Fence())
 	for _, other := range a.held {
@@ -225,8 +262,13 @@ func (a *audit) granted(answer lease.Answer, o lease.Outcome) {
 		limit, permits = 0, 0
 	}
 	a.want(l.GetLimit() == limit && len(l.GetSlots()) == permits, "%s: asked for %d of %d", sayAnswer(answer), permits, limit)
-	a.want(len(a.queue) == 0 || a.queue[0].from == answer.To.Subject, "%s: before %v", sayAnswer(answer), a.queue)
+	a.want(len(a.queue) == 0 || a.queue[0].from == answer.To.Subject || takesBack(o), "%s: before %v", sayAnswer(answer), a.queue)
 	a.seen["granted beside others"] += min(1, len(a.held)-1)
+}
+
+// takesBack reports whether in an outcome an owner takes back what it has lost.
+func takesBack(o lease.Outcome) bool {
+	return slices.ContainsFunc(o.Changes, func(c *journal.Change) bool { return c.GetReason() == "taken back by its owner" })
 }
 
 // cameAgain takes a waiting request that came again and was answered: in its place, if it got a lease of its own; else
@@ -245,9 +287,9 @@ func (a *audit) cameAgain(s step, o lease.Outcome) {
 	anew := func(c *journal.Change) bool {
 		return c.GetKind() == messages.Event_ACQUIRED && c.GetGrant().GetOwner() == s.who && c.GetGrant().GetRequestId() == s.id
 	}
-	if own == messages.Status_GRANTED && !slices.ContainsFunc(o.Changes, anew) {
+	if own == messages.Status_GRANTED && (takesBack(o) || !slices.ContainsFunc(o.Changes, anew)) {
 		a.queue = slices.Delete(a.queue, i, i+1)
-		a.want(s.reentrant, "%s was granted, though it waits", s)
+		a.want(s.reentrant || takesBack(o), "%s was granted, though it waits", s)
 		a.seen["answered instead"]++
 	}
 }
@@ -288,6 +330,8 @@ func caused(c *journal.Change, s step, o lease.Outcome) bool {
 		return s.verb == "undeliverable" || s.verb == "release" && own == messages.Status_RELEASED
 	case messages.Event_BROKEN:
 		return s.verb == "break" && own == messages.Status_RELEASED
+	case messages.Event_CONFIRMED: // see audit.confirmed
+		return s.verb != "confirm" || own == messages.Status_RELEASED || c.GetReason() == "the delay is over"
 	default:
 		return c.GetKind() == messages.Event_EXPIRED
 	}
@@ -316,11 +360,18 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	if status != messages.Status_FREE {
 		a.want((shown != nil) == showsLease(op.verb, status), "%s: whether it shows a lease", line)
 	}
-	a.want((status == messages.Status_HELD) == (r.GetHeld() > 0), "%s: %d permits", line, r.GetHeld())
-	a.want((status == messages.Status_HELD) == (len(r.GetHolders()) > 0), "%s: holders %v", line, r.GetHolders())
+	if status != messages.Status_HELD_BACK {
+		a.want((status == messages.Status_HELD) == (r.GetHeld() > 0), "%s: %d permits", line, r.GetHeld())
+		a.want((status == messages.Status_HELD) == (len(r.GetHolders()) > 0), "%s: holders %v", line, r.GetHolders())
+	}
 	switch status {
 	case messages.Status_HELD:
 		a.holders(r)
+		a.want(proto.Equal(r.GetLease(), r.GetHolders()[0]), "%v is not the first holder, %v", r.GetLease(), r.GetHolders()[0])
+		a.want(len(a.lost) == 0, "%s: %v holds back", line, a.lost)
+	case messages.Status_HELD_BACK:
+		a.holders(r)
+		a.heldBack(now, r)
 	case messages.Status_GRANTED, messages.Status_EXTENDED:
 		a.want(shown.GetOwner() == op.who, "%s: to %s", line, op.who)
 	case messages.Status_NOT_OWNER:
@@ -344,11 +395,25 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 // holders checks that an answer shows all who hold the resource.
 func (a *audit) holders(r *messages.Reply) {
 	a.want(int(r.GetHeld()) == a.permits(), "%d permits are held, by the changes %d", r.GetHeld(), a.permits())
-	a.want(proto.Equal(r.GetLease(), r.GetHolders()[0]), "%v is not the first holder, %v", r.GetLease(), r.GetHolders()[0])
 	same := slices.EqualFunc(r.GetHolders(), a.held, func(l *messages.Lease, h holding) bool {
 		return l.GetToken() == h.GetToken() && l.GetOwner() == h.GetOwner()
 	})
 	a.want(same, "holders %v, by the changes %v", r.GetHolders(), a.held)
+}
+
+// heldBack checks that an answer shows a lost lease, and for how long the resource is held back.
+func (a *audit) heldBack(now lease.Instant, r *messages.Reply) {
+	var left time.Duration
+	endless, shown := false, false
+	for _, h := range a.lost {
+		left = max(left, h.deadline.Sub(now))
+		endless = endless || h.GetDelayMs() == 0
+		shown = shown || h.GetToken() == r.GetLease().GetToken()
+	}
+	a.want(shown, "held back by %v, by the changes %v", r.GetLease(), a.lost)
+	a.want(endless == (r.GetLeftMs() == 0), "held back for %d ms, by the changes %v", r.GetLeftMs(), a.lost)
+	rounded := duration(r.GetLeftMs()) - left
+	a.want(endless || rounded >= 0 && rounded < time.Millisecond, "held back for %d ms, with %v to go", r.GetLeftMs(), left)
 }
 
 // dequeue lets an answered waiter go; waiters that are granted or sent away go in
@@ -417,15 +482,21 @@ func (a *audit) state(now lease.Instant, s *lease.State) {
 	a.want(same, "held: %v, by the changes %v", held, a.held)
 	a.want(image.Held() == (len(a.held) > 0) && image.Holders() == len(a.held), "%d hold, by the changes %d", image.Holders(), len(a.held))
 	a.want(image.Permits() == uint64(a.permits()), "%d permits are held, by the changes %d", image.Permits(), a.permits())
+	a.want(len(image.Lost()) == len(a.lost) && image.HeldBack() == (len(a.lost) > 0), "%d hold back, by the changes %d", len(image.Lost()), len(a.lost))
+	a.want(image.IsFree() == (len(a.held)+len(a.lost) == 0) && image.Leases() == len(a.held)+len(a.lost), "whether it is free")
 	a.want(uint64(image.Token()) == a.token, "token %d, by the changes %d", image.Token(), a.token)
 	a.want(s.Waiting() == len(a.queue), "%d wait, by the answers %d", s.Waiting(), len(a.queue))
 	a.want(s.Waiting() == 0 || !a.fits(a.queue[0]), "%s waits, though it fits", a.queue)
-	a.want((s.Wake() == lease.Never) == (len(a.held) == 0), "wakes at %v", s.Wake())
+	runs := slices.ContainsFunc(a.lost, func(h holding) bool { return h.GetDelayMs() > 0 })
+	a.want((s.Wake() == lease.Never) == (len(a.held)+len(a.queue) == 0 && !runs), "wakes at %v", s.Wake())
 	a.want(s.Wake() > now, "wakes at %v, which is past", s.Wake())
 }
 
 // fits reports whether the request of a step may hold beside those that do.
 func (a *audit) fits(s step) bool {
+	if len(a.lost) > 0 {
+		return false
+	}
 	sum := int64(a.permits()) + int64(max(s.permits, 1))
 	return len(a.held) == 0 || sum <= max(int64(s.limit), 1) &&
 		!slices.ContainsFunc(a.held, func(h holding) bool { return sum > h.tolerates() })

@@ -18,7 +18,7 @@ const (
 // confirmLoss ends what a lost lease holds back.
 func (s *State) confirmLoss(now Time, e Confirm, o *Outcome) {
 	token := messages.Token(e.Request.GetToken())
-	lost := s.image.lost.all()
+	lost := s.image.Lost()
 	place, ok := s.image.lost.place(token)
 	switch {
 	case ok:
@@ -57,7 +57,7 @@ func (s *State) endDelays(now Time, o *Outcome) (some bool) {
 	if s.image.lost.soonest() > now.Instant {
 		return false
 	}
-	for _, l := range slices.Clone(s.image.lost.all()) {
+	for _, l := range slices.Clone(s.image.Lost()) {
 		if l.Deadline <= now.Instant {
 			s.endHold(now, l, delayOver, o)
 		}
@@ -66,17 +66,20 @@ func (s *State) endDelays(now Time, o *Outcome) (some bool) {
 }
 
 // takesBack reports whether a request takes back what its owner has lost: nobody else has lost a lease of the resource,
-// and the request fits beside the leases that are held.
-func (s *State) takesBack(r *messages.AcquireRequest) bool {
-	if !s.image.HeldBack() {
+// and nothing else keeps the request from being granted.
+func (s *State) takesBack(e Acquire) bool {
+	if !s.image.HeldBack() || e.NoGrant != "" || s.image.Token() >= messages.MaxToken {
 		return false
 	}
-	for _, l := range s.image.lost.all() {
-		if !mayTakeBack(l.Grant, r) {
+	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lost.heaviness()) != "" {
+		return false
+	}
+	for _, l := range s.image.Lost() {
+		if !mayTakeBack(l.Grant, e.Request) {
 			return false
 		}
 	}
-	return s.image.fitsBeside(r.GetLimit(), permitsOf(r))
+	return s.image.fitsBeside(e.Request.GetLimit(), permitsOf(e.Request))
 }
 
 // mayTakeBack reports whether the sender of a request is the owner of a lost lease, and its loss need not be confirmed.
@@ -84,21 +87,12 @@ func mayTakeBack(lost *journal.Grant, r *messages.AcquireRequest) bool {
 	return !lost.GetConfirm() && lost.GetOwner() == r.GetOwner()
 }
 
-// takeBackLost grants the resource to the owner that has lost it, before all who wait.
-func (s *State) takeBackLost(now Time, e Acquire, o *Outcome) {
-	r := e.Request
-	if why := cmp.Or(e.NoGrant, s.isFull()); why != "" {
-		o.answer(e.From, s.overloaded(why))
-		return
-	}
-	if s.image.Token() >= messages.MaxToken {
-		o.answer(e.From, s.exhausted())
-		return
-	}
-	s.queue.take(r.GetOwner(), r.GetRequestId()) // else it would be granted once more
-	for _, l := range slices.Clone(s.image.lost.all()) {
+// takeBack grants the resource to the owner that has lost it, before all who wait.
+func (s *State) takeBack(now Time, e Acquire, o *Outcome) {
+	s.queue.take(e.Request.GetOwner(), e.Request.GetRequestId()) // else it would be granted once more
+	for _, l := range slices.Clone(s.image.Lost()) {
 		s.endHold(now, l, takenBack, o)
 	}
-	s.grant(now, r, e.From, false, o)
+	s.grant(now, e.Request, e.From, false, o)
 	s.serve(now, o) // others may fit beside it
 }

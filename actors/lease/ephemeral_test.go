@@ -160,7 +160,7 @@ func checkEphemeral(t tester, s script, salt int) {
 		want := persistent.Step(st.time(), st.event())
 		due := mixed.Step(st.time(), lease.Tick{})
 		before := mixed.Image()
-		st.ephemeral = (i+salt)%3 == 0
+		st.ephemeral = (i+salt)%3 == 0 && st.delay == 0 && !st.confirmed
 		got := mixed.Step(st.time(), st.event())
 
 		image := mixed.Image()
@@ -204,9 +204,9 @@ func isEphemeral(h lease.Holding) bool {
 	return h.Grant.GetDurability() == messages.Durability_EPHEMERAL
 }
 
-// allEphemeral reports whether all that is held is ephemeral.
+// allEphemeral reports whether all that is held is ephemeral, and nothing holds back.
 func allEphemeral(i lease.Image) bool {
-	return !slices.ContainsFunc(holdings(i), func(h lease.Holding) bool { return !isEphemeral(h) })
+	return !i.HeldBack() && !slices.ContainsFunc(holdings(i), func(h lease.Holding) bool { return !isEphemeral(h) })
 }
 
 // However leases of both kinds follow one another, and whenever the owner dies, no token is issued

@@ -304,6 +304,16 @@ func TestCloneSharesNothing(t *testing.T) {
 	if c := free.Clone(); !sameImage(c, free) {
 		t.Errorf("the copy of nothing is %+v", c)
 	}
+	lost := func() lease.Image {
+		return playOut(t, mustParse("0s ann acquire limit=5 delay=5s; 0s bob acquire limit=5 confirmed; 1s node tick")).state.Image()
+	}
+	original := lost()
+	changed := original.Clone()
+	changed.Restart(900)
+	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: original.Lost()[0].Grant}, 900)
+	if !sameImage(original, lost()) || len(changed.Lost()) != 1 {
+		t.Errorf("the original became %+v, the copy %+v", original, changed)
+	}
 }
 
 // What is stored, and read again, is the same but for the deadlines, which begin anew.
@@ -314,6 +324,9 @@ func TestRestore(t *testing.T) {
 		"0s ann acquire limit=5; 0s bob acquire limit=5; 0s ann release; 0s cid acquire limit=5 permits=3",
 		"0s ann acquire limit=5; 0s bob acquire limit=5; 0s bob release",
 		"0s ann acquire; 0s ann extend limit=all; 0s bob acquire limit=all",
+		"0s ann acquire delay=5s; 0s op break token=1", "0s ann acquire confirmed; 1s node tick",
+		"0s ann acquire delay=5s confirmed; 1s node tick", "0s ann acquire confirmed; 1s op confirm token=1",
+		"0s ann acquire limit=5 delay=5s; 0s bob acquire limit=5 confirmed; 0s cid acquire limit=5 ttl=5s; 1s node tick",
 	} {
 		image := playOut(t, mustParse(given)).state.Image()
 		others := image.Others()
@@ -327,6 +340,15 @@ func TestRestore(t *testing.T) {
 		image.Restart(500)
 		if !sameImage(restored, image) || restored.Permits() != image.Permits() {
 			t.Errorf("%q: %+v was restored as %+v", given, image, restored)
+		}
+		for _, l := range restored.Lost() {
+			want := lease.Never
+			if delay := l.Grant.GetDelayMs(); delay > 0 {
+				want = lease.Instant(500).Add(duration(delay))
+			}
+			if l.Deadline != want {
+				t.Errorf("%q: %v holds back until %v, want %v", given, l.Grant, l.Deadline, want)
+			}
 		}
 		for h := range restored.Holdings() {
 			if want := lease.Instant(500).Add(duration(h.Grant.GetTtlMs())); h.Deadline != want {
@@ -344,6 +366,17 @@ func TestWeightOfImage(t *testing.T) {
 	}
 	if got := i.Weight(); got != want {
 		t.Errorf("weight %d, want %d", got, want)
+	}
+	// a lease that may hold its resource back counts twice, held and lost
+	for _, given := range []string{"0s ann acquire delay=5s", "0s ann acquire delay=5s; 1s node tick"} {
+		image := playOut(t, mustParse(given)).state.Image()
+		if got, want := image.Weight(), 2*image.Grant.Weight(); got != want {
+			t.Errorf("%s: weight %d, want %d", given, got, want)
+		}
+	}
+	three := playOut(t, mustParse("0s ann acquire limit=5 confirmed; 0s bob acquire limit=5 confirmed; 0s cid acquire limit=5 ttl=5s; 0s op break token=1")).state.Image()
+	if lost, heldToo := three.Lost()[0].Grant.Weight(), three.Grant.Weight(); three.Weight() != 4*lost+heldToo {
+		t.Errorf("weight %d, want %d", three.Weight(), 4*lost+heldToo)
 	}
 	var none lease.Image
 	if got := none.Weight(); got != 0 {

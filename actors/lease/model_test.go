@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ type granted struct {
 	ended string
 	// forgotten is so of a lease that had ended when the shard got its present owner, but for the last one.
 	forgotten bool
+	// back says that it was lost and holds the resource back, lost since when.
+	back bool
+	lost lease.Instant
 	// unheard is so after a wait, and of a grant in a batch, until the holder shows that it knows of its grant.
 	unheard bool
 	// shared are the ids of the reentrant requests that it answered.
@@ -55,7 +59,16 @@ type waited struct {
 }
 
 func (g *granted) until() lease.Instant { return g.since.Add(g.ttl) }
-func (w *waited) until() lease.Instant  { return w.at.Add(w.wait) }
+
+// backUntil is when its delay is over, if it is lost.
+func (g *granted) backUntil() lease.Instant {
+	if g.delay == 0 {
+		return lease.Never
+	}
+	return g.lost.Add(g.delay)
+}
+
+func (w *waited) until() lease.Instant { return w.at.Add(w.wait) }
 
 // wantsShared reports whether others may hold beside a lease of this limit.
 func wantsShared(limit uint32) bool { return limit > 1 }
@@ -85,6 +98,8 @@ func (m *model) play(s step) []string {
 		m.get(s)
 	case "break":
 		m.breakLease(s)
+	case "confirm":
+		m.confirm(s)
 	case "undeliverable":
 		if g := m.find(s.token); g != nil && g.unheard {
 			m.end(g, "RELEASED", "the client was gone")
@@ -109,7 +124,83 @@ func (m *model) passTime() {
 			m.end(g, "EXPIRED", "")
 		}
 	}
+	for _, g := range m.heldBack() {
+		if g.backUntil() <= m.now {
+			m.endBack(g, "the delay is over")
+		}
+	}
 	m.serve()
+}
+
+// heldBack are the lost leases that hold the resource back, the oldest first.
+func (m *model) heldBack() []*granted {
+	return slices.DeleteFunc(slices.Clone(m.grants), func(g *granted) bool { return !g.back })
+}
+
+// endBack ends what a lost lease holds back.
+func (m *model) endBack(g *granted, why string) {
+	m.change(g, "CONFIRMED", why)
+	g.back, g.ended = false, "CONFIRMED"
+}
+
+func (m *model) confirm(s step) {
+	for _, g := range m.heldBack() {
+		if g.token == s.token {
+			why := s.who
+			if s.why != "" {
+				why += ": " + s.why
+			}
+			m.endBack(g, why)
+			m.serve()
+			m.answer(s, "RELEASED", "")
+			return
+		}
+	}
+	switch held, back := m.held(), m.heldBack(); {
+	case len(m.grants) > 0 && m.token() == s.token && m.grants[len(m.grants)-1].ended == "CONFIRMED":
+		m.answer(s, "RELEASED", "")
+	case len(back) > 0:
+		left := time.Duration(0)
+		if back[0].delay > 0 {
+			left = ceil(back[0].backUntil().Sub(m.now))
+		}
+		m.answer(s, "STALE_TOKEN", fmt.Sprintf("%s %v/%v", back[0].name(), left, back[0].ttl))
+	case len(held) > 0:
+		m.answer(s, "STALE_TOKEN", m.lease(held[0]))
+	default:
+		m.answer(s, "NOT_HELD", "")
+	}
+}
+
+// ceil rounds up to whole milliseconds.
+func ceil(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// takesBack reports whether the request of s takes back what its sender alone has lost.
+func (m *model) takesBack(s step) bool {
+	back := m.heldBack()
+	return len(back) > 0 && m.fits(s) && s.nogrant == "" && m.token() < uint64(messages.MaxToken) &&
+		!slices.ContainsFunc(back, func(g *granted) bool { return g.confirmed || g.who != s.who })
+}
+
+// taken is why the resource cannot be had.
+func (m *model) taken(s step, how ...string) {
+	back := m.heldBack()
+	if len(back) == 0 {
+		m.answer(s, "HELD", m.holders(), how...)
+		return
+	}
+	left := " until confirmed"
+	if !slices.ContainsFunc(back, func(g *granted) bool { return g.delay == 0 }) {
+		last := slices.MaxFunc(back, func(a, b *granted) int { return cmp.Compare(a.backUntil(), b.backUntil()) })
+		left = fmt.Sprintf(" left=%v", ceil(last.backUntil().Sub(m.now)))
+	}
+	shown := fmt.Sprintf("%s 0s/%v%s", back[0].name(), back[0].ttl, left)
+	if held := m.held(); len(held) > 0 {
+		shown += m.others(held)
+	}
+	m.answer(s, "HELD_BACK", shown, how...)
 }
 
 func (m *model) acquire(s step) {
@@ -131,12 +222,19 @@ func (m *model) acquire(s step) {
 	case again != nil:
 		again.unheard = false
 		m.answer(s, "GRANTED", m.lease(again))
-	case len(m.waiting()) == 0 && m.fits(s) && s.nogrant != "":
+	case m.takesBack(s):
+		m.answerInstead(s)
+		for _, g := range m.heldBack() {
+			m.endBack(g, "taken back by its owner")
+		}
+		m.grant(s, s.batched)
+		m.serve()
+	case len(m.waiting()) == 0 && m.mayEnter(s) && s.nogrant != "":
 		m.answer(s, "OVERLOADED", "")
-	case len(m.waiting()) == 0 && m.fits(s):
+	case len(m.waiting()) == 0 && m.mayEnter(s):
 		m.grant(s, s.batched)
 	case s.wait == 0:
-		m.answer(s, "HELD", m.holders())
+		m.taken(s)
 	case m.place(s) != nil:
 		m.place(s).step = s
 		m.serve()
@@ -162,6 +260,9 @@ func (m *model) fits(s step) bool {
 	}
 	return len(held) == 0 || sum <= s.tolerates()
 }
+
+// mayEnter reports whether the request fits, and no lost lease holds the resource back.
+func (m *model) mayEnter(s step) bool { return len(m.heldBack()) == 0 && m.fits(s) }
 
 // reentered is the lease that a reentrant request gets again: its owner's latest of the same kind.
 func (m *model) reentered(s step) *granted {
@@ -259,7 +360,7 @@ func (m *model) takeOver() {
 	m.over = nil
 	for i, g := range m.grants {
 		g.shared, g.unheard = nil, false
-		if g.ended != "" && i == len(m.grants)-1 {
+		if g.back || g.ended != "" && i == len(m.grants)-1 {
 			g.end(m)
 		} else if g.ended != "" {
 			g.forgotten = true
@@ -293,7 +394,7 @@ func (m *model) extend(s step) {
 		g.unheard = false
 		m.extendTo(g, s.ttl)
 		m.answer(s, "EXTENDED", m.lease(g))
-	case s.tolerates() < g.tolerates(), len(m.held()) > 1:
+	case s.tolerates() < g.tolerates(), len(m.held()) > 1, len(m.heldBack()) > 0:
 		m.refuse(s, "INVALID")
 	case m.token() == uint64(messages.MaxToken):
 		m.answer(s, "EXHAUSTED", "")
@@ -354,6 +455,8 @@ func (m *model) endedAs(s step) *granted {
 		case g.who != s.who || g.ended == "" || g.forgotten:
 		case last && len(m.held()) == 0 && (s.token == 0 || g.is(s.token)):
 			return g
+		case g.back && g.is(s.token):
+			return g
 		case wantsShared(g.limit) && g.is(s.token):
 			return g
 		}
@@ -372,8 +475,8 @@ func (m *model) get(s step) {
 		waiters = " waiters=" + strings.Join(words, ",")
 	}
 	switch {
-	case len(m.held()) > 0:
-		m.answer(s, "HELD", m.holders(), waiters)
+	case len(m.held())+len(m.heldBack()) > 0:
+		m.taken(s, waiters)
 	case len(m.grants) == 0:
 		m.answer(s, "FREE", "")
 	default:
@@ -388,7 +491,7 @@ func (m *model) breakLease(s step) {
 		m.end(g, "BROKEN", s.why)
 		m.serve()
 		m.answer(s, "RELEASED", "")
-	case len(m.grants) > 0 && m.token() == s.token && m.grants[len(m.grants)-1].ended == "BROKEN":
+	case len(m.grants) > 0 && m.token() == s.token && m.grants[len(m.grants)-1].wasTaken():
 		m.answer(s, "RELEASED", "")
 	case len(m.held()) > 0:
 		m.answer(s, "STALE_TOKEN", m.lease(m.held()[0]))
@@ -397,11 +500,17 @@ func (m *model) breakLease(s step) {
 	}
 }
 
+// wasTaken reports whether a break of the lease may be a repetition.
+func (g *granted) wasTaken() bool { return g.ended == "BROKEN" || g.ended == "CONFIRMED" }
+
 // next is when the next thing happens by itself.
 func (m *model) next() lease.Instant {
 	next := lease.Never
 	for _, g := range m.held() {
 		next = min(next, g.until())
+	}
+	for _, g := range m.heldBack() {
+		next = min(next, g.backUntil())
 	}
 	for _, w := range m.waiting() {
 		next = min(next, w.until())
@@ -475,6 +584,7 @@ func (m *model) grant(s step, doubted bool) {
 func (m *model) end(g *granted, how, why string) {
 	m.change(g, how, why)
 	g.ended = how
+	g.back, g.lost = how != "RELEASED" && g.holdsBack(), m.now
 	g.end(m)
 }
 
@@ -486,7 +596,7 @@ func (m *model) serve() {
 		case over != nil:
 			w.over = true
 			m.answer(w.step, over.how, over.lease.remains())
-		case m.fits(w.step):
+		case m.mayEnter(w.step):
 			w.over = true
 			m.grant(w.step, true)
 		default:
@@ -528,11 +638,17 @@ func (m *model) change(g *granted, kind, why string) {
 	if g.former > 0 {
 		line += fmt.Sprintf(" former=%d", g.former)
 	}
+	if g.holdsBack() && (kind == "EXPIRED" || kind == "BROKEN") {
+		line += " back"
+	}
 	if why != "" {
 		line += fmt.Sprintf(" %q", why)
 	}
 	m.changes = append(m.changes, line)
 }
+
+// holdsBack reports whether the resource is held back if the lease is lost.
+func (g *granted) holdsBack() bool { return g.delay > 0 || g.confirmed }
 
 // name is the lease without its time.
 func (g *granted) name() string {
@@ -562,12 +678,17 @@ func (m *model) holders() string {
 	if !wantsShared(held[0].limit) {
 		return first
 	}
+	return first + m.others(held)
+}
+
+// others says how many permits are held, and by whom.
+func (m *model) others(held []*granted) string {
 	permits, names := uint64(0), []string{}
 	for _, g := range held {
 		permits += g.takes()
 		names = append(names, fmt.Sprintf("%s#%d", g.who, g.token))
 	}
-	return fmt.Sprintf("%s held=%d holders=%s", first, permits, strings.Join(names, ","))
+	return fmt.Sprintf(" held=%d holders=%s", permits, strings.Join(names, ","))
 }
 
 // refuse answers a request that breaks a rule, without a look at the queue.

@@ -66,6 +66,7 @@ func (p *play) step(t tester, s step) lease.Outcome {
 	if wake, next := p.state.Wake(), p.model.next(); wake > next {
 		p.fail(t, "wakes at %v, after %v", wake, next)
 	}
+	p.rules.passTime(s.at)
 	for _, a := range inEffect(o, s) {
 		op, asked := p.audit.open[a.To.Subject]
 		if !asked {
@@ -88,8 +89,16 @@ func (p *play) step(t tester, s step) lease.Outcome {
 // changed since, though they share what they are made of.
 func (p *play) finish(t tester) {
 	t.Helper()
-	for wake := p.state.Wake(); wake != lease.Never; wake = p.state.Wake() {
-		p.step(t, tick(wake))
+	for {
+		if wake := p.state.Wake(); wake != lease.Never {
+			p.step(t, tick(wake))
+			continue
+		}
+		back := p.model.heldBack()
+		if len(back) == 0 {
+			break
+		}
+		p.step(t, step{at: p.model.now, who: "op", from: "op", verb: "confirm", token: back[0].token})
 	}
 	if len(p.audit.open) > 0 {
 		p.fail(t, "never answered: %v", p.audit.open)
@@ -124,6 +133,7 @@ var tables = map[string][]row{
 	"time":          timeRows,
 	"sharing":       sharingRows,
 	"downgrade":     downgradeRows,
+	"delay":         delayRows,
 }
 
 func TestExamples(t *testing.T) {
@@ -184,7 +194,11 @@ func wantWholeContract(t *testing.T, seen map[string]int) {
 
 func sameImage(a, b lease.Image) bool {
 	return proto.Equal(a.Grant, b.Grant) && a.State == b.State && a.Deadline == b.Deadline && a.Floor == b.Floor &&
-		slices.EqualFunc(holdings(a), holdings(b), sameHolding)
+		slices.EqualFunc(holdings(a), holdings(b), sameHolding) && slices.EqualFunc(a.Lost(), b.Lost(), sameLost)
+}
+
+func sameLost(a, b lease.Lost) bool {
+	return proto.Equal(a.Grant, b.Grant) && a.How == b.How && a.Deadline == b.Deadline
 }
 
 func holdings(i lease.Image) []lease.Holding { return slices.Collect(i.Holdings()) }

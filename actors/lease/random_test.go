@@ -19,15 +19,15 @@ import (
 
 // move is a step before it is known what is so when it comes: "one nanosecond before the deadline",
 // "the token before the present one". Each byte chooses from a list, the first being the simplest.
-type move struct{ verb, who, when, token, ttl, wait, id, how, share byte }
+type move struct{ verb, who, when, token, ttl, wait, id, how, share, back byte }
 
 // GoString keeps what rapid prints short: the script says it better.
 func (m move) GoString() string {
-	return fmt.Sprintf("%02x", []byte{m.verb, m.who, m.when, m.token, m.ttl, m.wait, m.id, m.how, m.share})
+	return fmt.Sprintf("%02x", []byte{m.verb, m.who, m.when, m.token, m.ttl, m.wait, m.id, m.how, m.share, m.back})
 }
 
 const (
-	moveBytes = 9
+	moveBytes = 10
 	ms        = time.Millisecond
 )
 
@@ -35,13 +35,15 @@ var (
 	verbs = []string{
 		"", // nothing happens: this is how a script shrinks
 		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
-		"release", "release", "release", "extend", "extend", "break", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender", "takeover",
+		"release", "release", "release", "extend", "extend", "break", "break", "confirm", "confirm", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender", "takeover",
 	}
 	owners = []string{"ann", "bob", "cid", "dan"}
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
 	waits  = []time.Duration{0, 1000 * ms, 5000 * ms, 0, 100 * ms, 150 * ms, 300 * ms}
 	ids    = []string{"", "x", "y", "new", "new", "old", "old"}
 	limits = []string{"", "", "", "", "", "", "", "full"}
+	// delays are how long a lost lease holds its resource back, and whether its loss is to be confirmed.
+	delays = []delay{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {100 * ms, false}, {1500 * ms, false}, {0, true}, {300 * ms, true}}
 	// kinds are what the requests of a script ask for: as a mutex, all kinds beside one another, as a
 	// readers-writer lock, and as a semaphore.
 	kinds = [][]kind{
@@ -60,6 +62,12 @@ const all = math.MaxUint32
 // kind is what a request asks for.
 type kind struct{ limit, permits uint32 }
 
+// delay is what a request asks for in case that its lease is lost.
+type delay struct {
+	length    time.Duration
+	confirmed bool
+}
+
 func pick[V any](list []V, b byte) V { return list[int(b)%len(list)] }
 
 // resolve makes a step of the move, as the model stands.
@@ -74,6 +82,8 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 		s.reentrant, s.batched = m.how%4 == 1 || m.how%8 == 7, m.ttl%4 == 3
 		wanted := pick(kinds, m.share)
 		s.limit, s.permits = wanted.limit, wanted.permits
+		back := pick(delays, m.back)
+		s.delay, s.confirmed = back.length, back.confirmed
 		s.nogrant, s.nowait = pick(limits, m.how>>2), pick(limits, m.how>>5)
 	case "release":
 		s.who, s.token = m.owner(now), m.tokenOf(now)
@@ -85,6 +95,8 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 		}
 	case "break":
 		s.token, s.who, s.why = m.tokenOf(now), "op", "stuck"
+	case "confirm":
+		s.token, s.who, s.why = m.lossOf(now), "op", pick([]string{"", "killed"}, m.how)
 	case "get":
 		s.who, s.stale, s.waiters = "op", m.how%2 == 1, m.how%4 > 1
 	case "undeliverable":
@@ -135,6 +147,8 @@ func (m move) at(now *model) lease.Instant {
 	next, deadline := now.now, now.now
 	if held := now.held(); len(held) > 0 {
 		next, deadline = now.next(), pick(held, m.share).until()
+	} else if soonest := now.next(); soonest != lease.Never {
+		next, deadline = soonest, soonest
 	}
 	return max(now.now, pick([]lease.Instant{
 		now.now, now.now, now.now, now.now, now.now, now.now,
@@ -160,6 +174,14 @@ func (m move) about(now *model) *granted {
 		return &granted{}
 	}
 	return now.grants[max(0, len(now.grants)-1-int(m.share)/64)]
+}
+
+// lossOf is more often than by chance the token of a lost lease.
+func (m move) lossOf(now *model) uint64 {
+	if back := now.heldBack(); len(back) > 0 && m.back%4 > 0 {
+		return pick(back, m.share).token
+	}
+	return max(m.tokenOf(now), 1)
 }
 
 // owner is more often than by chance that of the lease that the move is about.
@@ -269,7 +291,7 @@ func fingerprint(o lease.Outcome) string {
 func TestScripts(t *testing.T) {
 	genMove := rapid.Custom(func(t *rapid.T) move {
 		draw := func(what string) byte { return rapid.Byte().Draw(t, what) }
-		return move{draw("verb"), draw("who"), draw("when"), draw("token"), draw("ttl"), draw("wait"), draw("id"), draw("how"), draw("share")}
+		return move{draw("verb"), draw("who"), draw("when"), draw("token"), draw("ttl"), draw("wait"), draw("id"), draw("how"), draw("share"), draw("back")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		moves := rapid.SliceOfN(genMove, 40, 100).Draw(t, "moves")
@@ -282,7 +304,7 @@ func TestScripts(t *testing.T) {
 func TestManyScripts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int{}
-	for range 500 {
+	for range 1000 {
 		raw := make([]byte, 1+moveBytes*60)
 		for i := range raw {
 			raw[i] = byte(random.Uint32())
@@ -296,6 +318,7 @@ func TestManyScripts(t *testing.T) {
 	for _, rare := range []string{
 		"acquire makes EXTENDED", "tick makes EXPIRED", "undeliverable makes RELEASED",
 		"release makes ACQUIRED", "break makes ACQUIRED", "tick makes ACQUIRED", "undeliverable makes ACQUIRED", "surrendered",
+		"tick makes CONFIRMED", "acquire makes CONFIRMED", "confirm makes CONFIRMED", "confirm makes ACQUIRED", "taken back beside others",
 		"extend makes ACQUIRED", "extend makes RELEASED", "granted beside others", "answered instead",
 	} {
 		if seen[rare] == 0 {
@@ -305,7 +328,7 @@ func TestManyScripts(t *testing.T) {
 	t.Log(seen)
 }
 
-// FuzzScript reads a script from bytes: one for the floor and the kinds, then nine for each move.
+// FuzzScript reads a script from bytes: one for the floor and the kinds, then ten for each move.
 func FuzzScript(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(make([]byte, 1+moveBytes*4))
@@ -332,7 +355,7 @@ func decode(raw []byte) (messages.Token, []kind, []move) {
 	var moves []move
 	for b := range slices.Chunk(raw[1:], moveBytes) {
 		if len(b) == moveBytes && len(moves) < most {
-			moves = append(moves, move{b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]})
+			moves = append(moves, move{b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9]})
 		}
 	}
 	return pick(floors, raw[0]), pick(kinds, raw[0]>>3), moves

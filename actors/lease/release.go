@@ -124,8 +124,8 @@ func (s *State) breakLease(now Time, e Break, o *Outcome) {
 	}
 }
 
-// takeBack takes back a grant that reached no client.
-func (s *State) takeBack(now Time, e Undeliverable, o *Outcome) {
+// revoke takes back a grant that reached no client.
+func (s *State) revoke(now Time, e Undeliverable, o *Outcome) {
 	if h, held := s.image.Find(e.Token); held && slices.Contains(s.doubted, e.Token) {
 		s.finish(now, h, messages.Event_RELEASED, "the client was gone", o)
 	}

@@ -14,6 +14,7 @@ import (
 // waits and what is shown of the slots is left to the audit.
 type rules struct {
 	held  []held // in the order of their grants
+	lost  []held // that hold the resource back, by their tokens; they lapse when their delay is over
 	last  held   // the last one granted
 	how   messages.Event_Kind
 	token uint64
@@ -28,7 +29,11 @@ type held struct {
 	limit, permits uint64 // 1 if it is exclusive
 	fence          string
 	lapse          lease.Instant
+	delay          delay
 }
+
+// holdsBack reports whether the resource is held back if the lease is lost.
+func (h held) holdsBack() bool { return h.delay != delay{} }
 
 // leaseOf names a shared lease that has ended.
 type leaseOf struct {
@@ -56,8 +61,51 @@ func (r *rules) passTime(now lease.Instant) {
 	for _, h := range slices.Clone(r.held) {
 		if h.lapse <= now {
 			r.end(h, messages.Event_EXPIRED)
+			r.lose(h, now)
 		}
 	}
+	for _, h := range slices.Clone(r.lost) {
+		if h.lapse <= now {
+			r.endBack(h)
+		}
+	}
+}
+
+// lose lets a lease that was lost hold the resource back.
+func (r *rules) lose(h held, now lease.Instant) {
+	if !h.holdsBack() {
+		return
+	}
+	h.lapse = lease.Never
+	if h.delay.length > 0 {
+		h.lapse = now.Add(h.delay.length)
+	}
+	r.lost = append(r.lost, h)
+	slices.SortFunc(r.lost, func(a, b held) int { return cmp.Compare(a.token, b.token) })
+}
+
+// endBack ends what a lost lease holds back.
+func (r *rules) endBack(h held) {
+	r.lost = slices.DeleteFunc(r.lost, func(x held) bool { return x.token == h.token })
+	if h.token == r.last.token {
+		r.how = messages.Event_CONFIRMED
+	}
+}
+
+// takesBack reports whether an operation takes back what its owner alone has lost.
+func (r *rules) takesBack(op step) bool {
+	return len(r.lost) > 0 && r.fits(op) && op.nogrant == "" && r.token < uint64(messages.MaxToken) &&
+		!slices.ContainsFunc(r.lost, func(h held) bool { return h.owner != op.who || h.delay.confirmed })
+}
+
+// findLost returns the lost lease with a token.
+func (r *rules) findLost(token uint64) *held {
+	for i, h := range r.lost {
+		if h.token == token {
+			return &r.lost[i]
+		}
+	}
+	return nil
 }
 
 // takeOver forgets all that had ended but the last grant.
@@ -65,6 +113,9 @@ func (r *rules) takeOver(now lease.Instant) {
 	r.passTime(now)
 	clear(r.over)
 	clear(r.ended)
+	for _, h := range r.lost {
+		r.remember(h, messages.Event_EXPIRED)
+	}
 	if r.how != messages.Event_KIND_UNSPECIFIED && r.how != messages.Event_ACQUIRED {
 		r.remember(r.last, r.how)
 	}
@@ -166,8 +217,16 @@ func (r *rules) admit(op step, now lease.Instant, reply *messages.Reply, past ov
 		}
 		return h != nil
 	case "break":
-		return r.breakLease(op, status, shown)
+		return r.breakLease(op, now, status, shown)
+	case "confirm":
+		return r.confirm(op, status, shown)
 	case "get":
+		if status == messages.Status_HELD_BACK {
+			return len(r.lost) > 0 && shown.GetToken() == r.lost[0].token
+		}
+		if len(r.lost) > 0 {
+			return false
+		}
 		if status == messages.Status_HELD {
 			return len(r.held) > 0 && shown.GetToken() == r.held[0].token
 		}
@@ -198,7 +257,9 @@ func (r *rules) acquire(
 		return own.id == op.id && op.id != ""
 	case messages.Status_HELD:
 		again := slices.ContainsFunc(r.of(op.who), func(h held) bool { return op.reentrant && h.same(op) })
-		return len(r.held) > 0 && shown.GetToken() == r.held[0].token && !again && r.granted(op) == nil
+		return len(r.held) > 0 && len(r.lost) == 0 && shown.GetToken() == r.held[0].token && !again && r.granted(op) == nil
+	case messages.Status_HELD_BACK:
+		return len(r.lost) > 0 && shown.GetToken() == r.lost[0].token && !r.takesBack(op) && r.granted(op) == nil
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
 		return known && past.is(status, shown.GetToken())
 	case messages.Status_TIMEOUT:
@@ -216,11 +277,17 @@ func (r *rules) grant(op step, now lease.Instant, shown *messages.Lease, past ov
 	if len(r.held) > 0 {
 		fence = r.held[0].fence
 	}
+	if len(r.lost) > 0 && !r.takesBack(op) {
+		return false
+	}
+	for _, h := range slices.Clone(r.lost) {
+		r.endBack(h)
+	}
 	ok := r.fits(op) && (!known || past.how == messages.Status_STATUS_UNSPECIFIED) &&
 		shown.GetToken() == r.token+1 && shown.GetFence() == fence
 	r.begin(held{
 		owner: op.who, id: op.id, token: shown.GetToken(), limit: op.tolerates(), permits: op.takes(), fence: shown.GetFence(),
-		lapse: now.Add(op.ttl),
+		lapse: now.Add(op.ttl), delay: delay{op.delay, op.confirmed},
 	})
 	return ok
 }
@@ -252,12 +319,12 @@ func (r *rules) own(
 	case messages.Status_INVALID:
 		several := h == nil && op.token == 0 && len(mine) > 1
 		return several || op.verb == "extend" && h != nil && op.limit > 0 &&
-			(op.tolerates() < h.limit || op.tolerates() > h.limit && len(r.held) > 1)
+			(op.tolerates() < h.limit || op.tolerates() > h.limit && len(r.held)+len(r.lost) > 1)
 	case messages.Status_CANCELLED:
 		return op.verb == "release" && op.id != ""
 	case messages.Status_EXPIRED:
 		how := r.howEnded(op)
-		return h == nil && (how == messages.Event_EXPIRED || how == messages.Event_BROKEN)
+		return h == nil && (how == messages.Event_EXPIRED || how == messages.Event_BROKEN || how == messages.Event_CONFIRMED)
 	case messages.Status_NOT_HELD:
 		how := r.howEnded(op)
 		return h == nil && (how == messages.Event_RELEASED && op.verb == "extend" ||
@@ -277,7 +344,7 @@ func (r *rules) extend(op step, now lease.Instant, h held, shown *messages.Lease
 		r.find(h.token).lapse = now.Add(op.ttl)
 		return shown.GetToken() == h.token && shown.GetFence() == h.fence
 	}
-	ok := len(r.held) == 1 && op.tolerates() > h.limit &&
+	ok := len(r.held) == 1 && len(r.lost) == 0 && op.tolerates() > h.limit &&
 		shown.GetToken() == r.token+1 && shown.GetFence() == messages.Token(r.token+1).String()
 	r.held = nil
 	h.token, h.former, h.limit, h.fence, h.lapse = shown.GetToken(), h.token, op.tolerates(), shown.GetFence(), now.Add(op.ttl)
@@ -305,6 +372,11 @@ func (r *rules) howEnded(op step) messages.Event_Kind {
 	if how, ok := r.ended[leaseOf{op.who, op.token}]; ok && op.token != 0 {
 		return how
 	}
+	for _, h := range r.lost {
+		if h.owner == op.who && op.token != 0 && (h.token == op.token || h.former == op.token) {
+			return messages.Event_EXPIRED
+		}
+	}
 	mine := op.who == r.last.owner && (op.token == 0 || op.token == r.last.token)
 	if len(r.held) == 0 && mine {
 		return r.how
@@ -312,7 +384,26 @@ func (r *rules) howEnded(op step) messages.Event_Kind {
 	return messages.Event_KIND_UNSPECIFIED
 }
 
-func (r *rules) breakLease(op step, status messages.Status, shown *messages.Lease) bool {
+func (r *rules) confirm(op step, status messages.Status, shown *messages.Lease) bool {
+	h := r.findLost(op.token)
+	switch status {
+	case messages.Status_RELEASED:
+		if h != nil {
+			r.endBack(*h)
+			return true
+		}
+		return op.token == r.last.token && r.how == messages.Event_CONFIRMED
+	case messages.Status_STALE_TOKEN:
+		first := append(slices.Clone(r.lost), r.held...)
+		return h == nil && len(first) > 0 && shown.GetToken() == first[0].token
+	case messages.Status_NOT_HELD:
+		return len(r.lost)+len(r.held) == 0
+	default:
+		return false
+	}
+}
+
+func (r *rules) breakLease(op step, now lease.Instant, status messages.Status, shown *messages.Lease) bool {
 	h := r.find(op.token)
 	if h != nil && h.token != op.token { // a former token breaks nothing
 		h = nil
@@ -320,10 +411,12 @@ func (r *rules) breakLease(op step, status messages.Status, shown *messages.Leas
 	switch status {
 	case messages.Status_RELEASED:
 		if h != nil {
-			r.end(*h, messages.Event_BROKEN)
+			broken := *h
+			r.end(broken, messages.Event_BROKEN)
+			r.lose(broken, now)
 			return true
 		}
-		return op.token == r.last.token && r.how == messages.Event_BROKEN
+		return op.token == r.last.token && (r.how == messages.Event_BROKEN || r.how == messages.Event_CONFIRMED)
 	case messages.Status_STALE_TOKEN:
 		return h == nil && len(r.held) > 0 && shown.GetToken() == r.held[0].token
 	case messages.Status_NOT_HELD:
@@ -367,6 +460,8 @@ func reports(a lease.Answer, c *journal.Change) bool {
 	switch status := a.Reply.GetStatus(); c.GetKind() {
 	case messages.Event_ACQUIRED:
 		return same && (status == messages.Status_GRANTED || status == messages.Status_EXTENDED && c.GetGrant().GetFormer() > 0)
+	case messages.Event_CONFIRMED:
+		return status == messages.Status_RELEASED && c.GetReason() != "the delay is over"
 	case messages.Event_RELEASED, messages.Event_BROKEN:
 		return status == messages.Status_RELEASED && c.GetReason() != "downgraded"
 	default:

@@ -39,6 +39,7 @@ type step struct {
 	who, verb string
 	from      string // where the answer goes: to who
 	ttl, wait time.Duration
+	delay     time.Duration
 	room      int
 	token     uint64
 	limit     uint32 // all: the highest number
@@ -47,8 +48,8 @@ type step struct {
 	// nogrant and nowait are the limits of the node that stand in the way.
 	nogrant, nowait string
 
-	// batched: the request came in a batch.
-	reentrant, ephemeral, stale, batched, waiters bool
+	// batched: the request came in a batch. confirmed: the loss of the lease is to be confirmed.
+	reentrant, ephemeral, stale, batched, waiters, confirmed bool
 }
 
 // mustParse reads a script, one step a line or between semicolons.
@@ -80,6 +81,8 @@ func mustParseStep(words []string) step {
 			s.ttl = must(time.ParseDuration(value))
 		case "wait":
 			s.wait = must(time.ParseDuration(value))
+		case "delay":
+			s.delay = must(time.ParseDuration(value))
 		case "room":
 			s.room = must(strconv.Atoi(value))
 		case "token":
@@ -108,6 +111,8 @@ func mustParseStep(words []string) step {
 			s.batched = true
 		case "waiters":
 			s.waiters = true
+		case "confirmed":
+			s.confirmed = true
 		default:
 			panic("unknown word in a script: " + word)
 		}
@@ -157,6 +162,7 @@ func (s step) String() string {
 	add(s.verb == "acquire" || s.verb == "extend", "ttl=%v", s.ttl)
 	add(s.verb == "acquire" && s.room != 8, "room=%d", s.room)
 	add(s.wait > 0, "wait=%v", s.wait)
+	add(s.delay > 0, "delay=%v", s.delay)
 	add(s.token > 0, "token=%d", s.token)
 	add(s.limit > 0, "limit=%s", sayLimit(s.limit))
 	add(s.permits > 0, "permits=%d", s.permits)
@@ -169,6 +175,7 @@ func (s step) String() string {
 	add(s.stale, "stale")
 	add(s.batched, "batched")
 	add(s.waiters, "waiters")
+	add(s.confirmed, "confirmed")
 	add(s.from != s.who, "from=%s", s.from)
 	return strings.Join(words, " ")
 }
@@ -179,7 +186,7 @@ func (s step) event() lease.Event {
 	case "acquire":
 		r := &messages.AcquireRequest{
 			Owner: s.who, TtlMs: millis(s.ttl), WaitMs: millis(s.wait), RequestId: s.id, Reentrant: s.reentrant,
-			Limit: s.limit, Permits: s.permits,
+			Limit: s.limit, Permits: s.permits, DelayMs: millis(s.delay), Confirm: s.confirmed,
 		}
 		if s.ephemeral {
 			r.Durability = messages.Durability_EPHEMERAL
@@ -195,6 +202,8 @@ func (s step) event() lease.Event {
 		return lease.Get{Request: &messages.GetRequest{Stale: s.stale, Waiters: s.waiters}, From: from}
 	case "break":
 		return lease.Break{Request: &messages.BreakRequest{Token: s.token, Reason: s.why}, From: from}
+	case "confirm":
+		return lease.Confirm{Request: &messages.ConfirmRequest{Token: s.token, By: s.who, How: s.why}, From: from}
 	case "undeliverable":
 		return lease.Undeliverable{Token: messages.Token(s.token)}
 	case "dismiss":
@@ -230,6 +239,13 @@ func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 //
 //	ACQUIRED ann#4[0,1]/5@3 1s
 //	cid: HELD bob#3[2]/5@3 1s/1s held=3 holders=bob#3,ann#4 waiters=dan/0x1(100ms,900ms)
+//
+// What a lost lease holds back is said with the time that is left, or that the loss is to be confirmed; behind it are
+// those that hold the resource.
+//
+//	EXPIRED ann#1 1s back
+//	bob: HELD_BACK ann#1 0s/1s left=500ms
+//	CONFIRMED ann#1 1s "the delay is over"
 func said(o lease.Outcome) []string {
 	var lines []string
 	for _, c := range o.Changes {
@@ -252,6 +268,9 @@ func sayChange(c *journal.Change) string {
 	line := fmt.Sprintf("%s %s %v", c.GetKind(), sayLease(g.Lease(0)), duration(g.GetTtlMs()))
 	if g.GetFormer() > 0 {
 		line += fmt.Sprintf(" former=%d", g.GetFormer())
+	}
+	if c.HoldsBack() {
+		line += " back"
 	}
 	if c.GetReason() != "" {
 		line += fmt.Sprintf(" %q", c.GetReason())
@@ -287,7 +306,10 @@ func sayAnswer(a lease.Answer) string {
 			line += fmt.Sprintf(" %v/%v", duration(l.GetRemainingMs()), duration(l.GetTtlMs()))
 		}
 	}
-	if r.GetLease().GetLimit() > 0 && r.GetHeld() > 0 {
+	if r.GetStatus() == messages.Status_HELD_BACK {
+		line += sayLeft(r.GetLeftMs())
+	}
+	if (r.GetLease().GetLimit() > 0 || r.GetStatus() == messages.Status_HELD_BACK) && r.GetHeld() > 0 {
 		line += fmt.Sprintf(" held=%d holders=%s", r.GetHeld(), sayHolders(r.GetHolders()))
 	}
 	if r.GetWaiting() > 0 {
@@ -303,6 +325,13 @@ func sayAnswer(a lease.Answer) string {
 		line += " stale"
 	}
 	return line
+}
+
+func sayLeft(millis uint32) string {
+	if millis == 0 {
+		return " until confirmed"
+	}
+	return fmt.Sprintf(" left=%v", duration(millis))
 }
 
 func sayHolders(all []*messages.Lease) string {

@@ -73,7 +73,7 @@ func (s *State) Step(now Time, e Event) Outcome {
 	case Confirm:
 		s.confirmLoss(now, e, &o)
 	case Undeliverable:
-		s.takeBack(now, e, &o)
+		s.revoke(now, e, &o)
 	case Dismiss:
 		s.dismiss(e, &o)
 	case Surrender:

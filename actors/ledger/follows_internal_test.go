@@ -27,6 +27,21 @@ func extended(g *journal.Grant) *journal.Change {
 	return &journal.Change{Kind: messages.Event_EXTENDED, Grant: g}
 }
 
+func expired(g *journal.Grant) *journal.Change {
+	return &journal.Change{Kind: messages.Event_EXPIRED, Grant: g}
+}
+
+// over is the end of what a lost lease held back.
+func over(g *journal.Grant) *journal.Change {
+	return &journal.Change{Kind: messages.Event_CONFIRMED, Grant: g}
+}
+
+// holdingBack returns a grant whose loss holds its resource back.
+func holdingBack(g *journal.Grant) *journal.Grant {
+	g.DelayMs = 1000
+	return g
+}
+
 func reserved(token uint64) *journal.Change { return &journal.Change{Resource: "r", Reserved: token} }
 
 // A change that the rule of leases does not allow is refused, and the like that it allows is not.
@@ -34,6 +49,7 @@ func TestChangesFollow(t *testing.T) {
 	one, two, three := grantOf(1, 3, 0), grantOf(2, 3, 1), grantOf(3, 3, 2)
 	alone := &journal.Grant{Resource: "r", Owner: "o", Token: 1, TtlMs: 1000}
 	exclusive := &journal.Grant{Resource: "r", Owner: "o", Token: 4, TtlMs: 1000}
+	back, shared := holdingBack(grantOf(1, 0)), holdingBack(grantOf(1, 3, 0))
 	for name, test := range map[string]struct {
 		before []*journal.Change
 		change *journal.Change
@@ -62,6 +78,16 @@ func TestChangesFollow(t *testing.T) {
 		"a reservation beside a reader":     {[]*journal.Change{granted(one)}, reserved(9), ""},
 		"one beside as many as may hold":    {[]*journal.Change{granted(one), granted(two), granted(three)}, reserved(9), "reservation"},
 		"a reservation of a token in use":   {[]*journal.Change{granted(one), granted(two)}, reserved(2), "reservation"},
+		"a grant while it is held back":     {[]*journal.Change{granted(back), expired(back)}, granted(exclusive), "grant"},
+		"one beside a lost lease":           {[]*journal.Change{granted(shared), granted(two), expired(shared)}, granted(three), "grant"},
+		"a grant when the hold is over":     {[]*journal.Change{granted(back), expired(back), over(back)}, granted(exclusive), ""},
+		"a reservation while it is back":    {[]*journal.Change{granted(back), expired(back)}, reserved(9), "reservation"},
+		"the end of a hold":                 {[]*journal.Change{granted(shared), granted(two), expired(shared)}, over(shared), ""},
+		"the end of no hold":                {[]*journal.Change{granted(one), expired(one)}, over(one), "CONFIRMED"},
+		"the end of the hold of another":    {[]*journal.Change{granted(shared), granted(two), expired(shared)}, over(two), "CONFIRMED"},
+		"the second end of a hold":          {[]*journal.Change{granted(back), expired(back), over(back)}, over(back), "CONFIRMED"},
+		"the end of a hold of what is held": {[]*journal.Change{granted(back)}, over(back), "CONFIRMED"},
+		"the release of a lost lease":       {[]*journal.Change{granted(back), expired(back)}, released(back), "RELEASED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newScribe(t)
@@ -81,12 +107,14 @@ func TestChangesFollow(t *testing.T) {
 
 // A journal may begin between the grants of leases that are held together. The page that comes later knows them all.
 func TestJournalThatBeginsAmongSharedLeases(t *testing.T) {
-	one, two, three, four := grantOf(1, 9, 0), grantOf(2, 9, 1), grantOf(3, 9, 2), grantOf(4, 9, 0)
+	one, two, three, four := grantOf(1, 9, 0), grantOf(2, 9, 1), grantOf(3, 9, 2), holdingBack(grantOf(4, 9, 0))
+	five := holdingBack(grantOf(5, 9, 2))
 	longer := grantOf(2, 9, 1)
 	longer.TtlMs = 5000
 	commits := [][]*journal.Change{
 		{granted(one)}, {granted(two)}, {granted(three)},
-		{extended(longer)}, {released(one)}, {released(three)}, {granted(four)},
+		{extended(longer)}, {released(one)}, {released(three)}, {granted(four)}, {granted(five)},
+		{expired(five)}, {expired(four)}, {over(five)},
 	}
 	end := len(commits)
 	for first := 1; first <= end; first++ {

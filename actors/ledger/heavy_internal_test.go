@@ -168,3 +168,69 @@ func TestChangeOfAllHoldersFitsIntoAMessage(t *testing.T) {
 		})
 	}
 }
+
+// All leases of a resource can be lost, taken back at once, and as many be granted in one step, which is one commit.
+func TestTakingAllBackFitsIntoAMessage(t *testing.T) {
+	for name, r := range crowds() {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t)
+			heavy := "heavy" + strings.Repeat("r", messages.MaxResourceBytes-5)
+			if name == "the most leases" {
+				heavy = "heavy"
+			}
+			lost := proto.CloneOf(r)
+			lost.DelayMs = messages.MaxDelayMillis
+			s, holders := k.fill(heavy, lost)
+			writer := proto.CloneOf(r)
+			writer.Limit, writer.Permits = 1, 1
+			s.Step(lease.Time{Instant: k.clock}, lease.Acquire{Request: numbered(writer, 9999), MaxWaiting: 1000})
+			k.clock = k.clock.Add(time.Millisecond)
+			for i := range 999 {
+				s.Step(lease.Time{Instant: k.clock}, lease.Acquire{Request: numbered(r, 1000+i), MaxWaiting: 1000})
+			}
+			k.clock = k.clock.Add(time.Hour - time.Millisecond) // the leases and the wait of the writer end together
+			o := s.Step(lease.Time{Instant: k.clock, UnixMillis: 1 << 41}, lease.Acquire{Request: numbered(r, 9998)})
+			image := s.Image()
+			if lost := len(o.Changes) - image.Holders(); lost != 2*holders || image.Holders() < holders || image.HeldBack() {
+				t.Errorf("%d changes: %d leases were lost, %d are held", len(o.Changes), holders, image.Holders())
+			}
+			k.commitAt(k.clock, o.Changes)
+			records := k.journal.Records()
+			if size := proto.Size(records[len(records)-1]); size < 400<<10 || size > natsTakes {
+				t.Errorf("%d changes have %d bytes", len(o.Changes), size)
+			}
+		})
+	}
+}
+
+// A page with as many lost leases as may be fits into a message.
+func TestHeavyLossesFitIntoAMessage(t *testing.T) {
+	for name, r := range crowds() {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t)
+			lost := proto.CloneOf(r)
+			lost.Confirm = true
+			s, holders := k.fill("heavy", lost)
+			k.clock = k.clock.Add(time.Hour)
+			k.commitAt(k.clock, s.Step(lease.Time{Instant: k.clock}, lease.Tick{}).Changes)
+			k.compact(0)
+			most := 0
+			for _, record := range k.journal.Records() {
+				most = max(most, proto.Size(record))
+			}
+			image := k.ledger.Image("heavy")
+			if most > natsTakes || len(image.Lost()) != holders {
+				t.Errorf("a record with %d lost leases of %d has %d bytes", len(image.Lost()), holders, most)
+			}
+			e := &entry{Image: image}
+			if size := proto.Size(e.store("heavy")); size > image.Weight() {
+				t.Errorf("%d lost leases have %d bytes, estimated are %d", holders, size, image.Weight())
+			}
+			before := state(k.ledger)
+			k.takeOver()
+			if state(k.ledger) != before {
+				t.Error("the next owner has another state")
+			}
+		})
+	}
+}

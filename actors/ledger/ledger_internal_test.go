@@ -189,7 +189,10 @@ func state(l *Ledger) string {
 			for h := range i.Holdings() {
 				lines[resource] += fmt.Sprintf("  %v\n", inWords(h.Grant))
 			}
-			if !i.Held() {
+			for _, l := range i.Lost() {
+				lines[resource] += fmt.Sprintf("  lost %s %v\n", l.How, inWords(l.Grant))
+			}
+			if i.IsFree() {
 				lines[resource] = fmt.Sprintf("%s: %+v\n", resource, bury(i))
 			}
 		}
@@ -269,7 +272,7 @@ func (s *scribe) checkCounts() {
 		}
 		weighed := 0
 		for resource, e := range p.entries {
-			held, free = held+e.Holders(), free+count(!e.Held())
+			held, free = held+e.Leases(), free+count(e.IsFree())
 			weighed += e.weight()
 			if _, twice := p.tombstones[resource]; twice {
 				s.Fatalf("%s is there twice", resource)
@@ -294,7 +297,7 @@ func (s *scribe) checkEnds() {
 	s.Helper()
 	for resource, owner := range s.owners {
 		image := s.ledger.Image(resource)
-		if _, known := s.ledger.pages.page(resource).find(resource); !known || image.Held() {
+		if _, known := s.ledger.pages.page(resource).find(resource); !known || !image.IsFree() {
 			continue
 		}
 		want := messages.Status_EXPIRED

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// newCrowd returns a ledger with exclusive leases, shared ones, and ephemeral ones before, between and behind those.
+// newCrowd returns a ledger with exclusive leases, shared ones, ephemeral ones before, between and behind those, and lost
+// ones.
 func newCrowd(t rapidOrT) *keeper {
 	k := newKeeper(t)
 	for i := range 12 {
@@ -29,23 +30,41 @@ func newCrowd(t rapidOrT) *keeper {
 		}
 	}
 	k.step("memory", k.acquire(1, 1, ephemeral))
+	for i := range 9 {
+		name := fmt.Sprint("lost", i)
+		for n := range uint64(i + 1) {
+			k.step(name, k.acquire(100, 1, []func(*messages.AcquireRequest){delayed, confirmed}[n%2]))
+		}
+		for token := range uint64(i/2 + 1) {
+			k.step(name, lease.Break{Request: &messages.BreakRequest{Token: token + 1}})
+		}
+	}
+	k.step("alone", k.acquire(1, 1, confirmed))
+	k.step("alone", lease.Break{Request: &messages.BreakRequest{Token: 1}})
 	return k
 }
 
 // want returns what a listing of everything has, one lease after the other.
-func (k *keeper) want() (all []string) {
-	type listed struct {
+func (k *keeper) want(heldBack bool) (all []string) {
+	type placed struct {
 		at    place
 		token uint64
 	}
-	var leases []listed
+	var leases []placed
 	for resource, s := range k.states {
 		image := s.Image()
 		for h := range image.Holdings() {
-			leases = append(leases, listed{newPlace(resource), h.Grant.GetToken()})
+			if !heldBack {
+				leases = append(leases, placed{newPlace(resource), h.Grant.GetToken()})
+			}
+		}
+		for _, l := range image.Lost() {
+			if heldBack {
+				leases = append(leases, placed{newPlace(resource), l.Grant.GetToken()})
+			}
 		}
 	}
-	slices.SortFunc(leases, func(a, b listed) int { return cmp.Or(a.at.compare(b.at), cmp.Compare(a.token, b.token)) })
+	slices.SortFunc(leases, func(a, b placed) int { return cmp.Or(a.at.compare(b.at), cmp.Compare(a.token, b.token)) })
 	for _, l := range leases {
 		all = append(all, fmt.Sprint(l.at.resource, " ", l.token))
 	}
@@ -53,9 +72,9 @@ func (k *keeper) want() (all []string) {
 }
 
 // list returns what a listing in pages of a limit has. between is called with the last lease of each page but the last.
-func (k *keeper) list(limit, bytes int, between func(*messages.Lease)) (all []string) {
+func (k *keeper) list(limit, bytes int, heldBack bool, between func(*messages.Lease)) (all []string) {
 	k.Helper()
-	q := Query{Limit: limit, Bytes: bytes, Waiters: true}
+	q := Query{Limit: limit, Bytes: bytes, Waiters: true, HeldBack: heldBack}
 	q.Pattern, _ = messages.ParsePattern("")
 	for {
 		scan := NewScan(q)
@@ -104,10 +123,12 @@ func (k *keeper) checked(found Found, limit int) (all []string) {
 // A listing in pages has every lease once, in one order, wherever a page ends.
 func TestScanFromEveryPlace(t *testing.T) {
 	k := newCrowd(t)
-	want := k.want()
-	for _, page := range []struct{ limit, bytes int }{{1, 1 << 20}, {2, 1 << 20}, {3, 1 << 20}, {7, 1 << 20}, {1000, 1}, {1000, 200}, {1000, 1 << 20}} {
-		if got := k.list(page.limit, page.bytes, func(*messages.Lease) {}); !slices.Equal(got, want) {
-			t.Errorf("in pages of %+v:\n%q\nwant\n%q", page, got, want)
+	for _, heldBack := range []bool{false, true} {
+		want := k.want(heldBack)
+		for _, page := range []struct{ limit, bytes int }{{1, 1 << 20}, {2, 1 << 20}, {3, 1 << 20}, {7, 1 << 20}, {1000, 1}, {1000, 200}, {1000, 1 << 20}} {
+			if got := k.list(page.limit, page.bytes, heldBack, func(*messages.Lease) {}); !slices.Equal(got, want) || len(want) < 20 {
+				t.Errorf("in pages of %+v, held back %v:\n%q\nwant\n%q", page, heldBack, got, want)
+			}
 		}
 	}
 }
@@ -126,8 +147,8 @@ func TestScanWhileLeasesEnd(t *testing.T) {
 		for _, limit := range []int{1, 2, 3} {
 			t.Run(fmt.Sprint(name, " ", limit), func(t *testing.T) {
 				k := newCrowd(t)
-				want, gone := k.want(), map[string]bool{}
-				got := k.list(limit, 1<<20, func(last *messages.Lease) {
+				want, gone := k.want(false), map[string]bool{}
+				got := k.list(limit, 1<<20, false, func(last *messages.Lease) {
 					resource := last.GetResource()
 					image := k.state(resource).Image()
 					for h := range image.Holdings() {

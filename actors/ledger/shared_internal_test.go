@@ -36,8 +36,13 @@ func (k *keeper) begin() {
 	k.states, k.past = map[string]*lease.State{}, lease.NewEndedRequests()
 	k.ledger.Restart(k.clock, func(resource string, deadline lease.Instant) {
 		image := k.ledger.Image(resource)
-		if deadline != image.Soonest() || !image.Held() {
+		if deadline != image.Soonest() || image.IsFree() || deadline == lease.Never {
 			k.Fatalf("%s is woken at %d, its first lease ends at %d", resource, deadline, image.Soonest())
+		}
+		for _, l := range image.Lost() {
+			if want := k.backUntil(l.Grant); l.Deadline != want {
+				k.Fatalf("a lost lease holds %s back until %d, want its whole delay from now: %d", resource, l.Deadline, want)
+			}
 		}
 		for h := range image.Holdings() {
 			if want := k.clock.Add(time.Duration(h.Grant.GetTtlMs()) * time.Millisecond); h.Deadline != want {
@@ -45,6 +50,14 @@ func (k *keeper) begin() {
 			}
 		}
 	})
+}
+
+// backUntil is when the delay of a lease is over that begins now.
+func (k *keeper) backUntil(g *journal.Grant) lease.Instant {
+	if g.GetDelayMs() == 0 {
+		return lease.Never
+	}
+	return k.clock.Add(time.Duration(g.GetDelayMs()) * time.Millisecond)
 }
 
 // takeOver begins a term with what the journal has.
@@ -97,6 +110,12 @@ func (k *keeper) check(resource string, decided lease.Image) {
 	for h := range image.Holdings() {
 		got = append(got, fmt.Sprint(h.Deadline, inWords(h.Grant)))
 	}
+	for _, l := range decided.Lost() {
+		want = append(want, fmt.Sprint("lost", l.How, l.Deadline, inWords(l.Grant)))
+	}
+	for _, l := range image.Lost() {
+		got = append(got, fmt.Sprint("lost", l.How, l.Deadline, inWords(l.Grant)))
+	}
 	if !slices.Equal(got, want) {
 		k.Fatalf("the ledger has of %s\n%q\ndecided was\n%q", resource, got, want)
 	}
@@ -119,6 +138,10 @@ func (k *keeper) acquire(limit, permits uint32, set ...func(*messages.AcquireReq
 
 func ephemeral(r *messages.AcquireRequest) { r.Durability = messages.Durability_EPHEMERAL }
 
+func delayed(r *messages.AcquireRequest) { r.DelayMs = 600_000 }
+
+func confirmed(r *messages.AcquireRequest) { r.Confirm = true }
+
 // Whatever is held by several, in memory or not: the ledger has what was decided, and after a change of owner all of it
 // that was recorded.
 func TestSharedReplayEqualsLive(t *testing.T) {
@@ -136,7 +159,10 @@ func TestSharedReplayEqualsLive(t *testing.T) {
 					r.Reentrant = rapid.Bool().Draw(t, "reentrant")
 					if rapid.Bool().Draw(t, "ephemeral") {
 						ephemeral(r)
+						return
 					}
+					r.DelayMs = rapid.SampledFrom([]uint32{0, 0, 0, 30_000}).Draw(t, "delay")
+					r.Confirm = rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "confirm")
 				})
 				k.step(names.Draw(t, "resource"), r)
 			},
@@ -161,6 +187,14 @@ func TestSharedReplayEqualsLive(t *testing.T) {
 				k.onHeld(t, names, func(g *journal.Grant) lease.Event {
 					return lease.Break{Request: &messages.BreakRequest{Token: g.GetToken(), Reason: "stuck"}}
 				})
+			},
+			"confirm": func(t *rapid.T) {
+				resource := names.Draw(t, "resource")
+				image := k.state(resource).Image()
+				if lost := image.Lost(); len(lost) > 0 {
+					l := rapid.SampledFrom(lost).Draw(t, "loss")
+					k.step(resource, lease.Confirm{Request: &messages.ConfirmRequest{Token: l.Grant.GetToken()}})
+				}
 			},
 			"time": func(t *rapid.T) {
 				ms := rapid.SampledFrom([]int64{1, remember / 2, 30_000, 90_000}).Draw(t, "ms")

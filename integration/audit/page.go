@@ -50,15 +50,16 @@ func (s *Shard) page(p *journal.Page) {
 // same reports whether the entry of a page is what the journal tells of the resource, whole or shrunk.
 func (r *resource) same(e *journal.Entry) bool {
 	g := e.GetGrant()
-	if len(r.held) > 0 {
+	if len(r.held)+len(r.lost) > 0 {
 		return e.GetOwnerDigest() == 0 && e.GetReserved() == r.reserved && e.GetState() == r.state &&
-			proto.Equal(g, r.last) && slices.EqualFunc(holdings(e), r.held, func(a, b *holding) bool { return proto.Equal(a.Grant, b.Grant) })
+			proto.Equal(g, r.last) && slices.EqualFunc(holdings(e), r.held, func(a, b *holding) bool { return proto.Equal(a.Grant, b.Grant) }) &&
+			slices.EqualFunc(losses(e), r.lost, func(a, b *loss) bool { return proto.Equal(a.Grant, b.Grant) && a.how == b.how })
 	}
 	owner := requestOf(g) == requestOf(r.last) && isLike(g, r.last)
 	if e.GetOwnerDigest() != 0 {
 		owner = e.GetOwnerDigest() == cmp.Or(r.digest, max(journal.Hash(r.last.GetOwner()), 1))
 	}
-	if len(e.GetOthers()) > 0 {
+	if len(e.GetOthers())+len(e.GetLost()) > 0 {
 		return false
 	}
 	if g == nil && r.reserved > r.last.GetToken() {
@@ -84,9 +85,10 @@ func holdings(e *journal.Entry) (held []*holding) {
 func (r *resource) adopt(e *journal.Entry, wrong func(string, ...any)) {
 	isSure := r.known && r.remembered
 	if isSure && !r.same(e) {
-		wrong("the page has %v, where the journal has token %d of %s (%s), reserved %d, and %d held",
-			e, r.last.GetToken(), r.last.GetOwner(), r.state, r.reserved, len(r.held))
+		wrong("the page has %v, where the journal has token %d of %s (%s), reserved %d, and %d held, %d lost",
+			e, r.last.GetToken(), r.last.GetOwner(), r.state, r.reserved, len(r.held), len(r.lost))
 	}
+	r.adoptLosses(e, isSure)
 	held := holdings(e)
 	for _, h := range held {
 		if place := r.find(h.GetToken()); isSure && place >= 0 {
@@ -102,9 +104,9 @@ func (r *resource) adopt(e *journal.Entry, wrong func(string, ...any)) {
 
 // forget takes in that a page has no entry, and reports whether the resource was remembered until then.
 func (r *resource) forget(p *journal.Page, wrong func(string, ...any)) (was bool) {
-	if r.known && (len(r.held) > 0 || p.GetFloor() < r.top()) {
-		wrong("the page forgets it where token %d stands (%s), reserved %d, %d held; the floor is %d",
-			r.last.GetToken(), r.state, r.reserved, len(r.held), p.GetFloor())
+	if r.known && (len(r.held)+len(r.lost) > 0 || p.GetFloor() < r.top()) {
+		wrong("the page forgets it where token %d stands (%s), reserved %d, %d held, %d lost; the floor is %d",
+			r.last.GetToken(), r.state, r.reserved, len(r.held), len(r.lost), p.GetFloor())
 	}
 	was = r.remembered
 	r.remembered, r.above = false, max(r.above, r.top())

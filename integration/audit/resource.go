@@ -29,6 +29,9 @@ type resource struct {
 	digest uint64
 	// held are the leases that are held, the oldest first. While the resource is not known there may be others.
 	held []*holding
+	// lost are the leases that hold the resource back, the oldest first. While the resource is not known there may be
+	// others.
+	lost []*loss
 	// unseen: ephemeral leases may be held besides, of which the journal does not tell.
 	unseen bool
 	// fence is the highest of all leases.
@@ -85,6 +88,10 @@ func (r *resource) opened(c *journal.Commit) {
 		h.due = c.GetAtMs() + int64(h.GetTtlMs())
 		r.requests[requestOf(h.Grant)] = granted{h.GetToken(), r.changedAt, false}
 	}
+	for _, l := range r.lost {
+		l.restart(c.GetAtMs())
+		r.requests[requestOf(l.Grant)] = granted{l.GetToken(), r.changedAt, false}
+	}
 }
 
 func (r *resource) reserve(m *journal.Change, wrong func(string, ...any)) {
@@ -108,12 +115,14 @@ func (r *resource) acquire(g *journal.Grant, c *journal.Commit, whole bool, wron
 	case r.known && r.remembered && r.reserved == 0 && token != last+1:
 		wrong("token %d is granted behind token %d, which is remembered", token, last)
 	}
+	r.notBack(g, wrong)
 	r.share(g, wrong)
 	if r.downgraded == nil {
 		r.again(g, c, whole, wrong)
 	}
 	r.remember(g, c)
 	r.downgraded = nil
+	r.lost = nil
 	if isFirst(g) {
 		r.held, r.known, r.unseen = nil, true, false
 	}
@@ -156,11 +165,14 @@ func (r *resource) remember(g *journal.Grant, c *journal.Commit) {
 // follow takes in a change that needs a lease: one that extends or ends it.
 func (r *resource) follow(m *journal.Change, c *journal.Commit, wrong func(string, ...any)) {
 	g := m.GetGrant()
-	place := r.find(g.GetToken())
+	place, due := r.find(g.GetToken()), int64(0)
+	if place >= 0 && m.GetKind() == messages.Event_EXPIRED {
+		due = r.held[place].due
+	}
 	if r.known {
 		r.changes(m, place, c, wrong)
 	} else if !isShared(g) {
-		r.held, r.known, r.remembered, place = nil, true, true, -1 // it was held alone
+		r.held, r.lost, r.known, r.remembered, place = nil, nil, true, true, -1 // it was held alone
 	}
 	if place >= 0 {
 		r.held = slices.Delete(r.held, place, place+1)
@@ -173,6 +185,7 @@ func (r *resource) follow(m *journal.Change, c *journal.Commit, wrong func(strin
 	} else {
 		r.remember(g, c)
 		r.end(m, wrong)
+		r.lose(m, due)
 	}
 	if g.GetToken() >= r.last.GetToken() {
 		r.set(g, state, c)

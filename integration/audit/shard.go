@@ -75,6 +75,17 @@ func (s *Shard) Held() map[string][]*journal.Grant {
 	return held
 }
 
+// Lost returns the leases that hold their resources back behind the last record, by resource, the oldest first.
+func (s *Shard) Lost() map[string][]*journal.Grant {
+	lost := make(map[string][]*journal.Grant)
+	for name, r := range s.resources {
+		for _, l := range r.lost {
+			lost[name] = append(lost[name], l.Grant)
+		}
+	}
+	return lost
+}
+
 // Token returns the last persistent token of a resource, 0 if the journal has none.
 func (s *Shard) Token(resource string) uint64 {
 	if r := s.resources[resource]; r != nil {
@@ -213,9 +224,12 @@ func (s *Shard) change(m *journal.Change, c *journal.Commit) {
 	case g.GetDurability() != messages.Durability_PERSISTENT:
 		wrong("an ephemeral lease is recorded: %v", m)
 	}
-	if m.GetKind() == messages.Event_ACQUIRED {
+	switch m.GetKind() {
+	case messages.Event_ACQUIRED:
 		r.acquire(g, c, !s.partial, wrong)
-	} else {
+	case messages.Event_CONFIRMED:
+		r.confirm(m, c, wrong)
+	default:
 		r.follow(m, c, wrong)
 	}
 	s.TopToken = max(s.TopToken, g.GetToken())

@@ -9,7 +9,7 @@ import (
 type Totals struct {
 	Records, Commits, Empty, Opened, Pages, Changes int64
 	// Kinds are changes by [messages.Event_Kind]; reservations have none.
-	Kinds [6]int64
+	Kinds [8]int64
 	// Bounces are grants that the service took back because the client was gone.
 	Bounces int64
 	// Forgotten are resources that a page has left out.

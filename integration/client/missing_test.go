@@ -26,6 +26,8 @@ func TestNilIsRefused(t *testing.T) {
 		"Get":           func() error { _, err := c.Get(none, t.Name()); return err },
 		"GetStale":      func() error { _, err := c.GetStale(none, t.Name()); return err },
 		"Break":         func() error { return c.Break(none, t.Name(), l.Token(), "") },
+		"Confirm":       func() error { return c.Confirm(none, t.Name(), l.Token(), "", "") },
+		"Lost":          func() error { return firstError(c.Lost(none, "")) },
 		"Info":          func() error { _, err := c.Info(none); return err },
 		"List":          func() error { return firstError(c.List(none, "")) },
 		"Watch":         func() error { return firstError(c.Watch(none, "")) },

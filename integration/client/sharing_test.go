@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
@@ -371,55 +369,21 @@ func TestSharingInvalid(t *testing.T) {
 
 // A deployment that has no shared leases is not asked for one, and is as soon as it has.
 func TestDeploymentWithoutSharing(t *testing.T) {
-	nc := stand.Dial(t, url)
-	info := &messages.Info{Version: "old", Shards: 1}
-	var mu sync.Mutex
-	asked := 0
-	reply := func(m *nats.Msg, answer proto.Message) {
-		data, err := messages.Encode(messages.EncodingOf("", m.Data), answer)
-		if err != nil || m.Respond(data) != nil {
-			t.Error("no answer was sent")
-		}
-	}
-	for subject, answer := range map[string]func(*nats.Msg){
-		"old.info": func(m *nats.Msg) { mu.Lock(); defer mu.Unlock(); reply(m, info) },
-		"old.shard.>": func(m *nats.Msg) {
-			mu.Lock()
-			defer mu.Unlock()
-			asked++
-			reply(m, &messages.Reply{Status: messages.Status_HELD, Lease: leaseOf("x")})
-		},
-	} {
-		s, err := nc.Subscribe(subject, answer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Unsubscribe() })
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	old := newOldDeployment(t)
 	c := newClient(t, url, holdfast.Prefix("old"))
 	for _, ask := range []func() error{
 		func() error { _, err := c.TryAcquire(testContext(t), "x", holdfast.Shared()); return err },
 		func() error { _, err := c.Get(testContext(t), "x", holdfast.WithWaiters()); return err },
-		func() error {
-			for _, err := range c.Queues(testContext(t), "") {
-				return err
-			}
-			return nil
-		},
+		func() error { return firstError(c.Queues(testContext(t), "")) },
 	} {
-		if err := ask(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `feature sharing`) || asked != 0 {
-			t.Errorf("asked %d times, got %v", asked, err)
+		if err := ask(); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `feature sharing`) || old.count() != 0 {
+			t.Errorf("asked %d times, got %v", old.count(), err)
 		}
 	}
 	if s := mustGet(t, c, "x"); !s.Held || len(s.Holders) != 1 || s.Permits != 1 || s.Holders[0].Fence != 7 {
 		t.Errorf("got %+v", s)
 	}
-	mu.Lock()
-	info.Features = []string{messages.FeatureSharing}
-	mu.Unlock()
+	old.upgrade(messages.FeatureSharing)
 	if _, err := c.TryAcquire(testContext(t), "x", holdfast.Shared()); !errors.Is(err, holdfast.ErrHeld) {
 		t.Errorf("after the upgrade: got %v, want ErrHeld", err)
 	}

@@ -156,7 +156,7 @@ func TestDataOfFormat1(t *testing.T) {
 	s.Restart()
 	c = &client{t, s.Connect()}
 	for shard := range uint32(2) {
-		if b := readBucket(s, shard); b.pages["p"] != 2 || b.commits[1] > 0 || b.shrunk == 0 {
+		if b := readBucket(s, shard); b.pages["p"] != journal.Format || b.commits[1] > 0 || b.shrunk == 0 {
 			t.Errorf("shard %d was compacted to %+v", shard, b)
 		}
 	}

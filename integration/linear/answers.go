@@ -20,6 +20,7 @@ type answers struct {
 	extends  map[uint32][]*Operation // by TTL, of acquires and extends
 	releases map[string][]*Operation // by owner
 	breaks   map[uint64][]*Operation // by token
+	confirms map[uint64][]*Operation // by token
 	wrong    []string
 }
 
@@ -32,6 +33,7 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 		operations: operations, life: l, seen: l.seen(operations), slack: slack,
 		acquires: make(map[asked][]*Operation), extends: make(map[uint32][]*Operation),
 		releases: make(map[string][]*Operation), breaks: make(map[uint64][]*Operation),
+		confirms: make(map[uint64][]*Operation),
 	}
 	for i := range operations {
 		o := &operations[i]
@@ -48,6 +50,8 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 			a.releases[o.Owner] = append(a.releases[o.Owner], o)
 		case messages.OpBreak:
 			a.breaks[o.Token] = append(a.breaks[o.Token], o)
+		case messages.OpConfirm:
+			a.confirms[o.Token] = append(a.confirms[o.Token], o)
 		}
 	}
 	return a
@@ -86,6 +90,11 @@ func (a *answers) answer(o *Operation) {
 			a.is("the grant is another request's: %s; %s", o.span(), a.changes[at])
 		}
 		a.shares(o, slices.Concat(o.Holders, []Shown{o.Shown}))
+	case messages.Status_HELD_BACK:
+		at, ok := a.ended[o.Shown.Token]
+		if !ok || !a.changes[at].HoldsBack() || a.changes[at].GetGrant().GetOwner() != o.Shown.Owner {
+			a.is("in the journal no such lease was lost: %s", o.span())
+		}
 	case messages.Status_EXTENDED:
 		if _, ok := a.extensionOf(o); !ok {
 			a.is("no such extension is in the journal: %s", o.span())
@@ -107,8 +116,12 @@ func (a *answers) answer(o *Operation) {
 			a.is("in the journal the lease has neither run out nor been broken: %s", o.span())
 		}
 	case messages.Status_FREE:
-		if _, ok := a.ended[o.Shown.Token]; o.Shown.Token != 0 && !ok {
+		at, ok := a.ended[o.Shown.Token]
+		if o.Shown.Token != 0 && !ok {
 			a.is("in the journal the lease has not ended: %s", o.span())
+		}
+		if _, over := a.over[o.Shown.Token]; ok && !over && a.changes[at].HoldsBack() {
+			a.is("in the journal the lease still holds the resource back: %s", o.span())
 		}
 	}
 }
@@ -206,7 +219,11 @@ func (a *answers) hasEnded(o *Operation) bool {
 		return ok && a.endedAs(at, o.Status)
 	case o.Kind == messages.OpBreak:
 		at, ok := a.ended[o.Token]
-		return ok && a.changes[at].GetKind() == messages.Event_BROKEN
+		_, over := a.over[o.Token]
+		return over || ok && a.changes[at].GetKind() == messages.Event_BROKEN
+	case o.Kind == messages.OpConfirm:
+		_, over := a.over[o.Token]
+		return over
 	default:
 		return a.hasEndedFor(func(c change) bool {
 			return o.names(c.GetGrant()) && (o.Token != 0 || c.GetGrant().GetOwner() == o.Owner)
@@ -234,6 +251,8 @@ func (a *answers) askers(c change) (by []*Operation, same int) {
 		return a.releases[g.GetOwner()], 1
 	case c.GetKind() == messages.Event_BROKEN:
 		return a.breaks[g.GetToken()], 1
+	case c.GetKind() == messages.Event_CONFIRMED:
+		return a.confirms[g.GetToken()], 1
 	default:
 		return nil, 0 // time alone
 	}
@@ -242,7 +261,7 @@ func (a *answers) askers(c change) (by []*Operation, same int) {
 // change checks that a change was asked for, often enough and before it was seen.
 func (a *answers) change(at int) {
 	c := a.changes[at]
-	if c.GetKind() == messages.Event_EXPIRED {
+	if c.GetKind() == messages.Event_EXPIRED || c.lapses() {
 		return
 	}
 	by, same := a.askers(c)
@@ -303,9 +322,7 @@ func (o *Operation) effects(c change) int {
 	if o.named() && o.RequestID != g.GetRequestId() {
 		return 0
 	}
-	if c.GetKind() == messages.Event_BROKEN && o.Reason != c.GetReason() ||
-		c.GetKind() != messages.Event_BROKEN && o.Owner != g.GetOwner() ||
-		!o.names(g) {
+	if c.isOperators() && o.Reason != c.GetReason() || !c.isOperators() && o.Owner != g.GetOwner() || !o.names(g) {
 		return 0
 	}
 	if told {

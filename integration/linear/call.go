@@ -88,7 +88,7 @@ func body(o Operation) proto.Message {
 	case messages.OpAcquire:
 		m := &messages.AcquireRequest{
 			Owner: o.Owner, TtlMs: o.TTL, WaitMs: o.Wait, RequestId: o.RequestID, Reentrant: o.Reentrant,
-			Limit: o.Limit, Permits: o.Permits,
+			Limit: o.Limit, Permits: o.Permits, DelayMs: o.Delay, Confirm: o.Confirm,
 		}
 		if o.Ephemeral {
 			m.Durability = messages.Durability_EPHEMERAL
@@ -100,6 +100,8 @@ func body(o Operation) proto.Message {
 		return &messages.ExtendRequest{Owner: o.Owner, Token: o.Token, TtlMs: o.TTL, Limit: o.Limit}
 	case messages.OpBreak:
 		return &messages.BreakRequest{Token: o.Token, Reason: o.Reason}
+	case messages.OpConfirm:
+		return &messages.ConfirmRequest{Token: o.Token, How: o.Reason}
 	default:
 		return &messages.GetRequest{Stale: o.Stale}
 	}

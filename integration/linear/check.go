@@ -113,10 +113,10 @@ func (c *checking) is(check, resource string, texts ...string) {
 
 // whole checks what is not of one resource.
 func (c *checking) whole(ctx context.Context, events []*Events) {
-	wrong, leases := c.journal.Audit()
+	wrong, held, lost := c.journal.Audit()
 	c.is("journal", "", wrong...)
 	if len(wrong) == 0 { // or the replay is bound to stumble over the same
-		c.is("replay", "", checkReplay(ctx, c.journal, leases)...)
+		c.is("replay", "", checkReplay(ctx, c.journal, held, lost)...)
 	}
 	for _, e := range events {
 		c.is("events", "", e.check(c.journal)...)

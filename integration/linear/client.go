@@ -89,7 +89,9 @@ func (c *client) run() {
 		case n < 70:
 			c.lock(r)
 		case n < 82:
-			c.get(r)
+			if got := c.get(r); got.Status == messages.Status_HELD_BACK {
+				c.confirm(r, got.Shown.Token)
+			}
 		case n < 88:
 			c.breakLease(r)
 		case n < 94:
@@ -167,8 +169,11 @@ func (c *client) wish(r *resource) Operation {
 	if c.chance(60) {
 		o.Wait = 1 + c.dice.Uint32N(1000)
 	}
-	if r.shared {
+	switch {
+	case r.shared:
 		o.Limit, o.Permits = c.sharing()
+	case !r.ephemeral && c.chance(30):
+		o.Delay, o.Confirm = c.holdBack()
 	}
 	if o.Limit == unlimited && c.chance(70) {
 		o.Wait = 0 // many readers come while a writer waits
@@ -192,6 +197,18 @@ func (c *client) sharing() (limit, permits uint32) {
 	}
 }
 
+// holdBack is what a request asks for in case that its lease is lost.
+func (c *client) holdBack() (delay uint32, confirm bool) {
+	switch n := c.dice.IntN(100); {
+	case n < 60:
+		return 50 + c.dice.Uint32N(150), false
+	case n < 80:
+		return 50 + c.dice.Uint32N(150), true
+	default:
+		return 0, true
+	}
+}
+
 // lock takes the resource, uses it and lets it go, or not.
 func (c *client) lock(r *resource) {
 	o := c.wish(r)
@@ -200,6 +217,9 @@ func (c *client) lock(r *resource) {
 		return
 	}
 	got := c.ask(r, o)
+	if got.Status == messages.Status_HELD_BACK && c.chance(50) {
+		c.confirm(r, got.Shown.Token)
+	}
 	if !got.granted() {
 		return
 	}
@@ -325,6 +345,18 @@ func (c *client) breakLease(r *resource) {
 	}
 	if token != 0 {
 		c.ask(r, Operation{Kind: messages.OpBreak, Token: token, Reason: c.id()})
+	}
+}
+
+// confirm confirms the loss of a lease that holds the resource back, or of another one, and sometimes twice.
+func (c *client) confirm(r *resource, token uint64) {
+	if c.chance(20) {
+		token = max(1, token+uint64(c.dice.IntN(3))-1)
+	}
+	o := Operation{Kind: messages.OpConfirm, Token: token, Reason: c.id()}
+	if c.ask(r, o).Status != 0 && c.chance(20) {
+		o.Reason = c.id()
+		c.ask(r, o)
 	}
 }
 

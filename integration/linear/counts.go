@@ -26,6 +26,9 @@ type Counts struct {
 	// Expiries are leases that ran out, by the journal, or that an answer said had run out if there is
 	// none. Bounces are grants that were taken back.
 	Expiries, Bounces int
+	// Losses are leases that were lost and held their resource back, by the journal, Confirmations those of them whose loss
+	// a client has confirmed.
+	Losses, Confirmations int
 	// Events were told to all who watched.
 	Events int
 }
@@ -33,9 +36,9 @@ type Counts struct {
 // String is the counts on one line.
 func (c Counts) String() string {
 	return fmt.Sprintf("%d operations (%d unknown) on %d resources (%d judged): %d grants, %d to another owner, %d out of the queue, "+
-		"%d shared, %d downgrades, %d extensions, %d releases, %d breaks, %d late copies, %d withdrawn, %d expiries, %d bounces; %d events",
+		"%d shared, %d downgrades, %d extensions, %d releases, %d breaks, %d late copies, %d withdrawn, %d expiries, %d bounces, %d losses, %d confirmations; %d events",
 		c.Operations, c.Unknown, c.Resources, c.Judged, c.Grants, c.HandOffs, c.Waited,
-		c.Shared, c.Downgrades, c.Extensions, c.Releases, c.Breaks, c.Late, c.Withdrawn, c.Expiries, c.Bounces, c.Events)
+		c.Shared, c.Downgrades, c.Extensions, c.Releases, c.Breaks, c.Late, c.Withdrawn, c.Expiries, c.Bounces, c.Losses, c.Confirmations, c.Events)
 }
 
 // Add adds the counts of another history.
@@ -56,6 +59,8 @@ func (c *Counts) Add(d Counts) {
 	c.Withdrawn += d.Withdrawn
 	c.Expiries += d.Expiries
 	c.Bounces += d.Bounces
+	c.Losses += d.Losses
+	c.Confirmations += d.Confirmations
 	c.Events += d.Events
 }
 
@@ -103,6 +108,8 @@ func (c *Counts) count(operations []Operation, l *life) {
 	for _, change := range l.changes {
 		c.Expiries += count(change.GetKind() == messages.Event_EXPIRED)
 		c.Bounces += count(change.bounced())
+		c.Losses += count(change.HoldsBack())
+		c.Confirmations += count(change.GetKind() == messages.Event_CONFIRMED && !change.lapses())
 	}
 }
 
@@ -116,7 +123,7 @@ func count(is bool) int {
 // Floors are the least that has to happen in a history: below them it proves nothing. The zero value
 // asks for nothing.
 type Floors struct {
-	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Shared, Downgrades, Late, Withdrawn, Expiries, Events int
+	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Shared, Downgrades, Late, Withdrawn, Expiries, Losses, Confirmations, Events int
 }
 
 // below says which floors the counts do not reach, empty if they reach all.
@@ -131,7 +138,8 @@ func (f Floors) below(c Counts) string {
 		{"extensions", c.Extensions, f.Extensions}, {"releases", c.Releases, f.Releases},
 		{"breaks", c.Breaks, f.Breaks}, {"shared leases", c.Shared, f.Shared}, {"downgrades", c.Downgrades, f.Downgrades},
 		{"late copies", c.Late, f.Late},
-		{"withdrawn", c.Withdrawn, f.Withdrawn}, {"expiries", c.Expiries, f.Expiries}, {"events", c.Events, f.Events},
+		{"withdrawn", c.Withdrawn, f.Withdrawn}, {"expiries", c.Expiries, f.Expiries},
+		{"losses", c.Losses, f.Losses}, {"confirmations", c.Confirmations, f.Confirmations}, {"events", c.Events, f.Events},
 	} {
 		if floor.got < floor.least {
 			short = append(short, fmt.Sprintf("%d %s, at least %d", floor.got, floor.what, floor.least))

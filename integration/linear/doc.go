@@ -30,6 +30,9 @@
 // Names of resources must be new to the deployment, and its journals must begin with their first commit:
 // run it with a history (--history) that is longer than the load.
 //
+// A lease that may hold its resource back is exclusive here: package lease has models of shared ones, and the check of the
+// journal knows both.
+//
 // Leases that are EPHEMERAL are in no journal and end when the shard moves; a deposed owner may even give
 // out some more. So resources that have any are held against the model only while nothing is unknown and
 // their shard has one owner, and else only against this: no token is two owners'.

@@ -44,6 +44,7 @@ type fact struct {
 	ttl             time.Duration
 	at              int64
 	reason          string
+	heldBack        bool
 	sharing
 }
 
@@ -175,7 +176,7 @@ func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
 func watched(e holdfast.Event) fact {
 	return fact{
 		e.ID, e.Kind.String(), e.Lease.Resource, e.Lease.Owner, uint64(e.Lease.Token), e.Lease.TTL,
-		e.Time.UnixMilli(), e.Reason, sharedAs(e.Lease),
+		e.Time.UnixMilli(), e.Reason, e.HeldBack, sharedAs(e.Lease),
 	}
 }
 
@@ -183,7 +184,7 @@ func published(e *messages.Event) fact {
 	l := e.GetLease()
 	return fact{
 		e.ID(), e.GetKind().String(), l.GetResource(), l.GetOwner(), l.GetToken(), millis(l.GetTtlMs()),
-		e.GetAtMs(), e.GetReason(), leaseOf(l),
+		e.GetAtMs(), e.GetReason(), e.GetHeldBack(), leaseOf(l),
 	}
 }
 

@@ -120,9 +120,10 @@ func LoadJournal(r io.Reader) (*Journal, error) {
 	}
 }
 
-// Audit checks each shard's records by [audit.Shard]. It returns what is wrong and who holds what at the end.
-func (j *Journal) Audit() (wrong []string, held map[string][]*journal.Grant) {
-	held = make(map[string][]*journal.Grant)
+// Audit checks each shard's records by [audit.Shard]. It returns what is wrong, who holds what at the end, and which lost
+// leases hold their resources back.
+func (j *Journal) Audit() (wrong []string, held, lost map[string][]*journal.Grant) {
+	held, lost = make(map[string][]*journal.Grant), make(map[string][]*journal.Grant)
 	for shard, log := range j.shards {
 		s := audit.New(uint32(shard))
 		for _, r := range log {
@@ -131,8 +132,9 @@ func (j *Journal) Audit() (wrong []string, held map[string][]*journal.Grant) {
 			}
 		}
 		maps.Copy(held, s.Held())
+		maps.Copy(lost, s.Lost())
 	}
-	return wrong, held
+	return wrong, held, lost
 }
 
 // Owners returns to whom each token of a resource was granted.
@@ -181,6 +183,16 @@ func (c change) bounced() bool {
 // downgrades reports whether the change ends a lease that goes on under another token.
 func (c change) downgrades() bool {
 	return c.GetKind() == messages.Event_RELEASED && c.GetReason() == audit.Downgraded
+}
+
+// lapses reports whether the change is the end of a hold that nobody has confirmed.
+func (c change) lapses() bool {
+	return c.GetKind() == messages.Event_CONFIRMED && (c.GetReason() == audit.DelayOver || c.GetReason() == audit.TakenBack)
+}
+
+// isOperators reports whether the change is of a request that names no owner: a break, or a confirmation.
+func (c change) isOperators() bool {
+	return c.GetKind() == messages.Event_BROKEN || c.GetKind() == messages.Event_CONFIRMED
 }
 
 // lives returns the changes of each resource, in their order; reservations are none.

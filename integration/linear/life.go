@@ -11,6 +11,8 @@ type life struct {
 	changes []change
 	// granted and ended say at which change a token was granted and its lease ended.
 	granted, ended map[uint64]int
+	// over say at which change the lost lease of a token no longer held the resource back.
+	over map[uint64]int
 	// grants are those of a request, extended the extensions of a lease by a TTL.
 	grants   map[asked][]int
 	extended map[extension][]int
@@ -29,7 +31,7 @@ type (
 
 func newLife() *life {
 	return &life{
-		granted: make(map[uint64]int), ended: make(map[uint64]int),
+		granted: make(map[uint64]int), ended: make(map[uint64]int), over: make(map[uint64]int),
 		grants: make(map[asked][]int), extended: make(map[extension][]int), downgraded: make(map[uint64]int),
 	}
 }
@@ -51,6 +53,8 @@ func (l *life) add(c change) {
 	case messages.Event_EXTENDED:
 		id := extension{g.GetToken(), g.GetTtlMs()}
 		l.extended[id] = append(l.extended[id], at)
+	case messages.Event_CONFIRMED:
+		once(l.over, g.GetToken(), at)
 	default:
 		once(l.ended, g.GetToken(), at)
 	}
@@ -121,13 +125,18 @@ func (l *life) shown(o *Operation) int {
 	case messages.Status_EXTENDED:
 		at, _ := l.extensionOf(o)
 		return at
+	case messages.Status_HELD_BACK:
+		return find(l.ended, o.Shown.Token)
 	case messages.Status_RELEASED, messages.Status_EXPIRED:
+		if o.Kind == messages.OpConfirm {
+			return find(l.over, o.Token)
+		}
 		if o.late() {
 			return find(l.ended, o.Shown.Token)
 		}
 		return find(l.ended, o.Token) // if that was a downgrade, what it became has ended later
 	case messages.Status_FREE:
-		return find(l.ended, o.Shown.Token)
+		return max(find(l.ended, o.Shown.Token), find(l.over, o.Shown.Token))
 	default:
 		return unseen
 	}

@@ -50,6 +50,8 @@ func (m model) step(s state, o *Operation) (bool, state) {
 		return m.use(s, o)
 	case messages.OpBreak:
 		return m.breakLease(s, o)
+	case messages.OpConfirm:
+		return m.confirm(s, o)
 	default:
 		return m.get(s, o)
 	}
@@ -87,6 +89,9 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 	case messages.Status_HELD:
 		ok, s := m.listed(s, o)
 		return ok && o.Wait == 0 && !s.again(o) && (o.Waiting > 0 || !fits(s.holders(), o.most(), o.permits())), s
+	case messages.Status_HELD_BACK:
+		ok, s := m.back(s, o)
+		return ok && o.Wait == 0 && !s.takesBack(o), s
 	case messages.Status_TIMEOUT:
 		return !s.free() && o.Wait > 0, s
 	case messages.Status_CANCELLED:
@@ -128,6 +133,13 @@ func (m model) enter(s state, o *Operation) (bool, state) {
 		}
 	}
 	beside := after.holders()
+	switch {
+	case after.hold != heldBack || after.takesBack(o):
+	case m.isOver(after, o):
+		start = max(start, after.bound+after.delay)
+	default:
+		return false, s
+	}
 	if !fits(sure, o.most(), how.permits()) || how.shared() && how.Phase != o.Shown.Token && len(beside) == 0 {
 		return false, s
 	}
@@ -145,6 +157,9 @@ func (m model) maybe(s, after state, o *Operation) state {
 		return s
 	}
 	for _, at := range []state{s, after} {
+		if at.hold == heldBack && !at.takesBack(o) && !m.isOver(at, o) {
+			continue
+		}
 		if all := at.holders(); fits(all, o.most(), o.permits()) {
 			at = at.grant(o, s.token+1, next(all, s.token+1, o))
 			at.bound = o.Call // it may have been taken back at once
@@ -288,7 +303,7 @@ func (m model) use(s state, o *Operation) (bool, state) {
 			return true, s // it was released
 		}
 		told := mine && (taken || o.Kind == messages.OpRelease && after.end == released)
-		return after.free() && (!told || m.ephemeral), after
+		return after.unheld() && (!told || m.ephemeral), after
 	case messages.Status_NOT_OWNER:
 		return m.refused(s, o, func(h holder) bool { return h.owner == o.Owner })
 	case messages.Status_STALE_TOKEN:
@@ -366,10 +381,14 @@ func (m model) breakLease(s state, o *Operation) (bool, state) {
 		if holds {
 			return true, s.without(h.token, broken, o.Call)
 		}
-		return last && s.end == broken, s
+		if last && s.end == broken {
+			return true, s
+		}
+		after = m.lapse(after, o)
+		return last && after.hold == holdOver, after
 	case messages.Status_NOT_HELD:
-		told := last && after.end == broken
-		return after.free() && (!told || m.ephemeral), after
+		told := last && (after.end == broken || s.hold == holdOver)
+		return after.unheld() && (!told || m.ephemeral), after
 	case messages.Status_STALE_TOKEN:
 		return m.refused(s, o, func(h holder) bool { return h.token == o.Token })
 	case messages.Status_STATUS_UNSPECIFIED:
@@ -386,8 +405,10 @@ func (m model) get(s state, o *Operation) (bool, state) {
 	switch o.Status {
 	case messages.Status_HELD:
 		return m.listed(s, o)
+	case messages.Status_HELD_BACK:
+		return m.back(s, o)
 	case messages.Status_FREE:
-		after := m.settle(s, o)
+		after := m.lapse(m.settle(s, o), o)
 		last := o.Shown.Token == s.token || m.ephemeral && (o.Shown.Token > s.token || o.Shown.Token == 0)
 		return after.free() && last, after
 	default:

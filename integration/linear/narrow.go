@@ -13,7 +13,13 @@ const handover = 20 * time.Millisecond
 // wait are open for long, and the search tries all orders of what is open at once, so this is what makes
 // it end.
 func (r *resolver) narrow(o *Operation) {
+	if o.Kind == messages.OpConfirm {
+		r.confirmation(o)
+		return
+	}
 	switch o.Status {
+	case messages.Status_HELD_BACK:
+		r.between(o, r.ended, o.Shown.Token, r.over, o.Shown.Token)
 	case messages.Status_GRANTED, messages.Status_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
 		r.between(o, r.granted, o.Shown.Token, r.ended, o.Shown.Token)
 		for _, l := range o.Holders {
@@ -45,6 +51,18 @@ func (r *resolver) narrow(o *Operation) {
 		r.clamp(o, o.Call+millis(o.Wait)-handover, Never)
 	case messages.Status_CANCELLED:
 		r.clamp(o, withdrawalOf(o, r.releases), Never)
+	}
+}
+
+// confirmation bounds when a confirmation was decided.
+func (r *resolver) confirmation(o *Operation) {
+	switch at, lost := r.ended[o.Shown.Token]; {
+	case o.Status == messages.Status_RELEASED: // a repetition comes later
+		r.between(o, r.ended, o.Token, r.granted, o.Token+1)
+	case o.Status == messages.Status_STALE_TOKEN && lost && r.changes[at].HoldsBack():
+		r.between(o, r.granted, o.Shown.Token, r.over, o.Shown.Token)
+	case o.Status == messages.Status_STALE_TOKEN:
+		r.between(o, r.granted, o.Shown.Token, r.ended, o.Shown.Token)
 	}
 }
 

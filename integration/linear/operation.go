@@ -37,9 +37,13 @@ type Operation struct {
 	Limit     uint32 `json:"limit,omitempty"`
 	Permits   uint32 `json:"permits,omitempty"`
 	Ephemeral bool   `json:"ephemeral,omitempty"`
+	// Delay, in milliseconds, and Confirm of an acquire say how its resource is held back if the lease is lost. The lease
+	// is exclusive then.
+	Delay   uint32 `json:"delay_ms,omitempty"`
+	Confirm bool   `json:"confirm,omitempty"`
 	// Stale marks a get of what is unconfirmed, of which nothing is promised.
 	Stale bool `json:"stale,omitempty"`
-	// Reason of a break, which must be its own.
+	// Reason of a break or of a confirmation, which must be its own.
 	Reason string `json:"reason,omitempty"`
 
 	// Call is when it was sent first, Last when it was sent the time that was answered, Return when the
@@ -58,6 +62,8 @@ type Operation struct {
 	Holders []Shown `json:"holders,omitempty"`
 	Held    uint32  `json:"held,omitempty"`
 	Waiting uint32  `json:"waiting,omitempty"`
+	// Endless: a resource that is held back is so until the loss is confirmed.
+	Endless bool `json:"endless,omitempty"`
 }
 
 // named is an operation as it is saved: its status by name, so that a person can read it.
@@ -114,6 +120,12 @@ func (o *Operation) String() string {
 	if o.Permits > 0 {
 		fmt.Fprintf(&b, " permits %d", o.Permits)
 	}
+	if o.Delay > 0 {
+		fmt.Fprintf(&b, " delay %d", o.Delay)
+	}
+	if o.Confirm {
+		b.WriteString(" confirm")
+	}
 	if o.Reentrant {
 		b.WriteString(" reentrant")
 	}
@@ -164,6 +176,7 @@ func (o *Operation) named() bool {
 func (o *Operation) Answered(r *messages.Reply) {
 	o.Status, o.Shown = r.GetStatus(), ShownOf(r.GetLease())
 	o.Held, o.Waiting, o.Holders = r.GetHeld(), r.GetWaiting(), nil
+	o.Endless = o.Status == messages.Status_HELD_BACK && r.GetLeftMs() == 0
 	for _, l := range r.GetHolders() {
 		o.Holders = append(o.Holders, ShownOf(l))
 	}
@@ -171,7 +184,7 @@ func (o *Operation) Answered(r *messages.Reply) {
 
 // Unanswered is the operation as it was before it had an answer.
 func (o Operation) Unanswered() Operation {
-	o.Status, o.Shown, o.Held, o.Waiting, o.Holders = 0, Shown{}, 0, 0, nil
+	o.Status, o.Shown, o.Held, o.Waiting, o.Holders, o.Endless = 0, Shown{}, 0, 0, nil, false
 	return o
 }
 

@@ -16,33 +16,37 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// checkReplay lets the service itself replay each journal, and returns where it comes to other leases
-// than these.
-func checkReplay(ctx context.Context, j *Journal, want map[string][]*journal.Grant) (wrong []string) {
+// checkReplay lets the service itself replay each journal, and returns where it comes to other leases than these, or to
+// others that hold their resources back.
+func checkReplay(ctx context.Context, j *Journal, held, lost map[string][]*journal.Grant) (wrong []string) {
 	system := actors.NewSystem(slog.New(slog.DiscardHandler))
 	defer system.Close()
-	got := make(map[name]*messages.Lease)
+	replayed := map[bool]leases{false: {}, true: {}}
 	for shard := range j.Shards() {
-		leases, err := replay(ctx, system, j, shard)
-		if err != nil {
+		if err := replay(ctx, system, j, shard, replayed); err != nil {
 			return append(wrong, err.Error())
 		}
-		for _, l := range leases {
-			got[name{l.GetResource(), l.GetToken()}] = l
-		}
 	}
+	return append(replayed[false].compare("held", held), replayed[true].compare("held back", lost)...)
+}
+
+// leases are those that a replay has come to.
+type leases map[name]*messages.Lease
+
+// compare returns where the leases are others than these.
+func (l leases) compare(how string, want map[string][]*journal.Grant) (wrong []string) {
 	for _, held := range want {
 		for _, g := range held {
 			key := name{g.GetResource(), g.GetToken()}
-			l := got[key]
-			if l.GetOwner() != g.GetOwner() || l.GetTtlMs() != g.GetTtlMs() || leaseOf(l) != grantOf(g) {
-				wrong = append(wrong, fmt.Sprintf("%q: it is held in the journal under %v, and a replay has %v", g.GetResource(), g, l))
+			got := l[key]
+			if got.GetOwner() != g.GetOwner() || got.GetTtlMs() != g.GetTtlMs() || leaseOf(got) != grantOf(g) {
+				wrong = append(wrong, fmt.Sprintf("%q: it is %s in the journal under %v, and a replay has %v", g.GetResource(), how, g, got))
 			}
-			delete(got, key)
+			delete(l, key)
 		}
 	}
-	for _, l := range got {
-		wrong = append(wrong, fmt.Sprintf("%q: a replay has %v, and in the journal it is not held", l.GetResource(), l))
+	for _, got := range l {
+		wrong = append(wrong, fmt.Sprintf("%q: a replay has %v, and in the journal it is not %s", got.GetResource(), got, how))
 	}
 	return wrong
 }
@@ -53,21 +57,27 @@ type name struct {
 	token    uint64
 }
 
-// replay opens a shard from a copy of its journal, and returns who holds what.
-func replay(ctx context.Context, system *actors.System, j *Journal, shard uint32) ([]*messages.Lease, error) {
+// replay opens a shard from a copy of its journal, and adds who holds what, and what is held back.
+func replay(ctx context.Context, system *actors.System, j *Journal, shard uint32, found map[bool]leases) error {
 	s := system.StartShard(actors.ShardConfig{
 		Shard: shard, Node: "replay", Journal: &copied{log: j.shards[shard]}, Clock: stopped{},
 		Outbox: nowhere{}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err := s.Opened(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("shard %d: %w", shard, err), s.Close(ctx))
+		return errors.Join(fmt.Errorf("shard %d: %w", shard, err), s.Close(ctx))
 	}
 	every, err := messages.ParsePattern(">")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	all, err := s.List(ctx, actors.Listing{Pattern: every, Limit: math.MaxInt, Bytes: math.MaxInt})
-	return all.Leases, errors.Join(err, s.Close(ctx))
+	for heldBack, into := range found {
+		all, failed := s.List(ctx, actors.Listing{Pattern: every, Limit: math.MaxInt, Bytes: math.MaxInt, HeldBack: heldBack})
+		err = errors.Join(err, failed)
+		for _, l := range all.Leases {
+			into[name{l.GetResource(), l.GetToken()}] = l
+		}
+	}
+	return errors.Join(err, s.Close(ctx))
 }
 
 // copied is a copy of a shard's journal. What is appended to it goes nowhere else.

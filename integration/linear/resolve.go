@@ -162,6 +162,10 @@ func (r *resolver) open(o *Operation) {
 		r.freed(o)
 	case messages.OpBreak:
 		r.breaks(o)
+	case messages.OpConfirm:
+		if at, ok := r.over[o.Token]; ok && r.changes[at].GetReason() == o.Reason {
+			r.maybe(o, at)
+		}
 	}
 }
 

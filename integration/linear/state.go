@@ -15,6 +15,8 @@ type state struct {
 	// holder is that of the last grant.
 	holder
 	end ending
+	// hold is whether the last lease, which was lost, holds the resource back.
+	hold hold
 	// others are the earlier leases that are held, the oldest first.
 	others []holder
 }
@@ -29,7 +31,22 @@ type holder struct {
 	// bound: while held, the earliest moment at which the lease may run out; after that, the earliest
 	// at which it ended.
 	bound time.Duration
+	// delay and confirm are how the resource is held back if the lease is lost; only an exclusive lease has them here.
+	delay   time.Duration
+	confirm bool
 }
+
+// holdsBack reports whether the resource is held back if the lease is lost.
+func (h holder) holdsBack() bool { return h.delay > 0 || h.confirm }
+
+// hold is whether a lost lease holds its resource back, or did.
+type hold uint8
+
+const (
+	noHold hold = iota
+	heldBack
+	holdOver
+)
 
 // ending is how the last lease ended, if it has.
 type ending uint8
@@ -50,6 +67,9 @@ func (s state) String() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s by %v", endings[s.end], s.holder)
+	if s.hold == heldBack {
+		fmt.Fprintf(&b, ", held back for %v", s.delay)
+	}
 	for _, h := range s.others {
 		fmt.Fprintf(&b, "; held by %v", h)
 	}
@@ -61,7 +81,7 @@ func (h holder) String() string {
 }
 
 func (s state) equal(o state) bool {
-	return s.holder == o.holder && s.end == o.end && slices.Equal(s.others, o.others)
+	return s.holder == o.holder && s.end == o.end && s.hold == o.hold && slices.Equal(s.others, o.others)
 }
 
 // holders are all that hold the resource, the oldest first.
@@ -72,7 +92,9 @@ func (s state) holders() []holder {
 	return append(s.others[:len(s.others):len(s.others)], s.holder)
 }
 
-func (s state) free() bool { return s.end != held && len(s.others) == 0 }
+// free reports whether the resource is neither held nor held back, and unheld whether it is not held.
+func (s state) free() bool   { return s.unheld() && s.hold != heldBack }
+func (s state) unheld() bool { return s.end != held && len(s.others) == 0 }
 
 // find returns the lease of a token, if it is held.
 func (s state) find(token uint64) (holder, bool) {
@@ -119,6 +141,9 @@ func (s state) with(h holder) state {
 func (s state) without(token uint64, how ending, bound time.Duration) state {
 	if s.token == token {
 		s.end, s.bound = how, bound
+		if how != released && s.holdsBack() {
+			s.hold = heldBack
+		}
 		return s
 	}
 	s.others = slices.DeleteFunc(slices.Clone(s.others), func(h holder) bool { return h.token == token })
@@ -208,8 +233,11 @@ func (s state) grant(o *Operation, token uint64, how sharing) state {
 	} else {
 		start = max(start, s.bound)
 	}
-	s.holder = holder{owner: o.Owner, request: o.RequestID, token: token, sharing: how, bound: start + millis(o.TTL)}
-	s.end = held
+	s.holder = holder{
+		owner: o.Owner, request: o.RequestID, token: token, sharing: how, bound: start + millis(o.TTL),
+		delay: millis(o.Delay), confirm: o.Confirm,
+	}
+	s.end, s.hold = held, noHold
 	return s
 }
 

@@ -87,10 +87,25 @@ func fresh(operations []Operation) map[*Operation]bool {
 	return all
 }
 
+// delayedTo returns the owners of leases that they may take back when they are lost, by token.
+func delayedTo(operations []Operation) map[uint64]string {
+	owners := make(map[uint64]string)
+	for i := range operations {
+		if o := &operations[i]; o.granted() && !o.Reentrant && o.Delay > 0 && !o.Confirm {
+			owners[o.Shown.Token] = o.Owner
+		}
+	}
+	return owners
+}
+
 // checkTurns checks that no request was granted at once past others that waited. It looks at those that were sent once,
-// since the answer to a repetition tells how many wait by then.
+// since the answer to a repetition tells how many wait by then. An owner that takes back what it has lost goes before all.
 func checkTurns(operations []Operation) (wrong []string) {
+	delayed := delayedTo(operations)
 	for o, is := range fresh(operations) {
+		if delayed[o.Shown.Token-1] == o.Owner {
+			continue
+		}
 		if is && o.Wait == 0 && o.Waiting > 0 && o.Open == 0 && o.Call == o.Last {
 			wrong = append(wrong, fmt.Sprintf("%d requests were overtaken by %s", o.Waiting, o.span()))
 		}

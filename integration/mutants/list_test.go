@@ -29,6 +29,11 @@ var (
 	names = suite{folder: "integration/soak", run: "^TestNames$"}
 	// pages are of a ledger without a node.
 	pages = suite{folder: "actors/ledger", run: "^TestReplayEqualsLive$"}
+	// heldBack is of lost leases by the wire, successor of those that a new owner of the shard finds.
+	heldBack  = suite{folder: "integration/contract", run: "^TestHeldBack$"}
+	successor = suite{folder: "actors", run: "^TestNewOwnerHoldsBack$"}
+	// lostLeases are those of a ledger without a node.
+	lostLeases = suite{folder: "actors/ledger", run: "^TestSharedReplayEqualsLive$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
 	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
 	// powerCuts are of all nodes of a cluster at once.
@@ -382,6 +387,37 @@ var mutants = []mutant{
 		edits: []edit{{"actors/ledger/tombstone.go", "tombstone{token: i.Token(),", "tombstone{token: i.Token() * 0,"}},
 		found: pages,
 		says:  `gets token \d+ again, behind`,
+	},
+	{
+		name:  "GrantDuringADelay",
+		harm:  "the next holder begins while the lost one may still write",
+		edits: []edit{{"actors/lease/permits.go", "return !i.HeldBack() && i.fitsBeside(limit, permits)", "return i.fitsBeside(limit, permits)"}},
+		found: live,
+		says:  `holds the resource back|holding the resource back|still holds`,
+	},
+	{
+		name:  "ConfirmationOfAnotherToken",
+		harm:  "an agent that has stopped one holder lets the next one in beside another that it has not stopped",
+		edits: []edit{{"actors/lease/confirm.go", "place, ok := s.image.lost.place(token)", "place, ok := 0, len(lost) > 0"}},
+		found: heldBack,
+		says:  `STALE_TOKEN`,
+	},
+	{
+		name: "DelayNotReplayed",
+		harm: "a new owner of the shard grants at once what is held back",
+		edits: []edit{{
+			"actors/opening.go", "\tif err := o.ledger.Read(position, r, replayed); err != nil {",
+			"\tfor _, c := range r.GetCommit().GetChanges() {\n\t\tif c.GetGrant() != nil {\n\t\t\tc.Grant.DelayMs = 0\n\t\t}\n\t}\n\tif err := o.ledger.Read(position, r, replayed); err != nil {",
+		}},
+		found: successor,
+		says:  `cannot be read: CONFIRMED of|want HELD_BACK`,
+	},
+	{
+		name:  "LostLeasesNotInPages",
+		harm:  "what is held back is forgotten when the journal is compacted",
+		edits: []edit{{"actors/ledger/stored.go", "Others: e.Others(), Lost: e.Losses(),", "Others: e.Others(),"}},
+		found: lostLeases,
+		says:  `lost (EXPIRED|BROKEN)`,
 	},
 	{
 		name:  "NoSubreaper",

@@ -22,11 +22,11 @@ type listed struct {
 }
 
 // list lists everything page by page, each page from any node.
-func (f *fleet) list(nc *nats.Conn, limit int, waiters bool) listed {
+func (f *fleet) list(nc *nats.Conn, limit int, waiters, heldBack bool) listed {
 	f.Helper()
 	found := listed{queues: map[string][]string{}}
 	for after := ""; ; {
-		m, err := nc.Request("holdfast.list", fmt.Appendf(nil, `{"limit":%d,"after":%q,"waiters":%v}`, limit, after, waiters), patience)
+		m, err := nc.Request("holdfast.list", fmt.Appendf(nil, `{"limit":%d,"after":%q,"waiters":%v,"held_back":%v}`, limit, after, waiters, heldBack), patience)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestListOfSharedLeases(t *testing.T) {
 			stand.Eventually(f, fmt.Sprint(k+1, " wait"), func() bool { return f.waiting(nc, resource) == k+1 })
 		}
 	}
-	want := f.list(nc, 1000, true)
+	want := f.list(nc, 1000, true, false)
 	if len(want.leases) != len(held) || slices.ContainsFunc(want.leases, func(l string) bool { return !held[l] }) {
 		t.Fatalf("listed are %v, held are %v", want.leases, held)
 	}
@@ -103,7 +103,7 @@ func TestListOfSharedLeases(t *testing.T) {
 	}
 	for _, limit := range []int{1, 2, 3, 7} {
 		for range 3 { // so that each page comes from different nodes
-			got := f.list(nc, limit, true)
+			got := f.list(nc, limit, true, false)
 			if !slices.Equal(got.leases, want.leases) || fmt.Sprint(got.queues) != fmt.Sprint(queues) {
 				t.Errorf("in pages of %d: %v", limit, got)
 			}
@@ -112,8 +112,51 @@ func TestListOfSharedLeases(t *testing.T) {
 			}
 		}
 	}
-	if got := f.list(nc, 5, false); !slices.Equal(got.leases, want.leases) || len(got.queues) > 0 {
+	if got := f.list(nc, 5, false, false); !slices.Equal(got.leases, want.leases) || len(got.queues) > 0 {
 		t.Errorf("without queues: %v", got)
+	}
+}
+
+// A listing of what is held back has all lost leases of all nodes once and in one order, and no lease that is held.
+func TestListOfLostLeases(t *testing.T) {
+	f := newFleet(t)
+	for _, name := range []string{"n1", "n2", "n3"} {
+		f.start(name)
+	}
+	f.settled()
+	nc := f.connect()
+	lost := map[string]bool{}
+	for i := range 3 * shards {
+		resource := fmt.Sprint("r", i)
+		for k := range 1 + i%4 {
+			payload := fmt.Sprintf(`{"owner":"o%d","ttl_ms":600000,"limit":%d,"delay_ms":600000,"confirm":%v}`, k, min(i%4, 1)*9, k%2 == 0)
+			f.want(nc, messages.Status_GRANTED, uint64(k+1), "holdfast.acquire."+resource, payload)
+		}
+		for k := range 1 + i%4 - min(i%4, 1) {
+			f.want(nc, messages.Status_RELEASED, 0, "holdfast.break."+resource, fmt.Sprintf(`{"token":%d}`, k+1))
+			lost[fmt.Sprint(resource, " ", k+1)] = true
+		}
+	}
+	want := f.list(nc, 1000, false, true)
+	if len(want.leases) != len(lost) || slices.ContainsFunc(want.leases, func(l string) bool { return !lost[l] }) {
+		t.Fatalf("listed are %v, lost are %v", want.leases, lost)
+	}
+	for _, limit := range []int{1, 2, 7} {
+		for range 3 { // so that each page comes from different nodes
+			if got := f.list(nc, limit, false, true); !slices.Equal(got.leases, want.leases) || got.within == 0 {
+				t.Errorf("in pages of %d: %v", limit, got)
+			}
+		}
+	}
+	f.stop(f.owner("r1")) // the successors know what is held back
+	f.settled()
+	got := f.list(nc, 1000, false, true)
+	if !slices.Equal(got.leases, want.leases) {
+		t.Errorf("after a move: %v, want %v", got.leases, want.leases)
+	}
+	f.want(nc, messages.Status_RELEASED, 0, "holdfast.confirm.r1", `{"token":1}`)
+	if got := f.list(nc, 1000, false, true); len(got.leases) != len(lost)-1 || slices.Contains(got.leases, "r1 1") {
+		t.Errorf("one is confirmed: %v", got.leases)
 	}
 }
 

@@ -204,7 +204,7 @@ func (c *client) sort(m *nats.Msg) {
 var legal = map[messages.Operation][]messages.Status{
 	messages.OpAcquire: {
 		messages.Status_GRANTED, messages.Status_HELD, messages.Status_TIMEOUT, messages.Status_CANCELLED,
-		messages.Status_RELEASED, messages.Status_EXPIRED,
+		messages.Status_RELEASED, messages.Status_EXPIRED, messages.Status_HELD_BACK,
 	},
 	messages.OpRelease: {
 		messages.Status_RELEASED, messages.Status_CANCELLED, messages.Status_EXPIRED, messages.Status_NOT_HELD,
@@ -214,8 +214,9 @@ var legal = map[messages.Operation][]messages.Status{
 		messages.Status_EXTENDED, messages.Status_EXPIRED, messages.Status_NOT_HELD,
 		messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN,
 	},
-	messages.OpGet:   {messages.Status_HELD, messages.Status_FREE},
-	messages.OpBreak: {messages.Status_RELEASED, messages.Status_NOT_HELD, messages.Status_STALE_TOKEN},
+	messages.OpGet:     {messages.Status_HELD, messages.Status_FREE, messages.Status_HELD_BACK},
+	messages.OpBreak:   {messages.Status_RELEASED, messages.Status_NOT_HELD, messages.Status_STALE_TOKEN},
+	messages.OpConfirm: {messages.Status_RELEASED, messages.Status_NOT_HELD, messages.Status_STALE_TOKEN},
 }
 
 // take looks at an answer, and says whether the request has to be sent again.

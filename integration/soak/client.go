@@ -124,6 +124,9 @@ func (c *client) wish(r *resource, waits bool) *messages.AcquireRequest {
 	if r.class == ephemeral || r.class == mixed && c.dice.chance(50) {
 		m.Durability = messages.Durability_EPHEMERAL
 	}
+	if r.class == persistent && !r.shared && c.dice.chance(15) {
+		m.DelayMs, m.Confirm = 10+c.dice.Uint32N(300), true // nobody takes it back, past others that wait
+	}
 	if c.dice.chance(10) {
 		m.Metadata = map[string]string{"seed": fmt.Sprint(c.cfg.seed)}
 	}
@@ -452,7 +455,7 @@ func (c *client) meddle(ctx context.Context, r *resource) error {
 	return err
 }
 
-// breakIn takes the lease from its holder.
+// breakIn takes the lease from its holder, and may confirm the loss.
 func (c *client) breakIn(ctx context.Context, r *resource) error {
 	_, a, err := c.ask(ctx, r, messages.OpGet, &messages.GetRequest{})
 	if err != nil || a.GetStatus() != messages.Status_HELD {
@@ -460,6 +463,9 @@ func (c *client) breakIn(ctx context.Context, r *resource) error {
 	}
 	token := a.GetLease().GetToken()
 	r.breaking(token, c.now())
-	_, _, err = c.ask(ctx, r, messages.OpBreak, &messages.BreakRequest{Token: token, Reason: "soak"})
+	if _, _, err = c.ask(ctx, r, messages.OpBreak, &messages.BreakRequest{Token: token, Reason: "soak"}); err != nil || c.dice.chance(50) {
+		return err
+	}
+	_, _, err = c.ask(ctx, r, messages.OpConfirm, &messages.ConfirmRequest{Token: token, By: c.owner, How: "broken"})
 	return err
 }

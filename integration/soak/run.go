@@ -138,7 +138,7 @@ func (r *run) restartAfter(at instant) instant {
 
 // tally counts what has happened.
 type tally struct {
-	answers [5][int(messages.Status_UPDATED) + 1]atomic.Int64
+	answers [9][int(messages.Status_UPDATED) + 1]atomic.Int64
 
 	lives                                                    atomic.Uint64
 	crashes, vanished, repeats, retries, handOvers, volatile atomic.Int64

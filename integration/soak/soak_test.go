@@ -277,6 +277,7 @@ func (p *play) missing() (missing []string) {
 		{"operations", p.operations(), 100 * seconds},
 		{"hand-overs", p.handOvers.Load(), 5 * seconds},
 		{"expiries", total.Kinds[messages.Event_EXPIRED], 2 * seconds},
+		{"ends of holds", total.Kinds[messages.Event_CONFIRMED], seconds / 2},
 		{"bounces", total.Bounces, seconds / 2},
 		{"pages", total.Pages, seconds / 2},
 		{"forgotten", total.Forgotten, seconds},

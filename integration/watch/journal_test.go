@@ -20,7 +20,7 @@ func finished(t *testing.T, url string) (j *linear.Journal) {
 		if j, err = linear.ReadJournal(t.Context(), nc, messages.DefaultPrefix); err != nil {
 			t.Fatal(err)
 		}
-		wrong, held := j.Audit()
+		wrong, held, _ := j.Audit()
 		if len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
