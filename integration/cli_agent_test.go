@@ -301,22 +301,24 @@ func TestPermissionsOfAFencingAgent(t *testing.T) {
 			{ user: node, password: secret }
 			{ user: agent, password: pass, permissions: { `+rights+` } }
 			{ user: blind, password: pass, permissions: { `+without("holdfast.list")+` } }
-			{ user: deaf, password: pass, permissions: { `+without("$JS.API.CONSUMER.CREATE.KV_HOLDFAST_n.>")+` } }
+			{ user: deaf, password: pass, permissions: { `+without("$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0.>")+` } }
 			{ user: mute, password: pass, permissions: { `+
 		strings.Replace(without("holdfast.confirm.disk.>"), "holdfast.shard.*.confirm.disk.>", "y", 1)+` } }
 		] }`)
-	p := serveWith(t, []string{"HOLDFAST_PASSWORD=secret"}, "--nats-config", file, "--user", "node")
+	p := serveWith(t, []string{"HOLDFAST_PASSWORD=secret"}, "--nats-config", file, "--user", "node", "--shards", "1")
 	as := func(user string) []string {
 		return []string{"NATS_USER=" + user, "NATS_PASSWORD=pass", "NATS_URL=" + p.url, "NATS_TIMEOUT=2s"}
 	}
 	agent := func(user string) *process {
-		a := startWith(t, as(user), "fence-agent", "disk.*", "--retry", "10ms", "--", "true")
-		return a
+		t.Helper()
+		return startWith(t, as(user), "fence-agent", "disk.*", "--retry", "10ms", "--", "true")
 	}
-	blind := agent("blind")
-	blind.wantExit(t, 5)
-	if said := blind.log.String(); !strings.Contains(said, "holdfast.list") {
-		t.Errorf("without the listing it said %q", said)
+	for user, subject := range map[string]string{"blind": "holdfast.list", "deaf": "$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0."} {
+		a := agent(user)
+		a.wantExit(t, 5)
+		if said := a.log.String(); !strings.Contains(said, subject) {
+			t.Errorf("without %s it said %q", subject, said)
+		}
 	}
 	mute := agent("mute")
 	mute.log.WaitFor(t, mute.done, "following the losses of")
