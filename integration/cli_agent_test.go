@@ -221,6 +221,7 @@ func TestFenceAgentLeavesWhatIsConfirmed(t *testing.T) {
 	p.lose(t, "a", "--confirm")
 	a.log.WaitFor(t, a.done, "the command exited with 1; next attempt in 1m")
 	p.holdfast(t, "confirm", "a", "--token", "1").want(t, 0, `^confirmed`)
+	a.log.WaitFor(t, a.done, `a by "me", token 1 holds nothing back any more`)
 	p.lose(t, "a", "--confirm")
 	a.log.WaitFor(t, a.done, `confirmed the loss of a by "me", token 2`)
 	if n := strings.Count(a.log.String(), "running the command for a"); n != 2 {

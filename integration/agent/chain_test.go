@@ -29,6 +29,7 @@ type chain struct {
 
 // run pauses one holder after the other.
 func (c *chain) run(t *testing.T) {
+	t.Helper()
 	number := 1
 	present := c.launch(t, number)
 	for paused := 0; paused < c.trials; number++ {

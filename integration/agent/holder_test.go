@@ -55,6 +55,7 @@ func environ(of string) []string {
 
 // follow reads the id of the writer, and then waits until the pipe is closed, which both processes have.
 func (h *holder) follow(t *testing.T, pipe *os.File) {
+	t.Helper()
 	defer close(h.ended)
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {
 		pid, err := strconv.Atoi(lines.Text())

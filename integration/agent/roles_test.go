@@ -46,7 +46,9 @@ func writeOn(file, line string) error {
 			return err
 		}
 		if n == 0 {
-			fmt.Printf("%d\n", os.Getpid())
+			if _, err := fmt.Fprintln(os.Stdout, os.Getpid()); err != nil {
+				return err
+			}
 		}
 		<-pace.C
 	}

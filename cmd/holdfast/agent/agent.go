@@ -156,7 +156,7 @@ func (a *agent) settle(ctx, over context.Context, l loss) {
 		var err error
 		if !stopped {
 			if !a.fence.enter(over) {
-				return
+				break
 			}
 			a.report.detail("running the command for %s", l)
 			err = a.fence.run(ctx, l)
@@ -172,15 +172,17 @@ func (a *agent) settle(ctx, over context.Context, l loss) {
 			return
 		case errors.Is(err, holdfast.ErrNotHeld), errors.Is(err, holdfast.ErrStaleToken):
 			a.losses.end(idOf(l.lease))
-			a.report.detail("%s holds nothing back any more", l)
-			return
 		case ctx.Err() != nil:
 			return // the command was killed
+		default:
+			a.report.print("%s: %s; next attempt in %s", l, plain(err), display.Duration(pause))
 		}
-		a.report.print("%s: %s; next attempt in %s", l, plain(err), display.Duration(pause))
 		if !connect.Pause(over, pause) {
-			return
+			break
 		}
+	}
+	if ctx.Err() == nil {
+		a.report.detail("%s holds nothing back any more", l)
 	}
 }
 
