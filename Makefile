@@ -31,6 +31,7 @@ SOAK ?= 5m
 KILLS ?= 100
 STORM ?= 10m
 FAULTS ?= 30m
+TRIALS ?= 1000
 SEED ?= 0
 ROUNDS ?= 3
 RACE ?=
@@ -129,6 +130,10 @@ storm: ## Run nodes that take the same shards from one another for STORM (10m); 
 .PHONY: faults
 faults: ## Inject faults into clusters under load for FAULTS (30m), as root; SEED=7 ARGS="-faults.kinds kill,pause".
 	go test -count 1 -timeout 0 -v $(RACE) -run '^TestFaults$$' ./integration/faults -faults.for $(FAULTS) -faults.seed $(SEED) $(ARGS)
+
+.PHONY: agent-trials
+agent-trials: ## Pause TRIALS (1000) holders past their leases under the fencing agent; ARGS="-agent.seed 7 -agent.resources 4".
+	go test -count 1 -timeout 0 -v ./integration/agent -agent.trials $(TRIALS) $(ARGS)
 
 .PHONY: mutants
 mutants: ## Plant bugs in the product, one at a time, and check that the tests find each, as root; takes minutes.

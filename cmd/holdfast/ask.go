@@ -119,33 +119,33 @@ var purposes = map[string]string{
 // earlier versions refuse the unknown field, and name only that.
 func (a *asker) accounted(ctx context.Context, q question, r *messages.Reply) *messages.Reply {
 	if r.GetStatus() == messages.Status_INVALID {
-		if err := a.lacking(ctx, q.needs); err != nil {
-			r.Error = err.Error()
+		if lack := a.lacking(ctx, q.needs); lack != "" {
+			r.Error = lack
 		}
 	}
 	return r
 }
 
-// lacking returns an error that names the first of the features that the deployment is known to lack; nil if it has
-// all of them, or does not answer.
-func (a *asker) lacking(ctx context.Context, features []string) error {
+// lacking returns a sentence about the first of the features that the deployment is known to lack; empty if it has all of
+// them, or does not answer.
+func (a *asker) lacking(ctx context.Context, features []string) string {
 	if len(features) == 0 {
-		return nil
+		return ""
 	}
 	info := &messages.Info{}
 	refusal, err := a.page(ctx, question{
 		op: opInfo, subject: messages.Prefix(a.connection.Prefix).Info(), message: func(time.Duration) proto.Message { return &messages.GetRequest{} },
 	}, info)
 	if err != nil || refusal != nil {
-		return nil
+		return ""
 	}
 	for _, feature := range features {
 		if !slices.Contains(info.GetFeatures(), feature) {
-			return fmt.Errorf("Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for %s",
+			return fmt.Sprintf("Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for %s",
 				a.connection.Where(), info.GetVersion(), feature, purposes[feature])
 		}
 	}
-	return nil
+	return ""
 }
 
 // ask sends q until it is answered. It returns an answer, the refusal of the last attempt, or an error.
@@ -258,8 +258,8 @@ func (a *asker) explain(q question, failure *request.Error, interrupted bool, to
 	case errors.As(failure, &refusal):
 		return refusal.Reply, nil
 	case errors.Is(failure, request.ErrNoResponders):
-		if err := a.lacking(context.Background(), q.needs); err != nil { // an operation that the deployment does not know
-			return nil, exit.Errorf(exit.Usage, "%w", err)
+		if lack := a.lacking(context.Background(), q.needs); lack != "" { // the deployment does not know the operation
+			return nil, exit.Usagef("%s", lack)
 		}
 		return nil, a.noNode(q)
 	}

@@ -113,9 +113,14 @@ type result struct {
 }
 
 func (f *fakeNode) run(ctx context.Context, args ...string) result {
+	return f.runAsGiven(ctx, append(args, "--server", f.url)...)
+}
+
+// runAsGiven runs a command that has the flag of the server already.
+func (f *fakeNode) runAsGiven(ctx context.Context, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	p := &main.Program{Stdout: &stdout, Stderr: &stderr}
-	code := p.Run(ctx, append(args, "--server", f.url))
+	code := p.Run(ctx, args)
 	return result{code, stdout.String(), stderr.String()}
 }
 

@@ -5,6 +5,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // agent handles the losses that a pattern selects. It hears of them from the journals, and finds those that it has not
@@ -52,6 +54,9 @@ func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *reporter) *
 // run handles losses until ctx ends, which is not an error, or until they cannot be followed any more. The commands that
 // run then are killed.
 func (a *agent) run(ctx context.Context) error {
+	if err := a.checkDeployment(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer a.handlers.Wait()
 	defer cancel(nil)
@@ -68,6 +73,21 @@ func (a *agent) run(ctx context.Context) error {
 		err = cause
 	}
 	return a.ending(err)
+}
+
+// checkDeployment returns an error if the deployment holds nothing back after a loss.
+func (a *agent) checkDeployment(ctx context.Context) error {
+	info, err := a.client.Info(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil // a signal, on which the agent ends at once
+	case err != nil:
+		return a.ending(err)
+	case !slices.Contains(info.Features, messages.FeatureDelay):
+		return exit.Usagef("Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for resources that are held back after a loss",
+			a.connection.Where(), info.Version, messages.FeatureDelay)
+	}
+	return nil
 }
 
 // ending returns the error of the command for what ended the agent.
@@ -136,7 +156,7 @@ func (a *agent) settle(ctx, over context.Context, l loss) {
 		var err error
 		if !stopped {
 			if !a.fence.enter(over) {
-				return
+				break
 			}
 			a.report.detail("running the command for %s", l)
 			err = a.fence.run(ctx, l)
@@ -152,15 +172,17 @@ func (a *agent) settle(ctx, over context.Context, l loss) {
 			return
 		case errors.Is(err, holdfast.ErrNotHeld), errors.Is(err, holdfast.ErrStaleToken):
 			a.losses.end(idOf(l.lease))
-			a.report.detail("%s holds nothing back any more", l)
-			return
 		case ctx.Err() != nil:
 			return // the command was killed
+		default:
+			a.report.print("%s: %s; next attempt in %s", l, plain(err), display.Duration(pause))
 		}
-		a.report.print("%s: %s; next attempt in %s", l, plain(err), display.Duration(pause))
 		if !connect.Pause(over, pause) {
-			return
+			break
 		}
+	}
+	if ctx.Err() == nil {
+		a.report.detail("%s holds nothing back any more", l)
 	}
 }
 

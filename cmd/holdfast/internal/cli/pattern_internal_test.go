@@ -1,10 +1,8 @@
-package cli_test
+package cli
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 )
 
 func TestParsePattern(t *testing.T) {
@@ -26,7 +24,7 @@ func TestParsePattern(t *testing.T) {
 		"a\n":                    "",
 		strings.Repeat("a", 513): "",
 	} {
-		got, err := cli.ParsePattern(text)
+		got, err := ParsePattern(text)
 		if got.Key != want || (err == nil) != (want != "") {
 			t.Errorf("parsePattern(%q) = %q, %v; want %q", text, got.Key, err, want)
 		}
