@@ -35,7 +35,7 @@ func ExampleClient_DoAll() {
 	defer client.Close(ctx)
 	var from, to store
 
-	err := client.DoAll(ctx, []string{"from", "to"}, func(ctx context.Context, locks *holdfast.Locks) error {
+	err := client.DoAll(ctx, []string{"from", "to"}, func(_ context.Context, locks *holdfast.Locks) error {
 		debit, _ := locks.Claim("from")
 		credit, _ := locks.Claim("to")
 		if err := from.Write("debit 10", debit.Token); err != nil {

@@ -23,7 +23,8 @@ import (
 //
 // When the lock is lost, its context ends, and what runs under it must stop. The context ends before the
 // service grants the lock to another holder, by an eighth of the TTL (at least 15 ms, at most 1 s), as long as
-// this process runs. A process that is paused learns of the loss too late: only a check of the [Lock.Token]
+// this process runs. The time for which the machine was suspended counts, on Linux, macOS and Windows: after it, Valid is
+// right at once, and the context ends within a second. A process that is paused learns of the loss too late: only a check of the [Lock.Token]
 // at the protected resource stops what it does then.
 type Lock struct {
 	h *handle
@@ -139,8 +140,8 @@ func (l *Lock) Valid() bool {
 	return l.over == nil && l.h.valid()
 }
 
-// Deadline returns when the lock is lost unless it is renewed before, on the monotonic clock. Every
-// renewal moves it.
+// Deadline returns when the lock is lost unless it is renewed before, on the monotonic clock of [time.Now]. Every renewal
+// moves it, and so does a suspend of the machine, during which that clock stands still.
 func (l *Lock) Deadline() time.Time {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()

@@ -3,11 +3,13 @@ package holdfast_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/internal/testserver"
 )
 
@@ -21,6 +23,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	clock.Suspend(time.Hour) // so that a mixture with the moments of time.Now is noticed
 	os.Exit(fencetest.Main(m, func(tb testing.TB) {
 		tb.Helper()
 		examples, binary = tb, testserver.Build(tb)

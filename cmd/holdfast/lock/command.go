@@ -36,6 +36,7 @@ type command struct {
 	bounded          bool // the wait is limited
 
 	shell   string
+	device  string // of the watchdog; empty: none
 	onLost  cli.Choice
 	verbose bool
 	codes   codes
@@ -119,6 +120,7 @@ func (u *command) leaseFlags(f *pflag.FlagSet) {
 func (u *command) commandFlags(f *pflag.FlagSet) {
 	f.StringVarP(&u.shell, "shell", "c", "", "run this `TEXT` with /bin/sh -c, instead of a command")
 	f.Var(&u.onLost, "on-lost", u.onLost.List()+": how to end the command when the lease cannot be renewed")
+	f.StringVar(&u.device, "watchdog", "", "feed the watchdog `DEVICE` after each renewal, so that it resets the machine if the command cannot be ended")
 	f.Var(&u.grace, "grace", "time from SIGTERM to SIGKILL, at most half of --ttl (default a fifth of it)")
 }
 
@@ -270,14 +272,45 @@ func (u *command) guard(held *locks, signals *signalQueue) error {
 	tty := openForeground()
 	defer tty.close()
 	signals.listen(forwarded) // before the start of the command, so that no signal is lost
+	dog, err := u.openWatchdog(held)
+	if err != nil {
+		_ = u.release(held) // this error matters more
+		return err
+	}
 	c, err := u.program.start(held.environ(os.Environ()))
 	if err != nil {
+		u.closeWatchdog(dog, true)
 		_ = u.release(held) // the error of the start matters more
 		return err
 	}
 	u.supervisor = newSupervisor(c, held, tty, signals, u.report, newTermination(u.onLost.Word, u.grace.Duration))
+	u.supervisor.dog, u.supervisor.ttl = dog, u.ttl.Duration
 	u.supervisor.watch()
+	u.closeWatchdog(dog, u.supervisor.isSafe())
 	return u.outcome(u.release(held))
+}
+
+// openWatchdog opens the watchdog and feeds it once; nil if there is none.
+func (u *command) openWatchdog(held *locks) (*watchdog, error) {
+	if u.device == "" {
+		return nil, nil
+	}
+	w, err := openWatchdog(u.device, u.ttl.Duration)
+	if err == nil {
+		w.renewed(held.Deadline(), u.report)
+	}
+	return w, err
+}
+
+// closeWatchdog closes the watchdog, if there is one. Unless it is safe, the watchdog resets the machine.
+func (u *command) closeWatchdog(w *watchdog, safe bool) {
+	if w == nil {
+		return
+	}
+	if !safe {
+		u.report.print("the watchdog %s is left on: processes of the command may still run without the lock", display.Name(w.path))
+	}
+	w.close(safe)
 }
 
 // release releases the locks. After an error the leases expire by themselves, so it is reported and no more.

@@ -23,6 +23,9 @@ type supervisor struct {
 	signals     *signalQueue
 	report      *reporter
 	termination *termination
+	// dog is fed while the locks are renewed; nil: there is none. ttl is that of the leases.
+	dog *watchdog
+	ttl time.Duration
 
 	// resume fires if this process asked to be stopped and the kernel did not stop it; nil if no stop is pending.
 	resume <-chan time.Time
@@ -74,6 +77,9 @@ func (v *supervisor) watch() {
 func (v *supervisor) check() time.Duration {
 	gone := v.locks.Context().Err() != nil
 	first := v.locks.first()
+	if !gone && v.locks.Valid() {
+		v.dog.renewed(first.Deadline(), v.report)
+	}
 	s, again := v.termination.due(time.Now(), first.Deadline(), gone)
 	switch s {
 	case syscall.SIGTERM:
@@ -83,7 +89,13 @@ func (v *supervisor) check() time.Duration {
 		v.child.kill()
 		v.report.print("%s; the command was killed", v.reason())
 	}
-	return again
+	return v.dog.next(again, v.ttl)
+}
+
+// isSafe reports whether the watchdog may be turned off behind the command: the locks were held to its end, or no process
+// of it is left.
+func (v *supervisor) isSafe() bool {
+	return !v.termination.started() && v.locks.Valid() || !v.child.anyLeft()
 }
 
 // reason returns the reason for the termination, for a message.
