@@ -94,7 +94,8 @@ func TestLock(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	c, other := newClient(t, url), newClient(t, url)
+	secret := holdfast.Secret([]byte("one secret for both"))
+	c, other := newClient(t, url, secret), newClient(t, url, secret)
 	broken := func(t *testing.T, opts ...holdfast.AcquireOption) *holdfast.Lock {
 		t.Helper()
 		l := mustAcquire(t, c, t.Name(), append(opts, holdfast.TTL(time.Hour))...)

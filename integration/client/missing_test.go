@@ -71,14 +71,14 @@ func TestErrorsShowTheCallersValue(t *testing.T) {
 		return err
 	}
 	for want, err := range map[string]error{
-		"-1s":          acquire(holdfast.TTL(-time.Second)),
-		"1500h0m0s":    acquire(holdfast.TTL(1500 * time.Hour)),
-		"99.5ms":       acquire(holdfast.TTL(99500 * time.Microsecond)),
-		"-1m0s":        acquire(holdfast.MaxWait(-time.Minute)),
-		"-2s":          l.Extend(ctx, -2*time.Second),
-		"25h0m0s":      l.Extend(ctx, 25*time.Hour),
-		"-3s":          firstError(c.Watch(ctx, "", holdfast.Bookmarks(-3*time.Second))),
-		"EventKind(9)": firstError(c.Watch(ctx, "", holdfast.Kinds(9))),
+		"-1s":           acquire(holdfast.TTL(-time.Second)),
+		"1500h0m0s":     acquire(holdfast.TTL(1500 * time.Hour)),
+		"99.5ms":        acquire(holdfast.TTL(99500 * time.Microsecond)),
+		"-1m0s":         acquire(holdfast.MaxWait(-time.Minute)),
+		"-2s":           l.Extend(ctx, -2*time.Second),
+		"25h0m0s":       l.Extend(ctx, 25*time.Hour),
+		"-3s":           firstError(c.Watch(ctx, "", holdfast.Bookmarks(-3*time.Second))),
+		"EventKind(10)": firstError(c.Watch(ctx, "", holdfast.Kinds(10))),
 	} {
 		if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "got "+want) {
 			t.Errorf("got %v, want ErrInvalid with %q", err, want)

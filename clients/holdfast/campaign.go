@@ -1,0 +1,60 @@
+package holdfast
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// opCampaign stands in errors.
+const opCampaign messages.Operation = "campaign"
+
+// leaderValue is the entry of the metadata in which a leader publishes its value.
+const leaderValue = "value"
+
+// Campaign waits until this client leads the election of this name, and publishes the value. An election is an exclusive
+// lock: candidates wait in the queue of the resource, first come first served, and whoever holds the lock leads. The
+// value is the entry "value" of the lock's metadata, beside those of [Metadata]; together they have at most 1 024 bytes.
+//
+// The options are those of an exclusive lock that makes events, so neither [Shared], [Permits], [Ephemeral] nor
+// [Reentrant]. The errors are those of [Client.Acquire]; also [ErrInvalid] if the deployment lacks the feature "values".
+func (c *Client) Campaign(ctx context.Context, name, value string, opts ...AcquireOption) (*Term, error) {
+	if err := checkContext(ctx, opCampaign, name); err != nil {
+		return nil, err
+	}
+	t := c.cfg.terms(opts)
+	if err := t.checkElection(); err != nil {
+		return nil, invalid(opCampaign, messages.NormalizeResource(name), err)
+	}
+	if err := c.need(ctx, opCampaign, name, valuesFeature); err != nil {
+		return nil, err
+	}
+	t.metadata = withValue(t.metadata, value)
+	l, err := c.acquire(ctx, name, t, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return &Term{lock: l}, nil
+}
+
+// checkElection refuses what would make several leaders, or leaders whom no journal shows.
+func (t *terms) checkElection() error {
+	switch {
+	case t.kind() != kind{}:
+		return rule("limit", "1: there is one leader", "a shared lock")
+	case t.ephemeral:
+		return rule("durability", "PERSISTENT: observers read the journal", "EPHEMERAL")
+	case t.reentrant:
+		return rule("reentrant", "false: each term is one lease", "true")
+	}
+	return nil
+}
+
+// withValue returns the metadata of a leader with this value.
+func withValue(metadata map[string]string, value string) map[string]string {
+	all := maps.Clone(metadata)
+	put(&all, leaderValue, value)
+	return all
+}
