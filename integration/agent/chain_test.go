@@ -40,17 +40,19 @@ func (c *chain) run(t *testing.T) {
 		next := c.launch(t, number+1)
 		if c.trial(t, number, present, next) {
 			paused++
-		} else {
-			c.lost++
+		} else if c.lost++; c.lost > 10+10*c.trials {
+			t.Errorf("%s: %d holders lost their lease before they were paused", c.resource, c.lost)
+			return
 		}
 		present = next
 	}
 }
 
 // trial pauses a holder at a random moment until its successor has written, resumes it, and waits for its end. It returns
-// false if the holder has lost its lease by itself.
+// false if one of them has lost its lease by itself, as happens where the machine is slow.
 func (c *chain) trial(t *testing.T, number int, present, next *holder) bool {
 	t.Helper()
+	succeeded := false
 	select {
 	case <-time.After(time.Duration(c.random.Int64N(int64(ttl)))):
 	case <-present.ended:
@@ -61,19 +63,19 @@ func (c *chain) trial(t *testing.T, number int, present, next *holder) bool {
 	if stopped {
 		select {
 		case <-next.begun:
+			succeeded = true
 		case <-next.ended:
-			t.Errorf("the successor of holder %d of %s has ended without the lock", number, c.resource)
 		}
 		present.writer.signal(t, unix.SIGCONT)
 	}
-	if stopped && len(c.flags) == 0 { // the former holder is alive, and writes at once
+	if succeeded && len(c.flags) == 0 { // the former holder is alive, and writes at once
 		stand.Eventually(t, "the former holder writes", func() bool { return c.overlaps(t)[number] })
 	}
 	for _, p := range processes {
 		p.signal(t, unix.SIGCONT)
 	}
 	<-present.ended
-	return stopped
+	return succeeded
 }
 
 // written returns the numbers of the holders in the order of their writes.
