@@ -163,6 +163,9 @@ func (w *world) addressed(e lease.Event, batched bool) (lease.Event, string) {
 	case lease.Break:
 		event.From = to
 		e = event
+	case lease.Set:
+		event.From = to
+		e = event
 	case lease.Confirm:
 		event.From = to
 		e = event
