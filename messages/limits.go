@@ -30,11 +30,14 @@ const (
 	MaxReasonBytes = 512
 	// MaxDelayMillis is one hour. It bounds how long a lost lease blocks its resource.
 	MaxDelayMillis uint32 = 3_600_000
-	// MinSessionBytes is 128 bits in bytes, since a session's id is a capability. MaxSessionBytes fits 256 bits in
-	// hexadecimal.
-	MinSessionBytes, MaxSessionBytes = 16, 64
+	// MinSessionBytes is 128 bits, since a session's id is a capability.
+	MinSessionBytes = 16
+	// MaxSessionBytes fits 256 bits in hexadecimal.
+	MaxSessionBytes = 64
 	// MinSecretBytes is 128 bits.
-	MinSecretBytes, MaxSecretBytes = 16, 64
+	MinSecretBytes = 16
+	// MaxSecretBytes fits 256 bits in hexadecimal.
+	MaxSecretBytes = 64
 	// SecretHashBytes is the length of a SHA-256.
 	SecretHashBytes = 32
 	// MinDisconnectMillis is several times the pause before a client connects again.
