@@ -48,7 +48,7 @@ func TestWatchdogIsFedForRenewalsOnly(t *testing.T) {
 	end := time.Now().Add(time.Hour)
 	for _, deadline := range []time.Time{
 		time.Now().Add(time.Minute), // it would reset the machine too late
-		end, end, // not renewed
+		end, end,                    // not renewed
 		end.Add(time.Minute), end.Add(time.Second), // shorter
 	} {
 		w.renewed(deadline, r)
