@@ -47,9 +47,9 @@ func TestWatchdogIsFedForRenewalsOnly(t *testing.T) {
 	w.timeout = 30 * time.Minute
 	end := time.Now().Add(time.Hour)
 	for _, deadline := range []time.Time{
-		end, end, // not renewed
-		end.Add(time.Minute), end.Add(time.Second), // shorter
 		time.Now().Add(time.Minute), // it would reset the machine too late
+		end, end,                    // not renewed
+		end.Add(time.Minute), end.Add(time.Second), // shorter
 	} {
 		w.renewed(deadline, r)
 	}
