@@ -11,9 +11,6 @@ import (
 // opCampaign stands in errors.
 const opCampaign messages.Operation = "campaign"
 
-// leaderValue is the entry of the metadata in which a leader publishes its value.
-const leaderValue = "value"
-
 // Campaign waits until this client leads the election of this name, and publishes the value. An election is an exclusive
 // lock: candidates wait in the queue of the resource, first come first served, and whoever holds the lock leads. The
 // value is the entry "value" of the lock's metadata, beside those of [Metadata]; together they have at most 1 024 bytes.
@@ -55,6 +52,6 @@ func (t *terms) checkElection() error {
 // withValue returns the metadata of a leader with this value.
 func withValue(metadata map[string]string, value string) map[string]string {
 	all := maps.Clone(metadata)
-	put(&all, leaderValue, value)
+	put(&all, messages.MetadataValue, value)
 	return all
 }

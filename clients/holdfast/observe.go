@@ -36,7 +36,7 @@ func leaderOf(l Lease) Leader {
 	if l.Limit != 0 {
 		return Leader{Name: l.Resource}
 	}
-	return Leader{Name: l.Resource, Owner: l.Owner, Value: l.Metadata[leaderValue], Token: l.Token, Metadata: l.Metadata}
+	return Leader{Name: l.Resource, Owner: l.Owner, Value: l.Metadata[messages.MetadataValue], Token: l.Token, Metadata: l.Metadata}
 }
 
 // Leader asks who leads an election now, linearizably. The errors are those of [Client.Get].

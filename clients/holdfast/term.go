@@ -3,6 +3,8 @@ package holdfast
 import (
 	"context"
 	"sync"
+
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Term is the time for which this client leads an election: see [Client.Campaign]. It is safe for concurrent use. It ends
@@ -30,7 +32,7 @@ func (t *Term) Claim() Claim { return t.lock.Claim() }
 func (t *Term) Valid() bool { return t.lock.Valid() }
 
 // Value returns what was last published.
-func (t *Term) Value() string { return t.lock.Metadata()[leaderValue] }
+func (t *Term) Value() string { return t.lock.Metadata()[messages.MetadataValue] }
 
 // Proclaim publishes another value; observers see it once, in the order of the calls. The errors are those of [Lock.Set].
 func (t *Term) Proclaim(ctx context.Context, value string) error {

@@ -52,7 +52,7 @@ holder whose lease has ended.`,
 		&cobra.Group{ID: groupTopics, Title: "Help topics:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
-	addCommands(root, groupLocks, lock.New(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
+	addCommands(root, groupLocks, lock.New(), lock.NewElect(), newLeader(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
 	addCommands(root, groupServer, newServe(), newMembers())
 	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion())
 	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())

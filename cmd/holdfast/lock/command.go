@@ -35,6 +35,10 @@ type command struct {
 	ephemeral, try   bool
 	bounded          bool // the wait is limited
 
+	// election: the lock is that of an election, whose leader publishes value.
+	election bool
+	value    string
+
 	shell   string
 	device  string // of the watchdog; empty: none
 	onLost  cli.Choice
@@ -49,9 +53,8 @@ type command struct {
 	releaseBy time.Time
 }
 
-// New returns the lock command.
-func New() *cobra.Command {
-	u := &command{
+func newCommand() *command {
+	return &command{
 		ttl:      cli.TTL(),
 		grace:    cli.NewDuration(0, 0, cli.Millis(messages.MaxTTLMillis)),
 		wait:     cli.NewDuration(0, 0, longestWait),
@@ -61,6 +64,11 @@ func New() *cobra.Command {
 		onLost:   cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
 		codes:    newCodes(),
 	}
+}
+
+// New returns the lock command.
+func New() *cobra.Command {
+	u := newCommand()
 	cmd := &cobra.Command{
 		Use:   "lock RESOURCE... -- COMMAND [ARG...]",
 		Short: "Run a command under a lock",
@@ -82,6 +90,12 @@ because this machine was paused: see holdfast fence-agent.`,
 		DisableFlagsInUseLine: true,
 	}
 	cli.AddFlags(cmd, "Lease", u.leaseFlags)
+	u.addTo(cmd)
+	return cmd
+}
+
+// addTo adds the flags that are not of the lease, and the action of the command.
+func (u *command) addTo(cmd *cobra.Command) {
 	cli.AddFlags(cmd, "Command", u.commandFlags)
 	cli.AddFlags(cmd, "Exit codes", u.codes.addTo)
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
@@ -99,7 +113,6 @@ because this machine was paused: see holdfast fence-agent.`,
 		}
 		return err
 	}
-	return cmd
 }
 
 // longestWait is the upper limit of --wait. The default is no limit.
@@ -109,11 +122,16 @@ func (u *command) leaseFlags(f *pflag.FlagSet) {
 	f.BoolVar(&u.try, "try", false, "do not wait if the lock is held")
 	u.sharing.AddTo(f)
 	f.Var(&u.wait, "wait", "time to wait for all the locks together (default unlimited)")
+	u.commonLeaseFlags(f)
+	f.BoolVar(&u.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
+}
+
+// commonLeaseFlags are those of every lease.
+func (u *command) commonLeaseFlags(f *pflag.FlagSet) {
 	f.Var(&u.ttl, "ttl", "duration of the lease")
 	f.StringVar(&u.owner, "owner", "", "`NAME` of the owner [$"+settings.Variable("owner")+"] (default user@host:process)")
 	settings.SetEnv(f.Lookup("owner"), settings.Variable("owner"))
 	u.holdBack.AddTo(f)
-	f.BoolVar(&u.ephemeral, "ephemeral", false, "faster, but the lease ends if its node stops")
 	f.Var(u.metadata, "metadata", "entry that get shows; may be repeated")
 }
 
@@ -191,6 +209,11 @@ func (u *command) checkLease(s *settings.Settings) error {
 	}
 	if u.owner == "" {
 		u.owner = fmt.Sprintf("%s:%d", cli.DefaultOwner(), os.Getpid())
+	}
+	if u.election {
+		if err := u.checkElection(); err != nil {
+			return err
+		}
 	}
 	if !s.Has("grace") {
 		u.grace.Duration = u.ttl.Duration / 5
