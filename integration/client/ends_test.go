@@ -87,18 +87,9 @@ func TestForgedEventLosesNothing(t *testing.T) {
 			p := proxy.New(t, url)
 			l := mustAcquire(t, newClient(t, p.URL()), t.Name(), append(c.opts, holdfast.TTL(time.Hour))...)
 			stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
-			key, err := messages.EncodeKey(l.Resource())
-			if err != nil {
-				t.Fatal(err)
-			}
 			forger, before := stand.Dial(t, url), p.Count(c.asks)
 			for _, kind := range []string{"BROKEN", "EXPIRED", "RELEASED"} {
-				m := nats.NewMsg("holdfast.event." + key)
-				m.Header.Set("Holdfast-Event", kind)
-				m.Header.Set("Fencing-Token", l.Token().String())
-				if err := forger.PublishMsg(m); err != nil {
-					t.Fatal(err)
-				}
+				forge(t, forger, l, kind)
 			}
 			stand.Eventually(t, "the client asks for the first and for the last", func() bool { return p.Count(c.asks) >= before+2 })
 			if !l.Valid() {
@@ -110,6 +101,27 @@ func TestForgedEventLosesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// forge publishes an event of this kind of a lock, as the service does of a lease.
+func forge(tb testing.TB, nc *nats.Conn, l *holdfast.Lock, kind string) {
+	tb.Helper()
+	m := nats.NewMsg(eventsOf(tb, l))
+	m.Header.Set("Holdfast-Event", kind)
+	m.Header.Set("Fencing-Token", l.Token().String())
+	if err := nc.PublishMsg(m); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// eventsOf returns the subject of the events of a lock.
+func eventsOf(tb testing.TB, l *holdfast.Lock) string {
+	tb.Helper()
+	key, err := messages.EncodeKey(l.Resource())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return messages.DefaultPrefix.Event(key)
 }
 
 // A user who may not subscribe to events renews as before, and NATS complains once and not for each lock.

@@ -90,6 +90,40 @@ func TestReadersAndWriter(t *testing.T) {
 	if token, ok := holdfast.TokenFromContext(w.Context()); token != 3 || !ok || w.Slots() != nil {
 		t.Errorf("the writer has %v and the slots %v", token, w.Slots())
 	}
+	if _, err := c.TryAcquire(testContext(t), "r", holdfast.Shared()); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("a reader beside the writer: %v", err)
+	}
+	mustRelease(t, w)
+	if next := mustAcquire(t, c, "r", holdfast.Shared()); next.Token() != 4 {
+		t.Errorf("a reader behind the writer has %v", next)
+	}
+}
+
+// The leases of a resource may be on two pages of the listing. Its queue is on both, and is told once.
+func TestQueueOnTwoPages(t *testing.T) {
+	c := newClient(t, newService(t).URL())
+	mustAcquire(t, c, "a", long)
+	var group sync.WaitGroup
+	for range messages.MaxListLimit {
+		group.Go(func() {
+			if _, err := c.Acquire(testContext(t), "b", holdfast.Shared(), long); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	acquiring(testContext(t), c, "b", holdfast.Owner("writer"))
+	untilWaiting(t, c, "b", 1)
+	var queues []string
+	for q, err := range c.Queues(testContext(t), ">") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		queues = append(queues, q.Resource)
+	}
+	if !slices.Equal(queues, []string{"b"}) {
+		t.Errorf("the queues of %q were told", queues)
+	}
 }
 
 // Each lock of one owner has a lease of its own, and its own end.
@@ -281,17 +315,42 @@ func TestLateGrantWhileDowngrading(t *testing.T) {
 	mustRelease(t, l)
 }
 
-// The event that tells of the end of the former token is no loss.
+// The event that tells of the end of the former token is no loss, also if it comes before the answer. That of the end
+// of the lease is one.
 func TestDowngradeIsNoLoss(t *testing.T) {
+	nc := stand.Dial(t, url)
 	for name, opts := range map[string][]holdfast.AcquireOption{"Renewed": nil, "NoRenewal": {holdfast.NoRenewal()}} {
 		t.Run(name, func(t *testing.T) {
-			p := proxy.New(t, url)
+			p, other := proxy.New(t, url), newClient(t, url)
 			c := newClient(t, p.URL())
+			beacon := mustAcquire(t, c, t.Name()+".beacon", holdfast.NoRenewal(), long)
 			l := mustAcquire(t, c, t.Name(), append(opts, long)...)
-			stand.Eventually(t, "events are listened to", func() bool { return p.Count("get") > 0 })
-			p.OnAnswers("extend", proxy.First(1, proxy.Lose)) // so that the event comes first
-			mustDowngrade(t, l)
-			mustRelease(t, l)
+			stand.Eventually(t, "the client has subscribed to both", func() bool { return p.Count("get") >= 2 })
+			events, err := nc.SubscribeSync(eventsOf(t, l))
+			if err == nil {
+				err = nc.Flush()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.OnAnswers("extend", proxy.Always(proxy.Lose))
+			done := make(chan error, 1)
+			go func() { done <- l.Downgrade(testContext(t)) }()
+			if m, err := events.NextMsgWithContext(testContext(t)); err != nil || m.Header.Get("Holdfast-Event") != "RELEASED" {
+				t.Fatalf("got %v, %v, want the end of the former token", m, err)
+			}
+			asked := p.Count("get")
+			forge(t, nc, beacon, "EXPIRED")
+			stand.Eventually(t, "the client has heard both events", func() bool { return p.Count("get") > asked })
+			p.OnAnswers("extend", proxy.Always(proxy.Pass))
+			if err := <-done; err != nil || !l.Valid() {
+				t.Fatalf("the downgrade was taken for a loss: %v", err)
+			}
+			wantHolders(t, other, t.Name(), l)
+			if err := other.Break(testContext(t), l.Resource(), l.Token(), "test"); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the lock is lost", l.Lost())
 		})
 	}
 }
@@ -304,16 +363,7 @@ func TestQuestionBehindDowngrade(t *testing.T) {
 	stand.Eventually(t, "the client has subscribed", func() bool { return p.Count("get") > 0 })
 	p.OnRequests("get", proxy.Always(proxy.Keep))
 	before := p.Count("get")
-	key, err := messages.EncodeKey(l.Resource())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := nats.NewMsg("holdfast.event." + key)
-	m.Header.Set("Holdfast-Event", "EXPIRED")
-	m.Header.Set("Fencing-Token", l.Token().String())
-	if err := stand.Dial(t, url).PublishMsg(m); err != nil {
-		t.Fatal(err)
-	}
+	forge(t, stand.Dial(t, url), l, "EXPIRED")
 	stand.Eventually(t, "the client asks", func() bool { return p.Count("get") > before })
 	mustDowngrade(t, l)
 	answered := p.Answered("get")
