@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/proxy"
