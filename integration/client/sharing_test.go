@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/proxy"
 	"github.com/holdfast-io/holdfast/integration/stand"

@@ -7,15 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
-// probe takes every resource once more and lets it go: what was held has run out, and the queues are empty.
-// The journal that is checked was read before, so these grants belong to no history.
+// confirmEach is how often losses are looked for.
+const confirmEach = 200 * time.Millisecond
+
+// probe takes every resource once more and lets it go: what was held has run out, the queues are empty, and what is held
+// back is confirmed. The journal that is checked was read before, so these grants belong to no history.
 func (t *trial) probe(ctx context.Context) error {
 	errs := make([]error, t.resources)
-	var all sync.WaitGroup
+	var all, confirming sync.WaitGroup
+	until, cancel := context.WithCancel(ctx)
+	confirming.Go(func() { t.confirm(until) })
+	defer confirming.Wait()
+	defer cancel()
 	for i, name := range t.names() {
 		all.Go(func() {
 			if err := t.take(ctx, name); err != nil {
@@ -25,6 +33,24 @@ func (t *trial) probe(ctx context.Context) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+// confirm confirms each loss that has to be confirmed, also of a lease that expires only now, until the context ends. What
+// cannot be confirmed shows in the resource, which cannot be taken.
+func (t *trial) confirm(ctx context.Context) {
+	for tick := time.NewTicker(confirmEach); ; {
+		for loss, err := range t.client.Lost(ctx, ">") {
+			if err == nil && loss.Left == 0 {
+				_ = t.client.Confirm(ctx, loss.Resource, loss.Token, "probe", "")
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		}
+	}
 }
 
 func (t *trial) take(ctx context.Context, name string) error {
