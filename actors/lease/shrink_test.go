@@ -19,6 +19,7 @@ func TestShrunkAnswersAlike(t *testing.T) {
 		"0s ann acquire; 1s node tick",
 		"0s ann acquire; 50ms ann extend limit=5; 100ms ann release",
 		"0s ann acquire; 100ms op break token=1",
+		"0s ann acquire hash=a; 100ms ann release secret=a",
 		"0s ann acquire; 100ms ann release; 200ms bob acquire; 300ms bob release",
 	} {
 		whole := playOut(t, mustParse(given)).state.Image()
@@ -28,6 +29,7 @@ func TestShrunkAnswersAlike(t *testing.T) {
 		}
 		for _, when := range []string{
 			"9s ann release", "9s ann release token=1", "9s ann release token=2", "9s bob release",
+			"9s ann release secret=a", "9s ann release secret=b token=1", "9s ann extend secret=a token=1",
 			"9s ann extend", "9s bob extend", "9s op get", "9s op break token=1", "9s op break token=2",
 			"9s ann acquire id=y", "9s bob acquire",
 		} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // mustCampaign returns the term of a client that leads.
@@ -140,6 +141,20 @@ func TestObserveIsGapless(t *testing.T) {
 		o.want(fmt.Sprintf("a %d first %d", i+1, i))
 		o.want(fmt.Sprintf("a %d then %d", i+1, i))
 		o.want("")
+	}
+}
+
+// A deployment without values is told of before anything is asked.
+func TestDeploymentWithoutValues(t *testing.T) {
+	old := newOldDeployment(t)
+	c := newClient(t, url, holdfast.Prefix("old"))
+	_, err := c.Campaign(testContext(t), "x", "value")
+	if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "feature values") || old.count() != 0 {
+		t.Errorf("asked %d times, got %v", old.count(), err)
+	}
+	old.upgrade(messages.FeatureValues)
+	if _, err := c.Campaign(testContext(t), "x", "value", holdfast.MaxWait(0)); !errors.Is(err, holdfast.ErrHeld) {
+		t.Errorf("after the upgrade: got %v, want ErrHeld", err)
 	}
 }
 

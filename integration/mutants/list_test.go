@@ -12,6 +12,10 @@ var (
 	late = suite{folder: "actors", run: "^TestLateCopy"}
 	// requests are repeated and withdrawn, by the wire.
 	requests = suite{folder: "integration/contract", run: "^TestRepeatedRequest$"}
+	// secrets are of leases and of waiting requests, by the wire; steps are those of one resource.
+	secrets        = suite{folder: "integration/contract", run: "^TestSecrets$"}
+	waitingSecrets = suite{folder: "integration/contract", run: "^TestSecretsOfWaitingRequests$"}
+	steps          = suite{folder: "actors/lease", run: "^TestExamples$"}
 	// disks are full, or do not sync, on one node after the other.
 	disks = suite{folder: "integration/cluster", run: "^TestDisksRecover$"}
 	// holder is of the client that holds a lock.
@@ -128,7 +132,7 @@ var mutants = []mutant{
 	{
 		name:  "AnybodyReleases",
 		harm:  "who does not hold a lock can release it",
-		edits: []edit{{"actors/lease/release.go", "\t\tcase g.GetOwner() != owner:\n", "\t\tcase owner == \"\":\n"}},
+		edits: []edit{{"actors/lease/release.go", "\t\tcase !who.owns(g):\n", "\t\tcase who.owner == \"\":\n"}},
 		found: live,
 		says:  `held twice`,
 	},
@@ -217,7 +221,7 @@ var mutants = []mutant{
 	{
 		name:  "OthersNotStored",
 		harm:  "the next owner of a shard gives permits away that are held",
-		edits: []edit{{"actors/ledger/stored.go", "\t\tOthers: e.Others(),\n", ""}},
+		edits: []edit{{"actors/ledger/stored.go", "Others: e.Others(), Lost: e.Losses(),", "Lost: e.Losses(),"}},
 		found: storm,
 		says:  `the page has .* and \d+ held`,
 	},
@@ -333,7 +337,7 @@ var mutants = []mutant{
 	{
 		name:  "EndedRequestsNotConsulted",
 		harm:  "a late copy of a request holds the lock for a TTL with no client behind it",
-		edits: []edit{{"actors/lease/acquire.go", "r.GetRequestId()); over != nil {", "r.GetRequestId()); over != nil && over.GetStatus() == messages.Status_HELD {"}},
+		edits: []edit{{"actors/lease/acquire.go", "s.over(now, r); over != nil {", "s.over(now, r); over != nil && over.GetStatus() == messages.Status_HELD {"}},
 		found: live,
 		says:  `was granted before, and its lease had ended`,
 	},
@@ -357,7 +361,7 @@ var mutants = []mutant{
 	{
 		name:  "ReleaseOfARequestReleasesAnother",
 		harm:  "a client that withdraws a request loses the lease that it has by another one",
-		edits: []edit{{"actors/lease/release.go", "\tif h, ok := s.granted(owner, id); ok {\n\t\ts.finish(", "\tif h, ok := s.own(owner, 0); ok {\n\t\ts.finish("}},
+		edits: []edit{{"actors/lease/release.go", "\tif h, ok := s.granted(who, id); ok {\n\t\ts.finish(", "\tif h, ok := s.own(who, 0); ok {\n\t\ts.finish("}},
 		found: requests,
 		says:  `got .*RELEASED.*, want NOT_HELD`,
 	},
@@ -453,6 +457,57 @@ var mutants = []mutant{
 		edits: []edit{{"actors/ledger/stored.go", "Others: e.Others(), Lost: e.Losses(),", "Others: e.Others(),"}},
 		found: lostLeases,
 		says:  `lost (EXPIRED|BROKEN)`,
+	},
+	{
+		name:  "SecretNotChecked",
+		harm:  "who knows the name of an owner releases and changes its lease",
+		edits: []edit{{"actors/lease/caller.go", "return g.GetOwner() == c.owner && c.opens(g.GetSecretHash())", "return g.GetOwner() == c.owner"}},
+		found: secrets,
+		says:  `want NOT_OWNER`,
+	},
+	{
+		name:  "SecretOfAReleaseNotChecked",
+		harm:  "who knows the name of an owner and of its request releases its lease",
+		edits: []edit{{"actors/lease/acquire.go", "return h, ok && who.owns(h.Grant)", "return h, ok"}},
+		found: secrets,
+		says:  `RELEASED.*want NOT_HELD`,
+	},
+	{
+		name:  "SecretOfARepetitionNotChecked",
+		harm:  "who repeats a request of another client gets its lease",
+		edits: []edit{{"actors/lease/acquire.go", "if isRepeated && !who.owns(granted.Grant) {", "if isRepeated && granted.Grant == nil {"}},
+		found: secrets,
+		says:  `GRANTED.*want NOT_OWNER`,
+	},
+	{
+		name: "SecretOfAWaitingRequestNotChecked",
+		harm: "who repeats a waiting request of another client takes its place",
+		edits: []edit{{
+			"actors/lease/queue.go", "return place >= 0 && !who.opens(s.queue.waiters[place].request.GetSecretHash())", "return place > len(s.queue.waiters)",
+		}},
+		found: waitingSecrets,
+		says:  `nats: timeout`,
+	},
+	{
+		name:  "WithdrawalWithoutItsSecret",
+		harm:  "who knows the name of a waiting request takes it out of the queue",
+		edits: []edit{{"actors/lease/queue.go", "if i < 0 || !who.opens(q.waiters[i].request.GetSecretHash()) {", "if i < 0 {"}},
+		found: waitingSecrets,
+		says:  `CANCELLED.*want NOT_HELD`,
+	},
+	{
+		name:  "SecretHashForgotten",
+		harm:  "a lease loses its secret when it is extended",
+		edits: []edit{{"actors/lease/extend.go", "\t\tSecretHash:   g.GetSecretHash(),\n", ""}},
+		found: secrets,
+		says:  `want NOT_OWNER`,
+	},
+	{
+		name:  "SetRestartsTheLease",
+		harm:  "a holder keeps its lease by new metadata, though no client or successor counts on that",
+		edits: []edit{{"actors/lease/image.go", "if c.GetKind() == messages.Event_UPDATED {", "if c.GetKind() == messages.Event_BROKEN {"}},
+		found: steps,
+		says:  `wakes at`,
 	},
 	{
 		name:  "NoSubreaper",
