@@ -47,6 +47,9 @@ type search struct {
 	// spent estimates the memory that has been used, each what a step takes.
 	spent atomic.Int64
 	each  int64
+	// begun is when it began; late says that a step came after its time.
+	begun time.Time
+	late  atomic.Bool
 }
 
 // linearize returns what is wrong with the steps of one resource, empty if nothing is.
@@ -55,14 +58,14 @@ func linearize(m model, b Bounds, steps []Operation) (wrong string) {
 		return fmt.Sprintf("not checked: %d operations, more than %d; split the load into shorter histories", len(steps), b.Operations)
 	}
 	s := newSearch(m, b, steps)
-	result := porcupine.CheckOperationsTimeout(s.porcupine(), entries(steps), b.Time)
+	result := porcupine.CheckOperationsTimeout(s.porcupine(), entries(steps), 0) // the steps look at the time
 	const many = "there are too many operations at once, or without an outcome"
 	switch {
 	case result == porcupine.Ok:
 		return ""
 	case s.full():
 		return fmt.Sprintf("not checked: the search gave up after %d MB: %s", b.Bytes>>20, many)
-	case result == porcupine.Unknown:
+	case s.late.Load():
 		return fmt.Sprintf("not checked: the search gave up after %v: %s", b.Time, many)
 	default:
 		return "no order of its operations explains all answers"
@@ -75,12 +78,12 @@ const drawTime = 10 * time.Second
 // draw writes a picture of how far an order of the steps can be found.
 func draw(m model, b Bounds, steps []Operation, path string) error {
 	_, info := porcupine.CheckOperationsVerbose(newSearch(m, b, steps).porcupine(), entries(steps), min(b.Time, drawTime))
-	b.Bytes = math.MaxInt64 // what was found is gone through once more, and that must not be cut off
+	b.Bytes, b.Time = math.MaxInt64, math.MaxInt64 // what was found is gone through once more, and that must not be cut off
 	return porcupine.VisualizePath(newSearch(m, b, steps).porcupine(), info, path)
 }
 
 func newSearch(m model, b Bounds, steps []Operation) *search {
-	return &search{model: m, Bounds: b, each: int64(len(steps)/8 + stepBytes)}
+	return &search{model: m, Bounds: b, each: int64(len(steps)/8 + stepBytes), begun: time.Now()}
 }
 
 func entries(steps []Operation) []porcupine.Operation {
@@ -97,11 +100,19 @@ func entries(steps []Operation) []porcupine.Operation {
 // full reports whether the search has to end for lack of memory.
 func (s *search) full() bool { return s.spent.Load() > s.Bytes }
 
+// overdue reports whether the search has to end for lack of time.
+func (s *search) overdue() bool {
+	if time.Since(s.begun) > s.Time {
+		s.late.Store(true)
+	}
+	return s.late.Load()
+}
+
 func (s *search) porcupine() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return state{} },
 		Step: func(at, input, _ any) (bool, any) {
-			if s.full() {
+			if s.full() || s.overdue() {
 				return false, at
 			}
 			ok, next := s.step(at.(state), input.(*Operation))
