@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -122,7 +123,9 @@ func TestObserveIsGapless(t *testing.T) {
 	o := observe(t, newClient(t, url), t.Name())
 	o.want("")
 	const terms = 50
-	go func() {
+	var leading sync.WaitGroup
+	defer leading.Wait()
+	leading.Go(func() {
 		for i := range terms {
 			term, err := c.Campaign(t.Context(), t.Name(), fmt.Sprint("first ", i), holdfast.Owner("a"), long)
 			if err == nil {
@@ -136,7 +139,7 @@ func TestObserveIsGapless(t *testing.T) {
 				return
 			}
 		}
-	}()
+	})
 	for i := range terms {
 		o.want(fmt.Sprintf("a %d first %d", i+1, i))
 		o.want(fmt.Sprintf("a %d then %d", i+1, i))
