@@ -89,6 +89,9 @@ type acquisition struct {
 	deadline time.Time // of the context; zero if there is none
 	// matters is when the latest attempt cannot matter any more: its wait and a lease granted then are over.
 	matters time.Time
+	// sent: an attempt was sent. expected is the number of the request for the tombstones; 0: they are not retained for it.
+	sent     bool
+	expected uint64
 	// late counts the grants that came when the lease was nearly over.
 	late int
 }
@@ -108,9 +111,9 @@ func (c *Client) acquire(ctx context.Context, resource string, t terms, begun ti
 	}
 	defer c.goroutines.Leave()
 	a.lockKey = lockKey{holder{a.resource, t.owner}, t.kind()}
+	defer a.expectNoMore()
 	if t.reentrant {
-		request := c.handles.expect(a.lockKey)
-		defer c.handles.expectNoMore(a.lockKey, request)
+		a.expect()
 		if l, err := a.share(ctx); l != nil || err != nil {
 			return l, err
 		}
@@ -202,10 +205,29 @@ func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error)
 }
 
 func (a *acquisition) message() proto.Message {
+	if a.sent {
+		a.expect()
+	}
+	a.sent = true
 	wait := a.wait()
 	a.matters = clock.Now().Add(wait + a.terms.ttl)
 	a.request.RequestId, a.request.WaitMs = a.id, inMillis(wait)
 	return a.request
+}
+
+// expect retains the tombstones of leases that are released while the request is under way. A reentrant request may be
+// granted one of them, and so may one that was sent several times: the answer to an attempt that is not expected any more
+// has the lease released, and a later attempt may have been answered with it before.
+func (a *acquisition) expect() {
+	if a.expected == 0 {
+		a.expected = a.c.handles.expect(a.lockKey)
+	}
+}
+
+func (a *acquisition) expectNoMore() {
+	if a.expected > 0 {
+		a.c.handles.expectNoMore(a.lockKey, a.expected)
+	}
 }
 
 // wait is how long the request may stay in the queue from now on. A wait never becomes 0, which would be

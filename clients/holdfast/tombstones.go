@@ -8,8 +8,9 @@ import (
 
 // tombstones mark the leases of a lock key that have been released, or are about to be. An answer that grants one of
 // them once more, because it was on its way beside the release, grants nothing. Only the answer to a reentrant request
-// can: any other one is granted a lease of its own. So a tombstone is retained while its release is under way, and as
-// long as a reentrant request is that began before the release was over. A nil tombstones has none.
+// can, and to one that was sent more than once: any other one is granted a lease of its own. So a tombstone is retained
+// while its release is under way, and as long as such a request is that began before the release was over. A nil
+// tombstones has none.
 type tombstones struct {
 	// last numbers the requests. expected are those under way, in order.
 	last     uint64
