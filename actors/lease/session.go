@@ -48,7 +48,7 @@ func (x *Session) Deadline() Instant { return x.deadline }
 func (x *Session) IsAwaited() bool { return len(x.awaited) > 0 }
 
 // Opens reports whether a request with this secret may end the session.
-func (x *Session) Opens(secret []byte) bool { return newCaller("", secret).opens(x.secretHash) }
+func (x *Session) Opens(secret []byte) bool { return messages.Opens(x.secretHash, secret) }
 
 // Resources returns the resources of its leases; one with several leases may be in it more than once.
 func (x *Session) Resources() []string {
