@@ -374,6 +374,7 @@ func calls() *rapid.Generator[*messages.Call] {
 		case messages.OpExtend:
 			c.Operation = &messages.Call_Extend{Extend: &messages.ExtendRequest{
 				Owner: owner.Draw(t, "owner"), Token: token.Draw(t, "token"), TtlMs: rapid.Uint32().Draw(t, "ttl_ms"),
+				Session: owner.Draw(t, "session"),
 			}}
 		case messages.OpGet:
 			c.Operation = &messages.Call_Get{Get: &messages.GetRequest{Stale: rapid.Bool().Draw(t, "stale")}}

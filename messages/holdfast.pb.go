@@ -494,7 +494,9 @@ type ExtendRequest struct {
 	// 0: unchanged. Larger than the lease's: a downgrade, under a new token, of a lease that is held alone.
 	Limit uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The secret of the lease, if it has one.
-	Secret        []byte `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
+	Secret []byte `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
+	// The session into which the lease is taken. Empty: it is taken out of its session. Only without a limit.
+	Session       string `protobuf:"bytes,6,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -562,6 +564,13 @@ func (x *ExtendRequest) GetSecret() []byte {
 		return x.Secret
 	}
 	return nil
+}
+
+func (x *ExtendRequest) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
 }
 
 type GetRequest struct {
@@ -2218,13 +2227,14 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12\x16\n" +
-	"\x06secret\x18\x04 \x01(\fR\x06secret\"\x80\x01\n" +
+	"\x06secret\x18\x04 \x01(\fR\x06secret\"\x9a\x01\n" +
 	"\rExtendRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x15\n" +
 	"\x06ttl_ms\x18\x03 \x01(\rR\x05ttlMs\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x16\n" +
-	"\x06secret\x18\x05 \x01(\fR\x06secret\"<\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\x12\x18\n" +
+	"\asession\x18\x06 \x01(\tR\asession\"<\n" +
 	"\n" +
 	"GetRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x18\n" +

@@ -20,7 +20,8 @@ func (l *Limits) Check(m proto.Message) error {
 		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkRequestID(r.GetRequestId()),
 			checkSecret(r.GetSecret()))
 	case *ExtendRequest:
-		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkTTL(r.GetTtlMs()), checkSecret(r.GetSecret()))
+		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkTTL(r.GetTtlMs()), checkSecret(r.GetSecret()),
+			checkExtendSession(r))
 	case *GetRequest:
 		return nil // every value is legal
 	case *BreakRequest:
@@ -84,6 +85,14 @@ func checkSession(id string) error {
 		return nil
 	}
 	return CheckText("session", id, MinSessionBytes, MaxSessionBytes)
+}
+
+// checkExtendSession refuses a session beside a limit, since a downgraded lease stays in its session.
+func checkExtendSession(r *ExtendRequest) error {
+	if r.GetSession() != "" && r.GetLimit() > 0 {
+		return Invalid("session", "none beside limit: a downgrade leaves the lease in its session", "both")
+	}
+	return checkSession(r.GetSession())
 }
 
 // The errors about secrets do not quote them.

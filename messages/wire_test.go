@@ -79,6 +79,7 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 		"at most limit and at most 1 000", "at most 1 000 leases are held, and at most 480 KB",
 		messages.HeaderServiceError + "`", messages.HeaderServiceErrorCode + "` (400, 429, 503, 507)",
 		"`" + messages.HeaderContentType + "`", "`" + messages.HeaderToken + "`", "`" + messages.HeaderResource + "`",
+		"`" + messages.HeaderTraceparent + "`", "`" + messages.HeaderTracestate + "`", "more than 512 bytes",
 		messages.HeaderEvent + ": ACQUIRED", messages.HeaderToken + ": " + messages.Token(5).String(),
 		"1 to 512 bytes", "1 to 256 bytes", "100 to 86 400 000", "at most 3 600 000", "at most 64 bytes",
 		"at most 16 entries, 1 024 bytes together", "900 000 000 000 000", "90 000 000 000 000",
