@@ -201,11 +201,11 @@ func (a *pendingAppend) probeTail(ctx context.Context, reason error) (probeResul
 	if !jsapi.HasCode(reason, jetstream.JSErrCodeStreamWrongLastSequence) {
 		return empty, nil
 	}
-	state, err := a.state(ctx)
+	info, err := a.info(ctx)
 	if err != nil {
 		return noAnswer, err
 	}
-	if state.LastSeq < a.position {
+	if info.State.LastSeq < a.position {
 		return empty, nil
 	}
 	// The copy may have been stored between the two requests.

@@ -62,18 +62,15 @@ func (b *Bucket) first(ctx context.Context, position uint64, filter string) (m *
 	return m, err
 }
 
-// state returns what the leader of the stream says of it.
-func (b *Bucket) state(ctx context.Context, opts ...jetstream.StreamInfoOpt) (state jetstream.StreamState, err error) {
+// info returns what the leader of the stream says of it.
+func (b *Bucket) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (info *jetstream.StreamInfo, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	err = jsapi.Request(b.nc, "STREAM.INFO."+streamName(b.name), func() error {
-		info, err := b.stream.Info(ctx, opts...)
-		if err == nil {
-			state = info.State
-		}
+	err = jsapi.Request(b.nc, "STREAM.INFO."+streamName(b.name), func() (err error) {
+		info, err = b.stream.Info(ctx, opts...)
 		return err
 	})
-	return state, err
+	return info, err
 }
 
 // advance raises a counter to the value. It never lowers it.

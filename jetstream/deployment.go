@@ -34,6 +34,8 @@ type DeploymentConfig struct {
 	// NewShards is the number of buckets of a deployment that is created and for which Shards is 0. 0:
 	// [DefaultShards].
 	NewShards uint32
+	// Existing refuses to create a deployment, with [ErrNoDeployment].
+	Existing bool
 	// Replicas of each bucket that is created. 0: 1. Existing buckets keep theirs until [Deployment.Grow].
 	Replicas int
 	// Members returns the names of the servers that are reachable, for warnings. nil: those that the
@@ -60,8 +62,8 @@ type Deployment struct {
 // ready it retries for 15 seconds. A cluster may wait for its other servers, so there it retries until ctx
 // ends, and logs the wait after 10 seconds and then twice a minute.
 //
-// It refuses a deployment with another number of shards, of a newer format, of another application or with a
-// missing bucket, settings that are not safe, a server without JetStream or too old, and a user without
+// It refuses a deployment with another number of shards, of a newer format, of another application, with a missing bucket
+// or in the midst of a restore, settings that are not safe, a server without JetStream or too old, and a user without
 // permission. The error says what to do. ctx bounds the opening only.
 func OpenDeployment(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig) (*Deployment, error) {
 	o, err := newOpener(nc, cfg)
@@ -114,6 +116,7 @@ func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
 		api:       api,
 		layout:    layout{prefix: cfg.Prefix, shards: cfg.Shards, replicas: replicas},
 		newShards: cmp.Or(cfg.NewShards, DefaultShards),
+		mustExist: cfg.Existing,
 		requested: cfg.Replicas,
 		log:       api.Config.Log,
 	}, nil

@@ -31,6 +31,13 @@ var (
 	// ErrBucketLost says that a bucket is gone, and with it the counters of its shard. An empty bucket in
 	// its place would issue its tokens a second time.
 	ErrBucketLost = jsapi.ErrStreamLost
+	// ErrNoDeployment says that there is no deployment to open.
+	ErrNoDeployment = errors.New("there is no deployment")
+	// ErrUnfinished says that a restore into the deployment began and did not end, so that it lacks a part of the locks. It is
+	// also an error of [Bucket.Replay] and [Bucket.End].
+	ErrUnfinished = errors.New("the restore of the deployment is not finished")
+	// ErrNotEmpty says that there is something in the place of a deployment that is to be restored.
+	ErrNotEmpty = errors.New("the place of the deployment is not empty")
 )
 
 // PlaceError is an [Bucket.Append] or [Bucket.Replay] that went wrong at one place of a bucket. It

@@ -18,6 +18,8 @@ const bucketFormat = 1
 const (
 	metaShards = "holdfast.shards"
 	metaFormat = "holdfast.format"
+	// metaRestore is the id of the restore that is filling the bucket. It is there until all buckets are filled.
+	metaRestore = "holdfast.restore"
 )
 
 // A KV bucket is a stream of a certain shape. These are its names.
@@ -77,11 +79,22 @@ func (l layout) shardsOf(bucket string, config jetstream.StreamConfig) (uint32, 
 	if prefix := config.Metadata[jsapi.MetaPrefix]; prefix != string(l.prefix) {
 		return 0, fmt.Errorf("%w: %s belongs to the prefix %q, not %q; one account cannot have both", ErrForeignBucket, bucket, prefix, l.prefix)
 	}
+	if err := checkFinished(bucket, config); err != nil {
+		return 0, err
+	}
 	shards, err := strconv.ParseUint(config.Metadata[metaShards], 10, 32)
 	if err != nil || shards == 0 {
 		return 0, fmt.Errorf("%w: %s says %s=%q, which no Holdfast writes", ErrForeignBucket, bucket, metaShards, config.Metadata[metaShards])
 	}
 	return uint32(shards), nil
+}
+
+// checkFinished returns [ErrUnfinished] if the bucket has the mark of a restore.
+func checkFinished(bucket string, config jetstream.StreamConfig) error {
+	if config.Metadata[metaRestore] == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has only a part of its locks; let holdfast restore end, or start it again", ErrUnfinished, bucket)
 }
 
 // check returns an error if the bucket is none of the deployment's, or is no longer safe to use.

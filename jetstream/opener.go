@@ -22,19 +22,13 @@ const (
 	visiblePoll = 250 * time.Millisecond
 )
 
-// The server versions before this one lose or misplace records of replicated buckets, and sync each
-// message of theirs on its own.
-const (
-	safeMajor = 2
-	safeMinor = 15
-)
-
 // opener opens or creates the buckets of one deployment. Bucket 0 is created last: while it is missing the
 // deployment is incomplete, and once it exists no other may be missing.
 type opener struct {
 	api       *jsapi.Requester
 	layout    layout // shards is 0 until it is known
 	newShards uint32 // of a deployment that is created
+	mustExist bool   // create none
 	requested int    // for how many replicas, 0 for any
 	log       *slog.Logger
 }
@@ -45,6 +39,9 @@ func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
 	}
 	first, err := o.find(ctx, 0)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if o.mustExist {
+			return nil, fmt.Errorf("%w: this account has no bucket %s; check --prefix and the account of the user", ErrNoDeployment, o.layout.prefix.Bucket(0))
+		}
 		if err := o.createAll(ctx); err != nil {
 			return nil, err
 		}
@@ -118,29 +115,24 @@ func (o *opener) createAll(ctx context.Context) error {
 		o.layout.shards = o.newShards
 	}
 	for shard := o.layout.shards; shard > 0; shard-- {
-		if err := o.createBucket(ctx, shard-1); err != nil {
-			return err
-		}
-		if err := o.awaitBucket(ctx, shard-1); err != nil {
+		if err := o.create(ctx, shard-1, o.layout.config(shard-1)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// createBucket creates a bucket. openBucket checks one that exists.
-func (o *opener) createBucket(ctx context.Context, shard uint32) error {
-	config := o.layout.config(shard)
+// create creates a bucket with these settings, unless there is one, and returns when it can be found. openBucket checks
+// one that exists.
+func (o *opener) create(ctx context.Context, shard uint32, config jetstream.StreamConfig) error {
 	_, err := o.api.CreateStream(ctx, config)
 	switch {
-	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
-		return nil
 	case jsapi.HasCode(err, jsapi.CodeNoReplicas, jsapi.CodeNoSuitablePeers):
 		return o.needCluster(err)
-	case err != nil:
+	case err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse):
 		return fmt.Errorf("cannot create bucket %s: %w", o.layout.prefix.Bucket(shard), err)
 	}
-	return nil
+	return o.awaitBucket(ctx, shard)
 }
 
 // awaitBucket returns when a bucket that was created can be found. A cluster confirms it before each of its
@@ -228,16 +220,12 @@ func (o *opener) find(ctx context.Context, shard uint32) (jetstream.Stream, erro
 // checkServer refuses a server that is too old for replicas, and warns of one that is too old anyway.
 func (o *opener) checkServer(replicas int) error {
 	version := o.api.Conn.ConnectedServerVersion()
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		return nil // Not connected now, so the version is unknown.
-	}
-	if major > safeMajor || major == safeMajor && minor >= safeMinor {
+	switch {
+	case !IsTooOld(version):
 		return nil
+	case replicas > 1:
+		return fmt.Errorf("%w: it runs %s, replicated buckets need %s or newer; upgrade every server, or use one replica", ErrServerTooOld, version, LeastVersion)
 	}
-	if replicas > 1 {
-		return fmt.Errorf("%w: it runs %s, replicated buckets need %d.%d or newer; upgrade every server, or use one replica", ErrServerTooOld, version, safeMajor, safeMinor)
-	}
-	o.log.Warn("the NATS server is too old, upgrade it", "version", version, "needed", fmt.Sprintf("%d.%d", safeMajor, safeMinor))
+	o.log.Warn("the NATS server is too old, upgrade it", "version", version, "needed", LeastVersion)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 func mustPurge(tb testing.TB, b *jetstream.Bucket, through uint64, pages ...string) {
@@ -79,6 +80,32 @@ func TestPurge(t *testing.T) {
 		mustPurge(t, b, 7, "p", "p0")
 		wantStored(t, jstest.MustReplay(t, b, 0), 7, all...)
 	})
+}
+
+// The oldest commit is the one behind those that were purged, whatever pages stand before it.
+func TestFirst(t *testing.T) {
+	t.Parallel()
+	b, nc := jstest.MustBucket(t)
+	want := func(number uint64) {
+		t.Helper()
+		if got, err := b.First(jstest.Context(t)); got != number || err != nil {
+			t.Errorf("the oldest commit is %d, error %v, want %d", got, err, number)
+		}
+	}
+	want(0)
+	jstest.MustFill(t, b, 3)
+	jstest.MustAppend(t, b, 3, jstest.Page(0, 0, 3, 10))
+	jstest.MustAppend(t, b, 4, jstest.Commit(1, 4, 10))
+	want(1)
+	mustPurge(t, b, 2)
+	want(3)
+	mustPurge(t, b, 4)
+	want(4)
+	if _, err := jstest.MustJetStream(t, nc).Publish(jstest.Context(t), "$KV.HOLDFAST_0.journal.4", []byte("no record")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.First(jstest.Context(t))
+	jstest.WantError(t, err, journal.ErrCorrupt, "HOLDFAST_0, position 6, journal.4")
 }
 
 func TestPurgeInSteps(t *testing.T) {

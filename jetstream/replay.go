@@ -23,9 +23,9 @@ const readIdle = time.Second
 //
 // It may miss the newest records if a deposed leader answers. An [Bucket.Append] behind the returned position
 // is then refused. A record that cannot be decoded, a foreign key and a delete marker are
-// [journal.ErrCorrupt].
+// [journal.ErrCorrupt]. A bucket that is being restored is [ErrUnfinished].
 func (b *Bucket) Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (uint64, error) {
-	last, err := b.end(ctx)
+	last, err := b.End(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("bucket %s: cannot be read: %w", b.name, err)
 	}
@@ -39,19 +39,62 @@ func (b *Bucket) Replay(ctx context.Context, after uint64, apply func(position u
 	return last, nil
 }
 
-// end returns the position of the bucket's last record. It repeats the request until it is answered.
-func (b *Bucket) end(ctx context.Context) (uint64, error) {
+// End returns the position of the bucket's last record. It repeats the request until it is answered or ctx ends. A deposed
+// leader may answer, which lacks the newest records. A bucket that is being restored is [ErrUnfinished]: a node that opened
+// the deployment before it was lost may ask.
+func (b *Bucket) End(ctx context.Context) (uint64, error) {
+	var info *jetstream.StreamInfo
+	err := b.untilAnswered(ctx, func() (err error) {
+		info, err = b.info(ctx)
+		return err
+	})
+	if err == nil {
+		err = checkFinished(b.name, info.Config)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return info.State.LastSeq, nil
+}
+
+// First returns the number of the bucket's oldest commit, 0 if it has none. It repeats the request until it is answered or
+// ctx ends. A deposed leader may answer, which still has commits that were purged. A commit that cannot be decoded is
+// [journal.ErrCorrupt].
+func (b *Bucket) First(ctx context.Context) (number uint64, err error) {
+	var m *jetstream.RawStreamMsg
+	err = b.untilAnswered(ctx, func() (err error) {
+		m, err = b.first(ctx, 1, b.subject+journal.CommitKeys+">")
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("bucket %s: cannot read the oldest commit: %w", b.name, err)
+	}
+	if m == nil {
+		return 0, nil
+	}
+	d := b.parse(m.Sequence, m.Subject, m.Header, m.Data)
+	if d.err != nil {
+		return 0, b.errorAt(d.position, d.key, fmt.Errorf("%w: %w", journal.ErrCorrupt, d.err))
+	}
+	return d.record.GetCommit().GetNumber(), nil
+}
+
+// untilAnswered repeats a request until it is answered, cannot be answered, or ctx ends.
+func (b *Bucket) untilAnswered(ctx context.Context, send func() error) error {
 	var backoff retry.Backoff
 	for {
-		state, err := b.state(ctx)
+		err := send()
 		if err == nil {
-			return state.LastSeq, nil
+			return nil
 		}
 		if cause := jsapi.PermanentError(b.nc, err); cause != nil {
-			return 0, cause
+			return cause
 		}
 		if ended := backoff.Wait(ctx); ended != nil {
-			return 0, fmt.Errorf("%w; last: %w", ended, err)
+			return fmt.Errorf("%w; last: %w", ended, err)
 		}
 	}
 }
@@ -169,10 +212,11 @@ func (r *reader) ended(ctx context.Context) (bool, error) {
 	if !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, fmt.Errorf("%w: %w", errInterrupted, err)
 	}
-	state, err := r.state(ctx, jetstream.WithDeletedDetails(true))
+	info, err := r.info(ctx, jetstream.WithDeletedDetails(true))
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", errInterrupted, err)
 	}
+	state := info.State
 	start := max(r.at+1, state.FirstSeq)
 	if start > r.last {
 		return true, nil

@@ -34,7 +34,7 @@ func TestMemberOfItsOwn(t *testing.T) {
 		Name: "test", Listen: "127.0.0.1:-1", DataDir: alone.DataDir(), Log: jstest.Quiet(),
 		ClusterListen: "127.0.0.1:-1", Routes: ports.Free(t, 1),
 	})
-	jstest.WantError(t, err, embedded.ErrDataDir, alone.DataDir(), "was alone", "another directory", "nats stream backup and restore")
+	jstest.WantError(t, err, embedded.ErrDataDir, alone.DataDir(), "was alone", "another directory", "holdfast backup and holdfast restore")
 }
 
 // A member without a quorum logs that, and starts as soon as there is one.

@@ -94,6 +94,13 @@ func (s *Server) ClientURL() string { return s.runner.present().ClientURL() }
 // DataDir returns the directory that holds the data.
 func (s *Server) DataDir() string { return s.runner.present().opts.StoreDir }
 
+// Synced reports whether the server confirms a write only when it is on disk.
+func (s *Server) Synced() bool { return s.runner.present().opts.SyncAlways }
+
+// Space returns how many bytes of the disk of the data directory are free for this process, and how many it has. Both are
+// 0 if the system does not tell.
+func (s *Server) Space() (free, total uint64) { return space(s.DataDir()) }
+
 // Fault returns an [ErrStore] while the server cannot store, nil otherwise.
 func (s *Server) Fault() error {
 	if fault := s.supervisor.fault.Load(); fault != nil {

@@ -23,8 +23,6 @@ const (
 	subjectRemove = "$JS.API.SERVER.REMOVE"
 	// codeNotMember is the leader's refusal to remove a server that is not a member.
 	codeNotMember jetstream.ErrorCode = 10044
-	// lagTolerance is the lag of a replica, in records, that requests in flight explain.
-	lagTolerance = 100
 	// settlePoll is the interval between two looks for leaders and complete replicas.
 	settlePoll = 250 * time.Millisecond
 )
@@ -125,7 +123,7 @@ func (r *Report) addStream(info *jetstream.StreamInfo) {
 	r.streams[name] = info
 	r.addReplica(info.Cluster.Leader, name, false)
 	for _, replica := range info.Cluster.Replicas {
-		r.addReplica(replica.Name, name, jsapi.IsAway(replica.Offline, replica.Active) || !replica.Current && replica.Lag > lagTolerance)
+		r.addReplica(replica.Name, name, jsapi.IsAway(replica.Offline, replica.Active) || jsapi.IsBehind(replica))
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	CodeNotLeader       jetstream.ErrorCode = 10009
 	CodeTooFewResources jetstream.ErrorCode = 10023
 	CodeNoStorage       jetstream.ErrorCode = 10047
+	CodeNotCreated      jetstream.ErrorCode = 10049
 	CodeStreamNotMatch  jetstream.ErrorCode = 10060
 	CodeSubjectsOverlap jetstream.ErrorCode = 10065
 	CodeNoReplicas      jetstream.ErrorCode = 10074

@@ -89,6 +89,12 @@ func (r *Requester) UpdateStream(ctx context.Context, cfg jetstream.StreamConfig
 	})
 }
 
+// DeleteStream removes a stream with all that it has. The error [jetstream.ErrStreamNotFound] can also mean that an earlier
+// attempt has removed it and its answer was lost.
+func (r *Requester) DeleteStream(ctx context.Context, name string) error {
+	return r.Do(ctx, "STREAM.DELETE."+name, func(ctx context.Context) error { return r.JS.DeleteStream(ctx, name) })
+}
+
 // Do repeats a request until it is answered or ctx ends. Without a cluster it gives up when nothing has
 // been answered for 15 seconds. A cluster is waited for without a bound, because its servers come back.
 func (r *Requester) Do(ctx context.Context, subject string, send func(context.Context) error) error {
