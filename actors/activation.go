@@ -22,8 +22,9 @@ type activation struct {
 	busy, unconfirmed int
 	// waiting is how many requests are queued in the actor.
 	waiting int
-	// ephemeral is how many ephemeral leases the resource has, which only its actor knows.
-	ephemeral int
+	// ephemeral is how many ephemeral leases the resource has, which only its actor knows, and ephemeralShared how many of
+	// these are shared.
+	ephemeral, ephemeralShared int
 	// held, unless nil, says that the actor panicked and has not got its state back, and has what waits for that.
 	held *held
 	// used is when the actor last decided something, up to an eighth of IdleAfter too early; idle is its place in the
@@ -37,7 +38,9 @@ type held []*Request
 
 // tally counts for all activations of a term.
 type tally struct {
-	busy, waiting, ephemeral int
+	busy, waiting, ephemeral, ephemeralShared int
+	// queues counts the queues by their length.
+	queues lengths
 }
 
 // sent notes an event for the actor.
@@ -57,11 +60,16 @@ func (a *activation) done() {
 func (a *activation) isIdle() bool { return a.busy == 0 && a.waiting == 0 && a.ephemeral == 0 }
 
 func (a *activation) setWaiting(n int) {
+	if n == a.waiting {
+		return
+	}
 	a.tally.waiting += n - a.waiting
+	a.tally.queues.change(a.waiting, n)
 	a.waiting = n
 }
 
-func (a *activation) setEphemeral(n int) {
+func (a *activation) setEphemeral(n, shared int) {
 	a.tally.ephemeral += n - a.ephemeral
-	a.ephemeral = n
+	a.tally.ephemeralShared += shared - a.ephemeralShared
+	a.ephemeral, a.ephemeralShared = n, shared
 }

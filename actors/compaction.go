@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -36,6 +37,9 @@ type compaction struct {
 	// pages is the pass under way, or the last one; running: it has pages to store.
 	pages   *ledger.Checkpoint
 	running bool
+	// began is when the last one began, and observer is told how long it took.
+	began    lease.Instant
+	observer Observer
 	// yield lets a commit go first: the last record was a page.
 	yield bool
 	// purging: a purge is under way. stopped: none begins any more.
@@ -48,8 +52,9 @@ func newCompaction(ctx context.Context, s *Shard, m *mailbox, l *ledger.Ledger) 
 	limits := s.cfg.Tuning
 	return compaction{
 		mailbox: m, journal: s.cfg.Journal, ctx: ctx, log: s.cfg.Log, limits: limits, ledger: l,
-		number: min(l.First()+uint64(limits.History), l.Head().Number),
-		bytes:  l.Checkpointed(), free: limits.MaxRemembered,
+		observer: s.cfg.Observer,
+		number:   min(l.First()+uint64(limits.History), l.Head().Number),
+		bytes:    l.Checkpointed(), free: limits.MaxRemembered,
 		factor: growth(l, limits),
 	}
 }
@@ -73,6 +78,7 @@ func (c *compaction) begin() bool {
 	}
 	head := c.ledger.Head()
 	c.running, c.pages, c.number, c.bytes = true, c.ledger.Checkpoint(), head.Number, head.Bytes
+	c.began = c.mailbox.clock.Now().Instant
 	return true
 }
 
@@ -112,6 +118,7 @@ func (c *compaction) purge(mayPurge func(ledger.Mark) bool) {
 
 func (c *compaction) purged(m purged) {
 	c.purging = false
+	c.observer.Compacted(c.mailbox.clock.Now().Sub(c.began))
 	if m.err != nil {
 		c.log.Warn("cannot purge the journal; the next compaction tries again", "error", m.err)
 		c.ledger.KeepObsolete(m.obsolete)

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,4 +150,34 @@ func TestManyIdleResources(t *testing.T) {
 			w.Errorf("%d resources have an actor, want 1200", n)
 		}
 	})
+}
+
+// The break of an ephemeral lease is logged once, whether its answer waits for the journal or not.
+func TestBreakOfAnEphemeralLeaseIsLogged(t *testing.T) {
+	const line = `msg="lock broken" shard=3 resource=r owner=a token=1 reason=stuck`
+	op := lease.Break{Request: &messages.BreakRequest{Token: 1, Reason: "stuck"}}
+	t.Run("alone", func(t *testing.T) {
+		inWorld(t, actors.Tuning{}, func(w *world) {
+			w.want(messages.Status_GRANTED, 1, "r", ephemeral(time.Minute))
+			w.want(messages.Status_RELEASED, 0, "r", op)
+			w.wantLine(line)
+		})
+	})
+	t.Run("before a persistent lease", func(t *testing.T) {
+		inWorld(t, actors.Tuning{}, func(w *world) {
+			w.want(messages.Status_GRANTED, 1, "r", ephemeral(time.Minute))
+			w.send("r", waiting(time.Minute, time.Hour))
+			w.want(messages.Status_RELEASED, 0, "r", op)
+			w.wantLine(line)
+		})
+	})
+}
+
+// wantLine fails the test unless the log has a line that contains this once.
+func (w *world) wantLine(line string) {
+	w.Helper()
+	synctest.Wait()
+	if n := strings.Count(w.log.String(), line); n != 1 {
+		w.Errorf("the log has %q %d times:\n%s", line, n, w.log)
+	}
 }

@@ -100,5 +100,5 @@ func (l *links) unheard(x *lease.Session, number uint64) bool {
 		return false
 	}
 	k.unheard = true
-	return l.shard.cfg.Clock.Now().Sub(k.since) >= k.patience
+	return l.shard.cfg.Clock.Now().Sub(max(k.since, x.Heard())) >= k.patience
 }

@@ -16,7 +16,9 @@ type (
 	opened struct {
 		attempt *attempt
 		ledger  *ledger.Ledger
-		err     error
+		// former is the node that had the shard before; empty if none had.
+		former string
+		err    error
 	}
 	// retry tells a shard that it is time for the next attempt.
 	retry struct{ attempt *attempt }
@@ -51,8 +53,8 @@ func (o *opener) begin(self *actor.PID) {
 	}
 	o.attempt = a
 	s.work.Go(func() {
-		l, err := o.opening.run(ctx, s.cfg, a.writer)
-		s.system.Root.Send(self, &opened{attempt: a, ledger: l, err: err})
+		l, former, err := o.opening.run(ctx, s.cfg, a.writer)
+		s.system.Root.Send(self, &opened{attempt: a, ledger: l, former: former, err: err})
 	})
 }
 

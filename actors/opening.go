@@ -25,23 +25,24 @@ type opening struct {
 
 // run reads the journal and takes the shard over: it appends a commit that says so right behind the last
 // record. If another writer has appended meanwhile, it reads on and tries again. From then on the journal
-// is never read again: the ledger is the state.
-func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (*ledger.Ledger, error) {
+// is never read again: the ledger is the state. former is the node that wrote the last record before.
+func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (_ *ledger.Ledger, former string, _ error) {
 	if o.ledger == nil {
 		o.ledger = ledger.New(cfg.Clock.Now().UnixMillis - cfg.Tuning.ShrinkAfter.Milliseconds())
 	}
 	for {
 		if err := o.replay(ctx, cfg); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		l := o.ledger
+		former = l.Head().Writer
 		first, at := l.TakeOver(writer, cfg.Clock.Now().UnixMillis), l.Head().Position
 		err := cfg.Journal.Append(ctx, at, first)
 		switch {
 		case err == nil:
-			return l, o.read(at+1, first)
+			return l, former, o.read(at+1, first)
 		case !errors.Is(err, journal.ErrConflict):
-			return nil, fmt.Errorf("shard %d: take over: %w", cfg.Shard, err)
+			return nil, "", fmt.Errorf("shard %d: take over: %w", cfg.Shard, err)
 		}
 	}
 }

@@ -8,14 +8,16 @@ import (
 
 // logChanges logs what an operator did, and what an operator should know.
 func (s *Shard) logChanges(d *decision) {
+	if d.outcome.Broken != nil {
+		s.logBroken(d, d.outcome.Broken)
+	}
 	for _, change := range d.outcome.Changes {
 		g := change.GetGrant()
 		switch token := messages.Token(g.GetToken()); {
 		case change.GetKind() == messages.Event_BROKEN:
-			s.cfg.Log.Info("lock broken", "resource", g.GetResource(), "owner", g.GetOwner(),
-				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())
+			s.logBroken(d, change)
 		case change.GetKind() == messages.Event_CONFIRMED && d.confirms(g):
-			s.cfg.Log.Info("loss confirmed", "resource", g.GetResource(), "owner", g.GetOwner(),
+			s.cfg.Audit.Info("loss confirmed", "resource", g.GetResource(), "owner", g.GetOwner(),
 				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())
 		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
 			s.lateTokens.Add(1)
@@ -23,6 +25,12 @@ func (s *Shard) logChanges(d *decision) {
 				"token", g.GetToken(), "last", uint64(messages.MaxToken))
 		}
 	}
+}
+
+func (s *Shard) logBroken(d *decision, change *journal.Change) {
+	g := change.GetGrant()
+	s.cfg.Audit.Info("lock broken", "resource", g.GetResource(), "owner", g.GetOwner(),
+		"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())
 }
 
 // confirms reports whether the request confirms the loss of this lease. Otherwise its hold has ended by itself.

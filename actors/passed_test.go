@@ -53,6 +53,10 @@ func inboxOf(r *actors.Request) string {
 		return e.From.Subject
 	case lease.Break:
 		return e.From.Subject
+	case lease.Keep:
+		return e.From.Subject
+	case lease.EndSession:
+		return e.From.Subject
 	default:
 		return fmt.Sprintf("nowhere: %T", e)
 	}

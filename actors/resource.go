@@ -48,6 +48,16 @@ type (
 	}
 )
 
+// ephemeralShared returns how many of the resource's ephemeral leases are shared.
+func (d *decision) ephemeralShared() (n int) {
+	for _, h := range d.ephemeral {
+		if h.Grant.GetLimit() > 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // weight estimates the bytes of the decision's changes when stored.
 func (d *decision) weight() (bytes int) {
 	for _, c := range d.outcome.Changes {

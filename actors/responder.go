@@ -51,6 +51,7 @@ func (r *responder) revoke(decisions []*decision, why string) {
 			continue
 		}
 		for _, a := range d.outcome.Answers {
+			settle(a.To.Trace, d.at)
 			r.unavailable(a.To, why)
 		}
 	}

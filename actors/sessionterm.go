@@ -13,6 +13,7 @@ import (
 func (t *term) sessionRequest(r *Request) {
 	now := t.shard.cfg.Clock.Now().Instant
 	t.sessions.place.sent()
+	t.traces.asked(r, "", now)
 	var reply *messages.Reply
 	if e, ok := r.Event.(lease.Keep); ok {
 		reply = t.keep(now, r, e)
@@ -20,9 +21,15 @@ func (t *term) sessionRequest(r *Request) {
 		reply = t.sessions.end(now, r, e)
 	}
 	if reply != nil {
-		t.batcher.add(t.sessions.answered(r, now, reply))
+		t.sessionAnswered(t.sessions.answered(r, now, reply))
 	}
 	t.tend()
+}
+
+// sessionAnswered lets the answer to a request about a session leave when the journal confirms it.
+func (t *term) sessionAnswered(d *decision) {
+	t.traces.decided(d)
+	t.batcher.add(d)
 }
 
 func (t *term) keep(now lease.Instant, r *Request, e lease.Keep) *messages.Reply {
@@ -76,7 +83,7 @@ func (t *term) tend() {
 // settled answers the requests that have waited for a session, and forgets the session if it has ended.
 func (t *term) settled(x *lease.Session) {
 	for _, d := range t.sessions.answers(x, t.shard.cfg.Clock.Now().Instant) {
-		t.batcher.add(d)
+		t.sessionAnswered(d)
 	}
 	if x.IsRunning() {
 		return

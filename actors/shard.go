@@ -25,7 +25,13 @@ type ShardConfig struct {
 	Publisher Publisher
 	// Prober finds out whether the clients of sessions are connected; nil: no session ends because its client is not.
 	Prober Prober
+	// Observer is told what the shard does; nil: nothing is.
+	Observer Observer
+	// Traced: the shard notes in the traces of requests what it does with them, and which requests they waited for.
+	Traced bool
 	Log    *slog.Logger
+	// Audit receives what operators did; nil: Log does.
+	Audit  *slog.Logger
 	Tuning Tuning
 	// Quota is what the shards of a node share; nil for no limits.
 	Quota *Quota
@@ -94,6 +100,9 @@ type (
 )
 
 func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
+	if cfg.Observer == nil {
+		cfg.Observer = unobserved{}
+	}
 	s := &Shard{cfg: cfg, system: system, dispatcher: newDispatcher(), tried: make(chan struct{}), ended: make(chan struct{})}
 	s.requests.quota = cfg.Quota
 	return s

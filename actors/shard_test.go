@@ -465,9 +465,10 @@ func TestCloseDoesNotWaitForeverForTheJournal(t *testing.T) {
 
 func TestShardThatCannotBeOpened(t *testing.T) {
 	inClosedWorld(t, actors.Tuning{}, func(w *world) {
-		broken := journaltest.Commit(1, 1)
+		first, broken := journaltest.Commit(1, 1), journaltest.Commit(2, 1)
+		first.GetCommit().Opened = true
 		broken.GetCommit().Changes = []*journal.Change{{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "r"}}}
-		if err := w.journal.Store(0, broken); err != nil {
+		if err := errors.Join(w.journal.Store(0, first), w.journal.Store(1, broken)); err != nil {
 			w.Fatal(err)
 		}
 		w.system = actors.NewSystem(testLog(w.T))
@@ -475,12 +476,12 @@ func TestShardThatCannotBeOpened(t *testing.T) {
 			Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers, Log: testLog(w.T),
 		})
 		err := w.shard.Opened(w.Context())
-		const want = "shard 3: replay: position 1, commit 1 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"
+		const want = "shard 3: replay: position 2, commit 2 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"
 		if !errors.Is(err, journal.ErrCorrupt) || err.Error() != want {
 			w.Errorf("got  %v\nwant %v", err, want)
 		}
 		w.want(messages.Status_UNAVAILABLE, 0, "r", get())
-		w.journal.Delete(1) // the operator mends it
+		w.journal.Delete(2) // the operator mends it
 		w.pass(2 * time.Second)
 		w.want(messages.Status_FREE, 0, "r", get())
 	})

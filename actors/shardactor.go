@@ -53,6 +53,10 @@ func (s *shardActor) Receive(ctx actor.Context) {
 		s.list(ctx, m)
 	case barrier:
 		s.barrier()
+	case census:
+		s.census(m)
+	case prove:
+		s.prove(m)
 	case unheard:
 		s.unheard(m)
 	case drainShard:
@@ -103,11 +107,12 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 	}
 	s.opener.succeeded()
 	s.term = newTerm(ctx.Self(), s.Shard, m.ledger, m.attempt.writer, s.decided)
-	head := m.ledger.Head()
+	head, took := m.ledger.Head(), s.cfg.Clock.Now().Sub(m.attempt.began)
 	s.epoch.Store(head.Epoch)
 	s.setState(Open)
-	s.cfg.Log.Info("shard open", "epoch", head.Epoch, "commit", head.Number, "held", m.ledger.Held(),
-		"took", s.cfg.Clock.Now().Sub(m.attempt.began))
+	from := takeoverFrom(m.former, s.cfg.Node)
+	s.cfg.Log.Info("shard open", "epoch", head.Epoch, "commit", head.Number, "held", m.ledger.Held(), "took", took)
+	s.cfg.Observer.Opened(s.cfg.Shard, from, took)
 }
 
 func (s *shardActor) openLater(ctx actor.Context, why string) {
@@ -199,6 +204,10 @@ func (s *shardActor) lose(ctx actor.Context, err error) {
 	t := s.term
 	s.term = nil
 	s.cfg.Log.Warn("shard lost", "epoch", t.ledger.Head().Epoch, "error", err)
+	if errors.Is(err, journal.ErrConflict) {
+		s.cfg.Observer.Conflicted(s.cfg.Shard)
+	}
+	t.proofs.settle(fmt.Errorf("%w: shard %d has lost its journal: %w", ErrUnavailable, s.cfg.Shard, err))
 	switch {
 	case s.State() >= Draining:
 	case s.cfg.Yields && errors.Is(err, journal.ErrConflict):

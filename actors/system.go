@@ -23,7 +23,10 @@ func (s *System) Close() { s.system.Shutdown() }
 // StartShard starts a shard, which begins at once to open its journal, and tries again until it can.
 func (s *System) StartShard(cfg ShardConfig) *Shard {
 	cfg.Tuning = cfg.Tuning.WithDefaults()
-	cfg.Log = cfg.Log.With("shard", cfg.Shard)
+	if cfg.Audit == nil {
+		cfg.Audit = cfg.Log
+	}
+	cfg.Log, cfg.Audit = cfg.Log.With("shard", cfg.Shard), cfg.Audit.With("shard", cfg.Shard)
 	sh := newShard(cfg, s.system)
 	sh.pid = s.system.Root.Spawn(actor.PropsFromProducer(
 		func() actor.Actor { return newShardActor(sh) },

@@ -29,6 +29,8 @@ type term struct {
 	watermark   watermark
 	sessions    *sessions
 	links       links
+	proofs      proofs
+	traces      *traces
 	use         use
 	// changes counts the changes that were decided.
 	changes int
@@ -44,7 +46,7 @@ type termMessage struct {
 
 // newTerm begins a term with a ledger that has read the whole journal.
 func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer, decided func(*decision)) *term {
-	t := &term{shard: s, writer: writer, ledger: l, use: use{quota: s.cfg.Quota}}
+	t := &term{shard: s, writer: writer, ledger: l, traces: newTraces(s.cfg), use: use{quota: s.cfg.Quota}}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	m := &mailbox{clock: s.cfg.Clock, work: &s.work, tell: func(message any) {
 		s.system.Root.Send(self, &termMessage{t, message})
@@ -123,6 +125,7 @@ func (t *term) decided(d *decision) (done bool) {
 	t.timers.set(&d.activation.timer, d.wake)
 	t.timers.arm()
 	t.note(d)
+	t.traces.decided(d)
 	t.changes += len(d.outcome.Changes)
 	t.activations.touch(d.activation, d.at)
 	defer t.tend()
@@ -130,6 +133,7 @@ func (t *term) decided(d *decision) (done bool) {
 		t.batcher.add(d)
 		return false
 	}
+	t.shard.logChanges(d)
 	d.activation.done()
 	t.answer(d.outcome.Answers)
 	return true
@@ -141,7 +145,7 @@ func (t *term) note(d *decision) {
 	a.setWaiting(d.waiting)
 	if a.ephemeral > 0 || len(d.ephemeral) > 0 {
 		t.ledger.SetEphemeral(a.resource, d.ephemeral)
-		a.setEphemeral(len(d.ephemeral))
+		a.setEphemeral(len(d.ephemeral), d.ephemeralShared())
 	}
 	t.report()
 }
@@ -243,6 +247,7 @@ func (t *term) nextCommit() *journal.Record {
 // done.
 func (t *term) stored() []*decision {
 	r, done := t.batcher.stored()
+	began := t.batcher.since
 	if r.GetPage() == nil {
 		t.apply(r, done)
 	} else if t.compaction.stored() {
@@ -250,6 +255,8 @@ func (t *term) stored() []*decision {
 	}
 	t.appendNext() // the disk works while the answers leave
 	t.settleOn()
+	t.proofs.confirm(began)
+	t.traces.committed(done)
 	t.confirmed(done)
 	if t.compaction.isDue() && t.compaction.begin() {
 		t.appendNext()
@@ -272,8 +279,10 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 	t.watermark.offer(r.GetCommit(), t.ledger.Head().Bytes-before.Bytes)
 	t.report()
 	t.sweeper.later()
+	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, t.shard.cfg.Clock.Now().Sub(t.batcher.since), len(at))
 	for _, d := range decisions {
 		t.shard.logChanges(d)
+		t.shard.observeChanges(d, r.GetCommit().GetAtMs())
 	}
 }
 
@@ -365,6 +374,7 @@ func (t *term) retire(ctx actor.Context, evict lease.Event) (held []*Request) {
 func (t *term) end() {
 	t.use.set(0, 0)
 	t.cancel()
+	t.proofs.settle(fmt.Errorf("%w: shard %d is not open any more", ErrUnavailable, t.shard.cfg.Shard))
 	t.watermark.stop()
 	for _, timeout := range []*timeout{&t.timers.timeout, &t.activations.timeout, &t.sweeper.timeout} {
 		timeout.stop()

@@ -37,11 +37,18 @@ type world struct {
 	publisher actors.Publisher
 	// passed gets what the shard passes on; nil: it passes nothing on. changed is called for each change
 	// of its state.
-	passed  *passed
-	yields  bool
+	passed *passed
+	// prober is nil unless the test is about clients that are not connected.
+	prober actors.Prober
+	yields bool
+	// traced: the shard notes in traces, and trace is that of the requests from now on; nil: they have none.
+	traced  bool
+	trace   *messages.Trace
 	changed func()
-	log     *log
-	asked   int
+	// observer is nil unless the test is about what it is told.
+	observer actors.Observer
+	log      *log
+	asked    int
 }
 
 // inWorld runs test in a bubble, with a shard that is open.
@@ -80,9 +87,9 @@ func (w *world) open() {
 // start begins to open the shard.
 func (w *world) start() {
 	cfg := actors.ShardConfig{
-		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher,
+		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher, Prober: w.prober,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
-		Yields: w.yields, Changed: w.changed,
+		Yields: w.yields, Changed: w.changed, Observer: w.observer, Traced: w.traced,
 	}
 	if w.over != nil {
 		cfg.Journal = w.over
@@ -146,7 +153,7 @@ func (w *world) addressed(e lease.Event, batched bool) (lease.Event, string) {
 	w.Helper()
 	w.asked++
 	inbox := fmt.Sprint("inbox.", w.asked)
-	to := messages.ReplyTo{Subject: inbox, Batched: batched}
+	to := messages.ReplyTo{Subject: inbox, Batched: batched, Trace: w.trace}
 	switch event := e.(type) {
 	case lease.Acquire:
 		event.From, event.MaxWaiting = to, 100

@@ -27,6 +27,13 @@ type Memory struct {
 // NewMemory returns an empty journal.
 func NewMemory() *Memory { return &Memory{bucket: &bucket{stored: make(map[uint64]record)}} }
 
+// NewMemoryAt returns an empty journal whose first position is the one behind after.
+func NewMemoryAt(after uint64) *Memory {
+	m := NewMemory()
+	m.last = after
+	return m
+}
+
 // Rival returns the same journal as another writer has it.
 func (m *Memory) Rival() *Memory { return &Memory{bucket: m.bucket} }
 

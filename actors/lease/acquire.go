@@ -23,18 +23,16 @@ func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 		}
 	}
 	own, isHolder := s.reentered(who, r)
-	if isRepeated && !isHolder {
+	if isRepeated && (!isHolder || otherSession(own, r) != nil) {
 		s.confirm(now, e.From, messages.Status_GRANTED, granted, o)
 		return
 	}
-	switch refusal := s.refusedSession(now, r); {
+	switch refusal := s.refusedSession(now, r.GetSession(), r.GetSecretHash()); {
 	case refusal != nil:
 		o.answer(e.From, refusal)
 	case isHolder:
 		s.queue.take(who, r.GetRequestId()) // else it would be granted once more
-		s.share(own, r)
-		own = s.rejoin(now, own, r, o)
-		s.confirm(now, e.From, messages.Status_GRANTED, own, o)
+		s.reenter(now, e, own, o)
 		s.serve(now, o) // it may have been the head
 	case s.takesBack(who, e):
 		s.takeBack(now, who, e, o)
@@ -116,6 +114,20 @@ func (s *State) reentered(who caller, r *messages.AcquireRequest) (own Holding, 
 	return own, ok
 }
 
+// reenter answers a reentrant request with the lease that its owner has. A lease of a session stays as it is, another one
+// is prolonged.
+func (s *State) reenter(now Time, e Acquire, own Holding, o *Outcome) {
+	if err := otherSession(own, e.Request); err != nil {
+		o.answer(e.From, s.invalid(err))
+		return
+	}
+	s.share(own, e.Request)
+	if len(own.Grant.GetSession()) == 0 {
+		own = s.prolong(now, own, e.Request.GetTtlMs(), o)
+	}
+	s.confirm(now, e.From, messages.Status_GRANTED, own, o)
+}
+
 // share notes that a lease answers a reentrant request, which ends with it.
 func (s *State) share(h Holding, r *messages.AcquireRequest) {
 	if id := r.GetRequestId(); id != "" && id != h.Grant.GetRequestId() {
@@ -150,7 +162,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), s.image.freeSlots(permitsOf(r)), s.image.phase(g.GetToken())
 	}
 	if r.GetSession() != "" {
-		x := s.sessions.enter(now.Instant, r)
+		x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), r.GetSecretHash())
 		g.Session, g.TtlMs = x.Key[:], x.ttl
 	}
 	s.apply(now, nil, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)

@@ -15,10 +15,18 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 		o.answer(e.From, s.notOwn(now, who, r.GetToken(), messages.Status_NOT_HELD))
 		return
 	}
-	switch refusal := s.mayBecome(h, r.GetLimit()); {
+	refusal := s.mayBecome(h, r.GetLimit())
+	if refusal == nil {
+		refusal = s.refusedSession(now, r.GetSession(), h.Grant.GetSecretHash())
+	}
+	switch {
 	case refusal != nil:
 		o.answer(e.From, refusal)
 		return
+	case r.GetSession() != "":
+		x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), h.Grant.GetSecretHash())
+		s.sessions.prolong(now.Instant, x, r.GetTtlMs())
+		h = s.put(now, h, x, o)
 	case r.GetLimit() == 0:
 		h = s.run(now, h, r.GetTtlMs(), o)
 	case limitOf(r.GetLimit()) == limitOf(h.Grant.GetLimit()): // a downgrade once more

@@ -102,6 +102,18 @@ func (i *Image) Holders() int {
 	return n
 }
 
+// Shared returns how many shared leases are held.
+func (i *Image) Shared() int {
+	n := i.others.len() // an exclusive lease has no others beside it
+	if i.State == messages.Event_ACQUIRED && isShared(i.Grant.GetLimit()) {
+		n++
+	}
+	return n
+}
+
+// Losts returns how many lost leases hold the resource back.
+func (i *Image) Losts() int { return i.lost.len() }
+
 // Holdings iterates over the leases that are held, the oldest first, so in the order of their tokens. The image must not
 // change meanwhile.
 func (i *Image) Holdings() iter.Seq[Holding] {

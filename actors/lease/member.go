@@ -1,7 +1,9 @@
 package lease
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
@@ -54,22 +56,33 @@ func (s *State) orphan(now Time, x *Session, h Holding, o *Outcome) {
 	s.extended(Time{Instant: began, UnixMillis: now.UnixMillis}, h, with(h.Grant, func(g *journal.Grant) { g.Session = nil }), o)
 }
 
-// rejoin answers a reentrant request with the lease that its owner has. A request with a session gets it in that session;
-// one without a session prolongs a lease without one.
-func (s *State) rejoin(now Time, own Holding, r *messages.AcquireRequest, o *Outcome) Holding {
-	switch x := s.sessions.of(own.Grant); {
-	case r.GetSession() == "" && x == nil:
-		return s.prolong(now, own, r.GetTtlMs(), o)
-	case r.GetSession() == "" || x != nil && x.Key == KeyOfSession(r.GetSession()):
-		return own
+// otherSession returns why a reentrant request cannot have this lease of its owner, nil if it can. A lease does not move
+// into another session: that one may end sooner than its holder counts on.
+func otherSession(h Holding, r *messages.AcquireRequest) error {
+	session := h.Grant.GetSession()
+	if r.GetSession() == "" || bytes.Equal(session, messages.SessionHash(r.GetSession())) {
+		return nil
 	}
-	x := s.sessions.enter(now.Instant, r)
-	return s.extended(now, own, with(own.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = x.ttl, x.Key[:] }), o)
+	own := "none: the owner holds a lease without a session"
+	if label := messages.SessionLabel(session); label != "" {
+		own = fmt.Sprintf("%q or none: the owner holds a lease of session %[1]q", label)
+	}
+	return messages.Invalid("session", own+", which a reentrant acquire does not move; release the lease and acquire another",
+		fmt.Sprintf("%q", messages.SessionLabel(messages.SessionHash(r.GetSession()))))
 }
 
-// refusedSession returns the answer to a request that its session keeps from a lease, nil if there is none.
-func (s *State) refusedSession(now Time, r *messages.AcquireRequest) *messages.Reply {
-	err := s.sessions.refusal(now.Instant, r)
+// put takes a lease into a session, where it is the same if it is there already.
+func (s *State) put(now Time, h Holding, x *Session, o *Outcome) Holding {
+	if s.sessions.of(h.Grant) == x && h.Grant.GetTtlMs() >= x.ttl {
+		return h
+	}
+	return s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = x.ttl, x.Key[:] }), o)
+}
+
+// refusedSession returns the answer to a request for a lease with the hash of its secret which cannot be in the session,
+// nil if there is none.
+func (s *State) refusedSession(now Time, id string, secretHash []byte) *messages.Reply {
+	err := s.sessions.refusal(now.Instant, id, secretHash)
 	if err == nil {
 		return nil
 	}

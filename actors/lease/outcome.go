@@ -9,6 +9,9 @@ import (
 // confirmed the changes of this outcome and of all earlier ones.
 type Outcome struct {
 	Changes []*journal.Change
+	// Broken is the end of an ephemeral lease that was broken, nil if none was. It is not recorded, so it is not one of
+	// Changes.
+	Broken  *journal.Change
 	Answers []Answer
 	// Ephemeral says that the answers tell of an ephemeral lease that was held when the event came, or is
 	// now, and that nothing is to be recorded: they need to wait for earlier changes of this resource

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -114,14 +115,17 @@ func (s *State) isAnothers(who caller, r *messages.AcquireRequest) bool {
 }
 
 func newWaiter(now Time, e Acquire) waiter {
+	e.From.Queued = true
 	return waiter{request: e.Request, from: e.From, since: now.Instant, until: now.Add(ttl(e.Request.GetWaitMs()))}
 }
 
-// waitOn puts a repetition into the place of the request. The answer then goes to the newer sender.
+// waitOn puts a repetition into the place of the request. The answer then goes to the newer sender. A trace goes on as it
+// has begun.
 func (s *State) waitOn(now Time, place int, e Acquire, o *Outcome) {
 	s.openSession(now, e.Request)
 	w := newWaiter(now, e)
 	w.since = s.queue.waiters[place].since
+	w.from.Trace = cmp.Or(s.queue.waiters[place].from.Trace, w.from.Trace)
 	s.queue.waiters[place] = w
 	s.queue.bound = min(s.queue.bound, w.until)
 	s.serve(now, o) // it may ask for less than before
@@ -144,7 +148,7 @@ func (s *State) waitAnew(now Time, e Acquire, o *Outcome) {
 // openSession opens the session of a request that waits, if it is not known.
 func (s *State) openSession(now Time, r *messages.AcquireRequest) {
 	if r.GetSession() != "" {
-		s.sessions.enter(now.Instant, r)
+		s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), r.GetSecretHash())
 	}
 }
 

@@ -9,6 +9,8 @@ type Session struct {
 	Key SessionKey
 
 	deadline Instant
+	// heard is when the latest request that named it was taken.
+	heard Instant
 	// ttl is the highest TTL that was promised, in milliseconds. Each lease has it, or is about to: a new owner knows the
 	// recorded TTLs only, and must not let the session end before the promise.
 	ttl uint32
@@ -43,6 +45,9 @@ func (x *Session) IsSettled() bool {
 
 // Deadline returns when the session ends.
 func (x *Session) Deadline() Instant { return x.deadline }
+
+// Heard returns when the latest request that named the session was taken: its client was connected shortly before.
+func (x *Session) Heard() Instant { return x.heard }
 
 // IsAwaited reports whether another request waits for a lease of the session.
 func (x *Session) IsAwaited() bool { return len(x.awaited) > 0 }

@@ -125,6 +125,25 @@ func (c *club) acquire() {
 	c.want(got, want)
 }
 
+// reenter lets a holder acquire its lease again. Its session stays, whichever the request names.
+func (c *club) reenter() {
+	r, l := c.holder()
+	session := rapid.SampledFrom(append(clubSessions, "")).Draw(c.T, "session")
+	ttl := rapid.SampledFrom([]uint32{1000, 4000}).Draw(c.T, "ttl")
+	until, want := c.now.Add(time.Duration(ttl)*time.Millisecond), messages.Status_GRANTED
+	switch s := c.model.find(c.now, session); {
+	case s != nil && s.ending != "":
+		want = messages.Status_OVERLOADED
+	case session != "" && session != l.session:
+		want = messages.Status_INVALID
+	case l.session == "" && until > l.until:
+		l.ttl, l.until = ttl, until
+	}
+	c.want(c.step(r, lease.Acquire{From: messages.ReplyTo{Subject: "again"}, MaxWaiting: 10, Request: &messages.AcquireRequest{
+		Owner: l.owner, TtlMs: ttl, Session: session, Reentrant: true,
+	}}, "again"), want)
+}
+
 // want checks the status of an answer; 0: there is none.
 func (c *club) want(got *messages.Reply, want messages.Status) {
 	if (got == nil) != (want == 0) || got.GetStatus() != want {
@@ -166,6 +185,15 @@ func (c *club) extend() {
 	ttl := rapid.SampledFrom([]uint32{1000, 4000}).Draw(c.T, "ttl")
 	l.session, l.ttl, l.until = "", ttl, c.now.Add(time.Duration(ttl)*time.Millisecond)
 	c.want(c.step(r, lease.Extend{Request: &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl}}, ""), messages.Status_EXTENDED)
+}
+
+// extendIn takes a lease into a session.
+func (c *club) extendIn() {
+	r, l := c.holder()
+	ttl := rapid.SampledFrom([]uint32{1000, 4000}).Draw(c.T, "ttl")
+	id := rapid.SampledFrom(clubSessions).Draw(c.T, "session")
+	want := c.model.extendIn(c.now, l, id, ttl)
+	c.want(c.step(r, lease.Extend{Request: &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl, Session: id}}, ""), want)
 }
 
 // keep is answered when its session is settled.
@@ -278,9 +306,11 @@ func TestSessions(t *testing.T) {
 			"":           func(*rapid.T) { c.check() },
 			"acquire":    c.with((*club).acquire),
 			"acquire2":   c.with((*club).acquire),
+			"reenter":    c.with((*club).reenter),
 			"release":    c.with((*club).release),
 			"break":      c.with((*club).breakIt),
 			"extend":     c.with((*club).extend),
+			"extendIn":   c.with((*club).extendIn),
 			"keep":       c.with((*club).keep),
 			"keep2":      c.with((*club).keep),
 			"endSession": c.with((*club).endSession),
@@ -329,6 +359,47 @@ func TestSecretOfASession(t *testing.T) {
 	x := sessions.Find(0, lease.KeyOfSession(clubSessions[0]))
 	if !x.Opens(secret) || x.Opens(nil) || x.Opens([]byte("0123456789abcdeF")) {
 		t.Error("the secret is not checked")
+	}
+}
+
+// A request that is refused because of its session is not waiting any more, and one that was granted is answered with its
+// lease, though that has left its session.
+func TestReentrantInAnotherSession(t *testing.T) {
+	s := newState(lease.Image{})
+	acquire := func(owner, id, session string) lease.Acquire {
+		return lease.Acquire{From: messages.ReplyTo{Subject: id}, MaxWaiting: 10, Request: &messages.AcquireRequest{
+			Owner: owner, RequestId: id, TtlMs: 1000, WaitMs: 1000, Session: session, Reentrant: true,
+		}}
+	}
+	first := acquire("ann", "first", clubSessions[0])
+	second := acquire("ann", "second", clubSessions[1])
+	for i, step := range []struct {
+		event   lease.Event
+		want    messages.Status
+		waiting int
+	}{
+		{acquire("bob", "bob", ""), messages.Status_GRANTED, 0},
+		{first, 0, 1},
+		{second, 0, 2},
+		{lease.Release{Request: &messages.ReleaseRequest{Owner: "bob", Token: 1}}, messages.Status_GRANTED, 1},
+		{second, messages.Status_INVALID, 0},
+		{lease.Extend{Request: &messages.ExtendRequest{Owner: "ann", TtlMs: 1000}}, messages.Status_EXTENDED, 0},
+		{first, messages.Status_GRANTED, 0},
+		{acquire("ann", "third", clubSessions[0]), messages.Status_INVALID, 0},
+	} {
+		o := s.Step(timeAt(0), step.event)
+		var got messages.Status
+		for _, a := range o.Answers {
+			if got = a.Reply.GetStatus(); got == messages.Status_GRANTED {
+				break
+			}
+		}
+		if got != step.want || s.Waiting() != step.waiting {
+			t.Fatalf("step %d: %v, %d wait; want %v, %d", i, got, s.Waiting(), step.want, step.waiting)
+		}
+	}
+	if image := s.Image(); image.Token() != 2 || len(image.Grant.GetSession()) > 0 {
+		t.Errorf("the lease is %v", image.Grant)
 	}
 }
 

@@ -124,17 +124,29 @@ func (m *clubModel) end(now lease.Instant, r string, lost bool) {
 func (m *clubModel) grant(now lease.Instant, r string, q *clubRequest) {
 	l := &clubLease{owner: q.owner, session: q.session, ttl: q.ttl, until: now.Add(time.Duration(q.ttl) * time.Millisecond), ephemeral: q.ephemeral}
 	if q.session != "" {
-		l.ttl = m.open(now, q).ttl
+		l.ttl = m.open(now, q.session, q.ttl).ttl
 	}
 	m.leases[r] = l
 }
 
-func (m *clubModel) open(now lease.Instant, q *clubRequest) *clubSession {
-	if m.sessions[q.session] == nil {
+func (m *clubModel) open(now lease.Instant, id string, ttl uint32) *clubSession {
+	if m.sessions[id] == nil {
 		m.opened++
-		m.sessions[q.session] = &clubSession{ttl: q.ttl, until: now.Add(time.Duration(q.ttl) * time.Millisecond), number: m.opened}
+		m.sessions[id] = &clubSession{ttl: ttl, until: now.Add(time.Duration(ttl) * time.Millisecond), number: m.opened}
 	}
-	return m.sessions[q.session]
+	return m.sessions[id]
+}
+
+// extendIn takes a lease into a session, and returns the status of the answer.
+func (m *clubModel) extendIn(now lease.Instant, l *clubLease, id string, ttl uint32) messages.Status {
+	if s := m.find(now, id); s != nil && s.ending != "" {
+		return messages.Status_OVERLOADED
+	}
+	s := m.open(now, id, ttl)
+	s.until = max(s.until, now.Add(time.Duration(min(ttl, s.ttl))*time.Millisecond))
+	l.session, l.ttl = id, s.ttl
+	m.tidy()
+	return messages.Status_EXTENDED
 }
 
 // acquire returns the status of the answer, 0 if the request waits.
@@ -149,7 +161,7 @@ func (m *clubModel) acquire(now lease.Instant, r string, q *clubRequest, wait bo
 		return messages.Status_GRANTED
 	case wait:
 		if q.session != "" {
-			m.open(now, q)
+			m.open(now, q.session, q.ttl)
 		}
 		m.queues[r] = append(m.queues[r], q)
 		return 0

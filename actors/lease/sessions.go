@@ -98,27 +98,27 @@ func (s *Sessions) Keep(now Instant, x *Session, ttlMillis uint32) {
 	if deadline < x.deadline {
 		s.news.Sooner = append(s.news.Sooner, x)
 	}
-	x.deadline = deadline
+	x.deadline, x.heard = deadline, now
 	x.raise(ttlMillis)
 	if !x.IsSettled() {
 		s.news.Unsettled = append(s.news.Unsettled, x)
 	}
 }
 
-// refusal returns why a request cannot have a lease in its session, nil if it can or wants none. A session that is not
-// known can be opened.
-func (s *Sessions) refusal(now Instant, r *messages.AcquireRequest) error {
-	if r.GetSession() == "" {
+// refusal returns why a lease with the hash of its secret cannot be in a session, nil if it can or is to be in none. A
+// session that is not known can be opened.
+func (s *Sessions) refusal(now Instant, id string, secretHash []byte) error {
+	if id == "" {
 		return nil
 	}
-	switch x := s.Find(now, KeyOfSession(r.GetSession())); {
+	switch x := s.Find(now, KeyOfSession(id)); {
 	case x == nil && len(s.byKey) >= s.most:
 		return &sessionError{fmt.Sprintf("the shard has %d sessions, the most that may; try later", s.most)}
 	case x == nil:
 		return nil
 	case !x.IsRunning():
 		return &sessionError{"the session is ending; use a new one"}
-	case !bytes.Equal(x.secretHash, r.GetSecretHash()):
+	case !bytes.Equal(x.secretHash, secretHash):
 		return messages.Invalid("secret_hash", "that of the first request of the session", "another")
 	}
 	return nil
@@ -129,15 +129,22 @@ type sessionError struct{ why string }
 
 func (e *sessionError) Error() string { return e.why }
 
-// enter returns the session of a request that is not refused, and opens it if it is not known.
-func (s *Sessions) enter(now Instant, r *messages.AcquireRequest) *Session {
-	key := KeyOfSession(r.GetSession())
-	if x := s.byKey[key]; x != nil {
-		return x
+// enter returns the session of a request that is not refused, and opens it for a TTL if it is not known.
+func (s *Sessions) enter(now Instant, id string, ttlMillis uint32, secretHash []byte) *Session {
+	key := KeyOfSession(id)
+	x := s.byKey[key]
+	if x == nil {
+		x = s.open(key, ttlMillis, secretHash)
+		x.deadline = now.Add(ttl(x.ttl))
 	}
-	x := s.open(key, r.GetTtlMs(), r.GetSecretHash())
-	x.deadline = now.Add(ttl(x.ttl))
+	x.heard = now
 	return x
+}
+
+// prolong lets a session run for a TTL from now, unless it runs longer. It is bounded by the TTL of the session, which
+// each of its leases has.
+func (s *Sessions) prolong(now Instant, x *Session, ttlMillis uint32) {
+	x.deadline = max(x.deadline, now.Add(ttl(min(ttlMillis, x.ttl))))
 }
 
 func (s *Sessions) open(key SessionKey, ttlMillis uint32, secretHash []byte) *Session {

@@ -135,7 +135,7 @@ func (s *State) serve(now Time, o *Outcome) {
 		s.queue.pop()
 		if over {
 			o.answer(from, s.over(now, request))
-		} else if refusal := s.refusedSession(now, request); refusal != nil {
+		} else if refusal := s.refusedSession(now, request.GetSession(), request.GetSecretHash()); refusal != nil {
 			o.answer(from, refusal)
 		} else {
 			s.grant(now, request, from, true, o)
@@ -149,6 +149,9 @@ func (s *State) apply(now Time, before *journal.Grant, c *journal.Change, o *Out
 	s.image.Apply(c, now.Instant)
 	s.move(before, c)
 	if c.GetGrant().GetDurability() == messages.Durability_EPHEMERAL {
+		if c.GetKind() == messages.Event_BROKEN {
+			o.Broken = c
+		}
 		return
 	}
 	if c.GetKind() == messages.Event_ACQUIRED {

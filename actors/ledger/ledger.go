@@ -30,6 +30,8 @@ type Ledger struct {
 	marks    marks
 	// published is the watermark that the last commit records.
 	published uint64
+	// writer is the node that wrote the last commit.
+	writer string
 	// changed is the number of the last commit that has changes.
 	changed uint64
 	// bytes estimates the changes in all commits that were read.
@@ -46,6 +48,8 @@ type Head struct {
 	Position uint64
 	// Number and Epoch are those of the last commit, 0 if none was read.
 	Number, Epoch uint64
+	// Writer is the node that wrote the last commit; empty if none was read.
+	Writer string
 	// Published is the watermark that the journal records: every event up to the commit of this number
 	// has been published, or is not owed.
 	Published uint64
@@ -58,7 +62,7 @@ type Head struct {
 // Head returns how far the ledger has read.
 func (l *Ledger) Head() Head {
 	return Head{
-		Position: l.position, Number: l.tail.Number, Epoch: l.tail.Epoch,
+		Position: l.position, Number: l.tail.Number, Epoch: l.tail.Epoch, Writer: l.writer,
 		Published: l.published, Changed: l.changed, Bytes: l.bytes,
 	}
 }
@@ -122,8 +126,12 @@ func (l *Ledger) Read(position uint64, r *journal.Record, decided func(change in
 func (l *Ledger) ReadTo(position uint64) { l.position = max(l.position, position) }
 
 // Complete checks, after everything has been read, that nothing is missing: either the journal begins with
-// the first commit, or a stored page covers every resource that an older commit may have changed.
+// the first commit, or a stored page covers every resource that an older commit may have changed. A journal
+// that was ever written to has a commit: the first record is one, and the newest one is never purged.
 func (l *Ledger) Complete() error {
+	if l.first == 0 && l.position > 0 {
+		return fmt.Errorf("%w: there is no commit up to position %d, and the newest one is never purged", journal.ErrCorrupt, l.position)
+	}
 	if l.first <= 1 {
 		return nil
 	}
@@ -196,7 +204,7 @@ func (l *Ledger) commit(position uint64, c *journal.Commit, decided func(change 
 			return fmt.Errorf("change %d: %w", i, err)
 		}
 	}
-	l.published = max(l.published, c.GetPublished())
+	l.published, l.writer = max(l.published, c.GetPublished()), c.GetWriter().GetNode()
 	l.bytes += commitWeight(c)
 	if len(c.GetChanges()) > 0 {
 		l.changed = c.GetNumber()

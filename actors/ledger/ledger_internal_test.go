@@ -242,6 +242,7 @@ func TestReplayEqualsLive(t *testing.T) {
 				live := s.ledger
 				s.checkCounts()
 				s.checkEnds()
+				s.checkCopy()
 				s.takeOver()
 				if got, want := state(s.ledger), state(live); got != want {
 					t.Fatalf("replay:\n%slive:\n%s", got, want)
@@ -258,6 +259,32 @@ func TestReplayEqualsLive(t *testing.T) {
 			},
 		})
 	})
+}
+
+// checkCopy checks that a ledger which adopts all resources of another one knows what that one knows.
+func (s *scribe) checkCopy() {
+	s.Helper()
+	was, pages := s.ledger, 0
+	adopted := New(was.fresh)
+	for r := range was.Pages() {
+		pages++
+		for _, e := range r.GetPage().GetEntries() {
+			if err := adopted.Adopt(e); err != nil {
+				s.Fatalf("adopt: %v", err)
+			}
+			if adopted.Adopt(e) == nil {
+				s.Fatalf("%q is adopted twice", e.Name())
+			}
+		}
+		adopted.RaiseFloor(messages.Token(r.GetPage().GetFloor()))
+	}
+	if got, want := state(adopted), state(was); got != want || adopted.floor != was.floor {
+		s.Fatalf("adopted:\n%sfloor %d, original:\n%sfloor %d", got, adopted.floor, want, was.floor)
+	}
+	was.pages.each(func(*page) { pages-- })
+	if pages != 0 {
+		s.Fatalf("%d pages too many", pages)
+	}
 }
 
 // checkCounts checks what the ledger counts, and what its pages believe to be their oldest.
@@ -425,6 +452,32 @@ func TestMissingPage(t *testing.T) {
 	want := fmt.Sprintf("page %s is missing", name)
 	if !errors.Is(err, journal.ErrCorrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// A journal that has lost all its commits is not taken for a new one, whether it has pages or nothing.
+func TestNoCommit(t *testing.T) {
+	for name, isLost := range map[string]func(*journal.Record) bool{
+		"Pages":   func(r *journal.Record) bool { return r.GetCommit() != nil },
+		"Nothing": func(*journal.Record) bool { return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScribe(t)
+			s.change("r", "o")
+			s.compact(0)
+			_, err := s.journal.Replay(t.Context(), 0, func(position uint64, r *journal.Record) error {
+				if isLost(r) {
+					s.journal.Delete(position)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.open(); !errors.Is(err, journal.ErrCorrupt) || !strings.Contains(err.Error(), "there is no commit up to position") {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 }
 

@@ -19,9 +19,9 @@ const heaviest = pageWeight * 3 / 4
 type page struct {
 	prefix, depth uint32
 	// entries are the resources that are held or held back, or were a short while ago; taken counts those that are,
-	// leases their leases.
-	entries       map[string]*entry
-	taken, leases int
+	// leases their leases, of which shared are shared and lost are lost ones.
+	entries                     map[string]*entry
+	taken, leases, shared, lost int
 	// tombstones are the other ones that are remembered.
 	tombstones map[string]tombstone
 	// ephemeral are the ephemeral leases, which are in memory only; nil if there are none.
@@ -82,7 +82,7 @@ func (p *page) add(resource string, e *entry) {
 	p.entries[resource] = e
 	p.weight += e.weight()
 	p.taken += count(!e.IsFree())
-	p.leases += e.Leases()
+	p.leases, p.shared, p.lost = p.leases+e.Leases(), p.shared+e.Shared(), p.lost+e.Losts()
 	if e.IsFree() {
 		p.oldest, p.fresh = min(p.oldest, e.used), min(p.fresh, e.used)
 	}
@@ -93,7 +93,7 @@ func (p *page) remove(resource string, e *entry) {
 	delete(p.entries, resource)
 	p.weight -= e.weight()
 	p.taken -= count(!e.IsFree())
-	p.leases -= e.Leases()
+	p.leases, p.shared, p.lost = p.leases-e.Leases(), p.shared-e.Shared(), p.lost-e.Losts()
 }
 
 func (p *page) addTombstone(resource string, t tombstone) {

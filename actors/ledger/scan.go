@@ -41,6 +41,7 @@ const scanEntries = 1024
 // more than beginning.
 type Scan struct {
 	query Query
+	kind  kind
 	// after is the place of the query's cursor.
 	after place
 	// cursor is the hash from which on pages have yet to be looked at.
@@ -51,7 +52,10 @@ type Scan struct {
 
 // NewScan returns a scan that has yet to begin.
 func NewScan(q Query) *Scan {
-	s := &Scan{query: q}
+	s := &Scan{query: q, kind: heldLeases{}}
+	if q.HeldBack {
+		s.kind = lostLeases{}
+	}
 	if q.After.Resource != "" {
 		s.after = newPlace(q.After.Resource)
 		s.cursor = s.after.hash
@@ -87,7 +91,7 @@ func (s *Scan) Result() Found { return s.found }
 func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant, waiting func(resource string) []*messages.Waiter) bool {
 	for _, at := range s.places(p) {
 		listed := false
-		for _, x := range s.leases(p, at.resource, sessions, now) {
+		for _, x := range s.kind.leases(p, at.resource, sessions, now) {
 			if at == s.after && x.lease.GetToken() <= uint64(s.query.After.Token) {
 				continue
 			}
@@ -125,7 +129,7 @@ func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(p.hash, q.hash), cmp.Compare(p.resource, q.resource))
 }
 
-// places returns the places in a page of the held resources of which there are leases behind the cursor, in order.
+// places returns the places in a page of the resources of which there are leases behind the cursor, in order.
 func (s *Scan) places(p *page) []place {
 	var places []place
 	add := func(resource string) {
@@ -137,20 +141,7 @@ func (s *Scan) places(p *page) []place {
 			places = append(places, at)
 		}
 	}
-	for resource, e := range p.entries {
-		if s.query.HeldBack && e.HeldBack() || !s.query.HeldBack && e.Held() {
-			add(resource)
-		}
-	}
-	if s.query.HeldBack { // no ephemeral lease holds back
-		slices.SortFunc(places, place.compare)
-		return places
-	}
-	for resource := range p.ephemeral {
-		if e, ok := p.entries[resource]; !ok || !e.Held() {
-			add(resource)
-		}
-	}
+	s.kind.resources(p, add)
 	slices.SortFunc(places, place.compare)
 	return places
 }
@@ -161,16 +152,51 @@ type listed struct {
 	grant *journal.Grant
 }
 
-// leases returns the leases of a resource that the query asks for, in the order of their tokens.
-func (s *Scan) leases(p *page, resource string, sessions *lease.Sessions, now lease.Instant) (all []listed) {
-	if s.query.HeldBack {
-		for _, l := range p.entries[resource].Lost() {
-			all = append(all, listed{l.Lease(now), l.Grant})
+// kind is what leases a query asks for.
+type kind interface {
+	// resources tells the resources of a page that have such leases, in any order.
+	resources(p *page, tell func(resource string))
+	// leases returns those of a resource, in the order of their tokens.
+	leases(p *page, resource string, sessions *lease.Sessions, now lease.Instant) []listed
+}
+
+// heldLeases are those that are held.
+type heldLeases struct{}
+
+func (heldLeases) resources(p *page, tell func(string)) {
+	for resource, e := range p.entries {
+		if e.Held() {
+			tell(resource)
 		}
-		return all
 	}
+	for resource := range p.ephemeral {
+		if e, ok := p.entries[resource]; !ok || !e.Held() {
+			tell(resource)
+		}
+	}
+}
+
+func (heldLeases) leases(p *page, resource string, sessions *lease.Sessions, now lease.Instant) (all []listed) {
 	for _, h := range p.holdings(resource) {
 		all = append(all, listed{sessions.Lease(h, now), h.Grant})
+	}
+	return all
+}
+
+// lostLeases are those that hold their resources back. No ephemeral lease does.
+type lostLeases struct{}
+
+func (lostLeases) resources(p *page, tell func(string)) {
+	for resource, e := range p.entries {
+		if e.HeldBack() {
+			tell(resource)
+		}
+	}
+}
+
+func (lostLeases) leases(p *page, resource string, _ *lease.Sessions, now lease.Instant) (all []listed) {
+	for _, l := range p.entries[resource].Lost() {
+		all = append(all, listed{l.Lease(now), l.Grant})
 	}
 	return all
 }

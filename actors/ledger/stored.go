@@ -16,18 +16,24 @@ func (p *page) load(stored *journal.Page, fresh int64) error {
 		if !stored.Covers(resource) {
 			return fmt.Errorf("%w: resource %q belongs elsewhere", journal.ErrCorrupt, resource)
 		}
-		e := &entry{used: s.GetUsedMs(), Image: lease.Restore(lease.Image{
-			Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
-			OwnerDigest: s.GetOwnerDigest(),
-		}, s.GetOthers(), s.GetLost())}
-		if !e.IsFree() || e.OwnerDigest == 0 && e.used >= fresh {
-			p.add(resource, e)
-		} else {
-			p.addTombstone(resource, bury(e))
-		}
+		p.insert(s, fresh)
 	}
 	p.clean()
 	return nil
+}
+
+// insert puts in a stored entry of a resource that is not there.
+func (p *page) insert(s *journal.Entry, fresh int64) {
+	resource := s.Name()
+	e := &entry{used: s.GetUsedMs(), Image: lease.Restore(lease.Image{
+		Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
+		OwnerDigest: s.GetOwnerDigest(),
+	}, s.GetOthers(), s.GetLost())}
+	if !e.IsFree() || e.OwnerDigest == 0 && e.used >= fresh {
+		p.add(resource, e)
+	} else {
+		p.addTombstone(resource, bury(e))
+	}
 }
 
 // store returns the page as it is to be stored behind the tail.

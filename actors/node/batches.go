@@ -26,8 +26,7 @@ type batchReply struct {
 
 // add adds an answer to the batch of its call.
 func (b *batches) add(a lease.Answer) {
-	to, call := a.To, a.To.Call
-	to.Call = 0
+	to, call := messages.ReplyTo{Subject: a.To.Subject, Encoding: a.To.Encoding, Batched: true}, a.To.Call
 	size := answerSize(a)
 	r := b.open[to]
 	if r == nil || r.size+size > b.most {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -82,6 +83,20 @@ func TestBatchesAreBounded(t *testing.T) {
 			t.Errorf("%d answers, in the order %v", len(got), got)
 		}
 	})
+}
+
+// Answers to one batch share a message whatever their operations are and whenever their requests came.
+func TestBatchesOfManyOperations(t *testing.T) {
+	b := batches{most: messages.MaxBatchReplyBytes}
+	for i, op := range messages.Operations {
+		b.add(lease.Answer{
+			To:    messages.ReplyTo{Subject: "_INBOX.a", Batched: true, Call: uint64(i), Operation: op, Received: time.Duration(i), Queued: i%2 == 0},
+			Reply: granted("orders.42"),
+		})
+	}
+	if len(b.all) != 1 || len(b.all[0].reply.Answers) != len(messages.Operations) {
+		t.Errorf("%d messages", len(b.all))
+	}
 }
 
 // A message is not split without need: in protobuf it fills at least half the bound before the next one begins.

@@ -54,7 +54,16 @@ type Config struct {
 	// Fault returns what keeps the NATS server of this process from storing; refusals name such a fault. It must not
 	// block. nil: NATS is elsewhere.
 	Fault func() error
-	Log   *slog.Logger
+	// Storage returns what the NATS server of this process stores on, for `nats micro stats`. It is asked at each question.
+	// nil: NATS is elsewhere.
+	Storage func() Storage
+	// Observer is told what the node and its shards do; nil: nothing is.
+	Observer Observer
+	// Tracer is told of traced requests; nil: of none, and their traces only go on to other nodes.
+	Tracer Tracer
+	Log    *slog.Logger
+	// Audit receives what operators did, and which nodes came and went; nil: Log does.
+	Audit *slog.Logger
 }
 
 // connections are those that the node needs to work.

@@ -2,9 +2,11 @@ package node
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -12,6 +14,9 @@ import (
 // intake takes the requests for resources and routes them. Its methods are called concurrently and do not block.
 type intake struct {
 	prefix    messages.Prefix
+	clock     actors.Clock
+	observed  bool // there is an observer
+	traces    *traces
 	admission *admission
 	outbox    *outbox
 	transport *transport
@@ -27,17 +32,31 @@ func (i *intake) request(m *nats.Msg) {
 		i.batch(m, a.Shard)
 		return
 	}
-	if to := routing.ReplyTo(m); i.admission.admit(m, to) {
+	to := routing.ReplyTo(m)
+	to.Operation, to.Received = a.Operation, i.now()
+	if i.admission.admit(m, to) {
+		to.Trace = i.traces.begun(m)
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
 	}
 }
 
 // forwarded takes a request that another node has forwarded.
 func (i *intake) forwarded(m *nats.Msg) {
-	if to := routing.ForwardedReplyTo(m); i.admission.admit(m, to) {
-		a, err := i.peers.address(m.Subject)
+	a, err := i.peers.address(m.Subject)
+	to := routing.ForwardedReplyTo(m)
+	to.Operation, to.Received = a.Operation, i.now()
+	if i.admission.admit(m, to) {
+		to.Trace = i.traces.begun(m)
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data, Hops: routing.Hops(m)}, a, err)
 	}
+}
+
+// now returns when a request has come; 0 if there is no observer to whom that matters.
+func (i *intake) now() time.Duration {
+	if !i.observed {
+		return 0
+	}
+	return time.Duration(i.clock.Now().Instant)
 }
 
 // take routes a request, or refuses it because of err.
@@ -62,19 +81,20 @@ func (i *intake) batch(m *nats.Msg, shard uint32) {
 		return
 	}
 	to := routing.ReplyTo(m)
-	to.Batched = true
+	to.Batched, to.Received = true, i.now()
 	calls, err := messages.SplitBatch(to.Encoding, m.Data)
 	if err != nil {
 		i.transport.Refuse(routing.Envelope{ReplyTo: to}, err)
 		return
 	}
-	behind := isBehind(m)
+	behind, trace := isBehind(m), i.traces.begun(m)
 	es := make([]routing.Envelope, 0, len(calls))
 	for _, c := range calls {
-		to.Call = c.ID
+		to.Call, to.Operation, to.Trace = c.ID, c.Operation, nil
 		if !i.admission.enter(to, behind) {
 			continue
 		}
+		to.Trace = another(trace)
 		e, err := routing.Envelope{ReplyTo: to, Data: c.Payload}, c.Err
 		if err == nil {
 			err = i.address(&e, messages.Address{Operation: c.Operation, Key: c.Key, Direct: true, Shard: shard})
@@ -101,6 +121,7 @@ func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 	}
 	shard := i.routers.ShardOf(a.Key)
 	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, resource
+	i.traces.locate(*e, true)
 	if a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
 			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(i.routers)),
@@ -117,6 +138,7 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 		return err
 	}
 	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, id
+	i.traces.locate(*e, a.Direct)
 	if last := len(i.routers) - 1; int(a.Shard) > last {
 		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))
 	}

@@ -61,10 +61,11 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 
 // newNode connects the parts of a node; nothing is subscribed to yet.
 func newNode(cfg Config) *Node {
-	g, o := newGate(cfg.Capacity), newOutbox(cfg.Outbox, cfg.Log)
-	t := &transport{cfg: cfg, gate: g, outbox: o}
+	traces := &traces{clock: cfg.Clock, tracer: cfg.Tracer}
+	g, o := newGate(cfg.Capacity), newOutbox(cfg.Outbox, cfg.Log, newAnswers(cfg.Clock, cfg.Observer), traces)
+	t := &transport{cfg: cfg, gate: g, outbox: o, traces: traces}
 	if cfg.Peers != nil {
-		t.peers = newPeers(cfg.Peers, cfg.Prefix, cfg.Log, t.notSent)
+		t.peers = newPeers(cfg.Peers, cfg.Prefix, cfg.Log, traces, t.notSent)
 	}
 	// A request that waits for an owner is small, and all shards may lack one at the same time.
 	room := min(cfg.Tuning.MaxPending, max(4*int(g.capacity.Pending)/int(cfg.Shards), 100))
@@ -77,13 +78,17 @@ func newNode(cfg Config) *Node {
 		admission: &admission{prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o}, lost: make(chan struct{}),
 	}
 	n.intake = &intake{
-		prefix: cfg.Prefix, admission: n.admission, outbox: o, transport: t, routers: routers, peers: t.peers,
+		prefix: cfg.Prefix, clock: cfg.Clock, observed: cfg.Observer != nil, traces: traces, admission: n.admission, outbox: o, transport: t,
+		routers: routers, peers: t.peers,
 		surveyor: newSurveyor(cfg, t, routers, o),
 	}
 	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
-	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers}
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
-	n.statistics = &statistics{drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, routers: routers}
+	n.statistics = &statistics{
+		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, live: make(map[*actors.Shard]struct{}),
+		capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting, storage: cfg.Storage,
+	}
+	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers, statistics: n.statistics}
 	return n
 }
 
@@ -149,7 +154,7 @@ func (n *Node) join(ctx context.Context) error {
 		Node: &peer.Announcement{
 			Node: n.cfg.Name, Incarnation: n.peers.self, Version: n.cfg.Version, Shards: n.cfg.Shards, Limits: n.cfg.Limits,
 		},
-		Routers: n.routers, Clock: n.cfg.Clock, Log: n.cfg.Log, First: n.cfg.First, Leads: n.cfg.Leads,
+		Routers: n.routers, Clock: n.cfg.Clock, Log: n.cfg.Log, Audit: n.cfg.Audit, First: n.cfg.First, Leads: n.cfg.Leads,
 		TransferLeadership: n.cfg.TransferLeadership, StartShard: n.starter.startYielding, Stopped: n.statistics.retire,
 		Endpoint: n.endpoints.setDirect, Announce: n.peers.announce,
 	})

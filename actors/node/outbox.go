@@ -41,13 +41,13 @@ type outbox struct {
 	dropped atomic.Uint64
 	// limitLog and dropLog let one line a second through.
 	limitLog, dropLog *rate.Sometimes
-	// answers counts them by status.
-	answers [int(messages.Status_UPDATED) + 1]atomic.Uint64
+	answers           *answers
+	traces            *traces
 }
 
-func newOutbox(nc *nats.Conn, log *slog.Logger) *outbox {
+func newOutbox(nc *nats.Conn, log *slog.Logger, a *answers, t *traces) *outbox {
 	o := &outbox{
-		nc: nc, log: log, undeliverable: newUndeliverable(nc),
+		nc: nc, log: log, undeliverable: newUndeliverable(nc), answers: a, traces: t,
 		limitLog: onceASecond(), dropLog: onceASecond(),
 	}
 	o.probes = newQueue(maxProbes, o.probe)
@@ -99,10 +99,10 @@ func (o *outbox) answer(answers []lease.Answer) {
 	for _, a := range answers {
 		switch {
 		case a.To.Batched:
-			o.count(a.Reply)
+			o.count(a.To, a.Reply)
 			batched.add(a)
 		case a.InDoubt:
-			o.count(a.Reply)
+			o.count(a.To, a.Reply)
 			o.publish(a.To, o.undeliverable.one(grantOf(a.Reply)), a.Reply, nil)
 		default:
 			o.send(a.To, a.Reply)
@@ -114,7 +114,7 @@ func (o *outbox) answer(answers []lease.Answer) {
 }
 
 func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
-	o.count(r)
+	o.count(to, r)
 	o.publish(to, "", r, serviceError(r))
 }
 
@@ -137,7 +137,7 @@ func (o *outbox) overloaded(to messages.ReplyTo, err error) {
 		ready, _ = o.refusals.LoadOrStore(key, encoded{r, data, serviceError(r)})
 	}
 	e := ready.(encoded) //nolint:forcetypeassert // nothing else is stored
-	o.count(e.reply)
+	o.count(to, e.reply)
 	if err := o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Header: e.header, Data: e.data}); err != nil {
 		o.notSent(to, err)
 	}
@@ -156,9 +156,10 @@ type encoded struct {
 	header nats.Header
 }
 
-// count counts an answer, and logs some of the refusals for a limit.
-func (o *outbox) count(r *messages.Reply) {
-	n := o.answers[r.GetStatus()].Add(1)
+// count counts an answer, ends its trace, and logs some of the refusals for a limit.
+func (o *outbox) count(to messages.ReplyTo, r *messages.Reply) {
+	n := o.answers.add(to, r)
+	o.traces.answered(to, r)
 	if r.GetStatus() == messages.Status_OVERLOADED {
 		o.limitLog.Do(func() { o.log.Warn("limit reached", "limit", r.GetError(), "refused_so_far", n) })
 	}

@@ -38,6 +38,7 @@ type peers struct {
 	sometimes *rate.Sometimes
 	// forwarding are the requests that wait to be forwarded.
 	forwarding *queue[forwarding]
+	traces     *traces
 	// mute: the last announcement could not be sent.
 	mute bool
 }
@@ -49,8 +50,8 @@ type forwarding struct {
 }
 
 // newPeers returns the peers of a node. notSent gets the requests that could not be forwarded, with the reason.
-func newPeers(nc *nats.Conn, prefix messages.Prefix, log *slog.Logger, notSent func(routing.Envelope, error)) *peers {
-	p := &peers{nc: nc, prefix: prefix, self: rand.Uint64() | 1, log: log, sometimes: onceASecond()}
+func newPeers(nc *nats.Conn, prefix messages.Prefix, log *slog.Logger, t *traces, notSent func(routing.Envelope, error)) *peers {
+	p := &peers{nc: nc, prefix: prefix, self: rand.Uint64() | 1, log: log, traces: t, sometimes: onceASecond()}
 	p.forwarding = newQueue(maxForwarding, func(all []forwarding) {
 		for _, f := range all {
 			if err := p.send(f); err != nil {
@@ -147,6 +148,7 @@ func (p *peers) forward(to uint64, e routing.Envelope) bool {
 }
 
 func (p *peers) send(f forwarding) error {
+	p.traces.forwarded(f.Envelope)
 	return p.nc.PublishMsg(f.Message(p.prefix.NodeSubject(f.to, f.Below())))
 }
 

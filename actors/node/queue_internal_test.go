@@ -55,7 +55,7 @@ func TestCannotAnnounceIsSaidOnce(t *testing.T) {
 	}
 	defer nc.Close()
 	log := new(strings.Builder)
-	p := newPeers(nc, messages.DefaultPrefix, slog.New(slog.NewTextHandler(io.Writer(log), nil)), nil)
+	p := newPeers(nc, messages.DefaultPrefix, slog.New(slog.NewTextHandler(io.Writer(log), nil)), nil, nil)
 	p.sometimes.Interval = 0 // the rate limit must not keep the log quiet
 	for range 3 {
 		p.announce(&peer.Announcement{Node: "n"})

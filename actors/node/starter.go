@@ -12,25 +12,37 @@ type starter struct {
 	outbox  *outbox
 	quota   *actors.Quota
 	routers routing.Table
+	// statistics counts what is started.
+	statistics *statistics
 }
 
 // start starts a shard that no other node can take.
-func (s *starter) start(shard uint32) *actors.Shard { return s.system.StartShard(s.config(shard)) }
+func (s *starter) start(shard uint32) *actors.Shard { return s.launch(s.config(shard)) }
 
 // startYielding starts a shard that other nodes may take.
 func (s *starter) startYielding(shard uint32, changed func()) *actors.Shard {
 	cfg := s.config(shard)
 	cfg.Yields, cfg.Changed = true, changed
 	cfg.Pass = func(r *actors.Request) { s.giveBack(shard, r) }
-	return s.system.StartShard(cfg)
+	return s.launch(cfg)
+}
+
+func (s *starter) launch(cfg actors.ShardConfig) *actors.Shard {
+	shard := s.system.StartShard(cfg)
+	s.statistics.add(shard)
+	return shard
 }
 
 func (s *starter) config(shard uint32) actors.ShardConfig {
-	return actors.ShardConfig{
+	cfg := actors.ShardConfig{
 		Shard: shard, Node: s.cfg.Name, Journal: s.cfg.Journal(shard), Clock: s.cfg.Clock,
 		Outbox: s.outbox, Prober: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning, Quota: s.quota,
-		Fault: s.cfg.Fault,
+		Fault: s.cfg.Fault, Audit: s.cfg.Audit, Traced: s.cfg.Tracer != nil,
 	}
+	if s.cfg.Observer != nil {
+		cfg.Observer = s.cfg.Observer
+	}
+	return cfg
 }
 
 // giveBack routes a request that the shard has not decided to the shard's next owner.

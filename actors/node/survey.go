@@ -68,9 +68,10 @@ func (s *surveyor) ask(e routing.Envelope) {
 		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, the most that may; try later", errPending, maxSurveys))
 		return
 	}
+	e.ReplyTo.Trace = nil // it is that of the whole request
 	for shard, r := range s.routers {
 		e.Shard = uint32(shard)
-		e.ReplyTo.Subject = fmt.Sprintf("%s.%d.%d", s.inbox, number, shard)
+		e.ReplyTo.Subject, e.ReplyTo.Inner = fmt.Sprintf("%s.%d.%d", s.inbox, number, shard), true
 		r.Route(e)
 	}
 }

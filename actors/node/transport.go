@@ -18,6 +18,7 @@ type transport struct {
 	cfg    Config
 	gate   *gate
 	outbox *outbox
+	traces *traces
 	peers  *peers // nil if the node is alone
 }
 
@@ -53,6 +54,7 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := t.checkAlive(body); err != nil {
 		return nil, err
 	}
+	t.traces.name(e, body)
 	return t.event(body, e.ReplyTo), nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
-// Config is what a [Controller] works with. All fields must be set but First, Leads and TransferLeadership.
+// Config is what a [Controller] works with. All fields must be set but Audit, First, Leads and TransferLeadership.
 type Config struct {
 	// Node is what the node announces of itself besides its shards.
 	Node *peer.Announcement
@@ -17,6 +17,8 @@ type Config struct {
 	Routers routing.Table
 	Clock   actors.Clock
 	Log     *slog.Logger
+	// Audit receives which nodes came and went; nil: Log does.
+	Audit *slog.Logger
 	// First: no other node can own a shard yet, so the node does not listen before it participates.
 	First bool
 	// Leads reports whether the node's own NATS server leads a shard's bucket; nil if that is not known. It must not

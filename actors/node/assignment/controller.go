@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -55,6 +56,10 @@ type Controller struct {
 
 	// nodes are the latest announcements of all.
 	nodes atomic.Pointer[[]*peer.Announcement]
+	// present are the shards that the node has.
+	present atomic.Pointer[map[uint32]*actors.Shard]
+	// ticked and echoed are those of the view.
+	ticked, echoed atomic.Int64
 }
 
 // New returns a controller that has not been started.
@@ -62,7 +67,7 @@ func New(cfg Config) *Controller {
 	c := &Controller{
 		cfg: cfg, heard: make(chan *peer.Announcement, maxHeard), changed: make(chan struct{}, 1),
 		ended: make(chan uint32), leave: make(chan struct{}), joined: make(chan struct{}), done: make(chan struct{}),
-		view: newView(cfg.Node, cfg.Log), assigned: newAssignment(cfg.Node.GetShards(), nil),
+		view: newView(cfg.Node, cfg.Log, cfg.Audit), assigned: newAssignment(cfg.Node.GetShards(), nil),
 	}
 	for shard, router := range cfg.Routers {
 		c.shards = append(c.shards, &reconciler{
@@ -137,6 +142,33 @@ func (c *Controller) Hear(a *peer.Announcement) {
 
 // Nodes returns the latest announcement of each node, by name, after [Controller.Start] has returned nil.
 func (c *Controller) Nodes() []*peer.Announcement { return *c.nodes.Load() }
+
+// Present returns the shards that the node has, whatever their state. The result must not be modified.
+func (c *Controller) Present() map[uint32]*actors.Shard {
+	if present := c.present.Load(); present != nil {
+		return *present
+	}
+	return nil
+}
+
+// Hears returns an error if the node has not heard its own announcements for a while. Then it knows nothing of the others.
+func (c *Controller) Hears() error {
+	if silent := c.now().Sub(lease.Instant(c.echoed.Load())); silent >= silenceLimit {
+		return fmt.Errorf("this node has not heard its own announcements for %v", silent.Round(time.Millisecond))
+	}
+	return nil
+}
+
+// tickLimit is the time without a tick after which the controller counts as hung.
+const tickLimit = 30 * time.Second
+
+// Ticks returns an error if the controller's goroutine has not run for [tickLimit].
+func (c *Controller) Ticks() error {
+	if since := c.now().Sub(lease.Instant(c.ticked.Load())); since >= tickLimit {
+		return fmt.Errorf("the assignment of shards has stood still for %v", since.Round(time.Millisecond))
+	}
+	return nil
+}
 
 // Done is closed when the controller has stopped, because of [Controller.Err] or because it was told to.
 func (c *Controller) Done() <-chan struct{} { return c.done }
@@ -280,8 +312,22 @@ func (c *Controller) reconcile(ctx context.Context, now lease.Instant) {
 	if c.view.greet || !proto.Equal(c.own, c.announced) {
 		c.announce()
 	}
+	c.publish()
+}
+
+// publish lets other goroutines see how things are.
+func (c *Controller) publish() {
 	all := c.view.members.announcements()
 	c.nodes.Store(&all)
+	present := make(map[uint32]*actors.Shard)
+	for _, s := range c.shards {
+		if s.shard != nil {
+			present[s.number] = s.shard
+		}
+	}
+	c.present.Store(&present)
+	c.echoed.Store(int64(c.view.echoed))
+	c.ticked.Store(int64(c.view.ticked))
 }
 
 func (c *Controller) announce() {

@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,7 @@ type process struct {
 	system *actors.System
 	cancel context.CancelFunc
 	leads  map[uint32]bool
+	audit  *bytes.Buffer // of the controller's goroutine
 
 	mu        sync.Mutex
 	endpoints map[uint32]bool // that are open
@@ -90,7 +92,7 @@ func (w *world) end() {
 
 // start starts a process.
 func (w *world) start(name string) *process {
-	x := &process{w: w, name: name, system: actors.NewSystem(slog.New(slog.DiscardHandler)), leads: make(map[uint32]bool), endpoints: make(map[uint32]bool)}
+	x := &process{w: w, name: name, system: actors.NewSystem(slog.New(slog.DiscardHandler)), leads: make(map[uint32]bool), endpoints: make(map[uint32]bool), audit: &bytes.Buffer{}}
 	clock := actors.SystemClock()
 	var routers routing.Table
 	for shard := range uint32(worldShards) {
@@ -101,6 +103,7 @@ func (w *world) start(name string) *process {
 			Node: name, Incarnation: rand.Uint64() | 1, Shards: worldShards, Limits: messages.DefaultLimits(),
 		},
 		Routers: routers, Clock: clock, Log: slog.New(slog.NewTextHandler(w.Output(), nil)).With("at", name),
+		Audit:              slog.New(slog.NewTextHandler(x.audit, nil)),
 		Leads:              func(shard uint32) bool { w.mu.Lock(); defer w.mu.Unlock(); return x.leads[shard] },
 		TransferLeadership: w.transfer,
 		StartShard: func(shard uint32, changed func()) *actors.Shard {

@@ -28,8 +28,10 @@ var ErrName = errors.New("another node has this name")
 // view is what one node hears of the deployment. It belongs to the controller's goroutine.
 type view struct {
 	// base is what the node announces of itself besides its shards.
-	base    *peer.Announcement
-	log     *slog.Logger
+	base *peer.Announcement
+	log  *slog.Logger
+	// audit receives which nodes came and went.
+	audit   *slog.Logger
 	members *members
 	// claims are those of the other nodes, by shard.
 	claims []claim
@@ -39,8 +41,11 @@ type view struct {
 	greet bool
 }
 
-func newView(base *peer.Announcement, log *slog.Logger) *view {
-	return &view{base: base, log: log, members: newMembers(), claims: make([]claim, base.GetShards())}
+func newView(base *peer.Announcement, log, audit *slog.Logger) *view {
+	if audit == nil {
+		audit = log
+	}
+	return &view{base: base, log: log, audit: audit, members: newMembers(), claims: make([]claim, base.GetShards())}
 }
 
 // begin starts the clocks.
@@ -60,7 +65,7 @@ func (v *view) hear(a, own *peer.Announcement, now lease.Instant) error {
 		v.hearForeign(a, now)
 	case a.GetLeaving() && len(a.GetOwned()) == 0:
 		if v.members.remove(a.GetIncarnation()) {
-			v.log.Info("node left", "node", a.GetNode())
+			v.audit.Info("node left", "node", a.GetNode())
 		}
 	default:
 		if before, ok := v.members.update(a, now); ok && before == nil {
@@ -90,7 +95,7 @@ func (v *view) hearForeign(a *peer.Announcement, now lease.Instant) {
 
 // logJoined logs that a node has joined, and where it differs from this one.
 func (v *view) logJoined(a *peer.Announcement) {
-	v.log.Info("node joined", "node", a.GetNode(), "version", a.GetVersion())
+	v.audit.Info("node joined", "node", a.GetNode(), "version", a.GetVersion())
 	if a.GetVersion() != v.base.GetVersion() {
 		v.log.Info("node has a different version", "node", a.GetNode(), "its_version", a.GetVersion(), "version", v.base.GetVersion())
 	}
@@ -121,7 +126,7 @@ func (v *view) removeLost(now lease.Instant) {
 		return
 	}
 	for _, x := range v.members.expire(now) {
-		v.log.Warn("node lost", "node", x.GetNode(), "silent_for", now.Sub(x.heard).Round(time.Millisecond))
+		v.audit.Warn("node lost", "node", x.GetNode(), "silent_for", now.Sub(x.heard).Round(time.Millisecond))
 	}
 }
 

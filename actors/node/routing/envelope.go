@@ -18,10 +18,11 @@ const (
 	// protobufType tells the encoding where an empty payload does not.
 	protobufType = "application/protobuf"
 	jsonType     = "application/json"
-	// headerHops counts how often a request was forwarded, headerCall is the id of a request that came in a batch.
-	// They are read only on the subjects of nodes.
-	headerHops = "Holdfast-Hops"
-	headerCall = "Holdfast-Call"
+	// headerHops counts how often a request was forwarded, headerCall is the id of a request that came in a batch, and
+	// headerInner is there if the request is the part of one that another node has taken in. They are read only on the subjects of nodes.
+	headerHops  = "Holdfast-Hops"
+	headerCall  = "Holdfast-Call"
+	headerInner = "Holdfast-Inner"
 	// maxHops bounds forwarding while nodes disagree about an owner: two hand-overs in a row, and one to spare.
 	maxHops = 4
 )
@@ -100,12 +101,21 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	if e.ReplyTo.Batched {
 		m.Header[headerCall] = []string{strconv.FormatUint(e.ReplyTo.Call, 10)}
 	}
+	if e.ReplyTo.Inner {
+		m.Header[headerInner] = []string{"1"}
+	}
+	if t := e.ReplyTo.Trace; t != nil {
+		m.Header[messages.HeaderTraceparent] = []string{t.Context.Traceparent()}
+		if t.Context.State != "" {
+			m.Header[messages.HeaderTracestate] = []string{t.Context.State}
+		}
+	}
 	return m
 }
 
 // ForwardedReplyTo returns where the answer to a message goes that another node has forwarded.
 func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
-	to := messages.ReplyTo{Subject: m.Reply, Encoding: forwardedEncoding(m)}
+	to := messages.ReplyTo{Subject: m.Reply, Encoding: forwardedEncoding(m), Inner: m.Header.Get(headerInner) != ""}
 	if call, err := strconv.ParseUint(m.Header.Get(headerCall), 10, 64); err == nil {
 		to.Batched, to.Call = true, call
 	}
@@ -127,7 +137,7 @@ func ReplyTo(m *nats.Msg) messages.ReplyTo {
 }
 
 func encoding(m *nats.Msg) messages.Encoding {
-	return messages.EncodingOf(contentType(m.Header), m.Data)
+	return messages.EncodingOf(header(m.Header, messages.HeaderContentType), m.Data)
 }
 
 // forwardedEncoding is encoding for a message that another node has forwarded.
@@ -138,10 +148,34 @@ func forwardedEncoding(m *nats.Msg) messages.Encoding {
 	return encoding(m)
 }
 
-// contentType reads the header in any case of its name, as HTTP would.
-func contentType(h nats.Header) string {
+// Trace returns the trace of a message, which has only its context; nil if it has none that is recorded.
+func Trace(m *nats.Msg) *messages.Trace {
+	c, ok := messages.ParseTraceContext(only(m.Header, messages.HeaderTraceparent))
+	if !ok {
+		return nil
+	}
+	return &messages.Trace{Context: c.WithState(only(m.Header, messages.HeaderTracestate))}
+}
+
+// only is header for a header that counts as none if it is there several times.
+func only(h nats.Header, wanted string) (value string) {
+	found := false
 	for name, values := range h {
-		if len(values) > 0 && strings.EqualFold(name, messages.HeaderContentType) {
+		if len(values) == 0 || !strings.EqualFold(name, wanted) {
+			continue
+		}
+		if found || len(values) > 1 {
+			return ""
+		}
+		value, found = values[0], true
+	}
+	return value
+}
+
+// header reads a header in any case of its name, as HTTP would.
+func header(h nats.Header, wanted string) string {
+	for name, values := range h {
+		if len(values) > 0 && strings.EqualFold(name, wanted) {
 			return values[0]
 		}
 	}

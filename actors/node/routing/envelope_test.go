@@ -43,6 +43,30 @@ func TestHopsUnknown(t *testing.T) {
 	}
 }
 
+// A header that is there several times is as none, in whatever case of its name, so that the order of a map decides nothing.
+func TestTraceHeadersThatAreThereTwice(t *testing.T) {
+	const parent, other = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-00000000000000ff-01"
+	for name, test := range map[string]struct {
+		header nats.Header
+		state  string
+		ok     bool
+	}{
+		"Once":           {nats.Header{"TraceParent": {parent}, "TRACESTATE": {"a=1"}}, "a=1", true},
+		"TwoSpellings":   {nats.Header{"traceparent": {parent}, "Traceparent": {other}}, "", false},
+		"TwoValues":      {nats.Header{"traceparent": {parent, other}}, "", false},
+		"NoValue":        {nats.Header{"traceparent": {}, "Traceparent": {parent}}, "", true},
+		"StateSpellings": {nats.Header{"traceparent": {parent}, "tracestate": {"a=1"}, "Tracestate": {"b=1"}}, "", true},
+		"StateValues":    {nats.Header{"traceparent": {parent}, "tracestate": {"a=1", "b=1"}}, "", true},
+	} {
+		for range 20 {
+			trace := routing.Trace(&nats.Msg{Header: test.header})
+			if (trace != nil) != test.ok || test.ok && (trace.Context.State != test.state || trace.Context.Traceparent() != parent) {
+				t.Fatalf("%s: %+v", name, trace)
+			}
+		}
+	}
+}
+
 // A client's header is read in any case.
 func TestContentTypeInAnyCase(t *testing.T) {
 	m := &nats.Msg{Header: nats.Header{"content-TYPE": {"application/json"}}, Data: []byte("\x0a\x01a")}

@@ -1,0 +1,62 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/node/routing"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Without a tracer, the context of a request goes on and nothing is noted.
+func TestTraceWithoutTracer(t *testing.T) {
+	x := &traces{clock: actors.SystemClock()}
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	trace := x.begun(&nats.Msg{Header: nats.Header{messages.HeaderTraceparent: {parent}}})
+	if trace == nil {
+		t.Fatal("no trace")
+	}
+	e := routing.Envelope{ReplyTo: messages.ReplyTo{Trace: trace}, Resource: "a", Shard: 1, Hops: 1}
+	x.locate(e, true)
+	x.name(e, &messages.ReleaseRequest{Owner: "o", Token: 1})
+	if trace.Received != 0 || trace.Resource != "" || trace.Owner != "" {
+		t.Errorf("noted %+v", trace)
+	}
+	if got := e.Message("to").Header.Get(messages.HeaderTraceparent); got != parent {
+		t.Errorf("%q goes on", got)
+	}
+}
+
+// told counts what a tracer is told.
+type told struct{ answered, forwarded int }
+
+func (x *told) Answered(*messages.Trace, messages.Operation, *messages.Reply, time.Duration) {
+	x.answered++
+}
+
+func (x *told) Forwarded(t *messages.Trace, _ messages.Operation, _ time.Duration) messages.TraceContext {
+	x.forwarded++
+	return t.Context
+}
+
+// A request that there is no room to forward was not forwarded.
+func TestNoRoomToForward(t *testing.T) {
+	tracer := new(told)
+	x := &traces{clock: actors.SystemClock(), tracer: tracer}
+	refused := newQueue(1, func([]lease.Answer) {})
+	full := &peers{traces: x, forwarding: newQueue(0, func([]forwarding) {})}
+	out := &transport{cfg: Config{Shards: 1}, traces: x, peers: full, outbox: &outbox{traces: x, lines: []*queue[lease.Answer]{refused}}}
+	out.Forward(1, routing.Envelope{ReplyTo: messages.ReplyTo{Trace: new(messages.Trace)}})
+	for _, err := range []error{full.forwarding.close(t.Context()), refused.close(t.Context())} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if tracer.forwarded > 0 {
+		t.Error("the tracer is told that it was forwarded")
+	}
+}
