@@ -39,7 +39,7 @@ func Build(tb testing.TB) Binary {
 func (b Binary) Start(tb testing.TB) (url string) {
 	tb.Helper()
 	dir := tb.TempDir()
-	node := exec.Command(string(b), "serve", "--listen", "127.0.0.1:0", "--data", dir)
+	node := exec.Command(string(b), "serve", "--listen", "127.0.0.1:0", "--http", "off", "--data", dir)
 	node.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")} // no settings of this process
 	node.Stderr = os.Stderr
 	out, err := node.StdoutPipe()
