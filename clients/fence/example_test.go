@@ -1,11 +1,14 @@
 package fence_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
+	"github.com/holdfast-io/holdfast/clients/fence/fencefile"
 )
 
 // Account is protected by a lock. It refuses a holder that has lost it.
@@ -41,6 +44,34 @@ func Example() {
 	// <nil>
 	// "account.7": stale fencing token: 000000000000033, after 000000000000034 was seen
 	// true 100
+}
+
+// A counter of what the guards of a process have found, by guard and result. With Prometheus it is a CounterVec
+// holdfast_fence_checks_total with these two labels.
+func ExampleObserver() {
+	checks := make(map[[2]string]int)
+	var mu sync.Mutex
+	count := func(v fence.Verdict) {
+		mu.Lock()
+		defer mu.Unlock()
+		checks[[2]string{v.Guard, v.Result.String()}]++
+	}
+
+	dir, err := os.MkdirTemp("", "orders")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	orders, err := fencefile.Open(dir, fencefile.WithObserver(count))
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = orders.Close() }()
+	for _, token := range []fence.Token{34, 33, 35} {
+		_ = orders.Raise(context.Background(), fence.Claim{Resource: "orders.42", Token: token})
+	}
+	fmt.Println(checks[[2]string{"fencefile", "passed"}], "passed,", checks[[2]string{"fencefile", "stale"}], "stale")
+	// Output: 2 passed, 1 stale
 }
 
 // A job that must not run twice under one grant.

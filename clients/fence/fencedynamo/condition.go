@@ -30,6 +30,8 @@ const passes = "(attribute_not_exists(" + nameMark + ") OR (" +
 type mark struct {
 	attribute string
 	rule      fence.Rule
+	// observer is told of each claim that was checked; nil: none is.
+	observer fence.Observer
 }
 
 // expressions are those parts of an input that a guard adds to.

@@ -14,6 +14,9 @@ import (
 // DefaultAttribute is the attribute that holds the mark unless [WithAttribute] says otherwise.
 const DefaultAttribute = "holdfast_fence"
 
+// guardName is how an observer knows the guards of this package.
+const guardName = "fencedynamo"
+
 // Guard guards items that carry their own mark. It may be used concurrently.
 type Guard struct {
 	client Client
@@ -32,6 +35,11 @@ func WithRule(r fence.Rule) Option {
 // need two names.
 func WithAttribute(name string) Option {
 	return func(m *mark) { m.attribute = name }
+}
+
+// WithObserver has the observer told of each claim that the guard has checked.
+func WithObserver(o fence.Observer) Option {
+	return func(m *mark) { m.observer = o }
 }
 
 // New returns a guard. The error is [fence.ErrInvalid] if an argument breaks a rule.
@@ -59,7 +67,8 @@ func New(client Client, opts ...Option) (*Guard, error) {
 // input breaks a rule, [fence.ErrMalformed] if the stored mark is not one, [ErrConflict] if a transaction was
 // changing the item, and DynamoDB's ConditionalCheckFailedException if the caller's own condition fails;
 // nothing was written then. After [fence.ErrUnknown] the item may have been written.
-func (g *Guard) Update(ctx context.Context, c fence.Claim, in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+func (g *Guard) Update(ctx context.Context, c fence.Claim, in *dynamodb.UpdateItemInput) (_ *dynamodb.UpdateItemOutput, err error) {
+	defer g.mark.observer.Conclude(guardName, c, &err)
 	if in == nil {
 		return nil, errNoInput
 	}
@@ -89,7 +98,8 @@ func (g *Guard) Raise(ctx context.Context, c fence.Claim, table string, key map[
 
 // Put replaces an item, or makes it, as PutItem does; the new item has the raised mark. Errors are those of
 // [Guard.Update].
-func (g *Guard) Put(ctx context.Context, c fence.Claim, in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+func (g *Guard) Put(ctx context.Context, c fence.Claim, in *dynamodb.PutItemInput) (_ *dynamodb.PutItemOutput, err error) {
+	defer g.mark.observer.Conclude(guardName, c, &err)
 	if in == nil {
 		return nil, errNoInput
 	}

@@ -23,15 +23,23 @@ func TestGuard(t *testing.T) {
 	for name, addr := range map[string]string{"Shown": transactions, "NotShown": dynalite.Addr} {
 		for operation, write := range map[string]write{"Update": byUpdate, "Put": byPut} {
 			t.Run(name+"/"+operation, func(t *testing.T) {
-				at := func(tb testing.TB, rule fence.Rule, addr string) fencetest.Register {
+				with := func(tb testing.TB, addr string, o fencedynamo.Option) fencetest.Register {
 					tb.Helper()
 					client := connect(addr)
-					return &register{client, mustGuard(tb, client, fencedynamo.WithRule(rule)), table, write}
+					return &register{client, mustGuard(tb, client, o), table, write}
+				}
+				at := func(tb testing.TB, rule fence.Rule, addr string) fencetest.Register {
+					tb.Helper()
+					return with(tb, addr, fencedynamo.WithRule(rule))
 				}
 				fencetest.Run(t, fencetest.Subject{
 					Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
 						tb.Helper()
 						return at(tb, rule, addr)
+					},
+					Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+						tb.Helper()
+						return with(tb, addr, fencedynamo.WithObserver(o))
 					},
 					Through: through(at, addr),
 					Restart: dynalite.Restart,

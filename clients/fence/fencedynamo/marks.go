@@ -68,7 +68,8 @@ func (m *Marks) Raise(ctx context.Context, c fence.Claim) error {
 // one, and [ErrConflict] after a conflict with another transaction. If a condition of the caller fails, it is
 // DynamoDB's TransactionCanceledException: its reasons are those of the caller's actions, in order, and one
 // for the mark. Nothing was written then. After [fence.ErrUnknown] all of it or nothing was written.
-func (m *Marks) Transact(ctx context.Context, c fence.Claim, in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
+func (m *Marks) Transact(ctx context.Context, c fence.Claim, in *dynamodb.TransactWriteItemsInput) (_ *dynamodb.TransactWriteItemsOutput, err error) {
+	defer m.guard.mark.observer.Conclude(guardName, c, &err)
 	if in == nil {
 		return nil, errNoInput
 	}

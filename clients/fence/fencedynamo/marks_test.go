@@ -18,15 +18,23 @@ import (
 // The suite runs over transactions.
 func TestTransact(t *testing.T) {
 	table, marks := makeTable(t), makeMarks(t)
-	at := func(tb testing.TB, rule fence.Rule, addr string) fencetest.Register {
+	with := func(tb testing.TB, addr string, o fencedynamo.Option) fencetest.Register {
 		tb.Helper()
 		client := connect(addr)
-		return &ledger{client, mustMarks(tb, client, marks, fencedynamo.WithRule(rule)), table}
+		return &ledger{client, mustMarks(tb, client, marks, o), table}
+	}
+	at := func(tb testing.TB, rule fence.Rule, addr string) fencetest.Register {
+		tb.Helper()
+		return with(tb, addr, fencedynamo.WithRule(rule))
 	}
 	fencetest.Run(t, fencetest.Subject{
 		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
 			tb.Helper()
 			return at(tb, rule, transactions)
+		},
+		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+			tb.Helper()
+			return with(tb, transactions, fencedynamo.WithObserver(o))
 		},
 		Through: through(at, transactions),
 		Restart: dynalite.Restart,

@@ -22,7 +22,9 @@ func TestConformance(t *testing.T) {
 			t.Parallel()
 			server := startEtcd(t)
 			s := &store{Process: server, t: t, kv: part(connect(t, server.Addr)), part: part}
-			fencetest.Run(t, fencetest.Subject{Open: s.open, Marks: s.marks, Restart: s.restart, History: s.history, Through: s.through})
+			fencetest.Run(t, fencetest.Subject{
+				Open: s.open, Observed: s.observed, Marks: s.marks, Restart: s.restart, History: s.history, Through: s.through,
+			})
 		})
 	}
 }
@@ -38,6 +40,11 @@ type store struct {
 func (s *store) open(tb testing.TB, rule fence.Rule) fencetest.Register {
 	tb.Helper()
 	return &register{s.kv, mustNew(tb, s.kv, fenceetcd.WithRule(rule))}
+}
+
+func (s *store) observed(tb testing.TB, o fence.Observer) fencetest.Register {
+	tb.Helper()
+	return &register{s.kv, mustNew(tb, s.kv, fenceetcd.WithObserver(o))}
 }
 
 func (s *store) marks(tb testing.TB, rule fence.Rule) fence.Marks {

@@ -24,6 +24,8 @@ type Guard struct {
 	kv     clientv3.KV
 	rule   fence.Rule
 	prefix string
+	// observer is told of each claim that was checked; nil: none is.
+	observer fence.Observer
 }
 
 var _ fence.Marks = (*Guard)(nil)
@@ -40,6 +42,11 @@ func WithRule(r fence.Rule) Option {
 // a key use the same prefix, and no prefix in use is the beginning of another one.
 func WithPrefix(prefix string) Option {
 	return func(g *Guard) { g.prefix = prefix }
+}
+
+// WithObserver has the observer told of each claim that the guard has checked.
+func WithObserver(o fence.Observer) Option {
+	return func(g *Guard) { g.observer = o }
 }
 
 // New returns a guard of the keys of kv, which is a client, or a part of one from namespace.NewKV. The
@@ -69,7 +76,8 @@ func New(kv clientv3.KV, opts ...Option) (*Guard, error) {
 // [fence.ErrMalformed] if the mark is not one, and nothing was written, unless the error says that the mark
 // was replaced: etcd cannot tell 16 digits between two tokens from a token. After [fence.ErrUnknown] the
 // transaction may have been made.
-func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmps ...clientv3.Cmp) (*clientv3.TxnResponse, error) {
+func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op, cmps ...clientv3.Cmp) (_ *clientv3.TxnResponse, err error) {
+	defer g.observer.Conclude("fenceetcd", c, &err)
 	if err := cmp.Or(c.Check(), g.checkOps(ops)); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ type Dir struct {
 	turn chan struct{} // full while a goroutine of this process is at the lock
 	lock *flock.Flock
 	rule fence.Rule
+	// observer is told of each claim that was checked; nil: none is.
+	observer fence.Observer
 }
 
 var _ fence.Marks = (*Dir)(nil)
@@ -44,6 +46,11 @@ type Option func(*Dir)
 // WithRule sets the rule; the default is [fence.Repeatable].
 func WithRule(r fence.Rule) Option {
 	return func(d *Dir) { d.rule = r }
+}
+
+// WithObserver has the observer told of each claim that the guard has checked.
+func WithObserver(o fence.Observer) Option {
+	return func(d *Dir) { d.observer = o }
 }
 
 // Open returns the guard of a directory that exists. A process that changes guarded files needs
@@ -110,8 +117,14 @@ func (d *Dir) Do(ctx context.Context, c fence.Claim, change func(*os.Root) error
 	return d.do(ctx, c, func() error { return nil }, change)
 }
 
-// do is [Dir.Do] with a check of the caller's input, which comes before the mark is raised.
+// errNoVerdict stands for a claim of which there is nothing to tell.
+var errNoVerdict = errors.New("no verdict")
+
+// do is [Dir.Do] with a check of the caller's input, which comes before the mark is raised. The verdict is this guard's: a
+// change may fail with the refusal of another guard, and one that panics has not passed.
 func (d *Dir) do(ctx context.Context, c fence.Claim, check func() error, change func(*os.Root) error) error {
+	verdict := errNoVerdict
+	defer d.observer.Conclude("fencefile", c, &verdict)
 	if err := c.Check(); err != nil {
 		return err
 	}
@@ -123,9 +136,14 @@ func (d *Dir) do(ctx context.Context, c fence.Claim, check func() error, change 
 		return err
 	}
 	if err := d.raise(c); err != nil {
+		verdict = err
 		return err
 	}
-	return change(d.root)
+	if err := change(d.root); err != nil {
+		return err
+	}
+	verdict = nil
+	return nil
 }
 
 // acquire takes the directory for one goroutine of one process.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,4 +121,30 @@ func TestRelativePath(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mustWrite(t, d, 34, "paid")
 	wantContent(t, filepath.Join(dir, fileName), "paid")
+}
+
+// The guard tells what it has found itself: not what another guard found in a change, and nothing of a change that panics.
+func TestVerdictOfAChangeThatFails(t *testing.T) {
+	var verdicts []fence.Result
+	dir := mustOpen(t, t.TempDir(), fencefile.WithObserver(func(v fence.Verdict) { verdicts = append(verdicts, v.Result) }))
+	claim := fence.Claim{Resource: "r", Token: 2}
+	if err := dir.Do(t.Context(), claim, func(*os.Root) error { return fence.ErrStale }); !errors.Is(err, fence.ErrStale) {
+		t.Error(err)
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_ = dir.Do(t.Context(), claim, func(*os.Root) error { panic("a bug of the caller") })
+	}()
+	if len(verdicts) > 0 {
+		t.Errorf("told %v", verdicts)
+	}
+	if err := dir.Raise(t.Context(), claim); err != nil {
+		t.Error(err)
+	}
+	if err := dir.Raise(t.Context(), fence.Claim{Resource: "r", Token: 1}); !errors.Is(err, fence.ErrStale) {
+		t.Error(err)
+	}
+	if !slices.Equal(verdicts, []fence.Result{fence.Passed, fence.Stale}) {
+		t.Errorf("told %v", verdicts)
+	}
 }

@@ -22,6 +22,10 @@ func TestSuite(t *testing.T) {
 			tb.Helper()
 			return register{dir, mustOpen(tb, dir, fencefile.WithRule(rule))}
 		},
+		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+			tb.Helper()
+			return register{dir, mustOpen(tb, dir, fencefile.WithObserver(o))}
+		},
 		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
 			tb.Helper()
 			return mustOpen(tb, dir, fencefile.WithRule(rule))

@@ -43,10 +43,16 @@ func OnRefused(f func(*http.Request, error)) Option {
 	return func(g *guard) { g.refused = f }
 }
 
+// WithObserver has the observer told of each claim that the guard has checked. Marks may have an observer of their own,
+// which is told too.
+func WithObserver(o fence.Observer) Option {
+	return func(g *guard) { g.gate.Observer = o }
+}
+
 // New returns a middleware that lets a request through after it has raised the mark of its claim in
 // marks. The handler finds the claim in the request's context, by [fence.FromContext].
 func New(marks fence.Marks, opts ...Option) func(http.Handler) http.Handler {
-	g := &guard{gate: admission.Gate{Marks: marks}, refused: func(*http.Request, error) {}}
+	g := &guard{gate: admission.Gate{Marks: marks, Guard: "fencehttp"}, refused: func(*http.Request, error) {}}
 	for _, o := range opts {
 		o(g)
 	}

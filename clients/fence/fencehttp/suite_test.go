@@ -20,6 +20,11 @@ func TestSuite(t *testing.T) {
 			guard := fencehttp.New(mustOpen(tb, dir, fencefile.WithRule(rule)))
 			return mustServe(tb, guard(&orders{dir, mustOpen(tb, dir)}))
 		},
+		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+			tb.Helper()
+			guard := fencehttp.New(mustOpen(tb, dir), fencehttp.WithObserver(o))
+			return mustServe(tb, guard(&orders{dir, mustOpen(tb, dir)}))
+		},
 		Through: func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
 			tb.Helper()
 			guard := fencehttp.New(mustOpen(tb, dir, fencefile.WithRule(rule)))

@@ -17,6 +17,8 @@ type Bucket struct {
 	name   string
 	prefix string // of what is published, if the bucket is in another domain or account
 	rule   fence.Rule
+	// observer is told of each claim that was checked; nil: none is.
+	observer fence.Observer
 }
 
 var _ fence.Marks = (*Bucket)(nil)
@@ -27,6 +29,11 @@ type Option func(*Bucket)
 // WithRule sets the rule; the default is [fence.Repeatable].
 func WithRule(r fence.Rule) Option {
 	return func(b *Bucket) { b.rule = r }
+}
+
+// WithObserver has the observer told of each claim that the guard has checked.
+func WithObserver(o fence.Observer) Option {
+	return func(b *Bucket) { b.observer = o }
 }
 
 // Open returns the guard of an existing bucket. The error is jetstream.ErrBucketNotFound if there is none,

@@ -90,6 +90,7 @@ func (b *Bucket) change(ctx context.Context, c fence.Claim, e edit) (revision ui
 
 // overwrite reads the entry, checks the claim, edits and writes, and starts again after a conflict.
 func (b *Bucket) overwrite(ctx context.Context, c fence.Claim, e edit) (revision uint64, err error) {
+	defer b.observer.Conclude("fencekv", c, &err)
 	for wait := time.Millisecond; ; wait = min(2*wait, longestPause) {
 		s, err := b.read(ctx, c)
 		if err != nil {

@@ -51,10 +51,16 @@ func OnRefused(f func(subject string, err error)) Option {
 	return func(g *Guard) { g.refused = f }
 }
 
+// WithObserver has the observer told of each claim that the guard has checked. Marks may have an observer of their own,
+// which is told too.
+func WithObserver(o fence.Observer) Option {
+	return func(g *Guard) { g.gate.Observer = o }
+}
+
 // New returns a guard that lets a message through after it has raised the mark of its claim in marks.
 // Handlers find the claim in their context, by [fence.FromContext].
 func New(marks fence.Marks, opts ...Option) *Guard {
-	g := &Guard{gate: admission.Gate{Marks: marks, Timeout: defaultTimeout}, refused: func(string, error) {}}
+	g := &Guard{gate: admission.Gate{Marks: marks, Timeout: defaultTimeout, Guard: "fencenats"}, refused: func(string, error) {}}
 	for _, o := range opts {
 		o(g)
 	}

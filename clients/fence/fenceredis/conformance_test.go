@@ -115,6 +115,10 @@ func (r register) on(server *fencetest.Process, rdb redis.UniversalClient, throu
 			tb.Helper()
 			return &open{r, rdb, mustNew(tb, rdb, fenceredis.WithRule(rule))}
 		},
+		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+			tb.Helper()
+			return &open{r, rdb, mustNew(tb, rdb, fenceredis.WithObserver(o))}
+		},
 		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
 			tb.Helper()
 			return mustNew(tb, rdb, fenceredis.WithRule(rule))

@@ -24,6 +24,8 @@ type Guard struct {
 	do     Do
 	rule   fence.Rule
 	prefix string
+	// observer is told of each claim that was checked; nil: none is.
+	observer fence.Observer
 }
 
 var _ fence.Marks = (*Guard)(nil)
@@ -40,6 +42,11 @@ func WithRule(r fence.Rule) Option {
 // a key use the same prefix.
 func WithPrefix(prefix string) Option {
 	return func(g *Guard) { g.prefix = prefix }
+}
+
+// WithObserver has the observer told of each claim that the guard has checked.
+func WithObserver(o fence.Observer) Option {
+	return func(g *Guard) { g.observer = o }
 }
 
 // New returns a guard of the server that do reaches. The error is [fence.ErrInvalid] if an argument breaks a
@@ -114,7 +121,8 @@ func (g *Guard) Raise(ctx context.Context, c fence.Claim) error {
 // Run runs a script of the caller's own behind the check, and returns its result as Do does. In the
 // script, KEYS and ARGV are keys and args. If it stops with an error, the mark stays raised and what
 // it had written stays written.
-func (g *Guard) Run(ctx context.Context, c fence.Claim, s *Script, keys []string, args ...string) (any, error) {
+func (g *Guard) Run(ctx context.Context, c fence.Claim, s *Script, keys []string, args ...string) (_ any, err error) {
+	defer g.observer.Conclude("fenceredis", c, &err)
 	if err := cmp.Or(c.Check(), g.checkKeys(keys)); err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ type Bucket struct {
 	prefix string
 	rule   fence.Rule
 	plain  bool
+	// observer is told of each claim that was checked; nil: none is.
+	observer fence.Observer
 }
 
 var _ fence.Marks = (*Bucket)(nil)
@@ -51,6 +53,11 @@ func WithPrefix(prefix string) Option {
 // ETag of its own, even one of the same bytes; [Bucket.Verify] tells.
 func WithPlainBodies() Option {
 	return func(b *Bucket) { b.plain = true }
+}
+
+// WithObserver has the observer told of each claim that the guard has checked.
+func WithObserver(o fence.Observer) Option {
+	return func(b *Bucket) { b.observer = o }
 }
 
 // New returns the guard of a bucket. The error is [fence.ErrInvalid] if an argument breaks a

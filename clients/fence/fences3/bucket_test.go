@@ -40,6 +40,10 @@ func subject(bucket string) fencetest.Subject {
 			tb.Helper()
 			return &register{guard(tb, rule, gateway.Addr), bucket}
 		},
+		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+			tb.Helper()
+			return &register{mustGuard(tb, connect(gateway.Addr), bucket, fences3.WithObserver(o)), bucket}
+		},
 		Through: func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
 			tb.Helper()
 			return &register{guard(tb, rule, via(gateway.Addr)), bucket}

@@ -37,7 +37,8 @@ type draft struct {
 }
 
 // write reads the mark, checks the claim and puts the object, and starts again after a conflict.
-func (b *Bucket) write(ctx context.Context, c fence.Claim, d draft) (*s3.PutObjectOutput, error) {
+func (b *Bucket) write(ctx context.Context, c fence.Claim, d draft) (_ *s3.PutObjectOutput, err error) {
+	defer b.observer.Conclude("fences3", c, &err)
 	d.prepare(b.name, c)
 	for wait := shortestPause; ; wait = min(2*wait, longestPause) {
 		s, err := b.read(ctx, *d.Key)

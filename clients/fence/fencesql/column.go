@@ -15,6 +15,7 @@ type Column struct {
 	dialect           Dialect
 	rule              fence.Rule
 	table, key, token string
+	observer          fence.Observer
 }
 
 // Column returns the column named token of a table whose rows are told apart by the column named key. The
@@ -25,7 +26,7 @@ func (g *Guard) Column(table, key, token string) (*Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Column{dialect: g.dialect, rule: g.rule, table: table, key: key, token: token}, nil
+	return &Column{dialect: g.dialect, rule: g.rule, observer: g.observer, table: table, key: key, token: token}, nil
 }
 
 // Update writes the row with that key, and the claim's token into it, if the token there lets the claim
@@ -47,7 +48,8 @@ func (c *Column) Raise(ctx context.Context, tx Tx, claim fence.Claim, key any) e
 }
 
 // write executes an UPDATE with assignments, each followed by a comma, and that of the token.
-func (c *Column) write(ctx context.Context, tx Tx, claim fence.Claim, key any, assignments string, args []any) error {
+func (c *Column) write(ctx context.Context, tx Tx, claim fence.Claim, key any, assignments string, args []any) (err error) {
+	defer c.observer.Conclude(guardName, claim, &err)
 	if err := claim.Check(); err != nil {
 		return err
 	}

@@ -13,12 +13,17 @@ import (
 // DefaultTable is the name of the table of marks.
 const DefaultTable = "holdfast_marks"
 
+// guardName is how an observer knows the guards of this package.
+const guardName = "fencesql"
+
 // Guard checks claims against marks in a table of their own. It holds no connection and may be used
 // concurrently.
 type Guard struct {
 	dialect Dialect
 	rule    fence.Rule
 	table   string
+	// observer is told of each claim that was checked; nil: none is.
+	observer fence.Observer
 }
 
 // Option changes a guard.
@@ -30,6 +35,10 @@ func WithRule(r fence.Rule) Option { return func(g *Guard) { g.rule = r } }
 // WithTable sets the name of the table of marks; the default is [DefaultTable]. It is part of the statements,
 // without quotes: letters, digits and _, and a schema before a dot if need be.
 func WithTable(name string) Option { return func(g *Guard) { g.table = name } }
+
+// WithObserver has the observer told of each claim that the guard has checked, its columns included. A claim may pass in a
+// transaction that is rolled back later.
+func WithObserver(o fence.Observer) Option { return func(g *Guard) { g.observer = o } }
 
 // New returns a guard for databases of the dialect. The error is [fence.ErrInvalid] if an argument breaks a
 // rule.
@@ -66,7 +75,8 @@ func (g *Guard) CreateTable(ctx context.Context, db DB) error {
 // The error is a [fence.StaleError] if the rule refuses the claim, [fence.ErrInvalid] if the claim breaks a
 // rule of the contract or tx is an *sql.DB, and [fence.ErrMalformed] if the stored mark is not one. Any other
 // error is the database's, wrapped. The caller rolls back after each of them.
-func (g *Guard) Raise(ctx context.Context, tx Tx, c fence.Claim) error {
+func (g *Guard) Raise(ctx context.Context, tx Tx, c fence.Claim) (err error) {
+	defer g.observer.Conclude(guardName, c, &err)
 	if err := c.Check(); err != nil {
 		return err
 	}
@@ -77,7 +87,7 @@ func (g *Guard) Raise(ctx context.Context, tx Tx, c fence.Claim) error {
 	if g.dialect == MySQL {
 		pass = g.lockAndRaise
 	}
-	err := pass(ctx, tx, c)
+	err = pass(ctx, tx, c)
 	switch {
 	case err == nil || errors.Is(err, fence.ErrStale):
 		return err

@@ -26,6 +26,10 @@ func subject(d *database) fencetest.Subject {
 	return fencetest.Subject{
 		Open:    d.opening(on),
 		Through: d.through(on),
+		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+			tb.Helper()
+			return &guarded{database: d, db: d.open(tb), guard: d.guard(tb, fencesql.WithObserver(o))}
+		},
 		Restart: d.restart,
 		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
 			tb.Helper()
@@ -61,6 +65,10 @@ func columnSubject(d *database) fencetest.Subject {
 	return fencetest.Subject{
 		Open:    d.opening(on),
 		Through: d.through(on),
+		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+			tb.Helper()
+			return &columned{database: d, db: d.open(tb), column: d.column(tb, fencesql.WithObserver(o))}
+		},
 		Restart: d.restart,
 		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
 			tb.Helper()

@@ -23,6 +23,8 @@ type Subject struct {
 	// Open returns a register under the rule over the store, which keeps what earlier ones left there.
 	// The suite opens several, and never uses a resource twice.
 	Open func(tb testing.TB, rule fence.Rule) Register
+	// Observed returns a register under the rule Repeatable over the store, whose guard has the observer.
+	Observed func(tb testing.TB, o fence.Observer) Register
 	// Restart ends the store and starts it again on the same data; registers that are open then are not
 	// used again. A store without a server is opened afresh.
 	Restart func(tb testing.TB)
@@ -56,6 +58,7 @@ func Run(t *testing.T, s Subject) {
 		"LongNames":      longNames,
 		"Marks":          marks,
 		"Raise":          raise,
+		"Observer":       observer,
 		"Restart":        restart,
 		"Network":        network,
 	} {

@@ -13,10 +13,11 @@ import (
 func TestMemory(t *testing.T) {
 	s := &store{marks: map[string]fence.Token{}, values: map[string][]string{}}
 	fencetest.Run(t, fencetest.Subject{
-		Open:    func(_ testing.TB, rule fence.Rule) fencetest.Register { return &guarded{s, rule} },
-		Marks:   func(_ testing.TB, rule fence.Rule) fence.Marks { return &guarded{s, rule} },
-		Restart: func(testing.TB) {},
-		History: func(_ testing.TB, resource string) []string { return s.values[resource] },
+		Open:     func(_ testing.TB, rule fence.Rule) fencetest.Register { return &guarded{store: s, rule: rule} },
+		Observed: func(_ testing.TB, o fence.Observer) fencetest.Register { return &guarded{store: s, observer: o} },
+		Marks:    func(_ testing.TB, rule fence.Rule) fence.Marks { return &guarded{store: s, rule: rule} },
+		Restart:  func(testing.TB) {},
+		History:  func(_ testing.TB, resource string) []string { return s.values[resource] },
 	})
 }
 
@@ -28,7 +29,8 @@ type store struct {
 
 type guarded struct {
 	*store
-	rule fence.Rule
+	rule     fence.Rule
+	observer fence.Observer
 }
 
 func (g *guarded) Write(ctx context.Context, c fence.Claim, value string) error {
@@ -57,7 +59,8 @@ func (g *guarded) Raise(ctx context.Context, c fence.Claim) error {
 	return g.raise(ctx, c)
 }
 
-func (g *guarded) raise(ctx context.Context, c fence.Claim) error {
+func (g *guarded) raise(ctx context.Context, c fence.Claim) (err error) {
+	defer g.observer.Conclude("example", c, &err)
 	if err := ctx.Err(); err != nil {
 		return err
 	}

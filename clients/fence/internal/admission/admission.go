@@ -15,6 +15,8 @@ type Gate struct {
 	Marks    fence.Marks
 	Optional bool          // a request without a claim passes
 	Timeout  time.Duration // for raising a mark; 0: as long as the context lasts
+	Guard    string        // the package of the guard, for its observer
+	Observer fence.Observer
 }
 
 // Admit raises the high-water mark of the claim in a header and returns a context that carries the claim.
@@ -37,7 +39,8 @@ func (g *Gate) Admit(ctx context.Context, header map[string][]string, resource f
 	return fence.NewContext(ctx, c), nil
 }
 
-func (g *Gate) raise(ctx context.Context, c fence.Claim) error {
+func (g *Gate) raise(ctx context.Context, c fence.Claim) (err error) {
+	defer g.Observer.Conclude(g.Guard, c, &err)
 	if err := c.Check(); err != nil {
 		return err
 	}
