@@ -94,6 +94,9 @@ type acquisition struct {
 	expected uint64
 	// late counts the grants that came when the lease was nearly over.
 	late int
+	// span is that of the call, and outcome what the latest answer said.
+	span    span
+	outcome messages.Status
 }
 
 // acquire is Acquire. The wait counts from begun.
@@ -106,6 +109,15 @@ func (c *Client) acquire(ctx context.Context, resource string, t terms, begun ti
 	if err := a.check(); err != nil {
 		return nil, invalid(messages.OpAcquire, a.resource, err)
 	}
+	a.span = c.tracing.begin(ctx, messages.OpAcquire, Call{Resource: a.resource, Owner: t.owner})
+	l, err := a.do(ctx)
+	a.span.returned(a.outcome, l, err)
+	return l, err
+}
+
+// do asks, in the number of exchanges that it takes.
+func (a *acquisition) do(ctx context.Context) (*Lock, error) {
+	c, t := a.c, a.terms
 	if !c.goroutines.Join() {
 		return nil, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrClosed}
 	}
@@ -125,6 +137,11 @@ func (c *Client) acquire(ctx context.Context, resource string, t terms, begun ti
 	}
 	if a.terms.delay > 0 || a.terms.confirm {
 		if err := c.need(ctx, messages.OpAcquire, a.resource, delayFeature); err != nil {
+			return nil, err
+		}
+	}
+	if c.cfg.disconnect > 0 {
+		if err := c.need(ctx, messages.OpAcquire, a.resource, sessionsFeature); err != nil {
 			return nil, err
 		}
 	}
@@ -181,7 +198,7 @@ func (a *acquisition) share(ctx context.Context) (*Lock, error) {
 
 // once asks until there is an answer. again: the answer decided nothing, or the lease is over already.
 func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error) {
-	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done()}
+	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(), Header: a.span.header()}
 	if r.Waits = a.wait() > 0; r.Waits {
 		r.MostPause = min(a.terms.ttl/quietParts, messages.MostResend)
 	}
@@ -256,6 +273,7 @@ func (a *acquisition) run(ctx context.Context, x *request.Exchange) (*request.An
 
 // answered deals with the answer to an attempt that was sent then.
 func (a *acquisition) answered(ctx context.Context, r *messages.Reply, sent time.Time) (*Lock, bool, error) {
+	a.outcome = r.GetStatus()
 	switch {
 	case r.GetStatus() == messages.Status_GRANTED:
 		return a.granted(ctx, sent, r.GetLease())

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -19,7 +20,7 @@ func TestTimeoutJustBeforeTheDeadline(t *testing.T) {
 		defer cancel()
 		a := &acquisition{c: &Client{life: t.Context(), deployment: newDeployment(nil)}, resource: "r"}
 		a.deadline, _ = ctx.Deadline()
-		l, again, err := a.answered(ctx, &messages.Reply{Status: messages.Status_TIMEOUT}, time.Now())
+		l, again, err := a.answered(ctx, &messages.Reply{Status: messages.Status_TIMEOUT}, clock.Now())
 		if l != nil || again || !errors.Is(err, ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, %v, %v, want ErrTimeout and DeadlineExceeded", l, again, err)
 		}
@@ -31,12 +32,12 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 	const ttl, way = 100 * time.Millisecond, 130 * time.Millisecond
 	duty, end := context.WithCancel(t.Context())
 	end() // what is given back is not to be asked for here
-	c := &Client{life: t.Context(), sender: new(request.Sender), begun: time.Now()}
+	c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now()}
 	c.background.duty, c.background.goroutines = duty, &c.goroutines
 	a := &acquisition{c: c, resource: "r", terms: terms{owner: "me", ttl: ttl}}
 	for token := uint64(1); ; token++ {
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: token, TtlMs: 100, RemainingMs: 100}
-		l, again, err := a.granted(t.Context(), time.Now().Add(-way), lease)
+		l, again, err := a.granted(t.Context(), clock.Now().Add(-way), lease)
 		if l != nil || again != (err == nil) {
 			t.Fatalf("got %v, %v, %v", l, again, err)
 		}

@@ -16,6 +16,7 @@ type asker struct {
 	sender  *request.Sender
 	timeout time.Duration
 	stop    <-chan struct{}
+	tracing tracing
 }
 
 // ask checks a request about a resource and returns its answer.
@@ -24,7 +25,10 @@ func (a asker) ask(ctx context.Context, op messages.Operation, resource string, 
 	if err != nil {
 		return nil, err
 	}
-	return a.run(ctx, name, request.Request{Op: op, Key: key, Message: func() proto.Message { return m }})
+	s := a.tracing.begin(ctx, op, callOf(name, m))
+	answer, err := a.run(ctx, name, request.Request{Op: op, Key: key, Message: func() proto.Message { return m }, Header: s.header()})
+	s.answered(op, name, answer, err)
+	return answer, err
 }
 
 // clear is ask for background work. It returns nil and false if there was no answer.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/internal/group"
 )
 
@@ -16,7 +17,7 @@ func TestBackgroundIsBounded(t *testing.T) {
 	const asked = workersAtMost + jobsAtMost + 10
 	for range asked {
 		b.add(job{
-			until: time.Now().Add(time.Hour),
+			until: clock.Now().Add(time.Hour),
 			do:    func(context.Context) bool { <-blocked; return true },
 			end:   func() { over <- struct{}{} },
 		})

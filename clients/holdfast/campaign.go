@@ -12,7 +12,7 @@ import (
 const opCampaign messages.Operation = "campaign"
 
 // Campaign waits until this client leads the election of this name, and publishes the value. An election is an exclusive
-// lock: candidates wait in the queue of the resource, first come first served, and whoever holds the lock leads. The
+// lock: candidates wait in the queue of the resource, first come first served, and the holder of the lock leads. The
 // value is the entry "value" of the lock's metadata, beside those of [Metadata]; together they have at most 1 024 bytes.
 //
 // The options are those of an exclusive lock that makes events, so neither [Shared], [Permits], [Ephemeral] nor

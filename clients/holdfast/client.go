@@ -31,10 +31,12 @@ type Client struct {
 	calls, chores asker
 	deployment    *deployment
 	handles       handles
+	sessions      sessions
 	alarms        alarm.Heap
 	ends          *ends
 	jeopardy      jeopardy
 	background    background
+	tracing       tracing
 
 	// life ends when Close is called, and all calls with it. duty ends when Close returns: until then
 	// the client works on without a caller, to release what is not wanted.
@@ -46,7 +48,7 @@ type Client struct {
 	result     error
 }
 
-// releasesAtOnce bounds how many locks Close releases concurrently.
+// releasesAtOnce bounds how many locks, and sessions, Close releases concurrently.
 const releasesAtOnce = 256
 
 // New returns a client on the connection, which stays the caller's and may be shared with anything
@@ -67,6 +69,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
 	c.ends = newEnds(c.life, nc, cfg, &c.goroutines)
+	c.sessions.c = c
 	c.jeopardy.hook = cfg.jeopardy
 	orphan := func(l *messages.Lease) { c.giveBack(l, c.secret()) }
 	var err error
@@ -74,7 +77,8 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c.calls = asker{sender: c.sender, timeout: cfg.timeout, stop: c.life.Done()}
+	c.tracing = newTracing(cfg)
+	c.calls = asker{sender: c.sender, timeout: cfg.timeout, stop: c.life.Done(), tracing: c.tracing}
 	c.chores = asker{sender: c.sender, timeout: jobTurn, stop: c.duty.Done()}
 	c.background.duty, c.background.goroutines, c.background.off = c.duty, &c.goroutines, c.sender.IsOff
 	c.deployment = newDeployment(c.sender)
@@ -126,16 +130,27 @@ func (c *Client) finishWork(ctx context.Context) error {
 	return nil
 }
 
-// releaseAll releases all leases concurrently and waits for the answers.
+// releaseAll releases all leases concurrently and waits for the answers: those of a session together.
 func (c *Client) releaseAll(ctx context.Context) error {
-	held := c.handles.all()
-	errs := make([]error, len(held))
+	err := errors.Join(
+		releaseEach(c.sessions.all(), func(x *session) error { return x.releaseAll(ctx) }),
+		releaseEach(c.handles.all(), func(h *handle) error { return h.releaseAll(ctx) }),
+	)
+	for _, x := range c.sessions.all() {
+		x.shut()
+	}
+	return err
+}
+
+// releaseEach calls release with each element, concurrently.
+func releaseEach[E any](all []E, release func(E) error) error {
+	errs := make([]error, len(all))
 	var next atomic.Int64
 	var releases sync.WaitGroup
-	for range min(releasesAtOnce, len(held)) {
+	for range min(releasesAtOnce, len(all)) {
 		releases.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(held)); i = next.Add(1) - 1 {
-				errs[i] = held[i].releaseAll(ctx)
+			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
+				errs[i] = release(all[i])
 			}
 		})
 	}
@@ -153,5 +168,6 @@ func (c *Client) reconnected() {
 	for _, h := range c.handles.all() {
 		h.reconnected()
 	}
+	c.sessions.reconnected()
 	c.ends.reconnected()
 }

@@ -60,6 +60,9 @@ type Error struct {
 	Lost *Loss
 	// Detail is a sentence of the service's for a person; may be empty.
 	Detail string
+
+	// status is that of the answer that says so; zero: none does.
+	status messages.Status
 }
 
 // Error returns one line for a person.
@@ -110,7 +113,7 @@ var refusals = map[messages.Status]error{
 
 // refused returns the error that an answer stands for.
 func refused(op messages.Operation, resource string, r *messages.Reply) *Error {
-	e := &Error{Op: string(op), Resource: resource, Err: refusals[r.GetStatus()], Detail: r.GetError()}
+	e := &Error{Op: string(op), Resource: resource, Err: refusals[r.GetStatus()], Detail: r.GetError(), status: r.GetStatus()}
 	if e.Err == nil {
 		e.Err, e.Detail = ErrUnknown, fmt.Sprintf("an answer that this client does not know: %v", r.GetStatus())
 	}

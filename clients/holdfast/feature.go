@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -11,10 +12,18 @@ import (
 type feature struct{ name, advice string }
 
 var (
-	sharingFeature = feature{messages.FeatureSharing, "upgrade all nodes, or use exclusive locks only"}
-	delayFeature   = feature{messages.FeatureDelay, "upgrade all nodes, or use neither Delay nor ConfirmLoss"}
-	valuesFeature  = feature{messages.FeatureValues, "upgrade all nodes, or set the metadata when the lock is acquired"}
+	sharingFeature  = feature{messages.FeatureSharing, "upgrade all nodes, or use exclusive locks only"}
+	delayFeature    = feature{messages.FeatureDelay, "upgrade all nodes, or use neither Delay nor ConfirmLoss"}
+	sessionsFeature = feature{messages.FeatureSessions, "upgrade all nodes, or do without ReleaseOnDisconnect"}
+	valuesFeature   = feature{messages.FeatureValues, "upgrade all nodes, or set the metadata when the lock is acquired"}
 )
+
+// everyNodeOffers reports whether all nodes are known to have a feature: they are of one version, which has it.
+func (c *Client) everyNodeOffers(feature string) bool {
+	info := c.deployment.info.Load()
+	return info != nil && info.offers(feature) &&
+		!slices.ContainsFunc(info.Nodes, func(n Node) bool { return n.Version != info.Version })
+}
 
 // need returns an [ErrInvalid] if the deployment is known not to have a feature. It waits a little for what the
 // deployment says, as a first request does; if that does not come, the service decides.

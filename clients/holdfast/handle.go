@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -37,7 +38,11 @@ type handle struct {
 	// failing: the application has been told of jeopardy.
 	failing bool
 	renewal renewal
-	hints   hints
+	// alone: the next extension names no session.
+	alone bool
+	// coverage prolongs the lease in place of the renewal; nil: nothing does.
+	coverage *coverage
+	hints    hints
 	// found is why the lease is lost, end when it is over at the service too, unless a renewal was delayed on
 	// its way. Both are set when the phase is no longer holding.
 	found *Error
@@ -64,10 +69,15 @@ func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms
 		sender: c.sender, key: key, owner: t.owner, secret: t.secret.value, token: id.token,
 		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), t.ttl), sent, begun),
 	}
+	h.renewal.most, h.renewal.agreed = c.cfg.most(t), t.ttl
+	h.renewal.ask(t.ttl)
 	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, id.token
 	h.hints.ephemeral, h.hints.verifier = t.ephemeral, h
 	h.hints.from = begun.Add((clock.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
 	h.alarm.Waker = h
+	if c.cfg.endsEarly(t) {
+		h.renewal.Hasten(clock.Now(), func(int) time.Duration { return 0 })
+	}
 	h.schedule()
 	return h
 }
@@ -98,8 +108,26 @@ func (h *handle) attach(ctx context.Context, k kind) *Lock {
 	return l
 }
 
+// token returns what identifies the lease.
+func (h *handle) token() Token {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.id.token
+}
+
 // valid goes by the clock, since a timer may be late.
-func (h *handle) valid() bool { return h.phase == holding && clock.Now().Before(h.renewal.Until()) }
+func (h *handle) valid() bool { return h.phase == holding && clock.Now().Before(h.until()) }
+
+// until is when the lease must be considered over.
+func (h *handle) until() time.Time {
+	until := h.renewal.Until()
+	if h.coverage != nil {
+		if end := h.coverage.end(); end.After(until) {
+			return end
+		}
+	}
+	return until
+}
 
 // look ends a lease that is over by the clock. The timer may be late.
 func (h *handle) look() {
@@ -120,6 +148,7 @@ func (h *handle) discard() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.phase = gone
+	h.renewal.forsake()
 	h.stop()
 }
 
@@ -144,31 +173,59 @@ func (h *handle) Wake() {
 		if h.renewal.Attempts() > 0 {
 			h.endanger(request.ErrNoAnswer)
 		}
-		h.renewal.send(h.answered)
+		h.send()
 	}
 	h.hints.wake(h.renewal.Asked())
 	h.schedule()
 }
 
-// schedule has Wake called when something is due: a renewal, the subscription to events, or the end.
+// schedule has Wake called when something is due: a renewal, the subscription to events, or the end, of which a lease in a
+// coverage is told.
 func (h *handle) schedule() {
-	at := h.renewal.Until()
-	if due := h.renewal.Due(); h.isRenewed() && due.Before(at) {
-		at = due
+	var at time.Time
+	first := func(other time.Time) {
+		if at.IsZero() || other.Before(at) {
+			at = other
+		}
 	}
-	if from, ok := h.hints.due(h.renewal.Asked()); ok && from.Before(at) {
-		at = from
+	if h.coverage == nil {
+		first(h.renewal.Until())
+	}
+	if h.isRenewed() {
+		first(h.renewal.Due())
+	}
+	if from, ok := h.hints.due(h.renewal.Asked()); ok {
+		first(from)
+	}
+	if at.IsZero() {
+		h.c.alarms.Stop(&h.alarm)
+		return
 	}
 	h.c.alarms.Set(&h.alarm, at)
 }
 
-// isRenewed reports whether the lease is to be prolonged.
-func (h *handle) isRenewed() bool { return !h.terms.byHand || h.renewal.isAwaited() }
+// isRenewed reports whether the lease is to be prolonged by itself.
+func (h *handle) isRenewed() bool {
+	return h.coverage == nil && !h.terms.byHand || h.renewal.isAwaited()
+}
 
 // renew asks for more time.
 func (h *handle) renew() {
-	h.renewal.send(h.answered)
+	h.send()
 	h.schedule()
+}
+
+func (h *handle) send() {
+	if h.renewal.downgrading == 0 {
+		var x *session
+		if !h.alone {
+			x = h.c.sessions.of(h)
+		}
+		if h.alone = false; h.renewal.name(x) {
+			h.uncover(clock.Now()) // it leaves the session
+		}
+	}
+	h.renewal.send(h.answered)
 }
 
 // reconnected asks at once for what may have been lost with the last connection.
@@ -182,12 +239,39 @@ func (h *handle) reconnected() {
 
 // extend asks for a new TTL and waits for the answer.
 func (h *handle) extend(ctx context.Context, l *Lock, ttl time.Duration) error {
-	return h.ask(ctx, messages.OpExtend, l, &h.renewal.calls, func() { h.renewal.Ask(ttl) })
+	return h.ask(ctx, messages.OpExtend, l, &h.renewal.calls, func() {
+		h.uncover(clock.Now())
+		h.renewal.ask(ttl)
+	})
 }
 
 // ask has the renewals ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the renewals
 // go on to ask. set is called with mu held.
 func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
+	s := h.begin(ctx, op)
+	header := s.header()
+	err := h.await(ctx, op, l, callers, func() {
+		set()
+		h.renewal.header = header
+	})
+	if err != nil {
+		s.returned(messages.Status_STATUS_UNSPECIFIED, nil, err)
+	} else {
+		s.returned(messages.Status_EXTENDED, l, nil)
+	}
+	return err
+}
+
+// begin begins the span of a call about the lease.
+func (h *handle) begin(ctx context.Context, op messages.Operation) span {
+	if h.c.tracing.tracer == nil {
+		return span{}
+	}
+	return h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.terms.owner, Token: h.token()})
+}
+
+// await is ask within its span.
+func (h *handle) await(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
 	h.mu.Lock()
@@ -229,14 +313,15 @@ func (h *handle) answered(a *request.Answer) {
 	case reply == nil:
 		h.noEffect(a.ID, request.ErrNoResponders)
 	default:
-		h.replied(a.ID, reply)
+		h.replied(a, reply)
 	}
 }
 
-func (h *handle) replied(id uint64, r *messages.Reply) {
+func (h *handle) replied(a *request.Answer, r *messages.Reply) {
+	id := a.ID
 	switch r.GetStatus() {
 	case messages.Status_EXTENDED:
-		h.granted(id, r.GetLease())
+		h.granted(a, r.GetLease())
 	case messages.Status_UNAVAILABLE:
 		h.noEffect(id, refused(messages.OpExtend, h.resource, r))
 	case messages.Status_OVERLOADED, messages.Status_INVALID, messages.Status_EXHAUSTED:
@@ -251,6 +336,7 @@ func (h *handle) refused(id uint64, refusal *Error) {
 	h.renewal.Drop(id) // the timer brings the next attempt
 	switch {
 	case errors.Is(refusal, ErrOverloaded):
+		h.alone = h.renewal.named(id) // the shard may have too many sessions
 	case h.renewal.asksDowngrade(id):
 		refusal.Op = string(opDowngrade)
 		h.downgraded(refusal)
@@ -260,21 +346,76 @@ func (h *handle) refused(id uint64, refusal *Error) {
 		return
 	case h.renewal.askedDowngrade(id):
 		return
+	case h.renewal.named(id): // it may be the session that is refused
+		h.c.sessions.refuse()
+		h.renew()
+		return
 	default:
 		h.renewal.refuse(id, refusal)
 	}
 	h.endanger(refusal)
 }
 
-func (h *handle) granted(id uint64, l *messages.Lease) {
-	h.become(id, l)
-	if !h.renewal.granted(id, l) {
+func (h *handle) granted(a *request.Answer, l *messages.Lease) {
+	h.become(a.ID, l)
+	if !h.renewal.granted(a.ID, l) {
 		return
 	}
+	switch {
+	case h.renewal.has(l):
+		h.cover(h.renewal.session.entered(a.Sent))
+	case h.coverage != nil && l.GetSession() != h.coverage.label:
+		h.uncover(clock.Now())
+	}
 	h.schedule()
-	if h.failing && !h.renewal.HasOpen(id) {
-		h.failing = false
-		h.tell(nil)
+	if !h.renewal.HasOpen(a.ID) {
+		h.safe()
+	}
+}
+
+// cover has the lease prolonged by a coverage, if there is one.
+func (h *handle) cover(v *coverage) {
+	if v == nil || v == h.coverage || !v.add(h) {
+		return
+	}
+	if h.coverage != nil {
+		h.coverage.remove(h)
+	}
+	h.coverage = v
+	h.renewal.rest()
+}
+
+// uncovered is told that a coverage is over.
+func (h *handle) uncovered(v *coverage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.coverage != v || h.phase != holding {
+		return
+	}
+	h.uncover(clock.Now().Add(rand.N(lease.Spread(h.renewal.Agreed()))))
+	h.schedule()
+}
+
+// uncover has the lease renewed by itself, from a moment on.
+func (h *handle) uncover(due time.Time) {
+	if h.coverage == nil {
+		return
+	}
+	h.coverage.remove(h)
+	h.renewal.Resume(h.coverage.end(), due)
+	h.coverage = nil
+}
+
+// keepsFail is told that the keeps of its coverage begin to fail, with nil that they do no more.
+func (h *handle) keepsFail(v *coverage, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.phase != holding || h.coverage != v:
+	case err != nil:
+		h.endanger(err)
+	default:
+		h.safe()
 	}
 }
 
@@ -293,6 +434,14 @@ func (h *handle) endanger(err error) {
 	}
 }
 
+// safe tells the application that renewals do not fail any more.
+func (h *handle) safe() {
+	if h.failing {
+		h.failing = false
+		h.tell(nil)
+	}
+}
+
 // tell tells the application that the lease is in danger, or with nil that it is safe.
 func (h *handle) tell(err error) { h.c.jeopardy.tell(h.c.life, &h.c.goroutines, h.locks, err) }
 
@@ -306,7 +455,7 @@ func (h *handle) verify() {
 	case h.isRenewed():
 		h.renew()
 	default:
-		h.c.background.add(job{until: h.renewal.Until(), do: h.confirm})
+		h.c.background.add(job{until: h.until(), do: h.confirm})
 	}
 }
 
@@ -333,7 +482,10 @@ func (h *handle) confirm(ctx context.Context) (done bool) {
 }
 
 // runOut gives the lease up by the clock alone.
-func (h *handle) runOut() { h.lose(lost(messages.OpExtend, h.resource, nil)) }
+func (h *handle) runOut() {
+	h.renewal.forsake()
+	h.lose(lost(messages.OpExtend, h.resource, nil))
+}
 
 // lose ends the lease for all locks that share it.
 func (h *handle) lose(e *Error) {
@@ -352,7 +504,10 @@ func (h *handle) lose(e *Error) {
 func (h *handle) stop() {
 	h.c.alarms.Stop(&h.alarm)
 	h.hints.stop()
-	h.end = h.renewal.End()
+	h.end = h.renewal.over()
+	if h.coverage != nil {
+		h.coverage.remove(h)
+	}
 	h.renewal.stop()
 	h.c.handles.remove(h)
 }
@@ -391,17 +546,32 @@ func (h *handle) postRelease() {
 func (h *handle) toRelease() *release {
 	return &release{
 		c: h.c, id: h.id, key: h.key, owner: h.terms.owner, secret: h.terms.secret.value, until: h.end, graves: h.graves(),
-		downgrading: h.phase == releasing && h.renewal.downgrading > 0,
+		downgrading: h.phase == releasing && h.renewal.downgrading > 0, forsake: h.renewal.forsake,
 	}
+}
+
+// surrender has all locks that share a lease of a coverage released, and returns the release that is to be run, nil if
+// there is none. covered: the lease is still in the coverage, so the end of its session releases it.
+func (h *handle) surrender(v *coverage) (r *release, covered bool) {
+	for _, l := range h.all() {
+		l.once.Do(func() { r, l.result = l.detach() }) // only the last one has a release
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return r, h.coverage == v
+}
+
+// all returns the locks that share the lease.
+func (h *handle) all() []*Lock {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.locks)
 }
 
 // releaseAll releases all locks that share the lease.
 func (h *handle) releaseAll(ctx context.Context) error {
-	h.mu.Lock()
-	locks := slices.Clone(h.locks)
-	h.mu.Unlock()
 	var err error
-	for _, l := range locks {
+	for _, l := range h.all() {
 		err = l.releaseOnce(ctx) // the last one's says what was found
 	}
 	return err

@@ -48,6 +48,13 @@ func (s *handles) all() []*handle {
 	return slices.Collect(maps.Values(s.byID))
 }
 
+// several reports whether more than one lease is held.
+func (s *handles) several() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byID) > 1
+}
+
 // add registers a handle, so that a late answer about its lease is not taken for an orphan, and returns it,
 // or the handle that has its lease already. It is [ErrClosed] if the client has been closed, and
 // errReleased if the lease has been released.

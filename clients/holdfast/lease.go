@@ -34,6 +34,8 @@ type Lease struct {
 	// Ephemeral leases end when their shard moves to another node.
 	Ephemeral bool
 	Metadata  map[string]string
+	// Session is the label of the session that the lease is in; empty: it is in none.
+	Session string
 }
 
 func newLease(l *messages.Lease) *Lease {
@@ -48,6 +50,7 @@ func newLease(l *messages.Lease) *Lease {
 		Remaining: millis(l.GetRemainingMs()),
 		Ephemeral: l.GetDurability() == messages.Durability_EPHEMERAL,
 		Metadata:  l.GetMetadata(),
+		Session:   l.GetSession(),
 	}
 	if at := l.GetAcquiredAtMs(); at != 0 {
 		lease.AcquiredAt = time.UnixMilli(at)

@@ -145,7 +145,7 @@ func (l *Lock) Valid() bool {
 func (l *Lock) Deadline() time.Time {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	return clock.Monotonic(l.h.renewal.Until())
+	return clock.Monotonic(l.h.until())
 }
 
 // Extend makes the lease last ttl from now, longer or shorter than what was left, and renewals ask for
@@ -204,13 +204,23 @@ func (l *Lock) releaseOnce(ctx context.Context) error {
 }
 
 func (l *Lock) release(ctx context.Context) error {
+	r, err := l.detach()
+	if r == nil {
+		return err
+	}
+	return r.run(ctx)
+}
+
+// detach takes the lock from its lease. It returns the release that is to be run, nil if there is none, and why the lock
+// is lost if it is.
+func (l *Lock) detach() (*release, error) {
 	switch last, found := l.h.detach(l); {
 	case last:
-		return l.h.toRelease().run(ctx)
+		return l.h.toRelease(), nil
 	case found != nil:
-		return found
+		return nil, found
 	}
-	return nil
+	return nil, nil
 }
 
 // alsoCancel ends another context with the lock.

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Leader is who leads an election. The zero Token: nobody does, and then Owner and Value are empty.
+// Leader is who leads an election. The zero Token: no candidate does, and then Owner and Value are empty.
 type Leader struct {
 	// Name of the election.
 	Name string

@@ -28,8 +28,12 @@ type config struct {
 	prefix   messages.Prefix
 	timeout  time.Duration
 	jeopardy func(*Lock, error)
+	tracer   Tracer
 	defaults []AcquireOption
 	secret   secret
+	// perLock: no sessions. disconnect is for how long the client may not listen; 0: for ever.
+	perLock    bool
+	disconnect time.Duration
 }
 
 // take takes the options in.
@@ -44,6 +48,9 @@ func (c *config) take(nc *nats.Conn, opts []Option) error {
 		if err := o(c); err != nil {
 			return err
 		}
+	}
+	if c.perLock && c.disconnect > 0 {
+		return rule("disconnect", "none beside PerLockRenewal: it needs a session", c.disconnect.String())
 	}
 	return nil
 }

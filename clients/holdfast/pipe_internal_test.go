@@ -22,6 +22,8 @@ type pipeServer struct {
 	mu    sync.Mutex
 	conns map[*pipeConn]struct{}
 	off   bool
+	// headed are the subjects of the messages that came with a header.
+	headed []string
 }
 
 // pipeConn is one connection. What is sent on it waits in a queue, because a pipe has no buffer.
@@ -81,17 +83,24 @@ func (s *pipeServer) read(c *pipeConn) {
 			s.mu.Lock()
 			delete(c.subscriptions, fields[1])
 			s.mu.Unlock()
-		case "PUB":
+		case "PUB", "HPUB":
 			size, _ := strconv.Atoi(fields[len(fields)-1])
-			data := make([]byte, size+2)
+			data, header := make([]byte, size+2), 0
 			if _, err := io.ReadFull(in, data); err != nil {
 				return
+			}
+			if fields[0] == "HPUB" {
+				header, _ = strconv.Atoi(fields[len(fields)-2])
+				fields = append(fields[:len(fields)-2], fields[len(fields)-1])
+				s.mu.Lock()
+				s.headed = append(s.headed, fields[1])
+				s.mu.Unlock()
 			}
 			reply := ""
 			if len(fields) == 4 {
 				reply = fields[2]
 			}
-			s.publish(fields[1], reply, data[:size])
+			s.publish(fields[1], reply, data[header:size])
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
@@ -22,16 +23,32 @@ type release struct {
 	// graves are where its tombstones are. downgrading: the lease may have another token by now.
 	graves      []grave
 	downgrading bool
-	// until is when the lease is over at the service too.
-	until time.Time
+	// until is when the lease is over at the service too, unless a session prolongs it. forsake ends that: it is called
+	// unless the lease is known to be over. nil: it has no session.
+	until   time.Time
+	forsake func()
+	// ended: the end of its session may have released it.
+	ended bool
 }
 
 // run releases the lease and returns what the service found. It waits no longer than the lease may last. If
 // ctx ends earlier, the client goes on without the caller.
 func (r *release) run(ctx context.Context) error {
+	s := r.c.tracing.begin(ctx, messages.OpRelease, Call{Resource: r.id.resource, Owner: r.owner, Token: r.id.token})
+	err := r.ask(ctx, s.header())
+	outcome := messages.Status_STATUS_UNSPECIFIED
+	if err == nil {
+		outcome = messages.Status_RELEASED
+	}
+	s.returned(outcome, nil, err)
+	return err
+}
+
+// ask is run within its span, whose header goes with the request.
+func (r *release) ask(ctx context.Context, header nats.Header) error {
 	chore := r.c.chores
 	chore.timeout = min(r.c.cfg.timeout, clock.Until(r.until))
-	a, err := chore.run(ctx, r.id.resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message})
+	a, err := chore.run(ctx, r.id.resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header})
 	if err == nil {
 		defer r.over()
 		return r.outcome(a)
@@ -47,10 +64,37 @@ func (r *release) run(ctx context.Context) error {
 
 // later releases the lease in the background.
 func (r *release) later() {
-	r.c.background.add(job{until: r.until, end: r.over, do: func(ctx context.Context) bool {
-		_, done := r.c.chores.clear(ctx, messages.OpRelease, r.id.resource, r.message())
-		return done
-	}})
+	known := false
+	r.c.background.add(job{
+		until: r.until,
+		do: func(ctx context.Context) bool {
+			reply, done := r.c.chores.clear(ctx, messages.OpRelease, r.id.resource, r.message())
+			known = isEnd(reply.GetStatus())
+			return done
+		},
+		end: func() {
+			if !known {
+				r.abandon()
+			}
+			r.over()
+		},
+	})
+}
+
+// abandon lets the lease run out.
+func (r *release) abandon() {
+	if r.forsake != nil {
+		r.forsake()
+	}
+}
+
+// isEnd reports whether an answer to a release shows that the lease is over.
+func isEnd(s messages.Status) bool {
+	switch s {
+	case messages.Status_RELEASED, messages.Status_EXPIRED, messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
+		return true
+	}
+	return false
 }
 
 // post sends the release once, and expects no answer.
@@ -72,6 +116,9 @@ func (r *release) message() proto.Message {
 
 func (r *release) outcome(a *request.Answer) error {
 	reply, err := a.Reply()
+	if !isEnd(reply.GetStatus()) {
+		r.abandon()
+	}
 	if err != nil {
 		return &Error{Op: string(messages.OpRelease), Resource: r.id.resource, Err: ErrUnknown, Cause: err}
 	}
@@ -80,7 +127,7 @@ func (r *release) outcome(a *request.Answer) error {
 		return nil
 	case messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
 		e := lost(messages.OpRelease, r.id.resource, reply)
-		if !a.Alone {
+		if !a.Alone || r.ended {
 			e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
 		}
 		return e

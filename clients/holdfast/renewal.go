@@ -3,6 +3,8 @@ package holdfast
 import (
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/holdfast-io/holdfast/clients/holdfast/internal/lease"
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/clients/request"
@@ -19,6 +21,15 @@ type renewal struct {
 	secret []byte
 	// token identifies the lease.
 	token Token
+	// ttl is what the attempts from the number asks on ask for, agreed what the last of them that was granted has asked for.
+	// No more than most of that counts, see [config.most].
+	ttl, agreed, most time.Duration
+	asks              uint64
+	// session is what the attempts of the number since and later ones name; nil: none. The lease may still be in former,
+	// until one of these is answered. Both count the lease among those that may be in them, until it is stopped.
+	session, former *session
+	since           uint64
+	stopped         bool
 	// calls wait for an attempt that they may have caused.
 	calls calls
 	// downgrading: the attempts of this number and later ones ask for a downgrade, and the callers in downgrades wait
@@ -27,16 +38,79 @@ type renewal struct {
 	downgrades  calls
 	// decided is the last attempt that may have asked for a downgrade on which was decided.
 	decided uint64
+	// header is that of the latest caller; it goes with the attempts for which a caller waits.
+	header nats.Header
 	// payload is the request as it is sent, for the TTL that it asks for; 0: there is none.
 	payload    []byte
 	payloadTTL time.Duration
+}
+
+// ask has the attempts from now on ask for a TTL.
+func (r *renewal) ask(ttl time.Duration) {
+	r.ttl, r.asks = ttl, r.sender.LastID()+1
+	r.Ask(min(ttl, r.most))
+}
+
+// name has the attempts from now on name a session, nil: none. It reports whether they have named another one.
+func (r *renewal) name(x *session) (changed bool) {
+	if x != nil && x != r.session && x != r.former && !x.use() {
+		x = nil
+	}
+	if x == r.session {
+		return false
+	}
+	if r.former != nil && r.former != x {
+		r.former.forsake()
+		r.former.disuse()
+	}
+	r.former, r.session = r.session, x
+	r.since, r.payloadTTL = r.sender.LastID()+1, 0
+	return true
+}
+
+// settled notes that the lease is not in the former session any more.
+func (r *renewal) settled() {
+	if r.former != nil {
+		r.former.disuse()
+		r.former = nil
+	}
+}
+
+// named reports whether an attempt may have named the session. One that asks for a downgrade names none.
+func (r *renewal) named(id uint64) bool {
+	return r.session != nil && id >= r.since && !r.asksDowngrade(id)
+}
+
+// disuse takes the lease from the sessions that count it.
+func (r *renewal) disuse() {
+	if r.stopped {
+		return
+	}
+	r.stopped = true
+	for _, x := range []*session{r.session, r.former} {
+		if x != nil {
+			x.disuse()
+		}
+	}
+}
+
+// forsake lets the sessions run out that the lease may be in.
+func (r *renewal) forsake() {
+	for _, x := range []*session{r.session, r.former} {
+		if x != nil {
+			x.forsake()
+		}
+	}
 }
 
 // send asks for more time, and is due again after a pause. When a caller waits, the pause is no longer than that
 // of any other request.
 func (r *renewal) send(receive func(*request.Answer)) {
 	now := clock.Now()
-	id := r.sender.Send(r.sender.Route(messages.OpExtend, r.key, r.Attempts()), r.message(), receive)
+	if len(r.calls)+len(r.downgrades) == 0 {
+		r.header = nil
+	}
+	id := r.sender.Send(r.sender.Route(messages.OpExtend, r.key, r.Attempts()), r.header, r.message(), receive)
 	if r.isAwaited() {
 		r.Sent(id, now, messages.ResendAfter)
 	} else {
@@ -49,11 +123,14 @@ func (r *renewal) isAwaited() bool { return len(r.calls) > 0 || r.downgrading > 
 
 // message returns the request, which is the same until something else is asked for.
 func (r *renewal) message() []byte {
-	if ttl := r.Asked(); r.payloadTTL != ttl {
-		r.payloadTTL = ttl
-		m := &messages.ExtendRequest{Owner: r.owner, Token: uint64(r.token), TtlMs: inMillis(ttl), Secret: r.secret}
-		if r.downgrading > 0 {
+	if r.payloadTTL != r.ttl {
+		r.payloadTTL = r.ttl
+		m := &messages.ExtendRequest{Owner: r.owner, Token: uint64(r.token), TtlMs: inMillis(r.ttl), Secret: r.secret}
+		switch {
+		case r.downgrading > 0:
 			m.Limit = readers.limit
+		case r.session != nil:
+			m.Session = r.session.id
 		}
 		r.payload = request.Encode(m)
 	}
@@ -64,6 +141,12 @@ func (r *renewal) message() []byte {
 func (r *renewal) granted(id uint64, l *messages.Lease) bool {
 	settled, ok := r.Granted(id, millis(l.GetRemainingMs()))
 	if ok {
+		if id >= r.asks {
+			r.agreed = r.ttl
+		}
+		if id >= r.since && !r.IsOpenBefore(r.since) {
+			r.settled()
+		}
 		r.sender.Forget(settled...)
 		r.calls.answer(id, nil)
 	}
@@ -72,7 +155,7 @@ func (r *renewal) granted(id uint64, l *messages.Lease) bool {
 
 // refuse goes back to the TTL that the service has agreed to.
 func (r *renewal) refuse(id uint64, err error) {
-	r.Ask(r.Agreed())
+	r.ask(r.agreed)
 	r.calls.answer(id, err)
 }
 
@@ -100,11 +183,34 @@ func (r *renewal) downgraded(err error) {
 	r.downgrades.answer(r.decided+1, err)
 }
 
+// over returns when the lease is over at the service, unless an attempt was delayed on its way.
+func (r *renewal) over() time.Time {
+	end := r.End()
+	if r.session != nil {
+		if other := r.session.end(); other.After(end) {
+			return other
+		}
+	}
+	return end
+}
+
 // become takes in that the lease has another token.
 func (r *renewal) become(token Token) { r.token, r.payloadTTL = token, 0 }
 
+// has reports whether the lease is in the session that the attempts name, and will stay there: no attempt from before
+// may yet take it out.
+func (r *renewal) has(l *messages.Lease) bool {
+	return r.session != nil && r.downgrading == 0 && l.GetSession() == r.session.label && !r.IsOpenBefore(r.since)
+}
+
+// rest forgets what it has to send, because the lease is prolonged by its session.
+func (r *renewal) rest() { r.payload, r.payloadTTL = nil, 0 }
+
 // stop expects no more answers.
-func (r *renewal) stop() { r.sender.Forget(r.DropAll()...) }
+func (r *renewal) stop() {
+	r.disuse()
+	r.sender.Forget(r.DropAll()...)
+}
 
 // end answers all callers.
 func (r *renewal) end(err error) { r.calls.answer(r.sender.LastID(), err) }

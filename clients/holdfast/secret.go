@@ -3,7 +3,6 @@ package holdfast
 import (
 	"bytes"
 	"crypto/rand"
-	"slices"
 	"strconv"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -46,11 +45,7 @@ func (s secret) protect(r *messages.AcquireRequest) { r.SecretHash, r.Secret = s
 // secret returns the secret of new leases: none as long as the deployment is not known, or where not all nodes are of
 // one version, as an earlier one refuses a field that it does not know.
 func (c *Client) secret() secret {
-	info := c.deployment.info.Load()
-	if info == nil || !info.offers(messages.FeatureSecrets) {
-		return secret{}
-	}
-	if slices.ContainsFunc(info.Nodes, func(n Node) bool { return n.Version != info.Version }) {
+	if !c.everyNodeOffers(messages.FeatureSecrets) {
 		return secret{}
 	}
 	return c.cfg.secret

@@ -29,11 +29,18 @@ type scripted struct {
 	fate func(messages.Operation) (request, answer time.Duration)
 	// granted is called with each grant.
 	granted func(*messages.Lease)
+	// asks counts the requests that have arrived.
+	asks map[messages.Operation]int
+	// deaf: the clients count as disconnected, so sessions end as soon as they may.
+	deaf bool
+	// refuse returns the status with which an extension is refused, 0 if it is not. It is called with mu held; nil: none is.
+	refuse func(key string, r *messages.ExtendRequest) messages.Status
 }
 
 type scriptedLease struct {
 	request *messages.AcquireRequest
 	token   uint64
+	ttl     time.Duration
 	session string
 	// deadline counts without a session, for the TTL of the last extension.
 	deadline time.Time
@@ -47,8 +54,12 @@ type scriptedWaiter struct {
 
 type scriptedSession struct {
 	deadline time.Time
+	ttl      time.Duration
 	losses   uint64
 	timer    *time.Timer
+	// patience is for how long the client may be disconnected; 0: for ever. heard is when it sent something.
+	patience time.Duration
+	heard    time.Time
 }
 
 func newScripted(t *testing.T) *scripted {
@@ -56,7 +67,7 @@ func newScripted(t *testing.T) *scripted {
 	s := &scripted{
 		t: t, features: []string{messages.FeatureBatch, messages.FeatureSessions},
 		leases: map[string]*scriptedLease{}, tokens: map[string]uint64{}, queues: map[string][]scriptedWaiter{},
-		sessions: map[string]*scriptedSession{},
+		sessions: map[string]*scriptedSession{}, asks: map[messages.Operation]int{},
 	}
 	s.server.publish = s.published
 	return s
@@ -138,14 +149,82 @@ func (s *scripted) asked(op messages.Operation, key string, data []byte, answer 
 	}
 	reply := func(r *messages.Reply) { after(back, func() { answer(r) }) }
 	if there == 0 {
+		s.asks[op]++
 		s.decide(key, m, reply)
 		return
 	}
 	after(there, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.asks[op]++
 		s.decide(key, m, reply)
 	})
+}
+
+// count returns how many requests of an operation have arrived since the last call.
+func (s *scripted) count(op messages.Operation) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.asks[op]
+	s.asks[op] = 0
+	return n
+}
+
+// breakLease ends a lease as an operator does.
+func (s *scripted) breakLease(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.leases[key]; l != nil {
+		s.lose(l)
+		s.free(key)
+	}
+}
+
+// lose notes that a lease has ended otherwise than by a release.
+func (s *scripted) lose(l *scriptedLease) {
+	if x := s.sessions[l.session]; x != nil {
+		s.losses++
+		x.losses = s.losses
+	}
+}
+
+// takeOver is a new owner of the shard: all sessions and leases run their whole time again, and a session without leases
+// is forgotten.
+func (s *scripted) takeOver() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ttls := map[string]time.Duration{}
+	for key, l := range s.leases {
+		if l.session == "" {
+			s.run(key, l, l.ttl)
+		} else {
+			ttls[l.session] = max(ttls[l.session], l.ttl)
+		}
+	}
+	for id, x := range s.sessions {
+		if ttls[id] == 0 {
+			x.timer.Stop()
+			delete(s.sessions, id)
+			continue
+		}
+		s.losses++
+		x.losses = s.losses
+		s.prolong(id, ttls[id])
+	}
+}
+
+// holds reports whether the lease of a token is held.
+func (s *scripted) holds(key string, token Token) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leases[key]
+	if l == nil || Token(l.token) != token {
+		return false
+	}
+	if l.session != "" {
+		return s.sessions[l.session] != nil && time.Now().Before(s.sessions[l.session].deadline)
+	}
+	return time.Now().Before(l.deadline)
 }
 
 func after(d time.Duration, f func()) {
@@ -187,7 +266,9 @@ func (s *scripted) acquire(key string, r *messages.AcquireRequest, answer func(*
 	case r.GetWaitMs() == 0:
 		answer(&messages.Reply{Status: messages.Status_HELD, Lease: s.lease(key), Held: 1, Holders: []*messages.Lease{s.lease(key)}})
 	default:
-		s.open(r)
+		if r.GetSession() != "" {
+			s.open(r.GetSession(), millis(r.GetTtlMs()))
+		}
 		if i >= 0 {
 			s.queues[key][i] = scriptedWaiter{r, answer}
 		} else {
@@ -198,12 +279,12 @@ func (s *scripted) acquire(key string, r *messages.AcquireRequest, answer func(*
 
 func (s *scripted) grant(key string, r *messages.AcquireRequest, answer func(*messages.Reply)) {
 	s.tokens[key]++
-	l := &scriptedLease{request: r, token: s.tokens[key], session: r.GetSession()}
+	l := &scriptedLease{request: r, token: s.tokens[key], ttl: millis(r.GetTtlMs()), session: r.GetSession()}
 	s.leases[key] = l
 	if l.session == "" {
-		s.run(key, l, millis(r.GetTtlMs()))
+		s.run(key, l, l.ttl)
 	} else {
-		s.open(r)
+		l.ttl = s.open(l.session, l.ttl).ttl
 	}
 	if s.granted != nil {
 		s.granted(s.lease(key))
@@ -211,12 +292,30 @@ func (s *scripted) grant(key string, r *messages.AcquireRequest, answer func(*me
 	answer(&messages.Reply{Status: messages.Status_GRANTED, Lease: s.lease(key)})
 }
 
-func (s *scripted) open(r *messages.AcquireRequest) {
-	if id := r.GetSession(); id != "" && s.sessions[id] == nil {
+func (s *scripted) open(id string, ttl time.Duration) *scriptedSession {
+	if s.sessions[id] == nil {
 		s.losses++
-		s.sessions[id] = &scriptedSession{losses: s.losses}
-		s.prolong(id, millis(r.GetTtlMs()))
+		s.sessions[id] = &scriptedSession{losses: s.losses, ttl: ttl}
+		s.prolong(id, ttl)
 	}
+	s.heard(id)
+	return s.sessions[id]
+}
+
+// heard notes that a request named a session.
+func (s *scripted) heard(id string) {
+	x := s.sessions[id]
+	x.heard = time.Now()
+	if !s.deaf || x.patience == 0 {
+		return
+	}
+	time.AfterFunc(x.patience, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.sessions[id] == x && time.Since(x.heard) >= x.patience {
+			s.endSession(id)
+		}
+	})
 }
 
 func (s *scripted) prolong(id string, ttl time.Duration) {
@@ -260,11 +359,11 @@ func (s *scripted) run(key string, l *scriptedLease, ttl time.Duration) {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	l.session, l.deadline = "", time.Now().Add(ttl)
+	l.session, l.ttl, l.deadline = "", ttl, time.Now().Add(ttl)
 	l.timer = time.AfterFunc(ttl, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.leases[key] == l && l.session == "" && !time.Now().Before(l.deadline) {
+		if s.leases[key] == l && l.session == "" && !time.Now().Before(l.deadline) { // it may be in a session by now
 			s.free(key)
 		}
 	})
@@ -300,7 +399,21 @@ func (s *scripted) extend(key string, r *messages.ExtendRequest) *messages.Reply
 	if l == nil || l.token != r.GetToken() {
 		return &messages.Reply{Status: messages.Status_EXPIRED}
 	}
-	s.run(key, l, millis(r.GetTtlMs()))
+	if s.refuse != nil {
+		if status := s.refuse(key, r); status != 0 {
+			return &messages.Reply{Status: status, Error: "refused"}
+		}
+	}
+	ttl := millis(r.GetTtlMs())
+	if id := r.GetSession(); id != "" {
+		x := s.open(id, ttl)
+		if time.Until(x.deadline) < min(ttl, x.ttl) {
+			s.prolong(id, min(ttl, x.ttl))
+		}
+		l.session, l.ttl = id, x.ttl
+	} else {
+		s.run(key, l, ttl)
+	}
 	return &messages.Reply{Status: messages.Status_EXTENDED, Lease: s.lease(key)}
 }
 
@@ -317,6 +430,8 @@ func (s *scripted) keep(id string, r *messages.KeepRequest) *messages.Reply {
 		return &messages.Reply{Status: messages.Status_NOT_HELD}
 	}
 	s.prolong(id, millis(r.GetTtlMs()))
+	x.patience = millis(r.GetDisconnectMs())
+	s.heard(id)
 	held := uint32(0)
 	for _, l := range s.leases {
 		if l.session == id {
@@ -334,7 +449,7 @@ func (s *scripted) lease(key string) *messages.Lease {
 		deadline, label = s.sessions[l.session].deadline, messages.SessionLabel(messages.SessionHash(l.session))
 	}
 	return &messages.Lease{
-		Resource: key, Owner: l.request.GetOwner(), Token: l.token, TtlMs: l.request.GetTtlMs(), Session: label,
+		Resource: key, Owner: l.request.GetOwner(), Token: l.token, TtlMs: inMillis(l.ttl), Session: label,
 		RemainingMs: uint32(time.Until(deadline) / time.Millisecond),
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -21,6 +23,8 @@ type attempts struct {
 type attempt struct {
 	id uint64
 	to Route
+	// header is that of the message, nil if it has none.
+	header nats.Header
 	// payload is what is to be published; nil: it has been.
 	payload []byte
 	// receive is called with the answer; nil: none is expected.

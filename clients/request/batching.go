@@ -75,12 +75,12 @@ type batch struct {
 
 // bundle returns the attempts as batches of at most so many bytes, one or more for each shard, in the order of the
 // attempts of a shard, and those that go alone: they are the only one for their shard, or on no direct route, or not in
-// protobuf.
+// protobuf, or have a header.
 func bundle(queue []*attempt, most int) (batches []*batch, alone []*attempt) {
 	open := make(map[uint32]*batch)
 	for _, a := range queue {
 		size := messages.SizeCall(a.id, a.to.key, a.to.op, a.payload)
-		if !a.to.direct || size > most || a.encoding != messages.Protobuf {
+		if !a.to.direct || a.header != nil || size > most || a.encoding != messages.Protobuf {
 			alone = append(alone, a)
 			continue
 		}

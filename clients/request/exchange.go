@@ -30,6 +30,8 @@ type Request struct {
 	// Op and Key of a request about one resource.
 	Op  messages.Operation
 	Key string
+	// InShard is the shard of what Key names, as of a session; nil: that of the key.
+	InShard *uint32
 	// Subject of a request about no single resource, such as a listing; empty: the request is about Key. Its
 	// answer is a Reply only if it is a refusal: read it with [Answer.Decode].
 	Subject string
@@ -40,6 +42,8 @@ type Request struct {
 	MostPause time.Duration
 	// Waits: the service may leave the request without an answer for a time, as one in a queue.
 	Waits bool
+	// Header goes with each attempt. A request that has one is not sent in a batch. nil: it has none. It is not modified.
+	Header nats.Header
 	// Stop ends the exchange with [ErrClosed] when it is closed. nil: only its context ends it.
 	Stop <-chan struct{}
 }
@@ -180,7 +184,7 @@ func (x *Exchange) Definite() bool { return len(x.open) == 0 && !x.unsure }
 func (x *Exchange) send(now time.Time) {
 	x.connection = x.s.connection.Load()
 	x.due = now.Add(min(messages.ResendAfter(x.sent), x.MostPause))
-	id := x.s.Send(x.route(), Encode(x.Message()), x.receive)
+	id := x.s.Send(x.route(), x.Header, Encode(x.Message()), x.receive)
 	x.sent++
 	if len(x.open) == openAttempts {
 		x.s.Forget(x.open[0])
@@ -192,6 +196,9 @@ func (x *Exchange) send(now time.Time) {
 func (x *Exchange) route() Route {
 	if x.Subject != "" {
 		return Route{subject: x.Subject}
+	}
+	if x.InShard != nil {
+		return x.s.RouteIn(*x.InShard, x.Op, x.Key, x.sent)
 	}
 	return x.s.Route(x.Op, x.Key, x.sent)
 }
@@ -336,7 +343,8 @@ func (x *Exchange) failure(cause error) *Error {
 // changes reports whether the operation may have an effect.
 func changes(op messages.Operation) bool {
 	switch op {
-	case messages.OpAcquire, messages.OpRelease, messages.OpExtend, messages.OpBreak, messages.OpConfirm:
+	case messages.OpAcquire, messages.OpRelease, messages.OpExtend, messages.OpBreak, messages.OpConfirm,
+		messages.OpSet, messages.OpKeep, messages.OpEnd:
 		return true
 	}
 	return false

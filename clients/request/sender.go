@@ -111,11 +111,24 @@ func (s *Sender) Route(op messages.Operation, key string, n int) Route {
 	return s.router.route(op, key, n)
 }
 
-// Send sends one attempt and returns its number, which grows from attempt to attempt. It does not block.
+// RouteIn is [Sender.Route] of a request about something that is in a shard, as a session is, and not in that of its key.
+func (s *Sender) RouteIn(shard uint32, op messages.Operation, key string, n int) Route {
+	r := s.router.route(op, key, n)
+	r.shard = shard
+	return r
+}
+
+// Listens returns a subject on which the sender listens. It drops what comes there: the name is no number of an attempt.
+func (s *Sender) Listens() string { return s.inbox + "_alive" }
+
+// Send sends one attempt and returns its number, which grows from attempt to attempt. It does not block. A header is as in
+// [Request].
 // receive is called at most once, with the answer or the reason why the attempt was not sent, until
 // [Sender.Forget]. It runs on the goroutine of the subscription or of the publisher, and must not block.
-func (s *Sender) Send(to Route, payload []byte, receive func(*Answer)) uint64 {
-	a := &attempt{to: to, payload: payload, receive: receive, sent: clock.Now(), encoding: messages.EncodingOf("", payload)}
+func (s *Sender) Send(to Route, header nats.Header, payload []byte, receive func(*Answer)) uint64 {
+	a := &attempt{
+		to: to, header: header, payload: payload, receive: receive, sent: clock.Now(), encoding: messages.EncodingOf("", payload),
+	}
 	s.attempts.add(a)
 	s.outbox.add(a)
 	return a.id
@@ -156,8 +169,8 @@ func (s *Sender) IsOff() bool {
 func (s *Sender) watchConnection() {
 	for !s.nc.IsClosed() && !s.nc.IsDraining() {
 		select {
-		case _, ok := <-s.status:
-			if ok {
+		case status := <-s.status:
+			if status == nats.CONNECTED {
 				s.reconnect()
 			}
 		case <-s.stopped:
@@ -266,7 +279,7 @@ func (s *Sender) tryBatch(queue []*attempt) {
 }
 
 func (s *Sender) publishBatch(shard uint32, id uint64, payload []byte) error {
-	return s.publishTo(s.router.prefix.Batch(shard), batchMark, id, payload)
+	return s.publishTo(s.router.prefix.Batch(shard), batchMark, id, nil, payload)
 }
 
 // finish publishes what needs no answer, and takes leave of the connection.
@@ -281,14 +294,18 @@ func (s *Sender) finish() {
 }
 
 func (s *Sender) publish(a *attempt) error {
-	return s.publishTo(a.to.of(s.router.prefix), "", a.id, a.payload)
+	return s.publishTo(a.to.of(s.router.prefix), "", a.id, a.header, a.payload)
 }
 
-func (s *Sender) publishTo(subject, mark string, id uint64, payload []byte) error {
+func (s *Sender) publishTo(subject, mark string, id uint64, header nats.Header, payload []byte) error {
 	if !s.nc.IsConnected() {
 		return ErrNotConnected // a buffered attempt would leave at an unknown time
 	}
-	return s.nc.PublishRequest(subject, s.inbox+mark+strconv.FormatUint(id, replyBase), payload)
+	reply := s.inbox + mark + strconv.FormatUint(id, replyBase)
+	if header == nil {
+		return s.nc.PublishRequest(subject, reply, payload) // it allocates no message
+	}
+	return s.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: header, Data: payload})
 }
 
 // recall takes back the attempts that have not been published, and returns the others.
@@ -373,14 +390,21 @@ func (s *Sender) forbidden() error {
 	if complaint == nil || !errors.Is(*complaint, nats.ErrPermissionViolation) {
 		return nil
 	}
-	text := (*complaint).Error()
-	if strings.Contains(text, `"`+s.cfg.Prefix.Event("")) || strings.Contains(text, "."+string(messages.OpBatch)+`"`) {
-		return nil // no request fails for want of events, which are hints, or of batches
+	_, quoted, _ := strings.Cut((*complaint).Error(), `"`)
+	subject, _, _ := strings.Cut(quoted, `"`)
+	if strings.HasPrefix(subject, s.cfg.Prefix.Event("")) {
+		return nil // no request fails for want of events, which are hints
+	}
+	if address, err := s.cfg.Prefix.Parse(subject); err == nil && optional[address.Operation] {
+		return nil
 	}
 	for _, ours := range []string{string(s.cfg.Prefix) + ".", s.inbox} {
-		if strings.Contains(text, `"`+ours) {
+		if strings.HasPrefix(subject, ours) {
 			return *complaint
 		}
 	}
 	return nil
 }
+
+// optional are the operations without which a client manages.
+var optional = map[messages.Operation]bool{messages.OpBatch: true, messages.OpKeep: true, messages.OpEnd: true}

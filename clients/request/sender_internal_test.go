@@ -1,6 +1,8 @@
 package request
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,5 +44,14 @@ func TestExchangesAreWoken(t *testing.T) {
 	nc.Close()
 	if expect("closed"); !s.IsOff() {
 		t.Error("it is not called closed")
+	}
+}
+
+// What comes to the subject on which a client listens is the answer to no attempt.
+func TestListensToNoAnswers(t *testing.T) {
+	s := Sender{inbox: "_INBOX.x."}
+	name, ok := strings.CutPrefix(s.Listens(), s.inbox)
+	if _, err := strconv.ParseUint(name, replyBase, 64); err == nil || !ok || strings.HasPrefix(name, batchMark) {
+		t.Errorf("%q is the subject of an answer", s.Listens())
 	}
 }

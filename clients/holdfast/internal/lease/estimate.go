@@ -81,7 +81,7 @@ func (e *Estimate) bound(until time.Time) {
 	}
 }
 
-// Granted takes in that the service granted an attempt, when so much remained. Other open attempts may cut
+// Granted takes in that the service granted an attempt, when so much remained; no more than was asked for counts. Other open attempts may cut
 // the lease short: older ones, which may take longer on another route, and those whose answer has overtaken this
 // one. Granted returns when the attempt was sent, and the attempts whose answers do not matter any more; not ok
 // if the attempt is not open.
@@ -93,7 +93,7 @@ func (e *Estimate) Granted(id uint64, remaining time.Duration) (sent time.Time, 
 	e.open[i].before = e.open[len(e.open)-1].id
 	by := e.open[i]
 	e.agreed = by.ttl
-	e.until = by.sent.Add(remaining - Margin(by.ttl))
+	e.until = by.sent.Add(min(remaining, by.ttl) - Margin(by.ttl))
 	left := e.open[:0]
 	for _, a := range e.open {
 		over := a.precedes(by)
@@ -128,6 +128,11 @@ func (e *Estimate) DropAll() []uint64 {
 // HasOpen reports whether the answer to an attempt matters that is later than the one of this id; 0: to any.
 func (e *Estimate) HasOpen(behind uint64) bool {
 	return slices.ContainsFunc(e.open, func(a attempt) bool { return a.id > behind && !a.settled })
+}
+
+// IsOpenBefore reports whether the service may yet decide on an attempt that is older than the one of this id.
+func (e *Estimate) IsOpenBefore(id uint64) bool {
+	return slices.ContainsFunc(e.open, func(a attempt) bool { return a.id < id })
 }
 
 // precedes reports whether the service cannot have granted the attempt behind the other one.

@@ -17,6 +17,9 @@ const (
 	Coarsest = 250 * time.Millisecond
 )
 
+// Spread is over which time the renewals of leases begin that something else has prolonged together.
+func Spread(ttl time.Duration) time.Duration { return min(max(ttl/12, leastPause), mostPause) }
+
 // Renewal is an [Estimate], and when its holder asks for more time.
 type Renewal struct {
 	Estimate
@@ -40,10 +43,19 @@ func (r *Renewal) Due() time.Time { return r.due }
 // Attempts is how many were sent since the last grant.
 func (r *Renewal) Attempts() int { return r.attempts }
 
+// Resume goes on with a lease that something else has prolonged until a moment. The next attempt is due at another one.
+func (r *Renewal) Resume(until, due time.Time) {
+	if until.After(r.until) {
+		r.until = until
+	}
+	r.attempts, r.idle = 0, 0
+	r.lineUp(due)
+}
+
 // Sent is [Estimate.Sent]. The next attempt is due after a pause, which most bounds for the nth attempt, counted
 // from 0; nil: only the TTL bounds it.
 func (r *Renewal) Sent(id uint64, now time.Time, most func(n int) time.Duration) {
-	pause := min(max(r.asked/12, leastPause), mostPause)
+	pause := Spread(r.asked)
 	if most != nil {
 		pause = min(pause, most(r.attempts))
 	}

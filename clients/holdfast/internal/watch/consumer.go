@@ -77,10 +77,12 @@ func (c *consumer) remove(ctx context.Context) {
 
 // pull takes one batch in.
 func (c *consumer) pull(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pullTime)
+	pulling, cancel := context.WithTimeout(context.WithoutCancel(ctx), pullTime) // a deadline must leave time for two heartbeats
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
 	reconnected := c.src.Reconnected()
 	batch, err := c.jetstream.Fetch(batchCommits, jetstream.FetchMaxBytes(batchBytes),
-		jetstream.FetchHeartbeat(pullHeartbeat), jetstream.FetchContext(ctx))
+		jetstream.FetchHeartbeat(pullHeartbeat), jetstream.FetchContext(pulling))
 	if err != nil {
 		cancel()
 		return fmt.Errorf("%w: %w", errAgain, err)

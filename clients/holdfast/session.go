@@ -1,0 +1,376 @@
+package holdfast
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast/internal/lease"
+	"github.com/holdfast-io/holdfast/clients/internal/alarm"
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
+	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// trials is how many keeps are sent before the first answer to one of this client: to the owner of the shard, and to any
+// node. A user who may not send them gets an error of the connection with each.
+const trials = 2
+
+// session is a session of one shard. Extensions take leases into it. Its keeps prolong those of them that are in its
+// coverage; the others are renewed one by one. No goroutine belongs to it: its alarm and answers drive it.
+type session struct {
+	sessions *sessions
+	terms    sessionTerms
+	// id is used once, for as long as the session lasts; key is the id in a subject, label what answers show of it.
+	id, key, label string
+	payload        []byte
+	// known is how long its leases are known to last from the sending of a keep.
+	known time.Duration
+
+	mu sync.Mutex
+	// users counts the handles whose leases may be in the session.
+	users int
+	// begun: a lease is in the session, so keeps are sent. over: no more.
+	begun, over bool
+	// forsaken: a lease may be in it that has to run out.
+	forsaken bool
+	// failing is why the latest keep had no effect; nil: it had. told: the application has been told of jeopardy. telling: it
+	// is being told.
+	failing       error
+	told, telling bool
+	renewal       lease.Renewal
+	// coverage is nil before the first answer to a keep. losses is what the latest answer has shown.
+	coverage *coverage
+	losses   uint64
+	// sent is the number of the latest keep, before which joined leases had been in the coverage.
+	sent, joined uint64
+	// trial is the number of the attempt to end another session; 0: there was none.
+	trial uint64
+	alarm alarm.Alarm // calls Wake
+}
+
+// newSession returns a session that no lease is in.
+func newSession(s *sessions, t sessionTerms) *session {
+	id := rand.Text()
+	key, _ := messages.EncodeKey(id) // it is valid
+	x := &session{
+		sessions: s, terms: t, id: id, key: key, label: messages.SessionLabel(messages.SessionHash(id)),
+		payload: request.Encode(s.keep(t)), known: min(t.ttl, s.c.cfg.most(terms{})),
+	}
+	x.alarm.Waker = x
+	return x
+}
+
+// use adds a handle that names the session. It returns false if the session is over.
+func (x *session) use() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over {
+		x.users++
+	}
+	return !x.over
+}
+
+// disuse takes a handle away whose lease is not in the session any more.
+func (x *session) disuse() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.users--; x.users == 0 && !x.begun && !x.over {
+		x.close() // it has no alarm that would
+	}
+}
+
+// entered takes in that an extension sent at a moment has put a lease into the session. It returns the coverage that the
+// lease may be in, nil if there is none.
+func (x *session) entered(sent time.Time) *coverage {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return nil
+	}
+	if !x.begun {
+		x.begun = true
+		x.renewal = lease.NewRenewal(lease.New(sent, x.known, x.known), sent, x.sessions.c.begun)
+		x.send()
+	}
+	if x.coverage == nil || !sent.After(x.coverage.began) {
+		return nil
+	}
+	return x.coverage
+}
+
+// end returns when the leases of the session are over at the service, too, unless a keep was delayed on its way.
+func (x *session) end() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.renewal.End()
+}
+
+// forsake has the session run out, because a lease may be in it that is not wanted and could not be given back. Its other
+// leases move to another session. It may be called with the mutex of a handle held.
+func (x *session) forsake() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over {
+		x.forsaken = true
+		x.sessions.c.alarms.Set(&x.alarm, clock.Now())
+	}
+}
+
+// Wake is called by the alarm.
+func (x *session) Wake() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := clock.Now()
+	switch {
+	case x.over:
+	case x.forsaken, x.users == 0:
+		x.close()
+	case !now.Before(x.latest()):
+		x.sessions.doubt()
+		x.close()
+	case !x.sessions.isProven() && x.renewal.Attempts() >= trials:
+		x.sessions.refuse()
+		x.close()
+	case now.Before(x.renewal.Due()):
+		x.schedule()
+	default:
+		x.send()
+		if x.renewal.Attempts() > 1 {
+			x.endanger(request.ErrNoAnswer)
+		}
+	}
+}
+
+// latest returns when keeps are given up that have no answer. The leases then have a third of their TTL left, in which
+// each is renewed by itself: the user may not be permitted to send keeps any more.
+func (x *session) latest() time.Time { return x.renewal.Until().Add(-x.known / 3) }
+
+// schedule is called with mu held, as are the following.
+func (x *session) schedule() {
+	at := x.latest()
+	if due := x.renewal.Due(); due.Before(at) {
+		at = due
+	}
+	x.sessions.c.alarms.Set(&x.alarm, at)
+}
+
+// send sends a keep.
+func (x *session) send() {
+	sender := x.sessions.c.sender
+	x.tryEnd()
+	if x.coverage != nil {
+		x.joined = x.coverage.joined()
+	}
+	x.sent = sender.Send(sender.RouteIn(x.terms.shard, messages.OpKeep, x.key, x.renewal.Attempts()), nil, x.payload, x.answered)
+	x.renewal.Sent(x.sent, clock.Now(), nil)
+	x.schedule()
+}
+
+// tryEnd ends a session that there is not, as long as it is not known whether the user may end sessions. It does so before
+// the first answer to a keep.
+func (x *session) tryEnd() {
+	sender := x.sessions.c.sender
+	if x.trial > 0 {
+		sender.Forget(x.trial)
+	}
+	if x.coverage == nil && !x.sessions.mayEnd() {
+		to := sender.RouteIn(x.terms.shard, messages.OpEnd, rand.Text(), 0)
+		x.trial = sender.Send(to, nil, request.Encode(new(messages.EndRequest)), x.sessions.ended)
+	}
+}
+
+// close sends no more keeps. Leases that are in the session leave it with their next extension.
+func (x *session) close() {
+	x.over = true
+	x.sessions.c.alarms.Stop(&x.alarm)
+	x.sessions.c.sender.Forget(append(x.renewal.DropAll(), x.trial)...)
+	x.sessions.drop(x)
+	x.cover(nil)
+}
+
+// cover has another coverage in the place of the present one.
+func (x *session) cover(v *coverage) {
+	former := x.coverage
+	if x.coverage = v; former == nil {
+		return
+	}
+	x.mu.Unlock()
+	former.finish()
+	x.mu.Lock()
+}
+
+// endanger tells the application, once, that the keeps have begun to fail; with nil that its leases are safe. One call at
+// a time tells, what is the case at last.
+func (x *session) endanger(err error) {
+	x.failing = err
+	if x.telling || x.sessions.c.jeopardy.hook == nil {
+		return
+	}
+	x.telling = true
+	for x.told != (x.failing != nil) && x.coverage != nil {
+		x.told = x.failing != nil
+		v, reason := x.coverage, x.failing
+		x.mu.Unlock()
+		for _, h := range v.all() {
+			h.keepsFail(v, reason)
+		}
+		x.mu.Lock()
+	}
+	x.telling = false
+}
+
+// releaseAll releases the leases of the session by its end, if they are several and all of them are in the coverage.
+func (x *session) releaseAll(ctx context.Context) error {
+	together, alone := x.surrender()
+	return errors.Join(x.endAll(ctx, together), releaseEach(alone, func(r *release) error { return r.run(ctx) }))
+}
+
+// endAll ends the session with these leases.
+func (x *session) endAll(ctx context.Context, leases []*release) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	c := x.sessions.c
+	chore := c.chores
+	chore.timeout = c.cfg.timeout
+	a, err := chore.run(ctx, "", request.Request{Op: messages.OpEnd, Key: x.key, InShard: &x.terms.shard, Waits: true, Message: x.ending})
+	if err == nil {
+		reply, _ := a.Reply()
+		if reply.GetStatus() != messages.Status_RELEASED {
+			return releaseEach(leases, func(r *release) error { // each says what became of it
+				r.ended = !a.Alone
+				return r.run(ctx)
+			})
+		}
+	}
+	for _, r := range leases {
+		r.over()
+	}
+	return err
+}
+
+// surrender closes the session if its end may be asked for, and returns the releases of its leases: of those that end with
+// it, and of those that have left it meanwhile.
+func (x *session) surrender() (together, alone []*release) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over || x.coverage == nil || !x.sessions.mayEnd() {
+		return nil, nil
+	}
+	v := x.coverage
+	covered := v.all()
+	if len(covered) < 2 || x.users > len(covered) { // the end would release locks that are still held here
+		return nil, nil
+	}
+	x.over = true // no other lease enters
+	x.mu.Unlock()
+	for _, h := range covered {
+		switch r, is := h.surrender(v); {
+		case r == nil:
+		case is:
+			together = append(together, r)
+		default:
+			alone = append(alone, r)
+		}
+	}
+	x.mu.Lock()
+	x.close()
+	return together, alone
+}
+
+// shut closes the session, when nothing of the client is to run any more.
+func (x *session) shut() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.close()
+}
+
+func (x *session) ending() proto.Message {
+	r := new(messages.EndRequest)
+	if x.terms.secret {
+		r.Secret = x.sessions.c.cfg.secret.value
+	}
+	return r
+}
+
+// reconnected asks at once for what may have been lost with the last connection.
+func (x *session) reconnected() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.begun && !x.over && (x.renewal.HasOpen(0) || x.failing != nil) {
+		x.send()
+	}
+}
+
+// answered takes the answer to a keep in.
+func (x *session) answered(a *request.Answer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return
+	}
+	reply, err := a.Reply()
+	switch {
+	case a.NotSent != nil:
+		x.noEffect(a.ID, a.NotSent)
+	case err != nil:
+		x.endanger(err)
+	case reply == nil:
+		x.noEffect(a.ID, request.ErrNoResponders)
+	default:
+		x.replied(a.ID, reply)
+	}
+}
+
+func (x *session) replied(id uint64, r *messages.Reply) {
+	switch r.GetStatus() {
+	case messages.Status_EXTENDED:
+		x.kept(id, r)
+	case messages.Status_UNAVAILABLE, messages.Status_OVERLOADED:
+		x.noEffect(id, refused(messages.OpKeep, "", r))
+	case messages.Status_NOT_HELD: // its leases have ended, or left it
+		x.close()
+	default:
+		x.sessions.refuse()
+		x.close()
+	}
+}
+
+// noEffect drops a keep that had no effect. The alarm brings the next one.
+func (x *session) noEffect(id uint64, err error) {
+	x.renewal.Drop(id)
+	x.schedule()
+	x.endanger(err)
+}
+
+// kept takes in that the service has prolonged the session. If it may have lost a lease, each of them is asked for by its
+// own extension, and those that are held come into the next coverage.
+func (x *session) kept(id uint64, r *messages.Reply) {
+	settled, ok := x.renewal.Granted(id, x.known)
+	if !ok {
+		return
+	}
+	x.sessions.c.sender.Forget(settled...)
+	x.sessions.prove()
+	x.schedule()
+	if x.isWhole(id, r) {
+		x.coverage.prolong(x.renewal.Until())
+	} else {
+		x.losses = r.GetLosses()
+		x.cover(newCoverage(x.label, clock.Now(), x.renewal.Until()))
+	}
+	x.endanger(nil)
+}
+
+// isWhole reports whether the answer to a keep shows that no lease of the coverage was lost.
+func (x *session) isWhole(id uint64, r *messages.Reply) bool {
+	if x.coverage == nil || r.GetLosses() != x.losses {
+		return false
+	}
+	return id != x.sent || int(r.GetHeld()) >= x.coverage.since(x.joined)
+}

@@ -1,0 +1,198 @@
+package holdfast
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
+	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// sessionTTLs bounds for how many lengths of leases a client has sessions in each shard.
+	sessionTTLs = 16
+	// leastRefusal and mostRefusal bound how long no session is begun after the service has refused one, or has answered
+	// none. The time doubles.
+	leastRefusal = time.Minute
+	mostRefusal  = time.Hour
+)
+
+// PerLockRenewal has the client renew each lock by itself. By default a client that holds several locks keeps those of
+// each shard and TTL alive with one request, in a session, if the deployment has the feature "sessions". What is known of
+// each lock is the same in both ways.
+func PerLockRenewal() Option {
+	return func(c *config) error {
+		c.perLock = true
+		return nil
+	}
+}
+
+// ReleaseOnDisconnect has the locks of the client released early if its connection is gone: when another request waits
+// for one of them, and NATS has reported for this time, 5 s to 24 h, that the client does not listen. By default they
+// stay locked for the rest of their TTL. A process that is stopped, and a cable that is unplugged, are not noticed in
+// this way. The client counts its locks as lost when nothing was answered for d, so d should be several times the time
+// that it needs to connect again, and it is the TTL of the locks if that is longer.
+//
+// A lock has this a moment after it was acquired, when the client has taken it into a session; never if it is
+// [Reentrant] or has [NoRenewal]. Beside [PerLockRenewal] it is [ErrInvalid]. The deployment must have the feature
+// "sessions", else Acquire is [ErrInvalid].
+func ReleaseOnDisconnect(d time.Duration) Option {
+	return func(c *config) error {
+		if d < millis(messages.MinDisconnectMillis) || d > millis(messages.MaxDisconnectMillis) {
+			return rule("disconnect", millis(messages.MinDisconnectMillis).String()+" to "+millis(messages.MaxDisconnectMillis).String(), d.String())
+		}
+		c.disconnect = d
+		return nil
+	}
+}
+
+// sessions are those of a client: at most one for each shard and TTL at a time. Single locks need none.
+type sessions struct {
+	c *Client
+
+	mu      sync.Mutex
+	current map[sessionTerms]*session
+	// proven: a keep was answered, so the user may send them; ends: so was the end of a session.
+	proven, ends bool
+	// refused is until when no session is begun, refusal how long that is.
+	refused time.Time
+	refusal time.Duration
+}
+
+// sessionTerms are what the leases of a session have in common.
+type sessionTerms struct {
+	shard uint32
+	ttl   time.Duration
+	// secret: they have the secret of the client.
+	secret bool
+}
+
+// of returns the session that an extension of the lease is to name, nil if none.
+func (s *sessions) of(h *handle) *session {
+	if !s.may(h) {
+		return nil
+	}
+	t := sessionTerms{
+		shard: messages.ShardOf(h.key, s.c.deployment.info.Load().Shards), ttl: h.renewal.ttl, secret: h.terms.secret.value != nil,
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if clock.Now().Before(s.refused) {
+		return nil
+	}
+	x := s.current[t]
+	if x == nil && s.lengths(t.ttl) <= sessionTTLs {
+		x = newSession(s, t)
+		put(&s.current, t, x)
+	}
+	return x
+}
+
+// may reports whether the lease may be in a session. Others may extend a reentrant one, which takes it out.
+func (s *sessions) may(h *handle) bool {
+	if !s.c.cfg.fits(h.terms) || !s.c.everyNodeOffers(messages.FeatureSessions) {
+		return false
+	}
+	return s.c.cfg.disconnect > 0 || s.c.handles.several()
+}
+
+// fits reports whether leases with these terms may be in sessions.
+func (c *config) fits(t terms) bool { return !c.perLock && !t.byHand && !t.reentrant }
+
+// endsEarly reports whether such a lease may come into a session that ends when the client is not connected.
+func (c *config) endsEarly(t terms) bool { return c.disconnect > 0 && c.fits(t) }
+
+// most returns how long such a lease is known to last at most from the sending of a request about it: the time for which
+// the client may not be connected begins anew with each request that names the session.
+func (c *config) most(t terms) time.Duration {
+	if c.endsEarly(t) {
+		return c.disconnect
+	}
+	return math.MaxInt64
+}
+
+// lengths returns how many TTLs there are with this one.
+func (s *sessions) lengths(ttl time.Duration) int {
+	all := map[time.Duration]struct{}{ttl: {}}
+	for t := range s.current {
+		all[t.ttl] = struct{}{}
+	}
+	return len(all)
+}
+
+// keep returns the request that keeps a session.
+func (s *sessions) keep(t sessionTerms) *messages.KeepRequest {
+	r := &messages.KeepRequest{TtlMs: inMillis(t.ttl)}
+	if s.c.cfg.disconnect > 0 {
+		r.DisconnectMs, r.Alive = inMillis(s.c.cfg.disconnect), s.c.sender.Listens()
+	}
+	return r
+}
+
+// drop forgets a session that is over.
+func (s *sessions) drop(x *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current[x.terms] == x {
+		delete(s.current, x.terms)
+	}
+}
+
+func (s *sessions) prove() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proven, s.refusal = true, 0
+}
+
+// doubt takes in that keeps are not answered any more.
+func (s *sessions) doubt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proven = false
+}
+
+func (s *sessions) isProven() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proven
+}
+
+// ended takes the answer to the end of a session in that there is not: the user may end sessions.
+func (s *sessions) ended(a *request.Answer) {
+	if r, err := a.Reply(); err == nil && r.GetStatus() == messages.Status_NOT_HELD {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ends = true
+	}
+}
+
+// mayEnd reports whether the user may end sessions.
+func (s *sessions) mayEnd() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ends
+}
+
+// refuse has no session begin for a time.
+func (s *sessions) refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusal = min(max(2*s.refusal, leastRefusal), mostRefusal)
+	s.refused = clock.Now().Add(s.refusal)
+}
+
+func (s *sessions) all() []*session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.current))
+}
+
+func (s *sessions) reconnected() {
+	for _, x := range s.all() {
+		x.reconnected()
+	}
+}

@@ -1,0 +1,536 @@
+package holdfast
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// mustLocks acquires so many locks, named after their number.
+func mustLocks(t *testing.T, c *Client, n int, opts ...AcquireOption) (all []*Lock) {
+	t.Helper()
+	for i := range n {
+		all = append(all, mustLock(t, c, fmt.Sprint("r", i), opts...))
+	}
+	return all
+}
+
+// wantValid checks which locks are held. The service must hold what the client takes for held.
+func wantValid(t *testing.T, s *scripted, locks []*Lock, want func(i int) bool) {
+	t.Helper()
+	for i, l := range locks {
+		if got := l.Valid(); got != want(i) {
+			t.Errorf("lock %d is valid: %v, want %v", i, got, want(i))
+		}
+	}
+	wantHeld(t, s, locks...)
+}
+
+// wantHeld checks that the service holds what the client takes for held.
+func wantHeld(t *testing.T, s *scripted, locks ...*Lock) {
+	t.Helper()
+	for _, l := range locks {
+		if l.Valid() && !s.holds(l.Resource(), l.Token()) {
+			t.Fatalf("%v is valid and not held", l)
+		}
+	}
+}
+
+func allOfThem(int) bool { return true }
+
+// Locks that are held long cost one request for all of them.
+func TestSessionKeepsLocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		c := s.client()
+		locks := mustLocks(t, c, 50)
+		wait(3 * DefaultTTL)
+		s.count(messages.OpExtend)
+		s.count(messages.OpKeep)
+		wait(10 * DefaultTTL)
+		wantValid(t, s, locks, allOfThem)
+		if extensions, keeps := s.count(messages.OpExtend), s.count(messages.OpKeep); extensions > 0 || keeps < 30 || keeps > 40 {
+			t.Errorf("%d extensions and %d keeps in ten TTLs", extensions, keeps)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := s.count(messages.OpRelease); n > 0 || len(s.leases) > 0 {
+			t.Errorf("%d releases, %d leases are left", n, len(s.leases))
+		}
+	})
+}
+
+// A client with one lock, or that is told so, renews each lock by itself.
+func TestNoSession(t *testing.T) {
+	for name, tc := range map[string]struct {
+		locks int
+		opts  []Option
+		terms []AcquireOption
+	}{
+		"one lock":         {locks: 1},
+		"per lock":         {locks: 2, opts: []Option{PerLockRenewal()}},
+		"reentrant":        {locks: 2, terms: []AcquireOption{Reentrant()}},
+		"refused sessions": {locks: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScripted(t)
+				var trials atomic.Int64
+				if name == "refused sessions" {
+					s.script(func(op messages.Operation) (there, back time.Duration) {
+						if op == messages.OpKeep {
+							trials.Add(1)
+							return lostOnTheWay, 0
+						}
+						return 0, 0
+					})
+				}
+				locks := mustLocks(t, s.client(tc.opts...), tc.locks, tc.terms...)
+				wait(10 * DefaultTTL)
+				wantValid(t, s, locks, allOfThem)
+				if extensions, keeps := s.count(messages.OpExtend), s.count(messages.OpKeep); extensions < 30*tc.locks || keeps > 0 {
+					t.Errorf("%d extensions and %d keeps in ten TTLs", extensions, keeps)
+				}
+				if n := trials.Load(); n > 8 {
+					t.Errorf("%d keeps that nothing answers, in five minutes", n)
+				}
+			})
+		})
+	}
+}
+
+// A shard may have no room for a session, or refuse it for another reason; then each lock is renewed by itself.
+func TestRefusedSession(t *testing.T) {
+	for _, refusal := range []messages.Status{messages.Status_OVERLOADED, messages.Status_INVALID} {
+		t.Run(refusal.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScripted(t)
+				s.refuse = func(_ string, r *messages.ExtendRequest) messages.Status {
+					if r.GetSession() == "" {
+						return 0
+					}
+					return refusal
+				}
+				locks := mustLocks(t, s.client(), 3)
+				wait(5 * DefaultTTL)
+				wantValid(t, s, locks, allOfThem)
+				if n := s.count(messages.OpExtend); n > 3*5*6 {
+					t.Errorf("%d extensions of 3 locks in 5 TTLs", n)
+				}
+			})
+		})
+	}
+}
+
+// A lock that the shard has no room for at the moment does not cost the others their session.
+func TestOverloadOfOneLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		c := s.client()
+		mustLocks(t, c, 20)
+		wait(3 * DefaultTTL)
+		of := map[string]int{}
+		s.refuse = func(key string, _ *messages.ExtendRequest) messages.Status {
+			if of[key]++; key == "new" && of[key] <= 2 {
+				return messages.Status_OVERLOADED
+			}
+			return 0
+		}
+		l := mustLock(t, c, "new")
+		wait(2 * DefaultTTL)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(of) > 1 || !l.h.isCovered() {
+			t.Errorf("extensions %v, the new lock is in a session: %v", of, l.h.isCovered())
+		}
+	})
+}
+
+// A downgrade that is refused says nothing of the session.
+func TestRefusedDowngradeInASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		s.features = append(s.features, messages.FeatureSharing)
+		locks := mustLocks(t, s.client(), 3)
+		wait(3 * DefaultTTL)
+		s.refuse = func(_ string, r *messages.ExtendRequest) messages.Status {
+			if r.GetLimit() > 0 {
+				return messages.Status_INVALID
+			}
+			return 0
+		}
+		s.count(messages.OpExtend)
+		if err := locks[0].Downgrade(t.Context()); !errors.Is(err, ErrInvalid) {
+			t.Errorf("downgrade: %v, want ErrInvalid", err)
+		}
+		wait(2 * DefaultTTL)
+		if n := s.count(messages.OpExtend); n > 1 || !locks[0].h.isCovered() {
+			t.Errorf("%d extensions, covered: %v", n, locks[0].h.isCovered())
+		}
+	})
+}
+
+// An extension that names no session takes its lease out of the coverage, also if another one has just put it there.
+func TestExtensionOutOfACoverage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		locks := mustLocks(t, s.client(), 12)
+		wait(3 * DefaultTTL)
+		of, released := 0, 0
+		s.refuse = func(key string, _ *messages.ExtendRequest) messages.Status {
+			if key == "r0" {
+				of++
+			}
+			if key == "r0" && of == 2 {
+				return messages.Status_OVERLOADED
+			}
+			return 0
+		}
+		s.script(func(op messages.Operation) (there, back time.Duration) {
+			switch {
+			case op == messages.OpExtend:
+				return time.Millisecond, time.Millisecond
+			case op == messages.OpKeep && released+1 < len(locks): // so that held does not show that one is missing
+				released++
+				go func(l *Lock) { _ = l.Release(t.Context()) }(locks[released])
+				return 0, 2 * time.Millisecond
+			}
+			return 0, 0
+		})
+		for range 2 {
+			go func() { _ = locks[0].Extend(t.Context(), DefaultTTL) }()
+			wait(100 * time.Microsecond)
+		}
+		for range 400 {
+			wait(200 * time.Millisecond)
+			wantHeld(t, s, locks[0])
+		}
+	})
+}
+
+// Close ends no session while a lock in it is still held at the client.
+func TestCloseWithALockOutsideTheCoverage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		c, other := s.client(), s.client()
+		locks := []*Lock{mustLock(t, c, "a"), mustLock(t, c, "b")}
+		wait(time.Second)
+		locks = append(locks, mustLock(t, c, "d"), mustLock(t, c, "e"))
+		wait(13 * time.Second) // a has been renewed before the first answer to a keep, d and e after it
+		go func() { _, _ = other.Acquire(t.Context(), "a") }()
+		s.script(func(op messages.Operation) (there, back time.Duration) {
+			if op == messages.OpEnd {
+				return 0, time.Second
+			}
+			return 0, 0
+		})
+		done := make(chan error, 1)
+		go func() { done <- c.Close(t.Context()) }()
+		for range 300 {
+			wait(5 * time.Millisecond)
+			wantHeld(t, s, locks...)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Nothing of a session is left after Close, though its end may not be asked for.
+func TestCloseLeavesNoSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		s.script(func(op messages.Operation) (there, back time.Duration) {
+			if op == messages.OpEnd {
+				return lostOnTheWay, 0
+			}
+			return 0, 0
+		})
+		c := s.client()
+		mustLocks(t, c, 3, TTL(time.Hour))
+		wait(2 * time.Hour)
+		if len(c.sessions.all()) == 0 {
+			t.Fatal("there is no session")
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := len(c.sessions.all()); n > 0 || len(s.leases) > 0 {
+			t.Errorf("%d sessions and %d leases are left", n, len(s.leases))
+		}
+	})
+}
+
+// The loss of one lock is noticed with the next keep at the latest, and concerns no other.
+func TestLossInASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		locks := mustLocks(t, s.client(), 20)
+		wait(3 * DefaultTTL)
+		for i := range 10 {
+			s.breakLease(locks[i].Resource())
+			wait(DefaultTTL/3 + 3*time.Second)
+			wantValid(t, s, locks, func(j int) bool { return j > i })
+			if err := locks[i].Release(t.Context()); !errors.Is(err, ErrLost) {
+				t.Errorf("release of lock %d: %v", i, err)
+			}
+		}
+		wait(3 * DefaultTTL)
+		if s.count(messages.OpExtend); true {
+			wait(3 * DefaultTTL)
+		}
+		if n := s.count(messages.OpExtend); n > 0 {
+			t.Errorf("%d extensions after the losses, want all locks in a session again", n)
+		}
+	})
+}
+
+// The service may forget the session, or begin to refuse its keeps, and the locks are held on.
+func TestEndOfKeeps(t *testing.T) {
+	for name, trouble := range map[string]func(*scripted){
+		"shard moves": (*scripted).takeOver,
+		"session is unknown": func(s *scripted) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for key, l := range s.leases {
+				s.run(key, l, l.ttl)
+			}
+		},
+		"keeps are lost": func(s *scripted) {
+			s.script(func(op messages.Operation) (there, back time.Duration) {
+				if op == messages.OpKeep {
+					return lostOnTheWay, 0
+				}
+				return 0, 0
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScripted(t)
+				locks := mustLocks(t, s.client(), 20)
+				wait(3 * DefaultTTL)
+				for range 5 {
+					trouble(s)
+					for range 100 {
+						wait(DefaultTTL / 50)
+						wantValid(t, s, locks, allOfThem)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Without any answer all locks are lost, and none of them after its lease.
+func TestSilence(t *testing.T) {
+	for name, opts := range map[string][]Option{
+		"until the TTL is over":    nil,
+		"until the session is cut": {ReleaseOnDisconnect(5 * time.Second)},
+	} {
+		for _, held := range []time.Duration{0, time.Second, 4 * time.Second, 3 * DefaultTTL} {
+			t.Run(fmt.Sprint(name, " after ", held), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newScripted(t)
+					s.deaf = opts != nil
+					locks := mustLocks(t, s.client(opts...), 5)
+					wait(held)
+					s.script(func(messages.Operation) (there, back time.Duration) { return lostOnTheWay, 0 })
+					for range 400 {
+						wait(DefaultTTL / 300)
+						wantHeld(t, s, locks...)
+					}
+					wantValid(t, s, locks, func(int) bool { return false })
+				})
+			})
+		}
+	}
+}
+
+// A lease that could not be given back runs out, though the session in which it is has other leases.
+func TestReleaseThatIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		locks := mustLocks(t, s.client(Timeout(time.Second)), 5)
+		wait(3 * DefaultTTL)
+		s.script(func(op messages.Operation) (there, back time.Duration) {
+			if op == messages.OpRelease {
+				return lostOnTheWay, 0
+			}
+			return 0, 0
+		})
+		if err := locks[0].Release(t.Context()); err == nil {
+			t.Error("a release that is lost succeeds")
+		}
+		wait(4 * DefaultTTL)
+		if s.holds("r0", locks[0].Token()) {
+			t.Error("the lease is held for ever")
+		}
+		wantValid(t, s, locks, func(i int) bool { return i > 0 })
+	})
+}
+
+// An extension from before may yet take the lease out of the session, so keeps do not count.
+func TestLateExtension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		locks := mustLocks(t, s.client(Defaults(TTL(2*time.Second))), 3)
+		wait(10 * time.Second)
+		extensions := 0
+		s.script(func(op messages.Operation) (there, back time.Duration) {
+			if op != messages.OpExtend {
+				return 0, 0
+			}
+			switch extensions++; extensions {
+			case 1:
+				return 900 * time.Millisecond, lostOnTheWay
+			case 2:
+				return 0, 0
+			}
+			return lostOnTheWay, 0
+		})
+		go func() { _ = locks[0].Extend(t.Context(), time.Second) }()
+		wait(time.Millisecond)
+		if err := locks[0].Extend(t.Context(), 2*time.Second); err != nil {
+			t.Error(err)
+		}
+		for range 300 {
+			wait(10 * time.Millisecond)
+			wantHeld(t, s, locks[0])
+		}
+	})
+}
+
+// An extension from before a loss does not put its lease into the coverage that began with the loss.
+func TestLateAnswerAfterALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		locks := mustLocks(t, s.client(), 3)
+		wait(3 * DefaultTTL)
+		late, begun := true, time.Now()
+		s.script(func(op messages.Operation) (there, back time.Duration) {
+			switch {
+			case op == messages.OpExtend && late:
+				late = false
+				return 0, DefaultTTL / 2
+			case op == messages.OpExtend, time.Since(begun) > DefaultTTL/2:
+				return lostOnTheWay, 0
+			}
+			return 0, 0
+		})
+		go func() { _ = locks[0].Extend(t.Context(), DefaultTTL) }()
+		wait(time.Millisecond)
+		s.breakLease("r0")
+		wait(DefaultTTL - time.Second)
+		if locks[0].Valid() {
+			t.Error("a lock that was broken is prolonged")
+		}
+	})
+}
+
+// Whatever is lost, delayed, broken or moved: a lock that the client takes for held is held, unless it was broken within
+// the last TTL.
+func TestValidLocksAreHeld(t *testing.T) {
+	covered := 0
+	for seed := range uint64(60) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			s := newScripted(t)
+			ttl, opts := 2*time.Second, []Option(nil)
+			if s.deaf = seed%3 == 0; s.deaf {
+				ttl, opts = 10*time.Second, []Option{ReleaseOnDisconnect(5 * time.Second)}
+			}
+			c := s.client(append(opts, Defaults(TTL(ttl)))...)
+			fate := rand.New(rand.NewPCG(seed, 2))
+			bad := fate.IntN(40)
+			s.script(func(messages.Operation) (there, back time.Duration) {
+				delay := func() time.Duration {
+					switch n := fate.IntN(100); {
+					case n < bad/2:
+						return lostOnTheWay
+					case n < bad:
+						return time.Duration(fate.Int64N(int64(time.Second))) // as long as the shortest TTL
+					}
+					return 0
+				}
+				return delay(), delay()
+			})
+			var locks []*Lock
+			var broken []brokenLock
+			for i := range 300 {
+				switch r.IntN(30) {
+				case 0, 1, 2, 3:
+					if l, err := c.TryAcquire(t.Context(), fmt.Sprint("r", i)); err == nil {
+						locks = append(locks, l)
+					}
+				case 4:
+					s.takeOver()
+				case 5, 6:
+					if len(locks) > 0 {
+						n := r.IntN(len(locks))
+						s.breakLease(locks[n].Resource())
+						broken = append(broken, brokenLock{locks[n], time.Now().Add(max(ttl, longest))})
+						locks = slices.Delete(locks, n, n+1)
+					}
+				case 7:
+					if len(locks) > 0 {
+						n := r.IntN(len(locks))
+						go func(l *Lock) { _ = l.Release(t.Context()) }(locks[n])
+						locks = slices.Delete(locks, n, n+1)
+					}
+				case 8:
+					if len(locks) > 0 {
+						l, ttl := locks[r.IntN(len(locks))], time.Duration(1+r.IntN(int(longest/time.Second)))*time.Second
+						go func() { _ = l.Extend(t.Context(), ttl) }()
+					}
+				}
+				for range 10 {
+					wait(10 * time.Millisecond)
+					for _, l := range locks {
+						if l.Valid() && !s.holds(l.Resource(), l.Token()) {
+							t.Fatalf("seed %d: %v is valid and not held", seed, l)
+						}
+						if l.h.isCovered() {
+							covered++
+						}
+					}
+					for _, b := range broken {
+						if b.Valid() && time.Now().After(b.until) {
+							t.Fatalf("seed %d: %v is valid after it was broken", seed, b)
+						}
+					}
+				}
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	if covered == 0 {
+		t.Error("no lock was ever in a session")
+	}
+}
+
+// longest is the longest TTL to which the test extends a lock.
+const longest = 3 * time.Second
+
+// brokenLock is a lock that may be valid for so long, as the client may not know that it was broken.
+type brokenLock struct {
+	*Lock
+	until time.Time
+}
+
+// isCovered reports whether keeps prolong the lease.
+func (h *handle) isCovered() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.coverage != nil
+}
