@@ -1,0 +1,511 @@
+package backup_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-io/holdfast/actors/journaltest"
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/ledger"
+	"github.com/holdfast-io/holdfast/backup"
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/archive"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// shard is a journal in memory, its owner's ledger, and what its resources may have been told.
+type shard struct {
+	*journaltest.Memory
+	ledger *ledger.Ledger
+	// issued is the highest token of each resource, held the lease of each that is held.
+	issued map[string]uint64
+	held   map[string]*journal.Grant
+}
+
+// End implements backup.Source.
+func (s *shard) End(context.Context) (uint64, error) { return s.Last(), nil }
+
+// First implements backup.Source.
+func (s *shard) First(context.Context) (uint64, error) {
+	for _, r := range s.Records() {
+		if c := r.GetCommit(); c != nil {
+			return c.GetNumber(), nil
+		}
+	}
+	return 0, nil
+}
+
+// tb is a test, or a run of a property.
+type tb interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+func check(t tb, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newShard(t tb) *shard {
+	t.Helper()
+	s := &shard{
+		Memory: journaltest.NewMemory(), ledger: ledger.New(0),
+		issued: map[string]uint64{}, held: map[string]*journal.Grant{},
+	}
+	s.append(t, s.ledger.TakeOver(&journal.Writer{Node: "n"}, 0))
+	return s
+}
+
+func (s *shard) append(t tb, r *journal.Record) {
+	t.Helper()
+	at := s.ledger.Head().Position
+	check(t, s.Append(context.Background(), at, r))
+	if r.GetCommit() != nil {
+		check(t, s.ledger.Read(at+1, r, func(int) lease.Instant { return 0 }))
+	}
+}
+
+func (s *shard) commit(t tb, c *journal.Change) {
+	t.Helper()
+	r := s.ledger.Next(&journal.Writer{Node: "n"}, int64(s.ledger.Head().Number))
+	r.GetCommit().Changes = []*journal.Change{c}
+	s.append(t, r)
+}
+
+// step grants the resource if it is free, and releases it if it is held.
+func (s *shard) step(t tb, resource string) {
+	t.Helper()
+	if g := s.held[resource]; g != nil {
+		delete(s.held, resource)
+		s.commit(t, &journal.Change{Kind: messages.Event_RELEASED, Grant: g})
+		return
+	}
+	image := s.ledger.Image(resource)
+	g := &journal.Grant{Resource: resource, Owner: "o", Token: uint64(image.Token()) + 1, TtlMs: 1000, SecretHash: []byte("hash")}
+	s.held[resource], s.issued[resource] = g, g.GetToken()
+	s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g})
+}
+
+// reserve reserves tokens for ephemeral leases of a free resource.
+func (s *shard) reserve(t tb, resource string) {
+	t.Helper()
+	if s.held[resource] == nil {
+		image := s.ledger.Image(resource)
+		s.issued[resource] = uint64(image.Token()) + 5
+		s.commit(t, &journal.Change{Resource: resource, Reserved: s.issued[resource]})
+	}
+}
+
+// compact stores all pages, forgets all but some free resources, and purges what it can.
+func (s *shard) compact(t tb, remember int) {
+	t.Helper()
+	c := s.store(t, remember)
+	through, obsolete := c.Purge(func(ledger.Mark) bool { return true })
+	check(t, s.Purge(context.Background(), through, obsolete))
+}
+
+// store stores all pages that have changed.
+func (s *shard) store(t tb, remember int) *ledger.Checkpoint {
+	t.Helper()
+	c := s.ledger.Checkpoint()
+	for complete := false; !complete; {
+		r := c.Next(ledger.Retention{Limit: remember, InUse: func(string) bool { return false }})
+		if r == nil {
+			break
+		}
+		s.append(t, r)
+		complete = c.Stored()
+	}
+	return c
+}
+
+// copyOf returns a backup of the shards.
+func copyOf(t tb, shards []*shard) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	h := &archive.Header{Prefix: "holdfast", Shards: uint32(len(shards)), AtMs: 1}
+	_, err := backup.Copy(context.Background(), &file, h, func(n uint32) backup.Source { return shards[n] }, func(float64) {})
+	check(t, err)
+	return file.Bytes()
+}
+
+// restore returns the journals of as many shards, filled from the file.
+func restore(t tb, file []byte, shards uint32, ahead uint64) (filled []*journaltest.Memory, after uint64) {
+	t.Helper()
+	contents, err := backup.Inspect(bytes.NewReader(file), int64(len(file)), func(float64) {})
+	check(t, err)
+	r := &backup.Restore{
+		File: bytes.NewReader(file), Contents: contents, Ahead: ahead, Shards: shards, AtMs: 1, Progress: func(float64) {},
+		Target: func(n uint32) backup.Target { return filled[n] },
+	}
+	for range shards {
+		filled = append(filled, journaltest.NewMemoryAt(r.After()))
+	}
+	check(t, r.Run(context.Background()))
+	return filled, r.After()
+}
+
+// open returns the ledgers that the next owners of the journals have.
+func open(t tb, journals []*journaltest.Memory, after uint64) (open []*ledger.Ledger) {
+	t.Helper()
+	for _, j := range journals {
+		l := ledger.New(0)
+		last, err := j.Replay(context.Background(), 0, func(position uint64, r *journal.Record) error {
+			if position <= after {
+				return fmt.Errorf("position %d, the backup was at %d", position, after)
+			}
+			return l.Read(position, r, func(int) lease.Instant { return 0 })
+		})
+		check(t, err)
+		l.ReadTo(last)
+		check(t, l.Complete())
+		open = append(open, l)
+	}
+	return open
+}
+
+// of returns what is known of a resource in a deployment of these shards.
+func of(t tb, shards []*ledger.Ledger, resource string) lease.Image {
+	t.Helper()
+	key, err := messages.EncodeKey(resource)
+	check(t, err)
+	return shards[messages.ShardOf(key, uint32(len(shards)))].Image(resource)
+}
+
+// Whatever was granted, reserved, released, compacted and forgotten, and whatever the numbers of shards: in the restored
+// deployment each lease is held under its token, and the next token of each resource is above all that it ever had, by
+// more than ahead.
+func TestRestoredTokens(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		shards := make([]*shard, rapid.IntRange(1, 3).Draw(t, "shards"))
+		for i := range shards {
+			shards[i] = newShard(t)
+		}
+		names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g", "h"})
+		draw := func(t *rapid.T) (*shard, string) {
+			name := names.Draw(t, "resource")
+			return shards[messages.ShardOf(name, uint32(len(shards)))], name
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"step":    func(t *rapid.T) { s, name := draw(t); s.step(t, name) },
+			"reserve": func(t *rapid.T) { s, name := draw(t); s.reserve(t, name) },
+			"compact": func(t *rapid.T) { s, _ := draw(t); s.compact(t, rapid.IntRange(0, 9).Draw(t, "remember")) },
+		})
+		ahead := rapid.SampledFrom([]uint64{0, 1, backup.DefaultAhead}).Draw(t, "ahead")
+		filled, after := restore(t, copyOf(t, shards), uint32(rapid.IntRange(1, 4).Draw(t, "target")), ahead)
+		restored := open(t, filled, after)
+		for _, s := range shards {
+			if after < s.Last()+ahead || restored[0].Head().Number <= s.ledger.Head().Number+ahead {
+				t.Fatalf("begins behind position %d, the backup was at %d", after, s.Last())
+			}
+			for resource, token := range s.issued {
+				image := of(t, restored, resource)
+				if next := uint64(image.Token()) + 1; next <= token+ahead {
+					t.Fatalf("%s had token %d, and gets %d", resource, token, next)
+				}
+				if g := s.held[resource]; image.Held() != (g != nil) || g != nil && !proto.Equal(image.Grant, g) {
+					t.Fatalf("%s is held by %v, was by %v", resource, image.Grant, g)
+				}
+			}
+		}
+		unknown := of(t, restored, "a name that was never used")
+		for _, s := range shards {
+			if mine := s.ledger.Image("a name that was never used"); unknown.Floor < mine.Floor+messages.Token(ahead) {
+				t.Fatalf("the low-water mark was %d, and is %d", mine.Floor, unknown.Floor)
+			}
+		}
+	})
+}
+
+// A backup reads a shard while its owner goes on and purges what was not read yet, at any place.
+func TestCopyDuringCompaction(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	rapid.Check(t, func(t *rapid.T) {
+		s := newShard(t)
+		work := func(n int) {
+			for i := range n {
+				s.step(t, fmt.Sprint("r", i%7))
+			}
+		}
+		work(rapid.IntRange(1, 40).Draw(t, "before"))
+		if rapid.Bool().Draw(t, "compacted") {
+			s.compact(t, 100)
+			work(rapid.IntRange(0, 9).Draw(t, "behind"))
+		}
+		disturbed := &disturbed{shard: s, at: map[int]func(){}}
+		for range rapid.IntRange(1, 3).Draw(t, "disturbances") {
+			work, isCompaction := work, rapid.Bool().Draw(t, "compact")
+			n := rapid.IntRange(0, 20).Draw(t, "work")
+			disturbed.at[rapid.IntRange(0, 60).Draw(t, "at")] = func() {
+				if work(n); isCompaction {
+					s.compact(t, 100)
+				}
+			}
+		}
+		var file bytes.Buffer
+		_, err := backup.Copy(ctx, &file, &archive.Header{Shards: 1, AtMs: 1},
+			func(uint32) backup.Source { return disturbed }, func(float64) {})
+		check(t, err)
+		filled, after := restore(t, file.Bytes(), 1, 0)
+		got, want := open(t, filled, after)[0], disturbed.seen
+		for resource := range s.issued {
+			if got, was := got.Image(resource), want[resource]; uint64(got.Token()) < was {
+				t.Fatalf("%s has token %d, and had %d when the backup began", resource, got.Token(), was)
+			}
+		}
+	})
+}
+
+// Resources at rest have old pages, which stand before all commits. A backup has read these pages when their resources change,
+// are stored again, and the changes are purged before the backup reads them.
+func TestCopyOfOldPages(t *testing.T) {
+	t.Parallel()
+	s := newShard(t)
+	halves := [2][]string{} // by the first bit of the hash: no page has resources of both
+	for i := range 300 {
+		name := fmt.Sprint("r", i)
+		g := &journal.Grant{Resource: name, Owner: "o", Token: 1, TtlMs: 1000, Metadata: map[string]string{"k": strings.Repeat("x", 1000)}}
+		s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g})
+		s.held[name], s.issued[name] = g, 1
+		half := journal.Hash(name) >> 63
+		halves[half] = append(halves[half], name)
+	}
+	idle := func() {
+		for range 300 { // enough for a purge
+			s.append(t, s.ledger.Next(&journal.Writer{Node: "n"}, 0))
+		}
+	}
+	s.compact(t, 1000)
+	s.step(t, halves[0][0])
+	idle()
+	s.compact(t, 1000) // stores one page
+	for range 2 {
+		for _, name := range halves[1] {
+			s.step(t, name)
+		}
+	}
+	idle()
+	pages := slices.IndexFunc(s.Records(), func(r *journal.Record) bool { return r.GetCommit() != nil })
+	first, err := s.First(t.Context())
+	check(t, err)
+	compacting := &disturbed{shard: s, at: map[int]func(){pages: func() { s.compact(t, 1000) }}}
+	var file bytes.Buffer
+	_, err = backup.Copy(t.Context(), &file, &archive.Header{Shards: 1, AtMs: 1},
+		func(uint32) backup.Source { return compacting }, func(float64) {})
+	check(t, err)
+	if now, err := s.First(t.Context()); err != nil || pages < 2 || now <= first {
+		t.Fatalf("%d pages before the commits, which began with %d and begin with %d, error %v", pages, first, now, err)
+	}
+	filled, after := restore(t, file.Bytes(), 1, 0)
+	got := open(t, filled, after)[0]
+	for name, token := range s.issued {
+		if image := got.Image(name); uint64(image.Token()) < token {
+			t.Errorf("%s has token %d, and had %d when the backup began", name, image.Token(), token)
+		}
+	}
+}
+
+// A backup does not begin again where it can read on: the owner may compact all the time.
+func TestCopyReadsOn(t *testing.T) {
+	t.Parallel()
+	s := newShard(t)
+	for range 200 { // enough for a purge
+		s.step(t, "r")
+	}
+	s.compact(t, 100)
+	s.step(t, "r")
+	compacting := &disturbed{shard: s, at: map[int]func(){}}
+	for record := range 10_000 {
+		compacting.at[record] = func() {
+			if compacting.begins {
+				s.store(t, 100)
+				s.step(t, "r")
+			}
+		}
+	}
+	_, err := backup.Copy(t.Context(), &bytes.Buffer{}, &archive.Header{Shards: 1},
+		func(uint32) backup.Source { return compacting }, func(float64) {})
+	check(t, err)
+}
+
+// disturbed is a journal that is read one record at a time, between which other things happen.
+type disturbed struct {
+	*shard
+	at   map[int]func()
+	read int
+	// begins: the journal is read from its beginning.
+	begins bool
+	// seen has the tokens when the reading began.
+	seen map[string]uint64
+}
+
+// Replay implements backup.Source.
+func (d *disturbed) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64, error) {
+	if d.seen == nil {
+		d.seen = maps.Clone(d.issued)
+	}
+	last := d.Last()
+	for {
+		d.begins = after == 0
+		if f := d.at[d.read]; f != nil {
+			f()
+		}
+		d.read++
+		next, record := d.first(ctx, after)
+		if record == nil || next > last {
+			return last, nil
+		}
+		if err := apply(next, record); err != nil {
+			return 0, err
+		}
+		after = next
+	}
+}
+
+// first returns the first record behind the position.
+func (d *disturbed) first(ctx context.Context, after uint64) (at uint64, first *journal.Record) {
+	enough := errors.New("enough")
+	_, _ = d.Memory.Replay(ctx, after, func(position uint64, r *journal.Record) error {
+		at, first = position, r
+		return enough
+	})
+	return at, first
+}
+
+// A journal with a gap that stays is reported.
+func TestCopyOfACorruptJournal(t *testing.T) {
+	t.Parallel()
+	s := newShard(t)
+	for range 5 {
+		s.step(t, "r")
+	}
+	s.Delete(3)
+	_, err := backup.Copy(t.Context(), &bytes.Buffer{}, &archive.Header{Shards: 1},
+		func(uint32) backup.Source { return s }, func(float64) {})
+	if !errors.Is(err, journal.ErrCorrupt) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Progress is reported with each page that is written, and only grows.
+func TestProgressOfACopy(t *testing.T) {
+	t.Parallel()
+	s := newShard(t)
+	for i := range 300 { // several pages
+		s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
+			Resource: fmt.Sprint("r", i), Owner: "o", Token: 1, TtlMs: 1000, Metadata: map[string]string{"k": strings.Repeat("x", 1000)},
+		}})
+	}
+	var parts []float64
+	_, err := backup.Copy(t.Context(), &bytes.Buffer{}, &archive.Header{Shards: 2, AtMs: 1},
+		func(uint32) backup.Source { return s }, func(done float64) { parts = append(parts, done) })
+	check(t, err)
+	read, written := 0, 0 // of the first shard
+	for _, part := range parts {
+		if part <= 0.25 {
+			read++
+		} else if part <= 0.5 {
+			written++
+		}
+	}
+	if records := len(s.Records()); !slices.IsSorted(parts) || parts[len(parts)-1] != 1 || read != records || written < 2 {
+		t.Errorf("%d records: progress %v", records, parts)
+	}
+}
+
+// A restore that was interrupted leaves no shard that can be opened as if it were whole.
+func TestPartOfAShard(t *testing.T) {
+	t.Parallel()
+	s := newShard(t)
+	for i := range 300 { // several pages
+		s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{
+			Resource: fmt.Sprint("r", i), Owner: "o", Token: 1, TtlMs: 1000, Metadata: map[string]string{"k": string(make([]byte, 1000))},
+		}})
+	}
+	filled, _ := restore(t, copyOf(t, []*shard{s}), 1, 0)
+	records := filled[0].Records()
+	if len(records) < 4 {
+		t.Fatalf("%d records are too few for this test", len(records))
+	}
+	for n := 1; n < len(records); n++ {
+		l := ledger.New(0)
+		for i, r := range records[:n] {
+			check(t, l.Read(uint64(i+1), r, func(int) lease.Instant { return 0 }))
+		}
+		if l.Complete() == nil {
+			t.Fatalf("with %d of %d records it is complete", n, len(records))
+		}
+	}
+}
+
+// Tokens are not raised above the last one there is, and a low-water mark that would be is refused.
+func TestLastTokens(t *testing.T) {
+	t.Parallel()
+	s := newShard(t)
+	s.commit(t, &journal.Change{Resource: "r", Reserved: uint64(messages.MaxToken) - 1})
+	filled, after := restore(t, copyOf(t, []*shard{s}), 1, 1000)
+	if got := of(t, open(t, filled, after), "r"); got.Token() != messages.MaxToken {
+		t.Errorf("token %d", got.Token())
+	}
+	s.compact(t, 0)
+	file := copyOf(t, []*shard{s})
+	contents, err := backup.Inspect(bytes.NewReader(file), int64(len(file)), func(float64) {})
+	check(t, err)
+	for _, ahead := range []uint64{1, backup.MaxAhead + 1} {
+		r := backup.Restore{Contents: contents, Ahead: ahead, Shards: 1}
+		if err := r.Run(t.Context()); !errors.Is(err, backup.ErrAhead) {
+			t.Errorf("ahead %d: error %v", ahead, err)
+		}
+	}
+}
+
+// What a backup says of itself is what it has, and the same when it is read.
+func TestContents(t *testing.T) {
+	t.Parallel()
+	s := newShard(t)
+	for _, name := range []string{"held", "free", "also held", "free"} {
+		s.step(t, name)
+	}
+	var file bytes.Buffer
+	wrote, err := backup.Copy(t.Context(), &file, &archive.Header{Shards: 1, AtMs: 1},
+		func(uint32) backup.Source { return s }, func(float64) {})
+	check(t, err)
+	read, err := backup.Inspect(&file, int64(file.Len()), func(float64) {})
+	check(t, err)
+	if wrote.Leases != 2 || wrote.Free != 1 || wrote.Lost != 0 || wrote.Number != 5 || wrote.Epoch != 1 || wrote.Position != 5 {
+		t.Errorf("wrote %+v", wrote)
+	}
+	if read.Leases != wrote.Leases || read.Free != wrote.Free || read.Position != wrote.Position || len(read.Sum) == 0 {
+		t.Errorf("read %+v, wrote %+v", read, wrote)
+	}
+}
+
+// A file that is replaced during a restore by another one is noticed.
+func TestFileIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := newShard(t)
+	file := copyOf(t, []*shard{s})
+	contents, err := backup.Inspect(bytes.NewReader(file), int64(len(file)), func(float64) {})
+	check(t, err)
+	s.step(t, "r")
+	r := backup.Restore{
+		File: bytes.NewReader(copyOf(t, []*shard{s})), Contents: contents, Shards: 1, Progress: func(float64) {},
+		Target: func(uint32) backup.Target { return journaltest.NewMemoryAt(contents.Position) },
+	}
+	if err := r.Run(t.Context()); !errors.Is(err, backup.ErrChanged) {
+		t.Errorf("error %v", err)
+	}
+}

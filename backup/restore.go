@@ -1,0 +1,160 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors/ledger"
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/archive"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+const (
+	// DefaultAhead is more grants than a resource can have between a backup and its use: ten thousand a second for a day.
+	DefaultAhead = 1_000_000_000
+	// MaxAhead leaves room for hundreds of restores below [messages.MaxToken].
+	MaxAhead = 1_000_000_000_000
+)
+
+var (
+	// ErrAhead says that the tokens cannot be raised that far.
+	ErrAhead = errors.New("the tokens cannot be raised that far")
+	// ErrChanged says that the file was changed while it was being read.
+	ErrChanged = errors.New("the backup was changed during the restore")
+)
+
+// Restore fills an empty deployment from a backup.
+type Restore struct {
+	// File is the backup, and Contents what [Inspect] has found in it.
+	File     io.ReadSeeker
+	Contents *Contents
+	// Ahead is by how much the next token of each resource is raised, and every position, number and epoch: by more than
+	// what was granted between the backup and the restore. At most [MaxAhead].
+	Ahead uint64
+	// Shards is the number of shards to fill, and Target the journal of each. They are empty.
+	Shards uint32
+	Target func(shard uint32) Target
+	// AtMs is the present time.
+	AtMs     int64
+	Progress Progress
+}
+
+// After returns the position behind which the journals begin: above every position of the deployment that was backed up,
+// so that a reader of its journals notices that they are others.
+func (r *Restore) After() uint64 { return r.Contents.Position + r.Ahead }
+
+// Check reports whether the backup can be restored so, before anything is written.
+func (r *Restore) Check() error {
+	if r.Ahead > MaxAhead || r.Contents.Floor+messages.Token(r.Ahead) >= messages.MaxToken {
+		return fmt.Errorf("%w: the low-water mark %d and --ahead %d are above the last token %d; choose a smaller --ahead",
+			ErrAhead, r.Contents.Floor, r.Ahead, messages.MaxToken)
+	}
+	return nil
+}
+
+// Run writes all shards. If it fails, none of the journals may be used.
+func (r *Restore) Run(ctx context.Context) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	for shard := range r.Shards {
+		if err := r.fill(ctx, shard); err != nil {
+			return fmt.Errorf("shard %d: %w", shard, err)
+		}
+	}
+	return nil
+}
+
+// fill writes one shard: a commit, and behind it pages of all resources. A journal whose first commit has a number above
+// 1 is read only if it has all its pages.
+func (r *Restore) fill(ctx context.Context, shard uint32) error {
+	first := r.commit()
+	l := ledger.New(0)
+	if err := l.Read(r.After()+1, first, nil); err != nil {
+		return err
+	}
+	if err := r.load(l, shard); err != nil {
+		return err
+	}
+	l.RaiseFloor(r.Contents.Floor + messages.Token(r.Ahead))
+	j, at := r.Target(shard), r.After()
+	if err := j.Append(ctx, at, first); err != nil {
+		return err
+	}
+	for page := range l.Pages() {
+		at++
+		if err := j.Append(ctx, at, page); err != nil {
+			return err
+		}
+		r.progress(shard, 1, through(page.GetPage()))
+	}
+	return nil
+}
+
+// progress reports how much of a shard is read and written, of which each is half of the work.
+func (r *Restore) progress(shard uint32, read, written float64) {
+	r.Progress((float64(shard) + (read+written)/2) / float64(r.Shards))
+}
+
+// through returns which part of all resources the pages of a ledger have, up to this one.
+func through(p *journal.Page) float64 {
+	return float64(p.GetPrefix()+1) / float64(uint64(1)<<p.GetDepth())
+}
+
+// commit returns the commit with which each journal begins. It has no changes, so no events are owed.
+func (r *Restore) commit() *journal.Record {
+	number := r.Contents.Number + r.Ahead + 2 // above 1, also of a deployment without commits
+	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
+		Epoch: r.Contents.Epoch + r.Ahead + 1, Number: number, Opened: true, AtMs: r.AtMs, Published: number,
+		Writer: &journal.Writer{Node: "holdfast-restore"},
+	}}}
+}
+
+// load puts the resources of a shard into its ledger.
+func (r *Restore) load(l *ledger.Ledger, shard uint32) error {
+	if _, err := r.File.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	var now Contents
+	err := now.read(r.File, func(a *archive.Reader, record *archive.Record) error {
+		r.progress(shard, float64(a.Read())/float64(r.Contents.Size), 0)
+		for _, e := range record.GetPage().GetEntries() {
+			key, err := messages.EncodeKey(e.Name())
+			if err != nil {
+				return err
+			}
+			if messages.ShardOf(key, r.Shards) != shard {
+				continue
+			}
+			if err := l.Adopt(raised(e, r.Ahead)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && !bytes.Equal(now.Sum, r.Contents.Sum) {
+		err = ErrChanged
+	}
+	return err
+}
+
+// raised returns the entry with the next token raised by ahead. Leases that are held keep their tokens. Of a free resource
+// only the token stays: there may have been later leases, of which nothing is known.
+func raised(e *journal.Entry, ahead uint64) *journal.Entry {
+	if ahead == 0 {
+		return e
+	}
+	token := min(max(e.GetReserved(), e.GetGrant().GetToken())+ahead, uint64(messages.MaxToken))
+	if isFree(e) {
+		return &journal.Entry{Resource: e.Name(), Reserved: token, UsedMs: e.GetUsedMs()}
+	}
+	held := proto.CloneOf(e)
+	held.Reserved = token
+	return held
+}
