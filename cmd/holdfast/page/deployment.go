@@ -1,0 +1,95 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// answerTimeout bounds one request to the deployment.
+	answerTimeout = 5 * time.Second
+	// opList is the operation of a listing, for errors.
+	opList = "list"
+)
+
+// deployment asks the deployment and this node.
+type deployment struct {
+	prefix messages.Prefix
+	node   Node
+	client *holdfast.Client
+	sender *request.Sender
+}
+
+func openDeployment(nc *nats.Conn, prefix messages.Prefix, n Node) (*deployment, error) {
+	client, err := holdfast.New(nc, holdfast.Prefix(string(prefix)), holdfast.Timeout(answerTimeout))
+	if err != nil {
+		return nil, err
+	}
+	sender, err := request.NewSender(nc, request.Config{Prefix: prefix})
+	if err != nil {
+		return nil, err
+	}
+	return &deployment{prefix: prefix, node: n, client: client, sender: sender}, nil
+}
+
+func (d *deployment) close(ctx context.Context) error {
+	d.sender.Close(ctx)
+	return d.client.Close(ctx)
+}
+
+// list returns one page of a listing. The Go client returns leases without the cursor that the next page needs.
+func (d *deployment) list(ctx context.Context, r *messages.ListRequest) (*messages.ListReply, error) {
+	page := &messages.ListReply{}
+	x := d.sender.Exchange(request.Request{Op: opList, Subject: d.prefix.List(), Message: func() proto.Message { return r }})
+	defer x.Finish()
+	a, err := x.Within(ctx, answerTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
+	if err := a.Decode(page); err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
+	return page, nil
+}
+
+const (
+	// scanPage is how many leases a scan asks for at a time, and scanPages how many pages it looks at.
+	scanPage, scanPages = messages.MaxListLimit, 5
+	// scanned is the text for scanPage * scanPages.
+	scanned = "5 000"
+)
+
+// scan passes pages of a listing to take, until take returns false. more tells that leases are left which it did not
+// look at.
+func (d *deployment) scan(ctx context.Context, r *messages.ListRequest, take func(*messages.ListReply) bool) (more bool, err error) {
+	r.Limit = scanPage
+	for range scanPages {
+		page, err := d.list(ctx, r)
+		if err != nil {
+			return false, err
+		}
+		more = page.GetNext() != ""
+		if !take(page) || !more {
+			return more, nil
+		}
+		r.After = page.GetNext()
+	}
+	return more, nil
+}
+
+// errInput says that a request of the browser breaks a rule.
+var errInput = errors.New("wrong input")
+
+// isInput reports whether the browser's request is the reason of the error, and not the state of the deployment.
+func isInput(err error) bool {
+	return errors.Is(err, errInput) || errors.Is(err, holdfast.ErrInvalid)
+}

@@ -1,0 +1,145 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+const (
+	// mostRows is how many changes a view shows, the newest ones.
+	mostRows = 100
+	// enoughRows is how many changes are enough not to look further back.
+	enoughRows = 20
+	// readTime bounds how long journals are read for a view, and readChanges how many changes of the selection.
+	readTime, readChanges = time.Second, 5000
+)
+
+// windows are how far back journals are read, one after the other, until there are enough changes. 0: to their beginning.
+var windows = []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour, 0}
+
+// told are the kinds of changes that are shown: all but renewals, which are the most by far.
+var told = holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased, holdfast.EventExpired, holdfast.EventBroken,
+	holdfast.EventConfirmed, holdfast.EventUpdated)
+
+// change is a change of a lock, as views show it.
+type change struct {
+	// ID identifies the change in the deployment.
+	ID   string
+	Kind string
+	At   time.Time
+	lease
+	// Details are the reason, for how long the lease was held, and whether its resource is held back.
+	Details string
+}
+
+func changeOf(e holdfast.Event) change {
+	var details []string
+	if e.Kind.Ends() {
+		details = append(details, "held "+duration(e.Held()))
+	}
+	if e.HeldBack {
+		details = append(details, "held back")
+	}
+	if e.Reason != "" {
+		details = append(details, "reason: "+e.Reason)
+	}
+	return change{e.ID.String(), kindText(e.Kind), e.Time, leaseOf(e.Lease), strings.Join(details, ", ")}
+}
+
+func kindText(k holdfast.EventKind) string { return strings.ToLower(k.String()) }
+
+var kindBroken = kindText(holdfast.EventBroken)
+
+// history is the newest changes that a journal has, newest first.
+type history struct {
+	Rows []change
+	// Reach says how far it goes back.
+	Reach string
+	// whole: nothing was left unread for lack of time.
+	whole bool
+}
+
+// recent reads the newest changes of what the pattern selects. It reads a window of the journal after the other, so that
+// a long journal costs no more than a short one.
+func recent(ctx context.Context, c *holdfast.Client, pattern string) (history, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	var h history
+	for _, window := range windows {
+		rows, begins, err := since(ctx, c, pattern, window)
+		if errors.Is(err, errTooMany) || ctx.Err() != nil {
+			h.cut(len(rows))
+			return h, nil
+		}
+		if err != nil {
+			return h, err
+		}
+		h.Reach, h.whole = reach(window), true
+		slices.SortStableFunc(rows, func(a, b change) int { return b.At.Compare(a.At) })
+		if len(rows) > mostRows {
+			rows, h.Reach = rows[:mostRows], fmt.Sprintf("The newest %d changes are shown, without renewals.", mostRows)
+		}
+		if h.Rows = rows; len(rows) >= enoughRows || !begins.IsZero() {
+			break
+		}
+	}
+	return h, nil
+}
+
+// cut says that a window could not be read to its end, of which so many changes were read. What a shorter window had is
+// shown.
+func (h *history) cut(read int) {
+	h.whole = false
+	switch {
+	case h.Reach != "":
+	case read > 0:
+		h.Reach = "Too many changes were made in the last 10s to read them here."
+	default:
+		h.Reach = "The journals did not answer in " + duration(readTime) + ", so no changes are shown."
+	}
+}
+
+func reach(window time.Duration) string {
+	if window == 0 {
+		return "All changes that the journal retains are shown, without renewals."
+	}
+	return "All changes of the last " + duration(window) + " that the journal retains are shown, without renewals."
+}
+
+// errTooMany says that a window has more changes than are read for a view.
+var errTooMany = errors.New("too many changes")
+
+// since returns the changes of a window, oldest first, with an error those that it has read before. begins is when the journal begins, if that is within the window.
+func since(ctx context.Context, c *holdfast.Client, pattern string, window time.Duration) (rows []change, begins time.Time, err error) {
+	from := time.Time{}
+	if window > 0 {
+		from = time.Now().Add(-window)
+	}
+	start := holdfast.Since(from)
+	for { // compaction may proceed meanwhile
+		rows, err = read(ctx, c, pattern, start)
+		gap := (*holdfast.CompactedError)(nil)
+		if !errors.As(err, &gap) || ctx.Err() != nil {
+			return rows, begins, err
+		}
+		start, begins = holdfast.From(gap.Oldest), gap.Begins
+	}
+}
+
+func read(ctx context.Context, c *holdfast.Client, pattern string, start holdfast.WatchOption) (rows []change, err error) {
+	for e, err := range c.Watch(ctx, pattern, start, told, holdfast.UntilNow()) {
+		if err != nil {
+			return rows, err
+		}
+		if rows = append(rows, changeOf(e)); len(rows) > readChanges {
+			return rows, errTooMany
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,25 @@
+package page
+
+import (
+	"strings"
+	"testing"
+)
+
+// A history that is cut short gives the reason, unless it has what a shorter window had.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		reach string
+		read  int
+		want  string
+	}{
+		{"", 0, "The journals did not answer"},
+		{"", 1, "Too many changes"},
+		{"All changes of the last 10s", 0, "All changes of the last 10s"},
+	} {
+		h := history{Reach: test.reach, whole: true}
+		if h.cut(test.read); h.whole || !strings.HasPrefix(h.Reach, test.want) {
+			t.Errorf("%+v: %+v", test, h)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// lock is the view of one resource.
+type lock struct {
+	Name string
+	key  string
+	// Actions: the form that breaks a lease is shown.
+	Actions bool
+
+	// State is that of the resource: held, held back, or free; LastToken the last token that was issued.
+	State     string
+	LastToken uint64
+	// Back is how long the resource is held back; 0: until the loss is confirmed.
+	Back time.Duration
+	// Holders are the leases that are held, Lost the first lost one if the resource is held back.
+	Holders []lease
+	Lost    *lease
+	Waiters []waiter
+	// Waiting is how many requests wait, of which Waiters has the first ones.
+	Waiting int
+	History history
+	// known is what the state was before the history was read, at the time read.
+	known string
+	read  time.Time
+}
+
+// waiter is a request that waits, as the view shows it.
+type waiter struct {
+	Place         int
+	Owner, Kind   string
+	Waiting, Left time.Duration
+}
+
+func openLock(p *Page, query url.Values) (view, error) {
+	name := messages.NormalizeResource(query.Get("name"))
+	key, err := messages.EncodeKey(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errInput, err)
+	}
+	return &lock{Name: name, key: key, Actions: p.cfg.Actions}, nil
+}
+
+// load asks for the state in the memory of the shard's owner: a confirmed answer would cost the deployment a commit.
+func (l *lock) load(ctx context.Context, d *deployment) error {
+	state, err := d.client.GetStale(ctx, l.Name, holdfast.WithWaiters())
+	if err != nil {
+		return err
+	}
+	l.take(state)
+	known := l.fingerprint()
+	if known == l.known && l.History.whole && time.Since(l.read) < longestRefresh {
+		return nil
+	}
+	h, err := recent(ctx, d.client, l.key)
+	if err != nil {
+		return err
+	}
+	l.History, l.known, l.read = h, known, time.Now()
+	return nil
+}
+
+func (l *lock) take(s *holdfast.State) {
+	l.State, l.LastToken, l.Back, l.Lost, l.Holders, l.Waiters = "free", uint64(s.Token), 0, nil, nil, nil
+	for _, h := range s.Holders {
+		l.Holders = append(l.Holders, leaseOf(h))
+	}
+	if s.Held {
+		l.State = "held"
+	}
+	if s.Lost != nil {
+		lost := leaseOf(s.Lost.Lease)
+		lost.Lost, lost.Left = true, s.Lost.Left
+		l.State, l.Back, l.Lost = "held back", s.Lost.Left, &lost
+	}
+	l.Waiting = s.Waiting
+	for i, w := range s.Waiters {
+		l.Waiters = append(l.Waiters, waiter{i + 1, w.Owner, cli.Kind(w.Limit, w.Permits), w.Waiting, w.Left})
+	}
+}
+
+// broken says what became of the lease with the token that was to be broken; empty: the text is no token. A link can have
+// any, so only the history tells.
+func (l *lock) broken(token string) string {
+	var of cli.Token
+	if of.Set(token) != nil || of == 0 {
+		return ""
+	}
+	if slices.ContainsFunc(l.History.Rows, func(c change) bool { return c.Kind == kindBroken && c.Token == uint64(of) }) {
+		return fmt.Sprintf("The lease with token %d is broken.", of)
+	}
+	return fmt.Sprintf("Whether the lease with token %d is broken, the history says.", of)
+}
+
+// fingerprint differs if a lease was granted, has ended, or has other metadata.
+func (l *lock) fingerprint() string {
+	var b strings.Builder
+	fmt.Fprint(&b, l.State, l.LastToken)
+	for _, h := range l.Holders {
+		fmt.Fprint(&b, " ", h.Token, h.Metadata) // prints a map in the order of its keys
+	}
+	return b.String()
+}
+
+// Summary says what the state is, in a sentence.
+func (l *lock) Summary() string {
+	text := "The lock is " + l.State + "."
+	if len(l.Holders) > 1 {
+		text = fmt.Sprintf("The lock is %s by %d holders.", l.State, len(l.Holders))
+	}
+	return text + " " + plural(l.Waiting, "request waits.", "requests wait.")
+}

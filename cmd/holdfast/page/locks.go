@@ -1,0 +1,168 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// locksPerPage is how many leases the view shows.
+const locksPerPage = 100
+
+// What the view of locks is limited to: the values of its parameter state.
+const (
+	stateHeld     = "held"
+	stateWaited   = "waited"
+	stateHeldBack = "heldback"
+)
+
+// choice is one option of a form.
+type choice struct {
+	Value, Label string
+	Chosen       bool
+}
+
+// locks is the view of the leases that a pattern selects.
+type locks struct {
+	Pattern, State string
+	key, after     string
+
+	Rows []lockRow
+	// Next is where the next page is, empty on the last one.
+	Next string
+	// Note says what was not looked at; may be empty.
+	Note string
+}
+
+// lockRow is a lease in the view.
+type lockRow struct {
+	lease
+	// Queue is how many requests wait for its resource: "3", or "100 or more".
+	Queue string
+}
+
+func openLocks(_ *Page, query url.Values) (view, error) {
+	l := &locks{Pattern: query.Get("pattern"), State: cmp.Or(query.Get("state"), stateHeld), after: query.Get("after")}
+	switch l.State {
+	case stateHeld, stateWaited, stateHeldBack:
+	default:
+		return l, fmt.Errorf("%w: the state is %s, %s or %s, got %q", errInput, stateHeld, stateWaited, stateHeldBack, l.State)
+	}
+	pattern, err := parsePattern(l.Pattern)
+	l.key = pattern
+	return l, err
+}
+
+// parsePattern returns the pattern in the encoding of the contract.
+func parsePattern(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	pattern, err := cli.ParsePattern(text)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errInput, err)
+	}
+	return pattern.Key, nil
+}
+
+// Choices returns the states of the form.
+func (l *locks) Choices() []choice {
+	return []choice{
+		{stateHeld, "held", l.State == stateHeld},
+		{stateWaited, "waited for", l.State == stateWaited},
+		{stateHeldBack, "held back after a loss", l.State == stateHeldBack},
+	}
+}
+
+// Empty says what there is none of.
+func (l *locks) Empty() string {
+	switch l.State {
+	case stateWaited:
+		return "No request waits for a lock of this selection."
+	case stateHeldBack:
+		return "No lock of this selection is held back."
+	}
+	return "No lock of this selection is held."
+}
+
+// Summary says what is shown, in a sentence.
+func (l *locks) Summary() string {
+	if l.Next != "" {
+		return plural(len(l.Rows), "lease is shown; there may be more.", "leases are shown; there may be more.")
+	}
+	return plural(len(l.Rows), "lease is shown.", "leases are shown.")
+}
+
+func (l *locks) load(ctx context.Context, d *deployment) error {
+	l.Rows, l.Next, l.Note = nil, "", ""
+	r := &messages.ListRequest{Pattern: l.key, After: l.after, Limit: locksPerPage, Waiters: l.State != stateHeldBack, HeldBack: l.State == stateHeldBack}
+	if l.State == stateWaited {
+		return l.scan(ctx, d, r)
+	}
+	page, err := d.list(ctx, r)
+	if err != nil {
+		return err
+	}
+	l.add(page)
+	l.next(page.GetNext())
+	return nil
+}
+
+// scan looks for leases whose resource is waited for, which no listing can select.
+func (l *locks) scan(ctx context.Context, d *deployment, r *messages.ListRequest) error {
+	next := ""
+	more, err := d.scan(ctx, r, func(page *messages.ListReply) bool {
+		next = page.GetNext()
+		if last := l.add(page); last != "" {
+			next = last
+		}
+		return len(l.Rows) < locksPerPage
+	})
+	if err != nil {
+		return err
+	}
+	if l.next(next); more {
+		l.Note = "At most " + scanned + " leases are looked at for a page."
+	}
+	return nil
+}
+
+func (l *locks) next(after string) {
+	if after != "" {
+		l.Next = "./?" + url.Values{"pattern": {l.Pattern}, "state": {l.State}, "after": {after}}.Encode()
+	}
+}
+
+// add adds the leases until there are enough, and all of the last resource. It returns that resource, empty if all fit.
+func (l *locks) add(page *messages.ListReply) (last string) {
+	queues := make(map[string]int)
+	for _, q := range page.GetQueues() {
+		queues[q.GetResource()] = len(q.GetWaiters())
+	}
+	for _, m := range page.GetLeases() {
+		waiting := queues[m.GetResource()]
+		if l.State == stateWaited && waiting == 0 {
+			continue
+		}
+		if n := len(l.Rows); n >= locksPerPage && l.Rows[n-1].Resource != m.GetResource() {
+			return l.Rows[n-1].Resource
+		}
+		l.Rows = append(l.Rows, lockRow{newLease(m, l.State == stateHeldBack), queueLength(waiting)})
+	}
+	return ""
+}
+
+// shownQueue is how many requests of a queue a listing has at most.
+const shownQueue = 100
+
+func queueLength(n int) string {
+	if n >= shownQueue {
+		return fmt.Sprintf("%d or more", n)
+	}
+	return strconv.Itoa(n)
+}

@@ -1,0 +1,590 @@
+package page_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/metrics"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/page"
+	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// transport does not reuse connections, which the server closes after its timeout.
+var transport = &http.Transport{DisableKeepAlives: true}
+
+// site is a page on a running node.
+type site struct {
+	*testing.T
+	page   *page.Page
+	url    string
+	node   *stand.Stand
+	client *holdfast.Client
+	// closes counts calls of shut.
+	closes atomic.Int32
+}
+
+// unstarted returns a page whose node does not run yet. timeout is that of the HTTP server for a request and for its
+// answer; 0: none.
+func unstarted(t *testing.T, cfg page.Config, timeout time.Duration) *site {
+	t.Helper()
+	cfg.Prefix, cfg.Name, cfg.Log = messages.DefaultPrefix, "n1", slog.New(slog.NewTextHandler(t.Output(), nil))
+	cfg.Totals = func() metrics.Totals { return metrics.Totals{} }
+	s := &site{T: t, page: page.New(cfg)}
+	mux := http.NewServeMux()
+	s.page.Register(mux)
+	server := httptest.NewUnstartedServer(mux)
+	server.Config.ReadTimeout, server.Config.WriteTimeout = timeout, timeout
+	server.Start()
+	s.url = server.URL
+	t.Cleanup(func() {
+		s.shut()
+		server.Close()
+	})
+	return s
+}
+
+// shut closes the page, once.
+func (s *site) shut() {
+	s.Helper()
+	if s.closes.Add(1) > 1 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), time.Minute)
+	defer cancel()
+	if err := s.page.Close(ctx); err != nil {
+		s.Error(err)
+	}
+}
+
+// start returns a page on a node of its own.
+func start(t *testing.T, cfg page.Config) *site {
+	t.Helper()
+	return unstarted(t, cfg, 0).start()
+}
+
+// start starts a node for the page.
+func (s *site) start() *site {
+	t := s.T
+	t.Helper()
+	s.node = stand.Start(t, stand.Config{})
+	t.Cleanup(s.shut) // before the node stops
+	nc := stand.Dial(t, s.node.URL())
+	if err := s.page.Started(nc, s.node.Server.Node()); err != nil {
+		t.Fatal(err)
+	}
+	s.client = stand.Client(t, nc)
+	return s
+}
+
+func (s *site) lock(resource string, opts ...holdfast.AcquireOption) *holdfast.Lock {
+	s.Helper()
+	l, err := s.client.TryAcquire(s.Context(), resource, opts...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return l
+}
+
+func (s *site) release(l *holdfast.Lock) {
+	s.Helper()
+	if err := l.Release(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// answer is what came back to a request.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+}
+
+// do sends a request. Redirects are not followed.
+func (s *site) do(r *http.Request) answer {
+	s.Helper()
+	got, err := transport.RoundTrip(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return answer{got.StatusCode, got.Header, string(body)}
+}
+
+// request returns a request that ends after a minute, also while its answer is read.
+func (s *site) request(method, path string, body io.Reader) *http.Request {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	s.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, method, s.url+path, body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+// want fails the test unless the answer has this status, and all of the texts.
+func (s *site) want(path string, code int, texts ...string) string {
+	s.Helper()
+	got := s.do(s.request(http.MethodGet, path, nil))
+	s.check(path, got, code, texts...)
+	return got.body
+}
+
+// eventually waits until the view has all of the texts: a busy machine may need more than the time to read a journal.
+func (s *site) eventually(path string, texts ...string) {
+	s.Helper()
+	stand.Eventually(s, fmt.Sprintf("%s has %q", path, texts), func() bool {
+		body := s.want(path, http.StatusOK)
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(body, text) })
+	})
+}
+
+func (s *site) check(what string, got answer, code int, texts ...string) {
+	s.Helper()
+	if got.code != code {
+		s.Errorf("%s: %d, want %d: %s", what, got.code, code, got.body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(got.body, text) {
+			s.Errorf("%s: %q is missing in\n%s", what, text, got.body)
+		}
+	}
+	if policy := got.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+		s.Errorf("%s: the policy is %q", what, policy)
+	}
+}
+
+// stream is an open event stream.
+type stream struct {
+	*site
+	body  io.ReadCloser
+	lines *bufio.Scanner
+}
+
+// open opens an event stream, after the event with that id if it is not empty.
+func (s *site) open(path, last string) *stream {
+	s.Helper()
+	r := s.request(http.MethodGet, path, nil)
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { answer.Body.Close() })
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
+		s.Fatalf("%s: %s", path, answer.Status)
+	}
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 4<<20)
+	return &stream{s, answer.Body, lines}
+}
+
+// event is one event of a stream.
+type event struct{ kind, id, data string }
+
+// next returns the next event, not ok at the end.
+func (s *stream) next() (e event, ok bool) {
+	s.Helper()
+	for s.lines.Scan() {
+		name, value, _ := strings.Cut(s.lines.Text(), ": ")
+		switch {
+		case name == "event":
+			e.kind = value
+		case name == "id":
+			e.id = value
+		case name == "data":
+			e.data += value + "\n"
+		case s.lines.Text() == "" && e.kind != "":
+			return e, true
+		}
+	}
+	return e, false
+}
+
+// until returns the first event with the text.
+func (s *stream) until(text string) event {
+	s.Helper()
+	for {
+		e, ok := s.next()
+		if !ok {
+			s.Fatalf("the stream has ended before %q: %v", text, s.lines.Err())
+		}
+		if strings.Contains(e.data, text) {
+			return e
+		}
+	}
+}
+
+func TestViews(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	s.lock("orders.1", holdfast.Owner("<b>"), holdfast.Metadata(map[string]string{"host": "blade"}))
+	s.lock("pool", holdfast.Permits(2, 5), holdfast.Owner("reader"))
+	s.lock("memory", holdfast.Ephemeral())
+	s.want("/", 200, `<a href="lock?name=orders.1">orders.1</a>`, "&lt;b&gt;", "2 of 5, slots 0-1", "held, ephemeral", "3 leases are shown.")
+	s.want("/?pattern=orders.*", 200, "orders.1", "1 lease is shown.")
+	s.want("/?state=waited", 200, "No request waits")
+	s.want("/?state=heldback", 200, "No lock of this selection is held back.")
+	s.eventually("/lock?name=orders.1", "<title>orders.1 – Lock – Holdfast</title>", "The lock is held.", "host = blade", "acquired", "All changes that the journal retains")
+	s.want("/lock?name=unknown", 200, "The lock is free.", "The last token is 0.")
+	s.want("/sessions", 200, "No lease of this selection is in a session.")
+	s.want("/cluster", 200, "1 node runs.", "<td>stand</td><td>open</td>", `<svg viewBox=`)
+	s.eventually("/events", "2 changes are shown.", "orders.1", "pool")
+	s.want("/static/page.js", 200, "EventSource")
+	s.want("/static/page.css", 200, "prefers-color-scheme")
+	for path, says := range map[string]string{
+		"/?pattern=a.>.b": "&gt; at the end is the rest", "/?state=x": "heldback", "/lock": "resource", "/lock?name=%00": "resource",
+		"/sessions?pattern=>.x": "&gt; at the end is the rest",
+	} {
+		s.want(path, 400, `role="alert"`, says)
+	}
+	s.want("/?pattern=a.>.b", 400, `value="a.&gt;.b"`, "Show")
+	s.want("/stream/events?from=x", 400, "from is a position")
+}
+
+// Before the node runs, the page says so; a form that changes something is not there unless it was asked for.
+func TestBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, page.Config{}, 0)
+	form := `<input id="pattern" name="pattern" value="orders.*"`
+	s.want("/?pattern=orders.*", 503, "the node is being started", form, `<div id="live" data-view="./?pattern=orders.%2A" data-stream="stream/locks?pattern=orders.%2A"></div>`)
+	s.want("/events?pattern=orders.*", 503, "the node is being started", form, `data-stream="stream/events?pattern=orders.%2A"`)
+	for _, path := range []string{"/", "/stream/locks"} {
+		if got := s.do(s.request(http.MethodGet, path, nil)); got.header.Get("Retry-After") == "" {
+			t.Errorf("%s: there is no Retry-After in %v", path, got.header)
+		}
+	}
+	s.want("/stream/locks", 503, "the node is being started")
+	if got := s.do(s.request(http.MethodPost, "/break", nil)); got.code != http.StatusNotFound {
+		t.Errorf("POST without actions: %d", got.code)
+	}
+}
+
+// A page that is for this host only has no other name, which a DNS server could lead here.
+func TestForeignHost(t *testing.T) {
+	t.Parallel()
+	for host, code := range map[string]int{"127.0.0.1:8422": 503, "[::1]:8422": 503, "[::1]": 503, "localhost": 503, "example.com": 421, "localhost.example.com:8422": 421} {
+		for local, want := range map[bool]int{true: code, false: 503} {
+			s := unstarted(t, page.Config{LocalOnly: local}, 0)
+			r := s.request(http.MethodGet, "/", nil)
+			r.Host = host
+			if got := s.do(r); got.code != want {
+				t.Errorf("%s, local %t: %d, want %d", host, local, got.code, want)
+			}
+		}
+	}
+}
+
+// Another site may lead to a view, and cannot load one in the background.
+func TestCrossSite(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, page.Config{}, 0)
+	for mode, want := range map[string]int{"navigate": 503, "no-cors": 403, "cors": 403} {
+		for _, path := range []string{"/", "/stream/locks"} {
+			r := s.request(http.MethodGet, path, nil)
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			r.Header.Set("Sec-Fetch-Mode", mode)
+			if got := s.do(r); got.code != want {
+				t.Errorf("%s, %s: %d, want %d", path, mode, got.code, want)
+			}
+		}
+	}
+}
+
+// The pages of a listing have each lease once.
+func TestPagesOfLocks(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	const leases = 250
+	for i := range leases {
+		s.lock(fmt.Sprintf("many.%d", i))
+	}
+	pages := s.pages("./?pattern=many.*")
+	if len(pages) != 3 {
+		t.Errorf("%d pages", len(pages))
+	}
+	s.wantOnce(pages, leases)
+}
+
+// pages returns the locks that each page of a listing shows, at most of ten pages.
+func (s *site) pages(next string) (pages [][]string) {
+	s.Helper()
+	for next != "" && len(pages) < 10 {
+		body := s.want(strings.TrimPrefix(next, "."), 200)
+		var names []string
+		for _, row := range regexp.MustCompile(`<a href="lock\?name=(many\.\d+)">`).FindAllStringSubmatch(body, -1) {
+			names = append(names, row[1])
+		}
+		pages, next = append(pages, names), ""
+		if link := regexp.MustCompile(`<a href="([^"]*)">Next page`).FindStringSubmatch(body); link != nil {
+			next = html.UnescapeString(link[1])
+		}
+	}
+	return pages
+}
+
+// wantOnce fails the test unless the pages have so many locks, each once.
+func (s *site) wantOnce(pages [][]string, locks int) {
+	s.Helper()
+	all := slices.Sorted(slices.Values(slices.Concat(pages...)))
+	if different := slices.Compact(slices.Clone(all)); len(all) != locks || len(different) != locks {
+		s.Errorf("%d rows of %d locks, want %d", len(all), len(different), locks)
+	}
+}
+
+// Of very many locks and changes each view shows a bounded part, and says so.
+func TestVeryMany(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	const leases, lockers = 10_000, 64
+	names := make(chan int)
+	var locking sync.WaitGroup
+	for range lockers {
+		locking.Go(func() {
+			for i := range names {
+				if _, err := s.client.TryAcquire(t.Context(), fmt.Sprintf("many.%d", i), holdfast.NoRenewal(), holdfast.TTL(time.Hour)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range leases {
+		names <- i
+	}
+	close(names)
+	locking.Wait()
+	for range 60 {
+		s.release(s.lock("busy"))
+	}
+	for path, says := range map[string]string{
+		"/":              "100 leases are shown; there may be more.",
+		"/?state=waited": "At most 5 000 leases are looked at for a page.",
+		"/sessions":      "Only the first 5 000 leases of the selection were looked at.",
+	} {
+		body := s.want(path, 200, says)
+		if rows := strings.Count(body, "<tr data-key"); rows > 100 {
+			t.Errorf("%s has %d rows", path, rows)
+		}
+	}
+	for _, path := range []string{"/lock?name=busy", "/events"} {
+		body := s.want(path, 200)
+		if rows := strings.Count(body, "<tr data-key"); rows > 100 || !strings.Contains(body, "The newest 100 changes are shown") && !strings.Contains(body, "Too many changes") {
+			t.Errorf("%s has %d rows, and does not say that there are more", path, rows)
+		}
+	}
+}
+
+// The state "waited for" finds the few in many, and its pages have each of many once.
+func TestWaited(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	const leases = 130
+	for i := range leases {
+		s.lock(fmt.Sprintf("many.%d", i))
+	}
+	var waiting sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer waiting.Wait()
+	defer cancel()
+	wait := func(resource string) {
+		waiting.Go(func() { _, _ = s.client.Acquire(ctx, resource, holdfast.Owner("other")) }) // until the test ends
+	}
+	wait("many.77")
+	s.open("/stream/locks?state=waited", "").until("many.77")
+	s.want("/lock?name=many.77", 200, "1 request waits.", "other")
+	if body := s.want("/?state=waited", 200, "1 lease is shown."); strings.Contains(body, "Next page") {
+		t.Errorf("there is no next page: %s", body)
+	}
+	for i := range leases {
+		wait(fmt.Sprintf("many.%d", i))
+	}
+	stand.Eventually(t, "all are waited for", func() bool {
+		pages := s.pages("./?state=waited")
+		return len(pages) == 2 && len(pages[0]) == 100 && len(pages[1]) == 30
+	})
+	s.wantOnce(s.pages("./?state=waited"), leases)
+}
+
+// A stream goes on beyond the timeouts of the server, and ends when the page is closed.
+func TestStreamOutlivesTimeouts(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t, page.Config{}, 500*time.Millisecond).start() // shorter than the time between two events
+	locks := s.open("/stream/locks", "")
+	locks.until("No lock of this selection is held.")
+	lock := s.lock("orders.1")
+	locks.until("orders.1")
+	s.release(lock)
+	locks.until("No lock of this selection is held.")
+	s.shut()
+	for more := true; more; {
+		_, more = locks.next()
+	}
+	if err := locks.lines.Err(); err != nil {
+		t.Errorf("the stream was to end, and: %v", err)
+	}
+}
+
+// A change of metadata is in the history of a lock that is looked at.
+func TestHistoryFollowsMetadata(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	lock := s.lock("orders.1")
+	s.eventually("/lock?name=orders.1", "<td>acquired</td>")
+	view := s.open("/stream/lock?name=orders.1", "")
+	view.until("<td>acquired</td>")
+	if err := lock.Set(t.Context(), map[string]string{"step": "two"}); err != nil {
+		t.Fatal(err)
+	}
+	view.until("<td>updated</td>")
+}
+
+// Of more streams than are served, the next one is refused until one ends.
+func TestStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	const most = 32
+	var streams []*stream
+	for range most {
+		streams = append(streams, s.open("/stream/cluster", ""))
+	}
+	s.want("/stream/cluster", 503, "32 event streams are open")
+	s.want("/", 200)
+	streams[0].body.Close()
+	stand.Eventually(t, "a place is free", func() bool {
+		r := s.request(http.MethodGet, "/stream/cluster", nil)
+		answer, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+}
+
+// A stream of changes goes on where it broke off: nothing is missing, and nothing comes twice.
+func TestEventsResume(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	first := s.open("/stream/events?from="+url.QueryEscape(s.position()), "")
+	s.release(s.lock("orders.1"))
+	got := first.until("released")
+	first.body.Close()
+	s.release(s.lock("orders.2"))
+	second := s.open("/stream/events?pattern=orders.*&from=ignored-for-the-header", got.id)
+	var all string
+	for !strings.Contains(all, "released") {
+		e, ok := second.next()
+		if !ok {
+			t.Fatalf("the stream has ended after %s: %v", all, second.lines.Err())
+		}
+		all += e.data
+	}
+	if strings.Contains(all, "orders.1") || strings.Count(all, "orders.2</a>") != 2 {
+		t.Errorf("behind %s came %s", got.id, all)
+	}
+}
+
+// position returns where the view of changes has come to.
+func (s *site) position() string {
+	s.Helper()
+	found := regexp.MustCompile(`data-from="([^"]*)"`).FindStringSubmatch(s.want("/events", 200))
+	if found == nil {
+		s.Fatal("the view has no position")
+	}
+	return found[1]
+}
+
+// More changes than a batch takes are left out, which the view says, and what comes later is shown again.
+func TestEventsAreSampled(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	from := s.position()
+	for i := range 100 {
+		s.release(s.lock(fmt.Sprintf("many.%d", i)))
+	}
+	events := s.open("/stream/events?from="+url.QueryEscape(from), "")
+	e := events.until("some are left out here")
+	if n := strings.Count(e.data, "data-key"); n > 50 {
+		t.Errorf("%d changes in a batch", n)
+	}
+	s.release(s.lock("later"))
+	events.until("later")
+}
+
+// A view of changes says that the journals cannot be read, also when no change would come, and that they can again.
+func TestEventsTellOfLostJournals(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{})
+	events := s.open("/stream/events?from="+url.QueryEscape(s.position()), "")
+	s.node.Stop()
+	if e := events.until("The journals cannot be read: "); e.kind != "problem" {
+		t.Errorf("it is told as %q: %s", e.kind, e.data)
+	}
+	s.node.Restart()
+	events.until("0 new changes.")
+}
+
+func TestBreak(t *testing.T) {
+	t.Parallel()
+	s := start(t, page.Config{Actions: true})
+	s.lock("orders.1", holdfast.NoRenewal())
+	post := func(site string, form url.Values) answer {
+		r := s.request(http.MethodPost, "/break", strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", site)
+		return s.do(r)
+	}
+	form := func(token, reason string) url.Values {
+		return url.Values{"name": {"orders.1"}, "token": {token}, "reason": {reason}}
+	}
+	if got := post("cross-site", form("1", "it hangs")); got.code != http.StatusForbidden {
+		t.Errorf("another site: %d", got.code)
+	}
+	for _, test := range []struct {
+		token, reason string
+		code          int
+		says          string
+	}{
+		{"", "it hangs", 400, "the token is that of a holder"},
+		{"0", "it hangs", 400, "the token is that of a holder"},
+		{"1", " ", 400, "the reason has 1 to 512 bytes"},
+		{"1", strings.Repeat("x", 513), 400, "the reason has 1 to 512 bytes"},
+		{"1", strings.Repeat("x", 17<<10), 400, "too large"},
+		{"7", "it hangs", 409, "the lease is not broken: "},
+	} {
+		got := post("same-origin", form(test.token, test.reason))
+		if s.check(test.says, got, test.code, test.says); len(test.reason) < 1000 && !strings.Contains(got.body, `value="`+test.reason+`"`) {
+			t.Errorf("%s: the reason that was typed is gone", test.says)
+		}
+	}
+	s.want("/lock?name=orders.1", 200, "The lock is held.")
+	got := post("same-origin", form("1", "it hangs"))
+	at := got.header.Get("Location")
+	if got.code != http.StatusSeeOther || !strings.HasPrefix(at, "lock?name=orders.1") {
+		t.Fatalf("%d to %q: %s", got.code, at, got.body)
+	}
+	s.want("/"+strings.Replace(at, "broken=1", "broken=2", 1), 200, "Whether the lease with token 2 is broken, the history says.")
+	s.eventually("/"+at, "The lease with token 1 is broken.", "The lock is free.", "reason: it hangs")
+}

@@ -1,0 +1,105 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// mostSessions is how many sessions the view shows.
+	mostSessions = 200
+	// namesPerSession is how many names of resources it shows of each.
+	namesPerSession = 3
+)
+
+// sessions is the view of the sessions that have leases.
+type sessions struct {
+	Pattern, key string
+	Rows         []*session
+	// Note says what is not shown; may be empty.
+	Note string
+}
+
+// session is the leases with one label.
+type session struct {
+	Label string
+	// Owners and Resources are the first names, and Leases counts all.
+	Owners, Resources []string
+	Leases            int
+	// Left is what remains of its lease that ends first.
+	Left time.Duration
+}
+
+// More returns how many leases have no resource among those that are shown.
+func (s *session) More() int { return s.Leases - len(s.Resources) }
+
+func openSessions(_ *Page, query url.Values) (view, error) {
+	pattern, err := parsePattern(query.Get("pattern"))
+	return &sessions{Pattern: query.Get("pattern"), key: pattern}, err
+}
+
+func (s *sessions) load(ctx context.Context, d *deployment) error {
+	all := make(map[string]*session)
+	more, err := d.scan(ctx, &messages.ListRequest{Pattern: s.key}, func(page *messages.ListReply) bool {
+		for _, l := range page.GetLeases() {
+			group(all, l)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	s.Rows, s.Note = nil, ""
+	for _, one := range all {
+		s.Rows = append(s.Rows, one)
+	}
+	slices.SortFunc(s.Rows, func(a, b *session) int {
+		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label))
+	})
+	if more {
+		s.Note = "Only the first " + scanned + " leases of the selection were looked at. "
+	}
+	if len(s.Rows) > mostSessions {
+		s.Note += fmt.Sprintf("%d more sessions are not shown.", len(s.Rows)-mostSessions)
+		s.Rows = s.Rows[:mostSessions]
+	}
+	return nil
+}
+
+// group adds the lease to its session, if it is in one.
+func group(all map[string]*session, l *messages.Lease) {
+	label := l.GetSession()
+	if label == "" {
+		return
+	}
+	s, known := all[label]
+	if !known {
+		s = &session{Label: label, Left: cli.Millis(l.GetRemainingMs())}
+		all[label] = s
+	}
+	s.Leases++
+	s.Left = min(s.Left, cli.Millis(l.GetRemainingMs()))
+	s.Owners = addName(s.Owners, l.GetOwner())
+	s.Resources = addName(s.Resources, l.GetResource())
+}
+
+// addName adds a name that is not there, as long as few are.
+func addName(names []string, name string) []string {
+	if len(names) >= namesPerSession || slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+// Summary says what is shown, in a sentence.
+func (s *sessions) Summary() string {
+	return plural(len(s.Rows), "session is shown.", "sessions are shown.")
+}

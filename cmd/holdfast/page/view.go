@@ -1,0 +1,189 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+)
+
+// view is what one request looks at. Its exported members are for its template.
+type view interface {
+	summarized
+	// load reads what the view shows, again each time.
+	load(ctx context.Context, d *deployment) error
+}
+
+// kind is a kind of view.
+type kind struct {
+	// name is that of its path and its template, title its heading. The first kind is at the root.
+	name, title string
+	// hidden: it is not in the navigation, because it needs a parameter.
+	hidden bool
+	// open returns the view that the parameters ask for. With an error it may be there, for its form.
+	open func(p *Page, query url.Values) (view, error)
+
+	template *template.Template
+}
+
+var lockKind = &kind{name: "lock", title: "Lock", hidden: true, open: openLock}
+
+// kinds are all of them, in the order of the navigation.
+var kinds = []*kind{
+	{name: "locks", title: "Locks", open: openLocks},
+	lockKind,
+	{name: "sessions", title: "Sessions", open: openSessions},
+	{name: "cluster", title: "Cluster", open: openCluster},
+	{name: "events", title: "Events", open: openEvents},
+}
+
+//go:embed templates
+var templates embed.FS
+
+//go:embed static
+var assets embed.FS
+
+// static serves scripts and styles, which change only with the program.
+var static = http.FileServerFS(assets)
+
+func init() {
+	functions := template.FuncMap{
+		"duration": duration, "stamp": stamp, "lockURL": lockURL,
+	}
+	for _, k := range kinds {
+		k.template = template.Must(template.New(k.name).Funcs(functions).ParseFS(templates, "templates/layout.html", "templates/"+k.name+".html"))
+	}
+}
+
+// path returns where the view is, relative to the other views.
+func (k *kind) path() string {
+	if k == kinds[0] {
+		return "./"
+	}
+	return k.name
+}
+
+// pattern returns the path for a mux, without the first slash.
+func (k *kind) pattern() string {
+	if k == kinds[0] {
+		return "{$}"
+	}
+	return k.name
+}
+
+// frame is what the layout shows around a view.
+type frame struct {
+	// Subject is what the view is about, beside its title; may be empty.
+	Title, Subject, Prefix, Node string
+	Tabs                         []tab
+	// Here is where the view is, and Stream its event stream; both are empty if there is none for this input.
+	Here, Stream string
+	// Typed is the form that was sent.
+	Typed url.Values
+	// Loaded: there is something to show of the view.
+	Loaded bool
+	// Done and Problem tell of an action and of an error; both may be empty.
+	Done, Problem string
+	// View is the view, or a batch of one; nil if the input has none.
+	View summarized
+	Now  time.Time
+}
+
+// summarized is what says in a sentence what it shows.
+type summarized interface{ Summary() string }
+
+type tab struct {
+	Path, Title string
+	Current     bool
+}
+
+func (p *Page) frame(k *kind) frame {
+	f := frame{Title: k.title, Prefix: string(p.cfg.Prefix), Node: p.cfg.Name, Now: time.Now()}
+	for _, other := range kinds {
+		if !other.hidden {
+			f.Tabs = append(f.Tabs, tab{other.path(), other.title, other == k})
+		}
+	}
+	return f
+}
+
+// show serves a view.
+func (p *Page) show(k *kind) http.Handler {
+	return bounded(p.views, "views are being read", func(w http.ResponseWriter, r *http.Request) {
+		p.write(w, r, k, r.URL.Query(), http.StatusOK, nil)
+	})
+}
+
+// write answers with a view. An earlier failure is shown above it. A view that cannot be read is shown without what it would
+// have: its form is there, and its event stream has it read again.
+func (p *Page) write(w http.ResponseWriter, r *http.Request, k *kind, query url.Values, code int, failure error) {
+	f := p.frame(k)
+	v, err := k.open(p, query)
+	if v != nil {
+		f.View = v
+	}
+	if err == nil {
+		f.Here, f.Stream = k.path()+"?"+query.Encode(), "stream/"+k.name+"?"+query.Encode()
+		err = p.load(r.Context(), v)
+	}
+	f.Loaded, f.Typed = err == nil, r.PostForm
+	switch {
+	case failure != nil:
+		f.Problem = failure.Error()
+	case isInput(err):
+		f.Problem, code = err.Error(), http.StatusBadRequest
+	case err != nil:
+		f.Problem, code = err.Error(), http.StatusServiceUnavailable
+	}
+	if errors.Is(err, errStarting) {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	if v, ok := v.(*lock); ok {
+		f.Subject = v.Name
+		f.Done = v.broken(query.Get("broken"))
+	}
+	var text bytes.Buffer
+	if err := k.template.ExecuteTemplate(&text, "page", f); err != nil {
+		http.Error(w, fmt.Sprintf("the view cannot be written: %v", err), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(text.Bytes()) // a client that is gone needs no answer
+}
+
+var errStarting = errors.New("the node is being started; reload the page in a moment")
+
+// loadTimeout bounds how long a view is read. It is shorter than what the server gives an answer.
+const loadTimeout = 15 * time.Second
+
+// retryAfter is how many seconds a client waits for a node that is being started.
+const retryAfter = "2"
+
+// load reads the view.
+func (p *Page) load(ctx context.Context, v view) error {
+	d := p.running.Load()
+	if d == nil {
+		return errStarting
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	return v.load(ctx, d)
+}
+
+// stamp formats a time for people.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// lockURL returns where a lock is shown, relative to the other views.
+func lockURL(resource string) string { return "lock?" + url.Values{"name": {resource}}.Encode() }
+
+func duration(d time.Duration) string { return display.Duration(d) }
+
+func plural(n int, one, many string) string { return display.Plural(n, one, many) }
