@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench/load"
@@ -42,31 +41,17 @@ func (p *progress) show(m *load.Meter) {
 	}
 	switch {
 	case p.columns > 0:
-		_, _ = fmt.Fprint(p.out, "\r"+p.bar(elapsed, text)+clearLine)
+		share := float64(elapsed) / float64(p.duration)
+		_, _ = fmt.Fprint(p.out, "\r"+display.Bar(share, text, p.columns)+display.ClearLine)
 	case elapsed >= p.next && elapsed < p.duration:
 		_, _ = fmt.Fprintf(p.out, "%s of %s: %s\n", display.Duration(elapsed), display.Duration(p.duration), text)
 		p.next += p.interval()
 	}
 }
 
-// clearLine is the control sequence that clears the rest of the line.
-const clearLine = "\x1b[K"
-
-// bar returns one line, at most as wide as the terminal.
-func (p *progress) bar(elapsed time.Duration, text string) string {
-	share := min(float64(elapsed)/float64(p.duration), 1)
-	line := fmt.Sprintf(" %3.0f%%  %s", 100*share, text)
-	cells := min(p.columns-len(line)-3, 40)
-	if cells < 5 {
-		return strings.TrimSpace(line)
-	}
-	done := int(share * float64(cells))
-	return "[" + strings.Repeat("=", done) + strings.Repeat(" ", cells-done) + "]" + line
-}
-
 // clear removes the bar.
 func (p *progress) clear() {
 	if p.columns > 0 {
-		_, _ = fmt.Fprint(p.out, "\r"+clearLine)
+		_, _ = fmt.Fprint(p.out, "\r"+display.ClearLine)
 	}
 }

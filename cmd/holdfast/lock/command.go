@@ -28,6 +28,7 @@ import (
 type command struct {
 	connection       connect.Flags
 	ttl, grace, wait cli.Duration
+	disconnect       cli.Duration // 0: the lease lasts when the connection is gone
 	owner            string
 	metadata         cli.Metadata
 	sharing          cli.Sharing
@@ -55,14 +56,15 @@ type command struct {
 
 func newCommand() *command {
 	return &command{
-		ttl:      cli.TTL(),
-		grace:    cli.NewDuration(0, 0, cli.Millis(messages.MaxTTLMillis)),
-		wait:     cli.NewDuration(0, 0, longestWait),
-		metadata: cli.Metadata{},
-		sharing:  cli.NewSharing(),
-		holdBack: cli.NewHoldBack(),
-		onLost:   cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
-		codes:    newCodes(),
+		ttl:        cli.TTL(),
+		grace:      cli.NewDuration(0, 0, cli.Millis(messages.MaxTTLMillis)),
+		wait:       cli.NewDuration(0, 0, longestWait),
+		disconnect: cli.NewDuration(0, cli.Millis(messages.MinDisconnectMillis), cli.Millis(messages.MaxDisconnectMillis)),
+		metadata:   cli.Metadata{},
+		sharing:    cli.NewSharing(),
+		holdBack:   cli.NewHoldBack(),
+		onLost:     cli.NewChoice(onLostTerm, onLostTerm, onLostKill, onLostIgnore),
+		codes:      newCodes(),
 	}
 }
 
@@ -131,6 +133,7 @@ func (u *command) commonLeaseFlags(f *pflag.FlagSet) {
 	f.Var(&u.ttl, "ttl", "duration of the lease")
 	f.StringVar(&u.owner, "owner", "", "`NAME` of the owner [$"+settings.Variable("owner")+"] (default user@host:process)")
 	settings.SetEnv(f.Lookup("owner"), settings.Variable("owner"))
+	f.Var(&u.disconnect, "disconnect", "release the lock after this time without a connection, if another request waits (default: when the lease expires)")
 	u.holdBack.AddTo(f)
 	f.Var(u.metadata, "metadata", "entry that get shows; may be repeated")
 }
@@ -139,7 +142,7 @@ func (u *command) commandFlags(f *pflag.FlagSet) {
 	f.StringVarP(&u.shell, "shell", "c", "", "run this `TEXT` with /bin/sh -c, instead of a command")
 	f.Var(&u.onLost, "on-lost", u.onLost.List()+": how to end the command when the lease cannot be renewed")
 	f.StringVar(&u.device, "watchdog", "", "feed the watchdog `DEVICE` after each renewal, so that it resets the machine if the command cannot be ended")
-	f.Var(&u.grace, "grace", "time from SIGTERM to SIGKILL, at most half of --ttl (default a fifth of it)")
+	f.Var(&u.grace, "grace", "time from SIGTERM to SIGKILL, at most half of --ttl and of --disconnect (default a fifth)")
 }
 
 // load reads and validates the command line, before the first request.
@@ -215,18 +218,27 @@ func (u *command) checkLease(s *settings.Settings) error {
 			return err
 		}
 	}
+	lasts, flag := u.lasts()
 	if !s.Has("grace") {
-		u.grace.Duration = u.ttl.Duration / 5
+		u.grace.Duration = lasts / 5
 	}
-	if u.grace.Duration > u.ttl.Duration/2 {
-		return exit.Usagef("--grace: at most half of --ttl, which is %s, got %q: the rest is the time for renewals",
-			display.Duration(u.ttl.Duration), u.grace.String())
+	if u.grace.Duration > lasts/2 {
+		return exit.Usagef("--grace: at most half of %s, which is %s, got %q: the rest is the time for renewals",
+			flag, display.Duration(lasts), u.grace.String())
 	}
 	request := &messages.AcquireRequest{Owner: u.owner, TtlMs: u.ttl.Millis(), Metadata: u.metadata}
 	if err := messages.DefaultLimits().Check(request); err != nil {
 		return cli.BadRequest(err)
 	}
 	return nil
+}
+
+// lasts returns how long a lease is known to last from its renewal on, and the flag that says so.
+func (u *command) lasts() (time.Duration, string) {
+	if d := u.disconnect.Duration; d > 0 && d < u.ttl.Duration {
+		return d, "--disconnect"
+	}
+	return u.ttl.Duration, "--ttl"
 }
 
 // run acquires the locks, runs the command and releases the locks.
@@ -240,8 +252,13 @@ func (u *command) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer nc.Close()
-	client, err := holdfast.New(nc, holdfast.Prefix(u.connection.Prefix), holdfast.Timeout(u.connection.Timeout.Duration),
-		holdfast.OnJeopardy(u.report.jeopardy))
+	opts := []holdfast.Option{
+		holdfast.Prefix(u.connection.Prefix), holdfast.Timeout(u.connection.Timeout.Duration), holdfast.OnJeopardy(u.report.jeopardy),
+	}
+	if u.disconnect.Duration > 0 {
+		opts = append(opts, holdfast.ReleaseOnDisconnect(u.disconnect.Duration))
+	}
+	client, err := holdfast.New(nc, opts...)
 	if err != nil {
 		return u.codes.of(err)
 	}
@@ -307,7 +324,8 @@ func (u *command) guard(held *locks, signals *signalQueue) error {
 		return err
 	}
 	u.supervisor = newSupervisor(c, held, tty, signals, u.report, newTermination(u.onLost.Word, u.grace.Duration))
-	u.supervisor.dog, u.supervisor.ttl = dog, u.ttl.Duration
+	u.supervisor.dog = dog
+	u.supervisor.ttl, _ = u.lasts()
 	u.supervisor.watch()
 	u.closeWatchdog(dog, u.supervisor.isSafe())
 	return u.outcome(u.release(held))
@@ -318,7 +336,8 @@ func (u *command) openWatchdog(held *locks) (*watchdog, error) {
 	if u.device == "" {
 		return nil, nil
 	}
-	w, err := openWatchdog(u.device, u.ttl.Duration)
+	lasts, _ := u.lasts()
+	w, err := openWatchdog(u.device, lasts)
 	if err == nil {
 		w.renewed(held.Deadline(), u.report)
 	}

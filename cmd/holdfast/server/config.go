@@ -55,6 +55,12 @@ type Config struct {
 
 	// StopTimeout bounds [Server.Stop]. 0: 10 s.
 	StopTimeout time.Duration
+	// Observer is told what the node does; nil: nothing is.
+	Observer node.Observer
+	// Tracer is told of traced requests; nil: of none.
+	Tracer node.Tracer
+	// Audit receives what operators did, and which nodes came and went; nil: Log does.
+	Audit *slog.Logger
 	// Log receives the logs of all parts. nil: [slog.Default].
 	Log *slog.Logger
 }

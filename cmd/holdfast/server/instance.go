@@ -79,10 +79,13 @@ func (i *instance) startNode(ctx context.Context) error {
 		First:              i.cfg.isAlone(),
 		Leads:              i.leadership.Leads,
 		TransferLeadership: i.leadership.Transfer,
+		Observer:           i.cfg.Observer,
+		Tracer:             i.cfg.Tracer,
+		Audit:              i.cfg.Audit,
 		Log:                i.cfg.Log,
 	}
 	if i.nats != nil {
-		cfg.Fault = i.nats.Fault
+		cfg.Fault, cfg.Storage = i.nats.Fault, i.storage
 		if i.connections.events != nil {
 			if cfg.Interest, err = i.nats.Interest(i.connections.events); err != nil {
 				return err
@@ -91,6 +94,16 @@ func (i *instance) startNode(ctx context.Context) error {
 	}
 	i.node, err = node.Start(ctx, cfg)
 	return err
+}
+
+// storage returns what the embedded NATS server stores on.
+func (i *instance) storage() node.Storage {
+	s := node.Storage{Synced: i.nats.Synced()}
+	s.FreeBytes, s.TotalBytes = i.nats.Space()
+	if fault := i.nats.Fault(); fault != nil {
+		s.Fault = fault.Error()
+	}
+	return s
 }
 
 // retainer returns the event stream, nil if there is none.

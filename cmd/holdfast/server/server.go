@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
@@ -28,6 +31,8 @@ type Server struct {
 	cfg  Config
 	nats *embedded.Server // nil if NATS is external
 	node *instance        // nil while the node is stopped
+	// lent are the connections of [Server.Connect].
+	lent []*nats.Conn
 }
 
 // Start starts the server and returns when the node serves requests. If a part fails to start, it stops
@@ -93,6 +98,9 @@ func (s *Server) stop() error {
 	}
 	if s.node != nil {
 		s.node.connections.close()
+	}
+	for _, nc := range s.lent {
+		nc.Close()
 	}
 	if s.nats != nil {
 		s.nats.Shutdown()
@@ -162,6 +170,19 @@ func (s *Server) DataDir() string {
 
 // StorageName returns the name of the NATS server that stores the journals for this node.
 func (s *Server) StorageName() string { return s.node.connections.storage.ConnectedServerName() }
+
+// Connect returns a connection with the rights of the node, for another part of this process. [Server.Stop] closes it.
+// It must not run concurrently with another method.
+func (s *Server) Connect(role string) (*nats.Conn, error) {
+	nc, err := s.dial("holdfast " + s.cfg.Name + " " + role)
+	if err == nil {
+		s.lent = append(s.lent, nc)
+	}
+	return nc, err
+}
+
+// Node returns the running node.
+func (s *Server) Node() *node.Node { return s.node.node }
 
 // Deployment returns the deployment of the running node.
 func (s *Server) Deployment() *jetstream.Deployment { return s.node.deployment }

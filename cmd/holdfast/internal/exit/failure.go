@@ -11,7 +11,7 @@ const (
 	Done        = 0 // success; get also exits with it if the resource is held or held back
 	Unexpected  = 1 // any other error
 	Usage       = 2 // wrong usage, or INVALID: the same command will never succeed
-	Held        = 3 // HELD, HELD_BACK, TIMEOUT, CANCELLED: not to be had now; deadlocks found some
+	Held        = 3 // HELD, HELD_BACK, TIMEOUT, CANCELLED: not to be had now; deadlocks or doctor found some
 	Lost        = 4 // EXPIRED, NOT_HELD, NOT_OWNER, STALE_TOKEN, RELEASED to acquire: not held by this owner
 	Unavailable = 5 // UNAVAILABLE, OVERLOADED, EXHAUSTED, no server, no node: nothing happened
 	Unknown     = 6 // no answer: the outcome is unknown

@@ -1,0 +1,130 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/jetstream"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// samples is how often each shard is measured.
+	samples = 3
+	// measuredAtOnce is how many shards are measured at the same time.
+	measuredAtOnce = 8
+	// probeLevel begins the names of the resources that are read. They are never locked.
+	probeLevel = "holdfast-doctor."
+)
+
+// commits reads a resource of each shard that is never locked. The owner answers when JetStream has confirmed on disk that it
+// is the owner, so the time is that of a commit and of a round trip.
+func (p *patient) commits(ctx context.Context, r *Result) {
+	if p.info == nil {
+		r.hidden(noNodeAnswers)
+		return
+	}
+	all := p.measure(ctx)
+	var times []time.Duration
+	seen := 0
+	for shard, c := range all {
+		var denied *deniedError
+		switch {
+		case c.cut:
+			continue
+		case errors.As(c.err, &denied):
+			r.hidden("permission to publish on %s.shard.*.get.%s>", p.cfg.Prefix, probeLevel)
+			return
+		case errors.Is(c.err, nats.ErrNoResponders):
+			r.add(noOwner(uint32(shard), "its subjects have no subscriber"))
+		case c.err != nil:
+			r.add(notCommitting(uint32(shard), c.err))
+		case c.took >= p.cfg.Slow:
+			r.add(slowCommit(uint32(shard), c.took))
+		}
+		if seen++; c.err == nil {
+			times = append(times, c.took)
+		}
+	}
+	if len(times) > 0 {
+		r.see("%s, the slowest confirms on disk within %s, the round trip included", display.Count(len(times), "shard"), short(slices.Max(times)))
+	}
+	if seen < len(all) {
+		r.cut(seen, len(all), "shard")
+	}
+}
+
+// commit is the time that a confirmed read takes in a shard, or why there is none.
+type commit struct {
+	took time.Duration
+	err  error
+	// cut: the time of the check ended first.
+	cut bool
+}
+
+// measure measures all shards, a few at the same time.
+func (p *patient) measure(ctx context.Context) []commit {
+	all, next := make([]commit, min(p.info.GetShards(), jetstream.MaxShards)), make(chan int)
+	var measuring sync.WaitGroup
+	for range measuredAtOnce {
+		measuring.Go(func() {
+			for shard := range next {
+				all[shard] = p.commit(ctx, uint32(shard))
+			}
+		})
+	}
+	for shard := range all {
+		next <- shard
+	}
+	close(next)
+	measuring.Wait()
+	return all
+}
+
+func notCommitting(shard uint32, err error) Finding {
+	return Finding{
+		State: Problem, What: fmt.Sprintf("shard %d does not confirm a read: %v", shard, err),
+		Why: "its locks can be neither granted nor released",
+		Do: fmt.Sprintf("look at the checks storage and replicas, and at the log of its owner for shard=%d; "+
+			"its bucket needs a majority of its servers, and a disk that takes writes", shard),
+	}
+}
+
+func slowCommit(shard uint32, took time.Duration) Finding {
+	return Finding{
+		State: Warning, What: fmt.Sprintf("a commit of shard %d takes %s", shard, short(took)),
+		Why: "each grant, release and confirmed read waits for one",
+		Do:  "look at the disks of the NATS servers and the network between them; other programs may write to the same disk",
+	}
+}
+
+// commit measures the median time of a confirmed read in a shard.
+func (p *patient) commit(ctx context.Context, shard uint32) commit {
+	subject := p.cfg.Prefix.Direct(shard, messages.OpGet, probe(shard, p.info.GetShards()))
+	var times []time.Duration
+	for range samples {
+		begun := time.Now()
+		if err := p.asker.ask(ctx, subject, &messages.GetRequest{}, &messages.Reply{}); err != nil {
+			return commit{err: err, cut: ctx.Err() != nil}
+		}
+		times = append(times, time.Since(begun))
+	}
+	slices.Sort(times)
+	return commit{took: times[samples/2]}
+}
+
+// probe returns the key of a resource in the shard.
+func probe(shard, shards uint32) string {
+	for i := 0; ; i++ {
+		if key := fmt.Sprint(probeLevel, i); messages.ShardOf(key, shards) == shard {
+			return key
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/deadlock"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// look asks about a resource.
+func (p *patient) look(ctx context.Context, resource string, request *messages.GetRequest) (*messages.Reply, error) {
+	key, err := messages.EncodeKey(resource)
+	if err != nil {
+		return nil, err
+	}
+	reply := &messages.Reply{}
+	return reply, p.asker.ask(ctx, p.cfg.Prefix.Operation(messages.OpGet, key), request, reply)
+}
+
+// deadlocks looks for owners that wait for one another.
+func (p *patient) deadlocks(ctx context.Context, r *Result) {
+	if p.unlisted(r) {
+		return
+	}
+	found, err := deadlock.Find(p.locks.contended, func(resource string) (*messages.Reply, error) {
+		return p.look(ctx, resource, &messages.GetRequest{Waiters: true})
+	})
+	if err != nil {
+		r.unanswered("the question who waits for a lock", err)
+		return
+	}
+	r.see("%s among %s", display.Count(len(found), "deadlock"), p.locks.among())
+	for _, c := range found[:min(len(found), mostNamed)] {
+		r.add(deadlocked(c))
+	}
+}
+
+func deadlocked(c deadlock.Cycle) Finding {
+	var parts []string
+	for _, l := range c {
+		parts = append(parts, fmt.Sprintf("%s waits for %s, which %s holds", display.Quote(l.Waiter.GetOwner()), display.Name(l.Resource), display.Quote(l.Lease.GetOwner())))
+	}
+	return Finding{
+		State: Problem, What: "deadlock: " + strings.Join(parts, "; "),
+		Why: "none of them goes on until a wait or a lease ends",
+		Do:  fmt.Sprintf("break one of the leases: holdfast break %s --token %d; holdfast deadlocks shows more", display.Name(c[0].Resource), c[0].Lease.GetToken()),
+	}
+}
+
+// tokens looks for resources whose tokens are near the end.
+func (p *patient) tokens(_ context.Context, r *Result) {
+	for _, name := range p.names() {
+		if late := p.nodes[name]; late != nil && late.LateTokens > 0 {
+			r.add(lateTokens(fmt.Sprintf("node %s has granted %s above %d since its start", name, display.Count(int(late.LateTokens), "token"), messages.WarnToken)))
+		}
+	}
+	if p.unlisted(r) {
+		return
+	}
+	for _, l := range p.locks.late {
+		r.add(lateTokens(fmt.Sprintf("the token of %s is %d", display.Name(l.GetResource()), l.GetToken())))
+	}
+	r.see("%s near the end among %s", display.Count(len(p.locks.late), "token"), p.locks.among())
+}
+
+func lateTokens(what string) Finding {
+	return Finding{
+		State: Warning, What: what,
+		Why: fmt.Sprintf("a resource whose token reaches %d is granted no more", messages.MaxToken),
+		Do:  "find out what takes so many tokens, in the log of the nodes; move to another name before the end",
+	}
+}

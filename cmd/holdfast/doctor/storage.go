@@ -1,0 +1,100 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+)
+
+const (
+	// A disk is nearly full if less than fullShare of it and less than fullBytes are free.
+	fullShare, fullBytes = 0.05, 5e9
+	// accountShare is the part of the storage of an account from which it is nearly used up.
+	accountShare = 0.9
+)
+
+// storage checks what the NATS servers of the nodes store on, and what the account may store.
+func (p *patient) storage(ctx context.Context, r *Result) {
+	var seen, elsewhere []string
+	for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
+		if s := p.nodes[name].Storage; s == nil {
+			elsewhere = append(elsewhere, display.Name(name))
+		} else {
+			seen = append(seen, fmt.Sprintf("%s: %s", display.Name(name), p.disk(r, name)))
+		}
+	}
+	r.see("%s", strings.Join(seen, "; "))
+	if !p.unasked(r) && len(elsewhere) > 0 {
+		r.hidden("NATS in the process of %s; of another NATS a user of the system account sees the disks with nats server report jetstream, "+
+			"and its configuration has to say sync_interval: always", strings.Join(elsewhere, ", "))
+	}
+	p.account(ctx, r)
+}
+
+// disk checks that of a node, and returns what was seen.
+func (p *patient) disk(r *Result, name string) string {
+	s, node := p.nodes[name].Storage, display.Name(name)
+	if !s.Synced {
+		r.add(Finding{
+			State: Problem, What: fmt.Sprintf("node %s confirms writes that are not on disk yet", node),
+			Why: "a power failure loses locks that were granted, and their tokens are issued a second time",
+			Do:  fmt.Sprintf("start %s without --unsafe-sync, and with sync_interval: always in its configuration of NATS", node),
+		})
+	}
+	if s.Fault != "" {
+		r.add(Finding{
+			State: Problem, What: fmt.Sprintf("node %s cannot store: %s", node, display.OneLine(s.Fault)),
+			Why: "its copies of the shards fall behind, and without a majority of copies the shards stop",
+			Do:  fmt.Sprintf("free space on the disk of %s, or replace it; the node stores again by itself within 30 s", node),
+		})
+	}
+	if s.TotalBytes == 0 {
+		return "free space unknown"
+	}
+	free := fmt.Sprintf("%s of %s free", bytes(s.FreeBytes), bytes(s.TotalBytes))
+	if float64(s.FreeBytes) < fullShare*float64(s.TotalBytes) && s.FreeBytes < fullBytes {
+		r.add(Finding{
+			State: Warning, What: fmt.Sprintf("the disk of node %s is nearly full: %s", node, free),
+			Why: "a node with a full disk stores nothing",
+			Do:  fmt.Sprintf("free space on it, or move the data directory of %s to a larger disk while the other nodes run", node),
+		})
+	}
+	return free
+}
+
+// account compares what JetStream stores for the account with what it may. Without the right to ask, and without a bound,
+// there is nothing to compare.
+func (p *patient) account(ctx context.Context, r *Result) {
+	m, err := p.asker.request(ctx, jetstream.DefaultAPIPrefix+"INFO", nil)
+	if err != nil {
+		return
+	}
+	used, most, ok := accountUse(m.Data)
+	if !ok || float64(used) < accountShare*float64(most) {
+		return
+	}
+	r.add(Finding{
+		State: Warning, What: fmt.Sprintf("the NATS account has used %s of the %s that it may store", bytes(used), bytes(most)),
+		Why: "JetStream refuses every commit when all of it is used",
+		Do:  "raise the storage limit of the account (jetstream: max_file), or remove other streams from it",
+	})
+}
+
+// bytes returns a number of bytes for people.
+func bytes(n uint64) string {
+	const unit = 1000
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, exponent := float64(n)/unit, 0
+	for value >= unit {
+		value, exponent = value/unit, exponent+1
+	}
+	return fmt.Sprintf("%.1f %cB", value, "kMGTPE"[exponent])
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Kind returns what a lease or a waiting request is in few words: "exclusive", "shared", or "2 of 5" permits.
+func Kind(limit uint32, permits int) string {
+	switch {
+	case limit <= 1:
+		return "exclusive"
+	case limit == math.MaxUint32 && permits <= 1:
+		return "shared"
+	case limit == math.MaxUint32:
+		return fmt.Sprintf("shared by %d", permits)
+	}
+	return fmt.Sprintf("%d of %d", permits, limit)
+}
+
+// KindOf returns the [Kind] of a lease.
+func KindOf(l *messages.Lease) string { return Kind(l.GetLimit(), len(l.GetSlots())) }
+
+// KindOfWaiter returns the [Kind] of a waiting request.
+func KindOfWaiter(w *messages.Waiter) string { return Kind(w.GetLimit(), int(w.GetPermits())) }
+
+// Slots returns the numbers of permits, with runs shortened: "0,3-7".
+func Slots(numbers []uint32) string {
+	var b strings.Builder
+	for i := 0; i < len(numbers); {
+		end := i
+		for end+1 < len(numbers) && numbers[end+1] == numbers[end]+1 {
+			end++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatUint(uint64(numbers[i]), 10))
+		if end > i {
+			b.WriteString("-" + strconv.FormatUint(uint64(numbers[end]), 10))
+		}
+		i = end + 1
+	}
+	return b.String()
+}

@@ -1,0 +1,56 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// announce writes that the node is ready, and how to take a first lock. Tools may wait for the word "ready".
+// With a log in JSON it is a record of the same form, whatever the log level.
+// watched is where HTTP is served, and page where the page is; empty: nowhere.
+func (s *serve) announce(w io.Writer, r *server.Server, watched, page string) error {
+	url, data := connect.WithoutSecrets(r.ClientURL()), "the JetStream of "+display.Name(r.StorageName())
+	if r.DataDir() != "" {
+		data = display.Name(r.DataDir())
+	}
+	if s.logFormat.Word == "json" {
+		record := slog.NewRecord(time.Now(), slog.LevelInfo, "Holdfast is ready", 0)
+		record.Add("nats", url, "node", s.name, "shards", r.Deployment().Shards(), "data", data, "prefix", s.prefix)
+		if watched != "" {
+			record.Add("http", watched)
+		}
+		if page != "" {
+			record.Add("page", page)
+		}
+		return slog.NewJSONHandler(w, nil).Handle(context.Background(), record)
+	}
+	where, prefix, watch := "", "", ""
+	if url != nats.DefaultURL {
+		where = " --server " + url
+	}
+	if s.prefix != string(messages.DefaultPrefix) {
+		prefix = " --prefix " + s.prefix
+	}
+	if watched != "" {
+		watch = fmt.Sprintf("Metrics:      %s/metrics; health: /livez, /readyz\n", watched)
+	}
+	if page != "" {
+		watch += fmt.Sprintf("Page:         %s\n", page)
+	}
+	_, err := fmt.Fprintf(w, `Holdfast is ready: NATS at %s, node %s, %s, data in %s
+Take a lock:  holdfast acquire orders.42 --owner me --ttl 30s%s%s
+         or:  nats%s req %s '{"owner":"me","ttl_ms":30000}'
+%s`, url, display.Name(s.name), display.Count(int(r.Deployment().Shards()), "shard"), data, where, prefix,
+		where, messages.Prefix(s.prefix).Operation(messages.OpAcquire, "orders.42"), watch)
+	return err
+}

@@ -1,0 +1,306 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// leastTimeout is the minimum time for an answer if connecting took the whole timeout.
+	leastTimeout = 100 * time.Millisecond
+	// withdrawalTimeout bounds the withdrawal of an interrupted request from the queue.
+	withdrawalTimeout = time.Second
+)
+
+// question is a request with what is needed to repeat, renew and withdraw it.
+type question struct {
+	op messages.Operation
+	// key of the resource, or the subject of a request about no single resource.
+	key, subject string
+	// wait is the time that the request may spend in the queue.
+	wait time.Duration
+	// message returns the request, whose remaining wait is left.
+	message func(left time.Duration) proto.Message
+	// withdrawal returns the message that removes the request from the queue; nil if it cannot be in one.
+	withdrawal func() *messages.ReleaseRequest
+	// needs are the features of the deployment whose fields or operations the request has.
+	needs []string
+	// renew gives the request a new id after its lease has ended; nil if the user chose the id.
+	renew func()
+	// spent is the part of the timeout that connecting took.
+	spent time.Duration
+}
+
+// asker sends the requests of one command, one after the other.
+type asker struct {
+	connection *connect.Flags
+	nc         *nats.Conn
+	sender     *request.Sender
+	// late receives a lease that was granted after its request was interrupted.
+	late chan *messages.Lease
+}
+
+func newAsker(c *connect.Flags, nc *nats.Conn) (*asker, error) {
+	a := &asker{connection: c, nc: nc, late: make(chan *messages.Lease, 1)}
+	var err error
+	a.sender, err = request.NewSender(nc, request.Config{Prefix: messages.Prefix(c.Prefix), Orphan: func(l *messages.Lease) {
+		select {
+		case a.late <- l:
+		default:
+		}
+	}})
+	if err != nil {
+		return nil, exit.Errorf(exit.Unavailable, "cannot receive answers: %w", err)
+	}
+	return a, nil
+}
+
+func (a *asker) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), withdrawalTimeout)
+	defer cancel()
+	a.sender.Close(ctx)
+}
+
+// reply returns the answer to q. The exit code of an error tells whether the request may have had an effect.
+func (a *asker) reply(ctx context.Context, q question) (*messages.Reply, error) {
+	deadline := time.Now().Add(q.wait + max(a.connection.Timeout.Duration-q.spent, leastTimeout))
+	for {
+		answer, refusal, err := a.ask(ctx, q, deadline)
+		if err != nil || refusal != nil {
+			return refusal, err
+		}
+		reply, err := answer.Reply()
+		if err != nil {
+			return nil, exit.Errorf(exit.Unknown, "cannot decode the answer: %w", err)
+		}
+		if q.renew == nil || !isOver(q.op, reply.GetStatus()) {
+			return a.accounted(ctx, q, reply), nil
+		}
+		q.renew()
+	}
+}
+
+// page reads the answer to q into m, or returns a refusal.
+func (a *asker) page(ctx context.Context, q question, m proto.Message) (*messages.Reply, error) {
+	answer, refusal, err := a.ask(ctx, q, time.Now().Add(max(a.connection.Timeout.Duration-q.spent, leastTimeout)))
+	if err != nil || refusal != nil {
+		return refusal, err
+	}
+	var refused *request.Refusal
+	switch err := answer.Decode(m); {
+	case errors.As(err, &refused):
+		return a.accounted(ctx, q, refused.Reply), nil
+	case err != nil:
+		return nil, exit.Errorf(exit.Unknown, "cannot decode the answer: %w", err)
+	}
+	return nil, nil
+}
+
+// purposes are what the features are for that a request may need.
+var purposes = map[string]string{
+	messages.FeatureSharing: "shared leases and the requests that wait",
+	messages.FeatureDelay:   "resources that are held back after a loss",
+}
+
+// accounted returns the answer. If it refuses a request that needs features, and the deployment lacks one, it says so:
+// earlier versions refuse the unknown field, and name only that.
+func (a *asker) accounted(ctx context.Context, q question, r *messages.Reply) *messages.Reply {
+	if r.GetStatus() == messages.Status_INVALID {
+		if lack := a.lacking(ctx, q.needs); lack != "" {
+			r.Error = lack
+		}
+	}
+	return r
+}
+
+// lacking returns a sentence about the first of the features that the deployment is known to lack; empty if it has all of
+// them, or does not answer.
+func (a *asker) lacking(ctx context.Context, features []string) string {
+	if len(features) == 0 {
+		return ""
+	}
+	info := &messages.Info{}
+	refusal, err := a.page(ctx, question{
+		op: opInfo, subject: messages.Prefix(a.connection.Prefix).Info(), message: func(time.Duration) proto.Message { return &messages.GetRequest{} },
+	}, info)
+	if err != nil || refusal != nil {
+		return ""
+	}
+	for _, feature := range features {
+		if !slices.Contains(info.GetFeatures(), feature) {
+			return fmt.Sprintf("Holdfast at %s, version %s, lacks the feature %q: upgrade its nodes for %s",
+				a.connection.Where(), info.GetVersion(), feature, purposes[feature])
+		}
+	}
+	return ""
+}
+
+// ask sends q until it is answered. It returns an answer, the refusal of the last attempt, or an error.
+func (a *asker) ask(ctx context.Context, q question, deadline time.Time) (*request.Answer, *messages.Reply, error) {
+	begun := time.Now()
+	if err := a.ready(ctx, q, deadline); err != nil {
+		return nil, nil, err
+	}
+	notice := time.AfterFunc(q.wait+connect.NoticeAfter, func() {
+		a.connection.Notice("no answer from Holdfast at %s yet", a.connection.Where())
+	})
+	defer notice.Stop()
+	answer, failure := a.exchange(ctx, q, deadline)
+	if failure == nil {
+		return answer, nil, nil
+	}
+	interrupted := ctx.Err() != nil
+	if interrupted && q.withdrawal != nil && !failure.Definite && a.withdraw(context.WithoutCancel(ctx), q) {
+		return nil, &messages.Reply{Status: messages.Status_CANCELLED}, nil
+	}
+	refusal, err := a.explain(q, failure, interrupted, time.Since(begun))
+	return nil, refusal, err
+}
+
+// ready makes sure that answers can arrive.
+func (a *asker) ready(ctx context.Context, q question, deadline time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	if err := a.nc.FlushWithContext(ctx); err != nil {
+		return exit.Errorf(exit.Unavailable, "no answer from the NATS server at %s: %w", a.connection.Where(), err)
+	}
+	if err := a.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) {
+		return a.forbidden(q)
+	}
+	return nil
+}
+
+// exchange runs one exchange. NATS discards a message that the user may not publish, so a permission violation
+// ends the exchange if it has sent one message only.
+func (a *asker) exchange(ctx context.Context, q question, deadline time.Time) (*request.Answer, *request.Error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var sent atomic.Int32
+	a.nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) && sent.Load() <= 1 {
+			cancel(err)
+		}
+	})
+	begun := time.Now()
+	x := a.sender.Exchange(request.Request{
+		Op: q.op, Key: q.key, Subject: q.subject, Waits: q.wait > 0,
+		Message: func() proto.Message {
+			sent.Add(1)
+			left := q.wait
+			if left > 0 {
+				left = max(left-time.Since(begun), time.Millisecond) // 0 would be a request that does not wait
+			}
+			return q.message(left)
+		},
+	})
+	defer x.Finish()
+	answer, err := x.Within(ctx, time.Until(deadline))
+	var failure *request.Error
+	if errors.As(err, &failure) && errors.Is(err, nats.ErrPermissionViolation) && sent.Load() <= 1 {
+		failure.Definite = true
+	}
+	return answer, failure
+}
+
+// withdraw removes an interrupted request from the queue, and releases a lease that was granted at the last
+// moment. It reports whether the request is known to hold nothing.
+func (a *asker) withdraw(ctx context.Context, q question) bool {
+	deadline := time.Now().Add(withdrawalTimeout)
+	withdrawal := q.withdrawal()
+	switch a.release(ctx, q, withdrawal, deadline) {
+	case messages.Status_CANCELLED, messages.Status_TIMEOUT:
+		return true
+	case messages.Status_STATUS_UNSPECIFIED:
+		return false
+	}
+	select {
+	case lease := <-a.late:
+		withdrawal.Token = lease.GetToken()
+		return a.release(ctx, q, withdrawal, deadline) == messages.Status_RELEASED
+	default:
+		return false // the request may never have arrived
+	}
+}
+
+// release returns the status of the answer, unspecified without one.
+func (a *asker) release(ctx context.Context, q question, r *messages.ReleaseRequest, deadline time.Time) messages.Status {
+	answer, failure := a.exchange(ctx, question{
+		op: messages.OpRelease, key: q.key, message: func(time.Duration) proto.Message { return r },
+	}, deadline)
+	if failure != nil {
+		return messages.Status_STATUS_UNSPECIFIED
+	}
+	reply, _ := answer.Reply()
+	return reply.GetStatus()
+}
+
+// explain turns the failure of an exchange into the refusal of its last attempt, or into an error with an exit
+// code.
+func (a *asker) explain(q question, failure *request.Error, interrupted bool, took time.Duration) (*messages.Reply, error) {
+	var refusal *request.Refusal
+	switch {
+	case !failure.Definite || interrupted:
+	case errors.Is(failure, nats.ErrPermissionViolation):
+		return nil, a.forbidden(q)
+	case errors.As(failure, &refusal):
+		return refusal.Reply, nil
+	case errors.Is(failure, request.ErrNoResponders):
+		if lack := a.lacking(context.Background(), q.needs); lack != "" { // the deployment does not know the operation
+			return nil, exit.Usagef("%s", lack)
+		}
+		return nil, a.noNode(q)
+	}
+	code, effect := exit.Unknown, fmt.Sprintf("%s may have had an effect; check with: holdfast get", q.op)
+	if failure.Definite {
+		code, effect = exit.Unavailable, "the request had no effect"
+	}
+	if interrupted {
+		return nil, exit.Errorf(code, "interrupted before an answer: %s", effect)
+	}
+	return nil, exit.Errorf(code, "no answer from Holdfast at %s in %s: %s", a.connection.Where(), display.Duration(took), effect)
+}
+
+func (a *asker) forbidden(q question) error {
+	err := a.nc.LastError()
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		err = nats.ErrPermissionViolation
+	}
+	return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to %s: %w", a.connection.Where(), q.op, err)
+}
+
+func (a *asker) noNode(q question) error {
+	prefix, with, subject := messages.Prefix(a.connection.Prefix), "", q.subject
+	if prefix != messages.DefaultPrefix {
+		with = fmt.Sprintf(" with the prefix %q", prefix)
+	}
+	if subject == "" {
+		subject = prefix.Operation(q.op, q.key)
+	}
+	return exit.Errorf(exit.Unavailable, "no Holdfast node%s answers at %s, though NATS does: %s has no subscriber; "+
+		"start a node with: holdfast serve --nats URL, or check --prefix and the account of this user",
+		with, a.connection.Where(), subject)
+}
+
+// isOver reports whether an acquire was told that its request had been granted and that its lease has ended.
+func isOver(op messages.Operation, s messages.Status) bool {
+	return op == messages.OpAcquire && (s == messages.Status_RELEASED || s == messages.Status_EXPIRED)
+}
+
+// isRefusal reports whether the node has not carried the request out.
+func isRefusal(s messages.Status) bool {
+	_, is := s.ServiceCode()
+	return is
+}

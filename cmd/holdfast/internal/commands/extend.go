@@ -1,0 +1,44 @@
+package commands
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// extend is the command that extends a lease.
+type extend struct {
+	resourceCommand
+	token cli.Token
+	ttl   cli.Duration
+}
+
+func newExtend() *cobra.Command {
+	e := &extend{resourceCommand: resourceCommand{op: messages.OpExtend}, ttl: cli.TTL()}
+	cmd := &cobra.Command{
+		Use:   "extend RESOURCE",
+		Short: "Extend a lease",
+		Long: `Sets the remaining time of a lease to --ttl from now, whether that is longer or
+shorter than before.`,
+		Example: `  holdfast extend orders.42 --ttl 1m
+  holdfast extend orders.42 --owner worker-7 --token 12 --ttl 1m`,
+	}
+	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
+		e.addOwner(f)
+		f.Var(&e.token, "token", tokenUsage)
+		f.Var(&e.ttl, "ttl", "duration of the lease from now")
+	})
+	e.addTo(cmd, e.question)
+	return cmd
+}
+
+func (e *extend) question() question {
+	return question{message: func(time.Duration) proto.Message {
+		return &messages.ExtendRequest{Owner: e.owner, Token: uint64(e.token), TtlMs: e.ttl.Millis()}
+	}}
+}

@@ -1,0 +1,58 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+func TestTableFitsTheTerminal(t *testing.T) {
+	leases := []*messages.Lease{
+		{Resource: strings.Repeat("漢", 60), Owner: "me", Token: 7, RemainingMs: 1500},
+		{Resource: strings.Repeat("a", 90) + "42", Owner: strings.Repeat("o", 90) + "é", Token: 900_000_000_000_000},
+		{Resource: "cafe\u0301", Owner: "\x1b[31mred", RemainingMs: 86_400_000},
+	}
+	rows := (&listing{leases: leases}).rows()
+	for columns := 50; columns < 300; columns++ {
+		text := tableOf(rows, map[string]int{leases[0].GetResource(): 0, leases[2].GetResource(): 1000}).Text(columns)
+		var widths []int
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.IndexFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0 {
+				t.Fatalf("unprintable: %q", line)
+			}
+			widths = append(widths, display.Width(line))
+		}
+		if len(widths) != 4 || slices.Max(widths) > columns || slices.Min(widths) != slices.Max(widths) {
+			t.Fatalf("on %d columns the lines are %d wide:\n%s", columns, widths, text)
+		}
+	}
+	if text := tableOf(rows, nil).Text(0); strings.Contains(text, "…") || strings.Contains(text, "WAITING") {
+		t.Errorf("without a terminal:\n%s", text)
+	}
+}
+
+func TestScreenShowsWhatFits(t *testing.T) {
+	all := make([]row, 20)
+	for i := range all {
+		all[i].lease = &messages.Lease{Resource: strings.Repeat("r", i+1), Owner: "me"}
+		if i%3 == 2 {
+			all[i] = row{waiter: &messages.Waiter{Owner: "you", Permits: 1}}
+		}
+	}
+	s := &screen{title: "holdfast ls, every 2s", what: "held", text: func(r []row, columns int) string {
+		return tableOf(r, nil).Text(columns)
+	}}
+	for rows := 5; rows < 30; rows++ {
+		lines := s.lines(display.Size{Columns: 60, Rows: rows}, time.Time{}, all, nil)
+		last := lines[len(lines)-1]
+		if all := len(lines) == len(all)+3; len(lines) > rows || all == strings.HasPrefix(last, "... and ") {
+			t.Errorf("on %d rows:\n%s", rows, strings.Join(lines, "\n"))
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// withLister starts a node that answers the nth listing, counted from 1, with what answer returns; with
+// nothing if that is nil. It answers nothing else.
+func withLister(t *testing.T, answer func(n int, r *messages.ListRequest) proto.Message) *fakeNode {
+	t.Helper()
+	f := withNATS(t)
+	n := 0
+	_, err := f.nc.Subscribe("holdfast.list", func(m *nats.Msg) {
+		var r messages.ListRequest
+		if err := messages.Decode(messages.EncodingOf("", m.Data), m.Data, &r); err != nil {
+			t.Error(err)
+		}
+		n++
+		if a := answer(n, &r); a != nil {
+			f.list(t, m, a)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// list answers as a node does: a refusal has headers that tell it from a page.
+func (f *fakeNode) list(t *testing.T, m *nats.Msg, a proto.Message) {
+	t.Helper()
+	data, err := messages.Encode(messages.EncodingOf("", m.Data), a)
+	if err != nil {
+		t.Error(err)
+	}
+	reply := &nats.Msg{Data: data}
+	if r, refused := a.(*messages.Reply); refused {
+		reply.Header = nats.Header{messages.HeaderServiceError: {r.GetError()}, messages.HeaderServiceErrorCode: {"1"}}
+	}
+	if err := m.RespondMsg(reply); err != nil {
+		t.Error(err)
+	}
+}
+
+func pageOf(next string, resources ...string) *messages.ListReply {
+	page := &messages.ListReply{Next: next}
+	for _, name := range resources {
+		page.Leases = append(page.Leases, &messages.Lease{Resource: name, Owner: "me", Token: 1, RemainingMs: 1000})
+	}
+	return page
+}
+
+func TestListing(t *testing.T) {
+	t.Run("UntilTheEnd", func(t *testing.T) {
+		t.Parallel()
+		f := withLister(t, func(n int, r *messages.ListRequest) proto.Message {
+			if after := []string{"", "b", "a"}[n-1]; r.GetAfter() != after || r.GetLimit() != messages.MaxListLimit || r.GetPattern() != "orders.*" {
+				t.Errorf("request %d: %v", n, r)
+			}
+			return []*messages.ListReply{pageOf("b", "c", "b"), pageOf("a"), pageOf("", "a")}[n-1]
+		})
+		f.run(t.Context(), "ls", "orders.*").want(t, 0,
+			"RESOURCE  OWNER  TOKEN  LEFT\na         me         1    1s\nb         me         1    1s\nc         me         1    1s\n")
+	})
+	t.Run("NoFurtherThanTheLimit", func(t *testing.T) {
+		t.Parallel()
+		f := withLister(t, func(n int, r *messages.ListRequest) proto.Message {
+			if want := []uint32{3, 1}[n-1]; r.GetLimit() != want {
+				t.Errorf("request %d: %v", n, r)
+			}
+			return []*messages.ListReply{pageOf("b", "a", "b"), pageOf("d", "c", "d")}[n-1]
+		})
+		r := f.run(t.Context(), "ls", "--json", "--limit", "3")
+		if r.code != 0 || strings.Count(r.stdout, "\n") != 3 || strings.Contains(r.stdout, `"d"`) {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("NotForEver", func(t *testing.T) {
+		t.Parallel()
+		f := withLister(t, func(int, *messages.ListRequest) proto.Message { return pageOf("a", "a") })
+		f.run(t.Context(), "ls").want(t, 1, "the node returned the same page twice")
+	})
+	t.Run("UntilItIsAvailable", func(t *testing.T) {
+		t.Parallel()
+		f := withLister(t, func(n int, _ *messages.ListRequest) proto.Message {
+			if n < 3 {
+				return refused(messages.Status_UNAVAILABLE, "no owner just now")
+			}
+			return pageOf("", "a")
+		})
+		f.run(t.Context(), "ls").want(t, 0, "a         me")
+	})
+	t.Run("Refused", func(t *testing.T) {
+		t.Parallel()
+		f := withLister(t, func(n int, _ *messages.ListRequest) proto.Message {
+			if n%2 == 1 {
+				return pageOf("a", "a")
+			}
+			return refused(messages.Status_OVERLOADED, "too many\x1b listings")
+		})
+		r := f.run(t.Context(), "ls")
+		if r.want(t, 5, "holdfast: overloaded: too many? listings\n"); r.stdout != "" {
+			t.Errorf("half a table: %s", r.stdout)
+		}
+		f.run(t.Context(), "ls", "--json").want(t, 5, "\n"+`{"status":"OVERLOADED","error":"too many\u001b listings"}`+"\n")
+	})
+	t.Run("Silence", func(t *testing.T) {
+		t.Parallel()
+		f := withNode(t, func(int) *messages.Reply { return nil })
+		f.run(t.Context(), "ls", "--timeout", "300ms").want(t, 5, "the request had no effect")
+	})
+	t.Run("InterruptedWatch", func(t *testing.T) {
+		t.Parallel()
+		ctx, interrupt := context.WithCancel(t.Context())
+		f := withLister(t, func(n int, _ *messages.ListRequest) proto.Message {
+			if n == 2 {
+				interrupt()
+				return nil // it comes while the command waits for an answer
+			}
+			return pageOf("", "a")
+		})
+		if r := f.run(ctx, "ls", "--watch=100ms"); r.code != 0 || r.stderr != "" || strings.Count(r.stdout, "RESOURCE") != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+	t.Run("NotTrusted", func(t *testing.T) {
+		t.Parallel()
+		evil := "x\x1b[2J\u202e\u009b\n"
+		f := withLister(t, func(int, *messages.ListRequest) proto.Message {
+			return &messages.ListReply{Leases: []*messages.Lease{{Resource: evil, Owner: evil}}}
+		})
+		for _, args := range [][]string{{"ls"}, {"ls", "--json"}} {
+			r := f.run(t.Context(), args...)
+			if out := r.stdout + r.stderr; r.code != 0 || strings.ContainsAny(out, "\x1b\u202e\u009b") || strings.Count(out, "\n") > 2 {
+				t.Errorf("printed %q", out)
+			}
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package commands
+
+import (
+	"cmp"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/agent"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/bench"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/demo"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/lock"
+)
+
+// The headings under which help lists the commands.
+const (
+	groupLocks  = "locks"
+	groupServer = "server"
+	groupOther  = "other"
+	groupTopics = "topics"
+)
+
+func newRoot(p *Program) *cobra.Command {
+	root := &cobra.Command{
+		Use:   cmp.Or(p.Name, "holdfast"),
+		Short: "Locks over NATS, with fencing tokens",
+		Long: `Holdfast is a lock service over NATS. A lock is a lease with a fencing token: a
+number that grows with every grant, so that the protected resource can reject a
+holder whose lease has ended.`,
+		Example: `  holdfast serve
+  holdfast acquire orders.42 --ttl 30s
+  holdfast get orders.42
+  holdfast release orders.42
+  holdfast lock orders.42 -- make report`,
+		Version:           programVersion(),
+		Args:              cli.KnownCommand,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return settings.CheckVariables(cmd, os.Environ()) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetUsageFunc(cli.PrintUsage)
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetHelpCommand(newHelp())
+	root.AddGroup(
+		&cobra.Group{ID: groupLocks, Title: "Locks:"},
+		&cobra.Group{ID: groupServer, Title: "Server:"},
+		&cobra.Group{ID: groupOther, Title: "Other:"},
+		&cobra.Group{ID: groupTopics, Title: "Help topics:"},
+	)
+	root.SetHelpCommandGroupID(groupOther)
+	addCommands(root, groupLocks, lock.New(), lock.NewElect(), newLeader(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
+	addCommands(root, groupServer, newServe(p), newMembers(), newDoctor(), newBackup(), newRestore())
+	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion(), newManual(p))
+	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())
+	return root
+}
+
+func addCommands(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = group
+		root.AddCommand(c)
+	}
+}
