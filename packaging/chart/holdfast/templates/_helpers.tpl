@@ -1,0 +1,63 @@
+{{- define "holdfast.labels" -}}
+{{ include "holdfast.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
+{{- end }}
+
+{{- define "holdfast.selector" -}}
+app.kubernetes.io/name: holdfast
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- /* The chart refuses what a schema cannot: settings that contradict one another. */ -}}
+{{- define "holdfast.check" -}}
+{{- $config := .Values.embedded.natsConfig -}}
+{{- if .Values.external.url -}}
+  {{- if or $config.secret .Values.embedded.allowRemote -}}
+    {{- fail "external.url is for an existing NATS, embedded.natsConfig.secret and embedded.allowRemote for a NATS in the nodes: set one of them" -}}
+  {{- end -}}
+  {{- if and .Values.external.credsSecret .Values.external.user -}}
+    {{- fail "external.credsSecret and external.user are two ways to log in: set one of them" -}}
+  {{- end -}}
+{{- else if and $config.secret .Values.embedded.allowRemote -}}
+  {{- fail "embedded.allowRemote is for nodes without a NATS configuration: leave it out, or embedded.natsConfig.secret" -}}
+{{- else if not (or $config.secret .Values.embedded.allowRemote) -}}
+  {{- fail "clients need a way to NATS: set embedded.natsConfig.secret to a Secret with a NATS configuration that has logins, or embedded.allowRemote=true to accept every pod without login, or external.url to use an existing NATS" -}}
+{{- end -}}
+{{- if and (or $config.user .Values.external.user) (not .Values.environmentSecret) -}}
+  {{- fail "a user needs a password: set environmentSecret to a Secret with the key HOLDFAST_PASSWORD" -}}
+{{- end -}}
+{{- end }}
+
+{{- /* The settings of serve, in the form of its configuration file. */ -}}
+{{- define "holdfast.settings" -}}
+{{- /* Probes come from the host of the pod; metrics and health have no secrets. */ -}}
+{{- $settings := dict "log-format" "json" "http" "0.0.0.0:8422" "http-insecure" true -}}
+{{- if .Values.external.url -}}
+  {{- $_ := set $settings "nats" .Values.external.url -}}
+  {{- $_ := set $settings "replicas" .Values.external.replicas -}}
+  {{- if .Values.external.credsSecret }}{{ $_ := set $settings "creds" "/etc/holdfast/creds/nats.creds" }}{{ end -}}
+  {{- if .Values.external.caSecret }}{{ $_ := set $settings "tls-ca" "/etc/holdfast/ca/ca.crt" }}{{ end -}}
+  {{- if .Values.external.user }}{{ $_ := set $settings "user" .Values.external.user }}{{ end -}}
+{{- else -}}
+  {{- $_ := set $settings "replicas" (min 3 (int .Values.nodes)) -}}
+  {{- if .Values.embedded.natsConfig.secret -}}
+    {{- $_ := set $settings "nats-config" "/etc/holdfast/nats/nats.conf" -}}
+    {{- if .Values.embedded.natsConfig.user }}{{ $_ := set $settings "user" .Values.embedded.natsConfig.user }}{{ end -}}
+  {{- else -}}
+    {{- $_ := set $settings "allow-remote" true -}}
+    {{- $_ := set $settings "listen" "0.0.0.0:4222" -}}
+    {{- $_ := set $settings "data" "/data" -}}
+    {{- if gt (int .Values.nodes) 1 -}}
+      {{- $_ := set $settings "cluster-listen" "0.0.0.0:6222" -}}
+      {{- $routes := list -}}
+      {{- range $n := until (int .Values.nodes) -}}
+        {{- $routes = append $routes (printf "%s-%d.%s-nodes:6222" $.Release.Name $n $.Release.Name) -}}
+      {{- end -}}
+      {{- $_ := set $settings "routes" $routes -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- merge $settings .Values.settings | toYaml -}}
+{{- end }}
