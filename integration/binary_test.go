@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,9 +28,14 @@ func TestMain(m *testing.M) {
 	os.Exit(stand.Main(m))
 }
 
-// env is the environment of a process: nothing of this one that could change what it does.
-func env(extra ...string) []string {
-	return append([]string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}, extra...)
+// env is the environment of a command with these arguments: nothing of this process that could change what it does. A node serves HTTP on a
+// free port, because another node on the default port would have it log a warning.
+func env(args []string, extra ...string) []string {
+	all := []string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")}
+	if slices.Contains(args, "serve") {
+		all = append(all, "HOLDFAST_HTTP=127.0.0.1:0")
+	}
+	return append(all, extra...)
 }
 
 // result is what came of a command.
@@ -52,7 +58,7 @@ func runWith(t *testing.T, variables []string, args ...string) result {
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, stand.Binary(t), args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env(variables...), t.TempDir(), &stdout, &stderr
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env(args, variables...), t.TempDir(), &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
@@ -127,7 +133,7 @@ func newProcess(t *testing.T, variables []string, args ...string) *process {
 func prepare(t *testing.T, cmd *exec.Cmd, variables []string) *process {
 	t.Helper()
 	p := &process{cmd: cmd, out: &stand.Lines{}, log: &stand.Lines{}, done: make(chan struct{})}
-	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(variables...), t.TempDir(), p.out, p.log
+	p.cmd.Env, p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = env(cmd.Args, variables...), t.TempDir(), p.out, p.log
 	return p
 }
 

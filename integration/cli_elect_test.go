@@ -49,6 +49,25 @@ func TestElect(t *testing.T) {
 		`scheduler has no leader`)
 }
 
+// A candidate that was killed is followed long before its lease would expire.
+func TestElectAfterAKill(t *testing.T) {
+	t.Parallel()
+	p := serve(t)
+	elect := func(owner, command string) *process {
+		return p.startElect(t, "scheduler", "--owner", owner, "--ttl", "1h", "--disconnect", "5s", "-c", command)
+	}
+	first := elect("one", "echo leads; exec sleep 600")
+	first.untilShown(t, "leads")
+	stand.Eventually(t, "the lease is in a session", func() bool {
+		return strings.Contains(p.holdfast(t, "get", "scheduler", "--json").stdout, `"session":`)
+	})
+	second := elect("two", "echo leads")
+	stand.Eventually(t, "the second waits", func() bool { return strings.Contains(p.holdfast(t, "get", "scheduler").stdout, "1 waiting") })
+	first.kill(t)
+	second.wantExit(t, 0)
+	run(t, "elect", "--server", p.url, "a", "--disconnect", "4s", "--", "true").wantBoth(t, 2, `^$`, `--disconnect: 5s to 24h`)
+}
+
 func TestElectRefuses(t *testing.T) {
 	t.Parallel()
 	p := serve(t)

@@ -25,7 +25,7 @@ func startAtTerminal(t *testing.T, name string, args ...string) *atTerminal {
 	t.Helper()
 	p := &process{cmd: exec.Command(name, args...), out: &stand.Lines{}, done: make(chan struct{})}
 	p.log = p.out
-	p.cmd.Env, p.cmd.Dir = env("TERM=dumb", "PS1=$ "), t.TempDir()
+	p.cmd.Env, p.cmd.Dir = env(nil, "TERM=dumb", "PS1=$ "), t.TempDir()
 	keys, err := pty.StartWithSize(p.cmd, &pty.Winsize{Rows: 24, Cols: 200})
 	if err != nil {
 		t.Fatal(err)

@@ -176,7 +176,7 @@ func TestLockPassesStandardInputThrough(t *testing.T) {
 	p := serve(t)
 	text := strings.Repeat("all of it\n", 100_000)
 	cmd := exec.CommandContext(t.Context(), stand.Binary(t), "lock", "a", "--server", p.url, "--", "cat")
-	cmd.Env, cmd.Stdin = env(), strings.NewReader(text)
+	cmd.Env, cmd.Stdin = env(nil), strings.NewReader(text)
 	out, err := cmd.Output()
 	if err != nil || !bytes.Equal(out, []byte(text)) {
 		t.Errorf("%v, %d bytes of %d", err, len(out), len(text))

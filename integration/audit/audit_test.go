@@ -75,6 +75,13 @@ func (b *book) at(unixMillis int64, kind messages.Event_Kind) *book {
 	return b.put(&journal.Commit{AtMs: unixMillis, Changes: []*journal.Change{{Kind: kind, Grant: g}}})
 }
 
+// member is the same of a lease in a session; empty: in none.
+func (b *book) member(unixMillis int64, kind messages.Event_Kind, session string) *book {
+	b.at(unixMillis, kind)
+	b.records[len(b.records)-1].GetCommit().GetChanges()[0].Grant.Session = []byte(session)
+	return b
+}
+
 func (b *book) openedAt(unixMillis int64) *book {
 	b.epoch++
 	return b.put(&journal.Commit{Opened: true, AtMs: unixMillis})
@@ -129,6 +136,12 @@ var journals = []struct {
 	{"an end of another lease", newBook().change(acquired, "a", 1).change(released, "b", 1), "of token 1 of b where token 1 of a"},
 	{"an extension of another lease", newBook().change(acquired, "a", 1).change(extended, "a", 2), "of token 2 of a where token 1 of a"},
 	{"an expiry before its time", newBook().at(1000, acquired).at(1500, expired), "500 ms before its time"},
+	{"an expiry with its session", newBook().member(1000, acquired, "s").member(1500, expired, "s"), ""},
+	{"an expiry with its session at a new owner", newBook().member(1000, acquired, "s").openedAt(1400).member(1500, expired, "s"), ""},
+	{"a lease that leaves its session", newBook().member(1000, acquired, "s").member(1100, extended, ""), ""},
+	{"a lease that moves into another session", newBook().member(1000, acquired, "s").member(1100, extended, "t"), ""},
+	{"a lease that moves into a session", newBook().member(1000, acquired, "").member(1100, extended, "t"), ""},
+	{"an expiry with another session", newBook().member(1000, acquired, "s").member(1500, expired, "t"), `EXPIRED of token 1 in session 74, whose lease is in 73`},
 	{"new metadata", newBook().change(acquired, "a", 1).change(updated, "a", 1).change(extended, "a", 1).change(updated, "a", 1).change(released, "a", 1), ""},
 	{"new metadata of another lease", newBook().change(acquired, "a", 1).change(updated, "a", 2), "of token 2 of a where token 1 of a"},
 	{"new metadata of a lease that has ended", newBook().lived("a", 1).change(updated, "a", 1), "UPDATED of token 1, which is RELEASED"},

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -56,6 +57,15 @@ type holding struct {
 	due int64
 }
 
+// due is when a lease that runs from then can expire at the earliest. One of a session ends with it, at a time that is not
+// recorded.
+func due(g *journal.Grant, from int64) int64 {
+	if len(g.GetSession()) > 0 {
+		return 0
+	}
+	return from + int64(g.GetTtlMs())
+}
+
 // request names a request of one resource.
 type request struct{ owner, id, secretHash string }
 
@@ -87,7 +97,7 @@ func (r *resource) opened(c *journal.Commit) {
 	r.unseen = false
 	r.requests = map[request]granted{requestOf(r.last): {r.last.GetToken(), r.changedAt, false}}
 	for _, h := range r.held {
-		h.due = c.GetAtMs() + int64(h.GetTtlMs())
+		h.due = due(h.Grant, c.GetAtMs())
 		r.requests[requestOf(h.Grant)] = granted{h.GetToken(), r.changedAt, false}
 	}
 	for _, l := range r.lost {
@@ -128,7 +138,7 @@ func (r *resource) acquire(g *journal.Grant, c *journal.Commit, whole bool, wron
 	if isFirst(g) {
 		r.held, r.known, r.unseen = nil, true, false
 	}
-	r.held = append(r.held, &holding{g, g.GetAcquiredAtMs() + int64(g.GetTtlMs())})
+	r.held = append(r.held, &holding{g, due(g, g.GetAcquiredAtMs())})
 	r.high, r.fence, r.reserved = max(r.high, token), max(r.fence, fence(g)), 0
 	r.remembered = true
 	r.set(g, messages.Event_ACQUIRED, c)
@@ -208,6 +218,8 @@ func (r *resource) changes(m *journal.Change, place int, c *journal.Commit, wron
 			g.GetToken(), g.GetOwner(), h.GetToken(), h.GetOwner())
 	case !isLike(g, h.Grant):
 		wrong("%s of token %d with %s, which was granted with %s", m.GetKind(), g.GetToken(), sharing(g), sharing(h.Grant))
+	case m.GetKind() != messages.Event_EXTENDED && !bytes.Equal(g.GetSession(), h.GetSession()):
+		wrong("%s of token %d in session %x, whose lease is in %x", m.GetKind(), g.GetToken(), g.GetSession(), h.GetSession())
 	case m.GetKind() == messages.Event_EXPIRED && h.due != 0 && c.GetAtMs() < h.due-wallSlack:
 		wrong("token %d expires at %d, %d ms before its time", g.GetToken(), c.GetAtMs(), h.due-c.GetAtMs())
 	}

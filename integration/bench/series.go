@@ -16,6 +16,8 @@ func (s series) median() float64 {
 
 func (s series) most() float64 { return slices.Max(s) }
 
+func (s series) least() float64 { return slices.Min(s) }
+
 func (s series) mean() float64 {
 	sum := 0.0
 	for _, v := range s {
@@ -25,10 +27,12 @@ func (s series) mean() float64 {
 }
 
 // over returns the median of the ratios, round by round.
-func (s series) over(t series) float64 {
-	var ratios series
+func (s series) over(t series) float64 { return s.ratios(t).median() }
+
+// ratios returns the ratio of each round.
+func (s series) ratios(t series) (ratios series) {
 	for i := range s {
 		ratios.add(s[i] / t[i])
 	}
-	return ratios.median()
+	return ratios
 }

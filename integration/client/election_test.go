@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
@@ -27,14 +28,15 @@ func mustCampaign(tb testing.TB, c *holdfast.Client, name, value string, opts ..
 // observation is what an observer is told.
 type observation struct {
 	testing.TB
-	next func() (holdfast.Leader, error, bool)
+	election string
+	next     func() (holdfast.Leader, error, bool)
 }
 
 func observe(tb testing.TB, c *holdfast.Client, name string) observation {
 	tb.Helper()
 	next, stop := iter.Pull2(c.Observe(testContext(tb), name))
 	tb.Cleanup(stop)
-	return observation{tb, next}
+	return observation{tb, name, next}
 }
 
 // want checks the next leader: its owner, its token and its value; "": nobody.
@@ -48,7 +50,7 @@ func (o observation) want(said string) {
 	if l.Leads() {
 		got = fmt.Sprint(l.Owner, " ", uint64(l.Token), " ", l.Value)
 	}
-	if got != said || l.Name != o.Name() {
+	if got != said || l.Name != o.election {
 		o.Fatalf("told %q of %q, want %q", got, l.Name, said)
 	}
 }
@@ -119,15 +121,15 @@ func waitingFor(t *testing.T, c *holdfast.Client, name string, n int) {
 
 // Leaders come and go while an observer looks on. It is told of each, with tokens that grow, and of each value.
 func TestObserveIsGapless(t *testing.T) {
-	c := newClient(t, url)
-	o := observe(t, newClient(t, url), t.Name())
+	c, name := newClient(t, url), t.Name()+rand.Text() // new also when the test runs again
+	o := observe(t, newClient(t, url), name)
 	o.want("")
 	const terms = 50
 	var leading sync.WaitGroup
 	defer leading.Wait()
 	leading.Go(func() {
 		for i := range terms {
-			term, err := c.Campaign(t.Context(), t.Name(), fmt.Sprint("first ", i), holdfast.Owner("a"), long)
+			term, err := c.Campaign(t.Context(), name, fmt.Sprint("first ", i), holdfast.Owner("a"), long)
 			if err == nil {
 				err = term.Proclaim(t.Context(), fmt.Sprint("then ", i))
 			}

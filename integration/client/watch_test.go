@@ -68,6 +68,24 @@ func (w *watching) want(kind holdfast.EventKind, resource string, token holdfast
 	return e
 }
 
+// A watch whose context ends soon tells what there is until then, also if that is sooner than the heartbeats of a pull.
+func TestWatchWithADeadline(t *testing.T) {
+	c := newService(t).Client()
+	w := watch(t, c, "orders.42")
+	mustRelease(t, mustAcquire(t, c, "orders.42"))
+	from := w.want(holdfast.EventAcquired, "orders.42", 1).Position()
+	stand.Eventually(t, "a watch of two seconds tells a change", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		for e, err := range c.Watch(ctx, "orders.42", holdfast.From(from)) {
+			if err == nil && e.Kind == holdfast.EventReleased {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 func TestWatchTellsEveryChange(t *testing.T) {
 	c := newService(t).Client(holdfast.Defaults(holdfast.NoRenewal()))
 	w := watch(t, c, "orders.42")

@@ -130,6 +130,15 @@ func (c *Cluster) node(name string) (*node, error) {
 	return nil, fmt.Errorf("there is no node %q; there are %q", name, c.Nodes())
 }
 
+// Host returns the address of a node, without a port.
+func (c *Cluster) Host(name string) (string, error) {
+	n, err := c.node(name)
+	if err != nil {
+		return "", err
+	}
+	return n.host, nil
+}
+
 // Log returns the last of what a node has said.
 func (c *Cluster) Log(name string) string {
 	n, err := c.node(name)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,17 +97,35 @@ func readBucket(s *stand.Stand, shard uint32) stored {
 	return found
 }
 
-// What a node of format 1 has stored is read and carried on, and resources of it are shared.
-func TestDataOfFormat1(t *testing.T) {
+// startOnFormat starts a node on what one of an earlier format has stored.
+func startOnFormat(t *testing.T, format uint32) *stand.Stand {
+	t.Helper()
 	s := stand.Start(t, stand.Config{
-		Shards: 2, DataDir: filepath.Join(unpack(t, "testdata/format1.tar.gz"), "data"),
+		Shards: 2, DataDir: filepath.Join(unpack(t, fmt.Sprintf("testdata/format%d.tar.gz", format)), "data"),
 		Tuning: actors.Tuning{CompactCommits: 50, History: 1},
 	})
 	for shard := range uint32(2) {
-		if b := readBucket(s, shard); b.first < 2 || b.commits[1] < 10 || b.shrunk < 5 || b.pages["p"] != 1 {
-			t.Fatalf("shard %d has %+v: this is no data of format 1 to test with", shard, b)
+		if b := readBucket(s, shard); b.first < 2 || b.commits[format] < 10 || b.shrunk < 5 || b.pages["p"] != format {
+			t.Fatalf("shard %d has %+v: this is no data of format %d to test with", shard, b, format)
 		}
 	}
+	return s
+}
+
+// commitUntilCompacted makes more commits than a node of startOnFormat keeps, so that it compacts its shards.
+func (c *client) commitUntilCompacted() {
+	c.Helper()
+	for range 150 {
+		for _, resource := range []string{"passing.1", "passing.2", "passing.3"} {
+			c.want(messages.Status_GRANTED, 0, "holdfast.acquire."+resource, `{"owner":"a","ttl_ms":60000}`)
+			c.want(messages.Status_RELEASED, 0, "holdfast.release."+resource, `{"owner":"a"}`)
+		}
+	}
+}
+
+// What a node of format 1 has stored is read and carried on, and resources of it are shared.
+func TestDataOfFormat1(t *testing.T) {
+	s := startOnFormat(t, 1)
 	c := &client{t, s.Connect()}
 	for resource, held := range map[string]struct {
 		token uint64
@@ -147,12 +166,7 @@ func TestDataOfFormat1(t *testing.T) {
 	c.want(messages.Status_GRANTED, 3, "holdfast.acquire.held.1", fmt.Sprintf(shared, "one"))
 	c.want(messages.Status_EXTENDED, 4, "holdfast.extend.held.2", `{"owner":"owner.2","token":3,"ttl_ms":600000,"limit":5}`)
 	c.want(messages.Status_GRANTED, 5, "holdfast.acquire.held.2", fmt.Sprintf(shared, "one"))
-	for range 150 { // until it is compacted
-		for _, resource := range []string{"passing.1", "passing.2", "passing.3"} {
-			c.want(messages.Status_GRANTED, 0, "holdfast.acquire."+resource, `{"owner":"a","ttl_ms":60000}`)
-			c.want(messages.Status_RELEASED, 0, "holdfast.release."+resource, `{"owner":"a"}`)
-		}
-	}
+	c.commitUntilCompacted()
 	s.Restart()
 	c = &client{t, s.Connect()}
 	for shard := range uint32(2) {
@@ -175,4 +189,59 @@ func TestDataOfFormat1(t *testing.T) {
 	if l := r.GetLease(); l.GetFence() != messages.Token(3).String() || l.GetSlots()[0] != 1 {
 		t.Errorf("the fourth lease is %v, want the fence of the first and the slot of the second", l)
 	}
+}
+
+// What a node of format 2 has stored is read and carried on, and its leases get what leases have since.
+func TestDataOfFormat2(t *testing.T) {
+	s := startOnFormat(t, 2)
+	c := &client{t, s.Connect()}
+	wantHolders := func(resource string, want ...string) {
+		t.Helper()
+		holders := []string{}
+		for _, l := range c.ask("holdfast.get."+resource, `{}`).GetHolders() {
+			holders = append(holders, fmt.Sprintf("%s %d %v %s", l.GetOwner(), l.GetToken(), l.GetSlots(), l.GetMetadata()["of"]))
+		}
+		if !slices.Equal(holders, want) {
+			t.Errorf("%s is held by %q, want %q", resource, holders, want)
+		}
+	}
+	// Those of the page begin with token 1, and those of the commits behind it above its low-water mark, which is 1.
+	firsts := map[string]uint64{"early": 1, "late": 2}
+	holder := func(owner string, token uint64, slots, of string) string {
+		return fmt.Sprintf("%s %d [%s] %s", owner, token, slots, of)
+	}
+	for when, first := range firsts {
+		wantHolders("mutex."+when, holder("mutex", first+1, "", "mutex"))
+		wantHolders("readers."+when, holder("ann", first+1, "0", "ann"), holder("bob", first+2, "1", ""))
+		wantHolders("semaphore."+when, holder("ann", first+1, "0 1", ""), holder("cat", first+3, "3", ""))
+		c.want(messages.Status_GRANTED, first+1, "holdfast.acquire.mutex."+when, `{"owner":"mutex","ttl_ms":60000,"request_id":"mutex"}`)
+
+		c.want(messages.Status_UPDATED, first+1, "holdfast.set.mutex."+when, `{"owner":"mutex","metadata":{"of":"set"}}`)
+		c.want(messages.Status_UPDATED, first+2, "holdfast.set.readers."+when, `{"owner":"bob","metadata":{"of":"set"}}`)
+		c.want(messages.Status_RELEASED, 0, "holdfast.break.semaphore."+when, fmt.Sprintf(`{"token":%d}`, first+1))
+		c.want(messages.Status_RELEASED, 0, "holdfast.release.semaphore."+when, `{"owner":"cat"}`)
+		c.want(messages.Status_GRANTED, first+4, "holdfast.acquire.semaphore."+when,
+			fmt.Sprintf(`{"owner":"dan","ttl_ms":3600000,"session":%q,"confirm":true}`, session))
+	}
+	for resource, token := range map[string]uint64{"stone.1": 3, "recent.1": 2, "expired": 2, "ephemeral": 1001, "free.late": 3, "forgotten.1": 2} {
+		c.want(messages.Status_GRANTED, token, "holdfast.acquire."+resource, fmt.Sprintf(`{"owner":"new","ttl_ms":3600000,"session":%q}`, session))
+	}
+	c.commitUntilCompacted()
+	s.Restart()
+	c = &client{t, s.Connect()}
+	for shard := range uint32(2) {
+		if b := readBucket(s, shard); b.pages["p"] != journal.Format || b.commits[2] > 0 {
+			t.Errorf("shard %d was compacted to %+v", shard, b)
+		}
+	}
+	for when, first := range firsts {
+		wantHolders("mutex."+when, holder("mutex", first+1, "", "set"))
+		wantHolders("readers."+when, holder("ann", first+1, "0", "ann"), holder("bob", first+2, "1", "set"))
+		wantHolders("semaphore."+when, holder("dan", first+4, "", ""))
+	}
+	if r := c.want(messages.Status_EXTENDED, 0, "holdfast.keep."+session, `{"ttl_ms":3600000}`); r.GetHeld() != 8 {
+		t.Errorf("the session has %d leases, want 8", r.GetHeld())
+	}
+	c.want(messages.Status_RELEASED, 0, "holdfast.break.semaphore.late", `{"token":6}`)
+	c.want(messages.Status_HELD_BACK, 6, "holdfast.get.semaphore.late", `{}`)
 }

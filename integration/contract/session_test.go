@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -35,6 +36,43 @@ func TestSession(t *testing.T) {
 	}
 	c.want(messages.Status_NOT_HELD, 0, "holdfast.keep."+session, `{"ttl_ms":60000}`)
 	c.want(messages.Status_NOT_HELD, 0, "holdfast.end."+session, ``)
+}
+
+// An extend takes a lease into a session and out of it.
+func TestExtendWithASession(t *testing.T) {
+	_, c := start(t)
+	keys := keysOf("x", 2) // of one shard
+	resource, other := keys[0], keys[1]
+	extend := func(want messages.Status, more string) *messages.Reply {
+		t.Helper()
+		return c.want(want, 1, "holdfast.extend."+resource, `{"owner":"ann","token":1,"ttl_ms":60000`+more+`}`)
+	}
+	in := fmt.Sprintf(`,"session":%q`, session)
+	c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+resource, `{"owner":"ann","ttl_ms":10000}`)
+	r := extend(messages.Status_EXTENDED, in)
+	if l := r.GetLease(); l.GetSession() == "" || l.GetTtlMs() != 60000 || l.GetRemainingMs() < 50000 {
+		t.Errorf("the lease is %v, want it in the session", l)
+	}
+	if r := c.want(messages.Status_EXTENDED, 0, "holdfast.keep."+session, `{"ttl_ms":60000}`); r.GetHeld() != 1 {
+		t.Errorf("keep: %v", r)
+	}
+	if l := extend(messages.Status_EXTENDED, "").GetLease(); l.GetSession() != "" {
+		t.Errorf("the lease is %v, want it by itself", l)
+	}
+	if r := c.want(messages.Status_EXTENDED, 0, "holdfast.keep."+session, `{"ttl_ms":60000}`); r.GetHeld() != 0 {
+		t.Errorf("keep: %v", r)
+	}
+	c.want(messages.Status_GRANTED, 1, "holdfast.acquire."+other, fmt.Sprintf(
+		`{"owner":"bob","ttl_ms":60000,"session":%q,"secret_hash":%q}`, session+"of-bob", "n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg="))
+	for more, want := range map[string]string{
+		`,"session":"short"`:                           "session: 16 to 64 bytes",
+		`,"limit":2` + in:                              "session: none beside limit",
+		fmt.Sprintf(`,"session":%q`, session+"of-bob"): "secret_hash",
+	} {
+		if r := c.want(messages.Status_INVALID, 0, "holdfast.extend."+resource, `{"owner":"ann","token":1,"ttl_ms":60000`+more+`}`); !strings.Contains(r.GetError(), want) {
+			t.Errorf("%s: %q, want %q", more, r.GetError(), want)
+		}
+	}
 }
 
 // On the direct subjects and in batches a session is that of one shard.
@@ -90,6 +128,30 @@ func TestSessionAfterARestart(t *testing.T) {
 	}
 }
 
+// A reentrant acquire leaves the session of a lease as it is, and is refused if it names another one.
+func TestReentrantInASession(t *testing.T) {
+	_, c := start(t)
+	again := func(resource, session string) *nats.Msg {
+		return &nats.Msg{Subject: "holdfast.acquire." + resource, Data: fmt.Appendf(nil, `{"owner":"ann","ttl_ms":1000,"reentrant":true,"session":%q}`, session)}
+	}
+	label, other := messages.SessionLabel(messages.SessionHash(session)), "contract-session-2"
+	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.in", fmt.Sprintf(`{"owner":"ann","ttl_ms":3600000,"session":%q}`, session))
+	c.want(messages.Status_GRANTED, 1, "holdfast.acquire.out", `{"owner":"ann","ttl_ms":3600000}`)
+	c.wantInvalid(again("in", other), messages.JSON, fmt.Sprintf("session: %q or none", label), "release the lease")
+	c.wantInvalid(again("out", session), messages.JSON, "session: none", "release the lease")
+	for _, named := range []string{session, ""} {
+		m := again("in", named)
+		r := c.want(messages.Status_GRANTED, 1, m.Subject, string(m.Data))
+		if l := r.GetLease(); l.GetSession() != label || l.GetTtlMs() != hour {
+			t.Errorf("with session %q the lease is %v", named, l)
+		}
+	}
+	if l := c.want(messages.Status_HELD, 1, "holdfast.get.out", ``).GetLease(); l.GetSession() != "" || l.GetTtlMs() != hour {
+		t.Errorf("the lease without a session is %v", l)
+	}
+	c.want(messages.Status_NOT_HELD, 0, "holdfast.keep."+other, `{"ttl_ms":60000}`)
+}
+
 func TestInvalidSessions(t *testing.T) {
 	_, c := start(t)
 	for _, bad := range []struct{ subject, payload, words string }{
@@ -99,6 +161,7 @@ func TestInvalidSessions(t *testing.T) {
 		{"holdfast.keep." + session, `{"ttl_ms":1000,"alive":"holdfast.break.x"}`, "alive: an inbox, not below holdfast"},
 		{"holdfast.keep." + session, `{"ttl_ms":1000,"alive":"a.*"}`, "alive"},
 		{"holdfast.keep." + session, `{"ttl_ms":1000,"disconnect_ms":5000}`, "alive: a subject on which the client listens"},
+		{"holdfast.keep." + session, `{"ttl_ms":1000,"alive":"_INBOX.x","disconnect_ms":4999}`, "disconnect_ms: 5000 to"},
 		{"holdfast.end." + session, `{"token":1}`, "token"},
 		{"holdfast.acquire.r", `{"owner":"a","ttl_ms":1000,"session":"short"}`, "session: 16 to 64 bytes"},
 	} {
@@ -110,8 +173,8 @@ func TestInvalidSessions(t *testing.T) {
 // while the client listens, the session lives on.
 func TestDisconnectedSession(t *testing.T) {
 	s, c := start(t)
-	gone, stays := s.Connect(), s.Connect()
-	for name, nc := range map[string]*nats.Conn{"gone": gone, "stays": stays} {
+	gone, stays, idle := s.Connect(), s.Connect(), s.Connect()
+	for name, nc := range map[string]*nats.Conn{"gone": gone, "stays": stays, "idle": idle} {
 		alive := nats.NewInbox()
 		if _, err := nc.SubscribeSync(alive); err != nil {
 			t.Fatal(err)
@@ -130,6 +193,8 @@ func TestDisconnectedSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Close()
+	idle.Close()
+	c.want(messages.Status_TIMEOUT, 0, "holdfast.acquire.gone", `{"owner":"bob","ttl_ms":60000,"wait_ms":2500}`) // its client may come back
 	c.want(messages.Status_TIMEOUT, 0, "holdfast.acquire.stays", `{"owner":"bob","ttl_ms":60000,"wait_ms":6500}`)
 	c.want(messages.Status_GRANTED, 2, "holdfast.acquire.gone", `{"owner":"bob","ttl_ms":60000,"wait_ms":3600000}`)
 	m, err := events.NextMsg(patience)
@@ -140,5 +205,7 @@ func TestDisconnectedSession(t *testing.T) {
 	if err := messages.DecodeReply(messages.JSON, m.Data, &e); err != nil || e.GetKind() != messages.Event_EXPIRED || e.GetReason() != "disconnected" {
 		t.Errorf("the event is %v (%v)", &e, err)
 	}
-	c.want(messages.Status_HELD, 1, "holdfast.get.stays", ``)
+	for _, resource := range []string{"stays", "free.stays", "idle", "free.idle"} {
+		c.want(messages.Status_HELD, 1, "holdfast.get."+resource, ``)
+	}
 }

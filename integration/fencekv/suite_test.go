@@ -22,6 +22,10 @@ func TestSuite(t *testing.T) {
 			tb.Helper()
 			return register{mustGuard(tb, s, "suite", fencekv.WithRule(rule))}
 		},
+		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+			tb.Helper()
+			return register{mustGuard(tb, s, "suite", fencekv.WithObserver(o))}
+		},
 		Marks: func(tb testing.TB, rule fence.Rule) fence.Marks {
 			tb.Helper()
 			return mustGuard(tb, s, "suite", fencekv.WithRule(rule))

@@ -58,11 +58,11 @@ func TestMsgSuite(t *testing.T) {
 func testSuite(t *testing.T, serve func(testing.TB, *nats.Conn, string, *fencenats.Guard, *fencekv.Bucket)) {
 	t.Helper()
 	s := mustStart(t)
-	open := func(tb testing.TB, rule fence.Rule) register {
+	open := func(tb testing.TB, rule fence.Rule, opts ...fencenats.Option) register {
 		tb.Helper()
 		nc := mustConnect(tb, s)
 		// Under Once the guard spends the token, and the store lets the same one pass.
-		g, store := fencenats.New(mustOpen(tb, nc, fencekv.WithRule(rule))), mustOpen(tb, nc)
+		g, store := fencenats.New(mustOpen(tb, nc, fencekv.WithRule(rule)), opts...), mustOpen(tb, nc)
 		subject := nats.NewInbox() // each register has one of its own
 		for range workers {
 			serve(tb, nc, subject, g, store)
@@ -74,6 +74,10 @@ func testSuite(t *testing.T, serve func(testing.TB, *nats.Conn, string, *fencena
 		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
 			tb.Helper()
 			return open(tb, rule)
+		},
+		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
+			tb.Helper()
+			return open(tb, fence.Repeatable, fencenats.WithObserver(o))
 		},
 		Through: func(tb testing.TB, rule fence.Rule, via func(string) string) fencetest.Register {
 			tb.Helper()

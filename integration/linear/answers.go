@@ -18,6 +18,7 @@ type answers struct {
 
 	acquires map[asked][]*Operation
 	extends  map[uint32][]*Operation // by TTL, of acquires and extends
+	sets     map[string][]*Operation // by value
 	releases map[string][]*Operation // by owner
 	breaks   map[uint64][]*Operation // by token
 	confirms map[uint64][]*Operation // by token
@@ -32,7 +33,7 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 	a := &answers{
 		operations: operations, life: l, seen: l.seen(operations), slack: slack,
 		acquires: make(map[asked][]*Operation), extends: make(map[uint32][]*Operation),
-		releases: make(map[string][]*Operation), breaks: make(map[uint64][]*Operation),
+		sets: make(map[string][]*Operation), releases: make(map[string][]*Operation), breaks: make(map[uint64][]*Operation),
 		confirms: make(map[uint64][]*Operation),
 	}
 	for i := range operations {
@@ -44,10 +45,18 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 			if o.Reentrant {
 				a.extends[o.TTL] = append(a.extends[o.TTL], o)
 			}
-		case messages.OpExtend:
+		case messages.OpExtend, messages.OpKeep:
 			a.extends[o.TTL] = append(a.extends[o.TTL], o)
+		case messages.OpSet:
+			a.sets[o.Value] = append(a.sets[o.Value], o)
 		case messages.OpRelease:
 			a.releases[o.Owner] = append(a.releases[o.Owner], o)
+		case messages.OpEnd:
+			if o.Orphan {
+				a.extends[o.TTL] = append(a.extends[o.TTL], o)
+			} else {
+				a.releases[o.Owner] = append(a.releases[o.Owner], o)
+			}
 		case messages.OpBreak:
 			a.breaks[o.Token] = append(a.breaks[o.Token], o)
 		case messages.OpConfirm:
@@ -63,7 +72,10 @@ func newAnswers(operations []Operation, l *life, slack time.Duration) *answers {
 func checkAnswers(operations []Operation, l *life, slack time.Duration, began int64) []string {
 	a := newAnswers(operations, l, slack)
 	for i := range operations {
-		if o := &operations[i]; !o.Stale {
+		switch o := &operations[i]; {
+		case o.ofSession():
+			a.session(o)
+		case !o.Stale:
 			a.answer(o)
 		}
 	}
@@ -100,6 +112,10 @@ func (a *answers) answer(o *Operation) {
 			a.is("no such extension is in the journal: %s", o.span())
 		}
 		a.shares(o, []Shown{o.Shown})
+	case messages.Status_UPDATED:
+		if _, ok := a.updateOf(o); !ok {
+			a.is("no such change of its value is in the journal: %s", o.span())
+		}
 	case messages.Status_RELEASED:
 		if !a.hasEnded(o) {
 			a.is("no such end of a lease is in the journal: %s", o.span())
@@ -247,6 +263,9 @@ func (a *answers) askers(c change) (by []*Operation, same int) {
 		return a.acquires[id], len(a.grants[id])
 	case c.GetKind() == messages.Event_EXTENDED:
 		return a.extends[g.GetTtlMs()], len(a.extended[extension{g.GetToken(), g.GetTtlMs()}])
+	case c.GetKind() == messages.Event_UPDATED:
+		value := g.GetMetadata()[valueEntry]
+		return a.sets[value], len(a.updated[update{g.GetToken(), value}])
 	case c.GetKind() == messages.Event_RELEASED:
 		return a.releases[g.GetOwner()], 1
 	case c.GetKind() == messages.Event_BROKEN:
@@ -314,8 +333,12 @@ func (o *Operation) effects(c change) int {
 	switch o.Kind {
 	case messages.OpAcquire:
 		told = o.granted() && (o.Shown.Token == g.GetToken() || o.RequestID == g.GetRequestId())
+	case messages.OpKeep:
+		told = o.Status == messages.Status_EXTENDED
 	case messages.OpExtend:
 		told = o.Status == messages.Status_EXTENDED && o.Shown.Token == g.GetToken()
+	case messages.OpSet:
+		told = o.Status == messages.Status_UPDATED
 	default:
 		told = o.Status == messages.Status_RELEASED
 	}
@@ -331,14 +354,20 @@ func (o *Operation) effects(c change) int {
 	return o.Open
 }
 
-// expiries checks that no lease was seen to have run out before its time, counted from its last request.
+// expiries checks that no lease was seen to have run out before its time, counted from its last request. The time of one
+// in a session, and of one that an end of its session has left, the journal does not tell.
 func (a *answers) expiries() {
-	dues := make(map[uint64]time.Duration)
+	dues, last := make(map[uint64]time.Duration), make(map[uint64]*journal.Grant)
 	for at, c := range a.changes {
 		g := c.GetGrant()
 		switch c.GetKind() {
 		case messages.Event_ACQUIRED, messages.Event_EXTENDED:
-			dues[g.GetToken()] = a.asked(c) + millis(g.GetTtlMs())
+			before := last[g.GetToken()]
+			orphaned := len(before.GetSession()) > 0 && before.GetTtlMs() == g.GetTtlMs()
+			if dues[g.GetToken()] = a.asked(c) + millis(g.GetTtlMs()); len(g.GetSession()) > 0 || orphaned {
+				delete(dues, g.GetToken())
+			}
+			last[g.GetToken()] = g
 		case messages.Event_EXPIRED:
 			if due := dues[g.GetToken()]; a.seen[at] < due-a.slack {
 				a.is("it was seen at %v, %v before its time: %s", a.seen[at], due-a.seen[at], c)

@@ -17,6 +17,8 @@ type call struct {
 	payload []byte
 	// batch returns a batch with the call, whose id it gets; nil: the request goes alone.
 	batch func(id uint64) ([]byte, error)
+	// leases are those of the session that the call is about.
+	leases []holding
 	// encoding is the answer's.
 	encoding messages.Encoding
 	// answers come here, with the number of the sending that they answer.
@@ -47,16 +49,22 @@ func (c *client) begin(r *resource, o Operation) (*call, error) {
 		return nil, err
 	}
 	q := &call{Operation: o, to: r, payload: payload, encoding: messages.EncodingOf("", payload), answers: make(chan answer, 64), abandoned: make(chan struct{})}
-	q.subject = c.Prefix.Operation(o.Kind, r.key)
+	key, shard := r.key, messages.ShardOf(r.key, max(c.Shards, 1))
+	if o.ofSession() {
+		if key, err = messages.EncodeKey(o.Session); err != nil {
+			return nil, err
+		}
+	}
+	q.subject = c.Prefix.Operation(o.Kind, key)
 	switch {
 	case c.batched:
-		q.subject = c.Prefix.Batch(messages.ShardOf(r.key, c.Shards))
+		q.subject = c.Prefix.Batch(shard)
 		if payload, err = messages.Encode(messages.Protobuf, body(o)); err != nil {
 			return nil, err
 		}
-		q.batch = func(id uint64) ([]byte, error) { return batch(c.encoding, id, r.key, o.Kind, payload) }
-	case c.direct:
-		q.subject = c.Prefix.Direct(messages.ShardOf(r.key, c.Shards), o.Kind, r.key)
+		q.batch = func(id uint64) ([]byte, error) { return batch(c.encoding, id, key, o.Kind, payload) }
+	case c.direct, o.ofSession():
+		q.subject = c.Prefix.Direct(shard, o.Kind, key)
 	}
 	r.count.Add(1)
 	return q, nil
@@ -84,20 +92,28 @@ func batch(e messages.Encoding, id uint64, key string, op messages.Operation, pa
 
 // body is the request that an operation is on the wire.
 func body(o Operation) proto.Message {
+	by := sign(o.Owner)
 	switch o.Kind {
 	case messages.OpAcquire:
 		m := &messages.AcquireRequest{
-			Owner: o.Owner, TtlMs: o.TTL, WaitMs: o.Wait, RequestId: o.RequestID, Reentrant: o.Reentrant,
+			Owner: by.owner, TtlMs: o.TTL, WaitMs: o.Wait, RequestId: o.RequestID, Reentrant: o.Reentrant,
 			Limit: o.Limit, Permits: o.Permits, DelayMs: o.Delay, Confirm: o.Confirm,
+			Metadata: metadata(o.Value), Session: o.Session, SecretHash: by.hash, Secret: by.secret,
 		}
 		if o.Ephemeral {
 			m.Durability = messages.Durability_EPHEMERAL
 		}
 		return m
 	case messages.OpRelease:
-		return &messages.ReleaseRequest{Owner: o.Owner, Token: o.Token, RequestId: o.RequestID}
+		return &messages.ReleaseRequest{Owner: by.owner, Token: o.Token, RequestId: o.RequestID, Secret: by.secret}
 	case messages.OpExtend:
-		return &messages.ExtendRequest{Owner: o.Owner, Token: o.Token, TtlMs: o.TTL, Limit: o.Limit}
+		return &messages.ExtendRequest{Owner: by.owner, Token: o.Token, TtlMs: o.TTL, Limit: o.Limit, Secret: by.secret}
+	case messages.OpSet:
+		return &messages.SetRequest{Owner: by.owner, Token: o.Token, Metadata: metadata(o.Value), Secret: by.secret}
+	case messages.OpKeep:
+		return &messages.KeepRequest{TtlMs: o.TTL}
+	case messages.OpEnd:
+		return &messages.EndRequest{Orphan: o.Orphan, Secret: by.secret}
 	case messages.OpBreak:
 		return &messages.BreakRequest{Token: o.Token, Reason: o.Reason}
 	case messages.OpConfirm:
@@ -106,6 +122,17 @@ func body(o Operation) proto.Message {
 		return &messages.GetRequest{Stale: o.Stale}
 	}
 }
+
+// metadata are those of a lease with this value; empty: none.
+func metadata(value string) map[string]string {
+	if value == "" {
+		return nil
+	}
+	return map[string]string{valueEntry: value}
+}
+
+// valueEntry is the entry of a lease's metadata that is its value.
+const valueEntry = "value"
 
 // send sends a request, once more if it was sent before. Each sending has an inbox of its own, so that an
 // answer says which one it is to.
@@ -176,6 +203,13 @@ func (c *client) done(q *call) Operation {
 	if q.failed() && q.Open > 0 || q.Status == 0 {
 		q.Operation, q.Return = q.Unanswered(), Never
 	}
-	c.record(q.Operation, q.to)
+	if !q.ofSession() {
+		c.record(q.Operation, q.to)
+	}
+	for _, h := range q.leases {
+		o := q.Operation
+		o.Resource, o.Token = h.name, h.Shown.Token
+		c.record(o, h.resource)
+	}
 	return q.Operation
 }

@@ -58,6 +58,9 @@ func (c *client) rename() {
 	c.lives++
 	c.stretch = 0
 	c.owner = fmt.Sprintf("c%d.%d", c.number, c.lives)
+	if (c.number+c.lives)%2 == 0 {
+		c.owner = secretive(c.owner)
+	}
 }
 
 // ttl is the length of a lease, which no other request of this owner asks for.
@@ -86,6 +89,8 @@ func (c *client) run() {
 			return // all have had enough
 		}
 		switch n := c.dice.IntN(100); {
+		case n < 12 && len(c.groups) > 0:
+			c.together()
 		case n < 70:
 			c.lock(r)
 		case n < 82:
@@ -133,8 +138,10 @@ func (c *client) choose() *resource {
 }
 
 // rest waits for a while, in which the load may end.
-func (c *client) rest() {
-	t := time.NewTimer(time.Duration(c.dice.Int64N(int64(c.Pause))))
+func (c *client) rest() { c.pause(time.Duration(c.dice.Int64N(int64(c.Pause)))) }
+
+func (c *client) pause(d time.Duration) {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -168,6 +175,9 @@ func (c *client) wish(r *resource) Operation {
 	}
 	if c.chance(60) {
 		o.Wait = 1 + c.dice.Uint32N(1000)
+	}
+	if c.chance(30) {
+		o.Value = o.RequestID
 	}
 	switch {
 	case r.shared:
@@ -302,8 +312,10 @@ func (h *holding) use() bool {
 			Kind: messages.OpAcquire, Owner: h.Owner, RequestID: h.id(), Ephemeral: h.Ephemeral,
 			TTL: h.ttl(), Reentrant: h.chance(70), Limit: h.Limit, Permits: h.Permits,
 		}
-	case n < 90:
+	case n < 86:
 		o = Operation{Kind: messages.OpGet}
+	case n < 94:
+		o.Kind, o.Value = messages.OpSet, h.id()
 	default: // of a lease before or after, of which it knows nothing
 		o.Kind, o.Token = messages.OpRelease, h.Shown.Token+1
 		if h.chance(50) && h.Shown.Token > 1 {
@@ -360,11 +372,19 @@ func (c *client) confirm(r *resource, token uint64) {
 	}
 }
 
-// trespass uses what is not its own.
+// trespass uses what is not its own, also in the name of its owner, but without the secret.
 func (c *client) trespass(r *resource) {
 	o := Operation{Kind: messages.OpRelease, Owner: c.owner, Token: r.token.Load()}
 	if c.chance(50) {
+		if holder := c.get(r).Shown; isSecretive(holder.Owner) {
+			o.Owner, o.Token = stranger(holder.Owner), holder.Token
+		}
+	}
+	switch n := c.dice.IntN(100); {
+	case n < 35:
 		o.Kind, o.TTL = messages.OpExtend, c.ttl()
+	case n < 55:
+		o.Kind, o.Value = messages.OpSet, c.id()
 	}
 	c.ask(r, o)
 }

@@ -18,6 +18,10 @@ type Counts struct {
 	Grants, HandOffs, Waited int
 	// Extensions, Releases and Breaks were told to clients.
 	Extensions, Releases, Breaks int
+	// Kept and Parted are leases whose session was kept, and whose session was ended by its client.
+	Kept, Parted int
+	// Sets are values that clients were told they had given their lease.
+	Sets int
 	// Shared are leases beside which others could be held, Downgrades those of them that had been less shared.
 	Shared, Downgrades int
 	// Late are acquires that were told that their lease had ended, Withdrawn those told that they had been taken out
@@ -36,9 +40,9 @@ type Counts struct {
 // String is the counts on one line.
 func (c Counts) String() string {
 	return fmt.Sprintf("%d operations (%d unknown) on %d resources (%d judged): %d grants, %d to another owner, %d out of the queue, "+
-		"%d shared, %d downgrades, %d extensions, %d releases, %d breaks, %d late copies, %d withdrawn, %d expiries, %d bounces, %d losses, %d confirmations; %d events",
+		"%d shared, %d downgrades, %d extensions, %d sets, %d kept, %d parted, %d releases, %d breaks, %d late copies, %d withdrawn, %d expiries, %d bounces, %d losses, %d confirmations; %d events",
 		c.Operations, c.Unknown, c.Resources, c.Judged, c.Grants, c.HandOffs, c.Waited,
-		c.Shared, c.Downgrades, c.Extensions, c.Releases, c.Breaks, c.Late, c.Withdrawn, c.Expiries, c.Bounces, c.Losses, c.Confirmations, c.Events)
+		c.Shared, c.Downgrades, c.Extensions, c.Sets, c.Kept, c.Parted, c.Releases, c.Breaks, c.Late, c.Withdrawn, c.Expiries, c.Bounces, c.Losses, c.Confirmations, c.Events)
 }
 
 // Add adds the counts of another history.
@@ -51,6 +55,9 @@ func (c *Counts) Add(d Counts) {
 	c.HandOffs += d.HandOffs
 	c.Waited += d.Waited
 	c.Extensions += d.Extensions
+	c.Sets += d.Sets
+	c.Kept += d.Kept
+	c.Parted += d.Parted
 	c.Releases += d.Releases
 	c.Breaks += d.Breaks
 	c.Shared += d.Shared
@@ -86,9 +93,14 @@ func (c *Counts) count(operations []Operation, l *life) {
 			c.Late++
 		case o.Kind == messages.OpAcquire && o.Status == messages.Status_CANCELLED:
 			c.Withdrawn++
+		case o.ofSession():
+			c.Kept += count(o.Status == messages.Status_EXTENDED)
+			c.Parted += count(o.Status == messages.Status_RELEASED)
 		case o.Status == messages.Status_EXTENDED:
 			c.Extensions++
 			c.Downgrades += count(o.downgrades())
+		case o.Status == messages.Status_UPDATED:
+			c.Sets++
 		case o.Status == messages.Status_RELEASED && o.Kind == messages.OpBreak:
 			c.Breaks++
 		case o.Status == messages.Status_RELEASED:
@@ -123,7 +135,7 @@ func count(is bool) int {
 // Floors are the least that has to happen in a history: below them it proves nothing. The zero value
 // asks for nothing.
 type Floors struct {
-	Operations, Grants, HandOffs, Waited, Extensions, Releases, Breaks, Shared, Downgrades, Late, Withdrawn, Expiries, Losses, Confirmations, Events int
+	Operations, Grants, HandOffs, Waited, Extensions, Sets, Kept, Parted, Releases, Breaks, Shared, Downgrades, Late, Withdrawn, Expiries, Losses, Confirmations, Events int
 }
 
 // below says which floors the counts do not reach, empty if they reach all.
@@ -135,7 +147,7 @@ func (f Floors) below(c Counts) string {
 	}{
 		{"operations", c.Operations, f.Operations}, {"grants", c.Grants, f.Grants},
 		{"grants to another owner", c.HandOffs, f.HandOffs}, {"grants out of the queue", c.Waited, f.Waited},
-		{"extensions", c.Extensions, f.Extensions}, {"releases", c.Releases, f.Releases},
+		{"extensions", c.Extensions, f.Extensions}, {"sets", c.Sets, f.Sets}, {"leases kept by their session", c.Kept, f.Kept}, {"leases of sessions that were ended", c.Parted, f.Parted}, {"releases", c.Releases, f.Releases},
 		{"breaks", c.Breaks, f.Breaks}, {"shared leases", c.Shared, f.Shared}, {"downgrades", c.Downgrades, f.Downgrades},
 		{"late copies", c.Late, f.Late},
 		{"withdrawn", c.Withdrawn, f.Withdrawn}, {"expiries", c.Expiries, f.Expiries},

@@ -33,6 +33,12 @@
 // A lease that may hold its resource back is exclusive here: package lease has models of shared ones, and the check of the
 // journal knows both.
 //
+// A keep or an end of a session is in the history as an operation of each of its leases. The model knows until when a session
+// runs at the least, as it knows that of a lease; a lease in a session is exclusive and persistent here.
+//
+// Half of the owners have leases with a secret, see secretive. What is asked in their name without it is asked by a
+// stranger, to the model.
+//
 // Leases that are EPHEMERAL are in no journal and end when the shard moves; a deposed owner may even give
 // out some more. So resources that have any are held against the model only while nothing is unknown and
 // their shard has one owner, and else only against this: no token is two owners'.

@@ -45,6 +45,7 @@ type fact struct {
 	at              int64
 	reason          string
 	heldBack        bool
+	value           string
 	sharing
 }
 
@@ -176,7 +177,7 @@ func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
 func watched(e holdfast.Event) fact {
 	return fact{
 		e.ID, e.Kind.String(), e.Lease.Resource, e.Lease.Owner, uint64(e.Lease.Token), e.Lease.TTL,
-		e.Time.UnixMilli(), e.Reason, e.HeldBack, sharedAs(e.Lease),
+		e.Time.UnixMilli(), e.Reason, e.HeldBack, e.Lease.Metadata[valueEntry], sharedAs(e.Lease),
 	}
 }
 
@@ -184,7 +185,7 @@ func published(e *messages.Event) fact {
 	l := e.GetLease()
 	return fact{
 		e.ID(), e.GetKind().String(), l.GetResource(), l.GetOwner(), l.GetToken(), millis(l.GetTtlMs()),
-		e.GetAtMs(), e.GetReason(), e.GetHeldBack(), leaseOf(l),
+		e.GetAtMs(), e.GetReason(), e.GetHeldBack(), l.GetMetadata()[valueEntry], leaseOf(l),
 	}
 }
 

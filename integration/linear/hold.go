@@ -36,10 +36,10 @@ func (m model) confirm(s state, o *Operation) (bool, state) {
 	case messages.Status_RELEASED:
 		return last && lost.hold != noHold, lost.confirmed(o)
 	case messages.Status_STALE_TOKEN:
-		if lost.hold == heldBack && lost.holder.shows(o.Shown) {
-			return !last, lost
+		if held, after := m.refused(s, o, func(holder) bool { return false }); held {
+			return true, after // a lease that may have run out need not have
 		}
-		return m.refused(s, o, func(holder) bool { return false })
+		return !last && lost.hold == heldBack && lost.holder.shows(o.Shown), lost
 	case messages.Status_NOT_HELD:
 		after := m.lapse(lost, o)
 		return after.free() && (!last || after.hold == noHold), after

@@ -37,6 +37,11 @@ var holdPairs = []struct {
 		[]line{acquire("a", 0, 1).delayed().granted(1), acquire("b", 1970, 1980).granted(2)},
 	},
 	{
+		"a break is answered alike when the delay is over",
+		[]line{acquire("a", 0, 1).delayed().granted(1), breaks(1, 2000, 2001).released(), acquire("b", 2002, 2003).granted(2)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), breaks(1, 1980, 1990).released(), acquire("b", 2002, 2003).granted(2)},
+	},
+	{
 		"a delay does not begin with a release",
 		[]line{acquire("a", 0, 1).delayed().granted(1), release("a", 2, 3).released(), acquire("b", 4, 5).granted(2)},
 		[]line{acquire("a", 0, 1).delayed().granted(1), breaks(1, 2, 3).released(), acquire("b", 4, 5).granted(2)},
@@ -80,6 +85,11 @@ var holdPairs = []struct {
 		"a lease that is held is not confirmed",
 		[]line{acquire("a", 0, 1).confirming().granted(1), confirms(1, 2, 3).shows(staleToken, "a", 1)},
 		[]line{acquire("a", 0, 1).confirming().granted(1), confirms(1, 2, 3).released()},
+	},
+	{
+		"a lease that may have run out is held until it is lost",
+		[]line{acquire("a", 0, 1).delayed().granted(1), confirms(1, 1500, 1501).shows(staleToken, "a", 1), extend("a", 1502, 1503).token(1).extended(1)},
+		[]line{acquire("a", 0, 1).delayed().granted(1), confirms(1, 1500, 1501).released(), extend("a", 1502, 1503).token(1).extended(1)},
 	},
 	{
 		"a confirmation is repeated until the next grant",

@@ -16,23 +16,29 @@ type life struct {
 	// grants are those of a request, extended the extensions of a lease by a TTL.
 	grants   map[asked][]int
 	extended map[extension][]int
+	// updated are the changes of a lease to a value.
+	updated map[update][]int
 	// downgraded are the grants that go on with the lease of a token.
 	downgraded map[uint64]int
 }
 
-// asked is a request that may be granted, extension one that may prolong a lease.
+// asked is a request that may be granted, extension one that may prolong a lease, update one that may change its value.
 type (
 	asked     struct{ owner, request string }
 	extension struct {
 		token uint64
 		ttl   uint32
 	}
+	update struct {
+		token uint64
+		value string
+	}
 )
 
 func newLife() *life {
 	return &life{
 		granted: make(map[uint64]int), ended: make(map[uint64]int), over: make(map[uint64]int),
-		grants: make(map[asked][]int), extended: make(map[extension][]int), downgraded: make(map[uint64]int),
+		grants: make(map[asked][]int), extended: make(map[extension][]int), updated: make(map[update][]int), downgraded: make(map[uint64]int),
 	}
 }
 
@@ -53,6 +59,9 @@ func (l *life) add(c change) {
 	case messages.Event_EXTENDED:
 		id := extension{g.GetToken(), g.GetTtlMs()}
 		l.extended[id] = append(l.extended[id], at)
+	case messages.Event_UPDATED:
+		id := update{g.GetToken(), g.GetMetadata()[valueEntry]}
+		l.updated[id] = append(l.updated[id], at)
 	case messages.Event_CONFIRMED:
 		once(l.over, g.GetToken(), at)
 	default:
@@ -95,6 +104,14 @@ func (l *life) extensionOf(o *Operation) (at int, ok bool) {
 	return unseen, false
 }
 
+// updateOf returns the change that an answer to a set tells of, the first of several like it.
+func (l *life) updateOf(o *Operation) (at int, ok bool) {
+	if all := l.updated[update{o.Shown.Token, o.Value}]; len(all) > 0 {
+		return all[0], true
+	}
+	return unseen, false
+}
+
 // downgradeOf returns the downgrade that the operation has led to. No two requests of an owner have the same TTL.
 func (l *life) downgradeOf(o *Operation) (at int, ok bool) {
 	if o.Kind != messages.OpExtend || o.Limit == 0 {
@@ -113,6 +130,9 @@ const unseen = -1
 
 // shown returns the last change that the answer is certain to tell of, or unseen.
 func (l *life) shown(o *Operation) int {
+	if o.Orphan || o.Kind == messages.OpKeep {
+		return unseen
+	}
 	find := func(m map[uint64]int, token uint64) int {
 		if at, ok := m[token]; ok {
 			return at
@@ -124,6 +144,9 @@ func (l *life) shown(o *Operation) int {
 		return find(l.granted, o.Shown.Token)
 	case messages.Status_EXTENDED:
 		at, _ := l.extensionOf(o)
+		return at
+	case messages.Status_UPDATED:
+		at, _ := l.updateOf(o)
 		return at
 	case messages.Status_HELD_BACK:
 		return find(l.ended, o.Shown.Token)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,8 @@ type LoadConfig struct {
 	// cut off, then does so with less effect. The load does not close it. It is to reconnect for ever.
 	Connect func(client int) (*nats.Conn, error)
 	Prefix  messages.Prefix // empty: the default
-	// Shards lets half of the clients use the direct endpoints; 0: all use the front one.
+	// Shards lets half of the clients use the direct endpoints, and all of them use sessions; 0: all use the front one,
+	// and no sessions, which would be of all shards there.
 	Shards uint32
 	// Resources are the names, new to the deployment. The first is used most.
 	Resources []string
@@ -77,6 +79,8 @@ type Load struct {
 	*History
 	tally   tally
 	targets []*resource
+	// groups are the resources that may be taken in one session: those of a shard. None if Shards is 0.
+	groups  [][]*resource
 	clients []*client
 	work    sync.WaitGroup
 	// stopping is closed when clients are to begin nothing more; ctx ends what they have begun.
@@ -113,6 +117,7 @@ func StartLoad(ctx context.Context, cfg LoadConfig) (*Load, error) {
 			name: name, key: key, ephemeral: i >= len(cfg.Resources)-cfg.Ephemeral, shared: cfg.Shared && i%2 == 1,
 		})
 	}
+	l.groups = groups(l.targets, cfg.Shards)
 	for i := range cfg.Clients {
 		nc, err := cfg.Connect(i)
 		if err != nil {
@@ -125,6 +130,18 @@ func StartLoad(ctx context.Context, cfg LoadConfig) (*Load, error) {
 		l.work.Go(c.run)
 	}
 	return l, nil
+}
+
+// groups parts resources by their shard. A lease in a session is exclusive and persistent here.
+func groups(all []*resource, shards uint32) (groups [][]*resource) {
+	byShard := make([][]*resource, shards)
+	for _, r := range all {
+		if shards > 0 && !r.shared && !r.ephemeral {
+			shard := messages.ShardOf(r.key, shards)
+			byShard[shard] = append(byShard[shard], r)
+		}
+	}
+	return slices.DeleteFunc(byShard, func(group []*resource) bool { return len(group) == 0 })
 }
 
 // Stop lets the clients finish what they have begun, asks once more after every resource, and returns the

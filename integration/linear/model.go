@@ -46,8 +46,10 @@ func (m model) step(s state, o *Operation) (bool, state) {
 	switch o.Kind {
 	case messages.OpAcquire:
 		return m.acquire(s, o)
-	case messages.OpRelease, messages.OpExtend:
+	case messages.OpRelease, messages.OpExtend, messages.OpSet:
 		return m.use(s, o)
+	case messages.OpKeep, messages.OpEnd:
+		return m.session(s, o)
 	case messages.OpBreak:
 		return m.breakLease(s, o)
 	case messages.OpConfirm:
@@ -76,7 +78,7 @@ func (m model) acquire(s state, o *Operation) (bool, state) {
 	switch after := m.settle(s, o); o.Status {
 	case messages.Status_GRANTED:
 		if h, ok := s.find(o.Shown.Token); ok && h.shows(o.Shown) && h.again(o) {
-			if o.Reentrant {
+			if o.Reentrant && h.session == "" {
 				h.bound = max(h.bound, o.Call+millis(o.TTL))
 			}
 			return true, s.with(h)
@@ -114,6 +116,9 @@ func (m model) remembers(s state, o *Operation) bool {
 // enter is a grant. What it shows tells which leases have ended: all of another phase, and those whose permits it got.
 func (m model) enter(s state, o *Operation) (bool, state) {
 	how := o.Shown.sharing
+	if o.Shown.Value != o.Value || o.Shown.Session != o.label() {
+		return false, s
+	}
 	if how.Limit != o.Limit && how.most() != o.most() || how.permits() != o.permits() {
 		return false, s
 	}
@@ -147,7 +152,9 @@ func (m model) enter(s state, o *Operation) (bool, state) {
 		return false, s
 	}
 	after = after.grant(o, o.Shown.Token, how)
-	after.bound = max(after.bound, start+millis(o.TTL))
+	if o.Session == "" {
+		after.bound = max(after.bound, start+millis(o.TTL))
+	}
 	return true, after
 }
 
@@ -273,7 +280,7 @@ func (m model) release(s state, o *Operation) (bool, state) {
 	}
 }
 
-// use is a release or an extend.
+// use is a release, an extend or a set.
 func (m model) use(s state, o *Operation) (bool, state) {
 	if o.named() {
 		return m.release(s, o)
@@ -286,7 +293,7 @@ func (m model) use(s state, o *Operation) (bool, state) {
 	}
 	taken := after.end == expired || after.end == broken
 	switch o.Status {
-	case messages.Status_RELEASED, messages.Status_EXTENDED:
+	case messages.Status_RELEASED, messages.Status_EXTENDED, messages.Status_UPDATED:
 		if holds {
 			return m.using(s, own, o)
 		}
@@ -299,7 +306,7 @@ func (m model) use(s state, o *Operation) (bool, state) {
 		}
 		return mine && taken || m.ended(s, o), s
 	case messages.Status_NOT_HELD:
-		if o.Kind == messages.OpExtend && !holds && m.ended(s, o) {
+		if o.Kind != messages.OpRelease && !holds && m.ended(s, o) {
 			return true, s // it was released
 		}
 		told := mine && (taken || o.Kind == messages.OpRelease && after.end == released)
@@ -340,13 +347,17 @@ func (m model) refused(s state, o *Operation, contradicts func(holder) bool) (bo
 	return true, s
 }
 
-// using is a release or an extension by the holder.
+// using is a release, an extension or a set by the holder.
 func (m model) using(s state, h holder, o *Operation) (bool, state) {
 	if o.Kind == messages.OpExtend && o.Limit > 0 && o.most() != h.most() {
 		return m.downgrade(s, h, o)
 	}
+	if o.Kind == messages.OpRelease {
+		return true, s.without(h.token, released, o.Call)
+	}
+	h = h.used(o)
 	same := o.Shown.Token == 0 || h.shows(o.Shown) || o.Status == messages.Status_STATUS_UNSPECIFIED
-	return o.Kind == messages.OpRelease || same, s.used(h, o)
+	return same, s.with(h)
 }
 
 // downgrade is an extension with a larger limit of a lease that is held alone.
@@ -379,7 +390,7 @@ func (m model) breakLease(s state, o *Operation) (bool, state) {
 	switch o.Status {
 	case messages.Status_RELEASED:
 		if holds {
-			return true, s.without(h.token, broken, o.Call)
+			return true, s.without(h.token, broken, m.brokenAt(h, o))
 		}
 		if last && s.end == broken {
 			return true, s
@@ -399,6 +410,15 @@ func (m model) breakLease(s state, o *Operation) (bool, state) {
 	default:
 		return false, s
 	}
+}
+
+// brokenAt returns when a lease whose break was answered has ended at the earliest. The answer is the same if it had run
+// out and its delay was over.
+func (m model) brokenAt(h holder, o *Operation) time.Duration {
+	if h.delay > 0 && o.Return >= h.bound+h.delay-m.slack {
+		return min(h.bound, o.Call)
+	}
+	return o.Call
 }
 
 func (m model) get(s state, o *Operation) (bool, state) {

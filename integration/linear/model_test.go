@@ -44,6 +44,31 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 2, 3).granted(2)},
 	},
 	{
+		"a lease has the value of its request",
+		[]line{acquire("a", 0, 1).granted(1).worth("x"), get(2, 3).held("a", 1).worth("x")},
+		[]line{acquire("a", 0, 1).granted(1).worth("x"), get(2, 3).held("a", 1)},
+	},
+	{
+		"a lease has the value that it was given last",
+		[]line{acquire("a", 0, 1).granted(1).worth("x"), set("a", 2, 3).updated().worth("y"), get(4, 5).held("a", 1).worth("y")},
+		[]line{acquire("a", 0, 1).granted(1).worth("x"), set("a", 2, 3).updated().worth("y"), get(4, 5).held("a", 1).worth("x")},
+	},
+	{
+		"a set leaves the time of the lease",
+		[]line{acquire("a", 0, 1).granted(1), set("a", 500, 501).updated().worth("y"), acquire("b", 999, 1001).granted(2)},
+		[]line{acquire("a", 0, 1).granted(1), set("a", 500, 501).updated().worth("y"), acquire("b", 990, 998).granted(2)},
+	},
+	{
+		"only its owner gives a lease a value",
+		[]line{acquire("a", 0, 1).granted(1), set("b", 2, 3).token(1).shows(notOwner, "a", 1)},
+		[]line{acquire("a", 0, 1).granted(1), set("b", 2, 3).token(1).updated().worth("y")},
+	},
+	{
+		"a set without an answer may have happened",
+		[]line{acquire("a", 0, 1).granted(1), set("a", 2, 3).worth("y").unknown(), get(4, 5).held("a", 1).worth("y")},
+		[]line{acquire("a", 0, 1).granted(1), set("a", 2, 3).worth("y").unknown(), get(4, 5).held("a", 1).worth("z")},
+	},
+	{
 		"what overlaps may come in either order",
 		[]line{acquire("a", 0, 9).granted(2), acquire("b", 0, 9).granted(1), release("b", 0, 9).released()},
 		[]line{acquire("a", 0, 9).granted(2), acquire("b", 10, 19).granted(1), release("b", 20, 29).released()},

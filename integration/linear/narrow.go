@@ -13,8 +13,11 @@ const handover = 20 * time.Millisecond
 // wait are open for long, and the search tries all orders of what is open at once, so this is what makes
 // it end.
 func (r *resolver) narrow(o *Operation) {
-	if o.Kind == messages.OpConfirm {
+	switch o.Kind {
+	case messages.OpConfirm:
 		r.confirmation(o)
+		return
+	case messages.OpEnd: // its lease may have left the session, or go on by itself
 		return
 	}
 	switch o.Status {
@@ -36,6 +39,10 @@ func (r *resolver) narrow(o *Operation) {
 			r.clamp(o, r.notBefore[at], r.seen[at])
 		case !downgraded && len(extensions) == 1:
 			r.clamp(o, r.notBefore[extensions[0]], r.seen[extensions[0]])
+		}
+	case messages.Status_UPDATED:
+		if updates := r.updated[update{o.Shown.Token, o.Value}]; len(updates) == 1 {
+			r.clamp(o, r.notBefore[updates[0]], r.seen[updates[0]])
 		}
 	case messages.Status_FREE:
 		r.between(o, r.ended, o.Shown.Token, r.granted, o.Shown.Token+1)

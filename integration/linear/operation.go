@@ -41,6 +41,14 @@ type Operation struct {
 	// is exclusive then.
 	Delay   uint32 `json:"delay_ms,omitempty"`
 	Confirm bool   `json:"confirm,omitempty"`
+	// Value is the metadata of the lease that an acquire or a set wants, which no other request may want; empty: none.
+	Value string `json:"value,omitempty"`
+	// Session of an acquire is that which the lease is to be in, and Until when it ends at the earliest. A keep and an end
+	// have the session of the lease that Token names, and are in the history once for each of its leases; of an end with
+	// Orphan, TTL is that of the session.
+	Session string        `json:"session,omitempty"`
+	Until   time.Duration `json:"until,omitempty"`
+	Orphan  bool          `json:"orphan,omitempty"`
 	// Stale marks a get of what is unconfirmed, of which nothing is promised.
 	Stale bool `json:"stale,omitempty"`
 	// Reason of a break or of a confirmation, which must be its own.
@@ -125,6 +133,15 @@ func (o *Operation) String() string {
 	}
 	if o.Confirm {
 		b.WriteString(" confirm")
+	}
+	if o.Value != "" {
+		fmt.Fprintf(&b, " value %s", o.Value)
+	}
+	if o.Session != "" {
+		fmt.Fprintf(&b, " session %s", o.label())
+	}
+	if o.Orphan {
+		b.WriteString(" orphan")
 	}
 	if o.Reentrant {
 		b.WriteString(" reentrant")

@@ -39,7 +39,7 @@ func (l leases) compare(how string, want map[string][]*journal.Grant) (wrong []s
 		for _, g := range held {
 			key := name{g.GetResource(), g.GetToken()}
 			got := l[key]
-			if got.GetOwner() != g.GetOwner() || got.GetTtlMs() != g.GetTtlMs() || leaseOf(got) != grantOf(g) {
+			if got.GetOwner() != g.GetOwner() || got.GetTtlMs() != g.GetTtlMs() || ShownOf(got) != shownAs(g) {
 				wrong = append(wrong, fmt.Sprintf("%q: it is %s in the journal under %v, and a replay has %v", g.GetResource(), how, g, got))
 			}
 			delete(l, key)

@@ -88,7 +88,7 @@ func (r *resolver) unknown(operations []Operation) {
 func (r *resolver) happened(o Operation, at int, status messages.Status) {
 	g := r.changes[at].GetGrant()
 	o.Holders, o.Call = nil, max(o.Call, r.notBefore[at])
-	o.Status, o.Shown, o.Return = status, Shown{g.GetOwner(), g.GetToken(), grantOf(g)}, max(r.seen[at], o.Call)
+	o.Status, o.Shown, o.Return = status, shownAs(g), max(r.seen[at], o.Call)
 	r.steps = append(r.steps, o)
 }
 
@@ -158,6 +158,14 @@ func (r *resolver) open(o *Operation) {
 		}
 	case messages.OpExtend:
 		r.extensions(o, messages.Status_EXTENDED)
+	case messages.OpSet:
+		r.sets(o)
+	case messages.OpEnd:
+		if o.Orphan {
+			r.orphans(o)
+		} else {
+			r.freed(o)
+		}
 	case messages.OpRelease:
 		r.freed(o)
 	case messages.OpBreak:
@@ -191,6 +199,22 @@ func (r *resolver) extensions(o *Operation, status messages.Status) {
 		}
 		for range n {
 			r.happened(*o, slices.Max(places), status)
+		}
+	}
+}
+
+// sets adds the sets of a value that came without an answer.
+func (r *resolver) sets(o *Operation) {
+	for id, places := range r.updated {
+		if id.value != o.Value || !o.names(r.changes[places[0]].GetGrant()) {
+			continue
+		}
+		n := len(places) // the sending that was answered may have found the value there, and changed nothing
+		if o.Status == messages.Status_UPDATED && o.Open == 0 {
+			n-- // one of them is the answer's
+		}
+		for range n {
+			r.happened(*o, slices.Max(places), messages.Status_UPDATED)
 		}
 	}
 }

@@ -36,6 +36,8 @@ func extend(owner string, call, back int) line {
 	return l
 }
 
+func set(owner string, call, back int) line { return ask(messages.OpSet, owner, call, back) }
+
 func breaks(token uint64, call, back int) line {
 	l := ask(messages.OpBreak, "", call, back).token(token)
 	l.Reason = fmt.Sprint(call)
@@ -85,6 +87,48 @@ func (l line) resent(last int) line {
 	return l
 }
 
+// worth says with which value the operation wants the lease, and with which one its answer shows it.
+func (l line) worth(value string) line {
+	if l.Kind == messages.OpAcquire || l.Kind == messages.OpSet {
+		l.Value = value
+	}
+	l.Shown.Value = value
+	return l
+}
+
+// theSession is the session of a, in which it has token 1.
+const theSession = "session-of-a-0000"
+
+// in says that an acquire is in the session, which ends no earlier than after a second, and that its answer shows that.
+func (l line) in() line {
+	l = l.shown()
+	l.Session, l.Until = theSession, at(1000)
+	return l
+}
+
+// shown says that the lease in the answer is in the session.
+func (l line) shown() line {
+	l.Shown.Session = messages.SessionLabel(messages.SessionHash(theSession))
+	return l
+}
+
+func keep(call, back int) line {
+	l := ask(messages.OpKeep, "a", call, back).token(1).ttl(1000)
+	l.Session = theSession
+	return l
+}
+
+func end(call, back int) line {
+	l := ask(messages.OpEnd, "a", call, back).token(1)
+	l.Session = theSession
+	return l
+}
+
+// stranger says that the request is in the name of another owner, without the secret.
+func (l line) stranger() line { l.Owner += " without its secret"; return l }
+
+func (l line) orphan() line { l.Orphan, l.TTL = true, 1000; return l }
+
 func (l line) gets(s messages.Status) line { l.Status = s; return l }
 
 func (l line) shows(s messages.Status, owner string, token uint64) line {
@@ -95,6 +139,8 @@ func (l line) shows(s messages.Status, owner string, token uint64) line {
 func (l line) granted(token uint64) line { return l.shows(messages.Status_GRANTED, l.Owner, token) }
 
 func (l line) extended(token uint64) line { return l.shows(messages.Status_EXTENDED, l.Owner, token) }
+
+func (l line) updated() line { return l.shows(messages.Status_UPDATED, l.Owner, 1) }
 
 func (l line) released() line { return l.gets(messages.Status_RELEASED) }
 

@@ -14,6 +14,10 @@ import (
 type Shown struct {
 	Owner string `json:"owner,omitempty"`
 	Token uint64 `json:"token,omitempty"`
+	// Value is its metadata, empty if it has none.
+	Value string `json:"value,omitempty"`
+	// Session is the label of its session, empty if it is in none.
+	Session string `json:"session,omitempty"`
 	sharing
 }
 
@@ -29,7 +33,12 @@ type sharing struct {
 // ShownOf returns what an answer shows of a lease, the zero value if it shows none. A fence that cannot be read is the
 // highest number, which no lease has.
 func ShownOf(l *messages.Lease) Shown {
-	return Shown{l.GetOwner(), l.GetToken(), leaseOf(l)}
+	return Shown{l.GetOwner(), l.GetToken(), l.GetMetadata()[valueEntry], l.GetSession(), leaseOf(l)}
+}
+
+// shownAs returns what an answer shows of the lease of a grant.
+func shownAs(g *journal.Grant) Shown {
+	return Shown{g.GetOwner(), g.GetToken(), g.GetMetadata()[valueEntry], messages.SessionLabel(g.GetSession()), grantOf(g)}
 }
 
 func leaseOf(l *messages.Lease) sharing {
@@ -78,6 +87,18 @@ func (s sharing) permits() uint64 { return uint64(strings.Count(s.Slots, " ") + 
 func (s sharing) most() uint64 { return uint64(max(s.Limit, 1)) }
 
 func (s sharing) shared() bool { return s.Limit > 0 }
+
+// text is what a report shows of the lease behind its owner and token.
+func (l Shown) text() string {
+	text := l.sharing.text()
+	if l.Value != "" {
+		text += ", value " + l.Value
+	}
+	if l.Session != "" {
+		text += ", session " + l.Session
+	}
+	return text
+}
 
 // text is empty for an exclusive lease.
 func (s sharing) text() string {

@@ -34,6 +34,10 @@ type holder struct {
 	// delay and confirm are how the resource is held back if the lease is lost; only an exclusive lease has them here.
 	delay   time.Duration
 	confirm bool
+	// value is the metadata of the lease.
+	value string
+	// session is the label of its session, empty if it is in none.
+	session string
 }
 
 // holdsBack reports whether the resource is held back if the lease is lost.
@@ -77,7 +81,7 @@ func (s state) String() string {
 }
 
 func (h holder) String() string {
-	return fmt.Sprintf("%s, token %d%s, not before %v", h.owner, h.token, h.text(), h.bound)
+	return fmt.Sprintf("%s, token %d%s, not before %v", h.owner, h.token, Shown{Value: h.value, Session: h.session, sharing: h.sharing}.text(), h.bound)
 }
 
 func (s state) equal(o state) bool {
@@ -161,7 +165,7 @@ func (s state) shows(l Shown) bool {
 
 // shows reports whether it is the lease; scripts leave out how it is shared if it is not.
 func (h holder) shows(l Shown) bool {
-	return l.Owner == h.owner && l.Token == h.token && l.sharing == h.sharing
+	return l.Owner == h.owner && l.Token == h.token && l.Value == h.value && l.Session == h.session && l.sharing == h.sharing
 }
 
 // isOf reports whether the last lease was the asker's. Token 0 stands for whatever it was.
@@ -175,6 +179,7 @@ func (h holder) again(o *Operation) bool {
 		return false
 	}
 	same := o.most() == h.most() && o.permits() == h.permits()
+	same = same && (o.Session == "" || o.label() == h.session)
 	return o.Reentrant && same || o.RequestID != "" && o.RequestID == h.request
 }
 
@@ -235,17 +240,21 @@ func (s state) grant(o *Operation, token uint64, how sharing) state {
 	}
 	s.holder = holder{
 		owner: o.Owner, request: o.RequestID, token: token, sharing: how, bound: start + millis(o.TTL),
-		delay: millis(o.Delay), confirm: o.Confirm,
+		delay: millis(o.Delay), confirm: o.Confirm, value: o.Value, session: o.label(),
+	}
+	if o.Session != "" {
+		s.bound = o.Until
 	}
 	s.end, s.hold = held, noHold
 	return s
 }
 
-// used is the lease released or extended.
-func (s state) used(h holder, o *Operation) state {
-	if o.Kind == messages.OpRelease {
-		return s.without(h.token, released, o.Call)
+// used is the lease behind an extension or a set.
+func (h holder) used(o *Operation) holder {
+	if o.Kind == messages.OpSet {
+		h.value = o.Value
+	} else {
+		h.bound, h.session = o.Call+millis(o.TTL), ""
 	}
-	h.bound = o.Call + millis(o.TTL)
-	return s.with(h)
+	return h
 }

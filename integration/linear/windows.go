@@ -68,6 +68,9 @@ func windows(operations []Operation) (all []window) {
 	first, former := firstCalls(operations), formerTokens(operations)
 	for i := range operations {
 		o := &operations[i]
+		if o.Kind == messages.OpKeep || o.Reentrant && o.Shown.Session != "" {
+			continue // it is not said which leases run on, and until when
+		}
 		if o.granted() && o.Shown.Limit > 1 && o.Shown.most() != o.most() {
 			continue // the lease was downgraded since, and runs for another time
 		}
@@ -82,7 +85,9 @@ func windows(operations []Operation) (all []window) {
 		default:
 			continue
 		}
-		w.to = since + millis(o.TTL)
+		if w.to = since + millis(o.TTL); o.Session != "" {
+			w.to = o.Until
+		}
 		named := []target{{owner: o.Owner}}
 		for token := cmp.Or(former[w.token], w.token); token <= w.token; token++ {
 			named = append(named, target{token: token}) // there may have been a downgrade between of which no answer came
@@ -113,7 +118,7 @@ func enders(operations []Operation) map[target][]*Operation {
 	for i := range operations {
 		o := &operations[i]
 		switch o.Kind {
-		case messages.OpRelease, messages.OpExtend, messages.OpBreak:
+		case messages.OpRelease, messages.OpExtend, messages.OpBreak, messages.OpEnd:
 			t := target{token: o.Token}
 			if o.Token == 0 {
 				t.owner = o.Owner

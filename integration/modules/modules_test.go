@@ -47,6 +47,8 @@ var applications = []application{
 	{module: "clients", pkg: "clients/fence/fencekv", uses: "fencekv.Open", linked: nats},
 	{module: "clients", pkg: "clients/fence/fencenats", uses: "fencenats.New", linked: nats},
 	{module: "clients", pkg: "clients/fence/fencehttp", uses: "fencehttp.New"},
+	{module: "clients/holdfast/holdfastotel", pkg: "clients/holdfast/holdfastotel", uses: "holdfastotel.Trace",
+		graph: otelGraph, linked: append(otelLinked, nats...)},
 	guard("redis", []string{"github.com/redis/go-redis/v9", "go.uber.org/atomic"}),
 	guard("etcd", etcdGraph, "github.com/coreos/go-semver", "github.com/coreos/go-systemd/v22", "github.com/golang/protobuf",
 		"github.com/grpc-ecosystem/grpc-gateway/v2", "go.etcd.io/etcd/api/v3", "go.etcd.io/etcd/client/pkg/v3", "go.etcd.io/etcd/client/v3",
@@ -81,11 +83,13 @@ func TestApplications(t *testing.T) {
 	}
 }
 
-// TestInstall resolves the command as its users do, without building it. The go command refuses a module
+// TestInstall resolves the commands as their users do, without building them. The go command refuses a module
 // that replaces another one.
 func TestInstall(t *testing.T) {
 	p := newProxy(t)
-	p.run(t, t.TempDir(), "go", "install", "-n", holdfast+"/cmd/holdfast@"+p.version)
+	for _, command := range []string{"cmd/holdfast", "cmd/holdfast/otel/holdfast-otel"} {
+		p.run(t, t.TempDir(), "go", "install", "-n", holdfast+"/"+command+"@"+p.version)
+	}
 }
 
 // proxy is a GOPROXY with the modules of the repository at one version, in front of the configured one.

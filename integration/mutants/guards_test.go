@@ -30,8 +30,8 @@ var guards = []mutant{
 		harm: "a write that is refused for its name shuts out the present holder",
 		edits: []edit{{
 			"clients/fence/fencefile/dir.go",
-			"\tif err := check(); err != nil {\n\t\treturn err\n\t}\n\tif err := d.raise(c); err != nil {\n\t\treturn err\n\t}\n",
-			"\tif err := d.raise(c); err != nil {\n\t\treturn err\n\t}\n\tif err := check(); err != nil {\n\t\treturn err\n\t}\n",
+			"\tif err := check(); err != nil {\n\t\treturn err\n\t}\n\tif err := d.raise(c); err != nil {\n\t\tverdict = err\n\t\treturn err\n\t}\n",
+			"\tif err := d.raise(c); err != nil {\n\t\tverdict = err\n\t\treturn err\n\t}\n\tif err := check(); err != nil {\n\t\treturn err\n\t}\n",
 		}},
 		found: suite{module: "clients", folder: "fence/fencefile", run: "^TestLinks$"},
 		says:  `stale fencing token`,

@@ -33,8 +33,14 @@ var (
 	names = suite{folder: "integration/soak", run: "^TestNames$"}
 	// sessions are of resources without a node; keeps and ends are of a shard.
 	sessions = suite{folder: "actors/lease", run: "^TestSessions$"}
-	keeps    = suite{folder: "actors", run: "^TestKeepOfADeposedOwner$"}
-	ends     = suite{folder: "actors", run: "^TestSessionEndsInOneCommit$"}
+	// disconnected are of sessions whose clients are not connected; clientSessions are of the Go client.
+	disconnected   = suite{folder: "actors", run: "^TestPatienceBeginsWithTheLastRequest$"}
+	clientSessions = suite{
+		module: "clients", folder: "holdfast",
+		run: "^Test(LossInASession|EndOfKeeps|LateExtension|LateAnswerAfterALoss|ReleaseThatIsLost|Silence)$",
+	}
+	keeps = suite{folder: "actors", run: "^TestKeepOfADeposedOwner$"}
+	ends  = suite{folder: "actors", run: "^TestSessionEndsInOneCommit$"}
 	// pages are of a ledger without a node.
 	pages = suite{folder: "actors/ledger", run: "^TestReplayEqualsLive$"}
 	// heldBack is of lost leases by the wire, successor of those that a new owner of the shard finds.
@@ -88,8 +94,8 @@ var mutants = []mutant{
 		name: "KeepOfADeposedOwner",
 		harm: "a holder counts on leases that the owner of the shard could not keep alive any more",
 		edits: []edit{{
-			"actors/sessionterm.go", "\t\tt.batcher.add(t.sessions.answered(r, now, reply))\n",
-			"\t\td := t.sessions.answered(r, now, reply)\n\t\tt.answer(d.outcome.Answers)\n\t\td.outcome.Answers = nil\n\t\tt.batcher.add(d)\n",
+			"actors/sessionterm.go", "\tt.traces.decided(d)\n\tt.batcher.add(d)\n",
+			"\tt.answer(d.outcome.Answers)\n\td.outcome.Answers = nil\n\tt.batcher.add(d)\n",
 		}},
 		found: keeps,
 		says:  `got EXTENDED`,
@@ -104,7 +110,7 @@ var mutants = []mutant{
 	{
 		name:  "KeepWithoutEffect",
 		harm:  "a holder is told that its session goes on, and it does not",
-		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline = deadline\n", ""}},
+		edits: []edit{{"actors/lease/sessions.go", "\tx.deadline, x.heard = deadline, now\n", "\tx.heard = now\n"}},
 		found: sessions,
 		says:  `want`,
 	},
@@ -114,6 +120,74 @@ var mutants = []mutant{
 		edits: []edit{{"actors/lease/sessions.go", "\tx.raise(ttlMillis)\n\tif !x.IsSettled()", "\tif !x.IsSettled()"}},
 		found: sessions,
 		says:  `is promised|want`,
+	},
+	{
+		name:  "PatienceFromTheFirstProbe",
+		harm:  "a client that has just been answered loses its locks, and takes them for held",
+		edits: []edit{{"actors/links.go", "Sub(max(k.since, x.Heard()))", "Sub(k.since)"}},
+		found: disconnected,
+		says:  `want HELD`,
+	},
+	{
+		name:  "KeepsAfterALoss",
+		harm:  "the Go client takes a lock for held that was broken",
+		edits: []edit{{"clients/holdfast/session.go", "x.coverage == nil || r.GetLosses() != x.losses", "x.coverage == nil"}},
+		found: clientSessions,
+		says:  `is valid`,
+	},
+	{
+		name:  "ForeignReleaseInASession",
+		harm:  "the Go client takes a lock for held that another process of its owner has released",
+		edits: []edit{{"clients/holdfast/session.go", "return id != x.sent || int(r.GetHeld()) >= x.coverage.since(x.joined)", "return true"}},
+		found: clientSessions,
+		says:  `is valid and not held`,
+	},
+	{
+		name:  "AnswerFromBeforeALoss",
+		harm:  "the Go client prolongs a lock because of an answer from before its loss",
+		edits: []edit{{"clients/holdfast/session.go", "if x.coverage == nil || !sent.After(x.coverage.began) {", "if x.coverage == nil {"}},
+		found: clientSessions,
+		says:  `a lock that was broken is prolonged`,
+	},
+	{
+		name: "LateExtensionTakesOut",
+		harm: "the Go client takes a lock for held that a late extension has taken out of its session",
+		edits: []edit{{
+			"clients/holdfast/renewal.go", "l.GetSession() == r.session.label && !r.IsOpenBefore(r.since)", "l.GetSession() == r.session.label",
+		}},
+		found: clientSessions,
+		says:  `is valid and not held`,
+	},
+	{
+		name:  "SessionIsNotForsaken",
+		harm:  "a lease that could not be given back is held for as long as its client holds others",
+		edits: []edit{{"clients/holdfast/session.go", "case x.forsaken, x.users == 0:", "case x.users == 0:"}},
+		found: clientSessions,
+		says:  `the lease is held for ever`,
+	},
+	{
+		name:  "DisconnectIsForgotten",
+		harm:  "a client that is cut off takes its locks for held when its session has ended early",
+		edits: []edit{{"clients/holdfast/sessions.go", "\t\treturn c.disconnect\n", "\t\treturn math.MaxInt64\n"}},
+		found: clientSessions,
+		says:  `is valid and not held`,
+	},
+	{
+		name:  "LeaseOutlivesItsSession",
+		harm:  "a client is told that its session has ended, and the leases are held all the same",
+		edits: []edit{{"actors/lease/member.go", "\tcase messages.Event_EXTENDED:\n", "\tcase messages.Event_EXTENDED, messages.Event_RELEASED:\n"}},
+		found: live,
+		says:  `the session has ended, and in the journal its lease has not|no request has asked for this`,
+	},
+	{
+		name: "LeaseMovesIntoAnotherSession",
+		harm: "a lease ends with a session that was opened behind its holder's back",
+		edits: []edit{{
+			"actors/lease/acquire.go", "\tif err := otherSession(own, e.Request); err != nil {\n\t\to.answer(e.From, s.invalid(err))\n\t\treturn\n\t}\n",
+			"\tif otherSession(own, e.Request) != nil {\n\t\tx := s.sessions.enter(now.Instant, e.Request.GetSession(), e.Request.GetTtlMs(), nil)\n\t\town = s.extended(now, own, with(own.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = x.ttl, x.Key[:] }), o)\n\t}\n",
+		}},
+		found: sessions,
+		says:  `want INVALID`,
 	},
 	{
 		name:  "LeasesEndWithTheirOwner",
@@ -141,7 +215,7 @@ var mutants = []mutant{
 		harm:  "a late release of an earlier lease ends the present one",
 		edits: []edit{{"actors/lease/release.go", "case token == g.GetToken() || token == g.GetFormer():", "case token <= g.GetToken():"}},
 		found: live,
-		says:  `no such end of a lease is in the journal`,
+		says:  `no such end of a lease is in the journal|no request has asked for this: commit \d+: RELEASED`,
 	},
 	{
 		name: "EveryRequestIsARepetition",
@@ -501,6 +575,16 @@ var mutants = []mutant{
 		edits: []edit{{"actors/lease/extend.go", "\t\tSecretHash:   g.GetSecretHash(),\n", ""}},
 		found: secrets,
 		says:  `want NOT_OWNER`,
+	},
+	{
+		name: "SetIsLost",
+		harm: "the value that a leader was told it has published is nowhere",
+		edits: []edit{{
+			"actors/lease/set.go", "\t\ts.apply(now, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: g}, o)\n\t\th.Grant = g\n",
+			"\t\th.Grant = g\n",
+		}},
+		found: live,
+		says:  `no such change of its value is in the journal`,
 	},
 	{
 		name:  "SetRestartsTheLease",

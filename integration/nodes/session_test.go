@@ -25,6 +25,18 @@ func (f *fleet) asked(nc *nats.Conn, subject, payload string) *messages.Reply {
 	return &r
 }
 
+// answers returns how many answers to an operation the nodes have counted.
+func (f *fleet) answers(op messages.Operation) (n uint64) {
+	for _, p := range f.nodes {
+		for _, a := range p.Figures().Answers {
+			if a.Operation == op {
+				n += a.Count
+			}
+		}
+	}
+	return n
+}
+
 // Whichever node takes a request about a session, it concerns the shards of all nodes; a node that dies or leaves takes
 // no lease of the session with it.
 func TestSessionOfManyNodes(t *testing.T) {
@@ -38,8 +50,10 @@ func TestSessionOfManyNodes(t *testing.T) {
 	for i := range leases {
 		f.want(nc, messages.Status_GRANTED, 1, fmt.Sprint("holdfast.acquire.r", i), fmt.Sprintf(`{"owner":"ann","ttl_ms":600000,"session":%q}`, session))
 	}
+	var kept uint64
 	keep := func() *messages.Reply {
 		f.Helper()
+		kept++
 		r := f.asked(nc, "holdfast.keep."+session, `{"ttl_ms":600000}`)
 		if r.GetStatus() != messages.Status_EXTENDED || r.GetHeld() != leases {
 			t.Fatalf("keep: %v", r)
@@ -51,6 +65,9 @@ func TestSessionOfManyNodes(t *testing.T) {
 		if r := keep(); r.GetLosses() != losses {
 			t.Fatalf("losses %d became %d", losses, r.GetLosses())
 		}
+	}
+	if n := f.answers(messages.OpKeep); n != kept {
+		t.Errorf("%d answers are counted for %d requests: those of the shards are none to a client", n, kept)
 	}
 	f.stop(f.owner("r0"))
 	f.settled()

@@ -31,9 +31,11 @@ type Proxy struct {
 	// requests and answers say what becomes of a message; nil: it passes. Both get the subject that was
 	// asked.
 	requests, answers func(subject string) Verdict
-	asked             map[string]string // subject by reply subject
-	kept              []func()          // how to send what was kept
-	seen              map[string]int    // how often an operation was asked for
+	// info returns what clients get in the place of the line in which the server introduces itself; nil: that line.
+	info  func(string) string
+	asked map[string]string // subject by reply subject
+	kept  []func()          // how to send what was kept
+	seen  map[string]int    // how often an operation was asked for
 }
 
 // Verdict is what becomes of a message.
@@ -81,6 +83,11 @@ func (p *Proxy) OnRequests(op string, judge func() Verdict) {
 // OnAnswers lets judge decide about the answers to requests of one operation, or of all if op is empty.
 func (p *Proxy) OnAnswers(op string, judge func() Verdict) {
 	p.change(func(p *Proxy) { p.answers = about(op, judge) })
+}
+
+// OnInfo lets rewrite change the line in which the server introduces itself to a client from now on.
+func (p *Proxy) OnInfo(rewrite func(line string) string) {
+	p.change(func(p *Proxy) { p.info = rewrite })
 }
 
 func about(op string, judge func() Verdict) func(string) Verdict {
@@ -239,7 +246,7 @@ func (p *Proxy) carry(from, to net.Conn, judge func(frame) Verdict) {
 		}
 		switch p.judge(f, judge) {
 		case Pass:
-			send(f)
+			send(p.rewritten(f))
 		case Keep:
 			p.change(func(p *Proxy) { p.kept = append(p.kept, func() { send(f) }) })
 		case Miss:
@@ -247,6 +254,16 @@ func (p *Proxy) carry(from, to net.Conn, judge func(frame) Verdict) {
 		case Lose:
 		}
 	}
+}
+
+// rewritten returns a frame as clients get it.
+func (p *Proxy) rewritten(f frame) frame {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.info != nil && bytes.HasPrefix(f.raw, []byte("INFO ")) {
+		f.raw = []byte(p.info(string(f.raw)))
+	}
+	return f
 }
 
 func (p *Proxy) judge(f frame, judge func(frame) Verdict) Verdict {

@@ -69,6 +69,11 @@ func (c *client) connected(ctx context.Context) error {
 
 // begin sends a request, to either endpoint.
 func (c *client) begin(ctx context.Context, r *resource, op messages.Operation, m proto.Message, wait time.Duration) (*call, error) {
+	return c.beginAbout(ctx, r, r.key, op, m, wait)
+}
+
+// beginAbout is begin of a request about another key in the shard of a resource: that of a session.
+func (c *client) beginAbout(ctx context.Context, r *resource, key string, op messages.Operation, m proto.Message, wait time.Duration) (*call, error) {
 	payload, err := messages.Encode(c.encoding, m)
 	if err != nil {
 		return nil, err
@@ -76,10 +81,10 @@ func (c *client) begin(ctx context.Context, r *resource, op messages.Operation, 
 	c.calls++
 	q := &call{
 		number: c.calls, resource: r, op: op, payload: payload, wait: wait,
-		subject: messages.DefaultPrefix.Operation(op, r.key), endpoint: string(op),
+		subject: messages.DefaultPrefix.Operation(op, key), endpoint: string(op),
 	}
 	if c.direct {
-		q.subject, q.endpoint = messages.DefaultPrefix.Direct(r.shard, op, r.key), "direct"
+		q.subject, q.endpoint = messages.DefaultPrefix.Direct(r.shard, op, key), "direct"
 	}
 	q.sent = c.now()
 	if err := c.send(ctx, q); err != nil {
@@ -217,6 +222,8 @@ var legal = map[messages.Operation][]messages.Status{
 	messages.OpGet:     {messages.Status_HELD, messages.Status_FREE, messages.Status_HELD_BACK},
 	messages.OpBreak:   {messages.Status_RELEASED, messages.Status_NOT_HELD, messages.Status_STALE_TOKEN},
 	messages.OpConfirm: {messages.Status_RELEASED, messages.Status_NOT_HELD, messages.Status_STALE_TOKEN},
+	messages.OpKeep:    {messages.Status_EXTENDED, messages.Status_NOT_HELD},
+	messages.OpEnd:     {messages.Status_RELEASED, messages.Status_NOT_HELD},
 }
 
 // take looks at an answer, and says whether the request has to be sent again.

@@ -216,12 +216,14 @@ func (c *client) use(ctx context.Context, r *resource, m *messages.AcquireReques
 		}
 		var held bool
 		var err error
-		switch c.dice.IntN(5) {
+		switch c.dice.IntN(6) {
 		case 0, 1:
 			held, err = c.extend(ctx, r, g)
 		case 2:
 			held, err = c.see(ctx, r, g)
 		case 3:
+			held, err = c.keepSession(ctx, r, g)
+		case 4:
 			held, err = c.again(ctx, r, m, g)
 		default:
 			if r.shared { // that token may be of another of its leases
@@ -243,6 +245,9 @@ func (c *client) use(ctx context.Context, r *resource, m *messages.AcquireReques
 }
 
 func (c *client) release(ctx context.Context, r *resource, g *grant) error {
+	if g.session != "" && c.dice.chance(50) {
+		return c.endSession(ctx, r, g)
+	}
 	due := r.due(g)
 	r.shorten(g, c.now())
 	token := g.token
@@ -278,11 +283,37 @@ func (c *client) must(q *call, g *grant, due instant, a answer, want messages.St
 }
 
 func (c *client) extend(ctx context.Context, r *resource, g *grant) (bool, error) {
-	ttl := 100 + c.dice.Uint32N(900)
-	q, err := c.begin(ctx, r, messages.OpExtend, &messages.ExtendRequest{Owner: c.owner, Token: g.token, TtlMs: ttl}, 0)
+	m := &messages.ExtendRequest{Owner: c.owner, Token: g.token, TtlMs: 100 + c.dice.Uint32N(900)}
+	if c.dice.chance(40) {
+		m.Session = fmt.Sprintf("session-of-%s-%d", c.owner, c.calls)
+	}
+	q, err := c.begin(ctx, r, messages.OpExtend, m, 0)
 	if err != nil {
 		return false, err
 	}
+	held, err := c.prolong(ctx, r, g, q, m.GetTtlMs())
+	if held {
+		g.session = m.GetSession()
+	}
+	return held, err
+}
+
+// keepSession keeps the session of its lease, if that has one.
+func (c *client) keepSession(ctx context.Context, r *resource, g *grant) (bool, error) {
+	if g.session == "" {
+		return true, nil
+	}
+	m := &messages.KeepRequest{TtlMs: 100 + c.dice.Uint32N(900)}
+	q, err := c.beginAbout(ctx, r, g.session, messages.OpKeep, m, 0)
+	if err != nil {
+		return false, err
+	}
+	c.keeps.Add(1)
+	return c.prolong(ctx, r, g, q, m.GetTtlMs())
+}
+
+// prolong waits for the answer to a request that has the lease run for a TTL, and reports whether it does.
+func (c *client) prolong(ctx context.Context, r *resource, g *grant, q *call, ttl uint32) (bool, error) {
 	until := q.sent + millis(ttl)
 	due := min(r.due(g), until)
 	r.shorten(g, until)
@@ -295,6 +326,23 @@ func (c *client) extend(ctx context.Context, r *resource, g *grant) (bool, error
 		r.extended(g, until)
 	}
 	return held, nil
+}
+
+// endSession lets go of its lease by the end of its session.
+func (c *client) endSession(ctx context.Context, r *resource, g *grant) error {
+	due := r.due(g)
+	r.shorten(g, c.now())
+	q, err := c.beginAbout(ctx, r, g.session, messages.OpEnd, &messages.EndRequest{}, 0)
+	if err != nil {
+		return err
+	}
+	a, err := c.await(ctx, q, 0)
+	if err != nil {
+		return err
+	}
+	c.must(q, g, due, a, messages.Status_RELEASED)
+	g.over = a.GetStatus() == messages.Status_RELEASED
+	return nil
 }
 
 // see looks at its own lease.
@@ -342,7 +390,7 @@ func (c *client) again(ctx context.Context, r *resource, m *messages.AcquireRequ
 		r.ended(got) // the first one was over; the second will run out
 		return false, nil
 	}
-	if again.GetReentrant() {
+	if again.GetReentrant() && g.session == "" { // one of a session stays as it is
 		r.extended(g, max(r.due(g), q.sent+millis(again.GetTtlMs())))
 	}
 	return held, nil

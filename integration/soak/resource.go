@@ -43,6 +43,8 @@ type grant struct {
 	// before, and no other client has.
 	end    instant
 	closed bool
+	// session is the id of the session into which the lease was taken; empty: none.
+	session string
 	// over: the client was told that the lease has ended.
 	over bool
 }

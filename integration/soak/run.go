@@ -140,9 +140,9 @@ func (r *run) restartAfter(at instant) instant {
 type tally struct {
 	answers [9][int(messages.Status_UPDATED) + 1]atomic.Int64
 
-	lives                                                    atomic.Uint64
-	crashes, vanished, repeats, retries, handOvers, volatile atomic.Int64
-	windows, ordered, matched                                atomic.Int64
+	lives                                                           atomic.Uint64
+	crashes, vanished, repeats, retries, handOvers, keeps, volatile atomic.Int64
+	windows, ordered, matched                                       atomic.Int64
 	// shared are grants beside which others may be held, together hold windows beside others.
 	shared, together atomic.Int64
 	// lateEnded and lateWithdrawn are copies of requests that were over, judged.

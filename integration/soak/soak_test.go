@@ -286,6 +286,7 @@ func (p *play) missing() (missing []string) {
 		{"ephemeral grants", p.volatile.Load(), 5 * seconds},
 		{"grants in both books", p.matched.Load(), 10 * seconds},
 		{"grants in their order", p.ordered.Load(), 5 * seconds},
+		{"keeps of sessions", p.keeps.Load(), seconds},
 		{"hold windows", p.windows.Load(), 20 * seconds},
 		{"shared grants", p.shared.Load(), 10 * seconds},
 		{"hold windows beside others", p.together.Load(), 2 * seconds},

@@ -47,6 +47,7 @@ func (r *run) table(total audit.Totals, played time.Duration, heaps []uint64) st
 	fmt.Fprintf(&b, "%d shared grants, %d hold windows beside others\n", r.shared.Load(), r.together.Load())
 	fmt.Fprintf(&b, "%d hand-overs, %d ephemeral grants; %d hold windows, %d grants compared with the one before on their route, %d with the journal\n",
 		r.handOvers.Load(), r.volatile.Load(), r.windows.Load(), r.ordered.Load(), r.matched.Load())
+	fmt.Fprintf(&b, "%d keeps of sessions\n", r.keeps.Load())
 	fmt.Fprintf(&b, "%d late copies of requests whose leases had ended, %d of withdrawn ones\n", r.lateEnded.Load(), r.lateWithdrawn.Load())
 	fmt.Fprintf(&b, "%d crashes of processes, %d vanished waiters, %d restarts\n", r.crashes.Load(), r.vanished.Load(), len(r.restarts))
 	fmt.Fprintf(&b, "journals: %d commits (%d empty, %d opened), %d changes, %d pages, %d resources forgotten, %d reservations, %d bounces; %d gaps, %d records unseen\n",

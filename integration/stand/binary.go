@@ -40,7 +40,7 @@ func build() {
 	if binary.dir, binary.err = os.MkdirTemp("", "holdfast-"); binary.err != nil {
 		return
 	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-test",
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X github.com/holdfast-io/holdfast/cmd/holdfast/internal/commands.version=v0.0.0-test",
 		"-o", filepath.Join(binary.dir, "holdfast"), "github.com/holdfast-io/holdfast/cmd/holdfast")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		binary.err = fmt.Errorf("build holdfast: %w\n%s", err, out)

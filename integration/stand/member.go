@@ -3,6 +3,7 @@ package stand
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -53,7 +54,8 @@ func newMember(tb testing.TB, name, address string) *Member {
 func (m *Member) Start() {
 	m.tb.Helper()
 	cmd, ended := exec.Command(Binary(m.tb), m.Args...), make(chan struct{})
-	cmd.Env = []string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH")} // no settings of this process
+	// No settings of this process, and no warning that the default port for HTTP is in use.
+	cmd.Env = []string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH"), "HOLDFAST_HTTP=127.0.0.1:0"}
 	life := &Lines{}
 	cmd.Stdout, cmd.Stderr, m.lives = life, life, append(m.lives, life)
 	if err := cmd.Start(); err != nil {
@@ -89,6 +91,13 @@ func (m *Member) WaitReady() {
 func (m *Member) WaitLog(text string) {
 	m.tb.Helper()
 	m.lives[len(m.lives)-1].WaitFor(m.tb, m.ended, text)
+}
+
+// HTTP returns the host and port where the node, which is ready, serves HTTP.
+func (m *Member) HTTP() string {
+	m.tb.Helper()
+	line := m.lives[len(m.lives)-1].WaitFor(m.tb, m.ended, "/metrics")
+	return regexp.MustCompile(`http://([^/]+)/metrics`).FindStringSubmatch(line)[1]
 }
 
 // Stop asks the node to stop, and returns when it has done so cleanly.

@@ -41,6 +41,10 @@ type Config struct {
 	NoEvents bool
 	// Retention is how long the event stream keeps events; 0: there is none.
 	Retention time.Duration
+	// Observer is told what the node does; nil: nothing is.
+	Observer node.Observer
+	// Tracer is told of traced requests; nil: of none.
+	Tracer node.Tracer
 	// Log receives all logs; nil: the log of the test, from warnings on.
 	Log *slog.Logger
 }
@@ -64,7 +68,7 @@ func Start(tb testing.TB, cfg Config) *Stand {
 	s := &Stand{TB: tb, config: server.Config{
 		Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
 		Limits: cfg.Limits, Capacity: cfg.Capacity, Tuning: cfg.Tuning,
-		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Log: log,
+		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Observer: cfg.Observer, Tracer: cfg.Tracer, Log: log,
 		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile},
 	}}
 	if cfg.Login != nil {

@@ -62,14 +62,21 @@ func (c *client) lock(ctx context.Context, r *resource) {
 	if c.chance(50) {
 		a.Wait = millis(c.between(time.Millisecond, waitMost))
 	}
-	if r.shared {
+	switch {
+	case r.shared:
 		a.Limit, a.Permits = c.sharing()
+	case c.chance(40):
+		a.Session, a.Until = "session-of-"+a.inbox+"-alone", c.mail.history.Now()+time.Duration(a.TTL)*time.Millisecond
 	}
 	q := &messages.AcquireRequest{
-		Owner: a.Owner, RequestId: a.RequestID, TtlMs: a.TTL, WaitMs: a.Wait, Limit: a.Limit, Permits: a.Permits,
+		Owner: a.Owner, RequestId: a.RequestID, TtlMs: a.TTL, WaitMs: a.Wait, Limit: a.Limit, Permits: a.Permits, Session: a.Session,
 	}
 	reply := c.send(ctx, a, lease.Acquire{Request: q, From: a.from(), MaxWaiting: maxQueue})
 	if reply.GetStatus() != messages.Status_GRANTED {
+		return
+	}
+	if a.Session != "" {
+		c.keepAndEnd(ctx, r, a, reply.GetLease().GetToken())
 		return
 	}
 	token := reply.GetLease().GetToken()
@@ -95,6 +102,27 @@ func (c *client) lock(ctx context.Context, r *resource) {
 	c.send(ctx, f, lease.Release{Request: &messages.ReleaseRequest{Owner: f.Owner, Token: token}, From: f.from()})
 }
 
+// keepAndEnd works under a lock that is in a session of its own, and lets some run out.
+func (c *client) keepAndEnd(ctx context.Context, r *resource, a *ask, token uint64) {
+	tell := func(op messages.Operation, event func(*ask) lease.Event) {
+		pause(ctx, c.between(0, holdMost))
+		k := c.newAsk(op, r)
+		k.Owner, k.Token, k.Session = a.Owner, token, a.Session
+		if op == messages.OpKeep {
+			k.TTL = a.TTL
+		}
+		c.sendTo(ctx, k, a.Session, event(k))
+	}
+	for c.chance(60) {
+		tell(messages.OpKeep, func(k *ask) lease.Event {
+			return lease.Keep{Request: &messages.KeepRequest{TtlMs: k.TTL}, From: k.from()}
+		})
+	}
+	if c.chance(80) {
+		tell(messages.OpEnd, func(k *ask) lease.Event { return lease.EndSession{Request: &messages.EndRequest{}, From: k.from()} })
+	}
+}
+
 // readers is the limit of a lease beside which any number may be held.
 const readers = math.MaxUint32
 
@@ -114,12 +142,17 @@ func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 
 // send sends the request to some node, and returns the answer if it comes in time.
 func (c *client) send(ctx context.Context, a *ask, e lease.Event) *messages.Reply {
+	return c.sendTo(ctx, a, a.Resource, e)
+}
+
+// sendTo is send of a request about another name in the shard of its resource: that of a session.
+func (c *client) sendTo(ctx context.Context, a *ask, name string, e lease.Event) *messages.Reply {
 	n := c.owner[a.shard]
 	if c.chance(15) {
 		n = c.IntN(len(c.rivals))
 	}
 	c.mail.post(a)
-	if !c.rivals[n].take(a.shard, &actors.Request{Resource: a.Resource, Event: e}) {
+	if !c.rivals[n].take(a.shard, &actors.Request{Resource: name, Event: e}) {
 		c.mail.withdraw(a)
 		c.elsewhere(ctx, a)
 		return nil

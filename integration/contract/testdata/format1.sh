@@ -1,15 +1,8 @@
 #!/bin/sh
 # Usage: format1.sh HOLDFAST OUTPUT.tar.gz, where HOLDFAST is the binary of commit d2182d0.
 set -eu
-holdfast=$1 output=$(realpath "$2") data=$(mktemp -d)
-export NATS_URL=nats://127.0.0.1:4777
-"$holdfast" serve --listen 127.0.0.1:4777 --data "$data/data" --name old --shards 2 \
-    --max-remembered 160 --history 1 &
-server=$!
-until "$holdfast" get ready >/dev/null 2>&1; do sleep 0.1; done
-
-take() { "$holdfast" acquire "$@" >/dev/null; }
-pass() { for name; do take "$name" --owner passer; "$holdfast" release "$name" --owner passer >/dev/null; done; }
+holdfast=$1 output=$(realpath "$2") NATS_URL=nats://127.0.0.1:4777
+. "$(dirname "$0")/node.sh"
 
 for i in $(seq 24); do pass "forgotten.$i"; done
 for i in 0 1 2 3; do
@@ -29,7 +22,4 @@ for i in $(seq 4); do pass "more.$i"; done
 take late --owner late --ttl 24h --metadata of=late
 take ephemeral.late --owner late --ttl 24h --ephemeral
 pass free.late
-kill "$server"
-wait "$server" || true
-tar -C "$data" -czf "$output" data
-rm -r "$data"
+finish

@@ -1,0 +1,115 @@
+//go:build linux
+
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/cluster"
+	"github.com/holdfast-io/holdfast/integration/stand"
+)
+
+// A node is ready if it can commit, or has no shard and hears the others; one that is cut off from the others is neither,
+// whether it has had a shard or not.
+func TestReadiness(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	c := cluster.Start(t, cluster.Config{Shards: 1, Args: []string{"--http", "0.0.0.0:8422", "--http-insecure"}})
+	mustHealthy(t, c)
+	owner := ownerOf(t, c)
+	allReady(t, c, c.Nodes())
+	cutOff(t, c, owner)
+	mustHealthy(t, c)
+	owner = ownerOf(t, c)
+	for _, node := range c.Nodes() {
+		if node != owner {
+			cutOff(t, c, node)
+			break
+		}
+	}
+}
+
+// cutOff takes a node from the others: it becomes unready, and they become or stay ready, one of them with its shard. When
+// they can reach one another again, all are ready.
+func cutOff(t *testing.T, c *cluster.Cluster, node string) {
+	t.Helper()
+	cut, err := c.Inject(t.Context(), cluster.KindPartition.On(node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stand.Eventually(t, node+" is not ready", func() bool {
+		text := readiness(t, c, node)
+		return strings.Contains(text, "[+]announcements ok\n[-]commits failed: ") && strings.HasSuffix(text, "readyz check failed\n")
+	})
+	stand.Eventually(t, node+" is alive although it is cut off", func() bool { return page(t, c, node, "livez") == "ok" })
+	allReady(t, c, slices.DeleteFunc(c.Nodes(), func(other string) bool { return other == node }))
+	if _, err := cut.Heal(t.Context()); err != nil {
+		t.Error(err)
+	}
+	allReady(t, c, c.Nodes())
+}
+
+// allReady waits until these nodes are ready.
+func allReady(t *testing.T, c *cluster.Cluster, nodes []string) {
+	t.Helper()
+	for _, node := range nodes {
+		stand.Eventually(t, node+" is ready", func() bool { return readiness(t, c, node) == "ok" })
+	}
+}
+
+// ownerOf returns the node that owns the one shard.
+func ownerOf(t *testing.T, c *cluster.Cluster) string {
+	t.Helper()
+	nc, err := c.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := stand.Client(t, nc)
+	var info *holdfast.Info
+	stand.Eventually(t, "a node tells of the owner", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		info, err = client.Info(ctx)
+		return err == nil
+	})
+	for _, n := range info.Nodes {
+		if len(n.Shards) > 0 {
+			return n.Name
+		}
+	}
+	t.Fatalf("no node owns the shard: %v", info.Nodes)
+	return ""
+}
+
+func readiness(t *testing.T, c *cluster.Cluster, node string) string {
+	t.Helper()
+	return page(t, c, node, "readyz")
+}
+
+// page returns what a node answers, whatever the status is.
+func page(t *testing.T, c *cluster.Cluster, node, path string) string {
+	t.Helper()
+	host, err := c.Host(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Timeout: 30 * time.Second}
+	r, err := client.Get(fmt.Sprintf("http://%s:8422/%s", host, path))
+	if err != nil {
+		return err.Error()
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(body)
+}

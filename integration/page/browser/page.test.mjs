@@ -1,0 +1,368 @@
+// The web page in Chromium, against a node of the real binary.
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+import { join } from "node:path";
+import { AxeBuilder } from "@axe-core/playwright";
+import { chromium } from "playwright-core";
+import { Service } from "./service.mjs";
+
+const screenshots = process.env.HOLDFAST_SCREENSHOTS; // the directory to write them to; empty: none are made
+const views = ["", "?state=waited", "?state=heldback", "lock?name=orders.42", "lock?name=disk.7", "lock?name=unused", "sessions", "cluster", "events"];
+const wide = { width: 1280, height: 800 }, narrow = { width: 320, height: 640 };
+// zoomed is wide at a zoom of 200 %: half as many CSS pixels, each drawn as two. Playwright cannot operate the zoom itself.
+const zoomed = { viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 };
+
+let service, browser, context, problems, waiting;
+
+before(async () => {
+  service = await Service.start("--http-page", "actions");
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium" });
+  await service.run("acquire", "orders.42", "--owner", "worker-1", "--ttl", "1h", "--metadata", "host=blade-3");
+  await service.run("acquire", "orders.43", "--owner", "<script>alert(1)</script>", "--ttl", "1h");
+  await service.run("acquire", "pool", "--limit", "3", "--owner", "worker-2", "--ttl", "1h");
+  await service.run("acquire", "pool", "--limit", "3", "--owner", "worker-3", "--ttl", "1h");
+  await service.run("acquire", "disk.7", "--confirm", "--owner", "worker-4", "--ttl", "1h");
+  await service.run("break", "disk.7", "--token", "1", "--reason", "it hangs");
+  for (const n of [1, 2, 3, 4, 5]) {
+    await service.publish(`holdfast.acquire.batch.${n}`, { owner: "worker-5", ttl_ms: 3600000, session: "a-session-of-the-tests" });
+  }
+  waiting = service.begin("acquire", "orders.42", "--owner", "worker-6", "--wait", "1h");
+});
+
+after(async () => {
+  waiting?.kill();
+  await browser?.close();
+  await service?.stop();
+});
+
+afterEach(async () => {
+  await context?.close();
+  context = undefined;
+});
+
+// open opens a window on a view. What the console shows as an error is a problem.
+async function open(path, options = {}) {
+  context ??= await browser.newContext({ viewport: wide, reducedMotion: "reduce", ...options });
+  problems = [];
+  const page = await context.newPage();
+  page.on("console", (m) => m.type() === "error" && problems.push(m.text()));
+  page.on("pageerror", (e) => problems.push(String(e)));
+  await page.goto(new URL(path, service.url).href);
+  return page;
+}
+
+const row = (page, name) => page.locator("#live tbody tr", { has: page.getByRole("link", { name, exact: true }) });
+const state = (page) => page.locator("#state");
+const live = (page) => page.getByText("Live.", { exact: true }).waitFor();
+
+// checkAccessible finds what breaks a rule of WCAG or of good practice; with a rule, only that one.
+async function checkAccessible(page, what, rule) {
+  const axe = new AxeBuilder({ page });
+  if (rule) axe.withRules(rule);
+  else axe.options({ rules: { "target-size": { enabled: true } } });
+  const { violations } = await axe.analyze();
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`), [], what);
+}
+
+for (const path of views) {
+  test(`/${path} is accessible, light and dark, and fits a narrow screen and twice the zoom`, async () => {
+    const page = await open(path, zoomed);
+    await live(page);
+    for (const size of [zoomed.viewport, narrow]) {
+      await page.setViewportSize(size);
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(over <= 0, `${over} pixels too wide at ${size.width}`);
+    }
+    await checkAccessible(page, "narrow and light");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await checkAccessible(page, "dark", "color-contrast");
+    assert.deepEqual(problems, []);
+  });
+}
+
+test("locks come, change and go without a reload, and the focus stays", async () => {
+  const page = await open("");
+  await live(page);
+  await row(page, "orders.42").getByRole("cell", { name: "1", exact: true }).first().waitFor();
+  assert.match(await row(page, "orders.43").textContent(), /<script>alert\(1\)<\/script>/);
+  const link = page.getByRole("link", { name: "orders.42", exact: true });
+  await link.focus();
+  await service.run("acquire", "fresh.1", "--owner", "worker-9", "--ttl", "1h");
+  await row(page, "fresh.1").waitFor();
+  await service.run("release", "fresh.1", "--owner", "worker-9");
+  await row(page, "fresh.1").waitFor({ state: "detached" });
+  assert.ok(await link.evaluate((e) => e === document.activeElement), "the focus has moved");
+  assert.deepEqual(problems, []);
+});
+
+test("the focus stays when rows above and below go, come and change their places", async () => {
+  const names = [1, 2, 3, 4, 5].map((n) => `focus.${n}`);
+  const acquire = (name) => service.run("acquire", name, "--owner", "worker-9", "--ttl", "1h");
+  await Promise.all(names.map(acquire));
+  const page = await open("?pattern=focus.*");
+  await live(page);
+  const shown = await page.locator("#live tbody th a").allTextContents();
+  assert.equal(shown.length, names.length);
+  const link = page.getByRole("link", { name: shown[2], exact: true });
+  await link.evaluate((e) => {
+    e.addEventListener("blur", () => (e.dataset.blurred = "yes"));
+    e.focus();
+  });
+  for (const gone of [shown[0], shown[4]]) {
+    await service.run("release", gone, "--owner", "worker-9");
+    await row(page, gone).waitFor({ state: "detached" });
+    await acquire(gone);
+    await row(page, gone).waitFor();
+  }
+  await page.evaluate(() => { // as a view does whose order is not that of the server any more
+    const rows = document.querySelector("#live tbody");
+    rows.append(rows.rows[0], rows.rows[1]);
+  });
+  await page.waitForFunction((want) => [...document.querySelectorAll("#live tbody th a")].map((e) => e.textContent).join() === want, shown.join());
+  assert.ok(await link.evaluate((e) => e === document.activeElement && !e.dataset.blurred), "the focus has moved");
+  assert.deepEqual(problems, []);
+});
+
+test("the filter selects, and explains a wrong pattern", async () => {
+  const page = await open("");
+  await page.getByLabel("Pattern").fill("batch.*");
+  await page.getByRole("button", { name: "Show" }).click();
+  await row(page, "batch.1").waitFor();
+  assert.equal(await page.locator("#live tbody tr").count(), 5);
+  await page.getByLabel("Pattern").fill("");
+  await page.getByLabel("State").selectOption("waited for");
+  await page.getByRole("button", { name: "Show" }).click();
+  await row(page, "orders.42").waitFor();
+  assert.equal(await page.locator("#live tbody tr").count(), 1);
+  await page.getByLabel("State").selectOption("held back after a loss");
+  await page.getByRole("button", { name: "Show" }).click();
+  await row(page, "disk.7").getByText("until the loss is confirmed").waitFor();
+  await page.getByLabel("Pattern").fill("a.>.b");
+  problems = [];
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("alert").getByText("* is one whole level").waitFor();
+});
+
+test("a lock shows its holders, its queue, its metadata and its history", async () => {
+  const page = await open("lock?name=orders.42");
+  await page.getByRole("table", { name: "Holders" }).getByText("host = blade-3").waitFor();
+  await page.getByRole("table", { name: "Queue" }).getByText("worker-6").waitFor();
+  await page.getByRole("table", { name: "Changes" }).getByText("acquired").waitFor();
+  await page.goto(service.url + "lock?name=disk.7");
+  await page.getByText("A lease of worker-4 with token 1 was lost.").waitFor();
+  await page.getByRole("table", { name: "Changes" }).getByText("reason: it hangs").waitFor();
+});
+
+test("sessions and shards are shown", async () => {
+  const page = await open("sessions");
+  assert.match(await page.locator("#live tbody tr").textContent(), /worker-5.*5.*batch\.\d.* and 2 more/);
+  await page.goto(service.url + "cluster");
+  assert.equal(await page.getByRole("table", { name: "Shards" }).getByRole("cell", { name: "open", exact: true }).count(), 4);
+  assert.match(await page.getByRole("img", { name: "Commits per second" }).locator("path").getAttribute("d"), /^M/);
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`a lease is broken with its token and a reason, ${javaScriptEnabled ? "with" : "without"} JavaScript`, async () => {
+    const name = `break.${javaScriptEnabled}`;
+    await service.run("acquire", name, "--owner", "worker-7", "--ttl", "1h");
+    const page = await open(`lock?name=${name}`, { javaScriptEnabled });
+    const attempt = async (token) => {
+      await page.getByLabel("Token of the holder").fill(token);
+      await page.getByLabel("Reason").fill("the worker hangs");
+      await page.getByRole("button", { name: "Break the lease" }).click();
+    };
+    await attempt("7");
+    await page.getByRole("alert").getByText("the lease is not broken").waitFor();
+    assert.equal(await page.getByLabel("Reason").inputValue(), "the worker hangs");
+    await attempt("1");
+    await page.getByText("The lease with token 1 is broken.").waitFor();
+    await page.getByText("The lock is free.").waitFor();
+    await page.getByRole("cell", { name: "reason: the worker hangs" }).waitFor();
+    assert.match(await service.run("get", name), /free/);
+  });
+}
+
+test("an action of another site is refused", async () => {
+  const body = new URLSearchParams({ name: "orders.42", token: "1", reason: "another site" });
+  for (const headers of [{ "Sec-Fetch-Site": "cross-site" }, { Origin: "https://example.com" }]) {
+    const answer = await fetch(service.url + "break", { method: "POST", body, headers });
+    assert.equal(answer.status, 403);
+  }
+  assert.match(await service.run("get", "orders.42"), /held: orders.42 by "worker-1"/);
+});
+
+test("events come live, each once, through the restart of the node", async () => {
+  const page = await open("events?pattern=live.*");
+  await live(page);
+  await service.run("acquire", "live.1", "--owner", "worker-8", "--ttl", "1h");
+  await row(page, "live.1").waitFor();
+  await service.kill();
+  await page.getByText("Not connected. Trying again.").waitFor();
+  await service.restart();
+  await service.run("acquire", "live.2", "--owner", "worker-8", "--ttl", "1h");
+  await row(page, "live.2").waitFor();
+  await live(page);
+  await service.run("release", "live.2", "--owner", "worker-8");
+  await row(page, "live.2").nth(1).waitFor();
+  const changes = await page.locator("#live tbody tr").evaluateAll((rows) => rows.map((r) => r.cells[1].textContent + " " + r.cells[2].textContent));
+  assert.deepEqual(changes, ["released live.2", "acquired live.2", "acquired live.1"]);
+});
+
+test("a view that was interrupted is fresh again", async () => {
+  const page = await open("?pattern=again.*");
+  await live(page);
+  await service.kill();
+  await page.getByText("Not connected. Trying again.").waitFor();
+  await service.restart();
+  await live(page);
+  await service.run("acquire", "again.1", "--owner", "worker-8", "--ttl", "1h");
+  await row(page, "again.1").waitFor();
+});
+
+test("a view that could not be read is read when the node answers", async () => {
+  context = await browser.newContext();
+  await context.route(service.url + "events", async (route) => { // as the node writes it then
+    const response = await route.fetch();
+    await route.fulfill({ response, body: (await response.text()).replace(/(<div id="live"[^>]*>)[^]*<\/main>/, "$1</div></main>") });
+  }, { times: 1 });
+  const page = await open("events");
+  assert.equal(await page.locator("#changes").count(), 0);
+  await service.run("acquire", "read.1", "--owner", "worker-8", "--ttl", "1h");
+  await row(page, "read.1").waitFor();
+  assert.deepEqual(problems, []);
+});
+
+test("a window for whose stream there is no place tries again", async () => {
+  const others = new AbortController();
+  while ((await fetch(service.url + "stream/cluster", { signal: others.signal })).ok);
+  const page = await open("");
+  await page.getByText("Not connected. Trying again.").waitFor();
+  others.abort();
+  await live(page);
+});
+
+test("a window in the background has no stream until it is shown", async () => {
+  context = await browser.newContext();
+  await context.addInitScript(() => Object.defineProperty(Document.prototype, "hidden", { get: () => !window.shown, configurable: true }));
+  const asked = [];
+  context.on("request", (r) => asked.push(new URL(r.url()).pathname));
+  const page = await open("");
+  await page.getByRole("button", { name: "Pause" }).waitFor(); // the module has run
+  assert.deepEqual(asked.filter((path) => path.startsWith("/stream/")), []);
+  await page.evaluate(() => {
+    window.shown = true;
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await live(page);
+});
+
+test("a paused view stays as it is, and goes on when it is resumed", async () => {
+  const page = await open("?pattern=paused.*");
+  await live(page);
+  await page.getByRole("button", { name: "Pause" }).click();
+  assert.equal(await state(page).textContent(), "Paused.");
+  await service.run("acquire", "paused.1", "--owner", "worker-8", "--ttl", "1h");
+  const other = await open("?pattern=paused.*");
+  await live(other);
+  await service.run("acquire", "paused.2", "--owner", "worker-8", "--ttl", "1h");
+  await row(other, "paused.2").waitFor(); // by the event stream, so the paused one would have it, too
+  await other.close();
+  assert.equal(await row(page, "paused.1").count(), 0);
+  await page.getByRole("button", { name: "Resume" }).click();
+  await row(page, "paused.1").waitFor();
+  assert.deepEqual(problems, []);
+});
+
+test("without JavaScript every view has its content", async () => {
+  const page = await open("", { javaScriptEnabled: false });
+  for (const path of views) {
+    await page.goto(service.url + path);
+    await page.getByText("Reload the page to see what has changed.").waitFor();
+    assert.ok(await page.getByRole("button", { name: "Pause" }).isHidden(), path);
+    assert.match(await page.locator("#live").textContent(), /As of \d{4}-/, path);
+  }
+  await page.goto(service.url);
+  await page.getByRole("link", { name: "orders.42", exact: true }).click();
+  await page.getByRole("heading", { name: "Lock" }).waitFor();
+});
+
+test("the keyboard reaches the content and the pause", async () => {
+  const page = await open("");
+  await live(page);
+  await page.keyboard.press("Tab");
+  await page.getByRole("link", { name: "Skip to the content" }).press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+  for (const label of ["Pattern", "State"]) {
+    await page.keyboard.press("Tab");
+    assert.ok(await page.getByLabel(label).evaluate((e) => e === document.activeElement), label);
+  }
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByText("Paused.", { exact: true }).waitFor();
+});
+
+test("a screen reader is told the summary, but not with each refresh, and at once what happens to the connection", async () => {
+  const page = await open("about:blank");
+  await page.clock.install();
+  await page.goto(service.url + "?pattern=spoken.*");
+  await live(page);
+  assert.equal(await state(page).getAttribute("role"), "status");
+  const spoken = page.locator("#spoken"), summary = page.locator("#summary");
+  await service.run("acquire", "spoken.1", "--owner", "worker-8", "--ttl", "1h");
+  await summary.getByText("1 lease is shown.").waitFor();
+  assert.equal(await spoken.textContent(), "", "it is told before the interval is over");
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.clock.fastForward(10_000);
+  assert.equal(await spoken.textContent(), "1 lease is shown.", "the only change is not told");
+  await page.getByRole("button", { name: "Resume" }).click();
+  await service.run("acquire", "spoken.2", "--owner", "worker-8", "--ttl", "1h");
+  await summary.getByText("2 leases are shown.").waitFor();
+  assert.equal(await spoken.textContent(), "1 lease is shown.", "it is told with each refresh");
+});
+
+test("a screen reader is told how many changes came, and the page when", async () => {
+  const page = await open("about:blank");
+  await page.clock.install();
+  await page.goto(service.url + "events?pattern=told.*");
+  await live(page);
+  const before = await page.locator("#asof time").textContent();
+  for (const n of [1, 2]) {
+    await service.run("acquire", `told.${n}`, "--owner", "worker-8", "--ttl", "1h");
+    await row(page, `told.${n}`).waitFor();
+    await page.locator("#summary").getByText("1 new change.").waitFor();
+    await page.locator("#reach").getByText("at most 200 rows").waitFor();
+    await page.clock.fastForward(10_000);
+    assert.equal(await page.locator("#spoken").textContent(), "1 new change.");
+    await page.locator("#spoken").evaluate((e) => (e.textContent = ""));
+  }
+  assert.notEqual(await page.locator("#asof time").textContent(), before);
+});
+
+test("a view of very many changes says what it leaves out", async () => {
+  const page = await open("events");
+  await live(page);
+  const load = service.begin("bench", "--duration", "1h");
+  try {
+    await page.getByText("Changes come faster than they are shown: some are left out here.").first().waitFor();
+    const full = (newest) => {
+      const { rows } = document.getElementById("changes");
+      return rows.length >= 200 && rows[0].dataset.key !== newest && rows[0].dataset.key;
+    };
+    const newest = await (await page.waitForFunction(full)).jsonValue();
+    await page.waitForFunction(full, newest); // more have come since
+    assert.equal(await page.locator("#changes tr").count(), 200);
+  } finally {
+    load.kill();
+  }
+  assert.deepEqual(problems, []);
+});
+
+test("screenshots for the documentation", { skip: !screenshots }, async () => {
+  const page = await open("lock?name=orders.42", { viewport: { width: 900, height: 500 } });
+  for (const [name, path] of Object.entries({ locks: "?pattern=orders.*", lock: "lock?name=orders.42" })) {
+    await page.goto(service.url + path);
+    await live(page);
+    await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
+  }
+});
