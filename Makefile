@@ -5,10 +5,13 @@ SHELL := bash
 # Each version is pinned once: tools in tools/go.mod, everything else in go.mod.
 TOOL := go tool -modfile=tools/go.mod
 PROTOGEN := cd tools && go run ./protogen
+DASHBOARD := node deploy/grafana/dashboard.js
 # Guards that need a driver are modules of their own; see docs/decisions/0030-modules.md for the others.
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
-MODULES := . messages clients clients/holdfast/holdfasttest integration/peers $(GUARDS)
+MODULES := . messages clients clients/holdfast/holdfasttest clients/holdfast/holdfastotel cmd/holdfast/otel integration/peers packaging $(GUARDS)
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev)
+# The time of all files in the packages, so that a commit has one set of packages.
+TIME := $(shell git log -1 --format=%ct 2>/dev/null)
 
 # in-all runs a command in each module of a list. It continues after a failure and lists the failed modules at the end.
 define in-all
@@ -41,10 +44,14 @@ help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
 # Without cgo the binary is static: it runs on any Linux and resolves names and users without the C library.
-# Go's own version stamp is off: main.version replaces it, and it fails in a clone that another user owns.
+# Go's own version stamp is off: commands.version replaces it, and it fails in a clone that another user owns.
 .PHONY: build
 build: ## Build bin/holdfast.
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X github.com/holdfast-io/holdfast/cmd/holdfast/internal/commands.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
+
+.PHONY: build-otel
+build-otel: ## Build bin/holdfast-otel, whose nodes export traces.
+	cd cmd/holdfast/otel && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X github.com/holdfast-io/holdfast/cmd/holdfast/internal/commands.version=$(VERSION)' -o $(CURDIR)/bin/holdfast-otel ./holdfast-otel
 
 .PHONY: run
 run: build ## Build and start one node; ARGS="..." adds flags.
@@ -65,8 +72,9 @@ cluster: build ## Build and start three nodes, on the ports 4222 to 4224, until 
 	while ! wait "$${pids[@]}"; do kill -0 "$${pids[@]}" 2>/dev/null || break; done
 
 .PHONY: generate
-generate: ## Write the Go code of messages/*.proto.
+generate: dashboard-tools ## Write the Go code of messages/*.proto and the dashboard of deploy/grafana.
 	$(PROTOGEN) 'messages/*.proto' 'messages/*/*.proto'
+	$(DASHBOARD) > deploy/grafana/holdfast.json
 
 .PHONY: fmt
 fmt: ## Format the code.
@@ -78,11 +86,11 @@ tidy: ## Tidy all modules.
 
 .PHONY: clean
 clean: ## Remove build and coverage output.
-	rm -rf bin coverage.out coverage.html
+	rm -rf bin dist coverage.out coverage.html
 
 .PHONY: test
 test: servers ## Run all tests with the race detector, after installing the servers that they need; about a quarter of an hour.
-	$(call in-all,$(MODULES),go test -race -count=1 ./...)
+	$(call in-all,$(filter-out packaging,$(MODULES)),go test -race -count=1 ./...)
 
 .PHONY: test-short
 test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; about two minutes.
@@ -100,8 +108,13 @@ lint: ## Check style, likely mistakes and the import rules.
 	done
 
 .PHONY: check-generated
-check-generated: ## Fail if the generated code differs from messages/*.proto.
+check-generated: dashboard-tools ## Fail if what make generate writes differs from its sources.
 	$(PROTOGEN) -check 'messages/*.proto' 'messages/*/*.proto'
+	$(DASHBOARD) | diff deploy/grafana/holdfast.json - || { echo 'deploy/grafana/holdfast.json differs from dashboard.js; run: make generate'; exit 1; }
+
+.PHONY: dashboard-tools
+dashboard-tools:
+	@bash .ci/servers dashboard
 
 .PHONY: smoke
 smoke: build ## Test bin/holdfast from the command line.
@@ -166,3 +179,26 @@ cover: ## Measure test coverage: coverage.html.
 .PHONY: release
 release: ## Show the commit and the tags of VERSION=v1.2.3; RELEASE=1 sets the tags.
 	@bash .ci/release $(VERSION)
+
+.PHONY: package
+package: ## Build archives, deb, rpm, apk, licences and bills of materials in dist; ARGS="-targets linux/amd64".
+	rm -rf dist
+	cd packaging && go run ./build -version '$(VERSION)' -time '$(TIME)' $(ARGS) ../dist
+
+.PHONY: image
+image: package ## Build the image of this architecture in dist with buildah, as root.
+	@bash .ci/servers image
+	bash .ci/image '$(VERSION)' '$(TIME)'
+
+.PHONY: package-test
+package-test: override VERSION = v0.0.0
+package-test: override TIME = 1
+package-test: ARGS = -targets linux/$(shell go env GOARCH)
+package-test: image ## Build the packages of this machine; install, upgrade and remove the deb; run the image; as root.
+	cd packaging && go test -count=1 ./linux ./image -dist '$(CURDIR)/dist'
+
+.PHONY: package-check
+package-check: image ## Build all packages twice and compare; install, upgrade and remove the deb; run the image; as root.
+	bash .ci/package-check '$(VERSION)' '$(TIME)'
+	cd packaging && go test -count=1 -v ./build ./chart
+	cd packaging && go test -count=1 -v ./linux ./image -dist '$(CURDIR)/dist'
