@@ -56,6 +56,12 @@ func (a *Answer) Reply() (*messages.Reply, error) {
 	return a.reply, a.err
 }
 
+// grants reports whether the answer grants a lease.
+func (a *Answer) grants() bool {
+	r, err := a.Reply()
+	return err == nil && r.GetStatus() == messages.Status_GRANTED
+}
+
 // Decode reads an answer that is no Reply, such as a page of a listing, into m. If the node refused the
 // request, it returns a [*Refusal].
 func (a *Answer) Decode(m proto.Message) error {

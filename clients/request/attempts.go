@@ -17,6 +17,8 @@ type attempts struct {
 	mu   sync.Mutex
 	last uint64
 	open map[uint64]*attempt
+	// granted are those whose answers have granted a lease.
+	granted recent
 }
 
 // attempt is one message on its way.
@@ -39,8 +41,7 @@ type attempt struct {
 func (s *attempts) add(a *attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last++
-	a.id = s.last
+	a.id = s.next()
 	if a.receive == nil {
 		return
 	}
@@ -54,8 +55,27 @@ func (s *attempts) add(a *attempt) {
 func (s *attempts) number() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.next()
+}
+
+// next is called with mu held.
+func (s *attempts) next() uint64 {
 	s.last++
+	s.granted.next(s.last)
 	return s.last
+}
+
+// grant notes that the answer to an attempt has granted a lease.
+func (s *attempts) grant(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.granted.add(id)
+}
+
+func (s *attempts) hasGranted(id uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.granted.has(id)
 }
 
 // take removes an attempt, and returns nil if no answer is expected to it.

@@ -359,16 +359,22 @@ func (s *Sender) refuseBatch(id uint64, set func(*Answer)) bool {
 	return len(refused) > 0
 }
 
-// take hands an answer to the receiver of its attempt.
+// take hands an answer to the receiver of its attempt. A copy of a request is answered, too. After a grant that is the same
+// lease, which the receiver may be about to hold.
 func (s *Sender) take(a *Answer) {
 	t := s.attempts.take(a.ID)
 	if t == nil {
-		s.orphan(a)
+		if !s.attempts.hasGranted(a.ID) {
+			s.orphan(a)
+		}
 		return
 	}
 	a.Sent, a.direct, a.encoding = t.sent, t.to.direct, t.encoding
 	if a.direct && !a.NoResponders() {
 		s.router.detour.end()
+	}
+	if t.to.op == messages.OpAcquire && a.grants() {
+		s.attempts.grant(a.ID)
 	}
 	t.receive(a)
 }
@@ -378,8 +384,8 @@ func (s *Sender) orphan(a *Answer) {
 	if s.cfg.Orphan == nil {
 		return
 	}
-	if r, err := a.Reply(); err == nil && r.GetStatus() == messages.Status_GRANTED {
-		s.cfg.Orphan(r.GetLease())
+	if a.grants() {
+		s.cfg.Orphan(a.reply.GetLease())
 	}
 }
 
