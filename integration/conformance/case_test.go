@@ -102,7 +102,7 @@ type until struct {
 	Lost    string `json:"lost"`
 	Event   string `json:"event"`
 	Name    string `json:"name"`
-	Count   int    `json:"count"`
+	Count   *int   `json:"count"`
 }
 
 // kinds has the members that a step of each kind may have beside the one that names it.
@@ -214,8 +214,8 @@ func (u *until) check() error {
 	switch {
 	case given != 1:
 		return errors.New(`"until" has one of "held", "free", "waiting", "sent", "lost", "event"`)
-	case (u.Count != 0) != (u.Waiting+u.Sent != ""):
-		return errors.New(`"count" belongs to "waiting" and "sent", and is not 0`)
+	case (u.Count != nil) != (u.Waiting+u.Sent != ""):
+		return errors.New(`"count" belongs to "waiting" and "sent"`)
 	case (u.Name != "") != (u.Event != ""):
 		return errors.New(`"name" belongs to "event"`)
 	}

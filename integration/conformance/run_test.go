@@ -304,13 +304,13 @@ func (r *run) until(ctx context.Context, u *until) error {
 		return r.driver.noted(ctx, map[string]any{"note": "event", "kind": u.Event, "name": u.Name})
 	case u.Sent != "":
 		return eventually(ctx, func() error {
-			if n := r.proxy.Count(u.Sent); n < u.Count {
-				return fmt.Errorf("%s was sent %d times, and not %d", u.Sent, n, u.Count)
+			if n := r.proxy.Count(u.Sent); n < *u.Count {
+				return fmt.Errorf("%s was sent %d times, and not %d", u.Sent, n, *u.Count)
 			}
 			return nil
 		})
 	case u.Waiting != "":
-		return r.untilState(ctx, u.Waiting, func(s state) bool { return s.Waiting == u.Count })
+		return r.untilState(ctx, u.Waiting, func(s state) bool { return s.Waiting == *u.Count })
 	case u.Held != "":
 		return r.untilState(ctx, u.Held, func(s state) bool { return len(s.Holders) > 0 })
 	}
