@@ -26,8 +26,9 @@ type grant struct {
 	shared, confirmed bool
 	// known is the earliest moment at which anything knew of the grant, so it is later than the grant.
 	known int64
-	// ended and broken are what the journal says of its end.
-	ended, broken bool
+	// ranOut is when the journal said that the lease has run out; 0: it did not. broken: that it was broken.
+	ranOut int64
+	broken bool
 }
 
 func newGrants() *grants { return &grants{changed: make(chan struct{}), all: map[leaseID]*grant{}} }
@@ -43,10 +44,10 @@ func (g *grants) saw(e holdfast.Event) {
 	case e.Kind == holdfast.EventAcquired:
 		lease := g.told(id, l.Token, at)
 		lease.owner, lease.fence, lease.shared, lease.confirmed = l.Owner, l.Fence.String(), l.Limit > 0, true
-	case e.Kind.Ends():
-		if lease := g.all[id]; lease != nil {
-			lease.ended, lease.broken = true, e.Kind == holdfast.EventBroken
-		}
+	case e.Kind == holdfast.EventExpired:
+		g.told(id, l.Token, at).ranOut = at
+	case e.Kind == holdfast.EventBroken:
+		g.told(id, l.Token, at).broken = true
 	}
 	close(g.changed)
 	g.changed = make(chan struct{})
@@ -96,6 +97,18 @@ func (g *grants) next(id leaseID, shared bool) *grant {
 		}
 	}
 	return next
+}
+
+// runOut returns the leases of these owners that have run out since a moment.
+func (g *grants) runOut(owners map[string]bool, since int64) (leases []leaseID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, lease := range g.all {
+		if owners[lease.owner] && lease.ranOut >= since {
+			leases = append(leases, id)
+		}
+	}
+	return leases
 }
 
 // look returns what is known of a grant, and what the next change closes.
