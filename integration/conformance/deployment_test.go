@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -203,7 +204,7 @@ func (d *deployment) get(ctx context.Context, name string) (s state, err error) 
 		case err == nil && (s.Status == "HELD" || s.Status == "FREE" || s.Status == "HELD_BACK"):
 			return s, nil
 		case ctx.Err() != nil:
-			return s, fmt.Errorf("%s %v: %w", s.Status, err, ctx.Err())
+			return s, fmt.Errorf("get %s: the status is %q: %w", name, s.Status, errors.Join(err, ctx.Err()))
 		}
 		if err := pause(ctx); err != nil { // a node is being replaced
 			return s, err

@@ -40,13 +40,13 @@ func (g *grants) saw(e holdfast.Event) {
 	id := leaseID{l.Resource, fmt.Sprint(uint64(l.Token))}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case e.Kind == holdfast.EventAcquired:
+	switch e.Kind {
+	case holdfast.EventAcquired:
 		lease := g.told(id, l.Token, at)
 		lease.owner, lease.fence, lease.shared, lease.confirmed = l.Owner, l.Fence.String(), l.Limit > 0, true
-	case e.Kind == holdfast.EventExpired:
+	case holdfast.EventExpired:
 		g.told(id, l.Token, at).ranOut = at
-	case e.Kind == holdfast.EventBroken:
+	case holdfast.EventBroken:
 		g.told(id, l.Token, at).broken = true
 	}
 	close(g.changed)

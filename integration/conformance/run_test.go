@@ -59,7 +59,9 @@ func runCase(t *testing.T, c *testCase, shared *deployment, words []string) {
 	if err := r.finish(); err != nil {
 		t.Fatalf("%s\nbehind the last step: %v", c.Says, err)
 	}
-	for _, err := range r.violations() {
+	ctx, cancel := stepContext(t)
+	defer cancel()
+	for _, err := range r.violations(ctx) {
 		t.Errorf("%s\n%v", c.Says, err)
 	}
 }
@@ -464,7 +466,7 @@ func (c *command) lock() (l lock, ok bool) {
 }
 
 // violations returns which invariants were broken. The driver has ended.
-func (r *run) violations() (found []error) {
+func (r *run) violations(ctx context.Context) (found []error) {
 	d := r.driver
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -474,7 +476,7 @@ func (r *run) violations() (found []error) {
 			locks = append(locks, l)
 			found = append(found, r.d.grants.tell(l.leaseID, l.owner, l.shared, l.at))
 			if !c.step.Ephemeral {
-				found = append(found, r.confirmed(l))
+				found = append(found, r.confirmed(ctx, l))
 			}
 		}
 	}
@@ -489,9 +491,7 @@ func (r *run) violations() (found []error) {
 }
 
 // confirmed compares a lock with the grant in the journal.
-func (r *run) confirmed(l lock) error {
-	ctx, cancel := stepContext(r.T)
-	defer cancel()
+func (r *run) confirmed(ctx context.Context, l lock) error {
 	for {
 		g, changed := r.d.grants.look(l.leaseID)
 		if g.confirmed {
