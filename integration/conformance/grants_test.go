@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
@@ -55,13 +56,13 @@ func (g *grants) saw(e holdfast.Event) {
 
 // tell notes a grant that somebody else knew of at this moment.
 func (g *grants) tell(id leaseID, owner string, shared bool, at int64) error {
-	token, err := parseToken(id.token)
+	token, err := strconv.ParseUint(id.token, 10, 64)
 	if err != nil {
-		return err
+		return fmt.Errorf("%q is no token: %w", id.token, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	lease := g.told(id, token, at)
+	lease := g.told(id, holdfast.Token(token), at)
 	if !lease.confirmed {
 		lease.owner, lease.shared = owner, shared
 	}

@@ -3,14 +3,11 @@ package conformance_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/proxy"
 )
 
@@ -47,7 +44,7 @@ func runCase(t *testing.T, c *testCase, shared *deployment, words []string) {
 		open: map[string]bool{}, owners: map[string]bool{},
 	}
 	if c.Nodes > 0 {
-		r.d = newDeployment(t, c.Nodes, c.Flags...)
+		r.d = newDeployment(t, c.Nodes, c.LastToken, c.Flags...)
 	}
 	r.proxy = proxy.New(t, r.d.url)
 	r.driver = startDriver(t, words)
@@ -539,12 +536,4 @@ func (d *driver) until(l lock) int64 {
 		}
 	}
 	return end
-}
-
-func parseToken(s string) (holdfast.Token, error) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || n == 0 {
-		return 0, errors.Join(fmt.Errorf("%q is no token", s), err)
-	}
-	return holdfast.Token(n), nil
 }

@@ -18,7 +18,7 @@ func TestMistakesInCases(t *testing.T) {
 		{`[{"name": "c", "says": "x"}]`, `case 1 "c": a case has steps`},
 		{`[{"name": "c", "steps": [{"heal": true}]}]`, `"says" is missing`},
 		{`[{"name": "a/b", "says": "x", "steps": [{"heal": true}]}]`, `without blanks and slashes`},
-		{`[{"name": "c", "says": "x", "flags": ["-x"], "steps": [{"heal": true}]}]`, `"flags" needs "nodes"`},
+		{`[{"name": "c", "says": "x", "flags": ["-x"], "steps": [{"heal": true}]}]`, `need "nodes"`},
 		{step1(`{"call": "open", "clint": "a"}`), `case 1 "c": step 1: json: unknown field "clint"`},
 		{step1(`{"call": "open", "lock": "l"}`), `"lock" does not belong to this step`},
 		{step1(`{"call": "opn"}`), `"opn" is no call`},
