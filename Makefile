@@ -164,6 +164,11 @@ bench-failover: ## Stop and kill each of three nodes ROUNDS (3) times, and measu
 bench-peers: servers ## Measure Holdfast and its peers in turns, in half an hour; ARGS="-rounds 5 -against COMMIT"; ARGS=-help.
 	@cd integration/peers && go run . $(ARGS)
 
+.PHONY: bench-clients
+bench-clients: servers ## Compare the clients of all languages with one another and with locks on Redis, ROUNDS (3) times.
+	@bash .ci/servers languages
+	go test -count 1 -timeout 0 -v -run '^TestFigures$$' ./integration/languages -languages.rounds $(ROUNDS) $(ARGS)
+
 .PHONY: bench-fence
 bench-fence: servers ## Measure the cost of each guard over the unguarded write.
 	@for module in . clients $(GUARDS); do \
