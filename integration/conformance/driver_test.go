@@ -181,8 +181,10 @@ func (d *driver) send(s *step, members map[string]any) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = d.in.Write(append(data, '\n'))
-	return c, err
+	if _, err := d.in.Write(append(data, '\n')); err != nil {
+		return nil, fmt.Errorf("the driver has ended: %w", err)
+	}
+	return c, nil
 }
 
 // wait waits until it is so, which is looked at with d.mu held.

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
@@ -40,13 +41,13 @@ func (g *grants) saw(e holdfast.Event) {
 	id := leaseID{l.Resource, fmt.Sprint(uint64(l.Token))}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case e.Kind == holdfast.EventAcquired:
+	switch e.Kind {
+	case holdfast.EventAcquired:
 		lease := g.told(id, l.Token, at)
 		lease.owner, lease.fence, lease.shared, lease.confirmed = l.Owner, l.Fence.String(), l.Limit > 0, true
-	case e.Kind == holdfast.EventExpired:
+	case holdfast.EventExpired:
 		g.told(id, l.Token, at).ranOut = at
-	case e.Kind == holdfast.EventBroken:
+	case holdfast.EventBroken:
 		g.told(id, l.Token, at).broken = true
 	}
 	close(g.changed)
@@ -55,13 +56,13 @@ func (g *grants) saw(e holdfast.Event) {
 
 // tell notes a grant that somebody else knew of at this moment.
 func (g *grants) tell(id leaseID, owner string, shared bool, at int64) error {
-	token, err := parseToken(id.token)
+	token, err := strconv.ParseUint(id.token, 10, 64)
 	if err != nil {
-		return err
+		return fmt.Errorf("%q is no token: %w", id.token, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	lease := g.told(id, token, at)
+	lease := g.told(id, holdfast.Token(token), at)
 	if !lease.confirmed {
 		lease.owner, lease.shared = owner, shared
 	}

@@ -3,14 +3,11 @@ package conformance_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/proxy"
 )
 
@@ -47,7 +44,7 @@ func runCase(t *testing.T, c *testCase, shared *deployment, words []string) {
 		open: map[string]bool{}, owners: map[string]bool{},
 	}
 	if c.Nodes > 0 {
-		r.d = newDeployment(t, c.Nodes, c.Flags...)
+		r.d = newDeployment(t, c.Nodes, c.LastToken, c.Flags...)
 	}
 	r.proxy = proxy.New(t, r.d.url)
 	r.driver = startDriver(t, words)
@@ -59,7 +56,9 @@ func runCase(t *testing.T, c *testCase, shared *deployment, words []string) {
 	if err := r.finish(); err != nil {
 		t.Fatalf("%s\nbehind the last step: %v", c.Says, err)
 	}
-	for _, err := range r.violations() {
+	ctx, cancel := stepContext(t)
+	defer cancel()
+	for _, err := range r.violations(ctx) {
 		t.Errorf("%s\n%v", c.Says, err)
 	}
 }
@@ -464,7 +463,7 @@ func (c *command) lock() (l lock, ok bool) {
 }
 
 // violations returns which invariants were broken. The driver has ended.
-func (r *run) violations() (found []error) {
+func (r *run) violations(ctx context.Context) (found []error) {
 	d := r.driver
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -474,7 +473,7 @@ func (r *run) violations() (found []error) {
 			locks = append(locks, l)
 			found = append(found, r.d.grants.tell(l.leaseID, l.owner, l.shared, l.at))
 			if !c.step.Ephemeral {
-				found = append(found, r.confirmed(l))
+				found = append(found, r.confirmed(ctx, l))
 			}
 		}
 	}
@@ -489,9 +488,7 @@ func (r *run) violations() (found []error) {
 }
 
 // confirmed compares a lock with the grant in the journal.
-func (r *run) confirmed(l lock) error {
-	ctx, cancel := stepContext(r.T)
-	defer cancel()
+func (r *run) confirmed(ctx context.Context, l lock) error {
 	for {
 		g, changed := r.d.grants.look(l.leaseID)
 		if g.confirmed {
@@ -539,12 +536,4 @@ func (d *driver) until(l lock) int64 {
 		}
 	}
 	return end
-}
-
-func parseToken(s string) (holdfast.Token, error) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || n == 0 {
-		return 0, errors.Join(fmt.Errorf("%q is no token", s), err)
-	}
-	return holdfast.Token(n), nil
 }
