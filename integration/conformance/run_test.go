@@ -437,8 +437,16 @@ func (r *run) lost() map[leaseID]bool {
 	defer r.driver.mu.Unlock()
 	lost := map[leaseID]bool{}
 	for _, c := range r.driver.commands {
-		if l, ok := c.lock(); ok && r.driver.note(map[string]any{"note": "lost", "lock": l.name}) != nil {
+		if r.driver.note(map[string]any{"note": "lost", "lock": c.step.Lock}) == nil {
+			continue
+		}
+		if l, ok := c.lock(); ok {
 			lost[l.leaseID] = true
+		}
+		if c.step.Call == "within" { // its token is not told
+			for _, id := range r.d.grants.of(c.step.resource(), r.owners) {
+				lost[id] = true
+			}
 		}
 	}
 	return lost
