@@ -100,24 +100,24 @@ func (g *grants) next(id leaseID, shared bool) *grant {
 	return next
 }
 
-// of returns the leases of a resource that these owners were granted.
-func (g *grants) of(resource string, owners map[string]bool) (leases []leaseID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for id, lease := range g.all {
-		if id.resource == resource && owners[lease.owner] {
-			leases = append(leases, id)
-		}
-	}
-	return leases
-}
-
 // runOut returns the leases of these owners that have run out since a moment.
 func (g *grants) runOut(owners map[string]bool, since int64) (leases []leaseID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, lease := range g.all {
 		if owners[lease.owner] && lease.ranOut >= since {
+			leases = append(leases, id)
+		}
+	}
+	return leases
+}
+
+// of returns the leases of an owner on a resource.
+func (g *grants) of(resource, owner string) (leases []leaseID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, lease := range g.all {
+		if id.resource == resource && lease.owner == owner {
 			leases = append(leases, id)
 		}
 	}
