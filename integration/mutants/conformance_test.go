@@ -42,21 +42,21 @@ var conformance = []mutant{
 		harm:  "a call that may wait for hours is refused",
 		edits: []edit{{"clients/holdfast/acquire.go", "left := min(mostWait, a.c.deployment.maxWait())", "left := 100 * time.Hour"}},
 		found: conforms("faults", "long-wait"),
-		says:  `"code":"invalid"|is \{Status:HELD Waiting:0`,
+		says:  `step 4 \{"until":\{"waiting":"faults.long-wait"`,
 	},
 	{
 		name:  "SecondGrantGivenBack",
 		harm:  "a late answer to an earlier attempt releases the lock that is held",
 		edits: []edit{{"clients/holdfast/handles.go", "if s.find(idOf(l)) != nil || s.tombstones[g.lockKey].has(g.token) {", "if s.tombstones[g.lockKey].has(g.token) {"}},
 		found: conforms("faults", "grant-twice"),
-		says:  `"code":"lost"|status: want "HELD", got "FREE"`,
+		says:  `held: want true, got false`,
 	},
 	{
 		name:  "LateGrantKept",
 		harm:  "a grant that comes when its call has failed stays held until it runs out",
 		edits: []edit{{"clients/holdfast/acquire.go", "if !x.Definite() {", "if x.Definite() {"}, {"clients/holdfast/client.go", "orphan := func(l *messages.Lease) { c.giveBack(l, c.secret()) }", "orphan := func(*messages.Lease) {}"}},
 		found: conforms("cancel", "granted-out-of-the-queue"),
-		says:  `is \{Status:HELD`,
+		says:  `step \d+ \{"until":\{"free"`,
 	},
 	{
 		name:  "NotNormalised",
@@ -108,7 +108,7 @@ var conformance = []mutant{
 		harm:  "a lock whose release was lost stays held for as long as its client has others",
 		edits: []edit{{"clients/holdfast/release.go", "\tif r.forsake != nil {\n", "\tif r.forsake == nil {\n"}},
 		found: conforms("sessions", "release-unanswered"),
-		says:  `is \{Status:HELD`,
+		says:  `step \d+ \{"until":\{"free"`,
 	},
 	{
 		name:  "LossFoundByASetIgnored",
