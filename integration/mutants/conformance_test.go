@@ -115,7 +115,7 @@ var conformance = []mutant{
 		harm:  "a holder that was told that its lock is lost goes on to take it for held",
 		edits: []edit{{"clients/holdfast/set.go", "if h.phase == holding {\n\t\t\th.lose(e)", "if h.phase != holding {\n\t\t\th.lose(e)"}},
 		found: conforms("metadata", "of-a-broken-lock"),
-		says:  `valid: want false, got true`,
+		says:  `lost: want true, got false`,
 	},
 	{
 		name:  "LossAtTheEndHidden",
