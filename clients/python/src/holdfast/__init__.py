@@ -8,7 +8,8 @@ While the block runs, the lock is renewed. If it is lost, the block is cancelled
 All names below belong to one event loop; holdfast.sync has a client for threads.
 """
 
-from ._client import Client, JeopardyHook
+from ._client import Client
+from ._core import JeopardyHook
 from ._errors import (
     Closed,
     Exhausted,

@@ -38,7 +38,7 @@ class HoldfastError(Exception):
         self.operation = operation
         self.resource = resource
         self.holder = holder
-        self.reason = reason
+        self.reason: LossReason | None = reason
 
     def __str__(self) -> str:
         about = f"{self.operation} {self.resource!r}: " if self.resource else f"{self.operation}: "

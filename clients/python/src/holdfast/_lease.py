@@ -160,7 +160,7 @@ class Event:
     def parse(m: Mapping[str, Any]) -> Event:
         """Return the event of a message in JSON."""
         return Event(
-            kind=m["kind"] if "kind" in m else "ACQUIRED",
+            kind=m.get("kind", "ACQUIRED"),
             lease=Lease.parse(m["lease"]),
             shard=m.get("shard", 0),
             position=int(m.get("position", 0)),
