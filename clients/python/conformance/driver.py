@@ -268,7 +268,7 @@ class Driver:
         """Return the state of a resource."""
         client, _ = find(self.clients, "client", c["client"])
         s: holdfast.LockState = await client.get(c["name"])
-        owner, token = (s.holder.owner, s.holder.token) if s.holder else ("", 0)
+        owner, token = (s.holder.owner, s.holder.token) if s.holder else ("", s.last_token)
         return {"held": s.held, "owner": owner, "token": str(token), "waiting": s.waiting}
 
     async def watch(self, c: Object) -> Object:

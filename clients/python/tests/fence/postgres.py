@@ -31,7 +31,9 @@ def postgres() -> Iterator[Path]:
         os.chown(folder, user.pw_uid, user.pw_gid)
 
         def run(*command: str) -> None:
-            subprocess.run(command, check=True, cwd=folder, user=user.pw_uid, group=user.pw_gid, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                command, check=True, cwd=folder, user=user.pw_uid, group=user.pw_gid, stdout=subprocess.DEVNULL
+            )
 
         run(program("initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
         options = f"-c listen_addresses= -c fsync=off -k {folder}"

@@ -99,7 +99,8 @@ def test_a_failed_block_keeps_the_mark_and_lets_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "/etc/passwd", "a/../../b", "a/..", "a/", ".fence", ".fence/lock", "./.fence/new", "out/file"]
+    "name",
+    ["", ".", "..", "/etc/passwd", "a/../../b", "a/..", "a/", ".fence", ".fence/lock", "./.fence/new", "out/file"],
 )
 def test_names_that_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "guarded").mkdir()
