@@ -27,6 +27,7 @@ class Deployment:
         features: what all nodes are known to offer.
         version: that of the node that answered.
         max_wait: the longest wait that it allows, in seconds.
+        min_ttl: the shortest lease that it allows; 0: it is not known.
         known: an answer has come.
     """
 
@@ -36,6 +37,7 @@ class Deployment:
         self.features: frozenset[str] = frozenset()
         self.version = ""
         self.max_wait = MAX_WAIT
+        self.min_ttl = 0.0
         self.known = asyncio.Event()
         self._begun = self._asked = _clock.now()
         self._asking = True
@@ -94,6 +96,8 @@ class Deployment:
         # An earlier version refuses what it does not know.
         uniform = all(n.get("version", "") == self.version for n in a.reply.get("nodes", ()))
         self.features = frozenset(a.reply.get("features", ())) if uniform else frozenset()
-        self.max_wait = a.reply.get("limits", {}).get("max_wait_ms", MAX_WAIT * 1000) / 1000
+        limits = a.reply.get("limits", {})
+        self.max_wait = limits.get("max_wait_ms", MAX_WAIT * 1000) / 1000
+        self.min_ttl = limits.get("min_ttl_ms", 0) / 1000
         self.known.set()
         return True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _clock
 from ._alarms import NEVER, Alarm
-from ._errors import Closed, HoldfastError, LockLost, LockReleased, LossReason, Overloaded, Unavailable, UnknownOutcome
+from ._errors import Closed, HoldfastError, Invalid, LockLost, LockReleased, LossReason, Overloaded, Unavailable, UnknownOutcome
 from ._exchange import Exchange, Unanswered
 from ._extensions import Extensions
 from ._hints import Hints, ended
@@ -173,6 +173,10 @@ class Holding:
     async def extend(self, ttl: float) -> None:
         """Ask for a new TTL and wait for the answer."""
         self.check("extend")
+        least = self.core.deployment.min_ttl
+        if ttl < least:  # the lock would be lost before the service refuses it
+            message = f"ttl must be at least {least:g} s in this deployment, is {ttl:g} s"
+            raise Invalid(message, operation="extend", resource=self.name)
         outcome = self.extensions.call()
         self._uncover(_clock.now())
         self.extensions.ask(ttl)
