@@ -30,6 +30,7 @@ from ._lock import Lock
 from ._options import Duration, Mode, OnLost
 from ._scope import LockScope
 from ._watch import Watch
+from .fence import Claim
 
 __all__ = [
     "Client",
@@ -45,6 +46,7 @@ __all__ = [
     "Mode",
     "OnLost",
     "JeopardyHook",
+    "Claim",
     "HoldfastError",
     "LockHeld",
     "LockTimeout",
