@@ -58,7 +58,7 @@ Receive = Callable[[Answer], None]
 
 
 class _Attempt:
-    __slots__ = ("direct", "id", "payload", "receive", "sent", "subject")
+    __slots__ = ("direct", "id", "payload", "queued", "receive", "sent", "subject")
 
     def __init__(self, id: int, subject: str, direct: bool, payload: bytes, receive: Receive | None) -> None:
         self.id = id
@@ -66,6 +66,7 @@ class _Attempt:
         self.direct = direct
         self.payload = payload
         self.receive = receive
+        self.queued = True
         self.sent = _clock.now()
 
 
@@ -138,8 +139,8 @@ class Sender:
 
     def recall(self, ids: list[int]) -> list[int]:
         """Take back the attempts that have not been published, and return the others."""
-        queued = {a.id for a in self._outbox}
-        self.forget(id for id in ids if id in queued)
+        queued = [id for id in ids if id in self._attempts and self._attempts[id].queued]
+        self.forget(queued)
         return [id for id in ids if id not in queued]
 
     def forbidden(self) -> str:
@@ -184,6 +185,7 @@ class Sender:
             self._ready.clear()
             outbox, self._outbox = self._outbox, []
             for attempt in outbox:
+                attempt.queued = False
                 if attempt.receive is None or attempt.id in self._attempts:
                     await self._publish(attempt)
             if self._stopping and not self._outbox:
