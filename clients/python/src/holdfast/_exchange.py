@@ -150,6 +150,10 @@ class Exchange:
             self._sender.disown(a)
         self._came.clear()
 
+    def has(self, resource: str, token: int) -> bool:
+        """Return whether a grant of this lease has come that has not been looked at."""
+        return any(a.lease.get("resource") == resource and int(a.lease.get("token", 0)) == token for a in self._came)
+
     def reconnected(self) -> None:
         """Send the request again at once, because an answer may have been lost with the last connection."""
         self._renew = True
