@@ -171,6 +171,8 @@ class Exchange:
     def _send(self, now: float) -> None:
         self._renew = False
         self._due = now + min(resend_after(self._sent), self._most_pause)
+        if self._open and self._sender.is_queued(self._open[-1]):
+            return  # the connection takes nothing; what waits for it is not to grow
         if self._key:
             route = self._sender.router.route(self._op, self._key, self._sent, self._shard)
         else:

@@ -20,6 +20,9 @@ from ._window import Window
 BUSY_LOOK = 0.1
 IDLE_LOOK = 1.0
 
+# How long close waits for what is to be published, in seconds.
+LEAVE = 1.0
+
 # These stand in the place of the status of an answer that is none.
 NOT_SENT = "NOT_SENT"
 NO_RESPONDERS = "NO_RESPONDERS"
@@ -137,9 +140,13 @@ class Sender:
         for id in ids:
             self._attempts.pop(id, None)
 
+    def is_queued(self, id: int) -> bool:
+        """Return whether an attempt waits for the connection to take it."""
+        return id in self._attempts and self._attempts[id].queued
+
     def recall(self, ids: list[int]) -> list[int]:
         """Take back the attempts that have not been published, and return the others."""
-        queued = [id for id in ids if id in self._attempts and self._attempts[id].queued]
+        queued = [id for id in ids if self.is_queued(id)]
         self.forget(queued)
         return [id for id in ids if id not in queued]
 
@@ -162,7 +169,9 @@ class Sender:
         self._look_later.cancel()
         self.window.close()
         self._ready.set()
-        await self._publisher
+        # The connection may take nothing, and swallow the cancellation, too; then the loop ends behind it.
+        await asyncio.wait({self._publisher}, timeout=LEAVE)
+        self._publisher.cancel()
 
     def _look(self) -> None:
         # nats-py tells of reconnections to callbacks of the application only.
