@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from ._errors import Invalid
 
@@ -68,10 +69,15 @@ def shard_of(key: str, shards: int) -> int:
     """
     if shards < 1:
         raise Invalid(f"shards must be at least 1, is {shards}")
+    return _hash(key) % shards
+
+
+@lru_cache(maxsize=4096)  # each request about a key needs it
+def _hash(key: str) -> int:
     value = 2166136261
     for byte in key.encode():
         value = (value ^ byte) * 16777619 & 0xFFFFFFFF
-    return value % shards
+    return value
 
 
 def _check(name: str) -> bytes:
