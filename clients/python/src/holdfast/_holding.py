@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from . import _clock
 from ._alarms import NEVER, Alarm
-from ._errors import Closed, HoldfastError, Invalid, LockLost, LockReleased, LossReason, Overloaded, Unavailable, UnknownOutcome
+from ._errors import (
+    Closed,
+    HoldfastError,
+    Invalid,
+    LockLost,
+    LockReleased,
+    LossReason,
+    Overloaded,
+    Unavailable,
+    UnknownOutcome,
+)
 from ._exchange import Exchange, Unanswered
 from ._extensions import Extensions
 from ._hints import Hints, ended
