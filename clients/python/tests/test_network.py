@@ -16,7 +16,7 @@ from .conftest import NewClient, Node, until_free
 from .proxy import Proxy
 
 
-async def test_blackhole(new_client: NewClient, other: holdfast.Client, proxy: Proxy, name: str) -> None:
+async def test_blackhole(proxy: Proxy, new_client: NewClient, other: holdfast.Client, name: str) -> None:
     """The client knows of the loss before the service grants the lock to another holder."""
     told: list[holdfast.HoldfastError | None] = []
     client = await new_client(proxy.url, timeout=0.5, on_jeopardy=lambda _, error: told.append(error))
@@ -42,7 +42,7 @@ async def test_blackhole(new_client: NewClient, other: holdfast.Client, proxy: P
     assert isinstance(told[0], holdfast.Unavailable)
 
 
-async def test_no_answer(new_client: NewClient, client: holdfast.Client, proxy: Proxy, name: str) -> None:
+async def test_no_answer(proxy: Proxy, new_client: NewClient, client: holdfast.Client, name: str) -> None:
     cut_off = await new_client(proxy.url, timeout=0.5)
     await cut_off.get(name)
     proxy.lossy = True
@@ -56,7 +56,7 @@ async def test_no_answer(new_client: NewClient, client: holdfast.Client, proxy: 
     await until_free(client, name)
 
 
-async def test_connection_is_cut(new_client: NewClient, client: holdfast.Client, proxy: Proxy, name: str) -> None:
+async def test_connection_is_cut(proxy: Proxy, new_client: NewClient, client: holdfast.Client, name: str) -> None:
     cut = await new_client(proxy.url)
     lock = await cut.acquire(name, ttl=2)
     held = await client.acquire(f"{name}.other")
@@ -101,7 +101,7 @@ async def test_no_service(connect: Callable[..., Awaitable[Connection]], node: N
 
 
 async def test_release_without_an_answer(
-    new_client: NewClient, client: holdfast.Client, proxy: Proxy, name: str
+    proxy: Proxy, new_client: NewClient, client: holdfast.Client, name: str
 ) -> None:
     cut_off = await new_client(proxy.url, timeout=0.3)
     lock = await cut_off.acquire(name, ttl=20)
@@ -113,13 +113,13 @@ async def test_release_without_an_answer(
         await until_free(client, name)
 
 
-async def test_end_of_a_block_without_an_answer(new_client: NewClient, proxy: Proxy, name: str) -> None:
+async def test_end_of_a_block_without_an_answer(proxy: Proxy, new_client: NewClient, name: str) -> None:
     cut_off = await new_client(proxy.url, timeout=0.3)
     async with cut_off.lock(name, ttl=20):
         proxy.lossy = True
 
 
-async def test_close_without_an_answer(new_client: NewClient, proxy: Proxy, name: str) -> None:
+async def test_close_without_an_answer(proxy: Proxy, new_client: NewClient, name: str) -> None:
     cut_off = await new_client(proxy.url, timeout=0.5)
     lock = await cut_off.acquire(name, ttl=20)
     proxy.lossy = True

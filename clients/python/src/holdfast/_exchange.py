@@ -116,7 +116,7 @@ class Exchange:
         """
         loop = asyncio.get_running_loop()
         self._exchanges.add(self)
-        self._send()
+        await self._sender.window.enter(self)
         while True:
             if self._stop:
                 raise self._give_up("the client is closed", stopped=True)
@@ -126,7 +126,7 @@ class Exchange:
             if deadline is not None and now >= deadline:
                 raise self._give_up(self._sender.forbidden() or self._obstacle or "no answer")
             if self._renew or now >= self._due:
-                self._send()
+                self._send(now)
             next_look = self._due if deadline is None else min(self._due, deadline)
             self._wake = loop.create_future()
             timer = loop.call_later(max(next_look - now, 0), self._ring)
@@ -143,6 +143,7 @@ class Exchange:
         """End the exchange: what comes now, or has not been looked at, is an orphan."""
         self._over = True
         self._exchanges.discard(self)
+        self._sender.window.leave(self)
         self._settle()
         self._sender.forget(self._open)
         for a in self._came:
@@ -163,9 +164,9 @@ class Exchange:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
-    def _send(self) -> None:
+    def _send(self, now: float) -> None:
         self._renew = False
-        self._due = _clock.now() + min(resend_after(self._sent), self._most_pause)
+        self._due = now + min(resend_after(self._sent), self._most_pause)
         if self._key:
             route = self._sender.router.route(self._op, self._key, self._sent, self._shard)
         else:
@@ -182,6 +183,7 @@ class Exchange:
             self._sender.disown(a)
             return
         self._came.append(a)
+        self._sender.window.leave(self)
         self._ring()
 
     def _sift(self) -> Answer | None:

@@ -14,6 +14,7 @@ from nats.errors import Error as NatsError
 
 from . import _clock
 from ._route import Router
+from ._window import Window
 
 # How often the connection is looked at, in seconds: while answers are expected, and otherwise.
 BUSY_LOOK = 0.1
@@ -75,6 +76,7 @@ class Sender:
 
     Attributes:
         router: chooses subjects.
+        window: bounds how many requests are begun at a time.
         last: the number of the latest attempt.
         off: no answer comes any more.
     """
@@ -99,6 +101,7 @@ class Sender:
         """
         self.nc = nc
         self.router = Router(prefix)
+        self.window = Window()
         self.last = 0
         self.off = False
         self._orphan = orphan
@@ -156,6 +159,7 @@ class Sender:
         """Publish what needs no answer, and take leave of the connection. It is called in a task of the client."""
         self._stopping = True
         self._look_later.cancel()
+        self.window.close()
         self._ready.set()
         await self._publisher
 
