@@ -6,7 +6,7 @@ export default defineConfig(
   tseslint.configs.strictTypeChecked,
   tseslint.configs.stylisticTypeChecked,
   {
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: { parserOptions: { project: ["tsconfig.json", "tsconfig.test.json", "conformance/tsconfig.json"], tsconfigRootDir: import.meta.dirname } },
     rules: {
       // Numbers and tokens are shown in messages.
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],

@@ -277,9 +277,9 @@ function describe(error: unknown, signal: AbortSignal): Result {
     return { code: "unexpected", message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   }
   const described: Result = { code: error.code, message: error.message };
-  if (error instanceof LockLostError) described["reason"] = error.reason;
+  if (error instanceof LockLostError) described.reason = error.reason;
   if (error.holder !== undefined) {
-    described["holder"] = { owner: error.holder.owner, token: error.holder.token.toString() };
+    described.holder = { owner: error.holder.owner, token: error.holder.token.toString() };
   }
   return described;
 }

@@ -39,7 +39,7 @@ describe("in a browser", () => {
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     browser = await chromium.launch({
-      executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
+      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
       args: [`--host-resolver-rules=MAP ${host} 127.0.0.1`],
     });
   });

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
-const binary = resolve(process.env["HOLDFAST_BINARY"] ?? "../../bin/holdfast");
+const binary = resolve(process.env.HOLDFAST_BINARY ?? "../../bin/holdfast");
 
 /** A node with a server of NATS, on free ports and in a temporary folder. */
 export class Node implements AsyncDisposable {

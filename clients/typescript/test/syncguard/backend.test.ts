@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { createHoldfastBackend } from "@holdfast-io/client/syncguard";
-import type { AcquireResult, Common, ErrorCode, HoldfastBackend } from "@holdfast-io/client/syncguard";
+import type { AcquireResult, Common, BackendErrorCode, HoldfastBackend } from "@holdfast-io/client/syncguard";
 import { holdfast } from "@holdfast-io/client";
 import type { Holdfast } from "@holdfast-io/client";
 import type { NatsConnection } from "@nats-io/nats-core";
@@ -12,7 +12,7 @@ import { Node } from "../support/node.js";
 
 class LockError extends Error {
   constructor(
-    readonly code: ErrorCode,
+    readonly code: BackendErrorCode,
     message?: string,
     readonly context?: { key?: string; lockId?: string; cause?: unknown },
   ) {
@@ -45,7 +45,7 @@ function held(result: AcquireResult): Extract<AcquireResult, { ok: true }> {
 }
 
 /** Checks that a call fails with a code of syncguard. */
-async function fails(call: Promise<unknown>, code: ErrorCode): Promise<LockError> {
+async function fails(call: Promise<unknown>, code: BackendErrorCode): Promise<LockError> {
   try {
     await call;
   } catch (error) {
@@ -206,8 +206,11 @@ describe("a backend of syncguard", () => {
     await backend.isLocked({ key: "read" });
     await backend.lookup({ key: "read" });
     await backend.lookup({ lockId: lock.lockId });
-    const { token, fence } = await client.get("read");
-    assert.deepEqual({ token, fence }, { token: before.token, fence: before.fence });
+    const after = await client.get("read");
+    const [was, is] = [before.holders[0], after.holders[0]];
+    assert.ok(was !== undefined && is !== undefined);
+    assert.ok(is.remaining <= was.remaining);
+    assert.deepEqual({ ...is, remaining: 0 }, { ...was, remaining: 0 });
     await lock.release();
   });
 
