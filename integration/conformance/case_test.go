@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -29,6 +30,8 @@ type testCase struct {
 	// Nodes is how many nodes the case has of its own; 0: it runs on the shared one. Flags are theirs.
 	Nodes int      `json:"nodes"`
 	Flags []string `json:"flags"`
+	// LastToken is behind which the tokens of these nodes go on.
+	LastToken holdfast.Token `json:"last_token,string"`
 	// Batch: the user may send batches.
 	Batch bool    `json:"batch"`
 	Steps []*step `json:"steps"`
@@ -319,8 +322,8 @@ func (c *testCase) check() error {
 		return errors.New(`"says" is missing: what the case requires, in one sentence`)
 	case c.Nodes < 0 || c.Nodes > 5:
 		return errors.New(`"nodes" is 1 to 5`)
-	case len(c.Flags) > 0 && c.Nodes == 0:
-		return errors.New(`"flags" needs "nodes"`)
+	case (len(c.Flags) > 0 || c.LastToken > 0) && c.Nodes == 0:
+		return errors.New(`"flags" and "last_token" need "nodes"`)
 	case len(c.Steps) == 0:
 		return errors.New("a case has steps")
 	}

@@ -1,10 +1,13 @@
 package conformance_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +20,8 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/archive"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // The users. Who may not send batches sends single requests, so that a fault meets one operation.
@@ -52,18 +57,21 @@ type node struct {
 	down, paused bool
 }
 
-// newDeployment starts nodes with these flags: one with NATS in it, or several on one server.
-func newDeployment(t *testing.T, nodes int, flags ...string) *deployment {
+// newDeployment starts nodes with these flags: one with NATS in it, or several on one server. The tokens go on behind last.
+func newDeployment(t *testing.T, nodes int, last holdfast.Token, flags ...string) *deployment {
 	t.Helper()
 	d := &deployment{grants: newGrants()}
-	if nodes > 1 {
+	if nodes > 1 || last > 0 {
 		s := stand.StartNATS(t, embedded.Config{ConfigFile: writeConfig(t, "127.0.0.1:-1")})
 		d.url = s.ClientURL()
+	}
+	if last > 0 {
+		d.restore(t, last)
 	}
 	for i := range nodes {
 		m := stand.NewAlone(t)
 		where := []string{"--nats", d.url}
-		if nodes == 1 {
+		if d.url == "" {
 			d.url = m.URL
 			where = []string{"--nats-config", writeConfig(t, strings.TrimPrefix(m.URL, "nats://"))}
 		}
@@ -88,6 +96,30 @@ func writeConfig(t *testing.T, listen string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// restore fills the server with a deployment without leases, of which every token up to last was granted.
+func (d *deployment) restore(t *testing.T, last holdfast.Token) {
+	t.Helper()
+	var backup bytes.Buffer
+	w, err := archive.NewWriter(&backup, &archive.Header{Prefix: string(messages.DefaultPrefix), Shards: 1, AtMs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "locks.backup")
+	if err := errors.Join(
+		w.Shard(&archive.Shard{Position: 1, Number: 1, Epoch: 1}),
+		w.Page(&journal.Page{Number: 1, Epoch: 1, Floor: uint64(last)}),
+		w.Close(),
+		os.WriteFile(file, backup.Bytes(), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), stand.Binary(t), "restore", file, "--ahead", "0",
+		"--server", d.url, "--user", nodeUser, "--password", password).CombinedOutput()
+	if err != nil {
+		t.Fatalf("restore: %v\n%s", err, out)
+	}
 }
 
 // watch reads the journal from now on, and notes what is granted and how it ends.
@@ -203,7 +235,7 @@ func (d *deployment) get(ctx context.Context, name string) (s state, err error) 
 		case err == nil && (s.Status == "HELD" || s.Status == "FREE" || s.Status == "HELD_BACK"):
 			return s, nil
 		case ctx.Err() != nil:
-			return s, fmt.Errorf("%s %v: %w", s.Status, err, ctx.Err())
+			return s, fmt.Errorf("get %s: the status is %q: %w", name, s.Status, errors.Join(err, ctx.Err()))
 		}
 		if err := pause(ctx); err != nil { // a node is being replaced
 			return s, err

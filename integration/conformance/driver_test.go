@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -56,6 +57,7 @@ func startDriver(t *testing.T, words []string) *driver {
 	t.Helper()
 	d := &driver{process: exec.Command(words[0], words[1:]...), stderr: &stand.Lines{}, changed: make(chan struct{}), begun: now()}
 	d.process.Dir, d.process.Stderr = root, d.stderr
+	d.process.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // else each process with the race detector ends a second later
 	var err error
 	if d.in, err = d.process.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -179,8 +181,10 @@ func (d *driver) send(s *step, members map[string]any) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = d.in.Write(append(data, '\n'))
-	return c, err
+	if _, err := d.in.Write(append(data, '\n')); err != nil {
+		return nil, fmt.Errorf("the driver has ended: %w", err)
+	}
+	return c, nil
 }
 
 // wait waits until it is so, which is looked at with d.mu held.
@@ -254,4 +258,3 @@ func stepContext(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	return context.WithTimeout(t.Context(), patience)
 }
-

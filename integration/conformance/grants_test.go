@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
@@ -26,8 +27,9 @@ type grant struct {
 	shared, confirmed bool
 	// known is the earliest moment at which anything knew of the grant, so it is later than the grant.
 	known int64
-	// ended and broken are what the journal says of its end.
-	ended, broken bool
+	// ranOut is when the journal said that the lease has run out; 0: it did not. broken: that it was broken.
+	ranOut int64
+	broken bool
 }
 
 func newGrants() *grants { return &grants{changed: make(chan struct{}), all: map[leaseID]*grant{}} }
@@ -39,14 +41,14 @@ func (g *grants) saw(e holdfast.Event) {
 	id := leaseID{l.Resource, fmt.Sprint(uint64(l.Token))}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case e.Kind == holdfast.EventAcquired:
+	switch e.Kind {
+	case holdfast.EventAcquired:
 		lease := g.told(id, l.Token, at)
 		lease.owner, lease.fence, lease.shared, lease.confirmed = l.Owner, l.Fence.String(), l.Limit > 0, true
-	case e.Kind.Ends():
-		if lease := g.all[id]; lease != nil {
-			lease.ended, lease.broken = true, e.Kind == holdfast.EventBroken
-		}
+	case holdfast.EventExpired:
+		g.told(id, l.Token, at).ranOut = at
+	case holdfast.EventBroken:
+		g.told(id, l.Token, at).broken = true
 	}
 	close(g.changed)
 	g.changed = make(chan struct{})
@@ -54,13 +56,13 @@ func (g *grants) saw(e holdfast.Event) {
 
 // tell notes a grant that somebody else knew of at this moment.
 func (g *grants) tell(id leaseID, owner string, shared bool, at int64) error {
-	token, err := parseToken(id.token)
+	token, err := strconv.ParseUint(id.token, 10, 64)
 	if err != nil {
-		return err
+		return fmt.Errorf("%q is no token: %w", id.token, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	lease := g.told(id, token, at)
+	lease := g.told(id, holdfast.Token(token), at)
 	if !lease.confirmed {
 		lease.owner, lease.shared = owner, shared
 	}
@@ -96,6 +98,18 @@ func (g *grants) next(id leaseID, shared bool) *grant {
 		}
 	}
 	return next
+}
+
+// runOut returns the leases of these owners that have run out since a moment.
+func (g *grants) runOut(owners map[string]bool, since int64) (leases []leaseID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, lease := range g.all {
+		if owners[lease.owner] && lease.ranOut >= since {
+			leases = append(leases, id)
+		}
+	}
+	return leases
 }
 
 // look returns what is known of a grant, and what the next change closes.

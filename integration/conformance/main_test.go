@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 			if d.missing != "" {
 				t.Skip(d.missing)
 			}
-			shared := newDeployment(t, 1, "--shards", "4")
+			shared := newDeployment(t, 1, 0, "--shards", "4")
 			for _, f := range files {
 				t.Run(f.name, func(t *testing.T) {
 					t.Parallel()

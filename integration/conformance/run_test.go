@@ -3,14 +3,11 @@ package conformance_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/proxy"
 )
 
@@ -47,7 +44,7 @@ func runCase(t *testing.T, c *testCase, shared *deployment, words []string) {
 		open: map[string]bool{}, owners: map[string]bool{},
 	}
 	if c.Nodes > 0 {
-		r.d = newDeployment(t, c.Nodes, c.Flags...)
+		r.d = newDeployment(t, c.Nodes, c.LastToken, c.Flags...)
 	}
 	r.proxy = proxy.New(t, r.d.url)
 	r.driver = startDriver(t, words)
@@ -59,7 +56,9 @@ func runCase(t *testing.T, c *testCase, shared *deployment, words []string) {
 	if err := r.finish(); err != nil {
 		t.Fatalf("%s\nbehind the last step: %v", c.Says, err)
 	}
-	for _, err := range r.violations() {
+	ctx, cancel := stepContext(t)
+	defer cancel()
+	for _, err := range r.violations(ctx) {
 		t.Errorf("%s\n%v", c.Says, err)
 	}
 }
@@ -348,58 +347,81 @@ func (r *run) finish() error {
 	r.d.recover(r.T)
 	ctx, cancel := stepContext(r.T)
 	defer cancel()
-	var closing []*command
-	for _, name := range slices.Sorted(maps.Keys(r.open)) {
-		c, err := r.driver.send(&step{stepMembers: stepMembers{Call: "close", Client: name}}, map[string]any{"call": "close", "client": name})
-		if err != nil {
-			return err
-		}
-		closing = append(closing, c)
-	}
-	for _, c := range closing {
-		switch a, err := r.driver.wants(ctx, c); {
-		case err != nil:
-			return fmt.Errorf("close %q: %w", c.step.Client, err)
-		case a.err != nil:
-			return fmt.Errorf("close %q, when everything is healed: %s", c.step.Client, text(a.err))
-		}
+	begun := now()
+	closed, err := r.closeClients(ctx)
+	if err != nil {
+		return err
 	}
 	if err := r.driver.wait(ctx, func() bool {
 		return !slices.ContainsFunc(r.driver.commands, func(c *command) bool { return c.came == 0 })
 	}); err != nil {
 		return fmt.Errorf("not every command was answered: %w", err)
 	}
-	if err := r.free(ctx); err != nil {
+	if err := r.free(ctx, begun, closed); err != nil {
 		return err
 	}
 	return r.driver.end(ctx)
 }
 
-// free looks whether the clients, which are closed, hold nothing and wait for nothing. Only what they took for lost may
-// still run out.
-func (r *run) free(ctx context.Context) error {
+// closeClients closes the clients that are open. closed: each of them has released everything, and waits for nothing. A
+// client that has a short timeout may not know that yet.
+func (r *run) closeClients(ctx context.Context) (closed bool, err error) {
+	var closing []*command
+	for _, name := range slices.Sorted(maps.Keys(r.open)) {
+		c, err := r.driver.send(&step{stepMembers: stepMembers{Call: "close", Client: name}}, map[string]any{"call": "close", "client": name})
+		if err != nil {
+			return false, err
+		}
+		closing = append(closing, c)
+	}
+	closed = true
+	for _, c := range closing {
+		a, err := r.driver.wants(ctx, c)
+		if err == nil && a.err != nil {
+			closed, err = false, match(map[string]any{"code": "unknown"}, a.err)
+		}
+		if err != nil {
+			return false, fmt.Errorf("close %q, when everything is healed: %w", c.step.Client, err)
+		}
+	}
+	return closed, nil
+}
+
+// free looks whether the clients, which are closed, hold nothing and wait for nothing. What they took for lost may still
+// run out, and nothing else may since begun. If closed is false, they may still be about to release it.
+func (r *run) free(ctx context.Context, begun int64, closed bool) error {
 	lost := r.lost()
 	for _, name := range r.c.resources() {
+		var left error
 		if err := r.untilState(ctx, name, func(s state) bool {
-			return !slices.ContainsFunc(s.Holders, func(l struct{ Owner, Token string }) bool {
-				return r.owners[l.Owner] && lost[leaseID{name, l.Token}]
-			})
+			held := slices.ContainsFunc(s.Holders, func(l struct{ Owner, Token string }) bool { return r.owners[l.Owner] && lost[leaseID{name, l.Token}] })
+			left = r.left(name, s)
+			return !held && (left == nil || closed)
 		}); err != nil {
-			return fmt.Errorf("a lock that was lost is held on: %w", err)
+			return fmt.Errorf("the clients are closed: %w", err)
 		}
-		s, err := r.d.get(ctx, name)
-		if err != nil {
-			return err
+		if left != nil {
+			return left
 		}
-		for _, l := range s.Holders {
-			if r.owners[l.Owner] {
-				return fmt.Errorf("%q is held by %q with token %s, and its client is closed", name, l.Owner, l.Token)
-			}
+	}
+	for _, id := range r.d.grants.runOut(r.owners, begun) {
+		if !lost[id] {
+			return fmt.Errorf("token %s of %q was not released when its client was closed, and has run out", id.token, id.resource)
 		}
-		for _, w := range s.Waiters {
-			if r.owners[w.Owner] {
-				return fmt.Errorf("%q is waited for by %q, and its client is closed", name, w.Owner)
-			}
+	}
+	return nil
+}
+
+// left returns what the clients hold of a resource, or wait for.
+func (r *run) left(name string, s state) error {
+	for _, l := range s.Holders {
+		if r.owners[l.Owner] {
+			return fmt.Errorf("%q is held by %q with token %s, and its client is closed", name, l.Owner, l.Token)
+		}
+	}
+	for _, w := range s.Waiters {
+		if r.owners[w.Owner] {
+			return fmt.Errorf("%q is waited for by %q, and its client is closed", name, w.Owner)
 		}
 	}
 	return nil
@@ -441,7 +463,7 @@ func (c *command) lock() (l lock, ok bool) {
 }
 
 // violations returns which invariants were broken. The driver has ended.
-func (r *run) violations() (found []error) {
+func (r *run) violations(ctx context.Context) (found []error) {
 	d := r.driver
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -451,7 +473,7 @@ func (r *run) violations() (found []error) {
 			locks = append(locks, l)
 			found = append(found, r.d.grants.tell(l.leaseID, l.owner, l.shared, l.at))
 			if !c.step.Ephemeral {
-				found = append(found, r.confirmed(l))
+				found = append(found, r.confirmed(ctx, l))
 			}
 		}
 	}
@@ -466,9 +488,7 @@ func (r *run) violations() (found []error) {
 }
 
 // confirmed compares a lock with the grant in the journal.
-func (r *run) confirmed(l lock) error {
-	ctx, cancel := stepContext(r.T)
-	defer cancel()
+func (r *run) confirmed(ctx context.Context, l lock) error {
 	for {
 		g, changed := r.d.grants.look(l.leaseID)
 		if g.confirmed {
@@ -516,12 +536,4 @@ func (d *driver) until(l lock) int64 {
 		}
 	}
 	return end
-}
-
-func parseToken(s string) (holdfast.Token, error) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || n == 0 {
-		return 0, errors.Join(fmt.Errorf("%q is no token", s), err)
-	}
-	return holdfast.Token(n), nil
 }

@@ -39,7 +39,7 @@ export interface Common {
 
 /** Options of {@link createHoldfastBackend}. */
 export interface BackendOptions {
-  /** Is called with each error of a release at the end of an `await using` block, which itself throws none. */
+  /** Is called with each error of a release at the end of an `await using` block, which itself throws none. What it throws is ignored. */
   onReleaseError?: (error: Error, context: { lockId: string; key: string; source: "disposal" }) => void;
 }
 
@@ -222,17 +222,26 @@ class Backend implements HoldfastBackend {
 
   /** Returns what can be done with an acquired lock. */
   #handle(lockId: string, key: string): Handle {
+    let release: Promise<ReleaseResult> = Promise.resolve({ ok: false });
     return {
-      release: (signal) => this.release({ lockId, signal }),
+      release: (signal) => (release = this.release({ lockId, signal })),
       extend: (ttlMs, signal) => this.extend({ lockId, ttlMs, signal }),
       [Symbol.asyncDispose]: async () => {
-        try {
-          await this.release({ lockId });
-        } catch (error) {
-          this.#options.onReleaseError?.(error as Error, { lockId, key, source: "disposal" });
-        }
+        await release.catch(() => undefined);
+        await this.release({ lockId }).catch((error: unknown) => {
+          this.#report(error as Error, lockId, key);
+        });
       },
     };
+  }
+
+  /** Tells the application of an error that cannot be thrown. */
+  #report(error: Error, lockId: string, key: string): void {
+    try {
+      this.#options.onReleaseError?.(error, { lockId, key, source: "disposal" });
+    } catch {
+      // The end of a block throws nothing, neither this.
+    }
   }
 
   #checkTTL(ttlMs: number): void {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/clients/request"
 )
 
 // codes are the codes of the protocol. An error is the first that it is.
@@ -23,6 +24,7 @@ var codes = []struct {
 	{holdfast.ErrInvalid, "invalid"},
 	{holdfast.ErrOverloaded, "overloaded"},
 	{holdfast.ErrExhausted, "exhausted"},
+	{request.ErrNoAnswer, "unknown"}, // of Close
 }
 
 // describe returns an error as the protocol has it. One that the client does not promise has the code "unexpected".

@@ -85,8 +85,7 @@ func (d *driver) write(o object) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.out.Encode(o); err != nil {
-		fmt.Fprintln(os.Stderr, "godriver:", err)
-		os.Exit(1)
+		fmt.Fprintln(os.Stderr, "godriver:", err) // the runner misses the answer
 	}
 }
 
