@@ -1,5 +1,5 @@
-// Package proxy stands between NATS clients and a server and lets tests lose, delay and replace messages, and break
-// connections.
+// Package proxy stands between NATS clients and a server and lets tests lose, double, delay and replace messages, and
+// break connections.
 package proxy
 
 import (
@@ -31,6 +31,8 @@ type Proxy struct {
 	// requests and answers say what becomes of a message; nil: it passes. Both get the subject that was
 	// asked.
 	requests, answers func(subject string) Verdict
+	// rules come before requests and answers.
+	rules []*Rule
 	// info returns what clients get in the place of the line in which the server introduces itself; nil: that line.
 	info  func(string) string
 	asked map[string]string // subject by reply subject
@@ -46,8 +48,39 @@ const (
 	Pass Verdict = iota
 	Lose
 	Keep // for [Proxy.Deliver]
+	Double
 	Miss // answered with JetStream's "stream not found" in its place
 )
+
+// Direction is where a message goes.
+type Direction uint8
+
+// The directions.
+const (
+	Requests Direction = iota
+	Answers
+)
+
+// Rule is what becomes of the requests of one operation, or of the answers to them.
+type Rule struct {
+	Direction Direction
+	// Op is the operation; empty: all.
+	Op      string
+	Verdict Verdict
+	// Times is to how many messages the rule applies; 0: to all.
+	Times int
+	// applied is to how many it has.
+	applied int
+}
+
+// applies reports whether the rule decides about a message, and counts it.
+func (r *Rule) applies(d Direction, subject string) bool {
+	if r.Direction != d || r.Op != "" && r.Op != operation(subject) || r.Times > 0 && r.applied == r.Times {
+		return false
+	}
+	r.applied++
+	return true
+}
 
 // New starts a proxy before a server, which ends with the test.
 func New(tb testing.TB, url string) *Proxy {
@@ -84,6 +117,10 @@ func (p *Proxy) OnRequests(op string, judge func() Verdict) {
 func (p *Proxy) OnAnswers(op string, judge func() Verdict) {
 	p.change(func(p *Proxy) { p.answers = about(op, judge) })
 }
+
+// Add adds a rule. It counts from now on, until [Proxy.Resume]. The first rule that applies to a message decides; where
+// none does, [Proxy.OnRequests] and [Proxy.OnAnswers] do.
+func (p *Proxy) Add(r Rule) { p.change(func(p *Proxy) { p.rules = append(p.rules, &r) }) }
 
 // OnInfo lets rewrite change the line in which the server introduces itself to a client from now on.
 func (p *Proxy) OnInfo(rewrite func(line string) string) {
@@ -145,10 +182,16 @@ func (p *Proxy) Blackhole() { p.change(func(p *Proxy) { p.hole = true }) }
 // Clog takes nothing from either side until [Proxy.Resume], so that the buffers of the sockets fill.
 func (p *Proxy) Clog() { p.change(func(p *Proxy) { p.stall = make(chan struct{}) }) }
 
-// Resume lets everything pass again. Connections that were broken stay so.
+// Resume lets everything pass again: it ends what [Proxy.Reopen] ends, and removes all rules. What was kept stays kept.
 func (p *Proxy) Resume() {
+	p.change(func(p *Proxy) { p.requests, p.answers, p.rules = nil, nil, nil })
+	p.Reopen()
+}
+
+// Reopen ends [Proxy.Sever], [Proxy.Blackhole] and [Proxy.Clog]. Connections that were broken stay so.
+func (p *Proxy) Reopen() {
 	p.change(func(p *Proxy) {
-		p.severed, p.hole, p.requests, p.answers = false, false, nil, nil
+		p.severed, p.hole = false, false
 		if p.stall != nil {
 			close(p.stall)
 			p.stall = nil
@@ -247,6 +290,9 @@ func (p *Proxy) carry(from, to net.Conn, judge func(frame) Verdict) {
 		switch p.judge(f, judge) {
 		case Pass:
 			send(p.rewritten(f))
+		case Double:
+			send(f)
+			send(f)
 		case Keep:
 			p.change(func(p *Proxy) { p.kept = append(p.kept, func() { send(f) }) })
 		case Miss:
@@ -288,18 +334,28 @@ func (p *Proxy) request(f frame) Verdict {
 	}
 	p.asked[f.reply] = f.subject
 	p.seen[operation(f.subject)]++
-	if p.requests == nil {
-		return Pass
-	}
-	return p.requests(f.subject)
+	return p.decide(Requests, f.subject, p.requests)
 }
 
 func (p *Proxy) answer(f frame) Verdict {
 	asked, ok := p.asked[f.subject]
-	if !ok || p.answers == nil {
+	if !ok {
 		return Pass
 	}
-	return p.answers(asked)
+	return p.decide(Answers, asked, p.answers)
+}
+
+// decide returns what becomes of a message on the way to or from the subject that was asked.
+func (p *Proxy) decide(d Direction, subject string, otherwise func(string) Verdict) Verdict {
+	for _, r := range p.rules {
+		if r.applies(d, subject) {
+			return r.Verdict
+		}
+	}
+	if otherwise == nil {
+		return Pass
+	}
+	return otherwise(subject)
 }
 
 // notFound is what JetStream answers that does not know of a stream.

@@ -5,7 +5,7 @@ const most = 512;
 const plain = /^[A-Za-z0-9_\-/]$/;
 /** Needs no escape, whatever stands beside it. */
 const ownKey = /^[A-Za-z0-9_\-/]+(?:\.[A-Za-z0-9_\-/]+)*$/;
-const control = /[\u0000-\u001f\u007f-\u009f]/; // eslint-disable-line no-control-regex
+const control = /[\u0000-\u001f\u007f-\u009f]/;  
 /** A half of a surrogate pair without the other. */
 const loneSurrogate = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 const utf8 = new TextEncoder();

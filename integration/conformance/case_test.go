@@ -1,0 +1,403 @@
+package conformance_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// caseFile is a file of cases.
+type caseFile struct {
+	name  string
+	cases []*testCase
+}
+
+// testCase is a case.
+type testCase struct {
+	Name string `json:"name"`
+	Says string `json:"says"`
+	// Nodes is how many nodes the case has of its own; 0: it runs on the shared one. Flags are theirs.
+	Nodes int      `json:"nodes"`
+	Flags []string `json:"flags"`
+	// LastToken is behind which the tokens of these nodes go on.
+	LastToken holdfast.Token `json:"last_token,string"`
+	// Batch: the user may send batches.
+	Batch bool    `json:"batch"`
+	Steps []*step `json:"steps"`
+}
+
+// step is a step of a case.
+type step struct {
+	stepMembers
+	// raw are its members as they were written.
+	raw map[string]json.RawMessage
+	// detached: a later step waits for its answer.
+	detached bool
+}
+
+type stepMembers struct {
+	// Exactly one of these says what the step does.
+	Call       string `json:"call"`
+	Ask        string `json:"ask"`
+	Await      string `json:"await"`
+	Cancel     string `json:"cancel"`
+	Fault      *fault `json:"fault"`
+	Deliver    bool   `json:"deliver"`
+	Connection string `json:"connection"`
+	Heal       bool   `json:"heal"`
+	Node       string `json:"node"`
+	Until      *until `json:"until"`
+
+	As     string          `json:"as"`
+	Expect json.RawMessage `json:"expect"`
+	Error  json.RawMessage `json:"error"`
+	Number int             `json:"number"`
+
+	Body      json.RawMessage   `json:"body"`
+	Client    string            `json:"client"`
+	Lock      string            `json:"lock"`
+	Name      string            `json:"name"`
+	Owner     string            `json:"owner"`
+	TTL       int64             `json:"ttl_ms"`
+	Timeout   int64             `json:"timeout_ms"`
+	Wait      int64             `json:"wait_ms"`
+	Sessions  bool              `json:"sessions"`
+	User      string            `json:"user"`
+	Password  string            `json:"password"`
+	Mode      string            `json:"mode"`
+	Permits   int64             `json:"permits"`
+	Limit     int64             `json:"limit"`
+	Metadata  map[string]string `json:"metadata"`
+	Ephemeral bool              `json:"ephemeral"`
+	Renew     bool              `json:"renew"`
+	Millis    int64             `json:"ms"`
+	Watch     string            `json:"watch"`
+	Pattern   string            `json:"pattern"`
+	Shards    uint32            `json:"shards"`
+	Token     string            `json:"token"`
+}
+
+// fault is what becomes of messages from now on.
+type fault struct {
+	What  string `json:"what"`
+	Of    string `json:"of"`
+	Op    string `json:"op"`
+	Times int    `json:"times"`
+}
+
+// until is a state that a step waits for.
+type until struct {
+	Held    string `json:"held"`
+	Free    string `json:"free"`
+	Waiting string `json:"waiting"`
+	Sent    string `json:"sent"`
+	Lost    string `json:"lost"`
+	Event   string `json:"event"`
+	Name    string `json:"name"`
+	Count   *int   `json:"count"`
+}
+
+// kinds has the members that a step of each kind may have beside the one that names it.
+var kinds = map[string][]string{
+	"call": {"as", "expect", "error"}, // and those of the call
+	"ask":  {"name", "body", "as", "expect", "error"}, "await": {"expect", "error"}, "cancel": {}, "fault": {}, "deliver": {},
+	"connection": {}, "heal": {}, "node": {"number"}, "until": {},
+}
+
+var terms = []string{"ttl_ms", "wait_ms", "mode", "permits", "limit", "metadata", "ephemeral", "renew"}
+
+// calls has the members of each call.
+var calls = map[string][]string{
+	"open": {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password"}, "close": {"client"},
+	"acquire": append([]string{"client", "lock", "name"}, terms...), "release": {"lock"}, "extend": {"lock", "ttl_ms"},
+	"set": {"lock", "metadata"}, "state": {"lock"}, "within": append([]string{"client", "lock", "name", "ms"}, terms...),
+	"get": {"client", "name"}, "watch": {"client", "watch", "pattern"}, "unwatch": {"watch"},
+	"key": {"name"}, "shard": {"name", "shards"}, "fence": {"token"},
+}
+
+// choices are the values that a member may have.
+var choices = map[string][]string{
+	"what": {"lose", "double", "hold"}, "of": {"requests", "answers"}, "connection": {"cut", "sever", "blackhole", "resume"},
+	"node": {"kill", "stop", "start", "restart", "pause", "continue"}, "mode": {"", "exclusive", "shared"},
+}
+
+// UnmarshalJSON decodes a step and refuses what its kind does not have.
+func (s *step) UnmarshalJSON(data []byte) error {
+	if err := decode(data, &s.stepMembers); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, &s.raw); err != nil {
+		return err
+	}
+	return s.check()
+}
+
+// kind returns the member that names what the step does.
+func (s *step) kind() (kind string, err error) {
+	for member := range s.raw {
+		if _, ok := kinds[member]; ok {
+			if kind != "" {
+				return "", fmt.Errorf("a step does one thing, and this has %q and %q", min(kind, member), max(kind, member))
+			}
+			kind = member
+		}
+	}
+	if kind == "" {
+		return "", fmt.Errorf("a step has one of %q", slices.Sorted(maps.Keys(kinds)))
+	}
+	return kind, nil
+}
+
+func (s *step) check() error {
+	kind, err := s.kind()
+	if err != nil {
+		return err
+	}
+	allowed := append([]string{kind}, kinds[kind]...)
+	if kind == "call" {
+		members, ok := calls[s.Call]
+		if !ok {
+			return fmt.Errorf("%q is no call: there are %q", s.Call, slices.Sorted(maps.Keys(calls)))
+		}
+		allowed = append(allowed, members...)
+	}
+	for member := range s.raw {
+		if !slices.Contains(allowed, member) {
+			return fmt.Errorf("%q does not belong to this step: it may have %q", member, allowed)
+		}
+	}
+	if s.Expect != nil && s.Error != nil {
+		return errors.New(`"expect" and "error" exclude each other`)
+	}
+	if kind == "ask" && s.Name == "" && s.Ask != "list" && s.Ask != "info" {
+		return errors.New(`"ask" needs "name"`)
+	}
+	for _, err := range []error{
+		oneOf("connection", s.Connection, kind == "connection"), oneOf("node", s.Node, kind == "node"), oneOf("mode", s.Mode, true),
+		s.Fault.check(), s.Until.check(),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fault) check() error {
+	if f == nil {
+		return nil
+	}
+	if f.Times < 0 {
+		return errors.New(`"times" is 0, which is all, or more`)
+	}
+	return errors.Join(oneOf("what", f.What, true), oneOf("of", f.Of, true))
+}
+
+func (u *until) check() error {
+	if u == nil {
+		return nil
+	}
+	given := 0
+	for _, value := range []string{u.Held, u.Free, u.Waiting, u.Sent, u.Lost, u.Event} {
+		if value != "" {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return errors.New(`"until" has one of "held", "free", "waiting", "sent", "lost", "event"`)
+	case (u.Count != nil) != (u.Waiting+u.Sent != ""):
+		return errors.New(`"count" belongs to "waiting" and "sent"`)
+	case (u.Name != "") != (u.Event != ""):
+		return errors.New(`"name" belongs to "event"`)
+	}
+	return nil
+}
+
+func oneOf(member, value string, given bool) error {
+	if given && !slices.Contains(choices[member], value) {
+		return fmt.Errorf("%q is one of %q, not %q", member, choices[member], value)
+	}
+	return nil
+}
+
+// decode decodes a value, which has no unknown members.
+func decode(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something behind the value")
+	}
+	return nil
+}
+
+// loadCases returns the cases of a folder.
+func loadCases(t *testing.T, dir string) (files []caseFile) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases in %s: %v", dir, err)
+	}
+	names := map[string]string{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := caseFile{name: strings.TrimSuffix(filepath.Base(path), ".json")}
+		if f.cases, err = parseCases(data); err == nil {
+			err = f.claim(names)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", filepath.Base(path), err)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// parseCases decodes and checks the cases of a file.
+func parseCases(data []byte) (cases []*testCase, err error) {
+	var raw []json.RawMessage
+	if err := decode(data, &raw); err != nil {
+		return nil, err
+	}
+	for i, data := range raw {
+		c, err := parseCase(data)
+		if err != nil {
+			return nil, fmt.Errorf("case %d %s: %w", i+1, nameIn(data), err)
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+// nameIn returns the name of a case that may have mistakes.
+func nameIn(data []byte) string {
+	var c struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(data, &c)
+	return fmt.Sprintf("%q", c.Name)
+}
+
+func parseCase(data []byte) (*testCase, error) {
+	var raw struct {
+		testCase
+		Steps []json.RawMessage `json:"steps"`
+	}
+	if err := decode(data, &raw); err != nil {
+		return nil, err
+	}
+	c := &raw.testCase
+	for i, data := range raw.Steps {
+		s := &step{}
+		if err := s.UnmarshalJSON(data); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i+1, err)
+		}
+		c.Steps = append(c.Steps, s)
+	}
+	return c, c.check()
+}
+
+func (c *testCase) check() error {
+	switch {
+	case c.Name == "" || strings.ContainsAny(c.Name, "/ "):
+		return errors.New("a case has a name without blanks and slashes")
+	case c.Says == "":
+		return errors.New(`"says" is missing: what the case requires, in one sentence`)
+	case c.Nodes < 0 || c.Nodes > 5:
+		return errors.New(`"nodes" is 1 to 5`)
+	case (len(c.Flags) > 0 || c.LastToken > 0) && c.Nodes == 0:
+		return errors.New(`"flags" and "last_token" need "nodes"`)
+	case len(c.Steps) == 0:
+		return errors.New("a case has steps")
+	}
+	asked, locks := map[string]*step{}, map[string]bool{}
+	for i, s := range c.Steps {
+		if err := s.checkIn(c, asked, locks); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// checkIn checks a step against those before it: asked has what has an id, and locks has the locks that were acquired.
+func (s *step) checkIn(c *testCase, asked map[string]*step, locks map[string]bool) error {
+	if s.Node != "" && (s.Number < 1 || s.Number > c.Nodes) {
+		return fmt.Errorf(`"number" is that of a node of the case, 1 to %d`, c.Nodes)
+	}
+	if s.As != "" {
+		if asked[s.As] != nil {
+			return fmt.Errorf("%q is the id of two steps", s.As)
+		}
+		asked[s.As] = s
+	}
+	if s.Call == "acquire" || s.Call == "within" {
+		if s.Lock == "" || locks[s.Lock] {
+			return fmt.Errorf("each lock of a case has a name of its own, and %q is none", s.Lock)
+		}
+		locks[s.Lock] = true
+	}
+	for _, id := range []string{s.Await, s.Cancel} {
+		if id == "" {
+			continue
+		}
+		earlier := asked[id]
+		if earlier == nil || id == s.Cancel && earlier.Call == "" {
+			return fmt.Errorf("no earlier step that this is possible for has the id %q", id)
+		}
+		if earlier.Expect != nil || earlier.Error != nil {
+			return fmt.Errorf("the step %q is not waited for, so what it expects belongs to its await", id)
+		}
+		earlier.detached = true
+	}
+	return nil
+}
+
+// resources returns the resources that the case locks.
+func (c *testCase) resources() []string {
+	names := map[string]bool{}
+	for _, s := range c.Steps {
+		_, err := messages.EncodeKey(s.resource())
+		if err == nil && !slices.Contains([]string{"keep", "end", "list", "info"}, s.Ask) && !slices.Contains([]string{"key", "shard"}, s.Call) {
+			names[s.resource()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func (s *step) resource() string { return messages.NormalizeResource(s.Name) }
+
+// claim refuses names of cases and of resources on the shared node that are in use.
+func (f *caseFile) claim(names map[string]string) error {
+	for _, c := range f.cases {
+		claimed := []string{"case " + f.name + "/" + c.Name}
+		if c.Nodes == 0 {
+			for _, name := range c.resources() {
+				claimed = append(claimed, "resource "+name)
+			}
+		}
+		for _, name := range claimed {
+			if user, ok := names[name]; ok {
+				return fmt.Errorf("case %q: the %s is that of %s, too", c.Name, name, user)
+			}
+			names[name] = f.name + "/" + c.Name
+		}
+	}
+	return nil
+}

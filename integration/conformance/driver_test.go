@@ -1,0 +1,260 @@
+package conformance_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
+)
+
+// mostLine bounds a line that a driver writes.
+const mostLine = 1 << 20
+
+// driver is a process that carries out commands.
+type driver struct {
+	process *exec.Cmd
+	in      io.WriteCloser
+	stderr  *stand.Lines
+	begun   int64
+
+	mu sync.Mutex
+	// changed is closed by the next line, and at the end.
+	changed  chan struct{}
+	commands []*command
+	notes    []map[string]any
+	// ended: the output has ended. broken is what was wrong with it.
+	ended  bool
+	broken error
+}
+
+// command is a command to a driver.
+type command struct {
+	id   int
+	step *step
+	// sent and came are when it was sent and answered; came is 0 until then.
+	sent, came int64
+	members    map[string]any
+	answer     answer
+}
+
+// answer is a result, or an error.
+type answer struct {
+	ok, err any
+}
+
+func startDriver(t *testing.T, words []string) *driver {
+	t.Helper()
+	d := &driver{process: exec.Command(words[0], words[1:]...), stderr: &stand.Lines{}, changed: make(chan struct{}), begun: now()}
+	d.process.Dir, d.process.Stderr = root, d.stderr
+	d.process.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0") // else each process with the race detector ends a second later
+	var err error
+	if d.in, err = d.process.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := d.process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		d.read(out)
+	}()
+	t.Cleanup(func() {
+		_ = d.process.Process.Kill()
+		<-read
+		_ = d.process.Wait()
+		if text := d.stderr.String(); t.Failed() && text != "" {
+			t.Logf("the driver wrote to standard error:\n%s", text)
+		}
+	})
+	return d
+}
+
+// read takes in what the driver writes, until its output ends.
+func (d *driver) read(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, mostLine)
+	for lines.Scan() {
+		err := d.take(lines.Bytes())
+		d.change(func() {
+			if err != nil && d.broken == nil {
+				d.broken = fmt.Errorf("the driver wrote %q: %w", lines.Text(), err)
+			}
+		})
+	}
+	d.change(func() {
+		d.ended = true
+		if d.broken == nil && lines.Err() != nil {
+			d.broken = lines.Err()
+		}
+	})
+	_, _ = io.Copy(io.Discard, out)
+}
+
+func (d *driver) change(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// take takes in a line: an answer or a note.
+func (d *driver) take(data []byte) error {
+	at := now()
+	v, err := parse(data)
+	if err != nil {
+		return err
+	}
+	line, ok := v.(map[string]any)
+	if !ok {
+		return errors.New("it is no object")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if line["note"] != nil {
+		d.notes = append(d.notes, line)
+		if line["note"] == "lost" {
+			return between(d.begun, line["at_ns"], at)
+		}
+		return nil
+	}
+	id, err := strconv.Atoi(fmt.Sprint(line["id"]))
+	if err != nil || id < 1 || id > len(d.commands) {
+		return fmt.Errorf("no command has the id %v", line["id"])
+	}
+	c := d.commands[id-1]
+	if c.came != 0 {
+		return errors.New("the command was answered before")
+	}
+	if line["ok"] == nil == (line["error"] == nil) {
+		return errors.New(`an answer has either "ok" or "error"`)
+	}
+	c.came, c.answer = at, answer{line["ok"], line["error"]}
+	if result, ok := c.answer.ok.(map[string]any); ok && (c.step.Call == "acquire" || c.step.Call == "release") {
+		return between(c.sent, result["at_ns"], at)
+	}
+	return nil
+}
+
+// between checks a moment that a driver tells. It is checked wherever it is told, so that a driver with another clock is
+// found out.
+func between(begin int64, told any, end int64) error {
+	at, err := moment(told)
+	if err == nil && (at < begin || at > end) {
+		err = fmt.Errorf("at_ns is not within %d and %d, when it was asked and answered: it is to be of CLOCK_MONOTONIC", begin, end)
+	}
+	return err
+}
+
+func moment(told any) (int64, error) {
+	s, ok := told.(string)
+	if !ok {
+		return 0, fmt.Errorf("at_ns is %s: it is a number as text", text(told))
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+// send sends a command with these members.
+func (d *driver) send(s *step, members map[string]any) (*command, error) {
+	d.mu.Lock()
+	c := &command{id: len(d.commands) + 1, step: s, members: members, sent: now()}
+	members["id"] = c.id
+	d.commands = append(d.commands, c)
+	d.mu.Unlock()
+	data, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.in.Write(append(data, '\n')); err != nil {
+		return nil, fmt.Errorf("the driver has ended: %w", err)
+	}
+	return c, nil
+}
+
+// wait waits until it is so, which is looked at with d.mu held.
+func (d *driver) wait(ctx context.Context, is func() bool) error {
+	for {
+		d.mu.Lock()
+		so, ended, broken, changed := is(), d.ended, d.broken, d.changed
+		d.mu.Unlock()
+		switch {
+		case broken != nil:
+			return broken
+		case so:
+			return nil
+		case ended:
+			return errors.New("the driver has ended")
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("nothing came within %v", patience)
+		}
+	}
+}
+
+// wants returns the answer to a command.
+func (d *driver) wants(ctx context.Context, c *command) (answer, error) {
+	err := d.wait(ctx, func() bool { return c.came != 0 })
+	return c.answer, err
+}
+
+// noted waits for a note.
+func (d *driver) noted(ctx context.Context, want map[string]any) error {
+	return d.wait(ctx, func() bool { return d.note(want) != nil })
+}
+
+// note returns the first note of this kind, nil if there is none. It is called with d.mu held.
+func (d *driver) note(want map[string]any) map[string]any {
+	for _, n := range d.notes {
+		if match(want, n) == nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// end tells the driver to end.
+func (d *driver) end(ctx context.Context) error {
+	if err := d.in.Close(); err != nil {
+		return err
+	}
+	if err := d.wait(ctx, func() bool { return d.ended }); err != nil {
+		return err
+	}
+	if err := d.process.Wait(); err != nil {
+		return fmt.Errorf("the driver was to end with the status 0: %w", err)
+	}
+	return nil
+}
+
+// now returns the time of CLOCK_MONOTONIC in nanoseconds.
+func now() int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		panic(err)
+	}
+	return t.Nano()
+}
+
+// stepContext bounds a step.
+func stepContext(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), patience)
+}

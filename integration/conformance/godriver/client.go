@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+// client is a client on a connection of its own.
+type client struct {
+	*holdfast.Client
+	nc *nats.Conn
+}
+
+func (d *driver) open(_ context.Context, c *command) (object, error) {
+	nc, err := nats.Connect(c.URL, nats.UserInfo(c.User, c.Password), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
+		nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { fmt.Fprintln(os.Stderr, "godriver:", err) }))
+	if err != nil {
+		return nil, err
+	}
+	if c.Owner == "" {
+		c.Owner = c.Client + "-" + nuid.Next()
+	}
+	opts := []holdfast.Option{holdfast.Defaults(holdfast.Owner(c.Owner))}
+	if c.TTL != nil {
+		opts = append(opts, holdfast.Defaults(holdfast.TTL(millis(*c.TTL))))
+	}
+	if c.Timeout != nil {
+		opts = append(opts, holdfast.Timeout(millis(*c.Timeout)))
+	}
+	if c.Sessions != nil && !*c.Sessions {
+		opts = append(opts, holdfast.PerLockRenewal())
+	}
+	h, err := holdfast.New(nc, opts...)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	put(d, d.clients, c.Client, &client{h, nc})
+	return object{"owner": c.Owner}, nil
+}
+
+func (d *driver) close(ctx context.Context, c *command) (object, error) {
+	client, err := find(d, d.clients, "client", c.Client)
+	if err != nil {
+		return nil, err
+	}
+	defer client.nc.Close()
+	return nil, client.Close(ctx)
+}
+
+func (d *driver) get(ctx context.Context, c *command) (object, error) {
+	client, err := find(d, d.clients, "client", c.Client)
+	if err != nil {
+		return nil, err
+	}
+	s, err := client.Get(ctx, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	return object{"held": s.Held, "owner": s.Owner, "token": decimal(s.Token), "waiting": s.Waiting}, nil
+}
+
+func decimal(t holdfast.Token) string { return strconv.FormatUint(uint64(t), 10) }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// command is a line of the input. A nil pointer: the member is left out.
+type command struct {
+	ID   int    `json:"id"`
+	Call string `json:"call"`
+
+	Client   string `json:"client"`
+	URL      string `json:"url"`
+	Owner    string `json:"owner"`
+	Timeout  *int64 `json:"timeout_ms"`
+	Sessions *bool  `json:"sessions"`
+	User     string `json:"user"`
+	Password string `json:"password"`
+
+	Lock      string            `json:"lock"`
+	Name      string            `json:"name"`
+	TTL       *int64            `json:"ttl_ms"`
+	Wait      *int64            `json:"wait_ms"`
+	Mode      string            `json:"mode"`
+	Permits   *int              `json:"permits"`
+	Limit     *int              `json:"limit"`
+	Metadata  map[string]string `json:"metadata"`
+	Ephemeral bool              `json:"ephemeral"`
+	Renew     *bool             `json:"renew"`
+	Millis    int64             `json:"ms"`
+
+	Watch   string `json:"watch"`
+	Pattern string `json:"pattern"`
+	Shards  uint32 `json:"shards"`
+	Token   string `json:"token"`
+	Of      int    `json:"of"`
+}
+
+// do carries a command out. The result of a command that fails is added to its error.
+func (d *driver) do(ctx context.Context, c *command) (object, error) {
+	do := map[string]func(context.Context, *command) (object, error){
+		"open": d.open, "close": d.close, "acquire": d.acquire, "release": d.release, "extend": d.extend, "set": d.set,
+		"state": d.state, "within": d.within, "get": d.get, "watch": d.watch, "unwatch": d.unwatch, "cancel": d.cancel,
+		"key": key, "shard": shard, "fence": fence,
+	}[c.Call]
+	if do == nil {
+		return nil, fmt.Errorf("there is no call %q", c.Call)
+	}
+	return do(ctx, c)
+}
+
+func (d *driver) cancel(_ context.Context, c *command) (object, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if cancel := d.calls[c.Of]; cancel != nil {
+		cancel()
+	}
+	return nil, nil
+}
+
+func key(_ context.Context, c *command) (object, error) {
+	k, err := messages.EncodeKey(messages.NormalizeResource(c.Name))
+	return object{"key": k}, err
+}
+
+func shard(_ context.Context, c *command) (object, error) {
+	k, err := messages.EncodeKey(messages.NormalizeResource(c.Name))
+	if err != nil {
+		return nil, err
+	}
+	return object{"shard": messages.ShardOf(k, c.Shards)}, nil
+}
+
+func fence(_ context.Context, c *command) (object, error) {
+	token, err := strconv.ParseUint(c.Token, 10, 64)
+	return object{"fence": holdfast.Token(token).String()}, err
+}
+
+// options are those of an acquisition.
+func (c *command) options() (opts []holdfast.AcquireOption) {
+	if c.TTL != nil {
+		opts = append(opts, holdfast.TTL(millis(*c.TTL)))
+	}
+	if c.Wait != nil {
+		opts = append(opts, holdfast.MaxWait(millis(*c.Wait)))
+	}
+	if c.Mode == "shared" {
+		opts = append(opts, holdfast.Shared())
+	}
+	if c.Permits != nil || c.Limit != nil {
+		permits, limit := 1, 0
+		if c.Permits != nil {
+			permits = *c.Permits
+		}
+		if c.Limit != nil {
+			limit = *c.Limit
+		}
+		opts = append(opts, holdfast.Permits(permits, limit))
+	}
+	if c.Metadata != nil {
+		opts = append(opts, holdfast.Metadata(c.Metadata))
+	}
+	if c.Ephemeral {
+		opts = append(opts, holdfast.Ephemeral())
+	}
+	if c.Renew != nil && !*c.Renew {
+		opts = append(opts, holdfast.NoRenewal())
+	}
+	return opts
+}
+
+func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -1,0 +1,123 @@
+package conformance_test
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+)
+
+// grants are the leases that a service has granted, as far as is known.
+type grants struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed by the next change
+	all     map[leaseID]*grant
+}
+
+// leaseID identifies a lease. The token is in decimal.
+type leaseID struct{ resource, token string }
+
+// grant is a lease that was granted.
+type grant struct {
+	leaseID
+	number       holdfast.Token
+	owner, fence string
+	// shared: others may hold the resource at the same time. confirmed: the journal has the grant.
+	shared, confirmed bool
+	// known is the earliest moment at which anything knew of the grant, so it is later than the grant.
+	known int64
+	// ranOut is when the journal said that the lease has run out; 0: it did not. broken: that it was broken.
+	ranOut int64
+	broken bool
+}
+
+func newGrants() *grants { return &grants{changed: make(chan struct{}), all: map[leaseID]*grant{}} }
+
+// saw notes what the journal says.
+func (g *grants) saw(e holdfast.Event) {
+	at := now()
+	l := e.Lease
+	id := leaseID{l.Resource, fmt.Sprint(uint64(l.Token))}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch e.Kind {
+	case holdfast.EventAcquired:
+		lease := g.told(id, l.Token, at)
+		lease.owner, lease.fence, lease.shared, lease.confirmed = l.Owner, l.Fence.String(), l.Limit > 0, true
+	case holdfast.EventExpired:
+		g.told(id, l.Token, at).ranOut = at
+	case holdfast.EventBroken:
+		g.told(id, l.Token, at).broken = true
+	}
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// tell notes a grant that somebody else knew of at this moment.
+func (g *grants) tell(id leaseID, owner string, shared bool, at int64) error {
+	token, err := strconv.ParseUint(id.token, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no token: %w", id.token, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	lease := g.told(id, holdfast.Token(token), at)
+	if !lease.confirmed {
+		lease.owner, lease.shared = owner, shared
+	}
+	return nil
+}
+
+// told returns a grant of which something knew at this moment. It is called with g.mu held.
+func (g *grants) told(id leaseID, token holdfast.Token, at int64) *grant {
+	lease := g.all[id]
+	if lease == nil {
+		lease = &grant{leaseID: id, number: token, known: at}
+		g.all[id] = lease
+	}
+	lease.known = min(lease.known, at)
+	return lease
+}
+
+// next returns the earliest known grant behind one that it excludes, nil if there is none.
+func (g *grants) next(id leaseID, shared bool) *grant {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	this := g.all[id]
+	if this == nil || this.broken {
+		return nil
+	}
+	var next *grant
+	for _, other := range g.all {
+		if other.resource != id.resource || other.number <= this.number || shared && other.shared {
+			continue
+		}
+		if next == nil || other.known < next.known {
+			next = other
+		}
+	}
+	return next
+}
+
+// runOut returns the leases of these owners that have run out since a moment.
+func (g *grants) runOut(owners map[string]bool, since int64) (leases []leaseID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, lease := range g.all {
+		if owners[lease.owner] && lease.ranOut >= since {
+			leases = append(leases, id)
+		}
+	}
+	return leases
+}
+
+// look returns what is known of a grant, and what the next change closes.
+func (g *grants) look(id leaseID) (lease grant, changed <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if l := g.all[id]; l != nil {
+		lease = *l
+	}
+	return lease, g.changed
+}

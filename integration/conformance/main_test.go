@@ -1,0 +1,106 @@
+package conformance_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-io/holdfast/integration/stand"
+)
+
+// root is the folder in which drivers run, as seen from here.
+const root = "../.."
+
+// patience is how long a step may take. It measures nothing.
+const patience = 30 * time.Second
+
+// atOnce is how many cases run at the same time, unless -parallel says otherwise. Most of them wait.
+const atOnce = "8"
+
+var driverFlag = flag.String("conformance.driver", "", "run the cases with this driver alone: a `COMMAND` and its arguments, separated by blanks, which runs at the root of the repository")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", atOnce); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(stand.Main(m))
+}
+
+// TestConformance runs all cases with all drivers.
+func TestConformance(t *testing.T) {
+	files := loadCases(t, filepath.Join(root, "clients/conformance/cases"))
+	for _, d := range drivers(t) {
+		t.Run(d.name, func(t *testing.T) {
+			if d.missing != "" {
+				t.Skip(d.missing)
+			}
+			shared := newDeployment(t, 1, 0, "--shards", "4")
+			for _, f := range files {
+				t.Run(f.name, func(t *testing.T) {
+					t.Parallel()
+					for _, c := range f.cases {
+						t.Run(c.Name, func(t *testing.T) {
+							t.Parallel()
+							runCase(t, c, shared, d.command)
+						})
+					}
+				})
+			}
+		})
+	}
+}
+
+// language is a driver.
+type language struct {
+	name    string
+	command []string
+	// missing is why it cannot run; empty: it can.
+	missing string
+}
+
+// drivers returns those of the clients of this repository, or the one of the flag.
+func drivers(t *testing.T) []language {
+	t.Helper()
+	if *driverFlag != "" {
+		return []language{{name: "flag", command: strings.Fields(*driverFlag)}}
+	}
+	all := []language{
+		{name: "go", command: []string{buildGoDriver(t)}},
+		{name: "typescript", command: []string{"node", "clients/typescript/conformance/driver.js"}},
+		{name: "python", command: []string{"clients/python/.venv/bin/python", "clients/python/conformance/driver.py"}},
+	}
+	for i, d := range all[1:] {
+		for _, file := range d.command {
+			if strings.Contains(file, "/") {
+				if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+					all[1+i].missing = "the driver is not there: " + file
+				}
+			}
+		}
+	}
+	return all
+}
+
+// buildGoDriver builds the driver of the Go client, with the race detector if this test has it.
+func buildGoDriver(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "godriver")
+	args := []string{"build", "-buildvcs=false", "-o", file}
+	if race {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, "./godriver")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("build the driver: %v\n%s", err, out)
+	}
+	return file
+}

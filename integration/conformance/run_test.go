@@ -1,0 +1,539 @@
+package conformance_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/integration/proxy"
+)
+
+// run is a case that is being run.
+type run struct {
+	*testing.T
+	c      *testCase
+	d      *deployment
+	proxy  *proxy.Proxy
+	driver *driver
+	vars   vars
+	// commands and asked are what was not waited for, by its id.
+	commands map[string]*command
+	asked    map[string]*asked
+	// open are the clients that are not closed.
+	open map[string]bool
+	// owners are those of all clients of the case.
+	owners map[string]bool
+}
+
+// asked is a request to the service that is under way.
+type asked struct {
+	done   chan struct{} // closed when there is a reply, or none will come
+	reply  any
+	err    error
+	cancel context.CancelFunc
+}
+
+// runCase runs a case with a driver.
+func runCase(t *testing.T, c *testCase, shared *deployment, words []string) {
+	t.Helper()
+	r := &run{
+		T: t, c: c, d: shared, vars: vars{}, commands: map[string]*command{}, asked: map[string]*asked{},
+		open: map[string]bool{}, owners: map[string]bool{},
+	}
+	if c.Nodes > 0 {
+		r.d = newDeployment(t, c.Nodes, c.LastToken, c.Flags...)
+	}
+	r.proxy = proxy.New(t, r.d.url)
+	r.driver = startDriver(t, words)
+	for i, s := range c.Steps {
+		if err := r.step(s); err != nil {
+			t.Fatalf("%s\nstep %d %s\n%v", c.Says, i+1, compact(s), err)
+		}
+	}
+	if err := r.finish(); err != nil {
+		t.Fatalf("%s\nbehind the last step: %v", c.Says, err)
+	}
+	ctx, cancel := stepContext(t)
+	defer cancel()
+	for _, err := range r.violations(ctx) {
+		t.Errorf("%s\n%v", c.Says, err)
+	}
+}
+
+// compact returns a step on one line.
+func compact(s *step) string {
+	data, err := json.Marshal(s.raw)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// step runs a step.
+func (r *run) step(s *step) error {
+	r.Helper()
+	ctx, cancel := stepContext(r.T)
+	defer cancel()
+	switch {
+	case s.Call != "":
+		return r.call(ctx, s)
+	case s.Ask != "":
+		return r.ask(ctx, s)
+	case s.Await != "":
+		return r.await(ctx, s)
+	case s.Cancel != "":
+		c, err := r.driver.send(s, map[string]any{"call": "cancel", "of": r.commands[s.Cancel].id})
+		if err != nil {
+			return err
+		}
+		return r.answered(ctx, s, c)
+	case s.Fault != nil:
+		r.proxy.Add(s.Fault.rule())
+	case s.Deliver:
+		r.proxy.Deliver()
+	case s.Connection != "":
+		map[string]func(){
+			"cut": r.proxy.Cut, "sever": r.proxy.Sever, "blackhole": r.proxy.Blackhole, "resume": r.proxy.Reopen,
+		}[s.Connection]()
+	case s.Heal:
+		r.proxy.Resume()
+	case s.Node != "":
+		r.d.nodes[s.Number-1].do(r.T, s.Node)
+	case s.Until != nil:
+		return r.until(ctx, s.Until)
+	}
+	return nil
+}
+
+func (f *fault) rule() proxy.Rule {
+	rule := proxy.Rule{Op: f.Op, Times: f.Times}
+	rule.Verdict = map[string]proxy.Verdict{"lose": proxy.Lose, "double": proxy.Double, "hold": proxy.Keep}[f.What]
+	rule.Direction = map[string]proxy.Direction{"requests": proxy.Requests, "answers": proxy.Answers}[f.Of]
+	return rule
+}
+
+// call sends a command to the driver.
+func (r *run) call(ctx context.Context, s *step) error {
+	members := map[string]any{}
+	for name, raw := range s.raw {
+		if name == "as" || name == "expect" || name == "error" {
+			continue
+		}
+		value, err := r.vars.read(raw)
+		if err != nil {
+			return err
+		}
+		members[name] = value
+	}
+	if s.Call == "open" {
+		r.addressed(members)
+		r.open[s.Client] = true
+	}
+	if s.Call == "close" {
+		delete(r.open, s.Client)
+	}
+	c, err := r.driver.send(s, members)
+	if err != nil {
+		return err
+	}
+	if s.detached {
+		r.commands[s.As] = c
+		return nil
+	}
+	return r.answered(ctx, s, c)
+}
+
+// addressed adds to the command open where the service is, and who logs in.
+func (r *run) addressed(members map[string]any) {
+	members["url"] = r.proxy.URL()
+	if members["user"] == nil {
+		members["user"], members["password"] = singleUser, password
+		if r.c.Batch {
+			members["user"] = batchUser
+		}
+	}
+}
+
+// answered waits for the answer to a command, and compares it.
+func (r *run) answered(ctx context.Context, s *step, c *command) error {
+	a, err := r.driver.wants(ctx, c)
+	if err != nil {
+		return err
+	}
+	r.note(c.step, a.ok)
+	return r.compare(s, a)
+}
+
+// note notes a result for the steps to come.
+func (r *run) note(s *step, result any) {
+	if result == nil {
+		return
+	}
+	if members, ok := result.(map[string]any); ok && s.Call == "open" {
+		r.vars[s.Client] = result
+		r.owners[fmt.Sprint(members["owner"])] = true
+	}
+	if s.Call == "acquire" {
+		r.vars[s.Lock] = result
+	}
+	if s.As != "" {
+		r.vars[s.As] = result
+	}
+}
+
+// compare compares an answer with what a step expects.
+func (r *run) compare(s *step, a answer) error {
+	if s.Error != nil {
+		want, err := r.vars.read(s.Error)
+		if err != nil {
+			return err
+		}
+		if code, ok := want.(string); ok {
+			want = map[string]any{"code": code}
+		}
+		if a.err == nil {
+			return fmt.Errorf("want the error %s, got %s", text(want), text(a.ok))
+		}
+		if err := match(want, a.err); err != nil {
+			return fmt.Errorf("the error %s is another one: %w", text(a.err), err)
+		}
+		return nil
+	}
+	if a.err != nil {
+		return fmt.Errorf("got the error %s", text(a.err))
+	}
+	want, err := r.vars.read(s.Expect)
+	if err != nil || want == nil {
+		return err
+	}
+	if err := match(want, a.ok); err != nil {
+		return fmt.Errorf("the result %s is another one: %w", text(a.ok), err)
+	}
+	return nil
+}
+
+// ask sends a request past the proxy.
+func (r *run) ask(ctx context.Context, s *step) error {
+	name, err := r.vars.fillText(s.Name)
+	if err != nil {
+		return err
+	}
+	body, err := r.vars.read(s.Body)
+	if err != nil {
+		return err
+	}
+	var payload []byte
+	if body != nil {
+		payload = []byte(text(body))
+	}
+	under, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a := &asked{done: make(chan struct{}), cancel: cancel}
+	go func() {
+		defer close(a.done)
+		a.reply, a.err = r.d.ask(under, s.Ask, fmt.Sprint(name), payload)
+		at := now()
+		if a.err == nil && s.Ask == "acquire" {
+			a.err = r.granted(a.reply, at)
+		}
+	}()
+	r.Cleanup(func() {
+		cancel()
+		<-a.done
+	})
+	if s.detached {
+		r.asked[s.As] = a
+		return nil
+	}
+	return r.replied(ctx, s, s, a)
+}
+
+// granted notes the grant that a reply has.
+func (r *run) granted(reply any, at int64) error {
+	var granted struct {
+		Status string
+		Lease  struct {
+			Resource, Owner, Token string
+			Limit                  uint32
+		}
+	}
+	if err := json.Unmarshal([]byte(text(reply)), &granted); err != nil || granted.Status != "GRANTED" {
+		return err
+	}
+	l := granted.Lease
+	return r.d.grants.tell(leaseID{l.Resource, l.Token}, l.Owner, l.Limit > 0, at)
+}
+
+// replied waits for the reply to a request of one step, and compares it with what another one expects.
+func (r *run) replied(ctx context.Context, request, s *step, a *asked) error {
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		a.cancel()
+		return fmt.Errorf("no reply came within %v", patience)
+	}
+	if a.err != nil {
+		return a.err
+	}
+	r.note(request, a.reply)
+	return r.compare(s, answer{ok: a.reply})
+}
+
+// await waits for what an earlier step has not waited for.
+func (r *run) await(ctx context.Context, s *step) error {
+	if c := r.commands[s.Await]; c != nil {
+		return r.answered(ctx, s, c)
+	}
+	for _, request := range r.c.Steps {
+		if request.As == s.Await {
+			return r.replied(ctx, request, s, r.asked[s.Await])
+		}
+	}
+	return nil
+}
+
+// until waits for a state.
+func (r *run) until(ctx context.Context, u *until) error {
+	switch {
+	case u.Lost != "":
+		return r.driver.noted(ctx, map[string]any{"note": "lost", "lock": u.Lost})
+	case u.Event != "":
+		return r.driver.noted(ctx, map[string]any{"note": "event", "kind": u.Event, "name": u.Name})
+	case u.Sent != "":
+		return eventually(ctx, func() error {
+			if n := r.proxy.Count(u.Sent); n < *u.Count {
+				return fmt.Errorf("%s was sent %d times, and not %d", u.Sent, n, *u.Count)
+			}
+			return nil
+		})
+	case u.Waiting != "":
+		return r.untilState(ctx, u.Waiting, func(s state) bool { return s.Waiting == *u.Count })
+	case u.Held != "":
+		return r.untilState(ctx, u.Held, func(s state) bool { return len(s.Holders) > 0 })
+	}
+	return r.untilState(ctx, u.Free, func(s state) bool { return len(s.Holders) == 0 })
+}
+
+// untilState waits for a state of a resource.
+func (r *run) untilState(ctx context.Context, name string, is func(state) bool) error {
+	return eventually(ctx, func() error {
+		s, err := r.d.get(ctx, name)
+		if err == nil && !is(s) {
+			err = fmt.Errorf("%s is %+v", name, s)
+		}
+		return err
+	})
+}
+
+// eventually looks until there is no error, and returns the last one.
+func eventually(ctx context.Context, look func() error) error {
+	for {
+		err := look()
+		if err == nil {
+			return nil
+		}
+		if pause(ctx) != nil {
+			return err
+		}
+	}
+}
+
+// finish heals everything, closes the clients and ends the driver.
+func (r *run) finish() error {
+	r.Helper()
+	r.proxy.Resume()
+	r.d.recover(r.T)
+	ctx, cancel := stepContext(r.T)
+	defer cancel()
+	begun := now()
+	closed, err := r.closeClients(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.driver.wait(ctx, func() bool {
+		return !slices.ContainsFunc(r.driver.commands, func(c *command) bool { return c.came == 0 })
+	}); err != nil {
+		return fmt.Errorf("not every command was answered: %w", err)
+	}
+	if err := r.free(ctx, begun, closed); err != nil {
+		return err
+	}
+	return r.driver.end(ctx)
+}
+
+// closeClients closes the clients that are open. closed: each of them has released everything, and waits for nothing. A
+// client that has a short timeout may not know that yet.
+func (r *run) closeClients(ctx context.Context) (closed bool, err error) {
+	var closing []*command
+	for _, name := range slices.Sorted(maps.Keys(r.open)) {
+		c, err := r.driver.send(&step{stepMembers: stepMembers{Call: "close", Client: name}}, map[string]any{"call": "close", "client": name})
+		if err != nil {
+			return false, err
+		}
+		closing = append(closing, c)
+	}
+	closed = true
+	for _, c := range closing {
+		a, err := r.driver.wants(ctx, c)
+		if err == nil && a.err != nil {
+			closed, err = false, match(map[string]any{"code": "unknown"}, a.err)
+		}
+		if err != nil {
+			return false, fmt.Errorf("close %q, when everything is healed: %w", c.step.Client, err)
+		}
+	}
+	return closed, nil
+}
+
+// free looks whether the clients, which are closed, hold nothing and wait for nothing. What they took for lost may still
+// run out, and nothing else may since begun. If closed is false, they may still be about to release it.
+func (r *run) free(ctx context.Context, begun int64, closed bool) error {
+	lost := r.lost()
+	for _, name := range r.c.resources() {
+		var left error
+		if err := r.untilState(ctx, name, func(s state) bool {
+			held := slices.ContainsFunc(s.Holders, func(l struct{ Owner, Token string }) bool { return r.owners[l.Owner] && lost[leaseID{name, l.Token}] })
+			left = r.left(name, s)
+			return !held && (left == nil || closed)
+		}); err != nil {
+			return fmt.Errorf("the clients are closed: %w", err)
+		}
+		if left != nil {
+			return left
+		}
+	}
+	for _, id := range r.d.grants.runOut(r.owners, begun) {
+		if !lost[id] {
+			return fmt.Errorf("token %s of %q was not released when its client was closed, and has run out", id.token, id.resource)
+		}
+	}
+	return nil
+}
+
+// left returns what the clients hold of a resource, or wait for.
+func (r *run) left(name string, s state) error {
+	for _, l := range s.Holders {
+		if r.owners[l.Owner] {
+			return fmt.Errorf("%q is held by %q with token %s, and its client is closed", name, l.Owner, l.Token)
+		}
+	}
+	for _, w := range s.Waiters {
+		if r.owners[w.Owner] {
+			return fmt.Errorf("%q is waited for by %q, and its client is closed", name, w.Owner)
+		}
+	}
+	return nil
+}
+
+// lost returns the leases that the clients took for lost.
+func (r *run) lost() map[leaseID]bool {
+	r.driver.mu.Lock()
+	defer r.driver.mu.Unlock()
+	lost := map[leaseID]bool{}
+	for _, c := range r.driver.commands {
+		if l, ok := c.lock(); ok && r.driver.note(map[string]any{"note": "lost", "lock": l.name}) != nil {
+			lost[l.leaseID] = true
+		}
+	}
+	return lost
+}
+
+// lock is a lock that a driver has acquired.
+type lock struct {
+	leaseID
+	name, owner, fence string
+	shared             bool
+	at                 int64
+}
+
+// lock returns the lock that the command has acquired, if it has.
+func (c *command) lock() (l lock, ok bool) {
+	result, ok := c.answer.ok.(map[string]any)
+	if !ok || c.step.Call != "acquire" {
+		return l, false
+	}
+	member := func(name string) string { return fmt.Sprint(result[name]) }
+	at, err := moment(result["at_ns"])
+	return lock{
+		leaseID: leaseID{c.step.resource(), member("token")}, name: c.step.Lock, owner: member("owner"), fence: member("fence"),
+		shared: c.step.Mode == "shared" || c.step.Limit > 1, at: at,
+	}, err == nil
+}
+
+// violations returns which invariants were broken. The driver has ended.
+func (r *run) violations(ctx context.Context) (found []error) {
+	d := r.driver
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var locks []lock
+	for _, c := range d.commands {
+		if l, ok := c.lock(); ok {
+			locks = append(locks, l)
+			found = append(found, r.d.grants.tell(l.leaseID, l.owner, l.shared, l.at))
+			if !c.step.Ephemeral {
+				found = append(found, r.confirmed(ctx, l))
+			}
+		}
+	}
+	for _, l := range locks {
+		end := d.until(l)
+		if next := r.d.grants.next(l.leaseID, l.shared); next != nil && next.known < end {
+			found = append(found, fmt.Errorf("lock %q on %q, token %s, was taken for held %d µs after %q was granted token %s",
+				l.name, l.resource, l.token, (end-next.known)/1000, next.owner, next.token))
+		}
+	}
+	return slices.DeleteFunc(found, func(err error) bool { return err == nil })
+}
+
+// confirmed compares a lock with the grant in the journal.
+func (r *run) confirmed(ctx context.Context, l lock) error {
+	for {
+		g, changed := r.d.grants.look(l.leaseID)
+		if g.confirmed {
+			if g.owner != l.owner || g.fence != l.fence {
+				return fmt.Errorf("lock %q has owner %q and fence %s, and the service has granted token %s of %q to %q with fence %s",
+					l.name, l.owner, l.fence, l.token, l.resource, g.owner, g.fence)
+			}
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("lock %q has token %s of %q, and the service has not granted it", l.name, l.token, l.resource)
+		}
+	}
+}
+
+// until returns the moment from which on a client did not take a lock for held: it was lost, its release began, or its
+// client began to close. It is called with d.mu held.
+func (d *driver) until(l lock) int64 {
+	end := now()
+	if n := d.note(map[string]any{"note": "lost", "lock": l.name}); n != nil {
+		if at, err := moment(n["at_ns"]); err == nil {
+			end = min(end, at)
+		}
+	}
+	client := ""
+	for _, c := range d.commands {
+		if c.step.Call == "acquire" && c.step.Lock == l.name {
+			client = c.step.Client
+		}
+	}
+	for _, c := range d.commands {
+		switch {
+		case c.step.Call == "release" && c.step.Lock == l.name:
+			at := c.sent
+			if result, ok := c.answer.ok.(map[string]any); ok {
+				if told, err := moment(result["at_ns"]); err == nil {
+					at = told
+				}
+			}
+			end = min(end, at)
+		case c.step.Call == "close" && c.step.Client == client:
+			end = min(end, c.sent)
+		}
+	}
+	return end
+}
