@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 export { Holdfast, holdfast } from "./holdfast.js";
+export type { LockSnapshot } from "./query.js";
 export { Lock } from "./lock.js";
 export type { LockOptions, Options } from "./options.js";
 export type { HeldBack, LockInfo, LockMode, LockState, PendingInfo } from "./state.js";
