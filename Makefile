@@ -89,8 +89,14 @@ clean: ## Remove build and coverage output.
 	rm -rf bin dist coverage.out coverage.html
 
 .PHONY: test
-test: servers ## Run all tests with the race detector, after installing the servers that they need; about a quarter of an hour.
+test: servers test-typescript ## Run all tests with the race detector, after installing the servers that they need; about a quarter of an hour.
 	$(call in-all,$(filter-out packaging,$(MODULES)),go test -race -count=1 ./...)
+
+# What it builds is also what the conformance cases and the mutants run.
+.PHONY: test-typescript
+test-typescript: build ## Build the TypeScript client and test it on bin/holdfast, after installing what it needs.
+	@bash .ci/servers typescript
+	cd clients/typescript && export HOLDFAST_BINARY=$(CURDIR)/bin/holdfast && npm test && npm run check
 
 .PHONY: test-short
 test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; about two minutes.
@@ -102,6 +108,8 @@ servers: ## Install the servers that the tests need and that are missing.
 
 .PHONY: lint
 lint: ## Check style, likely mistakes and the import rules.
+	@bash .ci/servers typescript
+	cd clients/typescript && npm run --silent lint
 	cd tools && go tool golangci-lint run
 	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \
