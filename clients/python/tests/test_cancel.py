@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from nats.aio.msg import Msg
 
 import holdfast
 
@@ -104,6 +105,29 @@ async def test_cancellation_races_the_grant(client: holdfast.Client, other: hold
         else:
             assert isinstance(outcome, asyncio.CancelledError)
         await until_free(other, resource)
+
+
+async def test_answer_that_comes_twice(
+    client: holdfast.Client, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    await client.get(name)
+    core = client._core  # pyright: ignore[reportPrivateUsage]
+    assert core is not None
+    receive = core.sender._received  # pyright: ignore[reportPrivateUsage]
+
+    async def twice(m: Msg) -> None:
+        await receive(m)
+        await receive(m)
+
+    inbox = core.sender._subscription  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(inbox, "_cb", twice)
+    for i in range(20):
+        lock = await client.acquire(f"{name}.{i}")
+        await other.get(lock.name)
+        await client.get(lock.name)
+        holder = (await other.get(lock.name)).holder
+        assert holder is not None
+        assert holder.token == lock.token
 
 
 async def test_scope(client: holdfast.Client, other: holdfast.Client, name: str) -> None:

@@ -19,7 +19,11 @@ from .proxy import Proxy
 async def test_blackhole(proxy: Proxy, new_client: NewClient, other: holdfast.Client, name: str) -> None:
     """The client knows of the loss before the service grants the lock to another holder."""
     told: list[holdfast.HoldfastError | None] = []
-    client = await new_client(proxy.url, timeout=0.5, on_jeopardy=lambda _, error: told.append(error))
+
+    def tell(_: holdfast.Lock, error: holdfast.HoldfastError | None) -> None:
+        told.append(error)
+
+    client = await new_client(proxy.url, timeout=0.5, on_jeopardy=tell)
     locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(4)]
     moments: dict[str, float] = {}
 

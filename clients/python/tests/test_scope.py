@@ -171,6 +171,7 @@ async def test_timeout_of_a_wait(client: holdfast.Client, other: holdfast.Client
 
 
 async def test_task_group_inside(client: holdfast.Client, node_ask: Ask, name: str) -> None:
+    children: list[asyncio.Task[object]] = []
     with pytest.raises(holdfast.LockLost):
         async with client.lock(name, ttl=1) as lock, asyncio.TaskGroup() as tasks:
             children = [tasks.create_task(asyncio.Event().wait()) for _ in range(3)]
@@ -184,12 +185,13 @@ async def test_task_group_around(client: holdfast.Client, node_ask: Ask, name: s
             await node_ask("break", name, {"token": lock.token})
             await asyncio.Event().wait()
 
+    siblings: list[asyncio.Task[object]] = []
     with pytest.raises(ExceptionGroup) as e:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(work())
-            sibling = tasks.create_task(asyncio.Event().wait())
+            siblings.append(tasks.create_task(asyncio.Event().wait()))
     assert e.group_contains(holdfast.LockLost)
-    assert sibling.cancelled()
+    assert siblings[0].cancelled()
 
 
 async def test_scopes_within_one_another(client: holdfast.Client, node_ask: Ask, name: str) -> None:

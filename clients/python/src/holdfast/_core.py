@@ -235,7 +235,10 @@ class Core:
                     holding.detached(None)
 
     def _orphan(self, lease: dict[str, Any]) -> None:
-        self.give_back(lease)
+        # An answer may come twice, and the second time before a call has looked at the first.
+        name, token = lease.get("resource", ""), int(lease.get("token", 0))
+        if not any(x.has(name, token) for x in self.calls):
+            self.give_back(lease)
 
     def _reconnected(self) -> None:
         for x in (*self.calls, *self.chores):

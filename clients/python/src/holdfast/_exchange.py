@@ -150,6 +150,10 @@ class Exchange:
             self._sender.disown(a)
         self._came.clear()
 
+    def has(self, resource: str, token: int) -> bool:
+        """Return whether a grant of this lease has come that has not been looked at."""
+        return any(a.lease.get("resource") == resource and int(a.lease.get("token", 0)) == token for a in self._came)
+
     def reconnected(self) -> None:
         """Send the request again at once, because an answer may have been lost with the last connection."""
         self._renew = True
@@ -167,6 +171,8 @@ class Exchange:
     def _send(self, now: float) -> None:
         self._renew = False
         self._due = now + min(resend_after(self._sent), self._most_pause)
+        if self._open and self._sender.is_queued(self._open[-1]):
+            return  # the connection takes nothing; what waits for it is not to grow
         if self._key:
             route = self._sender.router.route(self._op, self._key, self._sent, self._shard)
         else:

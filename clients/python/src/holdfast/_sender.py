@@ -20,6 +20,9 @@ from ._window import Window
 BUSY_LOOK = 0.1
 IDLE_LOOK = 1.0
 
+# How long close waits for what is to be published, in seconds.
+LEAVE = 1.0
+
 # These stand in the place of the status of an answer that is none.
 NOT_SENT = "NOT_SENT"
 NO_RESPONDERS = "NO_RESPONDERS"
@@ -58,7 +61,7 @@ Receive = Callable[[Answer], None]
 
 
 class _Attempt:
-    __slots__ = ("direct", "id", "payload", "receive", "sent", "subject")
+    __slots__ = ("direct", "id", "payload", "queued", "receive", "sent", "subject")
 
     def __init__(self, id: int, subject: str, direct: bool, payload: bytes, receive: Receive | None) -> None:
         self.id = id
@@ -66,6 +69,7 @@ class _Attempt:
         self.direct = direct
         self.payload = payload
         self.receive = receive
+        self.queued = True
         self.sent = _clock.now()
 
 
@@ -136,10 +140,14 @@ class Sender:
         for id in ids:
             self._attempts.pop(id, None)
 
+    def is_queued(self, id: int) -> bool:
+        """Return whether an attempt waits for the connection to take it."""
+        return id in self._attempts and self._attempts[id].queued
+
     def recall(self, ids: list[int]) -> list[int]:
         """Take back the attempts that have not been published, and return the others."""
-        queued = {a.id for a in self._outbox}
-        self.forget(id for id in ids if id in queued)
+        queued = [id for id in ids if self.is_queued(id)]
+        self.forget(queued)
         return [id for id in ids if id not in queued]
 
     def forbidden(self) -> str:
@@ -161,7 +169,9 @@ class Sender:
         self._look_later.cancel()
         self.window.close()
         self._ready.set()
-        await self._publisher
+        # The connection may take nothing, and swallow the cancellation, too; then the loop ends behind it.
+        await asyncio.wait({self._publisher}, timeout=LEAVE)
+        self._publisher.cancel()
 
     def _look(self) -> None:
         # nats-py tells of reconnections to callbacks of the application only.
@@ -184,6 +194,7 @@ class Sender:
             self._ready.clear()
             outbox, self._outbox = self._outbox, []
             for attempt in outbox:
+                attempt.queued = False
                 if attempt.receive is None or attempt.id in self._attempts:
                     await self._publish(attempt)
             if self._stopping and not self._outbox:

@@ -16,7 +16,7 @@ class Window:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        # What was admitted and not answered, with the moment from which on it does not count any more, the oldest first.
+        # What was admitted and not answered, the oldest first, with the moment from which on it does not count.
         self._inside: dict[object, float] = {}
         self._queue: deque[tuple[object, asyncio.Future[None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
