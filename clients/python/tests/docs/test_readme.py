@@ -100,7 +100,7 @@ def test_links_lead_to_headings() -> None:
     anchors = {
         re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)
     }
-    assert {link for link in re.findall(r"\]\(#([^)]*)\)", text)} <= anchors
+    assert set(re.findall(r"\]\(#([^)]*)\)", text)) <= anchors
 
 
 def test_docstrings_show_the_package_in_use() -> None:
