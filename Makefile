@@ -96,7 +96,7 @@ test: servers test-typescript ## Run all tests with the race detector, after ins
 .PHONY: test-typescript
 test-typescript: build ## Build the TypeScript client and test it on bin/holdfast, after installing what it needs.
 	@bash .ci/servers typescript
-	cd clients/typescript && HOLDFAST_BINARY=$(CURDIR)/bin/holdfast npm test
+	cd clients/typescript && export HOLDFAST_BINARY=$(CURDIR)/bin/holdfast && npm test && npm run check
 
 .PHONY: test-short
 test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; about two minutes.
