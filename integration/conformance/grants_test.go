@@ -112,6 +112,18 @@ func (g *grants) runOut(owners map[string]bool, since int64) (leases []leaseID) 
 	return leases
 }
 
+// of returns the leases of an owner on a resource.
+func (g *grants) of(resource, owner string) (leases []leaseID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, lease := range g.all {
+		if id.resource == resource && lease.owner == owner {
+			leases = append(leases, id)
+		}
+	}
+	return leases
+}
+
 // look returns what is known of a grant, and what the next change closes.
 func (g *grants) look(id leaseID) (lease grant, changed <-chan struct{}) {
 	g.mu.Lock()

@@ -24,7 +24,7 @@ type run struct {
 	asked    map[string]*asked
 	// open are the clients that are not closed.
 	open map[string]bool
-	// owners are those of all clients of the case.
+	// owners are those of all clients of the case but of those that could not be closed as a step wanted.
 	owners map[string]bool
 }
 
@@ -164,6 +164,11 @@ func (r *run) answered(ctx context.Context, s *step, c *command) error {
 		return err
 	}
 	r.note(c.step, a.ok)
+	if c.step.Call == "close" && a.err != nil { // what it held may run out
+		if opened, ok := r.vars[c.step.Client].(map[string]any); ok {
+			delete(r.owners, fmt.Sprint(opened["owner"]))
+		}
+	}
 	return r.compare(s, a)
 }
 
@@ -385,155 +390,4 @@ func (r *run) closeClients(ctx context.Context) (closed bool, err error) {
 		}
 	}
 	return closed, nil
-}
-
-// free looks whether the clients, which are closed, hold nothing and wait for nothing. What they took for lost may still
-// run out, and nothing else may since begun. If closed is false, they may still be about to release it.
-func (r *run) free(ctx context.Context, begun int64, closed bool) error {
-	lost := r.lost()
-	for _, name := range r.c.resources() {
-		var left error
-		if err := r.untilState(ctx, name, func(s state) bool {
-			held := slices.ContainsFunc(s.Holders, func(l struct{ Owner, Token string }) bool { return r.owners[l.Owner] && lost[leaseID{name, l.Token}] })
-			left = r.left(name, s)
-			return !held && (left == nil || closed)
-		}); err != nil {
-			return fmt.Errorf("the clients are closed: %w", err)
-		}
-		if left != nil {
-			return left
-		}
-	}
-	for _, id := range r.d.grants.runOut(r.owners, begun) {
-		if !lost[id] {
-			return fmt.Errorf("token %s of %q was not released when its client was closed, and has run out", id.token, id.resource)
-		}
-	}
-	return nil
-}
-
-// left returns what the clients hold of a resource, or wait for.
-func (r *run) left(name string, s state) error {
-	for _, l := range s.Holders {
-		if r.owners[l.Owner] {
-			return fmt.Errorf("%q is held by %q with token %s, and its client is closed", name, l.Owner, l.Token)
-		}
-	}
-	for _, w := range s.Waiters {
-		if r.owners[w.Owner] {
-			return fmt.Errorf("%q is waited for by %q, and its client is closed", name, w.Owner)
-		}
-	}
-	return nil
-}
-
-// lost returns the leases that the clients took for lost.
-func (r *run) lost() map[leaseID]bool {
-	r.driver.mu.Lock()
-	defer r.driver.mu.Unlock()
-	lost := map[leaseID]bool{}
-	for _, c := range r.driver.commands {
-		if l, ok := c.lock(); ok && r.driver.note(map[string]any{"note": "lost", "lock": l.name}) != nil {
-			lost[l.leaseID] = true
-		}
-	}
-	return lost
-}
-
-// lock is a lock that a driver has acquired.
-type lock struct {
-	leaseID
-	name, owner, fence string
-	shared             bool
-	at                 int64
-}
-
-// lock returns the lock that the command has acquired, if it has.
-func (c *command) lock() (l lock, ok bool) {
-	result, ok := c.answer.ok.(map[string]any)
-	if !ok || c.step.Call != "acquire" {
-		return l, false
-	}
-	member := func(name string) string { return fmt.Sprint(result[name]) }
-	at, err := moment(result["at_ns"])
-	return lock{
-		leaseID: leaseID{c.step.resource(), member("token")}, name: c.step.Lock, owner: member("owner"), fence: member("fence"),
-		shared: c.step.Mode == "shared" || c.step.Limit > 1, at: at,
-	}, err == nil
-}
-
-// violations returns which invariants were broken. The driver has ended.
-func (r *run) violations(ctx context.Context) (found []error) {
-	d := r.driver
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var locks []lock
-	for _, c := range d.commands {
-		if l, ok := c.lock(); ok {
-			locks = append(locks, l)
-			found = append(found, r.d.grants.tell(l.leaseID, l.owner, l.shared, l.at))
-			if !c.step.Ephemeral {
-				found = append(found, r.confirmed(ctx, l))
-			}
-		}
-	}
-	for _, l := range locks {
-		end := d.until(l)
-		if next := r.d.grants.next(l.leaseID, l.shared); next != nil && next.known < end {
-			found = append(found, fmt.Errorf("lock %q on %q, token %s, was taken for held %d µs after %q was granted token %s",
-				l.name, l.resource, l.token, (end-next.known)/1000, next.owner, next.token))
-		}
-	}
-	return slices.DeleteFunc(found, func(err error) bool { return err == nil })
-}
-
-// confirmed compares a lock with the grant in the journal.
-func (r *run) confirmed(ctx context.Context, l lock) error {
-	for {
-		g, changed := r.d.grants.look(l.leaseID)
-		if g.confirmed {
-			if g.owner != l.owner || g.fence != l.fence {
-				return fmt.Errorf("lock %q has owner %q and fence %s, and the service has granted token %s of %q to %q with fence %s",
-					l.name, l.owner, l.fence, l.token, l.resource, g.owner, g.fence)
-			}
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("lock %q has token %s of %q, and the service has not granted it", l.name, l.token, l.resource)
-		}
-	}
-}
-
-// until returns the moment from which on a client did not take a lock for held: it was lost, its release began, or its
-// client began to close. It is called with d.mu held.
-func (d *driver) until(l lock) int64 {
-	end := now()
-	if n := d.note(map[string]any{"note": "lost", "lock": l.name}); n != nil {
-		if at, err := moment(n["at_ns"]); err == nil {
-			end = min(end, at)
-		}
-	}
-	client := ""
-	for _, c := range d.commands {
-		if c.step.Call == "acquire" && c.step.Lock == l.name {
-			client = c.step.Client
-		}
-	}
-	for _, c := range d.commands {
-		switch {
-		case c.step.Call == "release" && c.step.Lock == l.name:
-			at := c.sent
-			if result, ok := c.answer.ok.(map[string]any); ok {
-				if told, err := moment(result["at_ns"]); err == nil {
-					at = told
-				}
-			}
-			end = min(end, at)
-		case c.step.Call == "close" && c.step.Client == client:
-			end = min(end, c.sent)
-		}
-	}
-	return end
 }

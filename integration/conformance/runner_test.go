@@ -115,6 +115,7 @@ func TestViolations(t *testing.T) {
 		acquired = `{"ok": {"token": "1", "fence": "000000000000001", "owner": "a", "slots": [], "at_ns": "100"}}`
 		shared   = `{"call": "acquire", "client": "c", "lock": "l", "name": "n", "mode": "shared"}`
 		plain    = `{"call": "acquire", "client": "c", "lock": "l", "name": "n"}`
+		within   = `{"call": "within", "client": "c", "lock": "l", "name": "n", "ms": 1}`
 		lost     = `{"note": "lost", "lock": "l", "reason": "deadline", "at_ns": "500"}`
 	)
 	for _, test := range []struct {
@@ -136,6 +137,8 @@ func TestViolations(t *testing.T) {
 		{name: "broken", events: []holdfast.Event{{Kind: holdfast.EventBroken, Lease: lease(1, "a", 1)}}, seen: 450},
 		{name: "shared with an exclusive lease", acquire: shared, seen: 450, want: "was taken for held"},
 		{name: "shared", acquire: shared, events: []holdfast.Event{{Kind: holdfast.EventAcquired, Lease: sharedLease(2, "b")}}, seen: 450},
+		{name: "scoped form in time", acquire: within, result: `{"error": {"code": "lost"}}`, note: lost, seen: 501},
+		{name: "scoped form too late", acquire: within, result: `{"error": {"code": "lost"}}`, note: lost, seen: 499, want: "was taken for held"},
 		{name: "another fence", result: strings.Replace(acquired, `001"`, `002"`, 1), want: "with fence 000000000000001"},
 		{name: "another owner", result: strings.Replace(acquired, `"a"`, `"b"`, 1), want: `has owner "b"`},
 		{name: "another token", result: strings.Replace(acquired, `"1"`, `"3"`, 1), want: "the service has not granted it"},
@@ -165,7 +168,7 @@ func TestViolations(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // what the journal does not have yet will not come
-			found := (&run{T: t, d: &deployment{grants: g}, driver: d}).violations(ctx)
+			found := (&run{T: t, d: &deployment{grants: g}, driver: d, vars: vars{"c": map[string]any{"owner": "a"}}}).violations(ctx)
 			if test.want == "" && len(found) > 0 || test.want != "" && (len(found) != 1 || !strings.Contains(found[0].Error(), test.want)) {
 				t.Errorf("got %v, want %q", found, test.want)
 			}

@@ -1,0 +1,193 @@
+package conformance_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// free looks whether the clients, which are closed, hold nothing and wait for nothing, and no lease has run out since
+// begun. What they took for lost does not count. If closed is false, they may still be about to release something.
+func (r *run) free(ctx context.Context, begun int64, closed bool) error {
+	lost := r.lost()
+	for _, name := range r.c.resources() {
+		var left error
+		if err := r.untilState(ctx, name, func(s state) bool {
+			left = r.left(name, s, lost)
+			return left == nil || closed
+		}); err != nil {
+			return err
+		}
+		if left != nil {
+			return left
+		}
+	}
+	for _, id := range r.d.grants.runOut(r.owners, begun) {
+		if !lost[id] {
+			return fmt.Errorf("token %s of %q was not released when its client was closed, and has run out", id.token, id.resource)
+		}
+	}
+	return nil
+}
+
+// left returns what the clients hold of a resource and have not lost, or what they wait for.
+func (r *run) left(name string, s state, lost map[leaseID]bool) error {
+	for _, l := range s.Holders {
+		if r.owners[l.Owner] && !lost[leaseID{name, l.Token}] {
+			return fmt.Errorf("%q is held by %q with token %s, and its client is closed", name, l.Owner, l.Token)
+		}
+	}
+	for _, w := range s.Waiters {
+		if r.owners[w.Owner] {
+			return fmt.Errorf("%q is waited for by %q, and its client is closed", name, w.Owner)
+		}
+	}
+	return nil
+}
+
+// lost returns the leases that the clients took for lost.
+func (r *run) lost() map[leaseID]bool {
+	r.driver.mu.Lock()
+	defer r.driver.mu.Unlock()
+	lost := map[leaseID]bool{}
+	for _, l := range r.locks() {
+		if r.driver.lossOf(l.name) != nil {
+			lost[l.leaseID] = true
+		}
+	}
+	return lost
+}
+
+// lock is a lock that a client has had.
+type lock struct {
+	leaseID
+	name, client, owner, fence string
+	shared, ephemeral          bool
+	// at is when the client knew of it; 0: it was had by a scoped form, which does not tell token, fence and moment.
+	at int64
+}
+
+// locks returns the locks that were acquired, and those of scoped forms that were lost and whose lease is known: it is the
+// only other one of its owner. It is called with the driver's mu held.
+func (r *run) locks() (locks []lock) {
+	known := map[leaseID]bool{}
+	for _, c := range r.driver.commands {
+		if l, ok := c.acquired(); ok {
+			locks = append(locks, l)
+			known[l.leaseID] = true
+		}
+	}
+	for _, c := range r.driver.commands {
+		if c.step.Call != "within" || r.driver.lossOf(c.step.Lock) == nil {
+			continue
+		}
+		opened, _ := r.vars[c.step.Client].(map[string]any)
+		l := c.lock()
+		l.owner = fmt.Sprint(opened["owner"])
+		leases := slices.DeleteFunc(r.d.grants.of(l.resource, l.owner), func(id leaseID) bool { return known[id] })
+		if len(leases) == 1 {
+			l.leaseID = leases[0]
+			locks = append(locks, l)
+		}
+	}
+	return locks
+}
+
+// lock returns what the command asks for.
+func (c *command) lock() lock {
+	return lock{
+		leaseID: leaseID{resource: c.step.resource()}, name: c.step.Lock, client: c.step.Client,
+		shared: c.step.Mode == "shared" || c.step.Limit > 1, ephemeral: c.step.Ephemeral,
+	}
+}
+
+// acquired returns the lock that the command has acquired, if it has.
+func (c *command) acquired() (l lock, ok bool) {
+	result, ok := c.answer.ok.(map[string]any)
+	if !ok || c.step.Call != "acquire" {
+		return l, false
+	}
+	l = c.lock()
+	l.token, l.owner, l.fence = fmt.Sprint(result["token"]), fmt.Sprint(result["owner"]), fmt.Sprint(result["fence"])
+	at, err := moment(result["at_ns"])
+	l.at = at
+	return l, err == nil
+}
+
+// violations returns which invariants were broken. The driver has ended.
+func (r *run) violations(ctx context.Context) (found []error) {
+	r.driver.mu.Lock()
+	defer r.driver.mu.Unlock()
+	locks := r.locks()
+	for _, l := range locks {
+		if l.at == 0 {
+			continue
+		}
+		found = append(found, r.d.grants.tell(l.leaseID, l.owner, l.shared, l.at))
+		if !l.ephemeral {
+			found = append(found, r.confirmed(ctx, l))
+		}
+	}
+	for _, l := range locks {
+		end := r.driver.until(l)
+		if next := r.d.grants.next(l.leaseID, l.shared); next != nil && next.known < end {
+			found = append(found, fmt.Errorf("lock %q on %q, token %s, was taken for held %d µs after %q was granted token %s",
+				l.name, l.resource, l.token, (end-next.known)/1000, next.owner, next.token))
+		}
+	}
+	return slices.DeleteFunc(found, func(err error) bool { return err == nil })
+}
+
+// confirmed compares a lock with the grant in the journal.
+func (r *run) confirmed(ctx context.Context, l lock) error {
+	for {
+		g, changed := r.d.grants.look(l.leaseID)
+		if g.confirmed {
+			if g.owner != l.owner || g.fence != l.fence {
+				return fmt.Errorf("lock %q has owner %q and fence %s, and the service has granted token %s of %q to %q with fence %s",
+					l.name, l.owner, l.fence, l.token, l.resource, g.owner, g.fence)
+			}
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("lock %q has token %s of %q, and the service has not granted it", l.name, l.token, l.resource)
+		}
+	}
+}
+
+// until returns the moment from which on a client did not take a lock for held: it was lost, its release began, or its
+// client began to close. It is called with d.mu held.
+func (d *driver) until(l lock) int64 {
+	end := now()
+	if n := d.lossOf(l.name); n != nil {
+		if at, err := moment(n["at_ns"]); err == nil {
+			end = min(end, at)
+		}
+	}
+	for _, c := range d.commands {
+		switch {
+		case c.step.Call == "release" && c.step.Lock == l.name:
+			end = min(end, c.begun())
+		case c.step.Call == "close" && c.step.Client == l.client:
+			end = min(end, c.sent)
+		}
+	}
+	return end
+}
+
+// begun returns when a release began, which the driver tells if it succeeds.
+func (c *command) begun() int64 {
+	if result, ok := c.answer.ok.(map[string]any); ok {
+		if at, err := moment(result["at_ns"]); err == nil {
+			return at
+		}
+	}
+	return c.sent
+}
+
+// lossOf returns the note that a lock is lost, nil if there is none. It is called with d.mu held.
+func (d *driver) lossOf(lock string) map[string]any {
+	return d.note(map[string]any{"note": "lost", "lock": lock})
+}
