@@ -53,7 +53,8 @@ func (m mutant) texts(t *testing.T) map[string]string {
 func (m mutant) compile(t *testing.T) ([]byte, error) {
 	t.Helper()
 	if l, ok := languages[m.found.client]; ok {
-		return l.run(t, l.check, l.copy(t, m.texts(t)))
+		_, output, err := l.compile(t, m.texts(t))
+		return output, err
 	}
 	return goTool(t, m.found.module, overlay(t, m.texts(t)), append([]string{"build", "-o", os.DevNull}, m.packages()...)...)
 }

@@ -2,8 +2,8 @@ import { Alarm } from "./alarms.js";
 import { exchange, type Line } from "./exchange.js";
 import type { Info } from "./wire.js";
 
-/** The longest wait of the contract, until the deployment says another one. */
-const contractWait = 3_600_000;
+/** The limits of the contract, until the deployment says others. */
+const contract = { min_ttl_ms: 100, max_ttl_ms: 86_400_000, max_wait_ms: 3_600_000 };
 /** How long the first calls wait for the answer, so that they know what they may use. */
 const mostPatience = 1000;
 /** The shortest time between two questions. */
@@ -22,7 +22,7 @@ export class Deployment {
     private readonly line: Line,
     private readonly timeout: number,
   ) {
-    this.#patience = line.clock.now() + mostPatience;
+    this.#patience = line.clock.now() + Math.min(mostPatience, timeout / 3);
   }
 
   /** How many shards there are; 0: not known. */
@@ -32,7 +32,16 @@ export class Deployment {
 
   /** The longest time in the queue that a request may ask for. */
   get mostWait(): number {
-    return this.#info?.limits?.max_wait_ms ?? contractWait;
+    return this.#limits.max_wait_ms;
+  }
+
+  /** The shortest and the longest lease. */
+  get ttls(): { least: number; most: number } {
+    return { least: this.#limits.min_ttl_ms, most: this.#limits.max_ttl_ms };
+  }
+
+  get #limits(): typeof contract {
+    return { ...contract, ...this.#info?.limits };
   }
 
   /** Waits a moment for the deployment, when the client has just begun; not longer than the signal lets it. */
@@ -73,7 +82,7 @@ export class Deployment {
 
   async #ask(deadline: number): Promise<void> {
     const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline });
-    const info = answer?.json<Info>();
+    const info = answer?.json() as Info | undefined;
     if (answer?.reply !== undefined || info?.shards === undefined) return;
     this.#info = info;
     this.line.router.shards = info.shards;

@@ -59,7 +59,7 @@ export function exchange<T>(line: Line, request: Request, take?: (outcome: Outco
       try {
         resolve(take === undefined ? outcome : take(outcome));
       } catch (error) {
-        reject(error as Error);
+        reject(error);
       }
     };
     new Exchange(line, request, settle).start();

@@ -142,7 +142,7 @@ export class Handle {
   }
 
   async extend(ttl: number): Promise<void> {
-    checkTTL(ttl, this.terms.name);
+    checkTTL(ttl, this.core.deployment.ttls, this.terms.name);
     this.#mustBeHeld("extend");
     await new Promise<void>((resolve, reject) => {
       const { alarms, clock, settings } = this.core;

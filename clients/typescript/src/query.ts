@@ -64,7 +64,7 @@ async function pageAfter(core: Core, pattern: string, after: string): Promise<Li
   const outcome = await core.askWithin({ operation: "list", body: () => body });
   if (outcome.answer === undefined) throw unanswered(what, outcome, false);
   if (outcome.answer.reply !== undefined) throw refused(what, outcome.answer.reply);
-  const page = outcome.answer.json<ListReply>();
+  const page = outcome.answer.json() as ListReply | undefined;
   if (page === undefined) throw new UnavailableError({ ...what, detail: "an answer that is no page of a listing" });
   return page;
 }

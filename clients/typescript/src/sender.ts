@@ -19,7 +19,7 @@ export class Answer {
   }
 
   /** The answer as JSON; undefined if it is none. */
-  json<T extends object>(): T | undefined {
+  json(): object | undefined {
     if (!this.#decoded) {
       this.#decoded = true;
       try {
@@ -28,12 +28,12 @@ export class Answer {
         this.#json = undefined;
       }
     }
-    return typeof this.#json === "object" && this.#json !== null ? (this.#json as T) : undefined;
+    return typeof this.#json === "object" && this.#json !== null ? this.#json : undefined;
   }
 
   /** The answer of a node to a request about one resource, or its refusal; undefined if it is neither. */
   get reply(): (Reply & { status: string }) | undefined {
-    const reply = this.json<Reply>();
+    const reply = this.json() as Reply | undefined;
     return typeof reply?.status === "string" ? (reply as Reply & { status: string }) : undefined;
   }
 }

@@ -65,7 +65,7 @@ export function termsOf(name: string, options: LockOptions, settings: Settings):
   const resource = normalizeName(name, "acquire");
   const check = new Check("acquire", resource);
   const { wait = Infinity, ifAvailable = false, mode, permits = 1, metadata } = options;
-  check.rule(mode === undefined || mode === "exclusive" || mode === "shared", "mode", 'be "exclusive" or "shared"', mode);
+  check.rule([undefined, "exclusive", "shared"].includes(mode), "mode", 'be "exclusive" or "shared"', mode);
   check.rule(typeof wait === "number" && wait >= 0, "wait", "be a number of milliseconds from 0 on", wait);
   check.rule(!ifAvailable || options.wait === undefined || wait === 0, "wait", "be left out beside ifAvailable", wait);
   const limit = limitOf(check, options);
@@ -86,9 +86,13 @@ export function termsOf(name: string, options: LockOptions, settings: Settings):
   };
 }
 
-/** Checks a TTL that a lock is to be extended to. */
-export function checkTTL(ttl: number, resource: string): number {
-  return new Check("extend", resource).millis("ttl", ttl);
+/**
+ * Checks a TTL that a lock is to be extended to. A client that asks for less than is left must count with it at once, so it
+ * asks for nothing that the service refuses.
+ */
+export function checkTTL(ttl: number, { least, most }: { least: number; most: number }, resource: string): void {
+  const holds = Number.isInteger(ttl) && ttl >= least && ttl <= most;
+  new Check("extend", resource).rule(holds, "ttl", `be a whole number of milliseconds from ${least} to ${most}`, ttl);
 }
 
 /** Checks metadata that a lock is to have. The service checks their size. */

@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
-import { ClosedError, HoldfastError, InvalidError, OverloadedError, UnavailableError } from "./errors.js";
+import { ClosedError, InvalidError, OverloadedError, UnavailableError } from "./errors.js";
 import type { LockEvent, LockEventKind } from "./event.js";
 import type { Listener, Sender } from "./sender.js";
 import { lockInfo, type WireLease } from "./wire.js";
@@ -27,7 +27,7 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
   readonly #subscription: Subscription;
   readonly #events: LockEvent[] = [];
   readonly #seen = new Set<string>();
-  #waiting: { resolve(result: IteratorResult<LockEvent>): void; reject(error: unknown): void }[] = [];
+  readonly #waiting: { resolve: (result: IteratorResult<LockEvent>) => void; reject: (error: unknown) => void }[] = [];
   /** Set when nothing more comes. */
   #end: { error?: unknown } | undefined;
 
@@ -120,7 +120,7 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
   #ended(end: { error?: unknown }): Promise<IteratorResult<LockEvent>> {
     this.#end = {};
     if (!("error" in end)) return Promise.resolve({ done: true, value: undefined });
-    return Promise.reject(end.error as HoldfastError);
+    return Promise.reject(end.error as Error);
   }
 }
 

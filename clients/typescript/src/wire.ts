@@ -51,7 +51,7 @@ export interface Info {
   shards?: number;
   version?: string;
   nodes?: { version?: string }[];
-  limits?: { max_wait_ms?: number };
+  limits?: { min_ttl_ms?: number; max_ttl_ms?: number; max_wait_ms?: number };
   features?: string[];
 }
 

@@ -26,7 +26,7 @@ describe("in a browser", () => {
   before(async () => {
     node = await Node.start();
     const bundle = await build({
-      stdin: { contents: 'import "./test/browser/page.ts"', resolveDir: resolve(".") },
+      entryPoints: ["test/browser/page.ts"],
       alias: { "@holdfast-io/client": resolve("dist/esm/index.js") },
       bundle: true,
       write: false,
