@@ -75,7 +75,7 @@ class _Loop:
         """Raise Closed unless the loop runs in this process."""
         if self.inherited:
             raise Closed(
-                f"the client belongs to process {self._pid}, and this is process {os.getpid()}, which was forked from it: "
+                f"the client belongs to process {self._pid}, and this is process {os.getpid()}, forked from it: "
                 "make a client in the child"
             )
         if self._ended:
@@ -257,8 +257,8 @@ class Client:
     ) -> LockScope:
         """Return a block that runs under a lock: `with client.lock("orders.42") as lock:`.
 
-        The arguments, and the errors of entering the block, are those of acquire. The lock is released at the end of the
-        block, which raises LockLost if it was lost.
+        The arguments, and the errors of entering the block, are those of acquire. The lock is released at the end of
+        the block, which raises LockLost if it was lost.
         """
         return LockScope(
             lambda: self.acquire(
@@ -334,7 +334,7 @@ class Client:
         return Watch(self._loop, self._loop.call(begin, None))
 
     def close(self) -> None:
-        """Release all locks, end all calls and disconnect. Later calls have no effect, nor has one in a forked child."""
+        """Release all locks, end all calls and disconnect. Later calls, and calls in a forked child, do nothing."""
         if self._loop.inherited:
             return
         with self._closing:

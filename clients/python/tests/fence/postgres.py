@@ -7,7 +7,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def program(name: str) -> str:
 
 
 @contextmanager
-def postgres() -> Iterator[Path]:
+def postgres() -> Generator[Path]:
     """Run a server of its own, and yield the folder of its socket."""
     # PostgreSQL refuses to run as root.
     user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())

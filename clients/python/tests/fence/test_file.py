@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import threading
 from pathlib import Path
@@ -165,15 +164,19 @@ def test_the_path_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (tmp_path / "42.txt").exists()
 
 
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def test_no_file_is_left_open(tmp_path: Path) -> None:
     guard = Directory(tmp_path)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     guard.write(claim(2), "42.txt", "x")
     with pytest.raises(StaleClaim):
         guard.write(claim(1), "42.txt", "x")
     with pytest.raises(holdfast.Invalid):
         guard.write(claim(2), ".fence", "x")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
 
 
 def test_go_and_python_share_the_marks(tmp_path: Path, fileguard: Path) -> None:

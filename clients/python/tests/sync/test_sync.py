@@ -96,15 +96,16 @@ def test_threads_share_a_client(client: holdfast.sync.Client) -> None:
     assert len(tokens) == 40
 
 
-def break_lock(server: Server, name: str) -> None:
+def break_lock(server: Server, lock: holdfast.sync.Lock) -> None:
     binary = os.environ.get("HOLDFAST_BINARY", "holdfast")
-    subprocess.run([binary, "break", name, "--server", server.url], check=True, stdout=subprocess.DEVNULL)
+    command = [binary, "break", lock.name, "--token", str(lock.token), "--server", server.url]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def test_a_lost_lock(client: holdfast.sync.Client, holdfast_server: Server) -> None:
     scope = client.lock("sync.lost", ttl=0.5)
     lock = scope.__enter__()
-    break_lock(holdfast_server, "sync.lost")
+    break_lock(holdfast_server, lock)
     assert lock.lost.wait(30)
     assert not lock.valid
     assert lock.reason is not None
@@ -117,7 +118,7 @@ def test_a_lost_lock(client: holdfast.sync.Client, holdfast_server: Server) -> N
 def test_an_error_of_the_block_comes_first(client: holdfast.sync.Client, holdfast_server: Server) -> None:
     def work() -> None:
         with client.lock("sync.error", ttl=0.5) as lock:
-            break_lock(holdfast_server, "sync.error")
+            break_lock(holdfast_server, lock)
             lock.lost.wait(30)
             raise ZeroDivisionError
 
@@ -234,11 +235,13 @@ def test_a_closed_client(holdfast_server: Server, other: holdfast.sync.Client) -
     waiting.release()
 
 
-def test_no_server() -> None:
+def test_no_server(holdfast_server: Server) -> None:
     with pytest.raises(holdfast.Unavailable, match=r"within 0\.3 s"):
         holdfast.sync.Client("nats://127.0.0.1:1", timeout=0.3)
     with pytest.raises(holdfast.Invalid, match="ttl"):
-        holdfast.sync.Client("nats://127.0.0.1:1", timeout=-1, ttl=-1)
+        holdfast.sync.Client(holdfast_server.url, ttl=-1)
+    with pytest.raises(holdfast.Invalid, match="timeout"):
+        holdfast.sync.Client(holdfast_server.url, timeout=-1)
 
 
 def test_options_of_the_connection(holdfast_server: Server) -> None:

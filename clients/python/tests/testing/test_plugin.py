@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -78,8 +79,7 @@ def test_the_shortest_ttl() -> None:
 
 
 def test_nothing_of_pytest_is_needed_for_the_client() -> None:
-    import subprocess
-
-    script = "import sys, holdfast, holdfast.sync, holdfast.fence.file; print('pytest' in sys.modules, 'sqlalchemy' in sys.modules)"
+    imports = "import sys, holdfast, holdfast.sync, holdfast.fence.file"
+    script = f"{imports}; print('pytest' in sys.modules, 'sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"

@@ -8,7 +8,7 @@ check to its end, so that the guards of all processes, also those in Go, change 
 process blocks the others until it goes on or dies; it cannot write late. The mark is on disk before the change is made.
 
 The directory is on a local file system of Unix. A file system of the network promises less: a client that was cut off
-for long loses its lock without notice. A process that writes without the guard is not refused. Calls block: in asyncio, use
+for long loses its lock without notice. A process that writes without the guard is not refused. Calls block. In asyncio:
 `await asyncio.to_thread(orders.write, lock, "42.txt", b"shipped")`.
 """
 
