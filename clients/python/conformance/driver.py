@@ -143,6 +143,7 @@ class Driver:
             task = asyncio.create_task(self.answer(c))
             self.calls[c["id"]] = task
             task.add_done_callback(lambda _, number=c["id"]: self.calls.pop(number))
+            await asyncio.sleep(0)  # a task that is cancelled before it has begun would answer nothing
         ended = [*self.calls.values(), *self.background, *self.watches.values()]
         for task in ended:
             task.cancel()
