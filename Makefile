@@ -89,8 +89,25 @@ clean: ## Remove build and coverage output.
 	rm -rf bin dist coverage.out coverage.html
 
 .PHONY: test
-test: servers ## Run all tests with the race detector, after installing the servers that they need; about a quarter of an hour.
+test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; about a quarter of an hour.
 	$(call in-all,$(filter-out packaging,$(MODULES)),go test -race -count=1 ./...)
+
+# What it builds is also what the conformance cases and the mutants run.
+.PHONY: test-typescript
+test-typescript: build ## Build the TypeScript client and test it on bin/holdfast, after installing what it needs.
+	@bash .ci/servers typescript
+	cd clients/typescript && export HOLDFAST_BINARY=$(CURDIR)/bin/holdfast && npm test && npm run check
+
+# Each process of pytest has a node of its own, so the tests of files run side by side.
+.PHONY: test-python
+test-python: build ## Test the Python client on bin/holdfast, after installing what it needs; ARGS="-k sync".
+	@bash .ci/servers python
+	cd clients/python && HOLDFAST_BINARY=$(CURDIR)/bin/holdfast .venv/bin/pytest -q -n 2 --dist loadfile $(ARGS)
+
+.PHONY: docs-python
+docs-python: ## Write the reference of the Python client to dist/python-docs.
+	@bash .ci/servers python
+	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast holdfast.sync holdfast.fence holdfast.fence.file holdfast.fence.sqlalchemy holdfast.testing
 
 .PHONY: test-short
 test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; about two minutes.
@@ -102,6 +119,10 @@ servers: ## Install the servers that the tests need and that are missing.
 
 .PHONY: lint
 lint: ## Check style, likely mistakes and the import rules.
+	@bash .ci/servers typescript
+	cd clients/typescript && npm run --silent lint
+	@bash .ci/servers python
+	cd clients/python && .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/pyright
 	cd tools && go tool golangci-lint run
 	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \

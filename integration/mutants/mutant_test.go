@@ -25,15 +25,16 @@ type mutant struct {
 // edit replaces one place of a file.
 type edit struct{ file, old, wrong string }
 
-// suite is tests of one package.
+// suite is tests of one package, or conformance cases of a client that is not written in Go.
 type suite struct {
 	module      string // its folder; empty for the main module
 	folder, run string // the folder within the module
 	args        []string
+	client      string // its language, for which run chooses among the cases; empty for tests of a package
 }
 
-// overlay writes the wrong files and returns what tells Go to build with them.
-func (m mutant) overlay(t *testing.T) string {
+// texts returns the wrong files.
+func (m mutant) texts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)
 	for _, e := range m.edits {
@@ -45,6 +46,22 @@ func (m mutant) overlay(t *testing.T) string {
 		}
 		texts[e.file] = strings.Replace(texts[e.file], e.old, e.wrong, 1)
 	}
+	return texts
+}
+
+// compile reports a mutant that cannot be built, without running it.
+func (m mutant) compile(t *testing.T) ([]byte, error) {
+	t.Helper()
+	if l, ok := languages[m.found.client]; ok {
+		_, output, err := l.compile(t, m.texts(t))
+		return output, err
+	}
+	return goTool(t, m.found.module, overlay(t, m.texts(t)), append([]string{"build", "-o", os.DevNull}, m.packages()...)...)
+}
+
+// overlay writes the files with these texts and returns what tells Go to build with them.
+func overlay(t *testing.T, texts map[string]string) string {
+	t.Helper()
 	var overlay struct{ Replace map[string]string }
 	overlay.Replace = make(map[string]string)
 	dir := t.TempDir()

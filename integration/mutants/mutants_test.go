@@ -22,8 +22,7 @@ var (
 func TestMutantsCompile(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			output, err := goTool(t, m.found.module, m.overlay(t), append([]string{"build", "-o", os.DevNull}, m.packages()...)...)
-			if err != nil {
+			if output, err := m.compile(t); err != nil {
 				t.Fatalf("%v\n%s", err, output)
 			}
 		})
@@ -38,15 +37,15 @@ func TestMutantsAreFound(t *testing.T) {
 	healthy := make(map[string]bool)
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			overlay := m.overlay(t)
+			texts := m.texts(t)
 			if key := fmt.Sprint(m.found); !healthy[key] {
-				if output, err := m.found.test(t, ""); err != nil || empty.Match(output) {
+				if output, err := m.found.test(t, nil); err != nil || empty.Match(output) {
 					t.Fatalf("the suite fails without the mutant, or has no test: %v\n%s", err, output)
 				}
 				healthy[key] = true
 			}
 			begun := time.Now()
-			output, err := m.found.test(t, overlay)
+			output, err := m.found.test(t, texts)
 			if *keep != "" {
 				write(t, *keep+"/"+m.name+".txt", output)
 			}
@@ -59,7 +58,7 @@ func TestMutantsAreFound(t *testing.T) {
 			case m.sentence(output) == "":
 				t.Errorf("the suite fails for another reason than %q:\n%s", m.says, output)
 			default:
-				t.Logf("found by %s in %.0f s: %s", filepath.Join(m.found.module, m.found.folder), time.Since(begun).Seconds(), m.sentence(output))
+				t.Logf("found by %s in %.0f s: %s", m.found.place(), time.Since(begun).Seconds(), m.sentence(output))
 			}
 		})
 	}
@@ -76,8 +75,29 @@ func (m mutant) sentence(output []byte) string {
 	return strings.TrimSpace(string(regexp.MustCompile("(?m)^.*(?:" + m.says + ").*$").Find(output)))
 }
 
-// test runs the suite, on the product as the overlay has it.
-func (s suite) test(t *testing.T, overlay string) ([]byte, error) {
+// place says where the suite is.
+func (s suite) place() string {
+	if s.client != "" {
+		return "the conformance cases of " + s.client
+	}
+	return filepath.Join(s.module, s.folder)
+}
+
+// test runs the suite on the product, of which these files have other texts.
+func (s suite) test(t *testing.T, texts map[string]string) ([]byte, error) {
+	t.Helper()
+	switch {
+	case s.client != "":
+		return s.testClient(t, texts)
+	case len(texts) == 0:
+		return s.testGo(t, "")
+	default:
+		return s.testGo(t, overlay(t, texts))
+	}
+}
+
+// testGo runs tests of a package, built with the overlay.
+func (s suite) testGo(t *testing.T, overlay string) ([]byte, error) {
 	t.Helper()
 	args := []string{"test", "-count=1", "-timeout=10m", "-run", s.run, "./" + s.folder}
 	if len(s.args) > 0 {

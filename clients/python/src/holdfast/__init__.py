@@ -1,0 +1,68 @@
+"""Locks with fencing tokens, from Holdfast, a lock service over NATS.
+
+    async with holdfast.Client(nc) as client:
+        async with client.lock("orders.42") as lock:
+            await write(order, fence=lock.fence)
+
+While the block runs, the lock is renewed. If it is lost, the block is cancelled and raises LockLost.
+All names below belong to one event loop; holdfast.sync has a client for threads.
+"""
+
+from ._client import Client
+from ._core import JeopardyHook
+from ._errors import (
+    Closed,
+    Exhausted,
+    HoldfastError,
+    Invalid,
+    LockHeld,
+    LockLost,
+    LockReleased,
+    LockTimeout,
+    LossReason,
+    Overloaded,
+    Unavailable,
+    UnknownOutcome,
+)
+from ._key import decode_key, encode_key, shard_of
+from ._lease import Event, EventKind, HeldBack, Lease, LockState, format_fence
+from ._lock import Lock
+from ._options import Duration, Mode, OnLost
+from ._scope import LockScope
+from ._watch import Watch
+from .fence import Claim
+
+__all__ = [
+    "Client",
+    "Lock",
+    "LockScope",
+    "Watch",
+    "Lease",
+    "LockState",
+    "HeldBack",
+    "Event",
+    "EventKind",
+    "Duration",
+    "Mode",
+    "OnLost",
+    "JeopardyHook",
+    "Claim",
+    "HoldfastError",
+    "LockHeld",
+    "LockTimeout",
+    "LockLost",
+    "LockReleased",
+    "LossReason",
+    "Unavailable",
+    "UnknownOutcome",
+    "Invalid",
+    "Overloaded",
+    "Exhausted",
+    "Closed",
+    "encode_key",
+    "decode_key",
+    "shard_of",
+    "format_fence",
+]
+
+__version__ = "0.1.0"

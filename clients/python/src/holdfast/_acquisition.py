@@ -1,0 +1,167 @@
+"""One call that acquires a lock."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any
+
+from . import _clock
+from ._core import Core, unanswered
+from ._errors import HoldfastError, LockTimeout, Unavailable, UnknownOutcome
+from ._exchange import Exchange, Unanswered
+from ._holding import Holding
+from ._key import encode_key, normalize
+from ._lock import Lock
+from ._options import Terms, millis
+from ._refusal import refused
+from ._resend import MOST_RESEND
+from ._sender import Answer
+
+# The wait that one attempt asks for, in seconds. Every attempt renews it. It runs out if the client is gone.
+MOST_WAIT = 60.0
+# The part of a TTL that may pass between the attempts of a request that waits. When it is granted, that part of the
+# lease may be over, since it is counted from the latest attempt.
+QUIET_PARTS = 4
+# After how many grants that came too late an acquisition gives up.
+MOST_LATE = 3
+
+
+class Acquisition:
+    """One call that acquires a lock.
+
+    However it ends without a lock, by an error or a cancellation, the request is withdrawn, and what may have been
+    granted is given back.
+    """
+
+    def __init__(self, core: Core, name: str, terms: Terms) -> None:
+        self._core = core
+        self._name = normalize(name)
+        self._key = encode_key(name)
+        self._terms = terms
+        self._begun = _clock.now()
+        self._id = new_id()
+        self._secret: str | None = None
+        # When the latest attempt cannot matter any more: its wait and a lease granted then are over.
+        self._matters = self._begun
+
+    async def run(self) -> Holding:
+        """Return the lease of the lock."""
+        core = self._core
+        if self._terms.shared:
+            advice = "upgrade all nodes, or use exclusive locks only"
+            await core.need("sharing", advice, "acquire", self._name)
+        await core.deployment.wait()
+        self._secret = core.secret()
+        took = 0.0
+        for _ in range(MOST_LATE):
+            a, holding = await self._grant()
+            if holding.held and not core.closed:
+                holding.lock = Lock(holding)
+                return holding
+            took = _clock.now() - a.sent
+            holding.discard()
+            core.give_back(a.lease)
+            core.check("acquire", self._name)
+            self._id = new_id()
+        raise Unavailable(
+            f"{MOST_LATE} grants came when their lease was nearly over, the last after {took:.3f} s: "
+            f"a TTL of {self._terms.ttl:g} s is too short for this connection",
+            operation="acquire",
+            resource=self._name,
+        )
+
+    async def _grant(self) -> tuple[Answer, Holding]:
+        while True:
+            self._core.check("acquire", self._name)
+            waits = self._wait() > 0
+            pause = min(self._terms.ttl / QUIET_PARTS, MOST_RESEND) if waits else MOST_RESEND
+            x = Exchange(
+                self._core.sender, self._core.calls, "acquire", self._key, self._message, most_pause=pause, waits=waits
+            )
+            again = False
+            try:
+                a = await x.run(self._deadline())
+                if a.status == "GRANTED":
+                    again = True  # nothing is to be withdrawn
+                    return a, self._hold(a)
+                again = self._again(a)
+                if not again:
+                    raise refused("acquire", self._name, a)
+            except Unanswered as e:
+                raise self._gave_up(e) from None
+            finally:
+                x.finish()
+                if not again:
+                    self._withdraw(x)
+
+    def _hold(self, a: Answer) -> Holding:
+        return Holding(self._core, self._name, self._key, a.lease, a.sent, self._terms, self._secret)
+
+    def _again(self, a: Answer) -> bool:
+        # Whether the answer decided nothing: the place in the queue ran out, and not the wait, or the lease ended
+        # before any answer came.
+        if a.status == "TIMEOUT":
+            return self._wait() > 0.001
+        if a.status in ("RELEASED", "EXPIRED", "CANCELLED"):
+            self._id = new_id()
+            return True
+        return False
+
+    def _wait(self) -> float:
+        # How long the request may stay in the queue from now on. It never becomes 0, which would be another request.
+        if self._terms.wait == 0:
+            return 0
+        most = min(MOST_WAIT, self._core.deployment.max_wait)
+        if self._terms.wait is None:
+            return most
+        return max(min(most, self._begun + self._terms.wait - _clock.now()), 0.001)
+
+    def _deadline(self) -> float | None:
+        if self._terms.wait is None:
+            return None
+        return self._begun + self._terms.wait + self._core.timeout
+
+    def _message(self) -> bytes:
+        t, wait = self._terms, self._wait()
+        self._matters = _clock.now() + wait + t.ttl
+        m: dict[str, Any] = {"owner": self._core.owner, "ttl_ms": millis(t.ttl), "request_id": self._id}
+        if wait:
+            m["wait_ms"] = millis(wait)
+        if t.limit:
+            m["limit"], m["permits"] = t.limit, t.permits
+        if t.metadata:
+            m["metadata"] = t.metadata
+        if t.ephemeral:
+            m["durability"] = "EPHEMERAL"
+        if self._secret is not None:
+            m["secret"], m["secret_hash"] = self._secret, self._core.secret_hash
+        return json.dumps(m).encode()
+
+    def _gave_up(self, e: Unanswered) -> HoldfastError:
+        # An unknown outcome does not matter to a caller who waits: the lock is not held, and will not be.
+        error = unanswered(e, "acquire", self._name)
+        if isinstance(error, UnknownOutcome) and self._wait() > 0 and not self._core.sender.off:
+            return LockTimeout(error.message, operation="acquire", resource=self._name)
+        return error
+
+    def _withdraw(self, x: Exchange) -> None:
+        # The service does not grant a withdrawn request any more, even if a copy arrives late. If the background is
+        # full, or the service cannot be reached, the place in the queue and the lease run out by themselves.
+        if x.definite:
+            return
+        m: dict[str, Any] = {"owner": self._core.owner, "request_id": self._id}
+        if self._secret is not None:
+            m["secret"] = self._secret
+        self._core.background(self._settle(json.dumps(m).encode()))
+
+    async def _settle(self, message: bytes) -> None:
+        try:
+            await self._core.ask("release", self._key, message, self._matters - _clock.now())
+        except Unanswered:
+            pass
+
+
+def new_id() -> str:
+    """Return a request id that is used nowhere else."""
+    return secrets.token_hex(16)

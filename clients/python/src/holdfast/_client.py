@@ -1,0 +1,290 @@
+"""The client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from nats.aio.client import Client as Connection
+
+from ._acquisition import Acquisition
+from ._core import Core, JeopardyHook
+from ._errors import Closed, Invalid
+from ._holding import Holding
+from ._key import encode_key, normalize
+from ._lease import HeldBack, Lease, LockState
+from ._lock import Lock
+from ._options import Duration, Mode, OnLost, Terms, check_owner, check_terms, check_ttl, seconds
+from ._refusal import refused
+from ._scope import LockScope
+from ._secret import Secret
+from ._sender import Answer
+from ._watch import Watch, check_pattern
+
+# How many leases a page of a listing has at most.
+PAGE = 1000
+
+_PREFIX = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+MAX_PREFIX_BYTES = 64
+
+
+class Client:
+    """Locks of one owner over a connection of the application.
+
+    A client belongs to one event loop: that of its first call. Its methods may be called by several tasks at a time.
+
+    Args:
+        nc: the connection; the client does not close it.
+        owner: the name of the holder, 1 to 256 bytes; None: one with the host, the process and a random part.
+        ttl: the length of leases, in seconds: how long a lock stays held after its holder has died.
+        timeout: how long a call waits for an answer, in seconds, its wait for the lock not included.
+        prefix: that of the subjects of the deployment.
+        sessions: whether several locks are kept alive with one request, if the deployment has the feature "sessions".
+        secret: 16 to 64 bytes that a request about a lock of this client has to carry, if the deployment has the
+            feature "secrets"; clients that share an owner share them, too. None: random ones.
+        on_jeopardy: is called by the loop when the renewal of a lock begins to fail, with the error, and when it
+            succeeds again, with None.
+
+    Raises:
+        Invalid: an argument breaks a rule.
+    """
+
+    def __init__(
+        self,
+        nc: Connection,
+        *,
+        owner: str | None = None,
+        ttl: Duration = 30.0,
+        timeout: Duration = 15.0,
+        prefix: str = "holdfast",
+        sessions: bool = True,
+        secret: bytes | None = None,
+        on_jeopardy: JeopardyHook | None = None,
+    ) -> None:
+        if not _PREFIX.fullmatch(prefix) or len(prefix) > MAX_PREFIX_BYTES:
+            raise Invalid(f"prefix must be 1 to {MAX_PREFIX_BYTES} of A-Z a-z 0-9 _ - with single dots, is {prefix!r}")
+        self._nc = nc
+        self._owner = _new_owner() if owner is None else check_owner(owner)
+        self._ttl = check_ttl(ttl)
+        self._timeout = seconds("timeout", timeout, 0.001)
+        self._prefix = prefix
+        self._sessions = sessions
+        self._secret = Secret(secret)
+        self._on_jeopardy = on_jeopardy
+        self._core: Core | None = None
+        self._closed = False
+        self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def owner(self) -> str:
+        """The name of the holder at the service."""
+        return self._owner
+
+    def lock(
+        self,
+        name: str,
+        *,
+        ttl: Duration | None = None,
+        wait: Duration | None = None,
+        mode: Mode = "exclusive",
+        permits: int = 1,
+        limit: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+        ephemeral: bool = False,
+        renew: bool = True,
+        on_lost: OnLost = "cancel",
+    ) -> LockScope:
+        """Return a block that runs under a lock: `async with client.lock("orders.42") as lock`.
+
+        Entering it raises what acquire does. While it runs the lock is renewed; at its end it is released.
+
+        Args:
+            name: the resource.
+            ttl: the length of the lease in seconds; None: that of the client.
+            wait: how long to wait for the lock; 0: not at all; None: without a bound.
+            mode: "exclusive", or "shared" for a lock that other shared holders may hold at the same time.
+            permits: how many of limit permits are taken.
+            limit: how many permits may be held at once; None: the lock has one holder.
+            metadata: what the service shows of the lease.
+            ephemeral: the lease is only in the memory of a node, and ends with it.
+            renew: the lease is renewed; else it runs out by its TTL unless Lock.extend is called.
+            on_lost: when the lock is lost, "cancel" cancels the block and raises LockLost from it; with "event" the
+                block goes on, Lock.lost is set, and LockLost is raised at its end.
+
+        Raises:
+            Invalid: an argument breaks a rule.
+        """
+        if on_lost not in ("cancel", "event"):
+            raise Invalid(f'on_lost must be "cancel" or "event", is {on_lost!r}', operation="acquire", resource=name)
+        terms = self._terms(ttl, wait, mode, permits, limit, metadata, ephemeral, renew)
+        return LockScope(lambda: self._acquire(name, terms), cancel=on_lost == "cancel")
+
+    async def acquire(
+        self,
+        name: str,
+        *,
+        ttl: Duration | None = None,
+        wait: Duration | None = None,
+        mode: Mode = "exclusive",
+        permits: int = 1,
+        limit: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+        ephemeral: bool = False,
+        renew: bool = True,
+    ) -> Lock:
+        """Return a lock on the resource, renewed until it is released or lost. The arguments are those of lock.
+
+        When it raises, or is cancelled, nothing is held: what may have been granted is given back in the background.
+
+        Raises:
+            LockHeld: the lock is held, and wait is 0.
+            LockTimeout: the wait is over.
+            Unavailable: no node could decide in time.
+            UnknownOutcome: there was no answer in time.
+            Invalid: an argument breaks a rule, or the deployment lacks a feature.
+            Overloaded: a limit of the service was reached.
+            Exhausted: the resource has used up its tokens.
+            Closed: the client is closed.
+        """
+        terms = self._terms(ttl, wait, mode, permits, limit, metadata, ephemeral, renew)
+        holding = await self._acquire(name, terms)
+        assert holding.lock is not None
+        return holding.lock
+
+    async def get(self, name: str) -> LockState:
+        """Return what the service knows of a resource.
+
+        Raises:
+            Unavailable: there was no answer in time.
+            Invalid: the name breaks a rule.
+            Closed: the client is closed.
+        """
+        key = encode_key(name)
+        a = await self._start("get").call("get", name, key, b"{}")
+        if a.status not in ("HELD", "FREE", "HELD_BACK"):
+            raise refused("get", name, a)
+        return _state(normalize(name), a)
+
+    async def list(self, pattern: str = "") -> AsyncGenerator[Lease, None]:
+        """Yield the leases that are held now of resources whose key the pattern selects.
+
+        Args:
+            pattern: a key with the wildcards of NATS: * for one level of the name, > for the rest; empty selects all.
+
+        Raises:
+            Unavailable: there was no answer in time.
+            Invalid: the pattern breaks a rule.
+            Closed: the client is closed.
+        """
+        m: dict[str, Any] = {"limit": PAGE}
+        if pattern:
+            m["pattern"] = check_pattern(pattern, "list")
+        while True:
+            a = await self._start("list").call("list", "", "", json.dumps(m).encode())
+            if a.status:
+                raise refused("list", "", a)
+            for lease in a.reply.get("leases", ()):
+                yield Lease.parse(lease)
+            m["after"] = a.reply.get("next", "")
+            if not m["after"]:
+                return
+
+    def watch(self, pattern: str = ">") -> Watch:
+        """Return the events of the locks whose key the pattern selects, as an asynchronous iterator.
+
+        Raises:
+            Invalid: the pattern breaks a rule.
+            Closed: the client is closed.
+        """
+        return Watch(self._start("watch"), pattern)
+
+    async def close(self) -> None:
+        """Release all locks, end all calls with Closed, and wait for what goes on, no longer than the timeout.
+
+        Locks that cannot be released run out by their TTL. The connection stays open. If the call is cancelled, closing
+        goes on; to call it again waits for its end.
+        """
+        self._closed = True
+        if self._core is None:
+            return
+        if self._closing is None:
+            self._closing = self._core.spawn(self._core.close())
+        await asyncio.shield(self._closing)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _start(self, operation: str) -> Core:
+        if self._closed:
+            raise Closed("the client is closed", operation=operation)
+        if self._core is None:
+            self._core = Core(
+                self._nc,
+                owner=self._owner,
+                timeout=self._timeout,
+                prefix=self._prefix,
+                use_sessions=self._sessions,
+                secret=self._secret,
+                jeopardy=self._on_jeopardy,
+            )
+        elif self._core.loop is not asyncio.get_running_loop():
+            raise RuntimeError("a client belongs to the event loop of its first call; make one client for each loop")
+        return self._core
+
+    async def _acquire(self, name: str, terms: Terms) -> Holding:
+        return await Acquisition(self._start("acquire"), name, terms).run()
+
+    def _terms(
+        self,
+        ttl: Duration | None,
+        wait: Duration | None,
+        mode: Mode,
+        permits: int,
+        limit: int | None,
+        metadata: Mapping[str, str] | None,
+        ephemeral: bool,
+        renew: bool,
+    ) -> Terms:
+        return check_terms(
+            ttl=self._ttl if ttl is None else ttl,
+            wait=wait,
+            mode=mode,
+            permits=permits,
+            limit=limit,
+            metadata=metadata,
+            ephemeral=ephemeral,
+            renew=renew,
+        )
+
+
+def _state(name: str, a: Answer) -> LockState:
+    holders: list[dict[str, Any]] = a.reply.get("holders", [])
+    if a.status == "HELD" and not holders:  # of a service without shared leases
+        holders = [a.lease]
+    held_back = HeldBack(Lease.parse(a.lease), a.reply.get("left_ms", 0) / 1000) if a.status == "HELD_BACK" else None
+    return LockState(
+        name=name,
+        holders=tuple(Lease.parse(h) for h in holders),
+        permits=a.reply.get("held", len(holders)),
+        waiting=a.reply.get("waiting", 0),
+        last_token=int(a.lease.get("token", 0)) if a.status == "FREE" else 0,
+        held_back=held_back,
+    )
+
+
+def _new_owner() -> str:
+    # People recognise it, and it is unique.
+    host = socket.gethostname()[:100] or "unknown"
+    return f"{host}:{os.getpid()}:{secrets.token_hex(8)}"

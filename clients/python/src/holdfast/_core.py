@@ -1,0 +1,258 @@
+"""What the parts of a client have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nats.aio.client import Client as Connection
+
+from . import _clock
+from ._alarms import Alarms
+from ._deployment import Deployment
+from ._ends import Ends
+from ._errors import Closed, HoldfastError, Invalid, Unavailable, UnknownOutcome
+from ._exchange import Exchange, Unanswered
+from ._holding import Holding
+from ._key import encode_key
+from ._lock import Lock
+from ._secret import Secret
+from ._sender import Answer, Sender
+from ._sessions import Sessions
+
+if TYPE_CHECKING:
+    from ._watch import Watch
+
+T = TypeVar("T")
+
+JeopardyHook = Callable[[Lock, HoldfastError | None], None]
+"""Is told that the renewal of a lock begins to fail, and with None that it has succeeded again."""
+
+# Bounds what goes on in the background for calls that have returned. What does not fit runs out by its TTL.
+MOST_BACKGROUND = 4096
+# How many leases are released at a time when the client is closed.
+RELEASES_AT_ONCE = 256
+
+
+class Core:
+    """The state of a client, from its first call on. It belongs to one event loop.
+
+    Attributes:
+        holdings: the leases that are held, by resource and token.
+        closed: the client is closed, or is being closed.
+    """
+
+    def __init__(
+        self,
+        nc: Connection,
+        *,
+        owner: str,
+        timeout: float,
+        prefix: str,
+        use_sessions: bool,
+        secret: Secret,
+        jeopardy: JeopardyHook | None,
+    ) -> None:
+        self.nc = nc
+        self.owner = owner
+        self.timeout = timeout
+        self.prefix = prefix
+        self.use_sessions = use_sessions
+        self.jeopardy = jeopardy
+        self.closed = False
+        self.holdings: dict[tuple[str, int], Holding] = {}
+        # The exchanges of calls, which end with close, and those of what is to be done also then.
+        self.calls: set[Exchange] = set()
+        self.chores: set[Exchange] = set()
+        self.watches: set[Watch] = set()
+        self.loop = asyncio.get_running_loop()
+        self._secret = secret
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._background = 0
+        # Nothing is asked any more.
+        self._ceased = False
+        self.alarms = Alarms()
+        self.sender = Sender(
+            nc, prefix, orphan=self._orphan, reconnected=self._reconnected, unheard=lambda: self.deployment.refresh()
+        )
+        self.sessions = Sessions(self)
+        self.ends = Ends(self)
+        self.deployment = Deployment(self)
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run something in a task of the client, which close waits for."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def join(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something in a task of the client, which goes on if the caller is cancelled."""
+        return await asyncio.shield(self.spawn(work))
+
+    def background(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Run something that a call has left. Return False if too much of it goes on already."""
+        if self._background >= MOST_BACKGROUND or self._ceased:
+            work.close()
+            return False
+        self._background += 1
+        self.spawn(work).add_done_callback(self._background_done)
+        return True
+
+    def _background_done(self, _: asyncio.Task[None]) -> None:
+        self._background -= 1
+
+    def check(self, operation: str, resource: str = "") -> None:
+        """Raise Closed if the client is closed."""
+        if self.closed:
+            raise Closed("the client is closed", operation=operation, resource=resource)
+
+    def secret(self) -> str | None:
+        """Return the secret of new leases in base64; None if the deployment may refuse one."""
+        return self._secret.text if "secrets" in self.deployment.features else None
+
+    @property
+    def secret_hash(self) -> str:
+        """The hash of the secret, in base64."""
+        return self._secret.hash
+
+    async def ask(self, op: str, key: str, payload: bytes, within: float) -> Answer:
+        """Return the answer to a request, also while the client closes; Unanswered if there is none in time."""
+        return await self._ask(self.chores, op, key, payload, within)
+
+    async def _ask(self, exchanges: set[Exchange], op: str, key: str, payload: bytes, within: float) -> Answer:
+        x = Exchange(self.sender, exchanges, op, key, lambda: payload)
+        try:
+            return await x.run(_clock.now() + max(within, 0))
+        finally:
+            x.finish()
+
+    async def call(self, op: str, resource: str, key: str, payload: bytes) -> Answer:
+        """Return the answer to a request within the timeout; if there is none, raise what is known of its effect."""
+        self.check(op, resource)
+        try:
+            return await self._ask(self.calls, op, key, payload, self.timeout)
+        except Unanswered as e:
+            raise unanswered(e, op, resource) from None
+
+    def post(self, op: str, key: str, payload: bytes) -> None:
+        """Send a request once, and expect no answer."""
+        self.sender.send(self.sender.router.route(op, key, 0), payload, None)
+
+    async def need(self, feature: str, advice: str, operation: str, resource: str) -> None:
+        """Raise Invalid if the deployment is known not to have a feature."""
+        if await self.deployment.lacks(feature):
+            version = self.deployment.version
+            message = f"the deployment, of version {version!r}, lacks the feature {feature!r}: {advice}"
+            raise Invalid(message, operation=operation, resource=resource)
+
+    def release_message(self, token: int, secret: str | None) -> bytes:
+        """Return the request that releases a lease."""
+        m: dict[str, Any] = {"owner": self.owner, "token": token}
+        if secret is not None:
+            m["secret"] = secret
+        return json.dumps(m).encode()
+
+    def give_back(self, lease: dict[str, Any]) -> None:
+        """Release a lease in the background, unless it is held here."""
+        name, token = lease.get("resource", ""), int(lease.get("token", 0))
+        if (name, token) in self.holdings or lease.get("owner") != self.owner:
+            return
+        message = self.release_message(token, self.secret())
+        key = encode_key(name)
+
+        async def run() -> None:
+            try:
+                await self.ask("release", key, message, lease.get("ttl_ms", 0) / 1000)
+            except Unanswered:
+                pass  # it runs out
+
+        self.background(run())
+
+    async def close(self) -> None:
+        """Release all locks, end all calls, and wait for what goes on, no longer than the timeout."""
+        self.closed = True
+        until = _clock.now() + self.timeout
+        self.deployment.close()
+        for x in tuple(self.calls):
+            x.stop()
+        for watch in tuple(self.watches):
+            watch.closed()
+        releases = self.spawn(self._release_all())
+        self.ends.close()
+        own = asyncio.current_task()
+        while True:
+            left = until - _clock.now()
+            tasks = {t for t in self._tasks if t is not own}
+            if not tasks or left <= 0:
+                break
+            await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        self._ceased = True
+        releases.cancel()
+        self.alarms.close()
+        for x in tuple(self.chores):
+            x.stop()
+        for task in tuple(self._tasks):
+            if task is not own:
+                task.cancel()
+        for holding in tuple(self.holdings.values()):
+            holding.detach()
+        await self.sender.close()
+
+    async def _release_all(self) -> None:
+        sessions = self.sessions.all()
+        await asyncio.gather(*(self._end(x.terms.shard, x.id, x.ending(), x.surrender()) for x in sessions))
+        queue = list(self.holdings.values())
+
+        async def work() -> None:
+            while queue:
+                try:
+                    await queue.pop().release()
+                except HoldfastError:
+                    pass  # it was lost, or goes on to be released until it runs out
+
+        await asyncio.gather(*(work() for _ in range(min(RELEASES_AT_ONCE, len(queue)))))
+        for session in self.sessions.all():
+            session.close()
+
+    async def _end(self, shard: int, session: str, message: bytes, holdings: list[Holding]) -> None:
+        # Releases the leases of a session by its end. If that is not answered so, each is released by itself.
+        if not holdings:
+            return
+        x = Exchange(self.sender, self.chores, "end", session, lambda: message, waits=True, shard=shard)
+        try:
+            a = await x.run(_clock.now() + self.timeout / 2)
+        except Unanswered:
+            return
+        finally:
+            x.finish()
+        if a.status == "RELEASED":
+            for holding in holdings:
+                if holding.active:
+                    holding.detach()
+                    holding.detached(None)
+
+    def _orphan(self, lease: dict[str, Any]) -> None:
+        # An answer may come twice, and the second time before a call has looked at the first.
+        name, token = lease.get("resource", ""), int(lease.get("token", 0))
+        if not any(x.has(name, token) for x in self.calls):
+            self.give_back(lease)
+
+    def _reconnected(self) -> None:
+        for x in (*self.calls, *self.chores):
+            x.reconnected()
+        for watch in tuple(self.watches):
+            watch.reconnected()
+        if not self.sender.off:
+            for holding in tuple(self.holdings.values()):
+                holding.reconnected()
+            self.sessions.reconnected()
+            self.ends.reconnected()
+
+
+def unanswered(e: Unanswered, operation: str, resource: str) -> HoldfastError:
+    """Return what is known of a request that was not answered."""
+    kind = Closed if e.stopped else Unavailable if e.definite else UnknownOutcome
+    return kind(e.cause, operation=operation, resource=resource)

@@ -1,0 +1,103 @@
+"""What the service says about itself."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from . import _clock
+from ._exchange import Unanswered
+from ._resend import FIRST_RESEND
+
+if TYPE_CHECKING:
+    from ._core import Core
+
+# How long an answer to info is taken for up to date after a direct subject had no responder, in seconds.
+FRESH = 5.0
+# How long to wait after a request that was not answered, in seconds.
+AGAIN = 1.0
+MAX_WAIT = 3600.0
+
+
+class Deployment:
+    """What the service says about itself, as soon as it is known.
+
+    Attributes:
+        shards: how many there are; 0: it is not known.
+        features: what all nodes are known to offer.
+        version: that of the node that answered.
+        max_wait: the longest wait that it allows, in seconds.
+        min_ttl: the shortest lease that it allows; 0: it is not known.
+        known: an answer has come.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.shards = 0
+        self.features: frozenset[str] = frozenset()
+        self.version = ""
+        self.max_wait = MAX_WAIT
+        self.min_ttl = 0.0
+        self.known = asyncio.Event()
+        self._begun = self._asked = _clock.now()
+        self._asking = True
+        self._task = core.spawn(self._find())
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._task.cancel()
+
+    async def wait(self) -> None:
+        """Wait a little for the first answer, so that the first requests need not be forwarded."""
+        left = self._begun + min(FIRST_RESEND, self._core.timeout / 2) - _clock.now()
+        if self.known.is_set() or left <= 0:
+            return
+        try:
+            async with asyncio.timeout(left):
+                await self.known.wait()
+        except TimeoutError:
+            pass
+
+    def refresh(self) -> None:
+        """Ask again, unless the answer is fresh."""
+        if not self._asking and _clock.now() >= self._asked + FRESH:
+            self._asking = True
+            self._task = self._core.spawn(self._find())
+
+    async def lacks(self, feature: str) -> bool:
+        """Return whether the deployment is known not to have a feature; it is asked again if it had not."""
+        await self.wait()
+        if self.known.is_set() and feature not in self.features:
+            await self._core.join(self._ask())  # its nodes may have been upgraded
+            return feature not in self.features
+        return False
+
+    async def _find(self) -> None:
+        if await self._ask():
+            self._asking = False
+        else:
+            self._core.loop.call_later(AGAIN, self._find_again)
+
+    def _find_again(self) -> None:
+        if not self._core.closed:
+            self._task = self._core.spawn(self._find())
+
+    async def _ask(self) -> bool:
+        self._asked = _clock.now()
+        try:
+            a = await self._core.ask("info", "", b"{}", self._core.timeout)
+        except Unanswered:
+            return False
+        shards = a.reply.get("shards", 0)
+        if a.status or not isinstance(shards, int) or shards < 1:
+            return False
+        self.shards = self._core.sender.router.shards = shards
+        self.version = a.reply.get("version", "")
+        # An earlier version refuses what it does not know.
+        uniform = all(n.get("version", "") == self.version for n in a.reply.get("nodes", ()))
+        self.features = frozenset(a.reply.get("features", ())) if uniform else frozenset()
+        limits = a.reply.get("limits", {})
+        self.max_wait = limits.get("max_wait_ms", MAX_WAIT * 1000) / 1000
+        self.min_ttl = limits.get("min_ttl_ms", 0) / 1000
+        self.known.set()
+        return True

@@ -1,0 +1,105 @@
+"""What can become of a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from ._lease import Lease
+
+LossReason = Literal["not_held", "not_owner", "stale_token", "deadline"]
+"""Why a lock was lost: what the service found, or that its time was over before it was renewed."""
+
+
+class HoldfastError(Exception):
+    """A call failed. Each subclass says what is known of its effect.
+
+    Attributes:
+        code: the name of the error in all clients of Holdfast.
+        operation: what was asked for, such as "acquire".
+        resource: the name of the lock; empty for a listing and the like.
+        holder: the present lease of the resource, if the service has shown it.
+        reason: why the lock was lost; None unless the error is a LockLost.
+    """
+
+    code: ClassVar[str] = "error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str = "",
+        resource: str = "",
+        holder: Lease | None = None,
+        reason: LossReason | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.operation = operation
+        self.resource = resource
+        self.holder = holder
+        self.reason: LossReason | None = reason
+
+    def __str__(self) -> str:
+        about = f"{self.operation} {self.resource!r}: " if self.resource else f"{self.operation}: "
+        return (about if self.operation else "") + self.message
+
+
+class LockHeld(HoldfastError):
+    """The resource is held, maybe by this client, or it is held back after a loss. Nothing happened."""
+
+    code = "held"
+
+
+class LockTimeout(HoldfastError, TimeoutError):
+    """The wait was over before it was the caller's turn. Nothing is held."""
+
+    code = "timed_out"
+
+
+class LockLost(HoldfastError):
+    """The lease is over, or may be, although it was not released here. What it protected must stop."""
+
+    code = "lost"
+
+
+class LockReleased(HoldfastError):
+    """The lock was released before."""
+
+    code = "released"
+
+
+class Unavailable(HoldfastError):
+    """No node could decide in time. The call had no effect."""
+
+    code = "unavailable"
+
+
+class UnknownOutcome(HoldfastError):
+    """No answer came in time. The call may have had its effect, or may yet have it."""
+
+    code = "unknown"
+
+
+class Invalid(HoldfastError, ValueError):
+    """The call breaks a rule, which the message names. It had no effect and will never succeed."""
+
+    code = "invalid"
+
+
+class Overloaded(HoldfastError):
+    """A limit of the service or of the client was reached. The call had no effect; try later."""
+
+    code = "overloaded"
+
+
+class Exhausted(HoldfastError):
+    """The resource has used up its tokens. Its name cannot be locked any more."""
+
+    code = "exhausted"
+
+
+class Closed(HoldfastError):
+    """The client is closed."""
+
+    code = "closed"

@@ -1,0 +1,246 @@
+"""One request until it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from . import _clock
+from ._resend import MOST_RESEND, resend_after, retry_after
+from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer, Sender
+
+# How many attempts of one request are expected to be answered. The service answers the latest.
+OPEN_ATTEMPTS = 8
+
+_WITHOUT_EFFECT = {"info", "list", "get"}
+
+
+class Unanswered(Exception):
+    """An exchange has ended without a decision.
+
+    Attributes:
+        definite: the request had no effect and can have none any more.
+        cause: why, in words.
+        stopped: the client is closed.
+    """
+
+    def __init__(self, cause: str, *, definite: bool, stopped: bool = False) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.definite = definite
+        self.stopped = stopped
+
+
+class Exchange:
+    """Sends one request until it is answered. It is run once, and finished in any case.
+
+    Args:
+        sender: sends the attempts.
+        exchanges: those that are to be told of the connection and of the end of the client.
+        op: the operation.
+        key: that of the resource or session; empty: the request is about none, and its subject ends with op.
+        message: returns the request as it is to be sent now; it must be the same one to the service each time.
+        most_pause: bounds the pauses between attempts.
+        waits: the service may leave the request without an answer for a time.
+        shard: that of a session; None: that of the key.
+    """
+
+    __slots__ = (
+        "_came",
+        "_due",
+        "_exchanges",
+        "_idle",
+        "_key",
+        "_message",
+        "_most_pause",
+        "_obstacle",
+        "_op",
+        "_open",
+        "_over",
+        "_renew",
+        "_sender",
+        "_sent",
+        "_shard",
+        "_stop",
+        "_unsure",
+        "_waits",
+        "_wake",
+    )
+
+    def __init__(
+        self,
+        sender: Sender,
+        exchanges: set[Exchange],
+        op: str,
+        key: str,
+        message: Callable[[], bytes],
+        *,
+        most_pause: float = MOST_RESEND,
+        waits: bool = False,
+        shard: int | None = None,
+    ) -> None:
+        self._sender = sender
+        self._exchanges = exchanges
+        self._op = op
+        self._key = key
+        self._message = message
+        self._most_pause = most_pause
+        self._waits = waits
+        self._shard = shard
+        self._open: list[int] = []
+        # Attempts that have been forgotten may have had an effect.
+        self._unsure = False
+        self._sent = 0
+        self._idle = 0
+        self._due = 0.0
+        self._obstacle = ""
+        self._came: list[Answer] = []
+        self._over = False
+        self._renew = False
+        self._stop = False
+        self._wake: asyncio.Future[None] | None = None
+
+    @property
+    def definite(self) -> bool:
+        """Whether the request has had no effect and can have none any more, the answer of run apart."""
+        return not self._open and not self._unsure
+
+    async def run(self, deadline: float | None = None) -> Answer:
+        """Return the answer of a node that has decided.
+
+        Args:
+            deadline: a moment of the clock; None: it is awaited without a bound.
+
+        Raises:
+            Unanswered: the deadline came first, the client was closed, or the connection is closed for good.
+        """
+        loop = asyncio.get_running_loop()
+        self._exchanges.add(self)
+        await self._sender.window.enter(self)
+        while True:
+            if self._stop:
+                raise self._give_up("the client is closed", stopped=True)
+            if self._sender.off:
+                raise self._give_up("the connection is closed")
+            now = _clock.now()
+            if deadline is not None and now >= deadline:
+                raise self._give_up(self._sender.forbidden() or self._obstacle or "no answer")
+            if self._renew or now >= self._due:
+                self._send(now)
+            next_look = self._due if deadline is None else min(self._due, deadline)
+            self._wake = loop.create_future()
+            timer = loop.call_later(max(next_look - now, 0), self._ring)
+            try:
+                await self._wake
+            finally:
+                timer.cancel()
+                self._wake = None
+            answer = self._sift()
+            if answer is not None:
+                return answer
+
+    def finish(self) -> None:
+        """End the exchange: what comes now, or has not been looked at, is an orphan."""
+        self._over = True
+        self._exchanges.discard(self)
+        self._sender.window.leave(self)
+        self._settle()
+        self._sender.forget(self._open)
+        for a in self._came:
+            self._sender.disown(a)
+        self._came.clear()
+
+    def has(self, resource: str, token: int) -> bool:
+        """Return whether a grant of this lease has come that has not been looked at."""
+        return any(a.lease.get("resource") == resource and int(a.lease.get("token", 0)) == token for a in self._came)
+
+    def reconnected(self) -> None:
+        """Send the request again at once, because an answer may have been lost with the last connection."""
+        self._renew = True
+        self._ring()
+
+    def stop(self) -> None:
+        """End the exchange, because the client is closed."""
+        self._stop = True
+        self._ring()
+
+    def _ring(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    def _send(self, now: float) -> None:
+        self._renew = False
+        self._due = now + min(resend_after(self._sent), self._most_pause)
+        if self._open and self._sender.is_queued(self._open[-1]):
+            return  # the connection takes nothing; what waits for it is not to grow
+        if self._key:
+            route = self._sender.router.route(self._op, self._key, self._sent, self._shard)
+        else:
+            route = f"{self._sender.router.prefix}.{self._op}", False
+        id = self._sender.send(route, self._message(), self._receive)
+        self._sent += 1
+        if len(self._open) == OPEN_ATTEMPTS:
+            self._sender.forget((self._open.pop(0),))
+            self._unsure = True
+        self._open.append(id)
+
+    def _receive(self, a: Answer) -> None:
+        if self._over:
+            self._sender.disown(a)
+            return
+        self._came.append(a)
+        self._sender.window.leave(self)
+        self._ring()
+
+    def _sift(self) -> Answer | None:
+        # Looks through what has come for a decision. When the latest attempt is known to have had no effect, the next
+        # one is soon, on another route.
+        idle = False
+        while self._came:
+            a = self._came.pop(0)
+            self._drop(a.id)
+            if not self._had_no_effect(a):
+                if not a.direct and self._key and self._sent > 1 and not self._waits:
+                    self._sender.router.avoid()
+                a.alone = self.definite
+                return a
+            idle = idle or not self._open or self._open[-1] < a.id
+        if idle:
+            self._due = _clock.now() + retry_after(self._idle)
+            self._idle += 1
+        return None
+
+    def _drop(self, id: int) -> None:
+        if id in self._open:
+            self._open.remove(id)
+
+    def _had_no_effect(self, a: Answer) -> bool:
+        # Whether the answer says only that this attempt had no effect, so that another one may have one.
+        if a.status == NOT_SENT:
+            self._obstacle = "there is no connection"
+            self._sent -= 1
+            return True
+        if a.status == NO_RESPONDERS:
+            self._obstacle = "no node answers"
+            return True
+        if a.status == "UNAVAILABLE":
+            self._obstacle = a.reply.get("error", "no node can decide")
+            return True
+        if a.status == "OVERLOADED":
+            self._obstacle = a.reply.get("error", "the service is overloaded")
+            return not self.definite
+        if a.status == GARBLED:
+            self._obstacle = "an answer could not be read"
+        return False
+
+    def _settle(self) -> None:
+        # Takes note of the attempts that are known by now to have had no effect.
+        self._open = self._sender.recall(self._open)
+        for a in list(self._came):
+            if self._had_no_effect(a):
+                self._came.remove(a)
+                self._drop(a.id)
+
+    def _give_up(self, cause: str, *, stopped: bool = False) -> Unanswered:
+        self._settle()
+        return Unanswered(cause, definite=self.definite or self._op in _WITHOUT_EFFECT, stopped=stopped)

@@ -1,0 +1,150 @@
+"""A lock that is held."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from . import _clock
+from ._errors import Invalid, LossReason
+from ._lease import format_fence
+from ._options import Duration, check_metadata, check_ttl
+
+if TYPE_CHECKING:
+    from ._holding import Holding
+
+TOKEN_HEADER = "Fencing-Token"
+RESOURCE_HEADER = "Fencing-Resource"
+
+
+class Lock:
+    """A lock that is held, until it is released or lost. Its client renews it.
+
+    It is made by Client.acquire and Client.lock.
+    """
+
+    __slots__ = ("_holding",)
+
+    def __init__(self, holding: Holding) -> None:
+        self._holding = holding
+
+    def __repr__(self) -> str:
+        return f"<Lock {self.name!r} with token {self.token}>"
+
+    @property
+    def name(self) -> str:
+        """The resource, in Unicode NFC."""
+        return self._holding.name
+
+    @property
+    def owner(self) -> str:
+        """In whose name the lock is held."""
+        return self._holding.core.owner
+
+    @property
+    def token(self) -> int:
+        """The number of the grant, which identifies the lease."""
+        return self._holding.token
+
+    @property
+    def fence(self) -> str:
+        """What the protected resource compares: 15 digits, whose text order is numeric order."""
+        return self._holding.fence
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The numbers of the permits, which no other holder has meanwhile; empty if the lock is exclusive."""
+        return self._holding.slots
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """What the service shows of the lease. It is not to be modified; see set."""
+        return self._holding.metadata
+
+    @property
+    def valid(self) -> bool:
+        """Whether the lock is held at this moment, by the clock. It may be outdated as soon as it is returned."""
+        return self._holding.held
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lock is held at least if it is not renewed any more; 0 if it is not held."""
+        return max(self._holding.until - _clock.now(), 0.0) if self._holding.active else 0.0
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """An event that is set when the lock is lost, and not when it is released."""
+        return self._holding.lost
+
+    @property
+    def reason(self) -> LossReason | None:
+        """Why the lock was lost; None if it was not."""
+        return None if self._holding.found is None else self._holding.found.reason
+
+    def check(self) -> None:
+        """Do nothing if the lock is held at this moment.
+
+        Raises:
+            LockLost: it is lost.
+            LockReleased: it was released.
+        """
+        self._holding.check("check")
+
+    def headers(self, slot: int | None = None) -> dict[str, str]:
+        """Return the headers that carry the claim to the protected resource, over NATS or HTTP.
+
+        Args:
+            slot: one of slots, to claim the part of the resource that belongs to it; None: the resource as a whole.
+
+        Raises:
+            Invalid: the lock has no such slot, or spaces around the name would be lost in a header.
+        """
+        name, fence = self.name, self.fence
+        if slot is not None:
+            if slot not in self.slots:
+                raise Invalid(f"slot must be one of {self.slots}, is {slot}", operation="headers", resource=name)
+            name, fence = f"{name}#{slot}", format_fence(self.token)
+        if name.strip() != name:
+            message = "a header loses the spaces around the name; name the lock without them"
+            raise Invalid(message, operation="headers", resource=name)
+        return {TOKEN_HEADER: fence, RESOURCE_HEADER: name}
+
+    async def extend(self, ttl: Duration) -> None:
+        """Have the lease last ttl from now, longer or shorter than what was left. Renewals ask for it from then on.
+
+        Raises:
+            LockLost: the lock is lost.
+            LockReleased: it was released.
+            Invalid: the TTL is not allowed.
+            UnknownOutcome: there was no answer in time. The shorter of the two TTLs counts.
+        """
+        await self._holding.extend(check_ttl(ttl))
+
+    async def set(self, metadata: Mapping[str, str]) -> None:
+        """Replace the metadata of the lease. Everything else stays as it is.
+
+        Raises:
+            LockLost: the lock is lost.
+            LockReleased: it was released.
+            Invalid: the metadata break a rule, or the deployment lacks the feature "values".
+            Overloaded: the leases of the resource would become too large.
+            Unavailable: no node could decide in time.
+            UnknownOutcome: there was no answer in time.
+        """
+        checked = check_metadata(metadata)
+        self._holding.check("set")
+        await self._holding.core.need("values", "upgrade all nodes, or set them with acquire", "set", self.name)
+        await self._holding.set(checked)
+
+    async def release(self) -> None:
+        """Give the lock back. It is not held any more when the call begins. Later calls have the outcome of the first.
+
+        If the call is cancelled, or is not answered in time, the client goes on until the lease has run out.
+
+        Raises:
+            LockLost: it was not held to the end, so another holder may have had it meanwhile.
+            Unavailable: no node could decide in time.
+            UnknownOutcome: there was no answer in time, or one was lost and another holder has come since.
+        """
+        await self._holding.release()

@@ -1,0 +1,125 @@
+"""Options of a lock, and the bounds that hold for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from math import isfinite
+from typing import Literal
+
+from ._errors import Invalid
+
+Duration = float | timedelta
+"""A time in seconds, or a timedelta."""
+
+Mode = Literal["exclusive", "shared"]
+"""exclusive: one holder, or with limit one of several permits. shared: with other shared holders."""
+
+OnLost = Literal["cancel", "event"]
+"""What a lost lock does to its block: cancel it, or set the event Lock.lost only."""
+
+READERS = 4_294_967_295
+"""The limit of a lock of mode shared."""
+
+MAX_PERMITS = 1000
+MAX_TTL = 24 * 3600.0
+MAX_OWNER_BYTES = 256
+MAX_METADATA_ENTRIES = 16
+MAX_METADATA_BYTES = 1024
+
+
+def seconds(name: str, value: Duration, least: float, most: float | None = None) -> float:
+    """Return a duration in seconds; Invalid if it is out of bounds."""
+    s = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    if not isfinite(s) or s < least or (most is not None and s > most):
+        rule = f"at least {least:g} s" if most is None else f"{least:g} to {most:g} s"
+        raise Invalid(f"{name} must be {rule}, is {s:g} s")
+    return s
+
+
+def millis(s: float) -> int:
+    """Return whole milliseconds, at least one of a time that is not zero."""
+    return max(round(s * 1000), 1) if s > 0 else 0
+
+
+def check_ttl(value: Duration) -> float:
+    """Return the TTL in seconds, in whole milliseconds; Invalid if it is out of bounds."""
+    return millis(seconds("ttl", value, 0.001, MAX_TTL)) / 1000
+
+
+def check_owner(owner: str) -> str:
+    """Return the owner; Invalid if the service would refuse it."""
+    try:
+        size = len(owner.encode())
+    except UnicodeEncodeError:
+        raise Invalid(f"owner must be UTF-8, {owner[:80]!a} has a lone surrogate") from None
+    if not 1 <= size <= MAX_OWNER_BYTES:
+        raise Invalid(f"owner must have 1 to {MAX_OWNER_BYTES} bytes, this one has {size}")
+    return owner
+
+
+def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
+    """Return a copy of the metadata; Invalid if the service would refuse them."""
+    copy = dict(metadata or {})
+    if len(copy) > MAX_METADATA_ENTRIES:
+        raise Invalid(f"metadata must have at most {MAX_METADATA_ENTRIES} entries, these have {len(copy)}")
+    try:
+        size = sum(len(k.encode()) + len(v.encode()) for k, v in copy.items())
+    except UnicodeEncodeError:
+        raise Invalid("metadata must be UTF-8, an entry has a lone surrogate") from None
+    except AttributeError:
+        raise Invalid("metadata must map text to text") from None
+    if size > MAX_METADATA_BYTES:
+        raise Invalid(f"metadata must have at most {MAX_METADATA_BYTES} bytes together, these have {size}")
+    return copy
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is asked for with a lock, checked."""
+
+    ttl: float
+    wait: float | None
+    limit: int
+    permits: int
+    metadata: dict[str, str]
+    ephemeral: bool
+    renew: bool
+
+    @property
+    def shared(self) -> bool:
+        """Whether the deployment must have the feature sharing."""
+        return self.limit > 1
+
+
+def check_terms(
+    *,
+    ttl: Duration,
+    wait: Duration | None,
+    mode: Mode,
+    permits: int,
+    limit: int | None,
+    metadata: Mapping[str, str] | None,
+    ephemeral: bool,
+    renew: bool,
+) -> Terms:
+    """Return the terms of a lock; Invalid if they break a rule."""
+    if mode not in ("exclusive", "shared"):
+        raise Invalid(f'mode must be "exclusive" or "shared", is {mode!r}')
+    if limit is not None and mode == "shared":
+        raise Invalid('limit cannot be given with mode "shared", which has no limit; leave out one of them')
+    if limit is not None and not 1 <= limit <= READERS:
+        raise Invalid(f"limit must be 1 to {READERS}, is {limit}")
+    most = READERS if mode == "shared" else 1 if limit is None else limit
+    if not 1 <= permits <= min(most, MAX_PERMITS):
+        raise Invalid(f"permits must be 1 to {min(most, MAX_PERMITS)} with this mode and limit, is {permits}")
+    return Terms(
+        ttl=check_ttl(ttl),
+        wait=None if wait is None else seconds("wait", wait, 0),
+        limit=0 if most == 1 else most,
+        permits=permits,
+        metadata=check_metadata(metadata),
+        ephemeral=ephemeral,
+        renew=renew,
+    )

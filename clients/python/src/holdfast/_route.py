@@ -1,0 +1,48 @@
+"""Where an attempt is sent."""
+
+from __future__ import annotations
+
+from . import _clock
+from ._key import shard_of
+
+# How long direct subjects are avoided after one did not answer where any other node did, in seconds. It doubles each
+# time that happens again, until a direct subject answers.
+LEAST_DETOUR = 1.0
+MOST_DETOUR = 30.0
+
+
+class Router:
+    """Chooses between the direct subject, of the owner of a shard, and the front subject, of any node.
+
+    Attributes:
+        shards: the number of shards; 0: it is not known, so all routes are to any node.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.shards = 0
+        self._until = 0.0
+        self._length = 0.0
+
+    def route(self, op: str, key: str, n: int, shard: int | None = None) -> tuple[str, bool]:
+        """Return the subject of the nth attempt of a request, counted from 0, and whether it is direct.
+
+        Every other attempt goes to any node, which may be permitted to a user who may not use the direct subjects.
+        The shard is that of the key unless it is given.
+        """
+        if not self.shards or n % 2 or _clock.now() < self._until:
+            return f"{self.prefix}.{op}.{key}", False
+        if shard is None:
+            shard = shard_of(key, self.shards)
+        return f"{self.prefix}.shard.{shard}.{op}.{key}", True
+
+    def avoid(self) -> None:
+        """Avoid direct subjects for a time, because another node has answered where they did not."""
+        now = _clock.now()
+        if now >= self._until:
+            self._length = min(max(2 * self._length, LEAST_DETOUR), MOST_DETOUR)
+            self._until = now + self._length
+
+    def proven(self) -> None:
+        """Take in that a direct subject has answered."""
+        self._until = self._length = 0.0

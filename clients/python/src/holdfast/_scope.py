@@ -1,0 +1,76 @@
+"""A block that runs under a lock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ._errors import HoldfastError, LockLost
+
+if TYPE_CHECKING:
+    from ._holding import Holding
+    from ._lock import Lock
+
+
+class LockScope:
+    """A block of `async with` under a lock, made by Client.lock. It can be entered once.
+
+    If the lock is lost, the task is cancelled within the block, and LockLost is raised from it; a cancellation from
+    elsewhere stays one. With on_lost="event" the block goes on, and LockLost is raised at its end. An error of the
+    block is raised as it is, whatever becomes of the lock. The lock is released at the end in any case. If no answer
+    to that comes in time, that is not an error of the block.
+    """
+
+    def __init__(self, acquire: Callable[[], Awaitable[Holding]], *, cancel: bool) -> None:
+        self._acquire = acquire
+        self._cancels = cancel
+        self._entered = False
+        self._inside = False
+        self._holding: Holding | None = None
+        self._task: asyncio.Task[object] | None = None
+        # How many cancellations the task had when it entered, and whether the loss has added one.
+        self._before = 0
+        self._cancelled = False
+
+    async def __aenter__(self) -> Lock:
+        if self._entered:
+            raise RuntimeError("a lock scope can be entered once; call lock() again")
+        self._entered = True
+        self._task = asyncio.current_task()
+        if self._task is None:
+            raise RuntimeError("a lock scope must be entered in a task")
+        self._holding = await self._acquire()
+        self._before = self._task.cancelling()
+        self._inside = True
+        if self._cancels:
+            self._holding.when_lost(self._lost)
+        assert self._holding.lock is not None
+        return self._holding.lock
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        holding, task = self._holding, self._task
+        if not self._inside or holding is None or task is None:
+            raise RuntimeError("a lock scope must be entered before it is left")
+        self._inside = False
+        ours = self._cancelled and task.uncancel() <= self._before and isinstance(error, asyncio.CancelledError)
+        was_held = holding.held
+        lost: HoldfastError | None = None
+        try:
+            await holding.release()
+        except HoldfastError as e:
+            if isinstance(e, LockLost) or not was_held:
+                lost = e
+        if lost is not None and (error is None or ours):
+            raise lost from error
+        if lost is not None and error is not None:
+            error.add_note(str(lost))
+
+    def _lost(self) -> None:
+        # It is called by the loop, and never while the task runs, so the cancellation arrives within the block.
+        if self._inside and self._task is not None:
+            self._cancelled = True
+            self._task.cancel()

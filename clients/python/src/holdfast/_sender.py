@@ -1,0 +1,246 @@
+"""Attempts on their way, and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from nats.aio.client import Client as Connection
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from . import _clock
+from ._route import Router
+from ._window import Window
+
+# How often the connection is looked at, in seconds: while answers are expected, and otherwise.
+BUSY_LOOK = 0.1
+IDLE_LOOK = 1.0
+
+# How long close waits for what is to be published, in seconds.
+LEAVE = 1.0
+
+# These stand in the place of the status of an answer that is none.
+NOT_SENT = "NOT_SENT"
+NO_RESPONDERS = "NO_RESPONDERS"
+GARBLED = "GARBLED"
+
+
+class Answer:
+    """The answer to one attempt, or why it has none.
+
+    Attributes:
+        id: the number of the attempt.
+        sent: when it was sent.
+        direct: it took the direct subject.
+        status: that of the reply, or one of the above; empty for a reply that has none, as of info.
+        reply: the reply in JSON.
+        alone: no other attempt of the request may have had an effect.
+    """
+
+    __slots__ = ("alone", "direct", "id", "reply", "sent", "status")
+
+    def __init__(self, id: int, sent: float, direct: bool, status: str, reply: dict[str, Any]) -> None:
+        self.id = id
+        self.sent = sent
+        self.direct = direct
+        self.status = status
+        self.reply = reply
+        self.alone = True
+
+    @property
+    def lease(self) -> dict[str, Any]:
+        """The lease of the reply; empty if there is none."""
+        return self.reply.get("lease", {})
+
+
+Receive = Callable[[Answer], None]
+
+
+class _Attempt:
+    __slots__ = ("direct", "id", "payload", "queued", "receive", "sent", "subject")
+
+    def __init__(self, id: int, subject: str, direct: bool, payload: bytes, receive: Receive | None) -> None:
+        self.id = id
+        self.subject = subject
+        self.direct = direct
+        self.payload = payload
+        self.receive = receive
+        self.queued = True
+        self.sent = _clock.now()
+
+
+class Sender:
+    """Sends attempts, each with a reply subject of its own, and hands the answers to their receivers.
+
+    One task publishes all, because the connection may block, and swallows cancellations while it does.
+
+    Attributes:
+        router: chooses subjects.
+        window: bounds how many requests are begun at a time.
+        last: the number of the latest attempt.
+        off: no answer comes any more.
+    """
+
+    def __init__(
+        self,
+        nc: Connection,
+        prefix: str,
+        *,
+        orphan: Callable[[dict[str, Any]], None],
+        reconnected: Callable[[], None],
+        unheard: Callable[[], None],
+    ) -> None:
+        """Make a sender.
+
+        Args:
+            nc: the connection.
+            prefix: that of the subjects.
+            orphan: is told of leases that were granted in answers that are not expected any more.
+            reconnected: is told that the connection is there again after an interruption, or that it is off.
+            unheard: is told that a direct subject has no responder.
+        """
+        self.nc = nc
+        self.router = Router(prefix)
+        self.window = Window()
+        self.last = 0
+        self.off = False
+        self._orphan = orphan
+        self._reconnected = reconnected
+        self._unheard = unheard
+        self._inbox = nc.new_inbox() + "."
+        self._attempts: dict[int, _Attempt] = {}
+        self._outbox: list[_Attempt] = []
+        self._ready = asyncio.Event()
+        self._stopping = False
+        self._subscription: Subscription | None = None
+        self._reconnects = nc.stats["reconnects"]
+        self._loop = asyncio.get_running_loop()
+        self._look_later = self._loop.call_later(IDLE_LOOK, self._look)
+        self._publisher = self._loop.create_task(self._publish_all(), name="holdfast publisher")
+
+    def send(self, route: tuple[str, bool], payload: bytes, receive: Receive | None) -> int:
+        """Send one attempt and return its number. It does not block.
+
+        receive is called at most once, from the loop, until forget. None: no answer is expected.
+        """
+        self.last += 1
+        attempt = _Attempt(self.last, *route, payload, receive)
+        if receive is not None:
+            self._attempts[attempt.id] = attempt
+        self._outbox.append(attempt)
+        self._ready.set()
+        return attempt.id
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """Make the answers to the attempts orphans."""
+        for id in ids:
+            self._attempts.pop(id, None)
+
+    def is_queued(self, id: int) -> bool:
+        """Return whether an attempt waits for the connection to take it."""
+        return id in self._attempts and self._attempts[id].queued
+
+    def recall(self, ids: list[int]) -> list[int]:
+        """Take back the attempts that have not been published, and return the others."""
+        queued = [id for id in ids if self.is_queued(id)]
+        self.forget(queued)
+        return [id for id in ids if id not in queued]
+
+    def forbidden(self) -> str:
+        """Return what NATS said if it does not permit this user to send requests or to receive answers."""
+        error = str(self.nc.last_error or "")
+        lower = error.lower()
+        if "permissions violation" not in lower or ".event." in lower:
+            return ""
+        return error if self.router.prefix.lower() in lower or self._inbox[:-1].lower() in lower else ""
+
+    def disown(self, a: Answer) -> None:
+        """Take in an answer that is not expected any more."""
+        if a.status == "GRANTED" and isinstance(a.reply.get("lease"), dict):
+            self._orphan(a.reply["lease"])
+
+    async def close(self) -> None:
+        """Publish what needs no answer, and take leave of the connection. It is called in a task of the client."""
+        self._stopping = True
+        self._look_later.cancel()
+        self.window.close()
+        self._ready.set()
+        # The connection may take nothing, and swallow the cancellation, too; then the loop ends behind it.
+        await asyncio.wait({self._publisher}, timeout=LEAVE)
+        self._publisher.cancel()
+
+    def _look(self) -> None:
+        # nats-py tells of reconnections to callbacks of the application only.
+        self._look_later = self._loop.call_later(BUSY_LOOK if self._attempts else IDLE_LOOK, self._look)
+        if self.nc.is_closed or self.nc.is_draining:
+            if not self.off:
+                self.off = True
+                self._reconnected()
+        elif self.nc.is_connected and self._reconnects != self.nc.stats["reconnects"]:
+            self._reconnects = self.nc.stats["reconnects"]
+            self._reconnected()
+
+    async def _publish_all(self) -> None:
+        try:
+            self._subscription = await self.nc.subscribe(self._inbox + "*", cb=self._received)
+        except (NatsError, OSError):
+            self._look()  # it is closed
+        while True:
+            await self._ready.wait()
+            self._ready.clear()
+            outbox, self._outbox = self._outbox, []
+            for attempt in outbox:
+                attempt.queued = False
+                if attempt.receive is None or attempt.id in self._attempts:
+                    await self._publish(attempt)
+            if self._stopping and not self._outbox:
+                break
+        if self._subscription is not None and not self.nc.is_closed:
+            try:
+                await self._subscription.unsubscribe()
+            except (NatsError, OSError):
+                pass  # the connection closes, which does as well
+
+    async def _publish(self, attempt: _Attempt) -> None:
+        try:
+            # What is published without a connection would leave at an unknown time.
+            if self._subscription is not None and self.nc.is_connected:
+                await self.nc.publish(attempt.subject, attempt.payload, reply=self._inbox + str(attempt.id))
+                return
+        except (NatsError, OSError):
+            pass
+        if attempt.receive is not None and self._attempts.pop(attempt.id, None):
+            attempt.receive(Answer(attempt.id, attempt.sent, attempt.direct, NOT_SENT, {}))
+
+    async def _received(self, m: Msg) -> None:
+        name = m.subject[len(self._inbox) :]
+        if not name.isdecimal():
+            return
+        attempt = self._attempts.pop(int(name), None)
+        status, reply = _parse(m)
+        if attempt is None or attempt.receive is None:
+            self.disown(Answer(int(name), 0, False, status, reply))
+            return
+        if attempt.direct:
+            if status == NO_RESPONDERS:
+                self._unheard()
+            else:
+                self.router.proven()
+        attempt.receive(Answer(attempt.id, attempt.sent, attempt.direct, status, reply))
+
+
+def _parse(m: Msg) -> tuple[str, dict[str, Any]]:
+    if not m.data:
+        return (NO_RESPONDERS if (m.headers or {}).get("Status") == "503" else ""), {}
+    try:
+        reply: object = json.loads(m.data)
+    except ValueError:
+        return GARBLED, {}
+    if not isinstance(reply, dict):
+        return GARBLED, {}
+    fields = cast(dict[str, Any], reply)
+    return fields.get("status", ""), fields

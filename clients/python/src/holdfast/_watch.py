@@ -1,0 +1,161 @@
+"""Events of locks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import OrderedDict, deque
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from ._errors import Closed, HoldfastError, Invalid, Overloaded, Unavailable
+from ._lease import Event
+
+if TYPE_CHECKING:
+    from ._core import Core
+
+# Bounds the events that the application has not taken yet.
+MOST_AHEAD = 65_536
+# How many ids of events are known, to drop those that come twice.
+MOST_KNOWN = 4096
+
+_PATTERN = re.compile(r"(?:(?:\*|[A-Za-z0-9_/=-]+)\.)*(?:\*|>|[A-Za-z0-9_/=-]+)")
+
+
+def check_pattern(pattern: str, operation: str) -> str:
+    """Return the pattern; Invalid if no key can match it."""
+    if not _PATTERN.fullmatch(pattern):
+        message = (
+            f"pattern must be a key with the wildcards of NATS, such as orders.* or orders.>, is {pattern[:80]!a}; "
+            "encode_key returns the key of a name"
+        )
+        raise Invalid(message, operation=operation)
+    return pattern
+
+
+class Watch:
+    """The events of the locks that a pattern selects: an asynchronous iterator, made by Client.watch.
+
+    It begins when it is entered with `async with`, or else with its first step, and ends with aclose, or when the
+    block is left. Events that are published while there is no connection are missed. A step raises Overloaded when
+    the application has fallen behind too far, Unavailable when the connection is closed for good, and Closed when the
+    client is closed. One task may use it.
+    """
+
+    def __init__(self, core: Core, pattern: str) -> None:
+        self._core = core
+        self._subject = f"{core.prefix}.event.{check_pattern(pattern, 'watch')}"
+        self._events: deque[Event] = deque()
+        self._known: OrderedDict[str, None] = OrderedDict()
+        self._subscription: Subscription | None = None
+        self._begun = False
+        self._over = False
+        self._error: HoldfastError | None = None
+        self._wake: asyncio.Future[None] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if not self._begun:
+            await self._begin()
+        while True:
+            if self._over:
+                raise StopAsyncIteration
+            if self._events:
+                return self._events.popleft()
+            if self._error is not None:
+                raise self._error
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+
+    async def __aenter__(self) -> Self:
+        await self._begin()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the watch. Later steps end the iteration."""
+        self._over = True
+        self._end(None)
+
+    def closed(self) -> None:
+        """Take in that the client is closed."""
+        self._end(Closed("the client is closed", operation="watch"))
+
+    def reconnected(self) -> None:
+        """Take in that the connection is there again, or closed."""
+        if self._core.sender.off:
+            self._end(Unavailable("the connection is closed", operation="watch"))
+
+    async def _begin(self) -> None:
+        self._core.check("watch")
+        if self._begun:
+            return
+        self._begun = True
+        self._core.watches.add(self)
+        try:
+            await self._core.join(self._subscribe())
+        except BaseException:
+            self._over = True
+            self._end(None)
+            raise
+
+    async def _subscribe(self) -> None:
+        nc = self._core.nc
+        try:
+            self._subscription = await nc.subscribe(self._subject, cb=self._heard)
+            if nc.is_connected:
+                await nc.flush()
+        except (NatsError, OSError) as e:
+            raise Unavailable(f"the subscription failed: {e}", operation="watch") from None
+        error = str(nc.last_error or "").lower()
+        if "permissions violation" in error and f'"{self._subject}"'.lower() in error:
+            raise Invalid(f"this user may not subscribe to {self._subject}", operation="watch")
+        if self._over or self._error is not None:
+            self._end(self._error)
+
+    async def _heard(self, m: Msg) -> None:
+        try:
+            event = Event.parse(json.loads(m.data))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return  # others may be permitted to publish there
+        if self._error is not None or event.id in self._known:
+            return
+        self._known[event.id] = None
+        if len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
+        if len(self._events) >= MOST_AHEAD:
+            self._end(Overloaded(f"more than {MOST_AHEAD} events were not taken in time", operation="watch"))
+            return
+        self._events.append(event)
+        self._ring()
+
+    def _end(self, error: HoldfastError | None) -> None:
+        if self._error is None:
+            self._error = error
+        self._core.watches.discard(self)
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            self._core.spawn(_unsubscribe(subscription))
+        self._ring()
+
+    def _ring(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+
+async def _unsubscribe(subscription: Subscription) -> None:
+    try:
+        await subscription.unsubscribe()
+    except (NatsError, OSError):
+        pass  # the connection is closed, which does as well

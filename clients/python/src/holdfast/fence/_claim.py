@@ -1,0 +1,171 @@
+"""What a holder shows to the protected resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol, cast
+
+from .._errors import Invalid
+from .._key import encode_key, normalize
+from .._lease import MAX_TOKEN, format_fence
+
+TOKEN_HEADER = "Fencing-Token"
+RESOURCE_HEADER = "Fencing-Resource"
+
+FENCE_DIGITS = 15
+
+
+class Held(Protocol):
+    """A lock that is held: holdfast.Lock, holdfast.sync.Lock."""
+
+    @property
+    def name(self) -> str:
+        """The resource."""
+        ...
+
+    @property
+    def token(self) -> int:
+        """The number of the grant."""
+        ...
+
+    @property
+    def fence(self) -> str:
+        """What the protected resource compares."""
+        ...
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The numbers of the permits."""
+        ...
+
+
+class Claim:
+    """A resource and the token of a lease on it. It cannot be changed.
+
+    Args:
+        resource: the name of the lock; for a slot, `<name>#<slot>`.
+        fence: the fence of the lease, 15 digits or a number; for a slot, the token of the lease.
+
+    Raises:
+        Invalid: the resource is no name of a lock, or the fence is not 1 to 999999999999999.
+    """
+
+    __slots__ = ("_resource", "_token")
+
+    def __init__(self, resource: str, fence: str | int) -> None:
+        encode_key(resource)
+        self._resource = normalize(resource)
+        self._token = parse_fence(fence) if isinstance(fence, str) else fence
+        if not 1 <= self._token <= MAX_TOKEN:
+            raise Invalid(f"fence must be 1 to {MAX_TOKEN}, is {self._token}", resource=resource)
+
+    @property
+    def resource(self) -> str:
+        """The name of the lock, in Unicode NFC."""
+        return self._resource
+
+    @property
+    def token(self) -> int:
+        """What is compared, as a number."""
+        return self._token
+
+    @property
+    def fence(self) -> str:
+        """What is compared, as 15 digits."""
+        return format_fence(self._token)
+
+    def __repr__(self) -> str:
+        return f"Claim({self._resource!r}, {self.fence!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Claim):
+            return NotImplemented
+        return (self._resource, self._token) == (other._resource, other._token)
+
+    def __hash__(self) -> int:
+        return hash((self._resource, self._token))
+
+    @classmethod
+    def of(cls, lock: Held, *, slot: int | None = None) -> Claim:
+        """Return the claim of a lock.
+
+        Args:
+            lock: a lock that is held.
+            slot: one of lock.slots, whose part of the resource is written; None: the lock has no slots.
+
+        Raises:
+            Invalid: the lock has slots and none was chosen, or it does not have this one.
+        """
+        if slot is None and not lock.slots:
+            return cls(lock.name, lock.fence)
+        if slot not in lock.slots:
+            raise Invalid(
+                f"slot must be one of {lock.slots}, is {slot}; use Claim.of(lock, slot=…)", resource=lock.name
+            )
+        return cls(f"{lock.name}#{slot}", lock.token)
+
+    @classmethod
+    def from_headers(
+        cls, headers: Mapping[str, str] | Iterable[tuple[str, str]] | None, *, resource: str | None = None
+    ) -> Claim:
+        """Return the claim that a request over NATS or HTTP carries. Case does not matter in names of headers.
+
+        Args:
+            headers: those of the request.
+            resource: what the service protects, if that is one thing: the request may leave it out, and may not
+                name another; None: the request has to name it.
+
+        Raises:
+            Invalid: the claim is missing, malformed, repeated, or of another resource.
+        """
+        found: dict[str, str] = {}
+        for name, value in _pairs(headers):
+            field = name.strip().lower()
+            if field in (TOKEN_HEADER.lower(), RESOURCE_HEADER.lower()):
+                if field in found:
+                    raise Invalid(f"the request has {name} twice; send it once")
+                found[field] = value
+        fence = found.get(TOKEN_HEADER.lower())
+        named = found.get(RESOURCE_HEADER.lower(), resource)
+        if fence is None:
+            raise Invalid(f"the request has no {TOKEN_HEADER}; send it with the headers of the lock")
+        if named is None:
+            raise Invalid(f"the request has no {RESOURCE_HEADER}; send it with the headers of the lock")
+        claim = cls(named, fence)
+        if resource is not None and claim.resource != normalize(resource):
+            raise Invalid(f"the request is of {claim.resource!r}, and this service protects {resource!r}")
+        return claim
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that carry the claim over NATS or HTTP.
+
+        Raises:
+            Invalid: the resource begins or ends with a space, which a header loses.
+        """
+        if self._resource.strip() != self._resource:
+            raise Invalid(
+                "a header loses the spaces around the name; name the lock without them", resource=self._resource
+            )
+        return {TOKEN_HEADER: self.fence, RESOURCE_HEADER: self._resource}
+
+
+Claims = Claim | Held
+"""What guards take: a claim, or the lock itself if it has no slots."""
+
+
+def claim_of(claim: Claims) -> Claim:
+    """Return the claim."""
+    return claim if isinstance(claim, Claim) else Claim.of(claim)
+
+
+def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]] | None) -> Iterable[tuple[str, str]]:
+    if isinstance(headers, Mapping):
+        return cast("Mapping[str, str]", headers).items()
+    return headers or ()
+
+
+def parse_fence(text: str) -> int:
+    """Return the number of a fence in text; Invalid if it does not have 15 digits."""
+    if len(text) != FENCE_DIGITS or not text.isascii() or not text.isdigit():
+        raise Invalid(f"fence must be {FENCE_DIGITS} digits, is {text[:80]!r}")
+    return int(text)

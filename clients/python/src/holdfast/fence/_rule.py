@@ -1,0 +1,56 @@
+"""Which claims pass, and what is said of the others."""
+
+from __future__ import annotations
+
+from .._lease import format_fence
+from ._claim import Claim
+
+
+class FenceError(Exception):
+    """A guard did not write, or does not know whether it did. Each subclass says which."""
+
+
+class StaleClaim(FenceError):
+    """The lock was granted to another holder since. Nothing was written, and a repetition fails too.
+
+    Attributes:
+        claim: what was refused.
+        highest: the mark that refused it.
+    """
+
+    def __init__(self, claim: Claim, highest: int) -> None:
+        super().__init__(
+            f"{claim.resource!r}: stale fencing token: {claim.fence}, after {format_fence(highest)} was seen"
+            if claim.token < highest
+            else f"{claim.resource!r}: fencing token was used before: {claim.fence}"
+        )
+        self.claim = claim
+        self.highest = highest
+
+
+class SpentClaim(StaleClaim):
+    """The guard accepts each token once, and has accepted this one. Nothing was written."""
+
+
+class MalformedMark(FenceError):
+    """The stored mark is not one: something other than a guard wrote it. Nothing was written.
+
+    Find the writer; then store the token of the present lease as the mark.
+    """
+
+
+class UnknownWrite(FenceError):
+    """The write was made, and a crash of the machine may undo it."""
+
+
+def highest_passed(claim: Claim, once: bool) -> int:
+    """Return the highest mark that lets the claim pass."""
+    return claim.token - 1 if once else claim.token
+
+
+def check(claim: Claim, highest: int, once: bool) -> None:
+    """Raise StaleClaim or SpentClaim unless the mark, 0 if there is none yet, lets the claim pass."""
+    if claim.token < highest:
+        raise StaleClaim(claim, highest)
+    if once and claim.token == highest:
+        raise SpentClaim(claim, highest)

@@ -1,0 +1,576 @@
+"""A client for threads: Django, Celery, scripts.
+
+    with holdfast.sync.Client("nats://127.0.0.1:4222") as client:
+        with client.lock("orders.42") as lock:
+            write(order, fence=lock.fence)
+
+The client runs an event loop in a background thread, which renews the locks. Any thread may use the client and its
+locks. Nothing can end a block from outside in a thread: work that takes long asks `lock.valid` or `lock.lost.is_set()`,
+and the end of the block raises LockLost if the lock was lost.
+
+A wait that is interrupted, such as by Ctrl-C, withdraws its request. After a fork the child needs a client of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import nats
+import nats.errors
+from nats.aio.client import Client as Connection
+
+from ._client import Client as AsyncClient
+from ._errors import Closed, HoldfastError, LockLost, LossReason, Unavailable
+from ._lease import Event, Lease, LockState
+from ._lock import Lock as AsyncLock
+from ._options import Duration, Mode, seconds
+from ._watch import Watch as AsyncWatch
+
+__all__ = ["Client", "Lock", "LockScope", "Watch", "JeopardyHook"]
+
+T = TypeVar("T")
+
+JeopardyHook = Callable[["Lock", HoldfastError | None], None]
+"""Is told that the renewal of a lock begins to fail, and with None that it has succeeded again.
+
+The background thread calls it, so it returns at once and does not call the client.
+"""
+
+# How long an exit waits for the background thread after its work is done, in seconds.
+_JOIN = 5.0
+
+
+class _Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="holdfast", daemon=True)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._mutex = threading.Lock()
+        self._ended = False
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the loop runs in this process."""
+        return not self.inherited and not self._ended
+
+    @property
+    def inherited(self) -> bool:
+        """Whether this process is a child of the one that has the thread."""
+        return os.getpid() != self._pid
+
+    def check(self) -> None:
+        """Raise Closed unless the loop runs in this process."""
+        if self.inherited:
+            raise Closed(
+                f"the client belongs to process {self._pid}, and this is process {os.getpid()}, forked from it: "
+                "make a client in the child"
+            )
+        if self._ended:
+            raise Closed("the client is closed")
+
+    def call(
+        self, work: Callable[[], Coroutine[Any, Any, T]], undo: Callable[[T], Coroutine[Any, Any, object]] | None
+    ) -> T:
+        """Run a coroutine in the loop and wait for it.
+
+        If the wait is interrupted, the coroutine is cancelled. If it has a result all the same, undo is run with it.
+        """
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("the background thread of a client must not wait for it; return from the hook first")
+        answer: concurrent.futures.Future[T] = concurrent.futures.Future()
+        task: list[asyncio.Task[None]] = []
+
+        async def run() -> None:
+            try:
+                result = await work()
+            except asyncio.CancelledError:
+                answer.set_exception(Closed("the client was closed"))
+                raise
+            except Exception as error:
+                answer.set_exception(error)
+            else:
+                answer.set_result(result)
+
+        def cancel() -> None:
+            if task and not task[0].done():
+                task[0].cancel()
+
+        def give_back(done: concurrent.futures.Future[T]) -> None:
+            if undo is not None and not done.exception():
+                self.spawn(_quiet(undo(done.result())))
+
+        self.check()
+        try:
+            with self._mutex:
+                self.check()
+                self._loop.call_soon_threadsafe(lambda: task.append(self.spawn(run())))
+            return answer.result()
+        except BaseException:
+            if not answer.done() or answer.exception() is None:
+                with suppress(RuntimeError):  # the loop is closed
+                    self._loop.call_soon_threadsafe(lambda: (cancel(), answer.add_done_callback(give_back)))
+            raise
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run a coroutine as a task of the loop, which calls this."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def end(self) -> None:
+        """End the loop and its thread. Tasks that are left are cancelled."""
+        with self._mutex:
+            if self._ended:
+                return
+            self._ended = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_JOIN)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+            left = asyncio.all_tasks(self._loop)
+            for task in left:
+                task.cancel()
+            if left:
+                self._loop.run_until_complete(asyncio.wait(left, timeout=_JOIN))
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        finally:
+            self._loop.close()
+
+
+async def _quiet(work: Coroutine[Any, Any, object]) -> None:
+    try:
+        await work
+    except HoldfastError:
+        pass  # the asyncio client goes on, and the lease runs out
+
+
+class Client:
+    """Locks of one owner over a connection of its own. Threads may share it.
+
+    It is connected when it is made, closed by close or the end of a `with` block, and at the exit of the program.
+
+    Args:
+        servers: the address of a NATS server, several of them, or the options of nats.connect.
+        owner: the name of the holder; None: a random one.
+        ttl: the length of leases, in seconds: how long a lock stays held after its holder has died.
+        timeout: how long a call waits for an answer, and for the connection; a wait for the lock is not included.
+        prefix: that of the subjects of the deployment.
+        sessions: whether several locks are kept alive with one request.
+        secret: 16 to 64 bytes that protect the locks, to be shared by clients that release one another's locks;
+            None: random ones.
+        on_jeopardy: is called once when the renewal of a lock begins to fail, and once when it is safe again.
+
+    Raises:
+        Unavailable: no server could be reached in time.
+        Invalid: an option breaks a rule.
+    """
+
+    def __init__(
+        self,
+        servers: str | Sequence[str] | Mapping[str, Any] = "nats://127.0.0.1:4222",
+        *,
+        owner: str | None = None,
+        ttl: Duration = 30.0,
+        timeout: Duration = 15.0,
+        prefix: str = "holdfast",
+        sessions: bool = True,
+        secret: bytes | None = None,
+        on_jeopardy: JeopardyHook | None = None,
+    ) -> None:
+        connect: dict[str, Any] = {"max_reconnect_attempts": -1}
+        if isinstance(servers, Mapping):
+            connect |= servers
+        else:
+            connect["servers"] = servers if isinstance(servers, str) else list(servers)
+        patience = seconds("timeout", timeout, 0.001)
+        self._on_jeopardy = on_jeopardy
+        self._locks: weakref.WeakValueDictionary[tuple[str, int], Lock] = weakref.WeakValueDictionary()
+        self._closing = threading.Lock()
+        self._loop = _Loop()
+
+        async def begin() -> tuple[Connection, AsyncClient]:
+            try:
+                async with asyncio.timeout(patience):
+                    nc = await nats.connect(**connect)
+            except (OSError, nats.errors.Error) as error:
+                raise Unavailable(f"no NATS server could be reached within {patience:g} s: {error}") from error
+            try:
+                client = AsyncClient(
+                    nc,
+                    owner=owner,
+                    ttl=ttl,
+                    timeout=timeout,
+                    prefix=prefix,
+                    sessions=sessions,
+                    secret=secret,
+                    on_jeopardy=None if on_jeopardy is None else self._jeopardy,
+                )
+            except BaseException:
+                await nc.close()
+                raise
+            return nc, client
+
+        async def leave(made: tuple[Connection, AsyncClient]) -> None:
+            await made[0].close()
+
+        try:
+            self._nc, self._client = self._loop.call(begin, leave)
+        except BaseException:
+            self._loop.end()
+            raise
+        _open.add(self)
+
+    @property
+    def owner(self) -> str:
+        """The name of the holder in the service."""
+        return self._client.owner
+
+    def lock(
+        self,
+        name: str,
+        *,
+        ttl: Duration | None = None,
+        wait: Duration | None = None,
+        mode: Mode = "exclusive",
+        permits: int = 1,
+        limit: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+        ephemeral: bool = False,
+        renew: bool = True,
+    ) -> LockScope:
+        """Return a block that runs under a lock: `with client.lock("orders.42") as lock:`.
+
+        The arguments, and the errors of entering the block, are those of acquire. The lock is released at the end of
+        the block, which raises LockLost if it was lost.
+        """
+        return LockScope(
+            lambda: self.acquire(
+                name,
+                ttl=ttl,
+                wait=wait,
+                mode=mode,
+                permits=permits,
+                limit=limit,
+                metadata=metadata,
+                ephemeral=ephemeral,
+                renew=renew,
+            )
+        )
+
+    def acquire(
+        self,
+        name: str,
+        *,
+        ttl: Duration | None = None,
+        wait: Duration | None = None,
+        mode: Mode = "exclusive",
+        permits: int = 1,
+        limit: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+        ephemeral: bool = False,
+        renew: bool = True,
+    ) -> Lock:
+        """Lock the resource. The arguments and errors are those of holdfast.Client.acquire.
+
+        An interrupt during the wait, such as KeyboardInterrupt or the soft time limit of Celery, withdraws the request.
+        """
+
+        async def acquire() -> Lock:
+            lock = await self._client.acquire(
+                name,
+                ttl=ttl,
+                wait=wait,
+                mode=mode,
+                permits=permits,
+                limit=limit,
+                metadata=metadata,
+                ephemeral=ephemeral,
+                renew=renew,
+            )
+            return self._wrap(lock)
+
+        async def release(lock: Lock) -> None:
+            await lock._lock.release()  # pyright: ignore[reportPrivateUsage]
+
+        return self._loop.call(acquire, release)
+
+    def get(self, name: str) -> LockState:
+        """Return what the service knows of a resource. The errors are those of holdfast.Client.get."""
+        return self._loop.call(lambda: self._client.get(name), None)
+
+    def list(self, pattern: str = "") -> Iterator[Lease]:
+        """Yield the leases that are held. The errors are those of holdfast.Client.list."""
+        leases = self._client.list(pattern)
+        try:
+            while (lease := self._loop.call(lambda: _step(leases), None)) is not None:
+                yield lease
+        finally:
+            if self._loop.alive:
+                self._loop.call(leases.aclose, None)
+
+    def watch(self, pattern: str = ">") -> Watch:
+        """Return the events of the locks that a pattern selects: `with client.watch("orders.*") as events:`."""
+
+        async def begin() -> AsyncWatch:
+            return self._client.watch(pattern)
+
+        return Watch(self._loop, self._loop.call(begin, None))
+
+    def close(self) -> None:
+        """Release all locks, end all calls and disconnect. Later calls, and calls in a forked child, do nothing."""
+        if self._loop.inherited:
+            return
+        with self._closing:
+            if self not in _open:
+                return
+
+            async def close() -> None:
+                try:
+                    await self._client.close()
+                finally:
+                    await self._nc.close()
+
+            try:
+                self._loop.call(close, None)
+            finally:
+                _open.discard(self)
+                self._loop.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _wrap(self, lock: AsyncLock) -> Lock:
+        # The loop calls this. A lock that the application has dropped is kept by the task that waits for its loss.
+        wrapped = self._locks.get((lock.name, lock.token))
+        if wrapped is None:
+            wrapped = self._locks[lock.name, lock.token] = Lock(self._loop, lock)
+        return wrapped
+
+    def _jeopardy(self, lock: AsyncLock, error: HoldfastError | None) -> None:
+        assert self._on_jeopardy is not None
+        self._on_jeopardy(self._wrap(lock), error)
+
+
+class Lock:
+    """A lock that is held, until it is released or lost. Its client renews it. Threads may share it.
+
+    It is made by Client.acquire and Client.lock.
+    """
+
+    def __init__(self, loop: _Loop, lock: AsyncLock) -> None:
+        self._loop = loop
+        self._lock = lock
+        self._lost = threading.Event()
+        self._watcher = loop.spawn(self._watch())
+
+    async def _watch(self) -> None:
+        await self._lock.lost.wait()
+        self._lost.set()
+
+    def __repr__(self) -> str:
+        return f"<Lock {self.name!r} with token {self.token}>"
+
+    @property
+    def name(self) -> str:
+        """The resource, in Unicode NFC."""
+        return self._lock.name
+
+    @property
+    def owner(self) -> str:
+        """In whose name the lock is held."""
+        return self._lock.owner
+
+    @property
+    def token(self) -> int:
+        """The number of the grant, which identifies the lease."""
+        return self._lock.token
+
+    @property
+    def fence(self) -> str:
+        """What the protected resource compares: 15 digits, whose text order is numeric order."""
+        return self._lock.fence
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The numbers of the permits, which no other holder has meanwhile; empty if the lock is exclusive."""
+        return self._lock.slots
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """What the service shows of the lease. It is not to be modified; see set."""
+        return self._lock.metadata
+
+    @property
+    def valid(self) -> bool:
+        """Whether the lock is held at this moment, by the clock. False in a forked child."""
+        return not self._loop.inherited and self._lock.valid
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lock is held at least if it is not renewed any more; 0 if it is not held."""
+        return 0.0 if self._loop.inherited else self._lock.remaining
+
+    @property
+    def lost(self) -> threading.Event:
+        """An event that is set when the lock is lost, and not when it is released.
+
+        Raises:
+            Closed: the lock belongs to the parent process; no event would come.
+        """
+        if self._loop.inherited:
+            self._loop.check()
+        return self._lost
+
+    @property
+    def reason(self) -> LossReason | None:
+        """Why the lock was lost; None if it was not."""
+        return self._lock.reason
+
+    def headers(self, slot: int | None = None) -> dict[str, str]:
+        """Return the headers that carry the claim to the protected resource. See holdfast.Lock.headers."""
+        return self._lock.headers(slot)
+
+    def check(self) -> None:
+        """Do nothing if the lock is held at this moment.
+
+        Raises:
+            LockLost: it is lost.
+            LockReleased: it was released.
+            Closed: it belongs to the parent process, or the client is closed.
+        """
+
+        async def check() -> None:
+            self._lock.check()
+
+        self._loop.call(check, None)
+
+    def extend(self, ttl: Duration) -> None:
+        """Have the lease last ttl from now. The errors are those of holdfast.Lock.extend."""
+        self._loop.call(lambda: self._lock.extend(ttl), None)
+
+    def set(self, metadata: Mapping[str, str]) -> None:
+        """Replace the metadata of the lease. The errors are those of holdfast.Lock.set."""
+        self._loop.call(lambda: self._lock.set(metadata), None)
+
+    def release(self) -> None:
+        """Give the lock back. The errors are those of holdfast.Lock.release."""
+
+        async def release() -> None:
+            try:
+                await self._lock.release()
+            finally:
+                if not self._lock.lost.is_set():
+                    self._watcher.cancel()
+
+        self._loop.call(release, None)
+
+
+class LockScope:
+    """A block of `with` under a lock, made by Client.lock. It can be entered once.
+
+    The end of the block releases the lock, and raises LockLost if it was lost. An error of the block is raised as it
+    is, whatever becomes of the lock. If no answer to the release comes in time, that is not an error of the block.
+    """
+
+    def __init__(self, acquire: Callable[[], Lock]) -> None:
+        self._acquire: Callable[[], Lock] | None = acquire
+        self._lock: Lock | None = None
+
+    def __enter__(self) -> Lock:
+        acquire, self._acquire = self._acquire, None
+        if acquire is None:
+            raise RuntimeError("a lock scope can be entered once; call lock() again")
+        self._lock = acquire()
+        return self._lock
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        lock, self._lock = self._lock, None
+        if lock is None:
+            raise RuntimeError("a lock scope must be entered before it is left")
+        was_held = lock.valid
+        try:
+            lock.release()
+        except HoldfastError as problem:
+            if was_held and not isinstance(problem, LockLost | Closed):
+                return
+            if error is None:
+                raise
+            error.add_note(str(problem))
+
+
+class Watch:
+    """The events of the locks that a pattern selects: an iterator. It is used by one thread at a time.
+
+    It begins with its first step, or when it is entered with `with`, and ends with close.
+    """
+
+    def __init__(self, loop: _Loop, watch: AsyncWatch) -> None:
+        self._loop = loop
+        self._watch = watch
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        event = self._loop.call(lambda: _step(self._watch), None)
+        if event is None:
+            raise StopIteration
+        return event
+
+    def __enter__(self) -> Self:
+        self._loop.call(self._watch.__aenter__, None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the watch. Another thread that waits for an event gets the end of the iteration."""
+        if self._loop.alive:
+            self._loop.call(self._watch.aclose, None)
+
+
+async def _step(items: AsyncGenerator[T] | AsyncWatch) -> Any:
+    """Return the next item, or None at the end: a task cannot raise StopAsyncIteration through a future."""
+    try:
+        return await anext(items)
+    except StopAsyncIteration:
+        return None
+
+
+_open: set[Client] = set()
+
+
+@atexit.register
+def _close_all() -> None:
+    for client in list(_open):
+        try:
+            client.close()
+        except HoldfastError:
+            pass  # the leases run out

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import holdfast
+from holdfast import Claim
+from holdfast.fence import FenceError, MalformedMark, SpentClaim, StaleClaim
+from holdfast.fence.file import Directory
+
+from .goguard import GoGuard, build
+
+RESOURCE = "orders.42"
+
+
+@pytest.fixture(scope="session")
+def fileguard(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("fileguard.go", "clients", tmp_path_factory.mktemp("go"))
+
+
+def claim(token: int) -> Claim:
+    return Claim(RESOURCE, token)
+
+
+def mark(directory: Path) -> Path:
+    return directory / ".fence" / hashlib.sha256(RESOURCE.encode()).hexdigest()
+
+
+def record(guard: Directory, token: int) -> str:
+    """Append the token to the log, as the program in Go does."""
+    try:
+        with guard.change(claim(token)) as path, (path / "log").open("a") as log:
+            log.write(f"{token}\n")
+    except StaleClaim:
+        return "stale"
+    return "passed"
+
+
+def test_a_lower_token_is_refused(tmp_path: Path) -> None:
+    guard = Directory(tmp_path)
+    guard.write(claim(34), "42.txt", b"shipped")
+    with pytest.raises(StaleClaim, match="000000000000033, after 000000000000034 was seen") as refused:
+        guard.write(claim(33), "42.txt", "cancelled")
+    assert refused.value.highest == 34
+    assert (tmp_path / "42.txt").read_text() == "shipped"
+    guard.write(claim(34), "42.txt", "again")
+    guard.write(claim(35), "42.txt", "later", mode=0o600)
+    assert (tmp_path / "42.txt").read_text() == "later"
+    assert (tmp_path / "42.txt").stat().st_mode & 0o777 == 0o600
+    guard.write(Claim("orders.43", 1), "43.txt", "")
+
+
+@given(tokens=st.lists(st.integers(1, 9), max_size=20), once=st.booleans())
+def test_the_rule(tmp_path_factory: pytest.TempPathFactory, tokens: list[int], once: bool) -> None:
+    verdicts: list[tuple[Claim, bool]] = []
+    guard = Directory(tmp_path_factory.mktemp("rule"), once=once, observer=lambda c, ok: verdicts.append((c, ok)))
+    highest = 0
+    for token in tokens:
+        passes = token > highest if once else token >= highest
+        try:
+            guard.raise_mark(claim(token))
+        except SpentClaim:
+            assert once
+            assert token == highest
+        except StaleClaim:
+            assert token < highest
+        assert verdicts.pop() == (claim(token), passes)
+        highest = max(highest, token)
+
+
+def test_removal_and_other_changes(tmp_path: Path) -> None:
+    guard = Directory(tmp_path)
+    guard.write(claim(34), "42.txt", "shipped")
+    with pytest.raises(StaleClaim):
+        guard.remove(claim(33), "42.txt")
+    with pytest.raises(StaleClaim), guard.change(claim(33)):
+        pytest.fail("the block ran")
+    guard.remove(claim(34), "42.txt")
+    assert not (tmp_path / "42.txt").exists()
+    with pytest.raises(FileNotFoundError):
+        guard.remove(claim(36), "42.txt")
+    with pytest.raises(StaleClaim):
+        guard.raise_mark(claim(35))
+
+
+def test_a_failed_block_keeps_the_mark_and_lets_go(tmp_path: Path) -> None:
+    guard = Directory(tmp_path, timeout=0)
+    with pytest.raises(ZeroDivisionError), guard.change(claim(34)):
+        raise ZeroDivisionError
+    with pytest.raises(StaleClaim):
+        guard.raise_mark(claim(33))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "/etc/passwd", "a/../../b", "a/..", "a/", ".fence", ".fence/lock", "./.fence/new", "out/file"],
+)
+def test_names_that_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "guarded").mkdir()
+    guard = Directory(tmp_path / "guarded")
+    (guard.path / "a").mkdir()
+    (guard.path / "out").symlink_to(tmp_path)
+    with pytest.raises(holdfast.Invalid, match="file name"):
+        guard.write(claim(34), name, "x")
+    guard.raise_mark(claim(1))
+    assert not (tmp_path / "file").exists()
+
+
+def test_a_link_is_replaced(tmp_path: Path) -> None:
+    guard = Directory(tmp_path)
+    (tmp_path / "other").write_text("other")
+    (tmp_path / "link").symlink_to(tmp_path / "other")
+    guard.write(claim(1), "link", "mine")
+    assert (tmp_path / "other").read_text() == "other"
+    assert (tmp_path / "link").read_text() == "mine"
+
+
+def test_a_file_in_a_directory(tmp_path: Path) -> None:
+    guard = Directory(tmp_path)
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    guard.write(claim(1), "a/b/c", "x")
+    assert (tmp_path / "a" / "b" / "c").read_text() == "x"
+
+
+@pytest.mark.parametrize("content", ["", "34\norders.42\n", f"{34:015}\norders.43\n", f"{0:015}\norders.42\n", "é\n"])
+def test_a_mark_that_is_none(tmp_path: Path, content: str) -> None:
+    guard = Directory(tmp_path)
+    mark(tmp_path).write_text(content)
+    with pytest.raises(MalformedMark, match="15 digits"):
+        guard.write(claim(34), "42.txt", "x")
+    assert mark(tmp_path).read_text() == content
+    assert not (tmp_path / "42.txt").exists()
+
+
+def test_there_is_no_such_directory(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        Directory(tmp_path / "missing")
+    assert "mkdir -p" in missing.value.__notes__[0]
+    (tmp_path / ".fence").write_text("")
+    with pytest.raises(NotADirectoryError) as taken:
+        Directory(tmp_path)
+    assert "move it away" in taken.value.__notes__[0]
+
+
+def test_a_change_waits_for_its_turn(tmp_path: Path) -> None:
+    holder, waiter = Directory(tmp_path), Directory(tmp_path, timeout=0.02)
+    with holder.change(claim(33)), pytest.raises(TimeoutError, match="another change"):
+        waiter.raise_mark(claim(34))
+    waiter.raise_mark(claim(33))  # 34 has left no mark
+
+
+def test_the_path_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    guard = Directory(".")
+    monkeypatch.chdir(tmp_path / "other")
+    guard.write(claim(1), "42.txt", "x")
+    assert (tmp_path / "42.txt").exists()
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_no_file_is_left_open(tmp_path: Path) -> None:
+    guard = Directory(tmp_path)
+    before = open_files()
+    guard.write(claim(2), "42.txt", "x")
+    with pytest.raises(StaleClaim):
+        guard.write(claim(1), "42.txt", "x")
+    with pytest.raises(holdfast.Invalid):
+        guard.write(claim(2), ".fence", "x")
+    assert open_files() == before
+
+
+def test_go_and_python_share_the_marks(tmp_path: Path, fileguard: Path) -> None:
+    guard = Directory(tmp_path)
+    with GoGuard(fileguard, str(tmp_path), RESOURCE) as go:
+        assert go.show(34) == "passed"
+        assert record(guard, 33) == "stale"
+        assert record(guard, 35) == "passed"
+        assert go.show(34) == "stale"
+        assert go.show(35) == "passed"
+    assert (tmp_path / "log").read_text().split() == ["34", "35", "35"]
+    assert mark(tmp_path).read_text() == "000000000000035\norders.42\n"
+
+
+def test_a_lower_token_never_follows_a_higher_one(tmp_path: Path, fileguard: Path) -> None:
+    """Threads, and processes of the guard in Go, show random tokens at the same time."""
+    verdicts: list[tuple[int, str]] = []
+
+    def run(seed: int) -> None:
+        tokens = random.Random(seed)
+        guard = Directory(tmp_path)
+        with GoGuard(fileguard, str(tmp_path), RESOURCE) as go:
+            for step in range(15):
+                token = tokens.randint(1, 10) + step * 2
+                verdicts.append((token, go.show(token) if seed % 2 else record(guard, token)))
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log = [int(line) for line in (tmp_path / "log").read_text().split()]
+    assert log == sorted(log)
+    assert sorted(log) == sorted(token for token, verdict in verdicts if verdict == "passed")
+    assert {verdict for _, verdict in verdicts} == {"passed", "stale"}
+
+
+def test_errors_are_of_one_class() -> None:
+    assert issubclass(SpentClaim, StaleClaim)
+    assert issubclass(StaleClaim, FenceError)
+    assert issubclass(MalformedMark, FenceError)

@@ -1,0 +1,194 @@
+"""A cancellation at every step leaves nothing held, hangs nothing and is not swallowed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from nats.aio.msg import Msg
+
+import holdfast
+
+from .conftest import NewClient, until_free, until_waiting
+
+Work = Callable[[], Coroutine[Any, Any, object]]
+
+
+async def cancelled_at(step: int, work: Work) -> bool:
+    """Cancel work after so many steps of the loop. Return False if it has ended before."""
+    task = asyncio.create_task(work())
+    for _ in range(step):
+        await asyncio.sleep(0)
+        if task.done():
+            break
+    if task.done():
+        await task
+        return False
+    task.cancel()
+    async with asyncio.timeout(20):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert task.cancelled()
+    return True
+
+
+async def steps_of(work: Work) -> int:
+    """Return how many steps of the loop the work takes."""
+    task, n = asyncio.create_task(work()), 0
+    while not task.done():
+        await asyncio.sleep(0)
+        n += 1
+    await task
+    return n
+
+
+@pytest.mark.parametrize("at", range(12))
+async def test_first_acquire(new_client: NewClient, client: holdfast.Client, name: str, at: int) -> None:
+    fresh = await new_client()
+    await cancelled_at(at, lambda: fresh.acquire(name))
+    if at < 2:
+        await until_free(client, name)
+    await fresh.close()
+    await until_free(client, name)
+
+
+async def test_acquire(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+    await client.acquire(f"{name}.warm")
+    cancelled = 0
+    for step in (*range(1, 40), 60, 90, 140, 200):
+        resource = f"{name}.{step}"
+        got: list[holdfast.Lock] = []
+
+        async def work(resource: str = resource, got: list[holdfast.Lock] = got) -> None:
+            got.append(await client.acquire(resource))
+
+        if await cancelled_at(step, work):
+            assert not got
+            cancelled += 1
+            await until_free(other, resource)
+            again = await other.acquire(resource, wait=10)
+            await again.release()
+        else:
+            await got[0].release()
+    assert cancelled > 3
+
+
+async def test_acquire_in_the_queue(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+    held = await other.acquire(name)
+    for step in range(1, 30):
+        await cancelled_at(step, lambda: client.acquire(name))
+    waiting = asyncio.create_task(client.acquire(name))
+    await until_waiting(other, name)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await until_waiting(other, name, 0)
+    assert held.valid
+
+
+async def test_cancellation_races_the_grant(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+    for step in range(30):
+        resource = f"{name}.{step}"
+        held = await other.acquire(resource)
+        waiting = asyncio.create_task(client.acquire(resource))
+        await until_waiting(other, resource)
+        releasing = asyncio.create_task(held.release())
+        for _ in range(step):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        outcome = (await asyncio.gather(waiting, return_exceptions=True))[0]
+        await releasing
+        if isinstance(outcome, holdfast.Lock):
+            await outcome.release()
+        else:
+            assert isinstance(outcome, asyncio.CancelledError)
+        await until_free(other, resource)
+
+
+async def test_answer_that_comes_twice(
+    client: holdfast.Client, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    await client.get(name)
+    core = client._core  # pyright: ignore[reportPrivateUsage]
+    assert core is not None
+    receive = core.sender._received  # pyright: ignore[reportPrivateUsage]
+
+    async def twice(m: Msg) -> None:
+        await receive(m)
+        await receive(m)
+
+    inbox = core.sender._subscription  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(inbox, "_cb", twice)
+    for i in range(20):
+        lock = await client.acquire(f"{name}.{i}")
+        await other.get(lock.name)
+        await client.get(lock.name)
+        holder = (await other.get(lock.name)).holder
+        assert holder is not None
+        assert holder.token == lock.token
+
+
+async def test_scope(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+    await client.acquire(f"{name}.warm")
+
+    def scope_of(resource: str) -> Work:
+        async def work() -> None:
+            async with client.lock(resource):
+                await asyncio.sleep(0)
+
+        return work
+
+    cancelled = 0
+    for step in range(1, max(60, await steps_of(scope_of(name)))):
+        resource = f"{name}.{step}"
+        if await cancelled_at(step, scope_of(resource)):
+            cancelled += 1
+        await until_free(other, resource)
+    assert cancelled > 5
+
+
+async def test_release(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+    for step in range(1, 30):
+        lock = await client.acquire(f"{name}.{step}")
+        await cancelled_at(step, lock.release)
+        assert not lock.valid
+        await lock.release()  # has the outcome of the first call
+        assert not (await other.get(lock.name)).held
+
+
+async def test_extend_and_set(client: holdfast.Client, name: str) -> None:
+    lock = await client.acquire(name)
+    for step in range(1, 20):
+        await cancelled_at(step, lambda: lock.extend(20))
+        await cancelled_at(step, lambda step=step: lock.set({"n": str(step)}))
+    assert lock.valid
+    await lock.extend(25)
+    await lock.set({"n": "last"})
+    assert lock.metadata == {"n": "last"}
+    await lock.release()
+
+
+async def test_get_list_and_watch(client: holdfast.Client, name: str) -> None:
+    async def leases() -> None:
+        async for _ in client.list(f"{name}.*"):
+            pass
+
+    async def events() -> None:
+        async with client.watch(f"{name}.>") as watch:
+            await anext(watch)
+
+    for step in range(1, 20):
+        await cancelled_at(step, lambda: client.get(name))
+        await cancelled_at(step, leases)
+        assert await cancelled_at(step, events)
+
+
+async def test_close(new_client: NewClient, other: holdfast.Client, name: str) -> None:
+    for step in range(1, 12):
+        closing = await new_client()
+        await closing.acquire(f"{name}.{step}")
+        await cancelled_at(step, closing.close)
+        await closing.close()  # waits for the end of the first call
+        assert not (await other.get(f"{name}.{step}")).held

@@ -1,0 +1,144 @@
+"""The client considers a lease over before the service does, whatever is lost, doubled or late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from holdfast._estimate import Estimate, margin
+from holdfast._renewal import Renewal
+
+TTLS = st.sampled_from([0.1, 0.3, 1.0, 2.0, 10.0, 30.0])
+
+
+@dataclass
+class Request:
+    id: int
+    ttl: float
+    sent: float
+    copies: int = 1
+
+
+@dataclass
+class Reply:
+    id: int
+    remaining: float
+
+
+class ModelOfService(RuleBasedStateMachine):
+    """A service with a simulated clock, and a network that loses, doubles, delays and reorders.
+
+    A request arrives within the time that it asks for, or never: that is what the estimate assumes.
+    """
+
+    @initialize(ttl=TTLS, left=st.floats(0.1, 1))
+    def begin(self, ttl: float, left: float) -> None:
+        self.now = 1000.0
+        self.ends = self.now + ttl * left
+        self.estimate = Estimate(self.now, ttl * left, ttl)
+        self.requests: list[Request] = []
+        self.replies: list[Reply] = []
+        self.last = 0
+
+    def held(self) -> bool:
+        return self.now < self.ends
+
+    @rule(by=st.floats(0.001, 3))
+    def time_passes(self, by: float) -> None:
+        self.now += by
+        self.requests = [r for r in self.requests if self.now < r.sent + r.ttl - margin(r.ttl)]
+
+    @rule(ttl=TTLS)
+    def ask(self, ttl: float) -> None:
+        self.estimate.asked = ttl
+
+    @rule(copies=st.integers(1, 2))
+    def send(self, copies: int) -> None:
+        if self.now >= self.estimate.until:
+            return  # the client has given the lease up
+        self.last += 1
+        self.estimate.sent(self.last, self.now)
+        self.requests.append(Request(self.last, self.estimate.asked, self.now, copies))
+
+    @rule(data=st.data())
+    def arrive(self, data: st.DataObject) -> None:
+        if not self.requests:
+            return
+        r = data.draw(st.sampled_from(self.requests))
+        r.copies -= 1
+        if r.copies == 0:
+            self.requests.remove(r)
+        if self.held():
+            self.ends = self.now + r.ttl
+            self.replies.append(Reply(r.id, r.ttl))
+
+    @rule(data=st.data())
+    def lose_request(self, data: st.DataObject) -> None:
+        if self.requests:
+            self.requests.remove(data.draw(st.sampled_from(self.requests)))
+
+    @rule(data=st.data(), lost=st.booleans(), again=st.booleans())
+    def answer(self, data: st.DataObject, lost: bool, again: bool) -> None:
+        if not self.replies:
+            return
+        reply = data.draw(st.sampled_from(self.replies))
+        if not again:
+            self.replies.remove(reply)
+        if not lost:
+            self.estimate.granted(reply.id, reply.remaining)
+
+    @invariant()
+    def never_later_than_the_service(self) -> None:
+        if self.now < self.estimate.until:
+            assert self.held()
+            assert self.estimate.until <= self.ends
+
+
+TestModelOfService = ModelOfService.TestCase
+TestModelOfService.settings = settings(max_examples=400, stateful_step_count=40, deadline=None)
+
+
+def test_margin() -> None:
+    assert margin(0.1) == 0.015
+    assert margin(4) == 0.5
+    assert margin(60) == 1
+
+
+def test_the_end_is_counted_from_the_sending() -> None:
+    e = Estimate(100, 5, 30)
+    assert e.until == 104
+    assert e.end() == 105
+    e.sent(1, 101)
+    assert e.granted(1, 30) == (101, [1])
+    assert e.until == 130
+    assert e.granted(1, 30) is None
+
+
+def test_a_shorter_ttl_counts_when_it_is_sent() -> None:
+    e = Estimate(100, 30, 30)
+    e.asked = 8
+    e.sent(1, 101)
+    assert e.until == 108
+
+
+def test_the_first_renewal_is_after_a_third() -> None:
+    for _ in range(100):
+        r = Renewal(100, 30, 30)
+        assert 109 < r.due <= 110
+        r.asks(1, r.due)
+        assert r.due <= 112
+    assert Renewal(100, 0, 30).due <= 100
+
+
+def test_repetitions_are_a_twelfth_apart() -> None:
+    r = Renewal(100, 12, 12)
+    now = r.due
+    for id in range(1, 5):
+        r.asks(id, now)
+        assert 0.7 < r.due - now <= 1.0
+        now = r.due
+    assert r.answered(4, 12) == [1, 2, 3, 4]
+    assert 3.5 < r.due - now + 1.0 <= 4.1

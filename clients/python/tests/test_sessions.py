@@ -1,0 +1,110 @@
+"""Many locks, kept alive by few requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import holdfast
+
+from .conftest import Ask, NewClient
+
+
+def count_requests(client: holdfast.Client, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    nc = client._nc  # pyright: ignore[reportPrivateUsage]
+    publish = nc.publish
+
+    async def count(subject: str, *args: Any, **kw: Any) -> None:
+        levels = subject.split(".")
+        counted[levels[3] if levels[1] == "shard" else levels[1]] += 1
+        await publish(subject, *args, **kw)
+
+    monkeypatch.setattr(nc, "publish", count)
+    return counted
+
+
+async def test_keeps_replace_renewals(client: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    counted = count_requests(client, monkeypatch)
+    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(100)))
+    await asyncio.sleep(2)
+    assert all(lock.valid for lock in locks)
+    counted.clear()
+    await asyncio.sleep(3)
+    assert all(lock.valid for lock in locks)
+    assert counted["extend"] == 0
+    assert 4 <= counted["keep"] <= 40
+    leases = [lease async for lease in client.list(f"{name}.*")]
+    assert all(lease.session for lease in leases)
+
+
+async def test_without_sessions(new_client: NewClient, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    client = await new_client(sessions=False)
+    counted = count_requests(client, monkeypatch)
+    locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(3)]
+    await asyncio.sleep(2)
+    assert all(lock.valid for lock in locks)
+    assert counted["keep"] == 0
+    assert counted["extend"] >= 6
+
+
+async def test_loss_of_one(client: holdfast.Client, node_ask: Ask, name: str) -> None:
+    locks = [await client.acquire(f"{name}.{i}", ttl=2) for i in range(10)]
+    await asyncio.sleep(2)
+    await node_ask("break", locks[3].name, {"token": locks[3].token})
+    async with asyncio.timeout(5):
+        await locks[3].lost.wait()
+    assert locks[3].reason == "not_held"
+    await asyncio.sleep(3)
+    assert [lock.valid for lock in locks] == [i != 3 for i in range(10)]
+
+
+async def test_extend_leaves_the_session(client: holdfast.Client, name: str) -> None:
+    locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(3)]
+    await asyncio.sleep(1.5)
+    await locks[0].extend(20)
+    assert locks[0].remaining > 15
+    await asyncio.sleep(1.5)
+    assert all(lock.valid for lock in locks)
+    await locks[1].release()
+    await asyncio.sleep(1.5)
+    assert [lock.valid for lock in locks] == [True, False, True]
+
+
+async def test_session_ends_from_outside(client: holdfast.Client, node_ask: Ask, name: str) -> None:
+    """All leases of a session are lost at once; each lock learns it."""
+    locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(4)]
+    await asyncio.sleep(1.5)
+    for lock in locks:
+        await node_ask("break", lock.name, {"token": lock.token})
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(lock.lost.wait() for lock in locks))
+    assert {lock.reason for lock in locks} == {"not_held"}
+
+
+async def test_close_ends_the_session(
+    new_client: NewClient, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    client = await new_client()
+    await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(50)))
+    await asyncio.sleep(2)
+    counted = count_requests(client, monkeypatch)
+    await client.close()
+    assert [lease async for lease in other.list(f"{name}.*")] == []
+    assert 1 <= counted["end"] <= 2
+    assert counted["release"] == 0
+
+
+@pytest.mark.timeout(300)
+async def test_many_locks(new_client: NewClient, other: holdfast.Client, name: str) -> None:
+    client = await new_client(timeout=60)
+    locks = await asyncio.gather(*(client.acquire(f"{name}.{i}") for i in range(10_000)))
+    await asyncio.sleep(12)  # a third of the TTL, after which they are renewed, and a little
+    assert all(lock.valid for lock in locks)
+    assert min(lock.remaining for lock in locks) > 8
+    await client.close()
+    assert not any(lock.valid for lock in locks)
+    assert [lease async for lease in other.list(f"{name}.*")] == []

@@ -1,0 +1,113 @@
+import type { NatsConnection } from "@nats-io/nats-core";
+import { Alarms } from "./alarms.js";
+import { Background } from "./background.js";
+import { SuspendClock } from "./clock.js";
+import { Deployment } from "./deployment.js";
+import { exchange, insist, leaseOf, type Line, type Outcome, type Request } from "./exchange.js";
+import { refused, unanswered } from "./failures.js";
+import { Handles } from "./handles.js";
+import { Hints } from "./hints.js";
+import { encodeKey, normalizeName } from "./key.js";
+import { Router } from "./router.js";
+import { Sender, type Answer, type Listener } from "./sender.js";
+import { Sessions } from "./sessions.js";
+import type { Settings } from "./settings.js";
+import type { Reply, WireLease } from "./wire.js";
+
+/** The parts of a client that its calls and locks share. */
+export class Core implements Line, Listener {
+  readonly clock = new SuspendClock();
+  readonly alarms = new Alarms(this.clock);
+  readonly background = new Background();
+  readonly handles = new Handles();
+  readonly sender: Sender;
+  readonly router: Router;
+  readonly deployment: Deployment;
+  readonly sessions: Sessions;
+  readonly hints: Hints;
+
+  constructor(
+    readonly nc: NatsConnection,
+    readonly settings: Settings,
+  ) {
+    this.router = new Router(settings.prefix, this.clock);
+    this.sender = new Sender(nc, (answer) => {
+      this.#orphan(answer);
+    });
+    this.deployment = new Deployment(this, settings.timeout);
+    this.sessions = new Sessions(this);
+    this.hints = new Hints(nc, settings.prefix);
+    this.sender.listen(this);
+    this.deployment.refresh();
+  }
+
+  readonly stray = (): void => {
+    this.deployment.refresh();
+  };
+
+  /** The secret of new leases; undefined as long as it is not known that every node has the feature. */
+  get secret(): Settings["secret"] | undefined {
+    return this.deployment.offers("secrets") ? this.settings.secret : undefined;
+  }
+
+  /** Asks about a resource. A call that must not change anything is never unknown. */
+  async ask(operation: "get", name: string, body: object): Promise<Reply> {
+    const resource = normalizeName(name, operation);
+    const what = { operation, resource };
+    const outcome = await this.askWithin({ operation, key: encodeKey(resource), body: () => body });
+    if (outcome.answer === undefined) throw unanswered(what, outcome, false);
+    return outcome.answer.reply ?? refuse(what);
+  }
+
+  /** Runs an exchange for no longer than the timeout of the client. */
+  askWithin(request: Omit<Request, "deadline">): Promise<Outcome> {
+    return exchange(this, { ...request, deadline: this.clock.now() + this.settings.timeout });
+  }
+
+  /** Releases a lease in the background that no call wants. */
+  giveBack(name: string, token: bigint, ttl: number): void {
+    const { owner, secret } = this.settings;
+    const body = { owner, token: token.toString(), ...(this.secret && { secret: secret.secret }) };
+    const deadline = this.clock.now() + ttl;
+    this.background.add(async () => {
+      await insist(this, { operation: "release", key: encodeKey(name), body: () => body, deadline, persistent: true });
+    });
+  }
+
+  reconnected(): void {
+    for (const handle of [...this.handles]) handle.reconnected();
+    this.sessions.reconnected();
+  }
+
+  off(): void {
+    // Locks that are held end at their deadline.
+  }
+
+  closing(): void {
+    // What is held is released by close().
+  }
+
+  /** Gives back what is granted in answer to an attempt that is not expected any more. */
+  #orphan(answer: Answer): void {
+    const { reply } = answer;
+    if (reply?.status !== "GRANTED") return;
+    const granted = leaseOf(reply);
+    if (granted === undefined || !this.#isOurs(granted.lease)) return;
+    const { resource = "", ttl_ms = this.settings.ttl } = granted.lease;
+    if (this.handles.has(resource, granted.token)) return;
+    this.giveBack(resource, granted.token, ttl_ms);
+  }
+
+  #isOurs(lease: WireLease): boolean {
+    if (lease.owner !== this.settings.owner) return false;
+    try {
+      return normalizeName(lease.resource ?? "") === lease.resource;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function refuse(what: { operation: string; resource: string }): never {
+  throw refused(what, {});
+}

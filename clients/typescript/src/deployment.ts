@@ -1,0 +1,90 @@
+import { Alarm } from "./alarms.js";
+import { exchange, type Line } from "./exchange.js";
+import type { Info } from "./wire.js";
+
+/** The limits of the contract, until the deployment says others. */
+const contract = { min_ttl_ms: 100, max_ttl_ms: 86_400_000, max_wait_ms: 3_600_000 };
+/** How long the first calls wait for the answer, so that they know what they may use. */
+const mostPatience = 1000;
+/** The shortest time between two questions. */
+const leastPause = 10_000;
+const mostPause = 3_600_000;
+
+/** What the service says about itself, as soon as it is known. Until then a client uses nothing that a service may lack. */
+export class Deployment {
+  #info: Info | undefined;
+  #asking: Promise<void> | undefined;
+  #asked = -Infinity;
+  #pause = leastPause;
+  readonly #patience: number;
+
+  constructor(
+    private readonly line: Line,
+    private readonly timeout: number,
+  ) {
+    this.#patience = line.clock.now() + Math.min(mostPatience, timeout / 3);
+  }
+
+  /** How many shards there are; 0: not known. */
+  get shards(): number {
+    return this.line.router.shards;
+  }
+
+  /** The longest time in the queue that a request may ask for. */
+  get mostWait(): number {
+    return this.#limits.max_wait_ms;
+  }
+
+  /** The shortest and the longest lease. */
+  get ttls(): { least: number; most: number } {
+    return { least: this.#limits.min_ttl_ms, most: this.#limits.max_ttl_ms };
+  }
+
+  get #limits(): typeof contract {
+    return { ...contract, ...this.#info?.limits };
+  }
+
+  /** Waits a moment for the deployment, when the client has just begun; not longer than the signal lets it. */
+  async known(signal?: AbortSignal): Promise<void> {
+    this.refresh();
+    const left = this.#patience - this.line.clock.now();
+    if (this.#info !== undefined || this.#asking === undefined || left <= 0 || signal?.aborted === true) return;
+    const { alarms, clock } = this.line;
+    await new Promise<void>((resolve) => {
+      const over = (): void => {
+        alarms.stop(late);
+        signal?.removeEventListener("abort", over);
+        resolve();
+      };
+      const late = new Alarm(over);
+      alarms.set(late, clock.now() + left);
+      signal?.addEventListener("abort", over);
+      void this.#asking?.then(over);
+    });
+  }
+
+  /** Tells whether every node has a feature. Nodes of another version may refuse its fields. */
+  offers(feature: string): boolean {
+    const { features, nodes, version } = this.#info ?? {};
+    return features?.includes(feature) === true && nodes?.every((node) => node.version === version) === true;
+  }
+
+  /** Asks again, though not too often. */
+  refresh(): void {
+    const now = this.line.clock.now();
+    if (this.#asking !== undefined || now < this.#asked + (this.#info === undefined ? this.#pause : leastPause)) return;
+    if (this.#asked !== -Infinity && this.#info === undefined) this.#pause = Math.min(2 * this.#pause, mostPause);
+    this.#asked = now;
+    this.#asking = this.#ask(now + this.timeout).finally(() => {
+      this.#asking = undefined;
+    });
+  }
+
+  async #ask(deadline: number): Promise<void> {
+    const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline });
+    const info = answer?.json() as Info | undefined;
+    if (answer?.reply !== undefined || info?.shards === undefined) return;
+    this.#info = info;
+    this.line.router.shards = info.shards;
+  }
+}

@@ -1,0 +1,131 @@
+/** A request for more time. */
+interface Attempt {
+  readonly id: number;
+  readonly sent: number;
+  readonly ttl: number;
+  /** Its answer has come, or does not matter any more. It may still cut a longer lease short. */
+  settled: boolean;
+  /** The latest attempt that was sent before its answer came: later ones are decided behind it. 0: no answer has come. */
+  before: number;
+}
+
+/**
+ * Returns how much earlier than the service the holder considers a lease over: room for a late timer and for clocks that
+ * run at different speeds.
+ */
+export function margin(ttl: number): number {
+  return Math.min(Math.max(ttl / 8, 15), 1000);
+}
+
+/**
+ * The end of a lease as its holder knows it: never later than the service's, whichever of the attempts to extend the lease
+ * have arrived, in whichever order, and in whichever order their answers come. It assumes that an attempt arrives within
+ * the time that it asks for, or never.
+ *
+ * The holder counts from the moment when a request was sent, the service from a later one, so the lease ends here first.
+ * It is pure: it is told the time, and sends nothing. All times are in milliseconds.
+ */
+export class Estimate {
+  #until: number;
+  /** What the next attempt asks for. */
+  #asked: number;
+  /** What the last answer granted. */
+  #agreed: number;
+  /** The attempts that the service may have granted last, or may grant yet, the oldest first. */
+  #open: Attempt[] = [];
+
+  /** A lease of which so much remained in the answer to a request sent then. */
+  constructor(sent: number, remaining: number, ttl: number) {
+    this.#asked = this.#agreed = ttl;
+    this.#until = sent + Math.min(remaining, ttl) - margin(ttl);
+  }
+
+  /** When the lease must be considered over. */
+  get until(): number {
+    return this.#until;
+  }
+
+  /** The TTL that the next attempt asks for. */
+  get asked(): number {
+    return this.#asked;
+  }
+
+  /** The TTL that the last answer granted. */
+  get agreed(): number {
+    return this.#agreed;
+  }
+
+  /** When the service considers the lease over, unless an attempt was delayed on its way. */
+  get end(): number {
+    return this.#open.reduce((end, a) => Math.max(end, a.sent + a.ttl), this.#until + margin(this.#agreed));
+  }
+
+  /** Sets what the next attempts ask for. */
+  ask(ttl: number): void {
+    this.#asked = ttl;
+  }
+
+  /**
+   * Takes in that an attempt was sent. Attempts have growing ids from 1. One that asks for less than is left makes the
+   * lease shorter at once, because the service may have granted it.
+   */
+  sent(id: number, at: number): void {
+    const attempt = { id, sent: at, ttl: this.#asked, settled: false, before: 0 };
+    this.#open.push(attempt);
+    this.#bound(ends(attempt, at));
+  }
+
+  /**
+   * Takes in that the service granted an attempt, when so much remained; no more than was asked for counts. Other open
+   * attempts may cut the lease short: older ones, which may take longer on another route, and those whose answer has
+   * overtaken this one. Returns when the attempt was sent; undefined if it is not open.
+   */
+  granted(id: number, remaining: number): number | undefined {
+    const by = this.#open.find((a) => a.id === id && !a.settled);
+    if (by === undefined) return undefined;
+    by.before = this.#open.at(-1)?.id ?? id;
+    this.#agreed = by.ttl;
+    this.#until = by.sent + Math.min(remaining, by.ttl) - margin(by.ttl);
+    this.#open = this.#open.filter((a) => {
+      const over = precedes(a, by);
+      if (over || (a.id <= by.id && a.ttl >= by.ttl)) a.settled = true;
+      if (!over) this.#bound(ends(a, by.sent));
+      return !over;
+    });
+    return by.sent;
+  }
+
+  /** Takes in that something else has prolonged the lease until a moment. */
+  prolong(until: number): void {
+    this.#until = Math.max(this.#until, until);
+  }
+
+  /** Takes in that an attempt had no effect. */
+  drop(id: number): void {
+    this.#open = this.#open.filter((a) => a.id !== id);
+  }
+
+  /** Tells whether the answer to an attempt matters that is later than the one of this id; 0: to any. */
+  hasOpen(behind = 0): boolean {
+    return this.#open.some((a) => a.id > behind && !a.settled);
+  }
+
+  /** Tells whether the service may yet decide on an attempt that is older than the one of this id. */
+  isOpenBefore(id: number): boolean {
+    return this.#open.some((a) => a.id < id);
+  }
+
+  #bound(until: number): void {
+    this.#until = Math.min(this.#until, until);
+  }
+}
+
+/** Tells whether the service cannot have granted the attempt behind the other one. */
+function precedes(a: Attempt, other: Attempt): boolean {
+  return a.id < other.id && ((a.before !== 0 && a.before < other.id) || other.sent >= ends(a, a.sent));
+}
+
+/** Returns when the lease may be over if the service granted the attempt, after what was asked for at a moment. */
+function ends(a: Attempt, asked: number): number {
+  return Math.max(asked, a.sent) + a.ttl - margin(a.ttl);
+}

@@ -1,0 +1,246 @@
+import { Alarm, type Alarms } from "./alarms.js";
+import type { Clock } from "./clock.js";
+import { resendAfter, retryAfter } from "./pauses.js";
+import type { Route, Router } from "./router.js";
+import type { Answer, Channel, Listener, Sender } from "./sender.js";
+import { tokenOf, type Operation, type Reply } from "./wire.js";
+
+/** What exchanges share. */
+export interface Line {
+  readonly clock: Clock;
+  readonly alarms: Alarms;
+  readonly sender: Sender;
+  readonly router: Router;
+  /** Is told that a direct subject has no responder. */
+  readonly stray: () => void;
+}
+
+/** What an {@link Exchange} sends. */
+export interface Request {
+  readonly operation: Operation | "list" | "info";
+  /** The key of the resource; of a listing and of info it is left out. */
+  readonly key?: string;
+  /** The request as it is to be sent now. It must be the same request to the service every time. */
+  body(): object;
+  /** When it is given up; by default never. */
+  readonly deadline?: number;
+  /** Bounds the pauses between attempts without an answer. */
+  readonly mostPause?: number;
+  /** The service may leave the request without an answer for a time, as one in a queue. */
+  readonly waits?: boolean;
+  /** Ends it for the caller. */
+  readonly signal?: AbortSignal | undefined;
+  /** It goes on while the client closes. */
+  readonly persistent?: boolean;
+}
+
+/** Why an exchange ended without an answer. */
+export type Ending = "aborted" | "closed" | "late" | "off";
+
+/** What became of an exchange. */
+export type Outcome = {
+  /** No attempt has had an effect, but the one that was answered, or can have any. */
+  readonly definite: boolean;
+} & (
+  | { readonly answer: Answer; /** When the attempt was sent. */ readonly sent: number }
+  | { readonly answer?: undefined; readonly ending: Ending; /** What explains it. */ readonly cause: Error | undefined }
+);
+
+/** How many attempts of one request are told apart. The service answers the latest. */
+const openAttempts = 8;
+
+/** Sends one request until it is answered. */
+export function exchange(line: Line, request: Request): Promise<Outcome>;
+/** Takes the outcome in at once, before any other message is looked at. */
+export function exchange<T>(line: Line, request: Request, take: (outcome: Outcome) => T): Promise<T>;
+export function exchange<T>(line: Line, request: Request, take?: (outcome: Outcome) => T): Promise<T | Outcome> {
+  return new Promise<T | Outcome>((resolve, reject) => {
+    const settle = (outcome: Outcome): void => {
+      try {
+        resolve(take === undefined ? outcome : take(outcome));
+      } catch (error) {
+        reject(error);
+      }
+    };
+    new Exchange(line, request, settle).start();
+  });
+}
+
+/** Repeats a request until it is decided, also while the service is overloaded. Returns undefined if it was not. */
+export async function insist(line: Line, request: Request): Promise<Reply | undefined> {
+  for (;;) {
+    const { answer } = await exchange(line, request);
+    if (answer?.reply?.status !== "OVERLOADED") return answer?.reply;
+    await new Promise<void>((resolve) => {
+      line.alarms.set(new Alarm(resolve), line.clock.now() + 1000);
+    });
+  }
+}
+
+class Exchange implements Listener {
+  readonly #channel: Channel;
+  readonly #alarm = new Alarm(() => {
+    this.#look();
+  });
+  readonly #begun: number;
+  /** What was forbidden before it began says nothing of this request. */
+  readonly #forbidden: Error | undefined;
+  /** The attempts that may have had an effect, the oldest first. */
+  readonly #open = new Map<number, { sent: number; direct: boolean }>();
+  /** Others that are not told apart any more may have had one, too. */
+  #unsure = false;
+  #sent = 0;
+  #idle = 0;
+  #due = 0;
+  #obstacle: Error | undefined;
+  #over = false;
+
+  constructor(
+    private readonly line: Line,
+    private readonly request: Request,
+    private readonly settle: (outcome: Outcome) => void,
+  ) {
+    this.#begun = line.clock.now();
+    this.#forbidden = line.sender.forbidden;
+    this.#channel = line.sender.open((answer) => {
+      this.#receive(answer);
+    });
+  }
+
+  start(): void {
+    const { sender } = this.line;
+    const { signal } = this.request;
+    if (sender.isClosing && this.request.persistent !== true) this.#giveUp("closed");
+    else if (signal?.aborted === true) this.#giveUp("aborted");
+    else if (this.#isLate(this.#begun)) this.#giveUp("late");
+    else if (sender.isOff) this.#giveUp("off");
+    else {
+      signal?.addEventListener("abort", this.#aborted);
+      sender.listen(this);
+      this.#send();
+    }
+  }
+
+  reconnected(): void {
+    this.#send();
+  }
+
+  off(): void {
+    this.#giveUp("off");
+  }
+
+  closing(): void {
+    if (this.request.persistent !== true) this.#giveUp("closed");
+  }
+
+  readonly #aborted = (): void => {
+    this.#giveUp("aborted");
+  };
+
+  #isLate(now: number): boolean {
+    return now >= (this.request.deadline ?? Infinity);
+  }
+
+  #look(): void {
+    const now = this.line.clock.now();
+    if (this.#isLate(now)) this.#giveUp("late");
+    else if (this.line.sender.isOff) this.#giveUp("off");
+    else if (now >= this.#due) this.#send();
+    else this.#schedule();
+  }
+
+  #schedule(): void {
+    this.line.alarms.set(this.#alarm, Math.min(this.#due, this.request.deadline ?? Infinity));
+  }
+
+  #send(): void {
+    const route = this.#route();
+    const body = JSON.stringify(this.request.body());
+    const now = this.line.clock.now();
+    this.#due = now + Math.min(resendAfter(this.#sent), this.request.mostPause ?? Infinity);
+    if (this.#channel.send(route.subject, body)) {
+      this.#sent++;
+      this.#open.set(this.#channel.last, { sent: now, direct: route.direct });
+      const [oldest] = this.#open.keys();
+      if (this.#open.size > openAttempts && oldest !== undefined) {
+        this.#open.delete(oldest);
+        this.#unsure = true;
+      }
+    } else this.#obstacle = new Error("the connection to NATS is interrupted");
+    this.#schedule();
+  }
+
+  #route(): Route {
+    const { operation, key } = this.request;
+    const { router } = this.line;
+    if (operation === "list" || operation === "info") return { subject: `${router.prefix}.${operation}`, direct: false };
+    return router.route(operation, key ?? "", this.#sent);
+  }
+
+  #receive(answer: Answer): void {
+    // The service answers an attempt that is not told apart any more only in rare cases. Its beginning is the latest moment
+    // that is certainly not too late for it.
+    const attempt = this.#open.get(answer.attempt) ?? { sent: this.#begun, direct: false };
+    this.#open.delete(answer.attempt);
+    if (this.#hadNoEffect(answer, attempt.direct)) {
+      const isLatest = [...this.#open.keys()].every((other) => other < answer.attempt);
+      if (isLatest) {
+        this.#due = this.line.clock.now() + retryAfter(this.#idle++);
+        this.#schedule();
+      }
+      return;
+    }
+    this.#learn(attempt.direct);
+    this.#finish({ answer, sent: attempt.sent, definite: this.#definite });
+  }
+
+  /** Tells whether an answer says only that its attempt had no effect, so that another one may have one. */
+  #hadNoEffect(answer: Answer, direct: boolean): boolean {
+    if (answer.noResponders) {
+      this.#obstacle = new Error("no node takes requests");
+      if (direct) this.line.stray();
+      return true;
+    }
+    const reply = answer.reply;
+    if (reply?.status !== "UNAVAILABLE" && reply?.status !== "OVERLOADED") return false;
+    this.#obstacle = new Error(reply.error ?? reply.status);
+    return reply.status === "UNAVAILABLE" || !this.#definite;
+  }
+
+  /** Takes in which of the routes answered. */
+  #learn(direct: boolean): void {
+    if (direct) this.line.router.directAnswered();
+    else if (this.#sent > 1 && this.request.key !== undefined && this.request.waits !== true) this.line.router.avoidDirect();
+  }
+
+  get #definite(): boolean {
+    return this.#open.size === 0 && !this.#unsure;
+  }
+
+  #giveUp(ending: Ending): void {
+    const forbidden = this.line.sender.forbidden;
+    const cause = ending !== "late" ? undefined : forbidden !== this.#forbidden ? forbidden : this.#obstacle;
+    this.#finish({ ending, definite: this.#definite, cause });
+  }
+
+  #finish(outcome: Outcome): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.line.alarms.stop(this.#alarm);
+    this.line.sender.unlisten(this);
+    this.#channel.close();
+    this.request.signal?.removeEventListener("abort", this.#aborted);
+    this.settle(outcome);
+  }
+}
+
+/** Returns the lease that an answer grants; undefined if it grants none that can be used. */
+export function leaseOf(reply: Reply): { token: bigint; lease: NonNullable<Reply["lease"]> } | undefined {
+  if (reply.lease === undefined) return undefined;
+  try {
+    const token = tokenOf(reply.lease);
+    return token > 0n ? { token, lease: reply.lease } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,81 @@
+import {
+  ClosedError,
+  ExhaustedError,
+  HoldfastError,
+  InvalidError,
+  LockHeldError,
+  LockLostError,
+  LockTimeoutError,
+  OverloadedError,
+  UnavailableError,
+  UnknownOutcomeError,
+  type LossReason,
+} from "./errors.js";
+import type { Outcome } from "./exchange.js";
+import { lockInfo, type Reply } from "./wire.js";
+
+/** What failed. */
+export interface Subject {
+  readonly operation: string;
+  readonly resource?: string | undefined;
+}
+
+/** Returns the error that an answer stands for. */
+export function refused(what: Subject, reply: Reply): HoldfastError {
+  const holder = reply.lease === undefined ? undefined : lockInfo(reply.lease);
+  const failure = { ...what, detail: reply.error, holder };
+  switch (reply.status) {
+    case "HELD":
+      return new LockHeldError(failure);
+    case "HELD_BACK":
+      return new LockHeldError({
+        ...failure,
+        detail: `held back after the loss of ${JSON.stringify(holder?.owner ?? "")}`,
+        holder: reply.holders?.[0] === undefined ? undefined : lockInfo(reply.holders[0]),
+      });
+    case "TIMEOUT":
+      return new LockTimeoutError({ ...failure, holder: undefined });
+    case "INVALID":
+      return new InvalidError(failure);
+    case "OVERLOADED":
+      return new OverloadedError(failure);
+    case "UNAVAILABLE":
+      return new UnavailableError(failure);
+    case "EXHAUSTED":
+      return new ExhaustedError(failure);
+    default:
+      return new UnknownOutcomeError({ ...failure, detail: `an answer that this client does not know: ${reply.status ?? "none"}` });
+  }
+}
+
+/** Returns why an answer about a lease says that it is lost; undefined if it does not. */
+export function lossReason(status: string | undefined): LossReason | undefined {
+  switch (status) {
+    case "NOT_HELD":
+    case "EXPIRED":
+      return "not_held";
+    case "NOT_OWNER":
+      return "not_owner";
+    case "STALE_TOKEN":
+      return "stale_token";
+    default:
+      return undefined;
+  }
+}
+
+/** Returns the error of a lease that has ended, with what the service said, if it was asked. */
+export function lost(what: Subject, token: bigint, reason: LossReason, reply?: Reply): LockLostError {
+  const { error, lease } = reply ?? {};
+  const holder = lease === undefined || reason === "not_held" ? undefined : lockInfo(lease);
+  const detail = error ?? (reason === "deadline" ? "not renewed in time" : undefined);
+  return new LockLostError({ ...what, detail, holder, token, reason });
+}
+
+/** Returns the error of an exchange that has no answer. */
+export function unanswered(what: Subject, outcome: Extract<Outcome, { answer?: undefined }>, changes = true): HoldfastError {
+  const { ending, cause } = outcome;
+  if (ending === "closed") return new ClosedError({ ...what });
+  const detail = ending === "off" ? "the connection to NATS is closed" : cause === undefined ? "no answer in time" : undefined;
+  const failure = { ...what, detail, cause };
+  return outcome.definite || !changes ? new UnavailableError(failure) : new UnknownOutcomeError(failure);
+}

@@ -1,0 +1,16 @@
+import { InvalidError } from "./errors.js";
+
+/** The last token that has a fence. */
+const last = 999_999_999_999_999n;
+
+/**
+ * Returns the form in which a token is passed on to a protected resource: 15 digits, whose text order is the numeric one.
+ *
+ * @throws InvalidError if the token is not from 0 to 999 999 999 999 999.
+ */
+export function formatFence(token: bigint): string {
+  if (typeof token !== "bigint" || token < 0n || token > last) {
+    throw new InvalidError({ operation: "fence", detail: `the token must be a bigint from 0 to ${last}, not ${String(token)}` });
+  }
+  return token.toString().padStart(15, "0");
+}

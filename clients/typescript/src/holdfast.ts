@@ -1,0 +1,173 @@
+import type { NatsConnection } from "@nats-io/nats-core";
+import { Acquisition } from "./acquisition.js";
+import { Alarm } from "./alarms.js";
+import { Core } from "./core.js";
+import { InvalidError, LockHeldError, LockLostError } from "./errors.js";
+import type { LockEvent } from "./event.js";
+import type { Lock } from "./lock.js";
+import type { LockOptions, Options } from "./options.js";
+import { getState, queryAll, type LockSnapshot } from "./query.js";
+import { settingsOf, termsOf } from "./settings.js";
+import type { LockState } from "./state.js";
+import { checkPattern, Watch } from "./watch.js";
+
+/** What is done under a lock. */
+type Callback<L, T> = (lock: L) => T | Promise<T>;
+
+/**
+ * A client. It holds locks on a connection of the application, which it never closes. Make it with {@link holdfast}, and
+ * close it in the end.
+ */
+export class Holdfast implements AsyncDisposable {
+  readonly #core: Core;
+  #closed: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  /** The name under which all its locks are held. */
+  get owner(): string {
+    return this.#core.settings.owner;
+  }
+
+  /**
+   * Acquires a lock. While another call has it, also one of this client, this call waits in the queue of the service, first
+   * come first served, through interruptions of the connection and restarts of nodes. If the call rejects, nothing is held,
+   * and nothing waits: a request that is on its way is withdrawn in the background.
+   *
+   * @throws LockHeldError if it does not wait, LockTimeoutError if the wait is over, the reason of the signal, InvalidError,
+   * OverloadedError, ExhaustedError, UnavailableError, ClosedError; UnknownOutcomeError if it does not wait and there was no
+   * answer.
+   */
+  async acquire(name: string, options: LockOptions = {}): Promise<Lock> {
+    const terms = termsOf(name, options, this.#core.settings);
+    const handle = await new Acquisition(this.#core, terms, options.signal).run();
+    return handle.lock;
+  }
+
+  /**
+   * Calls back with a lock, and releases it when the promise that the callback returns is settled. Resolves to the result of
+   * the callback. With `ifAvailable` the callback gets null if the lock is held.
+   *
+   * @throws what the callback throws, what {@link Holdfast.acquire} throws, or LockLostError if the lock was not held to the
+   * end, so that another holder may have worked at the same time. Its `cause` is what the callback has thrown. That the
+   * lock could not be released in time is no error: it runs out.
+   */
+  async request<T>(name: string, callback: Callback<Lock, T>): Promise<T>;
+  async request<T>(name: string, options: LockOptions & { ifAvailable?: false }, callback: Callback<Lock, T>): Promise<T>;
+  async request<T>(name: string, options: LockOptions, callback: Callback<Lock | null, T>): Promise<T>;
+  async request<T>(name: string, ...rest: [Callback<never, T>] | [LockOptions, Callback<never, T>]): Promise<T> {
+    const options = rest.length === 1 ? {} : rest[0];
+    const callback = rest[rest.length - 1] as Callback<Lock | null, T>;
+    if (typeof callback !== "function") {
+      throw new InvalidError({ operation: "request", resource: name, detail: `the callback must be a function, not ${typeof callback}` });
+    }
+    const lock = await this.#acquireOrNull(name, options);
+    if (lock === null) return callback(null);
+    let work: { value: T } | { error: unknown };
+    try {
+      work = { value: await callback(lock) };
+    } catch (error) {
+      work = { error };
+    }
+    const loss = await lock.release().then(() => undefined, lossOf);
+    if ("error" in work) throw loss === undefined || work.error === loss ? work.error : withCause(loss, work.error);
+    if (loss !== undefined) throw loss;
+    return work.value;
+  }
+
+  /**
+   * Returns who holds a lock. It may be over when it returns.
+   *
+   * @throws InvalidError, UnavailableError, OverloadedError, ClosedError.
+   */
+  async get(name: string): Promise<LockState> {
+    return getState(this.#core, name);
+  }
+
+  /**
+   * Returns the locks that are held and the requests that wait for them, of all names whose key the pattern selects:
+   * `"orders.*"`, `"orders.>"`; by default all. Each page of up to 1 000 locks is as of when it was asked for. The caller
+   * chooses the pattern so that the result fits into memory.
+   *
+   * @throws InvalidError, UnavailableError, OverloadedError, ClosedError.
+   */
+  async query(pattern = ">"): Promise<LockSnapshot> {
+    return queryAll(this.#core, checkPattern("query", pattern));
+  }
+
+  /**
+   * Returns the changes of all locks whose key the pattern selects, from now on: each once, and those of one lock in their
+   * order. Changes of the time in which the connection, or that of its NATS server, is interrupted are missed. Ephemeral
+   * locks tell no changes. Up to 8 192 events wait for the loop. Leaving the loop ends the watch.
+   *
+   * The iteration rejects with the reason of the signal; OverloadedError if the loop is too slow; UnavailableError if the
+   * user may not subscribe or the connection is closed; ClosedError.
+   *
+   * @throws InvalidError if the pattern is none, and as the iteration does.
+   */
+  watch(pattern = ">", options: { signal?: AbortSignal } = {}): AsyncIterableIterator<LockEvent> {
+    const { nc, sender, settings } = this.#core;
+    return new Watch(nc, sender, `${settings.prefix}.event.${checkPattern("watch", pattern)}`, options.signal);
+  }
+
+  /**
+   * Releases all locks, ends the calls that wait with a ClosedError, and waits for what is done in the background, all no
+   * longer than the timeout of the client. What could not be released runs out. The connection stays open. It never rejects.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** Closes the client. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #acquireOrNull(name: string, options: LockOptions): Promise<Lock | null> {
+    try {
+      return await this.acquire(name, options);
+    } catch (error) {
+      if (options.ifAvailable === true && error instanceof LockHeldError) return null;
+      throw error;
+    }
+  }
+
+  async #close(): Promise<void> {
+    const { alarms, background, clock, handles, hints, sender, sessions, settings } = this.#core;
+    sender.beginClose();
+    const released = Promise.allSettled([...handles].map((handle) => handle.release()));
+    await new Promise<void>((resolve) => {
+      const late = new Alarm(resolve);
+      alarms.set(late, clock.now() + settings.timeout);
+      void released.then(() => background.idle()).then(resolve);
+    });
+    sessions.close();
+    hints.close();
+    sender.close();
+    alarms.close();
+  }
+}
+
+/**
+ * Returns a client on a connection. It needs no more than the connection: what the service offers is asked for at once, and
+ * calls wait for the answer for a moment.
+ *
+ * @throws InvalidError if an option breaks a rule.
+ */
+export function holdfast(nc: NatsConnection, options: Options = {}): Holdfast {
+  return new Holdfast(new Core(nc, settingsOf(options)));
+}
+
+/** Returns the loss that a release has found; undefined if it found none. */
+function lossOf(error: unknown): LockLostError | undefined {
+  return error instanceof LockLostError ? error : undefined;
+}
+
+/** Returns the loss with what the callback has thrown, which need not be an error. */
+function withCause({ operation, resource, holder, token, reason }: LockLostError, cause: unknown): LockLostError {
+  return new LockLostError({ operation, resource, holder, token, reason, cause });
+}

@@ -1,0 +1,27 @@
+/**
+ * The client of Holdfast, a lock service over NATS.
+ *
+ * @packageDocumentation
+ */
+export { Holdfast, holdfast } from "./holdfast.js";
+export type { LockSnapshot } from "./query.js";
+export { Lock } from "./lock.js";
+export type { LockOptions, Options } from "./options.js";
+export type { HeldBack, LockInfo, LockMode, LockState, PendingInfo } from "./state.js";
+export type { LockEvent, LockEventKind } from "./event.js";
+export { decodeKey, encodeKey, shardOf } from "./key.js";
+export { formatFence } from "./fence.js";
+export {
+  ClosedError,
+  ExhaustedError,
+  HoldfastError,
+  InvalidError,
+  LockHeldError,
+  LockLostError,
+  LockReleasedError,
+  LockTimeoutError,
+  OverloadedError,
+  UnavailableError,
+  UnknownOutcomeError,
+} from "./errors.js";
+export type { ErrorCode, Failure, LossReason } from "./errors.js";

@@ -1,0 +1,102 @@
+import { InvalidError } from "./errors.js";
+
+/** A resource has at most this many bytes of UTF-8. */
+const most = 512;
+const plain = /^[A-Za-z0-9_\-/]$/;
+/** Needs no escape, whatever stands beside it. */
+const ownKey = /^[A-Za-z0-9_\-/]+(?:\.[A-Za-z0-9_\-/]+)*$/;
+const control = /[\u0000-\u001f\u007f-\u009f]/;  
+/** A half of a surrogate pair without the other. */
+const loneSurrogate = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+const utf8 = new TextEncoder();
+
+/**
+ * Returns the form of a name in a subject. The name is normalised to NFC first, so that all forms of one text name one
+ * lock.
+ *
+ * @throws InvalidError if the name is not 1 to 512 bytes of UTF-8 without control characters.
+ */
+export function encodeKey(name: string): string {
+  const resource = normalizeName(name);
+  return ownKey.test(resource) ? resource : escapeAll(resource);
+}
+
+/**
+ * Returns a name in NFC.
+ *
+ * @throws InvalidError as {@link encodeKey}.
+ */
+export function normalizeName(name: string, operation = "encode"): string {
+  if (typeof name !== "string") throw broken(operation, undefined, `the name must be a string, not ${typeof name}`);
+  // A text of this length is too long in any form; normalising it would only take time.
+  if (name.length > 8 * most) throw broken(operation, undefined, `the name must have 1 to ${most} bytes, and has more`);
+  if (ownKey.test(name) && name.length <= most) return name;
+  if (loneSurrogate.test(name)) throw broken(operation, name, "the name must be valid Unicode, and has a lone surrogate");
+  const resource = name.normalize("NFC");
+  const size = utf8.encode(resource).length;
+  if (size === 0 || size > most) throw broken(operation, undefined, `the name must have 1 to ${most} bytes, and has ${size}`);
+  if (control.test(resource)) throw broken(operation, name, "the name must not have control characters");
+  return resource;
+}
+
+/**
+ * Returns the name of a key.
+ *
+ * @throws InvalidError if the key is not what {@link encodeKey} returns for any name.
+ */
+export function decodeKey(key: string): string {
+  if (typeof key !== "string") throw broken("decode", undefined, `the key must be a string, not ${typeof key}`);
+  if (key.length > 3 * most) throw broken("decode", undefined, `the key must have at most ${3 * most} bytes, and has ${key.length}`);
+  let resource: string;
+  try {
+    resource = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(unescapeAll(key));
+  } catch (cause) {
+    throw cause instanceof InvalidError ? cause : broken("decode", key, "the key must be the form of valid UTF-8");
+  }
+  const canonical = encodeKey(resource);
+  if (canonical !== key) throw broken("decode", key, `the key must be written as ${JSON.stringify(canonical)}`);
+  return resource;
+}
+
+/** Returns the shard of a key, of so many: FNV-1a with 32 bits, modulo. */
+export function shardOf(key: string, shards: number): number {
+  if (!Number.isInteger(shards) || shards < 1 || shards > 0xffffffff) {
+    throw broken("shard", undefined, `the number of shards must be an integer from 1 on, not ${shards}`);
+  }
+  let hash = 2166136261;
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 16777619);
+  return (hash >>> 0) % shards;
+}
+
+function escapeAll(resource: string): string {
+  const bytes = utf8.encode(resource);
+  let key = "";
+  for (const [i, byte] of bytes.entries()) {
+    const text = String.fromCharCode(byte);
+    const separates = text === "." && i > 0 && i < bytes.length - 1 && bytes[i - 1] !== byte;
+    key += separates || plain.test(text) ? text : `=${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return key;
+}
+
+function unescapeAll(key: string): Uint8Array {
+  const bytes: number[] = [];
+  for (let i = 0; i < key.length; i++) {
+    const text = key.charAt(i);
+    if (text === "." || plain.test(text)) {
+      bytes.push(key.charCodeAt(i));
+      continue;
+    }
+    const digits = key.slice(i + 1, i + 3);
+    if (text !== "=" || !/^[0-9A-F]{2}$/.test(digits)) {
+      throw broken("decode", key, "a key consists of A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal");
+    }
+    bytes.push(parseInt(digits, 16));
+    i += 2;
+  }
+  return Uint8Array.from(bytes);
+}
+
+function broken(operation: string, text: string | undefined, detail: string): InvalidError {
+  return new InvalidError({ operation, resource: text, detail });
+}

@@ -1,0 +1,109 @@
+import type { Handle } from "./handle.js";
+import type { LockMode } from "./state.js";
+
+/**
+ * A lock that is held. It is renewed until it is released or lost, unless `renew` is false. {@link Holdfast.acquire} and
+ * {@link Holdfast.request} make it.
+ */
+export class Lock implements AsyncDisposable {
+  readonly #handle: Handle;
+
+  /** @internal */
+  constructor(handle: Handle) {
+    this.#handle = handle;
+  }
+
+  /** The name of the lock, in Unicode NFC. */
+  get name(): string {
+    return this.#handle.terms.name;
+  }
+
+  /** Under which name it is held: that of its client. */
+  get owner(): string {
+    return this.#handle.owner;
+  }
+
+  /** `"shared"` if others may hold it at the same time. */
+  get mode(): LockMode {
+    return this.#handle.terms.mode;
+  }
+
+  /** The numbers of the permits of a shared lock, which no other holder has; empty for an exclusive lock. */
+  get slots(): readonly number[] {
+    return this.#handle.slots;
+  }
+
+  /** Identifies this lease among all of the name. It grows with each grant. */
+  get token(): bigint {
+    return this.#handle.token;
+  }
+
+  /**
+   * What a protected resource compares, so that it refuses writes of former holders: 15 digits, whose text order is their
+   * numeric order. Shared locks that are held together have the same one.
+   */
+  get fence(): string {
+    return this.#handle.fence;
+  }
+
+  /**
+   * Aborts before the lease may be over at the service, with a {@link LockLostError}, and when the lock is released, with a
+   * {@link LockReleasedError}. What the lock protects must stop then.
+   */
+  get signal(): AbortSignal {
+    return this.#handle.signal;
+  }
+
+  /** Whether the lock is held at this moment, by the clock: nobody else has it. */
+  get valid(): boolean {
+    return this.#handle.valid;
+  }
+
+  /** How long the lock is held at least from now, in milliseconds, if no renewal succeeds; 0 if it is not held. */
+  get remaining(): number {
+    return this.#handle.remaining;
+  }
+
+  /** Returns the headers that pass the fence on to a protected resource, over NATS or HTTP. */
+  headers(): { "Fencing-Token": string; "Fencing-Resource": string } {
+    return { "Fencing-Token": this.fence, "Fencing-Resource": this.name };
+  }
+
+  /**
+   * Has the lease run so many milliseconds from now, and the renewals ask for as much; by default as long as before.
+   *
+   * @throws LockLostError or LockReleasedError if the lock is not held any more; InvalidError if the service does not take
+   * the time, OverloadedError; UnknownOutcomeError if there is no answer within the timeout of the client. The renewals then
+   * go on to ask for it.
+   */
+  async extend(ttl: number = this.#handle.ttl): Promise<void> {
+    await this.#handle.extend(ttl);
+  }
+
+  /**
+   * Replaces the metadata, which everybody can see. Calls take effect in their order.
+   *
+   * @throws LockLostError or LockReleasedError if the lock is not held any more; InvalidError, OverloadedError,
+   * UnavailableError and UnknownOutcomeError.
+   */
+  async set(metadata: Record<string, string>): Promise<void> {
+    await this.#handle.set(metadata);
+  }
+
+  /**
+   * Releases the lock, at most once: later calls have the result of the first. The signal aborts at once. A lock that cannot
+   * be released within the timeout of the client is not renewed any more, and the client goes on to release it until it
+   * runs out.
+   *
+   * @throws LockLostError if the lock was not held any more, UnavailableError or UnknownOutcomeError if it may be held until
+   * it runs out.
+   */
+  release(): Promise<void> {
+    return this.#handle.release();
+  }
+
+  /** Releases the lock. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.release();
+  }
+}

@@ -1,0 +1,70 @@
+import type { Core } from "./core.js";
+import { UnavailableError } from "./errors.js";
+import { refused, unanswered } from "./failures.js";
+import type { LockInfo, LockState, PendingInfo } from "./state.js";
+import { lockInfo, pendingInfo, tokenOf, type ListReply } from "./wire.js";
+
+/** How many leases one page has at most. */
+const pageSize = 1000;
+
+/** What is held and what waits, in the words of the Web Locks API. */
+export interface LockSnapshot {
+  /** The locks that are held. */
+  held: LockInfo[];
+  /** The requests that wait for them. */
+  pending: PendingInfo[];
+}
+
+/** Returns the state of one lock. */
+export async function getState(core: Core, name: string): Promise<LockState> {
+  const reply = await core.ask("get", name, {});
+  const lease = reply.lease;
+  const resource = lease?.resource ?? name.normalize("NFC");
+  switch (reply.status) {
+    case "FREE":
+      return { name: resource, held: false, owner: "", token: tokenOf(lease), holders: [], waiting: reply.waiting ?? 0 };
+    case "HELD":
+    case "HELD_BACK": {
+      const listed = reply.holders ?? (reply.status === "HELD" && lease !== undefined ? [lease] : []);
+      const [first] = listed;
+      return {
+        name: resource,
+        held: first !== undefined,
+        owner: first?.owner ?? "",
+        token: tokenOf(first ?? lease),
+        holders: listed.map(lockInfo),
+        waiting: reply.waiting ?? 0,
+        ...(reply.status === "HELD_BACK" && {
+          heldBack: { owner: lease?.owner ?? "", token: tokenOf(lease), left: reply.left_ms ?? 0 },
+        }),
+      };
+    }
+    default:
+      throw refused({ operation: "get", resource }, reply);
+  }
+}
+
+/** Returns all pages of a listing. */
+export async function queryAll(core: Core, pattern: string): Promise<LockSnapshot> {
+  const snapshot: LockSnapshot = { held: [], pending: [] };
+  for (let after = ""; ; ) {
+    const page = await pageAfter(core, pattern, after);
+    for (const lease of page.leases ?? []) snapshot.held.push(lockInfo(lease));
+    for (const { resource = "", waiters = [] } of page.queues ?? []) {
+      for (const waiter of waiters) snapshot.pending.push(pendingInfo(resource, waiter));
+    }
+    if (page.next === undefined || page.next === "" || page.next === after) return snapshot;
+    after = page.next;
+  }
+}
+
+async function pageAfter(core: Core, pattern: string, after: string): Promise<ListReply> {
+  const what = { operation: "query" };
+  const body = { pattern, limit: pageSize, waiters: true, ...(after !== "" && { after }) };
+  const outcome = await core.askWithin({ operation: "list", body: () => body });
+  if (outcome.answer === undefined) throw unanswered(what, outcome, false);
+  if (outcome.answer.reply !== undefined) throw refused(what, outcome.answer.reply);
+  const page = outcome.answer.json() as ListReply | undefined;
+  if (page === undefined) throw new UnavailableError({ ...what, detail: "an answer that is no page of a listing" });
+  return page;
+}

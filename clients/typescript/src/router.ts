@@ -1,0 +1,53 @@
+import type { Clock } from "./clock.js";
+import { shardOf } from "./key.js";
+import type { Operation } from "./wire.js";
+
+/**
+ * How long direct subjects are avoided after one did not answer where the front subject did. It doubles each time that
+ * happens again, until a direct subject answers: subjects that are closed to the user are tried rarely.
+ */
+const leastDetour = 1000;
+const mostDetour = 30_000;
+
+/** Where an attempt goes. */
+export interface Route {
+  readonly subject: string;
+  /** To the owner of the shard, not to any node. */
+  readonly direct: boolean;
+}
+
+/** Chooses the subjects of requests. */
+export class Router {
+  /** How many shards there are; 0: not known, so all requests go to any node. */
+  shards = 0;
+  #detourUntil = -Infinity;
+  #detour = 0;
+
+  constructor(
+    readonly prefix: string,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Returns where the nth attempt, counted from 0, of a request goes: every other one to any node. */
+  route(operation: Operation, key: string, n: number, shard?: number): Route {
+    if (this.shards === 0 || n % 2 === 1 || this.clock.now() < this.#detourUntil) {
+      return { subject: `${this.prefix}.${operation}.${key}`, direct: false };
+    }
+    const to = shard ?? shardOf(key, this.shards);
+    return { subject: `${this.prefix}.shard.${to}.${operation}.${key}`, direct: true };
+  }
+
+  /** Takes in that a direct subject did not answer, and the front subject did. */
+  avoidDirect(): void {
+    const now = this.clock.now();
+    if (now < this.#detourUntil) return;
+    this.#detour = Math.min(Math.max(2 * this.#detour, leastDetour), mostDetour);
+    this.#detourUntil = now + this.#detour;
+  }
+
+  /** Takes in that a direct subject answered. */
+  directAnswered(): void {
+    this.#detour = 0;
+    this.#detourUntil = -Infinity;
+  }
+}

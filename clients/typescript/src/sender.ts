@@ -1,0 +1,201 @@
+import type { Msg, NatsConnection, Status, Subscription } from "@nats-io/nats-core";
+import { randomText } from "./random.js";
+import type { Reply } from "./wire.js";
+
+/** What came back to one attempt. */
+export class Answer {
+  #json: unknown;
+  #decoded = false;
+
+  constructor(
+    private readonly message: Msg,
+    /** The number of the attempt in its channel. */
+    readonly attempt: number,
+  ) {}
+
+  /** NATS itself answered, because no node listens. */
+  get noResponders(): boolean {
+    return this.message.data.length === 0 && this.message.headers?.code === 503;
+  }
+
+  /** The answer as JSON; undefined if it is none. */
+  json(): object | undefined {
+    if (!this.#decoded) {
+      this.#decoded = true;
+      try {
+        this.#json = this.message.json();
+      } catch {
+        this.#json = undefined;
+      }
+    }
+    return typeof this.#json === "object" && this.#json !== null ? this.#json : undefined;
+  }
+
+  /** The answer of a node to a request about one resource, or its refusal; undefined if it is neither. */
+  get reply(): (Reply & { status: string }) | undefined {
+    const reply = this.json() as Reply | undefined;
+    return typeof reply?.status === "string" ? (reply as Reply & { status: string }) : undefined;
+  }
+}
+
+/** The attempts of one request, or of one lease, each with a reply subject of its own. */
+export class Channel {
+  #last = 0;
+
+  constructor(
+    private readonly sender: Sender,
+    private readonly id: number,
+    private readonly receive: (answer: Answer) => void,
+  ) {}
+
+  /** The number of the latest attempt; 0 if there was none. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Sends an attempt. Returns false if it was certainly not sent. */
+  send(subject: string, body: string): boolean {
+    return this.sender.publish(subject, body, `${this.id}.${++this.#last}`);
+  }
+
+  /** Takes an answer in. */
+  answered(message: Msg, attempt: number): void {
+    this.receive(new Answer(message, attempt));
+  }
+
+  /** Expects no more answers. */
+  close(): void {
+    this.sender.remove(this.id);
+  }
+}
+
+/** Is told of the connection. */
+export interface Listener {
+  /** The connection is there again. What was sent on the last one may be lost. */
+  reconnected(): void;
+  /** The connection is closed for good. */
+  off(): void;
+  /** The client begins to close. */
+  closing(): void;
+}
+
+/** Sends requests on the connection of the application, and receives the answers with one subscription. */
+export class Sender {
+  readonly #inbox: string;
+  readonly #subscription: Subscription;
+  readonly #status: AsyncIterable<Status>;
+  readonly #channels = new Map<number, Channel>();
+  readonly #listeners = new Set<Listener>();
+  #lastChannel = 0;
+  #connected = true;
+  #off = false;
+  #closing = false;
+  #forbidden: Error | undefined;
+
+  /** @param orphan is told of answers that are not expected any more. */
+  constructor(
+    private readonly nc: NatsConnection,
+    private readonly orphan: (answer: Answer) => void,
+  ) {
+    const { options } = nc as { options?: { inboxPrefix?: string } };
+    this.#inbox = `${options?.inboxPrefix ?? "_INBOX"}.${randomText()}.`;
+    this.#subscription = nc.subscribe(`${this.#inbox}>`, {
+      callback: (error, message) => {
+        if (error === null) this.#answered(message);
+        else this.#forbidden = error;
+      },
+    });
+    this.#status = nc.status();
+    void this.#follow();
+    void nc.closed().then(() => {
+      this.#end();
+    });
+  }
+
+  /** The connection is closed, or drains: no answer comes any more. */
+  get isOff(): boolean {
+    return this.#off || this.nc.isClosed() || this.nc.isDraining();
+  }
+
+  /** What the user of the connection was last told not to do; undefined: nothing. */
+  get forbidden(): Error | undefined {
+    return this.#forbidden;
+  }
+
+  /** The client closes: no call begins any more. */
+  get isClosing(): boolean {
+    return this.#closing;
+  }
+
+  open(receive: (answer: Answer) => void): Channel {
+    const channel = new Channel(this, ++this.#lastChannel, receive);
+    this.#channels.set(this.#lastChannel, channel);
+    return channel;
+  }
+
+  remove(channel: number): void {
+    this.#channels.delete(channel);
+  }
+
+  /** Publishes a request. Returns false if it was certainly not sent. */
+  publish(subject: string, body: string, reply: string): boolean {
+    // What is published without a connection would pile up, and go out at once and late when there is one again.
+    if (!this.#connected || this.isOff) return false;
+    try {
+      this.nc.publish(subject, body, { reply: this.#inbox + reply });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  listen(listener: Listener): void {
+    this.#listeners.add(listener);
+  }
+
+  unlisten(listener: Listener): void {
+    this.#listeners.delete(listener);
+  }
+
+  /** Tells that the client begins to close. */
+  beginClose(): void {
+    this.#closing = true;
+    for (const listener of [...this.#listeners]) listener.closing();
+  }
+
+  /** Expects no more answers. The connection stays open. */
+  close(): void {
+    this.#end();
+    this.#channels.clear();
+    this.#listeners.clear();
+    (this.#status as { stop?(): void }).stop?.();
+    if (!this.#subscription.isClosed()) this.#subscription.unsubscribe();
+  }
+
+  #answered(message: Msg): void {
+    const [channel, attempt] = message.subject.slice(this.#inbox.length).split(".");
+    const open = this.#channels.get(Number(channel));
+    if (open !== undefined) open.answered(message, Number(attempt));
+    else this.orphan(new Answer(message, Number(attempt)));
+  }
+
+  async #follow(): Promise<void> {
+    for await (const status of this.#status) {
+      if (status.type === "disconnect") this.#connected = false;
+      else if (status.type === "error") this.#forbid(status.error);
+      else if (status.type === "reconnect") {
+        this.#connected = true;
+        for (const listener of [...this.#listeners]) listener.reconnected();
+      }
+    }
+  }
+
+  #forbid(error: Error): void {
+    if (error.name === "PermissionViolationError") this.#forbidden = error;
+  }
+
+  #end(): void {
+    this.#off = true;
+    for (const listener of [...this.#listeners]) listener.off();
+  }
+}

@@ -1,0 +1,69 @@
+/** Exclusive: one holder. Shared: several holders at a time. */
+export type LockMode = "exclusive" | "shared";
+
+/** A lock that is held, as the service tells it. */
+export interface LockInfo {
+  /** The name of the lock. */
+  readonly name: string;
+  readonly owner: string;
+  /** Identifies the lease among all of this name, past and present. */
+  readonly token: bigint;
+  /** What a protected resource compares: 15 digits whose text order is the numeric order. */
+  readonly fence: string;
+  readonly mode: LockMode;
+  /** The permits that may be held at once while a shared lock is held; 1 for an exclusive one. */
+  readonly limit: number;
+  /** The numbers of the permits of a shared lock; empty for an exclusive one. */
+  readonly slots: readonly number[];
+  /** The length of the lease in milliseconds. */
+  readonly ttl: number;
+  /** How much of it was left when the service answered, in milliseconds; 0: the service did not tell. */
+  readonly remaining: number;
+  /** When it was granted by the clock of the service, which is for people. */
+  readonly acquiredAt: Date;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The lease ends with the node. */
+  readonly ephemeral: boolean;
+}
+
+/** A request that waits for a lock. */
+export interface PendingInfo {
+  /** The name of the lock. */
+  readonly name: string;
+  readonly owner: string;
+  readonly mode: LockMode;
+  /** How many permits it asks for; 1 for an exclusive lock. */
+  readonly permits: number;
+  /** How long it has waited, in milliseconds, at the node that has the queue at present. */
+  readonly waited: number;
+  /** How long it waits at most from now, in milliseconds. */
+  readonly left: number;
+}
+
+/** The state of one lock. */
+export interface LockState {
+  /** The name of the lock. */
+  readonly name: string;
+  /** Somebody holds it. */
+  readonly held: boolean;
+  /** The first holder; empty if there is none. */
+  readonly owner: string;
+  /** The token of the first holder. Without a holder it is the last one that was issued; 0 if none is known. */
+  readonly token: bigint;
+  /** All holders, the oldest first, as far as one answer has them: at most 100. */
+  readonly holders: readonly LockInfo[];
+  /** How many requests wait. */
+  readonly waiting: number;
+  /** Set if a lease was lost that holds the lock back: nobody else gets it for now. */
+  readonly heldBack?: HeldBack;
+}
+
+/** Why a lock that nobody may hold is granted to no one. */
+export interface HeldBack {
+  /** The owner whose lease was lost. */
+  readonly owner: string;
+  /** The token of the lease that was lost. */
+  readonly token: bigint;
+  /** How long at most, in milliseconds; 0: until the loss is confirmed. */
+  readonly left: number;
+}

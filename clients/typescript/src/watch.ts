@@ -1,0 +1,162 @@
+import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
+import { ClosedError, InvalidError, OverloadedError, UnavailableError } from "./errors.js";
+import type { LockEvent, LockEventKind } from "./event.js";
+import type { Listener, Sender } from "./sender.js";
+import { lockInfo, type WireLease } from "./wire.js";
+
+/** How many events wait for the loop at most. */
+const mostAhead = 8192;
+/** Of how many events the ids are remembered: one comes twice at most after a change of nodes. */
+const remembered = 4096;
+
+interface WireEvent {
+  kind?: string;
+  lease?: WireLease;
+  shard?: number;
+  position?: string;
+  index?: number;
+  at_ms?: string;
+  reason?: string;
+  held_back?: boolean;
+}
+
+const kinds = new Set<string>(["ACQUIRED", "EXTENDED", "RELEASED", "EXPIRED", "BROKEN", "CONFIRMED", "UPDATED"]);
+
+/** The events of the locks that a pattern selects. */
+export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
+  readonly #subscription: Subscription;
+  readonly #events: LockEvent[] = [];
+  readonly #seen = new Set<string>();
+  readonly #waiting: { resolve: (result: IteratorResult<LockEvent>) => void; reject: (error: unknown) => void }[] = [];
+  /** Set when nothing more comes. */
+  #end: { error?: unknown } | undefined;
+
+  constructor(
+    nc: NatsConnection,
+    private readonly sender: Sender,
+    subject: string,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    signal?.throwIfAborted();
+    if (sender.isClosing) throw new ClosedError({ operation: "watch" });
+    if (sender.isOff) throw new UnavailableError({ operation: "watch", detail: "the connection to NATS is closed" });
+    this.#subscription = nc.subscribe(subject, {
+      callback: (error, message) => {
+        if (error === null) this.#take(message);
+        else this.#fail(new UnavailableError({ operation: "watch", cause: error }));
+      },
+    });
+    sender.listen(this);
+    signal?.addEventListener("abort", this.#aborted);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<LockEvent>> {
+    const event = this.#events.shift();
+    if (event !== undefined) return Promise.resolve({ done: false, value: event });
+    if (this.#end !== undefined) return this.#ended(this.#end);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+    });
+  }
+
+  return(): Promise<IteratorResult<LockEvent>> {
+    this.#events.length = 0;
+    this.#stop({});
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  reconnected(): void {
+    // The subscription goes on. Events of the time without a connection are missed, which the contract says.
+  }
+
+  off(): void {
+    this.#fail(new UnavailableError({ operation: "watch", detail: "the connection to NATS is closed" }));
+  }
+
+  closing(): void {
+    this.#fail(new ClosedError({ operation: "watch" }));
+  }
+
+  readonly #aborted = (): void => {
+    this.#events.length = 0;
+    this.#fail(this.signal?.reason);
+  };
+
+  #take(message: Msg): void {
+    const event = eventOf(message);
+    if (event === undefined || this.#end !== undefined || this.#isRepeated(event.id)) return;
+    const waiting = this.#waiting.shift();
+    if (waiting !== undefined) waiting.resolve({ done: false, value: event });
+    else if (this.#events.length < mostAhead) this.#events.push(event);
+    else this.#fail(new OverloadedError({ operation: "watch", detail: `more than ${mostAhead} events wait for the loop` }));
+  }
+
+  #isRepeated(id: string): boolean {
+    if (this.#seen.has(id)) return true;
+    this.#seen.add(id);
+    const [oldest] = this.#seen;
+    if (this.#seen.size > remembered && oldest !== undefined) this.#seen.delete(oldest);
+    return false;
+  }
+
+  #fail(error: unknown): void {
+    this.#stop({ error });
+  }
+
+  #stop(end: { error?: unknown }): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.sender.unlisten(this);
+    this.signal?.removeEventListener("abort", this.#aborted);
+    if (!this.#subscription.isClosed()) this.#subscription.unsubscribe();
+    for (const waiting of this.#waiting.splice(0)) this.#ended(end).then(waiting.resolve, waiting.reject);
+  }
+
+  /** Tells the end: an error once, then only that there is nothing more. */
+  #ended(end: { error?: unknown }): Promise<IteratorResult<LockEvent>> {
+    this.#end = {};
+    if (!("error" in end)) return Promise.resolve({ done: true, value: undefined });
+    return Promise.reject(end.error as Error);
+  }
+}
+
+/** Returns the subject of the keys that a pattern selects. */
+export function checkPattern(operation: string, pattern: string): string {
+  const isPattern = /^[^\s.]+(\.[^\s.]+)*$/.test(pattern) && !/[^.]>|>./.test(pattern) && !/[^.]\*|\*[^.]/.test(pattern);
+  if (isPattern && pattern.length <= 2048) return pattern;
+  throw new InvalidError({
+    operation,
+    detail: `the pattern must be a key, in which * may stand for a level and > for all last ones, not ${JSON.stringify(pattern.slice(0, 80))}`,
+  });
+}
+
+function eventOf(message: Msg): LockEvent | undefined {
+  let event: WireEvent;
+  try {
+    event = message.json<WireEvent>();
+  } catch {
+    return undefined; // others may be permitted to publish there
+  }
+  const { kind, lease, shard = 0, position = "0", index = 0, at_ms = "0", reason = "", held_back = false } = event;
+  if (kind === undefined || !kinds.has(kind) || lease === undefined) return undefined;
+  try {
+    const lock = lockInfo(lease);
+    return {
+      id: `${shard}.${position}.${index}`,
+      kind: kind as LockEventKind,
+      name: lock.name,
+      owner: lock.owner,
+      token: lock.token,
+      lock,
+      at: new Date(Number(at_ms)),
+      reason,
+      heldBack: held_back,
+    };
+  } catch {
+    return undefined;
+  }
+}

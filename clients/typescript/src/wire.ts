@@ -1,0 +1,95 @@
+import type { LockInfo, PendingInfo } from "./state.js";
+
+/** The operations on a resource or a session, as they stand in subjects. */
+export type Operation = "acquire" | "release" | "extend" | "get" | "set" | "keep";
+
+/** A lease in JSON. A member that has its zero value is left out. */
+export interface WireLease {
+  resource?: string;
+  owner?: string;
+  token?: string;
+  fence?: string;
+  ttl_ms?: number;
+  remaining_ms?: number;
+  acquired_at_ms?: string;
+  durability?: string;
+  metadata?: Record<string, string>;
+  limit?: number;
+  slots?: number[];
+  session?: string;
+}
+
+/** The answer to a request about one resource. */
+export interface Reply {
+  status?: string;
+  lease?: WireLease;
+  waiting?: number;
+  error?: string;
+  holders?: WireLease[];
+  held?: number;
+  left_ms?: number;
+  losses?: string;
+}
+
+/** One page of a listing. */
+export interface ListReply {
+  leases?: WireLease[];
+  next?: string;
+  queues?: { resource?: string; waiters?: WireWaiter[] }[];
+}
+
+interface WireWaiter {
+  owner?: string;
+  limit?: number;
+  permits?: number;
+  waiting_ms?: number;
+  left_ms?: number;
+}
+
+/** What the service says about itself. */
+export interface Info {
+  shards?: number;
+  version?: string;
+  nodes?: { version?: string }[];
+  limits?: { min_ttl_ms?: number; max_ttl_ms?: number; max_wait_ms?: number };
+  features?: string[];
+}
+
+/** The limit of a lock that any number of others may share. */
+export const readers = 0xffffffff;
+
+/** Returns a token of an answer; 0 if there is none. */
+export function tokenOf(lease: WireLease | undefined): bigint {
+  return BigInt(lease?.token ?? 0);
+}
+
+/** Returns a lease as the API shows it. */
+export function lockInfo(lease: WireLease): LockInfo {
+  const limit = lease.limit ?? 0;
+  return {
+    name: lease.resource ?? "",
+    owner: lease.owner ?? "",
+    token: tokenOf(lease),
+    fence: lease.fence ?? "",
+    mode: limit > 1 ? "shared" : "exclusive",
+    limit: Math.max(limit, 1),
+    slots: lease.slots ?? [],
+    ttl: lease.ttl_ms ?? 0,
+    remaining: lease.remaining_ms ?? 0,
+    acquiredAt: new Date(Number(lease.acquired_at_ms ?? 0)),
+    metadata: lease.metadata ?? {},
+    ephemeral: lease.durability === "EPHEMERAL",
+  };
+}
+
+/** Returns a waiting request as the API shows it. */
+export function pendingInfo(name: string, waiter: WireWaiter): PendingInfo {
+  return {
+    name,
+    owner: waiter.owner ?? "",
+    mode: (waiter.limit ?? 0) > 1 ? "shared" : "exclusive",
+    permits: waiter.permits ?? 1,
+    waited: waiter.waiting_ms ?? 0,
+    left: waiter.left_ms ?? 0,
+  };
+}

@@ -1,0 +1,99 @@
+package mutants_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// language is a client that is not written in Go. Its mutants are made in a copy of its folder, and found by the
+// conformance cases with the driver in the copy.
+type language struct {
+	folder string
+	// linked is what the copy shares with the original: modules that were installed. left is what was built.
+	linked string
+	left   []string
+	// build is a command of the shell that makes what driver runs, in the folder of the copy, and fails if it cannot.
+	build string
+	// driver is the command of the driver; COPY is the folder.
+	driver string
+}
+
+var languages = map[string]language{
+	"typescript": {
+		folder: "clients/typescript",
+		linked: "node_modules",
+		left:   []string{"dist", "docs"},
+		// esbuild does not check types, and takes a fraction of a second.
+		build: "esbuild=node_modules/.bin/esbuild; $esbuild --log-level=warning --format=esm src/*.ts --outdir=dist/esm && " +
+			"$esbuild --log-level=warning --format=esm conformance/driver.ts --outfile=conformance/driver.js --allow-overwrite",
+		driver: "node COPY/conformance/driver.js",
+	},
+}
+
+// copy copies the client into a folder for the test, with these texts instead of those of the files.
+func (l language) copy(t *testing.T, texts map[string]string) string {
+	t.Helper()
+	from, dir := absolute(t, filepath.Join(root, l.folder)), t.TempDir()
+	if _, err := os.Stat(filepath.Join(from, l.linked)); err != nil {
+		t.Fatalf("%v; install it: make servers", err)
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		source, target := filepath.Join(from, e.Name()), filepath.Join(dir, e.Name())
+		switch {
+		case e.Name() == l.linked:
+			err = os.Symlink(source, target)
+		case slices.Contains(l.left, e.Name()):
+		case e.IsDir():
+			err = os.CopyFS(target, os.DirFS(source))
+		default:
+			var text []byte
+			if text, err = os.ReadFile(source); err == nil {
+				write(t, target, text)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, text := range texts {
+		in, ok := strings.CutPrefix(file, l.folder+"/")
+		if !ok {
+			t.Fatalf("%s is not in %s", file, l.folder)
+		}
+		write(t, filepath.Join(dir, in), []byte(text))
+	}
+	return dir
+}
+
+// compile makes a copy with these texts and builds it.
+func (l language) compile(t *testing.T, texts map[string]string) (dir string, output []byte, err error) {
+	t.Helper()
+	dir = l.copy(t, texts)
+	build := exec.CommandContext(t.Context(), "sh", "-c", l.build)
+	build.Dir = dir
+	output, err = build.CombinedOutput()
+	return dir, output, err
+}
+
+// testClient runs conformance cases with the driver in a copy of the client that has these texts.
+func (s suite) testClient(t *testing.T, texts map[string]string) ([]byte, error) {
+	t.Helper()
+	l := languages[s.client]
+	dir, output, err := l.compile(t, texts)
+	if err != nil {
+		return output, err
+	}
+	cases := suite{
+		folder: "integration/conformance", run: "^TestConformance$/^flag$/" + s.run,
+		args: []string{"-conformance.driver", strings.ReplaceAll(l.driver, "COPY", dir)},
+	}
+	return cases.testGo(t, "")
+}

@@ -1,0 +1,89 @@
+package mutants_test
+
+func init() {
+	mutants = append(mutants, python...)
+	languages["python"] = language{
+		folder: "clients/python",
+		linked: ".venv",
+		left:   []string{".hypothesis", ".pytest_cache", ".ruff_cache", "dist"},
+		// Nothing is built. The check finds what does not parse, and names that are not defined.
+		build:  ".venv/bin/ruff check --quiet --isolated --select E9,F63,F7,F82 src",
+		driver: "env PYTHONPATH=COPY/src COPY/.venv/bin/python COPY/conformance/driver.py",
+	}
+}
+
+// pythonCases are conformance cases of one file, run with the Python client.
+func pythonCases(file, cases string) suite {
+	return suite{client: "python", run: "^" + file + "$/^(" + cases + ")$"}
+}
+
+// python are mutants of the Python client, found by the conformance cases.
+var python = []mutant{
+	{
+		name: "PythonLeaseOutlivesItsTTL",
+		harm: "a client takes a lock for held when the service has granted it to the next one",
+		edits: []edit{{
+			"clients/python/src/holdfast/_estimate.py", "self.until = sent + min(remaining, ttl) - margin(ttl)\n        self.open",
+			"self.until = sent + min(remaining, ttl) + ttl\n        self.open",
+		}},
+		found: pythonCases("lost", "not-renewed"),
+		says:  `was taken for held`,
+	},
+	{
+		name: "PythonLeaseCountsFromTheAnswer",
+		harm: "a lease counts from the answer, so a client takes a grant for a lock when its lease is over",
+		edits: []edit{{
+			"clients/python/src/holdfast/_sender.py", "        attempt.receive(Answer(attempt.id, attempt.sent, attempt.direct, status, reply))",
+			"        attempt.receive(Answer(attempt.id, _clock.now(), attempt.direct, status, reply))",
+		}},
+		found: pythonCases("faults", "grant-too-late"),
+		says:  `token: want "2", got "1"`,
+	},
+	{
+		name:  "PythonNothingIsRenewed",
+		harm:  "locks are lost while their holders work",
+		edits: []edit{{"clients/python/src/holdfast/_renewal.py", "self._line_up(sent + third - ", "self._line_up(sent + 1e9 - "}},
+		found: pythonCases("lost", "renewed"),
+		says:  `status: want "TIMEOUT", got "GRANTED"`,
+	},
+	{
+		name: "PythonWaitCountedAnew",
+		harm: "each attempt waits for the whole time again, and a caller gets a lock that it does not wait for any more",
+		edits: []edit{{
+			"clients/python/src/holdfast/_acquisition.py", "self._begun + self._terms.wait - _clock.now()), 0.001)", "self._terms.wait), 0.001)",
+		}},
+		found: pythonCases("faults", "wait-is-not-counted-anew"),
+		says:  `want the error \{"code":"timed_out"\}, got`,
+	},
+	{
+		name: "PythonNewRequestEachTime",
+		harm: "a repeated acquire is another request, which takes another permit",
+		edits: []edit{{
+			"clients/python/src/holdfast/_acquisition.py", "\"request_id\": self._id}\n        if wait:", "\"request_id\": new_id()}\n        if wait:",
+		}},
+		found: pythonCases("sharing", "answer-lost"),
+		says:  `token: want "1", got "2"`,
+	},
+	{
+		name:  "PythonSecondGrantGivenBack",
+		harm:  "a late answer to an earlier attempt releases the lock that is held",
+		edits: []edit{{"clients/python/src/holdfast/_core.py", "if (name, token) in self.holdings or", "if"}},
+		found: pythonCases("faults", "grant-twice"),
+		says:  `held: want true, got false`,
+	},
+	{
+		name: "PythonCancelLeavesTheRequest",
+		harm: "a call that was cancelled waits on, and its lock is held by nothing when it is granted",
+		edits: []edit{{
+			"clients/python/src/holdfast/_acquisition.py", "        if x.definite:\n            return\n", "        if x is not None:\n            return\n",
+		}},
+		found: pythonCases("queue", "cancelled"),
+		says:  `is \{Status:HELD Waiting:1`,
+	},
+	{
+		name:  "PythonFenceWithoutZeros",
+		harm:  "stores that compare fences as text accept a stale holder",
+		edits: []edit{{"clients/python/src/holdfast/_lease.py", `return f"{token:015d}"`, `return f"{token:d}"`}},
+		found: pythonCases("acquire", "fence"),
+		says:  `fence: want "000000000000001", got "1"`,
+	},

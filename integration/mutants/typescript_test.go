@@ -1,0 +1,98 @@
+package mutants_test
+
+func init() { mutants = append(mutants, typescript...) }
+
+// typescriptCases are the conformance cases that find them, of which each takes seconds.
+var typescriptCases = suite{
+	client: "typescript",
+	run: "^(acquire|errors|keys|lost|queue|sessions)$/" +
+		"^(answer-lost|broken-and-taken|cancelled|composed|fence|no-node|not-renewed|one-broken|renewed|request-lost|unknown-extension)$",
+}
+
+// typescript are mutants of the TypeScript client, found by the conformance cases.
+var typescript = []mutant{
+	{
+		name: "TypeScriptLeaseOutlivesItsTTL",
+		harm: "a client takes a lock for held when the service has granted it to the next one",
+		edits: []edit{{
+			"clients/typescript/src/estimate.ts", "    this.#until = sent + Math.min(remaining, ttl) - margin(ttl);\n",
+			"    this.#until = sent + Math.min(remaining, ttl) + ttl;\n",
+		}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name:  "TypeScriptNothingIsRenewed",
+		harm:  "locks are lost while their holders work",
+		edits: []edit{{"clients/typescript/src/renewal.ts", "    this.#due = sent + third * (1 - Math.random() / 16);\n", "    this.#due = sent + 1000 * third;\n"}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name: "TypeScriptForeignHolderIsNoLoss",
+		harm: "a client is told that another owner has its lock, and goes on until its lease would be over",
+		edits: []edit{{
+			"clients/typescript/src/failures.ts", "    case \"NOT_OWNER\":\n      return \"not_owner\";\n", "    case \"NOT_OWNER\":\n      return undefined;\n",
+		}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name: "TypeScriptUnknownIsTakenForNoEffect",
+		harm: "a call that may have had its effect is reported as one that had none",
+		edits: []edit{{
+			"clients/typescript/src/exchange.ts", "    return this.#open.size === 0 && !this.#unsure;\n", "    return this.#open.size >= 0 || this.#unsure;\n",
+		}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name:  "TypeScriptNoResponderIsAnAnswer",
+		harm:  "calls fail while no node runs, instead of waiting for one",
+		edits: []edit{{"clients/typescript/src/exchange.ts", "    if (answer.noResponders) {\n", "    if (answer.noResponders && direct) {\n"}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name:  "TypeScriptRequestIsNotRepeated",
+		harm:  "a lost message costs the call",
+		edits: []edit{{"clients/typescript/src/pauses.ts", "  if (n === 0) return 500;\n", "  if (n === 0) return 1e9;\n"}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name:  "TypeScriptAttemptIsAnotherRequest",
+		harm:  "a client is refused a lock because it holds it itself",
+		edits: []edit{{"clients/typescript/src/acquisition.ts", "      request_id: this.#id,\n", "      request_id: randomText(),\n"}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name:  "TypeScriptNothingIsWithdrawn",
+		harm:  "a call that was cancelled is granted the lock all the same, and nobody releases it",
+		edits: []edit{{"clients/typescript/src/acquisition.ts", "    const deadline = this.#matters;\n", "    const deadline = this.#matters * 0;\n"}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name:  "TypeScriptFenceWithoutZeros",
+		harm:  "stores that compare fences as text accept a stale holder",
+		edits: []edit{{"clients/typescript/src/fence.ts", `padStart(15, "0")`, `padStart(1, "0")`}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name:  "TypeScriptNamesAreNotNormalised",
+		harm:  "two spellings of one name are two locks",
+		edits: []edit{{"clients/typescript/src/key.ts", `name.normalize("NFC")`, `name.normalize("NFD")`}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+	{
+		name:  "TypeScriptKeepsAfterALoss",
+		harm:  "a client takes a lock for held that was broken, because its session goes on",
+		edits: []edit{{"clients/typescript/src/session.ts", "    if (reply.losses !== this.#losses) return false;\n", ""}},
+		found: typescriptCases,
+		says:  `XX`,
+	},
+}
