@@ -186,8 +186,10 @@ bench-peers: servers ## Measure Holdfast and its peers in turns, in half an hour
 	@cd integration/peers && go run . $(ARGS)
 
 .PHONY: bench-clients
-bench-clients: servers ## Compare the clients of all languages with one another and with locks on Redis, ROUNDS (3) times.
+bench-clients: ## Compare the clients of all languages with one another and with locks on Redis, ROUNDS (3) times.
 	@bash .ci/servers languages
+	clients/python/.venv/bin/pip install -q --no-deps -r integration/languages/python/requirements.txt
+	cd clients/typescript && npm run --silent build
 	go test -count 1 -timeout 0 -v -run '^TestFigures$$' ./integration/languages -languages.rounds $(ROUNDS) $(ARGS)
 
 .PHONY: bench-fence
