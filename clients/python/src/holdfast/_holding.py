@@ -296,7 +296,7 @@ class Holding:
             self.extensions.forsake()
             if released is not None:
                 released.set_result(
-                    Overloaded("too many releases go on already; the lease runs out", resource=self.name)
+                    Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name)
                 )
 
     def _outcome(self, a: Answer) -> HoldfastError | None:
