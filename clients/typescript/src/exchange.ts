@@ -58,7 +58,8 @@ export function exchange<T>(line: Line, request: Request, take?: (outcome: Outco
     const settle = (outcome: Outcome): void => {
       try {
         resolve(take === undefined ? outcome : take(outcome));
-      } catch (error) {
+      } catch (error: unknown) {
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason of a signal may be anything
         reject(error);
       }
     };

@@ -12,6 +12,9 @@ import { settingsOf, termsOf } from "./settings.js";
 import type { LockState } from "./state.js";
 import { checkPattern, Watch } from "./watch.js";
 
+/** How many locks are released at the same time when the client is closed. */
+const releasesAtOnce = 256;
+
 /** What is done under a lock. */
 type Callback<L, T> = (lock: L) => T | Promise<T>;
 
@@ -148,14 +151,13 @@ export class Holdfast implements AsyncDisposable {
   async #close(): Promise<void> {
     const { alarms, background, clock, handles, hints, sender, sessions, settings } = this.#core;
     sender.beginClose();
-    const releases = Promise.allSettled([...handles].map((handle) => handle.close()));
-    const done = releases.then(async (all) => {
+    const done = releaseAll([...handles]).then(async (failure) => {
       await background.idle();
-      return all.find(({ status, reason }: { status: string; reason?: unknown }) => status === "rejected" && lossOf(reason) === undefined);
+      return failure;
     });
-    const failed = await new Promise<unknown>((resolve) => {
+    const failure = await new Promise<{ cause: unknown } | undefined>((resolve) => {
       const late = new Alarm(() => {
-        resolve({ reason: undefined });
+        resolve({ cause: undefined });
       });
       alarms.set(late, clock.now() + settings.timeout);
       void done.then(resolve);
@@ -164,9 +166,8 @@ export class Holdfast implements AsyncDisposable {
     hints.close();
     sender.close();
     alarms.close();
-    if (failed === undefined) return;
-    const { reason } = failed as { reason: unknown };
-    throw new UnknownOutcomeError({ operation: "close", detail: "not all could be released in time; the rest runs out", cause: reason });
+    if (failure === undefined) return;
+    throw new UnknownOutcomeError({ operation: "close", detail: "not all could be released in time; the rest runs out", ...failure });
   }
 }
 
@@ -178,6 +179,20 @@ export class Holdfast implements AsyncDisposable {
  */
 export function holdfast(nc: NatsConnection, options: Options = {}): Holdfast {
   return new Holdfast(new Core(nc, settingsOf(options)));
+}
+
+/** Releases leases, so many at a time that none waits long for its answer. Returns a failure, if there is one. */
+async function releaseAll(handles: Handle[]): Promise<{ cause: unknown } | undefined> {
+  let failure: { cause: unknown } | undefined;
+  const releaseSome = async (): Promise<void> => {
+    for (let handle = handles.pop(); handle !== undefined; handle = handles.pop()) {
+      await handle.close().catch((cause: unknown) => {
+        if (lossOf(cause) === undefined) failure ??= { cause };
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: releasesAtOnce }, releaseSome));
+  return failure;
 }
 
 /** Returns the loss that a release has found; undefined if it found none. */

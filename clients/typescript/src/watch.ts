@@ -120,7 +120,8 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
   #ended(end: { error?: unknown }): Promise<IteratorResult<LockEvent>> {
     this.#end = {};
     if (!("error" in end)) return Promise.resolve({ done: true, value: undefined });
-    return Promise.reject(end.error as Error);
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason of a signal may be anything
+    return Promise.reject(end.error);
   }
 }
 

@@ -30,7 +30,7 @@ test("a lock is acquired and released", async () => {
   const { held, owner, holders } = await client.get(name);
   assert.deepEqual({ held, owner, metadata: holders[0]?.metadata }, { held: true, owner: "worker-1", metadata: { a: "b" } });
   await lock.release();
-  assert.ok(!lock.valid && lock.remaining === 0);
+  assert.deepEqual([lock.valid, lock.remaining], [false, 0]);
   assert.ok(lock.signal.reason instanceof LockReleasedError);
   assert.equal((await client.get(name)).held, false);
   await lock.release(); // again, to no effect
@@ -80,7 +80,7 @@ test("a wait ends with its time, and leaves the queue", async () => {
   const name = stand.name();
   await stand.client().acquire(name);
   const other = stand.client();
-  await assert.rejects(other.acquire(name, { wait: 50 }), (error) => error instanceof LockTimeoutError && error.code === "timed_out");
+  await assert.rejects(other.acquire(name, { wait: 50 }), (error) => error instanceof LockTimeoutError);
   await stand.waiting(name, 0);
 });
 
@@ -230,7 +230,7 @@ test("a lock is released by the clients that have its secret only", async () => 
   const name = stand.name();
   const lock = await stand.client({ owner: "one" }).acquire(name);
   const reply = await stand.ask("release", name, { owner: "one", token: lock.token.toString() });
-  assert.equal(reply["status"], "NOT_OWNER");
+  assert.equal(reply.status, "NOT_OWNER");
   await lock.extend();
   await lock.set({ a: "b" });
   await lock.release();
@@ -307,7 +307,7 @@ test("close releases all locks and ends the calls that wait", async () => {
   await assert.rejects(client.acquire(name), ClosedError);
   await assert.rejects(client.get(name), ClosedError);
   await assert.rejects(client.query(), ClosedError);
-  await assert.rejects((async () => { for await (const _ of events) void _; })(), ClosedError);
+  await assert.rejects(events.next(), ClosedError);
   assert.throws(() => client.watch(), ClosedError);
   assert.equal(stand.nc.isClosed(), false);
 });

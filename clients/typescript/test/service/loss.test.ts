@@ -25,7 +25,7 @@ test("a lock is renewed for as long as it is held", async () => {
   const name = stand.name();
   const lock = await client.acquire(name);
   const reply = await stand.ask("acquire", name, { owner: "other", ttl_ms: 60_000, wait_ms: 2500 });
-  assert.equal(reply["status"], "TIMEOUT");
+  assert.equal(reply.status, "TIMEOUT");
   assert.ok(lock.valid);
   assert.equal((await client.get(name)).token, lock.token);
   await lock.release();
