@@ -87,8 +87,7 @@ const lockOf = (command: Command): Lock => find(locks, "lock", need(command, "lo
 function optionsOf(command: Command, signal: AbortSignal): LockOptions {
   const options: LockOptions = { signal };
   if (command.ttl_ms !== undefined) options.ttl = command.ttl_ms;
-  if (command.wait_ms === 0) options.ifAvailable = true;
-  else if (command.wait_ms !== undefined) options.wait = command.wait_ms;
+  if (command.wait_ms !== undefined) options.wait = command.wait_ms;
   if (command.mode !== undefined) options.mode = command.mode;
   if (command.permits !== undefined) options.permits = command.permits;
   if (command.limit !== undefined) options.limit = command.limit;
@@ -147,10 +146,10 @@ async function acquire(command: Command, signal: AbortSignal): Promise<Result> {
   return { token: lock.token.toString(), fence: lock.fence, owner: lock.owner, slots: lock.slots, at_ns };
 }
 
-async function release(command: Command): Promise<Result> {
+async function release(command: Command, signal: AbortSignal): Promise<Result> {
   const at_ns = now();
   try {
-    await lockOf(command).release();
+    await lockOf(command).release({ signal });
   } catch (error) {
     throw new Failed(error, { at_ns });
   }
@@ -194,8 +193,8 @@ function work(ms: number, signal: AbortSignal): Promise<boolean> {
   });
 }
 
-async function get(command: Command): Promise<Result> {
-  const { held, owner, token, waiting } = await clientOf(command).holdfast.get(need(command, "name"));
+async function get(command: Command, signal: AbortSignal): Promise<Result> {
+  const { held, owner, token, waiting } = await clientOf(command).holdfast.get(need(command, "name"), { signal });
   return { held, owner, token: String(token), waiting };
 }
 
@@ -238,19 +237,19 @@ async function carryOut(command: Command, signal: AbortSignal): Promise<Result> 
     case "acquire":
       return acquire(command, signal);
     case "release":
-      return release(command);
+      return release(command, signal);
     case "extend":
-      await lockOf(command).extend(need(command, "ttl_ms"));
+      await lockOf(command).extend(need(command, "ttl_ms"), { signal });
       return {};
     case "set":
-      await lockOf(command).set(need(command, "metadata"));
+      await lockOf(command).set(need(command, "metadata"), { signal });
       return {};
     case "state":
       return state(command);
     case "within":
       return within(command, signal);
     case "get":
-      return get(command);
+      return get(command, signal);
     case "watch":
       return watch(command);
     case "unwatch":

@@ -51,11 +51,11 @@ export class Core implements Line, Listener {
   }
 
   /** Asks about a resource. A call that must not change anything is never unknown. */
-  async ask(operation: "get", name: string, body: object): Promise<Reply> {
+  async ask(operation: "get", name: string, body: object, signal?: AbortSignal): Promise<Reply> {
     const resource = normalizeName(name, operation);
     const what = { operation, resource };
-    const outcome = await this.askWithin({ operation, key: encodeKey(resource), body: () => body });
-    if (outcome.answer === undefined) throw unanswered(what, outcome, false);
+    const outcome = await this.askWithin({ operation, key: encodeKey(resource), body: () => body, signal });
+    if (outcome.answer === undefined) throw outcome.ending === "aborted" ? signal?.reason : unanswered(what, outcome, false);
     return outcome.answer.reply ?? refuse(what);
   }
 

@@ -45,6 +45,7 @@ export class Handle {
   #found: LockLostError | LockReleasedError | undefined;
   #signal: AbortController | undefined;
   #released: Promise<void> | undefined;
+  #isClosed = false;
   /** The end of the latest set: the service takes them in the order in which they come. */
   #setting: Promise<unknown> = Promise.resolve();
 
@@ -141,10 +142,11 @@ export class Handle {
     return (this.#coverage === undefined && this.terms.renew) || this.#callers.length > 0;
   }
 
-  async extend(ttl: number): Promise<void> {
+  async extend(ttl: number, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
     checkTTL(ttl, this.core.deployment.ttls, this.terms.name);
     this.#mustBeHeld("extend");
-    await new Promise<void>((resolve, reject) => {
+    const answered = new Promise<void>((resolve, reject) => {
       const { alarms, clock, settings } = this.core;
       const late = new Alarm(() => {
         caller.settle(new UnknownOutcomeError({ ...this.#what("extend"), detail: "no answer in time" }));
@@ -166,17 +168,29 @@ export class Handle {
       this.#send();
       this.#schedule();
     });
+    await unless(signal, answered);
   }
 
-  set(metadata: Record<string, string>): Promise<void> {
-    const next = this.#setting.then(() => this.#set(metadata));
+  async set(metadata: Record<string, string>, signal?: AbortSignal): Promise<void> {
+    const next = this.#setting.then(() => this.#set(metadata, signal));
     this.#setting = next.catch(() => undefined);
-    return next;
+    await unless(signal, next);
   }
 
-  release(): Promise<void> {
+  async release(signal?: AbortSignal): Promise<void> {
     this.#released ??= this.#release();
-    return this.#released;
+    await unless(signal, this.#released);
+  }
+
+  /** Releases the lock because the client is closed. */
+  async close(): Promise<void> {
+    this.#isClosed ||= this.#phase === "held";
+    await this.release();
+  }
+
+  /** Whether the lock was held until the client was closed. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Is told that a coverage is over. */
@@ -436,13 +450,14 @@ export class Handle {
     this.#signal?.abort(found);
   }
 
-  async #set(metadata: Record<string, string>): Promise<void> {
+  async #set(metadata: Record<string, string>, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
     checkSet(metadata, this.terms.name);
     this.#mustBeHeld("set");
     const { core, terms, token } = this;
     const body = { owner: this.owner, token: token.toString(), metadata, ...(this.secret && { secret: this.secret.secret }) };
-    const outcome = await core.askWithin({ operation: "set", key: terms.key, body: () => body });
-    if (outcome.answer === undefined) throw unanswered(this.#what("set"), outcome);
+    const outcome = await core.askWithin({ operation: "set", key: terms.key, body: () => body, signal });
+    if (outcome.answer === undefined) throw outcome.ending === "aborted" ? signal?.reason : unanswered(this.#what("set"), outcome);
     const reply: Reply = outcome.answer.reply ?? {};
     const reason = lossReason(reply.status);
     if (reply.status === "UPDATED") return;
@@ -516,6 +531,21 @@ export class Handle {
     const { subject } = core.router.route("release", terms.key, 0);
     core.sender.publish(subject, JSON.stringify(this.#releaseUntil(0).body()), "0.0");
   }
+}
+
+/** Waits for a call, though not longer than its signal lets it. */
+function unless(signal: AbortSignal | undefined, call: Promise<void>): Promise<void> {
+  if (signal === undefined) return call;
+  return new Promise<void>((resolve, reject) => {
+    const abort = (): void => {
+      reject(signal.reason as Error);
+    };
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+    void call.then(resolve, reject).finally(() => {
+      signal.removeEventListener("abort", abort);
+    });
+  });
 }
 
 /** Tells whether an answer to get shows that a lease is not held any more. One that has not all holders does not show it. */

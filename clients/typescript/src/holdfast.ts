@@ -2,10 +2,11 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { Acquisition } from "./acquisition.js";
 import { Alarm } from "./alarms.js";
 import { Core } from "./core.js";
-import { InvalidError, LockHeldError, LockLostError } from "./errors.js";
+import { ClosedError, InvalidError, LockHeldError, LockLostError, UnknownOutcomeError } from "./errors.js";
 import type { LockEvent } from "./event.js";
+import type { Handle } from "./handle.js";
 import type { Lock } from "./lock.js";
-import type { LockOptions, Options } from "./options.js";
+import type { CallOptions, LockOptions, Options } from "./options.js";
 import { getState, queryAll, type LockSnapshot } from "./query.js";
 import { settingsOf, termsOf } from "./settings.js";
 import type { LockState } from "./state.js";
@@ -42,9 +43,7 @@ export class Holdfast implements AsyncDisposable {
    * answer.
    */
   async acquire(name: string, options: LockOptions = {}): Promise<Lock> {
-    const terms = termsOf(name, options, this.#core.settings);
-    const handle = await new Acquisition(this.#core, terms, options.signal).run();
-    return handle.lock;
+    return (await this.#acquire(name, options)).lock;
   }
 
   /**
@@ -52,7 +51,8 @@ export class Holdfast implements AsyncDisposable {
    * the callback. With `ifAvailable` the callback gets null if the lock is held.
    *
    * @throws what the callback throws, what {@link Holdfast.acquire} throws, or LockLostError if the lock was not held to the
-   * end, so that another holder may have worked at the same time. Its `cause` is what the callback has thrown. That the
+   * end, so that another holder may have worked at the same time; its `cause` is what the callback has thrown. ClosedError if the
+   * client was closed before the callback was done. That the
    * lock could not be released in time is no error: it runs out.
    */
   async request<T>(name: string, callback: Callback<Lock, T>): Promise<T>;
@@ -64,17 +64,19 @@ export class Holdfast implements AsyncDisposable {
     if (typeof callback !== "function") {
       throw new InvalidError({ operation: "request", resource: name, detail: `the callback must be a function, not ${typeof callback}` });
     }
-    const lock = await this.#acquireOrNull(name, options);
-    if (lock === null) return callback(null);
+    const handle = await this.#acquireOrNull(name, options);
+    if (handle === null) return callback(null);
     let work: { value: T } | { error: unknown };
     try {
-      work = { value: await callback(lock) };
+      work = { value: await callback(handle.lock) };
     } catch (error) {
       work = { error };
     }
-    const loss = await lock.release().then(() => undefined, lossOf);
+    const { isClosed } = handle;
+    const loss = await handle.release().then(() => undefined, lossOf);
     if ("error" in work) throw loss === undefined || work.error === loss ? work.error : withCause(loss, work.error);
     if (loss !== undefined) throw loss;
+    if (isClosed) throw new ClosedError({ operation: "request", resource: handle.terms.name });
     return work.value;
   }
 
@@ -83,8 +85,8 @@ export class Holdfast implements AsyncDisposable {
    *
    * @throws InvalidError, UnavailableError, OverloadedError, ClosedError.
    */
-  async get(name: string): Promise<LockState> {
-    return getState(this.#core, name);
+  async get(name: string, options: CallOptions = {}): Promise<LockState> {
+    return getState(this.#core, name, options.signal);
   }
 
   /**
@@ -94,8 +96,8 @@ export class Holdfast implements AsyncDisposable {
    *
    * @throws InvalidError, UnavailableError, OverloadedError, ClosedError.
    */
-  async query(pattern = ">"): Promise<LockSnapshot> {
-    return queryAll(this.#core, checkPattern("query", pattern));
+  async query(pattern = ">", options: CallOptions = {}): Promise<LockSnapshot> {
+    return queryAll(this.#core, checkPattern("query", pattern), options.signal);
   }
 
   /**
@@ -108,14 +110,16 @@ export class Holdfast implements AsyncDisposable {
    *
    * @throws InvalidError if the pattern is none, and as the iteration does.
    */
-  watch(pattern = ">", options: { signal?: AbortSignal } = {}): AsyncIterableIterator<LockEvent> {
+  watch(pattern = ">", options: CallOptions = {}): AsyncIterableIterator<LockEvent> {
     const { nc, sender, settings } = this.#core;
     return new Watch(nc, sender, `${settings.prefix}.event.${checkPattern("watch", pattern)}`, options.signal);
   }
 
   /**
    * Releases all locks, ends the calls that wait with a ClosedError, and waits for what is done in the background, all no
-   * longer than the timeout of the client. What could not be released runs out. The connection stays open. It never rejects.
+   * longer than the timeout of the client. The connection stays open.
+   *
+   * @throws UnknownOutcomeError if something could not be released in time. It runs out, and the client is closed.
    */
   close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -127,9 +131,14 @@ export class Holdfast implements AsyncDisposable {
     await this.close();
   }
 
-  async #acquireOrNull(name: string, options: LockOptions): Promise<Lock | null> {
+  async #acquire(name: string, options: LockOptions): Promise<Handle> {
+    const terms = termsOf(name, options, this.#core.settings);
+    return new Acquisition(this.#core, terms, options.signal).run();
+  }
+
+  async #acquireOrNull(name: string, options: LockOptions): Promise<Handle | null> {
     try {
-      return await this.acquire(name, options);
+      return await this.#acquire(name, options);
     } catch (error) {
       if (options.ifAvailable === true && error instanceof LockHeldError) return null;
       throw error;
@@ -139,16 +148,25 @@ export class Holdfast implements AsyncDisposable {
   async #close(): Promise<void> {
     const { alarms, background, clock, handles, hints, sender, sessions, settings } = this.#core;
     sender.beginClose();
-    const released = Promise.allSettled([...handles].map((handle) => handle.release()));
-    await new Promise<void>((resolve) => {
-      const late = new Alarm(resolve);
+    const releases = Promise.allSettled([...handles].map((handle) => handle.close()));
+    const done = releases.then(async (all) => {
+      await background.idle();
+      return all.find(({ status, reason }: { status: string; reason?: unknown }) => status === "rejected" && lossOf(reason) === undefined);
+    });
+    const failed = await new Promise<unknown>((resolve) => {
+      const late = new Alarm(() => {
+        resolve({ reason: undefined });
+      });
       alarms.set(late, clock.now() + settings.timeout);
-      void released.then(() => background.idle()).then(resolve);
+      void done.then(resolve);
     });
     sessions.close();
     hints.close();
     sender.close();
     alarms.close();
+    if (failed === undefined) return;
+    const { reason } = failed as { reason: unknown };
+    throw new UnknownOutcomeError({ operation: "close", detail: "not all could be released in time; the rest runs out", cause: reason });
   }
 }
 

@@ -6,7 +6,7 @@
 export { Holdfast, holdfast } from "./holdfast.js";
 export type { LockSnapshot } from "./query.js";
 export { Lock } from "./lock.js";
-export type { LockOptions, Options } from "./options.js";
+export type { CallOptions, LockOptions, Options } from "./options.js";
 export type { HeldBack, LockInfo, LockMode, LockState, PendingInfo } from "./state.js";
 export type { LockEvent, LockEventKind } from "./event.js";
 export { decodeKey, encodeKey, shardOf } from "./key.js";

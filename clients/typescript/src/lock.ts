@@ -1,4 +1,5 @@
 import type { Handle } from "./handle.js";
+import type { CallOptions } from "./options.js";
 import type { LockMode } from "./state.js";
 
 /**
@@ -76,8 +77,8 @@ export class Lock implements AsyncDisposable {
    * the time, OverloadedError; UnknownOutcomeError if there is no answer within the timeout of the client. The renewals then
    * go on to ask for it.
    */
-  async extend(ttl: number = this.#handle.ttl): Promise<void> {
-    await this.#handle.extend(ttl);
+  async extend(ttl: number = this.#handle.ttl, options: CallOptions = {}): Promise<void> {
+    await this.#handle.extend(ttl, options.signal);
   }
 
   /**
@@ -86,20 +87,20 @@ export class Lock implements AsyncDisposable {
    * @throws LockLostError or LockReleasedError if the lock is not held any more; InvalidError, OverloadedError,
    * UnavailableError and UnknownOutcomeError.
    */
-  async set(metadata: Record<string, string>): Promise<void> {
-    await this.#handle.set(metadata);
+  async set(metadata: Record<string, string>, options: CallOptions = {}): Promise<void> {
+    await this.#handle.set(metadata, options.signal);
   }
 
   /**
    * Releases the lock, at most once: later calls have the result of the first. The signal aborts at once. A lock that cannot
    * be released within the timeout of the client is not renewed any more, and the client goes on to release it until it
-   * runs out.
+   * runs out. With a signal the caller waits no longer, and the release goes on.
    *
    * @throws LockLostError if the lock was not held any more, UnavailableError or UnknownOutcomeError if it may be held until
-   * it runs out.
+   * it runs out. With the signal the caller waits no longer; the release goes on.
    */
-  release(): Promise<void> {
-    return this.#handle.release();
+  async release(options: CallOptions = {}): Promise<void> {
+    await this.#handle.release(options.signal);
   }
 
   /** Releases the lock. */

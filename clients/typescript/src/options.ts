@@ -52,3 +52,9 @@ export interface LockOptions {
   /** Ends the wait. The call rejects with the reason of the signal. A lock that was acquired is not affected. */
   signal?: AbortSignal;
 }
+
+/** Options of a call that does not wait for a lock. */
+export interface CallOptions {
+  /** Ends the call for the caller, which rejects with the reason of the signal. What it has asked for may yet happen. */
+  signal?: AbortSignal;
+}

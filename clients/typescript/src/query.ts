@@ -16,8 +16,8 @@ export interface LockSnapshot {
 }
 
 /** Returns the state of one lock. */
-export async function getState(core: Core, name: string): Promise<LockState> {
-  const reply = await core.ask("get", name, {});
+export async function getState(core: Core, name: string, signal: AbortSignal | undefined): Promise<LockState> {
+  const reply = await core.ask("get", name, {}, signal);
   const lease = reply.lease;
   const resource = lease?.resource ?? name.normalize("NFC");
   switch (reply.status) {
@@ -45,10 +45,10 @@ export async function getState(core: Core, name: string): Promise<LockState> {
 }
 
 /** Returns all pages of a listing. */
-export async function queryAll(core: Core, pattern: string): Promise<LockSnapshot> {
+export async function queryAll(core: Core, pattern: string, signal: AbortSignal | undefined): Promise<LockSnapshot> {
   const snapshot: LockSnapshot = { held: [], pending: [] };
   for (let after = ""; ; ) {
-    const page = await pageAfter(core, pattern, after);
+    const page = await pageAfter(core, pattern, after, signal);
     for (const lease of page.leases ?? []) snapshot.held.push(lockInfo(lease));
     for (const { resource = "", waiters = [] } of page.queues ?? []) {
       for (const waiter of waiters) snapshot.pending.push(pendingInfo(resource, waiter));
@@ -58,11 +58,11 @@ export async function queryAll(core: Core, pattern: string): Promise<LockSnapsho
   }
 }
 
-async function pageAfter(core: Core, pattern: string, after: string): Promise<ListReply> {
+async function pageAfter(core: Core, pattern: string, after: string, signal: AbortSignal | undefined): Promise<ListReply> {
   const what = { operation: "query" };
   const body = { pattern, limit: pageSize, waiters: true, ...(after !== "" && { after }) };
-  const outcome = await core.askWithin({ operation: "list", body: () => body });
-  if (outcome.answer === undefined) throw unanswered(what, outcome, false);
+  const outcome = await core.askWithin({ operation: "list", body: () => body, signal });
+  if (outcome.answer === undefined) throw outcome.ending === "aborted" ? signal?.reason : unanswered(what, outcome, false);
   if (outcome.answer.reply !== undefined) throw refused(what, outcome.answer.reply);
   const page = outcome.answer.json() as ListReply | undefined;
   if (page === undefined) throw new UnavailableError({ ...what, detail: "an answer that is no page of a listing" });
