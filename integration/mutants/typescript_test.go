@@ -88,11 +88,4 @@ var typescript = []mutant{
 		found: typescriptCases,
 		says:  `key: want`,
 	},
-	{
-		name:  "TypeScriptKeepsAfterALoss",
-		harm:  "a client takes a lock for held that was broken, because its session goes on",
-		edits: []edit{{"clients/typescript/src/session.ts", "    if (reply.losses !== this.#losses) return false;\n", ""}},
-		found: typescriptCases,
-		says:  `XX`,
-	},
 }
