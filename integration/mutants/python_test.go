@@ -87,3 +87,37 @@ var python = []mutant{
 		found: pythonCases("acquire", "fence"),
 		says:  `fence: want "000000000000001", got "1"`,
 	},
+	{
+		name:  "PythonForeignHolderIsNoLoss",
+		harm:  "a client is told that another owner has its lock, and goes on until its lease would be over",
+		edits: []edit{{"clients/python/src/holdfast/_holding.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
+		found: pythonCases("lost", "broken-and-taken"),
+		says:  `reason: want "not_owner", got "deadline"`,
+	},
+	{
+		name:  "PythonNameInAnotherForm",
+		harm:  "two names that differ in characters of compatibility are one lock here, and two for the other clients",
+		edits: []edit{{"clients/python/src/holdfast/_key.py", `unicodedata.normalize("NFC", name)`, `unicodedata.normalize("NFKC", name)`}},
+		found: pythonCases("keys", "nothing-but-nfc"),
+		says:  `key: want "=EF=AC=81", got "fi"`,
+	},
+	{
+		name: "PythonUnknownIsTakenForNoEffect",
+		harm: "a call that may have had its effect is reported as one that had none",
+		edits: []edit{{
+			"clients/python/src/holdfast/_exchange.py", "return not self._open and not self._unsure", "return not self._unsure",
+		}},
+		found: pythonCases("restart", "paused"),
+		says:  `code: want "unknown", got "unavailable"`,
+	},
+	{
+		name: "PythonNoNodeIsFinal",
+		harm: "calls fail while no node runs, instead of waiting for one",
+		edits: []edit{{
+			"clients/python/src/holdfast/_exchange.py", "self._obstacle = \"no node answers\"\n            return True",
+			"self._obstacle = \"no node answers\"\n            return False",
+		}},
+		found: pythonCases("errors", "no-node"),
+		says:  `code: want "unavailable", got "unknown"`,
+	},
+}

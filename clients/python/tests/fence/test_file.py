@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast
@@ -56,6 +56,7 @@ def test_a_lower_token_is_refused(tmp_path: Path) -> None:
     guard.write(Claim("orders.43", 1), "43.txt", "")
 
 
+@settings(deadline=None)  # the disk may be busy
 @given(tokens=st.lists(st.integers(1, 9), max_size=20), once=st.booleans())
 def test_the_rule(tmp_path_factory: pytest.TempPathFactory, tokens: list[int], once: bool) -> None:
     verdicts: list[tuple[Claim, bool]] = []
