@@ -180,6 +180,8 @@ class Core:
             x.stop()
         for watch in tuple(self.watches):
             watch.closed()
+        for holding in self.holdings.values():
+            holding.interrupt()
         releases = self.spawn(self._release_all())
         self.ends.close()
         own = asyncio.current_task()
