@@ -16,7 +16,7 @@ from nats.aio.client import Client as Connection
 
 from ._acquisition import Acquisition
 from ._core import Core, JeopardyHook
-from ._errors import Closed, Invalid
+from ._errors import Closed, HoldfastError, Invalid
 from ._holding import Holding
 from ._key import encode_key, normalize
 from ._lease import HeldBack, Lease, LockState
@@ -210,6 +210,9 @@ class Client:
 
         Locks that cannot be released run out by their TTL. The connection stays open. If the call is cancelled, closing
         goes on; to call it again waits for its end.
+
+        Raises:
+            UnknownOutcome: not everything was answered in time.
         """
         self._closed = True
         if self._core is None:
@@ -224,7 +227,11 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.close()
+        try:
+            await self.close()
+        except HoldfastError:
+            if error is None:  # else it would hide the error of the block
+                raise
 
     def _start(self, operation: str) -> Core:
         if self._closed:

@@ -180,6 +180,8 @@ class Core:
             x.stop()
         for watch in tuple(self.watches):
             watch.closed()
+        for holding in self.holdings.values():
+            holding.interrupt()
         releases = self.spawn(self._release_all())
         self.ends.close()
         own = asyncio.current_task()
@@ -189,6 +191,7 @@ class Core:
             if not tasks or left <= 0:
                 break
             await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        unfinished = any(t is not own for t in self._tasks)
         self._ceased = True
         releases.cancel()
         self.alarms.close()
@@ -200,6 +203,9 @@ class Core:
         for holding in tuple(self.holdings.values()):
             holding.detach()
         await self.sender.close()
+        if unfinished:
+            cause = "not everything was answered in time; locks and places in queues that are left run out"
+            raise UnknownOutcome(cause, operation="close")
 
     async def _release_all(self) -> None:
         sessions = self.sessions.all()

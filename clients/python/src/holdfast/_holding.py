@@ -167,6 +167,12 @@ class Holding:
         if self.found is not None:
             asyncio.get_running_loop().call_soon(listener)
 
+    def interrupt(self) -> None:
+        """Have the listeners called, because the client is closed."""
+        for listener in self._listeners:
+            self.core.loop.call_soon(listener)
+        self._listeners.clear()
+
     def look(self) -> None:
         """End the lease if it is over by the clock. A timer may be late."""
         if self._holding and _clock.now() >= self.until:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ._errors import HoldfastError, LockLost
+from ._errors import Closed, HoldfastError, LockLost
 
 if TYPE_CHECKING:
     from ._holding import Holding
@@ -66,6 +66,8 @@ class LockScope:
                 lost = e
         if lost is not None and (error is None or ours):
             raise lost from error
+        if ours:
+            raise Closed("the client is closed", operation="acquire", resource=holding.name) from error
         if lost is not None and error is not None:
             error.add_note(str(lost))
 
