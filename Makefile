@@ -89,7 +89,7 @@ clean: ## Remove build and coverage output.
 	rm -rf bin dist coverage.out coverage.html
 
 .PHONY: test
-test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; about a quarter of an hour.
+test: servers test-typescript test-python ## Run all tests with the race detector, after installing the servers that they need; about half an hour.
 	$(call in-all,$(filter-out packaging,$(MODULES)),go test -race -count=1 ./...)
 
 # What it builds is also what the conformance cases and the mutants run.
