@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -12,6 +13,7 @@ from nats.aio.msg import Msg
 import holdfast
 
 from .conftest import NewClient, until_free, until_waiting
+from .proxy import Proxy
 
 Work = Callable[[], Coroutine[Any, Any, object]]
 
@@ -192,3 +194,75 @@ async def test_close(new_client: NewClient, other: holdfast.Client, name: str) -
         await cancelled_at(step, closing.close)
         await closing.close()  # waits for the end of the first call
         assert not (await other.get(f"{name}.{step}")).held
+
+
+async def test_grant_that_is_given_back_is_not_held(
+    client: holdfast.Client, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The answer to a forgotten attempt gives a lease back, and a later answer grants the same one."""
+    monkeypatch.setattr("holdfast._exchange.OPEN_ATTEMPTS", 1)
+    await client.get(name)
+    core = client._core  # pyright: ignore[reportPrivateUsage]
+    assert core is not None
+    receive = core.sender._received  # pyright: ignore[reportPrivateUsage]
+    answers: list[Msg] = []
+
+    async def hold_back(m: Msg) -> None:
+        if len(answers) == 2 or json.loads(m.data).get("status") != "GRANTED":
+            await receive(m)
+            return
+        answers.append(m)
+        if len(answers) == 2:
+            for answer in answers:
+                await receive(answer)
+
+    inbox = core.sender._subscription  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(inbox, "_cb", hold_back)
+    lock = await client.acquire(name)
+    tokens = [json.loads(m.data)["lease"]["token"] for m in answers[:2]]
+    assert tokens[0] == tokens[1] != str(lock.token)
+    while core._background:  # pyright: ignore[reportPrivateUsage]
+        await asyncio.sleep(0.01)
+    holder = (await other.get(name)).holder
+    assert holder is not None
+    assert holder.token == lock.token
+
+
+async def test_grant_behind_a_timeout_is_given_back(
+    client: holdfast.Client, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The next attempt does not get the lease that is given back: it is another request."""
+    await client.get(name)
+    core = client._core  # pyright: ignore[reportPrivateUsage]
+    assert core is not None
+    receive = core.sender._received  # pyright: ignore[reportPrivateUsage]
+    grants: list[Msg] = []
+
+    async def behind_timeout(m: Msg) -> None:
+        if not grants and json.loads(m.data).get("status") == "GRANTED":
+            grants.append(m)
+            await receive(Msg(m._client, m.subject, data=b'{"status":"TIMEOUT"}'))  # pyright: ignore[reportPrivateUsage]
+        await receive(m)
+
+    inbox = core.sender._subscription  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(inbox, "_cb", behind_timeout)
+    lock = await client.acquire(name)
+    assert json.loads(grants[0].data)["lease"]["token"] != str(lock.token)
+    while core._background:  # pyright: ignore[reportPrivateUsage]
+        await asyncio.sleep(0.01)
+    holder = (await other.get(name)).holder
+    assert holder is not None
+    assert holder.token == lock.token
+
+
+async def test_close_is_no_cancellation(new_client: NewClient, proxy: Proxy, name: str) -> None:
+    """A call that close ends raises Closed, and not CancelledError, of which its task knows nothing."""
+    client = await new_client(proxy.url, timeout=0.3)
+    await client.get(name)
+    proxy.lossy = True
+    watching = asyncio.create_task(anext(client.watch()))
+    await asyncio.sleep(0)
+    with pytest.raises(holdfast.UnknownOutcome):
+        await client.close()
+    with pytest.raises(holdfast.Closed):
+        await watching

@@ -82,10 +82,10 @@ class Acquisition:
             again = False
             try:
                 a = await x.run(self._deadline())
-                if a.status == "GRANTED":
+                if a.status == "GRANTED" and not x.gives_back(int(a.lease.get("token", 0))):
                     again = True  # nothing is to be withdrawn
                     return a, self._hold(a)
-                again = self._again(a)
+                again = self._again(a, x)
                 if not again:
                     raise refused("acquire", self._name, a)
             except Unanswered as e:
@@ -98,15 +98,18 @@ class Acquisition:
     def _hold(self, a: Answer) -> Holding:
         return Holding(self._core, self._name, self._key, a.lease, a.sent, self._terms, self._secret)
 
-    def _again(self, a: Answer) -> bool:
+    def _again(self, a: Answer, x: Exchange) -> bool:
         # Whether the answer decided nothing: the place in the queue ran out, and not the wait, or the lease ended
-        # before any answer came.
+        # before any answer came. The id is new: an earlier attempt may yet be granted a lease, which is given back, and
+        # must not be the one that the next attempt is granted.
         if a.status == "TIMEOUT":
-            return self._wait() > 0.001
-        if a.status in ("RELEASED", "EXPIRED", "CANCELLED"):
-            self._id = new_id()
-            return True
-        return False
+            if self._wait() <= 0.001:
+                return False
+            self._withdraw(x)
+        elif a.status not in ("GRANTED", "RELEASED", "EXPIRED", "CANCELLED"):
+            return False
+        self._id = new_id()
+        return True
 
     def _wait(self) -> float:
         # How long the request may stay in the queue from now on. It never becomes 0, which would be another request.

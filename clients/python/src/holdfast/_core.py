@@ -89,8 +89,18 @@ class Core:
         return task
 
     async def join(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something in a task of the client, which goes on if the caller is cancelled."""
-        return await asyncio.shield(self.spawn(work))
+        """Run something in a task of the client, which goes on if the caller is cancelled.
+
+        If the client is closed before it has ended, Closed is raised.
+        """
+        task, caller = self.spawn(work), asyncio.current_task()
+        before = 0 if caller is None else caller.cancelling()
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled() and (caller is None or caller.cancelling() == before):
+                raise Closed("the client is closed") from None
+            raise
 
     def background(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run something that a call has left. Return False if too much of it goes on already."""
@@ -155,11 +165,11 @@ class Core:
             m["secret"] = secret
         return json.dumps(m).encode()
 
-    def give_back(self, lease: dict[str, Any]) -> None:
-        """Release a lease in the background, unless it is held here."""
+    def give_back(self, lease: dict[str, Any]) -> bool:
+        """Release a lease in the background. Return False if it is held here, or not of this owner."""
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
         if (name, token) in self.holdings or lease.get("owner") != self.owner:
-            return
+            return False
         message = self.release_message(token, self.secret())
         key = encode_key(name)
 
@@ -170,6 +180,7 @@ class Core:
                 pass  # it runs out
 
         self.background(run())
+        return True
 
     async def close(self) -> None:
         """Release all locks, end all calls, and wait for what goes on, no longer than the timeout."""
@@ -208,23 +219,31 @@ class Core:
             raise UnknownOutcome(cause, operation="close")
 
     async def _release_all(self) -> None:
-        sessions = self.sessions.all()
-        await asyncio.gather(*(self._end(x.terms.shard, x.id, x.ending(), x.surrender()) for x in sessions))
-        queue = list(self.holdings.values())
+        ending = [(x, x.surrender()) for x in self.sessions.all()]
+        together = [holding for _, holdings in ending for holding in holdings]
+        for holding in together:
+            holding.surrender()  # before the request leaves: the lease may be over as soon as it arrives
+        try:
+            await asyncio.gather(*(self._end(x.terms.shard, x.id, x.ending(), holdings) for x, holdings in ending))
+            queue = [x.release for x in self.holdings.values()] + [x.release_alone for x in together]
 
-        async def work() -> None:
-            while queue:
-                try:
-                    await queue.pop().release()
-                except HoldfastError:
-                    pass  # it was lost, or goes on to be released until it runs out
+            async def work() -> None:
+                while queue:
+                    try:
+                        await queue.pop()()
+                    except HoldfastError:
+                        pass  # it was lost, or goes on to be released until it runs out
 
-        await asyncio.gather(*(work() for _ in range(min(RELEASES_AT_ONCE, len(queue)))))
+            await asyncio.gather(*(work() for _ in range(min(RELEASES_AT_ONCE, len(queue)))))
+        finally:
+            for holding in together:
+                cause = "the client was closed before an answer came"
+                holding.surrendered(UnknownOutcome(cause, operation="release", resource=holding.name))
         for session in self.sessions.all():
             session.close()
 
     async def _end(self, shard: int, session: str, message: bytes, holdings: list[Holding]) -> None:
-        # Releases the leases of a session by its end. If that is not answered so, each is released by itself.
+        # Releases the surrendered leases of a session by its end. If that is not answered so, they stay surrendered.
         if not holdings:
             return
         x = Exchange(self.sender, self.chores, "end", session, lambda: message, waits=True, shard=shard)
@@ -236,15 +255,15 @@ class Core:
             x.finish()
         if a.status == "RELEASED":
             for holding in holdings:
-                if holding.active:
-                    holding.detach()
-                    holding.detached(None)
+                holding.surrendered(None)
 
     def _orphan(self, lease: dict[str, Any]) -> None:
         # An answer may come twice, and the second time before a call has looked at the first.
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
-        if not any(x.has(name, token) for x in self.calls):
-            self.give_back(lease)
+        if any(x.has(name, token) for x in self.calls) or not self.give_back(lease):
+            return
+        for x in self.calls:
+            x.given_back(token)
 
     def _reconnected(self) -> None:
         for x in (*self.calls, *self.chores):

@@ -87,7 +87,7 @@ class Estimate:
             return None
         by.before = self.open[-1].id
         self.agreed = by.ttl
-        self.until = by.sent + min(remaining, by.ttl) - margin(by.ttl)
+        until = by.sent + min(remaining, by.ttl) - margin(by.ttl)
         settled: list[int] = []
         left: list[Attempt] = []
         for a in self.open:
@@ -97,7 +97,8 @@ class Estimate:
                 settled.append(a.id)
             if not over:
                 left.append(a)
-                self.until = min(self.until, a.ends(by.sent))
+                until = min(until, a.ends(by.sent))
+        self.until = until  # at once, because another thread may ask
         self.open = left
         return by.sent, settled
 

@@ -49,6 +49,7 @@ class Exchange:
         "_came",
         "_due",
         "_exchanges",
+        "_given_back",
         "_idle",
         "_key",
         "_message",
@@ -95,6 +96,7 @@ class Exchange:
         self._due = 0.0
         self._obstacle = ""
         self._came: list[Answer] = []
+        self._given_back: set[int] = set()
         self._over = False
         self._renew = False
         self._stop = False
@@ -153,6 +155,15 @@ class Exchange:
     def has(self, resource: str, token: int) -> bool:
         """Return whether a grant of this lease has come that has not been looked at."""
         return any(a.lease.get("resource") == resource and int(a.lease.get("token", 0)) == token for a in self._came)
+
+    def given_back(self, token: int) -> None:
+        """Take in that a lease of this token is given back: it may be the one that this request is granted."""
+        if self._op == "acquire":
+            self._given_back.add(token)
+
+    def gives_back(self, token: int) -> bool:
+        """Return whether the lease of this token is given back, so that a grant of it does not count."""
+        return token in self._given_back
 
     def reconnected(self) -> None:
         """Send the request again at once, because an answer may have been lost with the last connection."""

@@ -138,8 +138,10 @@ class Holding:
     @property
     def until(self) -> float:
         """When the lease must be considered over."""
+        # Another thread may ask. A lease that leaves its coverage first takes over its end.
+        coverage = self.coverage
         until = self.extensions.until
-        return until if self.coverage is None else max(until, self.coverage.until)
+        return until if coverage is None else max(until, coverage.until)
 
     @property
     def lost(self) -> asyncio.Event:
@@ -247,12 +249,20 @@ class Holding:
         self._holding = False
         self._stop(LockReleased("the lock was released", operation="extend", resource=self.name))
 
-    def detached(self, outcome: HoldfastError | None) -> None:
-        """Take in that the end of its session has released the lease, or why not."""
-        if self._released is None:
-            self._released = asyncio.get_running_loop().create_future()
-        if not self._released.done():
+    def surrender(self) -> None:
+        """Hold the lease no more, because the end of its session is to release it. Then call surrendered."""
+        self._released = asyncio.get_running_loop().create_future()
+        self.detach()
+
+    def surrendered(self, outcome: HoldfastError | None) -> None:
+        """Take in that the end of the session has released the lease, or why not. Later calls have no effect."""
+        if self._released is not None and not self._released.done():
             self._released.set_result(outcome)
+
+    async def release_alone(self) -> None:
+        """Release a surrendered lease by a request of its own, because the end of its session did not."""
+        if self._released is not None and not self._released.done():
+            await self._release(self._released)
 
     def discard(self) -> None:
         """Hold the lease no more. It is given back by another way."""

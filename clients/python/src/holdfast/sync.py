@@ -104,6 +104,14 @@ class _Loop:
             else:
                 answer.set_result(result)
 
+        def start() -> None:
+            task.append(self.spawn(run()))
+            task[0].add_done_callback(ended)
+
+        def ended(_: asyncio.Task[None]) -> None:
+            if not answer.done():  # the loop was ended before the first step of run
+                answer.set_exception(Closed("the client was closed"))
+
         def cancel() -> None:
             if task and not task[0].done():
                 task[0].cancel()
@@ -116,7 +124,7 @@ class _Loop:
         try:
             with self._mutex:
                 self.check()
-                self._loop.call_soon_threadsafe(lambda: task.append(self.spawn(run())))
+                self._loop.call_soon_threadsafe(start)
             return answer.result()
         except BaseException:
             if not answer.done() or answer.exception() is None:

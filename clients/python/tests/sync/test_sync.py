@@ -306,3 +306,37 @@ with client.lock("sync.fork", ttl=3600) as lock:
 """
     assert run(script, holdfast_server.url) == "[True, True, True, True, True] False 0.0\n0 True True\n"
     assert not other.get("sync.fork").held
+
+
+def test_a_call_that_the_end_of_the_loop_overtakes() -> None:
+    """It raises Closed, and does not wait for ever, if the loop ends before its first step."""
+    loop = holdfast.sync._Loop()  # pyright: ignore[reportPrivateUsage]
+    busy, go_on = threading.Event(), threading.Event()
+
+    def block() -> None:
+        busy.set()
+        go_on.wait()
+
+    loop._loop.call_soon_threadsafe(block)  # pyright: ignore[reportPrivateUsage]
+    busy.wait()
+    raised: list[BaseException] = []
+
+    async def work() -> None:
+        pass
+
+    def call() -> None:
+        try:
+            loop.call(work, None)
+        except BaseException as error:
+            raised.append(error)
+
+    calling = threading.Thread(target=call, daemon=True)
+    calling.start()
+    until(lambda: len(vars(loop._loop)["_ready"]) > 0)  # pyright: ignore[reportPrivateUsage]
+    ending = threading.Thread(target=loop.end)
+    ending.start()
+    until(lambda: not loop.alive)
+    go_on.set()
+    ending.join()
+    calling.join(10)
+    assert [type(error) for error in raised] == [holdfast.Closed]
