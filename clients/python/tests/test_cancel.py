@@ -266,3 +266,21 @@ async def test_close_is_no_cancellation(new_client: NewClient, proxy: Proxy, nam
         await client.close()
     with pytest.raises(holdfast.Closed):
         await watching
+
+
+async def test_release_in_the_background_that_never_begins(client: holdfast.Client, name: str) -> None:
+    """Close may cancel it before its first step. Later calls have an outcome nevertheless."""
+    lock = await client.acquire(name)
+    core = client._core  # pyright: ignore[reportPrivateUsage]
+    assert core is not None
+    releasing = asyncio.create_task(lock.release())
+    await asyncio.sleep(0)
+    releasing.cancel()
+    while not core._background:  # pyright: ignore[reportPrivateUsage]
+        await asyncio.sleep(0)
+    for task in tuple(core._tasks):  # pyright: ignore[reportPrivateUsage]
+        task.cancel()
+    async with asyncio.timeout(5):
+        with pytest.raises(holdfast.UnknownOutcome):
+            await lock.release()
+    assert releasing.cancelled()

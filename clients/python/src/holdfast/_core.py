@@ -102,14 +102,15 @@ class Core:
                 raise Closed("the client is closed") from None
             raise
 
-    def background(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Run something that a call has left. Return False if too much of it goes on already."""
+    def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+        """Run something that a call has left. Return None if too much of it goes on already."""
         if self._background >= MOST_BACKGROUND or self._ceased:
             work.close()
-            return False
+            return None
         self._background += 1
-        self.spawn(work).add_done_callback(self._background_done)
-        return True
+        task = self.spawn(work)
+        task.add_done_callback(self._background_done)
+        return task
 
     def _background_done(self, _: asyncio.Task[None]) -> None:
         self._background -= 1

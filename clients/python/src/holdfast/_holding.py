@@ -295,7 +295,6 @@ class Holding:
         # Releases the lease in the background. If that is not known to have had its effect, the session that the lease
         # may be in must not prolong it.
         async def run() -> None:
-            error: HoldfastError = UnknownOutcome("no answer", operation="release", resource=self.name)
             try:
                 answer = await self.core.ask("release", self.key, self.release_message(), self.ends - _clock.now())
             except Unanswered:
@@ -304,16 +303,20 @@ class Holding:
                 found = self._outcome(answer)
                 if released is not None and not released.done():
                     released.set_result(found)
-            finally:
-                if released is not None and not released.done():
-                    released.set_result(error)
 
-        if not self.core.background(run()):
-            self.extensions.forsake()
-            if released is not None:
-                released.set_result(
-                    Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name)
-                )
+        def ended(_: asyncio.Task[None]) -> None:
+            if released is not None and not released.done():
+                released.set_result(UnknownOutcome("no answer", operation="release", resource=self.name))
+
+        task = self.core.background(run())
+        if task is not None:
+            task.add_done_callback(ended)  # it may be cancelled before its first step
+            return
+        self.extensions.forsake()
+        if released is not None:
+            released.set_result(
+                Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name)
+            )
 
     def _outcome(self, a: Answer) -> HoldfastError | None:
         if a.status == "RELEASED":

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import random
 import threading
 from pathlib import Path
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast import Claim
-from holdfast.fence import FenceError, MalformedMark, SpentClaim, StaleClaim
+from holdfast.fence import FenceError, MalformedMark, SpentClaim, StaleClaim, UnknownWrite
 from holdfast.fence.file import Directory
 
 from .goguard import GoGuard, build
@@ -219,3 +221,25 @@ def test_errors_are_of_one_class() -> None:
     assert issubclass(SpentClaim, StaleClaim)
     assert issubclass(StaleClaim, FenceError)
     assert issubclass(MalformedMark, FenceError)
+
+
+def test_a_directory_that_does_not_reach_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says whether the file was written: not if the mark may be undone."""
+    guard = Directory(tmp_path)
+    sync = os.fsync
+    failing: list[int] = []
+
+    def fail(fd: int) -> None:
+        if os.fstat(fd).st_ino in failing:
+            raise OSError(errno.EIO, "the disk failed")
+        sync(fd)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    failing[:] = [(tmp_path / ".fence").stat().st_ino]
+    with pytest.raises(OSError, match=r"the change was not made: .*the disk failed"):
+        guard.write(Claim("orders", 7), "a", b"1")
+    assert not (tmp_path / "a").exists()
+    failing[:] = [tmp_path.stat().st_ino]
+    with pytest.raises(UnknownWrite):
+        guard.write(Claim("orders", 7), "a", b"1")
+    assert (tmp_path / "a").read_bytes() == b"1"

@@ -242,10 +242,13 @@ def _raise_mark(control: int, claim: Claim, once: bool) -> None:
     name = hashlib.sha256(claim.resource.encode()).hexdigest()
     highest = _read_mark(control, name, claim.resource)
     check(claim, highest, once)
-    if claim.token == highest:
-        _settle(control)  # its writer may have died before it was on disk
-    else:
-        _replace(control, control, name, f"{claim.fence}\n{claim.resource}\n".encode(), 0o666)
+    try:
+        if claim.token == highest:
+            _settle(control)  # its writer may have died before it was on disk
+        else:
+            _replace(control, control, name, f"{claim.fence}\n{claim.resource}\n".encode(), 0o666)
+    except UnknownWrite as error:
+        raise OSError(f"a crash may undo the mark, so the change was not made: {error.__cause__}") from error
 
 
 def _read_mark(control: int, name: str, resource: str) -> int:
