@@ -28,6 +28,14 @@ def other(holdfast_server: Server) -> Iterator[holdfast.sync.Client]:
         yield client
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A process that was started in the background ignores SIGINT, and Python then has no handler of it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def until(holds: Callable[[], bool]) -> None:
     """Wait for a state of the service or of a lock. The timeout of the test bounds the wait."""
     while not holds():
@@ -163,6 +171,7 @@ def test_jeopardy_has_the_lock_of_the_caller(holdfast_server: Server) -> None:
         assert told[0] == (lock, True)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_withdraws_the_request(client: holdfast.sync.Client, other: holdfast.sync.Client) -> None:
     with other.lock("sync.interrupt"):
         main = threading.main_thread().ident
