@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import ClassVar, cast
 
 import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from holdfast._estimate import Estimate, margin
+from holdfast._holding import Holding
 from holdfast._renewal import Renewal
 
 TTLS = st.sampled_from([0.1, 0.3, 1.0, 2.0, 10.0, 30.0])
@@ -142,3 +145,38 @@ def test_repetitions_are_a_twelfth_apart() -> None:
         now = r.due
     assert r.answered(4, 12) == [1, 2, 3, 4]
     assert 3.5 < r.due - now + 1.0 <= 4.1
+
+
+def test_end_as_another_thread_sees_it() -> None:
+    """A grant moves the end once. An attempt for less is still open, so no longer end is seen on the way."""
+    seen: list[float] = []
+
+    class Seen(Estimate):
+        __slots__ = ()
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "until" and isinstance(value, float):
+                seen.append(value)
+            super().__setattr__(name, value)
+
+    e = Seen(0, 30, 30)
+    e.sent(1, 1)
+    e.asked = 1
+    e.sent(2, 2)
+    seen.clear()
+    e.granted(1, 30)
+    assert seen == [e.until]
+    assert e.until < 3
+
+
+def test_end_while_the_lease_leaves_its_coverage() -> None:
+    class Leaving:
+        extensions = SimpleNamespace(until=1.0)
+        looks: ClassVar = [None, SimpleNamespace(until=2.0)]
+
+        @property
+        def coverage(self) -> SimpleNamespace | None:
+            return self.looks.pop()
+
+    assert Holding.until.fget is not None
+    assert Holding.until.fget(cast(Holding, Leaving())) == 2.0
