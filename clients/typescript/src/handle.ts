@@ -403,12 +403,13 @@ export class Handle {
 
   /** Tells the application, once, that renewals have begun to fail. */
   #endanger(error: HoldfastError): void {
-    const hook = this.core.settings.onJeopardy;
+    // An async function may be given, whose promise is not void.
+    const hook: ((lock: Lock, error: HoldfastError) => unknown) | undefined = this.core.settings.onJeopardy;
     if (this.#failing) return;
     this.#failing = true;
     if (hook === undefined) return;
     void Promise.resolve()
-      .then((): unknown => (this.#phase === "held" ? hook(this.lock, error) : undefined)) // it may be an async function
+      .then(() => (this.#phase === "held" ? hook(this.lock, error) : undefined))
       .catch(() => undefined);
   }
 
