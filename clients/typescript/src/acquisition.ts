@@ -128,13 +128,13 @@ export class Acquisition {
     const { lease, token } = granted;
     const remaining = Math.min(lease.remaining_ms ?? 0, terms.ttl);
     if (core.sender.isClosing) {
-      core.giveBack(terms.name, token, terms.ttl);
+      core.giveBack(terms.name, token, terms.ttl, this.#secret);
       throw unanswered(this.#what, { ending: "closed", definite, cause: undefined });
     }
     if (core.clock.now() < sent + remaining - margin(terms.ttl)) {
       return new Handle(core, terms, this.#secret, lease, token, sent, remaining);
     }
-    core.giveBack(terms.name, token, terms.ttl);
+    core.giveBack(terms.name, token, terms.ttl, this.#secret);
     this.#id = randomText();
     if (++this.#late < mostLate) return undefined;
     throw new UnavailableError({

@@ -9,6 +9,7 @@ import { Handles } from "./handles.js";
 import { Hints } from "./hints.js";
 import { encodeKey, normalizeName } from "./key.js";
 import { Router } from "./router.js";
+import type { Secret } from "./secret.js";
 import { Sender, type Answer, type Listener } from "./sender.js";
 import { Sessions } from "./sessions.js";
 import type { Settings } from "./settings.js";
@@ -46,7 +47,7 @@ export class Core implements Line, Listener {
   };
 
   /** The secret of new leases; undefined as long as it is not known that every node has the feature. */
-  get secret(): Settings["secret"] | undefined {
+  get secret(): Secret | undefined {
     return this.deployment.offers("secrets") ? this.settings.secret : undefined;
   }
 
@@ -64,10 +65,9 @@ export class Core implements Line, Listener {
     return exchange(this, { ...request, deadline: this.clock.now() + this.settings.timeout });
   }
 
-  /** Releases a lease in the background that no call wants. */
-  giveBack(name: string, token: bigint, ttl: number): void {
-    const { owner, secret } = this.settings;
-    const body = { owner, token: token.toString(), ...(this.secret && { secret: secret.secret }) };
+  /** Releases a lease in the background that no call wants. The secret is that of its request. */
+  giveBack(name: string, token: bigint, ttl: number, secret: Secret | undefined): void {
+    const body = { owner: this.settings.owner, token: token.toString(), ...(secret && { secret: secret.secret }) };
     const deadline = this.clock.now() + ttl;
     this.background.add(async () => {
       await insist(this, { operation: "release", key: encodeKey(name), body: () => body, deadline, persistent: true });
@@ -95,7 +95,7 @@ export class Core implements Line, Listener {
     if (granted === undefined || !this.#isOurs(granted.lease)) return;
     const { resource = "", ttl_ms = this.settings.ttl } = granted.lease;
     if (this.handles.has(resource, granted.token)) return;
-    this.giveBack(resource, granted.token, ttl_ms);
+    this.giveBack(resource, granted.token, ttl_ms, this.secret);
   }
 
   #isOurs(lease: WireLease): boolean {

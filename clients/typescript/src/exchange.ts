@@ -237,11 +237,6 @@ class Exchange implements Listener {
 
 /** Returns the lease that an answer grants; undefined if it grants none that can be used. */
 export function leaseOf(reply: Reply): { token: bigint; lease: NonNullable<Reply["lease"]> } | undefined {
-  if (reply.lease === undefined) return undefined;
-  try {
-    const token = tokenOf(reply.lease);
-    return token > 0n ? { token, lease: reply.lease } : undefined;
-  } catch {
-    return undefined;
-  }
+  const token = tokenOf(reply.lease);
+  return reply.lease === undefined || token === 0n ? undefined : { token, lease: reply.lease };
 }

@@ -178,7 +178,16 @@ export class Handle {
   }
 
   async release(signal?: AbortSignal): Promise<void> {
-    this.#released ??= this.#release();
+    if (this.#released === undefined) {
+      // It is set before the signal aborts, since a listener may release the lock once more.
+      let begin = (): void => undefined;
+      this.#released = new Promise((resolve) => {
+        begin = () => {
+          resolve(this.#release());
+        };
+      });
+      begin();
+    }
     await unless(signal, this.#released);
   }
 
@@ -243,7 +252,7 @@ export class Handle {
       return;
     }
     const now = this.core.clock.now();
-    if (now >= this.#follow) {
+    if (now >= this.#follow && this.#ttl >= followFrom) {
       this.#follow = Infinity;
       this.#unfollow = this.core.hints.follow(this.terms.key, this.token, () => {
         this.hinted();
@@ -268,7 +277,6 @@ export class Handle {
     if (this.#coverage === undefined) at = Math.min(at, this.#renewal.until);
     if (this.#isRenewed) at = Math.min(at, this.#renewal.due);
     if (this.#ttl >= followFrom) at = Math.min(at, this.#follow);
-    else this.#follow = Math.max(this.#follow, this.core.clock.now());
     if (at === Infinity) this.core.alarms.stop(this.#alarm);
     else this.core.alarms.set(this.#alarm, at);
   }
@@ -395,14 +403,13 @@ export class Handle {
 
   /** Tells the application, once, that renewals have begun to fail. */
   #endanger(error: HoldfastError): void {
-    const hook = this.core.settings.onJeopardy;
+    // An async function may be given, whose promise is not void.
+    const hook: ((lock: Lock, error: HoldfastError) => unknown) | undefined = this.core.settings.onJeopardy;
     if (this.#failing) return;
     this.#failing = true;
     if (hook === undefined) return;
     void Promise.resolve()
-      .then(() => {
-        if (this.#phase === "held") hook(this.lock, error);
-      })
+      .then(() => (this.#phase === "held" ? hook(this.lock, error) : undefined))
       .catch(() => undefined);
   }
 

@@ -54,9 +54,8 @@ export class Holdfast implements AsyncDisposable {
    * the callback. With `ifAvailable` the callback gets null if the lock is held.
    *
    * @throws what the callback throws, what {@link Holdfast.acquire} throws, or LockLostError if the lock was not held to the
-   * end, so that another holder may have worked at the same time; its `cause` is what the callback has thrown. ClosedError if the
-   * client was closed before the callback was done. That the
-   * lock could not be released in time is no error: it runs out.
+   * end, so that another holder may have worked at the same time; its `cause` is what the callback has thrown. ClosedError if
+   * the client was closed before the callback was done. A lock that could not be released in time is no error: it runs out.
    */
   async request<T>(name: string, callback: Callback<Lock, T>): Promise<T>;
   async request<T>(name: string, options: LockOptions & { ifAvailable?: false }, callback: Callback<Lock, T>): Promise<T>;

@@ -74,8 +74,8 @@ export class Lock implements AsyncDisposable {
    * Has the lease run so many milliseconds from now, and the renewals ask for as much; by default as long as before.
    *
    * @throws LockLostError or LockReleasedError if the lock is not held any more; InvalidError if the service does not take
-   * the time, OverloadedError; UnknownOutcomeError if there is no answer within the timeout of the client. The renewals then
-   * go on to ask for it.
+   * the time; UnknownOutcomeError if no node has decided within the timeout of the client, also because the service is
+   * overloaded. The renewals then go on to ask for it.
    */
   async extend(ttl: number = this.#handle.ttl, options: CallOptions = {}): Promise<void> {
     await this.#handle.extend(ttl, options.signal);
@@ -92,12 +92,12 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Releases the lock, at most once: later calls have the result of the first. The signal aborts at once. A lock that cannot
-   * be released within the timeout of the client is not renewed any more, and the client goes on to release it until it
-   * runs out. With a signal the caller waits no longer, and the release goes on.
+   * Releases the lock, at most once: later calls have the result of the first. {@link Lock.signal} aborts at once. A lock
+   * that cannot be released within the timeout of the client is not renewed any more, and the client goes on to release it
+   * until it runs out. The signal of the options ends the call for the caller; the release goes on.
    *
    * @throws LockLostError if the lock was not held any more, UnavailableError or UnknownOutcomeError if it may be held until
-   * it runs out. With the signal the caller waits no longer; the release goes on.
+   * it runs out, the reason of the signal.
    */
   async release(options: CallOptions = {}): Promise<void> {
     await this.#handle.release(options.signal);

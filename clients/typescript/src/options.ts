@@ -33,7 +33,7 @@ export interface Options {
 export interface LockOptions {
   /** The length of its lease in milliseconds; by default that of the client. */
   ttl?: number;
-  /** How long to wait for it at most, in milliseconds; by default Infinity. 0 is `ifAvailable`. */
+  /** How long to wait for it at most, in milliseconds; by default Infinity. 0: do not wait; the call rejects with a LockHeldError. */
   wait?: number;
   /** Do not wait: {@link Holdfast.acquire} rejects with a LockHeldError, {@link Holdfast.request} passes null. */
   ifAvailable?: boolean;

@@ -58,9 +58,10 @@ export interface Info {
 /** The limit of a lock that any number of others may share. */
 export const readers = 0xffffffff;
 
-/** Returns a token of an answer; 0 if there is none. */
+/** Returns the token of a lease in an answer; 0 if it has none, or one that is no number. */
 export function tokenOf(lease: WireLease | undefined): bigint {
-  return BigInt(lease?.token ?? 0);
+  const token = lease?.token;
+  return typeof token === "string" && /^[0-9]{1,20}$/.test(token) ? BigInt(token) : 0n;
 }
 
 /** Returns a lease as the API shows it. */

@@ -1,0 +1,167 @@
+// A service that answers as the test says, on a server of NATS: answers that a real node gives rarely.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import type { Msg } from "@nats-io/nats-core";
+import { holdfast, LockLostError, type Holdfast, type Options } from "@holdfast-io/client";
+import { aborted, Stand } from "../support/stand.js";
+
+const stand = new Stand();
+let services = 0;
+
+/** Answers the requests of one client. */
+class Script {
+  readonly prefix = `script${++services}`;
+  readonly #seen: { operation: string; message: Msg }[] = [];
+  readonly #waiting: (() => void)[] = [];
+  #looked = 0;
+
+  constructor(features: string[]) {
+    stand.nc.subscribe(`${this.prefix}.*.>`, { callback: (_, message) => { this.#take(message); } });
+    stand.nc.subscribe(`${this.prefix}.info`, {
+      callback: (_, message) => { answer(message, { shards: 0, version: "1", nodes: [{ version: "1" }], features }); },
+    });
+  }
+
+  /** Returns a client that ends with the connection: the script does not answer all of its releases. */
+  client(options: Options = {}): Holdfast {
+    return holdfast(stand.nc, { prefix: this.prefix, owner: "client", timeout: 1000, ...options });
+  }
+
+  /** Waits for the next request of an operation; those of others are passed over. */
+  async next(operation: string): Promise<Msg> {
+    for (;;) {
+      const request = this.#seen[this.#looked];
+      if (request === undefined) await new Promise<void>((resolve) => { this.#waiting.push(resolve); });
+      else {
+        this.#looked++;
+        if (request.operation === operation) return request.message;
+      }
+    }
+  }
+
+  #take(message: Msg): void {
+    this.#seen.push({ operation: message.subject.split(".")[1] ?? "", message });
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+function answer(request: Msg, reply: object): void {
+  request.respond(JSON.stringify(reply));
+}
+
+/** Returns the answer that grants a lease. */
+function grant(token: number, ttl: number): object {
+  const fence = String(token).padStart(15, "0");
+  return { status: "GRANTED", lease: { resource: "a", owner: "client", token: String(token), fence, ttl_ms: ttl, remaining_ms: ttl } };
+}
+
+for (const features of [[], ["secrets"]]) {
+  test(`a late grant is given back as the service offers it: ${String(features)}`, async () => {
+    const script = new Script(features);
+    const client = script.client();
+    const gone = new AbortController();
+    const waits = client.acquire("a", { signal: gone.signal });
+    const request = await script.next("acquire");
+    gone.abort();
+    await assert.rejects(waits, { name: "AbortError" });
+    answer(await script.next("release"), { status: "CANCELLED" }); // the request is withdrawn
+    answer(request, grant(7, 30_000));
+    const back = await script.next("release");
+    const body = back.json<{ token?: string; secret?: string }>();
+    assert.equal(body.token, "7");
+    assert.equal(body.secret !== undefined, features.includes("secrets"));
+    answer(back, { status: "RELEASED" });
+  });
+}
+
+test("a second answer to an attempt gives no lock back that is held, and keeps none that nobody has", async () => {
+  const script = new Script([]);
+  const client = script.client();
+  const holds = client.acquire("a");
+  const first = await script.next("acquire");
+  answer(first, grant(7, 30_000));
+  const lock = await holds;
+  answer(first, grant(7, 30_000));
+  const refused = client.acquire("a", { ifAvailable: true });
+  const second = await script.next("acquire");
+  answer(second, { status: "HELD", lease: { resource: "a", owner: "other", token: "8" } });
+  await assert.rejects(refused, { code: "held" });
+  answer(second, grant(9, 30_000));
+  const back = await script.next("release");
+  assert.equal(back.json<{ token: string }>().token, "9");
+  assert.ok(lock.valid);
+  answer(back, { status: "RELEASED" });
+  const released = lock.release();
+  answer(await script.next("release"), { status: "RELEASED" });
+  await released;
+});
+
+test("a loss is told, whatever else the answer has", async () => {
+  const script = new Script([]);
+  const holds = script.client().acquire("a", { ttl: 600 });
+  answer(await script.next("acquire"), grant(7, 600));
+  const lock = await holds;
+  const { signal } = lock;
+  answer(await script.next("extend"), { status: "NOT_OWNER", lease: { owner: "other", token: "x" } });
+  const reason = await aborted(signal);
+  assert.ok(reason instanceof LockLostError && reason.reason === "not_owner");
+  await stand.nc.flush();
+});
+
+test("what the hook of jeopardy throws is ignored, also if it is an async function", async () => {
+  const script = new Script([]);
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  const called = new Promise<void>((resolve) => {
+    const hook = async (): Promise<void> => {
+      resolve();
+      await Promise.reject(new Error("of the hook"));
+    };
+    // eslint-disable-next-line @typescript-eslint/no-misused-promises -- that is what the test is about
+    const holds = script.client({ onJeopardy: hook }).acquire("a", { ttl: 3000 });
+    void (async () => {
+      answer(await script.next("acquire"), grant(7, 3000));
+      await holds;
+      answer(await script.next("extend"), { status: "UNAVAILABLE" });
+    })();
+  });
+  await called;
+  await setImmediate();
+  await setImmediate();
+  process.off("unhandledRejection", note);
+  assert.deepEqual(unhandled, []);
+});
+
+test("a listener of the signal may release the lock once more", async () => {
+  const script = new Script([]);
+  const holds = script.client().acquire("a");
+  answer(await script.next("acquire"), grant(7, 30_000));
+  const lock = await holds;
+  const again = once(lock.signal, "abort").then(() => undefined);
+  let second: Promise<void> | undefined;
+  lock.signal.addEventListener("abort", () => { second = lock.release(); });
+  const first = lock.release();
+  answer(await script.next("release"), { status: "RELEASED" });
+  await first;
+  await again;
+  await second;
+  assert.ok(second !== undefined);
+});
+
+test("events of a short lease are not subscribed to", async () => {
+  const script = new Script([]);
+  const holds = script.client().acquire("a", { ttl: 900 });
+  answer(await script.next("acquire"), grant(7, 900));
+  const lock = await holds;
+  const begun = performance.now();
+  while (performance.now() - begun < 1000) {
+    answer(await script.next("extend"), { status: "EXTENDED", lease: { owner: "client", token: "7", ttl_ms: 900, remaining_ms: 900 } });
+  }
+  await stand.nc.flush();
+  assert.ok(lock.valid);
+  const { protocol } = stand.nc as unknown as { protocol: { subscriptions: { all(): { subject: string }[] } } };
+  assert.ok(!protocol.subscriptions.all().some(({ subject }) => subject === `${script.prefix}.event.a`));
+});
