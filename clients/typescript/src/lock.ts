@@ -55,7 +55,7 @@ export class Lock implements AsyncDisposable {
     return this.#handle.signal;
   }
 
-  /** Whether the lock is held at this moment, by the clock: nobody else has it. */
+  /** Whether the lock is held at this moment, by the clock: no other holder has it. */
   get valid(): boolean {
     return this.#handle.valid;
   }
@@ -82,7 +82,7 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Replaces the metadata, which everybody can see. Calls take effect in their order.
+   * Replaces the metadata, which any client can read. Calls take effect in their order.
    *
    * @throws LockLostError or LockReleasedError if the lock is not held any more; InvalidError, OverloadedError,
    * UnavailableError and UnknownOutcomeError.

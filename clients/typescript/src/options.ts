@@ -43,7 +43,7 @@ export interface LockOptions {
   permits?: number;
   /** How many permits may be held at once: a semaphore. Every holder and request has a limit; the lowest counts. */
   limit?: number;
-  /** At most 16 entries of 1 024 bytes together, which everybody can see. */
+  /** At most 16 entries of 1 024 bytes together, which any client can read. */
   metadata?: Record<string, string>;
   /** Keep the lock in the memory of the node only: faster, and gone with the node. */
   ephemeral?: boolean;

@@ -54,11 +54,11 @@ export interface LockState {
   readonly holders: readonly LockInfo[];
   /** How many requests wait. */
   readonly waiting: number;
-  /** Set if a lease was lost that holds the lock back: nobody else gets it for now. */
+  /** Set if a lease was lost that holds the lock back: no other owner gets it for now. */
   readonly heldBack?: HeldBack;
 }
 
-/** Why a lock that nobody may hold is granted to no one. */
+/** Why a free lock is granted to no other owner. */
 export interface HeldBack {
   /** The owner whose lease was lost. */
   readonly owner: string;
