@@ -2,6 +2,12 @@ module github.com/holdfast-io/holdfast/clients
 
 go 1.26.8
 
+// Clients in other languages, and what they install.
+ignore (
+	./python
+	./typescript
+)
+
 require (
 	github.com/gofrs/flock v0.13.1
 	github.com/holdfast-io/holdfast/messages v0.0.0

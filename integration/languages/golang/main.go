@@ -74,7 +74,11 @@ func pairs(ctx context.Context, client *holdfast.Client, goroutines int, duratio
 	var all []time.Duration
 	var failure error
 	var running sync.WaitGroup
-	cpu, begun := used(), time.Now()
+	cpu, err := used()
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
 	for i := range goroutines {
 		running.Go(func() {
 			var took []time.Duration
@@ -95,10 +99,11 @@ func pairs(ctx context.Context, client *holdfast.Client, goroutines int, duratio
 	}
 	running.Wait()
 	lasted := time.Since(begun).Seconds()
+	after, err := used()
 	figures := percentiles(all)
 	figures["rate"] = float64(len(all)) / lasted
-	figures["cpu_us"] = float64((used() - cpu).Microseconds()) / float64(len(all))
-	return figures, failure
+	figures["cpu_us"] = float64((after - cpu).Microseconds()) / float64(len(all))
+	return figures, errors.Join(failure, err)
 }
 
 // hold has the client hold so many locks, and measures when each has been renewed.
@@ -111,9 +116,17 @@ func hold(ctx context.Context, client *holdfast.Client, locks int, duration time
 		}
 	}
 	<-time.After(holdfast.DefaultTTL)
-	cpu, begun := used(), time.Now()
+	cpu, err := used()
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
 	<-time.After(duration)
-	figures := map[string]float64{"core_percent": 100 * (used() - cpu).Seconds() / time.Since(begun).Seconds()}
+	after, err := used()
+	if err != nil {
+		return nil, err
+	}
+	figures := map[string]float64{"core_percent": 100 * (after - cpu).Seconds() / time.Since(begun).Seconds()}
 	for _, l := range held {
 		if !l.Valid() {
 			return nil, fmt.Errorf("%v is lost", l)
@@ -144,15 +157,15 @@ func loss(ctx context.Context, client *holdfast.Client, nc *nats.Conn, losses in
 
 func percentiles(all []time.Duration) map[string]float64 {
 	slices.Sort(all)
-	at := func(part float64) float64 { return float64(all[min(int(part*float64(len(all))), len(all)-1)].Microseconds()) }
+	at := func(part float64) float64 {
+		return float64(all[min(int(part*float64(len(all))), len(all)-1)].Microseconds())
+	}
 	return map[string]float64{"p50_us": at(0.5), "p99_us": at(0.99)}
 }
 
 // used is the processor time of this process.
-func used() time.Duration {
+func used() (time.Duration, error) {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		log.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
 }
