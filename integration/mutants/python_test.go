@@ -78,7 +78,7 @@ var python = []mutant{
 			"clients/python/src/holdfast/_acquisition.py", "        if x.definite:\n            return\n", "        if x is not None:\n            return\n",
 		}},
 		found: pythonCases("queue", "cancelled"),
-		says:  `is \{Status:HELD Waiting:1`,
+		says:  `"until":\{"waiting":"queue.cancelled","count":0\}`,
 	},
 	{
 		name:  "PythonFenceWithoutZeros",
