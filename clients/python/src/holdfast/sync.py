@@ -218,7 +218,8 @@ class Client:
                 async with asyncio.timeout(patience):
                     nc = await nats.connect(**connect)
             except (OSError, nats.errors.Error) as error:
-                raise Unavailable(f"no NATS server could be reached within {patience:g} s: {error}") from error
+                cause = f": {error}" if str(error) else ""  # a timeout has no text
+                raise Unavailable(f"no NATS server could be reached within {patience:g} s{cause}") from error
             try:
                 client = AsyncClient(
                     nc,

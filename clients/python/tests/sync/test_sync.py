@@ -245,7 +245,7 @@ def test_a_closed_client(holdfast_server: Server, other: holdfast.sync.Client) -
 
 
 def test_no_server(holdfast_server: Server) -> None:
-    with pytest.raises(holdfast.Unavailable, match=r"within 0\.3 s"):
+    with pytest.raises(holdfast.Unavailable, match=r"within 0\.3 s$"):
         holdfast.sync.Client("nats://127.0.0.1:1", timeout=0.3)
     with pytest.raises(holdfast.Invalid, match="ttl"):
         holdfast.sync.Client(holdfast_server.url, ttl=-1)
