@@ -14,4 +14,8 @@ const (
 	FeatureValues = "values"
 	// FeatureSecrets: leases that only the one who acquired them may change.
 	FeatureSecrets = "secrets"
+	// FeatureIdentity: the owner of a lease is who NATS says that its sender is.
+	FeatureIdentity = "identity"
+	// FeatureTenants: accounts with resources of their own.
+	FeatureTenants = "tenants"
 )

@@ -157,6 +157,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		SecretHash:   r.GetSecretHash(),
 		DelayMs:      r.GetDelayMs(),
 		Confirm:      r.GetConfirm(),
+		Identity:     to.Identity,
 	}
 	if isShared(r.GetLimit()) {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), s.image.freeSlots(permitsOf(r)), s.image.phase(g.GetToken())

@@ -355,14 +355,15 @@ func (x *Change) GetReserved() uint64 {
 
 // Grant is the durable part of a lease.
 type Grant struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Resource     string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	Owner        string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	Token        uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	TtlMs        uint32                 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	AcquiredAtMs int64                  `protobuf:"varint,5,opt,name=acquired_at_ms,json=acquiredAtMs,proto3" json:"acquired_at_ms,omitempty"`
-	Durability   messages.Durability    `protobuf:"varint,6,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
-	Metadata     map[string]string      `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the resource, of a tenant's resource behind the tenant: see messages.Qualify.
+	Resource     string              `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	Owner        string              `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Token        uint64              `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	TtlMs        uint32              `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	AcquiredAtMs int64               `protobuf:"varint,5,opt,name=acquired_at_ms,json=acquiredAtMs,proto3" json:"acquired_at_ms,omitempty"`
+	Durability   messages.Durability `protobuf:"varint,6,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
+	Metadata     map[string]string   `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The id of the granted request, so that a repetition gets the same grant.
 	RequestId string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Of a shared lease: the permits that may be held at once; 0: the lease is exclusive, and has none of the following.
@@ -376,9 +377,11 @@ type Grant struct {
 	// The session of the lease, by the first 16 bytes of the SHA-256 of its id; empty: none.
 	Session []byte `protobuf:"bytes,13,opt,name=session,proto3" json:"session,omitempty"`
 	// As in the request.
-	DelayMs       uint32 `protobuf:"varint,14,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
-	Confirm       bool   `protobuf:"varint,15,opt,name=confirm,proto3" json:"confirm,omitempty"`
-	SecretHash    []byte `protobuf:"bytes,16,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"`
+	DelayMs    uint32 `protobuf:"varint,14,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
+	Confirm    bool   `protobuf:"varint,15,opt,name=confirm,proto3" json:"confirm,omitempty"`
+	SecretHash []byte `protobuf:"bytes,16,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"`
+	// Who acquired the lease, as NATS has verified it; empty: that was not asked for.
+	Identity      string `protobuf:"bytes,17,opt,name=identity,proto3" json:"identity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -523,6 +526,13 @@ func (x *Grant) GetSecretHash() []byte {
 		return x.SecretHash
 	}
 	return nil
+}
+
+func (x *Grant) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
 }
 
 // Page is a part of the shard's state: all its resources whose hash begins with the prefix.
@@ -805,7 +815,7 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x05grant\x18\x02 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
 	"\bresource\x18\x04 \x01(\tR\bresource\x12\x1a\n" +
-	"\breserved\x18\x05 \x01(\x04R\breserved\"\xa9\x04\n" +
+	"\breserved\x18\x05 \x01(\x04R\breserved\"\xc5\x04\n" +
 	"\x05Grant\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -827,7 +837,8 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\bdelay_ms\x18\x0e \x01(\rR\adelayMs\x12\x18\n" +
 	"\aconfirm\x18\x0f \x01(\bR\aconfirm\x12\x1f\n" +
 	"\vsecret_hash\x18\x10 \x01(\fR\n" +
-	"secretHash\x1a;\n" +
+	"secretHash\x12\x1a\n" +
+	"\bidentity\x18\x11 \x01(\tR\bidentity\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa6\x01\n" +
