@@ -16,6 +16,9 @@ type Info struct {
 	Limits Limits
 	// Features are what the deployment offers beyond the first version of the contract, by their names there.
 	Features []string
+	// Identity is who this client is, as NATS has verified it. The owners of its locks have to be this name, or to begin with it
+	// and a slash: see [Owner]. Empty: the deployment does not verify owners.
+	Identity string
 }
 
 // Node is one lock node.
@@ -58,7 +61,7 @@ func (c *Client) Info(ctx context.Context) (*Info, error) {
 
 func newInfo(m *messages.Info) *Info {
 	l := m.GetLimits()
-	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Features: m.GetFeatures(), Limits: Limits{
+	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Features: m.GetFeatures(), Identity: m.GetIdentity(), Limits: Limits{
 		MinTTL: millis(l.GetMinTtlMs()), MaxTTL: millis(l.GetMaxTtlMs()), MaxWait: millis(l.GetMaxWaitMs()),
 		MaxResourceBytes: int(l.GetMaxResourceBytes()), MaxOwnerBytes: int(l.GetMaxOwnerBytes()),
 		MaxMetadataEntries: int(l.GetMaxMetadataEntries()), MaxMetadataBytes: int(l.GetMaxMetadataBytes()),
