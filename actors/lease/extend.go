@@ -127,6 +127,7 @@ func with(g *journal.Grant, change func(*journal.Grant)) *journal.Grant {
 		DelayMs:      g.GetDelayMs(),
 		Confirm:      g.GetConfirm(),
 		SecretHash:   g.GetSecretHash(),
+		Identity:     g.GetIdentity(),
 	}
 	change(c)
 	return c

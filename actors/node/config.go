@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -21,6 +22,8 @@ type Config struct {
 	Shards uint32
 	Limits *messages.Limits
 	Tuning actors.Tuning
+	// Identity says whose owners the node verifies. All nodes of a deployment must have the same.
+	Identity identity.Mode
 	// Capacity bounds what the node takes on.
 	Capacity Capacity
 	// Journal returns a shard's bucket.

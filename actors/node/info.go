@@ -4,6 +4,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors/node/assignment"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -13,6 +14,7 @@ type discovery struct {
 	cfg        Config
 	admission  *admission
 	outbox     *outbox
+	verifier   *identity.Verifier
 	controller *assignment.Controller // nil if the node is alone
 }
 
@@ -21,16 +23,29 @@ func (d *discovery) info(m *nats.Msg) {
 	if !d.admission.admit(m, to) {
 		return
 	}
+	who, _ := d.verifier.Of(m.Header) // a request about no owner needs none
 	d.outbox.publish(to, "", &messages.Info{
-		Version: d.cfg.Version,
-		Shards:  d.cfg.Shards,
-		Nodes:   d.nodes(),
-		Limits:  d.cfg.Limits,
-		Features: []string{
-			messages.FeatureBatch, messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues,
-			messages.FeatureSecrets,
-		},
+		Version:  d.cfg.Version,
+		Shards:   d.cfg.Shards,
+		Nodes:    d.nodes(),
+		Limits:   d.cfg.Limits,
+		Features: d.features(m.Reply),
+		Identity: who,
 	}, nil)
+}
+
+// features returns what the deployment offers to a client with this reply subject.
+func (d *discovery) features(reply string) []string {
+	all := []string{
+		messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues, messages.FeatureSecrets,
+	}
+	if !messages.IsImported(reply) {
+		all = append([]string{messages.FeatureBatch}, all...)
+	}
+	if d.verifier.On() {
+		all = append(all, messages.FeatureIdentity)
+	}
+	return all
 }
 
 // nodes returns all nodes of the deployment by name, with the shards that they own.

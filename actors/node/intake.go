@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -20,6 +21,7 @@ type intake struct {
 	admission *admission
 	outbox    *outbox
 	transport *transport
+	verifier  *identity.Verifier
 	routers   routing.Table
 	peers     *peers // nil if the node is alone
 	surveyor  *surveyor
@@ -36,6 +38,9 @@ func (i *intake) request(m *nats.Msg) {
 	to.Operation, to.Received = a.Operation, i.now()
 	if i.admission.admit(m, to) {
 		to.Trace = i.traces.begun(m)
+		if err == nil && i.verifier.Needed(a.Operation) {
+			to.Identity, err = i.verifier.Of(m.Header)
+		}
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
 	}
 }
@@ -82,7 +87,7 @@ func (i *intake) batch(m *nats.Msg, shard uint32) {
 	}
 	to := routing.ReplyTo(m)
 	to.Batched, to.Received = true, i.now()
-	calls, err := messages.SplitBatch(to.Encoding, m.Data)
+	calls, err := i.split(m, &to)
 	if err != nil {
 		i.transport.Refuse(routing.Envelope{ReplyTo: to}, err)
 		return
@@ -108,6 +113,17 @@ func (i *intake) batch(m *nats.Msg, shard uint32) {
 	if len(es) > 0 {
 		i.routers[shard].Route(es...)
 	}
+}
+
+// split returns the calls of a batch, and notes who has sent it.
+func (i *intake) split(m *nats.Msg, to *messages.ReplyTo) (calls []messages.SplitCall, err error) {
+	if messages.IsImported(m.Reply) {
+		return nil, messages.Invalid("batch", "sent without a service import, through which only one answer comes; send the requests one by one", "one through an import")
+	}
+	if to.Identity, err = i.verifier.Of(m.Header); err != nil {
+		return nil, err
+	}
+	return messages.SplitBatch(to.Encoding, m.Data)
 }
 
 // address sets what the subject says of a request, and checks it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node/assignment"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/actors/node/service"
 	"github.com/holdfast-io/holdfast/messages"
@@ -63,7 +64,8 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 func newNode(cfg Config) *Node {
 	traces := &traces{clock: cfg.Clock, tracer: cfg.Tracer}
 	g, o := newGate(cfg.Capacity), newOutbox(cfg.Outbox, cfg.Log, newAnswers(cfg.Clock, cfg.Observer), traces)
-	t := &transport{cfg: cfg, gate: g, outbox: o, traces: traces}
+	verifier := identity.New(cfg.Identity)
+	t := &transport{cfg: cfg, gate: g, outbox: o, traces: traces, verifier: verifier}
 	if cfg.Peers != nil {
 		t.peers = newPeers(cfg.Peers, cfg.Prefix, cfg.Log, traces, t.notSent)
 	}
@@ -79,7 +81,7 @@ func newNode(cfg Config) *Node {
 	}
 	n.intake = &intake{
 		prefix: cfg.Prefix, clock: cfg.Clock, observed: cfg.Observer != nil, traces: traces, admission: n.admission, outbox: o, transport: t,
-		routers: routers, peers: t.peers,
+		verifier: verifier, routers: routers, peers: t.peers,
 		surveyor: newSurveyor(cfg, t, routers, o),
 	}
 	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
@@ -179,7 +181,7 @@ func (n *Node) listen() error {
 			return err
 		}
 	}
-	d := &discovery{cfg: n.cfg, admission: n.admission, outbox: n.outbox, controller: n.controller}
+	d := &discovery{cfg: n.cfg, verifier: n.intake.verifier, admission: n.admission, outbox: n.outbox, controller: n.controller}
 	if err := n.endpoints.add("info", n.cfg.Prefix.Info(), d.info); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -19,7 +20,9 @@ type transport struct {
 	gate   *gate
 	outbox *outbox
 	traces *traces
-	peers  *peers // nil if the node is alone
+	// verifier knows which requests need a verified sender.
+	verifier *identity.Verifier
+	peers    *peers // nil if the node is alone
 }
 
 // Deliver implements routing.Transport. It decodes the requests and checks them against the limits.
@@ -48,21 +51,38 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := messages.Decode(e.ReplyTo.Encoding, e.Data, body); err != nil {
 		return nil, err
 	}
+	if err := t.own(e, body); err != nil {
+		return nil, err
+	}
 	if err := t.cfg.Limits.Check(body); err != nil {
 		return nil, err
 	}
-	if err := t.checkAlive(body); err != nil {
+	if err := t.checkAlive(e.ReplyTo, body); err != nil {
 		return nil, err
 	}
 	t.traces.name(e, body)
 	return t.event(body, e.ReplyTo), nil
 }
 
+// own makes a request one of its sender. The node that took it in has verified the sender.
+func (t *transport) own(e routing.Envelope, body proto.Message) error {
+	switch {
+	case !t.verifier.Needed(e.Operation):
+		return nil
+	case e.ReplyTo.Identity == "":
+		return messages.Invalid("sender", "verified by the node that took the request in; give all nodes the same --identity", "none")
+	}
+	return identity.Own(e.ReplyTo.Identity, body)
+}
+
 // checkAlive checks where the node is asked to publish, which has to be where an answer could go.
-func (t *transport) checkAlive(body proto.Message) error {
+func (t *transport) checkAlive(to messages.ReplyTo, body proto.Message) error {
 	r, isKeep := body.(*messages.KeepRequest)
 	if !isKeep || r.GetAlive() == "" {
 		return nil
+	}
+	if messages.IsImported(to.Subject) {
+		return messages.Invalid("alive", "none in a request through a service import: the service does not reach subjects of other accounts", "one")
 	}
 	err := t.cfg.Prefix.CheckReply(r.GetAlive())
 	if invalid := (*messages.InvalidError)(nil); errors.As(err, &invalid) {

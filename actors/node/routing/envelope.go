@@ -23,8 +23,7 @@ const (
 	headerHops  = "Holdfast-Hops"
 	headerCall  = "Holdfast-Call"
 	headerInner = "Holdfast-Inner"
-	// headerTenant and headerIdentity say whose request it is, as the node that took it in has found out.
-	headerTenant   = "Holdfast-Tenant"
+	// headerIdentity says who has sent the request, as the node that took it in has verified it.
 	headerIdentity = "Holdfast-Identity"
 	// maxHops bounds forwarding while nodes disagree about an owner: two hand-overs in a row, and one to spare.
 	maxHops = 4
@@ -73,8 +72,7 @@ func FromRequest(shard uint32, r *actors.Request) (e Envelope, ok bool, err erro
 		return Envelope{}, false, nil
 	}
 	e.Shard, e.Resource = shard, r.Resource
-	_, name := messages.Unqualify(r.Resource)
-	if e.Key, err = messages.EncodeKey(name); err == nil {
+	if e.Key, err = messages.EncodeKey(r.Resource); err == nil {
 		e.Data, err = messages.Encode(e.ReplyTo.Encoding, body)
 	}
 	if err != nil {
@@ -108,10 +106,8 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	if e.ReplyTo.Inner {
 		m.Header[headerInner] = []string{"1"}
 	}
-	for name, value := range map[string]string{headerTenant: e.ReplyTo.Tenant, headerIdentity: e.ReplyTo.Identity} {
-		if value != "" {
-			m.Header[name] = []string{value}
-		}
+	if e.ReplyTo.Identity != "" {
+		m.Header[headerIdentity] = []string{e.ReplyTo.Identity}
 	}
 	if t := e.ReplyTo.Trace; t != nil {
 		m.Header[messages.HeaderTraceparent] = []string{t.Context.Traceparent()}
@@ -126,7 +122,7 @@ func (e Envelope) Message(subject string) *nats.Msg {
 func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
 	to := messages.ReplyTo{
 		Subject: m.Reply, Encoding: forwardedEncoding(m), Inner: m.Header.Get(headerInner) != "",
-		Tenant: m.Header.Get(headerTenant), Identity: m.Header.Get(headerIdentity),
+		Identity: m.Header.Get(headerIdentity),
 	}
 	if call, err := strconv.ParseUint(m.Header.Get(headerCall), 10, 64); err == nil {
 		to.Batched, to.Call = true, call

@@ -15,7 +15,7 @@ import (
 func TestForwardedMessage(t *testing.T) {
 	for _, encoding := range []messages.Encoding{messages.JSON, messages.Protobuf} {
 		for _, data := range []string{"", "{}", "\x0a\x01a"} {
-			to := messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding}
+			to := messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding, Identity: "alice"}
 			e := routing.Envelope{ReplyTo: to, Data: []byte(data), Hops: 2}
 			m := e.Message("to")
 			if got := routing.ForwardedReplyTo(m); got != to {

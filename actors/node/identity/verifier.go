@@ -1,0 +1,119 @@
+package identity
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+const (
+	// header is what a service import of NATS writes. The import removes a header of this spelling that the client has sent,
+	// and no other spelling.
+	header = "Nats-Request-Info"
+	// field is what the errors name.
+	field = "sender"
+	// maxHeaderBytes bounds the work for a header; the JWT of a user with many permissions fits.
+	maxHeaderBytes = 64 << 10
+	// maxBytes leaves room for a slash and a name behind the identity in an owner.
+	maxBytes = messages.MaxOwnerBytes - 56
+	// redacted is what NATS writes in the place of a token.
+	redacted = "[REDACTED]"
+)
+
+// clientInfo is what the header has about a client. NATS fills in the account in any case, the rest if the import has
+// share: true.
+type clientInfo struct {
+	Account   string `json:"acc"`
+	User      string `json:"user"`
+	JWT       string `json:"jwt"`
+	IssuerKey string `json:"issuer_key"`
+}
+
+// Verifier finds out who has sent a request. It is safe for concurrent use.
+type Verifier struct {
+	mode  Mode
+	users *users
+}
+
+// New returns the verifier of a mode.
+func New(mode Mode) *Verifier { return &Verifier{mode: mode, users: newUsers()} }
+
+// Needed reports whether a request with this operation needs a verified sender: those that name an owner, or that
+// concern a session. Permissions decide about the others.
+func (v *Verifier) Needed(op messages.Operation) bool {
+	switch op {
+	case messages.OpGet, messages.OpBreak, messages.OpConfirm:
+		return false
+	}
+	return v.mode != None
+}
+
+// On reports whether senders are verified.
+func (v *Verifier) On() bool { return v.mode != None }
+
+// Of returns who has sent a message, by its header. In mode [None] it is the empty identity. It returns an
+// [messages.InvalidError] if the header does not say it, or not reliably.
+func (v *Verifier) Of(h nats.Header) (string, error) {
+	if v.mode == None {
+		return "", nil
+	}
+	info, err := parse(h)
+	if err != nil {
+		return "", err
+	}
+	id := info.Account
+	if v.mode == User {
+		if id, err = v.user(info); err != nil {
+			return "", err
+		}
+	}
+	if err := messages.CheckText(field, id, 1, maxBytes); err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// parse returns what the header says. More than one header may be a forged one beside that of NATS.
+func parse(h nats.Header) (info clientInfo, err error) {
+	values := h[header]
+	switch {
+	case len(values) == 0:
+		return info, messages.Invalid(field, "verified by NATS: requests come through a service import; use the prefix that is imported", "none")
+	case len(values) > 1:
+		return info, messages.Invalid(field, "one header "+header, fmt.Sprint(len(values)))
+	case len(values[0]) > maxHeaderBytes:
+		return info, messages.Invalid(field, fmt.Sprintf("a header %s of at most %d bytes", header, maxHeaderBytes), fmt.Sprintf("%d bytes", len(values[0])))
+	}
+	if err := json.Unmarshal([]byte(values[0]), &info); err != nil {
+		return info, messages.Invalid(field, "a header "+header+" in JSON", "something else")
+	}
+	return info, nil
+}
+
+// user returns the user of a client. In operator mode NATS has verified the JWT, and nothing else: the names that a client
+// sends beside it are its own claims. An issuer that is the key of an account is a sign of operator mode, and the
+// signature of the JWT shows that this issuer has signed it. Otherwise NATS has verified the user's name or nkey, and a
+// JWT would be a claim.
+func (v *Verifier) user(info clientInfo) (string, error) {
+	switch {
+	case info.JWT != "" && nkeys.IsValidPublicAccountKey(info.IssuerKey):
+		return v.users.subject(info.JWT, info.IssuerKey)
+	case info.User == "" || info.User == redacted:
+		return "", messages.Invalid(field, "a user with a name or an nkey; the service import needs share: true", "none")
+	}
+	return info.User, nil
+}
+
+// decode returns the user of a JWT that the issuer has signed.
+func decode(token, issuer string) (string, error) {
+	claims, err := jwt.DecodeUserClaims(token) // it verifies the signature
+	if err != nil || claims.Issuer != issuer {
+		return "", messages.Invalid(field, "a user JWT of the account that NATS names as its issuer", "another one")
+	}
+	return claims.Subject, nil
+}
