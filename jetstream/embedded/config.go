@@ -46,6 +46,9 @@ type Config struct {
 	DataDir string
 	// ConfigFile of NATS. Its store_dir is the data directory.
 	ConfigFile string
+	// VerifiedUsers requires that clients cannot claim to be another user: a client may send an nkey beside its password, and
+	// a server that knows no nkey passes it on as the name of the user.
+	VerifiedUsers bool
 	// UnsafeSync acknowledges writes that a power cut may still lose.
 	UnsafeSync bool
 	// Log gets the server's lines. nil: [slog.Default].
@@ -63,6 +66,10 @@ func (c Config) options() (*server.Options, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if c.VerifiedUsers && len(opts.Nkeys) == 0 && len(opts.TrustedOperators) == 0 && len(opts.TrustedKeys) == 0 {
+		return nil, fmt.Errorf("%w: %s has no user with an nkey, so a client with a password could claim to be another user; "+
+			"give at least one user an nkey, best that of the nodes", ErrConfig, c.ConfigFile)
 	}
 	opts.ServerName = cmp.Or(opts.ServerName, c.Name)
 	opts.NoSigs = true // The process has its own way to stop.

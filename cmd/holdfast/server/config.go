@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
@@ -37,6 +38,10 @@ type Config struct {
 	// Replicas is the minimum number of NATS servers that store each shard. 0: those of the existing
 	// deployment, or 1.
 	Replicas int
+
+	// Identity says whose owners the node verifies. With an embedded NATS server and [identity.User], the server must have
+	// users that NATS verifies whatever a client claims: see [embedded.Config].
+	Identity identity.Mode
 
 	// Limits are the contract's limits. nil: [messages.DefaultLimits].
 	Limits   *messages.Limits
@@ -77,6 +82,7 @@ func (c Config) withDefaults() Config {
 		c.Log = slog.Default()
 	}
 	c.Embedded.Log = c.Log
+	c.Embedded.VerifiedUsers = c.Identity == identity.User
 	return c
 }
 

@@ -67,6 +67,7 @@ func (i *instance) startNode(ctx context.Context) error {
 		Prefix:             i.cfg.Prefix,
 		Shards:             i.deployment.Shards(),
 		Limits:             i.cfg.Limits,
+		Identity:           i.cfg.Identity,
 		Tuning:             i.cfg.tuning(i.deployment.Shards()),
 		Capacity:           i.cfg.Capacity,
 		Journal:            func(shard uint32) actors.Journal { return i.deployment.Bucket(shard) },

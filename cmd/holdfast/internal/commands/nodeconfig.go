@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
@@ -32,6 +33,11 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 		Retention:  s.retention.Duration,
 		Log:        log,
 	}
+	mode, err := identity.ParseMode(s.identity.Word)
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Identity = mode
 	if s.user != "" {
 		cfg.Login = append(cfg.Login, nats.UserInfo(s.user, s.password))
 	}

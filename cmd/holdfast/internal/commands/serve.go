@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
@@ -48,6 +49,7 @@ type serve struct {
 	maxRemembered            cli.Number
 	history                  cli.Number
 	retention                cli.Duration
+	identity                 cli.Choice
 	logLevel, logFormat      cli.Choice
 	file                     string
 	monitor                  monitorFlags
@@ -60,6 +62,7 @@ func newServe(p *Program) *cobra.Command {
 		minTTL:    cli.NewDuration(least, least, most),
 		maxTTL:    cli.NewDuration(most, least, most),
 		maxDelay:  cli.NewDuration(cli.Millis(messages.MaxDelayMillis), 0, cli.Millis(messages.MaxDelayMillis)),
+		identity:  identityFlag(),
 		logLevel:  logLevelFlag(),
 		logFormat: logFormatFlag(),
 		monitor:   newMonitorFlags(),
@@ -89,6 +92,8 @@ of the configuration file, min-ttl; see: holdfast help configuration.`,
 	s.addCompletions(cmd)
 	return cmd
 }
+
+func identityFlag() cli.Choice { return cli.NewChoice(identity.None.String(), identity.Modes()...) }
 
 // setBounds sets the defaults and bounds of what an operator may tune. The upper bounds exceed what a node can
 // do by far; they catch mistakes such as an extra zero.
@@ -133,6 +138,7 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.StringVar(&s.prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
 		f.Uint32Var(&s.shards, "shards", 0, fmt.Sprintf("`NUMBER` of shards, fixed when the deployment is created (default %d, for a node without cluster %d)", jetstream.DefaultShards, jetstream.DefaultShardsAlone))
 		f.IntVar(&s.replicas, "replicas", 0, "minimum `NUMBER` of NATS servers that store each shard (default 1)")
+		f.Var(&s.identity, "identity", "who the owners of leases are, as NATS has verified it, `WHO`: "+s.identity.List())
 		f.Var(&s.minTTL, "min-ttl", "shortest lease allowed")
 		f.Var(&s.maxTTL, "max-ttl", "longest lease allowed")
 		f.Var(&s.maxDelay, "max-delay", "longest time for which a lost lease may hold its resource back")
@@ -163,6 +169,7 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 }
 
 func (s *serve) addCompletions(cmd *cobra.Command) {
+	must(cmd.RegisterFlagCompletionFunc("identity", cobra.FixedCompletions(s.identity.Words, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(s.logLevel.Words, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(s.logFormat.Words, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("http-page", cobra.FixedCompletions(s.monitor.httpPage.Words, cobra.ShellCompDirectiveNoFileComp)))
@@ -295,6 +302,9 @@ func (s *serve) checkLogin(given *settings.Settings) error {
 		if given.Has(flag) {
 			return exit.Usagef("%s needs --nats or --nats-config: without them no login is required", given.Given[flag])
 		}
+	}
+	if s.identity.Word != identity.None.String() {
+		return exit.Usagef("%s %s needs --nats or --nats-config: without a login NATS verifies no client", given.Given["identity"], s.identity.Word)
 	}
 	return nil
 }

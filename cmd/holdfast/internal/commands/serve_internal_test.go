@@ -13,7 +13,7 @@ import (
 
 // What an operator sets reaches what it is for, and nothing else.
 func TestLimitsReachTheNode(t *testing.T) {
-	s := &serve{}
+	s := &serve{identity: identityFlag()}
 	s.setBounds()
 	if got := s.tuning(); got != actors.DefaultTuning() {
 		t.Errorf("without flags: %+v", got)
