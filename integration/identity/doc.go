@@ -1,0 +1,2 @@
+// Package identity tests verified owners on real NATS servers, with all ways to log in.
+package identity
