@@ -48,6 +48,10 @@ var (
 	successor = suite{folder: "actors", run: "^TestNewOwnerHoldsBack$"}
 	// lostLeases are those of a ledger without a node.
 	lostLeases = suite{folder: "actors/ledger", run: "^TestSharedReplayEqualsLive$"}
+	// owners are verified by NATS; senders are those of requests that another node has taken in.
+	owners  = suite{folder: "integration/identity", run: "^Test(UsersOfOneAccount|JWT|ServerThatDoesNotVerifyUsers)$"}
+	senders = suite{folder: "integration/nodes", run: "^TestIdentityOfForwardedRequests$"}
+	copies  = suite{folder: "actors/lease", run: "^TestWithKeepsAllFields$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
 	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
 	// powerCuts are of all nodes of a cluster at once.
@@ -606,5 +610,56 @@ var mutants = []mutant{
 		edits: []edit{{"cmd/holdfast/lock/child.go", "\tc.signal(syscall.SIGKILL)\n\tc.descendants.kill()\n", "\tc.signal(syscall.SIGKILL)\n"}},
 		found: descendants,
 		says:  `what the command has started is left`,
+	},
+	{
+		name: "OwnerBeginsLikeTheIdentity",
+		harm: "the user alice acts for the user alice2",
+		edits: []edit{{
+			"actors/node/identity/owner.go", `strings.HasPrefix(*owner, id+"/")`, `strings.HasPrefix(*owner, id)`,
+		}},
+		found: owners,
+		says:  `want INVALID`,
+	},
+	{
+		name: "ClaimedUser",
+		harm: "a client with a JWT is the user that it claims to be beside it",
+		edits: []edit{{
+			"actors/node/identity/verifier.go", "return v.users.subject(info.JWT, info.IssuerKey)", "return info.User, nil",
+		}},
+		found: owners,
+		says:  `with the identity "U`,
+	},
+	{
+		name: "DirectRequest",
+		harm: "a request that did not come through a service import names any owner",
+		edits: []edit{{
+			"actors/node/transport.go", `case e.ReplyTo.Identity == "":`, `case e.Key == "":`,
+		}, {
+			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, err = i.verifier.Of(m.Header)",
+			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, _ = i.verifier.Of(m.Header)",
+		}},
+		found: owners,
+		says:  `through a service import`,
+	},
+	{
+		name:  "PasswordsOnly",
+		harm:  "a client with a password claims to be another user by an nkey that NATS does not verify",
+		edits: []edit{{"jetstream/embedded/config.go", "if c.VerifiedUsers && len(opts.Nkeys) == 0", "if c.VerifiedUsers && len(opts.Nkeys) < 0"}},
+		found: owners,
+		says:  `want an error that names nkeys`,
+	},
+	{
+		name:  "SenderLostOnTheWay",
+		harm:  "a request is refused if the owner of its shard is not the node that took it in",
+		edits: []edit{{"actors/node/routing/envelope.go", "Identity: m.Header.Get(headerIdentity),", `Identity: "",`}},
+		found: senders,
+		says:  `want a lease of alice`,
+	},
+	{
+		name:  "IdentityLostByAnExtension",
+		harm:  "a lease that was extended does not show who acquired it",
+		edits: []edit{{"actors/lease/extend.go", "\t\tIdentity:     g.GetIdentity(),\n", ""}},
+		found: copies,
+		says:  `want`,
 	},
 }
