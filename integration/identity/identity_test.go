@@ -13,7 +13,9 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -160,6 +162,32 @@ func TestServerThatDoesNotVerifyUsers(t *testing.T) {
 	}
 	if !errors.Is(err, embedded.ErrConfig) || !strings.Contains(err.Error(), "nkey") {
 		t.Errorf("got %v, want an error that names nkeys", err)
+	}
+}
+
+// This is why: such a server passes on the nkey that a client claims beside its password. If this test fails, NATS verifies
+// it, and the check at the start can go.
+func TestClaimedNKeyOnAServerThatKnowsNone(t *testing.T) {
+	t.Parallel()
+	const config = `accounts: { APP: {
+  jetstream: enabled
+  users: [ { user: node, password: n }, { user: alice, password: a, permissions: { publish: "locks.>", subscribe: "_INBOX.>" } } ]
+  exports: [ { service: "holdfast.>" } ]
+  imports: [ { service: { account: APP, subject: "holdfast.>" }, to: "locks.>", share: true } ]
+} }`
+	external := stand.StartNATS(t, embedded.Config{ConfigFile: stand.NATSConfig(t, config)})
+	cfg := configured(t, identity.User, "", nats.UserInfo("node", "n"))
+	cfg.External = &natsconn.Config{URL: external.ClientURL()}
+	node, err := server.Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{t, external.ClientURL()}
+	if answer := s.raw(`{"verbose":false,"headers":true,"protocol":1,"user":"alice","pass":"a","nkey":"bob"}`); !strings.Contains(answer, `\"bob\", which NATS says`) {
+		t.Errorf("alice, who claims the nkey bob, got %s", answer)
+	}
+	if err := node.Stop(); err != nil {
+		t.Error(err)
 	}
 }
 
