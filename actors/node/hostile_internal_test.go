@@ -19,7 +19,7 @@ func FuzzUndeliverable(f *testing.F) {
 	probe := u.probe(actors.Probe{Number: 3, Shard: 1})
 	batch := u.many([]grant{want})
 	one := u.one(want)
-	for _, subject := range []string{one, probe, batch} {
+	for _, subject := range []string{one, probe, batch, batch + "."} {
 		target.Add(subject)
 	}
 	target.Fuzz(func(t *testing.T, subject string) {

@@ -46,6 +46,9 @@ type Config struct {
 	DataDir string
 	// ConfigFile of NATS. Its store_dir is the data directory.
 	ConfigFile string
+	// MaxConnections bounds the connections of clients, MaxSubscriptions the subscriptions of each; 0: the default of NATS,
+	// which has no bound on subscriptions. Not with ConfigFile.
+	MaxConnections, MaxSubscriptions int
 	// UnsafeSync acknowledges writes that a power cut may still lose.
 	UnsafeSync bool
 	// Log gets the server's lines. nil: [slog.Default].
@@ -106,6 +109,8 @@ func (c Config) fromFields() (*server.Options, error) {
 		SyncAlways: !c.UnsafeSync,
 		// Each resource and each answer has a subject of its own, so the cache of subjects knows next to none of them.
 		NoSublistCache: true,
+		MaxConn:        c.MaxConnections,
+		MaxSubs:        c.MaxSubscriptions,
 	}
 	return opts, c.joinCluster(opts)
 }

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-io/holdfast/messages"
-	"github.com/holdfast-io/holdfast/messages/blindtest"
 	"github.com/holdfast-io/holdfast/messages/archive"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
