@@ -29,6 +29,7 @@ NAMES ?= 200000
 BENCH ?= .
 COUNT ?= 1
 FUZZTIME ?= 30s
+EXECUTIONS ?= 1000000
 FENCETIME ?= 3s
 SOAK ?= 5m
 KILLS ?= 100
@@ -144,6 +145,10 @@ smoke: build ## Test bin/holdfast from the command line.
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s); continue after a failure.
 	@FUZZTIME=$(FUZZTIME) bash .ci/fuzz
+
+.PHONY: fuzz-blind
+fuzz-blind: ## Run each fuzz target EXECUTIONS (1000000) times on mutated seeds, without the engine of Go.
+	@EXECUTIONS=$(EXECUTIONS) bash .ci/fuzz -blind
 
 .PHONY: soak
 soak: ## Run 2000 clients against one node for SOAK (5m); RACE=-race; ARGS="-soak.clients 500 -soak.seed 7".

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
 )
 
 // A batch splits into its calls in both encodings.
@@ -266,6 +267,7 @@ func TestWordsWithinMessages(t *testing.T) {
 
 // Any bytes split into something or are refused. What splits is the batch that other readers of protobuf see.
 func FuzzSplitBatch(f *testing.F) {
+	target := blindtest.New(f)
 	whole := &messages.Batch{Calls: []*messages.Call{
 		{Id: 1, Key: "a", Operation: &messages.Call_Acquire{Acquire: largestAcquire()}},
 		{Id: 2, Key: "b", Operation: &messages.Call_Release{Release: largestRelease()}},
@@ -274,15 +276,15 @@ func FuzzSplitBatch(f *testing.F) {
 		{Id: 5, Key: "e", Operation: &messages.Call_Break{Break: largestBreak()}},
 	}}
 	for _, e := range []messages.Encoding{messages.Protobuf, messages.JSON} {
-		f.Add(mustEncode(f, e, whole))
+		target.Add(mustEncode(f, e, whole))
 	}
-	f.Add([]byte{})
-	f.Add([]byte("\x0a\x00"))
-	f.Add([]byte("\x0a\x05\x08"))
-	f.Add([]byte("\x0a\x07\x08\x07\x32\x00\x32\x00"))
-	f.Add([]byte(`{"calls":[{"id":"1","key":"k","acquire":{"owner":"a","ttl_ms":1000}},{}]}`))
-	f.Add([]byte(`{"calls":[{"acquire":{"ttlMs":1}}]}`))
-	f.Fuzz(func(t *testing.T, payload []byte) {
+	target.Add([]byte{})
+	target.Add([]byte("\x0a\x00"))
+	target.Add([]byte("\x0a\x05\x08"))
+	target.Add([]byte("\x0a\x07\x08\x07\x32\x00\x32\x00"))
+	target.Add([]byte(`{"calls":[{"id":"1","key":"k","acquire":{"owner":"a","ttl_ms":1000}},{}]}`))
+	target.Add([]byte(`{"calls":[{"acquire":{"ttlMs":1}}]}`))
+	target.Fuzz(func(t *testing.T, payload []byte) {
 		e := messages.EncodingOf("", payload)
 		split, err := messages.SplitBatch(e, payload)
 		if err != nil {

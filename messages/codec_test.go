@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
 )
 
 func TestEncodingOf(t *testing.T) {
@@ -352,22 +353,23 @@ func TestRequestRoundTrip(t *testing.T) {
 }
 
 func FuzzDecodeRequest(f *testing.F) {
+	target := blindtest.New(f)
 	requests := append(messages.Operations, "list")
 	for i := range requests {
-		f.Add("", byte(i), []byte{})
-		f.Add("", byte(i), []byte(`{"owner":"me","ttl_ms":1000,"token":"5"}`))
-		f.Add("application/json", byte(i), []byte(`[[[[`))
+		target.Add("", byte(i), []byte{})
+		target.Add("", byte(i), []byte(`{"owner":"me","ttl_ms":1000,"token":"5"}`))
+		target.Add("application/json", byte(i), []byte(`[[[[`))
 	}
-	f.Add("", byte(0), mustEncode(f, messages.Protobuf, largestAcquire()))
-	f.Add("", byte(0), mustEncode(f, messages.JSON, largestAcquire()))
-	f.Add("", byte(1), mustEncode(f, messages.Protobuf, largestRelease()))
-	f.Add("", byte(2), mustEncode(f, messages.Protobuf, largestExtend()))
-	f.Add("", byte(3), []byte(`{"stale":true}`))
-	f.Add("", byte(4), mustEncode(f, messages.Protobuf, largestBreak()))
-	f.Add("", byte(5), mustEncode(f, messages.JSON, largestList()))
-	f.Add("application/json; x", byte(0), []byte("\ufeff{\"ttl_ms\":1e400}"))
+	target.Add("", byte(0), mustEncode(f, messages.Protobuf, largestAcquire()))
+	target.Add("", byte(0), mustEncode(f, messages.JSON, largestAcquire()))
+	target.Add("", byte(1), mustEncode(f, messages.Protobuf, largestRelease()))
+	target.Add("", byte(2), mustEncode(f, messages.Protobuf, largestExtend()))
+	target.Add("", byte(3), []byte(`{"stale":true}`))
+	target.Add("", byte(4), mustEncode(f, messages.Protobuf, largestBreak()))
+	target.Add("", byte(5), mustEncode(f, messages.JSON, largestList()))
+	target.Add("application/json; x", byte(0), []byte("\ufeff{\"ttl_ms\":1e400}"))
 	limits := messages.DefaultLimits()
-	f.Fuzz(func(t *testing.T, contentType string, which byte, payload []byte) {
+	target.Fuzz(func(t *testing.T, contentType string, which byte, payload []byte) {
 		m := messages.NewRequest(requests[int(which)%len(requests)])
 		if m == nil {
 			m = &messages.ListRequest{}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
 )
 
 // move is a step before it is known what is so when it comes: "one nanosecond before the deadline",
@@ -354,17 +355,18 @@ func TestManyScripts(t *testing.T) {
 
 // FuzzScript reads a script from bytes: one for the floor and the kinds, then ten for each move.
 func FuzzScript(f *testing.F) {
-	f.Add([]byte(nil))
-	f.Add(make([]byte, 1+moveBytes*4))
+	target := blindtest.New(f)
+	target.Add([]byte(nil))
+	target.Add(make([]byte, 1+moveBytes*4))
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 10 {
 		raw := make([]byte, 1+moveBytes*20)
 		for i := range raw {
 			raw[i] = byte(random.Uint32())
 		}
-		f.Add(raw)
+		target.Add(raw)
 	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
+	target.Fuzz(func(t *testing.T, raw []byte) {
 		floor, kinds, moves := decode(raw)
 		checkMoves(t, floor, kinds, moves, len(raw))
 	})

@@ -95,9 +95,9 @@ func (u *undeliverable) code(number, key string) string {
 func (u *undeliverable) parse(m *nats.Msg) (grants []grant, probe *actors.Probe) {
 	const noResponders = "503"
 	below, ok := strings.CutPrefix(m.Subject, u.inbox+".")
-	code, below, _ := strings.Cut(below, ".")
+	_, below, _ = strings.Cut(below, ".")
 	number, key, _ := strings.Cut(below, ".")
-	if !ok || m.Header.Get("Status") != noResponders || !hmac.Equal([]byte(code), []byte(u.code(number, key))) {
+	if !ok || m.Header.Get("Status") != noResponders || !hmac.Equal([]byte(m.Subject), []byte(u.subject(number, key))) {
 		return nil, nil
 	}
 	n, _ := strconv.ParseUint(number, 10, 64) // the code says that it is one, and that the rest is as it was made

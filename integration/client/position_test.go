@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
 )
 
 func TestPosition(t *testing.T) {
@@ -38,8 +39,9 @@ func TestPositionRefuses(t *testing.T) {
 
 // Whatever is read as a position is written as it was read.
 func FuzzPosition(f *testing.F) {
-	f.Add("0:17,1:99.2")
-	f.Fuzz(func(t *testing.T, text string) {
+	target := blindtest.New(f)
+	target.Add("0:17,1:99.2")
+	target.Fuzz(func(t *testing.T, text string) {
 		p, err := holdfast.ParsePosition(text)
 		if err != nil {
 			if !errors.Is(err, holdfast.ErrInvalid) {

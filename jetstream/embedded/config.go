@@ -49,6 +49,9 @@ type Config struct {
 	// VerifiedUsers requires that clients cannot claim to be another user: a client may send an nkey beside its password, and
 	// a server that knows no nkey passes it on as the name of the user.
 	VerifiedUsers bool
+	// MaxConnections bounds the connections of clients, MaxSubscriptions the subscriptions of each; 0: the default of NATS,
+	// which has no bound on subscriptions. Not with ConfigFile.
+	MaxConnections, MaxSubscriptions int
 	// UnsafeSync acknowledges writes that a power cut may still lose.
 	UnsafeSync bool
 	// Log gets the server's lines. nil: [slog.Default].
@@ -113,6 +116,8 @@ func (c Config) fromFields() (*server.Options, error) {
 		SyncAlways: !c.UnsafeSync,
 		// Each resource and each answer has a subject of its own, so the cache of subjects knows next to none of them.
 		NoSublistCache: true,
+		MaxConn:        c.MaxConnections,
+		MaxSubs:        c.MaxSubscriptions,
 	}
 	return opts, c.joinCluster(opts)
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
 	"github.com/holdfast-io/holdfast/jetstream/natsconn"
@@ -304,4 +306,29 @@ func playUnprivileged(dir string) error {
 	}
 	_, err := embedded.Start(embedded.Config{Listen: "127.0.0.1:-1", DataDir: dir, Log: jstest.Quiet()})
 	return err
+}
+
+// A server refuses what exceeds its limits on connections and subscriptions, and says which limit.
+func TestLimitsOfClients(t *testing.T) {
+	t.Parallel()
+	s := jstest.MustStart(t, func(c *embedded.Config) { c.MaxConnections, c.MaxSubscriptions = 2, 2 })
+	jstest.MustConnect(t, s)
+	refused := make(chan error, 1)
+	nc := jstest.MustConnect(t, s, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		select {
+		case refused <- err:
+		default:
+		}
+	}))
+	if _, err := s.Connect(nats.NoReconnect()); err == nil || !strings.Contains(err.Error(), "maximum connections exceeded") {
+		t.Errorf("the third connection: %v", err)
+	}
+	for range 3 {
+		if _, err := nc.SubscribeSync(nc.NewInbox()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-refused; !errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
+		t.Errorf("the third subscription: %v", err)
+	}
 }

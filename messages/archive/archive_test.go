@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/archive"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -270,9 +271,10 @@ func TestFormat1(t *testing.T) {
 
 // No input makes the reader panic or read without end.
 func FuzzReader(f *testing.F) {
-	f.Add(sample(f))
-	f.Add([]byte(archive.Magic))
-	f.Fuzz(func(t *testing.T, file []byte) {
+	target := blindtest.New(f)
+	target.Add(sample(f))
+	target.Add([]byte(archive.Magic))
+	target.Fuzz(func(t *testing.T, file []byte) {
 		if _, err := decode(file); err != nil && !isRefused(err) {
 			t.Fatal(err)
 		}
@@ -281,6 +283,7 @@ func FuzzReader(f *testing.F) {
 
 // The same for records with the right checksums: what is accepted has a page for each hash of each shard.
 func FuzzRecords(f *testing.F) {
+	target := blindtest.New(f)
 	var seeds [][]byte
 	records, err := decode(sample(f))
 	if err != nil {
@@ -293,8 +296,8 @@ func FuzzRecords(f *testing.F) {
 		}
 		seeds = append(seeds, data)
 	}
-	f.Add(encode(f, &archive.Header{Shards: 1, Format: 1, JournalFormat: 1}), seeds[0], seeds[1], seeds[2])
-	f.Fuzz(func(t *testing.T, header, shard, left, right []byte) {
+	target.Add(encode(f, &archive.Header{Shards: 1, Format: 1, JournalFormat: 1}), seeds[0], seeds[1], seeds[2])
+	target.Fuzz(func(t *testing.T, header, shard, left, right []byte) {
 		records, err := decode(archive.Forge(header, shard, left, right))
 		if err != nil && !isRefused(err) {
 			t.Fatal(err)

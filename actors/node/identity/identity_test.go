@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
 )
 
 const header = "Nats-Request-Info"
@@ -157,9 +158,10 @@ func TestParseMode(t *testing.T) {
 
 // FuzzOf: whatever the header is, an identity is a valid beginning of an owner, and only one of those in the header.
 func FuzzOf(f *testing.F) {
-	f.Add(`{"acc":"APP","user":"alice","jwt":"x.y.z","issuer_key":"APP"}`)
-	f.Add(`{"acc":"APP","user":"[REDACTED]"}`)
-	f.Fuzz(func(t *testing.T, text string) {
+	target := blindtest.New(f)
+	target.Add(`{"acc":"APP","user":"alice","jwt":"x.y.z","issuer_key":"APP"}`)
+	target.Add(`{"acc":"APP","user":"[REDACTED]"}`)
+	target.Fuzz(func(t *testing.T, text string) {
 		for _, mode := range []identity.Mode{identity.Account, identity.User} {
 			id, err := identity.New(mode).Of(nats.Header{header: {text}})
 			if (err == nil) != (id != "") || err != nil && !errors.Is(err, messages.ErrInvalid) {

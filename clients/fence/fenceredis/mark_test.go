@@ -11,10 +11,12 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fenceredis"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
 )
 
 // FuzzMarkKey looks for two resources with one mark, which the example inputs are made to be.
 func FuzzMarkKey(f *testing.F) {
+	target := blindtest.New(f)
 	g, err := fenceredis.New(func(context.Context, ...any) (any, error) { return nil, errors.New("sent") })
 	if err != nil {
 		f.Fatal(err)
@@ -23,9 +25,9 @@ func FuzzMarkKey(f *testing.F) {
 		{"a", "{a}"}, {"a", "{a}a"}, {"a}b", "a%7Db"}, {"{a}b", "b{a}"}, {"}", "%7D"}, {"{}", "{%7D"},
 		{"{a}", "{a}{a}"}, {"a}", "a}a}"}, {"{a", "{a}"}, {"", "{}"}, {"a}{a}", "a"},
 	} {
-		f.Add(pair[0], pair[1])
+		target.Add(pair[0], pair[1])
 	}
-	f.Fuzz(func(t *testing.T, one, other string) {
+	target.Fuzz(func(t *testing.T, one, other string) {
 		if key := g.MarkKey(one); one != other && key == g.MarkKey(other) {
 			t.Errorf("%q and %q share the mark %q", one, other, key)
 		}

@@ -70,9 +70,13 @@ func (s *serve) embedded() embedded.Config {
 		DataDir:       s.data,
 		ConfigFile:    s.natsConfig,
 		UnsafeSync:    s.unsafeSync,
+
+		MaxConnections:   s.maxConnections.Value,
+		MaxSubscriptions: s.maxSubscriptions.Value,
 	}
 	if cfg.ConfigFile != "" {
 		cfg.Listen, cfg.DataDir = "", "" // the file sets both
+		cfg.MaxConnections, cfg.MaxSubscriptions = 0, 0
 	}
 	return cfg
 }
@@ -80,6 +84,13 @@ func (s *serve) embedded() embedded.Config {
 func (s *serve) capacity() node.Capacity {
 	return node.Capacity{Held: int64(s.maxHeld.Value), Waiting: int64(s.maxWaiting.Value), Rate: s.maxRate.Value}
 }
+
+// The defaults of --max-connections, which is that of NATS, and of --max-subscriptions, which NATS does not bound. The node
+// itself has some dozens of subscriptions for each shard.
+const (
+	defaultConnections   = 64 << 10
+	defaultSubscriptions = 100_000
+)
 
 // defaultRemembered is the default of --max-remembered.
 const defaultRemembered = 1_000_000

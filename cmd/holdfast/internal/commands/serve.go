@@ -44,6 +44,8 @@ type serve struct {
 	minTTL, maxTTL           cli.Duration
 	maxDelay                 cli.Duration
 	maxHeld, maxWaiting      cli.Number
+	maxConnections           cli.Number
+	maxSubscriptions         cli.Number
 	maxQueue, maxRate        cli.Number
 	remember, idleAfter      cli.Duration
 	maxRemembered            cli.Number
@@ -100,6 +102,8 @@ func identityFlag() cli.Choice { return cli.NewChoice(identity.None.String(), id
 func (s *serve) setBounds() {
 	const million = 1_000_000
 	tuning, capacity := actors.DefaultTuning(), node.DefaultCapacity()
+	s.maxConnections = cli.NewNumber(defaultConnections, 16, million)
+	s.maxSubscriptions = cli.NewNumber(defaultSubscriptions, defaultSubscriptions, 100*million)
 	s.maxHeld = cli.NewNumber(int(capacity.Held), 1, 100*million)
 	s.maxWaiting = cli.NewNumber(int(capacity.Waiting), 1, 10*million)
 	s.maxQueue = cli.NewNumber(tuning.MaxWaiting, 1, million)
@@ -119,6 +123,8 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.StringVar(&s.clusterListen, "cluster-listen", "", "address for the other members of the cluster, `HOST:PORT`")
 		f.StringSliceVar(&s.routes, "routes", nil, "comma-separated `LIST` of every member's --cluster-listen; the same on all")
 		f.BoolVar(&s.allowRemote, "allow-remote", false, "accept connections of other hosts although no login is required")
+		f.Var(&s.maxConnections, "max-connections", "connections of clients; further ones are refused")
+		f.Var(&s.maxSubscriptions, "max-subscriptions", "subscriptions of one connection; further ones are refused")
 		f.BoolVar(&s.unsafeSync, "unsafe-sync", false, "do not sync every write: faster, but a power failure loses locks")
 	})
 	cli.AddFlags(cmd, "External NATS", func(f *pflag.FlagSet) {
@@ -272,12 +278,14 @@ func startCode(err error) int {
 
 // check refuses settings that contradict one another or cannot work, before anything starts.
 func (s *serve) check(given *settings.Settings) error {
-	inProcess := []string{"listen", "data", "nats-config", "cluster-listen", "routes", "allow-remote", "unsafe-sync"}
+	inProcess := []string{"listen", "data", "nats-config", "cluster-listen", "routes", "allow-remote", "unsafe-sync", "max-connections", "max-subscriptions"}
 	elsewhere := []string{"tls-ca", "tls-cert", "tls-key"}
 	return cmp.Or(
 		given.Exclude("nats", inProcess, "one is for an external NATS, the other for the embedded one"),
 		given.Exclude("nats-config", []string{"listen", "data", "cluster-listen", "routes", "allow-remote"},
 			"the NATS configuration sets the addresses and the data directory"),
+		given.Exclude("nats-config", []string{"max-connections", "max-subscriptions"},
+			"the NATS configuration has max_connections and max_subscriptions"),
 		given.Require("cluster-listen", []string{"routes"}, "the other members connect to this one too"),
 		given.Require("routes", []string{"cluster-listen"}, "a member connects to the others"),
 		given.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),

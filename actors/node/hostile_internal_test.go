@@ -1,0 +1,59 @@
+package node
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
+)
+
+// A report counts only on the subject that the node has made.
+func FuzzUndeliverable(f *testing.F) {
+	target := blindtest.New(f)
+	u := newUndeliverable(&nats.Conn{})
+	want := grant{"orders.42", 5}
+	probe := u.probe(actors.Probe{Number: 3, Shard: 1})
+	batch := u.many([]grant{want})
+	one := u.one(want)
+	for _, subject := range []string{one, probe, batch, batch + "."} {
+		target.Add(subject)
+	}
+	target.Fuzz(func(t *testing.T, subject string) {
+		if subject == batch {
+			return // it is taken once
+		}
+		grants, got := u.parse(report(subject))
+		switch {
+		case subject == one && !slices.Equal(grants, []grant{want}), subject == probe && got == nil:
+			t.Errorf("%q is not read", subject)
+		case subject != one && subject != probe && (grants != nil || got != nil):
+			t.Errorf("%q is read as %v and %v", subject, grants, got)
+		}
+	})
+}
+
+// The subject of a shard's answer to a survey is read as the numbers in it.
+func FuzzSurveySubject(f *testing.F) {
+	target := blindtest.New(f)
+	for _, seed := range []string{"_INBOX.s.1.2", "_INBOX.s.18446744073709551615.4294967295", "_INBOX.s.1", "_INBOX.s.1.2.3", "_INBOX.s.-1.+2", "x"} {
+		target.Add(seed)
+	}
+	s := &surveyor{inbox: "_INBOX.s"}
+	target.Fuzz(func(t *testing.T, subject string) {
+		number, shard, ok := s.parse(subject)
+		if !ok {
+			return
+		}
+		again := s.inbox + "." + strconv.FormatUint(number, 10) + "." + strconv.FormatUint(uint64(shard), 10)
+		if n, sh, ok := s.parse(again); !ok || n != number || sh != shard {
+			t.Errorf("%q is read as %d and %d", subject, number, shard)
+		}
+		if s.add(number, shard, []byte(subject)) {
+			t.Errorf("%q ended a survey that does not exist", subject)
+		}
+	})
+}
