@@ -26,24 +26,25 @@ type service struct {
 }
 
 // start starts a service with this mode on a NATS configuration, as the user of login.
-func start(t testing.TB, mode identity.Mode, config string, login nats.Option) *service {
-	t.Helper()
-	s, err := server.Start(t.Context(), configured(t, mode, config, login))
+func start(tb testing.TB, mode identity.Mode, config string, login nats.Option) *service {
+	tb.Helper()
+	s, err := server.Start(tb.Context(), configured(tb, mode, config, login))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Stop(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	return &service{t, s.ClientURL()}
+	return &service{tb, s.ClientURL()}
 }
 
-func configured(t testing.TB, mode identity.Mode, config string, login nats.Option) server.Config {
+func configured(tb testing.TB, mode identity.Mode, config string, login nats.Option) server.Config {
+	tb.Helper()
 	return server.Config{
 		Name: "n1", Identity: mode, Alone: true, Shards: 2, Login: []nats.Option{login}, Log: slog.New(slog.DiscardHandler),
-		Embedded: embedded.Config{ConfigFile: stand.NATSConfig(t, config)},
+		Embedded: embedded.Config{ConfigFile: stand.NATSConfig(tb, config)},
 	}
 }
 
@@ -86,22 +87,22 @@ func (s *service) wantGranted(nc *nats.Conn, subject, body, owner, id string, he
 }
 
 // wantInvalid asks for something that is refused with this text in the error.
-func (s *service) wantInvalid(nc *nats.Conn, subject, body, text string, header ...string) {
+func (s *service) wantInvalid(nc *nats.Conn, subject, body, text string) {
 	s.Helper()
-	if r := s.ask(nc, subject, body, header...); r.GetStatus() != messages.Status_INVALID || !strings.Contains(r.GetError(), text) {
+	if r := s.ask(nc, subject, body); r.GetStatus() != messages.Status_INVALID || !strings.Contains(r.GetError(), text) {
 		s.Errorf("%s %s: got %v, want INVALID with %q", subject, body, r, text)
 	}
 }
 
 // key is a new nkey of a user.
-func key(t testing.TB) (public string, login nats.Option) {
-	t.Helper()
+func key(tb testing.TB) (public string, login nats.Option) {
+	tb.Helper()
 	pair, err := nkeys.CreateUser()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if public, err = pair.PublicKey(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return public, nats.Nkey(public, pair.Sign)
 }
