@@ -162,6 +162,7 @@ func FuzzTraceContext(f *testing.F) {
 	for _, parent := range []string{traceparent, "cc" + traceparent[2:] + "-1", "ff" + traceparent[2:], strings.ToUpper(traceparent), traceparent[:54] + "0"} {
 		target.Add(parent, "a=1")
 	}
+	target.Add(traceparent, strings.Repeat("x", messages.MaxTracestateBytes+1))
 	target.Fuzz(func(t *testing.T, parent, state string) {
 		c, ok := messages.ParseTraceContext(parent)
 		if !ok {
