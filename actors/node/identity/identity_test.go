@@ -25,17 +25,17 @@ type account struct {
 	public string
 }
 
-func newAccount(t testing.TB) *account {
-	t.Helper()
+func newAccount(tb testing.TB) *account {
+	tb.Helper()
 	pair, err := nkeys.CreateAccount()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	public, err := pair.PublicKey()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return &account{t, pair, public}
+	return &account{tb, pair, public}
 }
 
 // user returns a user with its JWT.
