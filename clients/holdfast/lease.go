@@ -36,6 +36,8 @@ type Lease struct {
 	Metadata  map[string]string
 	// Session is the label of the session that the lease is in; empty: it is in none.
 	Session string
+	// Identity is who acquired the lease, as NATS has verified it; empty: the deployment did not verify owners.
+	Identity string
 }
 
 func newLease(l *messages.Lease) *Lease {
@@ -51,6 +53,7 @@ func newLease(l *messages.Lease) *Lease {
 		Ephemeral: l.GetDurability() == messages.Durability_EPHEMERAL,
 		Metadata:  l.GetMetadata(),
 		Session:   l.GetSession(),
+		Identity:  l.GetIdentity(),
 	}
 	if at := l.GetAcquiredAtMs(); at != 0 {
 		lease.AcquiredAt = time.UnixMilli(at)

@@ -35,6 +35,9 @@ func TestGoClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if held, err := c.Get(t.Context(), "a"); err != nil || held.Owner != "alice/1" || held.Identity != "alice" {
+		t.Errorf("got %+v, %v, want a lease of alice", held, err)
+	}
 	next := make(chan error, 1)
 	go func() {
 		second, err := c.Acquire(t.Context(), "a", holdfast.Owner("alice/2"))
