@@ -138,7 +138,7 @@ func (m *mutator) value(v reflect.Value) reflect.Value {
 var parts = []string{
 	".", "..", "*", ">", "$", "_R_.", "=", "=2E", "=C3=A9", "~", "/", " ", "\n", "\r\n", "\x00", "\x1f", "\x7f", "\xff", "\xc3\xa9", "e\u0301", "\u202e",
 	"0", "1", "-1", "00", "4294967296", "18446744073709551615", "900000000000001", "{", "}", "[", "]", `"`, ":", ",", "null", "1e400",
-	"\x0a", "\x12", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "shard.", "tenant.", "node.", "acquire.", "batch", "holdfast.",
+	"\x0a", "\x12", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "shard.", "node.", "acquire.", "batch", "holdfast.",
 }
 
 // bytes changes b, which it owns.
