@@ -46,7 +46,7 @@ func TestGoClient(t *testing.T) {
 		}
 		next <- err
 	}()
-	s.until(nc, "locks.get.a", waits(1))
+	s.untilWaiting(nc, "locks.get.a")
 	if err := errors.Join(lock.Extend(t.Context(), holdfast.DefaultTTL), lock.Release(t.Context()), <-next); err != nil {
 		t.Error(err)
 	}

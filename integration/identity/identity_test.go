@@ -73,7 +73,7 @@ func TestUsersOfOneAccount(t *testing.T) {
 	if r := s.ask(alice, "locks.release.c", `{"token":"1"}`); r.GetStatus() != messages.Status_RELEASED {
 		t.Errorf("released without an owner: %v", r)
 	}
-	// A user who may publish directly is not verified, whatever the header says.
+	// A request that did not come through the import is refused.
 	s.wantInvalid(alice, "holdfast.acquire.h", `{`+grant, "through a service import")
 	// Through an import comes one answer, and no probe goes back.
 	s.wantInvalid(alice, "locks.keep.0123456789abcdef", `{"ttl_ms":60000,"alive":"_INBOX.x"}`, "alive")
@@ -257,7 +257,7 @@ func TestAcrossAccounts(t *testing.T) {
 				}
 				answered <- r
 			}()
-			s.until(alice, "holdfast.get.a", waits(1))
+			s.untilWaiting(alice, "holdfast.get.a")
 			if r := s.ask(alice, "holdfast.release.a", `{"token":"1"}`); r.GetStatus() != messages.Status_RELEASED {
 				t.Errorf("released: %v", r)
 			}
@@ -276,17 +276,8 @@ func TestImportWithoutShare(t *testing.T) {
 	s.wantInvalid(s.connect(nats.UserInfo("alice", "a")), "holdfast.acquire.a", `{`+grant, "share: true")
 }
 
-// waits wants so many requests in the queue.
-func waits(n uint32) func(*messages.Reply) bool {
-	return func(r *messages.Reply) bool { return r.GetWaiting() == n }
-}
-
-// until asks until the answer is as wanted.
-func (s *service) until(nc *nats.Conn, subject string, wanted func(*messages.Reply) bool) {
+// untilWaiting returns when a request waits for the resource of this subject.
+func (s *service) untilWaiting(nc *nats.Conn, get string) {
 	s.Helper()
-	for !wanted(s.ask(nc, subject, "")) {
-		if s.Failed() {
-			return
-		}
-	}
+	stand.Eventually(s, "a request waits", func() bool { return s.ask(nc, get, "").GetWaiting() == 1 })
 }
