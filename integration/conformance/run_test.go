@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/integration/proxy"
 )
@@ -321,10 +322,16 @@ func (r *run) until(ctx context.Context, u *until) error {
 	return r.untilState(ctx, u.Free, func(s state) bool { return len(s.Holders) == 0 })
 }
 
+// lookTimeout is how long one look waits for its answer: a request that a node took with it when it was killed gets none,
+// and has to be sent again.
+const lookTimeout = 2 * time.Second
+
 // untilState waits for a state of a resource.
 func (r *run) untilState(ctx context.Context, name string, is func(state) bool) error {
 	return eventually(ctx, func() error {
-		s, err := r.d.get(ctx, name)
+		look, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		s, err := r.d.get(look, name)
 		if err == nil && !is(s) {
 			err = fmt.Errorf("%s is %+v", name, s)
 		}
