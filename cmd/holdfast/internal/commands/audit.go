@@ -5,9 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -18,16 +16,13 @@ import (
 // auditWarnings is how often the log says that the audit file cannot be written.
 const auditWarnings = time.Minute
 
-// auditFile is a file at whose end each line is written at once. It is opened again on SIGHUP, so that it can be renamed.
-// It is safe for concurrent use.
+// auditFile is a file at whose end each line is written at once. It can be opened again, so that it can be renamed. It is
+// safe for concurrent use.
 type auditFile struct {
 	path string
 	log  *slog.Logger
 	// sometimes bounds the warnings: what cannot be written is in the log in any case.
 	sometimes rate.Sometimes
-	hangups   chan os.Signal
-	ended     chan struct{}
-	running   sync.WaitGroup
 
 	mu   sync.Mutex
 	file io.WriteCloser
@@ -37,15 +32,10 @@ type auditFile struct {
 
 // openAudit opens the file, which is created for its owner alone.
 func openAudit(path string, log *slog.Logger) (*auditFile, error) {
-	a := &auditFile{
-		path: path, log: log, hangups: make(chan os.Signal, 1), ended: make(chan struct{}),
-		sometimes: rate.Sometimes{First: 1, Interval: auditWarnings},
-	}
+	a := &auditFile{path: path, log: log, sometimes: rate.Sometimes{First: 1, Interval: auditWarnings}}
 	if err := a.open(); err != nil {
 		return nil, err
 	}
-	signal.Notify(a.hangups, syscall.SIGHUP)
-	a.running.Go(a.follow)
 	return a, nil
 }
 
@@ -65,21 +55,6 @@ func (a *auditFile) open() error {
 		a.broken = false // it is another file
 	}
 	return nil
-}
-
-func (a *auditFile) follow() {
-	for {
-		select {
-		case <-a.hangups:
-			if err := a.open(); err != nil {
-				a.log.Error("the audit file was not opened again; the old one is still written", "error", err)
-				continue
-			}
-			a.log.Info("the audit file was opened again", "file", a.path)
-		case <-a.ended:
-			return
-		}
-	}
 }
 
 // Write implements io.Writer. An error is logged. After a line of which only a part was written, the next one begins a new
@@ -106,12 +81,7 @@ func (a *auditFile) write(line []byte) (int, error) {
 	return n, err
 }
 
-func (a *auditFile) close() error {
-	signal.Stop(a.hangups)
-	close(a.ended)
-	a.running.Wait()
-	return a.file.Close()
-}
+func (a *auditFile) close() error { return a.file.Close() }
 
 // logger returns a log that goes to the file, as JSON, and to the log of the node.
 func (a *auditFile) logger() *slog.Logger {

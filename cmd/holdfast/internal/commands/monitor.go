@@ -93,7 +93,8 @@ type monitor struct {
 }
 
 // start starts a monitor of the node of that name, which has yet to be started. chosen: an operator has chosen the address.
-func (m *monitorFlags) start(name string, prefix messages.Prefix, chosen bool, log *slog.Logger) (*monitor, error) {
+// The files of the monitor are read again as again says, which has to stop before the monitor.
+func (m *monitorFlags) start(name string, prefix messages.Prefix, chosen bool, again *reload, log *slog.Logger) (*monitor, error) {
 	running := &monitor{}
 	if m.audit != "" {
 		file, err := openAudit(m.audit, log)
@@ -101,6 +102,7 @@ func (m *monitorFlags) start(name string, prefix messages.Prefix, chosen bool, l
 			return nil, exit.Usagef("--audit: %w", err)
 		}
 		running.audit = file
+		again.add("audit file", m.audit, file.open)
 	}
 	if m.http == httpOff {
 		return running, nil

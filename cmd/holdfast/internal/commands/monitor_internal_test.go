@@ -18,7 +18,7 @@ import (
 func TestReadinessFollowsTheNode(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	m, err := (&monitorFlags{http: "127.0.0.1:0"}).start("n1", messages.DefaultPrefix, true, log)
+	m, err := (&monitorFlags{http: "127.0.0.1:0"}).start("n1", messages.DefaultPrefix, true, nil, log)
 	if err != nil {
 		t.Fatal(err)
 	}

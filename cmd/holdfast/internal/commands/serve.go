@@ -209,11 +209,16 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	watcher, err := s.monitor.start(s.name, cfg.Prefix, given.Given["http"] != "", log)
+	again := newReload(log)
+	watcher, err := s.monitor.start(s.name, cfg.Prefix, given.Given["http"] != "", again, log)
 	if err != nil {
+		again.stop()
 		return err
 	}
-	defer func() { err = errors.Join(err, watcher.stop()) }()
+	defer func() {
+		again.stop()
+		err = errors.Join(err, watcher.stop())
+	}()
 	watcher.watch(&cfg)
 	stopTraces, err := s.startTraces(cmd.Context(), &cfg)
 	if err != nil {

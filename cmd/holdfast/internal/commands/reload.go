@@ -1,0 +1,73 @@
+package commands
+
+import (
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// reload reads files again on SIGHUP, one after the other in the order in which they were added. A file that cannot be
+// read is logged, and the node goes on with what it has read before.
+type reload struct {
+	log     *slog.Logger
+	hangups chan os.Signal
+	ended   chan struct{}
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	files []reloaded
+}
+
+// reloaded is what is read again.
+type reloaded struct {
+	what, path string
+	read       func() error
+}
+
+// newReload begins to wait for signals.
+func newReload(log *slog.Logger) *reload {
+	r := &reload{log: log, hangups: make(chan os.Signal, 1), ended: make(chan struct{})}
+	signal.Notify(r.hangups, syscall.SIGHUP)
+	r.running.Go(r.follow)
+	return r
+}
+
+// add has read called at each signal, on one goroutine. what and path name the file in the log.
+func (r *reload) add(what, path string, read func() error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files = append(r.files, reloaded{what, path, read})
+}
+
+func (r *reload) follow() {
+	for {
+		select {
+		case <-r.hangups:
+			r.readAll()
+		case <-r.ended:
+			return
+		}
+	}
+}
+
+func (r *reload) readAll() {
+	r.mu.Lock()
+	files := append([]reloaded(nil), r.files...)
+	r.mu.Unlock()
+	for _, f := range files {
+		if err := f.read(); err != nil {
+			r.log.Error("not reloaded; what was read before stays in force", "what", f.what, "file", f.path, "error", err)
+			continue
+		}
+		r.log.Info("reloaded", "what", f.what, "file", f.path)
+	}
+}
+
+// stop returns when nothing is being read, and nothing will be.
+func (r *reload) stop() {
+	signal.Stop(r.hangups)
+	close(r.ended)
+	r.running.Wait()
+}
