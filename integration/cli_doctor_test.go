@@ -87,7 +87,7 @@ func (d *diagnosis) wantHealthy(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if d.result.code != 0 || d.Problems+d.Warnings != 0 || len(d.Checks) != 12 {
+	if d.result.code != 0 || d.Problems+d.Warnings != 0 || len(d.Checks) != 13 {
 		t.Errorf("exit code %d, %d checks: %s", d.result.code, len(d.Checks), d.result.stdout)
 	}
 }

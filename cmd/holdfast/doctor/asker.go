@@ -112,13 +112,17 @@ func (a *asker) request(ctx context.Context, subject string, payload []byte) (*n
 }
 
 func (a *asker) requestWithin(ctx context.Context, timeout time.Duration, subject string, payload []byte) (*nats.Msg, error) {
-	ctx, done := a.begin(ctx, timeout, subject)
+	return a.send(ctx, timeout, &nats.Msg{Subject: subject, Data: payload})
+}
+
+func (a *asker) send(ctx context.Context, timeout time.Duration, m *nats.Msg) (*nats.Msg, error) {
+	ctx, done := a.begin(ctx, timeout, m.Subject)
 	defer done()
-	m, err := a.nc.RequestWithContext(ctx, subject, payload)
+	answer, err := a.nc.RequestMsgWithContext(ctx, m)
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
-	return m, nil
+	return answer, nil
 }
 
 // failure returns why a request was not answered.
@@ -145,8 +149,17 @@ func (a *asker) askWithin(ctx context.Context, timeout time.Duration, subject st
 	if err != nil {
 		return err
 	}
-	m, err := a.requestWithin(ctx, timeout, subject, payload)
-	encoding := messages.EncodingOf("", payload) // an empty request is JSON, and so is its answer
+	return a.read(ctx, timeout, &nats.Msg{Subject: subject, Data: payload}, reply)
+}
+
+// askMessage is ask for a request that is encoded already.
+func (a *asker) askMessage(ctx context.Context, m *nats.Msg, reply proto.Message) error {
+	return a.read(ctx, answerTimeout, m, reply)
+}
+
+func (a *asker) read(ctx context.Context, timeout time.Duration, request *nats.Msg, reply proto.Message) error {
+	m, err := a.send(ctx, timeout, request)
+	encoding := messages.EncodingOf("", request.Data) // an empty request is JSON, and so is its answer
 	switch {
 	case err != nil:
 		return err

@@ -42,6 +42,7 @@ var checks = []struct {
 	{connection, (*patient).connection},
 	{"permissions", (*patient).permissions},
 	{"shards", (*patient).shards},
+	{"identity", (*patient).identity},
 	{"nodes", (*patient).answers},
 	{"commits", (*patient).commits},
 	{"storage", (*patient).storage},

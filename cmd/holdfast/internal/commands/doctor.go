@@ -39,9 +39,9 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what is wrong with a deployment, and what to do",
 		Long: `Looks at a deployment from this machine and as this user: the connection,
-permissions, owners of shards, nodes, the time of a commit, disks and sync settings,
-replicas, load, queues, deadlocks, tokens, and the clock of this machine. Each
-finding says what is wrong, why it matters and what to do.
+permissions, owners of shards, verified owners, nodes, the time of a commit, disks and
+sync settings, replicas, load, queues, deadlocks, tokens, and the clock of this
+machine. Each finding says what is wrong, why it matters and what to do.
 
 It takes no lock and changes nothing. It causes three commits without changes in each
 shard. What this user may not see is "not visible", and no finding. --timeout bounds
