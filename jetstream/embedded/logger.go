@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -28,6 +30,13 @@ const (
 	otherCluster      = "cluster name"
 	otherClusterEvery = 30 * time.Second
 )
+
+// ofClient matches the beginning of a line about a connection of a client or of a leaf node. The rest of such a line has text
+// that the client has sent, so it may say anything, and clients can cause any number of them.
+var ofClient = regexp.MustCompile(`^\S+ - [cwml]id(?:_ws)?:\d`)
+
+// clientLines is how many lines about clients are logged in a second, after the first clientBurst.
+const clientLines, clientBurst = 10, 100
 
 // expected are parts of lines that are normal while members of a cluster start, stop or are killed. The server
 // tries again, and [Server.AwaitQuorum] logs what is missing if it lasts.
@@ -56,6 +65,9 @@ type serverLogger struct {
 	writeErrors chan string
 	// otherCluster limits the lines about other clusters.
 	otherCluster *rate.Sometimes
+	// clients limits the lines about clients, and leftOut counts those that were not logged since the last one.
+	clients *rate.Limiter
+	leftOut atomic.Int64
 }
 
 func newServerLogger(log *slog.Logger) *serverLogger {
@@ -63,6 +75,7 @@ func newServerLogger(log *slog.Logger) *serverLogger {
 		log: log.With("from", "nats-server"), fatal: make(chan string, 1), duplicate: make(chan string, 1),
 		writeErrors:  make(chan string, 1),
 		otherCluster: &rate.Sometimes{First: 1, Interval: otherClusterEvery},
+		clients:      rate.NewLimiter(clientLines, clientBurst),
 	}
 }
 
@@ -87,6 +100,10 @@ func (l *serverLogger) Errorf(format string, v ...any) {
 }
 
 func (l *serverLogger) logProblem(level slog.Level, line string) {
+	if ofClient.MatchString(line) {
+		l.logClient(level, line)
+		return
+	}
 	if slices.ContainsFunc(expected, func(part string) bool { return strings.Contains(line, part) }) {
 		level = slog.LevelDebug
 	}
@@ -101,6 +118,18 @@ func (l *serverLogger) logProblem(level slog.Level, line string) {
 		l.otherCluster.Do(func() {
 			l.log.Error("a server of another cluster is at one of the --routes, or has this server among its own: all members of a cluster have the same --prefix, and --routes must list no other servers", "said", line)
 		})
+	}
+	l.line(level, "%s", []any{line})
+}
+
+// logClient logs a line about a client. It means nothing to the process.
+func (l *serverLogger) logClient(level slog.Level, line string) {
+	if !l.clients.Allow() {
+		l.leftOut.Add(1)
+		return
+	}
+	if n := l.leftOut.Swap(0); n > 0 {
+		l.log.Warn("lines about clients are left out: there are too many", "lines", n)
 	}
 	l.line(level, "%s", []any{line})
 }
