@@ -94,7 +94,7 @@ var (
 
 // read notes what the server says, and closes the connection at its end.
 func (c *attacker) read() {
-	defer c.Close()
+	defer func() { _ = c.Close() }() // the server may have closed it
 	in := bufio.NewReaderSize(c.Conn, 64<<10)
 	for {
 		line, err := in.ReadSlice('\n')

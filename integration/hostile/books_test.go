@@ -88,7 +88,7 @@ const mostWrong = 20
 
 func (b *books) note(r *journal.Record) {
 	if len(b.wrong) < mostWrong {
-		b.wrong = append(b.wrong, strangers(r, own, b.load)...)
+		b.wrong = append(b.wrong, strangers(r, b.load)...)
 	}
 	for _, c := range r.GetCommit().GetChanges() {
 		name := c.GetGrant().GetResource()

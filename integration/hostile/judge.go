@@ -68,8 +68,11 @@ func leaks(levels []level) (wrong []string) {
 	return wrong
 }
 
+// own is where the resources of the attackers begin.
+const own = "hostile."
+
 // strangers returns the resources in a record that are neither below own nor among those of the load.
-func strangers(r *journal.Record, own string, load map[string]bool) (wrong []string) {
+func strangers(r *journal.Record, load map[string]bool) (wrong []string) {
 	var names []string
 	for _, c := range r.GetCommit().GetChanges() {
 		names = append(names, c.GetResource()+c.GetGrant().GetResource())

@@ -53,13 +53,13 @@ func TestStrangers(t *testing.T) {
 		return &journal.Record{Body: &journal.Record_Page{Page: &journal.Page{Entries: []*journal.Entry{{Grant: &journal.Grant{Resource: name, Token: 1}}}}}}
 	}
 	for _, name := range []string{"load.1", "hostile.a"} {
-		if wrong := append(strangers(commit(name), own, map[string]bool{"load.1": true}), strangers(page(name), own, map[string]bool{"load.1": true})...); len(wrong) > 0 {
+		if wrong := append(strangers(commit(name), map[string]bool{"load.1": true}), strangers(page(name), map[string]bool{"load.1": true})...); len(wrong) > 0 {
 			t.Errorf("got %q", wrong)
 		}
 	}
-	wantOnly(t, `has "load.2", which is neither the load's nor the attackers'`, strangers(commit("load.2"), own, map[string]bool{"load.1": true}))
-	wantOnly(t, `has "hostil", which is neither`, strangers(page("hostil"), own, nil))
-	wantOnly(t, `has "load.3", which is neither`, strangers(&journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{Changes: []*journal.Change{{Resource: "load.3", Reserved: 5}}}}}, own, nil))
+	wantOnly(t, `has "load.2", which is neither the load's nor the attackers'`, strangers(commit("load.2"), map[string]bool{"load.1": true}))
+	wantOnly(t, `has "hostil", which is neither`, strangers(page("hostil"), nil))
+	wantOnly(t, `has "load.3", which is neither`, strangers(&journal.Record{Body: &journal.Record_Commit{Commit: &journal.Commit{Changes: []*journal.Change{{Resource: "load.3", Reserved: 5}}}}}, nil))
 }
 
 func TestAlarms(t *testing.T) {
@@ -120,7 +120,8 @@ func TestDice(t *testing.T) {
 		}
 		return b.String()
 	}
-	if script(1, 2) != script(1, 2) || script(1, 2) == script(1, 3) || script(1, 2) == script(2, 2) {
+	first := script(1, 2)
+	if script(1, 2) != first || script(1, 3) == first || script(2, 2) == first {
 		t.Error("what an attacker does follows from more or less than the seed and its number")
 	}
 }

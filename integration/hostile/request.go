@@ -17,6 +17,9 @@ const (
 	sessions  = 40
 )
 
+// shards is how many the attacked node has.
+const shards = 4
+
 // request is one as a client of the contract would send it.
 type request struct {
 	subject  string

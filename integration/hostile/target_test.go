@@ -15,15 +15,10 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-const (
-	shards = 4
-	// own is where the resources of the attackers begin.
-	own = "hostile."
-	// history is how many commits a compaction retains: enough for the reader of the journals.
-	history = 5000
-)
+// history is how many commits a compaction retains: enough for the reader of the journals.
+const history = 5000
 
-// configuration is that of the attacked server. Its users have their names as passwords.
+// configuration is that of the attacked server. The attackers' users have their names as passwords.
 const configuration = `
 listen: %q
 http: %q
@@ -32,8 +27,8 @@ max_connections: 1000
 max_subscriptions: 2000
 authorization {
   users: [
-    { user: node, password: node }
-    { user: load, password: load }
+    { user: node, password: s3cret }
+    { user: load, password: s3cret }
     { user: none, password: none, permissions: { publish: { deny: ">" }, subscribe: { deny: ">" } } }
     { user: some, password: some, permissions: { publish: [%s], subscribe: ["_INBOX.hostile.>", "holdfast.event.hostile.>"] } }
     { user: batches, password: batches, permissions: { publish: [%s, "holdfast.shard.*.batch"], subscribe: ["_INBOX.hostile.>"] } }
@@ -67,7 +62,7 @@ func startTarget(t *testing.T) *target {
 		t.Fatal(err)
 	}
 	m.Args = []string{
-		"serve", "--name", "n1", "--nats-config", file, "--user", "node", "--password", "node", "--shards", strconv.Itoa(shards),
+		"serve", "--name", "n1", "--nats-config", file, "--user", "node", "--password", "s3cret", "--shards", strconv.Itoa(shards),
 		"--history", strconv.Itoa(history), "--max-remembered", "5000", "--max-held", "100000", "--log-level", "warn",
 	}
 	m.Env = []string{"GOGC=100"} // often enough that the heap tells of a leak
@@ -82,7 +77,7 @@ func (s *target) address() string { return strings.TrimPrefix(s.node.URL, "nats:
 // connect returns a connection with all rights.
 func (s *target) connect() *nats.Conn {
 	s.Helper()
-	return stand.Dial(s, s.node.URL, nats.UserInfo("load", "load"))
+	return stand.Dial(s, s.node.URL, nats.UserInfo("load", "s3cret"))
 }
 
 // level returns what the node uses now.
