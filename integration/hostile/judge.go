@@ -131,8 +131,11 @@ func overlooked(acknowledged, stored map[string]uint64) (wrong []string) {
 // accounted are the refusals and failures that a load may meet beside an attack: it sends each request once.
 var accounted = map[string]bool{"OVERLOADED": true, "UNAVAILABLE": true, "TIMEOUT": true, "NO_ANSWER": true}
 
+// fewFailures are too few to tell of a share.
+const fewFailures = 5
+
 // failures returns what is wrong with the outcome of a load: nothing done, another failure than an accounted one, or more
-// than one of a hundred calls.
+// than one in a hundred pairs.
 func failures(done int64, by map[string]uint64) (wrong []string) {
 	if done == 0 {
 		wrong = append(wrong, "the load has stopped: no pair was completed beside the attack")
@@ -143,7 +146,7 @@ func failures(done int64, by map[string]uint64) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%d calls of the load have failed with %s", n, code))
 		}
 	}
-	if all*100 > uint64(done) {
+	if all > fewFailures+uint64(done)/100 {
 		wrong = append(wrong, fmt.Sprintf("%d calls of the load have failed beside %d pairs", all, done))
 	}
 	slices.Sort(wrong)

@@ -105,7 +105,7 @@ func TestFailures(t *testing.T) {
 	if wrong := failures(1000, map[string]uint64{"OVERLOADED": 9, "NO_ANSWER": 1}); len(wrong) > 0 {
 		t.Errorf("got %q", wrong)
 	}
-	wantOnly(t, "11 calls of the load have failed beside 1000 pairs", failures(1000, map[string]uint64{"OVERLOADED": 11}))
+	wantOnly(t, "16 calls of the load have failed beside 1000 pairs", failures(1000, map[string]uint64{"OVERLOADED": 16}))
 	wantOnly(t, "1 calls of the load have failed with NOT_OWNER", failures(1000, map[string]uint64{"NOT_OWNER": 1}))
 	wantOnly(t, "the load has stopped", failures(0, nil))
 }
