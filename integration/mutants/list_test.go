@@ -666,9 +666,12 @@ var mutants = []mutant{
 		says:  `want`,
 	},
 	{
-		name:  "TextOfAClientTakenForAFault",
-		harm:  "a client that sends a few words makes NATS restart, also without a login",
-		edits: []edit{{"jetstream/embedded/logger.go", "if ofClient.MatchString(line) {", "if false {"}},
+		name: "TextOfAClientTakenForAFault",
+		harm: "a client that sends a few words makes NATS restart, also without a login",
+		edits: []edit{
+			{"jetstream/embedded/logger.go", "if ofClient.MatchString(line) {", "if false {"},
+			{"jetstream/embedded/logger.go", "if storeFault.MatchString(line) {", "if strings.Contains(line, \"ritical write error\") {"},
+		},
 		found: hostile,
 		says:  `the log says: .*this node cannot store on its disk`,
 	},

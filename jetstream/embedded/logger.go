@@ -17,12 +17,18 @@ import (
 // they report every client and every step.
 const LevelDebug = slog.LevelDebug - 4
 
-// duplicateName is part of the line about a member with the same name. There is no other sign.
-const duplicateName = "duplicate name"
-
-// writeError is part of the line about a store or a Raft group that the server ends because it could not
-// write.
-const writeError = "ritical write error"
+// Lines to which the process reacts are matched from their beginning on: a line may have text that a client has sent, and
+// that text may say anything.
+var (
+	// duplicateName matches the line about a member with the same name. There is no other sign.
+	duplicateName = regexp.MustCompile(`^\S+ - [rg]id:\d.* - Remote server has a duplicate name: `)
+	// storeFault matches the line about a store or a Raft group that the server ends because it could not write.
+	storeFault = regexp.MustCompile(`^(?:Filestore \[[^\]]*\]|RAFT \[[^\]]*\]|JetStream cluster meta group|JetStream (?:stream|consumer) '[^']*') [Cc]ritical write error: `)
+	// ofRoute matches the beginning of a line about a connection of a member.
+	ofRoute = regexp.MustCompile(`^\S+ - rid:\d`)
+	// ofClient matches the beginning of a line about what a client or a leaf node has sent: there may be any number of them.
+	ofClient = regexp.MustCompile(`^(?:\S+ - [cwml]id(?:_ws)?:\d|Malformed JetStream API Request)`)
+)
 
 // otherCluster is part of the line about a server of another cluster at the address of a member. The server
 // repeats it ten times a second; otherClusterEvery is how often it is logged.
@@ -30,10 +36,6 @@ const (
 	otherCluster      = "cluster name"
 	otherClusterEvery = 30 * time.Second
 )
-
-// ofClient matches the beginning of a line about a connection of a client or of a leaf node. The rest of such a line has text
-// that the client has sent, so it may say anything, and clients can cause any number of them.
-var ofClient = regexp.MustCompile(`^\S+ - [cwml]id(?:_ws)?:\d`)
 
 // clientLines is how many lines about clients are logged in a second, after the first clientBurst.
 const clientLines, clientBurst = 10, 100
@@ -107,13 +109,13 @@ func (l *serverLogger) logProblem(level slog.Level, line string) {
 	if slices.ContainsFunc(expected, func(part string) bool { return strings.Contains(line, part) }) {
 		level = slog.LevelDebug
 	}
-	if strings.Contains(line, duplicateName) {
+	if duplicateName.MatchString(line) {
 		keepFirst(l.duplicate, line)
 	}
-	if strings.Contains(line, writeError) {
+	if storeFault.MatchString(line) {
 		keepFirst(l.writeErrors, line)
 	}
-	if strings.Contains(line, otherCluster) {
+	if ofRoute.MatchString(line) && strings.Contains(line, otherCluster) {
 		level = LevelDebug
 		l.otherCluster.Do(func() {
 			l.log.Error("a server of another cluster is at one of the --routes, or has this server among its own: all members of a cluster have the same --prefix, and --routes must list no other servers", "said", line)
@@ -122,7 +124,7 @@ func (l *serverLogger) logProblem(level slog.Level, line string) {
 	l.line(level, "%s", []any{line})
 }
 
-// logClient logs a line about a client. It means nothing to the process.
+// logClient logs a line about a client, unless there are too many.
 func (l *serverLogger) logClient(level slog.Level, line string) {
 	if !l.clients.Allow() {
 		l.leftOut.Add(1)

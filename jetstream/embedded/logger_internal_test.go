@@ -59,14 +59,25 @@ func TestLinesOfClientsMeanNothing(t *testing.T) {
 			l.Errorf("%s - %q - Client parser ERROR, state=10, i=1: proto='%q'", connection, "v1:go:"+text, text)
 			l.Warnf("%s - authentication error - User %q", connection, text)
 		}
+		l.Warnf("Malformed JetStream API Request: %q", text+": x")
+		l.Warnf("Malformed JetStream API Request: [%s] %q", "$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0", "Filestore [a] "+text+": x")
+		l.Warnf("Internal subscription on %q took too long: %v", text, "3s")
 	}
 	if len(l.writeErrors)+len(l.duplicate) > 0 || strings.Contains(said.String(), "same --prefix") {
 		t.Errorf("the text of a client is taken for the server's: %s", &said)
 	}
-	l.Errorf("JetStream stream '%s > %s' critical write error: %v", "$G", "KV_HOLDFAST_0", "no space left on device")
-	l.Errorf("127.0.0.1:5 - rid:7 - Remote server has a duplicate name: %q", "n1")
-	if len(l.writeErrors) != 1 || len(l.duplicate) != 1 {
-		t.Error("the server's own lines are not kept")
+	for _, line := range []string{
+		"JetStream stream '$G > KV_HOLDFAST_0' critical write error: no space left on device", "JetStream consumer '$G > a > b' critical write error: x",
+		"JetStream cluster meta group critical write error: x", "RAFT [cnrtt3eg - S-R3F-x] Critical write error: x", "Filestore [KV_HOLDFAST_0] Critical write error: x",
+	} {
+		if l.Errorf("%s", line); len(l.writeErrors) != 1 || <-l.writeErrors != line {
+			t.Errorf("the server's own line is not kept: %s", line)
+		}
+	}
+	for _, line := range []string{`127.0.0.1:5 - rid:7 - Remote server has a duplicate name: "n1"`, `127.0.0.1:5 - rid:7 - "v2.15" - Remote server has a duplicate name: "n1"`} {
+		if l.Errorf("%s", line); len(l.duplicate) != 1 || <-l.duplicate != line {
+			t.Errorf("the server's own line is not kept: %s", line)
+		}
 	}
 }
 
