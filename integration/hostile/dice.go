@@ -6,9 +6,13 @@ import (
 )
 
 // dice make the choices of one connection. They depend on the seed and the number of the connection alone.
-type dice struct{ *rand.Rand }
+type dice struct {
+	*rand.Rand
+	// period is the same for some hundred connections that follow one another.
+	period uint64
+}
 
-func newDice(seed, number uint64) dice { return dice{rand.New(rand.NewPCG(seed, number))} }
+func newDice(seed, number uint64) dice { return dice{rand.New(rand.NewPCG(seed, number)), number / 500} }
 
 // one returns one of the values.
 func one[T any](d dice, of ...T) T { return of[d.IntN(len(of))] }

@@ -93,13 +93,17 @@ func (d dice) owner() string {
 	return one(d, "m1", "m2", "m3", "", "load", "c0.1", "p0", strings.Repeat("o", messages.MaxOwnerBytes), strings.Repeat("o", messages.MaxOwnerBytes+1), "\u202eevil", d.text(20))
 }
 
-// id is mostly a new one, as of a request that was not made before.
+// id is mostly a new one, as of a request that was not made before. Ids are not used again after so long that the node may
+// have forgotten them.
 func (d dice) id() string {
 	if d.chance(80) {
 		return d.text(8)
 	}
-	return one(d, "", "r1", "r2", d.text(messages.MaxRequestIDBytes), d.text(messages.MaxRequestIDBytes+1))
+	return one(d, "", d.usedID(), d.usedID(), d.text(messages.MaxRequestIDBytes), d.text(messages.MaxRequestIDBytes+1))
 }
+
+// usedID is one of two.
+func (d dice) usedID() string { return fmt.Sprintf("r%d.%d", d.IntN(2), d.period) }
 
 // secret is one of few, so that some fit.
 func (d dice) secret() []byte {
@@ -146,7 +150,7 @@ func (d dice) body(op messages.Operation) proto.Message {
 		}
 		return r
 	case messages.OpRelease:
-		return &messages.ReleaseRequest{Owner: d.owner(), Token: token, RequestId: one(d, "", "r1", "r2"), Secret: d.secret()}
+		return &messages.ReleaseRequest{Owner: d.owner(), Token: token, RequestId: one(d, "", "", d.usedID()), Secret: d.secret()}
 	case messages.OpExtend:
 		return &messages.ExtendRequest{Owner: d.owner(), Token: token, TtlMs: d.ttl(), Limit: one(d, 0, 0, 2, d.number()), Secret: d.secret(), Session: one(d, "", "", "", "", d.session())}
 	case messages.OpSet:
