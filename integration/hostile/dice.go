@@ -12,7 +12,9 @@ type dice struct {
 	period uint64
 }
 
-func newDice(seed, number uint64) dice { return dice{rand.New(rand.NewPCG(seed, number)), number / 500} }
+func newDice(seed, number uint64) dice {
+	return dice{rand.New(rand.NewPCG(seed, number)), number / 500}
+}
 
 // one returns one of the values.
 func one[T any](d dice, of ...T) T { return of[d.IntN(len(of))] }
