@@ -34,6 +34,7 @@ FENCETIME ?= 3s
 SOAK ?= 5m
 KILLS ?= 100
 STORM ?= 10m
+HOSTILE ?= 10m
 FAULTS ?= 30m
 TRIALS ?= 1000
 SEED ?= 0
@@ -165,6 +166,10 @@ kills: ## Kill a server KILLS (100) times under running watches.
 .PHONY: storm
 storm: ## Run nodes that take the same shards from one another for STORM (10m); ARGS="-takeover.seed 7".
 	go test -race -count 1 -timeout 0 -v ./integration/takeover -takeover.for $(STORM) $(ARGS)
+
+.PHONY: hostile
+hostile: ## Attack a node with clients that speak the raw NATS protocol at random for HOSTILE (10m); ARGS="-hostile.seed 7 -hostile.attackers 8".
+	go test -count 1 -timeout 0 -v -run '^TestHostile$$' ./integration/hostile -hostile.for $(HOSTILE) $(ARGS)
 
 .PHONY: faults
 faults: ## Inject faults into clusters under load for FAULTS (30m), as root; SEED=7 ARGS="-faults.kinds kill,pause".

@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/blindtest"
+	"github.com/holdfast-io/holdfast/messages/peer"
 )
 
 // A report counts only on the subject that the node has made.
@@ -54,6 +57,55 @@ func FuzzSurveySubject(f *testing.F) {
 		}
 		if s.add(number, shard, []byte(subject)) {
 			t.Errorf("%q ended a survey that does not exist", subject)
+		}
+	})
+}
+
+// A page of parts that other nodes have sent has all their leases, and one that is not the last says where the next begins.
+func FuzzParts(f *testing.F) {
+	target := blindtest.New(f)
+	var seeds [][]byte
+	for _, p := range []*peer.Part{
+		{},
+		{More: true},
+		{Leases: []*messages.Lease{{Resource: "a", Token: 1}}, More: true},
+		{Leases: []*messages.Lease{{Resource: "b", Token: 7, Limit: 2}, {Resource: "", Limit: 1}}},
+		{Queues: []*messages.Queue{{Resource: "a", Waiters: []*messages.Waiter{{Owner: "o"}}}}, More: true},
+	} {
+		data, err := proto.Marshal(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		seeds = append(seeds, data)
+	}
+	for _, first := range seeds {
+		for _, second := range seeds {
+			target.Add(first, second)
+		}
+	}
+	target.Fuzz(func(t *testing.T, first, second []byte) {
+		reply, leases := &messages.ListReply{}, 0
+		for _, data := range [][]byte{first, second} {
+			part := &peer.Part{}
+			if messages.DecodeReply(messages.Protobuf, data, part) != nil {
+				return
+			}
+			more, err := add(reply, actors.Listed{Leases: part.GetLeases(), Queues: part.GetQueues(), More: part.GetMore()})
+			if err != nil {
+				if leases+len(part.GetLeases()) > 0 || !part.GetMore() {
+					t.Errorf("%v is refused: %v", part, err)
+				}
+				return
+			}
+			if leases += len(part.GetLeases()); len(reply.GetLeases()) != leases {
+				t.Errorf("%d leases of %d are in the page", len(reply.GetLeases()), leases)
+			}
+			if more {
+				return
+			}
+			if reply.GetNext() != "" {
+				t.Errorf("the page of %v goes on at %q", part, reply.GetNext())
+			}
 		}
 	})
 }

@@ -92,15 +92,26 @@ func (l *lister) collect(ctx context.Context, shard uint32, ask actors.Listing) 
 		if err != nil {
 			return nil, err
 		}
-		reply.Leases = append(reply.Leases, part.Leases...)
-		reply.Queues = append(reply.Queues, part.Queues...)
-		if part.More {
-			reply.Next = behind(reply.Leases[len(reply.Leases)-1]).String()
-			return reply, nil
+		if more, err := add(reply, part); more || err != nil {
+			return reply, err
 		}
 		ask.After = messages.Cursor{}
 	}
 	return reply, nil
+}
+
+// add adds the leases of a shard, and reports whether the page ends with them. A part of another node may be anything.
+func add(reply *messages.ListReply, part actors.Listed) (more bool, err error) {
+	reply.Leases = append(reply.Leases, part.Leases...)
+	reply.Queues = append(reply.Queues, part.Queues...)
+	if !part.More {
+		return false, nil
+	}
+	if len(reply.Leases) == 0 {
+		return false, fmt.Errorf("%w: a node has answered that there are more leases, and has sent none", actors.ErrUnavailable)
+	}
+	reply.Next = behind(reply.Leases[len(reply.Leases)-1]).String()
+	return true, nil
 }
 
 // behind returns the place behind a lease. Behind a shared one there may be others of the same resource.

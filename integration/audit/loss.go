@@ -89,13 +89,14 @@ func (r *resource) confirms(l *loss, m *journal.Change, c *journal.Commit, wrong
 	}
 }
 
-// grants reports whether the commit grants the resource to the owner of a lost lease, behind the end of its loss.
+// grants reports whether the commit grants the resource to the owner of a lost lease, behind the end of its loss. An
+// ephemeral grant is no change, but its token is reserved.
 func (r *resource) grants(c *journal.Commit, m *journal.Change) bool {
 	behind := c.GetChanges()[slices.Index(c.GetChanges(), m)+1:]
 	at := slices.IndexFunc(behind, func(next *journal.Change) bool {
-		return next.Name() == m.Name() && next.GetKind() == messages.Event_ACQUIRED
+		return next.Name() == m.Name() && (next.GetKind() == messages.Event_ACQUIRED || next.GetReserved() > m.GetGrant().GetToken())
 	})
-	return at >= 0 && behind[at].GetGrant().GetOwner() == m.GetGrant().GetOwner()
+	return at >= 0 && (behind[at].GetReserved() > 0 || behind[at].GetGrant().GetOwner() == m.GetGrant().GetOwner())
 }
 
 // losses are the lost leases of an entry, the oldest first.

@@ -136,6 +136,12 @@ var losing = []struct {
 		"token 1 is taken back, and nothing is granted to a",
 	},
 	{
+		"a lost lease is taken back for an ephemeral one, whose token is reserved",
+		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, &journal.Change{Resource: "r", Reserved: 9}),
+		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, &journal.Change{Resource: "s", Reserved: 9}),
+		"token 1 is taken back, and nothing is granted to a",
+	},
+	{
 		"what is to be confirmed is not taken back",
 		lostLease(delayed(lease("a", 1))).over(delayed(lease("a", 1)), audit.TakenBack, granting(again("a", 2))),
 		lostLease(confirming(lease("a", 1))).over(confirming(lease("a", 1)), audit.TakenBack, granting(again("a", 2))),

@@ -58,7 +58,7 @@ func (c *client) begin(r *resource, o Operation) (*call, error) {
 	q.subject = c.Prefix.Operation(o.Kind, key)
 	switch {
 	case c.batched:
-		q.subject = c.Prefix.Batch(shard)
+		q.subject, q.encoding = c.Prefix.Batch(shard), c.encoding // also of a request without fields
 		if payload, err = messages.Encode(messages.Protobuf, body(o)); err != nil {
 			return nil, err
 		}

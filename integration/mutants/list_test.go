@@ -52,6 +52,9 @@ var (
 	owners  = suite{folder: "integration/identity", run: "^Test(UsersOfOneAccount|JWT|ServerThatDoesNotVerifyUsers)$"}
 	senders = suite{folder: "integration/nodes", run: "^TestIdentityOfForwardedRequests$"}
 	copies  = suite{folder: "actors/lease", run: "^TestWithKeepsAllFields$"}
+	// hostile are clients that speak the raw protocol of NATS at random; parts are those of a listing, from other nodes.
+	hostile = suite{folder: "integration/hostile", run: "^TestHostile$"}
+	parts   = suite{folder: "actors/node", run: "^FuzzParts$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
 	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
 	// powerCuts are of all nodes of a cluster at once.
@@ -661,5 +664,29 @@ var mutants = []mutant{
 		edits: []edit{{"actors/lease/extend.go", "\t\tIdentity:     g.GetIdentity(),\n", ""}},
 		found: copies,
 		says:  `want`,
+	},
+	{
+		name: "TextOfAClientTakenForAFault",
+		harm: "a client that sends a few words makes NATS restart, also without a login",
+		edits: []edit{
+			{"jetstream/embedded/logger.go", "if ofClient.MatchString(line) {", "if false {"},
+			{"jetstream/embedded/logger.go", "if storeFault.MatchString(line) {", "if strings.Contains(line, \"ritical write error\") {"},
+		},
+		found: hostile,
+		says:  `the log says: .*this node cannot store on its disk`,
+	},
+	{
+		name:  "AnswerIntoTheJournal",
+		harm:  "a client has the node write its answer over a record of a bucket",
+		edits: []edit{{"messages/subject.go", "case subject[0] == '$':", "case subject[0] == '!':"}},
+		found: hostile,
+		says:  `cannot be read|a commit is missing`,
+	},
+	{
+		name:  "PartWithoutLeasesTaken",
+		harm:  "a node that answers that there are more leases, and sends none, ends the process of another",
+		edits: []edit{{"actors/node/list.go", "if len(reply.Leases) == 0 {", "if false {"}},
+		found: parts,
+		says:  `index out of range`,
 	},
 }

@@ -18,6 +18,8 @@ type Member struct {
 	Data string
 	// Args are what it is started with. A test may change them before it starts the node.
 	Args []string
+	// Env are more variables of its environment, NAME=VALUE.
+	Env []string
 
 	tb      testing.TB
 	process *exec.Cmd
@@ -55,7 +57,7 @@ func (m *Member) Start() {
 	m.tb.Helper()
 	cmd, ended := exec.Command(Binary(m.tb), m.Args...), make(chan struct{})
 	// No settings of this process, and no warning that the default port for HTTP is in use.
-	cmd.Env = []string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH"), "HOLDFAST_HTTP=127.0.0.1:0"}
+	cmd.Env = append([]string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH"), "HOLDFAST_HTTP=127.0.0.1:0"}, m.Env...)
 	life := &Lines{}
 	cmd.Stdout, cmd.Stderr, m.lives = life, life, append(m.lives, life)
 	if err := cmd.Start(); err != nil {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -15,12 +17,18 @@ import (
 // they report every client and every step.
 const LevelDebug = slog.LevelDebug - 4
 
-// duplicateName is part of the line about a member with the same name. There is no other sign.
-const duplicateName = "duplicate name"
-
-// writeError is part of the line about a store or a Raft group that the server ends because it could not
-// write.
-const writeError = "ritical write error"
+// Lines to which the process reacts are matched from their beginning on: a line may have text that a client has sent, and
+// that text may say anything.
+var (
+	// duplicateName matches the line about a member with the same name. There is no other sign.
+	duplicateName = regexp.MustCompile(`^\S+ - [rg]id:\d.* - Remote server has a duplicate name: `)
+	// storeFault matches the line about a store or a Raft group that the server ends because it could not write.
+	storeFault = regexp.MustCompile(`^(?:Filestore \[[^\]]*\]|RAFT \[[^\]]*\]|JetStream cluster meta group|JetStream (?:stream|consumer) '[^']*') [Cc]ritical write error: `)
+	// ofRoute matches the beginning of a line about a connection of a member.
+	ofRoute = regexp.MustCompile(`^\S+ - rid:\d`)
+	// ofClient matches the beginning of a line about what a client or a leaf node has sent: there may be any number of them.
+	ofClient = regexp.MustCompile(`^(?:\S+ - [cwml]id(?:_ws)?:\d|Malformed JetStream API Request)`)
+)
 
 // otherCluster is part of the line about a server of another cluster at the address of a member. The server
 // repeats it ten times a second; otherClusterEvery is how often it is logged.
@@ -28,6 +36,9 @@ const (
 	otherCluster      = "cluster name"
 	otherClusterEvery = 30 * time.Second
 )
+
+// clientLines is how many lines about clients are logged in a second, after the first clientBurst.
+const clientLines, clientBurst = 10, 100
 
 // expected are parts of lines that are normal while members of a cluster start, stop or are killed. The server
 // tries again, and [Server.AwaitQuorum] logs what is missing if it lasts.
@@ -56,6 +67,9 @@ type serverLogger struct {
 	writeErrors chan string
 	// otherCluster limits the lines about other clusters.
 	otherCluster *rate.Sometimes
+	// clients limits the lines about clients, and leftOut counts those that were not logged since the last one.
+	clients *rate.Limiter
+	leftOut atomic.Int64
 }
 
 func newServerLogger(log *slog.Logger) *serverLogger {
@@ -63,6 +77,7 @@ func newServerLogger(log *slog.Logger) *serverLogger {
 		log: log.With("from", "nats-server"), fatal: make(chan string, 1), duplicate: make(chan string, 1),
 		writeErrors:  make(chan string, 1),
 		otherCluster: &rate.Sometimes{First: 1, Interval: otherClusterEvery},
+		clients:      rate.NewLimiter(clientLines, clientBurst),
 	}
 }
 
@@ -87,20 +102,36 @@ func (l *serverLogger) Errorf(format string, v ...any) {
 }
 
 func (l *serverLogger) logProblem(level slog.Level, line string) {
+	if ofClient.MatchString(line) {
+		l.logClient(level, line)
+		return
+	}
 	if slices.ContainsFunc(expected, func(part string) bool { return strings.Contains(line, part) }) {
 		level = slog.LevelDebug
 	}
-	if strings.Contains(line, duplicateName) {
+	if duplicateName.MatchString(line) {
 		keepFirst(l.duplicate, line)
 	}
-	if strings.Contains(line, writeError) {
+	if storeFault.MatchString(line) {
 		keepFirst(l.writeErrors, line)
 	}
-	if strings.Contains(line, otherCluster) {
+	if ofRoute.MatchString(line) && strings.Contains(line, otherCluster) {
 		level = LevelDebug
 		l.otherCluster.Do(func() {
 			l.log.Error("a server of another cluster is at one of the --routes, or has this server among its own: all members of a cluster have the same --prefix, and --routes must list no other servers", "said", line)
 		})
+	}
+	l.line(level, "%s", []any{line})
+}
+
+// logClient logs a line about a client, unless there are too many.
+func (l *serverLogger) logClient(level slog.Level, line string) {
+	if !l.clients.Allow() {
+		l.leftOut.Add(1)
+		return
+	}
+	if n := l.leftOut.Swap(0); n > 0 {
+		l.log.Warn("lines about clients are left out: there are too many", "lines", n)
 	}
 	l.line(level, "%s", []any{line})
 }

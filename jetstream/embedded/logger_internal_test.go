@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"golang.org/x/time/rate"
 )
 
 // A line that the server repeats with every attempt is logged once, and says what to do.
@@ -43,5 +45,57 @@ func TestRestartAfterAKillIsQuiet(t *testing.T) {
 	}
 	if !strings.Contains(said.String(), "corrupt state file") {
 		t.Error("a damaged store is no warning")
+	}
+}
+
+// A line with text that a client has sent is one about that client, whatever the text is.
+func TestLinesOfClientsMeanNothing(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	l := newServerLogger(slog.New(slog.NewTextHandler(&said, nil)))
+	texts := []string{"critical write error", "Remote server has a duplicate name", "cluster name"}
+	for _, text := range texts {
+		for _, connection := range []string{"127.0.0.1:5 - cid:7", "[::1]:5 - cid:7", "pipe - cid:7", "127.0.0.1:5 - wid:7", "127.0.0.1:5 - mid_ws:7", "127.0.0.1:5 - lid:7", "127.0.0.1:5 - lid_ws:7"} {
+			l.Errorf("%s - %q - Client parser ERROR, state=10, i=1: proto='%q'", connection, "v1:go:"+text, text)
+			l.Warnf("%s - authentication error - User %q", connection, text)
+		}
+		l.Warnf("Malformed JetStream API Request: %q", text+": x")
+		l.Warnf("Malformed JetStream API Request: [%s] %q", "$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0", "Filestore [a] "+text+": x")
+		l.Warnf("Internal subscription on %q took too long: %v", text, "3s")
+	}
+	if len(l.writeErrors)+len(l.duplicate) > 0 || strings.Contains(said.String(), "same --prefix") {
+		t.Errorf("the text of a client is taken for the server's: %s", &said)
+	}
+	for _, line := range []string{
+		"JetStream stream '$G > KV_HOLDFAST_0' critical write error: no space left on device", "JetStream consumer '$G > a > b' critical write error: x",
+		"JetStream cluster meta group critical write error: x", "RAFT [cnrtt3eg - S-R3F-x] Critical write error: x", "Filestore [KV_HOLDFAST_0] Critical write error: x",
+	} {
+		if l.Errorf("%s", line); len(l.writeErrors) != 1 || <-l.writeErrors != line {
+			t.Errorf("the server's own line is not kept: %s", line)
+		}
+	}
+	for _, line := range []string{`127.0.0.1:5 - rid:7 - Remote server has a duplicate name: "n1"`, `127.0.0.1:5 - rid:7 - "v2.15" - Remote server has a duplicate name: "n1"`} {
+		if l.Errorf("%s", line); len(l.duplicate) != 1 || <-l.duplicate != line {
+			t.Errorf("the server's own line is not kept: %s", line)
+		}
+	}
+}
+
+// Clients cannot fill the log: what they cause beyond a bound is counted.
+func TestLinesOfClientsAreBounded(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	l := newServerLogger(slog.New(slog.NewTextHandler(&said, nil)))
+	l.clients.SetLimit(0)
+	for range 10 * clientBurst {
+		l.Errorf("127.0.0.1:5 - cid:7 - Publish Violation")
+	}
+	if n := strings.Count(said.String(), "\n"); n != clientBurst {
+		t.Errorf("%d lines, want %d", n, clientBurst)
+	}
+	l.clients.SetLimit(rate.Inf)
+	l.Errorf("127.0.0.1:5 - cid:7 - Publish Violation")
+	if !strings.Contains(said.String(), "lines=900") {
+		t.Errorf("it is not said how many lines are left out:\n%s", said.String()[max(0, said.Len()-500):])
 	}
 }

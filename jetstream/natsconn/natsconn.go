@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -22,6 +23,8 @@ const (
 	writeTimeout = 2 * time.Second
 	// reconnectWait between two rounds through the known servers.
 	reconnectWait = 100 * time.Millisecond
+	// malformedEvery is how often a connection logs that a message has malformed headers.
+	malformedEvery = 10 * time.Second
 )
 
 // ErrConnect says that no connection to NATS was established.
@@ -79,6 +82,7 @@ func Options(name string, log *slog.Logger) []nats.Option {
 		log = slog.Default()
 	}
 	log = log.With("connection", name)
+	malformed := &rate.Sometimes{First: 1, Interval: malformedEvery}
 	return []nats.Option{
 		nats.Name(name),
 		nats.ReconnectBufSize(-1),
@@ -96,6 +100,10 @@ func Options(name string, log *slog.Logger) []nats.Option {
 			log.Info("reconnected to NATS", "server", nc.ConnectedServerName())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if errors.Is(err, nats.ErrBadHeaderMsg) { // a client has sent it, and may send many
+				malformed.Do(func() { log.Warn("a message has headers that cannot be read; it is taken without them", "error", err) })
+				return
+			}
 			log.Error("NATS reports an error", "error", err)
 		}),
 	}

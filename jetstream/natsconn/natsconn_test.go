@@ -175,3 +175,39 @@ func TestConnectionComesBack(t *testing.T) {
 		t.Errorf("buffered a request that has ended: %v", err)
 	}
 }
+
+// Messages whose headers cannot be read arrive without them, and do not fill the log.
+func TestMalformedHeadersAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	s, log := jstest.MustStart(t), jstest.NewRecorder()
+	nc, err := natsconn.Dial(natsconn.Config{URL: s.ClientURL(), Log: slog.New(log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	sub, err := nc.SubscribeSync("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := net.Dial("tcp", strings.TrimPrefix(s.ClientURL(), "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	const headers, messages = "NATS/1.0\r\nno colon\r\n\r\n", 50
+	if _, err := fmt.Fprint(raw, `CONNECT {"headers":true}`+"\r\n", strings.Repeat(fmt.Sprintf("HPUB a %d %d\r\n%sx\r\n", len(headers), len(headers)+1, headers), messages)); err != nil {
+		t.Fatal(err)
+	}
+	for range messages {
+		if m, err := sub.NextMsg(time.Minute); err != nil || string(m.Data) != "x" || m.Header != nil {
+			t.Fatalf("got %v, %v", m, err)
+		}
+	}
+	jstest.WaitFor(t, "the first to be logged", func() bool { return log.Count("headers that cannot be read") > 0 })
+	if n := log.Count("headers that cannot be read") + log.Count("NATS reports an error"); n != 1 {
+		t.Errorf("%d lines, want one", n)
+	}
+}

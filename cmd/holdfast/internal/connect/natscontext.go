@@ -61,6 +61,10 @@ func readContext(name string) (*natsContext, error) {
 	if err != nil {
 		return nil, exit.Usagef("--context: cannot read %q: %w; list the contexts with: nats context ls", path, settings.RootCause(err))
 	}
+	return parseContext(path, text)
+}
+
+func parseContext(path string, text []byte) (*natsContext, error) {
 	var n natsContext
 	if err := json.Unmarshal(text, &n); err != nil {
 		return nil, exit.Usagef("--context: cannot parse %q: %w", path, err)

@@ -1,0 +1,86 @@
+package ledger
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages/blindtest"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// Records of any contents are refused as corrupt, or make a ledger that counts what it has and that its next owner reads in
+// the same way.
+func FuzzRecordsOfAShard(f *testing.F) {
+	target := blindtest.New(f)
+	for _, r := range seedRecords(f) {
+		target.Add(r[0], r[1], r[2])
+	}
+	target.Fuzz(func(t *testing.T, first, second, third []byte) {
+		l := New(0)
+		for i, data := range [][]byte{first, second, third} {
+			r := &journal.Record{}
+			if proto.Unmarshal(data, r) != nil {
+				return
+			}
+			key, err := r.Key()
+			if err != nil {
+				return
+			}
+			if r, err = journal.Decode(key, data); err != nil {
+				return
+			}
+			before := l.Head().Number
+			if err := l.Read(uint64(i+1), r, never); err != nil {
+				if !errors.Is(err, journal.ErrCorrupt) {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			if c := r.GetCommit(); c != nil && before > 0 && c.GetNumber() != before+1 {
+				t.Errorf("commit %d follows commit %d", c.GetNumber(), before)
+			}
+		}
+		if err := l.Complete(); err != nil {
+			if !errors.Is(err, journal.ErrCorrupt) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		taken := 0
+		l.Restart(0, func(_ string, image *lease.Image) { taken += image.Leases() })
+		s := &scribe{rapidOrT: t, ledger: l}
+		s.checkCounts()
+		if taken != l.Held() {
+			t.Errorf("%d leases are taken over, and %d are held", taken, l.Held())
+		}
+	})
+}
+
+// seedRecords are triples of records that a ledger reads: commits, and a page between them.
+func seedRecords(f *testing.F) (all [][3][]byte) {
+	f.Helper()
+	s := newScribe(f)
+	for _, resource := range []string{"a", "b", "a", strings.Repeat("c", 100), "a"} {
+		s.change(resource, "o")
+	}
+	s.reserve("d")
+	s.page(0)
+	s.change("b", "p")
+	var records [][]byte
+	_, err := s.journal.Replay(f.Context(), 0, func(_ uint64, r *journal.Record) error {
+		data, err := proto.Marshal(r)
+		records = append(records, data)
+		return err
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := range len(records) - 2 {
+		all = append(all, [3][]byte(records[i:i+3]))
+	}
+	return all
+}

@@ -1,0 +1,229 @@
+package hostile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Attackers use so many resources and sessions, so that what they leave behind is bounded.
+const (
+	resources = 60
+	sessions  = 40
+)
+
+// shards is how many the attacked node has.
+const shards = 4
+
+// request is one as a client of the contract would send it.
+type request struct {
+	subject  string
+	payload  []byte
+	encoding messages.Encoding
+}
+
+// key returns that of a resource of the attackers.
+func (d dice) key() string {
+	return fmt.Sprint(own, one(d, "a", "b.c", "=C3=A9", "x/y"), ".", d.IntN(resources))
+}
+
+func (d dice) session() string { return fmt.Sprintf("hostile-session-%04d", d.IntN(sessions)) }
+
+// request returns a valid request, or one with a value at or above a bound.
+func (d dice) request() request {
+	r := request{encoding: one(d, messages.Protobuf, messages.JSON)}
+	prefix := messages.DefaultPrefix
+	switch d.IntN(20) {
+	case 0:
+		r.subject = prefix.Info()
+		return r
+	case 1:
+		r.subject = prefix.List()
+		r.payload = encode(r.encoding, &messages.ListRequest{
+			Pattern: one(d, ">", "hostile.>", "hostile.*", "", "load.>"), Limit: d.number(), Waiters: d.chance(50), HeldBack: d.chance(30),
+			After: one(d, "", "hostile.a.1", "hostile.a.1#7", d.text(600)),
+		})
+		return r
+	}
+	op := one(d, messages.Operations...)
+	if d.chance(40) {
+		op = messages.OpAcquire
+	}
+	key := d.key()
+	if op.OfSession() {
+		key = d.session()
+	}
+	shard := messages.ShardOf(key, shards)
+	if d.chance(5) {
+		shard = d.number()
+	}
+	r.subject = prefix.Operation(op, key)
+	if d.chance(60) {
+		r.subject = prefix.Direct(shard, op, key)
+	}
+	r.payload = encode(r.encoding, d.body(op))
+	return r
+}
+
+// number is small, or at a bound.
+func (d dice) number() uint32 {
+	if d.chance(70) {
+		return one[uint32](d, 0, 1, 2)
+	}
+	return one(d, 0, 1, 2, uint32(d.IntN(shards)), 99, 100, 1000, 1001, messages.MaxWaitMillis, messages.MaxTTLMillis+1, 1<<31, 1<<32-1)
+}
+
+// ttl is short, so that leases end during the attack.
+func (d dice) ttl() uint32 {
+	if d.chance(90) {
+		return one[uint32](d, 100, 200, 500, 1000, 2000)
+	}
+	return one(d, 99, d.number())
+}
+
+func (d dice) owner() string {
+	if d.chance(80) {
+		return one(d, "m1", "m2", "m3")
+	}
+	return one(d, "m1", "m2", "m3", "", "load", "c0.1", "p0", strings.Repeat("o", messages.MaxOwnerBytes), strings.Repeat("o", messages.MaxOwnerBytes+1), "\u202eevil", d.text(20))
+}
+
+// id is mostly a new one, as of a request that was not made before. Ids are not used again after so long that the node may
+// have forgotten them.
+func (d dice) id() string {
+	if d.chance(80) {
+		return d.text(8)
+	}
+	return one(d, "", d.usedID(), d.usedID(), d.text(messages.MaxRequestIDBytes), d.text(messages.MaxRequestIDBytes+1))
+}
+
+// usedID is one of two.
+func (d dice) usedID() string { return fmt.Sprintf("r%d.%d", d.IntN(2), d.period) }
+
+// secret is one of few, so that some fit.
+func (d dice) secret() []byte {
+	if d.chance(80) {
+		return nil
+	}
+	return one(d, []byte("0123456789abcdef"), []byte("fedcba9876543210"), d.bytes(d.IntN(80)))
+}
+
+func (d dice) metadata() map[string]string {
+	all := make(map[string]string)
+	if d.chance(70) {
+		return all
+	}
+	for range one(d, 1, messages.MaxMetadataEntries, messages.MaxMetadataEntries+1) {
+		all[d.text(1+d.IntN(6))] = d.text(d.IntN(one(d, 8, 64, 2*messages.MaxMetadataBytes)))
+	}
+	return all
+}
+
+// body returns that of an operation.
+func (d dice) body(op messages.Operation) proto.Message {
+	token := one(d, 0, 0, uint64(1+d.IntN(20)))
+	if d.chance(10) {
+		token = one(d, uint64(d.number()), 1<<63)
+	}
+	switch op {
+	case messages.OpAcquire:
+		r := &messages.AcquireRequest{
+			Owner: d.owner(), TtlMs: d.ttl(), WaitMs: one(d, 0, 0, 0, 200, 1000, d.number()), RequestId: d.id(),
+			Reentrant: d.chance(20), Metadata: d.metadata(), Durability: messages.Durability(d.IntN(2)),
+		}
+		if d.chance(30) {
+			r.Limit, r.Permits = one(d, 1, 2, 3, 1000, d.number()), one(d, 1, 1, 1, 2, d.number())
+		}
+		if d.chance(10) {
+			r.DelayMs, r.Confirm = one(d, 100, 500, d.number()), d.chance(30)
+		}
+		if d.chance(20) {
+			r.Session = one(d, d.session(), d.session(), d.session(), "short", d.text(65))
+		}
+		if secret := d.secret(); secret != nil {
+			r.Secret, r.SecretHash = secret, one(d, messages.HashSecret(secret), d.bytes(messages.SecretHashBytes), d.bytes(5))
+		}
+		return r
+	case messages.OpRelease:
+		return &messages.ReleaseRequest{Owner: d.owner(), Token: token, RequestId: one(d, "", "", d.usedID()), Secret: d.secret()}
+	case messages.OpExtend:
+		return &messages.ExtendRequest{Owner: d.owner(), Token: token, TtlMs: d.ttl(), Limit: one(d, 0, 0, 2, d.number()), Secret: d.secret(), Session: one(d, "", "", "", "", d.session())}
+	case messages.OpSet:
+		return &messages.SetRequest{Owner: d.owner(), Token: token, Metadata: d.metadata(), Secret: d.secret()}
+	case messages.OpKeep:
+		return &messages.KeepRequest{TtlMs: d.ttl(), Alive: one(d, "", "", "", inbox+"alive", inbox+"1", "_INBOX.nobody", "holdfast.info", "$JS.API.INFO"), DisconnectMs: one(d, 0, 0, 0, 5000, d.number())}
+	case messages.OpEnd:
+		return &messages.EndRequest{Orphan: d.chance(30), Secret: d.secret()}
+	case messages.OpBreak:
+		return &messages.BreakRequest{Token: token, Reason: one(d, "x", "x", "x", "", d.text(messages.MaxReasonBytes+1))}
+	case messages.OpConfirm:
+		return &messages.ConfirmRequest{Token: token, By: d.owner(), How: one(d, "x", "x", "x", "", d.text(600))}
+	default:
+		return &messages.GetRequest{Stale: d.chance(50), Waiters: d.chance(50)}
+	}
+}
+
+// batch returns a batch for resources of the attackers alone: whoever may send one may act on every resource.
+func (d dice) batch() request {
+	r := request{subject: messages.DefaultPrefix.Batch(d.shard())}
+	ops := slices.DeleteFunc(slices.Clone(messages.Operations), messages.Operation.OfSession)
+	for i := range one(d, 0, 1, 3, 20, messages.MaxBatchCalls+1) {
+		op := one(d, ops...)
+		payload := encode(messages.Protobuf, d.body(op))
+		if len(r.payload)+len(payload) > 64<<10 {
+			break
+		}
+		if d.chance(20) {
+			payload = d.mutated(payload) // its key is outside
+		}
+		r.payload = messages.AppendCall(r.payload, one(d, uint64(i), uint64(i), 7, 1<<63), d.key(), op, payload)
+	}
+	return r
+}
+
+func (d dice) shard() uint32 {
+	return one(d, uint32(d.IntN(shards)), uint32(d.IntN(shards)), d.number())
+}
+
+// encode returns nothing if the message cannot be encoded, as one with text that is not UTF-8.
+func encode(e messages.Encoding, m proto.Message) []byte {
+	data, err := messages.Encode(e, m)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// headers returns lines of headers that the service or NATS gives a meaning.
+func (d dice) headers() string {
+	forged := map[string]string{
+		"Nats-Request-Info":           `{"acc":"$G","user":"load"}`,
+		"Content-Type":                one(d, "application/json", "application/protobuf", "text/html", strings.Repeat("j", 2000)),
+		"traceparent":                 one(d, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-xyz", strings.Repeat("0", 500)),
+		"tracestate":                  strings.Repeat("a=1,", d.IntN(400)),
+		"Holdfast-Hops":               one(d, "0", "3", "-1", "99999999999999999999"),
+		"Holdfast-Identity":           "load",
+		"Holdfast-Call":               one(d, "1", "18446744073709551616"),
+		"Holdfast-Inner":              "1",
+		"Nats-Expected-Last-Sequence": "0",
+		"Nats-Msg-Id":                 "1.2.3",
+		"Nats-Rollup":                 "all",
+		"KV-Operation":                "PURGE",
+		"Fencing-Token":               "000000000000001",
+		"Status":                      "503",
+	}
+	names := slices.Sorted(maps.Keys(forged))
+	var b strings.Builder
+	b.WriteString(one(d, "NATS/1.0\r\n", "NATS/1.0\r\n", "NATS/1.0\r\n", "NATS/1.0 503 No Responders\r\n", "HTTP/1.1 200\r\n", ""))
+	for range one(d, 1, 1, 3, 20, 200) {
+		name := names[d.IntN(len(names))]
+		b.WriteString(one(d, name, name, strings.ToLower(name), " "+name) + one(d, ": ", ":", "  ") + forged[name] + one(d, "\r\n", "\r\n", "\n"))
+	}
+	b.WriteString(one(d, "\r\n", "\r\n", "\r\n", ""))
+	return b.String()
+}
