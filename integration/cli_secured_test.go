@@ -1,23 +1,15 @@
 package integration_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // The configuration and the command that docs/secured.md shows make a cluster of three nodes, in which each
@@ -89,8 +81,10 @@ func newSecured(t *testing.T, n int) *secured {
 	for i := range n {
 		s.config = swap(t, s.config, fmt.Sprintf("n%d.example.com:6222", i+1), s.routes[i])
 	}
-	s.certify(t, "ca", "server", "client")
-	s.certify(t, "routes-ca", "route")
+	clients, routes := stand.NewAuthority(t, s.dir, "ca"), stand.NewAuthority(t, s.dir, "routes-ca")
+	clients.Issue("server")
+	clients.Issue("client")
+	routes.Issue("route")
 	return s
 }
 
@@ -138,41 +132,4 @@ func (s *secured) replace(t *testing.T, name, by string) {
 		t.Fatal(err)
 	}
 	write(t, s.file(name), string(data))
-}
-
-// certify makes an authority and certificates of its for this host.
-func (s *secured) certify(t *testing.T, authority string, names ...string) {
-	t.Helper()
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: authority}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	key := s.sign(t, authority, ca, ca, nil)
-	for i, name := range names {
-		s.sign(t, name, &x509.Certificate{
-			SerialNumber: big.NewInt(int64(2 + i)), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-			IPAddresses: ownAddresses(t), KeyUsage: x509.KeyUsageDigitalSignature,
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		}, ca, key)
-	}
-}
-
-// sign writes a certificate and its key, signed with by, or with its own key if by is nil.
-func (s *secured) sign(t *testing.T, name string, certificate, parent *x509.Certificate, by *ecdsa.PrivateKey) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if by == nil {
-		by = key
-	}
-	public, err := x509.CreateCertificate(rand.Reader, certificate, parent, &key.PublicKey, by)
-	private, err2 := x509.MarshalPKCS8PrivateKey(key)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
-	write(t, s.file(name+".pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public})))
-	write(t, s.file(name+"-key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
-	return key
 }

@@ -40,6 +40,9 @@ func Start(cfg Config) (*Server, error) {
 	r := &runner{cfg: cfg}
 	err = checkHistory(opts)
 	if err == nil && cfg.ConfigFile == "" {
+		err = cfg.checkAccount(opts.StoreDir)
+	}
+	if err == nil && cfg.ConfigFile == "" {
 		err = bootstrap(opts)
 	}
 	if err == nil {
