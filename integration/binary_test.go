@@ -106,7 +106,7 @@ func serveWith(t *testing.T, variables []string, args ...string) *process {
 	t.Helper()
 	p := startWith(t, variables, append([]string{"serve"}, args...)...)
 	p.ready = p.out.WaitFor(t, p.done, "is ready")
-	p.url = regexp.MustCompile(`nats://[^,"\s]+`).FindString(p.ready)
+	p.url = regexp.MustCompile(`(nats|tls)://[^,"\s]+`).FindString(p.ready)
 	return p
 }
 
