@@ -4,11 +4,13 @@ import (
 	"crypto/x509"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
@@ -138,6 +140,17 @@ func TestTLSRefusals(t *testing.T) {
 	}
 }
 
+// A cluster of one verifies the members to come, though the address at which it listens is not in its certificate.
+func TestFirstMemberWithTLS(t *testing.T) {
+	t.Parallel()
+	c := newCertificates(t)
+	c.ca.Issue("server", func(x *x509.Certificate) { x.IPAddresses, x.DNSNames = nil, []string{"localhost"} })
+	route := ports.Free(t, 1)[0]
+	_, port, _ := net.SplitHostPort(route)
+	p := serve(t, append(c.flags("ca", "server"), "--name", "n1", "--cluster-listen", "0.0.0.0:"+port, "--routes", "localhost:"+port)...)
+	run(t, append([]string{"acquire", "orders.42", "--server", strings.Replace(p.url, "127.0.0.1", "localhost", 1)}, c.flags("ca", "")...)...).want(t, 0, `token 1`)
+}
+
 // Three members with one authority for all: a client with a certificate of it is let in as a client, and not as a member. The
 // command about members has the certificate of one.
 func TestMembersWithTLS(t *testing.T) {
@@ -157,18 +170,40 @@ func TestMembersWithTLS(t *testing.T) {
 			m := stand.StartMembers(t, 3, flags...)
 			url := strings.ReplaceAll(m.URLs(), "nats://", "tls://")
 			run(t, append([]string{"acquire", "orders.42", "--owner", "me", "--server", url}, c.flags("ca", "client")...)...).want(t, 0, `token 1`)
-			members := func(files []string) result {
-				return run(t, append([]string{"members", "--routes", m.Routes()}, files...)...)
+			members := func(files []string, more ...string) result {
+				return run(t, append(append([]string{"members", "--routes", m.Routes()}, files...), more...)...)
 			}
+			refused := func(files []string) { members(files, "--timeout", "2s").want(t, 5, `no member of the cluster`) }
 			if r := members(member); r.code != 0 || strings.Count(r.stdout, "\n") != 4 {
 				t.Errorf("%+v", r)
 			}
-			members(nil).want(t, 5, `no member of the cluster`)
+			refused(nil)
 			// It names a host, so that the server which it starts is one, but none of the members.
-			members(intruder).want(t, 5, `no member of the cluster`)
+			refused(intruder)
 			if own {
 				m.All[0].WaitLog("TLS route handshake error")
+			} else {
+				m.All[0].WaitLog("authentication error")
 			}
+
+			// Another authority takes the place of the first while they run.
+			before := t.TempDir()
+			if err := os.CopyFS(before, os.DirFS(c.dir)); err != nil {
+				t.Fatal(err)
+			}
+			if own {
+				stand.NewAuthority(t, c.dir, "strange-ca").Issue("route")
+			} else {
+				stand.NewAuthority(t, c.dir, "ca").Issue("server")
+			}
+			for _, node := range m.All {
+				node.Reload()
+			}
+			if r := members(member); r.code != 0 {
+				t.Errorf("%+v", r)
+			}
+			former := strings.Split(strings.ReplaceAll(strings.Join(member, "\n"), c.dir, before), "\n")
+			refused(former)
 		})
 	}
 }

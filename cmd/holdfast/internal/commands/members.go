@@ -157,7 +157,7 @@ func clusterError(err error) error {
 		return err
 	case errors.Is(err, natsconn.ErrConnect):
 		return exit.Errorf(exit.Unavailable, "%s; are they members of a cluster with this --prefix, started with --cluster-listen? "+
-			"For an external NATS use: nats server report jetstream", text)
+			"Members with TLS need --tls-cert, --tls-key and --tls-ca of one. For an external NATS use: nats server report jetstream", text)
 	case errors.Is(err, members.ErrNoLeader):
 		return exit.Errorf(exit.Unavailable, "%s; or --routes are not the --cluster-listen of its members", text)
 	case errors.Is(err, embedded.ErrConfig), errors.Is(err, members.ErrNoMember):
