@@ -145,6 +145,8 @@ func TestServeUsage(t *testing.T) {
 		{[]string{"HOLDFAST_DATA=d"}, []string{"--nats", "nats://x"}, `--nats and HOLDFAST_DATA exclude each other: `},
 		{nil, []string{"--nats-config", "f", "--data", "d"}, `--nats-config and --data exclude each other: `},
 		{nil, []string{"--nats-config", "f", "--tls-cert", "c"}, `--nats-config and --tls-cert exclude each other: .*TLS and the logins`},
+		{nil, []string{"--tls-first"}, `--tls-first needs --nats: they are for an external NATS`},
+		{nil, []string{"--nats", "nats://x", "--inbox-prefix", "a b"}, `--inbox-prefix: a subject without spaces and wildcards`},
 		{nil, []string{"--nats-config", "f", "--auth", "a"}, `--nats-config and --auth exclude each other: `},
 		{nil, []string{"--nats", "nats://x", "--auth", "a"}, `--nats and --auth exclude each other: `},
 		{nil, []string{"--nats-config", "missing"}, `--nats-config: cannot read "missing": no such file or directory`},

@@ -19,8 +19,8 @@ import (
 const trialTimeout = 10 * time.Second
 
 // Reload reads the files of the [Config] again and applies them: certificates, logins, and what else NATS can change while
-// it runs. An error, which is an [ErrConfig] where a file is to blame, says what to change; then nothing has changed. It is
-// an error if the server would not admit [Config.Login] any more.
+// it runs. An error, which is an [ErrConfig] or an [ErrCertificate] where a file is to blame, says what to change; then
+// nothing has changed. It is an error if the server would not admit [Config.Login] any more.
 func (s *Server) Reload() error { return s.runner.reload() }
 
 func (r *runner) reload() error {

@@ -66,9 +66,9 @@ func (f TLSFiles) checkCA() error {
 func checkLeaf(path string, leaf *x509.Certificate, now time.Time, uses []x509.ExtKeyUsage) error {
 	switch {
 	case now.After(leaf.NotAfter):
-		return fmt.Errorf("%w: the certificate %s expired on %s; renew it", ErrConfig, path, leaf.NotAfter.UTC().Format(time.DateTime))
+		return fmt.Errorf("%w: %s expired on %s; renew it", ErrCertificate, path, leaf.NotAfter.UTC().Format(time.DateTime))
 	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("%w: the certificate %s is valid from %s; check the clock of this host", ErrConfig, path, leaf.NotBefore.UTC().Format(time.DateTime))
+		return fmt.Errorf("%w: %s is valid from %s; check the clock of this host", ErrCertificate, path, leaf.NotBefore.UTC().Format(time.DateTime))
 	case len(leaf.DNSNames) == 0 && len(leaf.IPAddresses) == 0:
 		return fmt.Errorf("%w: the certificate %s names no host, so that clients refuse it; sign one with a subject alternative name", ErrConfig, path)
 	}

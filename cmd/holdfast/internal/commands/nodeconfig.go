@@ -47,6 +47,7 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 	if s.nats != "" {
 		cfg.External = &natsconn.Config{
 			URL: s.nats, Creds: s.creds, NKey: s.nkey, CA: s.tls.CA, Cert: s.tls.Cert, Key: s.tls.Key,
+			First: s.tlsFirst, Inbox: s.inboxPrefix,
 		}
 		return cfg, nil
 	}

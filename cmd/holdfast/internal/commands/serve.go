@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
@@ -34,7 +35,8 @@ type serve struct {
 	clusterListen            string
 	routes                   []string
 	unsafeSync, allowRemote  bool
-	nats                     string
+	nats, inboxPrefix        string
+	tlsFirst                 bool
 	creds, nkey              string
 	user, password           string
 	auth                     string
@@ -137,6 +139,8 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 	})
 	cli.AddFlags(cmd, "External NATS", func(f *pflag.FlagSet) {
 		f.StringVar(&s.nats, "nats", "", "`URL` of NATS; several are separated by commas")
+		f.BoolVar(&s.tlsFirst, "tls-first", false, "begin with TLS, for a server with handshake_first")
+		f.StringVar(&s.inboxPrefix, "inbox-prefix", "", "`SUBJECT` with which the subjects of answers to this node begin (default _INBOX)")
 	})
 	cli.AddFlags(cmd, "TLS: certificates of the embedded NATS; with --nats, of this client", func(f *pflag.FlagSet) {
 		f.StringVar(&s.tls.Cert, "tls-cert", "", "`FILE` with the certificate")
@@ -309,6 +313,8 @@ func (s *serve) check(given *settings.Settings) error {
 			"the NATS configuration sets the addresses, the data directory, TLS and the logins"),
 		given.Exclude("nats-config", []string{"max-connections", "max-subscriptions"},
 			"the NATS configuration has max_connections and max_subscriptions"),
+		given.Require("nats", []string{"tls-first", "inbox-prefix"}, "they are for an external NATS"),
+		connect.CheckInboxPrefix(given.Given["inbox-prefix"], s.inboxPrefix),
 		given.Require("cluster-listen", []string{"routes"}, "the other members connect to this one too"),
 		given.Require("cluster-listen", clusterTLS, "they are for the members of a cluster"),
 		given.Require("routes", []string{"cluster-listen"}, "a member connects to the others"),

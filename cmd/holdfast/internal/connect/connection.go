@@ -107,7 +107,7 @@ func (c *Flags) Check(s *settings.Settings) error {
 		s.Require("user", []string{"password"}, "a password requires a user"),
 		s.Require("tls-cert", []string{"tls-key"}, "a key requires its certificate"),
 		s.Require("tls-key", []string{"tls-cert"}, "a certificate requires its key"),
-		checkInboxPrefix(s.Given["inbox-prefix"], c.inboxPrefix),
+		CheckInboxPrefix(s.Given["inbox-prefix"], c.inboxPrefix),
 		checkProxy(s.Given["socks-proxy"], c.socksProxy),
 		c.useContext(s),
 	)
@@ -163,12 +163,12 @@ func (c *Flags) tlsOptions() (options []nats.Option) {
 	return options
 }
 
-// checkInboxPrefix refuses what is no subject for answers. where names the source of the prefix.
-func checkInboxPrefix(where, prefix string) error {
+// CheckInboxPrefix refuses what is no subject for answers. where names the source of the prefix.
+func CheckInboxPrefix(where, prefix string) error {
 	if prefix == "" {
 		return nil
 	}
-	if err := nats.CustomInboxPrefix(prefix)(&nats.Options{}); err != nil {
+	if err := nats.CustomInboxPrefix(prefix)(&nats.Options{}); err != nil || strings.ContainsAny(prefix, " \t\r\n") {
 		return exit.Usagef("%s: a subject without spaces and wildcards, as in _INBOX_alice, got %s", where, display.Quote(prefix))
 	}
 	if strings.HasPrefix(prefix, "$") {

@@ -152,7 +152,7 @@ func (c *Flags) useContext(s *settings.Settings) error {
 			return err
 		}
 	}
-	return cmp.Or(checkInboxPrefix(where+", inbox_prefix", c.inboxPrefix), checkProxy(where+", socks_proxy", c.socksProxy))
+	return cmp.Or(CheckInboxPrefix(where+", inbox_prefix", c.inboxPrefix), checkProxy(where+", socks_proxy", c.socksProxy))
 }
 
 // fromHome replaces a leading ~ with the home directory.
