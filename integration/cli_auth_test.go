@@ -55,9 +55,9 @@ func authFile(t *testing.T, text string) string {
 	return file
 }
 
-// as is the environment of a client with a password.
-func (p *process) as(user, password string) []string {
-	return []string{"NATS_URL=" + p.url, "NATS_USER=" + user, "NATS_PASSWORD=" + password}
+// alice is the environment of a client of that name.
+func (p *process) alice(password string) []string {
+	return []string{"NATS_URL=" + p.url, "NATS_USER=alice", "NATS_PASSWORD=" + password}
 }
 
 // Users with hashed passwords and with nkeys, one of them with an inbox of its own. A login opens the address to other hosts.
@@ -79,12 +79,12 @@ func TestUsersByFile(t *testing.T) {
 		} }
 		authorization { timeout: $TIMEOUT }`, nodeKey, robotKey, secretHash)))
 	alice := func(args ...string) result {
-		return runWith(t, p.as("alice", "secret"), append(args, "--prefix", "locks", "--inbox-prefix", "_INBOX_alice")...)
+		return runWith(t, p.alice("secret"), append(args, "--prefix", "locks", "--inbox-prefix", "_INBOX_alice")...)
 	}
 	alice("acquire", "orders.42", "--owner", "alice/1").want(t, 0, `token 1`)
 	alice("acquire", "orders.43", "--owner", "bob/1").want(t, 2, `invalid`)
-	runWith(t, p.as("alice", "secret"), "get", "orders.42", "--prefix", "locks", "--timeout", "1s").want(t, 5, `does not permit`)
-	runWith(t, p.as("alice", "Secret"), "get", "orders.42").want(t, 5, `the NATS server at \S+ does not permit this user`)
+	runWith(t, p.alice("secret"), "get", "orders.42", "--prefix", "locks", "--timeout", "1s").want(t, 5, `does not permit`)
+	runWith(t, p.alice("Secret"), "get", "orders.42").want(t, 5, `the NATS server at \S+ does not permit this user`)
 	run(t, "acquire", "orders.44", "--server", p.url, "--nkey", robot, "--prefix", "locks", "--owner", robotKey).want(t, 0, `token 1`)
 	run(t, "get", "orders.42", "--server", p.url).want(t, 5, `the NATS server at \S+ does not permit this user`)
 }
@@ -233,8 +233,8 @@ func TestAuthCallout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runWith(t, p.as("alice", "by callout"), "acquire", "orders.42").want(t, 0, `token 1`)
-	runWith(t, p.as("alice", "wrong"), "get", "orders.42").want(t, 5, `the NATS server at \S+ does not permit this user`)
+	runWith(t, p.alice("by callout"), "acquire", "orders.42").want(t, 0, `token 1`)
+	runWith(t, p.alice("wrong"), "get", "orders.42").want(t, 5, `the NATS server at \S+ does not permit this user`)
 	run(t, "get", "orders.42", "--server", p.url).want(t, 5, `the NATS server at \S+ does not permit this user`)
 	if strings.Contains(p.log.String(), "secret") {
 		t.Error("the log shows a password")

@@ -185,12 +185,12 @@ func TestReloadOfNATSConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := serveWith(t, nil, "--nats-config", file, "--user", "node", "--password", "secret")
-	runWith(t, p.as("alice", "secret"), "get", "a").want(t, 5, `does not permit this user`)
+	runWith(t, p.alice("secret"), "get", "a").want(t, 5, `does not permit this user`)
 	write(t, file, strings.Replace(string(text), "node", "node2", 1))
 	p.hangUp(t, "does not admit the login of this node")
 	write(t, file, string(text)+"\nserver_name: another")
 	p.hangUp(t, "NATS cannot change ServerName while it runs; set it back, or restart this node")
 	write(t, file, strings.Replace(string(text), logins(""), logins(`, { user: alice, password: "`+secretHash+`" }`), 1))
 	p.hangUp(t, "msg=reloaded what=NATS")
-	runWith(t, p.as("alice", "secret"), "acquire", "a").want(t, 0, `token 1`)
+	runWith(t, p.alice("secret"), "acquire", "a").want(t, 0, `token 1`)
 }

@@ -178,7 +178,7 @@ func (c Config) joinCluster(opts *server.Options) error {
 		Name:         cmp.Or(c.ClusterName, defaultCluster),
 		Host:         host,
 		Port:         port,
-		NoAdvertise:  !isAdvertisable(opts.Host, host),
+		NoAdvertise:  c.TLS.given() || !isAdvertisable(opts.Host, host), // certificates name hosts, and NATS advertises addresses
 		PingInterval: natsconn.PingInterval, // a partition is detected as soon as by clients
 		MaxPingsOut:  natsconn.PingsMissed,
 		// Do not wait for a member that is paused.

@@ -29,6 +29,9 @@ const (
 	otherClusterEvery = 30 * time.Second
 )
 
+// routeHandshake is part of the line about a route without the right certificate. Servers try again many times a second.
+const routeHandshake = "TLS route handshake error"
+
 // expected are parts of lines that are normal while members of a cluster start, stop or are killed. The server
 // tries again, and [Server.AwaitQuorum] logs what is missing if it lasts.
 var expected = []string{
@@ -54,8 +57,8 @@ type serverLogger struct {
 	duplicate chan string
 	// writeErrors has the first line about a store that ended.
 	writeErrors chan string
-	// otherCluster limits the lines about other clusters.
-	otherCluster *rate.Sometimes
+	// otherCluster limits the lines about other clusters, handshakes those about routes without the right certificate.
+	otherCluster, handshakes *rate.Sometimes
 }
 
 func newServerLogger(log *slog.Logger) *serverLogger {
@@ -63,6 +66,7 @@ func newServerLogger(log *slog.Logger) *serverLogger {
 		log: log.With("from", "nats-server"), fatal: make(chan string, 1), duplicate: make(chan string, 1),
 		writeErrors:  make(chan string, 1),
 		otherCluster: &rate.Sometimes{First: 1, Interval: otherClusterEvery},
+		handshakes:   &rate.Sometimes{First: 1, Interval: otherClusterEvery},
 	}
 }
 
@@ -101,6 +105,11 @@ func (l *serverLogger) logProblem(level slog.Level, line string) {
 		l.otherCluster.Do(func() {
 			l.log.Error("a server of another cluster is at one of the --routes, or has this server among its own: all members of a cluster have the same --prefix, and --routes must list no other servers", "said", line)
 		})
+	}
+	if strings.Contains(line, routeHandshake) {
+		shown := level
+		level = LevelDebug
+		l.handshakes.Do(func() { level = shown })
 	}
 	l.line(level, "%s", []any{line})
 }

@@ -3,6 +3,7 @@ package embedded
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -169,7 +170,7 @@ func ownTLS(cfg *tls.Config) *tls.Config {
 		if slices.Equal(state.PeerCertificates[0].Raw, cfg.Certificates[0].Certificate[0]) {
 			return nil
 		}
-		return fmt.Errorf("the certificate at this server's own address is not its own")
+		return errors.New("the certificate at this server's own address is not its own")
 	}
 	return own
 }
