@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// The configuration and the command that docs/secured.md shows make a cluster of three nodes, in which each
+// The logins and the command that docs/secured.md shows make a cluster of three nodes, in which each
 // user has the rights that the page says, and which takes no server and no client with another certificate.
 func TestSecuredCluster(t *testing.T) {
 	t.Parallel()
@@ -54,32 +54,30 @@ func TestSecuredCluster(t *testing.T) {
 
 // secured is the deployment of docs/secured.md on this host.
 type secured struct {
-	dir, config string
-	command     []string
+	dir, auth, command string
 	// clients and routes are the addresses of the members, and of one more server.
 	clients, routes []string
 }
 
-// newSecured makes the certificates of a cluster of so many nodes, and takes its configuration and the
-// command from the page.
+// newSecured makes the certificates of a cluster of so many nodes, and takes its logins and the command from the page.
 func newSecured(t *testing.T, n int) *secured {
 	t.Helper()
 	page, err := os.ReadFile("../docs/secured.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := regexp.MustCompile("(?s)```\n(listen:.*?)\n```").FindStringSubmatch(string(page))
-	command := regexp.MustCompile(`(?m)^holdfast (serve .*)$`).FindStringSubmatch(string(page))
-	if config == nil || command == nil {
-		t.Fatal("docs/secured.md shows no configuration, or no command")
+	auth := regexp.MustCompile("(?s)```\n(authorization .*?)\n```").FindStringSubmatch(string(page))
+	command := regexp.MustCompile("(?s)```\nholdfast (serve .*?)\n```").FindStringSubmatch(string(page))
+	if auth == nil || command == nil {
+		t.Fatal("docs/secured.md shows no logins, or no command")
 	}
 	addresses := ports.Free(t, 2*n+2)
 	s := &secured{
-		dir: t.TempDir(), config: config[1], command: strings.Fields(command[1]),
+		dir: t.TempDir(), auth: auth[1], command: strings.ReplaceAll(command[1], "\\\n", " "),
 		clients: addresses[:n+1], routes: addresses[n+1:],
 	}
 	for i := range n {
-		s.config = swap(t, s.config, fmt.Sprintf("n%d.example.com:6222", i+1), s.routes[i])
+		s.command = swap(t, s.command, fmt.Sprintf("n%d.example.com:6222", i+1), s.routes[i])
 	}
 	clients, routes := stand.NewAuthority(t, s.dir, "ca"), stand.NewAuthority(t, s.dir, "routes-ca")
 	clients.Issue("server")
@@ -103,15 +101,13 @@ func (s *secured) file(name string) string { return filepath.Join(s.dir, name) }
 func (s *secured) start(t *testing.T, i int) *process {
 	t.Helper()
 	name := fmt.Sprintf("n%d", i+1)
-	config := swap(t, s.config, "0.0.0.0:4222", s.clients[i])
-	config = swap(t, config, "0.0.0.0:6222", s.routes[i])
-	config = swap(t, config, "/var/lib/holdfast", s.file(name))
-	config = swap(t, config, "/etc/holdfast", s.dir)
-	file := s.file(name + ".conf")
-	write(t, file, config)
-	command := swap(t, strings.Join(s.command, "\n"), "/etc/holdfast/nats.conf", file)
-	command = swap(t, command, "n1", name)
-	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"}, strings.Split(command, "\n")...)
+	command := swap(t, s.command, "0.0.0.0:4222", s.clients[i])
+	command = swap(t, command, "0.0.0.0:6222", s.routes[i])
+	command = swap(t, command, "/var/lib/holdfast", s.file(name))
+	command = swap(t, command, "/etc/holdfast", s.dir)
+	command = swap(t, command, "--name n1 ", "--name "+name+" ")
+	write(t, s.file("auth.conf"), s.auth)
+	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"}, strings.Fields(command)...)
 }
 
 // user returns the variables of a client that logs in so, with one of the certificates.
