@@ -159,15 +159,21 @@ func operatorFile(t *testing.T) (text string, creds func(name string) (file stri
 	}
 }
 
-// An operator with JWTs: the node and its clients log in with credentials, clients also by a context that has the JWT in it.
+// An operator with JWTs: the node and its clients log in with credentials, clients also by a context that has the JWT in it. The
+// accounts are in the file, or in a directory.
 func TestJWTByFile(t *testing.T) {
 	t.Parallel()
 	text, creds := operatorFile(t)
-	p := serve(t, "--listen", "0.0.0.0:0", "--creds", creds("node"), "--auth", authFile(t, text))
-	alice := creds("alice")
-	run(t, "acquire", "orders.42", "--server", p.url, "--creds", alice).want(t, 0, `token 1`)
 	_, strange := operatorFile(t)
-	run(t, "get", "orders.42", "--server", p.url, "--creds", strange("bob")).want(t, 5, `the NATS server at \S+ does not permit this user`)
+	alice := creds("alice")
+	var p *process
+	for _, resolver := range []string{"MEMORY", fmt.Sprintf("{ type: full, dir: %q }", t.TempDir())} {
+		p = serve(t, "--listen", "0.0.0.0:0", "--creds", creds("node"), "--auth", authFile(t, strings.Replace(text, "MEMORY", resolver, 1)))
+		run(t, "acquire", "orders.42", "--server", p.url, "--creds", alice).want(t, 0, `token 1`)
+		run(t, "get", "orders.42", "--server", p.url, "--creds", strange("bob")).want(t, 5, `the NATS server at \S+ does not permit this user`)
+		p.hangUp(t, "msg=reloaded what=NATS")
+		run(t, "get", "orders.42", "--server", p.url, "--creds", alice).want(t, 0, `^held`)
+	}
 
 	file, err := os.ReadFile(alice)
 	if err != nil {

@@ -52,6 +52,37 @@ func TestSecuredCluster(t *testing.T) {
 	stranger.log.WaitFor(t, stranger.done, "sees=[n4]")
 }
 
+// The NATS configuration of the page makes the same cluster.
+func TestSecuredClusterByConfiguration(t *testing.T) {
+	t.Parallel()
+	c := newSecured(t, 3)
+	page, err := os.ReadFile("../docs/secured.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := regexp.MustCompile("(?s)```\n(listen:.*?)\n```").FindStringSubmatch(string(page))
+	command := regexp.MustCompile("`holdfast (serve --nats-config .*?)`").FindStringSubmatch(string(page))
+	if config == nil || command == nil {
+		t.Fatal("docs/secured.md shows no configuration, or no command for it")
+	}
+	for i := range 3 {
+		config[1] = swap(t, config[1], fmt.Sprintf("n%d.example.com:6222", i+1), c.routes[i])
+	}
+	write(t, c.file("auth.conf"), c.auth)
+	var nodes []*process
+	for i := range 3 {
+		name := fmt.Sprintf("n%d", i+1)
+		file := c.file(name + ".conf")
+		write(t, file, c.here(t, config[1], i))
+		nodes = append(nodes, c.run(t, swap(t, swap(t, command[1], "/etc/holdfast/nats.conf", file), "--name n1 ", "--name "+name+" ")))
+	}
+	for i, node := range nodes {
+		node.out.WaitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
+	}
+	runWith(t, c.user("orders", "client"), "acquire", "orders.42").want(t, 0, `token 1`)
+	runWith(t, c.user("orders", "client"), "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+}
+
 // secured is the deployment of docs/secured.md on this host.
 type secured struct {
 	dir, auth, command string
@@ -101,12 +132,22 @@ func (s *secured) file(name string) string { return filepath.Join(s.dir, name) }
 func (s *secured) start(t *testing.T, i int) *process {
 	t.Helper()
 	name := fmt.Sprintf("n%d", i+1)
-	command := swap(t, s.command, "0.0.0.0:4222", s.clients[i])
-	command = swap(t, command, "0.0.0.0:6222", s.routes[i])
-	command = swap(t, command, "/var/lib/holdfast", s.file(name))
-	command = swap(t, command, "/etc/holdfast", s.dir)
-	command = swap(t, command, "--name n1 ", "--name "+name+" ")
 	write(t, s.file("auth.conf"), s.auth)
+	return s.run(t, swap(t, s.here(t, s.command, i), "--name n1 ", "--name "+name+" "))
+}
+
+// here replaces the addresses and folders of the page by those of a node.
+func (s *secured) here(t *testing.T, text string, i int) string {
+	t.Helper()
+	text = swap(t, text, "0.0.0.0:4222", s.clients[i])
+	text = swap(t, text, "0.0.0.0:6222", s.routes[i])
+	text = swap(t, text, "/var/lib/holdfast", s.file(fmt.Sprintf("n%d", i+1)))
+	return swap(t, text, "/etc/holdfast", s.dir)
+}
+
+// run starts the command of a node, with the passwords.
+func (s *secured) run(t *testing.T, command string) *process {
+	t.Helper()
 	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"}, strings.Fields(command)...)
 }
 
