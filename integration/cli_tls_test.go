@@ -181,7 +181,9 @@ func TestMembersWithTLS(t *testing.T) {
 				return run(t, append(append([]string{"members", "--routes", m.Routes()}, files...), more...)...)
 			}
 			// A route counts for a moment, until the other side has refused it.
-			refused := func(files []string) { members(files, "--timeout", "2s").want(t, 5, `no member of the cluster|the cluster has no leader`) }
+			refused := func(files []string) {
+				members(files, "--timeout", "2s").want(t, 5, `no member of the cluster|the cluster has no leader`)
+			}
 			if r := members(member); r.code != 0 || strings.Count(r.stdout, "\n") != 4 {
 				t.Errorf("%+v", r)
 			}

@@ -179,7 +179,7 @@ func (c Config) joinCluster(opts *server.Options) error {
 		Host:         host,
 		Port:         port,
 		NoAdvertise:  c.TLS.given() || !isAdvertisable(opts.Host, host), // certificates name hosts, and NATS advertises addresses
-		PingInterval: natsconn.PingInterval, // a partition is detected as soon as by clients
+		PingInterval: natsconn.PingInterval,                             // a partition is detected as soon as by clients
 		MaxPingsOut:  natsconn.PingsMissed,
 		// Do not wait for a member that is paused.
 		WriteDeadline: routeWriteTimeout,
