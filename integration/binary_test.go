@@ -54,10 +54,11 @@ func run(t *testing.T, args ...string) result {
 // runWith runs a command with more variables than it has by itself.
 func runWith(t *testing.T, variables []string, args ...string) result {
 	t.Helper()
+	binary := stand.Binary(t) // the first call builds it
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, stand.Binary(t), args...)
+	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env(args, variables...), t.TempDir(), &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -106,7 +107,7 @@ func serveWith(t *testing.T, variables []string, args ...string) *process {
 	t.Helper()
 	p := startWith(t, variables, append([]string{"serve"}, args...)...)
 	p.ready = p.out.WaitFor(t, p.done, "is ready")
-	p.url = regexp.MustCompile(`nats://[^,"\s]+`).FindString(p.ready)
+	p.url = regexp.MustCompile(`(nats|tls)://[^,"\s]+`).FindString(p.ready)
 	return p
 }
 

@@ -165,7 +165,9 @@ func TestDoctorFindsAnOpenServer(t *testing.T) {
 func TestDoctorOfAServerThatRequiresCertificates(t *testing.T) {
 	t.Parallel()
 	s := &secured{dir: t.TempDir()}
-	s.certify(t, "ca", "server", "client")
+	ca := stand.NewAuthority(t, s.dir, "ca")
+	ca.Issue("server")
+	ca.Issue("client")
 	file := stand.NATSConfig(t, fmt.Sprintf(`listen: "0.0.0.0:-1", tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }`,
 		s.file("server.pem"), s.file("server-key.pem"), s.file("ca.pem")))
 	at, err := url.Parse(stand.StartNATS(t, embedded.Config{ConfigFile: file}).ClientURL())
@@ -619,26 +621,11 @@ func TestDoctorFindsTokensNearTheirEnd(t *testing.T) {
 // ownAddress returns an address of this machine by which others may reach it.
 func ownAddress(t *testing.T) string {
 	t.Helper()
-	for _, ip := range ownAddresses(t) {
+	for _, ip := range stand.OwnAddresses(t) {
 		if ip.To4() != nil && !ip.IsLoopback() {
 			return ip.String()
 		}
 	}
 	t.Skip("this machine has no address but its loopback")
 	return ""
-}
-
-// ownAddresses returns the addresses of this machine.
-func ownAddresses(t *testing.T) (ips []net.IP) {
-	t.Helper()
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok {
-			ips = append(ips, n.IP)
-		}
-	}
-	return ips
 }

@@ -1,26 +1,18 @@
 package integration_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// The configuration and the command that docs/secured.md shows make a cluster of three nodes, in which each
+// The logins and the command that docs/secured.md shows make a cluster of three nodes, in which each
 // user has the rights that the page says, and which takes no server and no client with another certificate.
 func TestSecuredCluster(t *testing.T) {
 	t.Parallel()
@@ -60,37 +52,68 @@ func TestSecuredCluster(t *testing.T) {
 	stranger.log.WaitFor(t, stranger.done, "sees=[n4]")
 }
 
+// The NATS configuration of the page makes the same cluster.
+func TestSecuredClusterByConfiguration(t *testing.T) {
+	t.Parallel()
+	c := newSecured(t, 3)
+	page, err := os.ReadFile("../docs/secured.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := regexp.MustCompile("(?s)```\n(listen:.*?)\n```").FindStringSubmatch(string(page))
+	command := regexp.MustCompile("`holdfast (serve --nats-config .*?)`").FindStringSubmatch(string(page))
+	if config == nil || command == nil {
+		t.Fatal("docs/secured.md shows no configuration, or no command for it")
+	}
+	for i := range 3 {
+		config[1] = swap(t, config[1], fmt.Sprintf("n%d.example.com:6222", i+1), c.routes[i])
+	}
+	write(t, c.file("auth.conf"), c.auth)
+	var nodes []*process
+	for i := range 3 {
+		name := fmt.Sprintf("n%d", i+1)
+		file := c.file(name + ".conf")
+		write(t, file, c.here(t, config[1], i))
+		nodes = append(nodes, c.run(t, swap(t, swap(t, command[1], "/etc/holdfast/nats.conf", file), "--name n1 ", "--name "+name+" ")))
+	}
+	for i, node := range nodes {
+		node.out.WaitFor(t, node.done, "Holdfast is ready: NATS at tls://"+c.clients[i])
+	}
+	runWith(t, c.user("orders", "client"), "acquire", "orders.42").want(t, 0, `token 1`)
+	runWith(t, c.user("orders", "client"), "acquire", "people.7").want(t, 5, `does not permit this user to acquire`)
+}
+
 // secured is the deployment of docs/secured.md on this host.
 type secured struct {
-	dir, config string
-	command     []string
+	dir, auth, command string
 	// clients and routes are the addresses of the members, and of one more server.
 	clients, routes []string
 }
 
-// newSecured makes the certificates of a cluster of so many nodes, and takes its configuration and the
-// command from the page.
+// newSecured makes the certificates of a cluster of so many nodes, and takes its logins and the command from the page.
 func newSecured(t *testing.T, n int) *secured {
 	t.Helper()
 	page, err := os.ReadFile("../docs/secured.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := regexp.MustCompile("(?s)```\n(listen:.*?)\n```").FindStringSubmatch(string(page))
-	command := regexp.MustCompile(`(?m)^holdfast (serve .*)$`).FindStringSubmatch(string(page))
-	if config == nil || command == nil {
-		t.Fatal("docs/secured.md shows no configuration, or no command")
+	auth := regexp.MustCompile("(?s)```\n(authorization .*?)\n```").FindStringSubmatch(string(page))
+	command := regexp.MustCompile("(?s)```\nholdfast (serve .*?)\n```").FindStringSubmatch(string(page))
+	if auth == nil || command == nil {
+		t.Fatal("docs/secured.md shows no logins, or no command")
 	}
 	addresses := ports.Free(t, 2*n+2)
 	s := &secured{
-		dir: t.TempDir(), config: config[1], command: strings.Fields(command[1]),
+		dir: t.TempDir(), auth: auth[1], command: strings.ReplaceAll(command[1], "\\\n", " "),
 		clients: addresses[:n+1], routes: addresses[n+1:],
 	}
 	for i := range n {
-		s.config = swap(t, s.config, fmt.Sprintf("n%d.example.com:6222", i+1), s.routes[i])
+		s.command = swap(t, s.command, fmt.Sprintf("n%d.example.com:6222", i+1), s.routes[i])
 	}
-	s.certify(t, "ca", "server", "client")
-	s.certify(t, "routes-ca", "route")
+	clients, routes := stand.NewAuthority(t, s.dir, "ca"), stand.NewAuthority(t, s.dir, "routes-ca")
+	clients.Issue("server")
+	clients.Issue("client")
+	routes.Issue("route")
 	return s
 }
 
@@ -109,15 +132,23 @@ func (s *secured) file(name string) string { return filepath.Join(s.dir, name) }
 func (s *secured) start(t *testing.T, i int) *process {
 	t.Helper()
 	name := fmt.Sprintf("n%d", i+1)
-	config := swap(t, s.config, "0.0.0.0:4222", s.clients[i])
-	config = swap(t, config, "0.0.0.0:6222", s.routes[i])
-	config = swap(t, config, "/var/lib/holdfast", s.file(name))
-	config = swap(t, config, "/etc/holdfast", s.dir)
-	file := s.file(name + ".conf")
-	write(t, file, config)
-	command := swap(t, strings.Join(s.command, "\n"), "/etc/holdfast/nats.conf", file)
-	command = swap(t, command, "n1", name)
-	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"}, strings.Split(command, "\n")...)
+	write(t, s.file("auth.conf"), s.auth)
+	return s.run(t, swap(t, s.here(t, s.command, i), "--name n1 ", "--name "+name+" "))
+}
+
+// here replaces the addresses and folders of the page by those of a node.
+func (s *secured) here(t *testing.T, text string, i int) string {
+	t.Helper()
+	text = swap(t, text, "0.0.0.0:4222", s.clients[i])
+	text = swap(t, text, "0.0.0.0:6222", s.routes[i])
+	text = swap(t, text, "/var/lib/holdfast", s.file(fmt.Sprintf("n%d", i+1)))
+	return swap(t, text, "/etc/holdfast", s.dir)
+}
+
+// run starts the command of a node, with the passwords.
+func (s *secured) run(t *testing.T, command string) *process {
+	t.Helper()
+	return startWith(t, []string{"HOLDFAST_PASSWORD=h", "ORDERS_PASSWORD=o", "OPERATOR_PASSWORD=p"}, strings.Fields(command)...)
 }
 
 // user returns the variables of a client that logs in so, with one of the certificates.
@@ -138,41 +169,4 @@ func (s *secured) replace(t *testing.T, name, by string) {
 		t.Fatal(err)
 	}
 	write(t, s.file(name), string(data))
-}
-
-// certify makes an authority and certificates of its for this host.
-func (s *secured) certify(t *testing.T, authority string, names ...string) {
-	t.Helper()
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: authority}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	key := s.sign(t, authority, ca, ca, nil)
-	for i, name := range names {
-		s.sign(t, name, &x509.Certificate{
-			SerialNumber: big.NewInt(int64(2 + i)), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
-			IPAddresses: ownAddresses(t), KeyUsage: x509.KeyUsageDigitalSignature,
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		}, ca, key)
-	}
-}
-
-// sign writes a certificate and its key, signed with by, or with its own key if by is nil.
-func (s *secured) sign(t *testing.T, name string, certificate, parent *x509.Certificate, by *ecdsa.PrivateKey) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if by == nil {
-		by = key
-	}
-	public, err := x509.CreateCertificate(rand.Reader, certificate, parent, &key.PublicKey, by)
-	private, err2 := x509.MarshalPKCS8PrivateKey(key)
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
-	write(t, s.file(name+".pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public})))
-	write(t, s.file(name+"-key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
-	return key
 }

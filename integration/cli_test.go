@@ -219,6 +219,9 @@ func TestUsage(t *testing.T) {
 		{[]string{"get", "a", "--tls-cert", empty}, `--tls-cert needs --tls-key`},
 		{[]string{"get", "a", "--tlskey", empty}, `--tls-key needs --tls-cert`}, // as earlier versions called it
 		{[]string{"get", "a", "--context", "missing"}, `--context: cannot read ".*nats/context/missing\.json": no such file`},
+		{[]string{"get", "a", "--inbox-prefix", "a.*"}, `--inbox-prefix: a subject without spaces and wildcards, as in _INBOX_alice, got "a\.\*"`},
+		{[]string{"get", "a", "--inbox-prefix", "$JS.me"}, `--inbox-prefix: a subject that does not begin with \$, .*got "\$JS\.me"`},
+		{[]string{"get", "a", "--socks-proxy", "127.0.0.1:1080"}, `--socks-proxy: the URL of a SOCKS5 proxy, as in socks5://127\.0\.0\.1:1080, got "`},
 		{[]string{"get", "a", "--context", "../x"}, `--context: the name of a context of the nats command line, got "\.\./x"`},
 		{[]string{"get", "a", "--password", "p"}, `--password needs --user`},
 		{[]string{"get", "a", "--user", "u", "--creds", empty}, `--creds and --user exclude each other`},
@@ -266,6 +269,23 @@ func TestContextOfNATS(t *testing.T) {
 	runWith(t, []string{config, "NATS_CONTEXT=gone"}, "get", "orders.42", "--server", p.url).want(t, 0, `^free`)
 	runWith(t, []string{config}, "get", "orders.42", "--context", "gone", "--timeout", "100ms").want(t, 5, `no NATS server answers at nats://127\.0\.0\.1:1;`)
 	runWith(t, []string{config}, "get", "orders.42", "--context", "nsc").want(t, 2, `--context: ".*nsc\.json" has nsc, which holdfast does not support`)
+	for name, test := range map[string]struct{ text, says string }{
+		"domain":  {`"jetstream_domain":"hub"`, `has jetstream_domain, which holdfast does not support; `},
+		"api":     {`"jetstream_api_prefix":"hub.api"`, `has jetstream_api_prefix, which holdfast does not support; `},
+		"windows": {`"windows_ca_certs_match":["corp"]`, `has windows_ca_certs_match, which holdfast does not support; give files with --tls-cert`},
+		"op":      {`"creds":"op://vault/item"`, `has a creds of op://, which holdfast does not support; write it to a file`},
+		"jwt":     {`"user_jwt":"e30"`, `has one of user_jwt and user_seed; they belong together`},
+		"inbox":   {`"inbox_prefix":"a.>"`, `the context inbox, inbox_prefix: a subject without spaces and wildcards, as in _INBOX_alice, got "a\.>"`},
+		"proxy":   {`"socks_proxy":"http://me:secret@here:1"`, `the context proxy, socks_proxy: the URL of a SOCKS5 proxy, as in socks5://127\.0\.0\.1:1080, got "http://here:1"`},
+		"ca":      {`"ca":"missing.pem"`, `the context ca: cannot read "missing\.pem"`},
+	} {
+		write(t, filepath.Join(dir, "nats", "context", name+".json"), `{"url":"`+p.url+`",`+test.text+`}`)
+		runWith(t, []string{config}, "get", "orders.42", "--context", name).want(t, 2, test.says)
+	}
+	// The selected context is offered, and not used without being named.
+	write(t, filepath.Join(dir, "nats", "context.txt"), "here\n")
+	runWith(t, []string{config, "NATS_URL=nats://127.0.0.1:4222", "NATS_SOCKS_PROXY=socks5://127.0.0.1:1"}, "get", "orders.42", "--timeout", "100ms").
+		want(t, 5, `or use the selected context of nats with --context here `)
 }
 
 func TestVersion(t *testing.T) {

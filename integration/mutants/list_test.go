@@ -57,6 +57,10 @@ var (
 	parts   = suite{folder: "actors/node", run: "^FuzzParts$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
 	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
+	// certificates are of clients, strangers are servers with the certificate of a client, and loginFiles are those of --auth.
+	certificates = suite{folder: "integration", run: "^TestTLSByFlags$"}
+	strangers    = suite{folder: "integration", run: "^TestMembersWithTLS$/^OneAuthority$"}
+	loginFiles   = suite{folder: "integration", run: "^TestAuthRefusals$"}
 	// powerCuts are of all nodes of a cluster at once.
 	powerCuts = suite{folder: "integration/faults", run: "^TestFaults$", args: []string{"-faults.for", "90s", "-faults.kinds", "power-cut-all"}}
 )
@@ -381,7 +385,7 @@ var mutants = []mutant{
 	{
 		name:  "NotSynced",
 		harm:  "a power cut forgets locks that were granted",
-		edits: []edit{{"jetstream/embedded/config.go", "SyncAlways: !c.UnsafeSync,", "SyncAlways: c.UnsafeSync,"}},
+		edits: []edit{{"jetstream/embedded/config.go", "c.DataDir, !c.UnsafeSync", "c.DataDir, c.UnsafeSync"}},
 		found: powerCuts,
 		says:  `no such .* is in the journal`,
 	},
@@ -688,5 +692,26 @@ var mutants = []mutant{
 		edits: []edit{{"actors/node/list.go", "if len(reply.Leases) == 0 {", "if false {"}},
 		found: parts,
 		says:  `index out of range`,
+	},
+	{
+		name:  "CertificatesNotRequired",
+		harm:  "a client without a certificate is let in despite --tls-verify",
+		edits: []edit{{"jetstream/embedded/tls.go", "CaFile: f.CA, Verify: f.Verify}", "CaFile: f.CA}"}},
+		found: certificates,
+		says:  `exit code 0, wanted 5`,
+	},
+	{
+		name:  "ClientBecomesAMember",
+		harm:  "a client with a certificate starts a member of the cluster, which can read and write everything",
+		edits: []edit{{"jetstream/embedded/tls.go", "opts.CustomRouterAuthentication = known", "_ = known"}},
+		found: strangers,
+		says:  `did not write "authentication error"`,
+	},
+	{
+		name:  "OpenByNoAuthUser",
+		harm:  "clients of other hosts get in without a login, and nobody has accepted that",
+		edits: []edit{{"jetstream/embedded/auth.go", `case opts.NoAuthUser != "":`, `case opts.NoAuthUser == "nobody":`}},
+		found: loginFiles,
+		says:  `"0\.0\.0\.0:0".*deadline exceeded`,
 	},
 }

@@ -111,6 +111,13 @@ func (m *Member) Stop() {
 	}
 }
 
+// Reload has the node read its files again, and returns when it has said so for the first time since it was started.
+func (m *Member) Reload() {
+	m.tb.Helper()
+	m.signal(syscall.SIGHUP)
+	m.WaitLog("msg=reloaded what=NATS")
+}
+
 // Kill ends the node without a warning.
 func (m *Member) Kill() {
 	m.tb.Helper()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
@@ -23,8 +24,8 @@ const defaultCluster = "holdfast"
 const routeWriteTimeout = 2 * time.Second
 
 // Config configures the embedded NATS server: with DataDir and Listen, as a member of a cluster
-// with ClusterListen and Routes as well, or with the full grammar of NATS in ConfigFile, for TLS and
-// authentication.
+// with ClusterListen and Routes as well, with TLS and AuthFile for certificates and logins, or with the full grammar of NATS
+// in ConfigFile.
 type Config struct {
 	// Name of the server. It must stay the same, and be unique within a cluster. A ConfigFile's
 	// server_name goes first.
@@ -40,6 +41,18 @@ type Config struct {
 	Routes []string
 	// ClusterName is the same on all members, which refuse others. Empty: holdfast.
 	ClusterName string
+	// TLS is for clients. Not with ConfigFile.
+	TLS TLSFiles
+	// ClusterTLS is for the members of a cluster, with an authority that signs certificates of members only. Without it
+	// they use TLS, and the certificate of a member has to name a host of Routes. Not with ConfigFile.
+	ClusterTLS TLSFiles
+	// AuthFile has the sections of a NATS configuration that say who may log in. Not with ConfigFile.
+	AuthFile string
+	// Login is how the connections of this process log in. A reload is refused if it would lock them out.
+	Login []nats.Option
+	// Stream is a stream that belongs to the account of Login. The server refuses to start, and to reload, if it would leave
+	// it in another account. Empty: no check.
+	Stream string
 	// AllowRemote permits a Listen and a ClusterListen that other hosts can reach without authentication.
 	AllowRemote bool
 	// DataDir is created if it is missing. Not with ConfigFile.
@@ -72,7 +85,7 @@ func (c Config) options() (*server.Options, error) {
 	}
 	if c.VerifiedUsers && len(opts.Nkeys) == 0 && len(opts.TrustedOperators) == 0 && len(opts.TrustedKeys) == 0 {
 		return nil, fmt.Errorf("%w: %s has no user with an nkey, so a client with a password could claim to be another user; "+
-			"give at least one user an nkey, best that of the nodes", ErrConfig, c.ConfigFile)
+			"give at least one user an nkey, best that of the nodes", ErrConfig, cmp.Or(c.AuthFile, c.ConfigFile, "a server without logins"))
 	}
 	opts.ServerName = cmp.Or(opts.ServerName, c.Name)
 	opts.NoSigs = true // The process has its own way to stop.
@@ -96,6 +109,9 @@ func (c Config) optionsAgain(before *server.Options) (*server.Options, error) {
 	if opts.Cluster.Port < 0 {
 		opts.Cluster.Port = before.Cluster.Port
 	}
+	if c.ConfigFile == "" {
+		opts.Routes = before.Routes // with the server's own one, which only its first start needs
+	}
 	return opts, nil
 }
 
@@ -103,21 +119,29 @@ func (c Config) fromFields() (*server.Options, error) {
 	if c.DataDir == "" {
 		return nil, fmt.Errorf("%w: no data directory; give one with --data", ErrConfig)
 	}
-	host, port, err := ownListen(cmp.Or(c.Listen, defaultListen), c.AllowRemote)
+	opts := &server.Options{}
+	if c.AuthFile != "" {
+		var err error
+		if opts, err = readAuth(c.AuthFile); err != nil {
+			return nil, err
+		}
+	}
+	open := isOpen(opts)
+	if c.AllowRemote || c.TLS.Verify {
+		open = ""
+	}
+	host, port, err := ownListen(cmp.Or(c.Listen, defaultListen), open)
 	if err != nil {
 		return nil, err
 	}
-	opts := &server.Options{
-		ServerName: c.Name,
-		Host:       host,
-		Port:       port,
-		JetStream:  true,
-		StoreDir:   c.DataDir,
-		SyncAlways: !c.UnsafeSync,
-		// Each resource and each answer has a subject of its own, so the cache of subjects knows next to none of them.
-		NoSublistCache: true,
-		MaxConn:        c.MaxConnections,
-		MaxSubs:        c.MaxSubscriptions,
+	opts.ServerName = c.Name
+	opts.Host, opts.Port = host, port
+	opts.JetStream, opts.StoreDir, opts.SyncAlways = true, c.DataDir, !c.UnsafeSync
+	// Each resource and each answer has a subject of its own, so the cache of subjects knows next to none of them.
+	opts.NoSublistCache = true
+	opts.MaxConn, opts.MaxSubs = c.MaxConnections, c.MaxSubscriptions
+	if err := c.serveTLS(opts); err != nil {
+		return nil, err
 	}
 	return opts, c.joinCluster(opts)
 }
@@ -134,7 +158,11 @@ func (c Config) joinCluster(opts *server.Options) error {
 	case c.Name == "":
 		return fmt.Errorf("%w: a member of a cluster needs a name that stays the same; give --name", ErrConfig)
 	}
-	host, port, err := ownListen(c.ClusterListen, c.AllowRemote)
+	open := "members are not verified"
+	if c.AllowRemote || c.hasRouteTLS() {
+		open = ""
+	}
+	host, port, err := ownListen(c.ClusterListen, open)
 	if err != nil {
 		return err
 	}
@@ -150,13 +178,13 @@ func (c Config) joinCluster(opts *server.Options) error {
 		Name:         cmp.Or(c.ClusterName, defaultCluster),
 		Host:         host,
 		Port:         port,
-		NoAdvertise:  !isAdvertisable(opts.Host, host),
-		PingInterval: natsconn.PingInterval, // a partition is detected as soon as by clients
+		NoAdvertise:  c.TLS.given() || !isAdvertisable(opts.Host, host), // certificates name hosts, and NATS advertises addresses
+		PingInterval: natsconn.PingInterval,                             // a partition is detected as soon as by clients
 		MaxPingsOut:  natsconn.PingsMissed,
 		// Do not wait for a member that is paused.
 		WriteDeadline: routeWriteTimeout,
 	}
-	return nil
+	return c.routeTLS(opts)
 }
 
 // addOwnRoute adds the route to the member itself if it is missing: the number of routes is the number of

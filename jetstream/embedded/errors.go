@@ -10,6 +10,8 @@ var (
 	ErrListen = errors.New("the listen address cannot be used")
 	// ErrConfig says that the settings contradict each other or are not safe.
 	ErrConfig = errors.New("the settings cannot be used")
+	// ErrCertificate says that a certificate is not valid at this time, so that the same settings may work later.
+	ErrCertificate = errors.New("a certificate is not valid at this time")
 	// ErrRoutes says that names of members cannot be resolved.
 	ErrRoutes = errors.New("the names of --routes or --cluster-listen cannot be resolved")
 	// ErrNoQuorum says that too few members of the cluster are reachable to elect a leader.

@@ -27,5 +27,6 @@ func startHelper(opts *server.Options) (*server.Server, error) {
 		host = "127.0.0.1"
 	}
 	helper := storelessOptions(opts.ServerName+"-helper", opts.Cluster.Name, routeTo(host, opts.Cluster.Port))
+	helper.Cluster.TLSConfig = ownTLS(opts.Cluster.TLSConfig)
 	return run(helper, newServerLogger(slog.New(slog.DiscardHandler)))
 }

@@ -32,3 +32,32 @@ func checkHistory(opts *server.Options) error {
 	}
 	return nil
 }
+
+// checkAccount tries the login of this process, before the server waits for other members, and refuses data of another
+// account: the deployment would be created again beside it, and count all tokens from 1.
+func (c Config) checkAccount(dir string) error {
+	account := server.DEFAULT_GLOBAL_ACCOUNT
+	if c.AuthFile != "" {
+		opts, err := c.options()
+		if err != nil {
+			return err
+		}
+		if account, err = tryLogin(opts, c.Login); err != nil {
+			return err
+		}
+	}
+	if c.Stream == "" {
+		return nil
+	}
+	store := filepath.Join(dir, server.JetStreamStoreDir)
+	own, err := holdsAny(store, account, "streams", c.Stream)
+	if err != nil || own {
+		return err
+	}
+	other, err := holdsAny(store, anyEntry, "streams", c.Stream)
+	if err == nil && other {
+		err = fmt.Errorf("%w: %s holds the locks of another account than %s, that of this node's login; log in to the account as before, "+
+			"or move the locks by holdfast backup and holdfast restore", ErrDataDir, dir, account)
+	}
+	return err
+}

@@ -2,6 +2,8 @@ package embedded_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -77,6 +79,27 @@ func TestInterest(t *testing.T) {
 			t.Error("the server knows who gets a message, though its subject is mapped")
 		}
 	})
+	t.Run("MappedLater", func(t *testing.T) {
+		t.Parallel()
+		file := filepath.Join(t.TempDir(), "auth.conf")
+		mustLogins(t, file, "")
+		s, err := embedded.Start(embedded.Config{
+			Name: "n", Listen: "127.0.0.1:0", DataDir: t.TempDir(), AuthFile: file, Login: []nats.Option{jstest.User("node")}, Log: jstest.Quiet(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Shutdown)
+		interest := mustInterest(t, s, jstest.User("node"))
+		wantInterest(t, interest, jstest.MustConnect(t, s, jstest.User("node")), "holdfast.event.orders.>", "holdfast.event.orders.42")
+		mustLogins(t, file, "mappings: { holdfast.event.orders.*: locks.$1 }")
+		if err := s.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if !interest("holdfast.event.orders.42") {
+			t.Error("the server knows who gets a message, though its subject is mapped since a reload")
+		}
+	})
 	t.Run("Gateway", func(t *testing.T) {
 		t.Parallel()
 		route := ports.Free(t, 1)[0]
@@ -87,6 +110,15 @@ func TestInterest(t *testing.T) {
 			t.Error("the server knows who gets a message, though it has a gateway")
 		}
 	})
+}
+
+// mustLogins writes a file with the user node, and more about its account.
+func mustLogins(t *testing.T, file, more string) {
+	t.Helper()
+	text := "accounts { LOCKS: { jetstream: enabled, users: [{user: node, password: node}]\n" + more + "\n} }"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A subscription on another member of the cluster counts too.

@@ -9,13 +9,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ownListen returns the host and the port of an address of this server, which others may reach only if remote
-// permits it.
-func ownListen(listen string, remote bool) (string, int, error) {
+// ownListen returns the host and the port of an address of this server. open is why every program that reaches the
+// address can use it, empty if it cannot; then it may be no address for other hosts.
+func ownListen(listen, open string) (string, int, error) {
 	host, port, err := splitListen(listen)
-	if err == nil && !remote && !isLoopback(host) {
-		err = fmt.Errorf("%w: %s is open to other hosts without authentication; listen on 127.0.0.1, "+
-			"or use --nats-config with authentication, or accept it with --allow-remote", ErrListen, listen)
+	if err == nil && open != "" && !isLoopback(host) {
+		err = fmt.Errorf("%w: %s is open to other hosts without authentication: %s; listen on 127.0.0.1, "+
+			"or require a login with --auth or certificates with --tls-cert, --tls-key, --tls-ca and --tls-verify, or with --nats-config, or accept it with --allow-remote",
+			ErrListen, listen, open)
 	}
 	return host, port, err
 }

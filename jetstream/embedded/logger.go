@@ -40,6 +40,9 @@ const (
 // clientLines is how many lines about clients are logged in a second, after the first clientBurst.
 const clientLines, clientBurst = 10, 100
 
+// routeHandshake is part of the line about a route without the right certificate. Servers try again many times a second.
+const routeHandshake = "TLS route handshake error"
+
 // expected are parts of lines that are normal while members of a cluster start, stop or are killed. The server
 // tries again, and [Server.AwaitQuorum] logs what is missing if it lasts.
 var expected = []string{
@@ -65,11 +68,11 @@ type serverLogger struct {
 	duplicate chan string
 	// writeErrors has the first line about a store that ended.
 	writeErrors chan string
-	// otherCluster limits the lines about other clusters.
-	otherCluster *rate.Sometimes
 	// clients limits the lines about clients, and leftOut counts those that were not logged since the last one.
 	clients *rate.Limiter
 	leftOut atomic.Int64
+	// otherCluster limits the lines about other clusters, handshakes those about routes without the right certificate.
+	otherCluster, handshakes *rate.Sometimes
 }
 
 func newServerLogger(log *slog.Logger) *serverLogger {
@@ -78,6 +81,7 @@ func newServerLogger(log *slog.Logger) *serverLogger {
 		writeErrors:  make(chan string, 1),
 		otherCluster: &rate.Sometimes{First: 1, Interval: otherClusterEvery},
 		clients:      rate.NewLimiter(clientLines, clientBurst),
+		handshakes:   &rate.Sometimes{First: 1, Interval: otherClusterEvery},
 	}
 }
 
@@ -120,6 +124,11 @@ func (l *serverLogger) logProblem(level slog.Level, line string) {
 		l.otherCluster.Do(func() {
 			l.log.Error("a server of another cluster is at one of the --routes, or has this server among its own: all members of a cluster have the same --prefix, and --routes must list no other servers", "said", line)
 		})
+	}
+	if strings.Contains(line, routeHandshake) {
+		shown := level
+		level = LevelDebug
+		l.handshakes.Do(func() { level = shown })
 	}
 	l.line(level, "%s", []any{line})
 }

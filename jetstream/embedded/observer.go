@@ -27,14 +27,17 @@ type Observer struct {
 }
 
 // Observe joins a cluster by the routes to its members, and returns when it has reached one of them. cluster
-// is the cluster's name, empty for the default of [Config]. It returns an [ErrConnect] if no member has
-// let it in when ctx ends.
-func Observe(ctx context.Context, cluster string, routes []string, log *slog.Logger) (*Observer, error) {
+// is the cluster's name, empty for the default of [Config]. files are those of a member, for a cluster whose members verify
+// one another. It returns an [ErrConnect] if no member has let it in when ctx ends.
+func Observe(ctx context.Context, cluster string, routes []string, files TLSFiles, log *slog.Logger) (*Observer, error) {
 	urls, err := parseRoutes(routes)
 	if err != nil {
 		return nil, err
 	}
 	opts := storelessOptions("observer-"+rand.Text(), cmp.Or(cluster, defaultCluster), urls...)
+	if opts.Cluster.TLSConfig, err = files.mutual(); err != nil {
+		return nil, err
+	}
 	password := rand.Text()
 	system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
 	opts.Accounts = []*server.Account{system}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,10 @@ const stopBound = time.Minute
 type runner struct {
 	cfg      Config
 	instance atomic.Pointer[instance]
+	// account is that of the streams which this process uses, nil before it uses any.
+	account atomic.Pointer[string]
+	// changing is held while an instance gets other settings or is replaced.
+	changing sync.Mutex
 }
 
 // start starts an instance, which becomes the present one.
@@ -34,17 +39,15 @@ func (r *runner) present() *instance { return r.instance.Load() }
 // InProcessConn connects to the present instance, so that connections within the process survive a
 // restart of it as those over the network do.
 func (r *runner) InProcessConn() (net.Conn, error) {
-	conn, err := r.present().InProcessConn()
-	if err != nil {
-		return nil, err
-	}
-	return &handshake{Conn: conn}, nil
+	return inProcess{r.present().Server}.InProcessConn()
 }
 
-// restart replaces the instance by a new one with the same settings, at the same addresses.
+// restart replaces the instance by a new one with the settings as its files have them now, at the same addresses.
 func (r *runner) restart(ctx context.Context) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
 	n := r.present()
-	opts, err := r.cfg.optionsAgain(n.opts)
+	opts, err := r.optionsAgain()
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ type Server struct {
 }
 
 // Start starts a NATS server that syncs every write, and returns when it accepts connections. Call
-// [Server.AwaitQuorum] before using a member of a cluster. The errors are [ErrConfig], [ErrListen], [ErrRoutes] and
-// [ErrDataDir]; each says what to change.
+// [Server.AwaitQuorum] before using a member of a cluster. The errors are [ErrConfig], [ErrCertificate], [ErrListen],
+// [ErrRoutes] and [ErrDataDir]; each says what to change.
 func Start(cfg Config) (*Server, error) {
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	opts, err := cfg.options()
@@ -39,6 +39,9 @@ func Start(cfg Config) (*Server, error) {
 	}
 	r := &runner{cfg: cfg}
 	err = checkHistory(opts)
+	if err == nil && cfg.ConfigFile == "" {
+		err = cfg.checkAccount(opts.StoreDir)
+	}
 	if err == nil && cfg.ConfigFile == "" {
 		err = bootstrap(opts)
 	}

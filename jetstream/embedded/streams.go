@@ -26,7 +26,9 @@ func newStreams(r *runner, nc *nats.Conn) (*Streams, error) {
 	if client == nil || client.Account() == nil {
 		return nil, fmt.Errorf("%w: %s has no connection %d", natsconn.ErrConnect, r.present().Name(), id)
 	}
-	return &Streams{runner: r, account: client.Account().GetName()}, nil
+	account := client.Account().GetName()
+	r.account.Store(&account)
+	return &Streams{runner: r, account: account}, nil
 }
 
 // Server returns the name of the server.

@@ -66,7 +66,7 @@ func TestFaultIsShown(t *testing.T) {
 	if err := broken.StopJetStream(); err != nil {
 		t.Fatal(err)
 	}
-	observer, err := embedded.Observe(jstest.Context(t), "", m.Configs[0].Routes, jstest.Quiet())
+	observer, err := embedded.Observe(jstest.Context(t), "", m.Configs[0].Routes, embedded.TLSFiles{}, jstest.Quiet())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,8 @@ type Config struct {
 	CA    string // file with the authorities that signed the server's certificate
 	Cert  string // file with the client's own certificate
 	Key   string // file with its key
+	First bool   // TLS begins before the greeting of the server
+	Inbox string // with which the subjects of answers begin
 	Name  string // of the connection, for the server's operator
 	Log   *slog.Logger
 }
@@ -64,6 +66,12 @@ func Dial(cfg Config, opts ...nats.Option) (*nats.Conn, error) {
 	}
 	if cfg.Cert != "" {
 		all = append(all, nats.ClientCert(cfg.Cert, cfg.Key))
+	}
+	if cfg.First {
+		all = append(all, nats.TLSHandshakeFirst())
+	}
+	if cfg.Inbox != "" {
+		all = append(all, nats.CustomInboxPrefix(cfg.Inbox))
 	}
 	nc, err := nats.Connect(cfg.URL, append(all, opts...)...)
 	if unreadable := new(url.Error); errors.As(err, &unreadable) {

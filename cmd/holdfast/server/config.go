@@ -21,7 +21,7 @@ type Config struct {
 	Name    string
 	Version string
 
-	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log is set by
+	// Embedded configures the NATS server in this process. An empty Name is that of the node. Its Log, Login and Stream are set by
 	// this package.
 	Embedded embedded.Config
 	// External connects to a NATS server outside of this process, and Embedded is unused then. Its Name and
@@ -82,6 +82,8 @@ func (c Config) withDefaults() Config {
 		c.Log = slog.Default()
 	}
 	c.Embedded.Log = c.Log
+	c.Embedded.Login = c.Login
+	c.Embedded.Stream = "KV_" + c.Prefix.Bucket(0)
 	c.Embedded.VerifiedUsers = c.Identity == identity.User
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -40,7 +41,7 @@ type Config struct {
 	Elsewhere bool
 	// Insecure accepts connections of other hosts without TLS.
 	Insecure bool
-	// Cert and Key are the files of a certificate and its key; both empty: no TLS. They are read once.
+	// Cert and Key are the files of a certificate and its key; both empty: no TLS. [Server.Reload] reads them again.
 	Cert, Key string
 	// Log receives errors of connections.
 	Log *slog.Logger
@@ -50,6 +51,9 @@ type Config struct {
 type Server struct {
 	http *http.Server
 	url  string
+	cfg  Config
+	// pair is the certificate with its key; nil without TLS.
+	pair atomic.Pointer[tls.Certificate]
 	// done is closed when nothing is accepted any more.
 	done chan struct{}
 }
@@ -60,7 +64,8 @@ func Start(cfg Config, handler http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := cfg.tls()
+	s := &Server{cfg: cfg, done: make(chan struct{})}
+	settings, err := s.tls()
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +73,11 @@ func Start(cfg Config, handler http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{done: make(chan struct{}), url: "http://" + l.Addr().String(), http: &http.Server{
+	s.url, s.http = "http://"+l.Addr().String(), &http.Server{
 		Handler: plain(handler), TLSConfig: settings, MaxHeaderBytes: maxHeaderBytes,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug), // a client can cause any number of them
-	}}
+	}
 	l = netutil.LimitListener(l, maxConnections)
 	if settings != nil {
 		s.url, l = "https://"+l.Addr().String(), tls.NewListener(l, settings)
@@ -127,15 +132,28 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-func (c Config) tls() (*tls.Config, error) {
-	if c.Cert == "" {
+// tls returns the settings of TLS, nil without it.
+func (s *Server) tls() (*tls.Config, error) {
+	if s.cfg.Cert == "" {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
-	if err != nil {
-		return nil, fmt.Errorf("%w: the certificate %q with the key %q: %w", ErrConfig, c.Cert, c.Key, err)
+	return &tls.Config{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.pair.Load(), nil },
+		MinVersion:     tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+	}, s.Reload()
+}
+
+// Reload reads the certificate again, for connections from then on. [ErrConfig]: it cannot be used, and the one before stays.
+func (s *Server) Reload() error {
+	if s.cfg.Cert == "" {
+		return nil
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+	pair, err := tls.LoadX509KeyPair(s.cfg.Cert, s.cfg.Key)
+	if err != nil {
+		return fmt.Errorf("%w: the certificate %q with the key %q: %w", ErrConfig, s.cfg.Cert, s.cfg.Key, err)
+	}
+	s.pair.Store(&pair)
+	return nil
 }
 
 func (c Config) listen(host, port string) (net.Listener, error) {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,7 @@ type membersCommand struct {
 	routes  []string
 	prefix  string
 	timeout cli.Duration
+	tls     embedded.TLSFiles
 	json    bool
 }
 
@@ -93,6 +95,9 @@ func (m *membersCommand) addTo(cmd *cobra.Command) {
 	cli.AddFlags(cmd, cli.SectionConnection, func(f *pflag.FlagSet) {
 		f.StringSliceVar(&m.routes, "routes", nil, "comma-separated `LIST` of the members' --cluster-listen")
 		f.StringVar(&m.prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin; also the name of the cluster")
+		f.StringVar(&m.tls.Cert, "tls-cert", "", "`FILE` with the certificate of a member, for a cluster with TLS")
+		f.StringVar(&m.tls.Key, "tls-key", "", "`FILE` with its private key")
+		f.StringVar(&m.tls.CA, "tls-ca", "", "`FILE` with the authority of the members")
 		f.Var(&m.timeout, "timeout", "maximum time for the command, copies included")
 		for _, flag := range []string{"routes", "prefix"} {
 			settings.SetEnv(f.Lookup(flag), settings.Variable(flag))
@@ -112,11 +117,14 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 	if len(m.routes) == 0 {
 		return exit.Usagef("--routes is required: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
 	}
+	if err := m.checkTLS(s); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
 	defer cancel()
 	reaching, stop := context.WithTimeout(ctx, reachTimeout)
 	defer stop()
-	observer, err := embedded.Observe(reaching, m.prefix, m.routes, slog.New(slog.DiscardHandler))
+	observer, err := embedded.Observe(reaching, m.prefix, m.routes, m.tls, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return clusterError(err)
 	}
@@ -126,6 +134,16 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 		return clusterError(err)
 	}
 	return use(ctx, session)
+}
+
+func (m *membersCommand) checkTLS(s *settings.Settings) error {
+	files := []string{"tls-cert", "tls-key", "tls-ca"}
+	for _, flag := range files {
+		if err := cmp.Or(s.Require(flag, files, "the three belong together"), settings.CheckFlag(s, flag)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clusterError gives an error its exit code, and omits that the time was over.
@@ -139,7 +157,7 @@ func clusterError(err error) error {
 		return err
 	case errors.Is(err, natsconn.ErrConnect):
 		return exit.Errorf(exit.Unavailable, "%s; are they members of a cluster with this --prefix, started with --cluster-listen? "+
-			"For an external NATS use: nats server report jetstream", text)
+			"Members with TLS need --tls-cert, --tls-key and --tls-ca of one. For an external NATS use: nats server report jetstream", text)
 	case errors.Is(err, members.ErrNoLeader):
 		return exit.Errorf(exit.Unavailable, "%s; or --routes are not the --cluster-listen of its members", text)
 	case errors.Is(err, embedded.ErrConfig), errors.Is(err, members.ErrNoMember):

@@ -133,6 +133,9 @@ func (m *monitorFlags) start(name string, prefix messages.Prefix, chosen bool, a
 	if err != nil {
 		return nil, errors.Join(err, running.stop())
 	}
+	if m.httpTLSCert != "" {
+		again.add("certificate for HTTPS", m.httpTLSCert, running.web.Reload)
+	}
 	return running, nil
 }
 

@@ -1,9 +1,12 @@
 package commands
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -43,7 +46,8 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 	}
 	if s.nats != "" {
 		cfg.External = &natsconn.Config{
-			URL: s.nats, Creds: s.creds, NKey: s.nkey, CA: s.tlsCA, Cert: s.tlsCert, Key: s.tlsKey,
+			URL: s.nats, Creds: s.creds, NKey: s.nkey, CA: s.tls.CA, Cert: s.tls.Cert, Key: s.tls.Key,
+			First: s.tlsFirst, Inbox: s.inboxPrefix,
 		}
 		return cfg, nil
 	}
@@ -69,6 +73,9 @@ func (s *serve) embedded() embedded.Config {
 		AllowRemote:   s.allowRemote,
 		DataDir:       s.data,
 		ConfigFile:    s.natsConfig,
+		AuthFile:      s.auth,
+		TLS:           s.tls,
+		ClusterTLS:    s.clusterTLS,
 		UnsafeSync:    s.unsafeSync,
 
 		MaxConnections:   s.maxConnections.Value,
@@ -79,6 +86,17 @@ func (s *serve) embedded() embedded.Config {
 		cfg.MaxConnections, cfg.MaxSubscriptions = 0, 0
 	}
 	return cfg
+}
+
+// natsFiles names the files that the embedded NATS server can read again, empty for none.
+func (s *serve) natsFiles() string {
+	if s.nats != "" {
+		return ""
+	}
+	files := []string{
+		s.natsConfig, s.auth, s.tls.Cert, s.tls.Key, s.tls.CA, s.clusterTLS.Cert, s.clusterTLS.Key, s.clusterTLS.CA,
+	}
+	return strings.Join(slices.DeleteFunc(files, func(file string) bool { return file == "" }), ", ")
 }
 
 func (s *serve) capacity() node.Capacity {
@@ -114,11 +132,14 @@ func (s *serve) explain(err error) error {
 	switch {
 	case errors.Is(err, eventlog.ErrUnusable):
 		return fmt.Errorf("%w (--events-retention)", err)
-	case s.natsConfig == "" || !errors.Is(err, natsconn.ErrConnect):
+	case s.logins() == "" || !errors.Is(err, natsconn.ErrConnect):
 		return err
 	case errors.Is(err, nats.ErrAuthorization):
 		return fmt.Errorf("%w: %s does not permit this user; give --creds, --nkey, or --user and --password of one that it permits",
-			natsconn.ErrConnect, s.natsConfig)
+			natsconn.ErrConnect, s.logins())
 	}
-	return fmt.Errorf("%w; if %s requires a login, give --creds, --nkey, or --user and --password", err, s.natsConfig)
+	return fmt.Errorf("%w; if %s requires a login, give --creds, --nkey, or --user and --password", err, s.logins())
 }
+
+// logins returns the file that says who may log in to the embedded NATS server, empty for none.
+func (s *serve) logins() string { return cmp.Or(s.auth, s.natsConfig) }

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
@@ -34,10 +35,12 @@ type serve struct {
 	clusterListen            string
 	routes                   []string
 	unsafeSync, allowRemote  bool
-	nats                     string
+	nats, inboxPrefix        string
+	tlsFirst                 bool
 	creds, nkey              string
 	user, password           string
-	tlsCA, tlsCert, tlsKey   string
+	auth                     string
+	tls, clusterTLS          embedded.TLSFiles
 	name, prefix             string
 	shards                   uint32
 	replicas                 int
@@ -75,9 +78,13 @@ func newServe(p *Program) *cobra.Command {
 		Short: "Run a node, with an embedded or an external NATS server",
 		Long: `Runs a node. Without flags, a NATS server with JetStream runs in the same process,
 for programs on this host. With --cluster-listen and --routes that server is a
-member of a cluster, and --replicas 3 stores the locks on three members. --nats
-uses an existing NATS server. --nats-config configures the embedded server by a
-file of NATS, for TLS and users.
+member of a cluster, and --replicas 3 stores the locks on three members. The flags
+of TLS and --auth let other hosts in, with certificates and logins. --nats-config
+configures that server by a file of NATS instead. --nats uses an existing NATS
+server.
+
+On SIGHUP a node reads certificates, logins, the NATS configuration and the audit
+file again. Leases and connections stay.
 
 Every flag is also an environment variable, --min-ttl HOLDFAST_MIN_TTL, and a key
 of the configuration file, min-ttl; see: holdfast help configuration.`,
@@ -85,6 +92,8 @@ of the configuration file, min-ttl; see: holdfast help configuration.`,
   holdfast serve --listen 127.0.0.1:4333 --data /var/lib/holdfast
   holdfast serve --name n1 --listen 127.0.0.1:4222 --data ./data/n1 --replicas 3 \
       --cluster-listen 127.0.0.1:6222 --routes 127.0.0.1:6222,127.0.0.1:6223,127.0.0.1:6224
+  holdfast serve --listen 0.0.0.0:4222 --tls-cert server.pem --tls-key server-key.pem \
+      --auth users.conf --nkey node.nk
   holdfast serve --nats nats://nats.example.com --creds holdfast.creds --replicas 3`,
 		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -119,7 +128,8 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 	cli.AddFlags(cmd, "Embedded NATS", func(f *pflag.FlagSet) {
 		f.StringVar(&s.listen, "listen", "127.0.0.1:4222", "address for clients, `HOST:PORT`; port 0 takes any free one")
 		f.StringVar(&s.data, "data", "./data", "data directory, `DIR`; created if it is missing")
-		f.StringVar(&s.natsConfig, "nats-config", "", "NATS configuration `FILE`, instead of --listen and --data")
+		f.StringVar(&s.auth, "auth", "", "`FILE` with the logins of clients: the sections of a NATS configuration about users")
+		f.StringVar(&s.natsConfig, "nats-config", "", "NATS configuration `FILE`, instead of --listen, --data, --auth and TLS")
 		f.StringVar(&s.clusterListen, "cluster-listen", "", "address for the other members of the cluster, `HOST:PORT`")
 		f.StringSliceVar(&s.routes, "routes", nil, "comma-separated `LIST` of every member's --cluster-listen; the same on all")
 		f.BoolVar(&s.allowRemote, "allow-remote", false, "accept connections of other hosts although no login is required")
@@ -129,9 +139,17 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 	})
 	cli.AddFlags(cmd, "External NATS", func(f *pflag.FlagSet) {
 		f.StringVar(&s.nats, "nats", "", "`URL` of NATS; several are separated by commas")
-		f.StringVar(&s.tlsCA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
-		f.StringVar(&s.tlsCert, "tls-cert", "", "`FILE` with the client certificate")
-		f.StringVar(&s.tlsKey, "tls-key", "", "`FILE` with its private key")
+		f.BoolVar(&s.tlsFirst, "tls-first", false, "begin with TLS, for a server with handshake_first")
+		f.StringVar(&s.inboxPrefix, "inbox-prefix", "", "`SUBJECT` with which the subjects of answers to this node begin (default _INBOX)")
+	})
+	cli.AddFlags(cmd, "TLS: certificates of the embedded NATS; with --nats, of this client", func(f *pflag.FlagSet) {
+		f.StringVar(&s.tls.Cert, "tls-cert", "", "`FILE` with the certificate")
+		f.StringVar(&s.tls.Key, "tls-key", "", "`FILE` with its private key")
+		f.StringVar(&s.tls.CA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
+		f.BoolVar(&s.tls.Verify, "tls-verify", false, "require a certificate of --tls-ca from clients")
+		f.StringVar(&s.clusterTLS.Cert, "cluster-tls-cert", "", "`FILE` with the certificate for other members (default --tls-cert)")
+		f.StringVar(&s.clusterTLS.Key, "cluster-tls-key", "", "`FILE` with its private key")
+		f.StringVar(&s.clusterTLS.CA, "cluster-tls-ca", "", "`FILE` with the authority of members; what it signs can become a member")
 	})
 	cli.AddFlags(cmd, "Login to NATS, where it is required", func(f *pflag.FlagSet) {
 		f.StringVar(&s.creds, "creds", "", "credentials `FILE`")
@@ -241,6 +259,9 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 	if err := watcher.started(ctx, running); err != nil {
 		return errors.Join(err, running.Stop())
 	}
+	if files := s.natsFiles(); files != "" {
+		again.add("NATS", files, running.Reload)
+	}
 	if err := s.announce(cmd.OutOrStdout(), running, watcher.url(), watcher.pageURL()); err != nil {
 		return errors.Join(err, running.Stop())
 	}
@@ -283,21 +304,25 @@ func startCode(err error) int {
 
 // check refuses settings that contradict one another or cannot work, before anything starts.
 func (s *serve) check(given *settings.Settings) error {
-	inProcess := []string{"listen", "data", "nats-config", "cluster-listen", "routes", "allow-remote", "unsafe-sync", "max-connections", "max-subscriptions"}
-	elsewhere := []string{"tls-ca", "tls-cert", "tls-key"}
+	clusterTLS := []string{"cluster-tls-cert", "cluster-tls-key", "cluster-tls-ca"}
+	byFlags := append([]string{"listen", "data", "auth", "cluster-listen", "routes", "allow-remote", "tls-verify"}, clusterTLS...)
+	inProcess := append([]string{"nats-config", "unsafe-sync", "max-connections", "max-subscriptions"}, byFlags...)
 	return cmp.Or(
 		given.Exclude("nats", inProcess, "one is for an external NATS, the other for the embedded one"),
-		given.Exclude("nats-config", []string{"listen", "data", "cluster-listen", "routes", "allow-remote"},
-			"the NATS configuration sets the addresses and the data directory"),
+		given.Exclude("nats-config", append([]string{"tls-cert", "tls-key", "tls-ca"}, byFlags...),
+			"the NATS configuration sets the addresses, the data directory, TLS and the logins"),
 		given.Exclude("nats-config", []string{"max-connections", "max-subscriptions"},
 			"the NATS configuration has max_connections and max_subscriptions"),
+		given.Require("nats", []string{"tls-first", "inbox-prefix"}, "they are for an external NATS"),
+		connect.CheckInboxPrefix(given.Given["inbox-prefix"], s.inboxPrefix),
 		given.Require("cluster-listen", []string{"routes"}, "the other members connect to this one too"),
+		given.Require("cluster-listen", clusterTLS, "they are for the members of a cluster"),
 		given.Require("routes", []string{"cluster-listen"}, "a member connects to the others"),
 		given.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
 		given.Exclude("nkey", []string{"user"}, "choose one way to log in"),
-		given.Require("nats", elsewhere, "they are for an external NATS; the embedded one has --nats-config"),
 		given.Require("tls-cert", []string{"tls-key"}, "a key requires its certificate"),
 		given.Require("tls-key", []string{"tls-cert"}, "a certificate requires its key"),
+		s.checkTLS(given, clusterTLS),
 		given.Require("user", []string{"password"}, "a password requires a user"),
 		given.Require("password", []string{"user"}, "a user requires a password"),
 		s.checkLogin(given),
@@ -307,23 +332,41 @@ func (s *serve) check(given *settings.Settings) error {
 	)
 }
 
+// checkTLS refuses certificates that are incomplete.
+func (s *serve) checkTLS(given *settings.Settings, cluster []string) error {
+	if given.Has("tls-verify") && !given.Has("tls-ca") {
+		return exit.Usagef("%s needs --tls-ca: the authority that signs the certificates of clients", given.Given["tls-verify"])
+	}
+	if !given.Has("nats") {
+		if err := given.Require("tls-cert", []string{"tls-verify", "tls-ca"}, "the embedded NATS needs a certificate of its own for TLS"); err != nil {
+			return err
+		}
+	}
+	for _, flag := range cluster {
+		if err := given.Require(flag, cluster, "the three belong together"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *serve) checkLogin(given *settings.Settings) error {
-	if given.Has("nats") || given.Has("nats-config") {
+	if given.Has("nats") || given.Has("nats-config") || given.Has("auth") {
 		return nil
 	}
 	for _, flag := range []string{"creds", "nkey", "user"} {
 		if given.Has(flag) {
-			return exit.Usagef("%s needs --nats or --nats-config: without them no login is required", given.Given[flag])
+			return exit.Usagef("%s needs --nats, --nats-config or --auth: without them no login is required", given.Given[flag])
 		}
 	}
 	if s.identity.Word != identity.None.String() {
-		return exit.Usagef("%s %s needs --nats or --nats-config: without a login NATS verifies no client", given.Given["identity"], s.identity.Word)
+		return exit.Usagef("%s %s needs --nats, --nats-config or --auth: without a login NATS verifies no client", given.Given["identity"], s.identity.Word)
 	}
 	return nil
 }
 
 func (s *serve) checkFiles(given *settings.Settings) error {
-	for _, flag := range []string{"nats-config", "creds", "nkey", "tls-ca", "tls-cert", "tls-key"} {
+	for _, flag := range []string{"nats-config", "auth", "creds", "nkey", "tls-ca", "tls-cert", "tls-key", "cluster-tls-ca", "cluster-tls-cert", "cluster-tls-key"} {
 		if err := settings.CheckFlag(given, flag); err != nil {
 			return err
 		}

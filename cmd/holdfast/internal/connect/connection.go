@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
@@ -23,11 +24,14 @@ type Flags struct {
 	server, creds, nkey    string
 	user, password         string
 	tlsCert, tlsKey, tlsCA string
+	tlsFirst               bool
+	inboxPrefix            string
+	socksProxy             string
 	Prefix                 string
 	Timeout                cli.Duration
-	// context names a context of the nats command line; empty: none. contextOptions come from it.
-	context        string
-	contextOptions []nats.Option
+	// context names a context of the nats command line; empty: none. userJWT and userSeed come from it.
+	context           string
+	userJWT, userSeed string
 	// notices is where a person is told that a command still tries; nil: nowhere.
 	Notices io.Writer
 }
@@ -45,6 +49,9 @@ func (c *Flags) AddTo(cmd *cobra.Command) {
 		f.StringVar(&c.tlsCert, "tls-cert", "", "`FILE` with the client certificate")
 		f.StringVar(&c.tlsKey, "tls-key", "", "`FILE` with its private key")
 		f.StringVar(&c.tlsCA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
+		f.BoolVar(&c.tlsFirst, "tls-first", false, "begin with TLS, for a server with handshake_first")
+		f.StringVar(&c.inboxPrefix, "inbox-prefix", "", "`SUBJECT` with which the subjects of answers begin (default _INBOX)")
+		f.StringVar(&c.socksProxy, "socks-proxy", "", "`URL` of a SOCKS5 proxy to NATS: socks5://HOST:PORT")
 		f.StringVar(&c.context, "context", "", "`NAME` of a context of the nats command line, for what is not given")
 		f.Var(&c.Timeout, "timeout", "time to wait for an answer, in addition to --wait")
 		f.StringVar(&c.Prefix, "prefix", string(messages.DefaultPrefix), "`NAME` with which the deployment's subjects begin")
@@ -52,14 +59,18 @@ func (c *Flags) AddTo(cmd *cobra.Command) {
 			settings.SetEnv(f.Lookup(flag), variable)
 		}
 		settings.SetEnv(f.Lookup("prefix"), settings.Variable("prefix"))
-		f.VisitAll(func(flag *pflag.Flag) { flag.Usage += " [$" + settings.Env(flag) + "]" })
+		f.VisitAll(func(flag *pflag.Flag) {
+			if variable := settings.Env(flag); variable != "" {
+				flag.Usage += " [$" + variable + "]"
+			}
+		})
 	})
 }
 
 // oneSpelling accepts the spelling of the nats command line, which earlier versions had. Help does not show it.
 func oneSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	switch name {
-	case "tlscert", "tlskey", "tlsca":
+	case "tlscert", "tlskey", "tlsca", "tlsfirst":
 		name = "tls-" + strings.TrimPrefix(name, "tls")
 	}
 	return pflag.NormalizedName(name)
@@ -67,16 +78,17 @@ func oneSpelling(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 
 // natsVariables maps flags to the variables of the nats command line.
 var natsVariables = map[string]string{
-	"server":   "NATS_URL",
-	"creds":    "NATS_CREDS",
-	"user":     "NATS_USER",
-	"password": "NATS_PASSWORD",
-	"nkey":     "NATS_NKEY",
-	"tls-cert": "NATS_CERT",
-	"tls-key":  "NATS_KEY",
-	"tls-ca":   "NATS_CA",
-	"timeout":  "NATS_TIMEOUT",
-	"context":  "NATS_CONTEXT",
+	"server":      "NATS_URL",
+	"creds":       "NATS_CREDS",
+	"user":        "NATS_USER",
+	"password":    "NATS_PASSWORD",
+	"nkey":        "NATS_NKEY",
+	"tls-cert":    "NATS_CERT",
+	"tls-key":     "NATS_KEY",
+	"tls-ca":      "NATS_CA",
+	"socks-proxy": "NATS_SOCKS_PROXY",
+	"timeout":     "NATS_TIMEOUT",
+	"context":     "NATS_CONTEXT",
 }
 
 // Check refuses what cannot work, before anything is sent.
@@ -95,6 +107,8 @@ func (c *Flags) Check(s *settings.Settings) error {
 		s.Require("user", []string{"password"}, "a password requires a user"),
 		s.Require("tls-cert", []string{"tls-key"}, "a key requires its certificate"),
 		s.Require("tls-key", []string{"tls-cert"}, "a certificate requires its key"),
+		CheckInboxPrefix(s.Given["inbox-prefix"], c.inboxPrefix),
+		checkProxy(s.Given["socks-proxy"], c.socksProxy),
 		c.useContext(s),
 	)
 }
@@ -109,9 +123,11 @@ func (c *Flags) options(name string) ([]nats.Option, error) {
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints to stderr
 	}
-	options = append(options, c.contextOptions...)
 	if c.creds != "" {
 		options = append(options, nats.UserCredentials(c.creds))
+	}
+	if c.userJWT != "" {
+		options = append(options, nats.UserJWTAndSeed(c.userJWT, c.userSeed))
 	}
 	if c.user != "" && c.password == "" {
 		options = append(options, nats.Token(c.user))
@@ -119,12 +135,11 @@ func (c *Flags) options(name string) ([]nats.Option, error) {
 	if c.user != "" && c.password != "" {
 		options = append(options, nats.UserInfo(c.user, c.password))
 	}
-	if c.tlsCA != "" {
-		options = append(options, nats.RootCAs(c.tlsCA))
+	if c.inboxPrefix != "" {
+		options = append(options, nats.CustomInboxPrefix(c.inboxPrefix))
 	}
-	if c.tlsCert != "" {
-		options = append(options, nats.ClientCert(c.tlsCert, c.tlsKey))
-	}
+	options = append(options, c.tlsOptions()...)
+	options = append(options, c.pathOptions()...)
 	if c.nkey == "" {
 		return options, nil
 	}
@@ -133,4 +148,31 @@ func (c *Flags) options(name string) ([]nats.Option, error) {
 		return nil, exit.Usagef("--nkey: a file with an nkey's seed, got %q: %w", c.nkey, err)
 	}
 	return append(options, key), nil
+}
+
+func (c *Flags) tlsOptions() (options []nats.Option) {
+	if c.tlsCA != "" {
+		options = append(options, nats.RootCAs(c.tlsCA))
+	}
+	if c.tlsCert != "" {
+		options = append(options, nats.ClientCert(c.tlsCert, c.tlsKey))
+	}
+	if c.tlsFirst {
+		options = append(options, nats.TLSHandshakeFirst())
+	}
+	return options
+}
+
+// CheckInboxPrefix refuses what is no subject for answers. where names the source of the prefix.
+func CheckInboxPrefix(where, prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	if err := nats.CustomInboxPrefix(prefix)(&nats.Options{}); err != nil || strings.ContainsAny(prefix, " \t\r\n") {
+		return exit.Usagef("%s: a subject without spaces and wildcards, as in _INBOX_alice, got %s", where, display.Quote(prefix))
+	}
+	if strings.HasPrefix(prefix, "$") {
+		return exit.Usagef("%s: a subject that does not begin with $, because a node sends no answer there, got %s", where, display.Quote(prefix))
+	}
+	return nil
 }

@@ -103,7 +103,7 @@ func (c *Flags) unreachable(ctx context.Context, err error) error {
 		return exit.Errorf(exit.Unavailable, "interrupted before NATS answered at %s: no request was sent", c.Where())
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
 		return exit.Errorf(exit.Unavailable, "no NATS server answers at %s; start one with: holdfast serve, "+
-			"or give its URL with --server (tried for %s)", c.Where(), display.Duration(c.Timeout.Duration))
+			"or give its URL with --server%s (tried for %s)", c.Where(), c.orContext(), display.Duration(c.Timeout.Duration))
 	case errors.Is(err, nats.ErrAuthorization):
 		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user; "+
 			"give --creds, --nkey, or --user and --password", c.Where())
@@ -111,6 +111,14 @@ func (c *Flags) unreachable(ctx context.Context, err error) error {
 		return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w (tried for %s)", c.Where(), err, display.Duration(c.Timeout.Duration))
 	}
 	return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w", c.Where(), err)
+}
+
+// orContext offers the selected context of the nats command line where neither a server nor a context is given.
+func (c *Flags) orContext() string {
+	if selected := selectedContext(); selected != "" && c.context == "" && c.server == nats.DefaultURL {
+		return ", or use the selected context of nats with --context " + display.Name(selected)
+	}
+	return ""
 }
 
 // Notice tells a user at a terminal that the command still tries. Other outputs get no notice.

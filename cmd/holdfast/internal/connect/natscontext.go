@@ -7,14 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
 
-// natsContext is a context of the nats command line: the URL of a NATS server and a login.
+// natsContext is a context of the nats command line: the URL of a NATS server and a login. Its other keys describe it or
+// concern the nats command alone.
 type natsContext struct {
 	URL         string `json:"url"`
 	Token       string `json:"token"`
@@ -22,18 +21,35 @@ type natsContext struct {
 	Password    string `json:"password"`
 	Creds       string `json:"creds"`
 	NKey        string `json:"nkey"`
+	UserJWT     string `json:"user_jwt"`
+	UserSeed    string `json:"user_seed"`
 	Cert        string `json:"cert"`
 	Key         string `json:"key"`
 	CA          string `json:"ca"`
 	InboxPrefix string `json:"inbox_prefix"`
 	TLSFirst    bool   `json:"tls_first"`
+	SocksProxy  string `json:"socks_proxy"`
 
 	// These are refused: ignoring them would connect in another way than the nats command does.
-	NSC         string `json:"nsc"`
-	UserJWT     string `json:"user_jwt"`
-	UserSeed    string `json:"user_seed"`
-	SocksProxy  string `json:"socks_proxy"`
-	WindowsCert string `json:"windows_cert_match"`
+	NSC            string   `json:"nsc"`
+	Domain         string   `json:"jetstream_domain"`
+	APIPrefix      string   `json:"jetstream_api_prefix"`
+	WindowsStore   string   `json:"windows_cert_store"`
+	WindowsCert    string   `json:"windows_cert_match"`
+	WindowsCACerts []string `json:"windows_ca_certs_match"`
+}
+
+// contextDir returns the directory of the nats command line.
+func contextDir() (string, error) {
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if dir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "nats"), nil
 }
 
 // contextFile returns the path of a context of the nats command line.
@@ -41,15 +57,25 @@ func contextFile(name string) (string, error) {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return "", exit.Usagef("--context: the name of a context of the nats command line, got %q", name)
 	}
-	dir := os.Getenv("XDG_CONFIG_HOME")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", exit.Usagef("--context: %w", err)
-		}
-		dir = filepath.Join(home, ".config")
+	dir, err := contextDir()
+	if err != nil {
+		return "", exit.Usagef("--context: %w", err)
 	}
-	return filepath.Join(dir, "nats", "context", name+".json"), nil
+	return filepath.Join(dir, "context", name+".json"), nil
+}
+
+// selectedContext returns the context that nats context select has chosen, empty for none. It is not used by itself: the
+// same command would take a lock elsewhere after the selection has changed.
+func selectedContext() string {
+	dir, err := contextDir()
+	if err != nil {
+		return ""
+	}
+	name, err := os.ReadFile(filepath.Join(dir, "context.txt"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
 }
 
 func readContext(name string) (*natsContext, error) {
@@ -72,20 +98,32 @@ func parseContext(path string, text []byte) (*natsContext, error) {
 	return &n, n.supported(path)
 }
 
+// supported refuses a context with a setting that holdfast does not have.
 func (n *natsContext) supported(path string) error {
-	for _, setting := range []struct{ name, value string }{
-		{"nsc", n.NSC},
-		{"user_jwt", n.UserJWT},
-		{"user_seed", n.UserSeed},
-		{"socks_proxy", n.SocksProxy},
-		{"windows_cert_match", n.WindowsCert},
+	for _, setting := range []struct{ name, value, instead string }{
+		{"nsc", n.NSC, "give --creds with the file that nsc generate creds writes"},
+		{"jetstream_domain", n.Domain, "connect to a server of that domain"},
+		{"jetstream_api_prefix", n.APIPrefix, "connect to the account of the nodes"},
+		{"windows_cert_store", n.WindowsStore, windowsInstead},
+		{"windows_cert_match", n.WindowsCert, windowsInstead},
+		{"windows_ca_certs_match", strings.Join(n.WindowsCACerts, " "), windowsInstead},
 	} {
 		if setting.value != "" {
-			return exit.Usagef("--context: %q has %s, which holdfast does not support; give --creds or --nkey instead of the context", path, setting.name)
+			return exit.Usagef("--context: %q has %s, which holdfast does not support; %s", path, setting.name, setting.instead)
 		}
+	}
+	for _, file := range []struct{ name, path string }{{"creds", n.Creds}, {"nkey", n.NKey}, {"cert", n.Cert}, {"key", n.Key}, {"ca", n.CA}} {
+		if scheme, _, isURI := strings.Cut(file.path, "://"); isURI {
+			return exit.Usagef("--context: %q has a %s of %s://, which holdfast does not support; write it to a file and name that", path, file.name, scheme)
+		}
+	}
+	if (n.UserJWT == "") != (n.UserSeed == "") {
+		return exit.Usagef("--context: %q has one of user_jwt and user_seed; they belong together, or give --creds", path)
 	}
 	return nil
 }
+
+const windowsInstead = "give files with --tls-cert, --tls-key and --tls-ca"
 
 // useContext fills in what neither a flag nor a variable sets. A login is never combined from both.
 func (c *Flags) useContext(s *settings.Settings) error {
@@ -102,6 +140,7 @@ func (c *Flags) useContext(s *settings.Settings) error {
 	if !s.Has("creds") && !s.Has("nkey") && !s.Has("user") {
 		c.creds, c.nkey = fromHome(n.Creds), fromHome(n.NKey)
 		c.user, c.password = cmp.Or(n.User, n.Token), n.Password
+		c.userJWT, c.userSeed = n.UserJWT, n.UserSeed
 	}
 	if !s.Has("tls-cert") {
 		c.tlsCert, c.tlsKey = fromHome(n.Cert), fromHome(n.Key)
@@ -109,23 +148,15 @@ func (c *Flags) useContext(s *settings.Settings) error {
 	if !s.Has("tls-ca") {
 		c.tlsCA = fromHome(n.CA)
 	}
-	c.contextOptions = n.options()
+	c.tlsFirst = c.tlsFirst || n.TLSFirst && !s.Has("tls-first")
+	c.inboxPrefix, c.socksProxy = cmp.Or(c.inboxPrefix, n.InboxPrefix), cmp.Or(c.socksProxy, n.SocksProxy)
+	where := "the context " + display.Name(c.context)
 	for _, path := range []string{c.creds, c.nkey, c.tlsCert, c.tlsKey, c.tlsCA} {
-		if err := settings.CheckFile("the context "+display.Name(c.context), path); err != nil {
+		if err := settings.CheckFile(where, path); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func (n *natsContext) options() (options []nats.Option) {
-	if n.InboxPrefix != "" {
-		options = append(options, nats.CustomInboxPrefix(n.InboxPrefix))
-	}
-	if n.TLSFirst {
-		options = append(options, nats.TLSHandshakeFirst())
-	}
-	return options
+	return cmp.Or(CheckInboxPrefix(where+", inbox_prefix", c.inboxPrefix), checkProxy(where+", socks_proxy", c.socksProxy))
 }
 
 // fromHome replaces a leading ~ with the home directory.
