@@ -246,3 +246,12 @@ func TestAuthCallout(t *testing.T) {
 		t.Error("the log shows a password")
 	}
 }
+
+// A member is not removed where the locks are in an account, whose copies the command does not see.
+func TestMembersWithAccounts(t *testing.T) {
+	t.Parallel()
+	auth := authFile(t, fmt.Sprintf(`accounts { APP: { jetstream: enabled, users: [ { user: node, password: "%s" } ] } }`, secretHash))
+	m := stand.StartMembers(t, 3, "--auth", auth, "--user", "node", "--password", "secret")
+	m.All[2].Kill()
+	run(t, "members", "remove", "n3", "--routes", m.Routes()).want(t, 2, `if the nodes have an account of their own, use a user of the system account`)
+}

@@ -148,6 +148,12 @@ func (r *Report) names() []string {
 	return names
 }
 
+// Has reports whether the account has a stream of this name.
+func (r *Report) Has(stream string) bool {
+	_, has := r.streams[stream]
+	return has
+}
+
 // incomplete returns the streams without a leader or with missing, additional or outdated replicas, except a
 // replica on the peer except; see [jsapi.HasAllReplicas].
 func (r *Report) incomplete(except string) []string {

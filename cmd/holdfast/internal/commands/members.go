@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -158,6 +159,8 @@ func clusterError(err error) error {
 	case errors.Is(err, natsconn.ErrConnect):
 		return exit.Errorf(exit.Unavailable, "%s; are they members of a cluster with this --prefix, started with --cluster-listen? "+
 			"Members with TLS need --tls-cert, --tls-key and --tls-ca of one. For an external NATS use: nats server report jetstream", text)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return exit.Usagef("the cluster has JetStream in accounts only: %s", otherAccount)
 	case errors.Is(err, members.ErrNoLeader):
 		return exit.Errorf(exit.Unavailable, "%s; or --routes are not the --cluster-listen of its members", text)
 	case errors.Is(err, embedded.ErrConfig), errors.Is(err, members.ErrNoMember):
@@ -233,6 +236,9 @@ func memberLines(all []*members.Member) (string, error) {
 
 func (m *membersCommand) remove(cmd *cobra.Command, args []string) error {
 	return m.session(cmd, func(ctx context.Context, s *members.Session) error {
+		if err := m.checkAccount(ctx, s); err != nil {
+			return err
+		}
 		if err := s.Remove(ctx, args[0]); err != nil {
 			return clusterError(err)
 		}
@@ -243,6 +249,21 @@ func (m *membersCommand) remove(cmd *cobra.Command, args []string) error {
 		return awaitCopies(ctx, out, s)
 	})
 }
+
+// checkAccount refuses to remove a member where the locks are in another account: their copies would not be counted.
+func (m *membersCommand) checkAccount(ctx context.Context, s *members.Session) error {
+	report, err := s.Report(ctx)
+	if err != nil {
+		return clusterError(err)
+	}
+	if !report.Has("KV_" + messages.Prefix(m.prefix).Bucket(0)) {
+		return exit.Usagef("the cluster has no locks with the prefix %q outside of accounts: %s", m.prefix, otherAccount)
+	}
+	return nil
+}
+
+// otherAccount says what to use for a cluster whose nodes have an account.
+const otherAccount = "if the nodes have an account of their own, use a user of the system account and nats server report jetstream, nats server cluster peer-remove"
 
 // awaitCopies returns when every stream has all its copies, and says how many have not.
 func awaitCopies(ctx context.Context, out io.Writer, s *members.Session) error {
