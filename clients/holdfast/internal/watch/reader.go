@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,6 +37,8 @@ type Source struct {
 	Prefix    messages.Prefix
 	// Reconnected returns a channel that is closed when the connection is there again after an interruption.
 	Reconnected func() <-chan struct{}
+	// Singly is set when NATS has refused a consumer to the user: records are then asked for one by one.
+	Singly *atomic.Bool
 }
 
 // Reader reads the bucket of one shard, to which only the shard's owner writes.
@@ -198,12 +201,20 @@ func final(code int, asked time.Duration) bool {
 }
 
 // forbidden returns what NATS said in place of an answer, if this user may not read the journal. That a
-// consumer may not be removed does no harm.
+// consumer may not be removed does no harm, and without one the journal is read singly.
 func (r *Reader) forbidden() error {
-	note := r.src.Conn.LastError()
-	if !errors.Is(note, nats.ErrPermissionViolation) || !strings.Contains(note.Error(), "."+r.name) ||
-		strings.Contains(note.Error(), ".CONSUMER.DELETE.") {
+	note := r.refused(".")
+	if note == nil || r.refused(".CONSUMER.DELETE.") != nil || r.refusedConsumer() {
 		return nil
 	}
 	return fmt.Errorf("the NATS user may not read the journal: %w", note)
+}
+
+// refused returns the latest report of NATS if it is that this user may not send this request about the stream.
+func (r *Reader) refused(request string) error {
+	note := r.src.Conn.LastError()
+	if errors.Is(note, nats.ErrPermissionViolation) && strings.Contains(note.Error(), request+r.name) {
+		return note
+	}
+	return nil
 }
