@@ -95,6 +95,16 @@ func (p Prefix) Direct(shard uint32, op Operation, key string) string {
 	return p.shard(shard) + string(op) + "." + key
 }
 
+// DirectOfAll returns the direct subjects of all shards, for permissions: holdfast.shard.*.acquire.<key>.
+func (p Prefix) DirectOfAll(op Operation, key string) string {
+	return string(p) + "." + shardLevel + ".*." + string(op) + "." + key
+}
+
+// BatchOfAll returns the subjects of batches to all shards, for permissions: holdfast.shard.*.batch.
+func (p Prefix) BatchOfAll() string {
+	return string(p) + "." + shardLevel + ".*." + string(OpBatch)
+}
+
 // Batch returns the subject of batches to a shard: holdfast.shard.<n>.batch.
 func (p Prefix) Batch(shard uint32) string {
 	return p.shard(shard) + string(OpBatch)

@@ -21,6 +21,8 @@ func TestSubjects(t *testing.T) {
 		{p.Direct(3, messages.OpAcquire, "orders.42"), "holdfast.shard.3.acquire.orders.42"},
 		{p.Batch(3), "holdfast.shard.3.batch"},
 		{p.Shard(3), "holdfast.shard.3.>"},
+		{p.DirectOfAll(messages.OpAcquire, "orders.>"), "holdfast.shard.*.acquire.orders.>"},
+		{p.BatchOfAll(), "holdfast.shard.*.batch"},
 		{p.List(), "holdfast.list"},
 		{p.Info(), "holdfast.info"},
 		{p.Event("orders.42"), "holdfast.event.orders.42"},
