@@ -34,7 +34,8 @@ func (d Deployment) Client(t ClientTerms) User {
 		u.Rights = append(u.Rights, Right{For: "batches", Publish: []string{d.Prefix.BatchOfAll()}})
 		u.Warnings = append(u.Warnings, "a batch may take, release, break and confirm every lock: its resources are in the payload")
 	}
-	u.Rights = append(u.Rights, answers(t.Inbox), d.events("the end of its leases, at once", t.Keys))
+	u.Rights = append(u.Rights, answers(t.Inbox))
+	d.hear(&u, "the end of its leases, at once", t.Keys)
 	return u
 }
 

@@ -10,7 +10,7 @@ func (d Deployment) Node(name, inbox string) User {
 			{For: "requests, messages between nodes, events", Publish: all, Subscribe: all},
 			{For: "answers, also through service imports", Publish: []string{inbox + ".>", imported}, Subscribe: []string{inbox + ".>"}},
 			{For: "information and statistics", Subscribe: []string{"$SRV.*", "$SRV.*.holdfast", "$SRV.*.holdfast.*"}},
-			{For: "the journals", Publish: append([]string{jetStream + "INFO", jetStream + "STREAM.NAMES"}, d.journals(
+			{For: "the journals", Publish: append([]string{jetStream + "STREAM.NAMES"}, d.journals(
 				jetStream+"STREAM.CREATE.", jetStream+"STREAM.UPDATE.", streamInfo, jetStream+"STREAM.PURGE.", messageGet,
 				jetStream+"STREAM.LEADER.STEPDOWN.",
 			)...)},

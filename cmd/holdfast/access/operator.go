@@ -31,7 +31,8 @@ func (d Deployment) Operator(t OperatorTerms) User {
 		)
 		u.Warnings = append(u.Warnings, writesByReply)
 	}
-	u.Rights = append(u.Rights, answers(t.Inbox), d.events("changes of locks", t.Keys))
+	u.Rights = append(u.Rights, answers(t.Inbox))
+	d.hear(&u, "changes of locks", t.Keys)
 	return u
 }
 

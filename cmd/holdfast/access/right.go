@@ -2,6 +2,7 @@ package access
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -104,13 +105,16 @@ func answers(inbox string) Right {
 	return Right{For: "answers; the client needs the inbox prefix " + inbox, Subscribe: []string{inbox + ".>"}}
 }
 
-// events is the right to hear of the changes of keys.
-func (d Deployment) events(purpose string, keys []string) Right {
+// hear adds the right to hear of the changes of keys.
+func (d Deployment) hear(u *User, purpose string, keys []string) {
 	r := Right{For: purpose}
 	for _, key := range keys {
 		r.Subscribe = append(r.Subscribe, d.Prefix.Event(key))
+		if strings.HasSuffix("."+key, ".*") {
+			u.Warnings = append(u.Warnings, "it can also hear of deeper levels than "+key+": NATS lets > pass for *")
+		}
 	}
-	return r
+	u.Rights = append(u.Rights, r)
 }
 
 // journals returns the subjects of requests to JetStream about the stream of each shard.
