@@ -130,6 +130,12 @@ func (p Prefix) Info() string {
 	return string(p) + ".info"
 }
 
+// Journals returns what the subjects of requests to JetStream about the journals begin with in an account that imports them:
+// holdfast.journal. In the account of the nodes they begin with $JS.API.
+func (p Prefix) Journals() string {
+	return string(p) + ".journal"
+}
+
 // Event returns the subject of the events of the key's resource: holdfast.event.<key>. The key may have
 // wildcards, to subscribe.
 func (p Prefix) Event(key string) string {

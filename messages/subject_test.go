@@ -25,6 +25,7 @@ func TestSubjects(t *testing.T) {
 		{p.BatchOfAll(), "holdfast.shard.*.batch"},
 		{p.List(), "holdfast.list"},
 		{p.Info(), "holdfast.info"},
+		{p.Journals(), "holdfast.journal"},
 		{p.Event("orders.42"), "holdfast.event.orders.42"},
 		{p.StoredEvent("orders.42"), "holdfast.node.~event.orders.42"},
 		{p.Announcement("n1"), "holdfast.node.~announce.n1"},

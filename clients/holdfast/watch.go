@@ -66,14 +66,15 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
 	js, err := jetstream.New(c.nc)
-	if err != nil {
+	imported, err2 := jetstream.NewWithAPIPrefix(c.nc, c.cfg.prefix.Journals())
+	if err := errors.Join(err, err2); err != nil {
 		return nil, &Error{Op: opWatch, Err: ErrUnavailable, Cause: err}
 	}
 	shards, err := c.shardsOf(ctx, selected)
 	if err != nil {
 		return nil, err
 	}
-	source := watch.Source{Conn: c.nc, JetStream: js, Prefix: c.cfg.prefix, Reconnected: c.sender.Reconnected, Singly: &c.singly}
+	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.prefix, Reconnected: c.sender.Reconnected, Singly: &c.singly}
 	return watch.NewLoop(ctx, source, shards, terms.loop(selected))
 }
 

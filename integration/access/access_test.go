@@ -63,13 +63,14 @@ type deployment struct {
 	testing.TB
 	nats *stand.NATS
 	// said has what the NATS server logs.
-	said *stand.Lines
+	said   *stand.Lines
+	shards uint32
 }
 
-// deploy starts NATS on a configuration and that many nodes on it.
-func deploy(tb testing.TB, conf string, nodes int) *deployment {
+// deploy starts NATS on a configuration, and that many nodes of a deployment with these shards on it.
+func deploy(tb testing.TB, conf string, shards uint32, nodes int) *deployment {
 	tb.Helper()
-	d := &deployment{TB: tb, said: &stand.Lines{}}
+	d := &deployment{TB: tb, said: &stand.Lines{}, shards: shards}
 	d.nats = stand.StartNATS(tb, embedded.Config{ConfigFile: stand.NATSConfig(tb, conf), Log: slog.New(slog.NewTextHandler(d.said, nil))})
 	for i := range nodes {
 		d.node(fmt.Sprint("n", i+1))
@@ -80,7 +81,7 @@ func deploy(tb testing.TB, conf string, nodes int) *deployment {
 func (d *deployment) node(name string) *server.Server {
 	d.Helper()
 	s, err := server.Start(d.Context(), server.Config{
-		Name: name, Retention: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Name: name, Shards: d.shards, Retention: time.Hour, Log: slog.New(slog.DiscardHandler),
 		External: &natsconn.Config{URL: d.nats.ClientURL()}, Login: []nats.Option{nats.UserInfo("holdfast", password)},
 	})
 	if err != nil {

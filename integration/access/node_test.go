@@ -20,7 +20,7 @@ import (
 // take shards over, to answer, and to show themselves.
 func TestNodesOnExternalNATS(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, printed(t, "deployment", "--shards", "4"), 1)
+	d := deploy(t, printed(t, "deployment", "--shards", "4"), 4, 1)
 	second := d.node("n2")
 	c := stand.Client(t, d.connect("orders"))
 	for i := range 8 {

@@ -121,9 +121,9 @@ func (p Plan) writeAccounts(t *text) {
 			t.exports(joined(p.applicationShares("*"), operators))
 		})
 		t.block(operatorsAccount+" {", "}", func() {
-			reader := ReaderTerms{User: "watcher", Inbox: inboxOf("watcher")}
-			agent := ReaderTerms{User: "agent", Inbox: inboxOf("agent")}
-			t.users(apart(p.operator(), p.Watcher(reader), p.Agent(agent, everything), p.metrics()))
+			reader := ReaderTerms{User: "watcher", Inbox: inboxOf("watcher"), Imported: true}
+			agent := ReaderTerms{User: "agent", Inbox: inboxOf("agent"), Imported: true}
+			t.users([]User{p.operator(), p.Watcher(reader), p.Agent(agent, everything), p.metrics()})
 			t.imports(operators, p.Users)
 		})
 		for _, application := range p.Applications {
@@ -142,14 +142,6 @@ func joined(shares, others []share) []share {
 		exported[s.exported] = true
 	}
 	return append(shares, slices.DeleteFunc(slices.Clone(others), func(s share) bool { return exported[s.exported] })...)
-}
-
-// apart returns users without the warnings, none of which is true outside of the account of the nodes.
-func apart(users ...User) []User {
-	for i := range users {
-		users[i].Warnings = nil
-	}
-	return users
 }
 
 // applicationShares returns what the account of an application uses. "*" stands for all of them.

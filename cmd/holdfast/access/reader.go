@@ -24,12 +24,14 @@ type ReaderTerms struct {
 	User, Inbox string
 	// Consumers: it creates consumers, which are faster.
 	Consumers bool
+	// Imported: it is in an account that imports from that of the nodes, and has no JetStream.
+	Imported bool
 }
 
 // Watcher returns a user that reads the journals: holdfast watch, history and leader, and Watch of the Go client.
 func (d Deployment) Watcher(t ReaderTerms) User {
 	u := User{Name: t.User, Role: "a watcher of all locks", Rights: []Right{d.info()}}
-	d.reads(&u, t.Consumers)
+	d.reads(&u, t)
 	u.Rights = append(u.Rights, answers(t.Inbox))
 	return u
 }
@@ -37,7 +39,7 @@ func (d Deployment) Watcher(t ReaderTerms) User {
 // Backup returns a user that runs holdfast backup.
 func (d Deployment) Backup(name, inbox string) User {
 	u := User{Name: name, Role: "a reader of backups"}
-	d.reads(&u, true)
+	d.reads(&u, ReaderTerms{Consumers: true})
 	u.Rights = append(u.Rights, answers(inbox))
 	return u
 }
@@ -48,16 +50,20 @@ func (d Deployment) Agent(t ReaderTerms, keys []string) User {
 		d.info(), d.listing(),
 		{For: "confirmations of losses", Publish: d.on(keys, operations(useConfirmations)...)},
 	}}
-	d.reads(&u, t.Consumers)
+	d.reads(&u, t)
 	u.Rights = append(u.Rights, answers(t.Inbox))
 	return u
 }
 
 // reads adds the right to read the journals.
-func (d Deployment) reads(u *User, consumers bool) {
+func (d Deployment) reads(u *User, t ReaderTerms) {
 	u.Rights = append(u.Rights, d.reading())
+	if t.Imported {
+		u.Rights = append(u.Rights, Right{For: "the same through an import", Publish: d.importedJournals()})
+		return
+	}
 	u.Warnings = append(u.Warnings, writesByReply)
-	if consumers {
+	if t.Consumers {
 		u.Rights = append(u.Rights, Right{For: "consumers of the journals", Publish: d.consuming()})
 		u.Warnings = append(u.Warnings, deliversAnywhere)
 	}
@@ -65,6 +71,19 @@ func (d Deployment) reads(u *User, consumers bool) {
 
 func (d Deployment) reading() Right {
 	return Right{For: "the journals, record by record", Publish: d.journals(streamInfo, messageGet)}
+}
+
+// importedJournals returns the subjects of reading in an account that imports them.
+func (d Deployment) importedJournals() (all []string) {
+	for _, subject := range d.journals(streamInfo, messageGet) {
+		all = append(all, d.importedJournal(subject))
+	}
+	return all
+}
+
+// importedJournal returns the subject under which a request to JetStream is imported.
+func (d Deployment) importedJournal(subject string) string {
+	return d.Prefix.Journals() + "." + strings.TrimPrefix(subject, jetStream)
 }
 
 // consuming returns the subjects with which consumers of the journals are created, asked and deleted.

@@ -46,7 +46,7 @@ and confirms their losses. It acquires none.`, func(f *pflag.FlagSet) {
 func newWatcher() *cobra.Command {
 	r, t := &role{}, &ReaderTerms{}
 	return r.command("watcher", "Print a user that watches all locks", `Prints a user that reads the journals: for holdfast watch, history and leader, and for
-Watch of the Go client. It sees all locks, whatever the pattern that it watches.`, t.consumers,
+Watch of the Go client. It sees all locks, whatever the pattern that it watches.`, t.flags,
 		func(d Deployment) User {
 			t.User, t.Inbox = r.user, r.inbox
 			return d.Watcher(*t)
@@ -56,15 +56,16 @@ Watch of the Go client. It sees all locks, whatever the pattern that it watches.
 func newAgent() *cobra.Command {
 	r, t := &role{}, &ReaderTerms{}
 	return r.command("agent PATTERN...", "Print a user that confirms losses", `Prints a user for holdfast fence-agent: it sees all locks, and confirms the losses of
-those that match the patterns.`, t.consumers,
+those that match the patterns.`, t.flags,
 		func(d Deployment) User {
 			t.User, t.Inbox = r.user, r.inbox
 			return d.Agent(*t, r.keys)
 		})
 }
 
-func (t *ReaderTerms) consumers(f *pflag.FlagSet) {
+func (t *ReaderTerms) flags(f *pflag.FlagSet) {
 	f.BoolVar(&t.Consumers, "consumers", false, "may create consumers of the journals, which read faster")
+	f.BoolVar(&t.Imported, "imported", false, "is in an account without JetStream that imports from that of the nodes")
 }
 
 func newMetrics() *cobra.Command {

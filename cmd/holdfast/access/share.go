@@ -42,7 +42,9 @@ func (d Deployment) shares(of ...use) []share {
 func (d Deployment) operatorShares() []share {
 	all := append(d.shares(useLooks, useBreaks, useConfirmations), newShare(d.Prefix.List()))
 	for _, subject := range d.journals(streamInfo, messageGet) {
-		all = append(all, newShare(subject))
+		s := newShare(subject)
+		s.local = d.importedJournal(subject) // below $JS.API every account reaches its own JetStream
+		all = append(all, s)
 	}
 	for _, verb := range []string{"PING", "INFO", "STATS"} {
 		s := newShare("$SRV." + verb + ".holdfast")

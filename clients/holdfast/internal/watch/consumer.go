@@ -34,17 +34,19 @@ type consumer struct {
 }
 
 // read hands the records from a position on, and those that follow, to take: through a consumer, or one by one for a user
-// who may not create one. It returns what take returned, [errAgain] when the consumer is of no more use, or the end of ctx.
+// who may not create one, or in another account. It returns what take returned, [errAgain] when the consumer is of no more use, or the end of ctx.
 // Nothing is asked for while take runs.
 func (r *Reader) read(ctx context.Context, from uint64, keys string, take func(uint64, *journal.Record) error) error {
 	err := errNoConsumer
-	if !r.src.Singly.Load() {
+	if !r.imported && !r.src.Singly.Load() {
 		err = r.consume(ctx, from, keys, take)
 	}
 	if !errors.Is(err, errNoConsumer) {
 		return err
 	}
-	r.src.Singly.Store(true)
+	if !r.imported {
+		r.src.Singly.Store(true)
+	}
 	return r.singly(ctx, from, keys, take)
 }
 

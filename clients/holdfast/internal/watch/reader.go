@@ -34,7 +34,9 @@ const (
 type Source struct {
 	Conn      *nats.Conn
 	JetStream jetstream.JetStream
-	Prefix    messages.Prefix
+	// Imported asks for journals that the account of the connection imports from that of the nodes, and has no JetStream itself.
+	Imported jetstream.JetStream
+	Prefix   messages.Prefix
 	// Reconnected returns a channel that is closed when the connection is there again after an interruption.
 	Reconnected func() <-chan struct{}
 	// Singly is set when NATS has refused a consumer to the user: records are then asked for one by one.
@@ -48,6 +50,8 @@ type Reader struct {
 	shard  uint32
 	name   string // of the stream
 	keys   string // what every subject begins with: $KV.HOLDFAST_3.
+	// imported: the journal is in another account.
+	imported bool
 }
 
 // stored is a commit where it stands.
@@ -63,7 +67,15 @@ func Open(ctx context.Context, src Source, shard uint32) (*Reader, error) {
 	bucket := src.Prefix.Bucket(shard)
 	r := &Reader{src: src, shard: shard, name: "KV_" + bucket, keys: "$KV." + bucket + "."}
 	err := r.ask(ctx, func(ctx context.Context) (err error) {
-		r.stream, err = src.JetStream.Stream(ctx, r.name)
+		api := src.JetStream
+		if r.imported {
+			api = src.Imported
+		}
+		r.stream, err = api.Stream(ctx, r.name)
+		if err != nil {
+			// A server that starts may say so, too. Then nothing answers through an import, and this is tried again.
+			r.imported = errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+		}
 		return err
 	})
 	return r, err
