@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -79,6 +80,8 @@ func Options(name string, log *slog.Logger) []nats.Option {
 		log = slog.Default()
 	}
 	log = log.With("connection", name)
+	// Clients can cause errors: NATS reports each answer that this user may not publish.
+	sometimes := &rate.Sometimes{First: 10, Interval: time.Second}
 	return []nats.Option{
 		nats.Name(name),
 		nats.ReconnectBufSize(-1),
@@ -96,7 +99,7 @@ func Options(name string, log *slog.Logger) []nats.Option {
 			log.Info("reconnected to NATS", "server", nc.ConnectedServerName())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			log.Error("NATS reports an error", "error", err)
+			sometimes.Do(func() { log.Error("NATS reports an error", "error", err) })
 		}),
 	}
 }

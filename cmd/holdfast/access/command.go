@@ -65,6 +65,8 @@ type role struct {
 	nkey    string
 	inbox   string
 	keys    []string
+	// conflict reports flags of the role that exclude one another; nil: there are none.
+	conflict func() error
 }
 
 // deploymentFlags are those of [Deployment].
@@ -173,7 +175,10 @@ func (r *role) check(cmd *cobra.Command) error {
 			r.inbox = defaultInbox
 		}
 	}
-	return checkInbox(r.inbox)
+	if err := checkInbox(r.inbox); err != nil || r.conflict == nil {
+		return err
+	}
+	return r.conflict()
 }
 
 // checkInbox refuses what lets a client read answers or requests of others.

@@ -3,6 +3,8 @@ package access
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
 func newNode() *cobra.Command {
@@ -44,7 +46,8 @@ and confirms their losses. It acquires none.`, func(f *pflag.FlagSet) {
 }
 
 func newWatcher() *cobra.Command {
-	r, t := &role{}, &ReaderTerms{}
+	t := &ReaderTerms{}
+	r := &role{conflict: t.conflict}
 	return r.command("watcher", "Print a user that watches all locks", `Prints a user that reads the journals: for holdfast watch, history and leader, and for
 Watch of the Go client. It sees all locks, whatever the pattern that it watches.`, t.flags,
 		func(d Deployment) User {
@@ -54,7 +57,8 @@ Watch of the Go client. It sees all locks, whatever the pattern that it watches.
 }
 
 func newAgent() *cobra.Command {
-	r, t := &role{}, &ReaderTerms{}
+	t := &ReaderTerms{}
+	r := &role{conflict: t.conflict}
 	return r.command("agent PATTERN...", "Print a user that confirms losses", `Prints a user for holdfast fence-agent: it sees all locks, and confirms the losses of
 those that match the patterns.`, t.flags,
 		func(d Deployment) User {
@@ -66,6 +70,13 @@ those that match the patterns.`, t.flags,
 func (t *ReaderTerms) flags(f *pflag.FlagSet) {
 	f.BoolVar(&t.Consumers, "consumers", false, "may create consumers of the journals, which read faster")
 	f.BoolVar(&t.Imported, "imported", false, "is in an account without JetStream that imports from that of the nodes")
+}
+
+func (t *ReaderTerms) conflict() error {
+	if t.Consumers && t.Imported {
+		return exit.Usagef("--consumers or --imported: there are no consumers through an import")
+	}
+	return nil
 }
 
 func newMetrics() *cobra.Command {
