@@ -60,10 +60,10 @@ func TestAccounts(t *testing.T) {
 	d.wantNoViolation("holdfast")
 }
 
-// follow watches until a break as a user. begun is closed when the present holders are known.
-func follow(t *testing.T, d *deployment, user string, end chan<- error) (begun chan struct{}) {
+// follow watches until a break as a user. The channel that it returns is closed when the present holders are known.
+func follow(t *testing.T, d *deployment, user string, end chan<- error) <-chan struct{} {
 	t.Helper()
-	begun = make(chan struct{})
+	begun := make(chan struct{})
 	watcher := stand.Client(t, d.connect(user))
 	go func() {
 		for e, err := range watcher.Watch(t.Context(), ">", holdfast.Present()) {

@@ -52,6 +52,10 @@ var (
 	owners  = suite{folder: "integration/identity", run: "^Test(UsersOfOneAccount|JWT|ServerThatDoesNotVerifyUsers)$"}
 	senders = suite{folder: "integration/nodes", run: "^TestIdentityOfForwardedRequests$"}
 	copies  = suite{folder: "actors/lease", run: "^TestWithKeepsAllFields$"}
+	// rights are those of printed users, deputies nodes that clients ask to publish, apart accounts beside that of the nodes.
+	rights   = suite{folder: "integration/access", run: "^TestRightsAreTheTable$"}
+	deputies = suite{folder: "integration/access", run: "^TestNodesAreNoDeputies$"}
+	apart    = suite{folder: "integration/access", run: "^TestAccountsAreApart$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
 	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
 	// powerCuts are of all nodes of a cluster at once.
@@ -661,5 +665,40 @@ var mutants = []mutant{
 		edits: []edit{{"actors/lease/extend.go", "\t\tIdentity:     g.GetIdentity(),\n", ""}},
 		found: copies,
 		says:  `want`,
+	},
+	{
+		name:  "ClientBreaks",
+		harm:  "a printed client may take locks away from their holders",
+		edits: []edit{{"cmd/holdfast/access/client.go", "operations(useLocks, useLooks)", "operations(useLocks, useLooks, useBreaks)"}},
+		found: rights,
+		says:  `holdfast\.break\.orders\.1: refused: false`,
+	},
+	{
+		name:  "InboxesOfOthers",
+		harm:  "a printed user may read the answers to others",
+		edits: []edit{{"cmd/holdfast/access/right.go", `Subscribe: []string{inbox + ".>"}`, `Subscribe: []string{defaultInbox + ".>"}`}},
+		found: rights,
+		says:  `_INBOX\.another\.>: refused: false`,
+	},
+	{
+		name:  "ProbeAnywhere",
+		harm:  "a client has a node publish where only nodes may, by the subject of its session",
+		edits: []edit{{"actors/node/transport.go", "err := t.cfg.Prefix.CheckReply(r.GetAlive())", "err := t.cfg.Prefix.CheckReply(to.Subject)"}},
+		found: deputies,
+		says:  `alive \$KV`,
+	},
+	{
+		name:  "AnswerAnywhere",
+		harm:  "a client has a node send an answer as an event, or as a message of a node",
+		edits: []edit{{"messages/subject.go", "case p.covers(subject):", "case string(p) == subject:"}},
+		found: deputies,
+		says:  `a node published on holdfast\.|alive holdfast\.`,
+	},
+	{
+		name:  "EverythingExported",
+		harm:  "users of other accounts speak as nodes and forge events",
+		edits: []edit{{"cmd/holdfast/access/share.go", "all := []share{newShare(d.Prefix.Info())}", `all := []share{newShare(string(d.Prefix) + ".>")}`}},
+		found: apart,
+		says:  `there was a message on holdfast\.`,
 	},
 }

@@ -102,7 +102,7 @@ func (r *role) command(use, short, long string, more func(*pflag.FlagSet), what 
 			if err != nil {
 				return err
 			}
-			d, err := r.deploymentFlags.parse(given)
+			d, err := r.parse(given)
 			if err != nil {
 				return err
 			}

@@ -13,8 +13,7 @@ type text struct {
 
 func (t *text) line(format string, args ...any) {
 	t.WriteString(strings.Repeat("  ", t.depth))
-	fmt.Fprintf(t, format, args...)
-	t.WriteByte('\n')
+	t.WriteString(fmt.Sprintf(format, args...) + "\n")
 }
 
 // block writes what is between an opening line and a closing bracket.

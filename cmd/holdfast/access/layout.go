@@ -99,7 +99,7 @@ func (p Plan) writeImport(t *text) {
 			t.line("jetstream: enabled")
 			through := Deployment{Prefix: clientPrefix, Shards: p.Shards}
 			t.users(append(append([]User{p.node()}, p.clients(through)...), p.operator(), p.metrics()))
-			shares := p.Deployment.shares(clientUses...)
+			shares := p.shares(clientUses...)
 			for i := range shares {
 				shares[i].local = string(clientPrefix) + strings.TrimPrefix(shares[i].local, string(p.Prefix))
 			}
@@ -114,7 +114,7 @@ func (p Plan) writeAccounts(t *text) {
 	t.line("# %s is the account of the nodes and their journals. The other accounts import what their users may do: answers go", nodesAccount)
 	t.line("# to the account that has asked, and nothing else of it reaches the nodes.")
 	t.block("accounts {", "}", func() {
-		operators := p.Deployment.operatorShares()
+		operators := p.operatorShares()
 		t.block(nodesAccount+" {", "}", func() {
 			t.line("jetstream: enabled")
 			t.users([]User{p.node()})
@@ -147,7 +147,7 @@ func joined(shares, others []share) []share {
 // applicationShares returns what the account of an application uses. "*" stands for all of them.
 func (p Plan) applicationShares(account string) []share {
 	if p.Layout == Tenants {
-		return p.Deployment.tenantShares(account)
+		return p.tenantShares(account)
 	}
-	return p.Deployment.shares(clientUses...)
+	return p.shares(clientUses...)
 }
