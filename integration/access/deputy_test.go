@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
@@ -192,33 +190,34 @@ func TestAnswersOfOthers(t *testing.T) {
 }
 
 // This is why users that ask JetStream belong into an account of their own: in the account of the nodes, JetStream writes its
-// answer into a bucket if that is the reply subject. If this test fails, NATS checks reply subjects, and the warnings can go.
+// answer into a bucket if that is the reply subject, and the shard stays closed until an operator purges that record. If this
+// test fails, NATS checks reply subjects, and the warnings can go.
 func TestJetStreamIsADeputy(t *testing.T) {
 	t.Parallel()
-	conf := strings.Replace(printed(t, "watcher", "--user", "user", "--shards", "1"), "users: [", "users: [ { user: node, password: pw }", 1)
-	s := stand.StartNATS(t, embeddedConfig(t, conf))
-	stream := bucket(t, s.Connect(t, nats.UserInfo("node", password)))
-	watcher := s.Connect(t, nats.UserInfo("user", password))
-	if err := watcher.PublishRequest("$JS.API.STREAM.INFO.KV_HOLDFAST_0", "$KV.HOLDFAST_0.journal.1", nil); err != nil {
+	defined, printedWatcher, _ := strings.Cut(printed(t, "watcher", "--shards", "1"), "\n")
+	_, watcher, _ := strings.Cut(printedWatcher, "users: [")
+	conf := defined + "\n" + strings.Replace(printed(t, "node", "--user", "holdfast", "--shards", "1"), "users: [",
+		"users: [ { user: ear, password: pw } "+watcher[:strings.LastIndex(watcher, "\n  ]")], 1)
+	d := deploy(t, conf, 1, 1)
+	ear := d.nats.Connect(t, nats.UserInfo("ear", password))
+	if r := ask(t, ear, "holdfast.acquire.a", `{"owner":"o","ttl_ms":3600000}`); r.GetStatus() != messages.Status_GRANTED {
+		t.Fatalf("got %v", r)
+	}
+	const record = "$KV.HOLDFAST_0.journal.999"
+	if err := d.connect("watcher").PublishRequest("$JS.API.STREAM.INFO.KV_HOLDFAST_0", record, nil); err != nil {
 		t.Fatal(err)
 	}
-	stand.Eventually(t, "the answer of JetStream is in the bucket", func() bool {
-		info, err := stream.Info(t.Context())
-		return err == nil && info.State.Msgs == 1
+	stand.Eventually(t, "the shard is closed", func() bool {
+		_ = ask(t, ear, "holdfast.acquire.b", `{"owner":"o","ttl_ms":100}`) // the next append finds the record
+		return strings.Contains(ask(t, ear, "holdfast.get.a", "").GetError(), "journal.999")
 	})
-}
-
-func bucket(t *testing.T, nc *nats.Conn) jetstream.Stream {
-	t.Helper()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
+	if m, err := ear.Request("$JS.API.STREAM.PURGE.KV_HOLDFAST_0", []byte(`{"filter":"`+record+`"}`), patience); err != nil ||
+		!strings.Contains(string(m.Data), `"purged":1`) {
+		t.Fatalf("purge: %v, %v", m, err)
 	}
-	stream, err := js.CreateStream(context.WithoutCancel(t.Context()), jetstream.StreamConfig{Name: "KV_HOLDFAST_0", Subjects: []string{"$KV.HOLDFAST_0.>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stream
+	stand.Eventually(t, "the shard is open again, with its lease", func() bool {
+		return ask(t, ear, "holdfast.get.a", "").GetStatus() == messages.Status_HELD
+	})
 }
 
 // names returns what a listing shows.
