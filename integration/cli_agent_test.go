@@ -302,7 +302,7 @@ func TestPermissionsOfAFencingAgent(t *testing.T) {
 			{ user: node, password: secret }
 			{ user: agent, password: pass, permissions: { `+rights+` } }
 			{ user: blind, password: pass, permissions: { `+without("holdfast.list")+` } }
-			{ user: deaf, password: pass, permissions: { `+without("$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0.>")+` } }
+			{ user: deaf, password: pass, permissions: { `+without("$JS.API.STREAM.MSG.GET.KV_HOLDFAST_0")+` } }
 			{ user: mute, password: pass, permissions: { `+
 		strings.Replace(without("holdfast.confirm.disk.>"), "holdfast.shard.*.confirm.disk.>", "y", 1)+` } }
 		] }`)
@@ -314,7 +314,7 @@ func TestPermissionsOfAFencingAgent(t *testing.T) {
 		t.Helper()
 		return startWith(t, as(user), "fence-agent", "disk.*", "--retry", "10ms", "--", "true")
 	}
-	for user, subject := range map[string]string{"blind": "holdfast.list", "deaf": "$JS.API.CONSUMER.CREATE.KV_HOLDFAST_0."} {
+	for user, subject := range map[string]string{"blind": "holdfast.list", "deaf": "$JS.API.STREAM.MSG.GET.KV_HOLDFAST_0"} {
 		a := agent(user)
 		a.wantExit(t, 5)
 		if said := a.log.String(); !strings.Contains(said, subject) {

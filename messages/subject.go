@@ -95,6 +95,16 @@ func (p Prefix) Direct(shard uint32, op Operation, key string) string {
 	return p.shard(shard) + string(op) + "." + key
 }
 
+// DirectOfAll returns the direct subjects of all shards, for permissions: holdfast.shard.*.acquire.<key>.
+func (p Prefix) DirectOfAll(op Operation, key string) string {
+	return string(p) + "." + shardLevel + ".*." + string(op) + "." + key
+}
+
+// BatchOfAll returns the subjects of batches to all shards, for permissions: holdfast.shard.*.batch.
+func (p Prefix) BatchOfAll() string {
+	return string(p) + "." + shardLevel + ".*." + string(OpBatch)
+}
+
 // Batch returns the subject of batches to a shard: holdfast.shard.<n>.batch.
 func (p Prefix) Batch(shard uint32) string {
 	return p.shard(shard) + string(OpBatch)
@@ -118,6 +128,12 @@ func (p Prefix) List() string {
 // Info returns the subject of discovery: holdfast.info.
 func (p Prefix) Info() string {
 	return string(p) + ".info"
+}
+
+// Journals returns what the subjects of requests to JetStream about the journals begin with in an account that imports them:
+// holdfast.journal. In the account of the nodes they begin with $JS.API.
+func (p Prefix) Journals() string {
+	return string(p) + ".journal"
 }
 
 // Event returns the subject of the events of the key's resource: holdfast.event.<key>. The key may have

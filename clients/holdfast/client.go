@@ -37,6 +37,8 @@ type Client struct {
 	jeopardy      jeopardy
 	background    background
 	tracing       tracing
+	// singly is what watches have found out about the user: journals are read without consumers.
+	singly atomic.Bool
 
 	// life ends when Close is called, and all calls with it. duty ends when Close returns: until then
 	// the client works on without a caller, to release what is not wanted.

@@ -31,7 +31,8 @@ const opWatch = "watch"
 //
 // A watch of one resource reads one shard, every other one all of them. No more is read ahead of the loop
 // than 2 MiB or 256 commits of each, however slow it is. The goroutines of a watch have ended when the
-// loop has. docs/events.md has the rights that the NATS user needs, which are more than a lock needs.
+// loop has. docs/events.md has the rights that the NATS user needs, which are more than a lock needs. Without the right to
+// create consumers, each commit is asked for by itself.
 func (c *Client) Watch(ctx context.Context, pattern string, opts ...WatchOption) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := checkContext(ctx, opWatch, ""); err != nil {
@@ -65,14 +66,15 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
 	js, err := jetstream.New(c.nc)
-	if err != nil {
+	imported, err2 := jetstream.NewWithAPIPrefix(c.nc, c.cfg.prefix.Journals())
+	if err := errors.Join(err, err2); err != nil {
 		return nil, &Error{Op: opWatch, Err: ErrUnavailable, Cause: err}
 	}
 	shards, err := c.shardsOf(ctx, selected)
 	if err != nil {
 		return nil, err
 	}
-	source := watch.Source{Conn: c.nc, JetStream: js, Prefix: c.cfg.prefix, Reconnected: c.sender.Reconnected}
+	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.prefix, Reconnected: c.sender.Reconnected, Singly: &c.singly}
 	return watch.NewLoop(ctx, source, shards, terms.loop(selected))
 }
 

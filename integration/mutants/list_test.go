@@ -55,6 +55,10 @@ var (
 	// hostile are clients that speak the raw protocol of NATS at random; parts are those of a listing, from other nodes.
 	hostile = suite{folder: "integration/hostile", run: "^TestHostile$"}
 	parts   = suite{folder: "actors/node", run: "^FuzzParts$"}
+	// rights are those of printed users, deputies nodes that clients ask to publish, apart accounts beside that of the nodes.
+	rights   = suite{folder: "integration/access", run: "^TestRightsAreTheTable$"}
+	deputies = suite{folder: "integration/access", run: "^TestNodesAreNoDeputies$"}
+	apart    = suite{folder: "integration/access", run: "^TestAccountsAreApart$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
 	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
 	// certificates are of clients, strangers are servers with the certificate of a client, and loginFiles are those of --auth.
@@ -709,9 +713,44 @@ var mutants = []mutant{
 	},
 	{
 		name:  "OpenByNoAuthUser",
-		harm:  "clients of other hosts get in without a login, and nobody has accepted that",
+		harm:  "clients of other hosts get in without a login, although --allow-remote is not given",
 		edits: []edit{{"jetstream/embedded/auth.go", `case opts.NoAuthUser != "":`, `case opts.NoAuthUser == "nobody":`}},
 		found: loginFiles,
 		says:  `"0\.0\.0\.0:0".*deadline exceeded`,
+	},
+	{
+		name:  "ClientBreaks",
+		harm:  "a printed client may take locks away from their holders",
+		edits: []edit{{"cmd/holdfast/access/client.go", "operations(useLocks, useLooks)", "operations(useLocks, useLooks, useBreaks)"}},
+		found: rights,
+		says:  `holdfast\.break\.orders\.1: refused: false`,
+	},
+	{
+		name:  "InboxesOfOthers",
+		harm:  "a printed user may read the answers to others",
+		edits: []edit{{"cmd/holdfast/access/right.go", `Subscribe: []string{inbox + ".>"}`, `Subscribe: []string{defaultInbox + ".>"}`}},
+		found: rights,
+		says:  `_INBOX\.another\.>: refused: false`,
+	},
+	{
+		name:  "ProbeAnywhere",
+		harm:  "a client has a node publish where only nodes may, by the subject of its session",
+		edits: []edit{{"actors/node/transport.go", "err := t.cfg.Prefix.CheckReply(r.GetAlive())", "err := t.cfg.Prefix.CheckReply(to.Subject)"}},
+		found: deputies,
+		says:  `alive \$KV`,
+	},
+	{
+		name:  "AnswerAnywhere",
+		harm:  "a client has a node send an answer as an event, or as a message of a node",
+		edits: []edit{{"messages/subject.go", "case p.covers(subject):", "case string(p) == subject:"}},
+		found: deputies,
+		says:  `a node published on holdfast\.|alive holdfast\.`,
+	},
+	{
+		name:  "EverythingExported",
+		harm:  "users of other accounts speak as nodes and forge events",
+		edits: []edit{{"cmd/holdfast/access/share.go", "all := []share{newShare(d.Prefix.Info())}", `all := []share{newShare(string(d.Prefix) + ".>")}`}},
+		found: apart,
+		says:  `there was a message on holdfast\.`,
 	},
 }

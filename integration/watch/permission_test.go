@@ -37,7 +37,7 @@ func watcher(name string, missing int) string {
 }
 
 func TestRightsOfAWatcher(t *testing.T) {
-	users := []string{`{ user: node, password: pass }`, watcher("watcher", -1)}
+	users := []string{`{ user: node, password: pass }`, watcher("watcher", -1), reader}
 	for i := range rights {
 		users = append(users, watcher(fmt.Sprint("without", i), i))
 	}
@@ -77,6 +77,9 @@ func TestRightsOfAWatcher(t *testing.T) {
 		}
 	})
 	for i, right := range rights[1 : len(rights)-1] { // without the last, JetStream removes the consumer later
+		if strings.Contains(right, "CONSUMER.CREATE") {
+			continue // see TestWatchWithoutConsumers
+		}
 		t.Run("Without "+right, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -87,6 +90,50 @@ func TestRightsOfAWatcher(t *testing.T) {
 					t.Errorf("got %v, %v", e, err)
 				}
 				break
+			}
+		})
+	}
+}
+
+// reader is a user who may read journals and create no consumers.
+const reader = `{ user: reader, password: pass, permissions: {
+	publish: ["holdfast.info", "$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*"], subscribe: ["_INBOX.>"] } }`
+
+// A user who may not create consumers watches all the same: the holders, or the past, and what follows.
+func TestWatchWithoutConsumers(t *testing.T) {
+	t.Parallel()
+	s := startServerFor(t, `{ user: node, password: pass }`+"\n"+reader)
+	owner := client(t, login(s, "node"))
+	c := client(t, login(s, "reader"))
+	for name, option := range map[string]holdfast.WatchOption{"present": holdfast.Present(), "since": holdfast.Since(time.Time{})} {
+		t.Run(name, func(t *testing.T) {
+			acquire := func(i int) {
+				t.Helper()
+				if _, err := owner.Acquire(t.Context(), fmt.Sprint(name, ".", i), holdfast.NoRenewal()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			const early, all = 5, 10
+			for i := range early {
+				acquire(i)
+			}
+			seen := 0
+			for e, err := range c.Watch(t.Context(), name+".*", option) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Kind == holdfast.EventBookmark {
+					continue
+				}
+				if want := fmt.Sprint(name, ".", seen); e.Lease.Resource != want {
+					t.Errorf("got %s, want %s", e.Lease.Resource, want)
+				}
+				if seen++; seen == all {
+					break
+				}
+				if seen >= early {
+					acquire(seen)
+				}
 			}
 		})
 	}

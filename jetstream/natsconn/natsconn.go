@@ -91,6 +91,8 @@ func Options(name string, log *slog.Logger) []nats.Option {
 	}
 	log = log.With("connection", name)
 	malformed := &rate.Sometimes{First: 1, Interval: malformedEvery}
+	// Clients can cause errors: NATS reports each answer that this user may not publish.
+	sometimes := &rate.Sometimes{First: 10, Interval: time.Second}
 	return []nats.Option{
 		nats.Name(name),
 		nats.ReconnectBufSize(-1),
@@ -112,7 +114,7 @@ func Options(name string, log *slog.Logger) []nats.Option {
 				malformed.Do(func() { log.Warn("a message has headers that cannot be read; it is taken without them", "error", err) })
 				return
 			}
-			log.Error("NATS reports an error", "error", err)
+			sometimes.Do(func() { log.Error("NATS reports an error", "error", err) })
 		}),
 	}
 }

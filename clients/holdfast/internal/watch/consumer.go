@@ -33,12 +33,29 @@ type consumer struct {
 	count     uint64
 }
 
-// consume hands the records from a position on, and those that follow, to take. It returns what
-// take returned, [errAgain] when the consumer is of no more use, or the end of ctx. Nothing is pulled
-// while take runs.
+// read hands the records from a position on, and those that follow, to take: through a consumer, or one by one for a user
+// who may not create one, or in another account. It returns what take returned, [errAgain] when the consumer is of no more use, or the end of ctx.
+// Nothing is asked for while take runs.
+func (r *Reader) read(ctx context.Context, from uint64, keys string, take func(uint64, *journal.Record) error) error {
+	err := errNoConsumer
+	if !r.imported && !r.src.Singly.Load() {
+		err = r.consume(ctx, from, keys, take)
+	}
+	if !errors.Is(err, errNoConsumer) {
+		return err
+	}
+	if !r.imported {
+		r.src.Singly.Store(true)
+	}
+	return r.singly(ctx, from, keys, take)
+}
+
+// consume reads through a consumer. It returns [errNoConsumer] if this user may not create one.
 func (r *Reader) consume(ctx context.Context, from uint64, keys string, take func(uint64, *journal.Record) error) error {
 	c := &consumer{Reader: r, take: take}
-	err := r.ask(ctx, func(ctx context.Context) (err error) {
+	creating, stop := r.untilRefused(ctx)
+	defer stop()
+	err := r.ask(creating, func(ctx context.Context) (err error) {
 		c.jetstream, err = r.src.JetStream.CreateConsumer(ctx, r.name, jetstream.ConsumerConfig{
 			FilterSubject:     r.keys + keys,
 			DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
@@ -51,8 +68,12 @@ func (r *Reader) consume(ctx context.Context, from uint64, keys string, take fun
 		return err
 	})
 	if err != nil {
+		if refused := context.Cause(creating); errors.Is(refused, errNoConsumer) {
+			return refused
+		}
 		return err
 	}
+	stop()
 	defer c.remove(ctx)
 	for {
 		err := c.pull(ctx)

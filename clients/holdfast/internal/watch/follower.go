@@ -32,13 +32,13 @@ func (f *follower) follow(ctx context.Context, deliver func(stored) error) error
 	}
 }
 
-// read reads with one consumer. One on a server that is behind begins too early.
+// read reads what is there and what follows. A server that is behind begins too early.
 func (f *follower) read(ctx context.Context, deliver func(stored) error) error {
 	from, err := f.behind(ctx, f.number)
 	if err != nil {
 		return err
 	}
-	return f.consume(ctx, from, journal.CommitKeys+">", func(position uint64, r *journal.Record) error {
+	return f.Reader.read(ctx, from, journal.CommitKeys+">", func(position uint64, r *journal.Record) error {
 		c := r.GetCommit()
 		fresh, err := f.next(c)
 		switch {

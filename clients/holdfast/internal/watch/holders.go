@@ -77,7 +77,7 @@ func (r *Reader) readHolders(ctx context.Context, pattern messages.Pattern) (*ho
 		pattern: pattern, sequence: sequence{number: first.GetNumber() - 1}, end: end,
 		pages: make(map[string]leases), changed: make(leases),
 	}
-	if err := r.consume(ctx, 1, ">", h.take); !errors.Is(err, errEnough) {
+	if err := r.read(ctx, 1, ">", h.take); !errors.Is(err, errEnough) {
 		return nil, err
 	}
 	if first.GetNumber() > 1 && !h.covered() {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -33,9 +34,13 @@ const (
 type Source struct {
 	Conn      *nats.Conn
 	JetStream jetstream.JetStream
-	Prefix    messages.Prefix
+	// Imported asks for journals that the account of the connection imports from that of the nodes, and has no JetStream itself.
+	Imported jetstream.JetStream
+	Prefix   messages.Prefix
 	// Reconnected returns a channel that is closed when the connection is there again after an interruption.
 	Reconnected func() <-chan struct{}
+	// Singly is set when NATS has refused a consumer to the user: records are then asked for one by one.
+	Singly *atomic.Bool
 }
 
 // Reader reads the bucket of one shard, to which only the shard's owner writes.
@@ -45,6 +50,8 @@ type Reader struct {
 	shard  uint32
 	name   string // of the stream
 	keys   string // what every subject begins with: $KV.HOLDFAST_3.
+	// imported: the journal is in another account.
+	imported bool
 }
 
 // stored is a commit where it stands.
@@ -60,7 +67,15 @@ func Open(ctx context.Context, src Source, shard uint32) (*Reader, error) {
 	bucket := src.Prefix.Bucket(shard)
 	r := &Reader{src: src, shard: shard, name: "KV_" + bucket, keys: "$KV." + bucket + "."}
 	err := r.ask(ctx, func(ctx context.Context) (err error) {
-		r.stream, err = src.JetStream.Stream(ctx, r.name)
+		api := src.JetStream
+		if r.imported {
+			api = src.Imported
+		}
+		r.stream, err = api.Stream(ctx, r.name)
+		if err != nil {
+			// A server that starts may say so, too. Then nothing answers through an import, and this is tried again.
+			r.imported = errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+		}
 		return err
 	})
 	return r, err
@@ -198,12 +213,20 @@ func final(code int, asked time.Duration) bool {
 }
 
 // forbidden returns what NATS said in place of an answer, if this user may not read the journal. That a
-// consumer may not be removed does no harm.
+// consumer may not be removed does no harm, and without one the journal is read singly.
 func (r *Reader) forbidden() error {
-	note := r.src.Conn.LastError()
-	if !errors.Is(note, nats.ErrPermissionViolation) || !strings.Contains(note.Error(), "."+r.name) ||
-		strings.Contains(note.Error(), ".CONSUMER.DELETE.") {
+	note := r.refused(".")
+	if note == nil || r.refused(".CONSUMER.DELETE.") != nil || r.refusedConsumer() {
 		return nil
 	}
 	return fmt.Errorf("the NATS user may not read the journal: %w", note)
+}
+
+// refused returns the latest report of NATS if it is that this user may not send this request about the stream.
+func (r *Reader) refused(request string) error {
+	note := r.src.Conn.LastError()
+	if errors.Is(note, nats.ErrPermissionViolation) && strings.Contains(note.Error(), request+r.name) {
+		return note
+	}
+	return nil
 }

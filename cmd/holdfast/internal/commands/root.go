@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/access"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/agent"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/bench"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/demo"
@@ -54,7 +55,7 @@ holder whose lease has ended.`,
 	)
 	root.SetHelpCommandGroupID(groupOther)
 	addCommands(root, groupLocks, lock.New(), lock.NewElect(), newLeader(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
-	addCommands(root, groupServer, newServe(p), newMembers(), newDoctor(), newBackup(), newRestore())
+	addCommands(root, groupServer, newServe(p), newMembers(), newDoctor(), access.New(), newBackup(), newRestore())
 	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion(), newManual(p))
 	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())
 	return root

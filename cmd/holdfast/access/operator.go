@@ -1,0 +1,52 @@
+package access
+
+import "strings"
+
+// OperatorTerms say what an operator is for.
+type OperatorTerms struct {
+	User, Inbox string
+	// Keys are patterns of the resources that it may break and confirm.
+	Keys []string
+	// Doctor: it runs holdfast doctor with all checks.
+	Doctor bool
+}
+
+// doctorKeys are the keys at which the doctor looks to see whether shards commit.
+var doctorKeys = []string{"holdfast-doctor.>"}
+
+// Operator returns a user that sees all locks, breaks them and confirms losses, and acquires none.
+func (d Deployment) Operator(t OperatorTerms) User {
+	u := User{Name: t.User, Role: "an operator of " + strings.Join(t.Keys, " and "), Rights: []Right{
+		d.info(), d.listing(),
+		{For: "a look at a lock", Publish: d.on(t.Keys, operations(useLooks)...)},
+		{For: "breaks", Publish: d.on(t.Keys, operations(useBreaks)...)},
+		{For: "confirmations of losses", Publish: d.on(t.Keys, operations(useConfirmations)...)},
+		{For: "statistics", Publish: []string{statistics}},
+	}}
+	if t.Doctor {
+		u.Rights = append(u.Rights,
+			Right{For: "commits of all shards", Publish: d.on(doctorKeys, operations(useLooks)...)},
+			Right{For: "its own permissions", Publish: []string{"$SYS.REQ.USER.INFO"}},
+			Right{For: "storage and replicas", Publish: append([]string{jetStream + "INFO"}, d.journals(streamInfo)...)},
+		)
+		u.Warnings = append(u.Warnings, writesByReply)
+	}
+	u.Rights = append(u.Rights, answers(t.Inbox))
+	d.hear(&u, "changes of locks", t.Keys)
+	return u
+}
+
+// statistics is the subject on which nodes tell what they count.
+const statistics = "$SRV.STATS.holdfast"
+
+// Metrics returns a user that reads what nodes count, as nats micro stats does, and who they are.
+func (d Deployment) Metrics(name, inbox string) User {
+	return User{Name: name, Role: "a reader of statistics", Rights: []Right{
+		d.info(),
+		{For: "nats micro info, stats and ping of holdfast", Publish: []string{
+			"$SRV.PING.holdfast", "$SRV.INFO.holdfast", statistics,
+			"$SRV.PING.holdfast.*", "$SRV.INFO.holdfast.*", statistics + ".*",
+		}},
+		answers(inbox),
+	}}
+}

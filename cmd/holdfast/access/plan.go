@@ -1,0 +1,111 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
+)
+
+// planFlags are those of the command deployment.
+type planFlags struct {
+	deploymentFlags
+	layout       cli.Choice
+	users        bool
+	applications []string
+}
+
+func newDeployment() *cobra.Command {
+	p := &planFlags{layout: cli.NewChoice(string(Single), string(Single), string(Import), string(Accounts), string(Tenants))}
+	cmd := &cobra.Command{
+		Use:   "deployment [PATTERN...]",
+		Short: "Print the accounts and users of a whole deployment",
+		Long: `Prints a section of a NATS configuration with the accounts and users of a deployment:
+nodes, operators and a client for each application. The layouts:
+
+  single    one account; clients name their owners themselves
+  import    one account, for serve --identity user: clients have the prefix locks
+  accounts  accounts for nodes, for operators and for each application, which share
+            the locks
+  tenants   the same for serve --tenants: each account has locks of its own
+
+Passwords are variables. Set them in the environment of the NATS server.`,
+		Example: `  holdfast access deployment --application ORDERS --application PEOPLE
+  holdfast access deployment --layout accounts --application ORDERS --verified-users 'orders.>'`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              p.run,
+	}
+	cli.AddFlags(cmd, "Accounts", func(f *pflag.FlagSet) {
+		f.Var(&p.layout, "layout", p.layout.List())
+		f.StringArrayVar(&p.applications, "application", []string{"ORDERS"}, "`NAME` of an account of clients, in one account of a user; repeatable")
+		f.BoolVar(&p.users, "verified-users", false, "nodes are told the users of accounts (--identity user), and log in with an nkey")
+	})
+	cli.AddFlags(cmd, "Deployment", p.addTo)
+	return cmd
+}
+
+// accountName is what can be an account and a level of a subject.
+var accountName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+
+func (p *planFlags) run(cmd *cobra.Command, args []string) error {
+	given, err := settings.Load(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	d, err := p.parse(given)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = everything
+	}
+	keys, err := parsePatterns(args)
+	if err != nil {
+		return err
+	}
+	if err := p.checkApplications(); err != nil {
+		return err
+	}
+	layout := Layout(p.layout.Word)
+	switch {
+	case layout == Single && p.users:
+		return exit.Usagef("--verified-users goes with the layouts import, accounts and tenants")
+	case layout == Import && d.Prefix == clientPrefix:
+		return exit.Usagef("--prefix: not %s, which is that of the clients in the layout import", clientPrefix)
+	}
+	plan := Plan{Deployment: d, Layout: layout, Users: p.users || layout == Import, Applications: p.applications, Keys: keys}
+	_, err = io.WriteString(cmd.OutOrStdout(), plan.Conf())
+	return err
+}
+
+// checkApplications refuses names that are used, or that cannot be both an account and a user.
+func (p *planFlags) checkApplications() error {
+	if len(p.applications) > mostApplications {
+		return exit.Usagef("--application: at most %d, got %d", mostApplications, len(p.applications))
+	}
+	taken := []string{nodesAccount, operatorsAccount, "OPERATOR", "METRICS", "WATCHER", "AGENT", "SYS"}
+	for i, name := range p.applications {
+		var err error
+		switch {
+		case !accountName.MatchString(name):
+			err = errors.New("a letter, then at most 63 letters, digits and _, all in upper case")
+		case slices.Contains(taken, name):
+			err = fmt.Errorf("another name than %s, which the deployment uses", strings.Join(taken, ", "))
+		case slices.Contains(p.applications[:i], name):
+			err = errors.New("each name once")
+		}
+		if err != nil {
+			return cli.BadValue("--application", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package access
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+func embeddedConfig(t *testing.T, conf string) embedded.Config {
+	t.Helper()
+	return embedded.Config{ConfigFile: stand.NATSConfig(t, conf)}
+}
+
+// across is a deployment in accounts, with a user of each that has no permissions, and so may do what its account may.
+func across(t *testing.T) *deployment {
+	t.Helper()
+	conf := printed(t, "deployment", "--layout", "accounts", "--shards", "2", "--application", "ORDERS", "--application", "PEOPLE")
+	for account, user := range map[string]string{"HOLDFAST": "ear", "OPERATORS": "root", "ORDERS": "admin"} {
+		before, after, ok := strings.Cut(conf, "  "+account+" {")
+		if !ok {
+			t.Fatalf("no account %s in:\n%s", account, conf)
+		}
+		conf = before + "  " + account + " {" + strings.Replace(after, "users: [", fmt.Sprintf("users: [ { user: %s, password: pw }", user), 1)
+	}
+	return deploy(t, conf, 2, 1)
+}
+
+// Across accounts everything works that the roles are for.
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	d := across(t)
+	orders, operator := stand.Client(t, d.connect("orders")), stand.Client(t, d.connect("operator"))
+	lock, err := orders.Acquire(t.Context(), "orders.1", holdfast.TTL(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := names(t, d.connect("operator")); len(names) != 1 || names[0] != "orders.1" {
+		t.Errorf("an operator sees %q", names)
+	}
+	followed := make(chan error, 1)
+	<-follow(t, d, "watcher", followed)
+	if err := operator.Break(t.Context(), "orders.1", lock.Token(), "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-followed; err != nil {
+		t.Error(err)
+	}
+	<-lock.Context().Done() // the event has come through the import
+	if _, err := d.connect("metrics").Request("$SRV.STATS.holdfast", nil, patience); err != nil {
+		t.Error(err)
+	}
+	d.wantNoViolation("holdfast")
+}
+
+// follow watches until a break as a user. The channel that it returns is closed when the present holders are known.
+func follow(t *testing.T, d *deployment, user string, end chan<- error) <-chan struct{} {
+	t.Helper()
+	begun := make(chan struct{})
+	watcher := stand.Client(t, d.connect(user))
+	go func() {
+		for e, err := range watcher.Watch(t.Context(), ">", holdfast.Present()) {
+			switch {
+			case err != nil:
+				end <- err
+				return
+			case e.Kind == holdfast.EventBookmark:
+				close(begun)
+			case e.Kind == holdfast.EventBroken:
+				end <- nil
+				return
+			}
+		}
+	}()
+	return begun
+}
+
+// What an account does not import does not reach the nodes, whatever its users may do there: messages of nodes, events, records,
+// breaks, requests to JetStream. Nor does an answer of JetStream go where an account says.
+func TestAccountsAreApart(t *testing.T) {
+	t.Parallel()
+	d := across(t)
+	ear := d.nats.Connect(t, nats.UserInfo("ear", password))
+	heard, err := ear.SubscribeSync(">")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ear.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	const mark = "apart"
+	for _, user := range []string{"admin", "root"} {
+		nc := d.nats.Connect(t, nats.UserInfo(user, password))
+		for _, subject := range []string{
+			"holdfast.event.", "holdfast.node.~event.", "holdfast.node.~announce.", "holdfast.node.~door.1f.acquire.", "$KV.HOLDFAST_0.journal.",
+			"$JS.API.STREAM.PURGE.KV_HOLDFAST_", "holdfast.shard.0.batch.", "payments.", "_INBOX.operator.", "_R_.",
+		} {
+			if err := nc.Publish(subject+mark, []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+			for _, request := range []string{"holdfast.get.a", "holdfast.info", "holdfast.list", "$JS.API.STREAM.INFO.KV_HOLDFAST_0", "$SRV.STATS.holdfast"} {
+				if err := nc.PublishRequest(request, subject+mark, nil); err != nil && !strings.HasPrefix(subject, "_R_") {
+					t.Fatal(err)
+				}
+			}
+		}
+		if user == "admin" { // breaks are for operators
+			if m, err := nc.Request("holdfast.break.a", []byte(`{"token":"1"}`), patience); err == nil {
+				t.Errorf("a break of an application is answered: %s", m.Data)
+			}
+		}
+		if r := ask(t, nc, "holdfast.get.a", ""); r.GetStatus() != messages.Status_FREE {
+			t.Errorf("got %v", r)
+		}
+	}
+	if err := ear.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		n, _, err := heard.Pending()
+		if err != nil || n == 0 {
+			break
+		}
+		m, err := heard.NextMsg(patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(m.Subject, mark) {
+			t.Errorf("in the account of the nodes there was a message on %s: %s", m.Subject, m.Data)
+		}
+	}
+}
+
+// An application reaches the subjects below its own name only, and says nothing about it.
+func TestTenantsAreMapped(t *testing.T) {
+	t.Parallel()
+	conf := printed(t, "deployment", "--layout", "tenants", "--shards", "1", "--application", "ORDERS", "--application", "PEOPLE")
+	s := stand.StartNATS(t, embeddedConfig(t, conf))
+	node := s.Connect(t, nats.UserInfo("holdfast", password))
+	if _, err := node.Subscribe("holdfast.>", func(m *nats.Msg) {
+		if m.Reply != "" {
+			_ = m.Respond([]byte(m.Subject))
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	orders := s.Connect(t, nats.UserInfo("orders", password), nats.CustomInboxPrefix("_INBOX.orders"))
+	for subject, want := range map[string]string{
+		"holdfast.acquire.a":         "holdfast.tenant.ORDERS.acquire.a",
+		"holdfast.shard.0.extend.a":  "holdfast.tenant.ORDERS.shard.0.extend.a",
+		"holdfast.info":              "holdfast.tenant.ORDERS.info",
+		"holdfast.shard.0.keep.abcd": "holdfast.tenant.ORDERS.shard.0.keep.abcd",
+	} {
+		m, err := orders.Request(subject, nil, patience)
+		if err != nil || string(m.Data) != want {
+			t.Errorf("%s arrived as %v, %v, want %s", subject, m, err, want)
+		}
+	}
+	events, err := orders.SubscribeSync("holdfast.event.a")
+	if err == nil {
+		err = orders.Flush()
+	}
+	if err == nil {
+		err = node.Publish("holdfast.tenant.PEOPLE.event.a", []byte("of another"))
+	}
+	if err == nil {
+		err = node.Publish("holdfast.tenant.ORDERS.event.a", []byte("its own"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := events.NextMsg(patience); err != nil || string(m.Data) != "its own" {
+		t.Errorf("got the event %v, %v", m, err)
+	}
+}
