@@ -103,6 +103,7 @@ func (x *Lease) appendJSON(b []byte) []byte {
 	o.number("limit", uint64(x.GetLimit()))
 	o.numbers("slots", x.GetSlots())
 	o.text("session", x.GetSession())
+	o.text("tenant", x.GetTenant())
 	o.text("identity", x.GetIdentity())
 	return append(o.b, '}')
 }
