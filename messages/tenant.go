@@ -1,9 +1,15 @@
 package messages
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // MaxTenantBytes fits the public key of an account.
 const MaxTenantBytes = 128
+
+// AllTenants asks a listing for the resources of all tenants, and of none.
+const AllTenants = "*"
 
 // tenantMark stands around the tenant in a qualified name. No name that a client may choose contains it.
 const tenantMark = "\x1f"
@@ -37,4 +43,25 @@ func CheckTenant(s string) error {
 		return Invalid("tenant", "the name of an account without dots, wildcards and spaces", quote(s))
 	}
 	return nil
+}
+
+// KeyOf returns the key of the resource with this qualified name. It is that of the resource's own name, so that all tenants
+// have the same shard for it. It returns an [InvalidError] if the tenant or the name cannot be one.
+func KeyOf(qualified string) (string, error) {
+	tenant, name := Unqualify(qualified)
+	if name != qualified {
+		if err := CheckTenant(tenant); err != nil {
+			return "", err
+		}
+	}
+	return EncodeKey(name)
+}
+
+// Spoken returns a qualified name for people: "orders.42", and "orders.42" of tenant "ORDERS".
+func Spoken(qualified string) string {
+	tenant, name := Unqualify(qualified)
+	if name == qualified {
+		return strconv.Quote(name)
+	}
+	return strconv.Quote(name) + " of tenant " + strconv.Quote(tenant)
 }

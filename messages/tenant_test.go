@@ -45,3 +45,26 @@ func TestCheckTenant(t *testing.T) {
 		}
 	}
 }
+
+// The key of a qualified name is that of the resource, and only of what Qualify can have returned there is one.
+func TestKeyOf(t *testing.T) {
+	for qualified, want := range map[string]string{
+		"document:123": "document=3A123", messages.Qualify("ORDERS", "document:123"): "document=3A123",
+		messages.Qualify("A.B", "a"): "", messages.Qualify("A", ""): "", "": "", "\x1fA": "", "\x1f\x1fa": "", "a\x1fb": "",
+		messages.Qualify("A", messages.Qualify("B", "c")): "",
+	} {
+		if got, err := messages.KeyOf(qualified); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", qualified, got, err)
+		}
+	}
+}
+
+func TestSpoken(t *testing.T) {
+	for qualified, want := range map[string]string{
+		"a b": `"a b"`, messages.Qualify("ORDERS", "a b"): `"a b" of tenant "ORDERS"`,
+	} {
+		if got := messages.Spoken(qualified); got != want {
+			t.Errorf("%q: %s", qualified, got)
+		}
+	}
+}

@@ -243,8 +243,8 @@ func (l *Ledger) apply(c *journal.Change, decided lease.Instant, atMillis int64)
 func follows(i *lease.Image, c *journal.Change) error {
 	g := c.GetGrant()
 	wrong := func(what string, token uint64) error {
-		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", journal.ErrCorrupt,
-			what, c.Name(), token, i.Token(), i.State)
+		return fmt.Errorf("%w: %s of %s token %d where token %d stands (%s)", journal.ErrCorrupt,
+			what, messages.Spoken(c.Name()), token, i.Token(), i.State)
 	}
 	_, stands := i.Find(messages.Token(g.GetToken()))
 	if c.GetKind() == messages.Event_CONFIRMED {

@@ -17,7 +17,7 @@ import (
 const opWatch = "watch"
 
 // Watch tells every change of the resources whose key the pattern selects, as in [Client.List], from now
-// on or from where an option says. It reads the journals of the shards themselves: the changes of a shard
+// on or from where an option says; of resources of tenants only with [OfTenant] or [Tenant]. It reads the journals of the shards themselves: the changes of a shard
 // come in their order, each once and none left out, through interruptions of the connection and changes
 // of owners; those of different shards are merged as they come. Ephemeral leases are in no journal and
 // make no events.
@@ -58,7 +58,7 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
-	terms, err := newWatchTerms(opts)
+	terms, err := newWatchTerms(c.cfg.tenant, opts)
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
@@ -72,8 +72,8 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	if err != nil {
 		return nil, err
 	}
-	source := watch.Source{Conn: c.nc, JetStream: js, Prefix: c.cfg.prefix, Reconnected: c.sender.Reconnected}
-	return watch.NewLoop(ctx, source, shards, terms.loop(selected))
+	source := watch.Source{Conn: c.nc, JetStream: js, Prefix: c.cfg.deployment, Reconnected: c.sender.Reconnected}
+	return watch.NewLoop(ctx, source, shards, terms.loop(watch.Selection{Pattern: selected, Tenant: terms.tenant}))
 }
 
 // shardsOf returns the shards that the pattern can touch.
