@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
@@ -21,11 +22,13 @@ type loss struct {
 	// kind is the event that ended the lease, and reason that of the event; zero if the loss was found in a listing.
 	kind   holdfast.EventKind
 	reason string
+	// tenant is the account whose resource it is; empty: it is of none.
+	tenant string
 }
 
 // String returns the loss for a message.
 func (l loss) String() string {
-	return fmt.Sprintf("%s by %s, token %d", display.Name(l.lease.Resource), display.Quote(l.lease.Owner), l.lease.Token)
+	return fmt.Sprintf("%s%s by %s, token %d", display.Name(l.lease.Resource), cli.OfTenant(l.tenant), display.Quote(l.lease.Owner), l.lease.Token)
 }
 
 // environ returns the environment for the command, without the variables that an outer command of holdfast has set.
@@ -40,6 +43,7 @@ func (l loss) environ(base []string) ([]string, error) {
 	}
 	environ := append(settings.WithoutResults(base),
 		settings.VariableResource+"="+l.lease.Resource,
+		settings.VariableTenant+"="+l.tenant,
 		settings.VariableToken+"="+l.lease.Token.String(),
 		settings.VariableFence+"="+l.lease.Fence.String(),
 		settings.VariableHolder+"="+l.lease.Owner,
