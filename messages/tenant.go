@@ -5,6 +5,9 @@ import "strings"
 // MaxTenantBytes fits the public key of an account.
 const MaxTenantBytes = 128
 
+// AllTenants asks a listing for the resources of all tenants, and of none.
+const AllTenants = "*"
+
 // tenantMark stands around the tenant in a qualified name. No name that a client may choose contains it.
 const tenantMark = "\x1f"
 
