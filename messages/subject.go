@@ -138,6 +138,10 @@ func (p Prefix) Event(key string) string {
 	return string(p) + ".event." + key
 }
 
+// StoredTenant returns what precedes the key of a tenant's resource in the subjects of stored events. No key begins with
+// "~".
+func StoredTenant(account string) string { return "~tenant." + account + "." }
+
 // StoredEvent returns the subject on which a node publishes an event to the stream that retains it:
 // holdfast.node.~event.<key>. Only nodes may publish there, so clients cannot add to the stream. The stream
 // stores the event under Event(key). The key may be ">", to subscribe.

@@ -50,19 +50,19 @@ func TestParsePrefix(t *testing.T) {
 
 func TestIllegalPrefix(t *testing.T) {
 	for s, want := range map[string]string{
-		"":                      `prefix: 1 to 192 bytes, got 0 bytes`,
+		"":                       `prefix: 1 to 192 bytes, got 0 bytes`,
 		strings.Repeat("a", 193): `prefix: 1 to 192 bytes, got 193 bytes`,
-		"_INBOX":                `prefix: not beginning with _ or $, got "_INBOX"`,
-		"$SYS":                  `prefix: not beginning with _ or $, got "$SYS"`,
-		".a":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got ".a"`,
-		"a.":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a."`,
-		"a..b":                  `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a..b"`,
-		"a.*":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a.*"`,
-		"a.>":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a.>"`,
-		"a/b":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a/b"`,
-		"a b":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a b"`,
-		"é":                     `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "é"`,
-		"a\xff":                 `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a\xff"`,
+		"_INBOX":                 `prefix: not beginning with _ or $, got "_INBOX"`,
+		"$SYS":                   `prefix: not beginning with _ or $, got "$SYS"`,
+		".a":                     `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got ".a"`,
+		"a.":                     `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a."`,
+		"a..b":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a..b"`,
+		"a.*":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a.*"`,
+		"a.>":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a.>"`,
+		"a/b":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a/b"`,
+		"a b":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a b"`,
+		"é":                      `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "é"`,
+		"a\xff":                  `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a\xff"`,
 	} {
 		_, err := messages.ParsePrefix(s)
 		wantInvalid(t, err, want)

@@ -24,17 +24,19 @@ func (a *admission) isAnswerable(m *nats.Msg) bool {
 	return true
 }
 
-// admit reports whether a request is taken. If not, it was dropped or refused.
-func (a *admission) admit(m *nats.Msg, to messages.ReplyTo) bool {
-	return a.isAnswerable(m) && a.enter(to, isBehind(m))
+// admit reports whether a request of a tenant, or of none, is taken. If not, it was dropped or refused.
+func (a *admission) admit(t *tenant, m *nats.Msg, to messages.ReplyTo) bool {
+	return a.isAnswerable(m) && a.enter(t, to, isBehind(m))
 }
 
-// enter reports whether a request is taken that can be answered. If not, it was refused: a limit of the node keeps it
-// out, or its subscription has fallen behind.
-func (a *admission) enter(to messages.ReplyTo, behind bool) bool {
+// enter reports whether a request is taken that can be answered. If not, it was refused: a limit of its tenant or of the
+// node keeps it out, or its subscription has fallen behind. What a tenant has too much does not count for the node.
+func (a *admission) enter(t *tenant, to messages.ReplyTo, behind bool) bool {
 	err := errBehind
 	if !behind {
-		err = a.gate.enter()
+		if err = t.enter(); err == nil {
+			err = a.gate.enter()
+		}
 	}
 	if err != nil {
 		a.outbox.overloaded(to, err)

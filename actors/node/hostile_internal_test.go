@@ -15,7 +15,7 @@ import (
 func FuzzUndeliverable(f *testing.F) {
 	target := blindtest.New(f)
 	u := newUndeliverable(&nats.Conn{})
-	want := grant{"orders.42", 5}
+	want := grant{"", "orders.42", 5}
 	probe := u.probe(actors.Probe{Number: 3, Shard: 1})
 	batch := u.many([]grant{want})
 	one := u.one(want)

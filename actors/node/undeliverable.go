@@ -38,8 +38,9 @@ const keptBatches = 1 << 12
 
 // grant is a grant that may have to be taken back.
 type grant struct {
-	key   string
-	token messages.Token
+	tenant string // empty if the resource is of none
+	key    string
+	token  messages.Token
 }
 
 func newUndeliverable(nc *nats.Conn) *undeliverable {
@@ -53,7 +54,7 @@ func (u *undeliverable) all() string { return u.inbox + ".>" }
 
 // one returns the reply subject of a grant.
 func (u *undeliverable) one(g grant) string {
-	return u.subject(strconv.FormatUint(uint64(g.token), 10), g.key)
+	return u.subject(strconv.FormatUint(uint64(g.token), 10), g.place())
 }
 
 // many returns the reply subject of grants in one message, and keeps them; empty if there are none.
@@ -73,8 +74,29 @@ func (u *undeliverable) probe(p actors.Probe) string {
 	return u.subject(strconv.FormatUint(p.Number, 10), fmt.Sprintf("%s%d.%x", probeLevel, p.Shard, p.Session))
 }
 
-// probeLevel begins what a probe has in the place of a key, as no key does.
-const probeLevel = "~"
+// probeLevel begins what a probe has in the place of a key, and tenantLevel the key of a tenant's resource. No key begins
+// with either.
+const (
+	probeLevel  = "~"
+	tenantLevel = "~~"
+)
+
+// place returns the key of the grant's resource, behind its tenant if it has one.
+func (g grant) place() string {
+	if g.tenant == "" {
+		return g.key
+	}
+	return tenantLevel + g.tenant + "." + g.key
+}
+
+func parsePlace(place string, token uint64) grant {
+	of, ok := strings.CutPrefix(place, tenantLevel)
+	if !ok {
+		return grant{key: place, token: messages.Token(token)}
+	}
+	tenant, key, _ := strings.Cut(of, ".")
+	return grant{tenant: tenant, key: key, token: messages.Token(token)}
+}
 
 // subject returns a reply subject. Without a key it is that of a batch.
 func (u *undeliverable) subject(number, key string) string {
@@ -102,10 +124,10 @@ func (u *undeliverable) parse(m *nats.Msg) (grants []grant, probe *actors.Probe)
 	}
 	n, _ := strconv.ParseUint(number, 10, 64) // the code says that it is one, and that the rest is as it was made
 	switch {
-	case strings.HasPrefix(key, probeLevel):
+	case strings.HasPrefix(key, probeLevel) && !strings.HasPrefix(key, tenantLevel):
 		return nil, parseProbe(n, key)
 	case key != "":
-		return []grant{{key, messages.Token(n)}}, nil
+		return []grant{parsePlace(key, n)}, nil
 	}
 	return u.take(n), nil
 }
