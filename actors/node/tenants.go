@@ -251,11 +251,10 @@ func (n *Node) SetTenants(limits map[string]TenantLimits) error {
 	for _, gone := range removed {
 		n.endpoints.removeTenant(gone)
 	}
-	var errs []error
+	errs := []error{n.endpoints.boundTenants(len(limits))}
 	for _, tenant := range added {
 		errs = append(errs, n.endpoints.addTenant(tenant))
 	}
-	errs = append(errs, n.endpoints.boundTenants(len(limits)))
 	for _, err := range old {
 		n.outbox.forget(err)
 	}
