@@ -1,22 +1,27 @@
 package page_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/page"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // startWithTenants returns a page on a node with two tenants, and a client for each.
 func startWithTenants(t *testing.T, cfg page.Config) (s *site, orders, billing *holdfast.Client) {
 	t.Helper()
 	s = startOn(t, cfg, stand.Config{Tenants: map[string]node.TenantLimits{"ORDERS": {}, "BILLING": {}}})
-	of := func(tenant string) *holdfast.Client { return stand.Client(t, stand.Dial(t, s.node.URL()), holdfast.Tenant(tenant)) }
+	of := func(tenant string) *holdfast.Client {
+		return stand.Client(t, stand.Dial(t, s.node.URL()), holdfast.Tenant(tenant))
+	}
 	return s, of("ORDERS"), of("BILLING")
 }
 
@@ -27,6 +32,16 @@ func (s *site) lockOf(c *holdfast.Client, resource string, opts ...holdfast.Acqu
 		s.Fatal(err)
 	}
 	return l
+}
+
+// lockInSession acquires a lock in the session that has the same id in all tenants.
+func (s *site) lockInSession(p messages.Prefix, owner string) {
+	s.Helper()
+	request := fmt.Sprintf(`{"owner":%q,"ttl_ms":600000,"session":"a session of all tenants"}`, owner)
+	m, err := s.node.Connect().Request(p.Operation(messages.OpAcquire, "s"), []byte(request), time.Minute)
+	if err != nil || !strings.Contains(string(m.Data), "GRANTED") {
+		s.Fatalf("%v: %s", err, m.Data)
+	}
 }
 
 // lacks fails the test if the view has one of the texts.
@@ -44,7 +59,7 @@ func (s *site) lacks(path string, texts ...string) {
 func TestViewsOfTenants(t *testing.T) {
 	t.Parallel()
 	s, orders, billing := startWithTenants(t, page.Config{})
-	s.lock("a", holdfast.Owner("own"))
+	s.lock("a", holdfast.Owner("of-none"))
 	s.lockOf(orders, "a", holdfast.Owner("of-orders"))
 	s.lockOf(billing, "a", holdfast.Owner("of-billing"))
 	s.lockOf(billing, "b", holdfast.Owner("of-billing"))
@@ -52,26 +67,29 @@ func TestViewsOfTenants(t *testing.T) {
 	const link = `<a href="lock?name=a&amp;tenant=ORDERS">a</a></th><td>ORDERS</td>`
 
 	s.want("/", 200, "4 leases are shown.", filter("*"), `<th scope="col">Tenant</th>`, link, `<a href="lock?name=a">a</a></th><td>–</td>`)
-	s.want("/?tenant=*&pattern=a", 200, "3 leases are shown.", "own", "of-orders", "of-billing")
+	s.want("/?tenant=*&pattern=a", 200, "3 leases are shown.", "of-none", "of-orders", "of-billing")
 	s.want("/?tenant=BILLING", 200, "2 leases are shown.", filter("BILLING"), "of-billing")
-	s.lacks("/?tenant=BILLING", "own", "of-orders")
-	s.want("/?tenant=", 200, "1 lease is shown.", filter(""), "own")
+	s.lacks("/?tenant=BILLING", "of-none", "of-orders")
+	s.want("/?tenant=", 200, "1 lease is shown.", filter(""), "of-none")
 	s.want("/?tenant=NONE", 200, "No lock of this selection is held.")
 	s.want("/?tenant=A.B", 400, "tenant", filter("A.B"))
 
-	s.want("/sessions", 200, "3 sessions are shown.", `<td>ORDERS</td>`, `<a href="lock?name=a&amp;tenant=BILLING">a</a>`)
-	s.want("/sessions?tenant=ORDERS", 200, "1 session is shown.", "of-orders")
+	s.lockInSession(messages.DefaultPrefix, "in-session-of-none")
+	s.lockInSession(messages.DefaultPrefix.Tenant("ORDERS"), "in-session-of-orders")
+	s.lockInSession(messages.DefaultPrefix.Tenant("BILLING"), "in-session-of-billing")
+	s.want("/sessions", 200, "3 sessions are shown.", `</th><td>ORDERS</td><td>in-session-of-orders</td>`, `<a href="lock?name=s&amp;tenant=BILLING">s</a>`)
+	s.want("/sessions?tenant=ORDERS", 200, "1 session is shown.", "in-session-of-orders")
 
 	s.eventually("/lock?name=a&tenant=ORDERS", "<title>a of tenant ORDERS – Lock – Holdfast</title>",
 		`<span class="name">a</span> of tenant <span class="name">ORDERS</span>`, "The lock is held.", "of-orders", "<td>acquired</td>")
-	s.lacks("/lock?name=a&tenant=ORDERS", "of-billing", "own")
+	s.lacks("/lock?name=a&tenant=ORDERS", "of-billing", "of-none")
 	s.lacks("/lock?name=a", "of-billing", "of-orders", "of tenant")
 	s.want("/lock?name=b&tenant=ORDERS", 200, "The lock is free.")
 	s.want("/lock?name=a&tenant=A.B", 400, "tenant")
 
-	s.eventually("/events", "4 changes are shown.", filter("*"), `<th scope="col">Tenant</th>`, link)
-	s.eventually("/events?tenant=BILLING", "2 changes are shown.", "of-billing")
-	s.lacks("/events?tenant=BILLING", "of-orders", "own")
+	s.eventually("/events", "7 changes are shown.", filter("*"), `<th scope="col">Tenant</th>`, link)
+	s.eventually("/events?tenant=BILLING", "3 changes are shown.", "of-billing")
+	s.lacks("/events?tenant=BILLING", "of-orders", "of-none")
 
 	all, some := s.open("/stream/events", ""), s.open("/stream/events?tenant=BILLING", "")
 	view := s.open("/stream/lock?name=c&tenant=ORDERS", "")
