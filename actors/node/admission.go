@@ -12,6 +12,8 @@ type admission struct {
 	drops  drops
 	gate   *gate
 	outbox *outbox
+	// deferred are refusals for the limits of tenants.
+	deferred *deferred
 }
 
 // isAnswerable reports whether an answer may go to the message's reply subject. A request without an inbox is dropped
@@ -37,9 +39,14 @@ func (a *admission) admit(t *tenant, m *nats.Msg, to messages.ReplyTo) bool {
 func (a *admission) enter(t *tenant, to messages.ReplyTo, behind bool) bool {
 	err := errBehind
 	if !behind {
-		if err = t.enter(); err == nil {
-			err = a.gate.enter()
-		}
+		err = t.enter()
+	}
+	if err != nil && t != nil {
+		a.deferred.put(to, err)
+		return false
+	}
+	if err == nil {
+		err = a.gate.enter()
 	}
 	if err != nil {
 		a.outbox.overloaded(to, err)

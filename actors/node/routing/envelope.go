@@ -166,7 +166,9 @@ func (e Envelope) Message(subject string) *nats.Msg {
 }
 
 // isReserved reports whether NATS has made a reply subject for a request that came through an import or a gateway.
-func isReserved(reply string) bool { return messages.IsImported(reply) || strings.HasPrefix(reply, "_GR_.") }
+func isReserved(reply string) bool {
+	return messages.IsImported(reply) || strings.HasPrefix(reply, "_GR_.")
+}
 
 // ForwardedReplyTo returns where the answer to a message goes that another node has forwarded.
 func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
