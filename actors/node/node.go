@@ -79,7 +79,10 @@ func newNode(cfg Config) *Node {
 	}
 	n := &Node{
 		cfg: cfg, system: actors.NewSystem(cfg.Log), routers: routers, outbox: o, peers: t.peers, service: newService(cfg),
-		admission: &admission{prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o}, lost: make(chan struct{}),
+		admission: &admission{
+			prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o, deferred: newDeferred(cfg.Clock, o.overloaded),
+		},
+		lost: make(chan struct{}),
 	}
 	n.intake = &intake{
 		prefix: cfg.Prefix, clock: cfg.Clock, observed: cfg.Observer != nil, traces: traces, admission: n.admission, outbox: o, transport: t,
@@ -243,6 +246,7 @@ func (n *Node) close(ctx context.Context) error {
 		errs = append(errs, n.peers.close(ctx))
 	}
 	n.routers.Expire()
+	n.admission.deferred.close()
 	errs = append(errs, n.outbox.close(ctx))
 	for _, nc := range n.cfg.connections()[1:] {
 		errs = append(errs, drain(ctx, nc))

@@ -19,8 +19,8 @@ import (
 // undeliverable finds out that grants and probes have reached no subscriber: an answer that may reach none is sent with a reply
 // subject of the node's own, on which NATS reports at once that the client's inbox has no responders.
 //
-// The reply subject names the one grant of an answer, so nothing is kept for those that arrive. The grants of a batch
-// are kept, and the reply subject has their number. A code keeps a client that has seen a reply subject from taking back
+// The reply subject names the one grant of an answer, so nothing is kept for those that arrive. The grants of a batch, and
+// of a tenant, are kept, and the reply subject has their number. A code keeps a client that has seen a reply subject from taking back
 // another's grant. A probe is recognized in the same way. It is safe for concurrent use.
 type undeliverable struct {
 	inbox  string
@@ -52,9 +52,12 @@ func newUndeliverable(nc *nats.Conn) *undeliverable {
 // all returns the subject of all reports.
 func (u *undeliverable) all() string { return u.inbox + ".>" }
 
-// one returns the reply subject of a grant.
+// one returns the reply subject of a grant. That of a tenant is kept, so that the client does not see the tenant.
 func (u *undeliverable) one(g grant) string {
-	return u.subject(strconv.FormatUint(uint64(g.token), 10), g.place())
+	if g.tenant != "" {
+		return u.many([]grant{g})
+	}
+	return u.subject(strconv.FormatUint(uint64(g.token), 10), g.key)
 }
 
 // many returns the reply subject of grants in one message, and keeps them; empty if there are none.
@@ -74,29 +77,8 @@ func (u *undeliverable) probe(p actors.Probe) string {
 	return u.subject(strconv.FormatUint(p.Number, 10), fmt.Sprintf("%s%d.%x", probeLevel, p.Shard, p.Session))
 }
 
-// probeLevel begins what a probe has in the place of a key, and tenantLevel the key of a tenant's resource. No key begins
-// with either.
-const (
-	probeLevel  = "~"
-	tenantLevel = "~~"
-)
-
-// place returns the key of the grant's resource, behind its tenant if it has one.
-func (g grant) place() string {
-	if g.tenant == "" {
-		return g.key
-	}
-	return tenantLevel + g.tenant + "." + g.key
-}
-
-func parsePlace(place string, token uint64) grant {
-	of, ok := strings.CutPrefix(place, tenantLevel)
-	if !ok {
-		return grant{key: place, token: messages.Token(token)}
-	}
-	tenant, key, _ := strings.Cut(of, ".")
-	return grant{tenant: tenant, key: key, token: messages.Token(token)}
-}
+// probeLevel begins what a probe has in the place of a key, as no key does.
+const probeLevel = "~"
 
 // subject returns a reply subject. Without a key it is that of a batch.
 func (u *undeliverable) subject(number, key string) string {
@@ -124,10 +106,10 @@ func (u *undeliverable) parse(m *nats.Msg) (grants []grant, probe *actors.Probe)
 	}
 	n, _ := strconv.ParseUint(number, 10, 64) // the code says that it is one, and that the rest is as it was made
 	switch {
-	case strings.HasPrefix(key, probeLevel) && !strings.HasPrefix(key, tenantLevel):
+	case strings.HasPrefix(key, probeLevel):
 		return nil, parseProbe(n, key)
 	case key != "":
-		return []grant{parsePlace(key, n)}, nil
+		return []grant{{key: key, token: messages.Token(n)}}, nil
 	}
 	return u.take(n), nil
 }

@@ -70,6 +70,60 @@ func TestNames(t *testing.T) {
 	a.want(messages.Status_HELD, messages.OpGet, "lone", "")
 }
 
+// A waiter is granted its lock. If one in the account of the nodes is gone, the grant is taken back for the next one, in its
+// own tenant. NATS does not report one that is gone behind an import.
+func TestWaiters(t *testing.T) {
+	t.Parallel()
+	s := start(t, node.TenantLimits{})
+	a, b, gone := s.as(first), s.as(second), s.operator(first)
+	for _, c := range []*client{a, b} {
+		c.acquire("name", "o")
+	}
+	gone.queue("name", "gone", 1)
+	there, other := a.queue("name", "there", 2), b.queue("name", "other", 1)
+	gone.Close()
+	for _, c := range []*client{a, b} {
+		c.want(messages.Status_RELEASED, messages.OpRelease, "name", `{"owner":"o"}`)
+	}
+	if r := a.next(there); r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetToken() != 3 {
+		t.Errorf("got %v, want the token 3 behind one that was taken back", r)
+	}
+	if r := b.next(other); r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetToken() != 2 {
+		t.Errorf("got %v, want the token 2", r)
+	}
+	b.want(messages.Status_HELD, messages.OpGet, "name", "")
+}
+
+// queue sends a request that waits, as the n-th one.
+func (c *client) queue(key, owner string, n uint32) *nats.Subscription {
+	c.Helper()
+	inbox := nats.NewInbox()
+	sub, err := c.SubscribeSync(inbox)
+	if err == nil {
+		err = c.PublishRequest(c.prefix.Operation(messages.OpAcquire, key), inbox, []byte(fmt.Sprintf(`{"owner":%q,"ttl_ms":60000,"wait_ms":60000}`, owner)))
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
+	stand.Eventually(c, fmt.Sprintf("%d requests wait", n), func() bool { return c.ask(messages.OpGet, key, "").GetWaiting() == n })
+	return sub
+}
+
+// next returns the next answer.
+func (c *client) next(sub *nats.Subscription) *messages.Reply {
+	c.Helper()
+	m, err := sub.NextMsg(patience)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.wantHidden(m)
+	r := &messages.Reply{}
+	if err := messages.DecodeReply(messages.JSON, m.Data, r); err != nil {
+		c.Fatal(err)
+	}
+	return r
+}
+
 // No error shows an account, or how a resource of a tenant is named in the service.
 func TestErrorsHideTheTenant(t *testing.T) {
 	t.Parallel()

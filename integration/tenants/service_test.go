@@ -120,7 +120,7 @@ func (c *client) send(subject, body string) *nats.Msg {
 // wantHidden fails the test if a message to a tenant has the name of an account.
 func (c *client) wantHidden(m *nats.Msg) {
 	c.Helper()
-	text := string(m.Data) + fmt.Sprint(m.Header)
+	text := m.Reply + string(m.Data) + fmt.Sprint(m.Header)
 	for _, account := range []string{first, second, stranger, "NODES", `\u001f`, "\x1f"} {
 		if c.account != "" && strings.Contains(text, account) {
 			c.Errorf("%s got a message on %s with %q: %q", c.account, m.Subject, account, text)

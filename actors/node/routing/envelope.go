@@ -27,6 +27,9 @@ const (
 	// tenant it is.
 	headerIdentity = "Holdfast-Identity"
 	headerTenant   = "Holdfast-Tenant"
+	// headerReply is the reply subject of a request that came through a service import or a gateway: NATS takes it from no
+	// client as the reply subject of a message.
+	headerReply = "Holdfast-Reply"
 	// maxHops bounds forwarding while nodes disagree about an owner: two hand-overs in a row, and one to spare.
 	maxHops = 4
 )
@@ -137,6 +140,10 @@ func (e Envelope) Message(subject string) *nats.Msg {
 		Subject: subject, Reply: e.ReplyTo.Subject, Data: e.Data,
 		Header: nats.Header{messages.HeaderContentType: {contentType}, headerHops: {strconv.Itoa(e.Hops + 1)}},
 	}
+	if isReserved(m.Reply) {
+		m.Header[headerReply] = []string{m.Reply}
+		m.Reply = ""
+	}
 	if e.ReplyTo.Batched {
 		m.Header[headerCall] = []string{strconv.FormatUint(e.ReplyTo.Call, 10)}
 	}
@@ -158,11 +165,19 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	return m
 }
 
+// isReserved reports whether NATS has made a reply subject for a request that came through an import or a gateway.
+func isReserved(reply string) bool {
+	return messages.IsImported(reply) || strings.HasPrefix(reply, "_GR_.")
+}
+
 // ForwardedReplyTo returns where the answer to a message goes that another node has forwarded.
 func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
 	to := messages.ReplyTo{
 		Subject: m.Reply, Encoding: forwardedEncoding(m), Inner: m.Header.Get(headerInner) != "",
 		Identity: m.Header.Get(headerIdentity), Tenant: m.Header.Get(headerTenant),
+	}
+	if reply := m.Header.Get(headerReply); isReserved(reply) {
+		to.Subject = reply
 	}
 	if call, err := strconv.ParseUint(m.Header.Get(headerCall), 10, 64); err == nil {
 		to.Batched, to.Call = true, call
