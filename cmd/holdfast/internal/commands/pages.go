@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -42,7 +41,7 @@ func (l *list) pages(ctx context.Context, w io.Writer, take func(*messages.ListR
 		case page.GetNext() == "" || l.limit.Value > 0 && left <= len(page.GetLeases()):
 			return nil
 		case page.GetNext() == next.GetAfter():
-			return exit.Errorf(exit.Unexpected, "the node returned the same page twice: cannot continue after %s", display.Name(page.GetNext()))
+			return exit.Errorf(exit.Unexpected, "the node returned the same page twice: cannot continue after %s", messages.Spoken(page.GetNext()))
 		}
 		left -= len(page.GetLeases())
 		next.After = page.GetNext()
