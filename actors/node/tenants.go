@@ -186,7 +186,7 @@ func (all *tenants) set(limits map[string]TenantLimits) (added, removed []*tenan
 		}
 		t := before[name]
 		if t == nil {
-			t = &tenant{name: name, share: all.quota.Tenant(name), rate: rate.NewLimiter(0, 0)}
+			t = &tenant{name: name, share: all.quota.Tenant(name), rate: rate.NewLimiter(rate.Limit(l.Rate), burst(l.Rate))}
 			added = append(added, t)
 		}
 		if was := t.allowed.Swap(newAllowance(l, all.capacity)); was != nil {
@@ -194,7 +194,7 @@ func (all *tenants) set(limits map[string]TenantLimits) (added, removed []*tenan
 		}
 		if t.rate.Limit() != rate.Limit(l.Rate) {
 			t.rate.SetLimit(rate.Limit(l.Rate))
-			t.rate.SetBurst(max(l.Rate/burstsPerSecond, 1))
+			t.rate.SetBurst(burst(l.Rate))
 		}
 		after[name] = t
 	}
@@ -208,6 +208,8 @@ func (all *tenants) set(limits map[string]TenantLimits) (added, removed []*tenan
 	all.present.Store(&after)
 	return added, removed, old
 }
+
+func burst(rate int) int { return max(rate/burstsPerSecond, 1) }
 
 // TenantFigures are the counts of one tenant on a node, as in [Figures].
 type TenantFigures struct {

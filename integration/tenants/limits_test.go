@@ -91,7 +91,7 @@ func TestRate(t *testing.T) {
 	t.Parallel()
 	s := start(t, node.TenantLimits{Rate: 1})
 	a, b := s.as(first), s.as(second)
-	a.ask(messages.OpGet, "a", "") // it may or may not be the first of this second
+	a.want(messages.Status_FREE, messages.OpGet, "a", "")
 	stand.Eventually(t, "a request is refused", func() bool {
 		r := a.ask(messages.OpGet, "a", "")
 		return r.GetStatus() == messages.Status_OVERLOADED &&
