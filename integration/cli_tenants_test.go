@@ -129,3 +129,27 @@ func TestBackupOfTenants(t *testing.T) {
 		`a +ORDERS +orders +1 .*`, `b +ORDERS +orders +1 .*`, `c +ORDERS +orders +1 .*`, `d +ORDERS +orders +1 .*`)
 	wantRows(t, restored.holdfast(t, "ls"), `RESOURCE .*`, `a +own .*`, `b +own .*`, `c +own .*`, `d +own .*`, `e +own .*`)
 }
+
+// An agent stops the holders of a tenant, and leaves the losses of others alone.
+func TestFenceAgentOfATenant(t *testing.T) {
+	t.Parallel()
+	p := serveTenants(t)
+	dir := t.TempDir()
+	p.lose(t, "early", of("ORDERS"), "--confirm") // found in a listing, unless the journal tells of it
+	agent := p.fenceAgentIn(t, dir, `echo "$HOLDFAST_TENANT $HOLDFAST_RESOURCE" >> stopped`, "--tenant", "ORDERS")
+	p.lose(t, "late", of("ORDERS"), "--confirm")
+	p.lose(t, "late", of("BILLING"), "--confirm")
+	p.lose(t, "late", "--confirm")
+	for _, resource := range []string{"early", "late"} {
+		agent.log.WaitFor(t, agent.done, "confirmed the loss of "+resource+" of tenant ORDERS by \"me\", token 1")
+		p.holdfast(t, "get", resource, "--tenant", "ORDERS").want(t, 0, `^free: `)
+	}
+	stand.Eventually(t, "the others are held back", func() bool {
+		return len(rows(p.holdfast(t, "ls", "--held-back", "--tenant", "*").stdout)) == 3
+	})
+	stopped, err := os.ReadFile(filepath.Join(dir, "stopped"))
+	if text := string(stopped); err != nil || text != "ORDERS early\nORDERS late\n" && text != "ORDERS late\nORDERS early\n" {
+		t.Errorf("stopped %q, %v", stopped, err)
+	}
+	p.holdfast(t, "bench", "--tenant", "ORDERS", "--duration", "100ms", "--json").want(t, 0, `"failures":\[\]`)
+}
