@@ -43,7 +43,6 @@ func (l loss) environ(base []string) ([]string, error) {
 	}
 	environ := append(settings.WithoutResults(base),
 		settings.VariableResource+"="+l.lease.Resource,
-		settings.VariableTenant+"="+l.tenant,
 		settings.VariableToken+"="+l.lease.Token.String(),
 		settings.VariableFence+"="+l.lease.Fence.String(),
 		settings.VariableHolder+"="+l.lease.Owner,
@@ -51,6 +50,9 @@ func (l loss) environ(base []string) ([]string, error) {
 		settings.VariableReason+"="+l.reason,
 		settings.VariableMetadata+"="+string(asJSON),
 	)
+	if l.tenant != "" {
+		environ = append(environ, settings.VariableTenant+"="+l.tenant)
+	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if plainKey.MatchString(key) && !strings.Contains(metadata[key], "\x00") { // which an environment cannot hold
 			environ = append(environ, settings.PrefixMetadata+strings.ToUpper(key)+"="+metadata[key])

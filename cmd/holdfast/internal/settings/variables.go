@@ -31,7 +31,7 @@ const (
 var LockVariables = []string{VariableResource, VariableToken, VariableResources, VariableTokens, VariableSlots, VariableSlotTokens}
 
 // The variables that fence-agent sets for its command, beside those of the resource and of the token. The holder has a
-// name of its own, because HOLDFAST_OWNER is a setting. The tenant is empty without --tenant.
+// name of its own, because HOLDFAST_OWNER is a setting. The tenant is set only with --tenant.
 const (
 	VariableTenant = "HOLDFAST_TENANT"
 	VariableFence  = "HOLDFAST_FENCE"
