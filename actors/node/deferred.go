@@ -13,8 +13,9 @@ const (
 	// refusalDelay is how long after its request a tenant is told that it has reached a limit: one that sends the next
 	// request when it has the answer sends less often.
 	refusalDelay = 250 * time.Millisecond
-	// refusalInterval is how often such answers leave, together, which costs a fraction of sending them one by one.
-	refusalInterval = refusalDelay / 5
+	// refusalInterval is how often such answers leave, together, which costs a fraction of sending them one by one. It is
+	// short, because the answers to others wait behind them.
+	refusalInterval = refusalDelay / 25
 	// maxDeferred is how many may wait. Further ones leave at once.
 	maxDeferred = 1 << 14
 )
@@ -56,7 +57,7 @@ func (d *deferred) add(to messages.ReplyTo, why error) bool {
 	if d.closed || len(d.waiting) >= maxDeferred {
 		return false
 	}
-	d.waiting = append(d.waiting, deferredRefusal{to, why, d.clock.Now().Instant.Add(refusalDelay)})
+	d.waiting = append(d.waiting, deferredRefusal{to, why, d.clock.Now().Add(refusalDelay)})
 	d.tick()
 	return true
 }

@@ -140,56 +140,56 @@ func newTenants(cfg Config, g *gate) *tenants {
 }
 
 // of returns a tenant; nil for the empty name, and for one that the node does not serve.
-func (all *tenants) of(name string) *tenant {
+func (s *tenants) of(name string) *tenant {
 	if name == "" {
 		return nil
 	}
-	return (*all.present.Load())[name]
+	return (*s.present.Load())[name]
 }
 
 // limitsOf returns the limits of requests of a tenant, or of none. Nodes may have different lists for a while: a request
 // that another node has taken in has the limits of this one then.
-func (all *tenants) limitsOf(t *tenant) *messages.Limits {
+func (s *tenants) limitsOf(t *tenant) *messages.Limits {
 	if t == nil {
-		return all.limits
+		return s.limits
 	}
 	return t.allowed.Load().Limits
 }
 
 // refused counts a refusal for a limit.
-func (all *tenants) refused(name string) {
-	if t := all.of(name); t != nil {
+func (s *tenants) refused(name string) {
+	if t := s.of(name); t != nil {
 		t.refused.Add(1)
 	}
 }
 
 // check returns an error unless the tenants may be set.
-func (all *tenants) check(limits map[string]TenantLimits) error {
+func (s *tenants) check(limits map[string]TenantLimits) error {
 	for name := range limits {
 		if err := messages.CheckTenant(name); err != nil {
 			return err
 		}
 	}
-	return CheckTenants(len(limits), all.shards)
+	return CheckTenants(len(limits), s.shards)
 }
 
 // set makes these the tenants. Those that stay keep what they have counted. old are the refusals that are no longer in
 // force.
-func (all *tenants) set(limits map[string]TenantLimits) (added, removed []*tenant, old []error) {
-	before, after := *all.present.Load(), make(map[string]*tenant, len(limits))
+func (s *tenants) set(limits map[string]TenantLimits) (added, removed []*tenant, old []error) {
+	before, after := *s.present.Load(), make(map[string]*tenant, len(limits))
 	for name, l := range limits {
-		l.Held = cmp.Or(l.Held, all.capacity.Held)
-		l.Waiting = cmp.Or(l.Waiting, all.capacity.Waiting)
-		l.Rate = cmp.Or(l.Rate, all.capacity.Rate)
+		l.Held = cmp.Or(l.Held, s.capacity.Held)
+		l.Waiting = cmp.Or(l.Waiting, s.capacity.Waiting)
+		l.Rate = cmp.Or(l.Rate, s.capacity.Rate)
 		if l.Limits == nil {
-			l.Limits = all.limits
+			l.Limits = s.limits
 		}
 		t := before[name]
 		if t == nil {
-			t = &tenant{name: name, share: all.quota.Tenant(name), rate: rate.NewLimiter(rate.Limit(l.Rate), burst(l.Rate))}
+			t = &tenant{name: name, share: s.quota.Tenant(name), rate: rate.NewLimiter(rate.Limit(l.Rate), burst(l.Rate))}
 			added = append(added, t)
 		}
-		if was := t.allowed.Swap(newAllowance(l, all.capacity)); was != nil {
+		if was := t.allowed.Swap(newAllowance(l, s.capacity)); was != nil {
 			old = append(old, was.tooFast, was.tooMany)
 		}
 		if t.rate.Limit() != rate.Limit(l.Rate) {
@@ -205,7 +205,7 @@ func (all *tenants) set(limits map[string]TenantLimits) (added, removed []*tenan
 			old = append(old, a.tooFast, a.tooMany)
 		}
 	}
-	all.present.Store(&after)
+	s.present.Store(&after)
 	return added, removed, old
 }
 
@@ -220,8 +220,8 @@ type TenantFigures struct {
 }
 
 // figures returns the counts of all tenants, by name.
-func (all *tenants) figures() []TenantFigures {
-	present := *all.present.Load()
+func (s *tenants) figures() []TenantFigures {
+	present := *s.present.Load()
 	figures := make([]TenantFigures, 0, len(present))
 	for _, name := range slices.Sorted(maps.Keys(present)) {
 		t := present[name]

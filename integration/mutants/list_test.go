@@ -663,7 +663,7 @@ var mutants = []mutant{
 	{
 		name:  "TenantsShareLimits",
 		harm:  "what one tenant holds counts for another",
-		edits: []edit{{"actors/node/tenants.go", "share: all.quota.Tenant(name),", "share: &all.quota.Share,"}},
+		edits: []edit{{"actors/node/tenants.go", "share: s.quota.Tenant(name),", "share: &s.quota.Share,"}},
 		found: tenants,
 		says:  `acquire of h3 .*OVERLOADED.*want GRANTED`,
 	},
