@@ -658,7 +658,7 @@ var mutants = []mutant{
 		harm:  "a request of a tenant is one of no tenant if the owner of its shard is not the node that took it in",
 		edits: []edit{{"actors/node/routing/envelope.go", "Tenant: m.Header.Get(headerTenant),", `Tenant: "",`}},
 		found: tenantsOfNodes,
-		says:  `holdfast\.tenant\.A\.acquire\.k\d+`,
+		says:  `holdfast\.tenant\.[AB]\.(acquire|get)\.k\d+`,
 	},
 	{
 		name:  "TenantsShareLimits",
