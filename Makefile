@@ -187,6 +187,11 @@ mutants: ## Plant bugs in the product, one at a time, and check that the tests f
 bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.
 	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h ./integration/bench
 
+.PHONY: bench-tenants
+bench-tenants: ## Measure a tenant while another one floods the service, ROUNDS (3) times.
+	go test -run '^$$' -bench Flood -benchtime $(ROUNDS)x -timeout 1h ./integration/tenants
+
+.PHONY: bench-failover
 .PHONY: bench-failover
 bench-failover: ## Stop and kill each of three nodes ROUNDS (3) times, and measure the calls meanwhile.
 	go test -run '^$$' -bench Failover -benchtime $(ROUNDS)x -timeout 2h ./integration/bench

@@ -19,7 +19,7 @@ type admission struct {
 const admissionEnded = math.MinInt64 / 2
 
 // enter takes a request in, unless limit requests are in.
-func (a *admission) enter(limit int) error {
+func (a *admission) enter(limit int, r *Request) error {
 	for {
 		n := a.n.Load()
 		switch {
@@ -28,16 +28,16 @@ func (a *admission) enter(limit int) error {
 		case n >= int64(limit):
 			return fmt.Errorf("%w (%d)", ErrOverloaded, limit)
 		case a.n.CompareAndSwap(n, n+1):
-			a.quota.pend(1)
+			a.quota.pend(r.tenant(), 1)
 			return nil
 		}
 	}
 }
 
-// leave counts n requests out.
-func (a *admission) leave(n int64) {
+// leave counts n requests of a tenant, or of none, out.
+func (a *admission) leave(tenant string, n int64) {
 	a.n.Add(-n)
-	a.quota.pend(-n)
+	a.quota.pend(tenant, -n)
 }
 
 // end takes no more requests in if none is in, and reports whether that is so.

@@ -17,20 +17,32 @@ func (s *Shard) logChanges(d *decision) {
 		case change.GetKind() == messages.Event_BROKEN:
 			s.logBroken(d, change)
 		case change.GetKind() == messages.Event_CONFIRMED && d.confirms(g):
-			s.cfg.Audit.Info("loss confirmed", "resource", g.GetResource(), "owner", g.GetOwner(),
-				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())
+			s.cfg.Audit.Info("loss confirmed", append(named(g), "owner", g.GetOwner(),
+				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())...)
 		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
 			s.lateTokens.Add(1)
-			s.cfg.Log.Warn("tokens are running out: move to another name", "resource", g.GetResource(),
-				"token", g.GetToken(), "last", uint64(messages.MaxToken))
+			s.cfg.Log.Warn("tokens are running out: move to another name", append(named(g),
+				"token", g.GetToken(), "last", uint64(messages.MaxToken))...)
 		}
 	}
 }
 
 func (s *Shard) logBroken(d *decision, change *journal.Change) {
 	g := change.GetGrant()
-	s.cfg.Audit.Info("lock broken", "resource", g.GetResource(), "owner", g.GetOwner(),
-		"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())
+	s.cfg.Audit.Info("lock broken", append(named(g), "owner", g.GetOwner(),
+		"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())...)
+}
+
+// named returns the attributes that name the resource of a lease, with the tenant if it has one.
+func named(g *journal.Grant) []any { return resourceAttributes(g.GetResource()) }
+
+// resourceAttributes returns the attributes that name a resource, by its qualified name.
+func resourceAttributes(qualified string) []any {
+	tenant, resource := messages.Unqualify(qualified)
+	if tenant == "" {
+		return []any{"resource", resource}
+	}
+	return []any{"tenant", tenant, "resource", resource}
 }
 
 // confirms reports whether the request confirms the loss of this lease. Otherwise its hold has ended by itself.

@@ -23,6 +23,12 @@ func endsSession(r *Request) bool {
 	return ok
 }
 
+// tenant returns the account whose request it is; empty for none.
+func (r *Request) tenant() string {
+	tenant, _ := messages.Unqualify(r.Resource)
+	return tenant
+}
+
 // replyTo returns where the answer goes; false for an event that is no client's request.
 func (r *Request) replyTo() (messages.ReplyTo, bool) {
 	switch e := r.Event.(type) {

@@ -123,7 +123,7 @@ func (r *resourceActor) reportPanic(d *decision) {
 		return
 	}
 	r.log.Error("panic in a resource; the request that caused it is lost, the resource restarts from the journal",
-		"resource", d.activation.resource, "event", fmt.Sprintf("%T", d.request.Event),
-		"panic", reason, "stack", string(debug.Stack()))
+		append(resourceAttributes(d.activation.resource), "event", fmt.Sprintf("%T", d.request.Event),
+			"panic", reason, "stack", string(debug.Stack()))...)
 	panic(reason)
 }

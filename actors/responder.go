@@ -9,13 +9,26 @@ import (
 // neither answered nor queued.
 type responder struct {
 	shard *Shard
-	taken int64
+	// taken counts those of no tenant, takenBy those of each tenant.
+	taken   int64
+	takenBy map[string]int64
 }
 
 // take counts a request in.
 func (r *responder) take(q *Request) {
 	if _, ok := q.replyTo(); ok {
-		r.taken++
+		r.count(q.tenant(), 1)
+	}
+}
+
+// count adds to the requests of a tenant, or of none.
+func (r *responder) count(tenant string, n int64) {
+	if tenant == "" {
+		r.taken += n
+		return
+	}
+	if r.takenBy[tenant] += n; r.takenBy[tenant] == 0 {
+		delete(r.takenBy, tenant)
 	}
 }
 
@@ -25,15 +38,20 @@ func (r *responder) settle(q *Request) {
 		return
 	}
 	if _, ok := q.replyTo(); ok {
-		r.taken--
-		r.shard.requests.leave(1)
+		tenant := q.tenant()
+		r.count(tenant, -1)
+		r.shard.requests.leave(tenant, 1)
 	}
 }
 
 // settleAll counts out what is left.
 func (r *responder) settleAll() {
-	r.shard.requests.leave(r.taken)
+	r.shard.requests.leave("", r.taken)
 	r.taken = 0
+	for tenant, n := range r.takenBy {
+		r.shard.requests.leave(tenant, n)
+	}
+	clear(r.takenBy)
 }
 
 // refuse answers a request that was not decided.

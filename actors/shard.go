@@ -120,7 +120,7 @@ func (s *Shard) Tell(r *Request) error {
 // later, unless the node dies. The slice belongs to the shard afterwards.
 func (s *Shard) TellAll(all []Request) (taken int, err error) {
 	for taken < len(all) {
-		if err = s.requests.enter(s.cfg.Tuning.MaxPending); err != nil {
+		if err = s.requests.enter(s.cfg.Tuning.MaxPending, &all[taken]); err != nil {
 			err = fmt.Errorf("shard %d: %w", s.cfg.Shard, err)
 			break
 		}

@@ -32,7 +32,7 @@ type shardActor struct {
 }
 
 func newShardActor(s *Shard) *shardActor {
-	return &shardActor{Shard: s, opener: newOpener(s), responder: responder{shard: s}}
+	return &shardActor{Shard: s, opener: newOpener(s), responder: responder{shard: s, takenBy: make(map[string]int64)}}
 }
 
 // Receive implements actor.Actor.

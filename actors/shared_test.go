@@ -263,6 +263,45 @@ func TestQuotaCountsLeases(t *testing.T) {
 	})
 }
 
+// What a tenant holds and waits for is counted for it, too, and again by a term that begins.
+func TestQuotaOfTenants(t *testing.T) {
+	inClosedWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
+		w.quota = new(actors.Quota)
+		w.open()
+		a, b := messages.Qualify("A", "r"), messages.Qualify("B", "r")
+		check := func(heldA, waitingA, heldB, waitingB int64) {
+			w.Helper()
+			synctest.Wait()
+			for tenant, want := range map[string][3]int64{"A": {heldA, waitingA}, "B": {heldB, waitingB}} {
+				if q := w.quota.Tenant(tenant); [3]int64{q.Held(), q.Waiting(), q.Pending()} != want {
+					w.Errorf("%s: %d are held, %d wait and %d are pending, want %v", tenant, q.Held(), q.Waiting(), q.Pending(), want)
+				}
+			}
+		}
+		for i := range 3 {
+			w.ask(a, shared("p", 9, 1, time.Duration(i+1)*time.Minute))
+		}
+		w.ask(b, inMemory(shared("e", 9, 1, time.Hour)))
+		w.ask("r", acquire("none", time.Hour))
+		check(3, 0, 1, 0)
+		w.send(a, queued(acquire("w", time.Minute), time.Hour))
+		w.send(b, queued(acquire("w", time.Minute), time.Hour))
+		w.send(b, queued(acquire("w2", time.Minute), time.Hour))
+		check(3, 1, 1, 2)
+		w.pass(2 * time.Minute)
+		check(1, 1, 1, 2)
+		w.ask(b, release("e"))
+		check(1, 1, 1, 1)
+		if q := w.quota; q.Held() != 3 || q.Waiting() != 2 {
+			w.Errorf("of all, %d are held and %d wait, want 3 and 2", q.Held(), q.Waiting())
+		}
+		w.reopen()
+		check(1, 0, 1, 0)
+		w.pass(time.Hour)
+		check(0, 0, 0, 0)
+	})
+}
+
 // list lists everything with its queues.
 func (w *world) list() actors.Listed {
 	w.Helper()

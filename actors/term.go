@@ -31,7 +31,7 @@ type term struct {
 	links       links
 	proofs      proofs
 	traces      *traces
-	use         use
+	uses        uses
 	// changes counts the changes that were decided.
 	changes int
 	// draining: no resource is woken any more.
@@ -46,7 +46,7 @@ type termMessage struct {
 
 // newTerm begins a term with a ledger that has read the whole journal.
 func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer, decided func(*decision)) *term {
-	t := &term{shard: s, writer: writer, ledger: l, traces: newTraces(s.cfg), use: use{quota: s.cfg.Quota}}
+	t := &term{shard: s, writer: writer, ledger: l, traces: newTraces(s.cfg), uses: newUses(s.cfg.Quota)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	m := &mailbox{clock: s.cfg.Clock, work: &s.work, tell: func(message any) {
 		s.system.Root.Send(self, &termMessage{t, message})
@@ -66,7 +66,10 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 		}
 	})
 	t.compaction = newCompaction(t.ctx, s, m, l)
-	t.report()
+	t.report("")
+	for tenant := range l.Tenants() {
+		t.report(tenant)
+	}
 	t.tend()
 	t.timers.arm()
 	t.sweeper.later()
@@ -147,12 +150,16 @@ func (t *term) note(d *decision) {
 		t.ledger.SetEphemeral(a.resource, d.ephemeral)
 		a.setEphemeral(len(d.ephemeral), d.ephemeralShared())
 	}
-	t.report()
+	t.report(a.tenant())
 }
 
-// report tells the node's quota how much of it the shard uses.
-func (t *term) report() {
-	t.use.set(t.ledger.Held()+t.activations.ephemeral, t.activations.waiting)
+// report tells the node's quota how much of it the shard uses, and how much of the share of a tenant if there is one.
+func (t *term) report(tenant string) {
+	t.uses.set(t.ledger.Held()+t.activations.ephemeral, t.activations.waiting)
+	if tenant != "" {
+		of := t.activations.tenants[tenant]
+		t.uses.setTenant(tenant, t.ledger.HeldBy(tenant)+of.ephemeral, of.waiting)
+	}
 }
 
 // panicked puts a resource that panicked in line for its state: it gets it when everything that it decided
@@ -277,7 +284,12 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 		panic(err) // the resources decided what the ledger refuses: a bug
 	}
 	t.watermark.offer(r.GetCommit(), t.ledger.Head().Bytes-before.Bytes)
-	t.report()
+	t.report("")
+	for _, d := range decisions {
+		if tenant := d.activation.tenant(); tenant != "" {
+			t.report(tenant)
+		}
+	}
 	t.sweeper.later()
 	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, t.shard.cfg.Clock.Now().Sub(t.batcher.since), len(at))
 	for _, d := range decisions {
@@ -372,7 +384,7 @@ func (t *term) retire(ctx actor.Context, evict lease.Event) (held []*Request) {
 
 // end stops the timers and goroutines of the term, and takes its part of the quota back.
 func (t *term) end() {
-	t.use.set(0, 0)
+	t.uses.end()
 	t.cancel()
 	t.proofs.settle(fmt.Errorf("%w: shard %d is not open any more", ErrUnavailable, t.shard.cfg.Shard))
 	t.watermark.stop()

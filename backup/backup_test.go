@@ -175,12 +175,19 @@ func open(t tb, journals []*journaltest.Memory, after uint64) (open []*ledger.Le
 	return open
 }
 
+// shardOf returns the shard of a resource, of which a tenant has no part.
+func shardOf(t tb, qualified string, shards int) uint32 {
+	t.Helper()
+	_, name := messages.Unqualify(qualified)
+	key, err := messages.EncodeKey(name)
+	check(t, err)
+	return messages.ShardOf(key, uint32(shards))
+}
+
 // of returns what is known of a resource in a deployment of these shards.
 func of(t tb, shards []*ledger.Ledger, resource string) lease.Image {
 	t.Helper()
-	key, err := messages.EncodeKey(resource)
-	check(t, err)
-	return shards[messages.ShardOf(key, uint32(len(shards)))].Image(resource)
+	return shards[shardOf(t, resource, len(shards))].Image(resource)
 }
 
 // Whatever was granted, reserved, released, compacted and forgotten, and whatever the numbers of shards: in the restored
@@ -193,10 +200,12 @@ func TestRestoredTokens(t *testing.T) {
 		for i := range shards {
 			shards[i] = newShard(t)
 		}
-		names := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g", "h"})
+		names := rapid.SampledFrom([]string{
+			"a", "b", "c", "d", "e", "f", messages.Qualify("ORDERS", "a"), messages.Qualify("ORDERS", "b"), messages.Qualify("BILLING", "a"),
+		})
 		draw := func(t *rapid.T) (*shard, string) {
 			name := names.Draw(t, "resource")
-			return shards[messages.ShardOf(name, uint32(len(shards)))], name
+			return shards[shardOf(t, name, len(shards))], name
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"step":    func(t *rapid.T) { s, name := draw(t); s.step(t, name) },

@@ -125,7 +125,7 @@ func (r *Restore) load(l *ledger.Ledger, shard uint32) error {
 	err := now.read(r.File, func(a *archive.Reader, record *archive.Record) error {
 		r.progress(shard, float64(a.Read())/float64(r.Contents.Size), 0)
 		for _, e := range record.GetPage().GetEntries() {
-			key, err := messages.EncodeKey(e.Name())
+			key, err := messages.KeyOf(e.Name())
 			if err != nil {
 				return err
 			}

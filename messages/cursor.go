@@ -24,6 +24,21 @@ func (c Cursor) String() string {
 	return c.Resource + cursorSeparator + strconv.FormatUint(uint64(c.Token), 10)
 }
 
+// ParseQualifiedCursor parses the output of [Cursor.String] of a cursor whose resource may be a qualified name. Only
+// operators have such cursors. It returns an [InvalidError] for anything else.
+func ParseQualifiedCursor(s string) (Cursor, error) {
+	tenant, rest := Unqualify(s)
+	c, err := ParseCursor(rest)
+	if err != nil || rest == s {
+		return c, err
+	}
+	if err := CheckTenant(tenant); err != nil || c.Resource == "" {
+		return Cursor{}, Invalid("after", "a resource, or next of an earlier page", quote(s))
+	}
+	c.Resource = Qualify(tenant, c.Resource)
+	return c, nil
+}
+
 // ParseCursor parses the output of [Cursor.String]. It returns an [InvalidError] for anything else.
 func ParseCursor(s string) (Cursor, error) {
 	if s == "" {

@@ -71,8 +71,20 @@ func (x *Event) SetHeader(h map[string][]string) {
 	h[HeaderEventID] = append(h[HeaderEventID][:0], x.ID().String())
 }
 
-// AppendJSON appends the event in the form in which [Encode] writes JSON, at a fraction of the cost. It
-// replaces invalid UTF-8, which no event from a bucket contains.
+// Subject returns the subject of the event: of a tenant's resource it is below the prefix of the tenant.
+func (x *Event) Subject(p Prefix) (string, error) {
+	key, err := EncodeKey(x.GetLease().GetResource())
+	if err != nil {
+		return "", fmt.Errorf("event %s: %w", x.ID(), err)
+	}
+	if tenant := x.GetLease().GetTenant(); tenant != "" {
+		p = p.Tenant(tenant)
+	}
+	return p.Event(key), nil
+}
+
+// AppendJSON appends the event in the form in which [Encode] writes JSON, at a fraction of the cost, and without the tenant,
+// which is in the subject. It replaces invalid UTF-8, which no event from a bucket contains.
 func (x *Event) AppendJSON(b []byte) []byte {
 	o := object{append(b, '{')}
 	o.name("kind", x.GetKind().String(), x.GetKind() != 0)

@@ -80,7 +80,11 @@ func FuzzEventJSON(f *testing.F) {
 
 func checkEventJSON(t fataler, e *messages.Event) {
 	t.Helper()
-	want, err := messages.Encode(messages.JSON, e)
+	public := proto.CloneOf(e)
+	if public.Lease != nil {
+		public.Lease.Tenant = "" // it is in the subject
+	}
+	want, err := messages.Encode(messages.JSON, public)
 	if err != nil {
 		t.Fatalf("%v: %v", e, err)
 	}

@@ -16,4 +16,6 @@ const (
 	FeatureSecrets = "secrets"
 	// FeatureIdentity: the owner of a lease is who NATS says that its sender is.
 	FeatureIdentity = "identity"
+	// FeatureTenants: accounts with resources of their own.
+	FeatureTenants = "tenants"
 )

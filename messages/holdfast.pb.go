@@ -944,7 +944,9 @@ type ListRequest struct {
 	// true: the page has the queues of its resources.
 	Waiters bool `protobuf:"varint,4,opt,name=waiters,proto3" json:"waiters,omitempty"`
 	// true: the page has the lost leases whose resources are held back, instead of those that are held.
-	HeldBack      bool `protobuf:"varint,5,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
+	HeldBack bool `protobuf:"varint,5,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
+	// Whose resources: empty: those of no tenant; an account: its resources; "*": all, of all tenants. Not for tenants.
+	Tenant        string `protobuf:"bytes,6,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1012,6 +1014,13 @@ func (x *ListRequest) GetHeldBack() bool {
 		return x.HeldBack
 	}
 	return false
+}
+
+func (x *ListRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
 }
 
 type Reply struct {
@@ -1232,7 +1241,9 @@ type Lease struct {
 	Slots []uint32 `protobuf:"varint,11,rep,packed,name=slots,proto3" json:"slots,omitempty"`
 	// Of a lease in a session: the first 8 hexadecimal digits of the SHA-256 of the session's id.
 	Session string `protobuf:"bytes,12,opt,name=session,proto3" json:"session,omitempty"`
-	// Who acquired the lease, as NATS has verified it; empty if the service does not verify owners.
+	// The account in whose namespace the resource is. Only operators are told: it is empty in answers to a tenant.
+	Tenant string `protobuf:"bytes,13,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Who acquired the lease, as NATS has verified it; empty if the service did not ask for it.
 	Identity      string `protobuf:"bytes,14,opt,name=identity,proto3" json:"identity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1352,6 +1363,13 @@ func (x *Lease) GetSession() string {
 	return ""
 }
 
+func (x *Lease) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
 func (x *Lease) GetIdentity() string {
 	if x != nil {
 		return x.Identity
@@ -1426,7 +1444,9 @@ type Queue struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// In their order, at most 100.
-	Waiters       []*Waiter `protobuf:"bytes,2,rep,name=waiters,proto3" json:"waiters,omitempty"`
+	Waiters []*Waiter `protobuf:"bytes,2,rep,name=waiters,proto3" json:"waiters,omitempty"`
+	// As in Lease.
+	Tenant        string `protobuf:"bytes,3,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1473,6 +1493,13 @@ func (x *Queue) GetWaiters() []*Waiter {
 		return x.Waiters
 	}
 	return nil
+}
+
+func (x *Queue) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
 }
 
 // Batch carries requests for the resources of one shard. Each is decided and answered on its own.
@@ -1840,7 +1867,7 @@ type Info struct {
 	Nodes   []*Node                `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Limits  *Limits                `protobuf:"bytes,4,opt,name=limits,proto3" json:"limits,omitempty"`
 	// What the deployment offers beyond the first version of the contract: "batch", "sharing", "delay", "sessions", "values",
-	// "secrets", "identity".
+	// "secrets", "identity", "tenants".
 	Features []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	// Who the sender of this request is, as NATS has verified it: its owners are this name, or begin with it and "/". Empty:
 	// the service does not verify owners.
@@ -2281,13 +2308,14 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x06secret\x18\x04 \x01(\fR\x06secret\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8a\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa2\x01\n" +
 	"\vListRequest\x12\x18\n" +
 	"\apattern\x18\x01 \x01(\tR\apattern\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x18\n" +
 	"\awaiters\x18\x04 \x01(\bR\awaiters\x12\x1b\n" +
-	"\theld_back\x18\x05 \x01(\bR\bheldBack\"\xb0\x02\n" +
+	"\theld_back\x18\x05 \x01(\bR\bheldBack\x12\x16\n" +
+	"\x06tenant\x18\x06 \x01(\tR\x06tenant\"\xb0\x02\n" +
 	"\x05Reply\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.holdfast.v1.StatusR\x06status\x12(\n" +
 	"\x05lease\x18\x02 \x01(\v2\x12.holdfast.v1.LeaseR\x05lease\x12\x18\n" +
@@ -2304,7 +2332,7 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\apermits\x18\x03 \x01(\rR\apermits\x12\x1d\n" +
 	"\n" +
 	"waiting_ms\x18\x04 \x01(\rR\twaitingMs\x12\x17\n" +
-	"\aleft_ms\x18\x05 \x01(\rR\x06leftMs\"\xe1\x03\n" +
+	"\aleft_ms\x18\x05 \x01(\rR\x06leftMs\"\xf3\x03\n" +
 	"\x05Lease\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -2320,18 +2348,20 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05limit\x18\n" +
 	" \x01(\rR\x05limit\x12\x14\n" +
 	"\x05slots\x18\v \x03(\rR\x05slots\x12\x18\n" +
-	"\asession\x18\f \x01(\tR\asession\x12\x1a\n" +
+	"\asession\x18\f \x01(\tR\asession\x12\x16\n" +
+	"\x06tenant\x18\r \x01(\tR\x06tenant\x12\x1a\n" +
 	"\bidentity\x18\x0e \x01(\tR\bidentity\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\r\x10\x0e\"w\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"w\n" +
 	"\tListReply\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\tR\x04next\x12*\n" +
-	"\x06queues\x18\x03 \x03(\v2\x12.holdfast.v1.QueueR\x06queues\"R\n" +
+	"\x06queues\x18\x03 \x03(\v2\x12.holdfast.v1.QueueR\x06queues\"j\n" +
 	"\x05Queue\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12-\n" +
-	"\awaiters\x18\x02 \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\"0\n" +
+	"\awaiters\x18\x02 \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\x12\x16\n" +
+	"\x06tenant\x18\x03 \x01(\tR\x06tenant\"0\n" +
 	"\x05Batch\x12'\n" +
 	"\x05calls\x18\x01 \x03(\v2\x11.holdfast.v1.CallR\x05calls\"\x80\x04\n" +
 	"\x04Call\x12\x0e\n" +

@@ -11,8 +11,8 @@ import (
 const (
 	// DefaultPrefix is the prefix of a deployment unless it configures another one.
 	DefaultPrefix Prefix = "holdfast"
-	// MaxPrefixBytes leaves room for the longest key in the 4 096 bytes of a NATS protocol line.
-	MaxPrefixBytes = 64
+	// MaxPrefixBytes fits that of a tenant, and leaves room for the longest key in the 4 096 bytes of a NATS protocol line.
+	MaxPrefixBytes = 192
 	// MaxReplyBytes is several times the length of an inbox. Longer reply subjects are refused, because
 	// they would fill the memory of waiting requests.
 	MaxReplyBytes = 255
@@ -23,6 +23,9 @@ const shardLevel = "shard"
 
 // nodeLevel begins the subjects between nodes, below the prefix.
 const nodeLevel = "node"
+
+// tenantLevel begins the subjects of tenants, below the prefix.
+const tenantLevel = "tenant"
 
 // Operation is an operation on a resource, in its form in a subject.
 type Operation string
@@ -56,6 +59,8 @@ func (o Operation) OfSession() bool { return o == OpKeep || o == OpEnd }
 
 // Address is the parsed subject of a request.
 type Address struct {
+	// Tenant is the account in the subject of a tenant's request; empty: there is none.
+	Tenant    string
 	Operation Operation
 	Key       string // not decoded: see [DecodeKey]; empty only of a batch
 	Direct    bool   // the subject names the shard
@@ -120,6 +125,13 @@ func (p Prefix) shard(shard uint32) string {
 	return string(p) + "." + shardLevel + "." + formatShard(shard) + "."
 }
 
+// Tenant returns the prefix of a tenant's subjects: holdfast.tenant.<account>. Below it are the same subjects as below the
+// prefix of the deployment, but those of nodes. NATS lets an account use only the prefix with its own name: the export
+// has to say at which level the account stands (account_token_position). The account may be "*", to subscribe.
+func (p Prefix) Tenant(account string) Prefix {
+	return Prefix(string(p) + "." + tenantLevel + "." + account)
+}
+
 // List returns the subject of listing: holdfast.list.
 func (p Prefix) List() string {
 	return string(p) + ".list"
@@ -141,6 +153,10 @@ func (p Prefix) Journals() string {
 func (p Prefix) Event(key string) string {
 	return string(p) + ".event." + key
 }
+
+// StoredTenant returns what precedes the key of a tenant's resource in the subjects of stored events. No key begins with
+// "~".
+func StoredTenant(account string) string { return "~tenant." + account + "." }
 
 // StoredEvent returns the subject on which a node publishes an event to the stream that retains it:
 // holdfast.node.~event.<key>. Only nodes may publish there, so clients cannot add to the stream. The stream
@@ -187,7 +203,7 @@ func (p Prefix) name() string {
 	}, string(p))
 }
 
-// Parse parses the subject of a request, front or direct. It returns an [InvalidError] if the subject is
+// Parse parses the subject of a request, front or direct, of a tenant or not. It returns an [InvalidError] if the subject is
 // not below the prefix, names no operation or no key, or if the shard is not a number. A direct subject may
 // also be that of a batch. It does not decode the key, and does not check that the shard exists.
 func (p Prefix) Parse(subject string) (Address, error) {
@@ -196,6 +212,12 @@ func (p Prefix) Parse(subject string) (Address, error) {
 		return Address{}, Invalid("subject", "below "+string(p), quote(subject))
 	}
 	var a Address
+	if of, ok := strings.CutPrefix(rest, tenantLevel+"."); ok {
+		a.Tenant, rest, _ = strings.Cut(of, ".")
+		if err := CheckTenant(a.Tenant); err != nil {
+			return Address{}, err
+		}
+	}
 	if direct, ok := strings.CutPrefix(rest, shardLevel+"."); ok {
 		number, below, _ := strings.Cut(direct, ".")
 		shard, err := parseShard(number)

@@ -53,19 +53,19 @@ func TestParsePrefix(t *testing.T) {
 
 func TestIllegalPrefix(t *testing.T) {
 	for s, want := range map[string]string{
-		"":                      `prefix: 1 to 64 bytes, got 0 bytes`,
-		strings.Repeat("a", 65): `prefix: 1 to 64 bytes, got 65 bytes`,
-		"_INBOX":                `prefix: not beginning with _ or $, got "_INBOX"`,
-		"$SYS":                  `prefix: not beginning with _ or $, got "$SYS"`,
-		".a":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got ".a"`,
-		"a.":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a."`,
-		"a..b":                  `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a..b"`,
-		"a.*":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a.*"`,
-		"a.>":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a.>"`,
-		"a/b":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a/b"`,
-		"a b":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a b"`,
-		"é":                     `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "é"`,
-		"a\xff":                 `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a\xff"`,
+		"":                       `prefix: 1 to 192 bytes, got 0 bytes`,
+		strings.Repeat("a", 193): `prefix: 1 to 192 bytes, got 193 bytes`,
+		"_INBOX":                 `prefix: not beginning with _ or $, got "_INBOX"`,
+		"$SYS":                   `prefix: not beginning with _ or $, got "$SYS"`,
+		".a":                     `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got ".a"`,
+		"a.":                     `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a."`,
+		"a..b":                   `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a..b"`,
+		"a.*":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a.*"`,
+		"a.>":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a.>"`,
+		"a/b":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a/b"`,
+		"a b":                    `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a b"`,
+		"é":                      `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "é"`,
+		"a\xff":                  `prefix: levels of A-Z a-z 0-9 _ - joined by dots, got "a\xff"`,
 	} {
 		_, err := messages.ParsePrefix(s)
 		wantInvalid(t, err, want)
@@ -74,6 +74,8 @@ func TestIllegalPrefix(t *testing.T) {
 
 func TestParseSubject(t *testing.T) {
 	for subject, want := range map[string]messages.Address{
+		"a.b.tenant.T.acquire.orders.42":  {Tenant: "T", Operation: messages.OpAcquire, Key: "orders.42"},
+		"a.b.tenant.T.shard.3.batch":      {Tenant: "T", Operation: messages.OpBatch, Direct: true, Shard: 3},
 		"a.b.acquire.orders.42":           {Operation: messages.OpAcquire, Key: "orders.42"},
 		"a.b.break.shard":                 {Operation: messages.OpBreak, Key: "shard"},
 		"a.b.get.acquire.x":               {Operation: messages.OpGet, Key: "acquire.x"},

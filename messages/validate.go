@@ -127,8 +127,19 @@ func checkPermits(limit, permits uint32) error {
 
 func checkList(r *ListRequest) error {
 	_, err := ParsePattern(r.GetPattern())
-	_, errAfter := ParseCursor(r.GetAfter())
-	return cmp.Or(err, checkRange("limit", uint64(r.GetLimit()), 0, uint64(MaxListLimit)), errAfter)
+	parse := ParseCursor
+	if r.GetTenant() == AllTenants {
+		parse = ParseQualifiedCursor
+	}
+	_, errAfter := parse(r.GetAfter())
+	return cmp.Or(err, checkRange("limit", uint64(r.GetLimit()), 0, uint64(MaxListLimit)), checkListTenant(r.GetTenant()), errAfter)
+}
+
+func checkListTenant(tenant string) error {
+	if tenant == "" || tenant == AllTenants {
+		return nil
+	}
+	return CheckTenant(tenant)
 }
 
 func (l *Limits) checkOwner(owner string) error {

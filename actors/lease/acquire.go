@@ -72,10 +72,10 @@ func (s *State) isFull() string { return s.fullOf(s.image.Leases(), s.image.Weig
 func (s *State) fullOf(n, weight int) string {
 	switch {
 	case n >= mostHolders:
-		return fmt.Sprintf("resource %q: %d leases are held, the most that may; try later", s.resource, n)
+		return fmt.Sprintf("resource %q: %d leases are held, the most that may; try later", s.name(), n)
 	case n > 0 && weight >= mostWeight:
 		return fmt.Sprintf("resource %q: %d leases with their owners and metadata take %d bytes, the most that may; try later",
-			s.resource, n, mostWeight)
+			s.name(), n, mostWeight)
 	}
 	return ""
 }
@@ -214,6 +214,6 @@ func (s *State) overloaded(why string) *messages.Reply {
 func (s *State) exhausted() *messages.Reply {
 	r := s.reply(messages.Status_EXHAUSTED)
 	r.Error = fmt.Sprintf("resource %q: its tokens have reached %d, the last there is; use another name",
-		s.resource, messages.MaxToken)
+		s.name(), messages.MaxToken)
 	return r
 }

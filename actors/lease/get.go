@@ -13,7 +13,7 @@ func (s *State) get(now Time, e Get, o *Outcome) {
 		r = s.replyTaken(now)
 	case token > 0 && token == s.image.Token(): // behind a floor, nothing is known of the last one
 		r.Lease = &messages.Lease{
-			Resource: s.resource, Token: uint64(token), Fence: token.String(),
+			Resource: s.name(), Token: uint64(token), Fence: token.String(),
 		}
 	}
 	if e.Request.GetWaiters() {

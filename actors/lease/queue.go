@@ -138,7 +138,7 @@ func (s *State) waitAnew(now Time, e Acquire, o *Outcome) {
 		o.answer(e.From, s.overloaded(e.NoWait))
 	case s.Waiting() >= e.MaxWaiting:
 		o.answer(e.From, s.overloaded(fmt.Sprintf(
-			"resource %q: %d requests wait already, the most that may", s.resource, e.MaxWaiting)))
+			"resource %q: %d requests wait already, the most that may", s.name(), e.MaxWaiting)))
 	default:
 		s.openSession(now, e.Request)
 		s.queue.push(newWaiter(now, e))

@@ -16,7 +16,7 @@ func (s *State) over(now Time, r *messages.AcquireRequest) *messages.Reply {
 	}
 	reply := s.reply(e.status())
 	reply.Lease = &messages.Lease{
-		Resource: s.resource, Owner: r.GetOwner(), Token: uint64(e.token), Fence: e.fence().String(),
+		Resource: s.name(), Owner: r.GetOwner(), Token: uint64(e.token), Fence: e.fence().String(),
 	}
 	return reply
 }

@@ -34,7 +34,7 @@ func (s *State) outgrows(before, after *journal.Grant) string {
 	more := after.Weight() - before.Weight()
 	if n := s.image.Holders(); n > 1 && more > 0 && s.image.Weight()+more > mostWeight {
 		return fmt.Sprintf("resource %q: %d leases with their owners and metadata would take more than %d bytes, the most "+
-			"that may; set less, or try later", s.resource, n, mostWeight)
+			"that may; set less, or try later", s.name(), n, mostWeight)
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 // State is everything that the owner knows of one resource: its image and its queue.
 // The queue is empty while the resource is free, see [Image.IsFree]. A State belongs to one goroutine.
 type State struct {
+	// resource is the qualified name of a tenant's resource: [State.name] is what answers say.
 	resource string
 	image    Image
 	queue    queue
@@ -32,6 +33,12 @@ type State struct {
 // requests and the sessions are the shard's; the sessions know the leases of the image.
 func New(resource string, image Image, past *EndedRequests, sessions *Sessions) *State {
 	return &State{resource: resource, image: image, past: past, sessions: sessions}
+}
+
+// name returns the name of the resource within its tenant.
+func (s *State) name() string {
+	_, name := messages.Unqualify(s.resource)
+	return name
 }
 
 // Image returns what the owner remembers: what is recorded once everything decided so far is

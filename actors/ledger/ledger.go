@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"strings"
 
@@ -22,6 +24,8 @@ type Ledger struct {
 	// held counts the leases that are held or hold their resource back, free the resources that are free and remembered; both are valid
 	// from Restart on.
 	held, free int
+	// heldBy is the part of held that is each tenant's; nil if no tenant has a lease.
+	heldBy map[string]int
 	// fresh is the Unix time in milliseconds: a free resource used before it is read as a tombstone.
 	fresh int64
 	pages directory
@@ -72,6 +76,27 @@ func (l *Ledger) First() uint64 { return l.first }
 
 // Held returns how many persistent leases are held now, or hold their resource back.
 func (l *Ledger) Held() int { return l.held }
+
+// HeldBy returns how many of the leases that [Ledger.Held] counts are a tenant's.
+func (l *Ledger) HeldBy(tenant string) int { return l.heldBy[tenant] }
+
+// Tenants returns the tenants that have such leases, in any order.
+func (l *Ledger) Tenants() iter.Seq[string] { return maps.Keys(l.heldBy) }
+
+// addHeld counts leases of a resource, fewer if n is negative.
+func (l *Ledger) addHeld(resource string, n int) {
+	l.held += n
+	tenant, _ := messages.Unqualify(resource)
+	if tenant == "" || n == 0 {
+		return
+	}
+	if l.heldBy == nil {
+		l.heldBy = make(map[string]int)
+	}
+	if l.heldBy[tenant] += n; l.heldBy[tenant] == 0 {
+		delete(l.heldBy, tenant)
+	}
+}
 
 // Free returns how many free resources are remembered.
 func (l *Ledger) Free() int { return l.free }
@@ -159,12 +184,13 @@ func (l *Ledger) wasStored(p *page) bool {
 // much of it has passed, and calls taken with each resource that is held or held back and its image, which may not be
 // kept.
 func (l *Ledger) Restart(now lease.Instant, taken func(resource string, image *lease.Image)) {
-	l.held, l.free = 0, 0
+	l.held, l.free, l.heldBy = 0, 0, nil
 	l.pages.each(func(p *page) {
 		p.shrink(l.fresh)
-		l.held, l.free = l.held+p.leases, l.free+p.free()
+		l.free += p.free()
 		for resource, e := range p.entries {
 			if !e.IsFree() {
+				l.addHeld(resource, e.Leases())
 				e.Restart(now)
 				taken(resource, &e.Image)
 			}
@@ -233,7 +259,8 @@ func (l *Ledger) apply(c *journal.Change, decided lease.Instant, atMillis int64)
 		e.Apply(c, decided)
 		e.used = atMillis
 	})
-	l.held, l.free = l.held+p.leases-held, l.free+p.free()-free
+	l.addHeld(resource, p.leases-held)
+	l.free += p.free() - free
 	p.dirty, p.since = true, min(p.since, l.bytes)
 	l.splitHeavy(p)
 	return nil
@@ -243,8 +270,8 @@ func (l *Ledger) apply(c *journal.Change, decided lease.Instant, atMillis int64)
 func follows(i *lease.Image, c *journal.Change) error {
 	g := c.GetGrant()
 	wrong := func(what string, token uint64) error {
-		return fmt.Errorf("%w: %s of %q token %d where token %d stands (%s)", journal.ErrCorrupt,
-			what, c.Name(), token, i.Token(), i.State)
+		return fmt.Errorf("%w: %s of %s token %d where token %d stands (%s)", journal.ErrCorrupt,
+			what, messages.Spoken(c.Name()), token, i.Token(), i.State)
 	}
 	_, stands := i.Find(messages.Token(g.GetToken()))
 	if c.GetKind() == messages.Event_CONFIRMED {

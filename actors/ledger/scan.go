@@ -13,9 +13,11 @@ import (
 
 // Query asks for leases that are held, or that hold their resources back.
 type Query struct {
-	// Pattern selects resources.
+	// Tenant says whose resources: empty: those of no tenant, an account: its own, [messages.AllTenants]: all.
+	Tenant string
+	// Pattern selects resources, by their names within their tenants.
 	Pattern messages.Pattern
-	// After is the place to go on from, in the order of the listing.
+	// After is the place to go on from, in the order of the listing. A resource of a tenant has its qualified name there.
 	After messages.Cursor
 	// Limit and Bytes bound the answer. It may be a little larger than Bytes.
 	Limit, Bytes int
@@ -98,6 +100,7 @@ func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant, waitin
 			if len(s.found.Leases) >= s.query.Limit || s.size >= s.query.Bytes {
 				return false
 			}
+			x.lease.Tenant, _ = messages.Unqualify(at.resource)
 			s.found.Leases = append(s.found.Leases, x.lease)
 			s.size += x.grant.Weight()
 			if !listed {
@@ -111,7 +114,8 @@ func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant, waitin
 
 func (s *Scan) addQueue(resource string, waiters []*messages.Waiter) {
 	if len(waiters) > 0 {
-		q := &messages.Queue{Resource: resource, Waiters: waiters}
+		tenant, name := messages.Unqualify(resource)
+		q := &messages.Queue{Resource: name, Waiters: waiters, Tenant: tenant}
 		s.found.Queues = append(s.found.Queues, q)
 		s.size += proto.Size(q)
 	}
@@ -137,7 +141,11 @@ func (s *Scan) places(p *page) []place {
 		if behind := at.compare(s.after); behind < 0 || behind == 0 && s.query.After.Token == 0 {
 			return
 		}
-		if key, err := messages.EncodeKey(resource); err == nil && s.query.Pattern.Matches(key) {
+		tenant, name := messages.Unqualify(resource)
+		if tenant != s.query.Tenant && s.query.Tenant != messages.AllTenants {
+			return
+		}
+		if key, err := messages.EncodeKey(name); err == nil && s.query.Pattern.Matches(key) {
 			places = append(places, at)
 		}
 	}

@@ -14,7 +14,7 @@ func (p *page) load(stored *journal.Page, fresh int64) error {
 	for _, s := range stored.GetEntries() {
 		resource := s.Name()
 		if !stored.Covers(resource) {
-			return fmt.Errorf("%w: resource %q belongs elsewhere", journal.ErrCorrupt, resource)
+			return fmt.Errorf("%w: resource %s belongs elsewhere", journal.ErrCorrupt, messages.Spoken(resource))
 		}
 		p.insert(s, fresh)
 	}

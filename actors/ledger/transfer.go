@@ -27,7 +27,7 @@ func anyPage(*page) bool { return true }
 func (l *Ledger) Adopt(e *journal.Entry) error {
 	p := l.pages.page(e.Name())
 	if _, known := p.find(e.Name()); known {
-		return fmt.Errorf("%w: resource %q is there twice", journal.ErrCorrupt, e.Name())
+		return fmt.Errorf("%w: resource %s is there twice", journal.ErrCorrupt, messages.Spoken(e.Name()))
 	}
 	p.insert(e, l.fresh)
 	p.dirty = true

@@ -12,28 +12,40 @@ type admission struct {
 	drops  drops
 	gate   *gate
 	outbox *outbox
+	// deferred are refusals for the limits of tenants.
+	deferred *deferred
 }
 
 // isAnswerable reports whether an answer may go to the message's reply subject. A request without an inbox is dropped
 // before any work: one that cannot be answered must have no effect.
-func (a *admission) isAnswerable(m *nats.Msg) bool {
-	if err := a.prefix.CheckReply(m.Reply); err != nil {
+func (a *admission) isAnswerable(m *nats.Msg) bool { return a.mayReach(m, m.Reply) }
+
+// mayReach reports whether the answer to a message may go to a subject.
+func (a *admission) mayReach(m *nats.Msg, reply string) bool {
+	if err := a.prefix.CheckReply(reply); err != nil {
 		a.drops.drop(m.Subject, err)
 		return false
 	}
 	return true
 }
 
-// admit reports whether a request is taken. If not, it was dropped or refused.
-func (a *admission) admit(m *nats.Msg, to messages.ReplyTo) bool {
-	return a.isAnswerable(m) && a.enter(to, isBehind(m))
+// admit reports whether a request of a tenant, or of none, is taken. If not, it was dropped or refused.
+func (a *admission) admit(t *tenant, m *nats.Msg, to messages.ReplyTo) bool {
+	return a.mayReach(m, to.Subject) && a.enter(t, to, isBehind(m))
 }
 
-// enter reports whether a request is taken that can be answered. If not, it was refused: a limit of the node keeps it
-// out, or its subscription has fallen behind.
-func (a *admission) enter(to messages.ReplyTo, behind bool) bool {
+// enter reports whether a request is taken that can be answered. If not, it was refused: a limit of its tenant or of the
+// node keeps it out, or its subscription has fallen behind. What a tenant has too much does not count for the node.
+func (a *admission) enter(t *tenant, to messages.ReplyTo, behind bool) bool {
 	err := errBehind
 	if !behind {
+		err = t.enter()
+	}
+	if err != nil && t != nil {
+		a.deferred.put(to, err)
+		return false
+	}
+	if err == nil {
 		err = a.gate.enter()
 	}
 	if err != nil {

@@ -40,7 +40,7 @@ func (b *batches) add(a lease.Answer) {
 	r.size += size
 	r.reply.Answers = append(r.reply.Answers, &messages.Answer{Id: call, Reply: a.Reply})
 	if a.InDoubt {
-		r.grants = append(r.grants, grantOf(a.Reply))
+		r.grants = append(r.grants, grantOf(a))
 	}
 }
 
@@ -55,12 +55,12 @@ func answerSize(a lease.Answer) int {
 	return size + 32
 }
 
-// grantOf returns the grant that a reply tells of.
-func grantOf(r *messages.Reply) grant {
-	l := r.GetLease()
+// grantOf returns the grant that an answer tells of.
+func grantOf(a lease.Answer) grant {
+	l := a.Reply.GetLease()
 	key, err := messages.EncodeKey(l.GetResource())
 	if err != nil {
 		panic(err) // a resource that was granted came as a key
 	}
-	return grant{key, messages.Token(l.GetToken())}
+	return grant{a.To.Tenant, key, messages.Token(l.GetToken())}
 }

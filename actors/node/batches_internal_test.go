@@ -41,7 +41,7 @@ func TestBatchesGroupByDestination(t *testing.T) {
 			got[1].GetReply().GetLease().GetResource() != "r1" {
 			t.Errorf("message %d has %v", i, got)
 		}
-		if want := []grant{{"r1", 7}, {"r2", 7}}; !slices.Equal(r.grants, want) {
+		if want := []grant{{"", "r1", 7}, {"", "r2", 7}}; !slices.Equal(r.grants, want) {
 			t.Errorf("message %d has the grants %v, want those in doubt, %v", i, r.grants, want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestBatchesAreBounded(t *testing.T) {
 			for _, a := range r.reply.GetAnswers() {
 				got = append(got, a.GetId())
 				if a.GetReply().GetLease() != nil {
-					grants = append(grants, grantOf(a.GetReply()))
+					grants = append(grants, grantOf(lease.Answer{Reply: a.GetReply()}))
 				}
 			}
 			if !slices.Equal(r.grants, grants) {

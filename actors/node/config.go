@@ -26,6 +26,8 @@ type Config struct {
 	Identity identity.Mode
 	// Capacity bounds what the node takes on.
 	Capacity Capacity
+	// Tenants are the accounts with resources of their own, by name. nil: there are none, and none can be set later.
+	Tenants map[string]TenantLimits
 	// Journal returns a shard's bucket.
 	Journal func(shard uint32) actors.Journal
 	Clock   actors.Clock

@@ -1,7 +1,11 @@
 package node
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -26,88 +30,200 @@ const (
 	intakeBytes, allBytes, leastBytes          = 32 << 20, 1 << 30, 1 << 20
 )
 
+// The same for all subscriptions of tenants together.
+const (
+	tenantMessages, leastTenantMessages = 1 << 20, 1 << 8
+	tenantBytes, leastTenantBytes       = 512 << 20, 64 << 10
+)
+
+// handler takes a request of a tenant; nil: of none.
+type handler func(*tenant, *nats.Msg)
+
+// front is an endpoint that all nodes share.
+type front struct {
+	name    string
+	subject func(messages.Prefix) string
+	handle  handler
+	// counter counts its requests of all tenants and of none.
+	counter *service.Endpoint
+}
+
 // endpoints are the subscriptions on which requests arrive. It is safe for concurrent use.
 type endpoints struct {
 	nc      *nats.Conn
 	prefix  messages.Prefix
 	log     *slog.Logger
 	service *service.Service
+	// fronts are the endpoints that all nodes share. They do not change once there are tenants.
+	fronts []front
 	// request handles what arrives at direct endpoints, of which direct keeps count.
-	request nats.MsgHandler
+	request handler
 	direct  *service.Endpoint
-	// most is how many subscriptions there may be.
-	most     int
-	warnings *rate.Sometimes
+	// shardCount is how many shards there are, most how many subscriptions there may be without those of tenants.
+	shardCount uint32
+	most       int
+	warnings   *rate.Sometimes
+
+	// changing lets one change at a time open and close subscriptions.
+	changing sync.Mutex
+	// own are the direct endpoints of no tenant, tenants the subscriptions of each tenant.
+	own     doors
+	tenants map[*tenant]*doors
+	// messages and bytes may wait on each subscription of a tenant.
+	messages, bytes int
 
 	mu sync.Mutex
-	// shards are the direct endpoints, open all subscriptions.
-	shards map[uint32]*nats.Subscription
-	open   map[*nats.Subscription]bool
+	// open are all subscriptions.
+	open map[*nats.Subscription]bool
 	// unreadBefore counts what was lost on subscriptions that are closed.
 	unreadBefore uint64
 }
 
-func newEndpoints(cfg Config, s *service.Service, request nats.MsgHandler) *endpoints {
+// doors are the subscriptions for the requests of one tenant, or of none: a flood of one fills only its own.
+type doors struct {
+	tenant *tenant
+	fronts []*nats.Subscription
+	shards map[uint32]*nats.Subscription
+}
+
+func newEndpoints(cfg Config, s *service.Service, request handler) *endpoints {
 	return &endpoints{
 		nc: cfg.Intake, prefix: cfg.Prefix, log: cfg.Log, service: s, request: request,
-		direct: s.Endpoint("direct", string(cfg.Prefix)+".shard.*.>", ownerGroup),
-		most:   len(messages.Operations) + 2 + int(cfg.Shards), warnings: onceASecond(),
-		shards: make(map[uint32]*nats.Subscription), open: make(map[*nats.Subscription]bool),
+		direct: s.Endpoint("direct", string(cfg.Prefix)+".shard.*.>", ownerGroup), shardCount: cfg.Shards,
+		most: len(messages.Operations) + 2 + int(cfg.Shards), warnings: onceASecond(),
+		own: doors{shards: make(map[uint32]*nats.Subscription)}, tenants: make(map[*tenant]*doors),
+		open: make(map[*nats.Subscription]bool),
 	}
 }
 
-// add opens an endpoint that all nodes share.
-func (e *endpoints) add(name, subject string, handle nats.MsgHandler) error {
-	sub, err := e.nc.QueueSubscribe(subject, serviceName, e.service.Endpoint(name, subject, serviceName).Counted(handle))
-	if err == nil {
-		err = e.keep(sub)
-	}
+// add opens an endpoint that all nodes share. subject returns its subject below a prefix.
+func (e *endpoints) add(name string, subject func(messages.Prefix) string, handle handler) error {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	f := front{name, subject, handle, e.service.Endpoint(name, subject(e.prefix), serviceName)}
+	e.fronts = append(e.fronts, f)
+	_, err := e.subscribe(nil, f.subject, serviceName, f.counter, f.handle)
 	return err
 }
 
-// keep bounds and counts what a subscription may lose.
-func (e *endpoints) keep(sub *nats.Subscription) error {
+// subscribe opens a subscription of a tenant, or of none.
+func (e *endpoints) subscribe(
+	t *tenant, subject func(messages.Prefix) string, group string, counter *service.Endpoint, handle handler,
+) (*nats.Subscription, error) {
+	sub, err := e.nc.QueueSubscribe(subject(t.prefix(e.prefix)), group, counter.Counted(func(m *nats.Msg) { handle(t, m) }))
+	if err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.open[sub] = true
-	return setPendingLimits(sub, e.most)
+	e.mu.Unlock()
+	if t != nil {
+		return sub, sub.SetPendingLimits(e.messages, e.bytes)
+	}
+	return sub, setPendingLimits(sub, e.most)
 }
 
-// setDirect opens or closes a shard's direct endpoint, and reports whether that was done. While a shard moves, two
+// setDirect opens or closes a shard's direct endpoints, and reports whether that was done. While a shard moves, two
 // nodes have it open, as one queue group: a request goes to one of them and not to both. An endpoint that is closed
 // still handles what has arrived before.
 func (e *endpoints) setDirect(shard uint32, open bool) bool {
-	if !open {
-		e.closeDirect(shard)
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	done := e.setDoor(&e.own, shard, open)
+	for _, d := range e.tenants {
+		done = e.setDoor(d, shard, open) && done
+	}
+	return done
+}
+
+// setDoor is setDirect for a tenant, or none.
+func (e *endpoints) setDoor(d *doors, shard uint32, open bool) bool {
+	sub := d.shards[shard]
+	switch {
+	case !open:
+		e.close(sub)
+		delete(d.shards, shard)
+		return true
+	case sub != nil:
 		return true
 	}
-	sub, err := e.nc.QueueSubscribe(e.prefix.Shard(shard), ownerGroup, e.direct.Counted(e.request))
-	if err == nil {
-		err = e.keep(sub)
-	}
+	sub, err := e.subscribe(d.tenant, func(p messages.Prefix) string { return p.Shard(shard) }, ownerGroup, e.direct, e.request)
 	if err != nil {
 		e.warnings.Do(func() { e.log.Warn("cannot open the direct endpoint", "shard", shard, "error", err) })
 		return false
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.shards[shard] = sub
+	d.shards[shard] = sub
 	return true
 }
 
-func (e *endpoints) closeDirect(shard uint32) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	sub := e.shards[shard]
+// close closes a subscription; nil is none.
+func (e *endpoints) close(sub *nats.Subscription) {
 	if sub == nil {
 		return
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if dropped, err := sub.Dropped(); err == nil {
 		e.unreadBefore += uint64(dropped)
 	}
 	_ = sub.Drain() // it fails if the connection is gone, and the subscription with it
-	delete(e.shards, shard)
 	delete(e.open, sub)
+}
+
+// addTenant opens the endpoints of a tenant, the direct ones for the shards whose direct endpoint is open.
+func (e *endpoints) addTenant(t *tenant) error {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	d := &doors{tenant: t, shards: make(map[uint32]*nats.Subscription)}
+	e.tenants[t] = d
+	for _, f := range e.fronts {
+		sub, err := e.subscribe(t, f.subject, serviceName, f.counter, f.handle)
+		if err != nil {
+			return err
+		}
+		d.fronts = append(d.fronts, sub)
+	}
+	for shard := range e.own.shards {
+		if !e.setDoor(d, shard, true) {
+			return fmt.Errorf("the direct endpoint of shard %d cannot be opened", shard)
+		}
+	}
+	return nil
+}
+
+// removeTenant closes the endpoints of a tenant.
+func (e *endpoints) removeTenant(t *tenant) {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	d := e.tenants[t]
+	if d == nil {
+		return
+	}
+	for _, sub := range d.all() {
+		e.close(sub)
+	}
+	delete(e.tenants, t)
+}
+
+// boundTenants bounds what may wait on the subscriptions of a number of tenants.
+func (e *endpoints) boundTenants(count int) error {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	subscriptions := max(count, 1) * tenantSubscriptions(e.shardCount)
+	e.messages = min(max(tenantMessages/subscriptions, leastTenantMessages), intakeMessages)
+	e.bytes = min(max(tenantBytes/subscriptions, leastTenantBytes), intakeBytes)
+	var errs []error
+	for _, d := range e.tenants {
+		for _, sub := range d.all() {
+			errs = append(errs, sub.SetPendingLimits(e.messages, e.bytes))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// all returns the subscriptions.
+func (d *doors) all() []*nats.Subscription {
+	return slices.AppendSeq(slices.Clone(d.fronts), maps.Values(d.shards))
 }
 
 // unread counts the requests that were lost because they came faster than they were read.

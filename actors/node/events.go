@@ -74,11 +74,10 @@ func (p *events) publishConfirmed(ctx context.Context, events []*messages.Event)
 func (p *events) send(events []*messages.Event) (sent int, err error) {
 	m := &nats.Msg{Header: make(nats.Header)} // nats.go copies it
 	for _, e := range events {
-		key, err := messages.EncodeKey(e.GetLease().GetResource())
-		if err != nil {
-			return sent, fmt.Errorf("event %s: %w", e.ID(), err)
+		if m.Subject, err = e.Subject(p.prefix); err != nil {
+			return sent, err
 		}
-		if m.Subject = p.prefix.Event(key); !p.interest(m.Subject) {
+		if !p.interest(m.Subject) {
 			continue
 		}
 		m.Data = e.AppendJSON(m.Data[:0])

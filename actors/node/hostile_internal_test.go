@@ -18,7 +18,7 @@ import (
 func FuzzUndeliverable(f *testing.F) {
 	target := blindtest.New(f)
 	u := newUndeliverable(&nats.Conn{})
-	want := grant{"orders.42", 5}
+	want := grant{"", "orders.42", 5}
 	probe := u.probe(actors.Probe{Number: 3, Shard: 1})
 	batch := u.many([]grant{want})
 	one := u.one(want)
@@ -90,7 +90,7 @@ func FuzzParts(f *testing.F) {
 			if messages.DecodeReply(messages.Protobuf, data, part) != nil {
 				return
 			}
-			more, err := add(reply, actors.Listed{Leases: part.GetLeases(), Queues: part.GetQueues(), More: part.GetMore()})
+			more, err := add(reply, actors.Listed{Leases: part.GetLeases(), Queues: part.GetQueues(), More: part.GetMore()}, messages.AllTenants)
 			if err != nil {
 				if leases+len(part.GetLeases()) > 0 || !part.GetMore() {
 					t.Errorf("%v is refused: %v", part, err)

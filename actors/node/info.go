@@ -15,12 +15,13 @@ type discovery struct {
 	admission  *admission
 	outbox     *outbox
 	verifier   *identity.Verifier
+	tenants    *tenants
 	controller *assignment.Controller // nil if the node is alone
 }
 
-func (d *discovery) info(m *nats.Msg) {
+func (d *discovery) info(t *tenant, m *nats.Msg) {
 	to := routing.ReplyTo(m)
-	if !d.admission.admit(m, to) {
+	if !d.admission.admit(t, m, to) {
 		return
 	}
 	who, _ := d.verifier.Of(m.Header) // a request about no owner needs none
@@ -28,7 +29,7 @@ func (d *discovery) info(m *nats.Msg) {
 		Version:  d.cfg.Version,
 		Shards:   d.cfg.Shards,
 		Nodes:    d.nodes(),
-		Limits:   d.cfg.Limits,
+		Limits:   d.tenants.limitsOf(t),
 		Features: d.features(m.Reply),
 		Identity: who,
 	}, nil)
@@ -44,6 +45,9 @@ func (d *discovery) features(reply string) []string {
 	}
 	if d.verifier.On() {
 		all = append(all, messages.FeatureIdentity)
+	}
+	if d.tenants.on {
+		all = append(all, messages.FeatureTenants)
 	}
 	return all
 }

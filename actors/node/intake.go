@@ -25,18 +25,19 @@ type intake struct {
 	routers   routing.Table
 	peers     *peers // nil if the node is alone
 	surveyor  *surveyor
+	tenants   *tenants
 }
 
-// request takes a client's request, or a batch of requests.
-func (i *intake) request(m *nats.Msg) {
+// request takes a client's request, or a batch of requests, of a tenant or of none.
+func (i *intake) request(t *tenant, m *nats.Msg) {
 	a, err := i.prefix.Parse(m.Subject)
 	if err == nil && a.Operation == messages.OpBatch {
-		i.batch(m, a.Shard)
+		i.batch(t, m, a)
 		return
 	}
 	to := routing.ReplyTo(m)
-	to.Operation, to.Received = a.Operation, i.now()
-	if i.admission.admit(m, to) {
+	to.Tenant, to.Operation, to.Received = a.Tenant, a.Operation, i.now()
+	if i.admission.admit(t, m, to) {
 		to.Trace = i.traces.begun(m)
 		if err == nil && i.verifier.Needed(a.Operation) {
 			to.Identity, err = i.verifier.Of(m.Header)
@@ -50,7 +51,7 @@ func (i *intake) forwarded(m *nats.Msg) {
 	a, err := i.peers.address(m.Subject)
 	to := routing.ForwardedReplyTo(m)
 	to.Operation, to.Received = a.Operation, i.now()
-	if i.admission.admit(m, to) {
+	if i.admission.admit(nil, m, to) { // the node that took it in has counted it for its tenant
 		to.Trace = i.traces.begun(m)
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data, Hops: routing.Hops(m)}, a, err)
 	}
@@ -81,12 +82,12 @@ func (i *intake) take(e routing.Envelope, a messages.Address, err error) {
 }
 
 // batch takes the requests of a batch. They go to the shard together, and each is answered on its own.
-func (i *intake) batch(m *nats.Msg, shard uint32) {
+func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 	if !i.admission.isAnswerable(m) {
 		return
 	}
 	to := routing.ReplyTo(m)
-	to.Batched, to.Received = true, i.now()
+	to.Tenant, to.Batched, to.Received = a.Tenant, true, i.now()
 	calls, err := i.split(m, &to)
 	if err != nil {
 		i.transport.Refuse(routing.Envelope{ReplyTo: to}, err)
@@ -96,13 +97,13 @@ func (i *intake) batch(m *nats.Msg, shard uint32) {
 	es := make([]routing.Envelope, 0, len(calls))
 	for _, c := range calls {
 		to.Call, to.Operation, to.Trace = c.ID, c.Operation, nil
-		if !i.admission.enter(to, behind) {
+		if !i.admission.enter(t, to, behind) {
 			continue
 		}
 		to.Trace = another(trace)
 		e, err := routing.Envelope{ReplyTo: to, Data: c.Payload}, c.Err
 		if err == nil {
-			err = i.address(&e, messages.Address{Operation: c.Operation, Key: c.Key, Direct: true, Shard: shard})
+			err = i.address(&e, messages.Address{Operation: c.Operation, Key: c.Key, Direct: true, Shard: a.Shard})
 		}
 		if err != nil {
 			i.transport.Refuse(e, err)
@@ -111,7 +112,7 @@ func (i *intake) batch(m *nats.Msg, shard uint32) {
 		es = append(es, e)
 	}
 	if len(es) > 0 {
-		i.routers[shard].Route(es...)
+		i.routers[a.Shard].Route(es...)
 	}
 }
 
@@ -126,7 +127,7 @@ func (i *intake) split(m *nats.Msg, to *messages.ReplyTo) (calls []messages.Spli
 	return messages.SplitBatch(to.Encoding, m.Data)
 }
 
-// address sets what the subject says of a request, and checks it.
+// address sets what the subject says of a request, and checks it. The tenant is that of the destination of the answer.
 func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 	if a.Operation.OfSession() {
 		return i.addressSession(e, a)
@@ -136,7 +137,7 @@ func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 		return err
 	}
 	shard := i.routers.ShardOf(a.Key)
-	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, resource
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, messages.Qualify(e.ReplyTo.Tenant, resource)
 	i.traces.locate(*e, true)
 	if a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
@@ -153,7 +154,7 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 	if err != nil {
 		return err
 	}
-	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, id
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Tenant, id)
 	i.traces.locate(*e, a.Direct)
 	if last := len(i.routers) - 1; int(a.Shard) > last {
 		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))
@@ -172,7 +173,7 @@ func (i *intake) undeliverable(m *nats.Msg) {
 	for _, g := range grants {
 		resource, err := messages.DecodeKey(g.key)
 		if shard := i.routers.Of(g.key).Local(); err == nil && shard != nil {
-			shard.Undeliverable(resource, g.token) // elsewhere the lease has been handed over, and expires
+			shard.Undeliverable(messages.Qualify(g.tenant, resource), g.token) // elsewhere the lease has been handed over, and expires
 		}
 	}
 }

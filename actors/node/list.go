@@ -37,12 +37,12 @@ type lister struct {
 }
 
 // list answers a client. The order is that of the shards, and within them of the resources' hashes.
-func (l *lister) list(m *nats.Msg) {
+func (l *lister) list(t *tenant, m *nats.Msg) {
 	to := routing.ReplyTo(m)
-	if !l.admission.admit(m, to) {
+	if !l.admission.admit(t, m, to) {
 		return
 	}
-	reply, err := l.listing(to, m.Data)
+	reply, err := l.listing(t, to, m.Data)
 	if err != nil {
 		l.outbox.send(to, messages.Refuse(status(err), err))
 		return
@@ -50,7 +50,7 @@ func (l *lister) list(m *nats.Msg) {
 	l.outbox.publish(to, "", reply, nil)
 }
 
-func (l *lister) listing(to messages.ReplyTo, payload []byte) (*messages.ListReply, error) {
+func (l *lister) listing(t *tenant, to messages.ReplyTo, payload []byte) (*messages.ListReply, error) {
 	var r messages.ListRequest
 	if err := messages.Decode(to.Encoding, payload, &r); err != nil {
 		return nil, err
@@ -62,7 +62,11 @@ func (l *lister) listing(to messages.ReplyTo, payload []byte) (*messages.ListRep
 	if err != nil {
 		return nil, err
 	}
-	after, err := messages.ParseCursor(r.GetAfter())
+	of, err := l.tenantOf(t, to, r.GetTenant())
+	if err != nil {
+		return nil, err
+	}
+	after, err := l.after(of, r.GetAfter())
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +80,50 @@ func (l *lister) listing(to messages.ReplyTo, payload []byte) (*messages.ListRep
 	if to.Encoding == messages.JSON {
 		bytes = listBytesJSON
 	}
-	return l.collect(ctx, shard, actors.Listing{
-		Pattern: pattern, After: after, Limit: limit, Bytes: bytes, Waiters: r.GetWaiters(),
+	reply, err := l.collect(ctx, shard, actors.Listing{
+		Tenant: of, Pattern: pattern, After: after, Limit: limit, Bytes: bytes, Waiters: r.GetWaiters(),
 		HeldBack: r.GetHeldBack(),
 	})
+	if t != nil {
+		hideTenant(reply)
+	}
+	return reply, err
+}
+
+// tenantOf returns whose resources are to be listed, for a client of a tenant or of none that asks for those of asked.
+func (l *lister) tenantOf(t *tenant, to messages.ReplyTo, asked string) (string, error) {
+	switch {
+	case asked == "" && t != nil:
+		return t.name, nil
+	case asked != "" && t != nil:
+		return "", messages.Invalid("tenant", "none in a request of a tenant", "one")
+	case asked != "" && messages.IsImported(to.Subject):
+		return "", messages.Invalid("tenant", "none in a request through a service import: it is for operators in the account of the nodes", "one")
+	}
+	return asked, nil
+}
+
+// after returns the place behind which a listing begins. Only where several tenants are listed does a client name the tenant
+// in it.
+func (l *lister) after(tenant, s string) (messages.Cursor, error) {
+	if tenant == messages.AllTenants {
+		return messages.ParseQualifiedCursor(s)
+	}
+	c, err := messages.ParseCursor(s)
+	if c.Resource != "" {
+		c.Resource = messages.Qualify(tenant, c.Resource)
+	}
+	return c, err
+}
+
+// hideTenant removes the tenant from an answer to it; nil is none.
+func hideTenant(r *messages.ListReply) {
+	for _, x := range r.GetLeases() {
+		x.Tenant = ""
+	}
+	for _, q := range r.GetQueues() {
+		q.Tenant = ""
+	}
 }
 
 // collect asks one shard after the other until the answer is full and a shard has more.
@@ -92,7 +136,7 @@ func (l *lister) collect(ctx context.Context, shard uint32, ask actors.Listing) 
 		if err != nil {
 			return nil, err
 		}
-		if more, err := add(reply, part); more || err != nil {
+		if more, err := add(reply, part, ask.Tenant); more || err != nil {
 			return reply, err
 		}
 		ask.After = messages.Cursor{}
@@ -101,7 +145,7 @@ func (l *lister) collect(ctx context.Context, shard uint32, ask actors.Listing) 
 }
 
 // add adds the leases of a shard, and reports whether the page ends with them. A part of another node may be anything.
-func add(reply *messages.ListReply, part actors.Listed) (more bool, err error) {
+func add(reply *messages.ListReply, part actors.Listed, tenant string) (more bool, err error) {
 	reply.Leases = append(reply.Leases, part.Leases...)
 	reply.Queues = append(reply.Queues, part.Queues...)
 	if !part.More {
@@ -110,13 +154,17 @@ func add(reply *messages.ListReply, part actors.Listed) (more bool, err error) {
 	if len(reply.Leases) == 0 {
 		return false, fmt.Errorf("%w: a node has answered that there are more leases, and has sent none", actors.ErrUnavailable)
 	}
-	reply.Next = behind(reply.Leases[len(reply.Leases)-1]).String()
+	reply.Next = behind(reply.Leases[len(reply.Leases)-1], tenant).String()
 	return true, nil
 }
 
-// behind returns the place behind a lease. Behind a shared one there may be others of the same resource.
-func behind(l *messages.Lease) messages.Cursor {
+// behind returns the place behind a lease, with its tenant if those of all are listed. Behind a shared one there may be others
+// of the same resource.
+func behind(l *messages.Lease, listed string) messages.Cursor {
 	c := messages.Cursor{Resource: l.GetResource()}
+	if listed == messages.AllTenants {
+		c.Resource = messages.Qualify(l.GetTenant(), c.Resource)
+	}
 	if l.GetLimit() > 0 {
 		c.Token = messages.Token(l.GetToken())
 	}
@@ -150,7 +198,7 @@ func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing)
 	defer cancel()
 	part, err := l.peers.inquire(ctx, remote, &peer.Inquiry{
 		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After.String(), Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
-		Waiters: ask.Waiters, HeldBack: ask.HeldBack,
+		Waiters: ask.Waiters, HeldBack: ask.HeldBack, Tenant: ask.Tenant,
 	})
 	switch {
 	case err != nil:
@@ -185,7 +233,7 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	if err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
-	after, err := messages.ParseCursor(ask.GetAfter())
+	after, err := messages.ParseQualifiedCursor(ask.GetAfter())
 	if err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
@@ -199,7 +247,7 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	ctx, cancel := context.WithTimeout(context.Background(), partTimeout)
 	defer cancel()
 	listed, err := local.List(ctx, actors.Listing{
-		Pattern: pattern, After: after, Waiters: ask.GetWaiters(), HeldBack: ask.GetHeldBack(),
+		Tenant: ask.GetTenant(), Pattern: pattern, After: after, Waiters: ask.GetWaiters(), HeldBack: ask.GetHeldBack(),
 		Limit: int(min(ask.GetLimit(), messages.MaxListLimit)), Bytes: int(min(ask.GetBytes(), listBytes)),
 	})
 	if err != nil {
@@ -208,8 +256,9 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	return &peer.Part{Leases: listed.Leases, Queues: listed.Queues, More: listed.More}
 }
 
-// shardOf returns the shard of a resource, the first one for an empty name.
-func (l *lister) shardOf(resource string) (uint32, error) {
+// shardOf returns the shard of a resource, by its qualified name, the first one for an empty name.
+func (l *lister) shardOf(qualified string) (uint32, error) {
+	_, resource := messages.Unqualify(qualified)
 	if resource == "" {
 		return 0, nil
 	}

@@ -63,9 +63,11 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 // newNode connects the parts of a node; nothing is subscribed to yet.
 func newNode(cfg Config) *Node {
 	traces := &traces{clock: cfg.Clock, tracer: cfg.Tracer}
-	g, o := newGate(cfg.Capacity), newOutbox(cfg.Outbox, cfg.Log, newAnswers(cfg.Clock, cfg.Observer), traces)
+	g := newGate(cfg.Capacity)
+	tenants := newTenants(cfg, g)
+	o := newOutbox(cfg.Outbox, cfg.Log, newAnswers(cfg.Clock, cfg.Observer), traces, tenants)
 	verifier := identity.New(cfg.Identity)
-	t := &transport{cfg: cfg, gate: g, outbox: o, traces: traces, verifier: verifier}
+	t := &transport{cfg: cfg, gate: g, outbox: o, traces: traces, tenants: tenants, verifier: verifier}
 	if cfg.Peers != nil {
 		t.peers = newPeers(cfg.Peers, cfg.Prefix, cfg.Log, traces, t.notSent)
 	}
@@ -77,17 +79,20 @@ func newNode(cfg Config) *Node {
 	}
 	n := &Node{
 		cfg: cfg, system: actors.NewSystem(cfg.Log), routers: routers, outbox: o, peers: t.peers, service: newService(cfg),
-		admission: &admission{prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o}, lost: make(chan struct{}),
+		admission: &admission{
+			prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o, deferred: newDeferred(cfg.Clock, o.overloaded),
+		},
+		lost: make(chan struct{}),
 	}
 	n.intake = &intake{
 		prefix: cfg.Prefix, clock: cfg.Clock, observed: cfg.Observer != nil, traces: traces, admission: n.admission, outbox: o, transport: t,
 		verifier: verifier, routers: routers, peers: t.peers,
-		surveyor: newSurveyor(cfg, t, routers, o),
+		surveyor: newSurveyor(cfg, t, routers, o), tenants: tenants,
 	}
 	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
 	n.statistics = &statistics{
-		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, live: make(map[*actors.Shard]struct{}),
+		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, tenants: tenants, live: make(map[*actors.Shard]struct{}),
 		capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting, storage: cfg.Storage,
 	}
 	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers, statistics: n.statistics}
@@ -177,16 +182,25 @@ func (n *Node) join(ctx context.Context) error {
 // listen opens the endpoints of the node. A misspelt operation has no responder.
 func (n *Node) listen() error {
 	for _, op := range messages.Operations {
-		if err := n.endpoints.add(string(op), n.cfg.Prefix.Operation(op, ">"), n.intake.request); err != nil {
+		subject := func(p messages.Prefix) string { return p.Operation(op, ">") }
+		if err := n.endpoints.add(string(op), subject, n.intake.request); err != nil {
 			return err
 		}
 	}
-	d := &discovery{cfg: n.cfg, verifier: n.intake.verifier, admission: n.admission, outbox: n.outbox, controller: n.controller}
-	if err := n.endpoints.add("info", n.cfg.Prefix.Info(), d.info); err != nil {
+	d := &discovery{
+		cfg: n.cfg, verifier: n.intake.verifier, tenants: n.intake.tenants, admission: n.admission, outbox: n.outbox,
+		controller: n.controller,
+	}
+	if err := n.endpoints.add("info", messages.Prefix.Info, d.info); err != nil {
 		return err
 	}
-	if err := n.endpoints.add("list", n.cfg.Prefix.List(), n.lister.list); err != nil {
+	if err := n.endpoints.add("list", messages.Prefix.List, n.lister.list); err != nil {
 		return err
+	}
+	if n.cfg.Tenants != nil {
+		if err := n.SetTenants(n.cfg.Tenants); err != nil {
+			return err
+		}
 	}
 	for subject, handle := range map[string]nats.MsgHandler{
 		n.outbox.undeliverable.all(): n.intake.undeliverable,
@@ -232,6 +246,7 @@ func (n *Node) close(ctx context.Context) error {
 		errs = append(errs, n.peers.close(ctx))
 	}
 	n.routers.Expire()
+	n.admission.deferred.close()
 	errs = append(errs, n.outbox.close(ctx))
 	for _, nc := range n.cfg.connections()[1:] {
 		errs = append(errs, drain(ctx, nc))

@@ -43,11 +43,12 @@ type outbox struct {
 	limitLog, dropLog *rate.Sometimes
 	answers           *answers
 	traces            *traces
+	tenants           *tenants
 }
 
-func newOutbox(nc *nats.Conn, log *slog.Logger, a *answers, t *traces) *outbox {
+func newOutbox(nc *nats.Conn, log *slog.Logger, a *answers, t *traces, of *tenants) *outbox {
 	o := &outbox{
-		nc: nc, log: log, undeliverable: newUndeliverable(nc), answers: a, traces: t,
+		nc: nc, log: log, undeliverable: newUndeliverable(nc), answers: a, traces: t, tenants: of,
 		limitLog: onceASecond(), dropLog: onceASecond(),
 	}
 	o.probes = newQueue(maxProbes, o.probe)
@@ -103,7 +104,7 @@ func (o *outbox) answer(answers []lease.Answer) {
 			batched.add(a)
 		case a.InDoubt:
 			o.count(a.To, a.Reply)
-			o.publish(a.To, o.undeliverable.one(grantOf(a.Reply)), a.Reply, nil)
+			o.publish(a.To, o.undeliverable.one(grantOf(a)), a.Reply, nil)
 		default:
 			o.send(a.To, a.Reply)
 		}
@@ -143,6 +144,13 @@ func (o *outbox) overloaded(to messages.ReplyTo, err error) {
 	}
 }
 
+// forget drops the encoded refusals of a limit that is no longer in force.
+func (o *outbox) forget(err error) {
+	for _, e := range []messages.Encoding{messages.JSON, messages.Protobuf} {
+		o.refusals.Delete(refusal{err, e})
+	}
+}
+
 // refusal is the key of an encoded refusal.
 type refusal struct {
 	why      error
@@ -159,9 +167,18 @@ type encoded struct {
 // count counts an answer, ends its trace, and logs some of the refusals for a limit.
 func (o *outbox) count(to messages.ReplyTo, r *messages.Reply) {
 	n := o.answers.add(to, r)
+	if r.GetStatus() == messages.Status_OVERLOADED {
+		o.tenants.refused(to.Tenant)
+	}
 	o.traces.answered(to, r)
 	if r.GetStatus() == messages.Status_OVERLOADED {
-		o.limitLog.Do(func() { o.log.Warn("limit reached", "limit", r.GetError(), "refused_so_far", n) })
+		o.limitLog.Do(func() {
+			attributes := []any{"limit", r.GetError(), "refused_so_far", n}
+			if to.Tenant != "" {
+				attributes = append(attributes, "tenant", to.Tenant)
+			}
+			o.log.Warn("limit reached", attributes...)
+		})
 	}
 }
 

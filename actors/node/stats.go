@@ -53,6 +53,7 @@ type statistics struct {
 	endpoints *endpoints
 	outbox    *outbox
 	quota     *actors.Quota
+	tenants   *tenants
 	capacity  Capacity
 	// maxQueue is how many requests may wait for one resource.
 	maxQueue int
@@ -95,6 +96,8 @@ type Figures struct {
 	// Pending is how many requests are neither answered nor in a queue, Held how many leases are held or hold their resource
 	// back, and Waiting how many requests wait.
 	Pending, Held, Waiting int64
+	// Tenants are those of the node, by name.
+	Tenants []TenantFigures
 	// LateTokens counts the grants whose token is near the end.
 	LateTokens uint64
 	// Events is how far the events of all shards have come.
@@ -106,6 +109,7 @@ func (s *statistics) figures() Figures {
 		Answers: s.outbox.answers.all(),
 		Dropped: s.drops.count.Load(), Unread: s.endpoints.unread(), Unsent: s.outbox.dropped.Load(),
 		Pending: s.quota.Pending(), Held: s.quota.Held(), Waiting: s.quota.Waiting(),
+		Tenants: s.tenants.figures(),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

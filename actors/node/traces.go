@@ -67,7 +67,8 @@ func (t *traces) now() time.Duration { return time.Duration(t.clock.Now().Instan
 // locate notes in its trace what the subject says of a request; inShard: it is for one shard.
 func (t *traces) locate(e routing.Envelope, inShard bool) {
 	if trace := e.ReplyTo.Trace; t.notes(trace) {
-		trace.Resource, trace.Shard, trace.InShard, trace.Hops = e.Resource, e.Shard, inShard, e.Hops
+		_, trace.Resource = messages.Unqualify(e.Resource)
+		trace.Shard, trace.InShard, trace.Hops = e.Shard, inShard, e.Hops
 	}
 }
 

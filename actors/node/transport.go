@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -20,6 +21,8 @@ type transport struct {
 	gate   *gate
 	outbox *outbox
 	traces *traces
+	// tenants have limits of their own.
+	tenants *tenants
 	// verifier knows which requests need a verified sender.
 	verifier *identity.Verifier
 	peers    *peers // nil if the node is alone
@@ -54,14 +57,16 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := t.own(e, body); err != nil {
 		return nil, err
 	}
-	if err := t.cfg.Limits.Check(body); err != nil {
+	of := t.tenants.of(e.ReplyTo.Tenant)
+	if err := t.tenants.limitsOf(of).Check(body); err != nil {
 		return nil, err
 	}
 	if err := t.checkAlive(e.ReplyTo, body); err != nil {
 		return nil, err
 	}
 	t.traces.name(e, body)
-	return t.event(body, e.ReplyTo), nil
+	routing.Qualify(e.ReplyTo.Tenant, body)
+	return t.event(of, body, e.ReplyTo), nil
 }
 
 // own makes a request one of its sender. The node that took it in has verified the sender.
@@ -92,12 +97,12 @@ func (t *transport) checkAlive(to messages.ReplyTo, body proto.Message) error {
 }
 
 // event returns the request as an event of its lease or session.
-func (t *transport) event(body proto.Message, to messages.ReplyTo) lease.Event {
+func (t *transport) event(of *tenant, body proto.Message, to messages.ReplyTo) lease.Event {
 	switch r := body.(type) {
 	case *messages.AcquireRequest:
 		return lease.Acquire{
 			Request: r, From: to, MaxWaiting: t.cfg.Tuning.MaxWaiting,
-			NoGrant: t.gate.noGrant(), NoWait: t.gate.noWait(),
+			NoGrant: cmp.Or(of.noGrant(), t.gate.noGrant()), NoWait: cmp.Or(of.noWait(), t.gate.noWait()),
 		}
 	case *messages.ReleaseRequest:
 		return lease.Release{Request: r, From: to}

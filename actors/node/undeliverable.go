@@ -19,8 +19,8 @@ import (
 // undeliverable finds out that grants and probes have reached no subscriber: an answer that may reach none is sent with a reply
 // subject of the node's own, on which NATS reports at once that the client's inbox has no responders.
 //
-// The reply subject names the one grant of an answer, so nothing is kept for those that arrive. The grants of a batch
-// are kept, and the reply subject has their number. A code keeps a client that has seen a reply subject from taking back
+// The reply subject names the one grant of an answer, so nothing is kept for those that arrive. The grants of a batch, and
+// of a tenant, are kept, and the reply subject has their number. A code keeps a client that has seen a reply subject from taking back
 // another's grant. A probe is recognized in the same way. It is safe for concurrent use.
 type undeliverable struct {
 	inbox  string
@@ -38,8 +38,9 @@ const keptBatches = 1 << 12
 
 // grant is a grant that may have to be taken back.
 type grant struct {
-	key   string
-	token messages.Token
+	tenant string // empty if the resource is of none
+	key    string
+	token  messages.Token
 }
 
 func newUndeliverable(nc *nats.Conn) *undeliverable {
@@ -51,8 +52,11 @@ func newUndeliverable(nc *nats.Conn) *undeliverable {
 // all returns the subject of all reports.
 func (u *undeliverable) all() string { return u.inbox + ".>" }
 
-// one returns the reply subject of a grant.
+// one returns the reply subject of a grant. That of a tenant is kept, so that the client does not see the tenant.
 func (u *undeliverable) one(g grant) string {
+	if g.tenant != "" {
+		return u.many([]grant{g})
+	}
 	return u.subject(strconv.FormatUint(uint64(g.token), 10), g.key)
 }
 
@@ -105,7 +109,7 @@ func (u *undeliverable) parse(m *nats.Msg) (grants []grant, probe *actors.Probe)
 	case strings.HasPrefix(key, probeLevel):
 		return nil, parseProbe(n, key)
 	case key != "":
-		return []grant{{key, messages.Token(n)}}, nil
+		return []grant{{key: key, token: messages.Token(n)}}, nil
 	}
 	return u.take(n), nil
 }

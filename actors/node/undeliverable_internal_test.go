@@ -44,18 +44,23 @@ func TestUndeliverableProbe(t *testing.T) {
 
 func TestUndeliverableGrant(t *testing.T) {
 	u := newUndeliverable(&nats.Conn{})
-	want := grant{"orders.42", 5}
+	want := grant{"", "orders.42", 5}
 	reply := u.one(want)
 	for range 2 { // nothing is kept of a single grant
 		if got := grantsIn(u, report(reply)); !slices.Equal(got, []grant{want}) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
+	want = grant{"ORDERS", "orders.42", 5}
+	reply = u.one(want)
+	if got := grantsIn(u, report(reply)); !slices.Equal(got, []grant{want}) || strings.Contains(reply, "ORDERS") {
+		t.Errorf("got %v of %s, want %v, and no tenant in the subject", got, reply, want)
+	}
 }
 
 func TestUndeliverableBatch(t *testing.T) {
 	u := newUndeliverable(&nats.Conn{})
-	first, second := []grant{{"a", 1}, {"b.c", 2}}, []grant{{"d", 3}}
+	first, second := []grant{{"", "a", 1}, {"B", "b.c", 2}}, []grant{{"", "d", 3}}
 	replies := []string{u.many(first), u.many(second)}
 	for i, want := range [][]grant{first, second} {
 		if got := grantsIn(u, report(replies[i])); !slices.Equal(got, want) {
@@ -73,7 +78,7 @@ func TestUndeliverableBatch(t *testing.T) {
 // Only NATS can report, and only what the node has sent.
 func TestForgedReports(t *testing.T) {
 	u, other := newUndeliverable(&nats.Conn{}), newUndeliverable(&nats.Conn{})
-	grants := []grant{{"a", 1}}
+	grants := []grant{{"", "a", 1}}
 	one, many := u.one(grants[0]), u.many(grants)
 	other.many(grants)
 	levels := strings.Split(many, ".")
@@ -109,14 +114,14 @@ func TestForgottenBatches(t *testing.T) {
 	u := newUndeliverable(&nats.Conn{})
 	var replies []string
 	for i := range 2*keptBatches + 10 {
-		replies = append(replies, u.many([]grant{{fmt.Sprint("r", i), 1}}))
+		replies = append(replies, u.many([]grant{{"", fmt.Sprint("r", i), 1}}))
 	}
 	for i, reply := range replies {
 		got, kept := grantsIn(u, report(reply)), i >= len(replies)-keptBatches
 		switch {
 		case !kept && got != nil:
 			t.Fatalf("message %d of %d: got %v, want none", i, len(replies), got)
-		case kept && !slices.Equal(got, []grant{{fmt.Sprint("r", i), 1}}):
+		case kept && !slices.Equal(got, []grant{{"", fmt.Sprint("r", i), 1}}):
 			t.Fatalf("message %d of %d: got %v", i, len(replies), got)
 		}
 	}

@@ -91,12 +91,13 @@ func (e Event) Held() time.Duration {
 	return max(e.Time.Sub(e.Lease.AcquiredAt), 0)
 }
 
-// String returns one line for logs: "ACQUIRED "orders.42" by "worker-7", token 000000000000012".
+// String returns one line for logs: "ACQUIRED "orders.42" by "worker-7", token 000000000000012". A tenant follows the name.
 func (e Event) String() string {
 	if e.Kind == EventBookmark {
 		return e.Kind.String()
 	}
-	return fmt.Sprintf("%s %q by %q, token %v", e.Kind, e.Lease.Resource, e.Lease.Owner, e.Lease.Token)
+	name := messages.Spoken(messages.Qualify(e.Lease.Tenant, e.Lease.Resource))
+	return fmt.Sprintf("%s %s by %q, token %v", e.Kind, name, e.Lease.Owner, e.Lease.Token)
 }
 
 func newEvent(s watch.Step) Event {

@@ -36,6 +36,9 @@ type Lease struct {
 	Metadata  map[string]string
 	// Session is the label of the session that the lease is in; empty: it is in none.
 	Session string
+	// Tenant is the account whose resource it is, as [Client.Watch] tells it. It is empty for a resource of no tenant, and in
+	// answers.
+	Tenant string
 	// Identity is who acquired the lease, as NATS has verified it; empty: the deployment did not verify owners.
 	Identity string
 }
@@ -53,6 +56,7 @@ func newLease(l *messages.Lease) *Lease {
 		Ephemeral: l.GetDurability() == messages.Durability_EPHEMERAL,
 		Metadata:  l.GetMetadata(),
 		Session:   l.GetSession(),
+		Tenant:    l.GetTenant(),
 		Identity:  l.GetIdentity(),
 	}
 	if at := l.GetAcquiredAtMs(); at != 0 {

@@ -24,8 +24,11 @@ const (
 type Option func(*config) error
 
 type config struct {
-	owner    string
-	prefix   messages.Prefix
+	owner string
+	// prefix is that of the subjects of requests, and deployment that of the deployment: they differ for a client of a tenant.
+	prefix, deployment messages.Prefix
+	tenant             string
+
 	timeout  time.Duration
 	jeopardy func(*Lock, error)
 	tracer   Tracer
@@ -52,6 +55,10 @@ func (c *config) take(nc *nats.Conn, opts []Option) error {
 	if c.perLock && c.disconnect > 0 {
 		return rule("disconnect", "none beside PerLockRenewal: it needs a session", c.disconnect.String())
 	}
+	c.deployment = c.prefix
+	if c.tenant != "" {
+		c.prefix = c.prefix.Tenant(c.tenant)
+	}
 	return nil
 }
 
@@ -60,6 +67,16 @@ func Prefix(prefix string) Option {
 	return func(c *config) (err error) {
 		c.prefix, err = messages.ParsePrefix(prefix)
 		return err
+	}
+}
+
+// Tenant makes all that the client does concern the resources of this tenant, an account of NATS. It is for operators, in the
+// account of the nodes. A client in the account of the tenant needs no option, because the import of the account leads to
+// the tenant's subjects.
+func Tenant(account string) Option {
+	return func(c *config) error {
+		c.tenant = account
+		return messages.CheckTenant(account)
 	}
 }
 

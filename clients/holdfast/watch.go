@@ -17,7 +17,7 @@ import (
 const opWatch = "watch"
 
 // Watch tells every change of the resources whose key the pattern selects, as in [Client.List], from now
-// on or from where an option says. It reads the journals of the shards themselves: the changes of a shard
+// on or from where an option says; of resources of tenants only with [OfTenant] or [Tenant]. It reads the journals of the shards themselves: the changes of a shard
 // come in their order, each once and none left out, through interruptions of the connection and changes
 // of owners; those of different shards are merged as they come. Ephemeral leases are in no journal and
 // make no events.
@@ -59,14 +59,14 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
-	terms, err := newWatchTerms(opts)
+	terms, err := newWatchTerms(c.cfg.tenant, opts)
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
 	js, err := jetstream.New(c.nc)
-	imported, err2 := jetstream.NewWithAPIPrefix(c.nc, c.cfg.prefix.Journals())
+	imported, err2 := jetstream.NewWithAPIPrefix(c.nc, c.cfg.deployment.Journals())
 	if err := errors.Join(err, err2); err != nil {
 		return nil, &Error{Op: opWatch, Err: ErrUnavailable, Cause: err}
 	}
@@ -74,8 +74,8 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	if err != nil {
 		return nil, err
 	}
-	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.prefix, Reconnected: c.sender.Reconnected, Singly: &c.singly}
-	return watch.NewLoop(ctx, source, shards, terms.loop(selected))
+	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.deployment, Reconnected: c.sender.Reconnected, Singly: &c.singly}
+	return watch.NewLoop(ctx, source, shards, terms.loop(watch.Selection{Pattern: selected, Tenant: terms.tenant}))
 }
 
 // shardsOf returns the shards that the pattern can touch.

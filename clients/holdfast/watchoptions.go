@@ -17,6 +17,8 @@ type watchTerms struct {
 	since   *time.Time
 	present bool
 	kinds   []EventKind
+	// tenant is whose resources it tells of: empty: those of no tenant.
+	tenant string
 	// untilNow: it ends where the journals end.
 	untilNow bool
 	// bookmarks is how often they come; 0: never. bookmarked: the option was given.
@@ -56,7 +58,14 @@ func Bookmarks(every time.Duration) WatchOption {
 // UntilNow ends the watch, without an error, when it has told what the journals had when it began.
 func UntilNow() WatchOption { return func(t *watchTerms) { t.untilNow = true } }
 
-func newWatchTerms(opts []WatchOption) (t watchTerms, err error) {
+// OfTenant tells the changes of a tenant's resources, instead of those of no tenant; "*" those of all tenants, and of none.
+// The field Tenant of the lease says whose a change is. The pattern matches the name, in which the tenant is not. A
+// [Position] is the same for all tenants. Without the option, a client has that of [Tenant].
+func OfTenant(account string) WatchOption { return func(t *watchTerms) { t.tenant = account } }
+
+// newWatchTerms returns the terms of a watch of a client that is of this tenant.
+func newWatchTerms(tenant string, opts []WatchOption) (t watchTerms, err error) {
+	t.tenant = tenant
 	for _, o := range opts {
 		if o == nil {
 			return t, rule("option", "not nil", "nil")
@@ -71,14 +80,16 @@ func newWatchTerms(opts []WatchOption) (t watchTerms, err error) {
 		err = rule("present", "without since: one tells what is, the other what was", "both")
 	case wrong >= 0:
 		err = rule("kinds", "those of changes", t.kinds[wrong].String())
+	case t.tenant != "" && t.tenant != messages.AllTenants:
+		err = messages.CheckTenant(t.tenant)
 	}
 	return t, err
 }
 
-// loop returns the terms of a loop over what the pattern selects.
-func (t *watchTerms) loop(p messages.Pattern) watch.Terms {
+// loop returns the terms of a loop over what is selected.
+func (t *watchTerms) loop(s watch.Selection) watch.Terms {
 	return watch.Terms{
-		Pattern: p, From: t.from, Since: t.since, Present: t.present, UntilNow: t.untilNow, Bookmarks: t.bookmarks,
+		Selection: s, From: t.from, Since: t.since, Present: t.present, UntilNow: t.untilNow, Bookmarks: t.bookmarks,
 		Wants: func(k messages.Event_Kind) bool { return len(t.kinds) == 0 || slices.Contains(t.kinds, EventKind(k)) },
 	}
 }

@@ -110,7 +110,7 @@ func (e *Events) selected(j *Journal) [][]fact {
 	}
 	for shard := range all {
 		all[shard] = slices.DeleteFunc(all[shard], func(f fact) bool {
-			key, err := messages.EncodeKey(f.resource)
+			key, err := messages.KeyOf(f.resource)
 			return err == nil && !e.pattern.Matches(key) || len(e.kinds) > 0 && !slices.ContainsFunc(e.kinds, func(k holdfast.EventKind) bool {
 				return k.String() == f.kind
 			})
@@ -157,7 +157,7 @@ func newEvents(name string, whole bool) *Events {
 func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
 	var from holdfast.Position
 	for ctx.Err() == nil {
-		for event, err := range c.Watch(ctx, ">", holdfast.From(from), holdfast.Since(time.Time{})) {
+		for event, err := range c.Watch(ctx, ">", holdfast.From(from), holdfast.Since(time.Time{}), holdfast.OfTenant(messages.AllTenants)) {
 			switch {
 			case err == nil:
 				from = event.Position()
@@ -176,7 +176,7 @@ func (e *Events) watch(ctx context.Context, c *holdfast.Client) {
 
 func watched(e holdfast.Event) fact {
 	return fact{
-		e.ID, e.Kind.String(), e.Lease.Resource, e.Lease.Owner, uint64(e.Lease.Token), e.Lease.TTL,
+		e.ID, e.Kind.String(), messages.Qualify(e.Lease.Tenant, e.Lease.Resource), e.Lease.Owner, uint64(e.Lease.Token), e.Lease.TTL,
 		e.Time.UnixMilli(), e.Reason, e.HeldBack, e.Lease.Metadata[valueEntry], sharedAs(e.Lease),
 	}
 }
@@ -184,7 +184,7 @@ func watched(e holdfast.Event) fact {
 func published(e *messages.Event) fact {
 	l := e.GetLease()
 	return fact{
-		e.ID(), e.GetKind().String(), l.GetResource(), l.GetOwner(), l.GetToken(), millis(l.GetTtlMs()),
+		e.ID(), e.GetKind().String(), messages.Qualify(l.GetTenant(), l.GetResource()), l.GetOwner(), l.GetToken(), millis(l.GetTtlMs()),
 		e.GetAtMs(), e.GetReason(), e.GetHeldBack(), l.GetMetadata()[valueEntry], leaseOf(l),
 	}
 }

@@ -40,13 +40,13 @@ func (l leases) compare(how string, want map[string][]*journal.Grant) (wrong []s
 			key := name{g.GetResource(), g.GetToken()}
 			got := l[key]
 			if got.GetOwner() != g.GetOwner() || got.GetTtlMs() != g.GetTtlMs() || ShownOf(got) != shownAs(g) {
-				wrong = append(wrong, fmt.Sprintf("%q: it is %s in the journal under %v, and a replay has %v", g.GetResource(), how, g, got))
+				wrong = append(wrong, fmt.Sprintf("%s: it is %s in the journal under %v, and a replay has %v", messages.Spoken(g.GetResource()), how, g, got))
 			}
 			delete(l, key)
 		}
 	}
-	for _, got := range l {
-		wrong = append(wrong, fmt.Sprintf("%q: a replay has %v, and in the journal it is not %s", got.GetResource(), got, how))
+	for of, got := range l {
+		wrong = append(wrong, fmt.Sprintf("%s: a replay has %v, and in the journal it is not %s", messages.Spoken(of.resource), got, how))
 	}
 	return wrong
 }
@@ -71,10 +71,10 @@ func replay(ctx context.Context, system *actors.System, j *Journal, shard uint32
 		return err
 	}
 	for heldBack, into := range found {
-		all, failed := s.List(ctx, actors.Listing{Pattern: every, Limit: math.MaxInt, Bytes: math.MaxInt, HeldBack: heldBack})
+		all, failed := s.List(ctx, actors.Listing{Tenant: messages.AllTenants, Pattern: every, Limit: math.MaxInt, Bytes: math.MaxInt, HeldBack: heldBack})
 		err = errors.Join(err, failed)
 		for _, l := range all.Leases {
-			into[name{l.GetResource(), l.GetToken()}] = l
+			into[name{messages.Qualify(l.GetTenant(), l.GetResource()), l.GetToken()}] = l
 		}
 	}
 	return errors.Join(err, s.Close(ctx))

@@ -59,6 +59,11 @@ var (
 	rights   = suite{folder: "integration/access", run: "^TestRightsAreTheTable$"}
 	deputies = suite{folder: "integration/access", run: "^TestNodesAreNoDeputies$"}
 	apart    = suite{folder: "integration/access", run: "^TestAccountsAreApart$"}
+	// tenants are accounts of a server, tenantsOfNodes those of requests that other nodes have taken in.
+	tenants        = suite{folder: "integration/tenants", run: "^Test(Names|ErrorsHideTheTenant|Limits|List|Events)$"}
+	tenantsOfNodes = suite{folder: "integration/nodes", run: "^TestTenantsOfManyNodes$"}
+	// envelopes are those of forwarded requests.
+	envelopes = suite{folder: "actors/node/routing", run: "^TestForwardedMessage$"}
 	// descendants of a command under a lock have left its process group, and the lock is lost.
 	descendants = suite{folder: "integration", run: "^TestLockLostReachesWhatLeftTheGroup$"}
 	// certificates are of clients, strangers are servers with the certificate of a client, and loginFiles are those of --auth.
@@ -658,6 +663,58 @@ var mutants = []mutant{
 		edits: []edit{{"jetstream/embedded/config.go", "if c.VerifiedUsers && len(opts.Nkeys) == 0", "if c.VerifiedUsers && len(opts.Nkeys) < 0"}},
 		found: owners,
 		says:  `want an error that names nkeys`,
+	},
+	{
+		name:  "TenantLostOnTheWay",
+		harm:  "a request of a tenant is one of no tenant if the owner of its shard is not the node that took it in",
+		edits: []edit{{"actors/node/routing/envelope.go", "Tenant: m.Header.Get(headerTenant),", `Tenant: "",`}},
+		found: tenantsOfNodes,
+		says:  `holdfast\.tenant\.[AB]\.(acquire|get)\.k\d+`,
+	},
+	{
+		name:  "TenantsShareLimits",
+		harm:  "what one tenant holds counts for another",
+		edits: []edit{{"actors/node/tenants.go", "share: s.quota.Tenant(name),", "share: &s.quota.Share,"}},
+		found: tenants,
+		says:  `acquire of h3 .*OVERLOADED.*want GRANTED`,
+	},
+	{
+		name: "TenantsShareSessions",
+		harm: "the end of a session of one tenant ends the leases of another, whose session has the same id",
+		edits: []edit{
+			{"actors/node/routing/envelope.go", "*session = messages.Qualify(tenant, *session)", `*session = messages.Qualify("", *session)`},
+			{"actors/node/intake.go", "a.Key, messages.Qualify(e.ReplyTo.Tenant, id)", "a.Key, id"},
+		},
+		found: tenants,
+		says:  `keep of 0123456789abcdef .*NOT_HELD, want EXTENDED`,
+	},
+	{
+		name:  "PlainEventsOfTenants",
+		harm:  "the events of a tenant reach the subscribers of no tenant",
+		edits: []edit{{"messages/event.go", "p = p.Tenant(tenant)", "_ = p.Tenant(tenant)"}},
+		found: tenants,
+		says:  `got .* on holdfast\.event\.name`,
+	},
+	{
+		name:  "ListingOfAllTenants",
+		harm:  "a tenant lists the resources of others",
+		edits: []edit{{"actors/node/list.go", "return t.name, nil", "return messages.AllTenants, nil"}},
+		found: tenants,
+		says:  `lists \[`,
+	},
+	{
+		name:  "ErrorNamesTheTenant",
+		harm:  "an error shows a client in which account it is",
+		edits: []edit{{"actors/lease/state.go", "_, name := messages.Unqualify(s.resource)\n\treturn name", "return s.resource"}},
+		found: tenants,
+		says:  `got a message on .* with`,
+	},
+	{
+		name:  "ImportedRequestLostOnTheWay",
+		harm:  "a request through an import has no answer if the owner of its shard is not the node that took it in",
+		edits: []edit{{"actors/node/routing/envelope.go", "if isReserved(m.Reply) {", `if isReserved("") {`}},
+		found: envelopes,
+		says:  `became`,
 	},
 	{
 		name:  "SenderLostOnTheWay",

@@ -37,6 +37,8 @@ type Config struct {
 	Tuning   actors.Tuning
 	Capacity node.Capacity
 	Limits   *messages.Limits
+	// Tenants are the accounts with resources of their own; nil: there are none.
+	Tenants map[string]node.TenantLimits
 	// NoEvents turns the publishing of events off.
 	NoEvents bool
 	// Retention is how long the event stream keeps events; 0: there is none.
@@ -67,7 +69,7 @@ func Start(tb testing.TB, cfg Config) *Stand {
 	}
 	s := &Stand{TB: tb, config: server.Config{
 		Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
-		Limits: cfg.Limits, Capacity: cfg.Capacity, Tuning: cfg.Tuning,
+		Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Tuning: cfg.Tuning,
 		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Observer: cfg.Observer, Tracer: cfg.Tracer, Log: log,
 		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile},
 	}}

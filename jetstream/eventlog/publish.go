@@ -188,10 +188,15 @@ func (s *Stream) checkAck(answer []byte, n int) error {
 	return nil
 }
 
+// eventKey returns what the stored subject of the event ends with: its key, behind the tenant of its resource if it has
+// one. So one stream with one transform has the events of all tenants.
 func eventKey(e *messages.Event) (string, error) {
 	key, err := messages.EncodeKey(e.GetLease().GetResource())
 	if err != nil {
 		return "", fmt.Errorf("event %s: %w", e.ID(), err)
+	}
+	if tenant := e.GetLease().GetTenant(); tenant != "" {
+		return messages.StoredTenant(tenant) + key, nil
 	}
 	return key, nil
 }

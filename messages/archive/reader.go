@@ -144,8 +144,8 @@ func (a *Reader) page(p *journal.Page) error {
 		return a.damaged("its pages are not in order")
 	}
 	for _, e := range p.GetEntries() {
-		if _, err := messages.EncodeKey(e.Name()); err != nil || !p.Covers(e.Name()) {
-			return a.damaged(fmt.Sprintf("page %s has the resource %q, which does not belong there", p.Name(), e.Name()))
+		if _, err := messages.KeyOf(e.Name()); err != nil || !p.Covers(e.Name()) {
+			return a.damaged(fmt.Sprintf("page %s has the resource %s, which does not belong there", p.Name(), messages.Spoken(e.Name())))
 		}
 	}
 	a.covered += 1 << (depths - depth)

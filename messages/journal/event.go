@@ -14,9 +14,11 @@ func Events(shard uint32, position uint64, c *Commit) []*messages.Event {
 		if change.GetKind() == messages.Event_KIND_UNSPECIFIED {
 			continue
 		}
+		lease := change.GetGrant().Lease(change.remaining())
+		lease.Tenant, _ = messages.Unqualify(change.GetGrant().GetResource())
 		events = append(events, &messages.Event{
 			Kind:     change.GetKind(),
-			Lease:    change.GetGrant().Lease(change.remaining()),
+			Lease:    lease,
 			Shard:    shard,
 			Position: position,
 			Index:    uint32(i),

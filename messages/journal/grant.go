@@ -9,13 +9,14 @@ import (
 
 // Lease returns the grant in the form that clients see. It rounds remaining down to whole milliseconds,
 // between 0 and the TTL, so that a client never assumes more time than it has. The request id is left
-// out. The metadata and the slots are shared, not copied. The lease of a nil grant is nil.
+// out, and the tenant of the resource is. The metadata and the slots are shared, not copied. The lease of a nil grant is nil.
 func (g *Grant) Lease(remaining time.Duration) *messages.Lease {
 	if g == nil {
 		return nil
 	}
+	_, resource := messages.Unqualify(g.GetResource())
 	return &messages.Lease{
-		Resource:     g.GetResource(),
+		Resource:     resource,
 		Owner:        g.GetOwner(),
 		Token:        g.GetToken(),
 		Fence:        g.Fence().String(),

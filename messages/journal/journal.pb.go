@@ -355,14 +355,15 @@ func (x *Change) GetReserved() uint64 {
 
 // Grant is the durable part of a lease.
 type Grant struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Resource     string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	Owner        string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	Token        uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	TtlMs        uint32                 `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
-	AcquiredAtMs int64                  `protobuf:"varint,5,opt,name=acquired_at_ms,json=acquiredAtMs,proto3" json:"acquired_at_ms,omitempty"`
-	Durability   messages.Durability    `protobuf:"varint,6,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
-	Metadata     map[string]string      `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the resource, of a tenant's resource behind the tenant: see messages.Qualify.
+	Resource     string              `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	Owner        string              `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Token        uint64              `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
+	TtlMs        uint32              `protobuf:"varint,4,opt,name=ttl_ms,json=ttlMs,proto3" json:"ttl_ms,omitempty"`
+	AcquiredAtMs int64               `protobuf:"varint,5,opt,name=acquired_at_ms,json=acquiredAtMs,proto3" json:"acquired_at_ms,omitempty"`
+	Durability   messages.Durability `protobuf:"varint,6,opt,name=durability,proto3,enum=holdfast.v1.Durability" json:"durability,omitempty"`
+	Metadata     map[string]string   `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The id of the granted request, so that a repetition gets the same grant.
 	RequestId string `protobuf:"bytes,8,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Of a shared lease: the permits that may be held at once; 0: the lease is exclusive, and has none of the following.
@@ -379,7 +380,7 @@ type Grant struct {
 	DelayMs    uint32 `protobuf:"varint,14,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	Confirm    bool   `protobuf:"varint,15,opt,name=confirm,proto3" json:"confirm,omitempty"`
 	SecretHash []byte `protobuf:"bytes,16,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"`
-	// Who acquired the lease, as NATS has verified it; empty: the service did not verify owners.
+	// Who acquired the lease, as NATS has verified it; empty: that was not asked for.
 	Identity      string `protobuf:"bytes,17,opt,name=identity,proto3" json:"identity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

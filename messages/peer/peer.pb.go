@@ -223,14 +223,16 @@ func (x *Ownership) GetEpoch() uint64 {
 
 // Inquiry asks the owner of one shard for its part of a listing.
 type Inquiry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
-	Pattern       string                 `protobuf:"bytes,2,opt,name=pattern,proto3" json:"pattern,omitempty"`
-	After         string                 `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
-	Limit         uint32                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	Bytes         uint32                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	Waiters       bool                   `protobuf:"varint,6,opt,name=waiters,proto3" json:"waiters,omitempty"`
-	HeldBack      bool                   `protobuf:"varint,7,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Shard    uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Pattern  string                 `protobuf:"bytes,2,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	After    string                 `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	Limit    uint32                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Bytes    uint32                 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Waiters  bool                   `protobuf:"varint,6,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	HeldBack bool                   `protobuf:"varint,7,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
+	// Whose resources, as in ListRequest. With one, after is of a qualified name.
+	Tenant        string `protobuf:"bytes,8,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -312,6 +314,13 @@ func (x *Inquiry) GetHeldBack() bool {
 		return x.HeldBack
 	}
 	return false
+}
+
+func (x *Inquiry) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
 }
 
 // Part is the answer to an Inquiry.
@@ -406,7 +415,7 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\x05leads\x18\f \x03(\rR\x05leads\"7\n" +
 	"\tOwnership\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xb2\x01\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xca\x01\n" +
 	"\aInquiry\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\apattern\x18\x02 \x01(\tR\apattern\x12\x14\n" +
@@ -414,7 +423,8 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\rR\x05bytes\x12\x18\n" +
 	"\awaiters\x18\x06 \x01(\bR\awaiters\x12\x1b\n" +
-	"\theld_back\x18\a \x01(\bR\bheldBack\"\x88\x01\n" +
+	"\theld_back\x18\a \x01(\bR\bheldBack\x12\x16\n" +
+	"\x06tenant\x18\b \x01(\tR\x06tenant\"\x88\x01\n" +
 	"\x04Part\x12*\n" +
 	"\x06leases\x18\x01 \x03(\v2\x12.holdfast.v1.LeaseR\x06leases\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x14\n" +

@@ -23,8 +23,13 @@ const (
 	headerHops  = "Holdfast-Hops"
 	headerCall  = "Holdfast-Call"
 	headerInner = "Holdfast-Inner"
-	// headerIdentity says who has sent the request, as the node that took it in has verified it.
+	// headerIdentity says who has sent the request, as the node that took it in has verified it, and headerTenant of which
+	// tenant it is.
 	headerIdentity = "Holdfast-Identity"
+	headerTenant   = "Holdfast-Tenant"
+	// headerReply is the reply subject of a request that came through a service import or a gateway: NATS takes it from no
+	// client as the reply subject of a message.
+	headerReply = "Holdfast-Reply"
 	// maxHops bounds forwarding while nodes disagree about an owner: two hand-overs in a row, and one to spare.
 	maxHops = 4
 )
@@ -34,7 +39,8 @@ type Envelope struct {
 	Operation messages.Operation
 	// Shard is the one that the request is for.
 	Shard uint32
-	// Key is the key in the subject, Resource what it decodes to; of a request about a session these are its id.
+	// Key is the key in the subject, Resource the qualified name of what it decodes to; of a request about a session these
+	// are its id.
 	Key, Resource string
 	ReplyTo       messages.ReplyTo
 	// Data is the encoded request, in the encoding of ReplyTo.
@@ -72,13 +78,47 @@ func FromRequest(shard uint32, r *actors.Request) (e Envelope, ok bool, err erro
 		return Envelope{}, false, nil
 	}
 	e.Shard, e.Resource = shard, r.Resource
-	if e.Key, err = messages.EncodeKey(r.Resource); err == nil {
-		e.Data, err = messages.Encode(e.ReplyTo.Encoding, body)
+	_, name := messages.Unqualify(r.Resource)
+	if e.Key, err = messages.EncodeKey(name); err == nil {
+		e.Data, err = messages.Encode(e.ReplyTo.Encoding, unqualified(body))
 	}
 	if err != nil {
 		return e, true, fmt.Errorf("send on a request for %q: %w", r.Resource, err)
 	}
 	return e, true, nil
+}
+
+// Qualify gives a request of a tenant the qualified name of the session that it names. It has been checked.
+func Qualify(tenant string, request proto.Message) {
+	if session := sessionOf(request); session != nil && *session != "" {
+		*session = messages.Qualify(tenant, *session)
+	}
+}
+
+// unqualified returns a request as its client has sent it.
+func unqualified(request proto.Message) proto.Message {
+	session := sessionOf(request)
+	if session == nil {
+		return request
+	}
+	_, id := messages.Unqualify(*session)
+	if id == *session {
+		return request
+	}
+	request = proto.Clone(request) // the shard may still have it
+	*sessionOf(request) = id
+	return request
+}
+
+// sessionOf returns the session that a request about a resource may name; nil for other requests.
+func sessionOf(request proto.Message) *string {
+	switch r := request.(type) {
+	case *messages.AcquireRequest:
+		return &r.Session
+	case *messages.ExtendRequest:
+		return &r.Session
+	}
+	return nil
 }
 
 // Below returns what the subject on which a node takes the request ends with. A session has no shard of its own.
@@ -100,6 +140,10 @@ func (e Envelope) Message(subject string) *nats.Msg {
 		Subject: subject, Reply: e.ReplyTo.Subject, Data: e.Data,
 		Header: nats.Header{messages.HeaderContentType: {contentType}, headerHops: {strconv.Itoa(e.Hops + 1)}},
 	}
+	if isReserved(m.Reply) {
+		m.Header[headerReply] = []string{m.Reply}
+		m.Reply = ""
+	}
 	if e.ReplyTo.Batched {
 		m.Header[headerCall] = []string{strconv.FormatUint(e.ReplyTo.Call, 10)}
 	}
@@ -108,6 +152,9 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	}
 	if e.ReplyTo.Identity != "" {
 		m.Header[headerIdentity] = []string{e.ReplyTo.Identity}
+	}
+	if e.ReplyTo.Tenant != "" {
+		m.Header[headerTenant] = []string{e.ReplyTo.Tenant}
 	}
 	if t := e.ReplyTo.Trace; t != nil {
 		m.Header[messages.HeaderTraceparent] = []string{t.Context.Traceparent()}
@@ -118,11 +165,19 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	return m
 }
 
+// isReserved reports whether NATS has made a reply subject for a request that came through an import or a gateway.
+func isReserved(reply string) bool {
+	return messages.IsImported(reply) || strings.HasPrefix(reply, "_GR_.")
+}
+
 // ForwardedReplyTo returns where the answer to a message goes that another node has forwarded.
 func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
 	to := messages.ReplyTo{
 		Subject: m.Reply, Encoding: forwardedEncoding(m), Inner: m.Header.Get(headerInner) != "",
-		Identity: m.Header.Get(headerIdentity),
+		Identity: m.Header.Get(headerIdentity), Tenant: m.Header.Get(headerTenant),
+	}
+	if reply := m.Header.Get(headerReply); isReserved(reply) {
+		to.Subject = reply
 	}
 	if call, err := strconv.ParseUint(m.Header.Get(headerCall), 10, 64); err == nil {
 		to.Batched, to.Call = true, call

@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -15,7 +18,7 @@ import (
 func TestForwardedMessage(t *testing.T) {
 	for _, encoding := range []messages.Encoding{messages.JSON, messages.Protobuf} {
 		for _, data := range []string{"", "{}", "\x0a\x01a"} {
-			to := messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding, Identity: "alice"}
+			to := messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding, Identity: "alice", Tenant: "ORDERS"}
 			e := routing.Envelope{ReplyTo: to, Data: []byte(data), Hops: 2}
 			m := e.Message("to")
 			if got := routing.ForwardedReplyTo(m); got != to {
@@ -26,9 +29,40 @@ func TestForwardedMessage(t *testing.T) {
 			if got := routing.ForwardedReplyTo(e.Message("to")); got != to {
 				t.Errorf("%q: %v became %v", data, to, got)
 			}
+			// NATS would drop the message if it had this reply subject.
+			e.ReplyTo.Subject = "_R_.x.y"
+			if imported := e.Message("to"); imported.Reply != "" || routing.ForwardedReplyTo(imported) != e.ReplyTo {
+				t.Errorf("%q: %v became %v", data, e.ReplyTo, imported)
+			}
 			if m.Subject != "to" || m.Reply != "_INBOX.x" || string(m.Data) != data || routing.Hops(m) != 3 {
 				t.Errorf("%q: became %+v with %d hops", data, m, routing.Hops(m))
 			}
+		}
+	}
+}
+
+// A request that a shard gives back is as its client has sent it, and one of its tenant.
+func TestReturnedRequestOfATenant(t *testing.T) {
+	for _, body := range []proto.Message{
+		&messages.AcquireRequest{Owner: "a", Session: "0123456789abcdef"}, &messages.ExtendRequest{Owner: "a", Session: "0123456789abcdef"},
+	} {
+		sent := proto.Clone(body)
+		routing.Qualify("ORDERS", body)
+		r := &actors.Request{Resource: messages.Qualify("ORDERS", "a.b")}
+		from := messages.ReplyTo{Subject: "_INBOX.x", Tenant: "ORDERS"}
+		switch request := body.(type) {
+		case *messages.AcquireRequest:
+			r.Event = lease.Acquire{Request: request, From: from}
+		case *messages.ExtendRequest:
+			r.Event = lease.Extend{Request: request, From: from}
+		}
+		e, ok, err := routing.FromRequest(3, r)
+		if !ok || err != nil || e.Key != "a.b" || e.Resource != r.Resource || e.ReplyTo != from {
+			t.Fatalf("got %+v, %v", e, err)
+		}
+		got := messages.NewRequest(e.Operation)
+		if err := messages.Decode(e.ReplyTo.Encoding, e.Data, got); err != nil || !proto.Equal(got, sent) {
+			t.Errorf("got %v, %v, want %v", got, err, sent)
 		}
 	}
 }

@@ -137,6 +137,7 @@ func (a *agent) watch(ctx context.Context) error {
 
 // handle stops the holder of a lost lease in the background, unless that is done already.
 func (a *agent) handle(ctx context.Context, l loss) {
+	l.tenant = a.connection.Tenant
 	over, cancel := context.WithCancel(ctx)
 	if !a.losses.add(idOf(l.lease), cancel) {
 		cancel()

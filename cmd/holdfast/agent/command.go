@@ -55,8 +55,8 @@ resource is no longer held back.
 
 The command must be idempotent, and may exit with 0 only if the holder can do no more
 harm. HOLDFAST_RESOURCE, HOLDFAST_HOLDER, HOLDFAST_TOKEN and HOLDFAST_METADATA_<KEY>
-in its environment say which lease was lost. What was lost while no agent ran is found
-at its start.
+in its environment say which lease was lost, with --tenant also HOLDFAST_TENANT. What
+was lost while no agent ran is found at its start.
 
 In the pattern, * matches one whole level between dots, and > at the end matches
 one or more levels; quote it for the shell.`,
@@ -79,6 +79,7 @@ one or more levels; quote it for the shell.`,
 		f.BoolVarP(&c.verbose, "verbose", "v", false, "log each run of the command to standard error")
 	})
 	c.connection.AddTo(cmd)
+	c.connection.AddTenant(cmd)
 	return cmd
 }
 
@@ -92,7 +93,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer nc.Close()
-	client, err := holdfast.New(nc, holdfast.Prefix(c.connection.Prefix), holdfast.Timeout(c.connection.Timeout.Duration))
+	client, err := holdfast.New(nc, c.connection.Options()...)
 	if err != nil {
 		return err
 	}

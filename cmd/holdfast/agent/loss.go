@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
@@ -21,11 +22,13 @@ type loss struct {
 	// kind is the event that ended the lease, and reason that of the event; zero if the loss was found in a listing.
 	kind   holdfast.EventKind
 	reason string
+	// tenant is the account whose resource it is; empty: it is of none.
+	tenant string
 }
 
 // String returns the loss for a message.
 func (l loss) String() string {
-	return fmt.Sprintf("%s by %s, token %d", display.Name(l.lease.Resource), display.Quote(l.lease.Owner), l.lease.Token)
+	return fmt.Sprintf("%s%s by %s, token %d", display.Name(l.lease.Resource), cli.OfTenant(l.tenant), display.Quote(l.lease.Owner), l.lease.Token)
 }
 
 // environ returns the environment for the command, without the variables that an outer command of holdfast has set.
@@ -47,6 +50,9 @@ func (l loss) environ(base []string) ([]string, error) {
 		settings.VariableReason+"="+l.reason,
 		settings.VariableMetadata+"="+string(asJSON),
 	)
+	if l.tenant != "" {
+		environ = append(environ, settings.VariableTenant+"="+l.tenant)
+	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if plainKey.MatchString(key) && !strings.Contains(metadata[key], "\x00") { // which an environment cannot hold
 			environ = append(environ, settings.PrefixMetadata+strings.ToUpper(key)+"="+metadata[key])

@@ -71,6 +71,7 @@ names of the resources for as long as those of other free resources.`,
 		f.BoolVar(&b.json, "json", false, "print the result as one line of JSON")
 	})
 	b.connection.AddTo(cmd)
+	b.connection.AddTenant(cmd)
 	return cmd
 }
 
@@ -163,7 +164,7 @@ func (b *bench) prepare(ctx context.Context, flags *pflag.FlagSet, nc *nats.Conn
 
 // discover asks the deployment for its number of shards.
 func (b *bench) discover(ctx context.Context, nc *nats.Conn) (load.Service, error) {
-	service := load.Service{Prefix: messages.Prefix(b.connection.Prefix), Timeout: b.connection.Timeout.Duration}
+	service := load.Service{Prefix: b.connection.Subjects(), Timeout: b.connection.Timeout.Duration}
 	subject := service.Prefix.Info()
 	limit, cancel := context.WithTimeout(ctx, service.Timeout)
 	defer cancel()
@@ -195,7 +196,7 @@ func (b *bench) probe(ctx context.Context, flags *pflag.FlagSet, c *load.Client)
 	}
 	var status *load.StatusError
 	if !errors.As(err, &status) {
-		return b.unanswered(ctx, messages.Prefix(b.connection.Prefix).Operation(op, key), string(op), err)
+		return b.unanswered(ctx, b.connection.Subjects().Operation(op, key), string(op), err)
 	}
 	switch status.Reply.GetStatus() {
 	case messages.Status_HELD:

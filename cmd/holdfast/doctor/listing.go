@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/deadlock"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/messages"
@@ -24,7 +25,7 @@ type locks struct {
 	// contended are the held resources for which requests wait.
 	contended []deadlock.Contended
 	// queues are the numbers of waiting requests, by the resource, as far as they were listed or counted.
-	queues map[string]int
+	queues map[cli.Resource]int
 	// late are leases whose tokens are near the end, unconfirmed those that hold a resource back until their loss is confirmed;
 	// at most [mostNamed] of each.
 	late, unconfirmed []*messages.Lease
@@ -37,10 +38,10 @@ type locks struct {
 	err error
 }
 
-// list reads the leases that are held, and then the lost ones that hold their resources back.
+// list reads the leases that are held, and then the lost ones that hold their resources back: of all tenants, and of none.
 func (p *patient) list(ctx context.Context) {
 	l := &p.locks
-	l.queues = make(map[string]int)
+	l.queues = make(map[cli.Resource]int)
 	l.err = p.pages(ctx, false, l.takeHeld)
 	l.keep()
 	if l.err == nil && slices.Contains(p.info.GetFeatures(), messages.FeatureDelay) {
@@ -51,6 +52,9 @@ func (p *patient) list(ctx context.Context) {
 // pages passes the pages of a listing to take.
 func (p *patient) pages(ctx context.Context, heldBack bool, take func(*messages.ListReply)) error {
 	next := &messages.ListRequest{Waiters: true, HeldBack: heldBack}
+	if slices.Contains(p.info.GetFeatures(), messages.FeatureTenants) {
+		next.Tenant = messages.AllTenants
+	}
 	for left := mostLeases; left > 0; {
 		next.Limit = min(uint32(left), messages.MaxListLimit)
 		page := &messages.ListReply{}
@@ -70,21 +74,21 @@ func (p *patient) pages(ctx context.Context, heldBack bool, take func(*messages.
 
 // takeHeld takes a page of leases that are held.
 func (l *locks) takeHeld(page *messages.ListReply) {
-	queues := make(map[string][]*messages.Waiter)
+	queues := make(map[cli.Resource][]*messages.Waiter)
 	for _, q := range page.GetQueues() {
-		queues[q.GetResource()] = q.GetWaiters()
-		l.queues[q.GetResource()] = len(q.GetWaiters())
+		queues[cli.ResourceOf(q)] = q.GetWaiters()
+		l.queues[cli.ResourceOf(q)] = len(q.GetWaiters())
 	}
 	for _, lease := range page.GetLeases() {
 		l.leases++
 		if messages.Token(lease.GetToken()) >= messages.WarnToken && len(l.late) < mostNamed {
 			l.late = append(l.late, lease)
 		}
-		if lease.GetResource() != l.last.Resource {
+		if of := cli.ResourceOf(lease); of != (cli.Resource{Name: l.last.Resource, Tenant: l.last.Tenant}) {
 			l.keep()
-			l.last = deadlock.Contended{Resource: lease.GetResource()}
+			l.last = deadlock.Contended{Tenant: of.Tenant, Resource: of.Name}
 		}
-		l.last.Leases, l.last.Waiters = append(l.last.Leases, lease), queues[lease.GetResource()]
+		l.last.Leases, l.last.Waiters = append(l.last.Leases, lease), queues[cli.ResourceOf(lease)]
 	}
 }
 
@@ -98,7 +102,7 @@ func (l *locks) keep() {
 // takeLost takes a page of leases that hold their resources back.
 func (l *locks) takeLost(page *messages.ListReply) {
 	for _, q := range page.GetQueues() {
-		l.queues[q.GetResource()] = len(q.GetWaiters())
+		l.queues[cli.ResourceOf(q)] = len(q.GetWaiters())
 	}
 	for _, lease := range page.GetLeases() {
 		if lease.GetRemainingMs() == 0 && len(l.unconfirmed) < mostNamed {

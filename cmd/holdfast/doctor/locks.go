@@ -5,19 +5,24 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/deadlock"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // look asks about a resource.
-func (p *patient) look(ctx context.Context, resource string, request *messages.GetRequest) (*messages.Reply, error) {
-	key, err := messages.EncodeKey(resource)
+func (p *patient) look(ctx context.Context, of cli.Resource, request *messages.GetRequest) (*messages.Reply, error) {
+	key, err := messages.EncodeKey(of.Name)
 	if err != nil {
 		return nil, err
 	}
+	prefix := p.cfg.Prefix
+	if of.Tenant != "" {
+		prefix = prefix.Tenant(of.Tenant)
+	}
 	reply := &messages.Reply{}
-	return reply, p.asker.ask(ctx, p.cfg.Prefix.Operation(messages.OpGet, key), request, reply)
+	return reply, p.asker.ask(ctx, prefix.Operation(messages.OpGet, key), request, reply)
 }
 
 // deadlocks looks for owners that wait for one another.
@@ -25,8 +30,8 @@ func (p *patient) deadlocks(ctx context.Context, r *Result) {
 	if p.unlisted(r) {
 		return
 	}
-	found, err := deadlock.Find(p.locks.contended, func(resource string) (*messages.Reply, error) {
-		return p.look(ctx, resource, &messages.GetRequest{Waiters: true})
+	found, err := deadlock.Find(p.locks.contended, func(tenant, name string) (*messages.Reply, error) {
+		return p.look(ctx, cli.Resource{Name: name, Tenant: tenant}, &messages.GetRequest{Waiters: true})
 	})
 	if err != nil {
 		r.unanswered("the question who waits for a lock", err)
@@ -44,9 +49,10 @@ func deadlocked(c deadlock.Cycle) Finding {
 		parts = append(parts, fmt.Sprintf("%s waits for %s, which %s holds", display.Quote(l.Waiter.GetOwner()), display.Name(l.Resource), display.Quote(l.Lease.GetOwner())))
 	}
 	return Finding{
-		State: Problem, What: "deadlock: " + strings.Join(parts, "; "),
+		State: Problem, What: "deadlock" + cli.OfTenant(c[0].Tenant) + ": " + strings.Join(parts, "; "),
 		Why: "none of them goes on until a wait or a lease ends",
-		Do:  fmt.Sprintf("break one of the leases: holdfast break %s --token %d; holdfast deadlocks shows more", display.Name(c[0].Resource), c[0].Lease.GetToken()),
+		Do: fmt.Sprintf("break one of the leases: holdfast break %s --token %d%s; holdfast deadlocks%s shows more",
+			display.Name(c[0].Resource), c[0].Lease.GetToken(), cli.TenantFlag(c[0].Tenant), cli.TenantFlag(c[0].Tenant)),
 	}
 }
 
@@ -61,7 +67,7 @@ func (p *patient) tokens(_ context.Context, r *Result) {
 		return
 	}
 	for _, l := range p.locks.late {
-		r.add(lateTokens(fmt.Sprintf("the token of %s is %d", display.Name(l.GetResource()), l.GetToken())))
+		r.add(lateTokens(fmt.Sprintf("the token of %s is %d", cli.ResourceOf(l), l.GetToken())))
 	}
 	r.see("%s near the end among %s", display.Count(len(p.locks.late), "token"), p.locks.among())
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/messages"
@@ -26,7 +27,7 @@ const (
 
 // queue is a resource with the number of its waiting requests at each look.
 type queue struct {
-	resource    string
+	resource    cli.Resource
 	lengths     []int
 	first, last time.Time
 }
@@ -62,27 +63,27 @@ func (p *patient) queues(ctx context.Context, r *Result) {
 // longest returns the queues with the most requests.
 func (p *patient) longest(ctx context.Context) ([]*queue, error) {
 	l := p.locks
-	for _, resource := range l.byLength()[:min(len(l.queues), mostCounted)] {
-		if l.queues[resource] < mostListed {
+	for _, of := range l.byLength()[:min(len(l.queues), mostCounted)] {
+		if l.queues[of] < mostListed {
 			break
 		}
-		n, err := p.waiting(ctx, resource)
+		n, err := p.waiting(ctx, of)
 		if err != nil {
 			return nil, err
 		}
-		l.queues[resource] = n
+		l.queues[of] = n
 	}
 	var longest []*queue
-	for _, resource := range l.byLength()[:min(len(l.queues), mostNamed)] {
-		longest = append(longest, &queue{resource: resource})
+	for _, of := range l.byLength()[:min(len(l.queues), mostNamed)] {
+		longest = append(longest, &queue{resource: of})
 	}
 	return longest, nil
 }
 
 // byLength returns the resources for which requests wait, that with the most requests first.
-func (l *locks) byLength() []string {
-	return slices.SortedFunc(maps.Keys(l.queues), func(a, b string) int {
-		return cmp.Or(cmp.Compare(l.queues[b], l.queues[a]), cmp.Compare(a, b))
+func (l *locks) byLength() []cli.Resource {
+	return slices.SortedFunc(maps.Keys(l.queues), func(a, b cli.Resource) int {
+		return cmp.Or(cmp.Compare(l.queues[b], l.queues[a]), a.Compare(b))
 	})
 }
 
@@ -102,8 +103,8 @@ func (p *patient) measureAll(ctx context.Context, all []*queue) error {
 }
 
 // waiting returns how many requests wait for a resource.
-func (p *patient) waiting(ctx context.Context, resource string) (int, error) {
-	reply, err := p.look(ctx, resource, &messages.GetRequest{Stale: true})
+func (p *patient) waiting(ctx context.Context, of cli.Resource) (int, error) {
+	reply, err := p.look(ctx, of, &messages.GetRequest{Stale: true})
 	return int(reply.GetWaiting()), err
 }
 
@@ -117,19 +118,19 @@ func (p *patient) judge(r *Result, q *queue) {
 	for _, n := range p.nodes {
 		most = max(most, n.MaxQueue)
 	}
-	name := display.Name(q.resource)
+	name, see := q.resource.String(), "holdfast get "+display.Name(q.resource.Name)+" --waiters"+cli.TenantFlag(q.resource.Tenant)
 	switch {
 	case most > 0 && float64(last) >= nearLimit*float64(most):
 		r.add(Finding{
 			State: Warning, What: fmt.Sprintf("the queue of %s is nearly full: %d requests wait, of at most %d", name, last, most),
 			Why: "beyond that its requests are answered OVERLOADED",
-			Do:  fmt.Sprintf("see who holds it and who waits with holdfast get %s --waiters; hold it for less time, divide it, or raise --max-queue", name),
+			Do:  fmt.Sprintf("see who holds it and who waits with %s; hold it for less time, divide it, or raise --max-queue", see),
 		})
 	case last >= longQueue && len(q.lengths) == looks && slices.IsSortedFunc(q.lengths, strictly):
 		r.add(Finding{
 			State: Warning, What: fmt.Sprintf("the queue of %s grows: %d requests wait, %d more than %s before", name, last, last-first, short(q.last.Sub(q.first))),
 			Why: "requests come faster than the lock is released, so each waits longer than the one before",
-			Do:  fmt.Sprintf("see who holds it with holdfast get %s --waiters; hold it for less time, or divide it", name),
+			Do:  fmt.Sprintf("see who holds it with %s; hold it for less time, or divide it", see),
 		})
 	}
 }
@@ -144,11 +145,11 @@ func strictly(a, b int) int {
 
 // unconfirmed is the finding of a lost lease that holds its resource back until its loss is confirmed.
 func unconfirmed(l *messages.Lease) Finding {
-	name := display.Name(l.GetResource())
+	of := cli.ResourceOf(l)
 	return Finding{
-		State: Warning, What: fmt.Sprintf("%s is held back until the loss of %s, token %d, is confirmed", name, display.Quote(l.GetOwner()), l.GetToken()),
+		State: Warning, What: fmt.Sprintf("%s is held back until the loss of %s, token %d, is confirmed", of, display.Quote(l.GetOwner()), l.GetToken()),
 		Why: "requests for it wait until then",
-		Do: fmt.Sprintf("run holdfast fence-agent; or stop the holder, and then: holdfast confirm %s --token %d",
-			name, l.GetToken()),
+		Do: fmt.Sprintf("run holdfast fence-agent%s; or stop the holder, and then: holdfast confirm %s --token %d%s",
+			cli.TenantFlag(of.Tenant), display.Name(of.Name), l.GetToken(), cli.TenantFlag(of.Tenant)),
 	}
 }

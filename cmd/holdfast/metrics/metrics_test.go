@@ -55,7 +55,8 @@ func TestValues(t *testing.T) {
 				{Operation: messages.OpAcquire, Status: messages.Status_GRANTED, Count: 7}, {Status: messages.Status_INVALID, Count: 1},
 			},
 			Dropped: 1, Unread: 2, Unsent: 3, Pending: 4, Waiting: 5, LateTokens: 6,
-			Events: actors.EventCounts{Published: 8, Behind: 9, Lost: 10},
+			Events:  actors.EventCounts{Published: 8, Behind: 9, Lost: 10},
+			Tenants: []node.TenantFigures{{Name: "A", Held: 1, Waiting: 2, Requests: 3, Refused: 4}, {Name: "B"}},
 		},
 		census: map[uint32]actors.Census{
 			0: {State: actors.Open, Epoch: 4, Stalled: true, LongestQueue: 3, Sessions: 1,
@@ -77,6 +78,14 @@ func TestValues(t *testing.T) {
 		"holdfast_requests_pending 4":       "holdfast_requests_pending",
 		"holdfast_waiters 5":                "holdfast_waiters",
 		"holdfast_tokens_near_limit 6":      "holdfast_tokens_near_limit",
+		`holdfast_tenant_leases{tenant="A"} 1
+		 holdfast_tenant_leases{tenant="B"} 0`: "holdfast_tenant_leases",
+		`holdfast_tenant_waiters{tenant="A"} 2
+		 holdfast_tenant_waiters{tenant="B"} 0`: "holdfast_tenant_waiters",
+		`holdfast_tenant_requests_total{tenant="A"} 3
+		 holdfast_tenant_requests_total{tenant="B"} 0`: "holdfast_tenant_requests_total",
+		`holdfast_tenant_refused_total{tenant="A"} 4
+		 holdfast_tenant_refused_total{tenant="B"} 0`: "holdfast_tenant_refused_total",
 		"holdfast_events_published_total 8": "holdfast_events_published_total",
 		"holdfast_events_behind 9":          "holdfast_events_behind",
 		"holdfast_events_lost_total 10":     "holdfast_events_lost_total",

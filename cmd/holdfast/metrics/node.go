@@ -30,6 +30,8 @@ type nodeCollector struct {
 	leases, waiters, longest, sessions, nearLimit *prometheus.Desc
 	owned, epoch, stalled                         *prometheus.Desc
 	published, behind, lost, bytes                *prometheus.Desc
+	// Those of each tenant of the tenants file.
+	tenantLeases, tenantWaiters, tenantRequests, tenantRefused *prometheus.Desc
 }
 
 func newNodeCollector() *nodeCollector {
@@ -52,6 +54,11 @@ func newNodeCollector() *nodeCollector {
 		behind:    desc("events_behind", "The commits whose events are not published yet."),
 		lost:      desc("events_lost_total", "The commits whose events will never be published."),
 		bytes:     desc("memory_held_bytes", "The estimated size of what the shards of this node remember, as it is stored."),
+
+		tenantLeases:   desc("tenant_leases", "The leases of a tenant in the shards of this node, held_back ones included.", "tenant"),
+		tenantWaiters:  desc("tenant_waiters", "The requests of a tenant that wait in a queue.", "tenant"),
+		tenantRequests: desc("tenant_requests_total", "The requests of a tenant that this node has taken from clients, or refused.", "tenant"),
+		tenantRefused:  desc("tenant_refused_total", "The answers OVERLOADED to a tenant.", "tenant"),
 	}
 }
 
@@ -64,6 +71,7 @@ func (c *nodeCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.requests, c.dropped, c.unread, c.unsent, c.pending, c.leases, c.waiters, c.longest, c.sessions, c.nearLimit,
 		c.owned, c.epoch, c.stalled, c.published, c.behind, c.lost, c.bytes,
+		c.tenantLeases, c.tenantWaiters, c.tenantRequests, c.tenantRefused,
 	} {
 		to <- d
 	}
@@ -95,6 +103,12 @@ func (c *nodeCollector) collectFigures(s sink, f node.Figures) {
 	s.counter(c.published, f.Events.Published)
 	s.gauge(c.behind, int64(f.Events.Behind))
 	s.counter(c.lost, f.Events.Lost)
+	for _, t := range f.Tenants {
+		s.gauge(c.tenantLeases, t.Held, t.Name)
+		s.gauge(c.tenantWaiters, t.Waiting, t.Name)
+		s.counter(c.tenantRequests, t.Requests, t.Name)
+		s.counter(c.tenantRefused, t.Refused, t.Name)
+	}
 }
 
 func (c *nodeCollector) collectShards(s sink, shards uint32, all map[uint32]actors.Census) {

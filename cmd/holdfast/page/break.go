@@ -19,14 +19,15 @@ const maxForm = 16 << 10
 func (p *Page) breakLease(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	err := r.ParseForm()
-	name, token := r.PostForm.Get("name"), strings.TrimSpace(r.PostForm.Get("token"))
+	of := cli.Resource{Name: r.PostForm.Get("name"), Tenant: r.PostForm.Get("tenant")}
+	token := strings.TrimSpace(r.PostForm.Get("token"))
 	if err != nil {
 		err = fmt.Errorf("%w: %w", errInput, err)
 	} else {
-		err = p.breakOf(r, name, token, strings.TrimSpace(r.PostForm.Get("reason")))
+		err = p.breakOf(r, of, token, strings.TrimSpace(r.PostForm.Get("reason")))
 	}
 	if err == nil {
-		w.Header().Set("Location", lockURL(name)+"&broken="+url.QueryEscape(token)) // http.Redirect would make it absolute
+		w.Header().Set("Location", lockURL(of.Name, of.Tenant)+"&broken="+url.QueryEscape(token)) // http.Redirect would make it absolute
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
@@ -39,10 +40,10 @@ func (p *Page) breakLease(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, holdfast.ErrUnknown):
 		outcome = "it is not known whether the lease is broken"
 	}
-	p.write(w, r, lockKind, url.Values{"name": {name}}, code, fmt.Errorf("%s: %w", outcome, err))
+	p.write(w, r, lockKind, url.Values{"name": {of.Name}, "tenant": {of.Tenant}}, code, fmt.Errorf("%s: %w", outcome, err))
 }
 
-func (p *Page) breakOf(r *http.Request, name, token, reason string) error {
+func (p *Page) breakOf(r *http.Request, from cli.Resource, token, reason string) error {
 	d := p.running.Load()
 	if d == nil {
 		return errStarting
@@ -54,7 +55,12 @@ func (p *Page) breakOf(r *http.Request, name, token, reason string) error {
 	case reason == "" || len(reason) > messages.MaxReasonBytes:
 		return fmt.Errorf("%w: the reason has 1 to %d bytes; events and the audit show it", errInput, messages.MaxReasonBytes)
 	}
-	err := d.client.Break(r.Context(), name, messages.Token(of), reason)
-	p.cfg.Log.Info("a lease was to be broken on the page", "resource", name, "token", uint64(of), "reason", reason, "remote", r.RemoteAddr, "error", err)
+	if err := checkTenant(from.Tenant); err != nil {
+		return err
+	}
+	err := d.of(r.Context(), from.Tenant, func(c *holdfast.Client) error {
+		return c.Break(r.Context(), from.Name, messages.Token(of), reason)
+	})
+	p.cfg.Log.Info("a lease was to be broken on the page", "resource", from.Name, "tenant", from.Tenant, "token", uint64(of), "reason", reason, "remote", r.RemoteAddr, "error", err)
 	return err
 }

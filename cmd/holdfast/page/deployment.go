@@ -23,6 +23,7 @@ const (
 
 // deployment asks the deployment and this node.
 type deployment struct {
+	nc     *nats.Conn
 	prefix messages.Prefix
 	node   Node
 	client *holdfast.Client
@@ -30,15 +31,36 @@ type deployment struct {
 }
 
 func openDeployment(nc *nats.Conn, prefix messages.Prefix, n Node) (*deployment, error) {
-	client, err := holdfast.New(nc, holdfast.Prefix(string(prefix)), holdfast.Timeout(answerTimeout))
+	d := &deployment{nc: nc, prefix: prefix, node: n}
+	client, err := d.newClient()
 	if err != nil {
 		return nil, err
 	}
-	sender, err := request.NewSender(nc, request.Config{Prefix: prefix})
-	if err != nil {
-		return nil, err
+	d.client = client
+	d.sender, err = request.NewSender(nc, request.Config{Prefix: prefix})
+	return d, err
+}
+
+func (d *deployment) newClient(opts ...holdfast.Option) (*holdfast.Client, error) {
+	return holdfast.New(d.nc, append(opts, holdfast.Prefix(string(d.prefix)), holdfast.Timeout(answerTimeout))...)
+}
+
+// of calls use with a client for the locks of a tenant; empty: for those of none. A client of a tenant costs a subscription
+// and a request, and is closed again, because the tenants that are looked at have no bound.
+func (d *deployment) of(ctx context.Context, tenant string, use func(*holdfast.Client) error) error {
+	if tenant == "" {
+		return use(d.client)
 	}
-	return &deployment{prefix: prefix, node: n, client: client, sender: sender}, nil
+	client, err := d.newClient(holdfast.Tenant(tenant))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+		defer cancel()
+		_ = client.Close(ctx) // it holds no lock
+	}()
+	return use(client)
 }
 
 func (d *deployment) close(ctx context.Context) error {

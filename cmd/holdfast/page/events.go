@@ -19,7 +19,8 @@ const (
 
 // events is the view of changes as they happen.
 type events struct {
-	Pattern, key string
+	Pattern string
+	selection
 	// Changes are the newest ones, newest first.
 	Changes history
 	// From is the position behind them.
@@ -29,7 +30,10 @@ type events struct {
 func openEvents(_ *Page, query url.Values) (view, error) {
 	e := &events{Pattern: query.Get("pattern")}
 	var err error
-	if e.key, err = parsePattern(e.Pattern); err != nil {
+	if e.tenants, err = openTenants(query); err != nil {
+		return e, err
+	}
+	if e.pattern, err = parsePattern(e.Pattern); err != nil {
 		return e, err
 	}
 	if e.From, err = holdfast.ParsePosition(query.Get("from")); err != nil {
@@ -40,10 +44,13 @@ func openEvents(_ *Page, query url.Values) (view, error) {
 
 // load reads the position before the changes, so that none is missing between them and those that follow.
 func (e *events) load(ctx context.Context, d *deployment) (err error) {
-	if e.From, err = now(ctx, d.client, e.key); err != nil {
+	if err = e.choose(ctx, d); err != nil {
 		return err
 	}
-	e.Changes, err = recent(ctx, d.client, e.key)
+	if e.From, err = e.now(ctx, d.client); err != nil {
+		return err
+	}
+	e.Changes, err = e.recent(ctx, d.client)
 	return err
 }
 
@@ -53,8 +60,8 @@ func (e *events) Summary() string {
 }
 
 // now returns the position behind all changes of the journals.
-func now(ctx context.Context, c *holdfast.Client, pattern string) (at holdfast.Position, err error) {
-	for e, err := range c.Watch(ctx, pattern, holdfast.Bookmarks(time.Minute)) {
+func (s selection) now(ctx context.Context, c *holdfast.Client) (at holdfast.Position, err error) {
+	for e, err := range s.watch(ctx, c, holdfast.Bookmarks(time.Minute)) {
 		return e.Position(), err
 	}
 	return at, ctx.Err()
@@ -62,7 +69,9 @@ func now(ctx context.Context, c *holdfast.Client, pattern string) (at holdfast.P
 
 // batch is changes that are sent together, newest first.
 type batch struct {
-	Rows []change
+	// Tenanted: the column of tenants is shown.
+	Tenanted bool
+	Rows     []change
 	// Gap says why changes before those in Rows are missing; empty: none are.
 	Gap string
 	At  time.Time
@@ -71,9 +80,12 @@ type batch struct {
 // follow sends the changes behind the position in batches. If more come than a batch takes, it leaves the watch for a while,
 // says so, and goes on with what is new then. So a view costs as much at a million changes as at fifty.
 func (e *events) follow(ctx context.Context, d *deployment, k *kind, f *feed) error {
+	if err := e.choose(ctx, d); err != nil {
+		return err
+	}
 	tick := time.NewTicker(batchEvery)
 	defer tick.Stop()
-	t := &tail{client: d.client, pattern: e.key, at: e.From}
+	t := &tail{client: d.client, selection: e.selection, at: e.From}
 	defer t.leave()
 	var next batch
 	for quiet := 0; ; {
@@ -118,7 +130,7 @@ func (b *batch) send(ctx context.Context, t *tail, k *kind, f *feed) error {
 			return f.send("problem", "", "The journals cannot be read: "+err.Error())
 		}
 	}
-	b.At = time.Now()
+	b.Tenanted, b.At = t.Tenanted, time.Now()
 	return f.render(k, "rows", t.at.String(), frame{View: b, Now: b.At})
 }
 

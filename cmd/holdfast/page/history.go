@@ -29,6 +29,8 @@ var told = holdfast.Kinds(holdfast.EventAcquired, holdfast.EventReleased, holdfa
 
 // change is a change of a lock, as views show it.
 type change struct {
+	// Tenanted: the column of tenants is shown.
+	Tenanted bool
 	// ID identifies the change in the deployment.
 	ID   string
 	Kind string
@@ -38,7 +40,7 @@ type change struct {
 	Details string
 }
 
-func changeOf(e holdfast.Event) change {
+func (s selection) changeOf(e holdfast.Event) change {
 	var details []string
 	if e.Kind.Ends() {
 		details = append(details, "held "+duration(e.Held()))
@@ -49,7 +51,7 @@ func changeOf(e holdfast.Event) change {
 	if e.Reason != "" {
 		details = append(details, "reason: "+e.Reason)
 	}
-	return change{e.ID.String(), kindText(e.Kind), e.Time, leaseOf(e.Lease), strings.Join(details, ", ")}
+	return change{s.Tenanted, e.ID.String(), kindText(e.Kind), e.Time, leaseOf(e.Lease), strings.Join(details, ", ")}
 }
 
 func kindText(k holdfast.EventKind) string { return strings.ToLower(k.String()) }
@@ -58,21 +60,23 @@ var kindBroken = kindText(holdfast.EventBroken)
 
 // history is the newest changes that a journal has, newest first.
 type history struct {
-	Rows []change
+	// Tenanted: the column of tenants is shown.
+	Tenanted bool
+	Rows     []change
 	// Reach says how far it goes back.
 	Reach string
 	// whole: nothing was left unread for lack of time.
 	whole bool
 }
 
-// recent reads the newest changes of what the pattern selects. It reads a window of the journal after the other, so that
+// recent reads the newest changes of a selection. It reads a window of the journal after the other, so that
 // a long journal costs no more than a short one.
-func recent(ctx context.Context, c *holdfast.Client, pattern string) (history, error) {
+func (s selection) recent(ctx context.Context, c *holdfast.Client) (history, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	var h history
+	h := history{Tenanted: s.Tenanted}
 	for _, window := range windows {
-		rows, begins, err := since(ctx, c, pattern, window)
+		rows, begins, err := s.since(ctx, c, window)
 		if errors.Is(err, errTooMany) || ctx.Err() != nil {
 			h.cut(len(rows))
 			return h, nil
@@ -116,14 +120,14 @@ func reach(window time.Duration) string {
 var errTooMany = errors.New("too many changes")
 
 // since returns the changes of a window, oldest first, with an error those that it has read before. begins is when the journal begins, if that is within the window.
-func since(ctx context.Context, c *holdfast.Client, pattern string, window time.Duration) (rows []change, begins time.Time, err error) {
+func (s selection) since(ctx context.Context, c *holdfast.Client, window time.Duration) (rows []change, begins time.Time, err error) {
 	from := time.Time{}
 	if window > 0 {
 		from = time.Now().Add(-window)
 	}
 	start := holdfast.Since(from)
 	for { // compaction may proceed meanwhile
-		rows, err = read(ctx, c, pattern, start)
+		rows, err = s.read(ctx, c, start)
 		gap := (*holdfast.CompactedError)(nil)
 		if !errors.As(err, &gap) || ctx.Err() != nil {
 			return rows, begins, err
@@ -132,12 +136,12 @@ func since(ctx context.Context, c *holdfast.Client, pattern string, window time.
 	}
 }
 
-func read(ctx context.Context, c *holdfast.Client, pattern string, start holdfast.WatchOption) (rows []change, err error) {
-	for e, err := range c.Watch(ctx, pattern, start, told, holdfast.UntilNow()) {
+func (s selection) read(ctx context.Context, c *holdfast.Client, start holdfast.WatchOption) (rows []change, err error) {
+	for e, err := range s.watch(ctx, c, start, told, holdfast.UntilNow()) {
 		if err != nil {
 			return rows, err
 		}
-		if rows = append(rows, changeOf(e)); len(rows) > readChanges {
+		if rows = append(rows, s.changeOf(e)); len(rows) > readChanges {
 			return rows, errTooMany
 		}
 	}

@@ -12,11 +12,11 @@ import (
 
 // lease is a lease as views show it.
 type lease struct {
-	Resource, Owner, Kind, Slots string
-	Token                        uint64
-	Session                      string
-	Ephemeral                    bool
-	Metadata                     map[string]string
+	Resource, Tenant, Owner, Kind, Slots string
+	Token                                uint64
+	Session                              string
+	Ephemeral                            bool
+	Metadata                             map[string]string
 	// Lost: the lease is lost and holds its resource back. What is left is that of the hold then; 0: until it is confirmed.
 	Lost bool
 	// Age is since when it was acquired, by the clocks of two machines.
@@ -25,7 +25,7 @@ type lease struct {
 
 func newLease(m *messages.Lease, lost bool) lease {
 	return lease{
-		Resource: m.GetResource(), Owner: m.GetOwner(), Kind: cli.KindOf(m), Slots: cli.Slots(m.GetSlots()), Token: m.GetToken(),
+		Resource: m.GetResource(), Tenant: m.GetTenant(), Owner: m.GetOwner(), Kind: cli.KindOf(m), Slots: cli.Slots(m.GetSlots()), Token: m.GetToken(),
 		Session: m.GetSession(), Ephemeral: m.GetDurability() == messages.Durability_EPHEMERAL, Metadata: m.GetMetadata(),
 		Lost: lost, Age: age(m.GetAcquiredAtMs()), Left: cli.Millis(m.GetRemainingMs()), TTL: cli.Millis(m.GetTtlMs()),
 	}
@@ -37,11 +37,14 @@ func leaseOf(l holdfast.Lease) lease {
 		slots[i] = uint32(s)
 	}
 	return lease{
-		Resource: l.Resource, Owner: l.Owner, Kind: cli.Kind(l.Limit, len(l.Slots)), Slots: cli.Slots(slots), Token: uint64(l.Token),
+		Resource: l.Resource, Tenant: l.Tenant, Owner: l.Owner, Kind: cli.Kind(l.Limit, len(l.Slots)), Slots: cli.Slots(slots), Token: uint64(l.Token),
 		Session: l.Session, Ephemeral: l.Ephemeral, Metadata: l.Metadata,
 		Age: max(time.Since(l.AcquiredAt), 0), Left: l.Remaining, TTL: l.TTL,
 	}
 }
+
+// of returns the resource of the lease.
+func (l lease) of() cli.Resource { return cli.Resource{Name: l.Resource, Tenant: l.Tenant} }
 
 // age returns how long ago a Unix time was, and 0 if it is not known or the other clock is ahead.
 func age(millis int64) time.Duration {

@@ -15,8 +15,9 @@ import (
 
 // lock is the view of one resource.
 type lock struct {
-	Name string
-	key  string
+	// Tenant is the account whose resource it is; empty: it is of none.
+	Name, Tenant string
+	key          string
 	// Actions: the form that breaks a lease is shown.
 	Actions bool
 
@@ -50,21 +51,30 @@ func openLock(p *Page, query url.Values) (view, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInput, err)
 	}
-	return &lock{Name: name, key: key, Actions: p.cfg.Actions}, nil
+	tenant := query.Get("tenant")
+	if err := checkTenant(tenant); err != nil {
+		return nil, err
+	}
+	return &lock{Name: name, Tenant: tenant, key: key, Actions: p.cfg.Actions}, nil
 }
 
 // load asks for the state in the memory of the shard's owner: a confirmed answer would cost the deployment a commit.
 func (l *lock) load(ctx context.Context, d *deployment) error {
-	state, err := d.client.GetStale(ctx, l.Name, holdfast.WithWaiters())
+	err := d.of(ctx, l.Tenant, func(c *holdfast.Client) error {
+		state, err := c.GetStale(ctx, l.Name, holdfast.WithWaiters())
+		if err == nil {
+			l.take(state)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	l.take(state)
 	known := l.fingerprint()
 	if known == l.known && l.History.whole && time.Since(l.read) < longestRefresh {
 		return nil
 	}
-	h, err := recent(ctx, d.client, l.key)
+	h, err := selection{pattern: l.key, tenants: tenants{Tenant: l.Tenant}}.recent(ctx, d.client)
 	if err != nil {
 		return err
 	}

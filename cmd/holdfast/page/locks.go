@@ -31,6 +31,7 @@ type choice struct {
 type locks struct {
 	Pattern, State string
 	key, after     string
+	tenants
 
 	Rows []lockRow
 	// Next is where the next page is, empty on the last one.
@@ -48,13 +49,16 @@ type lockRow struct {
 
 func openLocks(_ *Page, query url.Values) (view, error) {
 	l := &locks{Pattern: query.Get("pattern"), State: cmp.Or(query.Get("state"), stateHeld), after: query.Get("after")}
+	var err error
+	if l.tenants, err = openTenants(query); err != nil {
+		return l, err
+	}
 	switch l.State {
 	case stateHeld, stateWaited, stateHeldBack:
 	default:
 		return l, fmt.Errorf("%w: the state is %s, %s or %s, got %q", errInput, stateHeld, stateWaited, stateHeldBack, l.State)
 	}
-	pattern, err := parsePattern(l.Pattern)
-	l.key = pattern
+	l.key, err = parsePattern(l.Pattern)
 	return l, err
 }
 
@@ -100,7 +104,12 @@ func (l *locks) Summary() string {
 
 func (l *locks) load(ctx context.Context, d *deployment) error {
 	l.Rows, l.Next, l.Note = nil, "", ""
-	r := &messages.ListRequest{Pattern: l.key, After: l.after, Limit: locksPerPage, Waiters: l.State != stateHeldBack, HeldBack: l.State == stateHeldBack}
+	if err := l.choose(ctx, d); err != nil {
+		return err
+	}
+	r := &messages.ListRequest{
+		Pattern: l.key, Tenant: l.Tenant, After: l.after, Limit: locksPerPage, Waiters: l.State != stateHeldBack, HeldBack: l.State == stateHeldBack,
+	}
 	if l.State == stateWaited {
 		return l.scan(ctx, d, r)
 	}
@@ -134,27 +143,36 @@ func (l *locks) scan(ctx context.Context, d *deployment, r *messages.ListRequest
 
 func (l *locks) next(after string) {
 	if after != "" {
-		l.Next = "./?" + url.Values{"pattern": {l.Pattern}, "state": {l.State}, "after": {after}}.Encode()
+		l.Next = "./?" + l.query(url.Values{"pattern": {l.Pattern}, "state": {l.State}, "after": {after}}).Encode()
 	}
 }
 
-// add adds the leases until there are enough, and all of the last resource. It returns that resource, empty if all fit.
+// add adds the leases until there are enough, and all of the last resource. It returns the cursor behind that resource, empty
+// if all fit.
 func (l *locks) add(page *messages.ListReply) (last string) {
-	queues := make(map[string]int)
+	queues := make(map[cli.Resource]int)
 	for _, q := range page.GetQueues() {
-		queues[q.GetResource()] = len(q.GetWaiters())
+		queues[cli.ResourceOf(q)] = len(q.GetWaiters())
 	}
 	for _, m := range page.GetLeases() {
-		waiting := queues[m.GetResource()]
+		waiting := queues[cli.ResourceOf(m)]
 		if l.State == stateWaited && waiting == 0 {
 			continue
 		}
-		if n := len(l.Rows); n >= locksPerPage && l.Rows[n-1].Resource != m.GetResource() {
-			return l.Rows[n-1].Resource
+		if n := len(l.Rows); n >= locksPerPage && l.Rows[n-1].of() != cli.ResourceOf(m) {
+			return l.behind(l.Rows[n-1].of())
 		}
 		l.Rows = append(l.Rows, lockRow{newLease(m, l.State == stateHeldBack), queueLength(waiting)})
 	}
 	return ""
+}
+
+// behind returns the cursor behind a resource, which has the tenant where several are listed.
+func (l *locks) behind(r cli.Resource) string {
+	if l.Tenant == messages.AllTenants {
+		return messages.Qualify(r.Tenant, r.Name)
+	}
+	return r.Name
 }
 
 // shownQueue is how many requests of a queue a listing has at most.

@@ -78,11 +78,22 @@ func start(t *testing.T, cfg page.Config) *site {
 	return unstarted(t, cfg, 0).start()
 }
 
+// startOn is start with a node that is configured so.
+func startOn(t *testing.T, cfg page.Config, of stand.Config) *site {
+	t.Helper()
+	return unstarted(t, cfg, 0).startOn(of)
+}
+
 // start starts a node for the page.
 func (s *site) start() *site {
+	s.Helper()
+	return s.startOn(stand.Config{})
+}
+
+func (s *site) startOn(of stand.Config) *site {
 	t := s.T
 	t.Helper()
-	s.node = stand.Start(t, stand.Config{})
+	s.node = stand.Start(t, of)
 	t.Cleanup(s.shut) // before the node stops
 	nc := stand.Dial(t, s.node.URL())
 	if err := s.page.Started(nc, s.node.Server.Node()); err != nil {
@@ -244,6 +255,11 @@ func TestViews(t *testing.T) {
 	s.lock("pool", holdfast.Permits(2, 5), holdfast.Owner("reader"))
 	s.lock("memory", holdfast.Ephemeral())
 	s.want("/", 200, `<a href="lock?name=orders.1">orders.1</a>`, "&lt;b&gt;", "2 of 5, slots 0-1", "held, ephemeral", "3 leases are shown.")
+	for _, path := range []string{"/", "/lock?name=orders.1", "/sessions", "/events"} {
+		if body := s.want(path, 200); strings.Contains(strings.ToLower(body), "tenant") {
+			s.Errorf("a deployment without tenants has them in %s:\n%s", path, body)
+		}
+	}
 	s.want("/?pattern=orders.*", 200, "orders.1", "1 lease is shown.")
 	s.want("/?state=waited", 200, "No request waits")
 	s.want("/?state=heldback", 200, "No lock of this selection is held back.")
@@ -337,13 +353,22 @@ func (s *site) pages(next string) (pages [][]string) {
 		for _, row := range regexp.MustCompile(`<a href="lock\?name=(many\.\d+)">`).FindAllStringSubmatch(body, -1) {
 			names = append(names, row[1])
 		}
-		pages, next = append(pages, names), ""
-		if link := regexp.MustCompile(`<a href="([^"]*)">Next page`).FindStringSubmatch(body); link != nil {
-			next = html.UnescapeString(link[1])
-		}
+		pages, next = append(pages, names), nextPage(body)
 	}
 	return pages
 }
+
+// nextPage returns where the next page of a listing is, empty on the last one.
+func nextPage(body string) string {
+	link := regexp.MustCompile(`<a href="([^"]*)">Next page`).FindStringSubmatch(body)
+	if link == nil {
+		return ""
+	}
+	return html.UnescapeString(link[1])
+}
+
+// rowLinks finds what the rows of a listing lead to.
+var rowLinks = regexp.MustCompile(`<a href="(lock\?name=many[^"]+)">`)
 
 // wantOnce fails the test unless the pages have so many locks, each once.
 func (s *site) wantOnce(pages [][]string, locks int) {

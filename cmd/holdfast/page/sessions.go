@@ -23,14 +23,15 @@ const (
 // sessions is the view of the sessions that have leases.
 type sessions struct {
 	Pattern, key string
-	Rows         []*session
+	tenants
+	Rows []*session
 	// Note says what is not shown; may be empty.
 	Note string
 }
 
 // session is the leases with one label.
 type session struct {
-	Label string
+	Label, Tenant string
 	// Owners and Resources are the first names, and Leases counts all.
 	Owners, Resources []string
 	Leases            int
@@ -42,13 +43,21 @@ type session struct {
 func (s *session) More() int { return s.Leases - len(s.Resources) }
 
 func openSessions(_ *Page, query url.Values) (view, error) {
-	pattern, err := parsePattern(query.Get("pattern"))
-	return &sessions{Pattern: query.Get("pattern"), key: pattern}, err
+	s := &sessions{Pattern: query.Get("pattern")}
+	var err error
+	if s.tenants, err = openTenants(query); err != nil {
+		return s, err
+	}
+	s.key, err = parsePattern(s.Pattern)
+	return s, err
 }
 
 func (s *sessions) load(ctx context.Context, d *deployment) error {
-	all := make(map[string]*session)
-	more, err := d.scan(ctx, &messages.ListRequest{Pattern: s.key}, func(page *messages.ListReply) bool {
+	if err := s.choose(ctx, d); err != nil {
+		return err
+	}
+	all := make(map[sessionKey]*session)
+	more, err := d.scan(ctx, &messages.ListRequest{Pattern: s.key, Tenant: s.Tenant}, func(page *messages.ListReply) bool {
 		for _, l := range page.GetLeases() {
 			group(all, l)
 		}
@@ -62,7 +71,7 @@ func (s *sessions) load(ctx context.Context, d *deployment) error {
 		s.Rows = append(s.Rows, one)
 	}
 	slices.SortFunc(s.Rows, func(a, b *session) int {
-		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label))
+		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label), strings.Compare(a.Tenant, b.Tenant))
 	})
 	if more {
 		s.Note = "Only the first " + scanned + " leases of the selection were looked at. "
@@ -74,16 +83,19 @@ func (s *sessions) load(ctx context.Context, d *deployment) error {
 	return nil
 }
 
+// sessionKey tells sessions apart: those of two tenants may have one label.
+type sessionKey struct{ tenant, label string }
+
 // group adds the lease to its session, if it is in one.
-func group(all map[string]*session, l *messages.Lease) {
-	label := l.GetSession()
-	if label == "" {
+func group(all map[sessionKey]*session, l *messages.Lease) {
+	key := sessionKey{l.GetTenant(), l.GetSession()}
+	if key.label == "" {
 		return
 	}
-	s, known := all[label]
+	s, known := all[key]
 	if !known {
-		s = &session{Label: label, Left: cli.Millis(l.GetRemainingMs())}
-		all[label] = s
+		s = &session{Label: key.label, Tenant: key.tenant, Left: cli.Millis(l.GetRemainingMs())}
+		all[key] = s
 	}
 	s.Leases++
 	s.Left = min(s.Left, cli.Millis(l.GetRemainingMs()))

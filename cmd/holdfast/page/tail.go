@@ -17,8 +17,8 @@ type arrival struct {
 
 // tail watches from a position on. It belongs to one goroutine.
 type tail struct {
-	client  *holdfast.Client
-	pattern string
+	client *holdfast.Client
+	selection
 	// at is how far it has come; zero: it begins with what is new.
 	at holdfast.Position
 	// gap is why changes are missing before the next one; empty: none are.
@@ -44,7 +44,7 @@ func (t *tail) watch(ctx context.Context) <-chan arrival {
 	arrivals, from := make(chan arrival), t.at
 	t.arrivals = arrivals
 	t.watching.Go(func() {
-		for e, err := range t.client.Watch(ctx, t.pattern, holdfast.From(from), told, holdfast.Bookmarks(batchEvery)) {
+		for e, err := range t.selection.watch(ctx, t.client, holdfast.From(from), told, holdfast.Bookmarks(batchEvery)) {
 			select {
 			case arrivals <- arrival{e, err}:
 			case <-ctx.Done():
@@ -76,7 +76,7 @@ func (t *tail) check(ctx context.Context) error {
 	if t.failure == nil || t.took > 0 {
 		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 		defer cancel()
-		_, t.failure = now(ctx, t.client, t.pattern)
+		_, t.failure = t.now(ctx, t.client)
 	}
 	return t.failure
 }
@@ -107,6 +107,6 @@ func (t *tail) take(a arrival) (c *change, gap string) {
 		gap, t.gap = t.gap, ""
 		return nil, gap
 	}
-	shown := changeOf(a.event)
+	shown := t.changeOf(a.event)
 	return &shown, ""
 }

@@ -80,9 +80,9 @@ func (k *kind) pattern() string {
 
 // frame is what the layout shows around a view.
 type frame struct {
-	// Subject is what the view is about, beside its title; may be empty.
-	Title, Subject, Prefix, Node string
-	Tabs                         []tab
+	// Subject is what the view is about, beside its title, and Tenant whose; both may be empty.
+	Title, Subject, Tenant, Prefix, Node string
+	Tabs                                 []tab
 	// Here is where the view is, and Stream its event stream; both are empty if there is none for this input.
 	Here, Stream string
 	// Typed is the form that was sent.
@@ -146,7 +146,7 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, k *kind, query url.
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	if v, ok := v.(*lock); ok {
-		f.Subject = v.Name
+		f.Subject, f.Tenant = v.Name, v.Tenant
 		f.Done = v.broken(query.Get("broken"))
 	}
 	var text bytes.Buffer
@@ -182,7 +182,13 @@ func (p *Page) load(ctx context.Context, v view) error {
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // lockURL returns where a lock is shown, relative to the other views.
-func lockURL(resource string) string { return "lock?" + url.Values{"name": {resource}}.Encode() }
+func lockURL(resource, tenant string) string {
+	query := url.Values{"name": {resource}}
+	if tenant != "" {
+		query.Set("tenant", tenant)
+	}
+	return "lock?" + query.Encode()
+}
 
 func duration(d time.Duration) string { return display.Duration(d) }
 

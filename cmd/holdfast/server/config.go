@@ -43,6 +43,9 @@ type Config struct {
 	// users that NATS verifies whatever a client claims: see [embedded.Config].
 	Identity identity.Mode
 
+	// Tenants are the accounts with resources of their own. nil: there are none, and none can be set later.
+	Tenants map[string]node.TenantLimits
+
 	// Limits are the contract's limits. nil: [messages.DefaultLimits].
 	Limits   *messages.Limits
 	Capacity node.Capacity

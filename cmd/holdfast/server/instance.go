@@ -70,6 +70,7 @@ func (i *instance) startNode(ctx context.Context) error {
 		Identity:           i.cfg.Identity,
 		Tuning:             i.cfg.tuning(i.deployment.Shards()),
 		Capacity:           i.cfg.Capacity,
+		Tenants:            i.cfg.Tenants,
 		Journal:            func(shard uint32) actors.Journal { return i.deployment.Bucket(shard) },
 		Clock:              actors.SystemClock(),
 		Intake:             i.connections.intake,

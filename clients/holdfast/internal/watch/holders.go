@@ -23,7 +23,7 @@ import (
 // that end. So of a lease that no commit changed, the last page that was read tells the state; of every
 // other one, the last commit.
 type holders struct {
-	pattern messages.Pattern
+	selection Selection
 	sequence
 	// end is the position to read to.
 	end uint64
@@ -51,9 +51,9 @@ const restarts = 100
 var errEnough = errors.New("enough")
 
 // holders returns the leases that are held behind the shard's newest commit.
-func (r *Reader) holders(ctx context.Context, pattern messages.Pattern) (h *holders, err error) {
+func (r *Reader) holders(ctx context.Context, selected Selection) (h *holders, err error) {
 	for range restarts {
-		h, err = r.readHolders(ctx, pattern)
+		h, err = r.readHolders(ctx, selected)
 		if !errors.Is(err, errAgain) {
 			return h, err
 		}
@@ -64,7 +64,7 @@ func (r *Reader) holders(ctx context.Context, pattern messages.Pattern) (h *hold
 	return nil, unavailable(fmt.Errorf("shard %d: cannot read the present holders: %w", r.shard, err))
 }
 
-func (r *Reader) readHolders(ctx context.Context, pattern messages.Pattern) (*holders, error) {
+func (r *Reader) readHolders(ctx context.Context, selected Selection) (*holders, error) {
 	first, err := r.first(ctx)
 	if err != nil || first == nil {
 		return &holders{}, err
@@ -74,7 +74,7 @@ func (r *Reader) readHolders(ctx context.Context, pattern messages.Pattern) (*ho
 		return nil, err
 	}
 	h := &holders{
-		pattern: pattern, sequence: sequence{number: first.GetNumber() - 1}, end: end,
+		selection: selected, sequence: sequence{number: first.GetNumber() - 1}, end: end,
 		pages: make(map[string]leases), changed: make(leases),
 	}
 	if err := r.read(ctx, 1, ">", h.take); !errors.Is(err, errEnough) {
@@ -106,7 +106,7 @@ func (h *holders) take(position uint64, r *journal.Record) error {
 // apply takes a change in. A reservation is of a resource that is free, and leaves it so.
 func (h *holders) apply(c *journal.Change) {
 	g := c.GetGrant()
-	if g == nil || !selects(h.pattern, g.GetResource()) {
+	if g == nil || !h.selection.hasStored(g.GetResource()) {
 		return
 	}
 	switch c.GetKind() {
@@ -128,7 +128,7 @@ func (h *holders) load(p *journal.Page) {
 	held := make(leases)
 	for _, e := range p.GetEntries() {
 		g := e.GetGrant()
-		if !selects(h.pattern, g.GetResource()) {
+		if !h.selection.hasStored(g.GetResource()) {
 			continue
 		}
 		if e.GetState() == messages.Event_ACQUIRED {
@@ -164,7 +164,7 @@ func (h *holders) within(name string) bool {
 	return false
 }
 
-// grants returns what is held, in the order of the names and tokens.
+// grants returns what is held, in the order of the names, tenants and tokens.
 func (h *holders) grants() []*journal.Grant {
 	var held []*journal.Grant
 	for _, page := range h.pages {
@@ -180,7 +180,9 @@ func (h *holders) grants() []*journal.Grant {
 		}
 	}
 	slices.SortFunc(held, func(a, b *journal.Grant) int {
-		return cmp.Or(strings.Compare(a.GetResource(), b.GetResource()), cmp.Compare(a.GetToken(), b.GetToken()))
+		ofA, nameA := messages.Unqualify(a.GetResource())
+		ofB, nameB := messages.Unqualify(b.GetResource())
+		return cmp.Or(strings.Compare(nameA, nameB), strings.Compare(ofA, ofB), cmp.Compare(a.GetToken(), b.GetToken()))
 	})
 	return held
 }

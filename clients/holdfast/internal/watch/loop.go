@@ -13,7 +13,7 @@ import (
 
 // Terms say where a loop begins and what it tells.
 type Terms struct {
-	Pattern messages.Pattern
+	Selection
 	// From is the position to begin behind. If it is zero, Since is the time to begin at; if that is nil too,
 	// the loop begins now, after the present holders if Present is set.
 	From    Position
@@ -147,12 +147,14 @@ func (l *Loop) Run(ctx context.Context, tell func(Step) bool) error {
 // present tells the holders of one shard after the other.
 func (l *Loop) present(ctx context.Context) error {
 	for _, r := range l.journals {
-		h, err := r.holders(ctx, l.terms.Pattern)
+		h, err := r.holders(ctx, l.terms.Selection)
 		if err != nil {
 			return err
 		}
 		for _, g := range h.grants() {
-			if !l.tell(Step{Present: g.Lease(0)}) {
+			lease := g.Lease(0)
+			lease.Tenant, _ = messages.Unqualify(g.GetResource())
+			if !l.tell(Step{Present: lease}) {
 				return ErrLeft
 			}
 		}
@@ -243,11 +245,11 @@ func (l *Loop) next(ctx context.Context, arrivals <-chan arrival, tick <-chan ti
 	}
 }
 
-// take tells what the pattern selects of a commit, but for what was told before the loop.
+// take tells what is selected of a commit, but for what was told before the loop.
 func (l *Loop) take(a arrival) error {
 	at := l.at.cursors[a.index]
 	events := slices.DeleteFunc(journal.Events(at.shard, a.commit.position, a.commit.Commit), func(m *messages.Event) bool {
-		return m.GetIndex() < at.index || !l.terms.Wants(m.GetKind()) || !selects(l.terms.Pattern, m.GetLease().GetResource())
+		return m.GetIndex() < at.index || !l.terms.Wants(m.GetKind()) || !l.terms.has(m.GetLease().GetTenant(), m.GetLease().GetResource())
 	})
 	done := Cursor{shard: at.shard, number: a.commit.GetNumber()}
 	for i, m := range events {
@@ -261,10 +263,4 @@ func (l *Loop) take(a arrival) error {
 	}
 	l.at, l.moved = Advance(l.at, done), len(events) == 0
 	return nil
-}
-
-// selects reports whether the pattern selects the resource.
-func selects(p messages.Pattern, resource string) bool {
-	key, err := messages.EncodeKey(resource)
-	return err == nil && p.Matches(key)
 }

@@ -20,10 +20,10 @@ import (
 // they are printed only quoted or escaped.
 type answer struct {
 	*messages.Reply
-	op              messages.Operation
-	resource, owner string
-	wait            time.Duration
-	flags           *pflag.FlagSet // those of the command; nil: refusals are shown unchanged
+	op                      messages.Operation
+	resource, tenant, owner string
+	wait                    time.Duration
+	flags                   *pflag.FlagSet // those of the command; nil: refusals are shown unchanged
 }
 
 // print writes the answer and returns its exit code as an error, nil for success.
@@ -95,7 +95,7 @@ func (a *answer) sentence() string {
 		return fmt.Sprintf("not owner: %s is held by %s", resource, a.holder())
 	case messages.Status_STALE_TOKEN:
 		if a.op == messages.OpConfirm {
-			return fmt.Sprintf("stale token: no lost lease of %s has this token; see: holdfast get %s", resource, resource)
+			return fmt.Sprintf("stale token: no lost lease of %s has this token; see: holdfast get %s%s", resource, resource, cli.TenantFlag(a.tenant))
 		}
 		return fmt.Sprintf("stale token: %s is held by %s", resource, a.holder())
 	case messages.Status_FREE:

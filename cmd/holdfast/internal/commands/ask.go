@@ -56,7 +56,7 @@ type asker struct {
 func newAsker(c *connect.Flags, nc *nats.Conn) (*asker, error) {
 	a := &asker{connection: c, nc: nc, late: make(chan *messages.Lease, 1)}
 	var err error
-	a.sender, err = request.NewSender(nc, request.Config{Prefix: messages.Prefix(c.Prefix), Orphan: func(l *messages.Lease) {
+	a.sender, err = request.NewSender(nc, request.Config{Prefix: c.Subjects(), Orphan: func(l *messages.Lease) {
 		select {
 		case a.late <- l:
 		default:
@@ -113,6 +113,7 @@ func (a *asker) page(ctx context.Context, q question, m proto.Message) (*message
 var purposes = map[string]string{
 	messages.FeatureSharing: "shared leases and the requests that wait",
 	messages.FeatureDelay:   "resources that are held back after a loss",
+	messages.FeatureTenants: "tenants, and start them with --tenants",
 }
 
 // accounted returns the answer. If it refuses a request that needs features, and the deployment lacks one, it says so:
@@ -287,7 +288,12 @@ func (a *asker) noNode(q question) error {
 		with = fmt.Sprintf(" with the prefix %q", prefix)
 	}
 	if subject == "" {
-		subject = prefix.Operation(q.op, q.key)
+		subject = a.connection.Subjects().Operation(q.op, q.key)
+	}
+	if to, err := prefix.Parse(subject); err == nil && to.Tenant != "" {
+		return exit.Errorf(exit.Unavailable, "no Holdfast node%s serves tenant %s at %s, though NATS does: %s has no subscriber; "+
+			"add the account to the file of holdfast serve --tenants, or check --tenant and --prefix",
+			with, display.Name(to.Tenant), a.connection.Where(), subject)
 	}
 	return exit.Errorf(exit.Unavailable, "no Holdfast node%s answers at %s, though NATS does: %s has no subscriber; "+
 		"start a node with: holdfast serve --nats URL, or check --prefix and the account of this user",

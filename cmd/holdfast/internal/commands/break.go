@@ -38,6 +38,7 @@ once it has seen a higher one.`,
 		f.StringVar(&b.reason, "reason", "", "reason that events show, a `TEXT`")
 	})
 	b.addTo(cmd, b.question)
+	b.connection.AddTenant(cmd)
 	needToken(cmd, &b.token, "the lease to break")
 	return cmd
 }

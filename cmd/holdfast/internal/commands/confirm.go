@@ -39,6 +39,7 @@ Stop the holder first. holdfast fence-agent does both for each loss.`,
 		f.StringVar(&c.how, "how", "", "how the holder was stopped, a `TEXT` that events show")
 	})
 	c.addTo(cmd, c.question)
+	c.connection.AddTenant(cmd)
 	needToken(cmd, &c.token, "the lost lease")
 	return cmd
 }

@@ -48,6 +48,7 @@ again. Only locks that match the pattern are looked at, and of each queue the fi
 		f.BoolVar(&d.json, "json", false, "print each cycle as one line of JSON")
 	})
 	d.connection.AddTo(cmd)
+	d.connection.AddTenants(cmd)
 	return cmd
 }
 
@@ -84,28 +85,31 @@ func (d *deadlocks) find(ctx context.Context, w io.Writer) ([]deadlock.Cycle, er
 	if err != nil {
 		return nil, err
 	}
-	return deadlock.Find(listed.contended(), func(resource string) (*messages.Reply, error) { return d.get(ctx, w, resource) })
+	return deadlock.Find(listed.contended(), func(tenant, name string) (*messages.Reply, error) {
+		return d.get(ctx, w, cli.Resource{Name: name, Tenant: tenant})
+	})
 }
 
 // contended returns the resources with waiting requests.
 func (l *listing) contended() []deadlock.Contended {
-	leases := make(map[string][]*messages.Lease)
+	leases := make(map[cli.Resource][]*messages.Lease)
 	for _, lease := range l.leases {
-		leases[lease.GetResource()] = append(leases[lease.GetResource()], lease)
+		leases[cli.ResourceOf(lease)] = append(leases[cli.ResourceOf(lease)], lease)
 	}
 	var all []deadlock.Contended
-	for _, resource := range slices.Sorted(maps.Keys(l.queues)) {
-		all = append(all, deadlock.Contended{Resource: resource, Leases: leases[resource], Waiters: l.queues[resource]})
+	for _, r := range slices.SortedFunc(maps.Keys(l.queues), cli.Resource.Compare) {
+		all = append(all, deadlock.Contended{Tenant: r.Tenant, Resource: r.Name, Leases: leases[r], Waiters: l.queues[r]})
 	}
 	return all
 }
 
-func (d *deadlocks) get(ctx context.Context, w io.Writer, resource string) (*messages.Reply, error) {
-	key, err := messages.EncodeKey(resource)
+func (d *deadlocks) get(ctx context.Context, w io.Writer, r cli.Resource) (*messages.Reply, error) {
+	key, err := messages.EncodeKey(r.Name)
 	if err != nil {
 		return nil, exit.Errorf(exit.Unexpected, "the node has listed a resource that cannot be one: %w", err)
 	}
-	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, key: key, needs: []string{messages.FeatureSharing}, message: func(time.Duration) proto.Message {
+	subject := d.connection.SubjectsOf(r.Tenant).Operation(messages.OpGet, key)
+	reply, err := d.asker.reply(ctx, question{op: messages.OpGet, subject: subject, needs: []string{messages.FeatureSharing}, message: func(time.Duration) proto.Message {
 		return &messages.GetRequest{Waiters: true}
 	}})
 	if err != nil || !isRefusal(reply.GetStatus()) {
@@ -122,8 +126,8 @@ func (d *deadlocks) report(w io.Writer, found []deadlock.Cycle) error {
 			return nil
 		}
 		among := ""
-		if d.pattern.Text != "" {
-			among = " among the locks" + d.pattern.That()
+		if d.pattern.Text != "" || d.of() != "" {
+			among = " among the locks" + d.of() + d.pattern.That()
 		}
 		_, err := fmt.Fprintf(w, "no deadlocks%s\n", among)
 		return err
@@ -148,7 +152,8 @@ func (d *deadlocks) report(w io.Writer, found []deadlock.Cycle) error {
 // textOf returns the cycle for a person.
 func textOf(c deadlock.Cycle) string {
 	var b strings.Builder
-	b.WriteString("deadlock:\n")
+	tenant := c[0].Tenant
+	b.WriteString("deadlock" + cli.OfTenant(tenant) + ":\n")
 	for _, l := range c {
 		holder := display.Quote(l.Lease.GetOwner()) + " holds"
 		if l.Lease.GetOwner() == l.Waiter.GetOwner() {
@@ -157,13 +162,15 @@ func textOf(c deadlock.Cycle) string {
 		fmt.Fprintf(&b, "  %s waits for %s, which %s: %s; %s, for %s, %s left\n", display.Quote(l.Waiter.GetOwner()), display.Name(l.Resource), holder,
 			share(l.Lease), cli.KindOfWaiter(l.Waiter), display.Duration(cli.Millis(l.Waiter.GetWaitingMs())), display.Duration(cli.Millis(l.Waiter.GetLeftMs())))
 	}
-	fmt.Fprintf(&b, "  to end it, break one of these leases, as in: holdfast break %s --token %d\n", display.Name(c[0].Resource), c[0].Lease.GetToken())
+	fmt.Fprintf(&b, "  to end it, break one of these leases, as in: holdfast break %s --token %d%s\n",
+		display.Name(c[0].Resource), c[0].Lease.GetToken(), cli.TenantFlag(tenant))
 	return b.String()
 }
 
 // jsonOf returns the cycle for a program, with the waiting requests and the leases as in the contract.
 func jsonOf(c deadlock.Cycle) (string, error) {
 	type wait struct {
+		Tenant   string          `json:"tenant,omitempty"`
 		Resource string          `json:"resource"`
 		Waiter   json.RawMessage `json:"waiter"`
 		Lease    json.RawMessage `json:"lease"`
@@ -178,7 +185,7 @@ func jsonOf(c deadlock.Cycle) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		waits = append(waits, wait{l.Resource, waiter, lease})
+		waits = append(waits, wait{l.Tenant, l.Resource, waiter, lease})
 	}
 	line, err := json.Marshal(map[string][]wait{"deadlock": waits})
 	return display.JSON(line) + "\n", err

@@ -60,6 +60,9 @@ func (l *list) view(cmd *cobra.Command) view {
 	if l.heldBack {
 		what, flag = "held back", " --held-back"
 	}
+	if l.connection.Tenant != "" {
+		flag += " --tenant " + display.Name(l.connection.Tenant)
+	}
 	title := fmt.Sprintf("holdfast ls%s%s, every %s", flag, l.title(), l.watch.Bare())
 	return &screen{out: out, title: title, what: what, text: text}
 }

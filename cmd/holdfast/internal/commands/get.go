@@ -34,6 +34,7 @@ at some moment after the request.`,
 		f.BoolVar(&g.stale, "stale", false, "do not confirm the answer: faster, but it may be outdated")
 	})
 	g.addTo(cmd, g.question)
+	g.connection.AddTenant(cmd)
 	return cmd
 }
 

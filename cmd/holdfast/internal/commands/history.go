@@ -39,6 +39,7 @@ not in the journal.`,
 		f.BoolVar(&h.json, "json", false, "print each change as one line of JSON, with the position after it")
 	})
 	h.connection.AddTo(cmd)
+	h.connection.AddTenants(cmd)
 	return cmd
 }
 
@@ -54,12 +55,13 @@ func (h *history) run(cmd *cobra.Command, args []string) error {
 
 func (h *history) show(cmd *cobra.Command, c *holdfast.Client, resource, key string) error {
 	s := &eventWriter{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: h.json}
-	err := s.show(cmd.Context(), c, key, holdfast.Since(time.Time{}), holdfast.UntilNow())
+	options := []holdfast.WatchOption{holdfast.UntilNow(), holdfast.OfTenant(h.connection.Tenant)}
+	err := s.show(cmd.Context(), c, key, append(options, holdfast.Since(time.Time{}))...)
 	for gap := (*holdfast.CompactedError)(nil); errors.As(err, &gap); {
-		err = s.goOn(cmd.Context(), c, key, gap, holdfast.UntilNow()) // compaction may proceed meanwhile
+		err = s.goOn(cmd.Context(), c, key, gap, options...) // compaction may proceed meanwhile
 	}
 	if err == nil && !s.begun && !h.json && cmd.Context().Err() == nil {
-		_, err = fmt.Fprintf(s.out, "the journal has no changes of %s\n", display.Name(resource))
+		_, err = fmt.Fprintf(s.out, "the journal has no changes of %s%s\n", display.Name(resource), ofTenants(h.connection.Tenant))
 	}
 	return watchFailure(&h.connection, err)
 }

@@ -49,6 +49,7 @@ journals, so no change is missed while the connection is interrupted.`,
 		f.BoolVar(&l.json, "json", false, "print each leader as one line of JSON")
 	})
 	l.connection.AddTo(cmd)
+	l.connection.AddTenant(cmd)
 	return cmd
 }
 

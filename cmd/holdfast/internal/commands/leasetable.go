@@ -3,17 +3,16 @@ package commands
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// listing is the leases of a listing and the queues of their resources, by resource.
+// listing is the leases of a listing and the queues of their resources.
 type listing struct {
 	leases []*messages.Lease
-	queues map[string][]*messages.Waiter
+	queues map[cli.Resource][]*messages.Waiter
 	// lost: the leases are lost ones, whose resources are held back.
 	lost bool
 }
@@ -26,17 +25,17 @@ type row struct {
 	lost bool
 }
 
-// rows returns the leases sorted by resource, in the order of the node for each, with the queue behind them.
+// rows returns the leases sorted by resource and tenant, in the order of the node for each, with the queue behind them.
 func (l *listing) rows() []row {
 	leases := slices.Clone(l.leases)
-	slices.SortStableFunc(leases, func(a, b *messages.Lease) int { return strings.Compare(a.GetResource(), b.GetResource()) })
+	slices.SortStableFunc(leases, func(a, b *messages.Lease) int { return cli.ResourceOf(a).Compare(cli.ResourceOf(b)) })
 	var rows []row
 	for i, lease := range leases {
 		rows = append(rows, row{lease: lease, lost: l.lost})
-		if i+1 < len(leases) && leases[i+1].GetResource() == lease.GetResource() {
+		if i+1 < len(leases) && cli.ResourceOf(leases[i+1]) == cli.ResourceOf(lease) {
 			continue
 		}
-		for _, w := range l.queues[lease.GetResource()] {
+		for _, w := range l.queues[cli.ResourceOf(lease)] {
 			rows = append(rows, row{waiter: w})
 		}
 	}
@@ -47,10 +46,12 @@ func (l *listing) rows() []row {
 const waits = "  waits"
 
 // tableOf returns the table of the rows. waiting is the number of waiting requests of each resource. Columns that all
-// rows would leave empty are omitted: KIND and SLOTS without a shared lease, WAITING if no number is known.
-func tableOf(rows []row, waiting map[string]int) display.Table {
+// rows would leave empty are omitted: TENANT without a lease of one, KIND and SLOTS without a shared lease, WAITING if no
+// number is known.
+func tableOf(rows []row, waiting map[cli.Resource]int) display.Table {
 	queues := slices.ContainsFunc(rows, func(r row) bool { return r.waiter != nil })
 	lost := slices.ContainsFunc(rows, func(r row) bool { return r.lost })
+	tenants := slices.ContainsFunc(rows, func(r row) bool { return r.lease.GetTenant() != "" })
 	shared := slices.ContainsFunc(rows, func(r row) bool { return r.lease.GetLimit() > 0 })
 	columns := []struct {
 		title       string
@@ -61,6 +62,7 @@ func tableOf(rows []row, waiting map[string]int) display.Table {
 		{"RESOURCE", false, true,
 			func(l *messages.Lease) string { return display.Name(l.GetResource()) },
 			func(*messages.Waiter) string { return waits }},
+		{"TENANT", false, tenants, tenantOf, nil},
 		{"OWNER", false, true,
 			func(l *messages.Lease) string { return display.Name(l.GetOwner()) },
 			func(w *messages.Waiter) string { return display.Name(w.GetOwner()) }},
@@ -71,7 +73,7 @@ func tableOf(rows []row, waiting map[string]int) display.Table {
 		{"LEFT", true, true,
 			func(l *messages.Lease) string { return leftOf(l, lost) },
 			func(w *messages.Waiter) string { return display.Duration(cli.Millis(w.GetLeftMs())) }},
-		{"WAITING", true, len(waiting) > 0, func(l *messages.Lease) string { return count(waiting, l.GetResource()) }, nil},
+		{"WAITING", true, len(waiting) > 0, func(l *messages.Lease) string { return count(waiting, cli.ResourceOf(l)) }, nil},
 	}
 	var t display.Table
 	for _, c := range columns {
@@ -102,8 +104,16 @@ func leftOf(l *messages.Lease, lost bool) string {
 	return display.Duration(cli.Millis(l.GetRemainingMs()))
 }
 
-func count(waiting map[string]int, resource string) string {
-	n, known := waiting[resource]
+// tenantOf returns the tenant of a lease for a table.
+func tenantOf(l *messages.Lease) string {
+	if l.GetTenant() == "" {
+		return ""
+	}
+	return display.Name(l.GetTenant())
+}
+
+func count(waiting map[cli.Resource]int, r cli.Resource) string {
+	n, known := waiting[r]
 	if !known {
 		return "?"
 	}

@@ -50,6 +50,7 @@ one or more levels; quote it for the shell.`,
   holdfast ls 'orders.>' --watch 5s
   holdfast ls --waiters
   holdfast ls --held-back
+  holdfast ls --tenant ORDERS
   holdfast ls --json | jq -r .resource`,
 		Args:              cobra.ArbitraryArgs, // one may be the value of --watch
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -66,6 +67,7 @@ one or more levels; quote it for the shell.`,
 		f.BoolVar(&l.json, "json", false, "print each lease, and each queue, as one line of JSON, in the order of the node")
 	})
 	l.connection.AddTo(cmd)
+	l.connection.AddTenants(cmd)
 	return cmd
 }
 
@@ -109,17 +111,17 @@ func (l *list) load(cmd *cobra.Command, args []string) error {
 }
 
 func (l *list) printJSON(cmd *cobra.Command) error {
-	queued := "" // the resource of the last queue; the leases of a resource, and so its queue, may be on two pages
+	queued := cli.Resource{} // that of the last queue; the leases of a resource, and so its queue, may be on two pages
 	return l.pages(cmd.Context(), cmd.OutOrStdout(), func(page *messages.ListReply) error {
 		var lines []proto.Message
 		for _, lease := range page.GetLeases() {
 			lines = append(lines, lease)
 		}
 		for _, queue := range page.GetQueues() {
-			if queue.GetResource() != queued {
+			if cli.ResourceOf(queue) != queued {
 				lines = append(lines, queue)
 			}
-			queued = queue.GetResource()
+			queued = cli.ResourceOf(queue)
 		}
 		return printJSON(cmd.OutOrStdout(), lines)
 	})
@@ -152,9 +154,20 @@ func (l *list) print(cmd *cobra.Command) error {
 func (l *list) text(cmd *cobra.Command, rows []row, columns int) string {
 	switch {
 	case len(rows) == 0 && l.heldBack:
-		return "no resources" + l.pattern.That() + " are held back\n"
+		return "no resources" + l.of() + l.pattern.That() + " are held back\n"
 	case len(rows) == 0:
-		return "no locks are held" + l.pattern.That() + "\n"
+		return "no locks" + l.of() + " are held" + l.pattern.That() + "\n"
 	}
 	return tableOf(rows, l.waiting(cmd.Context(), rows)).Text(columns)
+}
+
+// of says whose resources are listed.
+func (l *list) of() string { return ofTenants(l.connection.Tenant) }
+
+// ofTenants returns what --tenant selects, for a sentence.
+func ofTenants(tenant string) string {
+	if tenant == messages.AllTenants {
+		return ""
+	}
+	return cli.OfTenant(tenant)
 }

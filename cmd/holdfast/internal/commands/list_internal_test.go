@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -19,7 +20,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 	rows := (&listing{leases: leases}).rows()
 	for columns := 50; columns < 300; columns++ {
-		text := tableOf(rows, map[string]int{leases[0].GetResource(): 0, leases[2].GetResource(): 1000}).Text(columns)
+		text := tableOf(rows, map[cli.Resource]int{cli.ResourceOf(leases[0]): 0, cli.ResourceOf(leases[2]): 1000}).Text(columns)
 		var widths []int
 		for line := range strings.Lines(text) {
 			line = strings.TrimSuffix(line, "\n")
@@ -54,5 +55,30 @@ func TestScreenShowsWhatFits(t *testing.T) {
 		if all := len(lines) == len(all)+3; len(lines) > rows || all == strings.HasPrefix(last, "... and ") {
 			t.Errorf("on %d rows:\n%s", rows, strings.Join(lines, "\n"))
 		}
+	}
+}
+
+// Resources of one name in several tenants are told apart, and the column is there only if a lease is of a tenant.
+func TestTableOfTenants(t *testing.T) {
+	all := &listing{
+		leases: []*messages.Lease{
+			{Resource: "orders.1", Tenant: "B", Owner: "b", Token: 2, RemainingMs: 1000},
+			{Resource: "orders.1", Owner: "me", Token: 7, RemainingMs: 1000},
+			{Resource: "orders.1", Tenant: "A", Owner: "a", Token: 1, RemainingMs: 1000},
+		},
+		queues: map[cli.Resource][]*messages.Waiter{{Name: "orders.1", Tenant: "A"}: {{Owner: "w", Permits: 1}}},
+	}
+	want := `RESOURCE  TENANT  OWNER  KIND       TOKEN  WAITED  LEFT
+orders.1          me     exclusive      7            1s
+orders.1  A       a      exclusive      1            1s
+  waits           w      exclusive            0ms   0ms
+orders.1  B       b      exclusive      2            1s
+`
+	if got := tableOf(all.rows(), nil).Text(0); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	all.leases = all.leases[1:2]
+	if got := tableOf(all.rows(), nil).Text(0); strings.Contains(got, "TENANT") {
+		t.Errorf("without a tenant:\n%s", got)
 	}
 }

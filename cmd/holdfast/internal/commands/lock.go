@@ -39,6 +39,9 @@ func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
 		}
 		q := build()
 		q.op, q.key = l.op, l.key
+		if l.connection.Tenant != "" {
+			q.needs = append(q.needs, messages.FeatureTenants)
+		}
 		if err := messages.DefaultLimits().Check(q.message(q.wait)); err != nil {
 			return cli.BadRequest(err)
 		}
@@ -51,7 +54,8 @@ func needToken(cmd *cobra.Command, token *cli.Token, selects string) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *token == 0 {
-			return exit.Usagef("--token is required: it selects %s; find it with: holdfast get %s", selects, display.Name(args[0]))
+			tenant, _ := cmd.Flags().GetString("tenant") // empty if the command has no such flag
+			return exit.Usagef("--token is required: it selects %s; find it with: holdfast get %s%s", selects, display.Name(args[0]), cli.TenantFlag(tenant))
 		}
 		return run(cmd, args)
 	}
@@ -99,6 +103,6 @@ func (l *resourceCommand) run(cmd *cobra.Command, q question) error {
 	if err != nil {
 		return err
 	}
-	a := answer{op: l.op, resource: l.resource, owner: l.owner, wait: q.wait, flags: cmd.Flags(), Reply: reply}
+	a := answer{op: l.op, resource: l.resource, tenant: l.connection.Tenant, owner: l.owner, wait: q.wait, flags: cmd.Flags(), Reply: reply}
 	return a.print(cmd.OutOrStdout(), l.json)
 }

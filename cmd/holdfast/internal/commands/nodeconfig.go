@@ -41,6 +41,9 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 		return cfg, err
 	}
 	cfg.Identity = mode
+	if cfg.Tenants, err = s.readTenants(); err != nil {
+		return cfg, exit.Usagef("--tenants: %w", err)
+	}
 	if s.user != "" {
 		cfg.Login = append(cfg.Login, nats.UserInfo(s.user, s.password))
 	}

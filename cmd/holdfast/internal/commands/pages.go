@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/clients/request"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -23,7 +23,7 @@ const (
 
 // pages requests one page after the other and passes each to take. With --json a refusal is written to w.
 func (l *list) pages(ctx context.Context, w io.Writer, take func(*messages.ListReply) error) error {
-	next := &messages.ListRequest{Pattern: l.pattern.Key, Waiters: l.waiters, HeldBack: l.heldBack}
+	next := &messages.ListRequest{Pattern: l.pattern.Key, Waiters: l.waiters, HeldBack: l.heldBack, Tenant: l.connection.Tenant}
 	for left := l.limit.Value; ; {
 		next.Limit = messages.MaxListLimit
 		if left > 0 {
@@ -41,7 +41,7 @@ func (l *list) pages(ctx context.Context, w io.Writer, take func(*messages.ListR
 		case page.GetNext() == "" || l.limit.Value > 0 && left <= len(page.GetLeases()):
 			return nil
 		case page.GetNext() == next.GetAfter():
-			return exit.Errorf(exit.Unexpected, "the node returned the same page twice: cannot continue after %s", display.Name(page.GetNext()))
+			return exit.Errorf(exit.Unexpected, "the node returned the same page twice: cannot continue after %s", messages.Spoken(page.GetNext()))
 		}
 		left -= len(page.GetLeases())
 		next.After = page.GetNext()
@@ -50,11 +50,11 @@ func (l *list) pages(ctx context.Context, w io.Writer, take func(*messages.ListR
 
 // all returns the leases of all pages with their queues.
 func (l *list) all(ctx context.Context, w io.Writer) (*listing, error) {
-	all := &listing{queues: make(map[string][]*messages.Waiter), lost: l.heldBack}
+	all := &listing{queues: make(map[cli.Resource][]*messages.Waiter), lost: l.heldBack}
 	err := l.pages(ctx, w, func(page *messages.ListReply) error {
 		all.leases = append(all.leases, page.GetLeases()...)
 		for _, q := range page.GetQueues() {
-			all.queues[q.GetResource()] = q.GetWaiters()
+			all.queues[cli.ResourceOf(q)] = q.GetWaiters()
 		}
 		return nil
 	})
@@ -81,6 +81,9 @@ func needsOf(r *messages.ListRequest) (features []string) {
 	if r.GetHeldBack() {
 		features = append(features, messages.FeatureDelay)
 	}
+	if r.GetTenant() != "" {
+		features = append(features, messages.FeatureTenants)
+	}
 	return features
 }
 
@@ -94,33 +97,33 @@ const (
 )
 
 // waiting returns the number of waiting requests for the resource of each lease; without those that are unknown.
-func (l *list) waiting(ctx context.Context, rows []row) map[string]int {
-	var resources []string
+func (l *list) waiting(ctx context.Context, rows []row) map[cli.Resource]int {
+	var resources []cli.Resource
 	for _, r := range rows {
 		if r.lease != nil {
-			resources = append(resources, r.lease.GetResource())
+			resources = append(resources, cli.ResourceOf(r.lease))
 		}
 	}
 	resources = slices.Compact(resources) // the rows are sorted
-	counts := make(map[string]int)
+	counts := make(map[cli.Resource]int)
 	if len(resources) > mostAsked {
 		return counts
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(waitingTime, l.connection.Timeout.Duration))
 	defer cancel()
-	next := make(chan string, len(resources))
-	for _, resource := range resources {
-		next <- resource
+	next := make(chan cli.Resource, len(resources))
+	for _, r := range resources {
+		next <- r
 	}
 	close(next)
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for range askedAtOnce {
 		all.Go(func() {
-			for resource := range next {
-				if n := l.waitingFor(ctx, resource); n >= 0 {
+			for r := range next {
+				if n := l.waitingFor(ctx, r); n >= 0 {
 					mu.Lock()
-					counts[resource] = n
+					counts[r] = n
 					mu.Unlock()
 				}
 			}
@@ -131,13 +134,13 @@ func (l *list) waiting(ctx context.Context, rows []row) map[string]int {
 }
 
 // waitingFor returns -1 if the number is unknown.
-func (l *list) waitingFor(ctx context.Context, resource string) int {
-	key, err := messages.EncodeKey(resource)
+func (l *list) waitingFor(ctx context.Context, r cli.Resource) int {
+	key, err := messages.EncodeKey(r.Name)
 	if err != nil {
 		return -1
 	}
 	x := l.asker.sender.Exchange(request.Request{
-		Op: messages.OpGet, Key: key, Message: func() proto.Message { return &messages.GetRequest{Stale: true} },
+		Subject: l.connection.SubjectsOf(r.Tenant).Operation(messages.OpGet, key), Message: func() proto.Message { return &messages.GetRequest{Stale: true} },
 	})
 	defer x.Finish()
 	a, err := x.Run(ctx)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -78,7 +79,8 @@ func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z07:00"
 
 // eventText returns an event as one line for a person, and "" for a bookmark.
 func eventText(e holdfast.Event) string {
-	what := fmt.Sprintf("%-8s %s by %s, token %d", strings.ToLower(e.Kind.String()), display.Name(e.Lease.Resource), display.Quote(e.Lease.Owner), e.Lease.Token)
+	what := fmt.Sprintf("%-8s %s%s by %s, token %d", strings.ToLower(e.Kind.String()),
+		display.Name(e.Lease.Resource), cli.OfTenant(e.Lease.Tenant), display.Quote(e.Lease.Owner), e.Lease.Token)
 	switch {
 	case e.Kind == holdfast.EventBookmark:
 		return ""
@@ -124,7 +126,7 @@ func leaseOf(l holdfast.Lease) *messages.Lease {
 		Resource: l.Resource, Owner: l.Owner,
 		Token: uint64(l.Token), Fence: l.Token.String(),
 		TtlMs: uint32(l.TTL.Milliseconds()), RemainingMs: uint32(l.Remaining.Milliseconds()),
-		Metadata: l.Metadata,
+		Metadata: l.Metadata, Tenant: l.Tenant,
 	}
 	if !l.AcquiredAt.IsZero() {
 		lease.AcquiredAtMs = l.AcquiredAt.UnixMilli()

@@ -56,7 +56,7 @@ type serve struct {
 	retention                cli.Duration
 	identity                 cli.Choice
 	logLevel, logFormat      cli.Choice
-	file                     string
+	file, tenants            string
 	monitor                  monitorFlags
 }
 
@@ -163,6 +163,7 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.Uint32Var(&s.shards, "shards", 0, fmt.Sprintf("`NUMBER` of shards, fixed when the deployment is created (default %d, for a node without cluster %d)", jetstream.DefaultShards, jetstream.DefaultShardsAlone))
 		f.IntVar(&s.replicas, "replicas", 0, "minimum `NUMBER` of NATS servers that store each shard (default 1)")
 		f.Var(&s.identity, "identity", "who the owners of leases are, as NATS has verified it, `WHO`: "+s.identity.List())
+		f.StringVar(&s.tenants, "tenants", "", "`FILE` with the accounts that have resources of their own, and their limits, in YAML or TOML")
 		f.Var(&s.minTTL, "min-ttl", "shortest lease allowed")
 		f.Var(&s.maxTTL, "max-ttl", "longest lease allowed")
 		f.Var(&s.maxDelay, "max-delay", "longest time for which a lost lease may hold its resource back")
@@ -198,7 +199,9 @@ func (s *serve) addCompletions(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(s.logFormat.Words, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("http-page", cobra.FixedCompletions(s.monitor.httpPage.Words, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.MarkFlagDirname("data"))
-	must(cmd.MarkFlagFilename(settings.ConfigFlag, "yaml", "yml", "toml"))
+	for _, file := range []string{settings.ConfigFlag, "tenants"} {
+		must(cmd.MarkFlagFilename(file, "yaml", "yml", "toml"))
+	}
 }
 
 // must panics on an error that only a mistake in this package can cause.
@@ -253,6 +256,7 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 	case err != nil:
 		return &exit.Error{Code: startCode(err), Err: s.explain(err)}
 	}
+	s.reloadTenants(again, running.Node())
 	if s.nats == "" {
 		addProcessors(running.Deployment().Shards())
 	}
@@ -329,6 +333,7 @@ func (s *serve) check(given *settings.Settings) error {
 		s.checkFiles(given),
 		s.monitor.check(given),
 		s.checkDeployment(given),
+		s.checkTenants(given),
 	)
 }
 

@@ -47,6 +47,7 @@ one or more levels; quote it for the shell.`,
 		Example: `  holdfast watch
   holdfast watch 'orders.*' --since 1h
   holdfast watch 'orders.>' --present
+  holdfast watch --tenant ORDERS
   holdfast watch --json | jq -r .event.lease.resource`,
 		Args:              atMostOnePattern,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -62,6 +63,7 @@ one or more levels; quote it for the shell.`,
 		f.BoolVar(&w.json, "json", false, "print each change as one line of JSON, with the position after it")
 	})
 	w.connection.AddTo(cmd)
+	w.connection.AddTenants(cmd)
 	return cmd
 }
 
@@ -103,7 +105,7 @@ func (w *watch) load(cmd *cobra.Command, args []string) error {
 }
 
 func (w *watch) options() []holdfast.WatchOption {
-	options := []holdfast.WatchOption{holdfast.From(w.position.Position)}
+	options := []holdfast.WatchOption{holdfast.From(w.position.Position), holdfast.OfTenant(w.connection.Tenant)}
 	if w.present {
 		options = append(options, holdfast.Present())
 	}

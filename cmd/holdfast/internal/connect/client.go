@@ -17,7 +17,7 @@ func (c *Flags) Client(cmd *cobra.Command, name string, use func(*holdfast.Clien
 		return err
 	}
 	defer nc.Close()
-	client, err := holdfast.New(nc, holdfast.Prefix(c.Prefix), holdfast.Timeout(c.Timeout.Duration))
+	client, err := holdfast.New(nc, c.Options()...)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ type Flags struct {
 	socksProxy             string
 	Prefix                 string
 	Timeout                cli.Duration
+	// Tenant is whose locks are meant; empty: those of no tenant. With anyTenant it may be [messages.AllTenants].
+	Tenant    string
+	anyTenant bool
 	// context names a context of the nats command line; empty: none. userJWT and userSeed come from it.
 	context           string
 	userJWT, userSeed string
@@ -95,6 +98,9 @@ var natsVariables = map[string]string{
 func (c *Flags) Check(s *settings.Settings) error {
 	if _, err := messages.ParsePrefix(c.Prefix); err != nil {
 		return cli.BadValue(s.Given["prefix"], c.Prefix, err)
+	}
+	if err := c.checkTenant(); err != nil {
+		return err
 	}
 	for _, flag := range []string{"creds", "nkey", "tls-cert", "tls-key", "tls-ca"} {
 		if err := settings.CheckFlag(s, flag); err != nil {

@@ -11,6 +11,8 @@ import (
 
 // Contended is a resource with its leases and with the requests that wait for it, in their order.
 type Contended struct {
+	// Tenant is the account whose resource it is; empty: it is of none. An owner is one within a tenant.
+	Tenant   string
 	Resource string
 	Leases   []*messages.Lease
 	Waiters  []*messages.Waiter
@@ -18,6 +20,7 @@ type Contended struct {
 
 // Link is a part of a cycle: the waiter waits for a resource of which the next link's owner has the lease.
 type Link struct {
+	Tenant   string
 	Resource string
 	Waiter   *messages.Waiter
 	Lease    *messages.Lease
@@ -27,7 +30,7 @@ type Link struct {
 type Cycle []Link
 
 // Cycles returns, for each owner that is in a cycle of owners that can never go on, the shortest such cycle, and each
-// cycle once. The result is sorted.
+// cycle once. The result is sorted. All resources are of one tenant, or of none.
 func Cycles(all []Contended) []Cycle {
 	owners := stuck(all)
 	links := make(map[string][]Link)
@@ -35,7 +38,7 @@ func Cycles(all []Contended) []Cycle {
 		for _, w := range c.blocked(owners) {
 			for _, l := range c.Leases {
 				if owners[l.GetOwner()] {
-					links[w.GetOwner()] = append(links[w.GetOwner()], Link{c.Resource, w, l})
+					links[w.GetOwner()] = append(links[w.GetOwner()], Link{c.Tenant, c.Resource, w, l})
 				}
 			}
 		}

@@ -153,7 +153,7 @@ func (s *Settings) fillFlag(f *pflag.Flag) error {
 		return nil
 	}
 	where := s.where(f)
-	text, ok := scalar(value)
+	text, ok := Scalar(value)
 	if list, isList := value.([]any); isList && f.Value.Type() == "stringSlice" {
 		text, ok = commaSeparated(list)
 	}
@@ -175,8 +175,8 @@ func (s *Settings) where(f *pflag.Flag) string {
 	return fmt.Sprintf("%s in %s", f.Name, display.Name(s.file))
 }
 
-// scalar returns a value of the file in the form of the command line.
-func scalar(value any) (string, bool) {
+// Scalar returns a value of a file in the form of the command line. It is not ok for a list, a table or nothing.
+func Scalar(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
 		return v, true
@@ -190,7 +190,7 @@ func scalar(value any) (string, bool) {
 func commaSeparated(list []any) (string, bool) {
 	var words []string
 	for _, value := range list {
-		word, ok := scalar(value)
+		word, ok := Scalar(value)
 		if !ok {
 			return "", false
 		}

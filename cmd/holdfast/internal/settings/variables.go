@@ -31,8 +31,9 @@ const (
 var LockVariables = []string{VariableResource, VariableToken, VariableResources, VariableTokens, VariableSlots, VariableSlotTokens}
 
 // The variables that fence-agent sets for its command, beside those of the resource and of the token. The holder has a
-// name of its own, because HOLDFAST_OWNER is a setting.
+// name of its own, because HOLDFAST_OWNER is a setting. The tenant is set only with --tenant.
 const (
+	VariableTenant = "HOLDFAST_TENANT"
 	VariableFence  = "HOLDFAST_FENCE"
 	VariableHolder = "HOLDFAST_HOLDER"
 	VariableLoss   = "HOLDFAST_LOSS"
@@ -43,7 +44,7 @@ const (
 )
 
 // LossVariables are the variables that fence-agent sets, except those of single entries of the metadata.
-var LossVariables = []string{VariableFence, VariableHolder, VariableLoss, VariableReason, VariableMetadata}
+var LossVariables = []string{VariableTenant, VariableFence, VariableHolder, VariableLoss, VariableReason, VariableMetadata}
 
 // isResult reports whether lock or fence-agent sets the variable.
 func isResult(name string) bool {
