@@ -399,6 +399,7 @@ func TestCorruptJournals(t *testing.T) {
 	if journal.Bits(journal.Hash("r"), 1) == 1 {
 		strayed.GetPage().Prefix = 0
 	}
+	twice := pageRecord(&journal.Page{Number: 2, Epoch: 1, Entries: []*journal.Entry{{Grant: held}, {Grant: held}}})
 	for name, test := range map[string]struct {
 		third *journal.Record
 		want  string
@@ -412,6 +413,7 @@ func TestCorruptJournals(t *testing.T) {
 		"a page ahead of its time":        {pageRecord(&journal.Page{Number: 9, Epoch: 1}), "position 3, page p at commit 9: stored record cannot be read: it was written behind commit 9 of epoch 1, but the last one read is commit 2 of epoch 1"},
 		"a page that cannot be":           {pageRecord(&journal.Page{Prefix: 4, Depth: 2, Number: 2, Epoch: 1}), "position 3, page p100 at commit 2: stored record cannot be read: no page can have prefix 4 of depth 2"},
 		"a page with strangers":           {strayed, fmt.Sprintf("position 3, page %s at commit 2: stored record cannot be read: resource \"r\" belongs elsewhere", strayed.GetPage().Name())},
+		"a page with a resource twice":    {twice, "position 3, page p at commit 2: stored record cannot be read: resource \"r\" is there twice"},
 		"neither commit nor page":         {&journal.Record{Format: 1}, "position 3, record without a body: stored record cannot be read: it has no body"},
 		"a change that names no resource": {noResource(), "position 3, commit 3 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"},
 	} {

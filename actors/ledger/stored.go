@@ -16,10 +16,20 @@ func (p *page) load(stored *journal.Page, fresh int64) error {
 		if !stored.Covers(resource) {
 			return fmt.Errorf("%w: resource %s belongs elsewhere", journal.ErrCorrupt, messages.Spoken(resource))
 		}
+		if p.has(resource) {
+			return fmt.Errorf("%w: resource %q is there twice", journal.ErrCorrupt, resource)
+		}
 		p.insert(s, fresh)
 	}
 	p.clean()
 	return nil
+}
+
+// has reports whether the page knows the resource.
+func (p *page) has(resource string) bool {
+	_, held := p.entries[resource]
+	_, buried := p.tombstones[resource]
+	return held || buried
 }
 
 // insert puts in a stored entry of a resource that is not there.
