@@ -66,7 +66,12 @@ func info(fields map[string]string) nats.Header {
 func TestOf(t *testing.T) {
 	a, b := newAccount(t), newAccount(t)
 	alice, token := a.user()
-	broken := token[:len(token)-2] + "AA"
+	signature := strings.LastIndexByte(token, '.') + 1
+	other := "A"
+	if token[signature] == 'A' {
+		other = "B"
+	}
+	broken := token[:signature] + other + token[signature+1:]
 	both := info(map[string]string{"acc": "APP", "user": "alice"})
 	both[header] = append(both[header], both[header]...)
 	for name, test := range map[string]struct {
