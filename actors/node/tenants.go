@@ -21,8 +21,9 @@ const (
 	// maxTenantSubscriptions is how many subscriptions the tenants of a node may need together: half of what the embedded
 	// NATS server permits one connection by default.
 	maxTenantSubscriptions = 50_000
-	// burstsPerSecond divides the rate of a tenant: it may send so much at once. Other tenants wait behind a burst.
-	burstsPerSecond = 50
+	// burstsPerSecond divides the rate of a tenant: it may send so much at once. Other tenants wait behind a burst. A client
+	// begins with several requests, so a low rate permits leastBurst of them, as far as it permits so many in a second.
+	burstsPerSecond, leastBurst = 50, 20
 	// pendingShares divides the capacity for pending requests: no tenant may have more than one share.
 	pendingShares = 16
 )
@@ -209,7 +210,7 @@ func (s *tenants) set(limits map[string]TenantLimits) (added, removed []*tenant,
 	return added, removed, old
 }
 
-func burst(rate int) int { return max(rate/burstsPerSecond, 1) }
+func burst(rate int) int { return max(rate/burstsPerSecond, min(rate, leastBurst)) }
 
 // TenantFigures are the counts of one tenant on a node, as in [Figures].
 type TenantFigures struct {

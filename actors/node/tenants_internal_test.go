@@ -28,7 +28,7 @@ func testTenantLimits(t *testing.T) {
 	if l := b.allowed.Load(); l.Held != 1 || l.Waiting != 2 || l.Rate != 100 || all.limitsOf(b) != changed {
 		t.Errorf("B: %+v", l)
 	}
-	for i := range 2 { // a fiftieth of a second at once
+	for i := range leastBurst {
 		if err := b.enter(); err != nil {
 			t.Errorf("request %d of B: %v", i, err)
 		}
@@ -42,8 +42,8 @@ func testTenantLimits(t *testing.T) {
 		t.Errorf("added %v, removed %v, no longer in force %v", added, removed, old)
 	}
 	<-time.After(time.Millisecond)
-	if err := b.enter(); err != nil || b.requests.Load() != 4 {
-		t.Errorf("with a higher rate: %v, and %d requests are counted, want 4", err, b.requests.Load())
+	if err := b.enter(); err != nil || b.requests.Load() != leastBurst+2 {
+		t.Errorf("with a higher rate: %v, and %d requests are counted, want %d", err, b.requests.Load(), leastBurst+2)
 	}
 	var none *tenant
 	if none.enter() != nil || none.noGrant() != "" || none.noWait() != "" || none.prefix("holdfast") != "holdfast" || all.of("") != nil || all.limitsOf(nil) != own {
@@ -65,6 +65,15 @@ func TestNumberOfTenants(t *testing.T) {
 		}
 		if err := all.check(limits); (err == nil) != test.ok {
 			t.Errorf("%d tenants with %d shards: %v", test.count, test.shards, err)
+		}
+	}
+}
+
+// A tenant with a low rate can begin with several requests, and none with more than in a second.
+func TestBurst(t *testing.T) {
+	for rate, want := range map[int]int{1: 1, 19: 19, 21: 20, 1000: 20, 1050: 21, 5000: 100} {
+		if got := burst(rate); got != want {
+			t.Errorf("%d a second: %d at once, want %d", rate, got, want)
 		}
 	}
 }
