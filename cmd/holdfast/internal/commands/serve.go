@@ -83,8 +83,8 @@ of TLS and --auth let other hosts in, with certificates and logins. --nats-confi
 configures that server by a file of NATS instead. --nats uses an existing NATS
 server.
 
-On SIGHUP a node reads certificates, logins, the NATS configuration and the audit
-file again. Leases and connections stay.
+On SIGHUP a node reads certificates, logins, tenants, the NATS configuration and the
+audit file again. Leases and connections stay.
 
 Every flag is also an environment variable, --min-ttl HOLDFAST_MIN_TTL, and a key
 of the configuration file, min-ttl; see: holdfast help configuration.`,
