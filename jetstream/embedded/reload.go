@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // trialTimeout bounds the trial of a login.
@@ -91,14 +89,16 @@ func tryLogin(opts *server.Options, login []nats.Option) (account string, err er
 			"with all permissions there: %w", ErrConfig, opts.ConfigFile, err)
 	}
 	defer nc.Close()
-	if err := checkJetStream(nc, opts.ConfigFile); err != nil {
-		return "", err
-	}
 	id, err := nc.GetClientID()
 	if err != nil {
 		return "", err
 	}
-	return running.GetClient(id).Account().GetName(), nil
+	used := running.GetClient(id).Account()
+	if !used.JetStreamEnabled() {
+		return "", fmt.Errorf("%w: %s: the account of this node's user has no JetStream, where Holdfast keeps its locks; write jetstream: enabled in that account",
+			ErrConfig, opts.ConfigFile)
+	}
+	return used.GetName(), nil
 }
 
 // trialOptions returns the part of the options that concerns logins.
@@ -113,22 +113,6 @@ func trialOptions(opts *server.Options, dir string) *server.Options {
 	trial.PidFile, trial.PortsFileDir, trial.LogFile = "", "", ""
 	trial.CustomRouterAuthentication = nil
 	return trial
-}
-
-// checkJetStream returns an error if the account of the connection has no JetStream.
-func checkJetStream(nc *nats.Conn, file string) error {
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), trialTimeout)
-	defer cancel()
-	_, err = js.AccountInfo(ctx)
-	if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
-		return fmt.Errorf("%w: %s: the account of this node's user has no JetStream, where Holdfast keeps its locks; write jetstream: enabled in that account",
-			ErrConfig, file)
-	}
-	return nil // other errors show when the node starts
 }
 
 // inProcess connects to one server.
