@@ -146,8 +146,8 @@ func (s *serve) checkTenants(given *settings.Settings) error {
 	switch _, err := s.readTenants(); {
 	case err != nil:
 		return exit.Usagef("%s: %w", given.Given["tenants"], err)
-	case s.tenants != "" && !given.Has("nats") && !given.Has("nats-config"):
-		return exit.Usagef("%s needs --nats or --nats-config: without accounts of NATS there are no tenants", given.Given["tenants"])
+	case s.tenants != "" && !given.Has("nats") && !given.Has("nats-config") && !given.Has("auth"):
+		return exit.Usagef("%s needs --auth, --nats or --nats-config: without accounts of NATS there are no tenants", given.Given["tenants"])
 	}
 	return nil
 }
