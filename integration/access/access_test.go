@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
@@ -63,14 +64,21 @@ type deployment struct {
 	testing.TB
 	nats *stand.NATS
 	// said has what the NATS server logs.
-	said   *stand.Lines
-	shards uint32
+	said    *stand.Lines
+	shards  uint32
+	tenants map[string]node.TenantLimits
 }
 
-// deploy starts NATS on a configuration, and that many nodes of a deployment with these shards on it.
-func deploy(tb testing.TB, conf string, shards uint32, nodes int) *deployment {
+// deploy starts NATS on a configuration, and that many nodes of a deployment with these shards on it, which serve the tenants.
+func deploy(tb testing.TB, conf string, shards uint32, nodes int, tenants ...string) *deployment {
 	tb.Helper()
 	d := &deployment{TB: tb, said: &stand.Lines{}, shards: shards}
+	for _, tenant := range tenants {
+		if d.tenants == nil {
+			d.tenants = make(map[string]node.TenantLimits)
+		}
+		d.tenants[tenant] = node.TenantLimits{}
+	}
 	d.nats = stand.StartNATS(tb, embedded.Config{ConfigFile: stand.NATSConfig(tb, conf), Log: slog.New(slog.NewTextHandler(d.said, nil))})
 	for i := range nodes {
 		d.node(fmt.Sprint("n", i+1))
@@ -81,7 +89,7 @@ func deploy(tb testing.TB, conf string, shards uint32, nodes int) *deployment {
 func (d *deployment) node(name string) *server.Server {
 	d.Helper()
 	s, err := server.Start(d.Context(), server.Config{
-		Name: name, Shards: d.shards, Retention: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Name: name, Shards: d.shards, Tenants: d.tenants, Retention: time.Hour, Log: slog.New(slog.DiscardHandler),
 		External: &natsconn.Config{URL: d.nats.ClientURL()}, Login: []nats.Option{nats.UserInfo("holdfast", password)},
 	})
 	if err != nil {
@@ -97,12 +105,39 @@ func (d *deployment) connect(user string) *nats.Conn {
 	return stand.Dial(d, d.nats.ClientURL(), nats.UserInfo(user, password), nats.CustomInboxPrefix("_INBOX."+user))
 }
 
+// command runs the binary as a user, with its own inbox prefix, and returns what compares its exit code and what it says.
+func (d *deployment) command(user string, args ...string) (want func(code int, says string)) {
+	d.Helper()
+	login := []string{"NATS_URL=" + d.nats.ClientURL(), "NATS_USER=" + user, "NATS_PASSWORD=" + password, "NATS_TIMEOUT=5s"}
+	out, errs, got := run(d, login, append([]string{args[0], "--inbox-prefix", "_INBOX." + user}, args[1:]...)...)
+	return func(code int, says string) {
+		d.Helper()
+		if got != code || !regexp.MustCompile(says).MatchString(out+errs) {
+			d.Errorf("%s %q: exit code %d, %s%s", user, args, got, out, errs)
+		}
+	}
+}
+
 // wantNoViolation fails the test if NATS has refused something to a user.
 func (d *deployment) wantNoViolation(user string) {
 	d.Helper()
 	for line := range strings.Lines(d.said.String()) {
-		if strings.Contains(line, "Violation") && strings.Contains(line, "/user:"+user) {
+		if isViolation(line, user) {
 			d.Errorf("%s was refused something: %s", user, line)
 		}
 	}
+}
+
+// violations counts what NATS has refused to a user.
+func (d *deployment) violations(user string) (n int) {
+	for line := range strings.Lines(d.said.String()) {
+		if isViolation(line, user) {
+			n++
+		}
+	}
+	return n
+}
+
+func isViolation(line, user string) bool {
+	return strings.Contains(line, "Violation") && strings.Contains(line, "/user:"+user)
 }

@@ -38,6 +38,9 @@ func subjects() (all []string) {
 		all = append(all, "holdfast.event."+key, "holdfast.node.~event."+key, "holdfast.node.~door.1f."+key, "holdfast.node.~door.1f.acquire."+key,
 			"holdfast.shard.0.get.holdfast-doctor."+key)
 	}
+	for _, prefix := range []string{"holdfast.tenant.ORDERS.", "holdfast.tenant.PEOPLE."} {
+		all = append(all, prefix+"info", prefix+"list", prefix+"event.orders.1", prefix+"node.~announce.n1", prefix+"shard.0.batch", prefix+"get.orders.1")
+	}
 	all = append(all, "holdfast", "holdfast.info", "holdfast.list", "holdfast.shard.0.batch", "holdfast.shard.1.batch", "holdfast.node.~announce.n1",
 		"holdfast.node.n1", "holdfast.keep", "$KV.HOLDFAST_0.journal.1", "$KV.HOLDFAST_1.state.p", "$KV.HOLDFAST_2.journal.1", "$KV.OTHER.a",
 		"_INBOX.user.1.2", "_INBOX.another.1.2", "_INBOX.1.2", "_R_.1.2", "_GR_.1", "payments.transfer",
@@ -64,7 +67,7 @@ func subjects() (all []string) {
 var wildcards = []string{
 	">", "*.>", "holdfast.>", "holdfast.*", "holdfast.event.>", "holdfast.event.*", "holdfast.event.orders.>", "holdfast.node.>", "holdfast.acquire.>",
 	"holdfast.shard.0.>", "_INBOX.>", "_INBOX.*.>", "_INBOX.user.>", "_INBOX.another.>", "_R_.>", "$KV.>", "$JS.>", "$JS.API.>", "$SRV.>", "$SRV.*",
-	"$SYS.>", "other.>",
+	"$SYS.>", "other.>", "holdfast.tenant.>", "holdfast.tenant.ORDERS.>", "holdfast.tenant.*.event.>", "holdfast.tenant.ORDERS.event.>",
 }
 
 // allowed says by expressions on which subjects a role may publish, and to which it may subscribe. It is written down apart from
@@ -107,6 +110,18 @@ var allowed = []struct {
 		publish: `holdfast\.(info|list|(shard\.[01]\.)?(get|break|confirm)\.orders\.1|shard\.0\.get\.holdfast-doctor\.(orders|people)\.1)|` +
 			`\$SRV\.STATS\.holdfast|\$SYS\.REQ\.USER\.INFO|\$JS\.API\.(INFO|STREAM\.INFO\.KV_HOLDFAST_[01])`,
 		subscribe: `_INBOX\.user\.(1\.2|>)|holdfast\.event\.orders\.(1|>)`,
+	},
+	{
+		name: "operator of all tenants", args: []string{"operator", "orders.>", "--user", "user", "--tenant", "*"},
+		publish: `holdfast\.(info|list|tenant\.(ORDERS|PEOPLE)\.(info|list|(shard\.[01]\.)?(get|break|confirm)\.orders\.1))|` +
+			`\$SRV\.STATS\.holdfast`,
+		subscribe: `_INBOX\.user\.(1\.2|>)|holdfast\.tenant\.(ORDERS|PEOPLE)\.event\.orders\.1`,
+	},
+	{
+		name: "operator of a tenant", args: []string{"operator", ">", "--user", "user", "--tenant", "ORDERS"},
+		publish: `holdfast\.tenant\.ORDERS\.(info|list|(shard\.[01]\.)?(get|break|confirm)\.(orders|people)\.1)|` +
+			`\$SRV\.STATS\.holdfast`,
+		subscribe: `_INBOX\.user\.(1\.2|>)|holdfast\.tenant\.ORDERS\.event\.(orders\.1|people\.1|>)`,
 	},
 	{
 		name: "watcher", args: []string{"watcher", "--user", "user"},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Each line is a mistake and what is said of it.
@@ -33,9 +34,11 @@ func TestUsage(t *testing.T) {
 		{"node a", `takes no arguments, got "a"`},
 		{"watcher --shards 0", `--shards: 1 to 1024, got "0"`},
 		{"watcher --imported --consumers", `--consumers or --imported`},
+		{"operator a --tenant a.b", `--tenant: the name of an account`},
 		{"deployment --layout two", `--layout: single, import, accounts or tenants, got "two"`},
 		{"deployment --application orders", `--application: a letter, then`},
 		{"deployment --application AGENT", `--application: another name than`},
+		{"deployment --application TENANT_OPERATOR", `--application: another name than`},
 		{"deployment --application A --application A", `--application: each name once`},
 		{"deployment --verified-users", `--verified-users goes with`},
 		{"deployment --layout import --prefix locks", `--prefix: not locks`},
@@ -100,20 +103,15 @@ func TestRolesOnTheCommandLine(t *testing.T) {
 	for _, role := range [][]string{
 		{"client", "orders.>"}, {"operator", ">", "--doctor"}, {"watcher"}, {"agent", "orders.>"}, {"backup"},
 	} {
-		text := printed(t, append(role, "--inbox-prefix", "_INBOX", "--shards", "1")...)
+		text := printed(t, append(role, "--shards", "1")...)
 		definition, rest, _ := strings.Cut(text, "\n")
 		_, user, _ := strings.Cut(rest, "users: [")
 		passwords, users = append(passwords, definition), users+user[:strings.LastIndex(user, "\n  ]")]
 	}
 	d := deploy(t, strings.Join(passwords, "\n")+"\n"+users+"\n  ]\n}\n", 1, 1)
 	as := func(user string, args ...string) func(code int, says string) {
-		out, errs, got := run(t, []string{"NATS_URL=" + d.nats.ClientURL(), "NATS_USER=" + user, "NATS_PASSWORD=" + password, "NATS_TIMEOUT=5s"}, args...)
-		return func(code int, says string) {
-			t.Helper()
-			if got != code || !regexp.MustCompile(says).MatchString(out+errs) {
-				t.Errorf("%s %q: exit code %d, %s%s", user, args, got, out, errs)
-			}
-		}
+		t.Helper()
+		return d.command(user, args...)
 	}
 	as("client", "lock", "orders.1", "--", "true")(0, `^$`)
 	as("client", "acquire", "orders.1", "--owner", "me", "--ttl", "1h")(0, `token 2`)
@@ -131,8 +129,8 @@ func TestRolesOnTheCommandLine(t *testing.T) {
 	as("operator", "break", "orders.1", "--token", "2")(0, `^broke`)
 	as("client", "acquire", "orders.7", "--owner", "me", "--ttl", "100ms", "--confirm")(0, `token 1`)
 	stand.Eventually(t, "the lease is lost", func() bool {
-		out, _, _ := run(t, []string{"NATS_URL=" + d.nats.ClientURL(), "NATS_USER=operator", "NATS_PASSWORD=" + password}, "get", "orders.7")
-		return strings.HasPrefix(out, "held back")
+		r := ask(t, d.connect("operator"), "holdfast.get.orders.7", "")
+		return r.GetStatus() == messages.Status_HELD_BACK
 	})
 	as("client", "confirm", "orders.7", "--token", "1")(5, `does not permit this user to confirm`)
 	as("operator", "confirm", "orders.7", "--token", "1")(0, `confirmed`)

@@ -26,6 +26,7 @@ const (
 const (
 	nodesAccount     = "HOLDFAST"
 	operatorsAccount = "OPERATORS"
+	tenantOperator   = "tenant-operator"
 )
 
 // clientPrefix begins the subjects of clients in the layout [Import].
@@ -76,6 +77,12 @@ func (p Plan) operator() User {
 	return p.Operator(OperatorTerms{User: "operator", Inbox: inboxOf("operator"), Keys: everything})
 }
 
+// tenantOperator returns the operator of all tenants. It is in the account of the nodes, because an account can import only its
+// own name, and may not ask JetStream there.
+func (p Plan) tenantOperator() User {
+	return p.Operator(OperatorTerms{User: tenantOperator, Inbox: inboxOf(tenantOperator), Keys: everything, Tenant: messages.AllTenants})
+}
+
 func (p Plan) metrics() User { return p.Metrics("metrics", inboxOf("metrics")) }
 
 // clients returns a user for each application.
@@ -117,8 +124,12 @@ func (p Plan) writeAccounts(t *text) {
 		operators := p.operatorShares()
 		t.block(nodesAccount+" {", "}", func() {
 			t.line("jetstream: enabled")
-			t.users([]User{p.node()})
-			t.exports(joined(p.applicationShares("*"), operators))
+			users := []User{p.node()}
+			if p.Layout == Tenants {
+				users = append(users, p.tenantOperator())
+			}
+			t.users(users)
+			t.exports(joined(p.applicationShares(messages.AllTenants), operators))
 		})
 		t.block(operatorsAccount+" {", "}", func() {
 			reader := ReaderTerms{User: "watcher", Inbox: inboxOf("watcher"), Imported: true}

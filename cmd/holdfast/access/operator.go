@@ -1,12 +1,18 @@
 package access
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
 
 // OperatorTerms say what an operator is for.
 type OperatorTerms struct {
 	User, Inbox string
 	// Keys are patterns of the resources that it may break and confirm.
 	Keys []string
+	// Tenant is whose resources they are; empty: those of no tenant, [messages.AllTenants]: those of each.
+	Tenant string
 	// Doctor: it runs holdfast doctor with all checks.
 	Doctor bool
 }
@@ -16,13 +22,24 @@ var doctorKeys = []string{"holdfast-doctor.>"}
 
 // Operator returns a user that sees all locks, breaks them and confirms losses, and acquires none.
 func (d Deployment) Operator(t OperatorTerms) User {
-	u := User{Name: t.User, Role: "an operator of " + strings.Join(t.Keys, " and "), Rights: []Right{
-		d.info(), d.listing(),
-		{For: "a look at a lock", Publish: d.on(t.Keys, operations(useLooks)...)},
-		{For: "breaks", Publish: d.on(t.Keys, operations(useBreaks)...)},
-		{For: "confirmations of losses", Publish: d.on(t.Keys, operations(useConfirmations)...)},
+	of, role := d, "an operator of "+strings.Join(t.Keys, " and ")
+	switch t.Tenant {
+	case "":
+	case messages.AllTenants:
+		of.Prefix, role = d.Prefix.Tenant(t.Tenant), role+" of all tenants"
+	default:
+		of.Prefix, role = d.Prefix.Tenant(t.Tenant), role+" of the tenant "+t.Tenant
+	}
+	u := User{Name: t.User, Role: role, Rights: []Right{
+		of.info(), of.listing(),
+		{For: "a look at a lock", Publish: of.on(t.Keys, operations(useLooks)...)},
+		{For: "breaks", Publish: of.on(t.Keys, operations(useBreaks)...)},
+		{For: "confirmations of losses", Publish: of.on(t.Keys, operations(useConfirmations)...)},
 		{For: "statistics", Publish: []string{statistics}},
 	}}
+	if t.Tenant == messages.AllTenants {
+		u.Rights = append(u.Rights, d.info(), d.listing())
+	}
 	if t.Doctor {
 		u.Rights = append(u.Rights,
 			Right{For: "commits of all shards", Publish: d.on(doctorKeys, operations(useLooks)...)},
@@ -32,7 +49,7 @@ func (d Deployment) Operator(t OperatorTerms) User {
 		u.Warnings = append(u.Warnings, writesByReply)
 	}
 	u.Rights = append(u.Rights, answers(t.Inbox))
-	d.hear(&u, "changes of locks", t.Keys)
+	of.hear(&u, "changes of locks", t.Keys)
 	return u
 }
 

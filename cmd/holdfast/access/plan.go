@@ -92,7 +92,7 @@ func (p *planFlags) checkApplications() error {
 	if len(p.applications) > mostApplications {
 		return exit.Usagef("--application: at most %d, got %d", mostApplications, len(p.applications))
 	}
-	taken := []string{nodesAccount, operatorsAccount, "OPERATOR", "METRICS", "WATCHER", "AGENT", "SYS"}
+	taken := []string{nodesAccount, operatorsAccount, "OPERATOR", "TENANT_OPERATOR", "METRICS", "WATCHER", "AGENT", "SYS"}
 	for i, name := range p.applications {
 		var err error
 		switch {

@@ -4,7 +4,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 func newNode() *cobra.Command {
@@ -35,14 +37,26 @@ more levels; quote it for the shell. 'orders.>' does not match orders itself.`, 
 }
 
 func newOperator() *cobra.Command {
-	r, t := &role{}, &OperatorTerms{}
+	t := &OperatorTerms{}
+	r := &role{conflict: t.conflict}
 	return r.command("operator PATTERN...", "Print a user that lists and breaks locks", `Prints a user that lists all locks, looks at those that match the patterns, breaks them
 and confirms their losses. It acquires none.`, func(f *pflag.FlagSet) {
 		f.BoolVar(&t.Doctor, "doctor", false, "holdfast doctor may make all its checks")
+		f.StringVar(&t.Tenant, "tenant", "", "`ACCOUNT` whose locks they are, '*' for all tenants (default: locks of no tenant)")
 	}, func(d Deployment) User {
 		t.User, t.Inbox, t.Keys = r.user, r.inbox, r.keys
 		return d.Operator(*t)
 	})
+}
+
+func (t *OperatorTerms) conflict() error {
+	if t.Tenant == "" || t.Tenant == messages.AllTenants {
+		return nil
+	}
+	if err := messages.CheckTenant(t.Tenant); err != nil {
+		return cli.BadValue("--tenant", t.Tenant, err)
+	}
+	return nil
 }
 
 func newWatcher() *cobra.Command {

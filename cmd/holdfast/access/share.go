@@ -3,6 +3,8 @@ package access
 import (
 	"fmt"
 	"strings"
+
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // share is what an account uses of the account of the nodes.
@@ -60,13 +62,11 @@ func (d Deployment) operatorShares() []share {
 // tenantShares returns what an account uses that has resources of its own.
 func (d Deployment) tenantShares(account string) []share {
 	local := append(d.shares(append(clientUses, useBreaks, useConfirmations)...), newShare(d.Prefix.List()))
-	tenant := string(d.Prefix) + ".tenant."
+	all := string(d.Prefix.Tenant(messages.AllTenants))
 	for i, s := range local {
 		below := strings.TrimPrefix(s.local, string(d.Prefix))
-		local[i].exported, local[i].remote = tenant+"*"+below, tenant+account+below
-		if !s.events {
-			local[i].position = strings.Count(tenant, ".") + 1
-		}
+		local[i].exported, local[i].remote = all+below, string(d.Prefix.Tenant(account))+below
+		local[i].position = strings.Count(all, ".") + 1 // of events, too: no account can import those of another
 	}
 	return local
 }
