@@ -168,7 +168,7 @@ func (d dice) body(op messages.Operation) proto.Message {
 	}
 }
 
-// batch returns a batch for resources of the attackers alone: whoever may send one may act on every resource.
+// batch returns a batch for resources of the attackers alone: the right to send one is a right to every resource.
 func (d dice) batch() request {
 	r := request{subject: messages.DefaultPrefix.Batch(d.shard())}
 	ops := slices.DeleteFunc(slices.Clone(messages.Operations), messages.Operation.OfSession)

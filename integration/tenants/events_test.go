@@ -63,7 +63,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("operators got %s on %s", m.Data, m.Subject)
 		}
 	}
-	// Nobody got an event of another: the next one of each is the next of its own.
+	// No tenant got an event of another: the next one of each is the next of its own.
 	for _, c := range []*client{a, b, none} {
 		c.acquire("last", "x")
 		if m, err := all[c].NextMsg(patience); err != nil || m.Subject != "holdfast.event.last" {
