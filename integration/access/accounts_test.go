@@ -88,13 +88,7 @@ func TestAccountsAreApart(t *testing.T) {
 	t.Parallel()
 	d := across(t)
 	ear := d.nats.Connect(t, nats.UserInfo("ear", password))
-	heard, err := ear.SubscribeSync(">")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ear.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	heard := listen(t, ear)
 	const mark = "apart"
 	for _, user := range []string{"admin", "root"} {
 		nc := d.nats.Connect(t, nats.UserInfo(user, password))
@@ -120,20 +114,5 @@ func TestAccountsAreApart(t *testing.T) {
 			t.Errorf("got %v", r)
 		}
 	}
-	if err := ear.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		n, _, err := heard.Pending()
-		if err != nil || n == 0 {
-			break
-		}
-		m, err := heard.NextMsg(patience)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasSuffix(m.Subject, mark) {
-			t.Errorf("in the account of the nodes there was a message on %s: %s", m.Subject, m.Data)
-		}
-	}
+	heard.wantNone(mark, "in the account of the nodes there was a message on")
 }

@@ -78,13 +78,7 @@ func TestNodesAreNoDeputies(t *testing.T) {
 	t.Parallel()
 	d, client, ear := deputies(t)
 	settle(t, client)
-	heard, err := ear.SubscribeSync(">")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ear.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	heard := listen(t, ear)
 	const mark = ".deputy"
 	for _, target := range targets {
 		for _, r := range all() {
@@ -109,22 +103,7 @@ func TestNodesAreNoDeputies(t *testing.T) {
 			})
 		})
 	}
-	if err := ear.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		n, _, err := heard.Pending()
-		if err != nil || n == 0 {
-			break
-		}
-		m, err := heard.NextMsg(patience)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasSuffix(m.Subject, mark) {
-			t.Errorf("a node published on %s: %s", m.Subject, m.Data)
-		}
-	}
+	heard.wantNone(mark, "a node published on")
 }
 
 // settle asks each shard, and for a listing and the nodes, until all have answered.
