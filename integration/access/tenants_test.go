@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -92,18 +93,20 @@ func TestImportOfAnotherTenant(t *testing.T) {
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, tenants(t), 1, 1, "ORDERS", "PEOPLE")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	orders, people := stand.Client(t, d.connect("orders")), stand.Client(t, d.connect("people"))
-	lock, err := orders.Acquire(t.Context(), "a", holdfast.TTL(time.Hour))
+	lock, err := orders.Acquire(ctx, "a", holdfast.TTL(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := people.Acquire(t.Context(), "a", holdfast.TTL(time.Hour))
+	other, err := people.Acquire(ctx, "a", holdfast.TTL(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
 	granted := make(chan error, 1)
 	go func() {
-		_, err := orders.Acquire(t.Context(), "a", holdfast.TTL(time.Hour))
+		_, err := orders.Acquire(ctx, "a", holdfast.TTL(time.Hour))
 		granted <- err
 	}()
 	const session = "0123456789abcdef"
@@ -129,7 +132,11 @@ func TestTenants(t *testing.T) {
 	d.command(operators, "ls", "--tenant", "*")(0, `(?s)ORDERS.*PEOPLE`)
 	d.command(operators, "get", "a", "--tenant", "ORDERS")(0, `^held: a .* 1 waiting`)
 	d.command(operators, "break", "a", "--tenant", "ORDERS", "--token", fmt.Sprint(lock.Token()))(0, `^broke`)
-	<-lock.Context().Done() // the event has come through the import
+	select {
+	case <-lock.Context().Done(): // the event has come through the import
+	case <-ctx.Done():
+		t.Error("the holder does not hear of the break")
+	}
 	if err := <-granted; err != nil {
 		t.Error(err)
 	}
