@@ -18,4 +18,8 @@ const (
 	FeatureIdentity = "identity"
 	// FeatureTenants: accounts with resources of their own.
 	FeatureTenants = "tenants"
+	// FeatureOrder: a late extend or set does not undo a later one.
+	FeatureOrder = "order"
+	// FeatureKeepSecret: a keep may carry the secret of its session.
+	FeatureKeepSecret = "keep_secret"
 )

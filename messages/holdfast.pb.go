@@ -496,7 +496,10 @@ type ExtendRequest struct {
 	// The secret of the lease, if it has one.
 	Secret []byte `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
 	// The session into which the lease is taken. Empty: it is taken out of its session. Only without a limit.
-	Session       string `protobuf:"bytes,6,opt,name=session,proto3" json:"session,omitempty"`
+	Session string `protobuf:"bytes,6,opt,name=session,proto3" json:"session,omitempty"`
+	// The place of the request among the extends of the lease, at most 9 007 199 254 740 991. Below the highest one that the
+	// lease has had, ttl_ms and session are ignored. 0: the last extend that arrives counts.
+	Order         uint64 `protobuf:"varint,7,opt,name=order,proto3" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -571,6 +574,13 @@ func (x *ExtendRequest) GetSession() string {
 		return x.Session
 	}
 	return ""
+}
+
+func (x *ExtendRequest) GetOrder() uint64 {
+	if x != nil {
+		return x.Order
+	}
+	return 0
 }
 
 type GetRequest struct {
@@ -751,7 +761,9 @@ type KeepRequest struct {
 	Alive string `protobuf:"bytes,2,opt,name=alive,proto3" json:"alive,omitempty"`
 	// How long that subject may be without a listener before the session ends, at least 5 000; 0: the session does not end
 	// because of it.
-	DisconnectMs  uint32 `protobuf:"varint,3,opt,name=disconnect_ms,json=disconnectMs,proto3" json:"disconnect_ms,omitempty"`
+	DisconnectMs uint32 `protobuf:"varint,3,opt,name=disconnect_ms,json=disconnectMs,proto3" json:"disconnect_ms,omitempty"`
+	// The secret of the session, if it has one. Without it the keep shortens nothing, and alive is ignored.
+	Secret        []byte `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -805,6 +817,13 @@ func (x *KeepRequest) GetDisconnectMs() uint32 {
 		return x.DisconnectMs
 	}
 	return 0
+}
+
+func (x *KeepRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
 }
 
 // EndRequest ends a session. The session is in the subject.
@@ -871,7 +890,10 @@ type SetRequest struct {
 	// At most 16 entries, 1 024 bytes together.
 	Metadata map[string]string `protobuf:"bytes,3,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The secret of the lease, if it has one.
-	Secret        []byte `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
+	Secret []byte `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
+	// The place of the request among the sets of the lease, at most 9 007 199 254 740 991. Below the highest one that the
+	// lease has had, the request changes nothing. 0: the last set that arrives counts.
+	Order         uint64 `protobuf:"varint,5,opt,name=order,proto3" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -932,6 +954,13 @@ func (x *SetRequest) GetSecret() []byte {
 		return x.Secret
 	}
 	return nil
+}
+
+func (x *SetRequest) GetOrder() uint64 {
+	if x != nil {
+		return x.Order
+	}
+	return 0
 }
 
 type ListRequest struct {
@@ -1042,7 +1071,9 @@ type Reply struct {
 	// HELD_BACK: how long at most from now; 0: until the loss is confirmed.
 	LeftMs uint32 `protobuf:"varint,8,opt,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty"`
 	// EXTENDED of a keep: a number that changes if a lease of the session may have ended otherwise than by a release.
-	Losses        uint64 `protobuf:"varint,9,opt,name=losses,proto3" json:"losses,omitempty"`
+	Losses uint64 `protobuf:"varint,9,opt,name=losses,proto3" json:"losses,omitempty"`
+	// GRANTED and EXTENDED: the highest order of the extends of the lease. UPDATED: that of its sets. 0: they had none.
+	Order         uint64 `protobuf:"varint,11,opt,name=order,proto3" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1136,6 +1167,13 @@ func (x *Reply) GetLeftMs() uint32 {
 func (x *Reply) GetLosses() uint64 {
 	if x != nil {
 		return x.Losses
+	}
+	return 0
+}
+
+func (x *Reply) GetOrder() uint64 {
+	if x != nil {
+		return x.Order
 	}
 	return 0
 }
@@ -2273,14 +2311,15 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12\x16\n" +
-	"\x06secret\x18\x04 \x01(\fR\x06secret\"\x9a\x01\n" +
+	"\x06secret\x18\x04 \x01(\fR\x06secret\"\xb0\x01\n" +
 	"\rExtendRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x15\n" +
 	"\x06ttl_ms\x18\x03 \x01(\rR\x05ttlMs\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x16\n" +
 	"\x06secret\x18\x05 \x01(\fR\x06secret\x12\x18\n" +
-	"\asession\x18\x06 \x01(\tR\asession\"<\n" +
+	"\asession\x18\x06 \x01(\tR\asession\x12\x14\n" +
+	"\x05order\x18\a \x01(\x04R\x05order\"<\n" +
 	"\n" +
 	"GetRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x18\n" +
@@ -2291,21 +2330,23 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x0eConfirmRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x10\n" +
-	"\x03how\x18\x03 \x01(\tR\x03how\"_\n" +
+	"\x03how\x18\x03 \x01(\tR\x03how\"w\n" +
 	"\vKeepRequest\x12\x15\n" +
 	"\x06ttl_ms\x18\x01 \x01(\rR\x05ttlMs\x12\x14\n" +
 	"\x05alive\x18\x02 \x01(\tR\x05alive\x12#\n" +
-	"\rdisconnect_ms\x18\x03 \x01(\rR\fdisconnectMs\"<\n" +
+	"\rdisconnect_ms\x18\x03 \x01(\rR\fdisconnectMs\x12\x16\n" +
+	"\x06secret\x18\x05 \x01(\fR\x06secret\"<\n" +
 	"\n" +
 	"EndRequest\x12\x16\n" +
 	"\x06orphan\x18\x01 \x01(\bR\x06orphan\x12\x16\n" +
-	"\x06secret\x18\x02 \x01(\fR\x06secret\"\xd0\x01\n" +
+	"\x06secret\x18\x02 \x01(\fR\x06secret\"\xe6\x01\n" +
 	"\n" +
 	"SetRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12A\n" +
 	"\bmetadata\x18\x03 \x03(\v2%.holdfast.v1.SetRequest.MetadataEntryR\bmetadata\x12\x16\n" +
-	"\x06secret\x18\x04 \x01(\fR\x06secret\x1a;\n" +
+	"\x06secret\x18\x04 \x01(\fR\x06secret\x12\x14\n" +
+	"\x05order\x18\x05 \x01(\x04R\x05order\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa2\x01\n" +
@@ -2315,7 +2356,7 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x18\n" +
 	"\awaiters\x18\x04 \x01(\bR\awaiters\x12\x1b\n" +
 	"\theld_back\x18\x05 \x01(\bR\bheldBack\x12\x16\n" +
-	"\x06tenant\x18\x06 \x01(\tR\x06tenant\"\xb0\x02\n" +
+	"\x06tenant\x18\x06 \x01(\tR\x06tenant\"\xc6\x02\n" +
 	"\x05Reply\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.holdfast.v1.StatusR\x06status\x12(\n" +
 	"\x05lease\x18\x02 \x01(\v2\x12.holdfast.v1.LeaseR\x05lease\x12\x18\n" +
@@ -2325,7 +2366,8 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x04held\x18\x06 \x01(\rR\x04held\x12-\n" +
 	"\awaiters\x18\a \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\x12\x17\n" +
 	"\aleft_ms\x18\b \x01(\rR\x06leftMs\x12\x16\n" +
-	"\x06losses\x18\t \x01(\x04R\x06losses\"\x86\x01\n" +
+	"\x06losses\x18\t \x01(\x04R\x06losses\x12\x14\n" +
+	"\x05order\x18\v \x01(\x04R\x05order\"\x86\x01\n" +
 	"\x06Waiter\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x18\n" +

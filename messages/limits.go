@@ -20,6 +20,8 @@ const (
 	MaxWaitMillis uint32 = 3_600_000
 	// MaxRequestIDBytes fits a UUID, a ULID or 256 bits in hexadecimal.
 	MaxRequestIDBytes = 64
+	// MaxOrder is the largest integer that a number of JavaScript holds exactly: 2^53 - 1.
+	MaxOrder uint64 = 1<<53 - 1
 	// MaxPermits is how many permits one lease may take: each has a number, which records and replies carry.
 	MaxPermits = 1000
 	// MaxMetadataEntries and MaxMetadataBytes (keys and values together) are small, because every

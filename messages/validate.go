@@ -21,7 +21,7 @@ func (l *Limits) Check(m proto.Message) error {
 			checkSecret(r.GetSecret()))
 	case *ExtendRequest:
 		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkTTL(r.GetTtlMs()), checkSecret(r.GetSecret()),
-			checkExtendSession(r))
+			checkExtendSession(r), checkOrder(r.GetOrder()))
 	case *GetRequest:
 		return nil // every value is legal
 	case *BreakRequest:
@@ -35,7 +35,7 @@ func (l *Limits) Check(m proto.Message) error {
 		return checkSecret(r.GetSecret())
 	case *SetRequest:
 		return cmp.Or(l.checkOwner(r.GetOwner()), l.checkToken(0, r.GetToken()), l.checkMetadata(r.GetMetadata()),
-			checkSecret(r.GetSecret()))
+			checkSecret(r.GetSecret()), checkOrder(r.GetOrder()))
 	case *ListRequest:
 		return checkList(r)
 	}
@@ -71,7 +71,7 @@ func (l *Limits) checkDelay(r *AcquireRequest) error {
 
 // checkKeep leaves the subject of a listener to [Prefix.CheckReply].
 func (l *Limits) checkKeep(r *KeepRequest) error {
-	if err := l.checkTTL(r.GetTtlMs()); err != nil || r.GetDisconnectMs() == 0 {
+	if err := cmp.Or(l.checkTTL(r.GetTtlMs()), checkSecret(r.GetSecret())); err != nil || r.GetDisconnectMs() == 0 {
 		return err
 	}
 	if r.GetAlive() == "" {
@@ -109,6 +109,10 @@ func checkSecret(secret []byte) error {
 		return Invalid("secret", sizeRule(MinSecretBytes, MaxSecretBytes), fmt.Sprintf("%d bytes", n))
 	}
 	return nil
+}
+
+func checkOrder(order uint64) error {
+	return checkRange("order", order, 0, MaxOrder)
 }
 
 // checkPermits allows every limit, because a limit is what the sender tolerates.

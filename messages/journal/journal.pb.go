@@ -381,7 +381,10 @@ type Grant struct {
 	Confirm    bool   `protobuf:"varint,15,opt,name=confirm,proto3" json:"confirm,omitempty"`
 	SecretHash []byte `protobuf:"bytes,16,opt,name=secret_hash,json=secretHash,proto3" json:"secret_hash,omitempty"`
 	// Who acquired the lease, as NATS has verified it; empty: that was not asked for.
-	Identity      string `protobuf:"bytes,17,opt,name=identity,proto3" json:"identity,omitempty"`
+	Identity string `protobuf:"bytes,17,opt,name=identity,proto3" json:"identity,omitempty"`
+	// The highest order of the extends and of the sets of the lease; 0: they had none.
+	ExtendOrder   uint64 `protobuf:"varint,18,opt,name=extend_order,json=extendOrder,proto3" json:"extend_order,omitempty"`
+	SetOrder      uint64 `protobuf:"varint,19,opt,name=set_order,json=setOrder,proto3" json:"set_order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,6 +536,20 @@ func (x *Grant) GetIdentity() string {
 		return x.Identity
 	}
 	return ""
+}
+
+func (x *Grant) GetExtendOrder() uint64 {
+	if x != nil {
+		return x.ExtendOrder
+	}
+	return 0
+}
+
+func (x *Grant) GetSetOrder() uint64 {
+	if x != nil {
+		return x.SetOrder
+	}
+	return 0
 }
 
 // Page is a part of the shard's state: all its resources whose hash begins with the prefix.
@@ -815,7 +832,7 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x05grant\x18\x02 \x01(\v2\x12.holdfast.v1.GrantR\x05grant\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
 	"\bresource\x18\x04 \x01(\tR\bresource\x12\x1a\n" +
-	"\breserved\x18\x05 \x01(\x04R\breserved\"\xc5\x04\n" +
+	"\breserved\x18\x05 \x01(\x04R\breserved\"\x85\x05\n" +
 	"\x05Grant\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -838,7 +855,9 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\aconfirm\x18\x0f \x01(\bR\aconfirm\x12\x1f\n" +
 	"\vsecret_hash\x18\x10 \x01(\fR\n" +
 	"secretHash\x12\x1a\n" +
-	"\bidentity\x18\x11 \x01(\tR\bidentity\x1a;\n" +
+	"\bidentity\x18\x11 \x01(\tR\bidentity\x12!\n" +
+	"\fextend_order\x18\x12 \x01(\x04R\vextendOrder\x12\x1b\n" +
+	"\tset_order\x18\x13 \x01(\x04R\bsetOrder\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa6\x01\n" +
