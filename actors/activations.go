@@ -158,7 +158,7 @@ func (s *activations) passivate(ctx actor.Context) {
 
 // passivateSome stops a bounded number of actors, and reports whether there may be more to stop.
 func (s *activations) passivateSome(ctx actor.Context, now lease.Time) (more bool) {
-	before := now.Instant.Add(-s.idleAfter)
+	before := now.Add(-s.idleAfter)
 	e := s.idle.Front()
 	for range passivateAtOnce {
 		if e == nil || e.Value.(*activation).used > before {
