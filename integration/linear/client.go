@@ -315,7 +315,7 @@ func (h *holding) use() bool {
 	case n < 50:
 		o.Kind, o.TTL = messages.OpExtend, h.ttl()
 		switch {
-		case h.shared && h.chance(30):
+		case h.shared && h.chance(50):
 			return h.downgrade(o)
 		case !h.shared && h.chance(10): // else it may have several leases
 			o.Token = 0
