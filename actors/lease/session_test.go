@@ -441,10 +441,10 @@ func TestRequestsOfASessionAreHeard(t *testing.T) {
 		s := lease.New(resource, lease.Image{}, lease.NewEndedRequests(), sessions)
 		for _, st := range append(mustParse("0s ann release id=old secret=a; 0s ann acquire hash=a id=x; 0s ann extend order=2 secret=a").steps, mustParse(tc.when).steps...) {
 			event := st.event()
-			switch e := event.(type) {
-			case lease.Acquire:
+			if e, ok := event.(lease.Acquire); ok {
 				e.Request.Session = session
-			case lease.Extend:
+			}
+			if e, ok := event.(lease.Extend); ok {
 				e.Request.Session = session
 			}
 			s.Step(st.time(), event)

@@ -58,8 +58,8 @@ var holdPairs = []struct {
 	},
 	{
 		"the owner of a lease of a reentrant request does so, too",
-		[]line{acquire("a", 0, 1).ttl(60_000).again().delayed().granted(1), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 1)},
-		[]line{acquire("a", 0, 1).ttl(60_000).again().granted(1), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 1)},
+		[]line{acquire("a", 0, 1).ttl(60_000).again().delayed().granted(1), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 2)},
+		[]line{acquire("a", 0, 1).ttl(60_000).again().granted(1), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 2)},
 	},
 	{
 		"the owner does not take back what is to be confirmed",

@@ -39,7 +39,7 @@ type world struct {
 // lock is what the service knows of the resource.
 type lock struct {
 	// order is the highest number of the extensions of the lease.
-	order uint64
+	order          uint64
 	owner, request string
 	token          uint64
 	ttl            uint32
