@@ -124,7 +124,8 @@ func (f *fleet) untilWaiting(nc *nats.Conn, n int) {
 	stand.Eventually(f, fmt.Sprint(n, " wait"), func() bool { return f.waiting(nc, "r") == n })
 }
 
-// A node that dies is noticed by its silence, and its shards are opened elsewhere with all that was granted.
+// A node that dies is noticed by its silence, and its shards are opened elsewhere with all that was granted. Until then no
+// node holds an extend or a set: they are unavailable, and the client repeats them.
 func TestKill(t *testing.T) {
 	f := newFleet(t)
 	for _, name := range []string{"n1", "n2", "n3"} {
@@ -138,8 +139,13 @@ func TestKill(t *testing.T) {
 	}
 	f.kill(f.owner("r"))
 	began := time.Now()
-	if err := l.Extend(f.context(), time.Hour); err != nil {
-		t.Fatal(err)
+	done := make(chan error, 2)
+	go func() { done <- l.Extend(f.context(), time.Hour) }()
+	go func() { done <- l.Set(f.context(), map[string]string{"value": "busy"}) }()
+	for range cap(done) {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Logf("extended %v after the kill", time.Since(began))
 	f.settled()
