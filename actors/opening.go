@@ -28,7 +28,7 @@ type opening struct {
 // is never read again: the ledger is the state. former is the node that wrote the last record before.
 func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (_ *ledger.Ledger, former string, _ error) {
 	if o.ledger == nil {
-		o.ledger = ledger.New(cfg.Clock.Now().UnixMillis - cfg.Tuning.ShrinkAfter.Milliseconds())
+		o.ledger = ledger.New()
 	}
 	for {
 		if err := o.replay(ctx, cfg); err != nil {
@@ -37,7 +37,10 @@ func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writ
 		l := o.ledger
 		former = l.Head().Writer
 		first, at := l.TakeOver(writer, cfg.Clock.Now().UnixMillis), l.Head().Position
-		err := cfg.Journal.Append(ctx, at, first)
+		_, err := l.Stage(first.GetCommit(), nil)
+		if err == nil {
+			err = cfg.Journal.Append(ctx, at, first)
+		}
 		switch {
 		case err == nil:
 			return l, former, o.read(at+1, first)

@@ -32,6 +32,8 @@ type term struct {
 	proofs      proofs
 	traces      *traces
 	uses        uses
+	// staged is the commit in flight, as the ledger has checked it; nil if there is none.
+	staged *ledger.Staged
 	// changes counts the changes that were decided.
 	changes int
 	// draining: no resource is woken any more.
@@ -58,9 +60,9 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	t.links = newLinks(s, &t.timers, l.Head().Epoch)
 	t.batcher = newBatcher(t.ctx, m, s.cfg.Journal, s.cfg.Tuning)
 	t.sweeper = newSweeper(m, l, s.cfg.Tuning)
-	now := s.cfg.Clock.Now().Instant
+	now := s.cfg.Clock.Now()
 	l.Restart(now, func(resource string, image *lease.Image) {
-		t.sessions.Restore(now, image)
+		t.sessions.Restore(now.Instant, image)
 		if deadline := image.Soonest(); deadline < lease.Never {
 			t.timers.set(&t.activations.add(resource).timer, deadline)
 		}
@@ -214,7 +216,7 @@ func (t *term) sweep() {
 
 func (t *term) retention() ledger.Retention {
 	return ledger.Retention{
-		Before: t.shard.cfg.Clock.Now().UnixMillis - t.shard.cfg.Tuning.Remember.Milliseconds(),
+		Before: t.ledger.Before(t.shard.cfg.Clock.Now().Instant, t.shard.cfg.Tuning.Remember),
 		Limit:  t.shard.cfg.Tuning.MaxRemembered,
 		InUse:  t.activations.has,
 	}
@@ -239,14 +241,24 @@ func (t *term) appendNext() {
 	}
 }
 
-// nextCommit returns the next commit, with as many pending decisions as fit.
+// nextCommit returns the next commit, with as many pending decisions as fit. It panics if no owner could read that commit:
+// once it was stored, none could open the shard.
 func (t *term) nextCommit() *journal.Record {
 	r := t.ledger.Next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
 	c := r.GetCommit()
 	c.Published = t.watermark.record(c.GetNumber())
+	var at []lease.Instant
 	for _, d := range t.batcher.next() {
 		c.Changes = append(c.Changes, d.outcome.Changes...)
+		for i := range d.outcome.Changes {
+			at = append(at, d.outcome.Began(i, d.at))
+		}
 	}
+	staged, err := t.ledger.Stage(c, func(i int) lease.Instant { return at[i] })
+	if err != nil {
+		panic(fmt.Errorf("%s is not stored: %w", r.Describe(), err)) // the resources decided what the ledger refuses: a bug
+	}
+	t.staged = staged
 	return r
 }
 
@@ -271,18 +283,11 @@ func (t *term) stored() []*decision {
 	return done
 }
 
-// apply reads a commit of these decisions into the ledger.
+// apply takes the ledger over the commit of these decisions, which is stored.
 func (t *term) apply(r *journal.Record, decisions []*decision) {
-	at := make([]lease.Instant, 0, len(r.GetCommit().GetChanges()))
-	for _, d := range decisions {
-		for i := range d.outcome.Changes {
-			at = append(at, d.outcome.Began(i, d.at))
-		}
-	}
 	before := t.ledger.Head()
-	if err := t.ledger.Read(before.Position+1, r, func(i int) lease.Instant { return at[i] }); err != nil {
-		panic(err) // the resources decided what the ledger refuses: a bug
-	}
+	t.ledger.Apply(before.Position+1, t.staged)
+	t.staged = nil
 	t.watermark.offer(r.GetCommit(), t.ledger.Head().Bytes-before.Bytes)
 	t.report("")
 	for _, d := range decisions {
@@ -291,7 +296,7 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 		}
 	}
 	t.sweeper.later()
-	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, t.shard.cfg.Clock.Now().Sub(t.batcher.since), len(at))
+	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, t.shard.cfg.Clock.Now().Sub(t.batcher.since), len(r.GetCommit().GetChanges()))
 	for _, d := range decisions {
 		t.shard.logChanges(d)
 		t.shard.observeChanges(d, r.GetCommit().GetAtMs())

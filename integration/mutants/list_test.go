@@ -341,7 +341,7 @@ var mutants = []mutant{
 		harm: "a record of a deposed owner looks like one of its successor",
 		edits: []edit{
 			{"actors/ledger/ledger.go", "\tc.Epoch++\n", ""},
-			{"actors/ledger/ledger.go", "\tif err := l.tail.Follow(c); err != nil {", "\tif c.GetOpened() {\n\t\tl.tail.Epoch--\n\t}\n\tif err := l.tail.Follow(c); err != nil {"},
+			{"actors/ledger/stage.go", "\tif err := s.tail.Follow(c); err != nil {", "\tif c.GetOpened() {\n\t\ts.tail.Epoch--\n\t}\n\tif err := s.tail.Follow(c); err != nil {"},
 		},
 		found: storm,
 		says:  `opens it behind epoch`,
