@@ -66,6 +66,8 @@ type Shard struct {
 	epoch      atomic.Uint64
 	// records counts those that were read to open the shard.
 	records atomic.Uint64
+	// began: an actor has begun to open the shard. It belongs to the shard's goroutine.
+	began bool
 	// passing: undecided requests are passed on. It outlives a panic of the actor.
 	passing atomic.Bool
 	// actors counts the resources that have an actor.

@@ -46,11 +46,18 @@ type termMessage struct {
 	message any
 }
 
-// newTerm begins a term with a ledger that has read the whole journal.
+// newTerm begins a term with a ledger that has read the whole journal. If it panics, nothing of the term goes on.
 func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer, decided func(*decision)) *term {
 	t := &term{shard: s, writer: writer, ledger: l, traces: newTraces(s.cfg), uses: newUses(s.cfg.Quota)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	m := &mailbox{clock: s.cfg.Clock, work: &s.work, tell: func(message any) {
+	begun := false
+	defer func() {
+		if !begun {
+			t.cancel()
+			t.uses.end()
+		}
+	}()
+	m := &mailbox{clock: s.cfg.Clock, work: &s.work, log: s.cfg.Log, tell: func(message any) {
 		s.system.Root.Send(self, &termMessage{t, message})
 	}}
 	counts := new(tally)
@@ -76,6 +83,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	t.timers.arm()
 	t.sweeper.later()
 	t.watermark = newWatermark(t.ctx, s, m, l)
+	begun = true
 	return t
 }
 
