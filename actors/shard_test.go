@@ -89,6 +89,37 @@ func TestNoAnswerBeforeItsConfirmation(t *testing.T) {
 	})
 }
 
+// A grant whose lease has run out before the journal has confirmed it is answered as over.
+func TestGrantThatIsOverBeforeItsConfirmation(t *testing.T) {
+	inWorld(t, actors.Tuning{StallAfter: time.Hour}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Second))
+		wait := waiting(time.Second, time.Hour)
+		wait.Request.RequestId = "x"
+		waited := w.send("r", wait)
+		letGo := w.hold()
+		w.send("other", acquire("a", time.Second)) // what follows is one commit
+		w.pass(time.Second)
+		w.pass(time.Second)
+		released := w.send("r", acquire("c", time.Second))
+		w.send("r", release("c"))
+		prolonged := w.send("s", acquire("c", time.Second))
+		w.send("s", extend("c", time.Hour))
+		w.pass(time.Second)
+		held := w.send("r", acquire("d", time.Hour))
+		w.wantNone("before its confirmation", waited, released, prolonged, held)
+		letGo(nil)
+		r := w.answer(waited)
+		w.check(r, messages.Status_EXPIRED, 2)
+		if l := r.GetLease(); l.GetRemainingMs() != 0 || l.GetOwner() != "b" || l.GetResource() != "r" || l.GetFence() == "" {
+			t.Errorf("the answer shows %v", l)
+		}
+		w.want(messages.Status_EXPIRED, 2, "r", wait) // as a repetition of the request is answered
+		w.check(w.answer(released), messages.Status_RELEASED, 3)
+		w.check(w.answer(prolonged), messages.Status_GRANTED, 1)
+		w.check(w.answer(held), messages.Status_GRANTED, 4)
+	})
+}
+
 func TestStaleGetDoesNotWait(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		letGo := w.hold()

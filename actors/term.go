@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -274,9 +275,9 @@ func (t *term) nextCommit() *journal.Record {
 // done.
 func (t *term) stored() []*decision {
 	r, done := t.batcher.stored()
-	began := t.batcher.since
+	began, now := t.batcher.since, t.shard.cfg.Clock.Now()
 	if r.GetPage() == nil {
-		t.apply(r, done)
+		t.apply(r, done, now.Sub(began))
 	} else if t.compaction.stored() {
 		t.compaction.purge(t.watermark.mayPurge)
 	}
@@ -284,15 +285,15 @@ func (t *term) stored() []*decision {
 	t.settleOn()
 	t.proofs.confirm(began)
 	t.traces.committed(done)
-	t.confirmed(done)
+	t.confirmed(r.GetCommit(), done, now)
 	if t.compaction.isDue() && t.compaction.begin() {
 		t.appendNext()
 	}
 	return done
 }
 
-// apply takes the ledger over the commit of these decisions, which is stored.
-func (t *term) apply(r *journal.Record, decisions []*decision) {
+// apply takes the ledger over the commit of these decisions, which was stored within the time that it took.
+func (t *term) apply(r *journal.Record, decisions []*decision, took time.Duration) {
 	before := t.ledger.Head()
 	t.ledger.Apply(before.Position+1, t.staged)
 	t.staged = nil
@@ -304,7 +305,7 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 		}
 	}
 	t.sweeper.later()
-	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, t.shard.cfg.Clock.Now().Sub(t.batcher.since), len(r.GetCommit().GetChanges()))
+	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, took, len(r.GetCommit().GetChanges()))
 	for _, d := range decisions {
 		t.shard.logChanges(d)
 		t.shard.observeChanges(d, r.GetCommit().GetAtMs())
@@ -312,10 +313,11 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 }
 
 // confirmed lets the answers of decisions leave. Those to batches leave together, so that they share messages; the
-// others leave one by one, so that the first are sent while the rest is confirmed.
-func (t *term) confirmed(decisions []*decision) {
+// others leave one by one, so that the first are sent while the rest is confirmed. c is their commit, confirmed now.
+func (t *term) confirmed(c *journal.Commit, decisions []*decision, now lease.Time) {
 	var batched []lease.Answer
 	for _, d := range decisions {
+		d.retract(c, now.Sub(d.at))
 		d.activation.unconfirmed--
 		d.activation.done()
 		if d.reload {
