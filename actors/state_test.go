@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/journaltest"
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -134,6 +135,34 @@ func TestStateChanges(t *testing.T) {
 		check(actors.Draining, 4)
 		letGo(nil)
 		check(actors.Ended, 5)
+	})
+}
+
+// A shard tells since when it awaits a confirmation, and when the last append began that was confirmed.
+func TestUnconfirmed(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		wantNone := func() {
+			w.Helper()
+			if at := w.shard.Unconfirmed(); at != lease.Never {
+				t.Errorf("it awaits a confirmation since %d", at)
+			}
+		}
+		wantNone()
+		for _, outcome := range []error{nil, journal.ErrNotStored} {
+			letGo := w.hold()
+			began := w.clock.Now().Instant
+			w.send("r", acquire("a", time.Minute))
+			w.pass(time.Second)
+			if at := w.shard.Unconfirmed(); at != began {
+				t.Errorf("it awaits a confirmation since %d, want %d", at, began)
+			}
+			letGo(outcome)
+			synctest.Wait()
+			wantNone()
+			if at := w.shard.Confirmed(); (at == began) != (outcome == nil) || at == lease.Never {
+				t.Errorf("the last confirmed append began at %d, and one at %d had the outcome %v", at, began, outcome)
+			}
+		}
 	})
 }
 

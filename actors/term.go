@@ -244,10 +244,15 @@ func (t *term) appendNext() {
 	}
 	switch {
 	case page != nil:
-		t.batcher.append(position, page)
+		t.append(position, page)
 	case commitWaits || t.watermark.due:
-		t.batcher.append(position, t.nextCommit())
+		t.append(position, t.nextCommit())
 	}
+}
+
+func (t *term) append(position uint64, r *journal.Record) {
+	t.batcher.append(position, r)
+	t.shard.unconfirmed.Store(int64(t.batcher.since))
 }
 
 // nextCommit returns the next commit, with as many pending decisions as fit. It panics if no owner could read that commit:
@@ -276,6 +281,8 @@ func (t *term) nextCommit() *journal.Record {
 func (t *term) stored() []*decision {
 	r, done := t.batcher.stored()
 	began, now := t.batcher.since, t.shard.cfg.Clock.Now()
+	t.shard.unconfirmed.Store(int64(lease.Never))
+	t.shard.confirmed.Store(int64(began))
 	if r.GetPage() == nil {
 		t.apply(r, done, now.Sub(began))
 	} else if t.compaction.stored() {
@@ -401,6 +408,7 @@ func (t *term) retire(ctx actor.Context, evict lease.Event) (held []*Request) {
 func (t *term) end() {
 	t.uses.end()
 	t.cancel()
+	t.shard.unconfirmed.Store(int64(lease.Never))
 	t.proofs.settle(fmt.Errorf("%w: shard %d is not open any more", ErrUnavailable, t.shard.cfg.Shard))
 	t.watermark.stop()
 	for _, timeout := range []*timeout{&t.timers.timeout, &t.activations.timeout, &t.sweeper.timeout} {
