@@ -149,7 +149,7 @@ func (s *activations) passivateLater() {
 // passivate stops actors that have been idle for long.
 func (s *activations) passivate(ctx actor.Context) {
 	s.timeout.clear()
-	if s.passivateSome(ctx, s.mailbox.clock.Now()) {
+	if s.passivateSome(ctx, s.mailbox.clock.Now().Instant) {
 		s.mailbox.tell(passivateDue{})
 		return
 	}
@@ -157,7 +157,7 @@ func (s *activations) passivate(ctx actor.Context) {
 }
 
 // passivateSome stops a bounded number of actors, and reports whether there may be more to stop.
-func (s *activations) passivateSome(ctx actor.Context, now lease.Time) (more bool) {
+func (s *activations) passivateSome(ctx actor.Context, now lease.Instant) (more bool) {
 	before := now.Add(-s.idleAfter)
 	e := s.idle.Front()
 	for range passivateAtOnce {
@@ -169,7 +169,7 @@ func (s *activations) passivateSome(ctx actor.Context, now lease.Time) (more boo
 		if a.isIdle() {
 			s.stopActor(ctx, a, now)
 		} else {
-			a.used = now.Instant // look at it again after a while
+			a.used = now // look at it again after a while
 			s.idle.MoveToBack(a.idle)
 		}
 	}
@@ -177,10 +177,10 @@ func (s *activations) passivateSome(ctx actor.Context, now lease.Time) (more boo
 }
 
 // stopActor stops the resource's actor, and drops the activation unless its timer is set.
-func (s *activations) stopActor(ctx actor.Context, a *activation, now lease.Time) {
+func (s *activations) stopActor(ctx actor.Context, a *activation, now lease.Instant) {
 	last := &snapshot{}
 	a.inbox.PostUserMessage(last)
-	s.ledger.Suspend(a.resource, last.image, now.UnixMillis)
+	s.ledger.Suspend(a.resource, last.image, now)
 	ctx.Stop(a.pid)
 	s.idle.Remove(a.idle)
 	s.actors.Store(int64(s.idle.Len()))

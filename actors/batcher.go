@@ -41,7 +41,7 @@ type batcher struct {
 
 func newBatcher(ctx context.Context, m *mailbox, j Journal, t Tuning) batcher {
 	appends := make(chan appending, 1)
-	m.work.Go(func() { appendAll(ctx, j, appends, m.tell) })
+	m.work.Go(func() { appendAll(ctx, j, appends, m) })
 	return batcher{
 		mailbox: m, appends: appends,
 		mostDecisions: t.CommitDecisions, mostBytes: t.CommitBytes, stallAfter: t.StallAfter,
@@ -50,11 +50,11 @@ func newBatcher(ctx context.Context, m *mailbox, j Journal, t Tuning) batcher {
 
 // appendAll makes the appends of a term until ctx ends with it. One goroutine makes them all, because a new one would
 // grow its stack anew.
-func appendAll(ctx context.Context, j Journal, appends <-chan appending, tell func(any)) {
+func appendAll(ctx context.Context, j Journal, appends <-chan appending, m *mailbox) {
 	for {
 		select {
 		case a := <-appends:
-			tell(stored{j.Append(ctx, a.after, a.record)})
+			m.tell(stored{contain(m.log, func() error { return j.Append(ctx, a.after, a.record) })})
 		case <-ctx.Done():
 			return
 		}

@@ -112,7 +112,8 @@ func (c *compaction) purge(mayPurge func(ledger.Mark) bool) {
 	history := number - min(uint64(c.limits.History), number)
 	through, obsolete := c.pages.Purge(func(m ledger.Mark) bool { return m.Number < history && mayPurge(m) })
 	c.mailbox.work.Go(func() {
-		c.mailbox.tell(purged{obsolete, c.journal.Purge(c.ctx, through, obsolete)})
+		err := contain(c.log, func() error { return c.journal.Purge(c.ctx, through, obsolete) })
+		c.mailbox.tell(purged{obsolete, err})
 	})
 }
 

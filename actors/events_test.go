@@ -455,3 +455,25 @@ func TestEventsOutliveThePanicOfAShard(t *testing.T) {
 		w.wantEvents(p.take(), append(want[:1:1], want...)) // the one under way was not recorded
 	})
 }
+
+// A panic of the publisher ends neither the process nor the term, and the next term publishes what is owed.
+func TestPanicOfThePublisher(t *testing.T) {
+	inClosedWorld(t, actors.Tuning{}, func(w *world) {
+		p := &press{busy: true} // it panics
+		w.publisher = p
+		w.open()
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Hour))
+		w.want(messages.Status_HELD, 1, "r", acquire("b", time.Hour))
+		if !strings.Contains(w.log.String(), "two batches") {
+			t.Error("nothing panicked: the test is vacuous")
+		}
+		p.mu.Lock()
+		p.busy = false
+		p.mu.Unlock()
+		w.reopen()
+		w.pass(time.Second)
+		if events := p.take(); len(events) != 1 || events[0].GetKind() != messages.Event_ACQUIRED {
+			t.Errorf("got %v, want the grant", events)
+		}
+	})
+}

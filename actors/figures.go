@@ -1,5 +1,7 @@
 package actors
 
+import "github.com/holdfast-io/holdfast/actors/lease"
+
 // Epoch returns the epoch of the shard's last opening, 0 before the first. It is set before the state is
 // [Open].
 func (s *Shard) Epoch() uint64 { return s.epoch.Load() }
@@ -7,6 +9,12 @@ func (s *Shard) Epoch() uint64 { return s.epoch.Load() }
 // Progress returns how many records of its journal the shard has read in order to open. It grows as long
 // as the opening progresses: a record that a later attempt reads again is not counted again.
 func (s *Shard) Progress() uint64 { return s.records.Load() }
+
+// Unconfirmed returns since when an append of the open shard awaits its confirmation; [lease.Never]: none does.
+func (s *Shard) Unconfirmed() lease.Instant { return lease.Instant(s.unconfirmed.Load()) }
+
+// Confirmed returns when the last append began that the journal has confirmed; [lease.Never]: none was.
+func (s *Shard) Confirmed() lease.Instant { return lease.Instant(s.confirmed.Load()) }
 
 // Actors returns how many resources have an actor now.
 func (s *Shard) Actors() int64 { return s.actors.Load() }

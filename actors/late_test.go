@@ -83,6 +83,29 @@ func TestLateCopyAfterAChangeOfOwner(t *testing.T) {
 	}
 }
 
+// Wall clocks differ from node to node, and jump: neither makes a record older than it is.
+func TestLateCopyAfterAChangeOfOwnerWithAnotherClock(t *testing.T) {
+	for _, compact := range []int{0, 1} {
+		for _, ahead := range []time.Duration{-1000 * time.Hour, 61 * time.Second, 1000 * time.Hour} {
+			inWorld(t, actors.Tuning{CompactCommits: compact, History: 1}, func(w *world) {
+				w.endGrants("before", 3)
+				w.clock.ahead.Add(ahead.Milliseconds())
+				w.endGrants("after", 2)
+				w.pass(30 * time.Second) // some passes of the sweeper
+				w.endGrants("young", 1)
+				w.clock.ahead.Add(ahead.Milliseconds())
+				w.reopen()
+				w.wantLate("before", 3)
+				w.wantLate("after", 2)
+				w.wantLate("young", 1)
+				w.pass(30 * time.Second)
+				w.reopen()
+				w.wantLate("young", 1)
+			})
+		}
+	}
+}
+
 func TestLateCopyAfterAHandOver(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.endGrants("r", 2)

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -11,6 +12,7 @@ type mailbox struct {
 	clock Clock
 	// work counts the goroutines that talk to the journal or to the publisher's sink.
 	work *sync.WaitGroup
+	log  *slog.Logger
 	// tell sends a message to the term. It is safe for concurrent use.
 	tell func(message any)
 }

@@ -53,7 +53,7 @@ func (o *opener) begin(self *actor.PID) {
 	}
 	o.attempt = a
 	s.work.Go(func() {
-		l, former, err := o.opening.run(ctx, s.cfg, a.writer)
+		l, former, err := o.opening.attempt(ctx, s.cfg, a.writer)
 		s.system.Root.Send(self, &opened{attempt: a, ledger: l, former: former, err: err})
 	})
 }
@@ -64,7 +64,7 @@ func (o *opener) succeeded() { o.opening = opening{records: &o.shard.records} }
 // later lets the actor begin another attempt after a while.
 func (o *opener) later(self *actor.PID) {
 	a := o.attempt
-	a.cancel()
+	o.cancel()
 	o.stopRetry = o.shard.cfg.Clock.AfterFunc(o.shard.cfg.Tuning.ReopenAfter, func() {
 		o.shard.system.Root.Send(self, retry{a})
 	})

@@ -16,11 +16,26 @@ import (
 type opening struct {
 	// ledger is what has been read; nil if nothing has, or if what was read cannot be used.
 	ledger *ledger.Ledger
-	// furthest is the last position that was ever read. A record counts as progress once, even if a later
+	// reading is the position of the record that is being read, or was read last.
+	reading uint64
+	// furthest is the last position that was ever read, or appended here. A record counts as progress once, even if a later
 	// attempt has to read it again.
 	furthest uint64
 	// records counts progress for other goroutines.
 	records *atomic.Uint64
+}
+
+// attempt is run, whose panic is an error: all other shards of the node go on.
+func (o *opening) attempt(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (l *ledger.Ledger, former string, err error) {
+	err = contain(cfg.Log, func() (err error) {
+		l, former, err = o.run(ctx, cfg, writer)
+		return err
+	})
+	if errors.Is(err, errPanic) {
+		o.ledger = nil
+		err = fmt.Errorf("shard %d: position %d: %w", cfg.Shard, o.reading, err)
+	}
+	return l, former, err
 }
 
 // run reads the journal and takes the shard over: it appends a commit that says so right behind the last
@@ -28,7 +43,7 @@ type opening struct {
 // is never read again: the ledger is the state. former is the node that wrote the last record before.
 func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (_ *ledger.Ledger, former string, _ error) {
 	if o.ledger == nil {
-		o.ledger = ledger.New(cfg.Clock.Now().UnixMillis - cfg.Tuning.ShrinkAfter.Milliseconds())
+		o.ledger = ledger.New()
 	}
 	for {
 		if err := o.replay(ctx, cfg); err != nil {
@@ -37,9 +52,13 @@ func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writ
 		l := o.ledger
 		former = l.Head().Writer
 		first, at := l.TakeOver(writer, cfg.Clock.Now().UnixMillis), l.Head().Position
-		err := cfg.Journal.Append(ctx, at, first)
+		_, err := l.Stage(first.GetCommit(), nil)
+		if err == nil {
+			err = cfg.Journal.Append(ctx, at, first)
+		}
 		switch {
 		case err == nil:
+			o.furthest = at + 1
 			return l, former, o.read(at+1, first)
 		case !errors.Is(err, journal.ErrConflict):
 			return nil, "", fmt.Errorf("shard %d: take over: %w", cfg.Shard, err)
@@ -67,6 +86,7 @@ func (o *opening) replay(ctx context.Context, cfg ShardConfig) error {
 
 // read applies one record.
 func (o *opening) read(position uint64, r *journal.Record) error {
+	o.reading = position
 	replayed := func(int) lease.Instant { return 0 } // leases restart when the shard is open
 	if err := o.ledger.Read(position, r, replayed); err != nil {
 		return err

@@ -96,6 +96,31 @@ func TestForgottenByTheClock(t *testing.T) {
 	})
 }
 
+// A free name is forgotten when its owner has known it to be unused for the whole time, whatever the wall clocks say.
+func TestForgottenByTheOwnersClock(t *testing.T) {
+	for _, ahead := range []time.Duration{-1000 * time.Hour, time.Hour, 1000 * time.Hour} {
+		inWorld(t, actors.Tuning{Remember: time.Hour, History: 1, IdleAfter: time.Second}, func(w *world) {
+			w.lock("recorded")
+			w.clock.ahead.Add(ahead.Milliseconds())
+			w.reopen()
+			w.lock("own")
+			w.clock.ahead.Add(ahead.Milliseconds())
+			wantKnown := func(known bool) {
+				w.Helper()
+				for _, resource := range []string{"recorded", "own"} {
+					if r := w.ask(resource, get()); (r.GetLease() != nil) != known {
+						w.Errorf("%v ahead: %s is known: %v, want %v", ahead, resource, !known, known)
+					}
+				}
+			}
+			w.pass(time.Hour - time.Minute)
+			wantKnown(true)
+			w.pass(time.Minute + time.Hour/8 + time.Minute)
+			wantKnown(false)
+		})
+	}
+}
+
 // A resource that is free keeps what the next token and a repeated release need, and nothing else.
 func TestFreeResourcesShrink(t *testing.T) {
 	const big = 1000

@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
 // What the shard sends to a resource.
@@ -83,6 +85,36 @@ func (d *decision) mustCommit() bool {
 	default:
 		return slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })
 	}
+}
+
+// retract turns grants of a decision into answers that say how their leases have ended, if they have done so in the commit
+// that confirms them, so long after the decision: nothing was confirmed for longer than their time.
+func (d *decision) retract(c *journal.Commit, after time.Duration) {
+	for _, a := range d.outcome.Answers {
+		l := a.Reply.GetLease()
+		if a.Reply.GetStatus() != messages.Status_GRANTED || after < time.Duration(l.GetRemainingMs())*time.Millisecond {
+			continue
+		}
+		switch lastChange(c, d.activation.resource, l.GetToken()) {
+		case messages.Event_RELEASED:
+			a.Reply.Status = messages.Status_RELEASED
+		case messages.Event_EXPIRED, messages.Event_BROKEN:
+			a.Reply.Status = messages.Status_EXPIRED
+		default:
+			continue
+		}
+		a.Reply.Lease = &messages.Lease{Resource: l.GetResource(), Owner: l.GetOwner(), Token: l.GetToken(), Fence: l.GetFence()}
+	}
+}
+
+// lastChange returns the kind of the last change of a lease in a commit.
+func lastChange(c *journal.Commit, resource string, token uint64) (kind messages.Event_Kind) {
+	for _, x := range c.GetChanges() {
+		if x.GetGrant().GetToken() == token && x.Name() == resource && x.GetKind() != messages.Event_CONFIRMED {
+			kind = x.GetKind()
+		}
+	}
+	return kind
 }
 
 // resourceActor is the actor of one resource: a shell over the state machine of package lease.

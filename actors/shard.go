@@ -66,6 +66,10 @@ type Shard struct {
 	epoch      atomic.Uint64
 	// records counts those that were read to open the shard.
 	records atomic.Uint64
+	// began: an actor has begun to open the shard. It belongs to the shard's goroutine.
+	began bool
+	// unconfirmed and confirmed are as their methods return them.
+	unconfirmed, confirmed atomic.Int64
 	// passing: undecided requests are passed on. It outlives a panic of the actor.
 	passing atomic.Bool
 	// actors counts the resources that have an actor.
@@ -105,6 +109,8 @@ func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
 	}
 	s := &Shard{cfg: cfg, system: system, dispatcher: newDispatcher(), tried: make(chan struct{}), ended: make(chan struct{})}
 	s.requests.quota = cfg.Quota
+	s.unconfirmed.Store(int64(lease.Never))
+	s.confirmed.Store(int64(lease.Never))
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,6 +86,37 @@ func TestNoAnswerBeforeItsConfirmation(t *testing.T) {
 		for inbox, status := range inboxes {
 			w.check(w.answer(inbox), status, 0)
 		}
+	})
+}
+
+// A grant whose lease has run out before the journal has confirmed it is answered as over.
+func TestGrantThatIsOverBeforeItsConfirmation(t *testing.T) {
+	inWorld(t, actors.Tuning{StallAfter: time.Hour}, func(w *world) {
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Second))
+		wait := waiting(time.Second, time.Hour)
+		wait.Request.RequestId = "x"
+		waited := w.send("r", wait)
+		letGo := w.hold()
+		w.send("other", acquire("a", time.Second)) // what follows is one commit
+		w.pass(time.Second)
+		w.pass(time.Second)
+		released := w.send("r", acquire("c", time.Second))
+		w.send("r", release("c"))
+		prolonged := w.send("s", acquire("c", time.Second))
+		w.send("s", extend("c", time.Hour))
+		w.pass(time.Second)
+		held := w.send("r", acquire("d", time.Hour))
+		w.wantNone("before its confirmation", waited, released, prolonged, held)
+		letGo(nil)
+		r := w.answer(waited)
+		w.check(r, messages.Status_EXPIRED, 2)
+		if l := r.GetLease(); l.GetRemainingMs() != 0 || l.GetOwner() != "b" || l.GetResource() != "r" || l.GetFence() == "" {
+			t.Errorf("the answer shows %v", l)
+		}
+		w.want(messages.Status_EXPIRED, 2, "r", wait) // as a repetition of the request is answered
+		w.check(w.answer(released), messages.Status_RELEASED, 3)
+		w.check(w.answer(prolonged), messages.Status_GRANTED, 1)
+		w.check(w.answer(held), messages.Status_GRANTED, 4)
 	})
 }
 
@@ -368,6 +400,91 @@ func TestPanicOfATick(t *testing.T) {
 		if !strings.Contains(w.log.String(), "panic in a resource") {
 			w.Error("nothing panicked: the test is vacuous")
 		}
+	})
+}
+
+// A panic while a term begins leaves nothing behind: the shard is opened again after a while, and it can be closed.
+func TestPanicWhileATermBegins(t *testing.T) {
+	for readings := range int64(4) { // of the clock: by the attempt, for its commit, and twice by the term
+		inClosedWorld(t, actors.Tuning{Remember: time.Hour}, func(w *world) {
+			w.open()
+			w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+			w.close()
+			w.clock.panicAfter(readings)
+			w.start()
+			w.pass(actors.DefaultTuning().ReopenAfter - 1)
+			if !strings.Contains(w.log.String(), "ordered by the test") {
+				t.Errorf("the reading %d did not panic: the test is vacuous", readings)
+			}
+			w.want(messages.Status_UNAVAILABLE, 0, "r", get())
+			w.pass(1)
+			w.want(messages.Status_HELD, 1, "r", get())
+		})
+	}
+}
+
+// A journal that makes its reader panic closes its own shard and no other, and says where.
+func TestPanicOfAReplay(t *testing.T) {
+	inClosedWorld(t, actors.Tuning{}, func(w *world) {
+		w.open()
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		w.close()
+		poisoned := &poisoned{Memory: w.journal}
+		poisoned.position.Store(2)
+		w.over = poisoned
+		w.start()
+		other := w.system.StartShard(actors.ShardConfig{
+			Shard: 4, Node: "n1", Journal: journaltest.NewMemory(), Clock: w.clock, Outbox: w.answers, Log: testLog(w.T),
+		})
+		defer func() { must(t, other.Close(w.Context())) }()
+		const want = "cannot be opened: shard 3: position 2: panic: ordered by the test"
+		w.pass(10 * time.Second)
+		if why := w.shard.Reason(); why != want || !strings.Contains(w.log.String(), "poisoned).Replay") {
+			t.Errorf("%q, want %q, and the stack in the log", why, want)
+		}
+		if n := poisoned.replays.Load(); n != 11 {
+			t.Errorf("the journal was read %d times in ten seconds, want once a second", n)
+		}
+		this := w.shard
+		w.shard = other
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
+		w.shard = this
+		poisoned.position.Store(0)
+		w.pass(time.Second)
+		w.want(messages.Status_HELD, 1, "r", get())
+	})
+}
+
+// poisoned is a journal whose record at a position makes its reader panic.
+type poisoned struct {
+	*journaltest.Memory
+	position atomic.Uint64
+	replays  atomic.Int64
+}
+
+func (p *poisoned) Replay(ctx context.Context, after uint64, apply func(uint64, *journal.Record) error) (uint64, error) {
+	p.replays.Add(1)
+	return p.Memory.Replay(ctx, after, func(position uint64, r *journal.Record) error {
+		err := apply(position, r)
+		if position == p.position.Load() {
+			panic("ordered by the test")
+		}
+		return err
+	})
+}
+
+// A panic of an append leaves its outcome open, like any error of which nothing is known.
+func TestPanicOfAnAppend(t *testing.T) {
+	inWorld(t, actors.Tuning{}, func(w *world) {
+		w.journal.Before(func(context.Context, *journal.Record) error {
+			w.journal.Before(nil)
+			panic("ordered by the test")
+		})
+		if r := w.ask("r", acquire("a", time.Minute)); r != nil {
+			t.Errorf("got %v, want no answer", r)
+		}
+		w.pass(time.Second)
+		w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))
 	})
 }
 

@@ -74,7 +74,7 @@ func (s *shardActor) Receive(ctx actor.Context) {
 // actor.
 func (s *shardActor) reportPanic(ctx actor.Context) {
 	if reason := recover(); reason != nil {
-		s.cfg.Log.Error("panic in a shard; it restarts from its journal",
+		s.cfg.Log.Error("panic in a shard; it is opened again from its journal",
 			"message", fmt.Sprintf("%T", ctx.Message()), "panic", reason, "stack", string(debug.Stack()))
 		panic(reason)
 	}
@@ -90,6 +90,11 @@ func (s *shardActor) start(ctx actor.Context) {
 		s.drained.unanswered = errors.New("the shard has panicked")
 		return
 	}
+	if s.began { // an earlier actor has panicked, and this one may do so again
+		s.openLater(ctx, "has panicked and is being opened again")
+		return
+	}
+	s.began = true
 	s.setState(Opening)
 	s.why = beingOpened
 	s.opener.begin(ctx.Self())
@@ -99,6 +104,9 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 	if m.attempt != s.opener.attempt || s.State() >= Draining {
 		return
 	}
+	if m.err == nil {
+		m.err = s.beginTerm(ctx, m)
+	}
 	defer s.attempted(m.err) // last, so that the shard is open when Opened returns
 	if m.err != nil {
 		s.cfg.Log.Error("cannot open the shard", "error", m.err, "again_in", s.cfg.Tuning.ReopenAfter)
@@ -106,13 +114,21 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 		return
 	}
 	s.opener.succeeded()
-	s.term = newTerm(ctx.Self(), s.Shard, m.ledger, m.attempt.writer, s.decided)
 	head, took := m.ledger.Head(), s.cfg.Clock.Now().Sub(m.attempt.began)
 	s.epoch.Store(head.Epoch)
 	s.setState(Open)
 	from := takeoverFrom(m.former, s.cfg.Node)
 	s.cfg.Log.Info("shard open", "epoch", head.Epoch, "commit", head.Number, "held", m.ledger.Held(), "took", took)
 	s.cfg.Observer.Opened(s.cfg.Shard, from, took)
+}
+
+// beginTerm begins a term with what an attempt has read. A panic is an error, and another attempt comes later.
+func (s *shardActor) beginTerm(ctx actor.Context, m *opened) error {
+	s.opener.opening.ledger = nil // it is the term's now
+	return contain(s.cfg.Log, func() error {
+		s.term = newTerm(ctx.Self(), s.Shard, m.ledger, m.attempt.writer, s.decided)
+		return nil
+	})
 }
 
 func (s *shardActor) openLater(ctx actor.Context, why string) {

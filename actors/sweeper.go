@@ -47,7 +47,7 @@ func (s *sweeper) step(r ledger.Retention) (done, expired bool) {
 	if !s.pass.Began() {
 		s.soon = false
 	}
-	if !s.pass.Step(s.ledger, s.mailbox.clock.Now().UnixMillis-s.shrinkAfter.Milliseconds(), r) {
+	if !s.pass.Step(s.ledger, s.ledger.Before(s.mailbox.clock.Now().Instant, s.shrinkAfter), r) {
 		s.mailbox.tell(sweepDue{})
 		return false, false
 	}
@@ -66,7 +66,7 @@ func (s *sweeper) schedule() {
 	case whole != math.MaxInt64:
 		s.later()
 	case oldest != math.MaxInt64:
-		age := time.Duration(s.mailbox.clock.Now().UnixMillis-oldest) * time.Millisecond
+		age := s.ledger.Unused(oldest, s.mailbox.clock.Now().Instant)
 		s.timeout.set(s.mailbox, max(s.remember-age, sweepInterval(s.remember)), sweepDue{})
 	}
 }

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -32,6 +33,8 @@ type term struct {
 	proofs      proofs
 	traces      *traces
 	uses        uses
+	// staged is the commit in flight, as the ledger has checked it; nil if there is none.
+	staged *ledger.Staged
 	// changes counts the changes that were decided.
 	changes int
 	// draining: no resource is woken any more.
@@ -44,11 +47,18 @@ type termMessage struct {
 	message any
 }
 
-// newTerm begins a term with a ledger that has read the whole journal.
+// newTerm begins a term with a ledger that has read the whole journal. If it panics, nothing of the term goes on.
 func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer, decided func(*decision)) *term {
 	t := &term{shard: s, writer: writer, ledger: l, traces: newTraces(s.cfg), uses: newUses(s.cfg.Quota)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	m := &mailbox{clock: s.cfg.Clock, work: &s.work, tell: func(message any) {
+	begun := false
+	defer func() {
+		if !begun {
+			t.cancel()
+			t.uses.end()
+		}
+	}()
+	m := &mailbox{clock: s.cfg.Clock, work: &s.work, log: s.cfg.Log, tell: func(message any) {
 		s.system.Root.Send(self, &termMessage{t, message})
 	}}
 	counts := new(tally)
@@ -58,9 +68,9 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	t.links = newLinks(s, &t.timers, l.Head().Epoch)
 	t.batcher = newBatcher(t.ctx, m, s.cfg.Journal, s.cfg.Tuning)
 	t.sweeper = newSweeper(m, l, s.cfg.Tuning)
-	now := s.cfg.Clock.Now().Instant
+	now := s.cfg.Clock.Now()
 	l.Restart(now, func(resource string, image *lease.Image) {
-		t.sessions.Restore(now, image)
+		t.sessions.Restore(now.Instant, image)
 		if deadline := image.Soonest(); deadline < lease.Never {
 			t.timers.set(&t.activations.add(resource).timer, deadline)
 		}
@@ -74,6 +84,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 	t.timers.arm()
 	t.sweeper.later()
 	t.watermark = newWatermark(t.ctx, s, m, l)
+	begun = true
 	return t
 }
 
@@ -214,7 +225,7 @@ func (t *term) sweep() {
 
 func (t *term) retention() ledger.Retention {
 	return ledger.Retention{
-		Before: t.shard.cfg.Clock.Now().UnixMillis - t.shard.cfg.Tuning.Remember.Milliseconds(),
+		Before: t.ledger.Before(t.shard.cfg.Clock.Now().Instant, t.shard.cfg.Tuning.Remember),
 		Limit:  t.shard.cfg.Tuning.MaxRemembered,
 		InUse:  t.activations.has,
 	}
@@ -233,20 +244,35 @@ func (t *term) appendNext() {
 	}
 	switch {
 	case page != nil:
-		t.batcher.append(position, page)
+		t.append(position, page)
 	case commitWaits || t.watermark.due:
-		t.batcher.append(position, t.nextCommit())
+		t.append(position, t.nextCommit())
 	}
 }
 
-// nextCommit returns the next commit, with as many pending decisions as fit.
+func (t *term) append(position uint64, r *journal.Record) {
+	t.batcher.append(position, r)
+	t.shard.unconfirmed.Store(int64(t.batcher.since))
+}
+
+// nextCommit returns the next commit, with as many pending decisions as fit. It panics if no owner could read that commit:
+// once it was stored, none could open the shard.
 func (t *term) nextCommit() *journal.Record {
 	r := t.ledger.Next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
 	c := r.GetCommit()
 	c.Published = t.watermark.record(c.GetNumber())
+	var at []lease.Instant
 	for _, d := range t.batcher.next() {
 		c.Changes = append(c.Changes, d.outcome.Changes...)
+		for i := range d.outcome.Changes {
+			at = append(at, d.outcome.Began(i, d.at))
+		}
 	}
+	staged, err := t.ledger.Stage(c, func(i int) lease.Instant { return at[i] })
+	if err != nil {
+		panic(fmt.Errorf("%s is not stored: %w", r.Describe(), err)) // the resources decided what the ledger refuses: a bug
+	}
+	t.staged = staged
 	return r
 }
 
@@ -254,9 +280,11 @@ func (t *term) nextCommit() *journal.Record {
 // done.
 func (t *term) stored() []*decision {
 	r, done := t.batcher.stored()
-	began := t.batcher.since
+	began, now := t.batcher.since, t.shard.cfg.Clock.Now()
+	t.shard.unconfirmed.Store(int64(lease.Never))
+	t.shard.confirmed.Store(int64(began))
 	if r.GetPage() == nil {
-		t.apply(r, done)
+		t.apply(r, done, now.Sub(began))
 	} else if t.compaction.stored() {
 		t.compaction.purge(t.watermark.mayPurge)
 	}
@@ -264,25 +292,18 @@ func (t *term) stored() []*decision {
 	t.settleOn()
 	t.proofs.confirm(began)
 	t.traces.committed(done)
-	t.confirmed(done)
+	t.confirmed(r.GetCommit(), done, now)
 	if t.compaction.isDue() && t.compaction.begin() {
 		t.appendNext()
 	}
 	return done
 }
 
-// apply reads a commit of these decisions into the ledger.
-func (t *term) apply(r *journal.Record, decisions []*decision) {
-	at := make([]lease.Instant, 0, len(r.GetCommit().GetChanges()))
-	for _, d := range decisions {
-		for i := range d.outcome.Changes {
-			at = append(at, d.outcome.Began(i, d.at))
-		}
-	}
+// apply takes the ledger over the commit of these decisions, which was stored within the time that it took.
+func (t *term) apply(r *journal.Record, decisions []*decision, took time.Duration) {
 	before := t.ledger.Head()
-	if err := t.ledger.Read(before.Position+1, r, func(i int) lease.Instant { return at[i] }); err != nil {
-		panic(err) // the resources decided what the ledger refuses: a bug
-	}
+	t.ledger.Apply(before.Position+1, t.staged)
+	t.staged = nil
 	t.watermark.offer(r.GetCommit(), t.ledger.Head().Bytes-before.Bytes)
 	t.report("")
 	for _, d := range decisions {
@@ -291,7 +312,7 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 		}
 	}
 	t.sweeper.later()
-	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, t.shard.cfg.Clock.Now().Sub(t.batcher.since), len(at))
+	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, took, len(r.GetCommit().GetChanges()))
 	for _, d := range decisions {
 		t.shard.logChanges(d)
 		t.shard.observeChanges(d, r.GetCommit().GetAtMs())
@@ -299,10 +320,11 @@ func (t *term) apply(r *journal.Record, decisions []*decision) {
 }
 
 // confirmed lets the answers of decisions leave. Those to batches leave together, so that they share messages; the
-// others leave one by one, so that the first are sent while the rest is confirmed.
-func (t *term) confirmed(decisions []*decision) {
+// others leave one by one, so that the first are sent while the rest is confirmed. c is their commit, confirmed now.
+func (t *term) confirmed(c *journal.Commit, decisions []*decision, now lease.Time) {
 	var batched []lease.Answer
 	for _, d := range decisions {
+		d.retract(c, now.Sub(d.at))
 		d.activation.unconfirmed--
 		d.activation.done()
 		if d.reload {
@@ -386,6 +408,7 @@ func (t *term) retire(ctx actor.Context, evict lease.Event) (held []*Request) {
 func (t *term) end() {
 	t.uses.end()
 	t.cancel()
+	t.shard.unconfirmed.Store(int64(lease.Never))
 	t.proofs.settle(fmt.Errorf("%w: shard %d is not open any more", ErrUnavailable, t.shard.cfg.Shard))
 	t.watermark.stop()
 	for _, timeout := range []*timeout{&t.timers.timeout, &t.activations.timeout, &t.sweeper.timeout} {

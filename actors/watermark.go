@@ -59,7 +59,7 @@ func newWatermark(ctx context.Context, s *Shard, m *mailbox, l *ledger.Ledger) w
 	w.publisher = p
 	predecessor := s.publisher.Swap(p)
 	m.work.Go(func() {
-		p.Run(ctx, predecessor)
+		_ = contain(s.cfg.Log, func() error { p.Run(ctx, predecessor); return nil })
 		m.tell(publisherEnded{})
 	})
 	w.recordLater()

@@ -332,17 +332,20 @@ func (a *answers) at(inbox string) []*messages.Reply {
 	return a.replies[inbox]
 }
 
-// clock is the bubble's clock, with a panic to order.
+// clock is the bubble's clock, with a panic to order, and a wall clock that may be wrong.
 type clock struct {
 	actors.Clock
 	readings atomic.Int64 // until the one that panics; 0: none does
+	ahead    atomic.Int64 // in milliseconds
 }
 
 func (c *clock) Now() lease.Time {
 	if c.readings.Load() > 0 && c.readings.Add(-1) == 0 {
 		panic("ordered by the test")
 	}
-	return c.Clock.Now()
+	now := c.Clock.Now()
+	now.UnixMillis += c.ahead.Load()
+	return now
 }
 
 // panicAfter lets the clock panic after this number of readings.

@@ -60,7 +60,7 @@ func check(t tb, err error) {
 func newShard(t tb) *shard {
 	t.Helper()
 	s := &shard{
-		Memory: journaltest.NewMemory(), ledger: ledger.New(0),
+		Memory: journaltest.NewMemory(), ledger: ledger.New(),
 		issued: map[string]uint64{}, held: map[string]*journal.Grant{},
 	}
 	s.append(t, s.ledger.TakeOver(&journal.Writer{Node: "n"}, 0))
@@ -150,7 +150,7 @@ func restore(t tb, file []byte, shards uint32, ahead uint64) (filled []*journalt
 func open(t tb, journals []*journaltest.Memory, after uint64) (open []*ledger.Ledger) {
 	t.Helper()
 	for _, j := range journals {
-		l := ledger.New(0)
+		l := ledger.New()
 		last, err := j.Replay(context.Background(), 0, func(position uint64, r *journal.Record) error {
 			if position <= after {
 				return fmt.Errorf("position %d, the backup was at %d", position, after)
@@ -392,7 +392,7 @@ func TestPartOfAShard(t *testing.T) {
 		t.Fatalf("%d records are too few for this test", len(records))
 	}
 	for n := 1; n < len(records); n++ {
-		l := ledger.New(0)
+		l := ledger.New()
 		for i, r := range records[:n] {
 			check(t, l.Read(uint64(i+1), r, func(int) lease.Instant { return 0 }))
 		}

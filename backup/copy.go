@@ -12,13 +12,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-const (
-	// attempts bounds how often a shard is read from its beginning, because compactions have purged what was not read yet. Each
-	// compaction retains thousands of commits, so one repetition is rare.
-	attempts = 10
-	// shrinkMillis is how long after its end a lease is copied in full. A node recognizes late requests for at least as long.
-	shrinkMillis = 60_000
-)
+// attempts bounds how often a shard is read from its beginning, because compactions have purged what was not read yet. Each
+// compaction retains thousands of commits, so one repetition is rare.
+const attempts = 10
 
 // Copy writes a backup of the header's shards to w. Header.AtMs is the present time. It does not disturb the owners of the
 // shards. [journal.ErrCorrupt] says that a journal cannot be read, also not by a node.
@@ -32,7 +28,7 @@ func Copy(ctx context.Context, w io.Writer, h *archive.Header, source func(shard
 		part := func(read, written float64) {
 			progress((float64(shard) + (read+written)/2) / float64(h.GetShards()))
 		}
-		l, err := read(ctx, source(shard), h.GetAtMs()-shrinkMillis, func(done float64) { part(done, 0) })
+		l, err := read(ctx, source(shard), func(done float64) { part(done, 0) })
 		if err != nil {
 			return nil, fmt.Errorf("shard %d: %w", shard, err)
 		}
@@ -61,9 +57,9 @@ func (c *Contents) copyShard(out *archive.Writer, shard uint32, l *ledger.Ledger
 }
 
 // read reads a shard up to its end, though its owner may append and purge meanwhile.
-func read(ctx context.Context, j Source, fresh int64, progress Progress) (l *ledger.Ledger, err error) {
+func read(ctx context.Context, j Source, progress Progress) (l *ledger.Ledger, err error) {
 	for range attempts {
-		l, err = readOnce(ctx, j, fresh, progress)
+		l, err = readOnce(ctx, j, progress)
 		if !errors.Is(err, journal.ErrCorrupt) {
 			break
 		}
@@ -80,7 +76,7 @@ func read(ctx context.Context, j Source, fresh int64, progress Progress) (l *led
 //
 // So what was read is complete if it has all commits from that one on, and the last record of the bucket. That record may be
 // gone, replaced by a later one; then the reading goes on.
-func readOnce(ctx context.Context, j Source, fresh int64, progress Progress) (*ledger.Ledger, error) {
+func readOnce(ctx context.Context, j Source, progress Progress) (*ledger.Ledger, error) {
 	first, err := j.First(ctx)
 	if err != nil {
 		return nil, err
@@ -89,7 +85,7 @@ func readOnce(ctx context.Context, j Source, fresh int64, progress Progress) (*l
 	if err != nil {
 		return nil, err
 	}
-	l := ledger.New(fresh)
+	l := ledger.New()
 	for {
 		from := l.Head().Position
 		last, err := j.Replay(ctx, from, func(position uint64, r *journal.Record) error {

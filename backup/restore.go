@@ -92,7 +92,7 @@ func (r *Restore) Run(ctx context.Context) error {
 // 1 is read only if it has all its pages.
 func (r *Restore) fill(ctx context.Context, shard uint32) error {
 	first := r.commit()
-	l := ledger.New(0)
+	l := ledger.New()
 	if err := l.Read(r.After()+1, first, nil); err != nil {
 		return err
 	}

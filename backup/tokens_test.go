@@ -175,7 +175,7 @@ func (d *deployment) restore(t *rapid.T, c *copied) {
 	}
 	d.shards, d.present, d.spent = nil, d.present+1, d.spent+ahead
 	for i, l := range ledgers {
-		l.Restart(0, func(string, *lease.Image) {})
+		l.Restart(lease.Time{}, func(string, *lease.Image) {})
 		s := &shard{Memory: filled[i], ledger: l}
 		s.append(t, l.TakeOver(&journal.Writer{Node: "n"}, 0))
 		d.shards = append(d.shards, s)
@@ -249,7 +249,7 @@ func TestRestoreOfForgottenNames(t *testing.T) {
 		filled, after := restore(t, file, shards, d.spent-spent)
 		d.shards = nil
 		for i, l := range open(t, filled, after) {
-			l.Restart(0, func(string, *lease.Image) {})
+			l.Restart(lease.Time{}, func(string, *lease.Image) {})
 			d.shards = append(d.shards, &shard{Memory: filled[i], ledger: l})
 		}
 		for _, name := range names {

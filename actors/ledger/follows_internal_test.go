@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,18 @@ func TestChangesFollow(t *testing.T) {
 			case test.want != "" && (!errors.Is(err, journal.ErrCorrupt) || !strings.Contains(err.Error(), test.want+` of "r" token`)):
 				t.Errorf("got %v, want that it names the %s", err, test.want)
 			}
+
+			// and in one commit with what was before, which changes nothing until it is applied
+			one := newScribe(t)
+			before := state(one.ledger)
+			r = one.ledger.Next(one.writer, 0)
+			r.GetCommit().Changes = append(slices.Clone(test.before), test.change)
+			if _, err := one.ledger.Stage(r.GetCommit(), never); (err != nil) != (test.want != "") {
+				t.Errorf("in one commit: %v", err)
+			}
+			if after := state(one.ledger); after != before {
+				t.Errorf("a commit that is not applied has left %s", after)
+			}
 		})
 	}
 }
@@ -138,7 +151,7 @@ func TestJournalThatBeginsAmongSharedLeases(t *testing.T) {
 						records = append(records, stored)
 					}
 				}
-				cut := New(0)
+				cut := New()
 				for i, r := range records {
 					if err := cut.Read(uint64(i+1), r, never); err != nil {
 						t.Fatal(err)

@@ -2,20 +2,42 @@ package ledger
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"time"
 
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Retention says which free resources a ledger may forget. Clocks that disagree do no harm: the next token
-// of a forgotten resource is above the low-water mark, which its last token has raised.
+// Retention says which free resources a ledger may forget.
 type Retention struct {
-	// Before is a Unix time in milliseconds: a resource that has not changed since may be forgotten.
+	// Before is as [Ledger.Before] returns it: a resource that has not changed since may be forgotten.
 	Before int64
 	// Limit is how many free resources the ledger may remember: beyond it the oldest are forgotten.
 	Limit int
 	// InUse reports whether a resource must stay although it is free.
 	InUse func(resource string) bool
+}
+
+// Before returns the time, in Unix milliseconds, before which resources were last used that have been unused for d. The
+// owner counts on its own monotonic clock, and what other owners have recorded from [Ledger.Restart] on; their wall clocks
+// only say what goes first. [math.MinInt64]: no resource has been unused for d.
+func (l *Ledger) Before(now lease.Instant, d time.Duration) int64 {
+	if now.Sub(l.began.Instant) < d {
+		return math.MinInt64
+	}
+	return l.usedAt(now.Add(-d))
+}
+
+// Unused returns for how long a resource of this last use has been unused, counted as in [Ledger.Before].
+func (l *Ledger) Unused(used int64, now lease.Instant) time.Duration {
+	return time.Duration(l.usedAt(now)-max(used, l.began.UnixMillis)) * time.Millisecond
+}
+
+// usedAt returns what stands for a use at the instant: the wall clock of the beginning, and the time since then.
+func (l *Ledger) usedAt(at lease.Instant) int64 {
+	return l.began.UnixMillis + at.Sub(l.began.Instant).Milliseconds()
 }
 
 // share is how many free resources the page may remember: its part of the limit. Hashes spread them

@@ -20,7 +20,7 @@ func FuzzRecordsOfAShard(f *testing.F) {
 		target.Add(r[0], r[1], r[2])
 	}
 	target.Fuzz(func(t *testing.T, first, second, third []byte) {
-		l := New(0)
+		l := New()
 		for i, data := range [][]byte{first, second, third} {
 			r := &journal.Record{}
 			if proto.Unmarshal(data, r) != nil {
@@ -51,7 +51,7 @@ func FuzzRecordsOfAShard(f *testing.F) {
 			return
 		}
 		taken := 0
-		l.Restart(0, func(_ string, image *lease.Image) { taken += image.Leases() })
+		l.Restart(lease.Time{}, func(_ string, image *lease.Image) { taken += image.Leases() })
 		s := &scribe{rapidOrT: t, ledger: l}
 		s.checkCounts()
 		if taken != l.Held() {

@@ -26,9 +26,11 @@ type Ledger struct {
 	held, free int
 	// heldBy is the part of held that is each tenant's; nil if no tenant has a lease.
 	heldBy map[string]int
-	// fresh is the Unix time in milliseconds: a free resource used before it is read as a tombstone.
-	fresh int64
-	pages directory
+	// latest is the latest use of a resource that was read, in Unix milliseconds. began is when the owner began to decide,
+	// with a wall clock that is not before it; zero until then.
+	latest int64
+	began  lease.Time
+	pages  directory
 	// obsolete names stored pages that other pages have replaced.
 	obsolete []string
 	marks    marks
@@ -42,9 +44,8 @@ type Ledger struct {
 	bytes int
 }
 
-// New returns a ledger that has read nothing. A free resource that was last used before fresh, in Unix
-// milliseconds, is read without what only a repeated acquire needs.
-func New(fresh int64) *Ledger { return &Ledger{pages: newDirectory(), fresh: fresh} }
+// New returns a ledger that has read nothing.
+func New() *Ledger { return &Ledger{pages: newDirectory()} }
 
 // Head says how far a ledger has read.
 type Head struct {
@@ -134,7 +135,10 @@ func (l *Ledger) Read(position uint64, r *journal.Record, decided func(change in
 	var err error
 	switch body := r.GetBody().(type) {
 	case *journal.Record_Commit:
-		err = l.commit(position, body.Commit, decided)
+		var s *Staged
+		if s, err = l.Stage(body.Commit, decided); err == nil {
+			l.Apply(position, s)
+		}
 	case *journal.Record_Page:
 		err = l.load(body.Page)
 	default:
@@ -183,15 +187,17 @@ func (l *Ledger) wasStored(p *page) bool {
 // Restart gives every held lease its whole TTL and every delay its whole time from now, since a new owner cannot know how
 // much of it has passed, and calls taken with each resource that is held or held back and its image, which may not be
 // kept.
-func (l *Ledger) Restart(now lease.Instant, taken func(resource string, image *lease.Image)) {
+//
+// What was recorded before counts as used now: the wall clocks of its writers are not compared with this one.
+func (l *Ledger) Restart(now lease.Time, taken func(resource string, image *lease.Image)) {
+	l.began = lease.Time{Instant: now.Instant, UnixMillis: max(now.UnixMillis, l.latest)}
 	l.held, l.free, l.heldBy = 0, 0, nil
 	l.pages.each(func(p *page) {
-		p.shrink(l.fresh)
 		l.free += p.free()
 		for resource, e := range p.entries {
 			if !e.IsFree() {
 				l.addHeld(resource, e.Leases())
-				e.Restart(now)
+				e.Restart(now.Instant)
 				taken(resource, &e.Image)
 			}
 		}
@@ -215,55 +221,6 @@ func (l *Ledger) Owed() (position, number uint64) {
 		return l.marks.behind(l.published), l.published
 	}
 	return l.position, l.tail.Number
-}
-
-func (l *Ledger) commit(position uint64, c *journal.Commit, decided func(change int) lease.Instant) error {
-	if l.tail.Number == 0 {
-		l.first = c.GetNumber()
-		l.pages.each(func(p *page) { p.partial = l.first > 1 && !p.stored })
-	}
-	if err := l.tail.Follow(c); err != nil {
-		return err
-	}
-	for i, change := range c.GetChanges() {
-		if err := l.apply(change, decided(i), c.GetAtMs()); err != nil {
-			return fmt.Errorf("change %d: %w", i, err)
-		}
-	}
-	l.published, l.writer = max(l.published, c.GetPublished()), c.GetWriter().GetNode()
-	l.bytes += commitWeight(c)
-	if len(c.GetChanges()) > 0 {
-		l.changed = c.GetNumber()
-	}
-	l.marks.add(Mark{Number: c.GetNumber(), position: position, Bytes: l.bytes})
-	return nil
-}
-
-func (l *Ledger) apply(c *journal.Change, decided lease.Instant, atMillis int64) error {
-	resource := c.Name()
-	if resource == "" || c.GetGrant().GetToken() == 0 && c.GetReserved() == 0 {
-		return fmt.Errorf("%w: it names no resource or no token", journal.ErrCorrupt)
-	}
-	p := l.pages.page(resource)
-	e, known := p.find(resource)
-	if !known {
-		e = &entry{}
-	}
-	if !p.partial { // else a page that is read later covers the resource, and this change too
-		if err := follows(&e.Image, c); err != nil {
-			return err
-		}
-	}
-	held, free := p.leases, p.free()
-	p.change(resource, e, known, func() {
-		e.Apply(c, decided)
-		e.used = atMillis
-	})
-	l.addHeld(resource, p.leases-held)
-	l.free += p.free() - free
-	p.dirty, p.since = true, min(p.since, l.bytes)
-	l.splitHeavy(p)
-	return nil
 }
 
 // follows checks that a change is possible in the resource's present state.
@@ -302,8 +259,11 @@ func (l *Ledger) load(stored *journal.Page) error {
 	for _, s := range split {
 		l.replaced(s)
 	}
-	if err := p.load(stored, l.fresh); err != nil {
+	if err := p.load(stored); err != nil {
 		return err
+	}
+	for _, e := range stored.GetEntries() {
+		l.latest = max(l.latest, e.GetUsedMs())
 	}
 	l.floor = max(l.floor, messages.Token(stored.GetFloor()))
 	return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
@@ -56,12 +57,17 @@ func (s *scribe) takeOver() {
 	if err := s.open(); err != nil {
 		s.Fatalf("open: %v", err)
 	}
-	s.ledger.Restart(0, func(string, *lease.Image) {})
+	s.ledger.Restart(s.time(), func(string, *lease.Image) {})
+}
+
+// time is the present time, as the clock of the owner has it.
+func (s *scribe) time() lease.Time {
+	return lease.Time{Instant: lease.Instant(time.Duration(s.now) * time.Millisecond), UnixMillis: s.now}
 }
 
 // open reads the journal into a new ledger and appends the first commit of an epoch.
 func (s *scribe) open() error {
-	l := New(s.now - shrinkAfter)
+	l := New()
 	last, err := s.journal.Replay(context.Background(), 0, func(position uint64, r *journal.Record) error {
 		return l.Read(position, r, never)
 	})
@@ -111,7 +117,7 @@ func (s *scribe) reserve(resource string) {
 	s.commit(&journal.Change{Resource: resource, Reserved: s.issued[resource]})
 }
 
-func (s *scribe) commit(changes ...*journal.Change) { s.commitAt(0, changes) }
+func (s *scribe) commit(changes ...*journal.Change) { s.commitAt(s.time().Instant, changes) }
 
 // commitAt appends a commit of changes that were decided at an instant.
 func (s *scribe) commitAt(decided lease.Instant, changes []*journal.Change) {
@@ -180,7 +186,7 @@ func (s *scribe) append(r *journal.Record) {
 	}
 }
 
-// state is all that a ledger knows, in words.
+// state is all that a ledger knows, in words, but for the times of use: a new owner counts these anew.
 func state(l *Ledger) string {
 	lines := map[string]string{}
 	l.pages.each(func(p *page) {
@@ -193,11 +199,11 @@ func state(l *Ledger) string {
 				lines[resource] += fmt.Sprintf("  lost %s %v\n", l.How, inWords(l.Grant))
 			}
 			if i.IsFree() {
-				lines[resource] = fmt.Sprintf("%s: %+v\n", resource, bury(i))
+				lines[resource] = fmt.Sprintf("%s: %+v\n", resource, unaged(bury(i)))
 			}
 		}
 		for resource, stone := range p.tombstones {
-			lines[resource] = fmt.Sprintf("%s: %+v\n", resource, stone)
+			lines[resource] = fmt.Sprintf("%s: %+v\n", resource, unaged(stone))
 		}
 	})
 	var b strings.Builder
@@ -205,6 +211,11 @@ func state(l *Ledger) string {
 		b.WriteString(lines[resource])
 	}
 	return b.String()
+}
+
+func unaged(t tombstone) tombstone {
+	t.usedState &= 1<<stateBits - 1
+	return t
 }
 
 // inWords is what a grant says: its digest is of all fields.
@@ -265,7 +276,7 @@ func TestReplayEqualsLive(t *testing.T) {
 func (s *scribe) checkCopy() {
 	s.Helper()
 	was, pages := s.ledger, 0
-	adopted := New(was.fresh)
+	adopted := New()
 	for r := range was.Pages() {
 		pages++
 		for _, e := range r.GetPage().GetEntries() {
@@ -418,7 +429,7 @@ func TestCorruptJournals(t *testing.T) {
 		"a change that names no resource": {noResource(), "position 3, commit 3 of epoch 1: change 0: stored record cannot be read: it names no resource or no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := New(0)
+			l := New()
 			for i, r := range []*journal.Record{first, second} {
 				if err := l.Read(uint64(i+1), r, never); err != nil {
 					t.Fatal(err)
@@ -555,6 +566,7 @@ func TestPagesOfWholeGrants(t *testing.T) {
 	}}))
 	for range 2 { // and again from what it makes of that
 		s.takeOver()
+		s.shrink()
 		if s.ledger.held != 1 || s.ledger.free != 4 || len(s.ledger.pages.page("").tombstones) != 3 {
 			t.Errorf("%d are held, %d free, %d shrunk", s.ledger.held, s.ledger.free, len(s.ledger.pages.page("").tombstones))
 		}
@@ -590,7 +602,7 @@ func TestShares(t *testing.T) {
 
 // A step of a scan looks at a bounded number of entries, and at none of pages without a lease.
 func TestScanInSteps(t *testing.T) {
-	l := New(0)
+	l := New()
 	grant := func(name string, kind messages.Event_Kind) *journal.Change {
 		return &journal.Change{Kind: kind, Grant: &journal.Grant{Resource: name, Owner: strings.Repeat("o", 200), Token: 1}}
 	}

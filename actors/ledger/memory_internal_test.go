@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -38,18 +39,24 @@ func heapInUse() int64 {
 
 // releasedLedger is a ledger after that number of resources were locked and unlocked once.
 func releasedLedger(resources int) *Ledger {
-	l := New(0)
+	l := New()
+	var changes []*journal.Change
 	for i := range resources {
 		g := &journal.Grant{
 			Resource: fmt.Sprintf("orders.%d", i), Owner: fmt.Sprintf("worker-%d@host", i%1000), Token: 1, TtlMs: 30_000,
 			AcquiredAtMs: 1_700_000_000_000, RequestId: fmt.Sprintf("01JB2Y8K3M6N%014d", i),
 		}
 		for _, kind := range []messages.Event_Kind{messages.Event_ACQUIRED, messages.Event_RELEASED} {
-			if err := l.apply(&journal.Change{Kind: kind, Grant: g}, 0, 0); err != nil {
-				panic(err)
-			}
+			changes = append(changes, &journal.Change{Kind: kind, Grant: g})
 		}
 	}
-	l.Restart(0, func(string, *lease.Image) {})
+	for i, changes := range slices.Collect(slices.Chunk(changes, 1000)) {
+		r := commit(uint64(i+1), 1)
+		r.GetCommit().Opened, r.GetCommit().Changes = i == 0, changes
+		if err := l.Read(uint64(i+1), r, never); err != nil {
+			panic(err)
+		}
+	}
+	l.Restart(lease.Time{}, func(string, *lease.Image) {})
 	return l
 }

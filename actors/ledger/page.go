@@ -44,7 +44,7 @@ type page struct {
 // entry is a resource in the ledger.
 type entry struct {
 	lease.Image
-	// used is when it last changed, in Unix milliseconds.
+	// used is when it last changed, in Unix milliseconds: see [Ledger.Before].
 	used int64
 }
 
@@ -138,14 +138,13 @@ func (p *page) setEphemeral(resource string, held []lease.Holding) {
 	}
 }
 
-// change applies a change to what find returned for the resource, or to a new entry.
-func (p *page) change(resource string, e *entry, known bool, apply func()) {
+// put puts an entry in the place of what there is of the resource.
+func (p *page) put(resource string, e *entry) {
 	if _, buried := p.tombstones[resource]; buried {
 		p.removeTombstone(resource)
-	} else if known {
-		p.remove(resource, e)
+	} else if before, known := p.entries[resource]; known {
+		p.remove(resource, before)
 	}
-	apply()
 	p.add(resource, e)
 }
 

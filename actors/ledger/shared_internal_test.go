@@ -34,7 +34,7 @@ func newKeeper(t rapidOrT) *keeper {
 // begin begins a term with the ledger that has been read.
 func (k *keeper) begin() {
 	k.states, k.past = map[string]*lease.State{}, lease.NewEndedRequests()
-	k.ledger.Restart(k.clock, func(resource string, held *lease.Image) {
+	k.ledger.Restart(lease.Time{Instant: k.clock, UnixMillis: k.now}, func(resource string, held *lease.Image) {
 		image := k.ledger.Image(resource)
 		if held.Soonest() != image.Soonest() || image.IsFree() {
 			k.Fatalf("%s is woken at %d, its first lease ends at %d", resource, held.Soonest(), image.Soonest())

@@ -8,9 +8,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// load fills a new page with a stored one. Free resources that were last used before fresh become
-// tombstones.
-func (p *page) load(stored *journal.Page, fresh int64) error {
+// load fills a new page with a stored one.
+func (p *page) load(stored *journal.Page) error {
 	for _, s := range stored.GetEntries() {
 		resource := s.Name()
 		if !stored.Covers(resource) {
@@ -19,7 +18,7 @@ func (p *page) load(stored *journal.Page, fresh int64) error {
 		if p.has(resource) {
 			return fmt.Errorf("%w: resource %q is there twice", journal.ErrCorrupt, resource)
 		}
-		p.insert(s, fresh)
+		p.insert(s)
 	}
 	p.clean()
 	return nil
@@ -33,13 +32,13 @@ func (p *page) has(resource string) bool {
 }
 
 // insert puts in a stored entry of a resource that is not there.
-func (p *page) insert(s *journal.Entry, fresh int64) {
+func (p *page) insert(s *journal.Entry) {
 	resource := s.Name()
 	e := &entry{used: s.GetUsedMs(), Image: lease.Restore(lease.Image{
 		Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
 		OwnerDigest: s.GetOwnerDigest(),
 	}, s.GetOthers(), s.GetLost())}
-	if !e.IsFree() || e.OwnerDigest == 0 && e.used >= fresh {
+	if !e.IsFree() || e.OwnerDigest == 0 {
 		p.add(resource, e)
 	} else {
 		p.addTombstone(resource, bury(e))

@@ -7,15 +7,14 @@ import (
 )
 
 // Suspend notes what is not recorded of a resource that loses its actor: which of its reserved tokens have been issued,
-// how the last ephemeral lease has ended, and that it was in use until usedMs, in Unix milliseconds. The resource has no
-// ephemeral lease.
-func (l *Ledger) Suspend(resource string, i lease.Image, usedMs int64) {
+// how the last ephemeral lease has ended, and that it was in use until now. The resource has no ephemeral lease.
+func (l *Ledger) Suspend(resource string, i lease.Image, now lease.Instant) {
 	p := l.pages.page(resource)
 	e, known := p.find(resource)
 	if i.Reserved == 0 || !known {
 		return
 	}
-	e.used = max(e.used, usedMs)
+	e.used = max(e.used, l.usedAt(now))
 	if _, buried := p.tombstones[resource]; buried {
 		p.tombstones[resource] = bury(e)
 	}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
@@ -19,7 +20,7 @@ func TestSuspended(t *testing.T) {
 	for i := range names {
 		name := fmt.Sprint("r", i)
 		s.commit(&journal.Change{Resource: name, Reserved: 1000})
-		s.ledger.Suspend(name, ended, int64(i))
+		s.ledger.Suspend(name, ended, lease.Instant(i))
 	}
 	s.ledger.Suspend("unknown", ended, 1)
 	if i := s.ledger.Resume("unknown"); i.Token() != 0 || i.Reserved != 0 {
@@ -36,7 +37,7 @@ func TestSuspended(t *testing.T) {
 		if i := s.ledger.Resume(name); i.Token() != 1000 || i.Reserved != 0 {
 			t.Fatalf("%s: resumed once more as %+v", name, i)
 		}
-		s.ledger.Suspend(name, ended, int64(i))
+		s.ledger.Suspend(name, ended, lease.Instant(i))
 	}
 	s.limit = 0
 	s.compact(0)
@@ -58,7 +59,7 @@ func TestSuspendedCountsAsUse(t *testing.T) {
 		s.commit(&journal.Change{Resource: name, Reserved: 1000})
 	}
 	s.ledger.pages.each(func(p *page) { p.shrink(s.now) }) // the first one
-	s.ledger.Suspend("first", lease.Image{Floor: 7, Reserved: 1000}, s.now+1)
+	s.ledger.Suspend("first", lease.Image{Floor: 7, Reserved: 1000}, s.time().Add(time.Millisecond))
 	s.limit = 1
 	s.compact(0)
 	if i := s.ledger.Resume("first"); i.Token() != 7 || i.Reserved != 1000 {

@@ -14,7 +14,7 @@ type Sweep struct {
 }
 
 // Step looks at some pages, and reports whether the pass is done. Resources that have been free since
-// before, in Unix milliseconds, are shrunk.
+// before, as [Ledger.Before] returns it, are shrunk.
 func (s *Sweep) Step(l *Ledger, before int64, r Retention) (done bool) {
 	looked := 0
 	last := l.pages.from(s.cursor, func(p *page) bool {

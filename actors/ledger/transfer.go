@@ -29,7 +29,8 @@ func (l *Ledger) Adopt(e *journal.Entry) error {
 	if _, known := p.find(e.Name()); known {
 		return fmt.Errorf("%w: resource %s is there twice", journal.ErrCorrupt, messages.Spoken(e.Name()))
 	}
-	p.insert(e, l.fresh)
+	p.insert(e)
+	l.latest = max(l.latest, e.GetUsedMs())
 	p.dirty = true
 	l.splitHeavy(p)
 	return nil

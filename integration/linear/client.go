@@ -277,7 +277,7 @@ func (c *client) repeatLate() {
 		return
 	}
 	got := c.ask(p.resource, p.Unanswered())
-	if got.Open > 0 {
+	if got.Open > 0 && !got.late() {
 		c.past = append(c.past[:i:i], c.past[i+1:]...)
 	}
 	if got.granted() {

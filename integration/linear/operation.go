@@ -210,6 +210,9 @@ func (o *Operation) named() bool {
 // Answered takes in what an answer says.
 func (o *Operation) Answered(r *messages.Reply) {
 	o.Status, o.Shown, o.Highest = r.GetStatus(), ShownOf(r.GetLease()), r.GetOrder()
+	if o.late() {
+		o.Open++ // this sending may have been granted itself, a lease that has run out before the grant was confirmed
+	}
 	o.Held, o.Waiting, o.Holders = r.GetHeld(), r.GetWaiting(), nil
 	o.Endless = o.Status == messages.Status_HELD_BACK && r.GetLeftMs() == 0
 	for _, l := range r.GetHolders() {

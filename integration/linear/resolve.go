@@ -74,7 +74,8 @@ func (r *resolver) answered(o Operation) {
 // unknown adds what may have happened, of which there is no journal to tell.
 func (r *resolver) unknown(operations []Operation) {
 	for _, o := range operations {
-		if o.Open == 0 || o.Kind == messages.OpGet || o.granted() {
+		own := o.late() && o.Open == 1 // its grant is taken for that of another sending
+		if o.Open == 0 || own || o.Kind == messages.OpGet || o.granted() {
 			continue
 		}
 		o = o.Unanswered()

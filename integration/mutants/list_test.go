@@ -8,6 +8,8 @@ var (
 	contract = suite{folder: "integration/contract", run: "^TestRetainedEventsAreTheJournal$"}
 	// nodes are those of a deployment among themselves, in virtual time.
 	nodes = suite{folder: "actors/node/assignment", run: "^TestShardThatTakesLongToRead$"}
+	// stalled are nodes to which JetStream confirms nothing.
+	stalled = suite{folder: "actors/node/assignment", run: "^TestOwnersStayWhenNothingIsConfirmed$"}
 	// late is of late copies of requests, in virtual time.
 	late = suite{folder: "actors", run: "^TestLateCopy"}
 	// requests are repeated and withdrawn, by the wire.
@@ -357,7 +359,7 @@ var mutants = []mutant{
 		harm: "a record of a deposed owner looks like one of its successor",
 		edits: []edit{
 			{"actors/ledger/ledger.go", "\tc.Epoch++\n", ""},
-			{"actors/ledger/ledger.go", "\tif err := l.tail.Follow(c); err != nil {", "\tif c.GetOpened() {\n\t\tl.tail.Epoch--\n\t}\n\tif err := l.tail.Follow(c); err != nil {"},
+			{"actors/ledger/stage.go", "\tif err := s.tail.Follow(c); err != nil {", "\tif c.GetOpened() {\n\t\ts.tail.Epoch--\n\t}\n\tif err := s.tail.Follow(c); err != nil {"},
 		},
 		found: storm,
 		says:  `opens it behind epoch`,
@@ -484,6 +486,25 @@ var mutants = []mutant{
 		}},
 		found: nodes,
 		says:  `shard \d+ is open at \[\]`,
+	},
+	{
+		name: "AgeByTheWallClock",
+		harm: "a new owner whose clock is ahead grants late copies of ended requests",
+		edits: []edit{{
+			"actors/ledger/forget.go", "\tif now.Sub(l.began.Instant) < d {\n\t\treturn math.MinInt64\n\t}\n", "\t_ = math.MinInt64\n",
+		}},
+		found: late,
+		says:  `got GRANTED token \d+ .*, want RELEASED token`,
+	},
+	{
+		name: "StalledOwnerGivesUpAlone",
+		harm: "while JetStream has no majority, shards move from node to node",
+		edits: []edit{{
+			"actors/node/assignment/reconcile.go", "since(r.othersCommit && c.isStalled(r.now), c.outdone, r.now)",
+			"since(c.isStalled(r.now), c.outdone, r.now)",
+		}},
+		found: stalled,
+		says:  `became|is open at \[\]|shards move`,
 	},
 	{
 		name:  "WriteErrorIsFinal",

@@ -652,7 +652,8 @@ type Entry struct {
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The highest token reserved for ephemeral leases since that grant, if any.
 	Reserved uint64 `protobuf:"varint,4,opt,name=reserved,proto3" json:"reserved,omitempty"`
-	// Unix time of the last change of the resource; forgetting goes by it.
+	// Unix time of the last change of the resource, as its owner counted it: it says which resource is forgotten first, and not
+	// when.
 	UsedMs int64 `protobuf:"varint,5,opt,name=used_ms,json=usedMs,proto3" json:"used_ms,omitempty"`
 	// xxHash64 of the last owner, never 0, if the grant was reduced to resource and token. 0: the grant is
 	// complete.

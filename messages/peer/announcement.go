@@ -29,6 +29,7 @@ func (x *Announcement) Check() error {
 		shards []uint32
 	}{
 		{"owned", owned}, {"opening", x.GetOpening()}, {"assigned", x.GetAssigned()}, {"failing", x.GetFailing()}, {"leads", x.GetLeads()},
+		{"stalled", x.GetStalled()},
 	} {
 		if err := x.checkShards(l.field, l.shards); err != nil {
 			return err

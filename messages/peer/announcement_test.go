@@ -40,10 +40,11 @@ func TestIllegalAnnouncement(t *testing.T) {
 		`owned: shards below 4, each once, got [4]`: func(a *peer.Announcement) {
 			a.Owned = []*peer.Ownership{{Shard: 4}}
 		},
-		`opening: shards below 4, each once, got [2 2]`:      func(a *peer.Announcement) { a.Opening = []uint32{2, 2} },
-		`assigned: shards below 4, each once, got 5 of them`: func(a *peer.Announcement) { a.Assigned = []uint32{0, 1, 2, 3, 3} },
-		`failing: shards below 4, each once, got [9]`:        func(a *peer.Announcement) { a.Failing = []uint32{9} },
-		`leads: shards below 4, each once, got [4294967295]`: func(a *peer.Announcement) { a.Leads = []uint32{1<<32 - 1} },
+		`opening: shards below 4, each once, got [2 2]`:        func(a *peer.Announcement) { a.Opening = []uint32{2, 2} },
+		`assigned: shards below 4, each once, got 5 of them`:   func(a *peer.Announcement) { a.Assigned = []uint32{0, 1, 2, 3, 3} },
+		`failing: shards below 4, each once, got [9]`:          func(a *peer.Announcement) { a.Failing = []uint32{9} },
+		`leads: shards below 4, each once, got [4294967295]`:   func(a *peer.Announcement) { a.Leads = []uint32{1<<32 - 1} },
+		`stalled: shards below 4, each once, got [4294967295]`: func(a *peer.Announcement) { a.Stalled = []uint32{1<<32 - 1} },
 	} {
 		err := announcement(change).Check()
 		if !errors.Is(err, messages.ErrInvalid) || err.Error() != want {

@@ -37,7 +37,7 @@ func FuzzAnnouncement(f *testing.F) {
 			}
 			return
 		}
-		for _, list := range [][]uint32{a.GetOpening(), a.GetAssigned(), a.GetFailing(), a.GetLeads()} {
+		for _, list := range [][]uint32{a.GetOpening(), a.GetAssigned(), a.GetFailing(), a.GetLeads(), a.GetStalled()} {
 			seen := map[uint32]bool{}
 			for _, shard := range list {
 				if seen[shard] || shard >= a.GetShards() {

@@ -49,7 +49,11 @@ type Announcement struct {
 	// The shards that it recently failed to open, so that others may try.
 	Failing []uint32 `protobuf:"varint,11,rep,packed,name=failing,proto3" json:"failing,omitempty"`
 	// The shards whose bucket the node's own NATS server has led for a while.
-	Leads         []uint32 `protobuf:"varint,12,rep,packed,name=leads,proto3" json:"leads,omitempty"`
+	Leads []uint32 `protobuf:"varint,12,rep,packed,name=leads,proto3" json:"leads,omitempty"`
+	// The shards that it owns and whose journal has confirmed nothing to it for some seconds, though an append is in flight.
+	Stalled []uint32 `protobuf:"varint,13,rep,packed,name=stalled,proto3" json:"stalled,omitempty"`
+	// A journal has confirmed an append of the last seconds to it.
+	Confirmed     bool `protobuf:"varint,14,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -166,6 +170,20 @@ func (x *Announcement) GetLeads() []uint32 {
 		return x.Leads
 	}
 	return nil
+}
+
+func (x *Announcement) GetStalled() []uint32 {
+	if x != nil {
+		return x.Stalled
+	}
+	return nil
+}
+
+func (x *Announcement) GetConfirmed() bool {
+	if x != nil {
+		return x.Confirmed
+	}
+	return false
 }
 
 // Ownership is the ownership of one shard since an epoch of its journal.
@@ -398,7 +416,7 @@ var File_messages_peer_peer_proto protoreflect.FileDescriptor
 
 const file_messages_peer_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xeb\x02\n" +
+	"\x18messages/peer/peer.proto\x12\vholdfast.v1\x1a\x17messages/holdfast.proto\"\xa3\x03\n" +
 	"\fAnnouncement\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -412,7 +430,9 @@ const file_messages_peer_peer_proto_rawDesc = "" +
 	"\bassigned\x18\n" +
 	" \x03(\rR\bassigned\x12\x18\n" +
 	"\afailing\x18\v \x03(\rR\afailing\x12\x14\n" +
-	"\x05leads\x18\f \x03(\rR\x05leads\"7\n" +
+	"\x05leads\x18\f \x03(\rR\x05leads\x12\x18\n" +
+	"\astalled\x18\r \x03(\rR\astalled\x12\x1c\n" +
+	"\tconfirmed\x18\x0e \x01(\bR\tconfirmed\"7\n" +
 	"\tOwnership\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xca\x01\n" +

@@ -272,6 +272,7 @@ func (c *Controller) tick(ctx context.Context, now lease.Instant) {
 			c.cfg.Log.Info("still opening the shard", "shard", s.number, "for", now.Sub(s.opening), "records_read", s.records)
 		}
 	}
+	c.prove()
 	joins := !c.participating && (c.cfg.First || now.Sub(c.view.began) >= listenFor)
 	c.participating = c.participating || joins
 	c.reconcile(ctx, now)
@@ -283,6 +284,19 @@ func (c *Controller) tick(ctx context.Context, now lease.Instant) {
 		s.router.Expire(holdLimit)
 	}
 	c.announce()
+}
+
+// prove appends something if another node has a stalled shard: it keeps that shard unless it hears that others can commit.
+func (c *Controller) prove() {
+	if !c.view.members.others(c.view.self(), func(x *member) bool { return len(x.GetStalled()) > 0 }) {
+		return
+	}
+	for _, s := range c.shards {
+		if s.standing() == actors.Open && s.shard.Unconfirmed() == lease.Never {
+			s.shard.Barrier()
+			return
+		}
+	}
 }
 
 // resume goes on after the process was paused: other nodes may have taken its shards.
@@ -302,6 +316,7 @@ func (c *Controller) reconcile(ctx context.Context, now lease.Instant) {
 	c.update(now)
 	c.view.claims = c.view.members.claims(c.view.self(), c.view.claims)
 	r := &round{view: c.view, assigned: c.assigned, now: now, participating: c.participating, leaving: c.leaving}
+	r.othersCommit = c.view.members.others(c.view.self(), func(x *member) bool { return x.GetConfirmed() && !x.doubtful(now) })
 	for _, s := range c.shards {
 		s.observe(now)
 		s.reconcile(ctx, r)
@@ -347,6 +362,10 @@ func (c *Controller) update(now lease.Instant) {
 			a.Owned = append(a.Owned, &peer.Ownership{Shard: s.number, Epoch: s.shard.Epoch()})
 		case actors.Ended:
 		}
+		if s.isStalled(now) {
+			a.Stalled = append(a.Stalled, s.number)
+		}
+		a.Confirmed = a.Confirmed || s.commits(now)
 		if s.failing > now {
 			a.Failing = append(a.Failing, s.number)
 		}

@@ -45,6 +45,8 @@ type world struct {
 	deaf map[[2]string]bool
 	// broken is a process that cannot open anything.
 	broken string
+	// hung are the processes whose appends are not confirmed until the channel is closed.
+	hung map[string]chan struct{}
 	// pace is how long a record takes to be read, or 0; stuck is a process that reads only the first ones.
 	pace  time.Duration
 	stuck string
@@ -74,7 +76,7 @@ type process struct {
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, deaf: make(map[[2]string]bool), transferred: make(map[string]int)}
+		w := &world{T: t, deaf: make(map[[2]string]bool), hung: make(map[string]chan struct{}), transferred: make(map[string]int)}
 		for range worldShards {
 			w.journals = append(w.journals, journaltest.NewMemory())
 		}
@@ -111,7 +113,7 @@ func (w *world) start(name string) *process {
 			x.opened++
 			x.mu.Unlock()
 			memory := w.journals[shard].Rival()
-			memory.Before(func(context.Context, *journal.Record) error { return w.check(name) })
+			memory.Before(func(ctx context.Context, _ *journal.Record) error { return w.check(ctx, name) })
 			return x.system.StartShard(actors.ShardConfig{
 				Shard: shard, Node: name, Journal: slow{memory, w, name}, Clock: clock, Outbox: x,
 				Log: slog.New(slog.DiscardHandler), Yields: true, Changed: changed,
@@ -170,14 +172,50 @@ func (w *world) fill(commits uint64) {
 	}
 }
 
-// check returns an error if a process cannot write.
-func (w *world) check(name string) error {
+// check returns an error if a process cannot write, and waits while it gets no confirmation.
+func (w *world) check(ctx context.Context, name string) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.broken == name {
+	broken, hung := w.broken == name, w.hung[name]
+	w.mu.Unlock()
+	if broken {
 		return journal.ErrNotStored
 	}
-	return nil
+	if hung == nil {
+		return nil
+	}
+	select {
+	case <-hung:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", journal.ErrUnknown, ctx.Err())
+	}
+}
+
+// hang lets appends of these processes wait until the returned function is called.
+func (w *world) hang(names ...string) (heal func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	healed := make(chan struct{})
+	for _, name := range names {
+		w.hung[name] = healed
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		clear(w.hung)
+		close(healed)
+	}
+}
+
+// commit lets each open shard append something.
+func (w *world) commit() {
+	for _, x := range w.processes {
+		for _, r := range x.cfg.Routers {
+			if s := r.Local(); s != nil {
+				s.Barrier()
+			}
+		}
+	}
 }
 
 // endpoint keeps account of the direct endpoints.
@@ -310,11 +348,16 @@ func (w *world) pass(d time.Duration) {
 func (w *world) openings() int {
 	n := 0
 	for _, x := range w.processes {
-		x.mu.Lock()
-		n += x.opened
-		x.mu.Unlock()
+		n += x.openings()
 	}
 	return n
+}
+
+// openings counts them in the process.
+func (x *process) openings() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.opened
 }
 
 // owners returns the processes that have each shard open.
@@ -732,6 +775,65 @@ func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An owner that gets no confirmations, though it is heard, gives its shards up if another node commits. The others need not
+// be busy, and the shards do not come back in short order while it still cannot commit.
+func TestStalledOwnerIsReplaced(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.start("a")
+		b := w.start("b")
+		w.start("c")
+		w.settled(10 * time.Second)
+		heal := w.hang("b")
+		w.commit() // that of the others no longer proves anything when b has waited for long enough
+		w.pass(stalledAfter + outdoneLimit + handOverLimit + 2*time.Second)
+		for shard, at := range w.owners() {
+			if len(at) != 1 || at[0] == "b" {
+				t.Errorf("shard %d is open at %v", shard, at)
+			}
+		}
+		before := b.openings()
+		w.pass(20 * time.Minute)
+		if n := b.openings() - before; n > 6*worldShards {
+			t.Errorf("in 20 minutes a node that cannot commit has tried %d times to open shards", n)
+		}
+		heal()
+		w.pass(backoffMost)
+		w.settled(time.Minute)
+		w.fair()
+	})
+}
+
+// While no node gets confirmations, and if one gets none for a short while, owners keep their shards.
+func TestOwnersStayWhenNothingIsConfirmed(t *testing.T) {
+	for name, test := range map[string]struct {
+		hung  []string
+		lasts time.Duration
+	}{
+		"all": {[]string{"a", "b", "c"}, 10 * time.Minute},
+		"one": {[]string{"b"}, stalledAfter + outdoneLimit - time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				for _, name := range []string{"a", "b", "c"} {
+					w.start(name)
+				}
+				w.settled(10 * time.Second)
+				w.commit() // an owner that was deposed in the first moment learns so
+				w.settled(10 * time.Second)
+				before, openings := w.owners(), w.openings()
+				heal := w.hang(test.hung...)
+				w.commit()
+				w.pass(test.lasts)
+				heal()
+				w.settled(0)
+				if after := w.owners(); fmt.Sprint(after) != fmt.Sprint(before) || w.openings() != openings {
+					t.Errorf("%v became %v", before, after)
+				}
+			})
+		})
+	}
 }
 
 // The shards of a node that leaves go to an established node, and not to one that was started just before, however

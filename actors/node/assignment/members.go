@@ -170,6 +170,11 @@ func (m *members) candidates() []*peer.Announcement {
 	return all
 }
 
+// others reports whether it is so of a member but self.
+func (m *members) others(self uint64, is func(*member) bool) bool {
+	return slices.ContainsFunc(m.sorted, func(x *member) bool { return x.GetIncarnation() != self && is(x) })
+}
+
 // announcements returns the latest one of each member, by name.
 func (m *members) announcements() []*peer.Announcement {
 	all := make([]*peer.Announcement, 0, len(m.sorted))

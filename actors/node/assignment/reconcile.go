@@ -15,7 +15,7 @@ const (
 	// orphanAfter is how long a shard is without an owner before the next node in line opens it although it is
 	// assigned to another; the node behind opens it after twice that.
 	orphanAfter = 3 * time.Second
-	// failingFor is how long a node that could not open a shard leaves it to others.
+	// failingFor is how long a node that could not open a shard, or not commit to it, leaves it to others at first.
 	failingFor = 30 * time.Second
 	// handOverLimit bounds how long a shard that is handed over may take to store what it has decided.
 	handOverLimit = 5 * time.Second
@@ -31,6 +31,8 @@ type round struct {
 	now      lease.Instant
 	// participating: the node has listened for long enough. leaving: it hands all shards over.
 	participating, leaving bool
+	// othersCommit: another node commits now.
+	othersCommit bool
 }
 
 // isAssigned reports whether a shard is assigned to this node.
@@ -56,6 +58,7 @@ type reconciler struct {
 func (c *reconciler) reconcile(ctx context.Context, r *round) {
 	owner, epoch := r.claims[c.number].owner, r.claims[c.number].epoch
 	c.unowned = since(owner == nil && c.shard == nil, c.unowned, r.now)
+	c.outdone = since(r.othersCommit && c.isStalled(r.now), c.outdone, r.now)
 	switch {
 	case c.shard == nil:
 		if owner == nil && c.shouldOpen(r) {
@@ -71,10 +74,15 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 	case c.isStuck(r.now):
 		if r.assigned.hasAlternative(c.number, r.self()) {
 			c.cfg.Log.Warn("opening the shard makes no progress; other nodes may try", "shard", c.number,
-				"no_progress_for", r.now.Sub(c.progressed), "records_read", c.records, "backoff", failingFor)
-			c.failing = r.now.Add(failingFor)
+				"no_progress_for", r.now.Sub(c.progressed), "records_read", c.records)
+			c.fail(r.now)
 			c.stop(ctx, r)
 		}
+	case hasLasted(c.outdone, outdoneLimit, r.now) && r.assigned.hasAlternative(c.number, r.self()):
+		c.cfg.Log.Warn("JetStream confirms commits of other nodes, and none of this shard here; other nodes may take it",
+			"shard", c.number, "unconfirmed_for", r.now.Sub(c.shard.Unconfirmed()))
+		c.fail(r.now)
+		c.stop(ctx, r)
 	case c.standing() == actors.Opening && c.shouldStopOpening(r):
 		c.stop(ctx, r)
 	case c.standing() == actors.Open && owner != nil && epoch > c.shard.Epoch():

@@ -17,6 +17,13 @@ const (
 	backoffFirst = listenFor
 	backoffMost  = 5 * time.Minute
 	stableAfter  = 10 * time.Minute
+	// stalledAfter is how long an append may be in flight before the shard counts as stalled.
+	stalledAfter = 2 * time.Second
+	// confirmedFor is how long a confirmed append shows that the node can commit.
+	confirmedFor = 5 * time.Second
+	// outdoneLimit is how long an open shard may be stalled while other nodes commit. After an outage of JetStream each
+	// bucket elects its leader by itself, in up to nine seconds.
+	outdoneLimit = 15 * time.Second
 )
 
 // state is what a node knows of one shard on its own part.
@@ -33,12 +40,15 @@ type state struct {
 	// said so.
 	records            uint64
 	progressed, logged lease.Instant
+	// outdone is since when the journal confirms nothing to the open shard, while journals do to other nodes; Never if that is
+	// not so.
+	outdone lease.Instant
 	// unowned is since when no node is known to have the shard; Never if one is.
 	unowned lease.Instant
 	// backoff is until when the node leaves the shard alone, failing until when it is not assigned to the node unless
-	// no other can open it.
+	// no other can open it. repeated is how many times either was set before the node has owned the shard for stableAfter.
 	backoff, failing lease.Instant
-	deposed          int
+	repeated         int
 	// led is since when the node's NATS server has led the bucket; Never if it does not.
 	led lease.Instant
 	// endpoint: the shard's direct endpoint is open here.
@@ -46,7 +56,7 @@ type state struct {
 }
 
 func newState() *state {
-	return &state{opening: lease.Never, opened: lease.Never, unowned: lease.Never, led: lease.Never}
+	return &state{opening: lease.Never, opened: lease.Never, outdone: lease.Never, unowned: lease.Never, led: lease.Never}
 }
 
 // standing is the shard's, Ended if there is none. A shard that has ended counts as leaving until the leadership of
@@ -96,13 +106,29 @@ func (s *state) logsSlowOpening(now lease.Instant) bool {
 	return true
 }
 
+// isStalled reports whether the journal has confirmed nothing to the open shard for too long.
+func (s *state) isStalled(now lease.Instant) bool {
+	return s.standing() == actors.Open && hasLasted(s.shard.Unconfirmed(), stalledAfter, now)
+}
+
+// commits reports whether the journal has confirmed an append of the shard a short while ago.
+func (s *state) commits(now lease.Instant) bool {
+	return s.shard != nil && s.shard.Confirmed() != lease.Never && !hasLasted(s.shard.Confirmed(), confirmedFor, now)
+}
+
 // depose notes that another writer has deposed the shard.
-func (s *state) depose(now lease.Instant) {
+func (s *state) depose(now lease.Instant) { s.backoff = now.Add(s.delay(backoffFirst, now)) }
+
+// fail notes that the node cannot open the shard, or cannot commit to it.
+func (s *state) fail(now lease.Instant) { s.failing = now.Add(s.delay(failingFor, now)) }
+
+// delay returns for how long to leave the shard to others: first, and twice as long each time, up to backoffMost.
+func (s *state) delay(first time.Duration, now lease.Instant) time.Duration {
 	if hasLasted(s.opened, stableAfter, now) {
-		s.deposed = 0
+		s.repeated = 0
 	}
-	s.backoff = now.Add(min(backoffFirst<<min(s.deposed, 16), backoffMost))
-	s.deposed++
+	s.repeated++
+	return min(first<<min(s.repeated-1, 8), backoffMost)
 }
 
 // end notes that the shard has ended.
