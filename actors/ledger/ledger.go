@@ -36,6 +36,9 @@ type Ledger struct {
 	published uint64
 	// writer is the node that wrote the last commit.
 	writer string
+	// handOver is what the last commit hands over, inherited what the one before it did if the last one took the shard
+	// over; nil: nothing.
+	handOver, inherited *journal.HandOver
 	// changed is the number of the last commit that has changes.
 	changed uint64
 	// bytes estimates the changes in all commits that were read.
@@ -180,9 +183,9 @@ func (l *Ledger) wasStored(p *page) bool {
 	return false
 }
 
-// Restart gives every held lease its whole TTL and every delay its whole time from now, since a new owner cannot know how
-// much of it has passed, and calls taken with each resource that is held or held back and its image, which may not be
-// kept.
+// Restart gives every held lease and every delay what is left of it in [Ledger.Inherited] from now, and its whole time
+// if nothing is known of it, since a new owner cannot know how much of it has passed. It calls taken with each resource
+// that is held or held back and its image, which may not be kept.
 func (l *Ledger) Restart(now lease.Instant, taken func(resource string, image *lease.Image)) {
 	l.held, l.free, l.heldBy = 0, 0, nil
 	l.pages.each(func(p *page) {
@@ -191,7 +194,7 @@ func (l *Ledger) Restart(now lease.Instant, taken func(resource string, image *l
 		for resource, e := range p.entries {
 			if !e.IsFree() {
 				l.addHeld(resource, e.Leases())
-				e.Restart(now)
+				e.Resume(now, l.inherited.GetLeftMs())
 				taken(resource, &e.Image)
 			}
 		}
@@ -223,6 +226,9 @@ func (l *Ledger) commit(position uint64, c *journal.Commit, decided func(change 
 		l.pages.each(func(p *page) { p.partial = l.first > 1 && !p.stored })
 	}
 	if err := l.tail.Follow(c); err != nil {
+		return err
+	}
+	if err := l.inherit(c); err != nil {
 		return err
 	}
 	for i, change := range c.GetChanges() {

@@ -212,7 +212,7 @@ var mutants = []mutant{
 	{
 		name:  "LeasesEndWithTheirOwner",
 		harm:  "a new owner of the shard ends every lease, though the holders go on",
-		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now)\n", "\t\t\t\te.Deadline = now\n"}},
+		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Resume(now, l.inherited.GetLeftMs())\n", "\t\t\t\te.Deadline = now\n"}},
 		found: live,
 		says:  `before its time`,
 	},
