@@ -7,9 +7,10 @@ var (
 	rests    = suite{folder: "actors", run: "^TestRestOf"}
 	inherits = suite{folder: "actors", run: "^TestOnlyTheNextOwnerInherits$"}
 	known    = suite{folder: "actors", run: "^TestEndedRequestsAreHandedOver$"}
+	starts   = suite{folder: "actors/node/assignment", run: "^TestStartSettlesAtOnce$"}
 )
 
-// handOvers are mutants of planned changes of owner.
+// handOvers are mutants of planned changes of owner, and of the start of a deployment.
 var handOvers = []mutant{
 	{
 		name:  "RestIsRoundedDown",
@@ -38,5 +39,19 @@ var handOvers = []mutant{
 		edits: []edit{{"actors/handover.go", "\tt.activations.ended.TakeOver(now, h)\n", ""}},
 		found: known,
 		says:  `want RELEASED`,
+	},
+	{
+		name:  "ListenersDoNotCount",
+		harm:  "the first node of a start opens all shards, and hands most of them over a moment later",
+		edits: []edit{{"actors/node/assignment/members.go", "\t\tcase x.GetLeaving():\n", "\t\tcase x.GetLeaving(), x.GetJoining():\n"}},
+		found: starts,
+		says:  `openings of 8 shards`,
+	},
+	{
+		name:  "ShardsFollowAtOnce",
+		harm:  "shards move to the leaders that a first election has drawn",
+		edits: []edit{{"actors/node/assignment/controller.go", "leadAfter = 30 * time.Second", "leadAfter = 5 * time.Second"}},
+		found: starts,
+		says:  `openings of 8 shards|shards move in peace`,
 	},
 }
