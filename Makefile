@@ -86,6 +86,19 @@ fmt: ## Format the code.
 tidy: ## Tidy all modules.
 	for module in $(MODULES) tools; do (cd "$$module" && go mod tidy); done
 
+# A module that cannot be looked up is left out: Go reports it on standard error.
+.PHONY: outdated
+outdated: ## List the dependencies of which a newer version exists, in all languages.
+	@for module in $(MODULES) tools; do \
+		echo "=== $$module"; \
+		(cd "$$module" && go list -e -m -u -f '{{if .Update}}{{.Path}} {{.Version}}: {{.Update.Version}}{{end}}' \
+			$$(go mod edit -print | awk '/^\t/ && !/holdfast-io/ { print $$1 }') | grep . || true); \
+	done
+	@bash .ci/servers typescript
+	@bash .ci/servers python
+	@echo '=== clients/typescript'; cd clients/typescript && npm outdated || true
+	@echo '=== clients/python'; clients/python/.venv/bin/pip list --outdated
+
 .PHONY: clean
 clean: ## Remove build and coverage output.
 	rm -rf bin dist coverage.out coverage.html

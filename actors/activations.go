@@ -99,7 +99,7 @@ func (s *activations) spawn(ctx actor.Context, a *activation) {
 
 // load gives the actor its state, and returns it.
 func (s *activations) load(a *activation) lease.Image {
-	image := s.ledger.Image(a.resource)
+	image := s.ledger.Resume(a.resource)
 	a.inbox.PostUserMessage(&load{resource: a.resource, image: image, ended: s.ended, sessions: s.sessions})
 	return image
 }
@@ -149,7 +149,7 @@ func (s *activations) passivateLater() {
 // passivate stops actors that have been idle for long.
 func (s *activations) passivate(ctx actor.Context) {
 	s.timeout.clear()
-	if s.passivateSome(ctx, s.mailbox.clock.Now().Instant) {
+	if s.passivateSome(ctx, s.mailbox.clock.Now()) {
 		s.mailbox.tell(passivateDue{})
 		return
 	}
@@ -157,7 +157,7 @@ func (s *activations) passivate(ctx actor.Context) {
 }
 
 // passivateSome stops a bounded number of actors, and reports whether there may be more to stop.
-func (s *activations) passivateSome(ctx actor.Context, now lease.Instant) (more bool) {
+func (s *activations) passivateSome(ctx actor.Context, now lease.Time) (more bool) {
 	before := now.Add(-s.idleAfter)
 	e := s.idle.Front()
 	for range passivateAtOnce {
@@ -167,9 +167,9 @@ func (s *activations) passivateSome(ctx actor.Context, now lease.Instant) (more 
 		a := e.Value.(*activation)
 		e = e.Next()
 		if a.isIdle() {
-			s.stopActor(ctx, a)
+			s.stopActor(ctx, a, now)
 		} else {
-			a.used = now // look at it again after a while
+			a.used = now.Instant // look at it again after a while
 			s.idle.MoveToBack(a.idle)
 		}
 	}
@@ -177,7 +177,10 @@ func (s *activations) passivateSome(ctx actor.Context, now lease.Instant) (more 
 }
 
 // stopActor stops the resource's actor, and drops the activation unless its timer is set.
-func (s *activations) stopActor(ctx actor.Context, a *activation) {
+func (s *activations) stopActor(ctx actor.Context, a *activation, now lease.Time) {
+	last := &snapshot{}
+	a.inbox.PostUserMessage(last)
+	s.ledger.Suspend(a.resource, last.image, now.UnixMillis)
 	ctx.Stop(a.pid)
 	s.idle.Remove(a.idle)
 	s.actors.Store(int64(s.idle.Len()))

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,6 +65,112 @@ func TestIdleEphemeralLeaseIsKept(t *testing.T) {
 		w.pass(1)
 		w.want(messages.Status_EXPIRED, 0, "r", release("a"))
 	})
+}
+
+// A lock that is idle between its leases goes on in its block of tokens, and knows its last lease. What its owner has in
+// memory only is gone with it: the next owner begins above the block.
+func TestIdleEphemeralLockKeepsItsBlock(t *testing.T) {
+	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
+		before := w.journal.Appends()
+		for token := uint64(1); token <= 1100; token++ {
+			w.want(messages.Status_GRANTED, token, "r", ephemeral(time.Minute))
+			w.want(messages.Status_RELEASED, 0, "r", release("a"))
+			w.idle()
+			w.want(messages.Status_FREE, token, "r", get())
+			w.want(messages.Status_RELEASED, 0, "r", release("a"))
+			w.idle()
+		}
+		reservations := 0
+		for _, r := range w.journal.Records() {
+			for _, c := range r.GetCommit().GetChanges() {
+				reservations += int(min(c.GetReserved(), 1))
+			}
+		}
+		if reservations != 2 {
+			w.Errorf("%d reservations in %d appends, want 2", reservations, w.journal.Appends()-before)
+		}
+		w.want(messages.Status_GRANTED, 1101, "r", acquire("b", time.Minute)) // and so does a persistent lease
+		w.want(messages.Status_RELEASED, 0, "r", release("b"))
+		w.want(messages.Status_GRANTED, 1102, "r", ephemeral(time.Minute))
+		w.want(messages.Status_RELEASED, 0, "r", release("a"))
+		w.idle()
+		w.reopen()
+		w.want(messages.Status_GRANTED, 2102, "r", ephemeral(time.Minute))
+	})
+}
+
+// idle lets the actors go that are not in use.
+func (w *world) idle() {
+	w.Helper()
+	w.pass(2 * w.tuning.IdleAfter)
+	if n := w.shard.Actors(); n != 0 {
+		w.Fatalf("%d resources have an actor", n)
+	}
+}
+
+// Beside a shared lease that is recorded, ephemeral ones go on in their block, too.
+func TestIdleSharedResourceKeepsItsBlock(t *testing.T) {
+	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
+		shared := func(a lease.Acquire) lease.Acquire {
+			a.Request.Limit = 10
+			return a
+		}
+		w.want(messages.Status_GRANTED, 1, "r", shared(acquire("b", time.Hour)))
+		for token := uint64(2); token < 10; token++ {
+			w.want(messages.Status_GRANTED, token, "r", shared(ephemeral(time.Minute)))
+			w.want(messages.Status_RELEASED, 0, "r", release("a"))
+			w.idle()
+		}
+		w.want(messages.Status_EXTENDED, 1, "r", extend("b", time.Hour))
+		w.want(messages.Status_RELEASED, 0, "r", release("b"))
+		w.idle()
+		w.want(messages.Status_GRANTED, 10, "r", acquire("b", time.Hour))
+	})
+}
+
+// Whatever happens to ephemeral and persistent locks, their tokens grow. They grow by one, except at a change of owner,
+// a panic, and when the name was forgotten.
+func TestTokensOfIdleLocks(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			tuning := actors.Tuning{IdleAfter: time.Second, ShrinkAfter: 10 * time.Second, Remember: 50 * time.Second, History: 1, CompactCommits: 20}
+			inWorld(t, tuning, func(w *world) {
+				random := rand.New(rand.NewPCG(seed, 0))
+				last, until := map[string]uint64{}, map[string]time.Time{} // the owner knows the last token
+				for range 400 {
+					resource := fmt.Sprint("r", random.IntN(3))
+					switch n := random.IntN(100); {
+					case n < 70:
+						op := acquire("a", time.Minute)
+						if random.IntN(3) > 0 {
+							op = ephemeral(time.Minute)
+						}
+						r := w.ask(resource, op)
+						w.check(r, messages.Status_GRANTED, 0)
+						token := r.GetLease().GetToken()
+						if token <= last[resource] || token != last[resource]+1 && time.Now().Before(until[resource]) {
+							w.Fatalf("%s: token %d behind token %d", resource, token, last[resource])
+						}
+						last[resource], until[resource] = token, time.Now().Add(w.tuning.Remember)
+						w.want(messages.Status_RELEASED, 0, resource, release("a"))
+						w.want(messages.Status_RELEASED, 0, resource, release("a"))
+					case n < 90:
+						w.pass(time.Duration(random.IntN(20_000)) * time.Millisecond)
+					case n < 94:
+						w.clock.panicAfter(0)
+						w.send(resource, get())
+						synctest.Wait()
+						delete(until, resource)
+					case n < 97:
+						w.reopen()
+						clear(until)
+					default:
+						w.pass(2 * time.Minute) // all are forgotten
+					}
+				}
+			})
+		})
+	}
 }
 
 // An ephemeral lease behind a persistent one must not be seen before the end of that one is sure.

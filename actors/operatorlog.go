@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"strings"
+
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
@@ -18,7 +20,7 @@ func (s *Shard) logChanges(d *decision) {
 			s.logBroken(d, change)
 		case change.GetKind() == messages.Event_CONFIRMED && d.confirms(g):
 			s.cfg.Audit.Info("loss confirmed", append(named(g), "owner", g.GetOwner(),
-				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())...)
+				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.inbox())...)
 		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
 			s.lateTokens.Add(1)
 			s.cfg.Log.Warn("tokens are running out: move to another name", append(named(g),
@@ -30,7 +32,7 @@ func (s *Shard) logChanges(d *decision) {
 func (s *Shard) logBroken(d *decision, change *journal.Change) {
 	g := change.GetGrant()
 	s.cfg.Audit.Info("lock broken", append(named(g), "owner", g.GetOwner(),
-		"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.replySubject())...)
+		"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.inbox())...)
 }
 
 // named returns the attributes that name the resource of a lease, with the tenant if it has one.
@@ -54,12 +56,12 @@ func (d *decision) confirms(g *journal.Grant) bool {
 	return ok && e.Request.GetToken() == g.GetToken()
 }
 
-// replySubject is where the answer goes. It is all that is known of the sender: a request to break or to confirm names no
-// owner, and NATS does not pass on the user.
-func (d *decision) replySubject() string {
+// inbox is where the answer goes, without the last token, which names the answer. It is all that is known of the sender: a
+// request to break or to confirm names no owner, and NATS does not pass on the user.
+func (d *decision) inbox() string {
 	if d.request == nil {
 		return ""
 	}
 	to, _ := d.request.replyTo()
-	return to.Subject
+	return to.Subject[:max(strings.LastIndexByte(to.Subject, '.'), 0)]
 }

@@ -28,6 +28,8 @@ type (
 		now     lease.Time
 		waiters []*messages.Waiter
 	}
+	// snapshot asks for the image of a resource whose actor stops. It is there at once, too.
+	snapshot struct{ image lease.Image }
 	// decision is an event for the resource, and what the event led to. A resource runs on its shard's
 	// goroutine, so it has decided when the shard has sent the decision.
 	decision struct {
@@ -101,6 +103,8 @@ func (r *resourceActor) Receive(ctx actor.Context) {
 		r.decide(m)
 	case *inspection:
 		m.waiters = r.state.Waiters(m.now)
+	case *snapshot:
+		m.image = r.state.Image()
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-io/holdfast/actors/journaltest"
@@ -76,10 +76,10 @@ func (s *shard) append(t tb, r *journal.Record) {
 	}
 }
 
-func (s *shard) commit(t tb, c *journal.Change) {
+func (s *shard) commit(t tb, changes ...*journal.Change) {
 	t.Helper()
 	r := s.ledger.Next(&journal.Writer{Node: "n"}, int64(s.ledger.Head().Number))
-	r.GetCommit().Changes = []*journal.Change{c}
+	r.GetCommit().Changes = changes
 	s.append(t, r)
 }
 
@@ -95,16 +95,6 @@ func (s *shard) step(t tb, resource string) {
 	g := &journal.Grant{Resource: resource, Owner: "o", Token: uint64(image.Token()) + 1, TtlMs: 1000, SecretHash: []byte("hash")}
 	s.held[resource], s.issued[resource] = g, g.GetToken()
 	s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g})
-}
-
-// reserve reserves tokens for ephemeral leases of a free resource.
-func (s *shard) reserve(t tb, resource string) {
-	t.Helper()
-	if s.held[resource] == nil {
-		image := s.ledger.Image(resource)
-		s.issued[resource] = uint64(image.Token()) + 5
-		s.commit(t, &journal.Change{Resource: resource, Reserved: s.issued[resource]})
-	}
 }
 
 // compact stores all pages, forgets all but some free resources, and purges what it can.
@@ -188,54 +178,6 @@ func shardOf(t tb, qualified string, shards int) uint32 {
 func of(t tb, shards []*ledger.Ledger, resource string) lease.Image {
 	t.Helper()
 	return shards[shardOf(t, resource, len(shards))].Image(resource)
-}
-
-// Whatever was granted, reserved, released, compacted and forgotten, and whatever the numbers of shards: in the restored
-// deployment each lease is held under its token, and the next token of each resource is above all that it ever had, by
-// more than ahead.
-func TestRestoredTokens(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		shards := make([]*shard, rapid.IntRange(1, 3).Draw(t, "shards"))
-		for i := range shards {
-			shards[i] = newShard(t)
-		}
-		names := rapid.SampledFrom([]string{
-			"a", "b", "c", "d", "e", "f", messages.Qualify("ORDERS", "a"), messages.Qualify("ORDERS", "b"), messages.Qualify("BILLING", "a"),
-		})
-		draw := func(t *rapid.T) (*shard, string) {
-			name := names.Draw(t, "resource")
-			return shards[shardOf(t, name, len(shards))], name
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"step":    func(t *rapid.T) { s, name := draw(t); s.step(t, name) },
-			"reserve": func(t *rapid.T) { s, name := draw(t); s.reserve(t, name) },
-			"compact": func(t *rapid.T) { s, _ := draw(t); s.compact(t, rapid.IntRange(0, 9).Draw(t, "remember")) },
-		})
-		ahead := rapid.SampledFrom([]uint64{0, 1, backup.DefaultAhead}).Draw(t, "ahead")
-		filled, after := restore(t, copyOf(t, shards), uint32(rapid.IntRange(1, 4).Draw(t, "target")), ahead)
-		restored := open(t, filled, after)
-		for _, s := range shards {
-			if after < s.Last()+ahead || restored[0].Head().Number <= s.ledger.Head().Number+ahead {
-				t.Fatalf("begins behind position %d, the backup was at %d", after, s.Last())
-			}
-			for resource, token := range s.issued {
-				image := of(t, restored, resource)
-				if next := uint64(image.Token()) + 1; next <= token+ahead {
-					t.Fatalf("%s had token %d, and gets %d", resource, token, next)
-				}
-				if g := s.held[resource]; image.Held() != (g != nil) || g != nil && !proto.Equal(image.Grant, g) {
-					t.Fatalf("%s is held by %v, was by %v", resource, image.Grant, g)
-				}
-			}
-		}
-		unknown := of(t, restored, "a name that was never used")
-		for _, s := range shards {
-			if mine := s.ledger.Image("a name that was never used"); unknown.Floor < mine.Floor+messages.Token(ahead) {
-				t.Fatalf("the low-water mark was %d, and is %d", mine.Floor, unknown.Floor)
-			}
-		}
-	})
 }
 
 // A backup reads a shard while its owner goes on and purges what was not read yet, at any place.
@@ -460,24 +402,37 @@ func TestPartOfAShard(t *testing.T) {
 	}
 }
 
-// Tokens are not raised above the last one there is, and a low-water mark that would be is refused.
+// Tokens are raised up to the last one there is. What would leave no token is refused, wherever the highest one stands.
 func TestLastTokens(t *testing.T) {
 	t.Parallel()
-	s := newShard(t)
-	s.commit(t, &journal.Change{Resource: "r", Reserved: uint64(messages.MaxToken) - 1})
-	filled, after := restore(t, copyOf(t, []*shard{s}), 1, 1000)
-	if got := of(t, open(t, filled, after), "r"); got.Token() != messages.MaxToken {
-		t.Errorf("token %d", got.Token())
-	}
-	s.compact(t, 0)
-	file := copyOf(t, []*shard{s})
-	contents, err := backup.Inspect(bytes.NewReader(file), int64(len(file)), func(float64) {})
-	check(t, err)
-	for _, ahead := range []uint64{1, backup.MaxAhead + 1} {
-		r := backup.Restore{Contents: contents, Ahead: ahead, Shards: 1}
-		if err := r.Run(t.Context()); !errors.Is(err, backup.ErrAhead) {
-			t.Errorf("ahead %d: error %v", ahead, err)
-		}
+	const highest = uint64(messages.MaxToken) - 1001
+	for name, prepare := range map[string]func(s *shard){
+		"reserved":  func(s *shard) { s.commit(t, &journal.Change{Resource: "r", Reserved: highest}) },
+		"forgotten": func(s *shard) { s.commit(t, &journal.Change{Resource: "r", Reserved: highest}); s.compact(t, 0) },
+		"held": func(s *shard) {
+			s.commit(t, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "r", Owner: "o", Token: highest, TtlMs: 1}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShard(t)
+			prepare(s)
+			file := copyOf(t, []*shard{s})
+			for ahead, want := range map[uint64]messages.Token{0: messages.Token(highest), 1000: messages.MaxToken - 1} {
+				filled, after := restore(t, file, 2, ahead)
+				if got := of(t, open(t, filled, after), "r"); got.Token() != want {
+					t.Errorf("ahead %d: token %d, want %d", ahead, got.Token(), want)
+				}
+			}
+			contents, err := backup.Inspect(bytes.NewReader(file), int64(len(file)), func(float64) {})
+			check(t, err)
+			for _, ahead := range []uint64{1001, backup.MaxAhead, backup.MaxAhead + 1, math.MaxUint64} {
+				r := backup.Restore{Contents: contents, Ahead: ahead, Shards: 1}
+				if err := r.Run(t.Context()); !errors.Is(err, backup.ErrAhead) {
+					t.Errorf("ahead %d: error %v", ahead, err)
+				}
+			}
+		})
 	}
 }
 

@@ -15,9 +15,10 @@ type Contents struct {
 	// Leases counts the leases that are held, Lost the lost ones that hold their resources back, and Free the resources
 	// that are free and remembered.
 	Leases, Lost, Free int
-	// Position, Number and Epoch are the highest of all shards, Floor is the highest low-water mark.
+	// Position, Number and Epoch are the highest of all shards, Floor is the highest low-water mark, and Highest the highest
+	// token that may have been issued.
 	Position, Number, Epoch uint64
-	Floor                   messages.Token
+	Floor, Highest          messages.Token
 	// Sum is the checksum of the file, and Size its bytes before the end. A copy has neither yet.
 	Sum  []byte
 	Size int64
@@ -63,7 +64,9 @@ func (c *Contents) addShard(s *archive.Shard) {
 
 func (c *Contents) addPage(p *journal.Page) {
 	c.Floor = max(c.Floor, messages.Token(p.GetFloor()))
+	c.Highest = max(c.Highest, c.Floor)
 	for _, e := range p.GetEntries() {
+		c.Highest = max(c.Highest, messages.Token(e.GetReserved()), messages.Token(e.GetGrant().GetToken()))
 		c.Leases += len(e.GetOthers())
 		c.Lost += len(e.GetLost())
 		switch {

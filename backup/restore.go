@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// DefaultAhead is more grants than a resource can have between a backup and its use: ten thousand a second for a day.
-	DefaultAhead = 1_000_000_000
+	// DefaultAhead covers a million grants a second for a day, or a thousand ephemeral ones.
+	DefaultAhead = 100_000_000_000
 	// MaxAhead leaves room for hundreds of restores below [messages.MaxToken].
 	MaxAhead = 1_000_000_000_000
 )
@@ -34,8 +34,9 @@ type Restore struct {
 	// File is the backup, and Contents what [Inspect] has found in it.
 	File     io.ReadSeeker
 	Contents *Contents
-	// Ahead is by how much the next token of each resource is raised, and every position, number and epoch: by more than
-	// what was granted between the backup and the restore. At most [MaxAhead].
+	// Ahead is how far above all tokens of the backup new ones begin: at least the number of grants of the whole deployment
+	// since the backup, of which an ephemeral one counts as 1 000, and the Ahead of all restores since. At most [MaxAhead].
+	// 0: there were none, and all tokens stay as they are.
 	Ahead uint64
 	// Shards is the number of shards to fill, and Target the journal of each. They are empty.
 	Shards uint32
@@ -47,13 +48,29 @@ type Restore struct {
 
 // After returns the position behind which the journals begin: above every position of the deployment that was backed up,
 // so that a reader of its journals notices that they are others.
-func (r *Restore) After() uint64 { return r.Contents.Position + r.Ahead }
+func (r *Restore) After() uint64 { return r.Contents.Position + r.leap() }
+
+// leap is by how much positions, numbers and epochs are raised. Reads are appends, too, so there may have been more of
+// these than tokens.
+func (r *Restore) leap() uint64 { return r.Ahead + DefaultAhead }
+
+// floor returns the low-water mark of all shards. One base for all names: each grant raises the highest token of its
+// shard by one at most, an ephemeral one by a block, and forgetting can raise the next token of any name to that.
+func (r *Restore) floor() messages.Token {
+	if r.Ahead == 0 {
+		return r.Contents.Floor
+	}
+	return r.Contents.Highest + messages.Token(r.Ahead)
+}
 
 // Check reports whether the backup can be restored so, before anything is written.
 func (r *Restore) Check() error {
-	if r.Ahead > MaxAhead || r.Contents.Floor+messages.Token(r.Ahead) >= messages.MaxToken {
-		return fmt.Errorf("%w: the low-water mark %d and --ahead %d are above the last token %d; choose a smaller --ahead",
-			ErrAhead, r.Contents.Floor, r.Ahead, messages.MaxToken)
+	switch highest := r.Contents.Highest; {
+	case r.Ahead > MaxAhead:
+		return fmt.Errorf("%w: %d is more than %d", ErrAhead, r.Ahead, MaxAhead)
+	case r.Ahead > 0 && highest >= messages.MaxToken-messages.Token(r.Ahead):
+		return fmt.Errorf("%w: with --ahead %d, the highest token of the backup, %d, leaves none below the last one, %d; "+
+			"choose a smaller --ahead that covers the grants since the backup", ErrAhead, r.Ahead, highest, messages.MaxToken)
 	}
 	return nil
 }
@@ -82,7 +99,7 @@ func (r *Restore) fill(ctx context.Context, shard uint32) error {
 	if err := r.load(l, shard); err != nil {
 		return err
 	}
-	l.RaiseFloor(r.Contents.Floor + messages.Token(r.Ahead))
+	l.RaiseFloor(r.floor())
 	j, at := r.Target(shard), r.After()
 	if err := j.Append(ctx, at, first); err != nil {
 		return err
@@ -109,9 +126,9 @@ func through(p *journal.Page) float64 {
 
 // commit returns the commit with which each journal begins. It has no changes, so no events are owed.
 func (r *Restore) commit() *journal.Record {
-	number := r.Contents.Number + r.Ahead + 2 // above 1, also of a deployment without commits
+	number := r.Contents.Number + r.leap() + 2 // above 1, also of a deployment without commits
 	return &journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: &journal.Commit{
-		Epoch: r.Contents.Epoch + r.Ahead + 1, Number: number, Opened: true, AtMs: r.AtMs, Published: number,
+		Epoch: r.Contents.Epoch + r.leap() + 1, Number: number, Opened: true, AtMs: r.AtMs, Published: number,
 		Writer: &journal.Writer{Node: "holdfast-restore"},
 	}}}
 }
@@ -129,10 +146,10 @@ func (r *Restore) load(l *ledger.Ledger, shard uint32) error {
 			if err != nil {
 				return err
 			}
-			if messages.ShardOf(key, r.Shards) != shard {
+			if messages.ShardOf(key, r.Shards) != shard || !r.keeps(e) {
 				continue
 			}
-			if err := l.Adopt(raised(e, r.Ahead)); err != nil {
+			if err := l.Adopt(r.raised(e)); err != nil {
 				return err
 			}
 		}
@@ -144,17 +161,16 @@ func (r *Restore) load(l *ledger.Ledger, shard uint32) error {
 	return err
 }
 
-// raised returns the entry with the next token raised by ahead. Leases that are held keep their tokens. Of a free resource
-// only the token stays: there may have been later leases, of which nothing is known.
-func raised(e *journal.Entry, ahead uint64) *journal.Entry {
-	if ahead == 0 {
+// keeps reports whether a resource is remembered. One that is free goes on above the low-water mark, as any other name:
+// there may have been later leases, of which nothing is known.
+func (r *Restore) keeps(e *journal.Entry) bool { return r.Ahead == 0 || !isFree(e) }
+
+// raised returns the entry with its next token above the low-water mark. Its leases keep their tokens.
+func (r *Restore) raised(e *journal.Entry) *journal.Entry {
+	if r.Ahead == 0 {
 		return e
 	}
-	token := min(max(e.GetReserved(), e.GetGrant().GetToken())+ahead, uint64(messages.MaxToken))
-	if isFree(e) {
-		return &journal.Entry{Resource: e.Name(), Reserved: token, UsedMs: e.GetUsedMs()}
-	}
 	held := proto.CloneOf(e)
-	held.Reserved = token
+	held.Reserved = uint64(r.floor())
 	return held
 }

@@ -128,7 +128,7 @@ func TestRestore(t *testing.T) {
 
 			dir := filepath.Join(t.TempDir(), "data")
 			run(t, append([]string{"restore", file, "--data", dir}, back...)...).
-				wantBoth(t, 0, `(?s)^restored the backup of .*: 2 shards of "holdfast": [34] leases held.* is 1000000000 above .*holdfast serve --data `, `^$`)
+				wantBoth(t, 0, `(?s)^restored the backup of .*: 2 shards of "holdfast": [34] leases held.*\nNew tokens begin 100000000000 above .*holdfast serve --data `, `^$`)
 			again := again(t, p, dir)
 			again.holdfast(t, "get", "held").want(t, 0, `^held: held by "me", token 1, (10m|9m\S+) left, job="nightly"$`)
 			again.holdfast(t, "acquire", "held", "--owner", "you").want(t, 3, `^held: `)

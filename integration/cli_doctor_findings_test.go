@@ -322,12 +322,14 @@ func TestDoctorFindsAShardWithoutSubscriber(t *testing.T) {
 	t.Parallel()
 	url := stand.StartNATS(t, embedded.Config{}).ClientURL()
 	node, found := nodeOn(t, url, "n1", "--shards", "1"), make(map[string]doctor.Result)
+	nc := stand.Dial(t, url)
 	doctor.Run(t.Context(), doctor.Config{
-		Conn: stand.Dial(t, url), Prefix: messages.DefaultPrefix, Timeout: bound, Slow: bound,
+		Conn: nc, Prefix: messages.DefaultPrefix, Timeout: bound, Slow: bound,
 	}, func(r doctor.Result) {
 		found[r.Check] = r
 		if r.Check == "nodes" {
 			node.kill(t)
+			stand.WaitNoResponders(t, nc, messages.DefaultPrefix.Direct(0, messages.OpGet, "probe"))
 		}
 	})
 	if f := found["commits"].Findings; len(f) != 1 || f[0].State != doctor.Problem || f[0].What != "shard 0 has no owner: its subjects have no subscriber" {

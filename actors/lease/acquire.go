@@ -198,11 +198,11 @@ const reservation = 1000
 // reserve makes sure that the record says that an ephemeral lease may have this token, so that no
 // later owner issues it again.
 func (s *State) reserve(token messages.Token, o *Outcome) {
-	if token <= s.reserved {
+	if token <= s.image.Reserved {
 		return
 	}
-	s.reserved = min(token+reservation-1, messages.MaxToken)
-	o.change(&journal.Change{Resource: s.resource, Reserved: uint64(s.reserved)})
+	s.image.Reserved = min(token+reservation-1, messages.MaxToken)
+	o.change(&journal.Change{Resource: s.resource, Reserved: uint64(s.image.Reserved)})
 }
 
 func (s *State) overloaded(why string) *messages.Reply {

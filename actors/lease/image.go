@@ -21,6 +21,9 @@ type Image struct {
 	Deadline Instant
 	// Floor is a token that may have been issued already, by a grant that is not remembered.
 	Floor messages.Token
+	// Reserved is the highest token that ephemeral leases may have without a further record; 0: none. Only the owner that
+	// has recorded it knows which of the reserved tokens were issued. It is not stored; for other owners it is the floor.
+	Reserved messages.Token
 	// OwnerDigest stands for the owner of a grant that keeps nothing but its token; see [Image.Shrink].
 	// 0: the grant is whole.
 	OwnerDigest uint64

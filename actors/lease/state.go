@@ -17,8 +17,6 @@ type State struct {
 	// doubted are the tokens of grants of whose holders nothing has been heard since: only these may an
 	// [Undeliverable] take back. A new State doubts none; there the lease runs out by itself.
 	doubted []messages.Token
-	// reserved is the highest token that ephemeral leases may have without being recorded.
-	reserved messages.Token
 	// past knows the requests that have ended since the shard was opened; the image knows the last grant's
 	// also if that was before.
 	past *EndedRequests
@@ -162,7 +160,7 @@ func (s *State) apply(now Time, before *journal.Grant, c *journal.Change, o *Out
 		return
 	}
 	if c.GetKind() == messages.Event_ACQUIRED {
-		s.reserved = 0 // a persistent grant ends a reservation
+		s.image.Reserved = 0 // a persistent grant ends a reservation
 	}
 	o.change(c)
 }

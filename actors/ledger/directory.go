@@ -65,6 +65,9 @@ func (d *directory) split(p *page) {
 	for resource, held := range p.ephemeral {
 		half(resource).setEphemeral(resource, held)
 	}
+	for resource, t := range p.suspended {
+		half(resource).suspend(resource, t)
+	}
 }
 
 // replace puts a new page for the prefix in the place of the pages that cover that part of the hashes.

@@ -83,6 +83,7 @@ func (p *page) forget(r Retention) (floor messages.Token) {
 // drop forgets one free resource, and returns its last token.
 func (p *page) drop(resource string) messages.Token {
 	e, _ := p.find(resource)
+	delete(p.suspended, resource)
 	if _, ok := p.tombstones[resource]; ok {
 		p.removeTombstone(resource)
 	} else {

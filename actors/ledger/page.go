@@ -26,6 +26,8 @@ type page struct {
 	tombstones map[string]tombstone
 	// ephemeral are the ephemeral leases, which are in memory only; nil if there are none.
 	ephemeral map[string][]lease.Holding
+	// suspended is what [Ledger.Suspend] has noted, in memory only, of resources that are remembered; nil if there is none.
+	suspended map[string]tombstone
 	// weight estimates the bytes of the page when stored, as far as a split can make them less.
 	weight int
 	// stored: the bucket holds this page. dirty: it holds an older version. partial: commits that are not in the journal

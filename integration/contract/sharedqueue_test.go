@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -226,7 +227,7 @@ func TestReaderThatIsGone(t *testing.T) {
 		there := q.wait(1, of("there", 2, 1))
 		gone.wait(2, of("gone", 2, 1))
 		next := q.wait(3, of("next", 2, 1))
-		gone.nc.Close()
+		stand.Disconnect(t, gone.nc, q.nc)
 		q.want(messages.Status_RELEASED, 0, give("a", 1))
 		q.wantLease(there.want(messages.Status_GRANTED, 0).GetLease(), "there", 2, 2, 2, 0)
 		q.wantLease(next.want(messages.Status_GRANTED, 0).GetLease(), "next", 4, 2, 2, 1)

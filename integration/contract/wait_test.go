@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -75,7 +76,7 @@ func TestWaiterThatIsGone(t *testing.T) {
 	gone.queue("gone1", 1)
 	gone.queue("gone2", 2)
 	inbox := c.queue("there", 3)
-	gone.nc.Close()
+	stand.Disconnect(t, gone.nc, c.nc)
 	c.want(messages.Status_RELEASED, 0, release, `{"owner":"a"}`)
 	if r := c.next(inbox); r.GetStatus() != messages.Status_GRANTED || r.GetLease().GetToken() != 4 {
 		t.Fatalf("got %v, want token 4 behind two that were taken back", r)

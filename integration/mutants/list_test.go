@@ -810,4 +810,11 @@ var mutants = []mutant{
 		found: apart,
 		says:  `there was a message on holdfast\.`,
 	},
+	{
+		name:  "BlockCountsTwice",
+		harm:  "a lock whose actor panicked issues the tokens of its ephemeral leases again",
+		edits: []edit{{"actors/ledger/suspended.go", "\tdelete(p.suspended, resource)\n", ""}},
+		found: suite{folder: "actors", run: "^TestTokensOfIdleLocks$"},
+		says:  `behind token`,
+	},
 }

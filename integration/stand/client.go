@@ -2,6 +2,7 @@ package stand
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -38,4 +39,29 @@ func Client(tb testing.TB, nc *nats.Conn, opts ...holdfast.Option) *holdfast.Cli
 		_ = c.Close(ctx)
 	})
 	return c
+}
+
+// Disconnect closes a connection and returns when its server has noticed: what is sent to the connection has no responders
+// from then on. observer is a connection of the same account.
+func Disconnect(tb testing.TB, nc, observer *nats.Conn) {
+	tb.Helper()
+	inbox := nats.NewInbox()
+	if _, err := nc.SubscribeSync(inbox); err != nil {
+		tb.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		tb.Fatal(err)
+	}
+	nc.Close()
+	WaitNoResponders(tb, observer, inbox)
+}
+
+// WaitNoResponders returns when the NATS server of a connection knows no subscriber of a subject. Until then a message may
+// go to a process that has ended: its server notices the end of a connection later than the test.
+func WaitNoResponders(tb testing.TB, nc *nats.Conn, subject string) {
+	tb.Helper()
+	Eventually(tb, subject+" has no subscriber", func() bool {
+		_, err := nc.Request(subject, nil, 100*time.Millisecond)
+		return errors.Is(err, nats.ErrNoResponders)
+	})
 }

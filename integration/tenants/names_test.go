@@ -81,7 +81,7 @@ func TestWaiters(t *testing.T) {
 	}
 	gone.queue("name", "gone", 1)
 	there, other := a.queue("name", "there", 2), b.queue("name", "other", 1)
-	gone.Close()
+	stand.Disconnect(t, gone.Conn, s.operator("").Conn)
 	for _, c := range []*client{a, b} {
 		c.want(messages.Status_RELEASED, messages.OpRelease, "name", `{"owner":"o"}`)
 	}

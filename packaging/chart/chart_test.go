@@ -3,6 +3,7 @@
 package chart_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -24,6 +26,7 @@ type release struct {
 	nodes    appsv1.StatefulSet
 	budget   policyv1.PodDisruptionBudget
 	services []corev1.Service
+	network  *networkingv1.NetworkPolicy // nil if it is turned off
 }
 
 // render renders the chart as `helm install hf --values` does. Decoding is strict: a misspelt field or one at the wrong
@@ -46,7 +49,9 @@ func render(t *testing.T, values string) (*release, error) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if strings.HasSuffix(name, ".yaml") {
 			for document := range strings.SplitSeq(files[name], "\n---\n") {
-				r.add(t, name, document)
+				if strings.TrimSpace(document) != "" { // what is turned off renders nothing
+					r.add(t, name, document)
+				}
 			}
 		}
 	}
@@ -65,6 +70,9 @@ func (r *release) add(t *testing.T, name, document string) {
 		object = &r.nodes
 	case "PodDisruptionBudget":
 		object = &r.budget
+	case "NetworkPolicy":
+		r.network = &networkingv1.NetworkPolicy{}
+		object = r.network
 	case "Service":
 		r.services = append(r.services, corev1.Service{})
 		object = &r.services[len(r.services)-1]
@@ -125,6 +133,49 @@ func TestReferences(t *testing.T) {
 			wantVolumes(t, r)
 		})
 	}
+}
+
+// The policy lets clients to NATS, nodes to one another, and only the namespace or named peers to HTTP. Its ports are those
+// of the pod.
+func TestNetworkPolicy(t *testing.T) {
+	named := "networkPolicy: {monitoring: [{namespaceSelector: {matchLabels: {a: b}}}], clients: [{podSelector: {matchLabels: {c: d}}}]}\n"
+	for values, want := range map[string]string{
+		open:         "http from [pods map[]]; nats from []; cluster,nats from [pods map[app.kubernetes.io/instance:hf app.kubernetes.io/name:holdfast]]",
+		external:     "http from [pods map[]]",
+		open + named: "http from [namespaces map[a:b]]; nats from [pods map[c:d]]; cluster,nats from [pods map[app.kubernetes.io/instance:hf app.kubernetes.io/name:holdfast]]",
+	} {
+		r, err := render(t, values)
+		must(t, err)
+		var rules []string
+		for _, rule := range r.network.Spec.Ingress {
+			rules = append(rules, ruleText(t, r, rule))
+		}
+		if got := strings.Join(rules, "; "); got != want || !maps.Equal(r.network.Spec.PodSelector.MatchLabels, r.nodes.Spec.Selector.MatchLabels) {
+			t.Errorf("%sgot  %s of %v\nwant %s", values, got, r.network.Spec.PodSelector, want)
+		}
+	}
+	if r, err := render(t, open+"networkPolicy: {enabled: false}\n"); err != nil || r.network != nil {
+		t.Errorf("turned off: %v, %v", r.network, err)
+	}
+}
+
+func ruleText(t *testing.T, r *release, rule networkingv1.NetworkPolicyIngressRule) string {
+	t.Helper()
+	var ports, from []string
+	for _, p := range rule.Ports {
+		if !slices.ContainsFunc(r.nodes.Spec.Template.Spec.Containers[0].Ports, func(c corev1.ContainerPort) bool { return c.Name == p.Port.StrVal }) {
+			t.Errorf("the pod has no port %v", p.Port)
+		}
+		ports = append(ports, p.Port.StrVal)
+	}
+	for _, peer := range rule.From {
+		if peer.PodSelector != nil {
+			from = append(from, fmt.Sprint("pods ", peer.PodSelector.MatchLabels))
+		} else {
+			from = append(from, fmt.Sprint("namespaces ", peer.NamespaceSelector.MatchLabels))
+		}
+	}
+	return strings.Join(ports, ",") + " from " + fmt.Sprint(from)
 }
 
 // wantVolumes fails unless the mounts are of all the volumes and of no others.

@@ -16,7 +16,7 @@ require (
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/holdfast-io/holdfast/clients v0.0.0
 	github.com/holdfast-io/holdfast/messages v0.0.0
-	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/text v0.44.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 

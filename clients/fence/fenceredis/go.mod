@@ -9,8 +9,8 @@ require (
 	github.com/holdfast-io/holdfast/clients v0.0.0
 	github.com/holdfast-io/holdfast/messages v0.0.0
 	go.uber.org/atomic v1.12.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+	golang.org/x/text v0.44.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 

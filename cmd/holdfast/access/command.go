@@ -181,8 +181,11 @@ func (r *role) check(cmd *cobra.Command) error {
 	return r.conflict()
 }
 
-// checkInbox refuses what lets a client read answers or requests of others.
+// checkInbox refuses what lets a client read answers, requests or events of others: the user may subscribe to all below it.
 func checkInbox(inbox string) error {
+	if !strings.HasPrefix(inbox, defaultInbox) {
+		return cli.BadValue("--inbox-prefix", inbox, errors.New("a subject that begins with _INBOX, which no requests and events have, as in _INBOX.orders or _INBOX_orders"))
+	}
 	for level := range strings.SplitSeq(inbox, ".") {
 		if !userName.MatchString(strings.TrimLeft(level, "_")) {
 			return cli.BadValue("--inbox-prefix", inbox, errors.New("levels of letters, digits, _ and -, joined by dots, without wildcards, as in _INBOX.orders"))

@@ -41,7 +41,7 @@ func (l loss) environ(base []string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the metadata as JSON: %w", err)
 	}
-	environ := append(settings.WithoutResults(base),
+	environ := append(settings.ForCommand(base),
 		settings.VariableResource+"="+l.lease.Resource,
 		settings.VariableToken+"="+l.lease.Token.String(),
 		settings.VariableFence+"="+l.lease.Fence.String(),

@@ -126,7 +126,7 @@ func (l *locks) names() string {
 // command. With several locks the variables for a single resource and token are not set: a command that reads
 // only these could use the token of the wrong lock.
 func (l *locks) environ(base []string) []string {
-	environ := settings.WithoutResults(base)
+	environ := settings.ForCommand(base)
 	var resources, tokens, slots, slotTokens []string
 	for _, lock := range l.All() {
 		resources = append(resources, lock.Resource())

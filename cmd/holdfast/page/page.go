@@ -32,9 +32,6 @@ type Config struct {
 	Name string
 	// Actions permits changes: an operator may break a lease.
 	Actions bool
-	// LocalOnly refuses requests for another host than an IP address or localhost, so that a web site whose name is
-	// made to lead to this machine cannot read the page.
-	LocalOnly bool
 	// Totals returns what the node has counted since its start.
 	Totals func() metrics.Totals
 	// Log receives the changes that were made on the page.
@@ -88,7 +85,7 @@ func (p *Page) Close(ctx context.Context) error {
 
 // Register adds the page to the paths that mux serves: the root, and a path for each view.
 func (p *Page) Register(mux *http.ServeMux) {
-	handle := func(pattern string, h http.Handler) { mux.Handle(pattern, p.guarded(h)) }
+	handle := func(pattern string, h http.Handler) { mux.Handle(pattern, guarded(h)) }
 	for _, k := range kinds {
 		handle("GET /"+k.pattern(), p.show(k))
 		handle("GET /stream/"+k.name, p.stream(k))

@@ -270,6 +270,11 @@ func TestViews(t *testing.T) {
 	s.eventually("/events", "2 changes are shown.", "orders.1", "pool")
 	s.want("/static/page.js", 200, "EventSource")
 	s.want("/static/page.css", 200, "prefers-color-scheme")
+	for _, directory := range []string{"/static/", "/static"} {
+		if got := s.do(s.request(http.MethodGet, directory, nil)); strings.Contains(got.body, "page.js") {
+			t.Errorf("%s lists its files: %d %s", directory, got.code, got.body)
+		}
+	}
 	for path, says := range map[string]string{
 		"/?pattern=a.>.b": "&gt; at the end is the rest", "/?state=x": "heldback", "/lock": "resource", "/lock?name=%00": "resource",
 		"/sessions?pattern=>.x": "&gt; at the end is the rest",
@@ -295,21 +300,6 @@ func TestBeforeTheStart(t *testing.T) {
 	s.want("/stream/locks", 503, "the node is being started")
 	if got := s.do(s.request(http.MethodPost, "/break", nil)); got.code != http.StatusNotFound {
 		t.Errorf("POST without actions: %d", got.code)
-	}
-}
-
-// A page that is for this host only has no other name, which a DNS server could lead here.
-func TestForeignHost(t *testing.T) {
-	t.Parallel()
-	for host, code := range map[string]int{"127.0.0.1:8422": 503, "[::1]:8422": 503, "[::1]": 503, "localhost": 503, "example.com": 421, "localhost.example.com:8422": 421} {
-		for local, want := range map[bool]int{true: code, false: 503} {
-			s := unstarted(t, page.Config{LocalOnly: local}, 0)
-			r := s.request(http.MethodGet, "/", nil)
-			r.Host = host
-			if got := s.do(r); got.code != want {
-				t.Errorf("%s, local %t: %d, want %d", host, local, got.code, want)
-			}
-		}
 	}
 }
 

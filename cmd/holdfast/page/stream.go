@@ -111,7 +111,7 @@ func (f *feed) render(k *kind, event, id string, data any) error {
 	if err := k.template.ExecuteTemplate(&text, event, data); err != nil {
 		return err
 	}
-	return f.send(event, id, text.String())
+	return f.send(event, id, string(visible(text.Bytes())))
 }
 
 // lineBreaks makes each line break one that an event stream knows.

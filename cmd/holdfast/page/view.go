@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -50,8 +51,14 @@ var templates embed.FS
 //go:embed static
 var assets embed.FS
 
-// static serves scripts and styles, which change only with the program.
-var static = http.FileServerFS(assets)
+// static serves scripts and styles, which change only with the program, and no list of them.
+var static = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/") {
+		http.NotFound(w, r)
+		return
+	}
+	http.FileServerFS(assets).ServeHTTP(w, r)
+})
 
 func init() {
 	functions := template.FuncMap{
@@ -156,7 +163,7 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, k *kind, query url.
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write(text.Bytes()) // a client that is gone needs no answer
+	_, _ = w.Write(visible(text.Bytes())) // a client that is gone needs no answer
 }
 
 var errStarting = errors.New("the node is being started; reload the page in a moment")

@@ -25,8 +25,9 @@ const (
 	maxHeaderBytes = 16 << 10
 	// headerTimeout, requestTimeout and answerTimeout bound how long a client may take to send the header and all of a
 	// request, and the server and the client together for the answer. idleTimeout is how long a connection is kept without
-	// a request: short, so that connections which are only kept do not take the place of a check for long.
-	headerTimeout, requestTimeout = 5 * time.Second, 10 * time.Second
+	// a request: short, so that connections which are only kept do not take the place of a check for long. The probes of
+	// packaging/chart wait for 3 s.
+	headerTimeout, requestTimeout = 2 * time.Second, 2 * time.Second
 	answerTimeout, idleTimeout    = 30 * time.Second, 5 * time.Second
 )
 
@@ -73,12 +74,15 @@ func Start(cfg Config, handler http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.IsLocal() {
+		handler = localOnly(handler)
+	}
 	s.url, s.http = "http://"+l.Addr().String(), &http.Server{
 		Handler: plain(handler), TLSConfig: settings, MaxHeaderBytes: maxHeaderBytes,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug), // a client can cause any number of them
 	}
-	l = netutil.LimitListener(l, maxConnections)
+	l = netutil.LimitListener(newFairListener(l), maxConnections)
 	if settings != nil {
 		s.url, l = "https://"+l.Addr().String(), tls.NewListener(l, settings)
 	}

@@ -119,7 +119,7 @@ func TestTLS(t *testing.T) {
 func TestCloseWithASilentConnection(t *testing.T) {
 	t.Parallel()
 	s := start(t, web.Config{Listen: "127.0.0.1:0"}, hello)
-	silent := dial(t, s)
+	silent := dial(t, s, 1)
 	get(t, http.DefaultClient, s.URL()) // connections are accepted in their order: the server has the silent one
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -131,10 +131,11 @@ func TestCloseWithASilentConnection(t *testing.T) {
 	}
 }
 
-// dial connects to the server for as long as the test takes.
-func dial(t *testing.T, s *web.Server) net.Conn {
+// dial connects to the server from 127.0.0.n for as long as the test takes.
+func dial(t *testing.T, s *web.Server, n int) net.Conn {
 	t.Helper()
-	nc, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "http://"))
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(n))}}
+	nc, err := dialer.Dial("tcp", strings.TrimPrefix(s.URL(), "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,9 +156,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 		served.Add(-1)
 	}))
 	answers := make(chan error, clients)
-	for range clients {
-		nc := dial(t, s)
-		if _, err := fmt.Fprint(nc, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+	for i := range clients {
+		nc := dial(t, s, i%8+1)
+		if _, err := fmt.Fprint(nc, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		go func() {
@@ -182,6 +183,82 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for range clients {
 		if err := <-answers; err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// An address has half of the connections, and leaves the others to the checks of other addresses.
+func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
+	t.Parallel()
+	const bound = 32
+	arrived, release := make(chan struct{}, 3*bound), make(chan struct{})
+	mux := http.NewServeMux()
+	mux.Handle("/", hello)
+	mux.HandleFunc("/slow", func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-release
+	})
+	s := start(t, web.Config{Listen: "127.0.0.1:0"}, mux)
+	ask := func(nc net.Conn, path string) (*http.Response, error) {
+		if _, err := fmt.Fprintf(nc, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path); err != nil {
+			return nil, err
+		}
+		if err := nc.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			return nil, err
+		}
+		return http.ReadResponse(bufio.NewReader(nc), nil)
+	}
+	refused := make(chan struct{}, 3*bound)
+	for range 3 * bound {
+		nc := dial(t, s, 2)
+		go func() {
+			if r, err := ask(nc, "/slow"); err != nil {
+				refused <- struct{}{}
+			} else {
+				_ = r.Body.Close()
+			}
+		}()
+	}
+	for range bound {
+		<-arrived
+	}
+	for range 2 * bound {
+		<-refused
+	}
+	r, err := ask(dial(t, s, 3), "/")
+	if err != nil {
+		t.Fatalf("another address is kept out: %v", err)
+	}
+	_ = r.Body.Close()
+	close(release)
+}
+
+// What is for this host only has no other name, which a DNS server could lead here.
+func TestForeignHost(t *testing.T) {
+	t.Parallel()
+	for listen, isLocal := range map[string]bool{"127.0.0.1:0": true, "0.0.0.0:0": false} {
+		s := start(t, web.Config{Listen: listen, Insecure: true}, hello)
+		_, port, err := net.SplitHostPort(strings.TrimPrefix(s.URL(), "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for host, code := range map[string]int{
+			"127.0.0.1:8422": 200, "[::1]:8422": 200, "[::1]": 200, "localhost": 200, "example.com": 421, "localhost.example.com:8422": 421,
+		} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+port+"/metrics", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Host = host; !isLocal {
+				code = http.StatusOK
+			}
+			got, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _ = got.Body.Close(); got.StatusCode != code {
+				t.Errorf("%s at %s: %d, want %d", host, listen, got.StatusCode, code)
+			}
 		}
 	}
 }

@@ -51,9 +51,11 @@ in the data directory of a node to come, otherwise in the JetStream of an existi
 where no node may run. The number of shards and of replicas may be others than before.
 
 Leases are held under their tokens, and run their whole TTL from the start of the first
-node. Every other token is raised by --ahead, because the backup may be older than the
-last grant: give more than any resource has been granted since. With --ahead 0 nothing
-is raised; that is for a move, if nothing was granted since the backup.
+node. All other tokens begin --ahead above the highest one in the backup, because the
+backup may be older than the last grant. --ahead has to cover all grants of the whole
+deployment since the backup began, with 1000 for each ephemeral one, and the --ahead of
+each restore since. With --ahead 0 all tokens stay as they are; that is for a move, if
+nothing was granted since the backup.
 
 FILE is read and checked before anything is changed. No node starts on a deployment
 whose restore was interrupted; start the restore again.`,
@@ -70,7 +72,7 @@ whose restore was interrupted; start the restore again.`,
 		f.StringVar(&r.name, "name", cli.HostName(), "with --cluster-listen: its `NAME`")
 		f.Var(&r.shards, "shards", "number of shards (default as in the backup)")
 		f.Var(&r.replicas, "replicas", "number of NATS servers that store each shard")
-		f.Var(&r.ahead, "ahead", "raise the next token of each resource by this number")
+		f.Var(&r.ahead, "ahead", "begin new tokens this far above the highest one in the backup")
 		f.Lookup("shards").DefValue = "0" // help has the default in words
 	})
 	r.connection.AddTo(cmd)
@@ -243,7 +245,7 @@ func (r *restoreCommand) fill(cmd *cobra.Command, nc *nats.Conn) error {
 func (r *restoreCommand) announce(cmd *cobra.Command) error {
 	raised := "No token was raised (--ahead 0), so nothing may have been granted since."
 	if r.ahead.Value > 0 {
-		raised = fmt.Sprintf("The next token of each resource is %d above the one in the backup (--ahead), so that none is issued twice.", r.ahead.Value)
+		raised = fmt.Sprintf("New tokens begin %d above the highest one in the backup (--ahead). None is issued twice unless more was granted since.", r.ahead.Value)
 	}
 	serve := "holdfast serve --nats " + r.connection.Where()
 	if r.data != "" {

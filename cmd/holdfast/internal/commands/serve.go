@@ -226,6 +226,7 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 	for _, name := range settings.Strangers(cmd.Root(), os.Environ()) {
 		log.Warn("unknown environment variable", "variable", name)
 	}
+	s.warnOfExposed(log)
 	cfg, err := s.config(log)
 	if err != nil {
 		return err

@@ -51,10 +51,22 @@ func isResult(name string) bool {
 	return slices.Contains(LockVariables, name) || slices.Contains(LossVariables, name) || strings.HasPrefix(name, PrefixMetadata)
 }
 
-// WithoutResults returns the environment without the variables that an outer lock or fence-agent has set.
-func WithoutResults(environ []string) []string {
+// ForCommand returns the environment of a command that lock or fence-agent starts: without what an outer one has set, and
+// without the secrets of the login, which a child needs only if it is given them.
+func ForCommand(environ []string) []string {
+	isSet := func(name string) bool {
+		return slices.ContainsFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+	}
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
+		name, value, _ := strings.Cut(entry, "=")
+		switch name {
+		case "NATS_PASSWORD", "HOLDFAST_PASSWORD":
+			return true
+		case "NATS_USER": // without a password it is a token
+			return !isSet("NATS_PASSWORD")
+		case "NATS_URL":
+			return strings.Contains(value, "@")
+		}
 		return isResult(name)
 	})
 }
