@@ -193,10 +193,15 @@ func (s *activations) stopActor(ctx actor.Context, a *activation, now lease.Inst
 // panicked notes that the resource's actor has lost its state: its queue, and its ephemeral leases. Until
 // resume, events are held.
 func (s *activations) panicked(a *activation) {
+	s.endEphemeral(a)
+	a.held = new(held)
+}
+
+// endEphemeral notes that the ephemeral leases of the resource end with its state.
+func (s *activations) endEphemeral(a *activation) {
 	for _, gone := range s.ledger.Ephemeral(a.resource) {
 		s.ended.End(s.mailbox.clock.Now().Instant, gone.Grant, messages.Event_EXPIRED)
 	}
-	a.held = new(held)
 }
 
 // resume sends an actor that has its state back the events that were held.

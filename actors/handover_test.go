@@ -23,8 +23,8 @@ func TestHandOver(t *testing.T) {
 		w.pass(1500 * time.Millisecond)
 		before, number := w.journal.Appends(), len(w.journal.Records())
 		w.handOver()
-		if n := w.journal.Appends() - before; n != 0 {
-			w.Errorf("%d appends, though nothing was on its way", n)
+		if n := w.journal.Appends() - before; n != 1 {
+			w.Errorf("%d appends, want the one that hands over", n)
 		}
 		if got := w.passed.inboxes("r"); !slices.Equal(got, []string{first, second}) {
 			w.Errorf("passed %v, want %v", got, []string{first, second})
@@ -38,7 +38,7 @@ func TestHandOver(t *testing.T) {
 		next := w.successor()
 		next.open()
 		defer next.close()
-		if w.shard.Epoch() != 1 || next.shard.Epoch() != 2 || len(w.journal.Records()) != number+1 {
+		if w.shard.Epoch() != 1 || next.shard.Epoch() != 2 || len(w.journal.Records()) != number+2 {
 			w.Errorf("epochs %d and %d", w.shard.Epoch(), next.shard.Epoch())
 		}
 		next.takeOver(w.passed)

@@ -37,8 +37,8 @@ type term struct {
 	staged *ledger.Staged
 	// changes counts the changes that were decided.
 	changes int
-	// draining: no resource is woken any more.
-	draining bool
+	// draining: no resource is woken any more. handedOver: the commit that hands over is appended, or need not be.
+	draining, handedOver bool
 }
 
 // termMessage is what a part of a term tells the shard's goroutine.
@@ -75,6 +75,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 			t.timers.set(&t.activations.add(resource).timer, deadline)
 		}
 	})
+	t.takeOver(now.Instant)
 	t.compaction = newCompaction(t.ctx, s, m, l)
 	t.report("")
 	for tenant := range l.Tenants() {
@@ -381,14 +382,14 @@ func (t *term) drain(evict lease.Event) (undecided []*Request) {
 	return t.sessions.stop()
 }
 
-// isDrained reports whether everything has been decided, stored, published and recorded. It publishes and
+// isDrained reports whether everything has been decided, stored, published, recorded and handed over. It publishes and
 // records as soon as nothing else is left to do; brief as in [watermark.finish].
 func (t *term) isDrained(brief bool) bool {
 	if t.activations.busy > 0 || t.batcher.isAppending() {
 		return false
 	}
 	if t.watermark.finish(brief) {
-		return true
+		return t.handOver()
 	}
 	if t.watermark.due {
 		t.appendNext()

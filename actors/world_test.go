@@ -125,10 +125,25 @@ func (w *world) endSystem() {
 	}
 }
 
-// reopen ends the shard as if its process had died, and opens it again from its journal.
+// reopen ends the shard as if its process had died, which hands nothing over, and opens it again from its journal.
 func (w *world) reopen() {
 	w.Helper()
+	w.journal.Before(func(_ context.Context, r *journal.Record) error {
+		if r.GetCommit().GetHandOver() != nil {
+			return journal.ErrNotStored
+		}
+		return nil
+	})
 	w.close()
+	w.journal.Before(nil)
+	w.open()
+}
+
+// restart stops the shard, and opens it again from its journal some time later.
+func (w *world) restart(later time.Duration) {
+	w.Helper()
+	w.close()
+	w.pass(later)
 	w.open()
 }
 

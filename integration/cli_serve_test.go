@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
@@ -197,10 +198,26 @@ func TestServeUsage(t *testing.T) {
 	} {
 		runWith(t, test.variables, append([]string{"serve"}, test.args...)...).want(t, 2, `^holdfast: .*`+test.says)
 	}
-	run(t, "serve", "--nats", "nats://u:secret@127.0.0.1:1").want(t, 5, `^holdfast: cannot connect to NATS at nats://[^s]*127\.0\.0\.1:1`)
 	run(t, "serve", "--listen", "127.0.0.1:0", "--cluster-listen", "0.0.0.0:6222", "--routes", "127.0.0.1:6222").
 		want(t, 1, `^holdfast: .*0\.0\.0\.0:6222 is open to other hosts .* --allow-remote$`)
 	run(t, "serve", "--replicas", "3", "--listen", "127.0.0.1:0").want(t, 2, `^holdfast: .*3 replicas need a JetStream cluster`)
+}
+
+// A node whose NATS starts later waits for it, until a signal ends it.
+func TestServeWaitsForNATS(t *testing.T) {
+	t.Parallel()
+	address := ports.Free(t, 1)[0]
+	waiting := start(t, "serve", "--nats", "nats://u:secret@"+address, "--name", "waiting")
+	stopped := start(t, "serve", "--nats", "nats://u:secret@"+address, "--name", "stopped")
+	for _, p := range []*process{waiting, stopped} {
+		if line := p.log.WaitFor(t, p.done, "waiting for NATS"); !strings.Contains(line, address) || strings.Contains(line, "secret") {
+			t.Errorf("it says: %s", line)
+		}
+	}
+	stopped.signal(t, syscall.SIGTERM)
+	stopped.wantExit(t, 0)
+	serveWith(t, nil, "--listen", address, "--shards", "1", "--name", "with-nats")
+	waiting.out.WaitFor(t, waiting.done, "Holdfast is ready")
 }
 
 // A NATS of which the file says everything: who may log in, and what for.

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,6 +35,27 @@ func TestMemberIsRemoved(t *testing.T) {
 	run(t, "get", "orders.42", "--server", url, "--timeout", "30s").want(t, 0, `^held: orders.42 by "me", token 1`)
 	if strings.Contains(c.All[0].Written(), "level=ERROR") {
 		t.Errorf("n1 complains:\n%s", c.All[0].Written())
+	}
+}
+
+// A member that was removed, and is started again under its name before that may return, is not ready and says why.
+func TestRemovedMemberIsNotReady(t *testing.T) {
+	t.Parallel()
+	c := operated{t, stand.StartMembers(t, 4, "--shards", "2")}
+	removed := c.All[3]
+	removed.Stop()
+	c.shows("^n4 +away ")
+	c.removes("n4")
+	for _, name := range []string{"with its data", "without data"} {
+		removed.Start()
+		removed.WaitLog("the cluster does not count this server as a member")
+		if strings.Contains(removed.Written(), "Holdfast is ready") {
+			t.Errorf("%s: it is ready", name)
+		}
+		removed.Kill()
+		if err := os.RemoveAll(removed.Data); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// settleTime is how long a shard must have its owner before its bucket's leadership follows. A shard that
-	// follows the leadership has moved by then, so the two do not move in turns.
-	settleTime = 10 * time.Second
+	// settleTime is how long a shard must have its owner before its bucket's leadership follows. A shard follows a
+	// leadership that stays elsewhere much later, so the two do not move in turns.
+	settleTime = 5 * time.Second
 	// followInterval is the interval at which leaderships are checked.
 	followInterval = time.Second
 	// leadTimeout bounds one move: a planned change of leader takes 25-65 ms.
@@ -186,9 +186,9 @@ func findReplica(replicas []*jetstream.PeerInfo, name string) *jetstream.PeerInf
 
 func isCurrent(r *jetstream.PeerInfo) bool { return r.Current && !r.Offline }
 
-// Follow moves the leadership of buckets to the owner of their shards until ctx ends: if owns reports for ten
+// Follow moves the leadership of buckets to the owner of their shards until ctx ends: if owns reports for five
 // seconds that this node owns a shard, the server in this process becomes the leader of its bucket. One
-// leadership moves at a time, and none while a replica is behind.
+// leadership moves at a time, and none while a replica is behind: that is tried again each second.
 func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 	if l == nil {
 		return
@@ -203,7 +203,6 @@ func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 			if time.Since(since[shard]) < settleTime {
 				continue
 			}
-			since[shard] = time.Now()
 			if err := l.Lead(ctx, shard); err != nil {
 				l.deployment.log.Debug("the leadership of a bucket stays where it is", "shard", shard, "error", err)
 			}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/blindtest"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -17,6 +18,15 @@ import (
 func FuzzRecordsOfAShard(f *testing.F) {
 	target := blindtest.New(f)
 	for _, r := range seedRecords(f) {
+		target.Add(r[0], r[1], r[2])
+	}
+	for _, h := range []*journal.HandOver{
+		{LeftMs: map[uint64]uint32{journal.LeaseKey("a", 5): 7}},
+		{Ended: []*journal.EndedRequest{{Request: make([]byte, journal.RequestSize), Token: 3, How: messages.Event_RELEASED, Behind: 2}}},
+		{Ended: []*journal.EndedRequest{{Request: []byte("short")}}},
+		{Sharers: []*journal.Sharers{{Resource: "a", Token: 5, Requests: [][]byte{[]byte("short")}}}},
+	} {
+		r := seedHandOver(f, h)
 		target.Add(r[0], r[1], r[2])
 	}
 	target.Fuzz(func(t *testing.T, first, second, third []byte) {
@@ -50,6 +60,7 @@ func FuzzRecordsOfAShard(f *testing.F) {
 			}
 			return
 		}
+		lease.NewEndedRequests().TakeOver(0, l.Inherited())
 		taken := 0
 		l.Restart(lease.Time{}, func(_ string, image *lease.Image) { taken += image.Leases() })
 		s := &scribe{rapidOrT: t, ledger: l}
@@ -58,6 +69,23 @@ func FuzzRecordsOfAShard(f *testing.F) {
 			t.Errorf("%d leases are taken over, and %d are held", taken, l.Held())
 		}
 	})
+}
+
+// seedHandOver are a grant, a hand-over behind it, and the opening of the next owner.
+func seedHandOver(f *testing.F, h *journal.HandOver) (records [][]byte) {
+	f.Helper()
+	for i, c := range []*journal.Commit{
+		{Epoch: 1, Changes: []*journal.Change{{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Resource: "a", Owner: "o", Token: 5, TtlMs: 9}}}},
+		{Epoch: 1, HandOver: h}, {Epoch: 2, Opened: true},
+	} {
+		c.Number = uint64(i + 1)
+		data, err := proto.Marshal(&journal.Record{Format: journal.Format, Body: &journal.Record_Commit{Commit: c}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		records = append(records, data)
+	}
+	return records
 }
 
 // seedRecords are triples of records that a ledger reads: commits, and a page between them.

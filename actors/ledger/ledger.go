@@ -38,6 +38,9 @@ type Ledger struct {
 	published uint64
 	// writer is the node that wrote the last commit.
 	writer string
+	// handOver is what the last commit hands over, inherited what the one before it did if the last one took the shard
+	// over; nil: nothing.
+	handOver, inherited *journal.HandOver
 	// changed is the number of the last commit that has changes.
 	changed uint64
 	// bytes estimates the changes in all commits that were read.
@@ -184,9 +187,9 @@ func (l *Ledger) wasStored(p *page) bool {
 	return false
 }
 
-// Restart gives every held lease its whole TTL and every delay its whole time from now, since a new owner cannot know how
-// much of it has passed, and calls taken with each resource that is held or held back and its image, which may not be
-// kept.
+// Restart gives every held lease and every delay what is left of it in [Ledger.Inherited] from now, and its whole time
+// if nothing is known of it, since a new owner cannot know how much of it has passed. It calls taken with each resource
+// that is held or held back and its image, which may not be kept.
 //
 // What was recorded before counts as used now: the wall clocks of its writers are not compared with this one.
 func (l *Ledger) Restart(now lease.Time, taken func(resource string, image *lease.Image)) {
@@ -197,7 +200,7 @@ func (l *Ledger) Restart(now lease.Time, taken func(resource string, image *leas
 		for resource, e := range p.entries {
 			if !e.IsFree() {
 				l.addHeld(resource, e.Leases())
-				e.Restart(now.Instant)
+				e.Resume(now.Instant, l.inherited.GetLeftMs())
 				taken(resource, &e.Image)
 			}
 		}

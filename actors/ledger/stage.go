@@ -28,6 +28,9 @@ func (l *Ledger) Stage(c *journal.Commit, decided func(change int) lease.Instant
 	if err := s.tail.Follow(c); err != nil {
 		return nil, err
 	}
+	if err := c.GetHandOver().Check(); err != nil {
+		return nil, err
+	}
 	if n := len(c.GetChanges()); n > 1 {
 		s.places, s.after = make(map[string]int, n), make([]staged, 0, n)
 	}
@@ -89,6 +92,7 @@ func (l *Ledger) Apply(position uint64, s *Staged) {
 		l.pages.each(func(p *page) { p.partial = l.isPartial(s, p) })
 	}
 	l.tail = s.tail
+	l.inherit(c)
 	for _, x := range s.after {
 		l.put(x.resource, x.entry)
 	}

@@ -29,7 +29,7 @@ func TestTombstoneIsAShrunkResource(t *testing.T) {
 		want := e.Shrink()
 		buried := bury(e).entry("r")
 		read := newPage(0, 0)
-		read.insert(buried.store("r"), 0)
+		read.insert(buried.store("r"))
 		again, _ := read.find("r")
 		for _, got := range []*entry{buried, again} {
 			same := proto.Equal(got.Grant, want.Grant) && got.State == want.State && got.Floor == want.Floor && got.OwnerDigest == want.OwnerDigest

@@ -94,6 +94,13 @@ func (b *book) openedAt(unixMillis int64) *book {
 	return b.put(&journal.Commit{Opened: true, AtMs: unixMillis})
 }
 
+// handsOver is a hand-over at 1400, by the owner's clock, of so many milliseconds of the lease of token 1.
+func (b *book) handsOver(left uint32) *book {
+	return b.put(&journal.Commit{AtMs: 1400, HandOver: &journal.HandOver{
+		LeftMs: map[uint64]uint32{journal.LeaseKey("r", 1): left},
+	}})
+}
+
 func (b *book) reserve(token uint64) *book {
 	return b.put(&journal.Commit{Changes: []*journal.Change{{Resource: "r", Reserved: token}}})
 }
@@ -161,6 +168,13 @@ var journals = []struct {
 	{"an expiry too early behind new metadata", newBook().at(1000, acquired).at(1400, updated).at(1500, expired), "before its time"},
 	{"an expiry behind an extension, whose time is not recorded", newBook().at(1000, acquired).at(1400, extended).at(1500, expired), ""},
 	{"a new owner that does not let the lease run anew", newBook().at(1000, acquired).openedAt(1900).at(2500, expired), "400 ms before its time"},
+	{"a new owner that lets the rest run", newBook().at(1000, acquired).handsOver(600).openedAt(9000).at(9600, expired), ""},
+	{"a new owner that does not let the rest run", newBook().at(1000, acquired).handsOver(600).openedAt(9000).at(9100, expired), "500 ms before its time"},
+	{"a rest that is too short", newBook().at(1000, acquired).handsOver(200), "handed over with an end at 1600, 400 ms before its time"},
+	{
+		"a rest for an owner that does not come next",
+		newBook().at(1000, acquired).handsOver(600).openedAt(9000).openedAt(9100).at(9700, expired), "400 ms before its time",
+	},
 	{
 		"an ephemeral lease that is recorded", newBook().put(&journal.Commit{Changes: []*journal.Change{{Kind: acquired, Grant: &journal.Grant{
 			Resource: "r", Owner: "a", Token: 1, TtlMs: 1000, Durability: messages.Durability_EPHEMERAL,

@@ -91,18 +91,47 @@ func (r *resource) find(token uint64) int {
 	return slices.IndexFunc(r.held, func(h *holding) bool { return h.GetToken() == token })
 }
 
-// opened notes that another owner goes on with the resource. Its leases begin anew, without those that were in the
-// memory of the owner before, and of the requests it knows those of the leases that are held and of the last grant.
-func (r *resource) opened(c *journal.Commit) {
+// rest is what a new owner lets a time in milliseconds run for: what was handed over of it, else all.
+func rest(h *journal.HandOver, g *journal.Grant, whole uint32) int64 {
+	if left, ok := h.GetLeftMs()[journal.LeaseKey(g.GetResource(), g.GetToken())]; ok {
+		return int64(min(left, whole))
+	}
+	return int64(whole)
+}
+
+// handsOver checks that no less is handed over of a lease and of a delay than what is left of it.
+func (r *resource) handsOver(c *journal.Commit, wrong func(string, ...any)) {
+	check := func(g *journal.Grant, due int64, whole uint32) {
+		if at := c.GetAtMs() + rest(c.GetHandOver(), g, whole); due != 0 && at < due-wallSlack {
+			wrong("token %d is handed over with an end at %d, %d ms before its time", g.GetToken(), at, due-at)
+		}
+	}
+	for _, h := range r.held {
+		check(h.Grant, h.due, h.GetTtlMs())
+	}
+	for _, l := range r.lost {
+		check(l.Grant, l.due, l.GetDelayMs())
+	}
+}
+
+// opened notes that another owner goes on with the resource, with what was handed over. Its leases begin anew, without
+// those that were in the memory of the owner before and for what was handed over of them, and of the requests it knows
+// those of the leases that are held and of the last grant.
+func (r *resource) opened(c *journal.Commit, before *journal.HandOver) {
 	r.above = max(r.above, r.top())
 	r.unseen = false
 	r.requests = map[request]granted{requestOf(r.last): {r.last.GetToken(), r.changedAt, false}}
 	for _, h := range r.held {
-		h.due = due(h.Grant, c.GetAtMs())
+		if h.due = due(h.Grant, c.GetAtMs()); h.due != 0 {
+			h.due = c.GetAtMs() + rest(before, h.Grant, h.GetTtlMs())
+		}
 		r.requests[requestOf(h.Grant)] = granted{h.GetToken(), r.changedAt, false}
 	}
 	for _, l := range r.lost {
-		l.restart(c.GetAtMs())
+		l.due = 0
+		if l.GetDelayMs() > 0 {
+			l.due = c.GetAtMs() + rest(before, l.Grant, l.GetDelayMs())
+		}
 		r.requests[requestOf(l.Grant)] = granted{l.GetToken(), r.changedAt, false}
 	}
 }

@@ -39,6 +39,8 @@ type Shard struct {
 	tail      journal.Tail
 	published uint64
 	floor     uint64
+	// handOver is what the last commit hands over, nil if nothing.
+	handOver *journal.HandOver
 	// writer opened the present epoch, nil if that is not known. openers are all writers that opened one.
 	writer    *journal.Writer
 	openers   map[uint64]bool // by incarnation
@@ -139,7 +141,12 @@ func (s *Shard) commit(c *journal.Commit) {
 	s.published = c.GetPublished()
 	if c.GetOpened() {
 		for _, r := range s.resources {
-			r.opened(c)
+			r.opened(c, s.handOver)
+		}
+	}
+	if s.handOver = c.GetHandOver(); s.handOver != nil {
+		for name, r := range s.resources {
+			r.handsOver(c, s.of(name))
 		}
 	}
 	for _, m := range c.GetChanges() {

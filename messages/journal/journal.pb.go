@@ -133,7 +133,10 @@ type Commit struct {
 	AtMs int64 `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
 	// The watermark of events: the number of the last commit whose events are all published, to the writer's
 	// knowledge. The next owner publishes the events behind it.
-	Published     uint64 `protobuf:"varint,7,opt,name=published,proto3" json:"published,omitempty"`
+	Published uint64 `protobuf:"varint,7,opt,name=published,proto3" json:"published,omitempty"`
+	// In the last commit of a writer that hands the shard over. A next owner that takes the shard over right behind this
+	// commit goes on with it; anyone else ignores it.
+	HandOver      *HandOver `protobuf:"bytes,8,opt,name=hand_over,json=handOver,proto3" json:"hand_over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -217,6 +220,213 @@ func (x *Commit) GetPublished() uint64 {
 	return 0
 }
 
+func (x *Commit) GetHandOver() *HandOver {
+	if x != nil {
+		return x.HandOver
+	}
+	return nil
+}
+
+// HandOver is what only the memory of a shard's owner has when it lets the shard go. It may leave some out.
+type HandOver struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The milliseconds that are left of leases, delays and sessions when the commit is made, rounded up. Of a lease and of
+	// the delay of a lost one the key is xxHash64 of its token and its resource, see LeaseKey; of a session its first 8
+	// bytes. What has no entry runs in full.
+	LeftMs map[uint64]uint32 `protobuf:"bytes,1,rep,name=left_ms,json=leftMs,proto3" json:"left_ms,omitempty" protobuf_key:"fixed64,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// The requests that may not be granted any more, the oldest first.
+	Ended []*EndedRequest `protobuf:"bytes,2,rep,name=ended,proto3" json:"ended,omitempty"`
+	// The reentrant requests that present leases have answered.
+	Sharers       []*Sharers `protobuf:"bytes,3,rep,name=sharers,proto3" json:"sharers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HandOver) Reset() {
+	*x = HandOver{}
+	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HandOver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HandOver) ProtoMessage() {}
+
+func (x *HandOver) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HandOver.ProtoReflect.Descriptor instead.
+func (*HandOver) Descriptor() ([]byte, []int) {
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *HandOver) GetLeftMs() map[uint64]uint32 {
+	if x != nil {
+		return x.LeftMs
+	}
+	return nil
+}
+
+func (x *HandOver) GetEnded() []*EndedRequest {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+func (x *HandOver) GetSharers() []*Sharers {
+	if x != nil {
+		return x.Sharers
+	}
+	return nil
+}
+
+// EndedRequest is a request whose lease has ended, or that was withdrawn.
+type EndedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first 16 bytes of a SHA-256 of resource, owner, id and hash of the secret.
+	Request []byte `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	// The token and the end of its lease; neither if it was withdrawn.
+	Token uint64              `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
+	How   messages.Event_Kind `protobuf:"varint,3,opt,name=how,proto3,enum=holdfast.v1.Event_Kind" json:"how,omitempty"`
+	// How far the fence is behind the token.
+	Behind        uint32 `protobuf:"varint,4,opt,name=behind,proto3" json:"behind,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedRequest) Reset() {
+	*x = EndedRequest{}
+	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedRequest) ProtoMessage() {}
+
+func (x *EndedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedRequest.ProtoReflect.Descriptor instead.
+func (*EndedRequest) Descriptor() ([]byte, []int) {
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *EndedRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *EndedRequest) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *EndedRequest) GetHow() messages.Event_Kind {
+	if x != nil {
+		return x.How
+	}
+	return messages.Event_Kind(0)
+}
+
+func (x *EndedRequest) GetBehind() uint32 {
+	if x != nil {
+		return x.Behind
+	}
+	return 0
+}
+
+// Sharers are reentrant requests that the lease of a resource has answered besides the one that it was granted to.
+type Sharers struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Resource string                 `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	Token    uint64                 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
+	// As in EndedRequest, the oldest first.
+	Requests      [][]byte `protobuf:"bytes,3,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sharers) Reset() {
+	*x = Sharers{}
+	mi := &file_messages_journal_journal_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sharers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sharers) ProtoMessage() {}
+
+func (x *Sharers) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_journal_journal_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sharers.ProtoReflect.Descriptor instead.
+func (*Sharers) Descriptor() ([]byte, []int) {
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Sharers) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Sharers) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
+func (x *Sharers) GetRequests() [][]byte {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
 // Writer identifies the ownership of a shard by one process.
 type Writer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -229,7 +439,7 @@ type Writer struct {
 
 func (x *Writer) Reset() {
 	*x = Writer{}
-	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	mi := &file_messages_journal_journal_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -241,7 +451,7 @@ func (x *Writer) String() string {
 func (*Writer) ProtoMessage() {}
 
 func (x *Writer) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[2]
+	mi := &file_messages_journal_journal_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -254,7 +464,7 @@ func (x *Writer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Writer.ProtoReflect.Descriptor instead.
 func (*Writer) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{2}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Writer) GetNode() string {
@@ -290,7 +500,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	mi := &file_messages_journal_journal_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -302,7 +512,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[3]
+	mi := &file_messages_journal_journal_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -315,7 +525,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{3}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Change) GetKind() messages.Event_Kind {
@@ -391,7 +601,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_messages_journal_journal_proto_msgTypes[4]
+	mi := &file_messages_journal_journal_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +613,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[4]
+	mi := &file_messages_journal_journal_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +626,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{4}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Grant) GetResource() string {
@@ -571,7 +781,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_messages_journal_journal_proto_msgTypes[5]
+	mi := &file_messages_journal_journal_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +793,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[5]
+	mi := &file_messages_journal_journal_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +806,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{5}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Page) GetPrefix() uint32 {
@@ -668,7 +878,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_messages_journal_journal_proto_msgTypes[6]
+	mi := &file_messages_journal_journal_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -680,7 +890,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[6]
+	mi := &file_messages_journal_journal_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -693,7 +903,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{6}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Entry) GetGrant() *Grant {
@@ -765,7 +975,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_messages_journal_journal_proto_msgTypes[7]
+	mi := &file_messages_journal_journal_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +987,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_journal_journal_proto_msgTypes[7]
+	mi := &file_messages_journal_journal_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +1000,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_messages_journal_journal_proto_rawDescGZIP(), []int{7}
+	return file_messages_journal_journal_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Loss) GetGrant() *Grant {
@@ -816,7 +1026,7 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12-\n" +
 	"\x06commit\x18\x02 \x01(\v2\x13.holdfast.v1.CommitH\x00R\x06commit\x12'\n" +
 	"\x04page\x18\x03 \x01(\v2\x11.holdfast.v1.PageH\x00R\x04pageB\x06\n" +
-	"\x04body\"\xdd\x01\n" +
+	"\x04body\"\x91\x02\n" +
 	"\x06Commit\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12+\n" +
@@ -824,7 +1034,24 @@ const file_messages_journal_journal_proto_rawDesc = "" +
 	"\x06opened\x18\x04 \x01(\bR\x06opened\x12-\n" +
 	"\achanges\x18\x05 \x03(\v2\x13.holdfast.v1.ChangeR\achanges\x12\x13\n" +
 	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x1c\n" +
-	"\tpublished\x18\a \x01(\x04R\tpublished\">\n" +
+	"\tpublished\x18\a \x01(\x04R\tpublished\x122\n" +
+	"\thand_over\x18\b \x01(\v2\x15.holdfast.v1.HandOverR\bhandOver\"\xe2\x01\n" +
+	"\bHandOver\x12:\n" +
+	"\aleft_ms\x18\x01 \x03(\v2!.holdfast.v1.HandOver.LeftMsEntryR\x06leftMs\x12/\n" +
+	"\x05ended\x18\x02 \x03(\v2\x19.holdfast.v1.EndedRequestR\x05ended\x12.\n" +
+	"\asharers\x18\x03 \x03(\v2\x14.holdfast.v1.SharersR\asharers\x1a9\n" +
+	"\vLeftMsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x06R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x81\x01\n" +
+	"\fEndedRequest\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\x12)\n" +
+	"\x03how\x18\x03 \x01(\x0e2\x17.holdfast.v1.Event.KindR\x03how\x12\x16\n" +
+	"\x06behind\x18\x04 \x01(\rR\x06behind\"W\n" +
+	"\aSharers\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x1a\n" +
+	"\brequests\x18\x03 \x03(\fR\brequests\">\n" +
 	"\x06Writer\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xaf\x01\n" +
@@ -894,41 +1121,50 @@ func file_messages_journal_journal_proto_rawDescGZIP() []byte {
 	return file_messages_journal_journal_proto_rawDescData
 }
 
-var file_messages_journal_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_messages_journal_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_messages_journal_journal_proto_goTypes = []any{
 	(*Record)(nil),           // 0: holdfast.v1.Record
 	(*Commit)(nil),           // 1: holdfast.v1.Commit
-	(*Writer)(nil),           // 2: holdfast.v1.Writer
-	(*Change)(nil),           // 3: holdfast.v1.Change
-	(*Grant)(nil),            // 4: holdfast.v1.Grant
-	(*Page)(nil),             // 5: holdfast.v1.Page
-	(*Entry)(nil),            // 6: holdfast.v1.Entry
-	(*Loss)(nil),             // 7: holdfast.v1.Loss
-	nil,                      // 8: holdfast.v1.Grant.MetadataEntry
-	(messages.Event_Kind)(0), // 9: holdfast.v1.Event.Kind
-	(messages.Durability)(0), // 10: holdfast.v1.Durability
+	(*HandOver)(nil),         // 2: holdfast.v1.HandOver
+	(*EndedRequest)(nil),     // 3: holdfast.v1.EndedRequest
+	(*Sharers)(nil),          // 4: holdfast.v1.Sharers
+	(*Writer)(nil),           // 5: holdfast.v1.Writer
+	(*Change)(nil),           // 6: holdfast.v1.Change
+	(*Grant)(nil),            // 7: holdfast.v1.Grant
+	(*Page)(nil),             // 8: holdfast.v1.Page
+	(*Entry)(nil),            // 9: holdfast.v1.Entry
+	(*Loss)(nil),             // 10: holdfast.v1.Loss
+	nil,                      // 11: holdfast.v1.HandOver.LeftMsEntry
+	nil,                      // 12: holdfast.v1.Grant.MetadataEntry
+	(messages.Event_Kind)(0), // 13: holdfast.v1.Event.Kind
+	(messages.Durability)(0), // 14: holdfast.v1.Durability
 }
 var file_messages_journal_journal_proto_depIdxs = []int32{
 	1,  // 0: holdfast.v1.Record.commit:type_name -> holdfast.v1.Commit
-	5,  // 1: holdfast.v1.Record.page:type_name -> holdfast.v1.Page
-	2,  // 2: holdfast.v1.Commit.writer:type_name -> holdfast.v1.Writer
-	3,  // 3: holdfast.v1.Commit.changes:type_name -> holdfast.v1.Change
-	9,  // 4: holdfast.v1.Change.kind:type_name -> holdfast.v1.Event.Kind
-	4,  // 5: holdfast.v1.Change.grant:type_name -> holdfast.v1.Grant
-	10, // 6: holdfast.v1.Grant.durability:type_name -> holdfast.v1.Durability
-	8,  // 7: holdfast.v1.Grant.metadata:type_name -> holdfast.v1.Grant.MetadataEntry
-	6,  // 8: holdfast.v1.Page.entries:type_name -> holdfast.v1.Entry
-	4,  // 9: holdfast.v1.Entry.grant:type_name -> holdfast.v1.Grant
-	9,  // 10: holdfast.v1.Entry.state:type_name -> holdfast.v1.Event.Kind
-	4,  // 11: holdfast.v1.Entry.others:type_name -> holdfast.v1.Grant
-	7,  // 12: holdfast.v1.Entry.lost:type_name -> holdfast.v1.Loss
-	4,  // 13: holdfast.v1.Loss.grant:type_name -> holdfast.v1.Grant
-	9,  // 14: holdfast.v1.Loss.how:type_name -> holdfast.v1.Event.Kind
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	8,  // 1: holdfast.v1.Record.page:type_name -> holdfast.v1.Page
+	5,  // 2: holdfast.v1.Commit.writer:type_name -> holdfast.v1.Writer
+	6,  // 3: holdfast.v1.Commit.changes:type_name -> holdfast.v1.Change
+	2,  // 4: holdfast.v1.Commit.hand_over:type_name -> holdfast.v1.HandOver
+	11, // 5: holdfast.v1.HandOver.left_ms:type_name -> holdfast.v1.HandOver.LeftMsEntry
+	3,  // 6: holdfast.v1.HandOver.ended:type_name -> holdfast.v1.EndedRequest
+	4,  // 7: holdfast.v1.HandOver.sharers:type_name -> holdfast.v1.Sharers
+	13, // 8: holdfast.v1.EndedRequest.how:type_name -> holdfast.v1.Event.Kind
+	13, // 9: holdfast.v1.Change.kind:type_name -> holdfast.v1.Event.Kind
+	7,  // 10: holdfast.v1.Change.grant:type_name -> holdfast.v1.Grant
+	14, // 11: holdfast.v1.Grant.durability:type_name -> holdfast.v1.Durability
+	12, // 12: holdfast.v1.Grant.metadata:type_name -> holdfast.v1.Grant.MetadataEntry
+	9,  // 13: holdfast.v1.Page.entries:type_name -> holdfast.v1.Entry
+	7,  // 14: holdfast.v1.Entry.grant:type_name -> holdfast.v1.Grant
+	13, // 15: holdfast.v1.Entry.state:type_name -> holdfast.v1.Event.Kind
+	7,  // 16: holdfast.v1.Entry.others:type_name -> holdfast.v1.Grant
+	10, // 17: holdfast.v1.Entry.lost:type_name -> holdfast.v1.Loss
+	7,  // 18: holdfast.v1.Loss.grant:type_name -> holdfast.v1.Grant
+	13, // 19: holdfast.v1.Loss.how:type_name -> holdfast.v1.Event.Kind
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_messages_journal_journal_proto_init() }
@@ -946,7 +1182,7 @@ func file_messages_journal_journal_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_journal_journal_proto_rawDesc), len(file_messages_journal_journal_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

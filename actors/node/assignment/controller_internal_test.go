@@ -874,3 +874,33 @@ func TestEndpointIsTriedAgain(t *testing.T) {
 		w.settled(10 * time.Second)
 	})
 }
+
+// However far apart nodes start, within the time that they listen, each shard is opened once: by the node that keeps it.
+// The buckets are led by others at first, and later by the owners.
+func TestStartSettlesAtOnce(t *testing.T) {
+	for _, apart := range []time.Duration{0, announceEvery / 5, announceEvery / 2, announceEvery, listenFor - time.Millisecond} {
+		t.Run(apart.String(), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.start("n1")
+				w.pass(apart / 2)
+				w.start("n2")
+				w.pass(apart - apart/2)
+				w.start("n3")
+				for shard := range uint32(worldShards) {
+					w.lead(w.processes[shard%2], shard, true)
+				}
+				w.pass(10 * time.Second)
+				for shard, at := range w.owners() {
+					for _, x := range w.processes {
+						w.lead(x, uint32(shard), slices.Equal(at, []string{x.name}))
+					}
+				}
+				w.settled(leadAfter)
+				w.fair()
+				if n := w.openings(); n != worldShards {
+					t.Errorf("%d openings of %d shards", n, worldShards)
+				}
+			})
+		})
+	}
+}

@@ -155,16 +155,17 @@ func (m *members) claims(self uint64, all []claim) []claim {
 	return all
 }
 
-// candidates returns the members that can own shards, by name. Of two with one name it is the one that stays, see
-// [yields].
+// candidates returns the members that can own shards, or will when they participate, by name. Of two with one name it is
+// the one that stays, see [yields].
 func (m *members) candidates() []*peer.Announcement {
 	all := make([]*peer.Announcement, 0, len(m.sorted))
 	for _, x := range m.sorted {
 		switch last := len(all) - 1; {
-		case x.GetJoining(), x.GetLeaving():
-		case last >= 0 && all[last].GetNode() == x.GetNode():
-		default:
+		case x.GetLeaving():
+		case last < 0 || all[last].GetNode() != x.GetNode():
 			all = append(all, x.Announcement)
+		case yields(all[last], x.Announcement):
+			all[last] = x.Announcement
 		}
 	}
 	return all

@@ -57,7 +57,7 @@ type reconciler struct {
 // reconcile takes the next step, if one is due: open the shard, verify its ownership, hand it over or give it up.
 func (c *reconciler) reconcile(ctx context.Context, r *round) {
 	owner, epoch := r.claims[c.number].owner, r.claims[c.number].epoch
-	c.unowned = since(owner == nil && c.shard == nil, c.unowned, r.now)
+	c.unowned = since(r.participating && owner == nil && c.shard == nil, c.unowned, r.now)
 	c.outdone = since(r.othersCommit && c.isStalled(r.now), c.outdone, r.now)
 	switch {
 	case c.shard == nil:
@@ -110,7 +110,7 @@ func (c *reconciler) shouldOpen(r *round) bool {
 func (c *reconciler) shouldHandOver(r *round) bool {
 	x := r.assignee(c.number)
 	return x != nil && x.GetIncarnation() != r.self() && !r.isCutOff(r.now) && !x.doubtful(r.now) &&
-		x.assigned[c.number]
+		!x.GetJoining() && x.assigned[c.number]
 }
 
 // shouldStopOpening reports whether another node should open the shard instead: the one to which it is assigned, as

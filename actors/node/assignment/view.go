@@ -131,19 +131,17 @@ func (v *view) removeLost(now lease.Instant) {
 }
 
 // candidates returns the nodes to which shards may be assigned. A node that joins, or comes back, counts after
-// [settleAfter]; one that was there before this node counts at once. As long as there is one of the latter kind,
-// this node does not count itself before it has settled: shards of a leaving node would be assigned to two, or to
-// one whose server has just been started.
+// [settleAfter]; one that was there before this node counts at once. If there is none of the latter kind, the deployment
+// starts: the nodes that join within [settleAfter] count at once, before they participate, so that the first one does
+// not open the shards of the others.
 func (v *view) candidates() []*peer.Announcement {
-	all := slices.DeleteFunc(v.members.candidates(), func(a *peer.Announcement) bool {
+	all := v.members.candidates()
+	starts := !slices.ContainsFunc(all, v.isEstablished)
+	return slices.DeleteFunc(all, func(a *peer.Announcement) bool {
 		x := v.members.of[a.GetIncarnation()]
-		return a.GetShards() != v.base.GetShards() || x.since.Sub(v.began) >= settleAfter && x.heard.Sub(x.since) < settleAfter
+		isEarly := x.since.Sub(v.began) < settleAfter && (starts || v.isEstablished(a))
+		return a.GetShards() != v.base.GetShards() || !isEarly && x.heard.Sub(x.since) < settleAfter
 	})
-	self := v.members.of[v.self()]
-	if self == nil || self.heard.Sub(v.began) >= settleAfter || !slices.ContainsFunc(all, v.isEstablished) {
-		return all
-	}
-	return slices.DeleteFunc(all, func(a *peer.Announcement) bool { return a.GetIncarnation() == v.self() })
 }
 
 // isEstablished reports whether another node participated when this one first heard it.

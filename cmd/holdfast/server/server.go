@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors/node"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
 
 const (
@@ -50,7 +51,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 
 func (s *Server) startNATS(ctx context.Context) (err error) {
 	if s.cfg.External != nil {
-		return nil
+		external := *s.cfg.External
+		external.Name, external.Log = "holdfast "+s.cfg.Name, s.cfg.Log
+		return natsconn.Await(ctx, external, s.cfg.Login...)
 	}
 	if s.nats, err = embedded.Start(s.cfg.Embedded); err != nil {
 		return err

@@ -1,0 +1,46 @@
+package actors
+
+import (
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// handOver appends a last commit with what only this term knows, once nothing is decided any more. It reports whether
+// that is stored, or there is nothing of the kind.
+func (t *term) handOver() (done bool) {
+	if t.handedOver {
+		return true
+	}
+	t.handedOver = true
+	h := t.estate(t.shard.cfg.Clock.Now().Instant)
+	if len(h.GetLeftMs()) == 0 && len(h.GetEnded()) == 0 {
+		return true
+	}
+	position, r := t.ledger.Head().Position, t.nextCommit()
+	r.GetCommit().HandOver = h
+	t.batcher.append(position, r)
+	return false
+}
+
+// estate returns what the term hands over: of the leases as much as fits into a commit, of the requests half of that.
+// The rest is left out: those leases run in full at the next owner, and those requests may be granted again.
+func (t *term) estate(now lease.Instant) *journal.HandOver {
+	for _, a := range t.activations.byResource {
+		if a.ephemeral > 0 {
+			t.activations.endEphemeral(a)
+		}
+	}
+	most := t.shard.cfg.Tuning.CommitBytes
+	left := t.ledger.HandOver(now, most)
+	left.PutSessions(now, t.sessions.Sessions, most)
+	h := &journal.HandOver{LeftMs: left}
+	t.activations.ended.HandOver(now, h, most/2)
+	return h
+}
+
+// takeOver goes on with what the last owner has handed over, behind [ledger.Ledger.Restart].
+func (t *term) takeOver(now lease.Instant) {
+	h := t.ledger.Inherited()
+	t.sessions.Resume(now, h.GetLeftMs())
+	t.activations.ended.TakeOver(now, h)
+}

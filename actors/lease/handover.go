@@ -1,0 +1,127 @@
+package lease
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+const (
+	// leftBytes is what an entry of [Left] takes at most when it is stored.
+	leftBytes = 17
+	// endedBytes is what an ended request takes at most when it is stored, and a request that shares a lease.
+	endedBytes = 40
+)
+
+// Left is what is left of leases, delays and sessions in milliseconds, as [journal.HandOver] has it. A key that two of
+// them have stands for the longer one.
+type Left map[uint64]uint32
+
+func (l Left) put(key uint64, deadline, now Instant) {
+	if deadline != Never {
+		l[key] = max(l[key], millis(deadline.Sub(now)+time.Millisecond-1))
+	}
+}
+
+// IsFull reports whether the entries take that many bytes when they are stored.
+func (l Left) IsFull(bytes int) bool { return len(l) >= bytes/leftBytes }
+
+// PutImage notes what is left of the leases and the delays of a resource. Leases of a session end with that.
+func (l Left) PutImage(now Instant, i *Image) {
+	for h := range i.Holdings() {
+		l.put(keyOfLease(h.Grant), h.Deadline, now)
+	}
+	for _, x := range i.Lost() {
+		l.put(keyOfLease(x.Grant), x.Deadline, now)
+	}
+}
+
+// PutSessions notes what is left of sessions that have leases, until that takes so many bytes.
+func (l Left) PutSessions(now Instant, s *Sessions, bytes int) {
+	for key, x := range s.byKey {
+		if len(x.leases) > 0 && !l.IsFull(bytes) {
+			l.put(journal.SessionKey(key), x.deadline, now)
+		}
+	}
+}
+
+// shorten returns the earlier one of a deadline and of when the rest of it is over that counts from now.
+func (l Left) shorten(key uint64, deadline, now Instant) Instant {
+	left, ok := l[key]
+	if !ok || deadline == Never {
+		return deadline
+	}
+	return min(deadline, now.Add(ttl(left)))
+}
+
+// Resume lets the held leases and the delays run from now for what the last owner has left of them, see
+// [journal.HandOver], and in full those of which nothing is known.
+func (i *Image) Resume(now Instant, left Left) {
+	i.Restart(now)
+	if len(left) == 0 {
+		return
+	}
+	i.Deadline = left.shorten(keyOfLease(i.Grant), i.Deadline, now)
+	for place := range i.others.all() {
+		x := &i.others.list[place]
+		x.Deadline = left.shorten(keyOfLease(x.Grant), x.Deadline, now)
+	}
+	for place := range i.lost.all() {
+		x := &i.lost.list[place]
+		x.Deadline = left.shorten(keyOfLease(x.Grant), x.Deadline, now)
+	}
+}
+
+// Resume is [Image.Resume] for sessions that were restored.
+func (s *Sessions) Resume(now Instant, left Left) {
+	for key, x := range s.byKey {
+		x.deadline = left.shorten(journal.SessionKey(key), x.deadline, now)
+	}
+}
+
+func keyOfLease(g *journal.Grant) uint64 { return journal.LeaseKey(g.GetResource(), g.GetToken()) }
+
+// HandOver adds to h what has to be remembered at now, as far as it takes no more than so many bytes: the newest of
+// what has ended, and then the requests that share leases.
+func (m *EndedRequests) HandOver(now Instant, h *journal.HandOver, bytes int) {
+	room := bytes / endedBytes
+	for _, p := range slices.Backward(m.parts) {
+		for key, e := range p.requests {
+			if len(h.Ended) == room || now.Sub(p.last) >= rememberFor {
+				break
+			}
+			h.Ended = append(h.Ended, e.stored(key))
+		}
+	}
+	slices.Reverse(h.Ended)
+	bytes -= len(h.Ended) * endedBytes
+	for lease, keys := range m.sharers {
+		s := &journal.Sharers{Resource: lease.resource, Token: lease.token}
+		for _, key := range keys {
+			s.Requests = append(s.Requests, key[:])
+		}
+		if bytes -= len(lease.resource) + endedBytes*(1+len(keys)); bytes >= 0 {
+			h.Sharers = append(h.Sharers, s)
+		}
+	}
+}
+
+func (e ended) stored(key requestKey) *journal.EndedRequest {
+	return &journal.EndedRequest{Request: key[:], Token: uint64(e.token), How: e.how, Behind: e.behind}
+}
+
+// TakeOver remembers what the last owner has handed over, as if it had ended now.
+func (m *EndedRequests) TakeOver(now Instant, h *journal.HandOver) {
+	for _, s := range h.GetSharers() {
+		lease := leaseKey{s.GetResource(), s.GetToken()}
+		for _, key := range s.GetRequests() {
+			m.sharers[lease] = append(m.sharers[lease], requestKey(key))
+		}
+	}
+	for _, e := range h.GetEnded() {
+		token := messages.Token(e.GetToken())
+		m.add(now, requestKey(e.GetRequest()), ended{token: token, how: e.GetHow(), behind: e.GetBehind()})
+	}
+}

@@ -1,0 +1,33 @@
+package ledger
+
+import (
+	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/messages/journal"
+)
+
+// HandOver returns what is left of the leases and the delays at now, as far as it takes no more than so many bytes in a
+// record.
+func (l *Ledger) HandOver(now lease.Instant, bytes int) lease.Left {
+	left := make(lease.Left)
+	l.pages.each(func(p *page) {
+		for _, e := range p.entries {
+			if !e.IsFree() && !left.IsFull(bytes) {
+				left.PutImage(now, &e.Image)
+			}
+		}
+	})
+	return left
+}
+
+// Inherited returns what the commit right before the last one hands over, if the last one took the shard over; else
+// nil.
+func (l *Ledger) Inherited() *journal.HandOver { return l.inherited }
+
+// inherit keeps what a commit hands over until the next one, and what that one takes over.
+func (l *Ledger) inherit(c *journal.Commit) {
+	l.inherited = nil
+	if c.GetOpened() {
+		l.inherited = l.handOver
+	}
+	l.handOver = c.GetHandOver()
+}
