@@ -40,7 +40,7 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 	if i.admission.admit(t, m, to) {
 		to.Trace = i.traces.begun(m)
 		if err == nil && i.verifier.Needed(a.Operation) {
-			to.Identity, err = i.verifier.Of(m.Header)
+			to.Identity, err = i.verifier.Of(m)
 		}
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
 	}
@@ -121,7 +121,7 @@ func (i *intake) split(m *nats.Msg, to *messages.ReplyTo) (calls []messages.Spli
 	if messages.IsImported(m.Reply) {
 		return nil, messages.Invalid("batch", "sent without a service import, through which only one answer comes; send the requests one by one", "one through an import")
 	}
-	if to.Identity, err = i.verifier.Of(m.Header); err != nil {
+	if to.Identity, err = i.verifier.Of(m); err != nil {
 		return nil, err
 	}
 	return messages.SplitBatch(to.Encoding, m.Data)
