@@ -26,7 +26,7 @@ const (
 // surveyor asks all shards about a session for a client that does not ask each of them by itself. Each shard gets the
 // request as from a client, with an inbox of the node. It is safe for concurrent use.
 type surveyor struct {
-	inbox     string
+	inbox     inbox
 	clock     actors.Clock
 	transport *transport
 	routers   routing.Table
@@ -49,13 +49,10 @@ type survey struct {
 
 func newSurveyor(cfg Config, t *transport, routers routing.Table, o *outbox) *surveyor {
 	return &surveyor{
-		inbox: cfg.Outbox.NewInbox(), clock: cfg.Clock, transport: t, routers: routers, outbox: o,
+		inbox: newInbox(cfg.Outbox), clock: cfg.Clock, transport: t, routers: routers, outbox: o,
 		under: make(map[uint64]*survey),
 	}
 }
-
-// all returns the subject of all answers.
-func (s *surveyor) all() string { return s.inbox + ".>" }
 
 // ask sends a request to all shards.
 func (s *surveyor) ask(e routing.Envelope) {
@@ -71,7 +68,7 @@ func (s *surveyor) ask(e routing.Envelope) {
 	e.ReplyTo.Trace = nil // it is that of the whole request
 	for shard, r := range s.routers {
 		e.Shard = uint32(shard)
-		e.ReplyTo.Subject, e.ReplyTo.Inner = fmt.Sprintf("%s.%d.%d", s.inbox, number, shard), true
+		e.ReplyTo.Subject, e.ReplyTo.Inner = s.subject(number, shard), true
 		r.Route(e)
 	}
 }
@@ -102,15 +99,18 @@ func (s *surveyor) answered(m *nats.Msg) {
 	}
 }
 
+// subject returns where a shard answers.
+func (s *surveyor) subject(number uint64, shard int) string {
+	return s.inbox.name(fmt.Sprintf("%d.%d", number, shard))
+}
+
 // parse returns of which survey and shard a subject is.
 func (s *surveyor) parse(subject string) (number uint64, shard uint32, ok bool) {
-	first, second, _ := strings.Cut(strings.TrimPrefix(subject, s.inbox+"."), ".")
-	number, err := strconv.ParseUint(first, 10, 64)
-	if err != nil {
-		return 0, 0, false
-	}
-	n, err := strconv.ParseUint(second, 10, 32)
-	return number, uint32(n), err == nil
+	end, ok := s.inbox.end(subject)
+	first, second, _ := strings.Cut(end, ".")
+	number, _ = strconv.ParseUint(first, 10, 64) // the node has made them
+	n, _ := strconv.ParseUint(second, 10, 32)
+	return number, uint32(n), ok
 }
 
 // add adds the answer of a shard to a survey, and reports whether it was the last one.

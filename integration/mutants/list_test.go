@@ -660,6 +660,13 @@ var mutants = []mutant{
 		says:  `want a lease of .* or INVALID`,
 	},
 	{
+		name:  "GuessedSurvey",
+		harm:  "a client that has heard where a node asks about a session answers its next question",
+		edits: []edit{{"actors/node/inbox.go", "hmac.Equal([]byte(subject), []byte(i.name(end)))", "hmac.Equal(nil, nil)"}},
+		found: suite{folder: "actors/node", run: "^TestForgedSurveyAnswers$"},
+		says:  `forged answers count`,
+	},
+	{
 		name: "DirectRequest",
 		harm: "a request that did not come through a service import names any owner",
 		edits: []edit{{
