@@ -38,7 +38,7 @@ func (d *discovery) info(t *tenant, m *nats.Msg) {
 // features returns what the deployment offers to a client with this reply subject.
 func (d *discovery) features(reply string) []string {
 	all := []string{
-		messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues, messages.FeatureSecrets,
+		messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues, messages.FeatureSecrets, messages.FeatureKeepSecret,
 	}
 	if !messages.IsImported(reply) {
 		all = append([]string{messages.FeatureBatch}, all...)
