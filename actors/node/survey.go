@@ -19,8 +19,8 @@ import (
 const (
 	// surveyTimeout bounds how long a survey waits for a shard.
 	surveyTimeout = 5 * time.Second
-	// maxSurveys is how many surveys may be under way on a node.
-	maxSurveys = 1 << 10
+	// maxSurveys is how many surveys may be under way on a node, and maxTenantSurveys how many of them of one tenant.
+	maxSurveys, maxTenantSurveys = 1 << 10, maxSurveys / pendingShares
 )
 
 // surveyor asks all shards about a session for a client that does not ask each of them by itself. Each shard gets the
@@ -36,6 +36,8 @@ type surveyor struct {
 	// under has the surveys under way by their number, and last is the number of the latest.
 	under map[uint64]*survey
 	last  uint64
+	// of counts those of each tenant that has some.
+	of map[string]int
 }
 
 // survey is one request to all shards.
@@ -50,7 +52,7 @@ type survey struct {
 func newSurveyor(cfg Config, t *transport, routers routing.Table, o *outbox) *surveyor {
 	return &surveyor{
 		inbox: newInbox(cfg.Outbox), clock: cfg.Clock, transport: t, routers: routers, outbox: o,
-		under: make(map[uint64]*survey),
+		under: make(map[uint64]*survey), of: make(map[string]int),
 	}
 }
 
@@ -62,7 +64,7 @@ func (s *surveyor) ask(e routing.Envelope) {
 	}
 	number, ok := s.begin(e.ReplyTo)
 	if !ok {
-		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, the most that may; try later", errPending, maxSurveys))
+		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, or %d of the tenant, the most that may; try later", errPending, maxSurveys, maxTenantSurveys))
 		return
 	}
 	e.ReplyTo.Trace = nil // it is that of the whole request
@@ -77,9 +79,10 @@ func (s *surveyor) ask(e routing.Envelope) {
 func (s *surveyor) begin(to messages.ReplyTo) (number uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.under) >= maxSurveys {
+	if len(s.under) >= maxSurveys || to.Tenant != "" && s.of[to.Tenant] >= maxTenantSurveys {
 		return 0, false
 	}
+	s.of[to.Tenant]++
 	s.last++
 	number = s.last
 	v := &survey{to: to, left: make(map[uint32]bool, len(s.routers))}
@@ -133,14 +136,26 @@ func (s *surveyor) add(number uint64, shard uint32, data []byte) (last bool) {
 // finish answers the client, once.
 func (s *surveyor) finish(number uint64) {
 	s.mu.Lock()
-	v := s.under[number]
-	delete(s.under, number)
+	v := s.take(number)
 	s.mu.Unlock()
 	if v == nil {
 		return
 	}
 	v.stop()
 	s.outbox.refuse(0, v.to, v.sum.reply(v.left))
+}
+
+// take returns a survey, which is not under way any more; nil if it was not.
+func (s *surveyor) take(number uint64) *survey {
+	v := s.under[number]
+	if v == nil {
+		return nil
+	}
+	delete(s.under, number)
+	if s.of[v.to.Tenant]--; s.of[v.to.Tenant] == 0 {
+		delete(s.of, v.to.Tenant)
+	}
+	return v
 }
 
 // sum is what the shards have answered together.

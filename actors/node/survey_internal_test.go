@@ -17,7 +17,7 @@ import (
 // So many requests may be at all shards, and one more when a shard has answered the last part of one.
 func TestSurveysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey)}
+		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey), of: make(map[string]int)}
 		var last uint64
 		for i := range maxSurveys {
 			number, ok := s.begin(messages.ReplyTo{Encoding: messages.JSON})
@@ -32,8 +32,7 @@ func TestSurveysAreBounded(t *testing.T) {
 		if !s.add(last, 0, []byte(`{"status":"RELEASED"}`)) {
 			t.Fatal("the answer of its only shard does not end it")
 		}
-		s.under[last].stop()
-		delete(s.under, last)
+		s.take(last).stop()
 		if _, ok := s.begin(messages.ReplyTo{}); !ok {
 			t.Error("there is room, and a survey is refused")
 		}
@@ -43,10 +42,40 @@ func TestSurveysAreBounded(t *testing.T) {
 	})
 }
 
+// One tenant with its share of the surveys leaves room for others.
+func TestSurveysOfTenantsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey), of: make(map[string]int)}
+		for i := range maxTenantSurveys {
+			if _, ok := s.begin(messages.ReplyTo{Tenant: "A"}); !ok {
+				t.Fatalf("survey %d is refused", i)
+			}
+		}
+		if _, ok := s.begin(messages.ReplyTo{Tenant: "A"}); ok {
+			t.Error("one too many is taken")
+		}
+		for _, other := range []string{"B", ""} {
+			if _, ok := s.begin(messages.ReplyTo{Tenant: other}); !ok {
+				t.Errorf("tenant %q has no room", other)
+			}
+		}
+		s.take(1).stop()
+		if _, ok := s.begin(messages.ReplyTo{Tenant: "A"}); !ok {
+			t.Error("there is room, and a survey is refused")
+		}
+		for number := range s.under {
+			s.take(number).stop()
+		}
+		if len(s.of) != 0 {
+			t.Errorf("counts are left: %v", s.of)
+		}
+	})
+}
+
 // Who has seen where the shards answer one survey cannot answer the next one, and no client can have the node do it.
 func TestForgedSurveyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &surveyor{inbox: newInbox(&nats.Conn{}), clock: actors.SystemClock(), routers: make(routing.Table, 8), under: make(map[uint64]*survey)}
+		s := &surveyor{inbox: newInbox(&nats.Conn{}), clock: actors.SystemClock(), routers: make(routing.Table, 8), under: make(map[uint64]*survey), of: make(map[string]int)}
 		first, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
 		second, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
 		heard, forged := s.subject(first, 0), []byte(`{"status":"EXTENDED"}`)
