@@ -117,6 +117,7 @@ func cutNumber(line []byte) (before []byte, n int) {
 // dialer dials connections that are [Bounded].
 type dialer struct{ net.Dialer }
 
+// Dial implements [nats.CustomDialer].
 func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	c, err := d.Dialer.Dial(network, address)
 	if err != nil {
