@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
@@ -49,4 +50,45 @@ func TestPatienceBeginsWithTheLastRequest(t *testing.T) {
 // listening is a keep of a client that may be disconnected for so long.
 func listening(patience time.Duration) lease.Keep {
 	return lease.Keep{Request: &messages.KeepRequest{TtlMs: 10_000, Alive: "_INBOX.ann", DisconnectMs: uint32(patience.Milliseconds())}}
+}
+
+// Who knows a session and not its secret does not end it sooner: neither by a short keep, nor by a subject without listeners.
+func TestKeepWithoutTheSecret(t *testing.T) {
+	secret := []byte("0123456789abcdef")
+	for name, test := range map[string]struct {
+		hash, secret []byte
+		shortens     bool
+	}{
+		"none":    {messages.HashSecret(secret), nil, false},
+		"another": {messages.HashSecret(secret), []byte("0123456789abcdeF"), false},
+		"right":   {messages.HashSecret(secret), secret, true},
+		"no need": {nil, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for what, change := range map[string]func(*messages.KeepRequest){
+				"shorter": func(r *messages.KeepRequest) { r.TtlMs = 3000 },
+				"deaf":    func(r *messages.KeepRequest) { r.Alive, r.DisconnectMs = "_INBOX.none", 5000 },
+			} {
+				inClosedWorld(t, actors.Tuning{}, func(w *world) {
+					w.prober = deaf{w}
+					w.open()
+					first := inSession()
+					first.Request.SecretHash = test.hash
+					w.want(messages.Status_GRANTED, 1, "r", first)
+					waits := w.send("r", waiting(time.Minute, time.Hour))
+					synctest.Wait()
+					attack := keep(10 * time.Second)
+					attack.Request.Secret = test.secret
+					change(attack.Request)
+					w.want(messages.Status_EXTENDED, 0, sessionID, attack)
+					w.pass(8 * time.Second)
+					if got := w.ask("r", get()).GetLease().GetToken() != 1; got != test.shortens {
+						w.Errorf("%s: the session has ended: %t, want %t", what, got, test.shortens)
+					}
+					w.pass(2 * time.Second)
+					w.check(w.answer(waits), messages.Status_GRANTED, 2)
+				})
+			}
+		})
+	}
 }

@@ -52,7 +52,7 @@ func (s *sessions) keep(now lease.Instant, r *Request, e lease.Keep) *messages.R
 	case !x.IsRunning():
 		return sessionEnding()
 	}
-	if s.Keep(now, x, e.Request.GetTtlMs()); !x.IsSettled() {
+	if s.Keep(now, x, e.Request.GetTtlMs(), !x.Opens(e.Request.GetSecret())); !x.IsSettled() {
 		s.await(x, r)
 		return nil
 	}

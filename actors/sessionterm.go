@@ -34,8 +34,9 @@ func (t *term) sessionAnswered(d *decision) {
 
 func (t *term) keep(now lease.Instant, r *Request, e lease.Keep) *messages.Reply {
 	reply := t.sessions.keep(now, r, e)
-	if x := t.sessions.Find(now, lease.KeyOfSession(r.Resource)); x != nil && x.IsRunning() {
+	if x := t.sessions.Find(now, lease.KeyOfSession(r.Resource)); x != nil && x.IsRunning() && x.Opens(e.Request.GetSecret()) {
 		t.links.set(x, e.Request)
+		t.timers.arm() // it may have begun to probe
 	}
 	return reply
 }

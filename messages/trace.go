@@ -72,7 +72,7 @@ func (c TraceContext) Traceparent() string {
 type Trace struct {
 	// Context is that of the request's sender.
 	Context TraceContext
-	// Resource, or the session, that the request is about; Owner and Token that it names. They are zero if the request names
+	// Resource, or the label of the session, that the request is about; Owner and Token that it names. They are zero if the request names
 	// none, or was refused before they were read.
 	Resource string
 	Owner    string

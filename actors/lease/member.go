@@ -94,9 +94,9 @@ func (s *State) refusedSession(now Time, id string, secretHash []byte) *messages
 }
 
 // move keeps the sessions of the leases as a change leaves them. before is the lease as it was, nil for a new one.
-func (s *State) move(before *journal.Grant, c *journal.Change) {
+func (s *State) move(now Time, before *journal.Grant, c *journal.Change) {
 	if len(before.GetSession()) > 0 {
-		s.sessions.leave(before, isLoss(c))
+		s.sessions.leave(now.Instant, before, isLoss(c))
 		s.moved = true
 	}
 	if isHeld(c.GetKind()) && len(c.GetGrant().GetSession()) > 0 {

@@ -148,7 +148,8 @@ func (s *State) waitAnew(now Time, e Acquire, o *Outcome) {
 // openSession opens the session of a request that waits, if it is not known.
 func (s *State) openSession(now Time, r *messages.AcquireRequest) {
 	if r.GetSession() != "" {
-		s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), r.GetSecretHash())
+		x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), r.GetSecretHash())
+		s.sessions.rest(now.Add(ttl(r.GetWaitMs())), x)
 	}
 }
 

@@ -1,12 +1,20 @@
 package lease
 
 import (
+	"container/list"
+
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // Session is a session of one shard: leases that run as long as it does. It belongs to the goroutine of its [Sessions].
 type Session struct {
 	Key SessionKey
+
+	group *group
+	// idle is the place among the sessions of the group without leases, nil if it has some. Since used it runs for a minute
+	// there: that is the latest request, the end of the latest lease, or the end of the latest wait.
+	idle *list.Element
+	used Instant
 
 	deadline Instant
 	// heard is when the latest request that named it was taken.
@@ -44,7 +52,12 @@ func (x *Session) IsSettled() bool {
 }
 
 // Deadline returns when the session ends.
-func (x *Session) Deadline() Instant { return x.deadline }
+func (x *Session) Deadline() Instant {
+	if x.idle != nil {
+		return min(x.deadline, x.used.Add(idleFor))
+	}
+	return x.deadline
+}
 
 // Heard returns when the latest request that named the session was taken: its client was connected shortly before.
 func (x *Session) Heard() Instant { return x.heard }

@@ -228,7 +228,7 @@ func (c *club) keep() {
 		return
 	}
 	s.until, s.ttl = c.now.Add(time.Duration(ttl)*time.Millisecond), max(s.ttl, ttl)
-	c.sessions.Keep(c.now, x, ttl)
+	c.sessions.Keep(c.now, x, ttl, false)
 	c.heed()
 	c.ticks()
 	if !x.IsSettled() {
@@ -456,28 +456,6 @@ func TestRequestsOfASessionAreHeard(t *testing.T) {
 		if got := sessions.Find(0, lease.KeyOfSession(session)).Heard(); got != at {
 			t.Errorf("%s: heard at %v, want %v", tc.when, got, at)
 		}
-	}
-}
-
-// A shard has a bounded number of sessions; a request beyond that is refused, and waits for nothing.
-func TestSessionsAreBounded(t *testing.T) {
-	sessions := lease.NewSessions(1)
-	s := lease.New("r", lease.Image{}, lease.NewEndedRequests(), sessions)
-	ask := func(i int) messages.Status {
-		return s.Step(timeAt(0), lease.Acquire{Request: &messages.AcquireRequest{
-			Owner: "ann", TtlMs: 1000, WaitMs: 1000, Session: fmt.Sprintf("session-%09d", i),
-		}, MaxWaiting: 2 * lease.MaxSessions, From: messages.ReplyTo{Subject: "i"}}).Answers[0].Reply.GetStatus()
-	}
-	for i := range lease.MaxSessions {
-		o := s.Step(timeAt(0), lease.Acquire{MaxWaiting: 2 * lease.MaxSessions, Request: &messages.AcquireRequest{
-			Owner: "ann", TtlMs: 1000, WaitMs: 1000, Session: fmt.Sprintf("session-%09d", i),
-		}})
-		if len(o.Answers) > 0 && o.Answers[0].Reply.GetStatus() != messages.Status_GRANTED {
-			t.Fatalf("session %d: %v", i, o.Answers)
-		}
-	}
-	if got := ask(lease.MaxSessions); got != messages.Status_OVERLOADED || sessions.Len() != lease.MaxSessions {
-		t.Errorf("one more: %v, %d sessions", got, sessions.Len())
 	}
 }
 

@@ -3,13 +3,20 @@ package lease
 import (
 	"bytes"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// MaxSessions is how many sessions a shard may have.
-const MaxSessions = 100_000
+const (
+	// MaxSessions is how many sessions a shard may have.
+	MaxSessions = 100_000
+	// tenantShares divides them: no tenant may have more than one share.
+	tenantShares = 16
+	// idleFor is how long a session runs without leases after its last request, and after the last wait in it.
+	idleFor = time.Minute
+)
 
 // SessionKey stands for a session: the hash of its id, see [messages.SessionHash].
 type SessionKey [16]byte
@@ -24,6 +31,8 @@ func KeyOfSession(id string) SessionKey { return SessionKey(messages.SessionHash
 type Sessions struct {
 	byKey map[SessionKey]*Session
 	most  int
+	// groups has the sessions of each tenant that had some.
+	groups map[string]*group
 	// epoch and changes make the numbers that [Reply.losses] shows.
 	epoch, changes uint64
 	news           News
@@ -44,7 +53,7 @@ type News struct {
 
 // NewSessions returns the sessions of a shard that has none yet, in an epoch of its journal.
 func NewSessions(epoch uint64) *Sessions {
-	return &Sessions{byKey: make(map[SessionKey]*Session), most: MaxSessions, epoch: epoch}
+	return &Sessions{byKey: make(map[SessionKey]*Session), most: MaxSessions, groups: make(map[string]*group), epoch: epoch}
 }
 
 // HasNews reports whether [Sessions.News] has any.
@@ -75,15 +84,18 @@ func (s *Sessions) Find(now Instant, key SessionKey) *Session {
 
 // expire ends a session whose deadline has come.
 func (s *Sessions) expire(now Instant, x *Session) {
-	if x.IsRunning() && x.deadline <= now {
-		s.End(x, messages.Event_EXPIRED, "")
+	if x.IsRunning() && x.Deadline() <= now {
+		s.expireNow(x)
 	}
 }
+
+func (s *Sessions) expireNow(x *Session) { s.End(x, messages.Event_EXPIRED, "") }
 
 // End ends a running session. Its leases end with events of the kind and the reason; EXTENDED: they go on by themselves.
 // They do so at the next event of their resource, see [News].
 func (s *Sessions) End(x *Session, kind messages.Event_Kind, reason string) {
 	x.ending, x.reason = kind, reason
+	x.wake()
 	if len(x.leases) == 0 {
 		s.settled(x)
 		return
@@ -91,14 +103,19 @@ func (s *Sessions) End(x *Session, kind messages.Event_Kind, reason string) {
 	s.news.Unsettled = append(s.news.Unsettled, x)
 }
 
-// Keep lets a running session and all its leases run from now, for a TTL in milliseconds. The promise may be given when
-// the session [Session.IsSettled], and that is confirmed: a new owner knows the recorded TTLs only.
-func (s *Sessions) Keep(now Instant, x *Session, ttlMillis uint32) {
+// Keep lets a running session and all its leases run from now, for a TTL in milliseconds; with lengthen no shorter than
+// before. The promise may be given when the session [Session.IsSettled], and that is confirmed: a new owner knows the
+// recorded TTLs only.
+func (s *Sessions) Keep(now Instant, x *Session, ttlMillis uint32, lengthen bool) {
 	deadline := now.Add(ttl(ttlMillis))
+	if lengthen {
+		deadline = max(deadline, x.deadline)
+	}
 	if deadline < x.deadline {
 		s.news.Sooner = append(s.news.Sooner, x)
 	}
 	x.deadline, x.heard = deadline, now
+	s.rest(now, x)
 	x.raise(ttlMillis)
 	if !x.IsSettled() {
 		s.news.Unsettled = append(s.news.Unsettled, x)
@@ -111,9 +128,10 @@ func (s *Sessions) refusal(now Instant, id string, secretHash []byte) error {
 	if id == "" {
 		return nil
 	}
+	tenant, _ := messages.Unqualify(id)
 	switch x := s.Find(now, KeyOfSession(id)); {
-	case x == nil && len(s.byKey) >= s.most:
-		return &sessionError{fmt.Sprintf("the shard has %d sessions, the most that may; try later", s.most)}
+	case x == nil && !s.hasRoom(tenant):
+		return &sessionError{fmt.Sprintf("the shard has as many sessions with leases as it may, %d, and of a tenant %d; try later", s.most, s.most/tenantShares)}
 	case x == nil:
 		return nil
 	case !x.IsRunning():
@@ -134,10 +152,12 @@ func (s *Sessions) enter(now Instant, id string, ttlMillis uint32, secretHash []
 	key := KeyOfSession(id)
 	x := s.byKey[key]
 	if x == nil {
-		x = s.open(key, ttlMillis, secretHash)
+		tenant, _ := messages.Unqualify(id)
+		x = s.open(key, tenant, ttlMillis, secretHash)
 		x.deadline = now.Add(ttl(x.ttl))
 	}
 	x.heard = now
+	s.rest(now, x)
 	return x
 }
 
@@ -147,9 +167,10 @@ func (s *Sessions) prolong(now Instant, x *Session, ttlMillis uint32) {
 	x.deadline = max(x.deadline, now.Add(ttl(min(ttlMillis, x.ttl))))
 }
 
-func (s *Sessions) open(key SessionKey, ttlMillis uint32, secretHash []byte) *Session {
-	x := &Session{Key: key, ttl: ttlMillis, secretHash: secretHash, losses: s.number()}
+func (s *Sessions) open(key SessionKey, tenant string, ttlMillis uint32, secretHash []byte) *Session {
+	x := &Session{Key: key, group: s.groupOf(tenant), ttl: ttlMillis, secretHash: secretHash, losses: s.number()}
 	s.byKey[key] = x
+	x.group.count++
 	s.news.Sooner = append(s.news.Sooner, x)
 	return x
 }
@@ -176,11 +197,12 @@ func (s *Sessions) of(g *journal.Grant) *Session {
 // join puts a lease into its session.
 func (s *Sessions) join(g *journal.Grant) {
 	x := s.of(g)
+	x.wake()
 	x.add(leaseOf(g), g.GetTtlMs())
 }
 
 // leave takes a lease out of its session. lost: it has ended otherwise than by a release.
-func (s *Sessions) leave(g *journal.Grant, lost bool) {
+func (s *Sessions) leave(now Instant, g *journal.Grant, lost bool) {
 	x := s.of(g)
 	if x == nil {
 		return
@@ -190,6 +212,7 @@ func (s *Sessions) leave(g *journal.Grant, lost bool) {
 	if lost {
 		x.losses = s.number()
 	}
+	s.rest(now, x)
 	if !settled && x.IsSettled() {
 		s.settled(x)
 	}
@@ -197,8 +220,9 @@ func (s *Sessions) leave(g *journal.Grant, lost bool) {
 
 // settled notes that nothing of a session is left to be settled.
 func (s *Sessions) settled(x *Session) {
-	if !x.IsRunning() {
+	if !x.IsRunning() && s.byKey[x.Key] == x {
 		delete(s.byKey, x.Key)
+		x.group.count--
 	}
 	s.news.Settled = append(s.news.Settled, x)
 }
@@ -231,7 +255,8 @@ func (s *Sessions) Restore(now Instant, i *Image) {
 		}
 		x := s.of(g)
 		if x == nil {
-			x = s.open(SessionKey(g.GetSession()), g.GetTtlMs(), g.GetSecretHash())
+			tenant, _ := messages.Unqualify(g.GetResource())
+			x = s.open(SessionKey(g.GetSession()), tenant, g.GetTtlMs(), g.GetSecretHash())
 		}
 		if x.IsRunning() {
 			x.raise(g.GetTtlMs())
@@ -247,6 +272,7 @@ func (s *Sessions) Reset(now Instant, resource string, i *Image) {
 	for _, x := range s.byKey {
 		if x.forget(resource) {
 			x.losses = s.number()
+			s.rest(now, x)
 			changed = append(changed, x)
 		}
 	}

@@ -152,7 +152,7 @@ func (s *State) serve(now Time, o *Outcome) {
 // is the lease as it was, nil for a grant.
 func (s *State) apply(now Time, before *journal.Grant, c *journal.Change, o *Outcome) {
 	s.image.Apply(c, now.Instant)
-	s.move(before, c)
+	s.move(now, before, c)
 	if c.GetGrant().GetDurability() == messages.Durability_EPHEMERAL {
 		if c.GetKind() == messages.Event_BROKEN {
 			o.Broken = c

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"slices"
+
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -14,24 +16,31 @@ type admission struct {
 	outbox *outbox
 	// deferred are refusals for the limits of tenants.
 	deferred *deferred
+	// own are the inboxes of the node, to which no client may have an answer sent.
+	own []inbox
 }
 
 // isAnswerable reports whether an answer may go to the message's reply subject. A request without an inbox is dropped
 // before any work: one that cannot be answered must have no effect.
-func (a *admission) isAnswerable(m *nats.Msg) bool { return a.mayReach(m, m.Reply) }
+func (a *admission) isAnswerable(m *nats.Msg) bool {
+	return a.mayReach(m, messages.ReplyTo{Subject: m.Reply})
+}
 
-// mayReach reports whether the answer to a message may go to a subject.
-func (a *admission) mayReach(m *nats.Msg, reply string) bool {
-	if err := a.prefix.CheckReply(reply); err != nil {
-		a.drops.drop(m.Subject, err)
-		return false
+// mayReach reports whether the answer to a message may go there.
+func (a *admission) mayReach(m *nats.Msg, to messages.ReplyTo) bool {
+	err := a.prefix.CheckReply(to.Subject)
+	if err == nil && !to.Inner && slices.ContainsFunc(a.own, func(i inbox) bool { return i.has(to.Subject) }) {
+		err = messages.Invalid("reply subject", "an inbox of the client", "one of the node")
 	}
-	return true
+	if err != nil {
+		a.drops.drop(m.Subject, err)
+	}
+	return err == nil
 }
 
 // admit reports whether a request of a tenant, or of none, is taken. If not, it was dropped or refused.
 func (a *admission) admit(t *tenant, m *nats.Msg, to messages.ReplyTo) bool {
-	return a.mayReach(m, to.Subject) && a.enter(t, to, isBehind(m))
+	return a.mayReach(m, to) && a.enter(t, to, isBehind(m))
 }
 
 // enter reports whether a request is taken that can be answered. If not, it was refused: a limit of its tenant or of the

@@ -2,10 +2,13 @@ package node
 
 import (
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // drops counts the requests that were dropped because they could not be answered, and logs at most one a second: a
@@ -26,6 +29,16 @@ func onceASecond() *rate.Sometimes { return &rate.Sometimes{First: 1, Interval: 
 func (d drops) drop(subject string, why error) {
 	n := d.count.Add(1)
 	d.sometimes.Do(func() {
-		d.log.Warn("request dropped: its reply subject is not an inbox", "subject", subject, "error", why, "dropped_so_far", n)
+		d.log.Warn("request dropped: its reply subject is not an inbox", "subject", withoutSession(subject), "error", why, "dropped_so_far", n)
 	})
+}
+
+// withoutSession returns the subject of a request without the session that it may name: who knows it may keep the session.
+func withoutSession(subject string) string {
+	for _, op := range []messages.Operation{messages.OpKeep, messages.OpEnd} {
+		if before, _, ok := strings.Cut(subject, "."+string(op)+"."); ok {
+			return before + "." + string(op) + ".*"
+		}
+	}
+	return subject
 }

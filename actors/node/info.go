@@ -24,7 +24,7 @@ func (d *discovery) info(t *tenant, m *nats.Msg) {
 	if !d.admission.admit(t, m, to) {
 		return
 	}
-	who, _ := d.verifier.Of(m.Header) // a request about no owner needs none
+	who, _ := d.verifier.Of(m) // a request about no owner needs none
 	d.outbox.publish(to, "", &messages.Info{
 		Version:  d.cfg.Version,
 		Shards:   d.cfg.Shards,
@@ -39,7 +39,7 @@ func (d *discovery) info(t *tenant, m *nats.Msg) {
 func (d *discovery) features(reply string) []string {
 	all := []string{
 		messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues, messages.FeatureSecrets,
-		messages.FeatureOrder,
+		messages.FeatureOrder, messages.FeatureKeepSecret,
 	}
 	if !messages.IsImported(reply) {
 		all = append([]string{messages.FeatureBatch}, all...)

@@ -39,11 +39,23 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 	to.Tenant, to.Operation, to.Received = a.Tenant, a.Operation, i.now()
 	if i.admission.admit(t, m, to) {
 		to.Trace = i.traces.begun(m)
+		if err == nil {
+			err = checkHeaders(m)
+		}
 		if err == nil && i.verifier.Needed(a.Operation) {
-			to.Identity, err = i.verifier.Of(m.Header)
+			to.Identity, err = i.verifier.Of(m)
 		}
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
 	}
+}
+
+// checkHeaders returns an error if the headers of a message were too large to be read. The connection says so by a status.
+func checkHeaders(m *nats.Msg) error {
+	const tooLarge = "431"
+	if m.Header.Get("Status") != tooLarge {
+		return nil
+	}
+	return messages.Invalid("headers", "at most 30 lines and 72 KB", "more")
 }
 
 // forwarded takes a request that another node has forwarded.
@@ -121,7 +133,10 @@ func (i *intake) split(m *nats.Msg, to *messages.ReplyTo) (calls []messages.Spli
 	if messages.IsImported(m.Reply) {
 		return nil, messages.Invalid("batch", "sent without a service import, through which only one answer comes; send the requests one by one", "one through an import")
 	}
-	if to.Identity, err = i.verifier.Of(m.Header); err != nil {
+	if err = checkHeaders(m); err != nil {
+		return nil, err
+	}
+	if to.Identity, err = i.verifier.Of(m); err != nil {
 		return nil, err
 	}
 	return messages.SplitBatch(to.Encoding, m.Data)

@@ -89,6 +89,7 @@ func newNode(cfg Config) *Node {
 		verifier: verifier, routers: routers, peers: t.peers,
 		surveyor: newSurveyor(cfg, t, routers, o), tenants: tenants,
 	}
+	n.admission.own = []inbox{o.undeliverable.inbox, n.intake.surveyor.inbox}
 	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
 	n.statistics = &statistics{
@@ -203,8 +204,8 @@ func (n *Node) listen() error {
 		}
 	}
 	for subject, handle := range map[string]nats.MsgHandler{
-		n.outbox.undeliverable.all(): n.intake.undeliverable,
-		n.intake.surveyor.all():      n.intake.surveyor.answered,
+		n.outbox.undeliverable.inbox.all(): n.intake.undeliverable,
+		n.intake.surveyor.inbox.all():      n.intake.surveyor.answered,
 	} {
 		sub, err := n.cfg.Outbox.Subscribe(subject, handle)
 		if err != nil {

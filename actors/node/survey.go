@@ -19,14 +19,14 @@ import (
 const (
 	// surveyTimeout bounds how long a survey waits for a shard.
 	surveyTimeout = 5 * time.Second
-	// maxSurveys is how many surveys may be under way on a node.
-	maxSurveys = 1 << 10
+	// maxSurveys is how many surveys may be under way on a node, and maxTenantSurveys how many of them of one tenant.
+	maxSurveys, maxTenantSurveys = 1 << 10, maxSurveys / pendingShares
 )
 
 // surveyor asks all shards about a session for a client that does not ask each of them by itself. Each shard gets the
 // request as from a client, with an inbox of the node. It is safe for concurrent use.
 type surveyor struct {
-	inbox     string
+	inbox     inbox
 	clock     actors.Clock
 	transport *transport
 	routers   routing.Table
@@ -36,6 +36,8 @@ type surveyor struct {
 	// under has the surveys under way by their number, and last is the number of the latest.
 	under map[uint64]*survey
 	last  uint64
+	// of counts those of each tenant that has some.
+	of map[string]int
 }
 
 // survey is one request to all shards.
@@ -49,13 +51,10 @@ type survey struct {
 
 func newSurveyor(cfg Config, t *transport, routers routing.Table, o *outbox) *surveyor {
 	return &surveyor{
-		inbox: cfg.Outbox.NewInbox(), clock: cfg.Clock, transport: t, routers: routers, outbox: o,
-		under: make(map[uint64]*survey),
+		inbox: newInbox(cfg.Outbox), clock: cfg.Clock, transport: t, routers: routers, outbox: o,
+		under: make(map[uint64]*survey), of: make(map[string]int),
 	}
 }
-
-// all returns the subject of all answers.
-func (s *surveyor) all() string { return s.inbox + ".>" }
 
 // ask sends a request to all shards.
 func (s *surveyor) ask(e routing.Envelope) {
@@ -65,13 +64,13 @@ func (s *surveyor) ask(e routing.Envelope) {
 	}
 	number, ok := s.begin(e.ReplyTo)
 	if !ok {
-		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, the most that may; try later", errPending, maxSurveys))
+		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, or %d of the tenant, the most that may; try later", errPending, maxSurveys, maxTenantSurveys))
 		return
 	}
 	e.ReplyTo.Trace = nil // it is that of the whole request
 	for shard, r := range s.routers {
 		e.Shard = uint32(shard)
-		e.ReplyTo.Subject, e.ReplyTo.Inner = fmt.Sprintf("%s.%d.%d", s.inbox, number, shard), true
+		e.ReplyTo.Subject, e.ReplyTo.Inner = s.subject(number, shard), true
 		r.Route(e)
 	}
 }
@@ -80,9 +79,10 @@ func (s *surveyor) ask(e routing.Envelope) {
 func (s *surveyor) begin(to messages.ReplyTo) (number uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.under) >= maxSurveys {
+	if len(s.under) >= maxSurveys || to.Tenant != "" && s.of[to.Tenant] >= maxTenantSurveys {
 		return 0, false
 	}
+	s.of[to.Tenant]++
 	s.last++
 	number = s.last
 	v := &survey{to: to, left: make(map[uint32]bool, len(s.routers))}
@@ -102,15 +102,18 @@ func (s *surveyor) answered(m *nats.Msg) {
 	}
 }
 
+// subject returns where a shard answers.
+func (s *surveyor) subject(number uint64, shard int) string {
+	return s.inbox.name(fmt.Sprintf("%d.%d", number, shard))
+}
+
 // parse returns of which survey and shard a subject is.
 func (s *surveyor) parse(subject string) (number uint64, shard uint32, ok bool) {
-	first, second, _ := strings.Cut(strings.TrimPrefix(subject, s.inbox+"."), ".")
-	number, err := strconv.ParseUint(first, 10, 64)
-	if err != nil {
-		return 0, 0, false
-	}
-	n, err := strconv.ParseUint(second, 10, 32)
-	return number, uint32(n), err == nil
+	end, ok := s.inbox.end(subject)
+	first, second, _ := strings.Cut(end, ".")
+	number, _ = strconv.ParseUint(first, 10, 64) // the node has made them
+	n, _ := strconv.ParseUint(second, 10, 32)
+	return number, uint32(n), ok
 }
 
 // add adds the answer of a shard to a survey, and reports whether it was the last one.
@@ -133,14 +136,26 @@ func (s *surveyor) add(number uint64, shard uint32, data []byte) (last bool) {
 // finish answers the client, once.
 func (s *surveyor) finish(number uint64) {
 	s.mu.Lock()
-	v := s.under[number]
-	delete(s.under, number)
+	v := s.take(number)
 	s.mu.Unlock()
 	if v == nil {
 		return
 	}
 	v.stop()
 	s.outbox.refuse(0, v.to, v.sum.reply(v.left))
+}
+
+// take returns a survey, which is not under way any more; nil if it was not.
+func (s *surveyor) take(number uint64) *survey {
+	v := s.under[number]
+	if v == nil {
+		return nil
+	}
+	delete(s.under, number)
+	if s.of[v.to.Tenant]--; s.of[v.to.Tenant] == 0 {
+		delete(s.of, v.to.Tenant)
+	}
+	return v
 }
 
 // sum is what the shards have answered together.

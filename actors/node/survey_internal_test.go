@@ -1,8 +1,13 @@
 package node
 
 import (
+	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
@@ -12,7 +17,7 @@ import (
 // So many requests may be at all shards, and one more when a shard has answered the last part of one.
 func TestSurveysAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey)}
+		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey), of: make(map[string]int)}
 		var last uint64
 		for i := range maxSurveys {
 			number, ok := s.begin(messages.ReplyTo{Encoding: messages.JSON})
@@ -27,10 +32,72 @@ func TestSurveysAreBounded(t *testing.T) {
 		if !s.add(last, 0, []byte(`{"status":"RELEASED"}`)) {
 			t.Fatal("the answer of its only shard does not end it")
 		}
-		s.under[last].stop()
-		delete(s.under, last)
+		s.take(last).stop()
 		if _, ok := s.begin(messages.ReplyTo{}); !ok {
 			t.Error("there is room, and a survey is refused")
+		}
+		for _, v := range s.under {
+			v.stop()
+		}
+	})
+}
+
+// One tenant with its share of the surveys leaves room for others.
+func TestSurveysOfTenantsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey), of: make(map[string]int)}
+		for i := range maxTenantSurveys {
+			if _, ok := s.begin(messages.ReplyTo{Tenant: "A"}); !ok {
+				t.Fatalf("survey %d is refused", i)
+			}
+		}
+		if _, ok := s.begin(messages.ReplyTo{Tenant: "A"}); ok {
+			t.Error("one too many is taken")
+		}
+		for _, other := range []string{"B", ""} {
+			if _, ok := s.begin(messages.ReplyTo{Tenant: other}); !ok {
+				t.Errorf("tenant %q has no room", other)
+			}
+		}
+		s.take(1).stop()
+		if _, ok := s.begin(messages.ReplyTo{Tenant: "A"}); !ok {
+			t.Error("there is room, and a survey is refused")
+		}
+		for number := range s.under {
+			s.take(number).stop()
+		}
+		if len(s.of) != 0 {
+			t.Errorf("counts are left: %v", s.of)
+		}
+	})
+}
+
+// Who has seen where the shards answer one survey cannot answer the next one, and no client can have the node do it.
+func TestForgedSurveyAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &surveyor{inbox: newInbox(&nats.Conn{}), clock: actors.SystemClock(), routers: make(routing.Table, 8), under: make(map[uint64]*survey), of: make(map[string]int)}
+		first, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
+		second, _ := s.begin(messages.ReplyTo{Encoding: messages.JSON})
+		heard, forged := s.subject(first, 0), []byte(`{"status":"EXTENDED"}`)
+		for _, subject := range []string{
+			strings.TrimSuffix(heard, fmt.Sprintf("%d.0", first)) + fmt.Sprintf("%d.0", second),
+			strings.TrimSuffix(heard, "0") + "1",
+			s.inbox.prefix + fmt.Sprintf("%d.0", second),
+			strings.Replace(heard, s.inbox.prefix, newInbox(&nats.Conn{}).prefix, 1),
+		} {
+			s.answered(&nats.Msg{Subject: subject, Data: forged})
+		}
+		s.answered(&nats.Msg{Subject: heard, Data: []byte(`{"status":"NOT_HELD"}`)})
+		if v := s.under[second]; len(v.left) != 8 || v.sum.done != 0 {
+			t.Errorf("forged answers count: %+v", v)
+		}
+		if v := s.under[first]; len(v.left) != 7 || v.sum.done != 0 {
+			t.Errorf("the answer of a shard does not count, or a forged one does: %+v", v)
+		}
+		a := &admission{prefix: messages.DefaultPrefix, drops: newDrops(slog.New(slog.DiscardHandler)), own: []inbox{s.inbox}}
+		m := &nats.Msg{Subject: "holdfast.get.a"}
+		if a.mayReach(m, messages.ReplyTo{Subject: heard}) || !a.mayReach(m, messages.ReplyTo{Subject: heard, Inner: true}) || !a.mayReach(m, messages.ReplyTo{Subject: "_INBOX.c"}) {
+			t.Error("the answer to a client goes to an inbox of the node, or another answer does not go where it should")
 		}
 		for _, v := range s.under {
 			v.stop()

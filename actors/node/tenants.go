@@ -28,8 +28,12 @@ const (
 	pendingShares = 16
 )
 
+// DefaultTenantRate is how many requests a second a tenant may send if that is not said, unless the node takes fewer. With
+// it, a flood of one tenant made the p99 of another 1.7 times as long on two processors, without a bound eight times.
+const DefaultTenantRate = 5000
+
 // TenantLimits is what one tenant may use of a node, within what all may use. The zero value of a field means that of the
-// node.
+// node, and of Rate [DefaultTenantRate].
 type TenantLimits struct {
 	// Held, Waiting and Rate are as in [Capacity].
 	Held, Waiting int64
@@ -181,7 +185,7 @@ func (s *tenants) set(limits map[string]TenantLimits) (added, removed []*tenant,
 	for name, l := range limits {
 		l.Held = cmp.Or(l.Held, s.capacity.Held)
 		l.Waiting = cmp.Or(l.Waiting, s.capacity.Waiting)
-		l.Rate = cmp.Or(l.Rate, s.capacity.Rate)
+		l.Rate = cmp.Or(l.Rate, min(s.capacity.Rate, DefaultTenantRate))
 		if l.Limits == nil {
 			l.Limits = s.limits
 		}

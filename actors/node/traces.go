@@ -67,7 +67,9 @@ func (t *traces) now() time.Duration { return time.Duration(t.clock.Now().Instan
 // locate notes in its trace what the subject says of a request; inShard: it is for one shard.
 func (t *traces) locate(e routing.Envelope, inShard bool) {
 	if trace := e.ReplyTo.Trace; t.notes(trace) {
-		_, trace.Resource = messages.Unqualify(e.Resource)
+		if _, trace.Resource = messages.Unqualify(e.Resource); e.Operation.OfSession() {
+			trace.Resource = messages.SessionLabel(messages.SessionHash(e.Resource)) // the id is the right to keep the session
+		}
 		trace.Shard, trace.InShard, trace.Hops = e.Shard, inShard, e.Hops
 	}
 }

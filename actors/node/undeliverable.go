@@ -1,9 +1,6 @@
 package node
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -23,8 +20,7 @@ import (
 // of a tenant, are kept, and the reply subject has their number. A code keeps a client that has seen a reply subject from taking back
 // another's grant. A probe is recognized in the same way. It is safe for concurrent use.
 type undeliverable struct {
-	inbox  string
-	secret []byte
+	inbox inbox
 
 	mu sync.Mutex
 	// batches has the grants of the latest messages, each at its number, and last is the number of the latest.
@@ -44,13 +40,8 @@ type grant struct {
 }
 
 func newUndeliverable(nc *nats.Conn) *undeliverable {
-	secret := make([]byte, sha256.Size)
-	_, _ = rand.Read(secret) // it never fails: the process would crash
-	return &undeliverable{inbox: nc.NewInbox(), secret: secret}
+	return &undeliverable{inbox: newInbox(nc)}
 }
-
-// all returns the subject of all reports.
-func (u *undeliverable) all() string { return u.inbox + ".>" }
 
 // one returns the reply subject of a grant. That of a tenant is kept, so that the client does not see the tenant.
 func (u *undeliverable) one(g grant) string {
@@ -82,28 +73,20 @@ const probeLevel = "~"
 
 // subject returns a reply subject. Without a key it is that of a batch.
 func (u *undeliverable) subject(number, key string) string {
-	subject := u.inbox + "." + u.code(number, key) + "." + number
 	if key != "" {
-		subject += "." + key
+		number += "." + key
 	}
-	return subject
-}
-
-func (u *undeliverable) code(number, key string) string {
-	mac := hmac.New(sha256.New, u.secret)
-	mac.Write([]byte(number + "." + key))
-	return hex.EncodeToString(mac.Sum(nil)[:16])
+	return u.inbox.name(number)
 }
 
 // parse returns the grants that a message reports, or the probe; nothing if the message is no report of NATS.
 func (u *undeliverable) parse(m *nats.Msg) (grants []grant, probe *actors.Probe) {
 	const noResponders = "503"
-	below, ok := strings.CutPrefix(m.Subject, u.inbox+".")
-	_, below, _ = strings.Cut(below, ".")
-	number, key, _ := strings.Cut(below, ".")
-	if !ok || m.Header.Get("Status") != noResponders || !hmac.Equal([]byte(m.Subject), []byte(u.subject(number, key))) {
+	end, ok := u.inbox.end(m.Subject)
+	if !ok || m.Header.Get("Status") != noResponders {
 		return nil, nil
 	}
+	number, key, _ := strings.Cut(end, ".")
 	n, _ := strconv.ParseUint(number, 10, 64) // the code says that it is one, and that the rest is as it was made
 	switch {
 	case strings.HasPrefix(key, probeLevel):

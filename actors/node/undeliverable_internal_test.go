@@ -84,20 +84,21 @@ func TestForgedReports(t *testing.T) {
 	levels := strings.Split(many, ".")
 	code, number := levels[len(levels)-2], levels[len(levels)-1]
 	otherCode := strings.Split(other.many(grants), ".")[len(levels)-2]
+	base := strings.TrimSuffix(u.inbox.prefix, ".")
 	oneLevels := strings.Split(one, ".")
 	for _, forged := range []*nats.Msg{
 		{Subject: many},
 		{Subject: many, Header: nats.Header{"Status": {"200"}}},
-		report(u.inbox), report(u.inbox + "."), report(u.inbox + ".x"), report(u.inbox + "." + code), report(""),
-		report(u.inbox + "." + code + ".2"),
-		report(u.inbox + "." + code + ".1.a"),
-		report(u.inbox + "." + otherCode + "." + number),
-		report(u.inbox + "." + strings.Repeat("0", len(code)) + "." + number),
-		report(u.inbox + ".." + number),
-		report(u.inbox + "." + oneLevels[len(oneLevels)-3] + ".1"), // the code of a grant is not that of a batch
-		report(u.inbox + "." + oneLevels[len(oneLevels)-3] + ".2.a"),
-		report(u.inbox + "." + oneLevels[len(oneLevels)-3] + ".1.b"),
-		report(strings.Replace(many, u.inbox, other.inbox, 1)),
+		report(base), report(base + "."), report(base + ".x"), report(base + "." + code), report(""),
+		report(base + "." + code + ".2"),
+		report(base + "." + code + ".1.a"),
+		report(base + "." + otherCode + "." + number),
+		report(base + "." + strings.Repeat("0", len(code)) + "." + number),
+		report(base + ".." + number),
+		report(base + "." + oneLevels[len(oneLevels)-3] + ".1"), // the code of a grant is not that of a batch
+		report(base + "." + oneLevels[len(oneLevels)-3] + ".2.a"),
+		report(base + "." + oneLevels[len(oneLevels)-3] + ".1.b"),
+		report(strings.Replace(many, base, strings.TrimSuffix(other.inbox.prefix, "."), 1)),
 	} {
 		if got := grantsIn(u, forged); got != nil {
 			t.Errorf("%s: got %v", forged.Subject, got)

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"encoding/base64"
 	"fmt"
 	"testing"
 
@@ -63,6 +64,16 @@ func (o *operator) user() member {
 // login logs a user in, with further options of the connection.
 func (m member) login() nats.Option {
 	return nats.UserJWT(func() (string, error) { return m.token, nil }, m.pair.Sign)
+}
+
+// sign signs the nonce of a server, as a login does.
+func (m member) sign(tb testing.TB, nonce string) string {
+	tb.Helper()
+	signature, err := m.pair.Sign([]byte(nonce))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return base64.RawURLEncoding.EncodeToString(signature)
 }
 
 // userJWT returns a user of an operator that no server trusts.

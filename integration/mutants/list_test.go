@@ -51,7 +51,7 @@ var (
 	// lostLeases are those of a ledger without a node.
 	lostLeases = suite{folder: "actors/ledger", run: "^TestSharedReplayEqualsLive$"}
 	// owners are verified by NATS; senders are those of requests that another node has taken in.
-	owners  = suite{folder: "integration/identity", run: "^Test(UsersOfOneAccount|JWT|ServerThatDoesNotVerifyUsers)$"}
+	owners  = suite{folder: "integration/identity", run: "^Test(UsersOfOneAccount|JWT|ForgedHeaders|ServerThatDoesNotVerifyUsers)$"}
 	senders = suite{folder: "integration/nodes", run: "^TestIdentityOfForwardedRequests$"}
 	copies  = suite{folder: "actors/lease", run: "^TestWithKeepsAllFields$"}
 	// hostile are clients that speak the raw protocol of NATS at random; parts are those of a listing, from other nodes.
@@ -683,13 +683,34 @@ var mutants = []mutant{
 		says:  `with the identity "U`,
 	},
 	{
+		name:  "HeaderBehindTheEnd",
+		harm:  "a client hides the header of NATS behind an empty line, and is whoever its own header says",
+		edits: []edit{{"actors/node/identity/verifier.go", "case sent > length:", "case sent > 2*length:"}},
+		found: owners,
+		says:  `want a lease of .* or INVALID`,
+	},
+	{
+		name:  "HeaderInAValue",
+		harm:  "a client hides the header of NATS in a value, and is whoever its own header says",
+		edits: []edit{{"actors/node/identity/verifier.go", " || strings.Contains(value, header) {", " {"}},
+		found: owners,
+		says:  `want a lease of .* or INVALID`,
+	},
+	{
+		name:  "GuessedSurvey",
+		harm:  "a client that has heard where a node asks about a session answers its next question",
+		edits: []edit{{"actors/node/inbox.go", "hmac.Equal([]byte(subject), []byte(i.name(end)))", "hmac.Equal(nil, nil)"}},
+		found: suite{folder: "actors/node", run: "^TestForgedSurveyAnswers$"},
+		says:  `forged answers count`,
+	},
+	{
 		name: "DirectRequest",
 		harm: "a request that did not come through a service import names any owner",
 		edits: []edit{{
 			"actors/node/transport.go", `case e.ReplyTo.Identity == "":`, `case e.Key == "":`,
 		}, {
-			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, err = i.verifier.Of(m.Header)",
-			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, _ = i.verifier.Of(m.Header)",
+			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, err = i.verifier.Of(m)",
+			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, _ = i.verifier.Of(m)",
 		}},
 		found: owners,
 		says:  `through a service import`,

@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 }
 
 // BenchmarkFlood measures the pairs of acquire and release of one tenant while another is quiet, and while it floods the
-// service: in a closed loop, and in an open one far above its rate. The service, the flood and the measurement are three
-// processes. The rounds of the three take turns.
+// service: in a closed loop, in an open one far above its rate, and with 20 messages a second of 1 MB of headers. The service,
+// the flood and the measurement are three processes. The rounds of the four take turns.
 func BenchmarkFlood(b *testing.B) {
 	url := serveTenants(b, fmt.Sprintf("%s: { max-rate: %d }\n%s: {}\n", first, floodRate, second)).URL
 	all := map[string][]time.Duration{}
@@ -54,7 +54,7 @@ func BenchmarkFlood(b *testing.B) {
 	}
 	measure(clients, roundTime) // warm
 	for b.Loop() {
-		for _, kind := range []string{"quiet", "closed", "open"} {
+		for _, kind := range []string{"quiet", "closed", "open", "headers"} {
 			sent := startFlood(b, url, kind)
 			all[kind] = append(all[kind], measure(clients, roundTime)...)
 			b.Logf("%s: %d pairs, %s", kind, len(all[kind]), sent())
@@ -190,9 +190,12 @@ func runFlood(what string, out io.Writer) error {
 		return err
 	}
 	f := &flooded{}
-	if kind == "open" {
+	switch kind {
+	case "open":
 		go f.open(nc)
-	} else {
+	case "headers":
+		go f.headers(url)
+	default:
 		for i := range closedWorkers {
 			go f.closed(nc, fmt.Sprint("flood", i))
 		}
@@ -212,6 +215,15 @@ func (f *flooded) closed(nc *nats.Conn, name string) {
 			if answer, err := nc.Request(m.Subject, m.Data, time.Second); err == nil {
 				f.answered(answer)
 			}
+		}
+	}
+}
+
+func (f *flooded) headers(url string) {
+	headers, tick := largeHeaders(), time.NewTicker(time.Second/20)
+	for range tick.C {
+		if attack(url, "of-"+first, "p", "holdfast.acquire.a", headers, 1) == nil {
+			f.sent.Add(1)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ type Config struct {
 // Dial connects to a NATS server. If the server is not reachable it returns an [ErrConnect] at once, which says what
 // may be wrong. After it has succeeded, the connection reconnects by itself after every interruption.
 func Dial(cfg Config, opts ...nats.Option) (*nats.Conn, error) {
-	all := Options(cfg.Name, cfg.Log)
+	all := append(Options(cfg.Name, cfg.Log), nats.SetCustomDialer(&dialer{net.Dialer{Timeout: nats.DefaultTimeout}}))
 	if cfg.Creds != "" {
 		all = append(all, nats.UserCredentials(cfg.Creds))
 	}

@@ -58,6 +58,9 @@ type reconciler struct {
 func (c *reconciler) reconcile(ctx context.Context, r *round) {
 	owner, epoch := r.claims[c.number].owner, r.claims[c.number].epoch
 	c.unowned = since(r.participating && owner == nil && c.shard == nil, c.unowned, r.now)
+	if owner != nil {
+		c.yielded = 0
+	}
 	c.outdone = since(r.othersCommit && c.isStalled(r.now), c.outdone, r.now)
 	switch {
 	case c.shard == nil:
@@ -84,6 +87,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *round) {
 		c.fail(r.now)
 		c.stop(ctx, r)
 	case c.standing() == actors.Opening && c.shouldStopOpening(r):
+		c.yielded++
 		c.stop(ctx, r)
 	case c.standing() == actors.Open && owner != nil && epoch > c.shard.Epoch():
 		c.shard.Barrier()
@@ -102,7 +106,9 @@ func (c *reconciler) shouldOpen(r *round) bool {
 		return true
 	}
 	rank := max(r.assigned.rank(c.number, r.self()), 1)
-	return c.failing <= r.now && hasLasted(c.unowned, orphanAfter*time.Duration(rank), r.now)
+	// A node that does not hear the owner, and hears the node to which the shard is assigned, would open and stop for ever.
+	wait := orphanAfter * time.Duration(rank) << min(c.yielded, 6)
+	return c.failing <= r.now && hasLasted(c.unowned, wait, r.now)
 }
 
 // shouldHandOver reports whether the shard is assigned to another node, and that node agrees: what the two hear of

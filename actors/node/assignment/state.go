@@ -51,6 +51,8 @@ type state struct {
 	repeated         int
 	// led is since when the node's NATS server has led the bucket; Never if it does not.
 	led lease.Instant
+	// yielded is how many openings in a row were stopped for another node, while no owner was heard.
+	yielded int
 	// endpoint: the shard's direct endpoint is open here.
 	endpoint bool
 }

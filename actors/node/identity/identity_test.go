@@ -95,6 +95,9 @@ func TestOf(t *testing.T) {
 		"NoShare":          {identity.User, info(map[string]string{"acc": "APP"}), "", "share: true"},
 		"Token":            {identity.User, info(map[string]string{"user": "[REDACTED]"}), "", "with a name"},
 		"NoAccount":        {identity.Account, info(map[string]string{"user": "alice"}), "", "bytes"},
+		"Slash":            {identity.User, info(map[string]string{"user": "alice/admin"}), "", "without slashes"},
+		"AccountSlash":     {identity.Account, info(map[string]string{"acc": "APP/A"}), "", "without slashes"},
+		"Space":            {identity.User, info(map[string]string{"user": " alice"}), "", "without slashes, and without spaces"},
 		"Control":          {identity.User, info(map[string]string{"user": "a\nb"}), "", "control"},
 		"Long":             {identity.User, info(map[string]string{"user": strings.Repeat("a", 201)}), "", "1 to 200 bytes"},
 		"LongHeader":       {identity.User, nats.Header{header: {strings.Repeat("a", 65<<10)}}, "", "at most"},
@@ -102,7 +105,7 @@ func TestOf(t *testing.T) {
 	} {
 		v := identity.New(test.mode)
 		for range 2 { // the second time out of the cache
-			got, err := v.Of(test.header)
+			got, err := v.Of(&nats.Msg{Header: test.header})
 			if got != test.want || (err != nil) != (test.err != "") {
 				t.Errorf("%s: got %q, %v, want %q, %q", name, got, err, test.want, test.err)
 			}
@@ -168,7 +171,7 @@ func FuzzOf(f *testing.F) {
 	target.Add(`{"acc":"APP","user":"[REDACTED]"}`)
 	target.Fuzz(func(t *testing.T, text string) {
 		for _, mode := range []identity.Mode{identity.Account, identity.User} {
-			id, err := identity.New(mode).Of(nats.Header{header: {text}})
+			id, err := identity.New(mode).Of(&nats.Msg{Header: nats.Header{header: {text}}})
 			if (err == nil) != (id != "") || err != nil && !errors.Is(err, messages.ErrInvalid) {
 				t.Fatalf("%q, %v", id, err)
 			}

@@ -3,6 +3,7 @@ package identity
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
@@ -12,9 +13,14 @@ import (
 )
 
 const (
-	// header is what a service import of NATS writes. The import removes a header of this spelling that the client has sent,
-	// and no other spelling.
+	// header is what a service import of NATS writes, behind all headers of the client. The import removes one of the client
+	// only if it stands between two ends of lines as NATS writes them, so the rest is checked here: see [check].
 	header = "Nats-Request-Info"
+	// maxHeaders bounds the headers of a request: a client may leave out up to two bytes of each line, and all that it can
+	// leave out is less than the header of NATS.
+	maxHeaders = 8
+	// firstAndLast is the length of the first line of headers and of the empty one at their end, around that of a header.
+	firstAndLast, aroundHeader = len("NATS/1.0\r\n\r\n"), len(": \r\n")
 	// field is what the errors name.
 	field = "sender"
 	// maxHeaderBytes bounds the work for a header; the JWT of a user with many permissions fits.
@@ -58,11 +64,14 @@ func (v *Verifier) On() bool { return v.mode != None }
 
 // Of returns who has sent a message, by its header. In mode [None] it is the empty identity. It returns an
 // [messages.InvalidError] if the header does not say it, or not reliably.
-func (v *Verifier) Of(h nats.Header) (string, error) {
+func (v *Verifier) Of(m *nats.Msg) (string, error) {
 	if v.mode == None {
 		return "", nil
 	}
-	info, err := parse(h)
+	if err := check(m); err != nil {
+		return "", err
+	}
+	info, err := parse(m.Header)
 	if err != nil {
 		return "", err
 	}
@@ -72,10 +81,44 @@ func (v *Verifier) Of(h nats.Header) (string, error) {
 			return "", err
 		}
 	}
-	if err := messages.CheckText(field, id, 1, maxBytes); err != nil {
+	if err := checkIdentity(id); err != nil {
 		return "", err
 	}
 	return id, nil
+}
+
+// checkIdentity returns an error unless the name is that of one sender alone. With a slash it would also be an owner of the
+// sender whose name stands before that, and other nodes would read it without the spaces around it.
+func checkIdentity(id string) error {
+	if err := messages.CheckText(field, id, 1, maxBytes); err != nil {
+		return err
+	}
+	if strings.Contains(id, "/") || strings.TrimSpace(id) != id {
+		return messages.Invalid(field, "a name without slashes, and without spaces at its ends", fmt.Sprintf("%.64q", id))
+	}
+	return nil
+}
+
+// check returns an error unless the one header that was read is that of NATS. The client library ends lines and headers
+// where NATS does not, and NATS writes its header last. So if another one was read, that of NATS was read as a part of a
+// name or value, or was not read, and then the headers are longer than what was read of them.
+func check(m *nats.Msg) error {
+	count, length := 0, firstAndLast
+	for name, values := range m.Header {
+		for _, value := range values {
+			if name != header && strings.Contains(name, header) || strings.Contains(value, header) {
+				return messages.Invalid(field, "other headers without "+header, "one with it")
+			}
+			count, length = count+1, length+len(name)+len(value)+aroundHeader
+		}
+	}
+	switch sent := m.Size() - len(m.Subject) - len(m.Reply) - len(m.Data); {
+	case count > maxHeaders:
+		return messages.Invalid(field, fmt.Sprintf("at most %d headers, with that of NATS", maxHeaders), fmt.Sprint(count))
+	case sent > length:
+		return messages.Invalid(field, fmt.Sprintf("headers of %d bytes, as they were read", length), fmt.Sprintf("%d bytes", sent))
+	}
+	return nil
 }
 
 // parse returns what the header says. More than one header may be a forged one beside that of NATS.

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"cmp"
+	"crypto/rand"
+
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/jetstream/natsconn"
@@ -43,12 +46,17 @@ func (s *Server) openConnections() (*connections, error) {
 	return c, nil
 }
 
+// dial opens a connection whose inboxes cannot be guessed: those of NATS are numbered, and clients see some of the node's.
 func (s *Server) dial(name string, options ...nats.Option) (*nats.Conn, error) {
-	options = append(append(options, s.cfg.Login...), nats.Name(name))
+	external := natsconn.Config{}
+	if s.cfg.External != nil {
+		external = *s.cfg.External
+	}
+	inbox := nats.CustomInboxPrefix(cmp.Or(external.Inbox, "_INBOX") + "." + rand.Text())
+	options = append(append(options, s.cfg.Login...), nats.Name(name), inbox)
 	if s.nats != nil {
 		return s.nats.Connect(options...)
 	}
-	external := *s.cfg.External
 	external.Name, external.Log = name, s.cfg.Log
 	return natsconn.Dial(external, options...)
 }

@@ -102,6 +102,7 @@ func (s *serve) tenant(name string, given map[string]any) (node.TenantLimits, er
 		return node.TenantLimits{}, err
 	}
 	l := tenantLimits{s.minTTL, s.maxTTL, s.maxDelay, s.maxHeld, s.maxWaiting, s.maxRate}
+	l.maxRate.Value = min(l.maxRate.Value, node.DefaultTenantRate)
 	flags := l.flags()
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if err := setLimit(flags, name, key, given[key]); err != nil {

@@ -48,7 +48,7 @@ func TestTenantsFile(t *testing.T) {
 			orders.Limits.GetMaxTtlMs() != 60_000 || orders.Limits.GetMaxDelayMs() != 0 {
 			t.Errorf("%s: %+v", name, orders)
 		}
-		if c := node.DefaultCapacity(); global.Held != 1000 || global.Waiting != c.Waiting || global.Limits.GetMaxTtlMs() != 3_600_000 {
+		if c := node.DefaultCapacity(); global.Held != 1000 || global.Waiting != c.Waiting || global.Rate != node.DefaultTenantRate || global.Limits.GetMaxTtlMs() != 3_600_000 {
 			t.Errorf("%s: what is not set is %+v", name, global)
 		}
 	}

@@ -457,12 +457,12 @@ func TestRequestOfASession(t *testing.T) {
 	if len(spans) != 1 || spans[0].Name != "end holdfast.end.{session}" {
 		t.Fatalf("%d spans", len(spans))
 	}
-	checkAttributes(t, spans[0], map[attribute.Key]string{"holdfast.session": session, "holdfast.outcome": "NOT_HELD", "holdfast.shard": ""})
+	checkAttributes(t, spans[0], map[attribute.Key]string{"holdfast.session": messages.SessionLabel(messages.SessionHash(session)), "holdfast.outcome": "NOT_HELD", "holdfast.shard": ""})
 	r.Reset()
 	ask(t, s.Connect(), "holdfast.shard.2.keep."+session, sampled, "", `{"ttl_ms":30000}`)
 	const keep = "keep holdfast.keep.{session}"
 	kept := r.find(t, trace.SpanKindServer, keep, "")
-	checkAttributes(t, kept, map[attribute.Key]string{"holdfast.session": session, "holdfast.outcome": "NOT_HELD", "holdfast.shard": "2"})
+	checkAttributes(t, kept, map[attribute.Key]string{"holdfast.session": messages.SessionLabel(messages.SessionHash(session)), "holdfast.outcome": "NOT_HELD", "holdfast.shard": "2"})
 	if got := r.tree(kept.SpanContext.SpanID()); got != "internal:decide internal:commit" {
 		t.Errorf("below a keep: %s", got)
 	}
