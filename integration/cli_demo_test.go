@@ -7,7 +7,7 @@ import (
 )
 
 // TestDemoFencing runs the story that newcomers are told. It checks by itself that the data are wrong
-// without the guard and right with it.
+// without the guard, right with it, and wrong with a guard whose mark nobody raises before reading.
 func TestDemoFencing(t *testing.T) {
 	tmp := t.TempDir()
 	r := runWith(t, []string{"TMPDIR=" + tmp}, "demo", "fencing", "--ttl", "1s")
@@ -17,6 +17,7 @@ func TestDemoFencing(t *testing.T) {
 	for _, told := range []string{
 		`without a guard +35 +70 +wrong by 5\n`,
 		`with the guard +35 +65 +right\n`,
+		`without the raise +35 +95 +wrong by 30\n`,
 		`Refused: "stock": stale fencing token: 000000000000003, after 000000000000004 was seen\n`,
 	} {
 		if !regexp.MustCompile(told).MatchString(r.stdout) {

@@ -8,6 +8,10 @@
 // the mark. Check, raise and write are one atomic step: a pause between a check and a later write would
 // let a stale write in.
 //
+// The store must see the token before its holder reads what it will change. Otherwise the late write of an earlier
+// holder comes between, and one of two acknowledged changes is lost. Guards have Modify, which reads and writes in one
+// step, or Do with a transaction; otherwise call Raise before the first read.
+//
 // This package has the [Rule], the errors of all guards, and the interface [Marks]. [Problem] describes a
 // refusal to a client of HTTP or NATS. [NewContext] hands a claim on. The packages below are the guards,
 // one for each kind of store. A guard whose code or tests need a driver is a module of its own, so that an

@@ -1,8 +1,11 @@
 package fence_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -109,6 +112,44 @@ func TestRuleNames(t *testing.T) {
 	for rule, want := range map[fence.Rule]string{fence.Repeatable: "repeatable", fence.Once: "once", 7: "rule 7"} {
 		if got := rule.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestSharedCases are those that the tests of all languages read.
+func TestSharedCases(t *testing.T) {
+	content, err := os.ReadFile("../conformance/claims.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases struct {
+		Fences []struct {
+			Token uint64 `json:",string"`
+			Fence *string
+		}
+		Claims []struct {
+			Resource, Fence string
+			Valid           bool
+		}
+	}
+	if err := json.Unmarshal(content, &cases); err != nil || len(cases.Fences) == 0 || len(cases.Claims) == 0 {
+		t.Fatalf("%d fences, %d claims, %v", len(cases.Fences), len(cases.Claims), err)
+	}
+	for _, f := range cases.Fences {
+		c := fence.Claim{Resource: "a", Token: fence.Token(f.Token)}
+		if err := c.Check(); (err == nil) != (f.Fence != nil) || err == nil && c.Token.String() != *f.Fence {
+			t.Errorf("token %d: %v, %v", f.Token, c.Token, err)
+		}
+	}
+	for _, test := range cases.Claims {
+		token, err := fence.ParseToken(test.Fence)
+		c := fence.Claim{Resource: test.Resource, Token: token}
+		if err := cmp.Or(err, c.Check()); (err == nil) != test.Valid {
+			t.Errorf("%+q, %s: %v", test.Resource, test.Fence, err)
+		}
+		_, _, err = messages.ClaimFromHeader(map[string][]string{messages.HeaderResource: {test.Resource}, messages.HeaderToken: {test.Fence}})
+		if (err == nil) != test.Valid {
+			t.Errorf("%+q, %s in a header: %v", test.Resource, test.Fence, err)
 		}
 	}
 }

@@ -61,6 +61,13 @@ func (r register) Write(ctx context.Context, c fence.Claim, value string) error 
 	return err
 }
 
+func (r register) Modify(ctx context.Context, c fence.Claim, f func(old string) (string, error)) error {
+	return r.Bucket.Modify(ctx, c, func(old []byte) ([]byte, error) {
+		value, err := f(string(old))
+		return []byte(value), err
+	})
+}
+
 func (r register) Read(ctx context.Context, resource string) (string, error) {
 	return get(ctx, r.Bucket, resource)
 }

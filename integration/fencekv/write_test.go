@@ -113,3 +113,25 @@ func TestRaiseDeleted(t *testing.T) {
 	_, err := b.Get(t.Context(), "orders.42")
 	wantError(t, err, jetstream.ErrKeyNotFound)
 }
+
+// TestModify tells an entry without a value from one that is not there.
+func TestModify(t *testing.T) {
+	b, _, _ := mustOpen(t)
+	var seen [][]byte
+	modify := func() {
+		t.Helper()
+		wantError(t, b.Modify(t.Context(), claim(34), func(old []byte) ([]byte, error) {
+			seen = append(seen, old)
+			return nil, nil
+		}), nil)
+	}
+	wantError(t, b.Raise(t.Context(), claim(34)), nil)
+	modify()
+	modify()
+	wantError(t, b.Delete(t.Context(), claim(34)), nil)
+	modify()
+	if len(seen) != 3 || seen[0] != nil || seen[1] == nil || seen[2] != nil {
+		t.Errorf("saw %#v", seen)
+	}
+	wantEntry(t, b, claim(34), "")
+}

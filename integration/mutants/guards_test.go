@@ -36,4 +36,18 @@ var guards = []mutant{
 		found: suite{module: "clients", folder: "fence/fencefile", run: "^TestLinks$"},
 		says:  `stale fencing token`,
 	},
+	{
+		name:  "ChangeNotNoticed",
+		harm:  "a holder that was paused between its read and its write overwrites what came in between, or is overwritten",
+		edits: []edit{{"clients/fence/fenceredis/script.go", "if changed() then return {'changed'} end\n", ""}},
+		found: suite{module: "clients/fence/fenceredis", run: "^TestConformance$/^Set$/^Paused$"},
+		says:  "acknowledged were",
+	},
+	{
+		name:  "LockThroughALink",
+		harm:  "whoever may write in the directory has the guard open, and create, a file elsewhere",
+		edits: []edit{{"clients/fence/fencefile/dir.go", "os.O_RDONLY|os.O_CREATE|noFollow", "os.O_RDONLY|os.O_CREATE|noFollow&0"}},
+		found: suite{module: "clients", folder: "fence/fencefile", run: "^TestLinkInPlaceOfTheGuardsFiles$"},
+		says:  "at the end of the link",
+	},
 }

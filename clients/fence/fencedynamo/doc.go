@@ -8,6 +8,8 @@
 // It costs nothing more than the write. Each item has its own mark: it refuses token 33 once it has itself
 // seen 34, not when another item has. It suits a lock that protects one item.
 //
+// [Guard.Modify] reads, changes and writes an item. Otherwise raise the mark before the first consistent read.
+//
 // [Marks] keeps the mark of each resource in a table of its own, and raises it in one transaction with the
 // caller's writes: several items, several tables, deletions. It suits a lock that protects more than one
 // item. A transaction costs about twice the write units.

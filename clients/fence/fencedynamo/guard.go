@@ -96,6 +96,35 @@ func (g *Guard) Raise(ctx context.Context, c fence.Claim, table string, key map[
 	return err
 }
 
+// Modify replaces an item by what f makes of it; old has the key alone if there was none. It raises the mark and reads in
+// one step, before f, and then puts the item, so the late write of a holder that was paused in between is refused. One
+// lock must protect the whole item, and calls under equal tokens must not overlap. The claim is checked twice, so
+// [fence.Once] is [fence.ErrInvalid]. If f fails, the mark is raised, and the error is that of f. Other errors are those
+// of [Guard.Update].
+func (g *Guard) Modify(ctx context.Context, c fence.Claim, table string, key map[string]types.AttributeValue,
+	f func(old map[string]types.AttributeValue) (map[string]types.AttributeValue, error)) error {
+	if g.mark.rule == fence.Once {
+		return fmt.Errorf("%w: Modify checks a claim twice, and the rule is %v; use Update with a condition on what was read", fence.ErrInvalid, fence.Once)
+	}
+	read, err := g.Update(ctx, c, &dynamodb.UpdateItemInput{TableName: &table, Key: key, ReturnValues: types.ReturnValueAllNew})
+	if err != nil {
+		return err
+	}
+	delete(read.Attributes, g.mark.attribute)
+	changed, err := f(read.Attributes)
+	if err != nil {
+		return err
+	}
+	item := maps.Clone(key) // f cannot choose another item
+	for name, value := range changed {
+		if _, ok := key[name]; !ok {
+			item[name] = value
+		}
+	}
+	_, err = g.Put(ctx, c, &dynamodb.PutItemInput{TableName: &table, Item: item})
+	return err
+}
+
 // Put replaces an item, or makes it, as PutItem does; the new item has the raised mark. Errors are those of
 // [Guard.Update].
 func (g *Guard) Put(ctx context.Context, c fence.Claim, in *dynamodb.PutItemInput) (_ *dynamodb.PutItemOutput, err error) {

@@ -67,6 +67,13 @@ func (r *register) Write(ctx context.Context, c fence.Claim, value string) error
 	return r.write(ctx, r.guard, c, r.table, value)
 }
 
+func (r *register) Modify(ctx context.Context, c fence.Claim, f func(old string) (string, error)) error {
+	return r.guard.Modify(ctx, c, r.table, key(c.Resource), func(old map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
+		value, err := f(valueOf(old))
+		return item(c.Resource, value), err
+	})
+}
+
 func (r *register) Raise(ctx context.Context, c fence.Claim) error {
 	return r.guard.Raise(ctx, c, r.table, key(c.Resource))
 }
@@ -241,4 +248,21 @@ func TestMissingTable(t *testing.T) {
 	if missing, ok := errors.AsType[*types.ResourceNotFoundException](err); !ok || !strings.Contains(err.Error(), `"missing"`) {
 		t.Errorf("%v (%v), want one that names the table", err, missing)
 	}
+}
+
+// TestModify keeps the key of its item, and cannot serve Once.
+func TestModify(t *testing.T) {
+	client, table := connect(dynalite.Addr), makeTable(t)
+	guard, c := mustGuard(t, client), fence.Claim{Resource: "a", Token: 33}
+	must(t, guard.Modify(t.Context(), c, table, key("a"), func(old map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
+		if len(old) != 1 || old["id"] == nil {
+			t.Errorf("a new item has %v", old)
+		}
+		return item("b", "one"), nil
+	}))
+	wantValue(t, client, table, "a", "one")
+	wantValue(t, client, table, "b", "")
+	once := mustGuard(t, client, fencedynamo.WithRule(fence.Once))
+	wantInvalid(t, "once", once.Modify(t.Context(), fence.Claim{Resource: "a", Token: 34}, table, key("a"), nil))
+	must(t, guard.Raise(t.Context(), c, table, key("a")))
 }

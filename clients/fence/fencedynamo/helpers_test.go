@@ -107,11 +107,16 @@ func value(ctx context.Context, client *dynamodb.Client, table, id string) (stri
 	if err != nil {
 		return "", err
 	}
-	v, ok := out.Item["value"].(*types.AttributeValueMemberS)
+	return valueOf(out.Item), nil
+}
+
+// valueOf returns the value of an item, empty if it has none.
+func valueOf(item map[string]types.AttributeValue) string {
+	v, ok := item["value"].(*types.AttributeValueMemberS)
 	if !ok {
-		return "", nil
+		return ""
 	}
-	return strings.TrimPrefix(v.Value, "="), nil
+	return strings.TrimPrefix(v.Value, "=")
 }
 
 func wantValue(tb testing.TB, client *dynamodb.Client, table, id, want string) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
@@ -86,6 +87,34 @@ func (g *Guard) Transact(ctx context.Context, c fence.Claim, ops []clientv3.Op, 
 		return nil, fmt.Errorf("resource %q: %w: %w", c.Resource, fence.ErrUnknown, err)
 	}
 	return g.result(c, resp)
+}
+
+// Modify sets the value of a key to what f makes of the value that it has, which is nil if there is none, on the condition
+// that the key is unchanged since. Otherwise it reads again and calls f again, until ctx ends, so no other change is lost.
+// The key keeps its lease. If f fails, nothing is written, and the error is that of f. Other errors are those of
+// [Guard.Transact]; that of a read is etcd's.
+func (g *Guard) Modify(ctx context.Context, c fence.Claim, key string, f func(old []byte) ([]byte, error)) error {
+	for {
+		resp, err := g.kv.Get(ctx, key)
+		if err != nil {
+			return fmt.Errorf("resource %q: reading key %q: %w", c.Resource, key, err)
+		}
+		var old []byte
+		seen := new(mvccpb.KeyValue) // of a key that does not exist
+		if len(resp.Kvs) > 0 {
+			seen = resp.Kvs[0]
+			old = append([]byte{}, seen.GetValue()...) // not nil
+		}
+		value, err := f(old)
+		if err != nil {
+			return err
+		}
+		put := clientv3.OpPut(key, string(value), clientv3.WithLease(clientv3.LeaseID(seen.GetLease())))
+		_, err = g.Transact(ctx, c, []clientv3.Op{put}, clientv3.Compare(clientv3.ModRevision(key), "=", seen.GetModRevision()))
+		if !errors.Is(err, ErrCompare) {
+			return err
+		}
+	}
 }
 
 // Raise raises the mark and writes nothing else; see [fence.Marks]. Errors are those of [Guard.Transact].

@@ -173,3 +173,44 @@ func (k *counting) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse,
 	k.others++
 	return k.KV.Do(ctx, op)
 }
+
+// TestModify keeps the lease of a key, and tells an empty value from none.
+func TestModify(t *testing.T) {
+	client := connect(t, addr)
+	g, c := mustNew(t, client), claim(t, 33)
+	key := "data/" + c.Resource
+	lease, err := client.Grant(t.Context(), 600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen [][]byte
+	modify := func() int64 {
+		t.Helper()
+		if err := g.Modify(t.Context(), c, key, func(old []byte) ([]byte, error) {
+			seen = append(seen, old)
+			return nil, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Get(t.Context(), key)
+		if err != nil || len(resp.Kvs) != 1 {
+			t.Fatal(resp, err)
+		}
+		return resp.Kvs[0].GetLease()
+	}
+	if got := modify(); got != 0 {
+		t.Errorf("the new key has lease %d", got)
+	}
+	if _, err := g.Transact(t.Context(), c, []clientv3.Op{clientv3.OpPut(key, "", clientv3.WithLease(lease.ID))}); err != nil {
+		t.Fatal(err)
+	}
+	if got := modify(); clientv3.LeaseID(got) != lease.ID {
+		t.Errorf("the key has lease %d, want %d", got, lease.ID)
+	}
+	if len(seen) != 2 || seen[0] != nil || seen[1] == nil {
+		t.Errorf("saw %#v", seen)
+	}
+	if err := g.Modify(t.Context(), c, g.MarkKey("other"), func([]byte) ([]byte, error) { return nil, nil }); !errors.Is(err, fence.ErrInvalid) {
+		t.Errorf("a mark: %v", err)
+	}
+}

@@ -76,7 +76,7 @@ func Open(dir string, opts ...Option) (*Dir, error) {
 		return nil, err
 	}
 	// A process that may only read the directory must not hold its lock.
-	d.lock = flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o660))
+	d.lock = flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o660), flock.SetFlag(os.O_RDONLY|os.O_CREATE|noFollow))
 	if err := d.prepare(); err != nil {
 		_ = d.root.Close()
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -89,14 +89,19 @@ func (d *Dir) prepare() error {
 	if err := d.root.Mkdir(control, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	info, err := d.root.Lstat(control)
-	if err != nil {
+	if err := d.checkControl(); err != nil {
 		return err
 	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory; move it away", control)
-	}
 	return syncDir(d.root, ".")
+}
+
+// checkControl refuses a symbolic link in the place of the guard's directory, also one to a directory.
+func (d *Dir) checkControl() error {
+	info, err := d.root.Lstat(control)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a directory; move it away", control)
+	}
+	return err
 }
 
 // Close ends the guard. The caller waits for its changes first.
@@ -164,6 +169,9 @@ func (d *Dir) acquire(ctx context.Context) error {
 }
 
 func (d *Dir) lockFile(ctx context.Context) error {
+	if err := d.checkControl(); err != nil {
+		return err
+	}
 	if _, err := d.lock.TryLockContext(ctx, retryDelay); err != nil {
 		return err
 	}
@@ -180,7 +188,7 @@ func (d *Dir) checkLock() error {
 	if err != nil {
 		return err
 	}
-	present, err := d.root.Stat(lockName)
+	present, err := d.root.Lstat(lockName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

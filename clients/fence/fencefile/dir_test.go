@@ -148,3 +148,48 @@ func TestVerdictOfAChangeThatFails(t *testing.T) {
 		t.Errorf("told %v", verdicts)
 	}
 }
+
+// TestLinkInPlaceOfTheGuardsFiles is refused, wherever it leads, and nothing is made at its end.
+func TestLinkInPlaceOfTheGuardsFiles(t *testing.T) {
+	for _, name := range []string{".fence/lock", ".fence"} {
+		t.Run(name, func(t *testing.T) {
+			dir, outside := t.TempDir(), t.TempDir()
+			d := mustOpen(t, dir)
+			mustWrite(t, d, 33, "kept")
+			moved, elsewhere, link := filepath.Join(outside, "moved"), filepath.Join(outside, "elsewhere"), filepath.Join(dir, name)
+			wantError(t, os.Rename(link, moved), nil)
+			for _, target := range []string{elsewhere, moved} {
+				wantError(t, os.Symlink(target, link), nil)
+				if err := d.Write(t.Context(), claim(34), fileName, nil, 0o600); err == nil || errors.Is(err, fence.ErrStale) {
+					t.Errorf("a link to %s: %v", target, err)
+				}
+				wantError(t, os.Remove(link), nil)
+			}
+			if _, err := os.Lstat(elsewhere); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("at the end of the link: %v", err)
+			}
+			wantContent(t, filepath.Join(dir, fileName), "kept")
+			wantError(t, os.Rename(moved, link), nil)
+			mustWrite(t, d, 33, "present") // 34 has left no mark
+		})
+	}
+}
+
+// TestLinkInsideInPlaceOfTheGuardsFiles leads to a file of the caller's, which must not become the lock.
+func TestLinkInsideInPlaceOfTheGuardsFiles(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	mustWrite(t, d, 33, "kept")
+	mark, lock := mustFindMark(t, dir), filepath.Join(dir, ".fence", "lock")
+	wantError(t, os.Remove(lock), nil)
+	wantError(t, os.Symlink("../"+fileName, lock), nil)
+	if err := d.Raise(t.Context(), claim(34)); err == nil {
+		t.Error("the file of the caller is the lock")
+	}
+	wantError(t, os.Remove(lock), nil)
+	wantError(t, os.Rename(mark, filepath.Join(dir, "mark")), nil)
+	wantError(t, os.Symlink("../mark", mark), nil)
+	if err := d.Raise(t.Context(), claim(34)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a mark that is a link: %v", err)
+	}
+}

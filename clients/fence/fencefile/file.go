@@ -23,6 +23,24 @@ func (d *Dir) Write(ctx context.Context, c fence.Claim, name string, content []b
 	})
 }
 
+// Modify replaces the file of that name by what f makes of its content, which is nil if there is no file, as [Dir.Write]
+// does. Reading and writing are one step with the check, so no other change is lost. All others wait for f, which must
+// not call the guard. If f fails, the file stays as it is, the mark is raised, and the error is that of f. A symbolic
+// link of that name is an error.
+func (d *Dir) Modify(ctx context.Context, c fence.Claim, name string, perm fs.FileMode, f func(old []byte) ([]byte, error)) error {
+	return d.changeFile(ctx, c, name, func(r *os.Root) error {
+		old, err := read(r, name)
+		if err != nil {
+			return err
+		}
+		content, err := f(old)
+		if err != nil {
+			return err
+		}
+		return replace(r, name, content, perm)
+	})
+}
+
 // Remove removes the file of that name, or a directory that is empty. It is fs.ErrNotExist if there is
 // none; the mark is raised nevertheless. Otherwise errors are those of [Dir.Write].
 func (d *Dir) Remove(ctx context.Context, c fence.Claim, name string) error {
@@ -79,6 +97,21 @@ func (d *Dir) leadsOut(err error) bool {
 func parent(name string) string {
 	dir, _ := filepath.Split(name)
 	return cmp.Or(dir, ".")
+}
+
+// read returns the content of a file, nil if there is none. It follows no symbolic link of that name, and does not wait
+// for a pipe.
+func read(r *os.Root, name string) ([]byte, error) {
+	info, err := r.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file; move it away", name)
+	}
+	return r.ReadFile(name)
 }
 
 // replace puts a new file in the place of name, so that a crash leaves the old one or the new one. Only

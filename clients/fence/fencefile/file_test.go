@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
@@ -107,4 +108,33 @@ func TestLeftovers(t *testing.T) {
 	wantContent(t, filepath.Join(dir, fileName), "paid")
 	_, err := os.Stat(left)
 	wantError(t, err, fs.ErrNotExist)
+}
+
+// TestModify reads no link and no pipe, and tells a missing file from an empty one.
+func TestModify(t *testing.T) {
+	dir := t.TempDir()
+	d := mustOpen(t, dir)
+	var seen [][]byte
+	modify := func(name string) error {
+		return d.Modify(t.Context(), claim(33), name, 0o600, func(old []byte) ([]byte, error) {
+			seen = append(seen, old)
+			return nil, nil
+		})
+	}
+	wantError(t, modify(fileName), nil)
+	wantError(t, modify(fileName), nil)
+	if len(seen) != 2 || seen[0] != nil || seen[1] == nil {
+		t.Errorf("saw %#v", seen)
+	}
+	wantError(t, os.Symlink(fileName, filepath.Join(dir, "link")), nil)
+	wantError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600), nil)
+	for _, name := range []string{"link", "pipe"} {
+		if err := modify(name); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	wantError(t, modify(".fence/lock"), fence.ErrInvalid)
+	if len(seen) != 2 {
+		t.Errorf("saw %#v", seen)
+	}
 }

@@ -3,9 +3,7 @@ package fencefile
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
@@ -30,11 +28,8 @@ func (d *Dir) raise(c fence.Claim) error {
 
 // mark returns the token in the file, 0 if there is none.
 func (d *Dir) mark(name, resource string) (fence.Token, error) {
-	content, err := d.root.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
+	content, err := read(d.root, name)
+	if err != nil || content == nil {
 		return 0, err
 	}
 	digits, rest, _ := strings.Cut(string(content), "\n")

@@ -30,7 +30,8 @@ func TestSuite(t *testing.T) {
 			tb.Helper()
 			return mustOpen(tb, dir, fencefile.WithRule(rule))
 		},
-		Restart: func(testing.TB) {}, // every register opens the directory afresh
+		Restart:   func(testing.TB) {}, // every register opens the directory afresh
+		Exclusive: true,
 	})
 }
 
@@ -42,6 +43,13 @@ type register struct {
 
 func (r register) Write(ctx context.Context, c fence.Claim, value string) error {
 	return r.Dir.Write(ctx, c, fileOf(c.Resource), []byte(value), 0o644)
+}
+
+func (r register) Modify(ctx context.Context, c fence.Claim, f func(old string) (string, error)) error {
+	return r.Dir.Modify(ctx, c, fileOf(c.Resource), 0o644, func(old []byte) ([]byte, error) {
+		value, err := f(string(old))
+		return []byte(value), err
+	})
 }
 
 func (r register) Read(_ context.Context, resource string) (string, error) {

@@ -12,7 +12,9 @@
 // the marks refuse lower tokens. Raising the mark and the work of the handler are two steps. A paused
 // handler can still write late, and a middleware cannot prevent that. So the handler hands its claim,
 // [fence.FromContext], to the guard of the store that it writes to. That guard gives the guarantee; this one
-// only saves stale requests the way there. Marks of the same store will do.
+// only saves stale requests the way there. Marks of the same store will do; then a handler may read and write. A client
+// that reads by GET and writes by a later request needs [WithGuardedReads], and shows its claim in both: otherwise the
+// late write of an earlier holder comes between.
 //
 // # Requirements of the store
 //

@@ -31,8 +31,8 @@ func WithOptionalClaims() Option {
 	return func(g *guard) { g.gate.Optional = true }
 }
 
-// WithGuardedReads guards GET, HEAD, OPTIONS and TRACE as well, for handlers that change something on
-// them.
+// WithGuardedReads guards GET, HEAD, OPTIONS and TRACE as well: for clients that read before they write, and for handlers
+// that change something on them.
 func WithGuardedReads() Option {
 	return func(g *guard) { g.reads = true }
 }

@@ -30,6 +30,22 @@ func (b *Bucket) Put(ctx context.Context, c fence.Claim, value []byte) (revision
 	})
 }
 
+// Modify sets the value of the claim's resource to what f makes of the value that it has, which is nil if there is none,
+// on the condition that the entry is unchanged since. Otherwise it reads again and calls f again, until ctx ends, so no
+// other change is lost. If f fails, nothing is written, and the error is that of f. Errors are those of [Bucket.Put].
+func (b *Bucket) Modify(ctx context.Context, c fence.Claim, f func(old []byte) ([]byte, error)) error {
+	_, err := b.change(ctx, c, func(s *state) (err error) {
+		var old []byte
+		if s.Revision > 0 && !s.deleted {
+			old = append([]byte{}, s.Value...) // not nil
+		}
+		s.Value, err = f(old)
+		s.deleted = false
+		return err
+	})
+	return err
+}
+
 // Update is [Bucket.Put] on the condition that the entry has the revision, 0 for one that there never
 // was. It is jetstream.ErrKeyRevisionMismatch if it has another, or if a replica answers that does not
 // know the revision yet, and writes nothing.

@@ -15,9 +15,9 @@ import (
 
 // TestConformance runs the suite for each way to write, and against a cluster.
 func TestConformance(t *testing.T) {
-	run := register{write: logValue, read: getValue, history: loggedValues}
+	run := register{write: logValue, read: getValue, modify: modifyValue, history: loggedValues}
 	for name, subject := range map[string]func(*testing.T) fencetest.Subject{
-		"Set":     register{write: setValue, read: getValue}.onServer,
+		"Set":     register{write: setValue, read: getValue, modify: modifyValue}.onServer,
 		"HSet":    register{write: hsetValue, read: hgetValue}.onServer,
 		"Run":     run.onServer,
 		"Cluster": run.onCluster,
@@ -33,7 +33,17 @@ func TestConformance(t *testing.T) {
 type register struct {
 	write   func(ctx context.Context, g *fenceredis.Guard, c fence.Claim, value string) error
 	read    func(ctx context.Context, rdb redis.UniversalClient, resource string) (string, error)
+	modify  modify // nil: the mark is raised before the read
 	history func(ctx context.Context, rdb redis.UniversalClient, resource string) ([]string, error)
+}
+
+type modify func(ctx context.Context, g *fenceredis.Guard, c fence.Claim, f func(string) (string, error)) error
+
+func modifyValue(ctx context.Context, g *fenceredis.Guard, c fence.Claim, f func(string) (string, error)) error {
+	return g.Modify(ctx, c, c.Resource, func(old []byte) ([]byte, error) {
+		value, err := f(string(old))
+		return []byte(value), err
+	})
 }
 
 func setValue(ctx context.Context, g *fenceredis.Guard, c fence.Claim, value string) error {
@@ -72,6 +82,13 @@ type open struct {
 	register
 	rdb   redis.UniversalClient
 	guard *fenceredis.Guard
+}
+
+// modifying is a register with a way to modify a value.
+type modifying struct{ *open }
+
+func (m modifying) Modify(ctx context.Context, c fence.Claim, f func(string) (string, error)) error {
+	return m.modify(ctx, m.guard, c, f)
 }
 
 func (o *open) Write(ctx context.Context, c fence.Claim, value string) error {
@@ -113,7 +130,11 @@ func (r register) on(server *fencetest.Process, rdb redis.UniversalClient, throu
 	s := fencetest.Subject{
 		Open: func(tb testing.TB, rule fence.Rule) fencetest.Register {
 			tb.Helper()
-			return &open{r, rdb, mustNew(tb, rdb, fenceredis.WithRule(rule))}
+			o := &open{r, rdb, mustNew(tb, rdb, fenceredis.WithRule(rule))}
+			if r.modify == nil {
+				return o
+			}
+			return modifying{o}
 		},
 		Observed: func(tb testing.TB, o fence.Observer) fencetest.Register {
 			tb.Helper()

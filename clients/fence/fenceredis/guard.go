@@ -3,6 +3,8 @@ package fenceredis
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,6 +75,9 @@ var (
 	hset = NewScript(`for i = 1, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end`)
 	del  = NewScript(`for _, key in ipairs(KEYS) do redis.call('DEL', key) end`)
 	none = NewScript(``)
+	// modify gets the new value, and the one that was read, if there was one.
+	modify = newScript(`return redis.call('SET', KEYS[1], ARGV[1], 'KEEPTTL')`,
+		`return (redis.call('GET', KEYS[1]) or nil) ~= ARGV[2]`)
 )
 
 // Set makes value the value of key, whatever it was before, and lets it expire after ttl, in whole
@@ -110,6 +115,46 @@ func (g *Guard) Del(ctx context.Context, c fence.Claim, keys ...string) error {
 	}
 	_, err := g.Run(ctx, c, del, keys)
 	return err
+}
+
+// Modify makes the value of key what f makes of the string that is there, which is nil if there is none, on the condition
+// that it is unchanged since. Otherwise it reads again and calls f again, until ctx ends, so no other change is lost. The
+// key keeps its expiry. If f fails, nothing is written, and the error is that of f. A change that Lua can make is one
+// script instead: see [Guard.Run].
+func (g *Guard) Modify(ctx context.Context, c fence.Claim, key string, f func(old []byte) ([]byte, error)) error {
+	for {
+		old, err := g.get(ctx, key)
+		if err != nil {
+			return fmt.Errorf("resource %q: reading key %q: %w", c.Resource, key, err)
+		}
+		value, err := f(old)
+		if err != nil {
+			return err
+		}
+		args := []string{string(value)}
+		if old != nil {
+			args = append(args, string(old))
+		}
+		if _, err = g.Run(ctx, c, modify, []string{key}, args...); !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+}
+
+// get returns the string at key, nil if there is none. It is a script, which drivers send to no replica.
+func (g *Guard) get(ctx context.Context, key string) ([]byte, error) {
+	reply, err := g.do(ctx, "EVAL", "return {redis.call('GET', KEYS[1])}", "1", key)
+	if err != nil {
+		return nil, err
+	}
+	values, ok := reply.([]any)
+	switch {
+	case !ok || len(values) != 1:
+		return nil, fmt.Errorf("the reply is not the script's, or Do changed it: %T", reply)
+	case values[0] == nil:
+		return nil, nil
+	}
+	return []byte(text(values[0])), nil
 }
 
 // Raise raises the mark and writes nothing else; see [fence.Marks].

@@ -155,3 +155,41 @@ func TestOtherDrivers(t *testing.T) {
 		}
 	}
 }
+
+// TestModify keeps the expiry of a key, tells an empty value from none, and fails where no string is.
+func TestModify(t *testing.T) {
+	rdb := connect(t)
+	g, c := mustNew(t, rdb), claim(t, 33)
+	var seen [][]byte
+	modify := func(key string) error {
+		return g.Modify(t.Context(), c, key, func(old []byte) ([]byte, error) {
+			seen = append(seen, old)
+			return nil, nil
+		})
+	}
+	if err := modify(c.Resource); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Set(t.Context(), c, c.Resource, "", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := modify(c.Resource); err != nil {
+		t.Fatal(err)
+	}
+	if ttl := rdb.PTTL(t.Context(), c.Resource).Val(); ttl <= 0 {
+		t.Errorf("the key expires after %v", ttl)
+	}
+	if len(seen) != 2 || seen[0] != nil || seen[1] == nil {
+		t.Errorf("saw %#v", seen)
+	}
+	hash := fenceredis.Tag(c.Resource) + ":hash"
+	if err := g.HSet(t.Context(), c, hash, map[string]string{"a": "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := modify(hash); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+		t.Errorf("a hash: %v", err)
+	}
+	if err := modify(g.MarkKey("other")); !errors.Is(err, fence.ErrInvalid) {
+		t.Errorf("a mark: %v", err)
+	}
+}

@@ -12,11 +12,17 @@ import (
 // errBrokenOff is what is left of an error whose reply was lost.
 var errBrokenOff = errors.New("the script stopped half-way at the first try; what it had written stays")
 
+// errChanged says that the claim passed, and that the key has changed since it was read. Nothing was written.
+var errChanged = errors.New("the key has changed")
+
 // result reads the script's reply.
 func (g *Guard) result(c fence.Claim, reply any) (any, error) {
 	answer, ok := reply.([]any)
 	if ok && len(answer) == 1 && text(answer[0]) == "broken off" {
 		return nil, g.unknown(c, errBrokenOff)
+	}
+	if ok && len(answer) == 1 && text(answer[0]) == "changed" {
+		return nil, errChanged
 	}
 	if !ok || len(answer) != 2 {
 		return nil, g.strange(c, reply)

@@ -22,7 +22,12 @@ type Script struct {
 // varies belongs in KEYS and ARGV: the server keeps each different body. Mistakes in it are found by the
 // server, before anything runs.
 func NewScript(body string) *Script {
-	source := begin + body + check
+	return newScript(body, "")
+}
+
+// newScript returns a script that writes nothing where the Lua of changed returns true.
+func newScript(body, changed string) *Script {
+	source := begin + body + condition + changed + check
 	hash := sha1.Sum([]byte(source))
 	return &Script{source, hex.EncodeToString(hash[:])}
 }
@@ -35,7 +40,10 @@ func NewScript(body string) *Script {
 // The key of the write comes first of all and holds its result. It is there, and empty, before the write
 // begins: a script that stops half-way is not rolled back.
 const (
-	begin = `local write = function() `
+	begin     = `local write = function() `
+	condition = `
+end
+local changed = function() `
 	check = `
 end
 local rule = table.remove(ARGV)
@@ -58,6 +66,7 @@ if highest then
 	end
 	if token < highest or rule == 'once' and token == highest then return {'refused', highest} end
 end
+if changed() then return {'changed'} end
 redis.call('SET', made, '', 'PX', remembered)
 if token ~= highest then redis.call('SET', mark, token) end
 local result = write()

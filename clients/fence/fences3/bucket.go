@@ -1,6 +1,7 @@
 package fences3
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -97,6 +98,21 @@ func (b *Bucket) Put(ctx context.Context, c fence.Claim, in *s3.PutObjectInput) 
 	return b.write(ctx, c, draft{PutObjectInput: *in, body: body, stamped: !b.plain})
 }
 
+// Modify stores an object as [Bucket.Put] does; its body is what f makes of the present one, which is nil if there is no
+// object. The input has no body, and all attributes of the new object. The put is on the condition that the object is
+// unchanged since it was read. Otherwise Modify reads again and calls f again, until ctx ends, so no other change is
+// lost. If f fails, nothing is written, and the error is that of f.
+func (b *Bucket) Modify(ctx context.Context, c fence.Claim, in *s3.PutObjectInput, f func(old []byte) ([]byte, error)) error {
+	if err := b.admit(c, in); err != nil {
+		return err
+	}
+	if in.Body != nil {
+		return fmt.Errorf("%w: the input has a body; f returns it", fence.ErrInvalid)
+	}
+	_, err := b.write(ctx, c, draft{PutObjectInput: *in, change: f, stamped: !b.plain})
+	return err
+}
+
 // Delete takes an object away and leaves a tombstone, which keeps the mark. It does so too if there is
 // no object. Errors are those of [Bucket.Put].
 func (b *Bucket) Delete(ctx context.Context, c fence.Claim, key string) error {
@@ -157,8 +173,12 @@ func readBody(r io.Reader) ([]byte, error) {
 		return nil, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(r, MaxBody+1))
-	if err == nil && len(body) > MaxBody {
-		err = fmt.Errorf("%w: it has more than %d bytes; put them into an object that is never overwritten, and guard the one that names it", fence.ErrInvalid, MaxBody)
+	return body, cmp.Or(err, checkSize(body))
+}
+
+func checkSize(body []byte) error {
+	if len(body) > MaxBody {
+		return fmt.Errorf("%w: it has more than %d bytes; put them into an object that is never overwritten, and guard the one that names it", fence.ErrInvalid, MaxBody)
 	}
-	return body, err
+	return nil
 }

@@ -295,3 +295,32 @@ func TestOvertaken(t *testing.T) {
 	}
 	wantObject(t, mustGuard(t, connect(gateway.Addr), bucket), key, "xxx")
 }
+
+// TestModify has the attributes of its input, tells an empty object from none, and bounds what it makes.
+func TestModify(t *testing.T) {
+	guard, key := mustGuard(t, connect(gateway.Addr), bucket), newKey()
+	c := fence.Claim{Resource: "r", Token: 33}
+	var seen [][]byte
+	modify := func(next []byte) error {
+		return guard.Modify(t.Context(), c, &s3.PutObjectInput{Key: &key, ContentType: aws.String("text/x-test")}, func(old []byte) ([]byte, error) {
+			seen = append(seen, old)
+			return next, nil
+		})
+	}
+	must(t, modify(nil))
+	must(t, modify([]byte("body")))
+	must(t, guard.Delete(t.Context(), c, key))
+	must(t, modify([]byte("after the tombstone")))
+	if len(seen) != 3 || seen[0] != nil || seen[1] == nil || len(seen[1]) > 0 || seen[2] != nil {
+		t.Errorf("saw %#v", seen)
+	}
+	wantInvalid(t, "a body too large", modify(make([]byte, fences3.MaxBody+1)))
+	wantInvalid(t, "an input with a body", guard.Modify(t.Context(), c, object(key, "body"), nil))
+	out, err := guard.Get(t.Context(), &s3.GetObjectInput{Key: &key})
+	must(t, err)
+	defer out.Body.Close()
+	if got := aws.ToString(out.ContentType); got != "text/x-test" {
+		t.Errorf("the type is %s", got)
+	}
+	wantObject(t, guard, key, "after the tombstone")
+}

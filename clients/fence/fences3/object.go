@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 )
 
-// Get reads an object as GetObject does, without its stamp. The error is a *types.NoSuchKey if
+// Get reads an object as GetObject does, without its stamp. To change it, use [Bucket.Modify]. The error is a *types.NoSuchKey if
 // there is none, or a tombstone, and [fence.ErrMalformed] if the stored mark is not one. The input may have no
 // range, because ranges count the stamp.
 func (b *Bucket) Get(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
@@ -81,13 +81,17 @@ func (c *content) Close() error { return c.body.Close() }
 type state struct {
 	etag  string
 	token fence.Token
+	body  []byte // of the whole object, if that was read; nil if there is none
 }
 
-// read reads the state of an object. It asks for its last byte, and not by HEAD, because there are
+// read reads the state of an object. Unless it is to read the whole, it asks for its last byte, and not by HEAD, because there are
 // stores that read the metadata of one write and then the ETag of the next for a HEAD; for a GET they
 // open the object after its ETag, which is the safe order: an old ETag makes the put fail.
-func (b *Bucket) read(ctx context.Context, key string) (state, error) {
-	in := &s3.GetObjectInput{Bucket: &b.name, Key: &key, Range: aws.String("bytes=-1")}
+func (b *Bucket) read(ctx context.Context, key string, whole bool) (state, error) {
+	in := &s3.GetObjectInput{Bucket: &b.name, Key: &key}
+	if !whole {
+		in.Range = aws.String("bytes=-1")
+	}
 	out, err := b.client.GetObject(ctx, in)
 	if code(err) == codeNoRange { // an empty object, written without the guard
 		in.Range = nil
@@ -107,7 +111,25 @@ func (b *Bucket) read(ctx context.Context, key string) (state, error) {
 	if s.token, err = tokenOf(out.Metadata); err != nil {
 		return s, b.wrong("reading the mark of", key, err)
 	}
+	if !whole {
+		return s, nil
+	}
+	if s.body, err = contentOf(out); err != nil {
+		return s, b.wrong("reading", key, err)
+	}
 	return s, nil
+}
+
+// contentOf returns the caller's bytes of an answer, nil of a tombstone.
+func contentOf(out *s3.GetObjectOutput) ([]byte, error) {
+	err := unstamp(out)
+	if code(err) == codeNoKey {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return readBody(out.Body)
 }
 
 // tokenOf returns the mark in an object's metadata, 0 if there is none.

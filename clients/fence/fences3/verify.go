@@ -65,8 +65,12 @@ func (p probe) run(ctx context.Context) error {
 // but for the stamp.
 func (p probe) write(ctx context.Context, token fence.Token, seen state) error {
 	d := draft{PutObjectInput: s3.PutObjectInput{Key: &p.key}, body: []byte("probe"), stamped: !p.plain}
-	d.prepare(p.name, fence.Claim{Token: token})
-	_, err := p.put(ctx, d, seen)
+	c := fence.Claim{Token: token}
+	d.prepare(p.name, c)
+	d, err := d.filled(c, seen)
+	if err == nil {
+		_, err = p.put(ctx, d, seen)
+	}
 	return err
 }
 
@@ -94,7 +98,7 @@ func (p probe) refuses(ctx context.Context, token fence.Token, seen state, what 
 
 // sees reads the probe, and checks that it is of the token.
 func (p probe) sees(ctx context.Context, token fence.Token) (state, error) {
-	s, err := p.read(ctx, p.key)
+	s, err := p.read(ctx, p.key, false)
 	if err == nil && s.token != token {
 		err = fmt.Errorf("bucket %q: %w: it gives metadata of token %v after one of %v was written", p.name, fence.ErrUnfit, s.token, token)
 	}

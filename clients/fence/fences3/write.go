@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,6 +33,7 @@ const (
 type draft struct {
 	s3.PutObjectInput
 	body    []byte
+	change  func(old []byte) ([]byte, error) // makes the body; nil: it is there already
 	stamped bool
 	deleted bool
 }
@@ -41,14 +43,18 @@ func (b *Bucket) write(ctx context.Context, c fence.Claim, d draft) (_ *s3.PutOb
 	defer b.observer.Conclude("fences3", c, &err)
 	d.prepare(b.name, c)
 	for wait := shortestPause; ; wait = min(2*wait, longestPause) {
-		s, err := b.read(ctx, *d.Key)
+		s, err := b.read(ctx, *d.Key, d.change != nil)
 		if err != nil {
 			return nil, err
 		}
 		if err := b.rule.Check(c, s.token); err != nil {
 			return nil, err
 		}
-		out, err := b.put(ctx, d, s)
+		filled, err := d.filled(c, s)
+		if err != nil {
+			return nil, err
+		}
+		out, err := b.put(ctx, filled, s)
 		if err == nil {
 			return out, nil
 		}
@@ -73,10 +79,24 @@ func (d *draft) prepare(bucket string, c fence.Claim) {
 		d.Metadata[metaDeleted] = "true"
 	}
 	if d.stamped {
-		s := stamp(c.Token)
-		d.Metadata[metaStamp] = strconv.Itoa(len(s))
-		d.body = append(d.body, s...)
+		d.Metadata[metaStamp] = strconv.Itoa(len(stamp(c.Token)))
 	}
+}
+
+// filled returns the draft with the bytes to store where the object was seen in this state.
+func (d draft) filled(c fence.Claim, seen state) (_ draft, err error) {
+	if d.change != nil {
+		if d.body, err = d.change(seen.body); err != nil {
+			return d, err
+		}
+		if err := checkSize(d.body); err != nil {
+			return d, fmt.Errorf("the new body of %q: %w", *d.Key, err)
+		}
+	}
+	if d.stamped {
+		d.body = append(slices.Clip(d.body), stamp(c.Token)...)
+	}
+	return d, nil
 }
 
 // stamp returns what ends a body that is written under a token. It is of one length for all.

@@ -42,7 +42,7 @@ func (c *Column) Update(ctx context.Context, tx Tx, claim fence.Claim, key any, 
 }
 
 // Raise writes the claim's token into the row with that key, if the token there lets the claim pass, and
-// leaves the rest of the row as it is. Errors are those of [Column.Update].
+// leaves the rest of the row as it is. Call it before the first read of tx, if the update depends on what was read. Errors are those of [Column.Update].
 func (c *Column) Raise(ctx context.Context, tx Tx, claim fence.Claim, key any) error {
 	return c.write(ctx, tx, claim, key, "", nil)
 }

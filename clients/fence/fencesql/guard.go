@@ -69,8 +69,8 @@ func (g *Guard) CreateTable(ctx context.Context, db DB) error {
 }
 
 // Raise lets the claim pass, or not, as part of the transaction tx, and raises the mark to its token; the
-// mark stays locked until tx ends. Before or after the caller's writes makes no difference to safety;
-// before them is better, because a refused transaction has then done nothing yet.
+// mark stays locked until tx ends. Call it before the first read of tx: what was read before may be overwritten by a late
+// write of an earlier holder, whose change the caller would then lose.
 //
 // The error is a [fence.StaleError] if the rule refuses the claim, [fence.ErrInvalid] if the claim breaks a
 // rule of the contract or tx is an *sql.DB, and [fence.ErrMalformed] if the stored mark is not one. Any other

@@ -21,7 +21,11 @@ type guarded struct {
 func subject(d *database) fencetest.Subject {
 	on := func(tb testing.TB, rule fence.Rule, db *sql.DB) fencetest.Register {
 		tb.Helper()
-		return &guarded{database: d, db: db, guard: d.guard(tb, fencesql.WithRule(rule))}
+		g := &guarded{database: d, db: db, guard: d.guard(tb, fencesql.WithRule(rule))}
+		if d.dialect == fencesql.SQLite {
+			return g // it waits for its busy_timeout, whatever the context says
+		}
+		return modifying{g}
 	}
 	return fencetest.Subject{
 		Open:    d.opening(on),
@@ -35,8 +39,27 @@ func subject(d *database) fencetest.Subject {
 			tb.Helper()
 			return d.guard(tb, fencesql.WithRule(rule)).Marks(d.open(tb))
 		},
-		History: d.history,
+		History:   d.history,
+		Exclusive: d.dialect != fencesql.SQLite,
 	}
+}
+
+// modifying is a register that is read and written in one transaction.
+type modifying struct{ *guarded }
+
+func (g modifying) Modify(ctx context.Context, c fence.Claim, f func(old string) (string, error)) error {
+	return g.guard.Do(ctx, g.db, c, func(tx *sql.Tx) error {
+		old, err := g.value(ctx, tx, c.Resource)
+		if err != nil {
+			return err
+		}
+		value, err := f(old)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, g.upsert(), []byte(c.Resource), []byte(value))
+		return err
+	})
 }
 
 func (g *guarded) Write(ctx context.Context, c fence.Claim, value string) error {

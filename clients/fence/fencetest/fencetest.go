@@ -18,7 +18,14 @@ type Register interface {
 	Read(ctx context.Context, resource string) (string, error)
 }
 
-// Subject is a guard to be tested.
+// Modifier is a [Register] whose guard has a way of its own to read, change and write a value.
+type Modifier interface {
+	// Modify replaces the value of the claim's resource by what f makes of it, through the guard. It may call f again
+	// after a conflict, and returns an error of f.
+	Modify(ctx context.Context, c fence.Claim, f func(old string) (string, error)) error
+}
+
+// Subject is a guard to be tested. Its registers are of the type [Modifier], or Marks raises the marks that Write checks.
 type Subject struct {
 	// Open returns a register under the rule over the store, which keeps what earlier ones left there.
 	// The suite opens several, and never uses a resource twice.
@@ -32,6 +39,8 @@ type Subject struct {
 	Marks func(tb testing.TB, rule fence.Rule) fence.Marks
 	// Apart is true if Write checks other marks than those of Marks.
 	Apart bool
+	// Exclusive is true if Modify holds all others out until it ends.
+	Exclusive bool
 	// Through returns a register under the rule over the same store, by a client of its own with the
 	// defaults of its driver, that reaches each server at the address that via returns for the server's
 	// own. Nil if no network is between the guard and the store.
@@ -53,6 +62,8 @@ func Run(t *testing.T, s Subject) {
 		"Concurrent":     concurrent,
 		"ConcurrentOnce": concurrentOnce,
 		"Cancelled":      cancelled,
+		"Modify":         modifies,
+		"Paused":         paused,
 		"Phase":          phase,
 		"Slots":          slots,
 		"LongNames":      longNames,

@@ -90,7 +90,7 @@ def test_shard() -> None:
 
 def test_fence() -> None:
     assert holdfast.format_fence(1) == "000000000000001"
-    assert holdfast.format_fence(999_999_999_999_999) == "999999999999999"
-    for token in (-1, 10**15):
+    assert holdfast.format_fence(900_000_000_000_000) == "900000000000000"
+    for token in (-1, 900_000_000_000_001, 10**15):
         with pytest.raises(holdfast.Invalid, match="token"):
             holdfast.format_fence(token)

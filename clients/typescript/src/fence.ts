@@ -1,12 +1,12 @@
 import { InvalidError } from "./errors.js";
 
-/** The last token that has a fence. */
-const last = 999_999_999_999_999n;
+/** The last token of a resource. */
+const last = 900_000_000_000_000n;
 
 /**
  * Returns the form in which a token is passed on to a protected resource: 15 digits, whose text order is the numeric one.
  *
- * @throws InvalidError if the token is not from 0 to 999 999 999 999 999.
+ * @throws InvalidError if the token is not from 0 to 900 000 000 000 000.
  */
 export function formatFence(token: bigint): string {
   if (typeof token !== "bigint" || token < 0n || token > last) {

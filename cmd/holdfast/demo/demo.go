@@ -42,6 +42,13 @@ const (
 	demoFile     = "stock.txt"
 )
 
+// The ways in which the workers use a guard.
+const (
+	wayPlain = "none"  // not at all
+	wayWrite = "write" // they write through it, and read without it
+	wayRaise = "raise" // they raise the mark before they read, and write through it
+)
+
 // demoPatience limits one run of the demonstration, in addition to the leases that it waits for.
 const demoPatience = 30 * time.Second
 
@@ -49,11 +56,12 @@ func newDemoFencing() *cobra.Command {
 	ttl := cli.NewDuration(2*time.Second, 500*time.Millisecond, time.Minute)
 	cmd := &cobra.Command{
 		Use:   "fencing",
-		Short: "Show a late write by a paused worker, without a guard and with a guard",
+		Short: "Show a late write by a paused worker, without and with a guard, and a mistake with a guard",
 		Long: `Runs a lock service and two workers as processes on this machine, in a temporary
 folder. One worker is stopped between reading and writing, until its lease has
-expired and the other worker has held the lock. Then it continues and writes: once
-to a plain file, and once through a guard that checks the fencing token.`,
+expired and the other worker holds the lock. Then it continues and writes: to a plain
+file, then through a guard whose mark both workers raise before they read, and then
+through a guard whose mark they do not raise.`,
 		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -91,15 +99,19 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	d.say("Two workers sell from one stock. A file contains the number that is left. Each\n"+
 		"acquires the lock %q, reads the file, and writes the new number. A lease lasts %v.", demoResource, d.ttl)
-	plain, err := d.act(ctx, "Without a guard: the file accepts every write", false)
+	plain, err := d.act(ctx, "Without a guard: the file accepts every write", wayPlain)
 	if err != nil {
 		return err
 	}
-	guarded, err := d.act(ctx, "With a guard: writes with an old token are refused", true)
+	guarded, err := d.act(ctx, "With a guard whose mark each raises before reading: an old token is refused", wayRaise)
 	if err != nil {
 		return err
 	}
-	return d.conclude(plain, guarded)
+	late, err := d.act(ctx, "A mistake: reading before the guard has seen the token", wayWrite)
+	if err != nil {
+		return err
+	}
+	return d.conclude(plain, guarded, late)
 }
 
 func (d *demo) say(format string, args ...any) {
@@ -113,7 +125,7 @@ func (d *demo) tell(format string, args ...any) {
 }
 
 // act runs the steps once and returns the number in the file at the end.
-func (d *demo) act(ctx context.Context, title string, guarded bool) (left int, err error) {
+func (d *demo) act(ctx context.Context, title, way string) (left int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, demoPatience+2*d.ttl)
 	defer cancel()
 	d.say("\n%s\n", title)
@@ -122,7 +134,7 @@ func (d *demo) act(ctx context.Context, title string, guarded bool) (left int, e
 	if err := os.WriteFile(file, []byte(strconv.Itoa(demoStock)), 0o600); err != nil {
 		return 0, err
 	}
-	if err := d.play(ctx, guarded); err != nil {
+	if err := d.play(ctx, way); err != nil {
 		return 0, err
 	}
 	if left, err = readStock(file); err == nil {
@@ -132,68 +144,90 @@ func (d *demo) act(ctx context.Context, title string, guarded bool) (left int, e
 	return left, err
 }
 
-func (d *demo) play(ctx context.Context, guarded bool) error {
-	anna, err := d.worker(ctx, "anna", annaSells, guarded)
+// play has anna and bert sell at the same time. anna is paused between her read and her write.
+func (d *demo) play(ctx context.Context, way string) error {
+	anna, err := d.worker(ctx, "anna", annaSells, way)
 	if err != nil {
 		return err
 	}
 	defer anna.kill()
-	token, read, err := begin(ctx, anna)
-	if err != nil {
+	if err := d.sell(ctx, anna, "anna", annaSells, way); err != nil {
 		return err
 	}
-	d.tell("anna gets the lock with token %s, reads %s, and sells %d.", token, read, annaSells)
 	if err := anna.pause(); err != nil {
 		return err
 	}
 	d.tell("anna has checked that she holds the lock, and is paused before she writes (SIGSTOP).\n" +
 		"     Garbage collection, a full disk or a suspended laptop have the same effect.")
-	if err := d.other(ctx, guarded); err != nil {
-		return err
-	}
-	d.tell("anna continues (SIGCONT). She does not know how long she was paused, and writes.")
-	if err := cmp.Or(anna.order("write"), anna.resume()); err != nil {
-		return err
-	}
-	return d.aftermath(ctx, anna, guarded)
-}
-
-// other runs the second worker while the first is paused.
-func (d *demo) other(ctx context.Context, guarded bool) error {
-	bert, err := d.worker(ctx, "bert", bertSells, guarded)
+	bert, err := d.worker(ctx, "bert", bertSells, way)
 	if err != nil {
 		return err
 	}
 	defer bert.kill()
 	d.tell("bert waits for the lock until anna's lease has expired.")
-	token, read, err := begin(ctx, bert)
+	if err := d.sell(ctx, bert, "bert", bertSells, way); err != nil {
+		return err
+	}
+	if way == wayPlain {
+		return cmp.Or(d.present(ctx, bert), d.late(ctx, anna, way))
+	}
+	if err := cmp.Or(d.late(ctx, anna, way), d.present(ctx, bert)); err != nil || way == wayWrite {
+		return err
+	}
+	return d.again(ctx, anna)
+}
+
+// sell waits until a worker has the lock and has read the file.
+func (d *demo) sell(ctx context.Context, worker *process, name string, sells int, way string) error {
+	token, read, err := begin(ctx, worker)
 	if err != nil {
 		return err
 	}
+	raises := ""
+	if way == wayRaise {
+		raises = "raises the mark, "
+	}
+	d.tell("%s gets the lock with token %s, %sreads %s, and sells %d.", name, token, raises, read, sells)
+	return nil
+}
+
+// present has bert write, who holds the lock.
+func (d *demo) present(ctx context.Context, bert *process) error {
 	wrote, err := write(ctx, bert)
 	if err != nil {
 		return err
 	}
-	d.tell("bert gets the lock with token %s, reads %s, sells %d, writes %s, and releases the lock.",
-		token, read, bertSells, wrote)
+	d.tell("bert writes %s, and releases the lock.", wrote)
 	_, err = bert.hear(ctx, "done")
 	return err
 }
 
-// aftermath reports the result of the late write.
-func (d *demo) aftermath(ctx context.Context, anna *process, guarded bool) error {
-	if !guarded {
-		wrote, err := anna.hear(ctx, "wrote")
+// late lets anna write, and reports the result.
+func (d *demo) late(ctx context.Context, anna *process, way string) error {
+	d.tell("anna continues (SIGCONT). She does not know how long she was paused, and writes.")
+	if err := cmp.Or(anna.order("write"), anna.resume()); err != nil {
+		return err
+	}
+	if way == wayRaise {
+		refusal, err := anna.hear(ctx, "refused")
 		if err == nil {
-			d.tell("The write succeeds: %s overwrites what bert wrote.", wrote)
+			d.tell("Refused: %s", refusal)
 		}
 		return err
 	}
-	refusal, err := anna.hear(ctx, "refused")
-	if err != nil {
-		return err
+	wrote, err := anna.hear(ctx, "wrote")
+	switch {
+	case err != nil:
+	case way == wayPlain:
+		d.tell("The write succeeds: %s overwrites what bert wrote.", wrote)
+	default:
+		d.tell("The write of %s succeeds: the guard has not seen bert's token yet. bert has read the old number.", wrote)
 	}
-	d.tell("Refused: %s", refusal)
+	return err
+}
+
+// again has anna sell under a new lease.
+func (d *demo) again(ctx context.Context, anna *process) error {
 	token, read, err := begin(ctx, anna)
 	if err != nil {
 		return err
@@ -221,24 +255,28 @@ func write(ctx context.Context, worker *process) (wrote string, err error) {
 	return worker.hear(ctx, "wrote")
 }
 
-func (d *demo) worker(ctx context.Context, name string, sells int, guarded bool) (*process, error) {
+func (d *demo) worker(ctx context.Context, name string, sells int, way string) (*process, error) {
 	return startProcess(ctx, "demo", "worker", "--server", d.url, "--owner", name, "--dir", d.dir,
-		"--ttl", d.ttl.String(), "--sell", strconv.Itoa(sells), "--guarded="+strconv.FormatBool(guarded))
+		"--ttl", d.ttl.String(), "--sell", strconv.Itoa(sells), "--guard", way)
 }
 
-func (d *demo) conclude(plain, guarded int) error {
+func (d *demo) conclude(plain, guarded, late int) error {
 	d.say(`
                      sold   left in the file
   without a guard    %4d   %16d   %s
   with the guard     %4d   %16d   %s
+  without the raise  %4d   %16d   %s
 
-The lock worked in both runs. Only the check of the token, in the same step as the
-write, stops a holder that does not know that its lease has expired.
-There are guards for files, SQL, Redis, etcd, HTTP and more: see docs/fencing.md.`,
-		annaSells+bertSells, plain, verdict(plain), annaSells+bertSells, guarded, verdict(guarded))
-	if plain == demoRight || guarded != demoRight {
-		return fmt.Errorf("unexpected result of the demonstration: %d and %d are left, and %d would be right",
-			plain, guarded, demoRight)
+The lock worked in all runs. Only the check of the token, in the same step as the
+write, stops a holder that does not know that its lease has expired. The guard must
+have seen the token before the holder reads: Raise before the first read, or Modify,
+which reads and writes in one step. There are guards for files, SQL, Redis, etcd,
+HTTP and more: see docs/fencing.md.`,
+		annaSells+bertSells, plain, verdict(plain), annaSells+bertSells, guarded, verdict(guarded),
+		annaSells+bertSells, late, verdict(late))
+	if plain == demoRight || guarded != demoRight || late == demoRight {
+		return fmt.Errorf("unexpected result of the demonstration: %d, %d and %d are left, and %d would be right",
+			plain, guarded, late, demoRight)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ type demoWorker struct {
 	server, owner, dir string
 	ttl                time.Duration
 	sell               int
-	guarded            bool
+	way                string
 	orders             *bufio.Scanner
 	out                io.Writer
 }
@@ -50,7 +50,7 @@ func newDemoWorker() *cobra.Command {
 	f.StringVar(&w.dir, "dir", "", "folder of the file")
 	f.DurationVar(&w.ttl, "ttl", 0, "duration of a lease")
 	f.IntVar(&w.sell, "sell", 0, "number to sell")
-	f.BoolVar(&w.guarded, "guarded", false, "write through a guard")
+	f.StringVar(&w.way, "guard", wayPlain, "how to use a guard: none, write or raise")
 	return cmd
 }
 
@@ -84,6 +84,9 @@ func (w *demoWorker) work(ctx context.Context, client *holdfast.Client) error {
 	}
 	defer func() { _ = l.Release(ctx) }()
 	w.say("locked", strconv.FormatUint(uint64(l.Token()), 10))
+	if err := w.raise(ctx, l.Claim()); err != nil {
+		return err
+	}
 	stock, err := readStock(filepath.Join(w.dir, demoFile))
 	if err != nil {
 		return err
@@ -103,15 +106,28 @@ func (w *demoWorker) work(ctx context.Context, client *holdfast.Client) error {
 	return nil
 }
 
-func (w *demoWorker) write(ctx context.Context, c fence.Claim, stock int) (err error) {
+// raise raises the mark before the read, if the worker does.
+func (w *demoWorker) raise(ctx context.Context, c fence.Claim) error {
+	if w.way != wayRaise {
+		return nil
+	}
+	return w.guarded(func(dir *fencefile.Dir) error { return dir.Raise(ctx, c) })
+}
+
+func (w *demoWorker) write(ctx context.Context, c fence.Claim, stock int) error {
 	content := []byte(strconv.Itoa(stock))
-	if !w.guarded {
+	if w.way == wayPlain {
 		return os.WriteFile(filepath.Join(w.dir, demoFile), content, 0o600)
 	}
+	return w.guarded(func(dir *fencefile.Dir) error { return dir.Write(ctx, c, demoFile, content, 0o600) })
+}
+
+// guarded calls f with the guard of the folder.
+func (w *demoWorker) guarded(f func(*fencefile.Dir) error) (err error) {
 	dir, err := fencefile.Open(w.dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	return dir.Write(ctx, c, demoFile, content, 0o600)
+	return f(dir)
 }

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ._errors import Invalid
 
-MAX_TOKEN = 999_999_999_999_999
+MAX_TOKEN = 900_000_000_000_000
 
 EventKind = Literal["ACQUIRED", "EXTENDED", "RELEASED", "EXPIRED", "BROKEN", "CONFIRMED", "UPDATED"]
 """What an event tells of a lease."""
@@ -19,7 +19,7 @@ def format_fence(token: int) -> str:
     """Return the text of a fence: 15 digits, whose text order is numeric order.
 
     Raises:
-        Invalid: the token is negative or has more than 15 digits.
+        Invalid: the token is negative, or above 900000000000000, the last of a resource.
     """
     if not 0 <= token <= MAX_TOKEN:
         raise Invalid(f"token must be 0 to {MAX_TOKEN}, is {token}")

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,8 +27,39 @@ def test_a_claim_has_a_number_and_15_digits() -> None:
     assert claim != Claim("orders.42", 33)
 
 
-def test_names_are_compared_in_one_form() -> None:
-    assert Claim("cafe\u0301", 1) == Claim("caf\u00e9", 1)
+# The cases that the tests of all languages read.
+SHARED = json.loads((Path(__file__).parents[3] / "conformance/claims.json").read_text())
+
+
+@pytest.mark.parametrize("case", SHARED["claims"], ids=lambda case: f"{case['resource']!a} {case['fence']}")
+def test_shared_claims(case: dict[str, Any]) -> None:
+    headers = {"Fencing-Token": case["fence"], "Fencing-Resource": case["resource"]}
+    if case["valid"]:
+        claim = Claim(case["resource"], case["fence"])
+        assert (claim.resource, claim.fence) == (case["resource"], case["fence"])
+        assert Claim.from_headers(headers) == claim
+        return
+    with pytest.raises(holdfast.Invalid):
+        Claim(case["resource"], case["fence"])
+    with pytest.raises(holdfast.Invalid):
+        Claim.from_headers(headers)
+
+
+@pytest.mark.parametrize("case", SHARED["fences"], ids=lambda case: case["token"])
+def test_shared_fences(case: dict[str, Any]) -> None:
+    if case["fence"] is not None:
+        assert holdfast.format_fence(int(case["token"])) == case["fence"]
+        assert Claim("a", case["fence"]).token == int(case["token"])
+        return
+    with pytest.raises(holdfast.Invalid):
+        holdfast.format_fence(int(case["token"]))
+    with pytest.raises(holdfast.Invalid):
+        Claim("a", int(case["token"]))
+
+
+def test_another_form_of_the_name_is_refused_with_the_way_out() -> None:
+    with pytest.raises(holdfast.Invalid, match=r"lock\.name"):
+        Claim("cafe\u0301", 1)
 
 
 @pytest.mark.parametrize("fence", [0, -1, 10**15, "34", "00000000000003x", "0000000000000034", "٠٠٠٠٠٠٠٠٠٠٠٠٠٣٤"])

@@ -243,3 +243,70 @@ def test_a_directory_that_does_not_reach_the_disk(tmp_path: Path, monkeypatch: p
     with pytest.raises(UnknownWrite):
         guard.write(Claim("orders", 7), "a", b"1")
     assert (tmp_path / "a").read_bytes() == b"1"
+
+
+def test_a_paused_holder_keeps_the_next_one_from_reading(tmp_path: Path) -> None:
+    guard, brief = Directory(tmp_path), Directory(tmp_path, timeout=0)
+    guard.write(claim(32), "42.txt", "-")
+    has_read, resume = threading.Event(), threading.Event()
+
+    def late(old: bytes | None) -> bytes:
+        has_read.set()
+        resume.wait()
+        return (old or b"") + b"late "
+
+    paused = threading.Thread(target=guard.modify, args=(claim(33), "42.txt", late))
+    paused.start()
+    has_read.wait()
+    try:
+        with pytest.raises(TimeoutError):
+            brief.modify(claim(34), "42.txt", lambda _: pytest.fail("it has read"))
+    finally:
+        resume.set()
+        paused.join()
+    guard.modify(claim(34), "42.txt", lambda old: (old or b"") + b"next")
+    assert (tmp_path / "42.txt").read_text() == "-late next"
+    with pytest.raises(StaleClaim):
+        guard.modify(claim(33), "42.txt", lambda _: pytest.fail("a stale claim has read"))
+
+
+def test_modify(tmp_path: Path) -> None:
+    guard = Directory(tmp_path)
+    seen: list[bytes | None] = []
+
+    def change(old: bytes | None) -> bytes:
+        seen.append(old)
+        return b""
+
+    guard.modify(claim(1), "42.txt", change, mode=0o600)
+    guard.modify(claim(1), "42.txt", change, mode=0o600)
+    assert seen == [None, b""]
+    assert (tmp_path / "42.txt").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(ZeroDivisionError):
+        guard.modify(claim(2), "42.txt", lambda _: bytes(1 // 0))
+    with pytest.raises(StaleClaim):
+        guard.modify(claim(1), "42.txt", change)
+    (tmp_path / "link").symlink_to("42.txt")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe"):
+        with pytest.raises(OSError, match=r"link|pipe"):
+            guard.modify(claim(2), name, change)
+    assert seen == [None, b""]
+
+
+@pytest.mark.parametrize("name", [".fence/lock", ".fence"])
+def test_a_link_in_place_of_the_guards_own_files(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "guarded"
+    path.mkdir()
+    guard = Directory(path)
+    guard.write(claim(33), "42.txt", "kept")
+    (path / name).rename(tmp_path / "moved")
+    (path / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match=r"\.fence|lock"):
+        guard.write(claim(34), "42.txt", "x")
+    assert not (tmp_path / "elsewhere").exists()
+    assert (path / "42.txt").read_text() == "kept"
+    (path / name).unlink()
+    (path / name).symlink_to(tmp_path / "moved")
+    with pytest.raises(OSError, match=r"\.fence|lock"):
+        guard.write(claim(34), "42.txt", "x")

@@ -43,18 +43,22 @@ class Claim:
     """A resource and the token of a lease on it. It cannot be changed.
 
     Args:
-        resource: the name of the lock; for a slot, `<name>#<slot>`.
+        resource: the name of the lock, in Unicode NFC, as lock.name has it; for a slot, `<name>#<slot>`.
         fence: the fence of the lease, 15 digits or a number; for a slot, the token of the lease.
 
     Raises:
-        Invalid: the resource is no name of a lock, or the fence is not 1 to 999999999999999.
+        Invalid: the resource is no name of a lock, or the fence is not 1 to 900000000000000.
     """
 
     __slots__ = ("_resource", "_token")
 
     def __init__(self, resource: str, fence: str | int) -> None:
+        if normalize(resource) != resource:
+            raise Invalid(
+                f"a resource must be in Unicode NFC, {resource[:80]!a} is not; use lock.name, or unicodedata.normalize"
+            )
         encode_key(resource)
-        self._resource = normalize(resource)
+        self._resource = resource
         self._token = parse_fence(fence) if isinstance(fence, str) else fence
         if not 1 <= self._token <= MAX_TOKEN:
             raise Invalid(f"fence must be 1 to {MAX_TOKEN}, is {self._token}", resource=resource)
@@ -132,7 +136,7 @@ class Claim:
         if named is None:
             raise Invalid(f"the request has no {RESOURCE_HEADER}; send it with the headers of the lock")
         claim = cls(named, fence)
-        if resource is not None and claim.resource != normalize(resource):
+        if resource is not None and claim.resource != resource:
             raise Invalid(f"the request is of {claim.resource!r}, and this service protects {resource!r}")
         return claim
 

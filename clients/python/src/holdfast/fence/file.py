@@ -1,7 +1,7 @@
 """A guard for the files of a directory that several processes change.
 
     orders = holdfast.fence.file.Directory("/srv/orders")
-    orders.write(lock, "42.txt", b"shipped")
+    orders.modify(lock, "42.txt", lambda old: (old or b"") + b"shipped")
 
 The mark of a resource is a file below .fence in the directory. A change holds a lock file of the directory from the
 check to its end, so that the guards of all processes, also those in Go, change the directory one at a time. A paused
@@ -97,6 +97,24 @@ class Directory:
         with self._turn(claim_of(claim), name) as (control, parent, base):
             _replace(control, parent, base, data, mode)
 
+    def modify(self, claim: Claims, name: str, change: Callable[[bytes | None], bytes], *, mode: int = 0o644) -> None:
+        """Replace a file by what change makes of its content. The errors are those of write.
+
+        Reading and writing are one step with the check, so no other change is lost. All others wait for it.
+
+        Args:
+            claim: the lock, or its claim.
+            name: a path inside the directory, in whose directories no symbolic link may be.
+            change: gets the content, None if there is no file, and returns the new one. It must not call the guard. If
+                it raises an error, the file stays as it is, and the mark is raised.
+            mode: the permissions of the file, before umask.
+
+        Raises:
+            OSError: the file was not written. A symbolic link, for example, is neither read nor written.
+        """
+        with self._turn(claim_of(claim), name) as (control, parent, base):
+            _replace(control, parent, base, change(_content(parent, base)), mode)
+
     def remove(self, claim: Claims, name: str) -> None:
         """Remove a file. When the call returns, the removal is on disk. The errors are those of write.
 
@@ -155,7 +173,7 @@ class Directory:
 
     def _lock(self, control: int) -> int:
         # The lock belongs to this opening of the file, so that threads exclude one another like processes.
-        fd = os.open(_LOCK, os.O_RDONLY | os.O_CREAT, 0o660, dir_fd=control)
+        fd = os.open(_LOCK, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o660, dir_fd=control)
         try:
             if self._timeout is None:
                 fcntl.flock(fd, fcntl.LOCK_EX)
@@ -252,12 +270,9 @@ def _raise_mark(control: int, claim: Claim, once: bool) -> None:
 
 
 def _read_mark(control: int, name: str, resource: str) -> int:
-    try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=control)
-    except FileNotFoundError:
+    content = _content(control, name, 2048)  # more than any mark has
+    if content is None:
         return 0
-    with os.fdopen(fd, "rb") as file:
-        content = file.read(2048)  # more than any mark has
     digits, _, rest = content.partition(b"\n")
     try:
         token = parse_fence(digits.decode("ascii"))
@@ -269,6 +284,18 @@ def _read_mark(control: int, name: str, resource: str) -> int:
             f"write it there in {FENCE_DIGITS} digits, and the resource on the second line"
         )
     return token
+
+
+def _content(directory: int, name: str, limit: int = -1) -> bytes | None:
+    """Return the content of a file, None if there is none."""
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(f"{name} is not a regular file; move it away")
+        return file.read(limit)
 
 
 def _replace(control: int, parent: int, name: str, content: bytes, mode: int) -> None:

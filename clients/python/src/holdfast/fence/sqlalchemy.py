@@ -6,6 +6,7 @@
 
 Mark and writes become durable together or not at all. A check locks the mark until the transaction ends, and the next
 check of the resource waits, so a transaction that passed is over before a higher token passes, at each isolation level.
+Raise the mark before the first read; an object that the session has loaded before is stale until session.refresh.
 With asyncio, use `await session.run_sync(guard.raise_mark, lock)`.
 
 The marks are rows of a table, the same as those of the guard in Go. The store needs the defaults fsync = on and
@@ -87,8 +88,9 @@ class Guard:
     def raise_mark(self, connection: Connection | Session, claim: Claims) -> None:
         """Let the claim pass, or not, as part of the transaction, and raise the mark to its token.
 
-        The mark stays locked until the transaction ends. Call it before the writes: a refused transaction has done
-        nothing then. The transaction is to be rolled back after each error, which `with session.begin()` does.
+        The mark stays locked until the transaction ends. Call it before the first read of the transaction: what was
+        read before may be outdated by a late write, whose change would be lost. The transaction is to be rolled back
+        after each error, which `with session.begin()` does.
 
         Args:
             connection: a Session or Connection in a transaction.
