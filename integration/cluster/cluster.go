@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/nats-io/nats.go"
 )
 
 // Config is what may differ between clusters. The zero value is three nodes. Up to three servers keep each shard.
@@ -22,6 +24,9 @@ type Config struct {
 	Shards int
 	// Args are more flags of serve, for every node.
 	Args []string
+	// Login is that of the cluster's own questions, and the default of clients, to the account of the nodes; nil: there are no
+	// logins.
+	Login nats.Option
 	// Seed is for what the network draws.
 	Seed uint64
 	// Loopback leaves out networks and disks, as it is without root.
@@ -33,6 +38,14 @@ func (c Config) withDefaults() Config {
 	c.Nodes = cmp.Or(c.Nodes, 3)
 	c.Loopback = c.Loopback || os.Geteuid() != 0
 	return c
+}
+
+// login returns the options that log in.
+func (c Config) login() []nats.Option {
+	if c.Login == nil {
+		return nil
+	}
+	return []nats.Option{c.Login}
 }
 
 // Cluster is some nodes and the world that they live in. Its methods may be called from many goroutines.

@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +37,7 @@ func (c *Cluster) connect(urls string, opts []nats.Option) (*nats.Conn, error) {
 		nats.Timeout(2 * time.Second), nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 	}
-	nc, err := nats.Connect(urls, append(defaults, opts...)...)
+	nc, err := nats.Connect(urls, slices.Concat(defaults, c.cfg.login(), opts)...)
 	if err != nil {
 		return nil, err
 	}

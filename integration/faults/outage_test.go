@@ -36,7 +36,7 @@ func outages(h *linear.History, shards uint32, proofs []cluster.Proof) []time.Du
 func grantTimes(h *linear.History, shards uint32) [][]time.Duration {
 	all := make([][]time.Duration, shards)
 	for _, o := range h.Operations() {
-		key, err := messages.EncodeKey(o.Resource)
+		key, err := messages.KeyOf(o.Resource)
 		if err != nil || o.Status != messages.Status_GRANTED {
 			continue
 		}

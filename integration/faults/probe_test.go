@@ -41,7 +41,7 @@ func (t *trial) confirm(ctx context.Context) {
 	for tick := time.NewTicker(confirmEach); ; {
 		for loss, err := range t.client.Lost(ctx, ">") {
 			if err == nil && loss.Left == 0 {
-				_ = t.client.Confirm(ctx, loss.Resource, loss.Token, "probe", "")
+				_ = t.client.Confirm(ctx, loss.Resource, loss.Token, t.owner("probe"), "")
 			}
 		}
 		select {
@@ -56,7 +56,7 @@ func (t *trial) confirm(ctx context.Context) {
 func (t *trial) take(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, t.grantable)
 	defer cancel()
-	lock, err := t.client.Acquire(ctx, name, holdfast.Owner("probe"), holdfast.TTL(patience))
+	lock, err := t.client.Acquire(ctx, name, holdfast.Owner(t.owner("probe")), holdfast.TTL(patience))
 	if err != nil {
 		return err
 	}

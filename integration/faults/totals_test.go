@@ -18,6 +18,8 @@ import (
 // totals sum trials up.
 type totals struct {
 	sound, void, wrong int
+	// tenants counts the sound trials of a tenant.
+	tenants int
 	// unproved counts faults of sound trials that may not have happened.
 	unproved  int
 	counts    linear.Counts
@@ -42,6 +44,9 @@ func (a *totals) add(r result) {
 	}
 	if a.sound++; a.asked == nil {
 		a.asked, a.longest = make(map[string]int), make(map[cluster.Kind]time.Duration)
+	}
+	if r.tenant {
+		a.tenants++
 	}
 	a.counts.Add(r.report.Counts)
 	a.register.Add(r.register)
@@ -72,7 +77,7 @@ func (a *totals) String() string {
 		{"shards taken over", a.takeovers}, {"events told", c.Events},
 		{"increments of the register acknowledged", int(a.register.Acknowledged)}, {"of them lost", int(a.register.Lost())},
 		{"stale writes that its guard refused", int(a.register.StaleWrites)},
-		{"trials", a.sound}, {"trials that were void", a.void}, {"trials with a violation", a.wrong},
+		{"trials", a.sound}, {"of them of a tenant", a.tenants}, {"trials that were void", a.void}, {"trials with a violation", a.wrong},
 	} {
 		what = what.row(row.what, row.number)
 	}
@@ -103,6 +108,7 @@ func TestTotals(t *testing.T) {
 	t.Parallel()
 	var a totals
 	a.add(result{
+		tenant: true,
 		report: &linear.Report{Counts: linear.Counts{Operations: 100, Grants: 40, Judged: 3}},
 		tally:  map[string]int{"get FREE": 60, "acquire GRANTED": 40}, takeovers: 2,
 		steps:    make(cluster.Schedule, 3),
@@ -117,7 +123,7 @@ func TestTotals(t *testing.T) {
 		"| what | number |\n|---|---:|\n| operations checked | 100 |\n", "| shards taken over | 2 |\n",
 		"| others that could not be | 1 |\n",
 		"| increments of the register acknowledged | 9 |\n| of them lost | 0 |\n| stale writes that its guard refused | 4 |\n",
-		"| trials | 1 |\n| trials that were void | 1 |\n| trials with a violation | 1 |\n",
+		"| trials | 1 |\n| of them of a tenant | 1 |\n| trials that were void | 1 |\n| trials with a violation | 1 |\n",
 		"| operation | times |\n|---|---:|\n| acquire GRANTED | 40 |\n| get FREE | 60 |\n",
 		"| fault | proved | longest without a grant of some shard |\n|---|---:|---:|\n| kill | 2 | 2.0 s |\n",
 	} {

@@ -49,6 +49,8 @@ type trial struct {
 
 	began   time.Time
 	cluster *cluster.Cluster
+	// account is that of the clients if it is a tenant; empty: they are in the account of the nodes.
+	account string
 	client  *holdfast.Client
 	watch   *linear.Events
 	plain   *linear.Events
@@ -66,6 +68,8 @@ type result struct {
 	tally  map[string]int
 	// register is what came of the counters.
 	register register.Report
+	// tenant: the clients were in the account of a tenant.
+	tenant bool
 	// takeovers of shards, and for each proof how long a shard granted nothing.
 	takeovers int
 	outages   []time.Duration
@@ -80,8 +84,12 @@ func (r result) String() string {
 	for _, p := range r.proofs {
 		faults = append(faults, p.Fault.String())
 	}
-	what := fmt.Sprintf("%s; %d operations, %d grants, %d takeovers; %d increments, %d lost, %d stale writes refused: ",
-		strings.Join(faults, ", "), r.report.Operations, r.report.Grants, r.takeovers,
+	of := ""
+	if r.tenant {
+		of = "of a tenant; "
+	}
+	what := fmt.Sprintf("%s%s; %d operations, %d grants, %d takeovers; %d increments, %d lost, %d stale writes refused: ",
+		of, strings.Join(faults, ", "), r.report.Operations, r.report.Grants, r.takeovers,
 		r.register.Acknowledged, r.register.Lost(), r.register.StaleWrites)
 	switch {
 	case r.wrong != nil:
@@ -99,10 +107,14 @@ func (r result) String() string {
 func (t *trial) play(ctx context.Context) {
 	t.Helper()
 	t.began, t.report = time.Now(), new(linear.Report)
-	t.cluster = cluster.Start(t, cluster.Config{
+	cfg := cluster.Config{
 		Seed: t.seed, Loopback: t.loopback,
 		Args: []string{"--history", "10000000"}, // all of it is read afterwards
-	})
+	}
+	if t.seed%tenantEach == 0 {
+		t.ofTenant(&cfg)
+	}
+	t.cluster = cluster.Start(t, cfg)
 	t.steps = t.schedule(t.seed, t.cluster)
 	defer t.end()
 	err := t.begin(ctx)
@@ -141,24 +153,35 @@ func (t *trial) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.client, err = holdfast.New(watching); err != nil {
+	watcher, err := holdfast.New(watching)
+	if err != nil {
+		return err
+	}
+	asking, err := t.connect()
+	if err != nil {
+		return err
+	}
+	if t.client, err = holdfast.New(asking); err != nil {
+		return err
+	}
+	if err := t.verifies(ctx); err != nil {
 		return err
 	}
 	info, err := t.client.Info(ctx)
 	if err != nil {
 		return err
 	}
-	listening, err := t.cluster.Connect()
+	listening, err := t.connect()
 	if err != nil {
 		return err
 	}
-	if t.plain, err = linear.RecordSubscription("subscription", listening, messages.DefaultPrefix); err != nil {
+	if t.plain, err = linear.RecordSubscription("subscription", listening, messages.DefaultPrefix, t.account); err != nil {
 		return err
 	}
-	t.watch = linear.RecordWatch(ctx, "watch", t.client)
+	t.watch = linear.RecordWatch(ctx, "watch", watcher)
 	t.load, err = linear.StartLoad(ctx, linear.LoadConfig{
-		Connect: func(int) (*nats.Conn, error) { return t.cluster.Connect() },
-		Shards:  info.Shards, Clients: t.clients, Resources: t.names(), Ephemeral: t.ephemeral, Shared: true, Hot: t.hot, Seed: t.seed,
+		Connect: func(int) (*nats.Conn, error) { return t.connect() }, Account: t.account,
+		Shards: info.Shards, Clients: t.clients, Resources: t.names(), Ephemeral: t.ephemeral, Shared: true, Hot: t.hot, Seed: t.seed,
 	})
 	if err != nil {
 		return err

@@ -162,7 +162,7 @@ func (c *checking) settled(resource string, operations []Operation) bool {
 	if slices.ContainsFunc(operations, func(o Operation) bool { return o.Open > 0 }) {
 		return false
 	}
-	key, err := messages.EncodeKey(resource)
+	key, err := messages.KeyOf(resource)
 	if err != nil || c.journal == nil || c.journal.Shards() == 0 {
 		return err == nil
 	}

@@ -48,16 +48,24 @@ const mostStretch = 100
 func (l *Load) newClient(number int, nc *nats.Conn) *client {
 	c := &client{
 		Load: l, inbox: &inbox{nc: nc, now: l.Now}, number: number, dice: rand.New(rand.NewPCG(l.Seed, uint64(number))),
-		direct: l.Shards > 0 && number%2 == 1, batched: l.Shards > 0 && number%8 >= 5 && number%2 == 1, encoding: []messages.Encoding{messages.Protobuf, messages.JSON}[number/2%2],
+		direct: l.Shards > 0 && number%2 == 1, batched: l.Shards > 0 && l.Account == "" && number%8 >= 5 && number%2 == 1, encoding: []messages.Encoding{messages.Protobuf, messages.JSON}[number/2%2],
 	}
 	c.rename()
 	return c
 }
 
+// OwnerOf returns the name of an owner of an account whose owners are verified; empty: they are not.
+func OwnerOf(account, name string) string {
+	if account == "" {
+		return name
+	}
+	return account + "/" + name
+}
+
 func (c *client) rename() {
 	c.lives++
 	c.stretch = 0
-	c.owner = fmt.Sprintf("c%d.%d", c.number, c.lives)
+	c.owner = OwnerOf(c.Account, fmt.Sprintf("c%d.%d", c.number, c.lives))
 	if (c.number+c.lives)%2 == 0 {
 		c.owner = secretive(c.owner)
 	}

@@ -120,8 +120,9 @@ func (e *Events) selected(j *Journal) [][]fact {
 }
 
 // RecordSubscription records what a plain subscription to all events receives. It may be told a change
-// twice, and may miss some where its connection, or NATS behind it, was interrupted.
-func RecordSubscription(name string, nc *nats.Conn, prefix messages.Prefix) (*Events, error) {
+// twice, and may miss some where its connection, or NATS behind it, was interrupted. The account is that of the connection
+// if it is a tenant, whose name its events do not have; empty: it is none.
+func RecordSubscription(name string, nc *nats.Conn, prefix messages.Prefix, account string) (*Events, error) {
 	e := newEvents(name, false)
 	sub, err := nc.Subscribe(prefix.Event(">"), func(m *nats.Msg) {
 		event := new(messages.Event)
@@ -131,6 +132,9 @@ func RecordSubscription(name string, nc *nats.Conn, prefix messages.Prefix) (*Ev
 		}
 		if id := m.Header.Get(messages.HeaderEventID); id != event.ID().String() {
 			e.is("event %v has the id %q", event.ID(), id)
+		}
+		if l := event.GetLease(); l != nil && account != "" {
+			l.Tenant = account
 		}
 		e.add(published(event))
 	})

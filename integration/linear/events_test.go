@@ -22,7 +22,7 @@ func TestEvents(t *testing.T) {
 	nc := s.Connect()
 	watch := linear.RecordWatch(t.Context(), "watch", s.Client())
 	defer watch.Stop()
-	plain, err := linear.RecordSubscription("subscription", nc, messages.DefaultPrefix)
+	plain, err := linear.RecordSubscription("subscription", nc, messages.DefaultPrefix, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestKilledServerIsLinear(t *testing.T) {
 	}
 	watch := linear.RecordWatch(ctx, "watch", client)
 	defer watch.Stop()
-	plain, err := linear.RecordSubscription("subscription", connect(t, s.URL), messages.DefaultPrefix)
+	plain, err := linear.RecordSubscription("subscription", connect(t, s.URL), messages.DefaultPrefix, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,17 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/linear"
 )
 
 // Config says what to run. Connect, Dir and TTL must be set.
 type Config struct {
 	// Connect returns a connection to the service for one worker, who closes it.
 	Connect func() (*nats.Conn, error)
+	// Account is that of the workers if it is a tenant with verified owners; empty: it is none. Read returns a connection
+	// that may read the journals; nil: each may.
+	Account string
+	Read    func() (*nats.Conn, error)
 	// Dir is an empty folder for the register.
 	Dir string
 	// Unguarded leaves the guard out. Then updates are lost, and that is no error.
@@ -64,6 +69,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Name == "" {
 		c.Name = defaultName
+	}
+	if c.Read == nil {
+		c.Read = c.Connect
 	}
 	if c.Log == nil {
 		c.Log = io.Discard
@@ -134,7 +142,7 @@ func (r *run) work(ctx context.Context, url string) error {
 	var workers sync.WaitGroup
 	for i := range r.cfg.Workers {
 		one := Worker{
-			Connect: r.cfg.Connect, URL: url, Resources: r.cfg.resources(), Name: fmt.Sprintf("worker%d", i),
+			Connect: r.cfg.Connect, URL: url, Resources: r.cfg.resources(), Name: linear.OwnerOf(r.cfg.Account, fmt.Sprintf("worker%d", i)),
 			TTL: r.cfg.TTL, Seed: r.cfg.Seed + uint64(i), Renewed: r.cfg.Spawn != nil,
 		}
 		workers.Go(func() { r.employ(ctx, one) })

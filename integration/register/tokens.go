@@ -12,7 +12,7 @@ import (
 func (r *run) checkTokens() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
 	defer cancel()
-	nc, err := r.cfg.Connect()
+	nc, err := r.cfg.Read()
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (r *run) checkTokens() error {
 		r.wrong("%s", w)
 	}
 	for resource, c := range r.shop.cells {
-		owners := j.Owners(resource)
+		owners := j.Owners(messages.Qualify(r.cfg.Account, resource))
 		for token, user := range c.users {
 			if owner := owners[uint64(token)]; owner != user {
 				r.wrong("%q: token %v was shown by %s and granted to %q", resource, token, user, owner)

@@ -245,7 +245,7 @@ func (c *client) take(ctx context.Context, q *call, a answer) (again bool, err e
 			return false, err
 		}
 		return true, c.send(ctx, q)
-	case a.GetStatus() == messages.Status_OVERLOADED && (!strings.HasPrefix(a.GetError(), "held") || q.op == messages.OpAcquire):
+	case a.GetStatus() == messages.Status_OVERLOADED && (!strings.HasPrefix(strings.TrimPrefix(a.GetError(), "tenant: "), "held") || q.op == messages.OpAcquire):
 		return false, nil // shared leases may be more than there are resources
 	case a.GetStatus() == messages.Status_HELD:
 		if what := wrongHolders(a.Reply); what != "" {

@@ -52,7 +52,7 @@ func newClient(r *run, id int, p *process) *client {
 // rename makes a new owner of the client: it has lost all that it knew.
 func (c *client) rename() {
 	c.owners++
-	c.owner = fmt.Sprintf("c%d.%d", c.id, c.owners)
+	c.owner = c.run.owner(fmt.Sprintf("c%d.%d", c.id, c.owners))
 	c.past = nil
 }
 

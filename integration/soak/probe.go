@@ -76,7 +76,7 @@ func (p *probe) want(ctx context.Context, status messages.Status, key string, op
 
 // acquire is a probe's request for a resource.
 func (p *probe) acquire(ctx context.Context, status messages.Status, r *resource) (*messages.Reply, error) {
-	return p.want(ctx, status, r.key, messages.OpAcquire, probing(r, "probe", 0))
+	return p.want(ctx, status, r.key, messages.OpAcquire, probing(r, p.owner("probe"), 0))
 }
 
 func probing(r *resource, owner string, wait uint32) *messages.AcquireRequest {
@@ -98,7 +98,7 @@ func (p *probe) holdAll(ctx context.Context) error {
 		}
 		// No window overlaps the probe's: it begins now, and nothing comes after it.
 		r.ended(r.granted(&grant{
-			owner: "probe", token: a.GetLease().GetToken(), volatile: r.class == ephemeral, sent: sent, received: p.now(),
+			owner: p.owner("probe"), token: a.GetLease().GetToken(), volatile: r.class == ephemeral, sent: sent, received: p.now(),
 		}))
 	}
 	_, err := p.acquire(ctx, messages.Status_OVERLOADED, p.spare[spare])
@@ -152,7 +152,7 @@ func (p *probe) waitAll(ctx context.Context, n int) error {
 // releaseAll lets everything go.
 func (p *probe) releaseAll(ctx context.Context) error {
 	for _, r := range append(p.resources, p.spare[:spare]...) {
-		if _, err := p.want(ctx, messages.Status_RELEASED, r.key, messages.OpRelease, &messages.ReleaseRequest{Owner: "probe"}); err != nil {
+		if _, err := p.want(ctx, messages.Status_RELEASED, r.key, messages.OpRelease, &messages.ReleaseRequest{Owner: p.owner("probe")}); err != nil {
 			return err
 		}
 	}

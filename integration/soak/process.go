@@ -115,7 +115,7 @@ func (p *process) live(ctx context.Context, rng *dice) {
 
 func (p *process) connect(url string) (*connection, error) {
 	c := &connection{life: p.lives.Add(1), over: make(chan struct{})}
-	nc, err := nats.Connect(url, nats.NoReconnect(),
+	nc, err := nats.Connect(url, p.login, nats.NoReconnect(),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.over) }),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // over says it
 	)

@@ -10,14 +10,20 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/integration/linear"
+	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // config is what a run is made of.
 type config struct {
-	seed    uint64
-	length  time.Duration
+	seed   uint64
+	length time.Duration
+	// account is that of the clients if it is a tenant with verified owners; empty: it is none.
+	account string
 	clients int
 	// processes are how many connections the clients share.
 	processes int
@@ -91,9 +97,20 @@ func newRun(cfg config, cancel context.CancelCauseFunc) (*run, error) {
 func (r *run) index() map[string]*resource {
 	index := make(map[string]*resource, len(r.resources))
 	for _, res := range append(r.spare, r.resources...) {
-		index[res.name] = res
+		index[messages.Qualify(r.cfg.account, res.name)] = res
 	}
 	return index
+}
+
+// owner returns the name of an owner in the account of the clients.
+func (r *run) owner(name string) string { return linear.OwnerOf(r.cfg.account, name) }
+
+// login returns how clients log in.
+func (r *run) login(nc *nats.Options) error {
+	if r.cfg.account == "" {
+		return nil
+	}
+	return stand.AsTenant()(nc)
 }
 
 // violated ends the run with a report. Only the first one counts.

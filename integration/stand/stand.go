@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
+	"github.com/holdfast-io/holdfast/actors/node/identity"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/jetstream"
@@ -39,6 +40,8 @@ type Config struct {
 	Limits   *messages.Limits
 	// Tenants are the accounts with resources of their own; nil: there are none.
 	Tenants map[string]node.TenantLimits
+	// Identity says whose owners the node verifies; empty: nobody's.
+	Identity identity.Mode
 	// NoEvents turns the publishing of events off.
 	NoEvents bool
 	// Retention is how long the event stream keeps events; 0: there is none.
@@ -69,7 +72,7 @@ func Start(tb testing.TB, cfg Config) *Stand {
 	}
 	s := &Stand{TB: tb, config: server.Config{
 		Name: "stand", Version: "0.0.0", Shards: cmp.Or(cfg.Shards, jetstream.DefaultShards),
-		Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Tuning: cfg.Tuning,
+		Limits: cfg.Limits, Capacity: cfg.Capacity, Tenants: cfg.Tenants, Identity: cfg.Identity, Tuning: cfg.Tuning,
 		Alone: true, NoEvents: cfg.NoEvents, Retention: cfg.Retention, StopTimeout: patience, Observer: cfg.Observer, Tracer: cfg.Tracer, Log: log,
 		Embedded: embedded.Config{ConfigFile: cfg.ConfigFile},
 	}}

@@ -2,6 +2,7 @@ package takeover_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -10,10 +11,12 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// resource is a lock that all clients want.
+// resource is a lock that all clients want. Its name is qualified.
 type resource struct {
-	name  string
-	shard uint32
+	name string
+	// tenant is whose resource it is; empty: nobody's.
+	tenant string
+	shard  uint32
 	// shared: readers, writers and users of a semaphore want it.
 	shared bool
 }
@@ -24,7 +27,9 @@ type ask struct {
 	linear.Operation
 	inbox string
 	shard uint32
-	done  chan struct{}
+	// tenant has sent the request, and is its verified sender; empty: none.
+	tenant string
+	done   chan struct{}
 	// reply is there when done is closed.
 	reply *messages.Reply
 }
@@ -86,6 +91,9 @@ func (m *mail) Answer(_ uint32, answers []lease.Answer) {
 			continue
 		}
 		a.reply = answer.Reply
+		if l := answer.Reply.GetLease(); a.tenant != "" && l.GetOwner() != "" && !strings.HasPrefix(l.GetOwner(), a.tenant+"/") {
+			m.wrong("an answer to tenant %s with the lease of %q: %v", a.tenant, l.GetOwner(), &a.Operation)
+		}
 		a.Open, a.Return = 0, m.history.Now()
 		a.Answered(answer.Reply)
 		switch {
@@ -115,8 +123,10 @@ func (c *client) newAsk(op messages.Operation, r *resource) *ask {
 	c.sent++
 	return &ask{
 		Operation: linear.Operation{Client: c.number, Resource: r.name, Kind: op},
-		inbox:     fmt.Sprintf("c%d.%d", c.number, c.sent), shard: r.shard, done: make(chan struct{}),
+		inbox:     fmt.Sprintf("c%d.%d", c.number, c.sent), shard: r.shard, tenant: r.tenant, done: make(chan struct{}),
 	}
 }
 
-func (a *ask) from() messages.ReplyTo { return messages.ReplyTo{Subject: a.inbox} }
+func (a *ask) from() messages.ReplyTo {
+	return messages.ReplyTo{Subject: a.inbox, Tenant: a.tenant, Identity: a.tenant}
+}

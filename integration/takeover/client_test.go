@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/integration/linear"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -58,7 +59,7 @@ func (c *client) look(ctx context.Context, r *resource) {
 // lock works under a lock for a moment, and forgets to give some back.
 func (c *client) lock(ctx context.Context, r *resource) {
 	a := c.newAsk(messages.OpAcquire, r)
-	a.Owner, a.RequestID, a.TTL = a.inbox, a.inbox, millis(c.between(ttlLeast, ttlMost))
+	a.Owner, a.RequestID, a.TTL = linear.OwnerOf(a.tenant, a.inbox), a.inbox, millis(c.between(ttlLeast, ttlMost))
 	if c.chance(50) {
 		a.Wait = millis(c.between(time.Millisecond, waitMost))
 	}
@@ -66,7 +67,7 @@ func (c *client) lock(ctx context.Context, r *resource) {
 	case r.shared:
 		a.Limit, a.Permits = c.sharing()
 	case c.chance(40):
-		a.Session, a.Until = "session-of-"+a.inbox+"-alone", c.mail.history.Now()+time.Duration(a.TTL)*time.Millisecond
+		a.Session, a.Until = messages.Qualify(a.tenant, "session-of-"+a.inbox+"-alone"), c.mail.history.Now()+time.Duration(a.TTL)*time.Millisecond
 	}
 	q := &messages.AcquireRequest{
 		Owner: a.Owner, RequestId: a.RequestID, TtlMs: a.TTL, WaitMs: a.Wait, Limit: a.Limit, Permits: a.Permits, Session: a.Session,

@@ -28,6 +28,9 @@ const (
 	roundLength = 15 * time.Second
 )
 
+// tenants have resources of the same names, and so in the same shards. The first is none.
+var tenants = []string{"", "ORDERS", "PEOPLE"}
+
 // storm is one round: nodes, clients and trouble on new buckets, and what came of it.
 type storm struct {
 	*testing.T
@@ -56,8 +59,9 @@ func newStorm(t *testing.T, c *cluster, seed uint64) *storm {
 	s := &storm{T: t, cluster: c, seed: seed, prefix: messages.Prefix(fmt.Sprintf("storm%d", seed))}
 	s.mail = mail{history: linear.NewHistory(), asks: make(map[string]*ask), wrong: s.wrong}
 	for i := range resources {
-		r := &resource{name: fmt.Sprintf("storm.%d", i), shared: i%2 == 1}
-		key, err := messages.EncodeKey(r.name)
+		tenant := tenants[i%len(tenants)]
+		r := &resource{name: messages.Qualify(tenant, fmt.Sprintf("storm.%d", i/len(tenants))), tenant: tenant, shared: i%2 == 1}
+		key, err := messages.KeyOf(r.name)
 		if err != nil {
 			t.Fatal(err)
 		}
