@@ -3,6 +3,8 @@ package lease
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -15,7 +17,14 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 		o.answer(e.From, s.notOwn(now, who, r.GetToken(), messages.Status_NOT_HELD))
 		return
 	}
-	refusal := s.mayBecome(h, r.GetLimit())
+	if isLate(r.GetOrder(), h.Grant.GetExtendOrder()) {
+		if uint64(r.GetLimit()) <= limitOf(h.Grant.GetLimit()) {
+			s.confirm(now, e.From, messages.Status_EXTENDED, h, o)
+			return
+		}
+		r = &messages.ExtendRequest{Token: r.GetToken(), TtlMs: h.Grant.GetTtlMs(), Limit: r.GetLimit()}
+	}
+	refusal := s.mayBecome(now, h, r)
 	if refusal == nil {
 		refusal = s.refusedSession(now, r.GetSession(), h.Grant.GetSecretHash())
 	}
@@ -23,32 +32,53 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 	case refusal != nil:
 		o.answer(e.From, refusal)
 		return
-	case r.GetSession() != "":
-		x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), h.Grant.GetSecretHash())
-		s.sessions.prolong(now.Instant, x, r.GetTtlMs())
-		h = s.put(now, h, x, o)
-	case r.GetLimit() == 0:
-		h = s.run(now, h, r.GetTtlMs(), o)
-	case limitOf(r.GetLimit()) == limitOf(h.Grant.GetLimit()): // a downgrade once more
-		if len(h.Grant.GetSession()) == 0 {
-			h = s.run(now, h, r.GetTtlMs(), o)
-		}
-	default:
+	case uint64(r.GetLimit()) > limitOf(h.Grant.GetLimit()):
 		h = s.downgrade(now, h, r, o)
-		defer s.serve(now, o)
+	default:
+		h = s.become(now, h, s.successor(now, h, r), o)
 	}
 	s.confirm(now, e.From, messages.Status_EXTENDED, h, o)
+	s.serve(now, o) // the lease may be shared now, or smaller
 }
 
-// mayBecome returns why the limit of a lease may not become this one, nil if it may. Two holders that both wait to be
-// alone would wait for one another for ever, so a limit only grows.
-func (s *State) mayBecome(h Holding, limit uint32) *messages.Reply {
-	present := limitOf(h.Grant.GetLimit())
+// isLate reports whether a request came after another one that has a larger number.
+func isLate(order, highest uint64) bool { return order != 0 && order < highest }
+
+// successor returns what the grant of a lease is after an extend that is no downgrade to a larger limit.
+func (s *State) successor(now Time, h Holding, r *messages.ExtendRequest) *journal.Grant {
+	return with(h.Grant, func(g *journal.Grant) {
+		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
+		switch inSession := len(g.GetSession()) > 0; {
+		case r.GetSession() != "":
+			x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), g.GetSecretHash())
+			s.sessions.prolong(now.Instant, x, r.GetTtlMs())
+			g.TtlMs, g.Session = x.ttl, x.Key[:]
+		case r.GetLimit() == 0, !inSession: // a repeated downgrade leaves the lease in its session
+			g.TtlMs, g.Session = r.GetTtlMs(), nil
+		}
+	})
+}
+
+// become puts g in the place of a lease. In a session, where no time begins anew, it may be the same.
+func (s *State) become(now Time, h Holding, g *journal.Grant, o *Outcome) Holding {
+	if len(g.GetSession()) > 0 && proto.Equal(g, h.Grant) {
+		return h
+	}
+	return s.extended(now, h, g, o)
+}
+
+// mayBecome returns why the limit of a lease may not become that of a request, nil if it may. Two holders that both wait
+// to be alone would wait for one another for ever, so a limit only grows. The grant knows one former token: it would
+// forget the one that the request names, and refuse its repetition.
+func (s *State) mayBecome(now Time, h Holding, r *messages.ExtendRequest) *messages.Reply {
+	present, limit := limitOf(h.Grant.GetLimit()), r.GetLimit()
 	switch {
 	case limit == 0 || uint64(limit) == present:
 		return nil
 	case uint64(limit) < present:
 		return s.invalid(messages.Invalid("limit", fmt.Sprintf("at least %d, that of the lease, which never falls: release the lease and acquire another", present), fmt.Sprint(limit)))
+	case r.GetToken() != 0 && r.GetToken() == h.Grant.GetFormer():
+		return s.replyLease(now, messages.Status_STALE_TOKEN, h)
 	case s.image.Holders() > 1:
 		return s.invalid(messages.Invalid("limit", fmt.Sprintf("%d, that of the lease, while %d leases are held: only a lease that is held alone is downgraded", present, s.image.Holders()), fmt.Sprint(limit)))
 	case s.image.HeldBack():
@@ -97,6 +127,7 @@ func (s *State) downgrade(now Time, h Holding, r *messages.ExtendRequest, o *Out
 		}
 		g.Token, g.Phase, g.Former = token, token, h.Grant.GetToken()
 		g.Limit, g.Slots = r.GetLimit(), slotsOf(h.Grant)
+		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
 	})
 	s.apply(now, h.Grant, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: downgraded}, o)
 	s.believe(h.token())
@@ -128,6 +159,8 @@ func with(g *journal.Grant, change func(*journal.Grant)) *journal.Grant {
 		Confirm:      g.GetConfirm(),
 		SecretHash:   g.GetSecretHash(),
 		Identity:     g.GetIdentity(),
+		ExtendOrder:  g.GetExtendOrder(),
+		SetOrder:     g.GetSetOrder(),
 	}
 	change(c)
 	return c

@@ -183,8 +183,22 @@ func (c *club) breakIt() {
 func (c *club) extend() {
 	r, l := c.holder()
 	ttl := rapid.SampledFrom([]uint32{1000, 4000}).Draw(c.T, "ttl")
-	l.session, l.ttl, l.until = "", ttl, c.now.Add(time.Duration(ttl)*time.Millisecond)
-	c.want(c.step(r, lease.Extend{Request: &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl}}, ""), messages.Status_EXTENDED)
+	order := c.order()
+	if l.counts(order) {
+		l.order = max(l.order, order)
+		l.session, l.ttl, l.until = "", ttl, c.now.Add(time.Duration(ttl)*time.Millisecond)
+	}
+	c.wantExtended(r, l, &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl, Order: order}, messages.Status_EXTENDED)
+}
+
+func (c *club) order() uint64 { return rapid.Uint64Range(0, 3).Draw(c.T, "order") }
+
+// wantExtended sends an extend, of which the model has the status of the answer and the order of the lease.
+func (c *club) wantExtended(r string, l *clubLease, request *messages.ExtendRequest, want messages.Status) {
+	got := c.step(r, lease.Extend{Request: request}, "")
+	if c.want(got, want); want == messages.Status_EXTENDED && got.GetOrder() != l.order {
+		c.Fatalf("order %d, want %d", got.GetOrder(), l.order)
+	}
 }
 
 // extendIn takes a lease into a session.
@@ -192,8 +206,12 @@ func (c *club) extendIn() {
 	r, l := c.holder()
 	ttl := rapid.SampledFrom([]uint32{1000, 4000}).Draw(c.T, "ttl")
 	id := rapid.SampledFrom(clubSessions).Draw(c.T, "session")
-	want := c.model.extendIn(c.now, l, id, ttl)
-	c.want(c.step(r, lease.Extend{Request: &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl, Session: id}}, ""), want)
+	order := c.order()
+	want := messages.Status_EXTENDED
+	if l.counts(order) {
+		want = c.model.extendIn(c.now, l, id, ttl, order)
+	}
+	c.wantExtended(r, l, &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl, Session: id, Order: order}, want)
 }
 
 // keep is answered when its session is settled.
@@ -278,7 +296,7 @@ func (c *club) check() {
 		if l.session != "" {
 			session = messages.SessionHash(l.session)
 		}
-		if g := image.Grant; g.GetOwner() != l.owner || string(g.GetSession()) != string(session) || g.GetTtlMs() != l.ttl {
+		if g := image.Grant; g.GetOwner() != l.owner || string(g.GetSession()) != string(session) || g.GetTtlMs() != l.ttl || g.GetExtendOrder() != l.order {
 			c.Fatalf("%s: %v, want %+v", r, g, l)
 		}
 		if got, want := c.sessions.Deadline(lease.Holding{Grant: image.Grant, Deadline: image.Deadline}), c.model.deadline(l); got != want {
@@ -400,6 +418,44 @@ func TestReentrantInAnotherSession(t *testing.T) {
 	}
 	if image := s.Image(); image.Token() != 2 || len(image.Grant.GetSession()) > 0 {
 		t.Errorf("the lease is %v", image.Grant)
+	}
+}
+
+// Each request that names a session and has its secret shows that its client is connected, whatever the answer.
+func TestRequestsOfASessionAreHeard(t *testing.T) {
+	const session = "session-000000000"
+	for _, tc := range []struct {
+		when  string
+		heard bool
+	}{
+		{"100ms ann acquire hash=a secret=a id=y", true},           // HELD
+		{"100ms ann acquire hash=a secret=a id=x", true},           // a repetition
+		{"100ms ann acquire hash=a secret=a id=y reentrant", true}, // reentrant
+		{"100ms ann acquire hash=a secret=a id=y wait=1s", true},
+		{"100ms ann acquire hash=a secret=a id=old", true}, // its request has ended
+		{"100ms ann extend secret=a", true},
+		{"100ms bob acquire hash=b secret=b", false}, // of another secret
+		{"100ms ann extend secret=a order=1", false}, // late: the session that it names does not count
+	} {
+		sessions := lease.NewSessions(1)
+		s := lease.New(resource, lease.Image{}, lease.NewEndedRequests(), sessions)
+		for _, st := range append(mustParse("0s ann release id=old secret=a; 0s ann acquire hash=a id=x; 0s ann extend order=2 secret=a").steps, mustParse(tc.when).steps...) {
+			event := st.event()
+			switch e := event.(type) {
+			case lease.Acquire:
+				e.Request.Session = session
+			case lease.Extend:
+				e.Request.Session = session
+			}
+			s.Step(st.time(), event)
+		}
+		at := lease.Instant(0)
+		if tc.heard {
+			at = at.Add(100 * ms)
+		}
+		if got := sessions.Find(0, lease.KeyOfSession(session)).Heard(); got != at {
+			t.Errorf("%s: heard at %v, want %v", tc.when, got, at)
+		}
 	}
 }
 
