@@ -119,7 +119,8 @@ func (r *renewal) send(receive func(*request.Answer)) {
 	if len(r.calls)+len(r.downgrades) == 0 {
 		r.header = nil
 	}
-	id := r.sender.Send(r.sender.Route(messages.OpExtend, r.key, r.Attempts()), r.header, r.message(), receive)
+	m := request.Message{Header: r.header, Payload: r.message(), Owner: r.owner}
+	id := r.sender.Send(r.sender.Route(messages.OpExtend, r.key, r.Attempts()), m, receive)
 	if r.isAwaited() {
 		r.Sent(id, now, messages.ResendAfter)
 	} else {

@@ -35,6 +35,10 @@ type scripted struct {
 	deaf bool
 	// refuse returns the status with which an extension is refused, 0 if it is not. It is called with mu held; nil: none is.
 	refuse func(key string, r *messages.ExtendRequest) messages.Status
+	// forge returns what comes in the place of the service's answer, and before it; nil: nothing does.
+	forge func(messages.Operation) *messages.Reply
+	// shards is how many shards it says that it has.
+	shards uint32
 	// heardOf is called with each request that has arrived, with mu held; nil: nothing is.
 	heardOf func(m proto.Message)
 }
@@ -70,7 +74,7 @@ type scriptedSession struct {
 func newScripted(t *testing.T) *scripted {
 	t.Helper()
 	s := &scripted{
-		t: t, features: []string{messages.FeatureBatch, messages.FeatureSessions, messages.FeatureValues, messages.FeatureOrder},
+		t: t, shards: 1, features: []string{messages.FeatureBatch, messages.FeatureSessions, messages.FeatureValues, messages.FeatureOrder},
 		leases: map[string]*scriptedLease{}, tokens: map[string]uint64{}, queues: map[string][]scriptedWaiter{},
 		sessions: map[string]*scriptedSession{}, asks: map[messages.Operation]int{},
 	}
@@ -113,7 +117,7 @@ func (s *scripted) published(subject, reply string, data []byte) {
 		s.server.deliver(reply, payload)
 	}
 	if subject == messages.DefaultPrefix.Info() {
-		deliver(&messages.Info{Shards: 1, Features: s.features})
+		deliver(&messages.Info{Shards: s.shards, Features: s.features})
 		return
 	}
 	address, err := messages.DefaultPrefix.Parse(subject)
@@ -152,7 +156,14 @@ func (s *scripted) asked(op messages.Operation, key string, data []byte, answer 
 	if s.fate != nil {
 		there, back = s.fate(op)
 	}
-	reply := func(r *messages.Reply) { after(back, func() { answer(r) }) }
+	reply := func(r *messages.Reply) {
+		if s.forge != nil {
+			if forged := s.forge(op); forged != nil {
+				answer(forged)
+			}
+		}
+		after(back, func() { answer(r) })
+	}
 	if there == 0 {
 		s.asks[op]++
 		s.decide(key, m, reply)

@@ -168,7 +168,8 @@ func (x *session) schedule() {
 func (x *session) send() {
 	sender := x.sessions.c.sender
 	x.tryEnd()
-	id := sender.Send(sender.RouteIn(x.terms.shard, messages.OpKeep, x.key, x.renewal.Attempts()), nil, x.payload, x.answered)
+	to := sender.RouteIn(x.terms.shard, messages.OpKeep, x.key, x.renewal.Attempts())
+	id := sender.Send(to, request.Message{Payload: x.payload}, x.answered)
 	x.renewal.Sent(id, clock.Now(), nil)
 	x.schedule()
 }
@@ -182,7 +183,7 @@ func (x *session) tryEnd() {
 	}
 	if x.coverage == nil && !x.sessions.mayEnd() {
 		to := sender.RouteIn(x.terms.shard, messages.OpEnd, rand.Text(), 0)
-		x.trial = sender.Send(to, nil, request.Encode(new(messages.EndRequest)), x.sessions.ended)
+		x.trial = sender.Send(to, request.Message{Payload: request.Encode(new(messages.EndRequest))}, x.sessions.ended)
 	}
 }
 

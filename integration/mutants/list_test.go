@@ -39,8 +39,10 @@ var (
 		module: "clients", folder: "holdfast",
 		run: "^Test(LossInASession|EndOfKeeps|LateExtension|LateAnswerAfterALoss|ReleaseThatIsLost|Silence|LeaseThatLeavesSilently|Orders)$",
 	}
-	keeps = suite{folder: "actors", run: "^TestKeepOfADeposedOwner$"}
-	ends  = suite{folder: "actors", run: "^TestSessionEndsInOneCommit$"}
+	// forgedAnswers come to the inbox of the Go client.
+	forgedAnswers = suite{module: "clients", folder: "holdfast", run: "^TestForgedAnswers$"}
+	keeps         = suite{folder: "actors", run: "^TestKeepOfADeposedOwner$"}
+	ends          = suite{folder: "actors", run: "^TestSessionEndsInOneCommit$"}
 	// pages are of a ledger without a node.
 	pages = suite{folder: "actors/ledger", run: "^TestReplayEqualsLive$"}
 	// heldBack is of lost leases by the wire, successor of those that a new owner of the shard finds.
@@ -168,6 +170,13 @@ var mutants = []mutant{
 		edits: []edit{{"clients/holdfast/session.go", "return sent.Sub(x.proved) < x.known", "return true"}},
 		found: clientSessions,
 		says:  `is valid and not held`,
+	},
+	{
+		name:  "AnswerToAnotherQuestion",
+		harm:  "who can send to the inbox of a Go client gives it locks that nobody has granted",
+		edits: []edit{{"clients/request/attempts.go", "return err == nil && key == a.to.key", "return err == nil && key != \"\""}},
+		found: forgedAnswers,
+		says:  `claim .*forged|want \{r `,
 	},
 	{
 		name:  "OrderForEachAttempt",
