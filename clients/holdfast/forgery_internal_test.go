@@ -76,8 +76,8 @@ func TestAbsurdDeployment(t *testing.T) {
 	for _, shards := range []uint32{0, messages.MaxShards + 1, 1 << 31} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newScripted(t)
-			s.shards = shards
-			time.AfterFunc(time.Minute, func() { s.shards = 1 })
+			s.shards.Store(shards)
+			time.AfterFunc(time.Minute, func() { s.shards.Store(1) })
 			if c := s.client(); c.deployment.info.Load().Shards != 1 {
 				t.Errorf("the client believes in %d shards", shards)
 			}

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ type scripted struct {
 	// forge returns what comes in the place of the service's answer, and before it; nil: nothing does.
 	forge func(messages.Operation) *messages.Reply
 	// shards is how many shards it says that it has.
-	shards uint32
+	shards atomic.Uint32
 	// heardOf is called with each request that has arrived, with mu held; nil: nothing is.
 	heardOf func(m proto.Message)
 }
@@ -74,10 +75,11 @@ type scriptedSession struct {
 func newScripted(t *testing.T) *scripted {
 	t.Helper()
 	s := &scripted{
-		t: t, shards: 1, features: []string{messages.FeatureBatch, messages.FeatureSessions, messages.FeatureValues, messages.FeatureOrder},
+		t: t, features: []string{messages.FeatureBatch, messages.FeatureSessions, messages.FeatureValues, messages.FeatureOrder},
 		leases: map[string]*scriptedLease{}, tokens: map[string]uint64{}, queues: map[string][]scriptedWaiter{},
 		sessions: map[string]*scriptedSession{}, asks: map[messages.Operation]int{},
 	}
+	s.shards.Store(1)
 	s.server.publish = s.published
 	return s
 }
@@ -117,7 +119,7 @@ func (s *scripted) published(subject, reply string, data []byte) {
 		s.server.deliver(reply, payload)
 	}
 	if subject == messages.DefaultPrefix.Info() {
-		deliver(&messages.Info{Shards: s.shards, Features: s.features})
+		deliver(&messages.Info{Shards: s.shards.Load(), Features: s.features})
 		return
 	}
 	address, err := messages.DefaultPrefix.Parse(subject)

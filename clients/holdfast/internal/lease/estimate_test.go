@@ -80,7 +80,7 @@ func neverLater(t *rapid.T, ordered bool) {
 			a := take(t, &answers, which.Draw(t, "answer"))
 			e.Granted(a.id, a.remaining, a.order)
 		},
-		"AnotherClient": func(t *rapid.T) {
+		"AnotherClient": func(*rapid.T) {
 			if ordered && highest < lease.MostOrder && now.Before(deadline) {
 				highest, deadline = highest+1, now.Add(longest)
 			}
