@@ -113,6 +113,8 @@ func TestIllegalRequests(t *testing.T) {
 		{&extend{Owner: "a", TtlMs: 1000, Token: math.MaxUint64}, `token: at most 900000000000000, got 18446744073709551615`},
 		{&extend{Owner: "a"}, `ttl_ms: 100 to 86400000, got 0`},
 		{&extend{Owner: "a", TtlMs: 86_400_001}, `ttl_ms: 100 to 86400000, got 86400001`},
+		{&extend{Owner: "a", TtlMs: 100, Order: 1 << 53}, `order: at most 9007199254740991, got 9007199254740992`},
+		{&messages.SetRequest{Owner: "a", Order: 1 << 53}, `order: at most 9007199254740991, got 9007199254740992`},
 
 		{&brk{}, `token: 1 to 900000000000000, got 0`},
 		{&brk{Token: 900_000_000_000_001}, `token: 1 to 900000000000000, got 900000000000001`},

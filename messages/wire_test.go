@@ -93,7 +93,7 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 	}
 	for _, feature := range []string{
 		messages.FeatureBatch, messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues,
-		messages.FeatureSecrets,
+		messages.FeatureSecrets, messages.FeatureOrder,
 	} {
 		words = append(words, "`"+feature+"`")
 	}

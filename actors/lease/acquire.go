@@ -188,7 +188,11 @@ func (s *State) keepLast(now Time) {
 // confirm answers a holder. A request from it shows that it knows of its lease, which is no longer in doubt.
 func (s *State) confirm(now Time, to messages.ReplyTo, status messages.Status, h Holding, o *Outcome) {
 	s.believe(h.token())
-	o.answer(to, s.replyLease(now, status, h))
+	r := s.replyLease(now, status, h)
+	if r.Order = h.Grant.GetExtendOrder(); status == messages.Status_UPDATED {
+		r.Order = h.Grant.GetSetOrder()
+	}
+	o.answer(to, r)
 }
 
 // reservation is how many tokens are set aside for ephemeral leases by one record. A change

@@ -137,9 +137,11 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 	same := proto.CloneOf(g)
 	switch c.GetKind() {
 	case messages.Event_EXTENDED:
-		same.TtlMs = h.GetTtlMs()
+		same.TtlMs, same.ExtendOrder = h.GetTtlMs(), h.GetExtendOrder()
+		a.counts(s, c, g.GetExtendOrder(), h.GetExtendOrder())
 	case messages.Event_UPDATED:
-		same.Metadata = h.GetMetadata()
+		same.Metadata, same.SetOrder = h.GetMetadata(), h.GetSetOrder()
+		a.counts(s, c, g.GetSetOrder(), h.GetSetOrder())
 	}
 	a.want(proto.Equal(same, h.Grant), "%s changes more than the time of %v", sayChange(c), h.Grant)
 	switch c.GetKind() {
@@ -147,7 +149,8 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 		a.held[place] = holding{g, now.Add(duration(g.GetTtlMs()))}
 		return
 	case messages.Event_UPDATED:
-		a.want(g.GetMetadata()["meta"] == s.meta && h.GetMetadata()["meta"] != s.meta, "%s: set to %q", sayChange(c), s.meta)
+		isNews := h.GetMetadata()["meta"] != s.meta || g.GetSetOrder() > h.GetSetOrder()
+		a.want(g.GetMetadata()["meta"] == s.meta && isNews, "%s: set to %q", sayChange(c), s.meta)
 		a.held[place] = holding{g, h.deadline}
 		return
 	}
@@ -160,6 +163,12 @@ func (a *audit) change(s step, c *journal.Change, next []*journal.Change) {
 	if isLoss := c.GetKind() == messages.Event_EXPIRED || c.GetKind() == messages.Event_BROKEN; isLoss && (g.GetDelayMs() > 0 || g.GetConfirm()) {
 		a.lost = append(a.lost, holding{g, now.Add(duration(g.GetDelayMs()))})
 	}
+}
+
+// counts checks that a change comes from a request that is not late, and records its number if it is the highest.
+func (a *audit) counts(s step, c *journal.Change, order, before uint64) {
+	a.want(s.order == 0 || s.order >= before, "%s: %d came after %d", sayChange(c), s.order, before)
+	a.want(order == max(before, s.order), "%s: of number %d after %d", sayChange(c), s.order, before)
 }
 
 // confirmed checks the end of what a lost lease held back: its delay is over, the step confirms it, or its owner takes the
@@ -259,7 +268,10 @@ func (a *audit) downgraded(s step, g *journal.Grant, next []*journal.Change) {
 	}
 	want := proto.CloneOf(g)
 	want.Token, want.Phase, want.Former = a.token+1, a.token+1, g.GetToken()
-	want.Limit, want.TtlMs, want.AcquiredAtMs = s.limit, millis(s.ttl), s.time().UnixMillis
+	want.Limit, want.AcquiredAtMs = s.limit, s.time().UnixMillis
+	if !s.isLate(g.GetExtendOrder()) {
+		want.TtlMs, want.ExtendOrder = millis(s.ttl), max(g.GetExtendOrder(), s.order)
+	}
 	if g.GetLimit() == 0 {
 		want.Slots = []uint32{0}
 	}
@@ -370,6 +382,9 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	r, line := answer.Reply, sayAnswer(answer)
 	status, shown := r.GetStatus(), r.GetLease()
 	a.seen[op.verb+" "+status.String()]++
+	if op.isLate(r.GetOrder()) {
+		a.seen["late "+op.verb]++
+	}
 	waited := slices.ContainsFunc(a.queue, func(w step) bool { return w.from == op.from })
 
 	a.want(asked, "%s: it answers no request, or one that was answered before", line)

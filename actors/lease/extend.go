@@ -3,6 +3,8 @@ package lease
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -15,6 +17,13 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 		o.answer(e.From, s.notOwn(now, who, r.GetToken(), messages.Status_NOT_HELD))
 		return
 	}
+	if isLate(r.GetOrder(), h.Grant.GetExtendOrder()) {
+		if uint64(r.GetLimit()) <= limitOf(h.Grant.GetLimit()) {
+			s.confirm(now, e.From, messages.Status_EXTENDED, h, o)
+			return
+		}
+		r = &messages.ExtendRequest{Token: r.GetToken(), TtlMs: h.Grant.GetTtlMs(), Limit: r.GetLimit()}
+	}
 	refusal := s.mayBecome(h, r.GetLimit())
 	if refusal == nil {
 		refusal = s.refusedSession(now, r.GetSession(), h.Grant.GetSecretHash())
@@ -23,21 +32,39 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 	case refusal != nil:
 		o.answer(e.From, refusal)
 		return
-	case r.GetSession() != "":
-		x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), h.Grant.GetSecretHash())
-		s.sessions.prolong(now.Instant, x, r.GetTtlMs())
-		h = s.put(now, h, x, o)
-	case r.GetLimit() == 0:
-		h = s.run(now, h, r.GetTtlMs(), o)
-	case limitOf(r.GetLimit()) == limitOf(h.Grant.GetLimit()): // a downgrade once more
-		if len(h.Grant.GetSession()) == 0 {
-			h = s.run(now, h, r.GetTtlMs(), o)
-		}
-	default:
+	case uint64(r.GetLimit()) > limitOf(h.Grant.GetLimit()):
 		h = s.downgrade(now, h, r, o)
 		defer s.serve(now, o)
+	default:
+		h = s.become(now, h, s.successor(now, h, r), o)
 	}
 	s.confirm(now, e.From, messages.Status_EXTENDED, h, o)
+}
+
+// isLate reports whether a request came after another one that has a larger number.
+func isLate(order, highest uint64) bool { return order != 0 && order < highest }
+
+// successor returns what the grant of a lease is after an extend that is no downgrade to a larger limit.
+func (s *State) successor(now Time, h Holding, r *messages.ExtendRequest) *journal.Grant {
+	return with(h.Grant, func(g *journal.Grant) {
+		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
+		switch inSession := len(g.GetSession()) > 0; {
+		case r.GetSession() != "":
+			x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), g.GetSecretHash())
+			s.sessions.prolong(now.Instant, x, r.GetTtlMs())
+			g.TtlMs, g.Session = x.ttl, x.Key[:]
+		case r.GetLimit() == 0, !inSession: // a repeated downgrade leaves the lease in its session
+			g.TtlMs, g.Session = r.GetTtlMs(), nil
+		}
+	})
+}
+
+// become puts g in the place of a lease. In a session, where no time begins anew, it may be the same.
+func (s *State) become(now Time, h Holding, g *journal.Grant, o *Outcome) Holding {
+	if len(g.GetSession()) > 0 && proto.Equal(g, h.Grant) {
+		return h
+	}
+	return s.extended(now, h, g, o)
 }
 
 // mayBecome returns why the limit of a lease may not become this one, nil if it may. Two holders that both wait to be
@@ -97,6 +124,7 @@ func (s *State) downgrade(now Time, h Holding, r *messages.ExtendRequest, o *Out
 		}
 		g.Token, g.Phase, g.Former = token, token, h.Grant.GetToken()
 		g.Limit, g.Slots = r.GetLimit(), slotsOf(h.Grant)
+		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
 	})
 	s.apply(now, h.Grant, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: downgraded}, o)
 	s.believe(h.token())
@@ -128,6 +156,8 @@ func with(g *journal.Grant, change func(*journal.Grant)) *journal.Grant {
 		Confirm:      g.GetConfirm(),
 		SecretHash:   g.GetSecretHash(),
 		Identity:     g.GetIdentity(),
+		ExtendOrder:  g.GetExtendOrder(),
+		SetOrder:     g.GetSetOrder(),
 	}
 	change(c)
 	return c

@@ -71,14 +71,6 @@ func otherSession(h Holding, r *messages.AcquireRequest) error {
 		fmt.Sprintf("%q", messages.SessionLabel(messages.SessionHash(r.GetSession()))))
 }
 
-// put takes a lease into a session, where it is the same if it is there already.
-func (s *State) put(now Time, h Holding, x *Session, o *Outcome) Holding {
-	if s.sessions.of(h.Grant) == x && h.Grant.GetTtlMs() >= x.ttl {
-		return h
-	}
-	return s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = x.ttl, x.Key[:] }), o)
-}
-
 // refusedSession returns the answer to a request for a lease with the hash of its secret which cannot be in the session,
 // nil if there is none.
 func (s *State) refusedSession(now Time, id string, secretHash []byte) *messages.Reply {

@@ -32,6 +32,8 @@ type granted struct {
 	phase  uint64   // of a shared lease
 	ttl    time.Duration
 	since  lease.Instant
+	// extends and sets are the highest numbers of its extends and sets.
+	extends, sets uint64
 	// ended is how; empty while it is held.
 	ended string
 	// forgotten is so of a lease that had ended when the shard got its present owner, but for the last one.
@@ -221,11 +223,11 @@ func (m *model) acquire(s step) {
 			m.extendTo(own, s.ttl)
 		}
 		m.answerInstead(s)
-		m.answer(s, "GRANTED", m.lease(own))
+		m.answer(s, "GRANTED", m.lease(own), sayOrder(own.extends))
 		m.serve()
 	case again != nil:
 		again.unheard = false
-		m.answer(s, "GRANTED", m.lease(again))
+		m.answer(s, "GRANTED", m.lease(again), sayOrder(again.extends))
 	case m.takesBack(s):
 		m.answerInstead(s)
 		for _, g := range m.heldBack() {
@@ -452,10 +454,14 @@ func (m *model) extend(s step) {
 	g := m.own(s)
 	switch {
 	case g == nil:
+	case s.isLate(g.extends) && s.tolerates() <= g.tolerates():
+		g.unheard = false
+		m.answer(s, "EXTENDED", m.lease(g), sayOrder(g.extends))
 	case s.limit == 0 || s.tolerates() == g.tolerates():
 		g.unheard = false
+		g.extends = max(g.extends, s.order)
 		m.extendTo(g, s.ttl)
-		m.answer(s, "EXTENDED", m.lease(g))
+		m.answer(s, "EXTENDED", m.lease(g), sayOrder(g.extends))
 	case s.tolerates() < g.tolerates(), len(m.held()) > 1, len(m.heldBack()) > 0:
 		m.refuse(s, "INVALID")
 	case m.token() == uint64(messages.MaxToken):
@@ -465,6 +471,9 @@ func (m *model) extend(s step) {
 		m.serve()
 	}
 }
+
+// isLate reports whether a request with a higher number than the step's came before it.
+func (s step) isLate(highest uint64) bool { return s.order > 0 && s.order < highest }
 
 // downgrade puts a lease with a new token and a larger limit in the place of g. It answers the same requests.
 func (m *model) downgrade(g *granted, s step) {
@@ -476,10 +485,13 @@ func (m *model) downgrade(g *granted, s step) {
 	if next.slots == nil {
 		next.slots = []uint32{0}
 	}
-	next.ttl, next.since, next.ended, next.forgotten, next.unheard = s.ttl, m.now, "", false, false
+	next.since, next.ended, next.forgotten, next.unheard = m.now, "", false, false
+	if !s.isLate(g.extends) {
+		next.ttl, next.extends = s.ttl, max(g.extends, s.order)
+	}
 	m.grants = append(m.grants, &next)
 	m.change(&next, "ACQUIRED", "")
-	m.answer(s, "EXTENDED", m.lease(&next))
+	m.answer(s, "EXTENDED", m.lease(&next), sayOrder(next.extends))
 }
 
 // set replaces the metadata, and nothing else.
@@ -489,11 +501,11 @@ func (m *model) set(s step) {
 		return
 	}
 	g.unheard = false
-	if g.meta != s.meta {
-		g.meta = s.meta
+	if !s.isLate(g.sets) && (g.meta != s.meta || g.sets < s.order) {
+		g.meta, g.sets = s.meta, max(g.sets, s.order)
 		m.change(g, "UPDATED", "")
 	}
-	m.answer(s, "UPDATED", m.lease(g))
+	m.answer(s, "UPDATED", m.lease(g), sayOrder(g.sets))
 }
 
 // own is the lease of which s speaks: the one with its token, or without a token the only one of its owner. If
@@ -714,6 +726,7 @@ func (m *model) change(g *granted, kind, why string) {
 	if g.former > 0 {
 		line += fmt.Sprintf(" former=%d", g.former)
 	}
+	line += sayOrders(g.extends, g.sets)
 	if g.holdsBack() && (kind == "EXPIRED" || kind == "BROKEN") {
 		line += " back"
 	}

@@ -36,7 +36,7 @@ var (
 	verbs = []string{
 		"", // nothing happens: this is how a script shrinks
 		"acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire", "acquire",
-		"release", "release", "release", "release", "extend", "extend", "set", "set", "break", "break", "confirm", "confirm", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender", "takeover",
+		"release", "release", "release", "release", "extend", "extend", "extend", "extend", "set", "set", "set", "break", "break", "confirm", "confirm", "get", "undeliverable", "undeliverable", "tick", "dismiss", "surrender", "takeover",
 	}
 	owners = []string{"ann", "bob", "cid", "dan"}
 	ttls   = []time.Duration{1000 * ms, 100 * ms, 150 * ms, 300 * ms, 5000 * ms}
@@ -57,6 +57,8 @@ var (
 		{{all, 0}, {all, 0}, {}, {all, 0}},
 		{{3, 0}, {3, 1}, {3, 2}, {3, 3}},
 	}
+	// orders are the numbers of an extend or a set.
+	orders = []uint64{0, 0, 0, 7, 1, 2, 3, 7, 8, messages.MaxOrder}
 	// larger are the limits of an extension in a script that shares.
 	larger = []uint32{0, 0, 0, 2, 5, all, 1}
 	floors = []messages.Token{0, 7, messages.MaxToken - 5, messages.WarnToken - 2, 0, messages.MaxToken - 1, 0, 0}
@@ -99,8 +101,10 @@ func (m move) resolve(now *model, from string, kinds []kind) step {
 		s.id, s.secret = m.request(now, s), m.secretOf(now)
 	case "set":
 		s.who, s.token, s.secret, s.meta = m.owner(now), m.tokenOf(now), m.secretOf(now), pick(metas, m.secret>>4)
+		s.order = pick(orders, m.back)
 	case "extend":
 		s.who, s.token, s.secret = m.owner(now), m.tokenOf(now), m.secretOf(now)
+		s.order = pick(orders, m.back)
 		if len(kinds) > 1 {
 			s.limit = pick(larger, m.share)
 		}
@@ -329,7 +333,7 @@ func TestScripts(t *testing.T) {
 func TestManyScripts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int{}
-	for range 1000 {
+	for range 1500 {
 		raw := make([]byte, 1+moveBytes*60)
 		for i := range raw {
 			raw[i] = byte(random.Uint32())
@@ -345,6 +349,7 @@ func TestManyScripts(t *testing.T) {
 		"release makes ACQUIRED", "break makes ACQUIRED", "tick makes ACQUIRED", "undeliverable makes ACQUIRED", "surrendered",
 		"tick makes CONFIRMED", "acquire makes CONFIRMED", "confirm makes CONFIRMED", "confirm makes ACQUIRED", "taken back beside others",
 		"extend makes ACQUIRED", "extend makes RELEASED", "granted beside others", "answered instead",
+		"late extend", "late set",
 	} {
 		if seen[rare] == 0 {
 			t.Errorf("no %s", rare)

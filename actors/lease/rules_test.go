@@ -3,6 +3,7 @@ package lease_test
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
@@ -31,6 +32,10 @@ type held struct {
 	fence          string
 	lapse          lease.Instant
 	delay          delay
+	// ttl and meta are what the lease has, extends and sets the highest numbers of its extends and sets.
+	ttl           time.Duration
+	meta          string
+	extends, sets uint64
 }
 
 // holdsBack reports whether the resource is held back if the lease is lost.
@@ -281,7 +286,9 @@ func (r *rules) acquire(
 			if op.id != "" && op.id != own.id {
 				r.over[request{op.who, op.id, op.hash}] = over{token: own.token}
 			}
-			own.lapse = max(own.lapse, now.Add(op.ttl))
+			if now.Add(op.ttl) > own.lapse {
+				own.ttl, own.lapse = op.ttl, now.Add(op.ttl)
+			}
 			return true
 		}
 		return own.id == op.id && op.id != ""
@@ -319,7 +326,7 @@ func (r *rules) grant(op step, now lease.Instant, shown *messages.Lease, past ov
 		shown.GetToken() == r.token+1 && shown.GetFence() == fence
 	r.begin(held{
 		owner: op.who, id: op.id, hash: op.hash, token: shown.GetToken(), limit: op.tolerates(), permits: op.takes(), fence: shown.GetFence(),
-		lapse: now.Add(op.ttl), delay: delay{op.delay, op.confirmed},
+		lapse: now.Add(op.ttl), delay: delay{op.delay, op.confirmed}, ttl: op.ttl, meta: op.meta,
 	})
 	return ok
 }
@@ -349,12 +356,11 @@ func (r *rules) own(
 	case messages.Status_EXTENDED:
 		return h != nil && r.extend(op, now, *h, shown)
 	case messages.Status_UPDATED:
-		return op.verb == "set" && h != nil && shown.GetToken() == h.token && shown.GetMetadata()["meta"] == op.meta &&
-			duration(shown.GetRemainingMs()) == h.lapse.Sub(now).Truncate(ms)
+		return op.verb == "set" && h != nil && r.set(op, now, h, shown)
 	case messages.Status_INVALID:
 		several := h == nil && op.token == 0 && len(mine) > 1
 		return several || op.verb == "extend" && h != nil && op.limit > 0 &&
-			(op.tolerates() < h.limit || op.tolerates() > h.limit && len(r.held)+len(r.lost) > 1)
+			(op.tolerates() < h.limit && !op.isLate(h.extends) || op.tolerates() > h.limit && len(r.held)+len(r.lost) > 1)
 	case messages.Status_CANCELLED:
 		return op.verb == "release" && op.id != ""
 	case messages.Status_EXPIRED:
@@ -375,16 +381,37 @@ func (r *rules) own(
 
 // extend allows a lease more time, or a larger limit under the next token.
 func (r *rules) extend(op step, now lease.Instant, h held, shown *messages.Lease) bool {
-	if op.limit == 0 || op.tolerates() == h.limit {
-		r.find(h.token).lapse = now.Add(op.ttl)
-		return shown.GetToken() == h.token && shown.GetFence() == h.fence
+	late := op.isLate(h.extends)
+	if !late {
+		h.ttl, h.extends = op.ttl, max(h.extends, op.order)
+	}
+	if op.limit == 0 || op.tolerates() == h.limit || late && op.tolerates() < h.limit {
+		if !late {
+			h.lapse = now.Add(h.ttl)
+		}
+		*r.find(h.token) = h
+		return shown.GetToken() == h.token && shown.GetFence() == h.fence && h.shows(now, shown)
 	}
 	ok := len(r.held) == 1 && len(r.lost) == 0 && op.tolerates() > h.limit &&
 		shown.GetToken() == r.token+1 && shown.GetFence() == messages.Token(r.token+1).String()
 	r.held = nil
-	h.token, h.former, h.limit, h.fence, h.lapse = shown.GetToken(), h.token, op.tolerates(), shown.GetFence(), now.Add(op.ttl)
+	h.token, h.former, h.limit, h.fence, h.lapse = shown.GetToken(), h.token, op.tolerates(), shown.GetFence(), now.Add(h.ttl)
 	r.begin(h)
-	return ok
+	return ok && h.shows(now, shown)
+}
+
+// set allows other metadata, unless a set with a higher number came before.
+func (r *rules) set(op step, now lease.Instant, h *held, shown *messages.Lease) bool {
+	if !op.isLate(h.sets) {
+		h.meta, h.sets = op.meta, max(h.sets, op.order)
+	}
+	return shown.GetToken() == h.token && h.shows(now, shown)
+}
+
+// shows reports whether an answer has the time and the metadata of the lease.
+func (h held) shows(now lease.Instant, shown *messages.Lease) bool {
+	return shown.GetMetadata()["meta"] == h.meta && duration(shown.GetTtlMs()) == h.ttl &&
+		duration(shown.GetRemainingMs()) == h.lapse.Sub(now).Truncate(ms)
 }
 
 func (r *rules) releaseRequest(op step, status messages.Status, past over, known bool) bool {

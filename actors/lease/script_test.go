@@ -49,6 +49,8 @@ type step struct {
 	hash, secret string
 	// meta is the metadata, as one entry.
 	meta string
+	// order is the number of an extend or a set.
+	order uint64
 	// nogrant and nowait are the limits of the node that stand in the way.
 	nogrant, nowait string
 
@@ -103,6 +105,8 @@ func mustParseStep(words []string) step {
 			s.secret = value
 		case "meta":
 			s.meta = value
+		case "order":
+			s.order = must(strconv.ParseUint(value, 0, 64))
 		case "from":
 			s.from = value
 		case "why":
@@ -180,6 +184,7 @@ func (s step) String() string {
 	add(s.hash != "", "hash=%s", s.hash)
 	add(s.secret != "", "secret=%s", s.secret)
 	add(s.meta != "", "meta=%s", s.meta)
+	add(s.order > 0, "order=%d", s.order)
 	add(s.why != "", "why=%s", s.why)
 	add(s.nogrant != "", "nogrant=%s", s.nogrant)
 	add(s.nowait != "", "nowait=%s", s.nowait)
@@ -212,11 +217,11 @@ func (s step) event() lease.Event {
 		}}
 	case "extend":
 		return lease.Extend{From: from, Request: &messages.ExtendRequest{
-			Owner: s.who, Token: s.token, TtlMs: millis(s.ttl), Limit: s.limit, Secret: secretOf(s.secret),
+			Owner: s.who, Token: s.token, TtlMs: millis(s.ttl), Limit: s.limit, Secret: secretOf(s.secret), Order: s.order,
 		}}
 	case "set":
 		return lease.Set{From: from, Request: &messages.SetRequest{
-			Owner: s.who, Token: s.token, Metadata: metadataOf(s.meta), Secret: secretOf(s.secret),
+			Owner: s.who, Token: s.token, Metadata: metadataOf(s.meta), Secret: secretOf(s.secret), Order: s.order,
 		}}
 	case "get":
 		return lease.Get{Request: &messages.GetRequest{Stale: s.stale, Waiters: s.waiters}, From: from}
@@ -287,6 +292,11 @@ func millis(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 //
 //	UPDATED ann#1{busy} 1s
 //
+// The numbers of its extends and sets follow the lease in a change, and one of them the others in an answer.
+//
+//	EXTENDED ann#1 1s orders=2,0
+//	ann: EXTENDED ann#1 1s/1s order=2
+//
 // What a lost lease holds back is said with the time that is left, or that the loss is to be confirmed; behind it are
 // those that hold the resource.
 //
@@ -316,6 +326,7 @@ func sayChange(c *journal.Change) string {
 	if g.GetFormer() > 0 {
 		line += fmt.Sprintf(" former=%d", g.GetFormer())
 	}
+	line += sayOrders(g.GetExtendOrder(), g.GetSetOrder())
 	if c.HoldsBack() {
 		line += " back"
 	}
@@ -323,6 +334,20 @@ func sayChange(c *journal.Change) string {
 		line += fmt.Sprintf(" %q", c.GetReason())
 	}
 	return line
+}
+
+func sayOrders(extend, set uint64) string {
+	if extend+set == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" orders=%d,%d", extend, set)
+}
+
+func sayOrder(order uint64) string {
+	if order == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" order=%d", order)
 }
 
 func sayLease(l *messages.Lease) string {
@@ -368,6 +393,7 @@ func sayAnswer(a lease.Answer) string {
 	if len(r.GetWaiters()) > 0 {
 		line += " waiters=" + sayWaiters(r.GetWaiters())
 	}
+	line += sayOrder(r.GetOrder())
 	if a.InDoubt {
 		line += " doubted"
 	}

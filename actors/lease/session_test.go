@@ -183,8 +183,22 @@ func (c *club) breakIt() {
 func (c *club) extend() {
 	r, l := c.holder()
 	ttl := rapid.SampledFrom([]uint32{1000, 4000}).Draw(c.T, "ttl")
-	l.session, l.ttl, l.until = "", ttl, c.now.Add(time.Duration(ttl)*time.Millisecond)
-	c.want(c.step(r, lease.Extend{Request: &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl}}, ""), messages.Status_EXTENDED)
+	order := c.order()
+	if l.counts(order) {
+		l.order = max(l.order, order)
+		l.session, l.ttl, l.until = "", ttl, c.now.Add(time.Duration(ttl)*time.Millisecond)
+	}
+	c.wantExtended(r, l, &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl, Order: order}, messages.Status_EXTENDED)
+}
+
+func (c *club) order() uint64 { return rapid.Uint64Range(0, 3).Draw(c.T, "order") }
+
+// wantExtended sends an extend, of which the model has the status of the answer and the order of the lease.
+func (c *club) wantExtended(r string, l *clubLease, request *messages.ExtendRequest, want messages.Status) {
+	got := c.step(r, lease.Extend{Request: request}, "")
+	if c.want(got, want); want == messages.Status_EXTENDED && got.GetOrder() != l.order {
+		c.Fatalf("order %d, want %d", got.GetOrder(), l.order)
+	}
 }
 
 // extendIn takes a lease into a session.
@@ -192,8 +206,12 @@ func (c *club) extendIn() {
 	r, l := c.holder()
 	ttl := rapid.SampledFrom([]uint32{1000, 4000}).Draw(c.T, "ttl")
 	id := rapid.SampledFrom(clubSessions).Draw(c.T, "session")
-	want := c.model.extendIn(c.now, l, id, ttl)
-	c.want(c.step(r, lease.Extend{Request: &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl, Session: id}}, ""), want)
+	order := c.order()
+	want := messages.Status_EXTENDED
+	if l.counts(order) {
+		want = c.model.extendIn(c.now, l, id, ttl, order)
+	}
+	c.wantExtended(r, l, &messages.ExtendRequest{Owner: l.owner, TtlMs: ttl, Session: id, Order: order}, want)
 }
 
 // keep is answered when its session is settled.
@@ -278,7 +296,7 @@ func (c *club) check() {
 		if l.session != "" {
 			session = messages.SessionHash(l.session)
 		}
-		if g := image.Grant; g.GetOwner() != l.owner || string(g.GetSession()) != string(session) || g.GetTtlMs() != l.ttl {
+		if g := image.Grant; g.GetOwner() != l.owner || string(g.GetSession()) != string(session) || g.GetTtlMs() != l.ttl || g.GetExtendOrder() != l.order {
 			c.Fatalf("%s: %v, want %+v", r, g, l)
 		}
 		if got, want := c.sessions.Deadline(lease.Holding{Grant: image.Grant, Deadline: image.Deadline}), c.model.deadline(l); got != want {

@@ -20,6 +20,8 @@ type clubLease struct {
 	ttl            uint32
 	until          lease.Instant
 	ephemeral      bool
+	// order is the highest number of its extends.
+	order uint64
 }
 
 type clubRequest struct {
@@ -137,14 +139,17 @@ func (m *clubModel) open(now lease.Instant, id string, ttl uint32) *clubSession 
 	return m.sessions[id]
 }
 
+// counts reports whether an extend with this number is not late.
+func (l *clubLease) counts(order uint64) bool { return order == 0 || order >= l.order }
+
 // extendIn takes a lease into a session, and returns the status of the answer.
-func (m *clubModel) extendIn(now lease.Instant, l *clubLease, id string, ttl uint32) messages.Status {
+func (m *clubModel) extendIn(now lease.Instant, l *clubLease, id string, ttl uint32, order uint64) messages.Status {
 	if s := m.find(now, id); s != nil && s.ending != "" {
 		return messages.Status_OVERLOADED
 	}
 	s := m.open(now, id, ttl)
 	s.until = max(s.until, now.Add(time.Duration(min(ttl, s.ttl))*time.Millisecond))
-	l.session, l.ttl = id, s.ttl
+	l.session, l.ttl, l.order = id, s.ttl, max(l.order, order)
 	m.tidy()
 	return messages.Status_EXTENDED
 }

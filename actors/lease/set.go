@@ -17,8 +17,10 @@ func (s *State) set(now Time, e Set, o *Outcome) {
 		o.answer(e.From, s.notOwn(now, who, r.GetToken(), messages.Status_NOT_HELD))
 		return
 	}
-	if !maps.Equal(h.Grant.GetMetadata(), r.GetMetadata()) {
-		g := with(h.Grant, func(g *journal.Grant) { g.Metadata = r.GetMetadata() })
+	if isNews(h.Grant, r) {
+		g := with(h.Grant, func(g *journal.Grant) {
+			g.Metadata, g.SetOrder = r.GetMetadata(), max(g.GetSetOrder(), r.GetOrder())
+		})
 		if why := s.outgrows(h.Grant, g); why != "" {
 			o.answer(e.From, s.overloaded(why))
 			return
@@ -27,6 +29,12 @@ func (s *State) set(now Time, e Set, o *Outcome) {
 		h.Grant = g
 	}
 	s.confirm(now, e.From, messages.Status_UPDATED, h, o)
+}
+
+// isNews reports whether a set is to be recorded: it is not late, and has other metadata or a larger number.
+func isNews(g *journal.Grant, r *messages.SetRequest) bool {
+	return !isLate(r.GetOrder(), g.GetSetOrder()) &&
+		(r.GetOrder() > g.GetSetOrder() || !maps.Equal(g.GetMetadata(), r.GetMetadata()))
 }
 
 // outgrows says why a lease may not become as large as this beside the others that are held; empty: it may.

@@ -11,8 +11,8 @@ import (
 // tombstone is what the ledger keeps of a resource that has been free for a while, see
 // [lease.Image.Shrink]. It is small, since there may be millions.
 type tombstone struct {
-	// token is the highest that may have been issued.
-	token messages.Token
+	// token is the highest that may have been issued, former the one that the last lease had before it was downgraded.
+	token, former messages.Token
 	// owner is the digest of the last owner; 0 if the token was reserved and nothing else is known.
 	owner uint64
 	// usedState is when the resource last changed, in Unix milliseconds, and in its lowest bits how the
@@ -34,7 +34,10 @@ func (t tombstone) state() messages.Event_Kind {
 // bury returns the tombstone of a free entry.
 func bury(e *entry) tombstone {
 	i := e.Shrink()
-	return tombstone{token: i.Token(), owner: i.OwnerDigest, usedState: e.used<<stateBits | int64(i.State)}
+	return tombstone{
+		token: i.Token(), former: messages.Token(i.Grant.GetFormer()), owner: i.OwnerDigest,
+		usedState: e.used<<stateBits | int64(i.State),
+	}
 }
 
 // entry returns the entry that a tombstone stands for.
@@ -43,7 +46,7 @@ func (t tombstone) entry(resource string) *entry {
 		return &entry{Image: lease.Image{Floor: t.token}, used: t.used()}
 	}
 	return &entry{used: t.used(), Image: lease.Image{
-		Grant: &journal.Grant{Resource: resource, Token: uint64(t.token)},
+		Grant: &journal.Grant{Resource: resource, Token: uint64(t.token), Former: uint64(t.former)},
 		State: t.state(), OwnerDigest: t.owner,
 	}}
 }

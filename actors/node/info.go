@@ -39,6 +39,7 @@ func (d *discovery) info(t *tenant, m *nats.Msg) {
 func (d *discovery) features(reply string) []string {
 	all := []string{
 		messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues, messages.FeatureSecrets,
+		messages.FeatureOrder,
 	}
 	if !messages.IsImported(reply) {
 		all = append([]string{messages.FeatureBatch}, all...)

@@ -141,3 +141,35 @@ func TestEventsOfValues(t *testing.T) {
 		t.Errorf("after a restart the metadata are %v", got)
 	}
 }
+
+// A late extend and a late set do not undo a later one, and their answers have the number of that.
+func TestOrder(t *testing.T) {
+	_, c := start(t)
+	eachForm(t, c, func(q *requester) {
+		extend := func(ttl uint32, order uint64) *messages.ExtendRequest {
+			return &messages.ExtendRequest{Owner: "a", Token: 1, TtlMs: ttl, Order: order}
+		}
+		set := func(value string, order uint64) *messages.SetRequest {
+			return &messages.SetRequest{Owner: "a", Token: 1, Metadata: meta(value), Order: order}
+		}
+		granted := writer("a")
+		granted.RequestId = "first"
+		want := func(status messages.Status, request proto.Message, order uint64, ttl uint32, value string) {
+			t.Helper()
+			r := q.want(status, 1, request)
+			if r.GetOrder() != order || r.GetLease().GetTtlMs() != ttl || r.GetLease().GetMetadata()["value"] != value {
+				t.Errorf("%v is answered %v, want order %d, ttl %d, %q", request, r, order, ttl, value)
+			}
+		}
+		want(messages.Status_GRANTED, granted, 0, granted.GetTtlMs(), "")
+		want(messages.Status_EXTENDED, extend(90_000, messages.MaxOrder), messages.MaxOrder, 90_000, "")
+		want(messages.Status_EXTENDED, extend(1_000, 1), messages.MaxOrder, 90_000, "")
+		want(messages.Status_UPDATED, set("second", 2), 2, 90_000, "second")
+		want(messages.Status_UPDATED, set("first", 1), 2, 90_000, "second")
+		want(messages.Status_UPDATED, set("third", 0), 2, 90_000, "third")
+		want(messages.Status_EXTENDED, extend(80_000, 0), messages.MaxOrder, 80_000, "third")
+		want(messages.Status_GRANTED, granted, messages.MaxOrder, 80_000, "third")
+		q.want(messages.Status_INVALID, 0, extend(1_000, messages.MaxOrder+1))
+		q.want(messages.Status_INVALID, 0, set("fourth", messages.MaxOrder+1))
+	})
+}

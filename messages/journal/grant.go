@@ -54,6 +54,12 @@ func (g *Grant) Weight() int {
 	if g.GetLimit() > 0 {
 		n += sharedOverhead
 	}
+	if g.GetExtendOrder() > 0 {
+		n += orderBytes
+	}
+	if g.GetSetOrder() > 0 {
+		n += orderBytes
+	}
 	for k, v := range g.GetMetadata() {
 		n += 6 + len(k) + len(v)
 	}
@@ -65,6 +71,8 @@ const (
 	sharedOverhead = 24
 	// delayOverhead is the delay and whether its end is to be confirmed.
 	delayOverhead = 9
+	// orderBytes is what a number of requests takes at most, with its tag: it is at most [messages.MaxOrder].
+	orderBytes = 10
 	// slotBytes is what the number of a slot takes at most: slots are below a million.
 	slotBytes = 3
 )

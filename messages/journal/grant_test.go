@@ -116,6 +116,8 @@ func TestWeightIsAnUpperBound(t *testing.T) {
 				g.Slots = append(g.Slots, first+i)
 			}
 		}
+		order := rapid.SampledFrom([]uint64{0, 1, messages.MaxOrder})
+		g.ExtendOrder, g.SetOrder = order.Draw(t, "extend"), order.Draw(t, "set")
 		request := &messages.AcquireRequest{
 			Owner: g.GetOwner(), TtlMs: g.GetTtlMs(), RequestId: g.GetRequestId(), Metadata: g.GetMetadata(),
 		}

@@ -121,6 +121,12 @@ func sessionOf(request proto.Message) *string {
 	return nil
 }
 
+// waits reports whether the request may wait for an owner. An extend, a set or a keep does not: it would reach the owner
+// behind later ones of its client, which repeats it anyway.
+func (e Envelope) waits() bool {
+	return e.Operation != messages.OpExtend && e.Operation != messages.OpSet && e.Operation != messages.OpKeep
+}
+
 // Below returns what the subject on which a node takes the request ends with. A session has no shard of its own.
 func (e Envelope) Below() string {
 	below := string(e.Operation) + "." + e.Key

@@ -41,8 +41,8 @@ func NewRouter(shard uint32, room int, clock actors.Clock, transport Transport) 
 	return &Router{transport: transport, clock: clock, shard: shard, room: room}
 }
 
-// Route delivers or forwards requests in their order, or queues them. If the queue is full, it refuses them with
-// [actors.ErrOverloaded].
+// Route delivers or forwards requests in their order, or queues them. It refuses those that do not wait for an owner, and
+// with [actors.ErrOverloaded] those for which the queue is full.
 func (r *Router) Route(es ...Envelope) {
 	r.mu.RLock()
 	left := r.send(es)
@@ -58,7 +58,11 @@ func (r *Router) Route(es ...Envelope) {
 }
 
 func (r *Router) queue(e Envelope) {
-	if len(r.queued) >= r.room {
+	switch {
+	case !e.waits():
+		r.transport.Refuse(e, r.noOwner())
+		return
+	case len(r.queued) >= r.room:
 		r.transport.Refuse(e, fmt.Errorf("shard %d: %w (%d)", r.shard, actors.ErrOverloaded, r.room))
 		return
 	}
@@ -66,10 +70,15 @@ func (r *Router) queue(e Envelope) {
 	r.queued = append(r.queued, e)
 }
 
-// Return takes a request back that a shard here did not decide. There is always room: the shard had bounded them.
+// Return takes a request back that a shard here did not decide, or refuses it if it does not wait for an owner. There is
+// always room: the shard had bounded them.
 func (r *Router) Return(e Envelope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !e.waits() {
+		r.transport.Refuse(e, r.noOwner())
+		return
+	}
 	e.queued = r.now()
 	r.returned = append(r.returned, e)
 }

@@ -93,6 +93,30 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
+// An extend, a set and a keep do not wait for an owner, so that they arrive in no other order than they were sent.
+func TestSomeRequestsDoNotWait(t *testing.T) {
+	for _, op := range messages.Operations {
+		c := &recorder{}
+		r := routing.NewRouter(3, 10, actors.SystemClock(), c)
+		r.Return(routing.Envelope{Operation: op})
+		r.Route(routing.Envelope{Operation: op})
+		r.SetOwner(nil, 7)
+		r.Route(routing.Envelope{Operation: op, Hops: 9})
+		refused := 0
+		if op == messages.OpExtend || op == messages.OpSet || op == messages.OpKeep {
+			refused = 3
+		}
+		if len(c.refused) != refused || r.Waiting()+len(c.forwarded) != 3-refused {
+			t.Errorf("%s: refused %v, %d wait, %d forwarded", op, c.refused, r.Waiting(), len(c.forwarded))
+		}
+		for _, err := range c.refused {
+			if !errors.Is(err, actors.ErrUnavailable) {
+				t.Errorf("%s: refused with %v", op, err)
+			}
+		}
+	}
+}
+
 // A refused request is told why there is no owner. The reason ends with the next owner.
 func TestRefusalNamesTheReason(t *testing.T) {
 	c := &recorder{}
