@@ -31,20 +31,6 @@ class SessionTerms(NamedTuple):
     secret: str | None
 
 
-class Look(NamedTuple):
-    """What the coverage of a session was when a keep was sent.
-
-    Attributes:
-        joined: how many leases had joined it.
-        moves: how often a lease had begun or ended to be one that may be in the session.
-        settled: no other lease could be in the session.
-    """
-
-    joined: int
-    moves: int
-    settled: bool
-
-
 class Session:
     """A session of one shard.
 
@@ -69,8 +55,8 @@ class Session:
             m["secret"] = terms.secret
         self._payload = json.dumps(m).encode()
         self.users = 0
-        # How often a lease has begun or ended to be one that may be in the session.
-        self._moves = 0
+        # When a lease has last begun or ended to be one that may be in the session.
+        self._moved = 0.0
         # A lease is in the session, so keeps are sent.
         self._begun = False
         self._over = False
@@ -81,9 +67,7 @@ class Session:
         self._renewal: Renewal | None = None
         self.coverage: Coverage | None = None
         self._losses: str | int = 0
-        # The keeps whose answers matter, with what the coverage was when they were sent, and when the answer to one has
-        # last shown that it had lost none.
-        self._looks: dict[int, Look] = {}
+        # A moment since which the coverage has lost none, as an answer has shown.
         self._proved = 0.0
         # The attempt to end another session, which tells whether the user may.
         self._trial = 0
@@ -93,13 +77,13 @@ class Session:
         """Add a lease that names the session. Return False if the session is over."""
         if not self._over:
             self.users += 1
-            self._moves += 1
+            self._moved = _clock.now()
         return not self._over
 
     def disuse(self) -> None:
         """Take a lease away that is not in the session any more."""
         self.users -= 1
-        self._moves += 1
+        self._moved = _clock.now()
         if self.users == 0 and not self._begun and not self._over:
             self.close()  # it has no alarm that would
 
@@ -111,6 +95,7 @@ class Session:
             self._begun = True
             self._renewal = Renewal(sent, self.terms.ttl, self.terms.ttl)
             self._send(self._renewal)
+        self._moved = _clock.now()
         if self.coverage is None or sent <= self.coverage.began:
             return None
         return self.coverage
@@ -190,9 +175,7 @@ class Session:
         self._try_end()
         route = self._core.sender.router.route("keep", self.id, renewal.attempts, self.terms.shard)
         now = _clock.now()
-        id = self._core.sender.send(route, self._payload, self._answered)
-        renewal.asks(id, now)
-        self._looks[id] = self._look()
+        renewal.asks(self._core.sender.send(route, self._payload, self._answered), now)
         self._schedule(renewal)
 
     def _try_end(self) -> None:
@@ -204,7 +187,6 @@ class Session:
 
     def _cover(self, coverage: Coverage | None) -> None:
         former, self.coverage = self.coverage, coverage
-        self._looks.clear()
         self._proved = _clock.now()
         if former is not None:
             former.finish()
@@ -229,7 +211,6 @@ class Session:
             self._kept(renewal, a)
         elif a.status in (NOT_SENT, NO_RESPONDERS, "UNAVAILABLE", "OVERLOADED"):
             renewal.drop(a.id)
-            self._looks.pop(a.id, None)
             self._schedule(renewal)
             self._endanger(a.reply.get("error", "no node can decide"))
         elif a.status == GARBLED:
@@ -246,30 +227,22 @@ class Session:
         if settled is None:
             return
         self._core.sender.forget(settled)
-        look = self._looks.get(a.id)
-        for id in settled:
-            self._looks.pop(id, None)
         self._sessions.prove()
         self._schedule(renewal)
         losses = a.reply.get("losses", 0)
         coverage = self.coverage
-        if coverage is not None and losses == self._losses and self._is_whole(coverage, look, a):
+        if coverage is not None and losses == self._losses and self._is_whole(coverage, a):
             coverage.until = renewal.until
         else:
             self._losses = losses
             self._cover(Coverage(self.label, _clock.now(), renewal.until))
         self._safe()
 
-    def _look(self) -> Look:
-        joined = 0 if self.coverage is None else self.coverage.joins
-        return Look(joined, self._moves, self.coverage is not None and self.users == len(self.coverage.holdings))
-
-    def _is_whole(self, coverage: Coverage, look: Look | None, a: Answer) -> bool:
-        # Whether the coverage has lost no lease, as far as can be told: leases that come and go may hide a loss in the
-        # number, but not for longer than a TTL.
-        if look is not None:
-            if a.reply.get("held", 0) < coverage.since(look.joined):
-                return False
-            if look.settled and look == self._look():
-                self._proved = _clock.now()
-        return _clock.now() < self._proved + self.terms.ttl
+    def _is_whole(self, coverage: Coverage, a: Answer) -> bool:
+        # A lease can leave the session without a loss that the service counts. The number shows that if all that may be
+        # in the session are in the coverage, and none has come or left since the keep was sent. Leases that come and go
+        # hide it, but not for longer than a TTL.
+        if a.sent > self._moved and self.users == len(coverage.holdings):
+            self._proved = a.sent
+            return a.reply.get("held", 0) == self.users
+        return a.sent < self._proved + self.terms.ttl
