@@ -11,6 +11,7 @@ import (
 func (s *State) acquire(now Time, e Acquire, o *Outcome) {
 	r := e.Request
 	who := requester(r)
+	s.hear(now, r)
 	granted, isRepeated := s.grantedTo(r.GetOwner(), r.GetRequestId())
 	if isRepeated && !who.owns(granted.Grant) {
 		o.answer(e.From, s.notOwner(now))

@@ -24,7 +24,7 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 		}
 		r = &messages.ExtendRequest{Token: r.GetToken(), TtlMs: h.Grant.GetTtlMs(), Limit: r.GetLimit()}
 	}
-	refusal := s.mayBecome(h, r.GetLimit())
+	refusal := s.mayBecome(now, h, r)
 	if refusal == nil {
 		refusal = s.refusedSession(now, r.GetSession(), h.Grant.GetSecretHash())
 	}
@@ -34,11 +34,11 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 		return
 	case uint64(r.GetLimit()) > limitOf(h.Grant.GetLimit()):
 		h = s.downgrade(now, h, r, o)
-		defer s.serve(now, o)
 	default:
 		h = s.become(now, h, s.successor(now, h, r), o)
 	}
 	s.confirm(now, e.From, messages.Status_EXTENDED, h, o)
+	s.serve(now, o) // the lease may be shared now, or smaller
 }
 
 // isLate reports whether a request came after another one that has a larger number.
@@ -67,15 +67,18 @@ func (s *State) become(now Time, h Holding, g *journal.Grant, o *Outcome) Holdin
 	return s.extended(now, h, g, o)
 }
 
-// mayBecome returns why the limit of a lease may not become this one, nil if it may. Two holders that both wait to be
-// alone would wait for one another for ever, so a limit only grows.
-func (s *State) mayBecome(h Holding, limit uint32) *messages.Reply {
-	present := limitOf(h.Grant.GetLimit())
+// mayBecome returns why the limit of a lease may not become that of a request, nil if it may. Two holders that both wait
+// to be alone would wait for one another for ever, so a limit only grows. The grant knows one former token: it would
+// forget the one that the request names, and refuse its repetition.
+func (s *State) mayBecome(now Time, h Holding, r *messages.ExtendRequest) *messages.Reply {
+	present, limit := limitOf(h.Grant.GetLimit()), r.GetLimit()
 	switch {
 	case limit == 0 || uint64(limit) == present:
 		return nil
 	case uint64(limit) < present:
 		return s.invalid(messages.Invalid("limit", fmt.Sprintf("at least %d, that of the lease, which never falls: release the lease and acquire another", present), fmt.Sprint(limit)))
+	case r.GetToken() != 0 && r.GetToken() == h.Grant.GetFormer():
+		return s.replyLease(now, messages.Status_STALE_TOKEN, h)
 	case s.image.Holders() > 1:
 		return s.invalid(messages.Invalid("limit", fmt.Sprintf("%d, that of the lease, while %d leases are held: only a lease that is held alone is downgraded", present, s.image.Holders()), fmt.Sprint(limit)))
 	case s.image.HeldBack():

@@ -504,3 +504,54 @@ func TestOneHolderIsNeverTooMuch(t *testing.T) {
 		t.Errorf("%d permits are held, by %v", r.GetHeld(), r.GetLease())
 	}
 }
+
+// What makes a lease smaller makes room for a request that waits for bytes.
+func TestRoomIsGivenToWaiters(t *testing.T) {
+	const session = "session-000000000"
+	for name, step := range map[string]func(*lease.Sessions, *lease.State) lease.Outcome{
+		"a set": func(_ *lease.Sessions, s *lease.State) lease.Outcome {
+			return s.Step(timeAt(0), lease.Set{Request: &messages.SetRequest{Owner: "o1"}})
+		},
+		"an extend out of a session": func(_ *lease.Sessions, s *lease.State) lease.Outcome {
+			return s.Step(timeAt(0), lease.Extend{Request: &messages.ExtendRequest{Owner: "o0", TtlMs: 1000}})
+		},
+		"the end of a session whose leases go on": func(sessions *lease.Sessions, s *lease.State) lease.Outcome {
+			sessions.End(sessions.Find(0, lease.KeyOfSession(session)), messages.Event_EXTENDED, "")
+			return s.Step(timeAt(0), lease.Tick{})
+		},
+	} {
+		sessions := lease.NewSessions(1)
+		s := lease.New(resource, lease.Image{}, lease.NewEndedRequests(), sessions)
+		acquire := func(i, bytes int, r *messages.AcquireRequest) {
+			r.Owner, r.TtlMs, r.Limit = fmt.Sprint("o", i), 1000, math.MaxUint32
+			r.Metadata = map[string]string{"k": strings.Repeat("v", bytes)}
+			s.Step(timeAt(0), lease.Acquire{Request: r, MaxWaiting: 2})
+		}
+		left := func() int {
+			image := s.Image()
+			return 480<<10 - image.Weight()
+		}
+		acquire(0, 1000, &messages.AcquireRequest{Session: session})
+		acquire(1, 0, &messages.AcquireRequest{})
+		for i := 2; left() > 1200; i++ {
+			acquire(i, 1000, &messages.AcquireRequest{})
+		}
+		s.Step(timeAt(0), lease.Set{Request: &messages.SetRequest{ // which fills it to the byte
+			Owner: "o1", Metadata: map[string]string{"k": strings.Repeat("v", left())},
+		}})
+		if left() != 0 {
+			t.Fatalf("%d bytes are left", left())
+		}
+		// A request waits for bytes if it has waited for something else before.
+		s.Step(timeAt(0), mustParse("0s ann acquire wait=1s id=x").steps[0].event())
+		acquire(9999, 0, &messages.AcquireRequest{WaitMs: 1000})
+		s.Step(timeAt(0), mustParse("0s ann release id=x").steps[0].event())
+		if s.Waiting() != 1 {
+			t.Fatalf("%s: %d wait", name, s.Waiting())
+		}
+		o := step(sessions, s)
+		if s.Waiting() != 0 || !slices.ContainsFunc(o.Answers, func(a lease.Answer) bool { return a.Reply.GetStatus() == messages.Status_GRANTED }) {
+			t.Errorf("after %s nothing is granted: %v", name, said(o))
+		}
+	}
+}

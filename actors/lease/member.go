@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// settleSessions brings the leases in line with their sessions, and reports whether any has ended.
-func (s *State) settleSessions(now Time, o *Outcome) (ended bool) {
+// settleSessions brings the leases in line with their sessions, and reports whether any was not.
+func (s *State) settleSessions(now Time, o *Outcome) (some bool) {
 	if !s.image.inSession() {
 		return false
 	}
@@ -21,9 +21,9 @@ func (s *State) settleSessions(now Time, o *Outcome) (ended bool) {
 		}
 	}
 	for _, h := range unsettled {
-		ended = s.settleLease(now, s.sessions.of(h.Grant), h, o) || ended
+		s.settleLease(now, s.sessions.of(h.Grant), h, o)
 	}
-	return ended
+	return len(unsettled) > 0
 }
 
 // isInLine reports whether a lease is as its session wants it.
@@ -32,8 +32,8 @@ func (s *State) isInLine(now Time, x *Session, h Holding) bool {
 	return x.IsRunning() && h.Grant.GetTtlMs() >= x.ttl
 }
 
-// settleLease brings a lease in line with its session, and reports whether it has ended.
-func (s *State) settleLease(now Time, x *Session, h Holding, o *Outcome) (ended bool) {
+// settleLease brings a lease in line with its session.
+func (s *State) settleLease(now Time, x *Session, h Holding, o *Outcome) {
 	switch x.ending {
 	case messages.Event_KIND_UNSPECIFIED:
 		s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs = x.ttl }), o)
@@ -41,9 +41,7 @@ func (s *State) settleLease(now Time, x *Session, h Holding, o *Outcome) (ended 
 		s.orphan(now, x, h, o)
 	default:
 		s.end(now, h, x.ending, x.reason, o)
-		return true
 	}
-	return false
 }
 
 // orphan takes a lease out of its session with the rest of its time. Its TTL stays, so that a new owner lets it run in
@@ -69,6 +67,17 @@ func otherSession(h Holding, r *messages.AcquireRequest) error {
 	}
 	return messages.Invalid("session", own+", which a reentrant acquire does not move; release the lease and acquire another",
 		fmt.Sprintf("%q", messages.SessionLabel(messages.SessionHash(r.GetSession()))))
+}
+
+// hear notes that the client of a request that names a session is connected, whatever the answer is.
+func (s *State) hear(now Time, r *messages.AcquireRequest) {
+	if r.GetSession() == "" {
+		return
+	}
+	x := s.sessions.Find(now.Instant, KeyOfSession(r.GetSession()))
+	if x != nil && bytes.Equal(x.secretHash, r.GetSecretHash()) {
+		x.heard = now.Instant
+	}
 }
 
 // refusedSession returns the answer to a request for a lease with the hash of its secret which cannot be in the session,

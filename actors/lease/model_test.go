@@ -462,6 +462,8 @@ func (m *model) extend(s step) {
 		g.extends = max(g.extends, s.order)
 		m.extendTo(g, s.ttl)
 		m.answer(s, "EXTENDED", m.lease(g), sayOrder(g.extends))
+	case s.tolerates() > g.tolerates() && s.token != 0 && s.token == g.former:
+		m.answer(s, "STALE_TOKEN", m.lease(g))
 	case s.tolerates() < g.tolerates(), len(m.held()) > 1, len(m.heldBack()) > 0:
 		m.refuse(s, "INVALID")
 	case m.token() == uint64(messages.MaxToken):

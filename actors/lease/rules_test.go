@@ -373,6 +373,9 @@ func (r *rules) own(
 	case messages.Status_NOT_OWNER:
 		return len(mine) == 0 && len(r.held) > 0 && shown.GetToken() == r.held[0].token
 	case messages.Status_STALE_TOKEN:
+		if h != nil && op.verb == "extend" && op.token == h.former && op.tolerates() > h.limit { // a downgrade names the present one
+			return shown.GetToken() == h.token
+		}
 		return h == nil && len(mine) > 0 && op.token != 0 && shown.GetToken() == mine[len(mine)-1].token
 	default:
 		return false

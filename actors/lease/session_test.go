@@ -421,6 +421,44 @@ func TestReentrantInAnotherSession(t *testing.T) {
 	}
 }
 
+// Each request that names a session and has its secret shows that its client is connected, whatever the answer.
+func TestRequestsOfASessionAreHeard(t *testing.T) {
+	const session = "session-000000000"
+	for _, tc := range []struct {
+		when  string
+		heard bool
+	}{
+		{"100ms ann acquire hash=a secret=a id=y", true},           // HELD
+		{"100ms ann acquire hash=a secret=a id=x", true},           // a repetition
+		{"100ms ann acquire hash=a secret=a id=y reentrant", true}, // reentrant
+		{"100ms ann acquire hash=a secret=a id=y wait=1s", true},
+		{"100ms ann acquire hash=a secret=a id=old", true}, // its request has ended
+		{"100ms ann extend secret=a", true},
+		{"100ms bob acquire hash=b secret=b", false}, // of another secret
+		{"100ms ann extend secret=a order=1", false}, // late: the session that it names does not count
+	} {
+		sessions := lease.NewSessions(1)
+		s := lease.New(resource, lease.Image{}, lease.NewEndedRequests(), sessions)
+		for _, st := range append(mustParse("0s ann release id=old secret=a; 0s ann acquire hash=a id=x; 0s ann extend order=2 secret=a").steps, mustParse(tc.when).steps...) {
+			event := st.event()
+			switch e := event.(type) {
+			case lease.Acquire:
+				e.Request.Session = session
+			case lease.Extend:
+				e.Request.Session = session
+			}
+			s.Step(st.time(), event)
+		}
+		at := lease.Instant(0)
+		if tc.heard {
+			at = at.Add(100 * ms)
+		}
+		if got := sessions.Find(0, lease.KeyOfSession(session)).Heard(); got != at {
+			t.Errorf("%s: heard at %v, want %v", tc.when, got, at)
+		}
+	}
+}
+
 // A shard has a bounded number of sessions; a request beyond that is refused, and waits for nothing.
 func TestSessionsAreBounded(t *testing.T) {
 	sessions := lease.NewSessions(1)

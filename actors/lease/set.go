@@ -29,6 +29,7 @@ func (s *State) set(now Time, e Set, o *Outcome) {
 		h.Grant = g
 	}
 	s.confirm(now, e.From, messages.Status_UPDATED, h, o)
+	s.serve(now, o) // the leases may be smaller
 }
 
 // isNews reports whether a set is to be recorded: it is not late, and has other metadata or a larger number.

@@ -82,6 +82,13 @@ func (b *book) member(unixMillis int64, kind messages.Event_Kind, session string
 	return b
 }
 
+// ordered is a change of token 1 of a, whose extends and sets have these highest numbers.
+func (b *book) ordered(kind messages.Event_Kind, extends, sets uint64) *book {
+	g := lease("a", 1)
+	g.ExtendOrder, g.SetOrder = extends, sets
+	return b.put(&journal.Commit{Changes: []*journal.Change{{Kind: kind, Grant: g}}})
+}
+
 func (b *book) openedAt(unixMillis int64) *book {
 	b.epoch++
 	return b.put(&journal.Commit{Opened: true, AtMs: unixMillis})
@@ -142,6 +149,12 @@ var journals = []struct {
 	{"a lease that moves into another session", newBook().member(1000, acquired, "s").member(1100, extended, "t"), ""},
 	{"a lease that moves into a session", newBook().member(1000, acquired, "").member(1100, extended, "t"), ""},
 	{"an expiry with another session", newBook().member(1000, acquired, "s").member(1500, expired, "t"), `EXPIRED of token 1 in session 74, whose lease is in 73`},
+	{"numbers that grow", newBook().ordered(acquired, 0, 0).ordered(extended, 2, 0).ordered(updated, 2, 1).ordered(extended, 2, 1).ordered(released, 2, 1), ""},
+	{"a number that falls", newBook().ordered(acquired, 0, 0).ordered(extended, 2, 0).ordered(extended, 1, 0), "EXTENDED of token 1 with extends up to 1, sets up to 0, where the lease has extends up to 2, sets up to 0"},
+	{"a number that is forgotten", newBook().ordered(acquired, 0, 0).ordered(updated, 0, 3).ordered(extended, 0, 0), "where the lease has extends up to 0, sets up to 3"},
+	{"a set that is an extend", newBook().ordered(acquired, 0, 0).ordered(updated, 2, 0), "UPDATED of token 1 with extends up to 2"},
+	{"a number of an end", newBook().ordered(acquired, 0, 0).ordered(released, 0, 2), "RELEASED of token 1 with"},
+	{"a number of a grant", newBook().ordered(acquired, 1, 0), "token 1 begins with extends up to 1"},
 	{"new metadata", newBook().change(acquired, "a", 1).change(updated, "a", 1).change(extended, "a", 1).change(updated, "a", 1).change(released, "a", 1), ""},
 	{"new metadata of another lease", newBook().change(acquired, "a", 1).change(updated, "a", 2), "of token 2 of a where token 1 of a"},
 	{"new metadata of a lease that has ended", newBook().lived("a", 1).change(updated, "a", 1), "UPDATED of token 1, which is RELEASED"},

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"time"
 
@@ -220,9 +221,24 @@ func (r *resource) changes(m *journal.Change, place int, c *journal.Commit, wron
 		wrong("%s of token %d with %s, which was granted with %s", m.GetKind(), g.GetToken(), sharing(g), sharing(h.Grant))
 	case m.GetKind() != messages.Event_EXTENDED && !bytes.Equal(g.GetSession(), h.GetSession()):
 		wrong("%s of token %d in session %x, whose lease is in %x", m.GetKind(), g.GetToken(), g.GetSession(), h.GetSession())
+	case !isInOrder(m.GetKind(), g, h.Grant):
+		wrong("%s of token %d with %s, where the lease has %s", m.GetKind(), g.GetToken(), orders(g), orders(h.Grant))
 	case m.GetKind() == messages.Event_EXPIRED && h.due != 0 && c.GetAtMs() < h.due-wallSlack:
 		wrong("token %d expires at %d, %d ms before its time", g.GetToken(), c.GetAtMs(), h.due-c.GetAtMs())
 	}
+}
+
+// isInOrder reports whether a lease keeps the highest numbers of its extends and sets. Those of one kind grow with it.
+func isInOrder(kind messages.Event_Kind, g, before *journal.Grant) bool {
+	grows := func(by messages.Event_Kind, order, highest uint64) bool {
+		return order == highest || order > highest && kind == by
+	}
+	return grows(messages.Event_EXTENDED, g.GetExtendOrder(), before.GetExtendOrder()) &&
+		grows(messages.Event_UPDATED, g.GetSetOrder(), before.GetSetOrder())
+}
+
+func orders(g *journal.Grant) string {
+	return fmt.Sprintf("extends up to %d, sets up to %d", g.GetExtendOrder(), g.GetSetOrder())
 }
 
 // set notes how the last lease stands.

@@ -145,6 +145,8 @@ func (r *resource) continues(g *journal.Grant, wrong func(string, ...any)) {
 	switch {
 	case before == nil && g.GetFormer() != 0:
 		wrong("token %d has the former token %d, which was not downgraded just before", g.GetToken(), g.GetFormer())
+	case before == nil && g.GetExtendOrder()+g.GetSetOrder() != 0:
+		wrong("token %d begins with %s", g.GetToken(), orders(g))
 	case before == nil:
 	case g.GetFormer() != before.GetToken() || requestOf(g) != requestOf(before):
 		wrong("token %d of %s, formerly %d, is granted where token %d of %s was downgraded",
@@ -152,6 +154,8 @@ func (r *resource) continues(g *journal.Grant, wrong func(string, ...any)) {
 	case limit(g) <= limit(before) || !slices.Equal(slots(g), slots(before)) || !isFirst(g):
 		wrong("token %d was downgraded with %s, and goes on as token %d with %s",
 			before.GetToken(), sharing(before), g.GetToken(), sharing(g))
+	case !isInOrder(messages.Event_EXTENDED, g, before):
+		wrong("token %d was downgraded with %s, and goes on as token %d with %s", before.GetToken(), orders(before), g.GetToken(), orders(g))
 	}
 }
 

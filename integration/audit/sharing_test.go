@@ -42,6 +42,12 @@ func former(g *journal.Grant, token uint64) *journal.Grant {
 	return g
 }
 
+// numbered is a lease whose extends have this highest number.
+func numbered(g *journal.Grant, extends uint64) *journal.Grant {
+	g.ExtendOrder = extends
+	return g
+}
+
 // downgraded is a commit with the end of a lease, what comes between, and the grant of another.
 func (b *book) downgraded(from, to *journal.Grant, between ...*journal.Change) *book {
 	changes := []*journal.Change{{Kind: released, Grant: from, Reason: audit.Downgraded}}
@@ -230,6 +236,12 @@ var sharing = []struct {
 		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0), former(shared("a", 2, 2, 4, 0), 1)),
 		newBook().acquired(shared("a", 1, 1, 3, 0)).downgraded(shared("a", 1, 1, 3, 0), former(shared("a", 2, 2, 2, 0), 1)),
 		"token 1 was downgraded with limit 3",
+	},
+	{
+		"a downgrade keeps the numbers",
+		newBook().acquired(lease("a", 1)).ordered(extended, 2, 0).downgraded(numbered(lease("a", 1), 2), numbered(former(reader("a", 2, 2, 0), 1), 3)),
+		newBook().acquired(lease("a", 1)).ordered(extended, 2, 0).downgraded(numbered(lease("a", 1), 2), former(reader("a", 2, 2, 0), 1)),
+		"token 1 was downgraded with extends up to 2, sets up to 0, and goes on as token 2 with extends up to 0",
 	},
 	{
 		"a downgrade keeps its slots",

@@ -78,6 +78,11 @@ func (d dice) number() uint32 {
 	return one(d, 0, 1, 2, uint32(d.IntN(shards)), 99, 100, 1000, 1001, messages.MaxWaitMillis, messages.MaxTTLMillis+1, 1<<31, 1<<32-1)
 }
 
+// order is the number of an extend or a set, more often than by chance a late one.
+func (d dice) order() uint64 {
+	return one(d, 0, 0, 1, 2, uint64(d.number()), messages.MaxOrder, messages.MaxOrder+1)
+}
+
 // ttl is short, so that leases end during the attack.
 func (d dice) ttl() uint32 {
 	if d.chance(90) {
@@ -152,9 +157,9 @@ func (d dice) body(op messages.Operation) proto.Message {
 	case messages.OpRelease:
 		return &messages.ReleaseRequest{Owner: d.owner(), Token: token, RequestId: one(d, "", "", d.usedID()), Secret: d.secret()}
 	case messages.OpExtend:
-		return &messages.ExtendRequest{Owner: d.owner(), Token: token, TtlMs: d.ttl(), Limit: one(d, 0, 0, 2, d.number()), Secret: d.secret(), Session: one(d, "", "", "", "", d.session())}
+		return &messages.ExtendRequest{Owner: d.owner(), Token: token, TtlMs: d.ttl(), Limit: one(d, 0, 0, 2, d.number()), Secret: d.secret(), Session: one(d, "", "", "", "", d.session()), Order: d.order()}
 	case messages.OpSet:
-		return &messages.SetRequest{Owner: d.owner(), Token: token, Metadata: d.metadata(), Secret: d.secret()}
+		return &messages.SetRequest{Owner: d.owner(), Token: token, Metadata: d.metadata(), Secret: d.secret(), Order: d.order()}
 	case messages.OpKeep:
 		return &messages.KeepRequest{TtlMs: d.ttl(), Alive: one(d, "", "", "", inbox+"alive", inbox+"1", "_INBOX.nobody", "holdfast.info", "$JS.API.INFO"), DisconnectMs: one(d, 0, 0, 0, 5000, d.number())}
 	case messages.OpEnd:

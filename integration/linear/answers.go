@@ -108,12 +108,12 @@ func (a *answers) answer(o *Operation) {
 			a.is("in the journal no such lease was lost: %s", o.span())
 		}
 	case messages.Status_EXTENDED:
-		if _, ok := a.extensionOf(o); !ok {
+		if _, ok := a.extensionOf(o); !ok && !o.overtaken() {
 			a.is("no such extension is in the journal: %s", o.span())
 		}
 		a.shares(o, []Shown{o.Shown})
 	case messages.Status_UPDATED:
-		if _, ok := a.updateOf(o); !ok {
+		if _, ok := a.updateOf(o); !ok && !o.overtaken() {
 			a.is("no such change of its value is in the journal: %s", o.span())
 		}
 	case messages.Status_RELEASED:
@@ -348,7 +348,7 @@ func (o *Operation) effects(c change) int {
 	if c.isOperators() && o.Reason != c.GetReason() || !c.isOperators() && o.Owner != g.GetOwner() || !o.names(g) {
 		return 0
 	}
-	if told {
+	if told && !o.overtaken() {
 		return o.Open + 1
 	}
 	return o.Open

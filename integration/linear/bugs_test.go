@@ -46,7 +46,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	for _, b := range []bug{
 		tokenReused, ttlHalved, expiredEarly, grantedWhileHeld, grantedTwice, grantedAgain, answeredBeforeAppend,
 		expiredExtended, extendForgotten, releaseForgotten, wrongTokenShown, falseNotOwner, brokeAnother, staleOwnerGoesOn,
-		lateCopyGranted, releasedAnother,
+		lateCopyGranted, releasedAnother, lateCounted,
 	} {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()

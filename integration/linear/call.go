@@ -107,9 +107,9 @@ func body(o Operation) proto.Message {
 	case messages.OpRelease:
 		return &messages.ReleaseRequest{Owner: by.owner, Token: o.Token, RequestId: o.RequestID, Secret: by.secret}
 	case messages.OpExtend:
-		return &messages.ExtendRequest{Owner: by.owner, Token: o.Token, TtlMs: o.TTL, Limit: o.Limit, Secret: by.secret}
+		return &messages.ExtendRequest{Owner: by.owner, Token: o.Token, TtlMs: o.TTL, Limit: o.Limit, Secret: by.secret, Order: o.Order}
 	case messages.OpSet:
-		return &messages.SetRequest{Owner: by.owner, Token: o.Token, Metadata: metadata(o.Value), Secret: by.secret}
+		return &messages.SetRequest{Owner: by.owner, Token: o.Token, Metadata: metadata(o.Value), Secret: by.secret, Order: o.Order}
 	case messages.OpKeep:
 		return &messages.KeepRequest{TtlMs: o.TTL}
 	case messages.OpEnd:

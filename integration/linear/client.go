@@ -291,6 +291,21 @@ type holding struct {
 	*client
 	*resource
 	Operation
+	// orders is the highest number of its extends and sets.
+	orders uint64
+}
+
+// order is the number of an extend or a set: none, the next one, or one of those before.
+func (h *holding) order() uint64 {
+	switch n := h.dice.IntN(100); {
+	case n < 40:
+		return 0
+	case n < 75 || h.orders == 0:
+		h.orders++
+		return h.orders
+	default:
+		return 1 + h.dice.Uint64N(h.orders)
+	}
 }
 
 // use does something with the lease, and reports whether the client still knows what it holds.
@@ -300,11 +315,12 @@ func (h *holding) use() bool {
 	case n < 50:
 		o.Kind, o.TTL = messages.OpExtend, h.ttl()
 		switch {
-		case h.shared && h.chance(30):
+		case h.shared && h.chance(50):
 			return h.downgrade(o)
 		case !h.shared && h.chance(10): // else it may have several leases
 			o.Token = 0
 		}
+		o.Order = h.order()
 	case n < 65 && h.Open == 0 && !h.Reentrant:
 		o = h.Unanswered() // the same request again, and none of it is still on its way
 	case n < 80:
@@ -315,7 +331,7 @@ func (h *holding) use() bool {
 	case n < 86:
 		o = Operation{Kind: messages.OpGet}
 	case n < 94:
-		o.Kind, o.Value = messages.OpSet, h.id()
+		o.Kind, o.Value, o.Order = messages.OpSet, h.id(), h.order()
 	default: // of a lease before or after, of which it knows nothing
 		o.Kind, o.Token = messages.OpRelease, h.Shown.Token+1
 		if h.chance(50) && h.Shown.Token > 1 {

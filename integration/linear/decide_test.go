@@ -139,7 +139,11 @@ func (w *world) extend(q *asking, sending int) {
 		w.answer(q, sending, messages.Status_EXTENDED, w.owner, w.token)
 		return
 	}
-	w.end, w.ttl = messages.Event_ACQUIRED, q.TTL
+	if q.Order > 0 && q.Order < w.order && !w.plant(lateCounted, 100) {
+		w.answer(q, sending, messages.Status_EXTENDED, w.owner, w.token)
+		return
+	}
+	w.end, w.ttl, w.order = messages.Event_ACQUIRED, q.TTL, max(w.order, q.Order)
 	w.change(messages.Event_EXTENDED, "")
 	w.run(q.TTL)
 	w.answer(q, sending, messages.Status_EXTENDED, w.owner, w.token)
@@ -188,6 +192,7 @@ const (
 	staleOwnerGoesOn     bug = "stale owner goes on"
 	lateCopyGranted      bug = "late copy of a request granted"
 	releasedAnother      bug = "released the lease of another request"
+	lateCounted          bug = "late extension counted"
 
 	writerBesideReaders bug = "writer let in beside a reader"
 	readerOvertakes     bug = "reader overtakes a waiting writer"

@@ -83,10 +83,10 @@ var ledgers = []struct {
 		check:   "answers", wanted: "no such end of a lease is in the journal",
 	},
 	{
-		name: "a lease that is downgraded twice, by the token that it had at first",
+		name: "a lease that is downgraded twice",
 		script: []line{
 			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).ttl(1001).extended(2).as(3, "0", 2),
-			extend("a", 4, 5).token(1).limit(9).ttl(1002).extended(3).as(9, "0", 3),
+			extend("a", 4, 5).token(2).limit(9).ttl(1002).extended(3).as(9, "0", 3),
 		},
 		journal: openBook().acquired("a", 1, "a-0").downgraded(1, 2, 3, 1000, 1001).downgraded(2, 3, 9, 1001, 1002),
 	},

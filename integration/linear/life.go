@@ -142,11 +142,15 @@ func (l *life) shown(o *Operation) int {
 	switch o.Status {
 	case messages.Status_GRANTED, messages.Status_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
 		return find(l.granted, o.Shown.Token)
-	case messages.Status_EXTENDED:
+	case messages.Status_EXTENDED, messages.Status_UPDATED:
+		if o.overtaken() {
+			return find(l.granted, o.Shown.Token)
+		}
+		if o.Status == messages.Status_UPDATED {
+			at, _ := l.updateOf(o)
+			return at
+		}
 		at, _ := l.extensionOf(o)
-		return at
-	case messages.Status_UPDATED:
-		at, _ := l.updateOf(o)
 		return at
 	case messages.Status_HELD_BACK:
 		return find(l.ended, o.Shown.Token)

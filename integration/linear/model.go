@@ -77,7 +77,7 @@ func (m model) settle(s state, o *Operation) state {
 func (m model) acquire(s state, o *Operation) (bool, state) {
 	switch after := m.settle(s, o); o.Status {
 	case messages.Status_GRANTED:
-		if h, ok := s.find(o.Shown.Token); ok && h.shows(o.Shown) && h.again(o) {
+		if h, ok := s.find(o.Shown.Token); ok && h.shows(o.Shown) && h.again(o) && h.highest(o) {
 			if o.Reentrant && h.session == "" {
 				h.bound = max(h.bound, o.Call+millis(o.TTL))
 			}
@@ -116,7 +116,7 @@ func (m model) remembers(s state, o *Operation) bool {
 // enter is a grant. What it shows tells which leases have ended: all of another phase, and those whose permits it got.
 func (m model) enter(s state, o *Operation) (bool, state) {
 	how := o.Shown.sharing
-	if o.Shown.Value != o.Value || o.Shown.Session != o.label() {
+	if o.Highest != 0 || o.Shown.Value != o.Value || o.Shown.Session != o.label() {
 		return false, s
 	}
 	if how.Limit != o.Limit && how.most() != o.most() || how.permits() != o.permits() {
@@ -314,7 +314,7 @@ func (m model) use(s state, o *Operation) (bool, state) {
 	case messages.Status_NOT_OWNER:
 		return m.refused(s, o, func(h holder) bool { return h.owner == o.Owner })
 	case messages.Status_STALE_TOKEN:
-		ok, s := m.refused(s, o, func(h holder) bool { return h.token == own.token && holds })
+		ok, s := m.refused(s, o, func(h holder) bool { return h.token == own.token && holds && !h.needsPresent(o) })
 		return ok && o.Shown.Owner == o.Owner && o.Token != 0, s
 	case messages.Status_STATUS_UNSPECIFIED:
 		if holds {
@@ -356,12 +356,15 @@ func (m model) using(s state, h holder, o *Operation) (bool, state) {
 		return true, s.without(h.token, released, o.Call)
 	}
 	h = h.used(o)
-	same := o.Shown.Token == 0 || h.shows(o.Shown) || o.Status == messages.Status_STATUS_UNSPECIFIED
+	same := o.Shown.Token == 0 || h.shows(o.Shown) && h.highest(o) || o.Status == messages.Status_STATUS_UNSPECIFIED
 	return same, s.with(h)
 }
 
 // downgrade is an extension with a larger limit of a lease that is held alone.
 func (m model) downgrade(s state, h holder, o *Operation) (bool, state) {
+	if h.needsPresent(o) {
+		return false, s
+	}
 	for _, other := range s.holders() {
 		if other.token == h.token {
 			continue
@@ -380,7 +383,7 @@ func (m model) downgrade(s state, h holder, o *Operation) (bool, state) {
 	}
 	h.former, h.token, h.bound = h.token, token, o.Call+millis(o.TTL)
 	h.sharing = sharing{o.Limit, slotsText(h.numbers()), token}
-	return o.Status == 0 || h.shows(o.Shown), state{holder: h, end: held}
+	return o.Status == 0 || h.shows(o.Shown) && h.highest(o), state{holder: h, end: held}
 }
 
 func (m model) breakLease(s state, o *Operation) (bool, state) {

@@ -109,6 +109,36 @@ var pairs = []struct {
 		[]line{acquire("a", 0, 1).granted(1), acquire("b", 5000, 5001).held("a", 1), get(5002, 5003).free(1), get(5004, 5005).held("a", 1)},
 	},
 	{
+		"a late extension does not shorten the lease",
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2), extend("a", 4, 5).ttl(100).extended(1).order(1, 2), get(2000, 2001).held("a", 1)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2), extend("a", 4, 5).ttl(100).extended(1).order(1, 2), get(2000, 2001).free(1)},
+	},
+	{
+		"an extension without a number shortens the lease",
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2), extend("a", 4, 5).ttl(100).extended(1).order(0, 2), get(2000, 2001).free(1)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).ttl(5000).extended(1).order(2, 2), extend("a", 4, 5).ttl(100).extended(1).order(0, 0), get(2000, 2001).free(1)},
+	},
+	{
+		"a repeated request is told the highest number",
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2), acquire("a", 4, 5).id("a-0").granted(1).order(0, 2)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(2, 2), acquire("a", 4, 5).id("a-0").granted(1)},
+	},
+	{
+		"a new lease has no number",
+		[]line{acquire("a", 0, 1).granted(1)},
+		[]line{acquire("a", 0, 1).granted(1).order(0, 2)},
+	},
+	{
+		"a late set changes nothing",
+		[]line{acquire("a", 0, 1).granted(1), set("a", 2, 3).updated().worth("x").order(2, 2), late(set("a", 4, 5).updated().worth("y"), "x").order(1, 2)},
+		[]line{acquire("a", 0, 1).granted(1), set("a", 2, 3).updated().worth("x").order(2, 2), set("a", 4, 5).updated().worth("y").order(1, 2)},
+	},
+	{
+		"the numbers of sets are not those of extensions",
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(9, 9), set("a", 4, 5).updated().worth("x").order(1, 1)},
+		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).extended(1).order(9, 9), set("a", 4, 5).updated().worth("x").order(1, 9)},
+	},
+	{
 		"a release frees",
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), get(4, 5).free(1)},
 		[]line{acquire("a", 0, 1).granted(1), release("a", 2, 3).released(), get(4, 5).held("a", 1)},

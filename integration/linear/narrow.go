@@ -20,6 +20,10 @@ func (r *resolver) narrow(o *Operation) {
 	case messages.OpEnd: // its lease may have left the session, or go on by itself
 		return
 	}
+	if o.overtaken() {
+		r.between(o, r.granted, o.Shown.Token, r.ended, o.Shown.Token)
+		return
+	}
 	switch o.Status {
 	case messages.Status_HELD_BACK:
 		r.between(o, r.ended, o.Shown.Token, r.over, o.Shown.Token)

@@ -43,6 +43,8 @@ type Operation struct {
 	Confirm bool   `json:"confirm,omitempty"`
 	// Value is the metadata of the lease that an acquire or a set wants, which no other request may want; empty: none.
 	Value string `json:"value,omitempty"`
+	// Order is the number of an extend or a set; 0: none. Only an extend without a limit has one.
+	Order uint64 `json:"order,omitempty"`
 	// Session of an acquire is that which the lease is to be in, and Until when it ends at the earliest. A keep and an end
 	// have the session of the lease that Token names, and are in the history once for each of its leases; of an end with
 	// Orphan, TTL is that of the session.
@@ -70,6 +72,8 @@ type Operation struct {
 	Holders []Shown `json:"holders,omitempty"`
 	Held    uint32  `json:"held,omitempty"`
 	Waiting uint32  `json:"waiting,omitempty"`
+	// Highest is the highest number of the extends of the lease, in the answer to a set of its sets.
+	Highest uint64 `json:"highest,omitempty"`
 	// Endless: a resource that is held back is so until the loss is confirmed.
 	Endless bool `json:"endless,omitempty"`
 }
@@ -137,6 +141,9 @@ func (o *Operation) String() string {
 	if o.Value != "" {
 		fmt.Fprintf(&b, " value %s", o.Value)
 	}
+	if o.Order > 0 {
+		fmt.Fprintf(&b, " order %d", o.Order)
+	}
 	if o.Session != "" {
 		fmt.Fprintf(&b, " session %s", o.label())
 	}
@@ -161,6 +168,9 @@ func (o *Operation) String() string {
 	if o.Waiting > 0 {
 		fmt.Fprintf(&b, ", %d waiting", o.Waiting)
 	}
+	if o.Highest > 0 {
+		fmt.Fprintf(&b, ", highest order %d", o.Highest)
+	}
 	return b.String()
 }
 
@@ -184,6 +194,14 @@ func (o *Operation) late() bool {
 	return o.Kind == messages.OpAcquire && (o.Status == messages.Status_RELEASED || o.Status == messages.Status_EXPIRED)
 }
 
+// overtaken reports whether an extend or a set was told that another one with a higher number came before it.
+func (o *Operation) overtaken() bool {
+	return (o.Status == messages.Status_EXTENDED || o.Status == messages.Status_UPDATED) && isLate(o.Order, o.Highest)
+}
+
+// isLate reports whether a request of this number comes behind one of the highest number.
+func isLate(order, highest uint64) bool { return order != 0 && order < highest }
+
 // named reports whether the operation is a release of one request, whatever else its owner holds.
 func (o *Operation) named() bool {
 	return o.Kind == messages.OpRelease && o.RequestID != "" && o.Token == 0
@@ -191,7 +209,7 @@ func (o *Operation) named() bool {
 
 // Answered takes in what an answer says.
 func (o *Operation) Answered(r *messages.Reply) {
-	o.Status, o.Shown = r.GetStatus(), ShownOf(r.GetLease())
+	o.Status, o.Shown, o.Highest = r.GetStatus(), ShownOf(r.GetLease()), r.GetOrder()
 	o.Held, o.Waiting, o.Holders = r.GetHeld(), r.GetWaiting(), nil
 	o.Endless = o.Status == messages.Status_HELD_BACK && r.GetLeftMs() == 0
 	for _, l := range r.GetHolders() {
@@ -201,7 +219,7 @@ func (o *Operation) Answered(r *messages.Reply) {
 
 // Unanswered is the operation as it was before it had an answer.
 func (o Operation) Unanswered() Operation {
-	o.Status, o.Shown, o.Held, o.Waiting, o.Holders, o.Endless = 0, Shown{}, 0, 0, nil, false
+	o.Status, o.Shown, o.Held, o.Waiting, o.Holders, o.Highest, o.Endless = 0, Shown{}, 0, 0, nil, 0, false
 	return o
 }
 
@@ -219,7 +237,7 @@ func (o *Operation) downgrades() bool {
 // hasDowngraded reports whether the grant is what an extension with a limit made of a lease.
 func (o *Operation) hasDowngraded(g *journal.Grant) bool {
 	return o.Kind == messages.OpExtend && o.Limit > 0 && g.GetFormer() != 0 && o.Owner == g.GetOwner() && o.Limit == g.GetLimit() && o.TTL == g.GetTtlMs() &&
-		o.Token <= g.GetFormer() // that, or the one before
+		o.Token == g.GetFormer()
 }
 
 // names reports whether the token in the request is that of the grant, now or before a downgrade; 0 stands for any.

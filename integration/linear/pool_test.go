@@ -384,6 +384,8 @@ func (p *pool) use(q *asking, sending int) {
 	case q.Kind == messages.OpRelease:
 		p.finish(h, messages.Event_RELEASED, "")
 		p.say(q, sending, messages.Status_RELEASED)
+	case q.Limit > max(h.GetLimit(), 1) && q.Token == h.GetFormer() && q.Token != 0:
+		p.show(q, sending, messages.Status_STALE_TOKEN, h)
 	case q.Limit > max(h.GetLimit(), 1) && len(p.held) > 1 && !p.plant(downgradeOfMany, 50), q.Limit > 0 && q.Limit < h.GetLimit():
 		p.say(q, sending, messages.Status_INVALID)
 	case q.Limit > max(h.GetLimit(), 1):

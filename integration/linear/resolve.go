@@ -88,7 +88,10 @@ func (r *resolver) unknown(operations []Operation) {
 func (r *resolver) happened(o Operation, at int, status messages.Status) {
 	g := r.changes[at].GetGrant()
 	o.Holders, o.Call = nil, max(o.Call, r.notBefore[at])
-	o.Status, o.Shown, o.Return = status, shownAs(g), max(r.seen[at], o.Call)
+	o.Status, o.Shown, o.Highest, o.Return = status, shownAs(g), g.GetExtendOrder(), max(r.seen[at], o.Call)
+	if status == messages.Status_UPDATED {
+		o.Highest = g.GetSetOrder()
+	}
 	r.steps = append(r.steps, o)
 }
 
@@ -188,7 +191,7 @@ func (r *resolver) extensions(o *Operation, status messages.Status) {
 		}
 		n := len(places)
 		switch {
-		case o.Status != status:
+		case o.Status != status, o.overtaken():
 		case downgraded: // one of them, or the downgrade, is the answer's, which is the first to the model
 			for range n {
 				r.since(*o, downgrade, slices.Max(places), status)
@@ -210,7 +213,7 @@ func (r *resolver) sets(o *Operation) {
 			continue
 		}
 		n := len(places) // the sending that was answered may have found the value there, and changed nothing
-		if o.Status == messages.Status_UPDATED && o.Open == 0 {
+		if o.Status == messages.Status_UPDATED && o.Open == 0 && !o.overtaken() {
 			n-- // one of them is the answer's
 		}
 		for range n {

@@ -48,6 +48,9 @@ func get(call, back int) line { return ask(messages.OpGet, "", call, back) }
 
 func (l line) token(n uint64) line { l.Token = n; return l }
 
+// order is the number of an extend or a set, and the highest one in its answer.
+func (l line) order(n, highest uint64) line { l.Order, l.Highest = n, highest; return l }
+
 func (l line) ttl(n uint32) line { l.TTL = n; return l }
 
 func (l line) wait(n uint32) line { l.Wait = n; return l }
@@ -95,6 +98,9 @@ func (l line) worth(value string) line {
 	l.Shown.Value = value
 	return l
 }
+
+// late is a set whose answer shows another value than it wants.
+func late(l line, shown string) line { l.Shown.Value = shown; return l }
 
 // theSession is the session of a, in which it has token 1.
 const theSession = "session-of-a-0000"

@@ -140,14 +140,25 @@ var sharingPairs = []struct {
 		[]line{acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(9).extended(2).as(9, "0", 2), release("a", 4, 5).token(1).gets(notHeld), acquire("b", 6, 7).granted(3)}, "model",
 	},
 	{
-		"each token of a lease that was downgraded twice ends its window",
+		"a second downgrade needs the present token",
 		[]line{
 			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).extended(2).as(3, "0", 2),
-			extend("a", 4, 5).token(1).limit(9).extended(3).as(9, "0", 3), release("a", 6, 7).token(2).released(), acquire("b", 8, 9).granted(4),
+			extend("a", 4, 5).token(1).limit(9).shows(staleToken, "a", 2).as(3, "0", 2), release("a", 6, 7).token(1).released(),
 		},
 		[]line{
 			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).extended(2).as(3, "0", 2),
-			extend("a", 4, 5).token(1).limit(9).extended(3).as(9, "0", 3), acquire("b", 8, 9).granted(4),
+			extend("a", 4, 5).token(1).limit(9).extended(3).as(9, "0", 3), release("a", 6, 7).token(3).released(),
+		}, "model",
+	},
+	{
+		"each token of a lease that was downgraded twice ends its window",
+		[]line{
+			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).extended(2).as(3, "0", 2),
+			extend("a", 4, 5).token(2).limit(9).extended(3).as(9, "0", 3), release("a", 6, 7).token(2).released(), acquire("b", 8, 9).granted(4),
+		},
+		[]line{
+			acquire("a", 0, 1).granted(1), extend("a", 2, 3).token(1).limit(3).extended(2).as(3, "0", 2),
+			extend("a", 4, 5).token(2).limit(9).extended(3).as(9, "0", 3), acquire("b", 8, 9).granted(4),
 		}, "windows",
 	},
 	{

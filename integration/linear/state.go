@@ -36,6 +36,8 @@ type holder struct {
 	confirm bool
 	// value is the metadata of the lease.
 	value string
+	// extends and sets are the highest numbers of its extends and sets.
+	extends, sets uint64
 	// session is the label of its session, empty if it is in none.
 	session string
 }
@@ -251,10 +253,24 @@ func (s state) grant(o *Operation, token uint64, how sharing) state {
 
 // used is the lease behind an extension or a set.
 func (h holder) used(o *Operation) holder {
-	if o.Kind == messages.OpSet {
-		h.value = o.Value
-	} else {
-		h.bound, h.session = o.Call+millis(o.TTL), ""
+	switch {
+	case o.Kind == messages.OpSet && !isLate(o.Order, h.sets):
+		h.value, h.sets = o.Value, max(h.sets, o.Order)
+	case o.Kind == messages.OpExtend && !isLate(o.Order, h.extends):
+		h.bound, h.session, h.extends = o.Call+millis(o.TTL), "", max(h.extends, o.Order)
 	}
 	return h
+}
+
+// highest reports whether an answer has the highest number of the requests of its kind.
+func (h holder) highest(o *Operation) bool {
+	if o.Kind == messages.OpSet {
+		return o.Highest == h.sets
+	}
+	return o.Highest == h.extends
+}
+
+// needsPresent reports whether an operation is a downgrade of the lease to a larger limit, but names its former token.
+func (h holder) needsPresent(o *Operation) bool {
+	return o.Kind == messages.OpExtend && o.most() > h.most() && o.Token != 0 && o.Token == h.former
 }

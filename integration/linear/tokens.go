@@ -91,7 +91,7 @@ func fresh(operations []Operation) map[*Operation]bool {
 func delayedTo(operations []Operation) map[uint64]string {
 	owners := make(map[uint64]string)
 	for i := range operations {
-		if o := &operations[i]; o.granted() && !o.Reentrant && o.Delay > 0 && !o.Confirm {
+		if o := &operations[i]; o.granted() && o.Delay > 0 && !o.Confirm {
 			owners[o.Shown.Token] = o.Owner
 		}
 	}

@@ -78,7 +78,10 @@ func (u *user) next() {
 		}
 	case held && n < 60:
 		o.Kind, o.TTL = messages.OpExtend, u.ttl()
-		if u.pool != nil && u.chance(40) {
+		switch {
+		case u.pool == nil && u.chance(50):
+			o.Order = 1 + u.dice.Uint64N(9)
+		case u.pool != nil && u.chance(40):
 			o.Limit = readers
 		}
 	case held && n < 66 && u.holds.Open == 0 && !u.holds.Reentrant:

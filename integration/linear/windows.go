@@ -71,6 +71,9 @@ func windows(operations []Operation) (all []window) {
 		if o.Kind == messages.OpKeep || o.Reentrant && o.Shown.Session != "" {
 			continue // it is not said which leases run on, and until when
 		}
+		if o.overtaken() {
+			continue // it has changed nothing
+		}
 		if o.granted() && o.Shown.Limit > 1 && o.Shown.most() != o.most() {
 			continue // the lease was downgraded since, and runs for another time
 		}
@@ -117,6 +120,9 @@ func enders(operations []Operation) map[target][]*Operation {
 	all := make(map[target][]*Operation)
 	for i := range operations {
 		o := &operations[i]
+		if o.overtaken() && o.Open == 0 {
+			continue
+		}
 		switch o.Kind {
 		case messages.OpRelease, messages.OpExtend, messages.OpBreak, messages.OpEnd:
 			t := target{token: o.Token}

@@ -38,6 +38,8 @@ type world struct {
 
 // lock is what the service knows of the resource.
 type lock struct {
+	// order is the highest number of the extensions of the lease.
+	order uint64
 	owner, request string
 	token          uint64
 	ttl            uint32
@@ -189,7 +191,7 @@ func (w *world) change(kind messages.Event_Kind, reason string) {
 	}
 	w.commit(false, &journal.Change{Kind: kind, Reason: reason, Grant: &journal.Grant{
 		Resource: theResource, Owner: w.owner, Token: w.token, TtlMs: w.ttl, RequestId: w.request,
-		AcquiredAtMs: w.wall(),
+		AcquiredAtMs: w.wall(), ExtendOrder: w.order,
 	}})
 }
 
@@ -241,7 +243,7 @@ func (w *world) finish(kind messages.Event_Kind, reason string) {
 }
 
 func (w *world) grant(q *asking, sending int) {
-	w.owner, w.request = q.Owner, q.RequestID
+	w.owner, w.request, w.order = q.Owner, q.RequestID, 0
 	if w.token == 0 || !w.plant(tokenReused, 10) {
 		w.token++
 	}
@@ -260,7 +262,11 @@ func (w *world) grant(q *asking, sending int) {
 
 // answer sends an answer to one sending of a request.
 func (w *world) answer(q *asking, sending int, status messages.Status, owner string, token uint64) {
-	w.reply(q, sending, &messages.Reply{Status: status, Lease: &messages.Lease{Owner: owner, Token: token, Fence: fmt.Sprint(token)}})
+	r := &messages.Reply{Status: status, Lease: &messages.Lease{Owner: owner, Token: token, Fence: fmt.Sprint(token)}}
+	if status == messages.Status_EXTENDED || status == messages.Status_GRANTED {
+		r.Order = w.order
+	}
+	w.reply(q, sending, r)
 }
 
 func (w *world) reply(q *asking, sending int, r *messages.Reply) {

@@ -219,9 +219,25 @@ var mutants = []mutant{
 	{
 		name:  "ExtendWithoutEffect",
 		harm:  "a holder is told that its lease goes on, and it does not",
-		edits: []edit{{"actors/lease/extend.go", "case r.GetLimit() == 0:\n\t\th = s.run(now, h, r.GetTtlMs(), o)\n", "case r.GetLimit() == 0:\n"}},
+		edits: []edit{{"actors/lease/extend.go", "\t\th = s.become(now, h, s.successor(now, h, r), o)\n", ""}},
 		found: live,
 		says:  `no such extension is in the journal`,
+	},
+	{
+		name:  "LateExtendCounts",
+		harm:  "an extend that was overtaken ends a lease that its holder was told is longer",
+		edits: []edit{{"actors/lease/extend.go", "return order != 0 && order < highest", "return order > highest && highest == messages.MaxOrder"}},
+		found: live,
+		says:  `no request has asked for this|the lease has extends up to|no order of its operations`,
+	},
+	{
+		name: "DowngradeForgetsTheOrder",
+		harm: "an extend that is late by a downgrade ends the lease early",
+		edits: []edit{{
+			"actors/lease/extend.go", "slotsOf(h.Grant)\n\t\tg.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())", "slotsOf(h.Grant)\n\t\tg.ExtendOrder = r.GetOrder()",
+		}},
+		found: steps,
+		says:  `it_keeps_the_numbers`,
 	},
 	{
 		name:  "AnybodyReleases",
@@ -517,7 +533,7 @@ var mutants = []mutant{
 	{
 		name:  "ShrunkWithoutToken",
 		harm:  "a name that has been free for a minute begins with token 1 again",
-		edits: []edit{{"actors/ledger/tombstone.go", "tombstone{token: i.Token(),", "tombstone{token: i.Token() * 0,"}},
+		edits: []edit{{"actors/ledger/tombstone.go", "token: i.Token(), former:", "token: i.Token() * 0, former:"}},
 		found: pages,
 		says:  `gets token \d+ again, behind`,
 	},

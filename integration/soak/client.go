@@ -283,7 +283,11 @@ func (c *client) must(q *call, g *grant, due instant, a answer, want messages.St
 }
 
 func (c *client) extend(ctx context.Context, r *resource, g *grant) (bool, error) {
-	m := &messages.ExtendRequest{Owner: c.owner, Token: g.token, TtlMs: 100 + c.dice.Uint32N(900)}
+	if g.order > 1 && c.dice.chance(30) {
+		return c.overtaken(ctx, r, g)
+	}
+	g.order++
+	m := &messages.ExtendRequest{Owner: c.owner, Token: g.token, TtlMs: 100 + c.dice.Uint32N(900), Order: g.order}
 	if c.dice.chance(40) {
 		m.Session = fmt.Sprintf("session-of-%s-%d", c.owner, c.calls)
 	}
@@ -296,6 +300,21 @@ func (c *client) extend(ctx context.Context, r *resource, g *grant) (bool, error
 		g.session = m.GetSession()
 	}
 	return held, err
+}
+
+// overtaken extends its lease by a request that is late, which therefore does not shorten it.
+func (c *client) overtaken(ctx context.Context, r *resource, g *grant) (bool, error) {
+	due := r.due(g)
+	m := &messages.ExtendRequest{Owner: c.owner, Token: g.token, TtlMs: 100, Order: 1 + c.dice.Uint64N(g.order-1)}
+	q, a, err := c.ask(ctx, r, messages.OpExtend, m)
+	if err != nil {
+		return false, err
+	}
+	held := c.must(q, g, due, a, messages.Status_EXTENDED)
+	if held && a.GetOrder() != g.order {
+		c.fail(q, "the lease of token %d was extended by order %d, and this was answered %s", g.token, g.order, a)
+	}
+	return held, nil
 }
 
 // keepSession keeps the session of its lease, if that has one.

@@ -45,6 +45,8 @@ type grant struct {
 	closed bool
 	// session is the id of the session into which the lease was taken; empty: none.
 	session string
+	// order is the number of its latest extend.
+	order uint64
 	// over: the client was told that the lease has ended.
 	over bool
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
@@ -38,6 +39,8 @@ type question struct {
 	withdrawal func() *messages.ReleaseRequest
 	// needs are the features of the deployment whose fields or operations the request has.
 	needs []string
+	// token is where the request has its token, which is read first if it is 0; nil if it needs none.
+	token *cli.Token
 	// renew gives the request a new id after its lease has ended; nil if the user chose the id.
 	renew func()
 	// spent is the part of the timeout that connecting took.
@@ -91,6 +94,40 @@ func (a *asker) reply(ctx context.Context, q question) (*messages.Reply, error) 
 		}
 		q.renew()
 	}
+}
+
+// decide returns the answer to q, whose token is read first if it needs one and has none.
+func (a *asker) decide(ctx context.Context, q question, owner string) (*messages.Reply, error) {
+	if q.token != nil && *q.token == 0 {
+		begun := time.Now()
+		if r, err := a.find(ctx, q, owner); r != nil || err != nil {
+			return r, err
+		}
+		q.spent += time.Since(begun)
+	}
+	return a.reply(ctx, q)
+}
+
+// find sets the token of a request that names none: that of the owner's only lease, else one by which the service says
+// why there is none. Under the token 0 a late copy of the request would concern a later lease of the owner. If there is
+// nothing to ask, it returns the answer.
+func (a *asker) find(ctx context.Context, q question, owner string) (*messages.Reply, error) {
+	r, err := a.reply(ctx, question{
+		op: messages.OpGet, key: q.key, spent: q.spent, message: func(time.Duration) proto.Message { return &messages.GetRequest{} },
+	})
+	if err != nil || isRefusal(r.GetStatus()) {
+		return r, err
+	}
+	own := slices.DeleteFunc(slices.Clone(r.GetHolders()), func(l *messages.Lease) bool { return l.GetOwner() != owner })
+	switch *q.token = cli.Token(r.GetLease().GetToken()); {
+	case len(own) > 1:
+		return messages.Refuse(messages.Status_INVALID, messages.Invalid("token", fmt.Sprintf("that of one of the %d leases that the owner holds", len(own)), "0")), nil
+	case len(own) == 1:
+		*q.token = cli.Token(own[0].GetToken())
+	case *q.token == 0:
+		return &messages.Reply{Status: messages.Status_NOT_HELD}, nil
+	}
+	return nil, nil
 }
 
 // page reads the answer to q into m, or returns a refusal.

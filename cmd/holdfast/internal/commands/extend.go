@@ -38,7 +38,7 @@ shorter than before.`,
 }
 
 func (e *extend) question() question {
-	return question{message: func(time.Duration) proto.Message {
+	return question{token: &e.token, message: func(time.Duration) proto.Message {
 		return &messages.ExtendRequest{Owner: e.owner, Token: uint64(e.token), TtlMs: e.ttl.Millis()}
 	}}
 }

@@ -99,7 +99,7 @@ func (l *resourceCommand) run(cmd *cobra.Command, q question) error {
 		return err
 	}
 	defer asker.close()
-	reply, err := asker.reply(cmd.Context(), q)
+	reply, err := asker.decide(cmd.Context(), q, l.owner)
 	if err != nil {
 		return err
 	}

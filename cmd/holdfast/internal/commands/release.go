@@ -35,10 +35,10 @@ same token again has no effect.`,
 	return cmd
 }
 
-const tokenUsage = "token of the lease, as a number or as 15 digits; 0: the current lease of this owner"
+const tokenUsage = "token of the lease, as a number or as 15 digits; 0: read it, if this owner has one lease"
 
 func (r *release) question() question {
-	return question{message: func(time.Duration) proto.Message {
+	return question{token: &r.token, message: func(time.Duration) proto.Message {
 		return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.token)}
 	}}
 }
