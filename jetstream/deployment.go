@@ -21,7 +21,7 @@ const (
 	// so one bucket is the fastest.
 	DefaultShardsAlone = 1
 	// MaxShards keeps a typing error from creating thousands of buckets.
-	MaxShards = 1024
+	MaxShards = messages.MaxShards
 )
 
 // DeploymentConfig selects the deployment to open, and configures one that is created.

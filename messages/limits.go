@@ -48,6 +48,8 @@ const (
 	MaxDisconnectMillis uint32 = 86_400_000
 	// MaxByBytes fits an owner.
 	MaxByBytes = MaxOwnerBytes
+	// MaxShards keeps a typing error from creating thousands of buckets.
+	MaxShards = 1024
 	// MaxPayloadBytes fits the largest valid request: a listing with the longest pattern and the longest
 	// resource, in JSON with every character escaped (\u0041). It bounds the work of parsing.
 	MaxPayloadBytes = 16 << 10

@@ -2,12 +2,12 @@ package holdfast
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
@@ -104,7 +104,7 @@ func (c *Client) acquire(ctx context.Context, resource string, t terms, begun ti
 	if err := checkContext(ctx, messages.OpAcquire, resource); err != nil {
 		return nil, err
 	}
-	a := &acquisition{c: c, terms: t, resource: messages.NormalizeResource(resource), id: nuid.Next(), begun: begun}
+	a := &acquisition{c: c, terms: t, resource: messages.NormalizeResource(resource), id: rand.Text(), begun: begun}
 	a.deadline, _ = ctx.Deadline()
 	if err := a.check(); err != nil {
 		return nil, invalid(messages.OpAcquire, a.resource, err)
@@ -276,11 +276,11 @@ func (a *acquisition) answered(ctx context.Context, r *messages.Reply, sent time
 	a.outcome = r.GetStatus()
 	switch {
 	case r.GetStatus() == messages.Status_GRANTED:
-		return a.granted(ctx, sent, r.GetLease())
+		return a.granted(ctx, sent, r)
 	case r.GetStatus() == messages.Status_TIMEOUT && a.wait() > time.Millisecond:
 		return nil, true, nil // the place in the queue ran out, not the wait
 	case r.GetStatus() == messages.Status_RELEASED, r.GetStatus() == messages.Status_EXPIRED:
-		a.id = nuid.Next() // it was granted, and the lease ended before any answer came
+		a.id = rand.Text() // it was granted, and the lease ended before any answer came
 		return nil, true, nil
 	}
 	e := refused(messages.OpAcquire, a.resource, r)
@@ -305,11 +305,11 @@ func (a *acquisition) expired(ctx context.Context) error {
 }
 
 // granted takes the lease over. If it is over already, or released, another one is asked for.
-func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messages.Lease) (*Lock, bool, error) {
+func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.Reply) (*Lock, bool, error) {
 	if a.terms.reentrant { // the lease may be one of this client's, under a token that is not known yet
 		a.c.handles.awaitDowngrades(ctx, a.holder, a.c.life.Done())
 	}
-	fresh := newHandle(a.c, a.key, lease, sent, a.terms)
+	fresh := newHandle(a.c, a.resource, a.key, r, sent, a.terms)
 	h, err := a.c.handles.add(fresh)
 	if h != fresh {
 		fresh.discard()
@@ -320,13 +320,13 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messag
 		}
 	}
 	if err == nil && h != fresh && !h.isOf(a.kind) { // it has been downgraded since
-		a.id = nuid.Next()
+		a.id = rand.Text()
 		return nil, true, nil
 	}
 	if h == fresh {
 		fresh.discard()
 	}
-	a.c.giveBack(lease, a.terms.secret)
+	a.c.giveBack(r.GetLease(), a.terms.secret)
 	switch {
 	case err == nil && a.c.life.Err() == nil:
 		a.late++
@@ -336,7 +336,7 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, lease *messag
 	if a.late == mostLate {
 		return nil, false, a.tooLate(clock.Since(sent))
 	}
-	a.id = nuid.Next()
+	a.id = rand.Text()
 	return nil, true, nil
 }
 

@@ -32,12 +32,12 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 	const ttl, way = 100 * time.Millisecond, 130 * time.Millisecond
 	duty, end := context.WithCancel(t.Context())
 	end() // what is given back is not to be asked for here
-	c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now()}
+	c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment(nil)}
 	c.background.duty, c.background.goroutines = duty, &c.goroutines
 	a := &acquisition{c: c, resource: "r", terms: terms{owner: "me", ttl: ttl}}
 	for token := uint64(1); ; token++ {
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: token, TtlMs: 100, RemainingMs: 100}
-		l, again, err := a.granted(t.Context(), clock.Now().Add(-way), lease)
+		l, again, err := a.granted(t.Context(), clock.Now().Add(-way), &messages.Reply{Lease: lease})
 		if l != nil || again != (err == nil) {
 			t.Fatalf("got %v, %v, %v", l, again, err)
 		}

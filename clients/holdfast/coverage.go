@@ -17,8 +17,6 @@ type coverage struct {
 
 	mu      sync.Mutex
 	handles map[*handle]struct{}
-	// joins counts the leases that have ever been in it.
-	joins uint64
 	// until is when its leases must be considered over.
 	until time.Time
 	over  bool
@@ -36,7 +34,6 @@ func (v *coverage) add(h *handle) bool {
 		return false
 	}
 	v.handles[h] = struct{}{}
-	v.joins++
 	return true
 }
 
@@ -62,17 +59,10 @@ func (v *coverage) prolong(until time.Time) {
 	}
 }
 
-func (v *coverage) joined() uint64 {
+func (v *coverage) count() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.joins
-}
-
-// since returns how many leases have been in it at least all the time since joined was as given.
-func (v *coverage) since(joined uint64) int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return len(v.handles) - int(v.joins-joined)
+	return len(v.handles)
 }
 
 func (v *coverage) all() []*handle {

@@ -44,12 +44,12 @@ func (h *handle) downgrade(ctx context.Context, l *Lock) error {
 
 // become takes in what the lease is after an extension. The answer to an attempt from before a downgrade may come late.
 func (h *handle) become(id uint64, l *messages.Lease) {
-	if now := idOf(l); now.token > h.id.token {
+	if now := (leaseID{h.resource, Token(l.GetToken())}); now.token > h.id.token {
 		h.c.handles.change(h, func() {
 			h.former, h.id = h.id, now
 			h.formerKind, h.kind = h.kind, kindOf(l)
 		})
-		h.claim, h.slots = claimOf(l), slotsOf(l)
+		h.claim.Token, h.slots = fenceOf(l), slotsOf(l)
 		h.hints.become(now.token)
 		h.renewal.become(now.token)
 	}

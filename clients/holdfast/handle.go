@@ -30,11 +30,12 @@ type handle struct {
 	claim            Claim
 	kind, formerKind kind
 	slots            []int
-	// metadata are what the service shows of the lease. setting is held by the one call that
-	// replaces them, which ends within the timeout of the client.
-	metadata map[string]string
-	setting  sync.Mutex
-	locks    []*Lock // that have not been released
+	// metadata are what the service shows of the lease, asked what the latest call asked for that replaces them, and setOrder
+	// is its order; 0: it has none. setting is held by the one call that does, which ends within the timeout of the client.
+	metadata, asked map[string]string
+	setOrder        uint64
+	setting         sync.Mutex
+	locks           []*Lock // that have not been released
 	// failing: the application has been told of jeopardy.
 	failing bool
 	renewal renewal
@@ -59,11 +60,13 @@ const (
 	gone            // the lease is over, or may be
 )
 
-// newHandle returns a handle of a lease that was granted in answer to a request sent then.
-func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms) *handle {
-	id, begun := idOf(l), c.begun
+// newHandle returns a handle of a lease of the resource that was granted in answer to a request sent then.
+func newHandle(c *Client, resource, key string, granted *messages.Reply, sent time.Time, t terms) *handle {
+	l, begun := granted.GetLease(), c.begun
+	id := leaseID{resource, Token(l.GetToken())}
 	h := &handle{
-		c: c, resource: id.resource, key: key, terms: t, id: id, claim: claimOf(l), kind: kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
+		c: c, resource: resource, key: key, terms: t, id: id, claim: Claim{Resource: resource, Token: fenceOf(l)},
+		kind: kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
 	}
 	h.renewal = renewal{
 		sender: c.sender, key: key, owner: t.owner, secret: t.secret.value, token: id.token,
@@ -71,6 +74,9 @@ func newHandle(c *Client, key string, l *messages.Lease, sent time.Time, t terms
 	}
 	h.renewal.most, h.renewal.agreed = c.cfg.most(t), t.ttl
 	h.renewal.ask(t.ttl)
+	if c.everyNodeOffers(messages.FeatureOrder) {
+		h.renewal.Above(granted.GetOrder())
+	}
 	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, id.token
 	h.hints.ephemeral, h.hints.verifier = t.ephemeral, h
 	h.hints.from = begun.Add((clock.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
@@ -321,7 +327,7 @@ func (h *handle) replied(a *request.Answer, r *messages.Reply) {
 	id := a.ID
 	switch r.GetStatus() {
 	case messages.Status_EXTENDED:
-		h.granted(a, r.GetLease())
+		h.granted(a, r)
 	case messages.Status_UNAVAILABLE:
 		h.noEffect(id, refused(messages.OpExtend, h.resource, r))
 	case messages.Status_OVERLOADED, messages.Status_INVALID, messages.Status_EXHAUSTED:
@@ -356,9 +362,10 @@ func (h *handle) refused(id uint64, refusal *Error) {
 	h.endanger(refusal)
 }
 
-func (h *handle) granted(a *request.Answer, l *messages.Lease) {
+func (h *handle) granted(a *request.Answer, r *messages.Reply) {
+	l := r.GetLease()
 	h.become(a.ID, l)
-	if !h.renewal.granted(a.ID, l) {
+	if !h.renewal.granted(a.ID, r) {
 		return
 	}
 	switch {
@@ -366,6 +373,9 @@ func (h *handle) granted(a *request.Answer, l *messages.Lease) {
 		h.cover(h.renewal.session.entered(a.Sent))
 	case h.coverage != nil && l.GetSession() != h.coverage.label:
 		h.uncover(clock.Now())
+	}
+	if h.renewal.isAwaited() && !h.renewal.HasOpen(0) { // another client has spoken for the lease
+		h.send()
 	}
 	h.schedule()
 	if !h.renewal.HasOpen(a.ID) {
@@ -508,6 +518,9 @@ func (h *handle) stop() {
 	if h.coverage != nil {
 		h.coverage.remove(h)
 	}
+	if h.phase != releasing { // else with the answer to the release
+		h.renewal.disuse()
+	}
 	h.renewal.stop()
 	h.c.handles.remove(h)
 }
@@ -544,10 +557,14 @@ func (h *handle) postRelease() {
 
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
-	return &release{
+	r := &release{
 		c: h.c, id: h.id, key: h.key, owner: h.terms.owner, secret: h.terms.secret.value, until: h.end, graves: h.graves(),
-		downgrading: h.phase == releasing && h.renewal.downgrading > 0, forsake: h.renewal.forsake,
+		forsake: h.renewal.forsake,
 	}
+	if h.phase == releasing {
+		r.downgrading, r.disuse = h.renewal.downgrading > 0, h.renewal.disuse
+	}
+	return r
 }
 
 // surrender has all locks that share a lease of a coverage released, and returns the release that is to be run, nil if

@@ -93,7 +93,7 @@ func (i *hints) listening() {
 		return
 	}
 	i.sender.Forget(i.peeked)
-	i.peeked = i.sender.Send(i.sender.Route(messages.OpGet, i.key, 0), nil, staleGet, func(a *request.Answer) {
+	i.peeked = i.sender.Send(i.sender.Route(messages.OpGet, i.key, 0), request.Message{Payload: staleGet}, func(a *request.Answer) {
 		if r, err := a.Reply(); err == nil && ended(r, i.is()) {
 			i.hint()
 		}

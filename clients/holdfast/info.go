@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -55,6 +56,9 @@ func (c *Client) Info(ctx context.Context) (*Info, error) {
 	var m messages.Info
 	if err := c.calls.askAbout(ctx, opInfo, c.cfg.prefix.Info(), &messages.GetRequest{}, &m); err != nil {
 		return nil, err
+	}
+	if n := m.GetShards(); n < 1 || n > messages.MaxShards {
+		return nil, &Error{Op: string(opInfo), Err: ErrUnavailable, Cause: fmt.Errorf("the answer has %d shards, a deployment has 1 to %d", n, messages.MaxShards)}
 	}
 	return newInfo(&m), nil
 }

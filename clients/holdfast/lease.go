@@ -65,9 +65,7 @@ func newLease(l *messages.Lease) *Lease {
 	return lease
 }
 
-// claimOf returns what the holder of a lease shows to the protected resource.
-func claimOf(l *messages.Lease) Claim { return Claim{Resource: l.GetResource(), Token: fenceOf(l)} }
-
+// fenceOf returns the token that the holder of a lease shows to the protected resource.
 func fenceOf(l *messages.Lease) Token {
 	if fence, err := messages.ParseToken(l.GetFence()); err == nil {
 		return fence

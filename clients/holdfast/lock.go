@@ -22,8 +22,8 @@ import (
 // if the TTL is at least 3 s and the NATS user may. So a break ends the lock within a second.
 //
 // When the lock is lost, its context ends, and what runs under it must stop. The context ends before the
-// service grants the lock to another holder, by an eighth of the TTL (at least 15 ms, at most 1 s), as long as
-// this process runs. The time for which the machine was suspended counts, on Linux, macOS and Windows: after it, Valid is
+// service grants the lock to another holder, by an eighth of the TTL (at least 15 ms, at most 1 s or a
+// thousandth of the TTL), as long as this process runs. The time for which the machine was suspended counts, on Linux, macOS and Windows: after it, Valid is
 // right at once, and the context ends within a second. A process that is paused learns of the loss too late: only a check of the [Lock.Token]
 // at the protected resource stops what it does then.
 type Lock struct {

@@ -1,13 +1,13 @@
 package holdfast
 
 import (
+	"crypto/rand"
 	"maps"
 	"os"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -220,7 +220,7 @@ func newOwner() string {
 	if err != nil || host == "" {
 		host = "unknown"
 	}
-	return host + ":" + strconv.Itoa(os.Getpid()) + ":" + nuid.Next()
+	return host + ":" + strconv.Itoa(os.Getpid()) + ":" + rand.Text()
 }
 
 func rule(field, rule, got string) error {

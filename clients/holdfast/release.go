@@ -27,6 +27,8 @@ type release struct {
 	// unless the lease is known to be over. nil: it has no session.
 	until   time.Time
 	forsake func()
+	// disuse takes the lease from the sessions that count it; nil: none does.
+	disuse func()
 	// ended: the end of its session may have released it.
 	ended bool
 }
@@ -105,6 +107,9 @@ func (r *release) post() {
 // over removes the tombstones.
 func (r *release) over() {
 	r.c.handles.released(r.graves)
+	if r.disuse != nil {
+		r.disuse()
+	}
 	if r.downgrading {
 		r.c.downgraded(holder{r.id.resource, r.owner})
 	}

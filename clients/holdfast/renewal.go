@@ -40,15 +40,23 @@ type renewal struct {
 	decided uint64
 	// header is that of the latest caller; it goes with the attempts for which a caller waits.
 	header nats.Header
-	// payload is the request as it is sent, for the TTL that it asks for; 0: there is none.
-	payload    []byte
-	payloadTTL time.Duration
+	// payload is the request as it is sent; nil: it is to be encoded.
+	payload []byte
 }
 
 // ask has the attempts from now on ask for a TTL.
 func (r *renewal) ask(ttl time.Duration) {
+	if ttl != r.ttl {
+		r.change()
+	}
 	r.ttl, r.asks = ttl, r.sender.LastID()+1
 	r.Ask(min(ttl, r.most))
+}
+
+// change has the attempts from now on ask for something else, so their request has another order.
+func (r *renewal) change() {
+	r.payload = nil
+	r.Change()
 }
 
 // name has the attempts from now on name a session, nil: none. It reports whether they have named another one.
@@ -64,7 +72,8 @@ func (r *renewal) name(x *session) (changed bool) {
 		r.former.disuse()
 	}
 	r.former, r.session = r.session, x
-	r.since, r.payloadTTL = r.sender.LastID()+1, 0
+	r.since = r.sender.LastID() + 1
+	r.change()
 	return true
 }
 
@@ -110,7 +119,8 @@ func (r *renewal) send(receive func(*request.Answer)) {
 	if len(r.calls)+len(r.downgrades) == 0 {
 		r.header = nil
 	}
-	id := r.sender.Send(r.sender.Route(messages.OpExtend, r.key, r.Attempts()), r.header, r.message(), receive)
+	m := request.Message{Header: r.header, Payload: r.message(), Owner: r.owner}
+	id := r.sender.Send(r.sender.Route(messages.OpExtend, r.key, r.Attempts()), m, receive)
 	if r.isAwaited() {
 		r.Sent(id, now, messages.ResendAfter)
 	} else {
@@ -123,9 +133,10 @@ func (r *renewal) isAwaited() bool { return len(r.calls) > 0 || r.downgrading > 
 
 // message returns the request, which is the same until something else is asked for.
 func (r *renewal) message() []byte {
-	if r.payloadTTL != r.ttl {
-		r.payloadTTL = r.ttl
-		m := &messages.ExtendRequest{Owner: r.owner, Token: uint64(r.token), TtlMs: inMillis(r.ttl), Secret: r.secret}
+	if r.payload == nil {
+		m := &messages.ExtendRequest{
+			Owner: r.owner, Token: uint64(r.token), TtlMs: inMillis(r.ttl), Secret: r.secret, Order: r.Order(),
+		}
 		switch {
 		case r.downgrading > 0:
 			m.Limit = readers.limit
@@ -137,20 +148,27 @@ func (r *renewal) message() []byte {
 	return r.payload
 }
 
-// granted takes a grant in. It returns false if the answer to the attempt does not matter any more.
-func (r *renewal) granted(id uint64, l *messages.Lease) bool {
-	settled, ok := r.Granted(id, millis(l.GetRemainingMs()))
-	if ok {
-		if id >= r.asks {
-			r.agreed = r.ttl
-		}
-		if id >= r.since && !r.IsOpenBefore(r.since) {
-			r.settled()
-		}
-		r.sender.Forget(settled...)
-		r.calls.answer(id, nil)
+// granted takes a grant in. It returns false if the answer to the attempt does not matter any more. An order that is not
+// its own says that another client extends the lease: then the service has not agreed to what the attempt asked for.
+func (r *renewal) granted(id uint64, reply *messages.Reply) bool {
+	own := r.Order()
+	settled, ok := r.Granted(id, min(millis(reply.GetLease().GetRemainingMs()), r.most), reply.GetOrder())
+	if !ok {
+		return false
 	}
-	return ok
+	r.sender.Forget(settled...)
+	if r.Order() != own {
+		r.payload = nil
+		return true
+	}
+	if id >= r.asks {
+		r.agreed = r.ttl
+	}
+	if id >= r.since && !r.IsOpenBefore(r.since) {
+		r.settled()
+	}
+	r.calls.answer(id, nil)
+	return true
 }
 
 // refuse goes back to the TTL that the service has agreed to.
@@ -168,7 +186,10 @@ func (r *renewal) noEffect(id uint64) {
 }
 
 // downgrade has the attempts from now on ask for a downgrade.
-func (r *renewal) downgrade() { r.downgrading, r.payloadTTL = r.sender.LastID()+1, 0 }
+func (r *renewal) downgrade() {
+	r.downgrading = r.sender.LastID() + 1
+	r.change()
+}
 
 // asksDowngrade reports whether the attempt asked for a downgrade that is not decided yet.
 func (r *renewal) asksDowngrade(id uint64) bool { return r.downgrading > 0 && id >= r.downgrading }
@@ -179,7 +200,8 @@ func (r *renewal) askedDowngrade(id uint64) bool { return id <= r.decided }
 
 // downgraded takes in what has become of the downgrade, nil if the lease is shared now.
 func (r *renewal) downgraded(err error) {
-	r.downgrading, r.decided, r.payloadTTL = 0, r.sender.LastID(), 0
+	r.downgrading, r.decided = 0, r.sender.LastID()
+	r.change()
 	r.downgrades.answer(r.decided+1, err)
 }
 
@@ -195,7 +217,7 @@ func (r *renewal) over() time.Time {
 }
 
 // become takes in that the lease has another token.
-func (r *renewal) become(token Token) { r.token, r.payloadTTL = token, 0 }
+func (r *renewal) become(token Token) { r.token, r.payload = token, nil }
 
 // has reports whether the lease is in the session that the attempts name, and will stay there: no attempt from before
 // may yet take it out.
@@ -204,11 +226,10 @@ func (r *renewal) has(l *messages.Lease) bool {
 }
 
 // rest forgets what it has to send, because the lease is prolonged by its session.
-func (r *renewal) rest() { r.payload, r.payloadTTL = nil, 0 }
+func (r *renewal) rest() { r.payload = nil }
 
 // stop expects no more answers.
 func (r *renewal) stop() {
-	r.disuse()
 	r.sender.Forget(r.DropAll()...)
 }
 

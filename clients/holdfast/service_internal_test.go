@@ -35,6 +35,12 @@ type scripted struct {
 	deaf bool
 	// refuse returns the status with which an extension is refused, 0 if it is not. It is called with mu held; nil: none is.
 	refuse func(key string, r *messages.ExtendRequest) messages.Status
+	// forge returns what comes in the place of the service's answer, and before it; nil: nothing does.
+	forge func(messages.Operation) *messages.Reply
+	// shards is how many shards it says that it has.
+	shards uint32
+	// heardOf is called with each request that has arrived, with mu held; nil: nothing is.
+	heardOf func(m proto.Message)
 }
 
 type scriptedLease struct {
@@ -45,6 +51,9 @@ type scriptedLease struct {
 	// deadline counts without a session, for the TTL of the last extension.
 	deadline time.Time
 	timer    *time.Timer
+	// order and setOrder are the highest of its extends and of its sets.
+	order, setOrder uint64
+	metadata        map[string]string
 }
 
 type scriptedWaiter struct {
@@ -65,7 +74,7 @@ type scriptedSession struct {
 func newScripted(t *testing.T) *scripted {
 	t.Helper()
 	s := &scripted{
-		t: t, features: []string{messages.FeatureBatch, messages.FeatureSessions},
+		t: t, shards: 1, features: []string{messages.FeatureBatch, messages.FeatureSessions, messages.FeatureValues, messages.FeatureOrder},
 		leases: map[string]*scriptedLease{}, tokens: map[string]uint64{}, queues: map[string][]scriptedWaiter{},
 		sessions: map[string]*scriptedSession{}, asks: map[messages.Operation]int{},
 	}
@@ -108,7 +117,7 @@ func (s *scripted) published(subject, reply string, data []byte) {
 		s.server.deliver(reply, payload)
 	}
 	if subject == messages.DefaultPrefix.Info() {
-		deliver(&messages.Info{Shards: 1, Features: s.features})
+		deliver(&messages.Info{Shards: s.shards, Features: s.features})
 		return
 	}
 	address, err := messages.DefaultPrefix.Parse(subject)
@@ -147,7 +156,14 @@ func (s *scripted) asked(op messages.Operation, key string, data []byte, answer 
 	if s.fate != nil {
 		there, back = s.fate(op)
 	}
-	reply := func(r *messages.Reply) { after(back, func() { answer(r) }) }
+	reply := func(r *messages.Reply) {
+		if s.forge != nil {
+			if forged := s.forge(op); forged != nil {
+				answer(forged)
+			}
+		}
+		after(back, func() { answer(r) })
+	}
 	if there == 0 {
 		s.asks[op]++
 		s.decide(key, m, reply)
@@ -238,6 +254,9 @@ func after(d time.Duration, f func()) {
 
 // decide is called with mu held, as what it calls is.
 func (s *scripted) decide(key string, m proto.Message, answer func(*messages.Reply)) {
+	if s.heardOf != nil {
+		s.heardOf(m)
+	}
 	switch r := m.(type) {
 	case *messages.AcquireRequest:
 		s.acquire(key, r, answer)
@@ -245,6 +264,8 @@ func (s *scripted) decide(key string, m proto.Message, answer func(*messages.Rep
 		answer(s.release(key, r))
 	case *messages.ExtendRequest:
 		answer(s.extend(key, r))
+	case *messages.SetRequest:
+		answer(s.set(key, r))
 	case *messages.GetRequest:
 		answer(s.get(key))
 	case *messages.KeepRequest:
@@ -260,7 +281,12 @@ func (s *scripted) acquire(key string, r *messages.AcquireRequest, answer func(*
 	i := slices.IndexFunc(s.queues[key], same)
 	switch {
 	case l != nil && l.request.GetRequestId() == r.GetRequestId():
-		answer(&messages.Reply{Status: messages.Status_GRANTED, Lease: s.lease(key)})
+		answer(&messages.Reply{Status: messages.Status_GRANTED, Lease: s.lease(key), Order: l.order})
+	case l != nil && r.GetReentrant() && l.request.GetOwner() == r.GetOwner():
+		if until := time.Now().Add(millis(r.GetTtlMs())); until.After(l.deadline) {
+			s.run(key, l, millis(r.GetTtlMs()))
+		}
+		answer(&messages.Reply{Status: messages.Status_GRANTED, Lease: s.lease(key), Order: l.order})
 	case l == nil:
 		s.grant(key, r, answer)
 	case r.GetWaitMs() == 0:
@@ -405,16 +431,46 @@ func (s *scripted) extend(key string, r *messages.ExtendRequest) *messages.Reply
 		}
 	}
 	ttl := millis(r.GetTtlMs())
-	if id := r.GetSession(); id != "" {
+	switch id := r.GetSession(); {
+	case r.GetOrder() > 0 && r.GetOrder() < l.order:
+		return &messages.Reply{Status: messages.Status_EXTENDED, Lease: s.lease(key), Order: l.order}
+	case id != "":
 		x := s.open(id, ttl)
 		if time.Until(x.deadline) < min(ttl, x.ttl) {
 			s.prolong(id, min(ttl, x.ttl))
 		}
 		l.session, l.ttl = id, x.ttl
-	} else {
+	default:
 		s.run(key, l, ttl)
 	}
-	return &messages.Reply{Status: messages.Status_EXTENDED, Lease: s.lease(key)}
+	l.order = max(l.order, r.GetOrder())
+	return &messages.Reply{Status: messages.Status_EXTENDED, Lease: s.lease(key), Order: l.order}
+}
+
+func (s *scripted) set(key string, r *messages.SetRequest) *messages.Reply {
+	l := s.leases[key]
+	if l == nil || l.token != r.GetToken() {
+		return &messages.Reply{Status: messages.Status_EXPIRED}
+	}
+	if r.GetOrder() == 0 || r.GetOrder() >= l.setOrder {
+		l.metadata, l.setOrder = r.GetMetadata(), max(l.setOrder, r.GetOrder())
+	}
+	return &messages.Reply{Status: messages.Status_UPDATED, Lease: s.lease(key), Order: l.setOrder}
+}
+
+// leave is what another process of the owner does with a lease: it extends it by itself, or releases it. Neither is a loss.
+func (s *scripted) leave(key string, extended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leases[key]
+	switch {
+	case l == nil:
+	case extended:
+		l.order++
+		s.run(key, l, l.ttl)
+	default:
+		s.free(key)
+	}
 }
 
 func (s *scripted) get(key string) *messages.Reply {
@@ -450,6 +506,6 @@ func (s *scripted) lease(key string) *messages.Lease {
 	}
 	return &messages.Lease{
 		Resource: key, Owner: l.request.GetOwner(), Token: l.token, TtlMs: inMillis(l.ttl), Session: label,
-		RemainingMs: uint32(time.Until(deadline) / time.Millisecond),
+		RemainingMs: uint32(time.Until(deadline) / time.Millisecond), Metadata: l.metadata,
 	}
 }

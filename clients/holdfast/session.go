@@ -32,8 +32,9 @@ type session struct {
 	known time.Duration
 
 	mu sync.Mutex
-	// users counts the handles whose leases may be in the session.
+	// users counts the handles whose leases may be in the session, moved is when one of them last came into it or left it.
 	users int
+	moved time.Time
 	// begun: a lease is in the session, so keeps are sent. over: no more.
 	begun, over bool
 	// forsaken: a lease may be in it that has to run out.
@@ -46,8 +47,8 @@ type session struct {
 	// coverage is nil before the first answer to a keep. losses is what the latest answer has shown.
 	coverage *coverage
 	losses   uint64
-	// sent is the number of the latest keep, before which joined leases had been in the coverage.
-	sent, joined uint64
+	// proved is a moment since which the coverage has been whole.
+	proved time.Time
 	// trial is the number of the attempt to end another session; 0: there was none.
 	trial uint64
 	alarm alarm.Alarm // calls Wake
@@ -71,6 +72,7 @@ func (x *session) use() bool {
 	defer x.mu.Unlock()
 	if !x.over {
 		x.users++
+		x.moved = clock.Now()
 	}
 	return !x.over
 }
@@ -79,6 +81,7 @@ func (x *session) use() bool {
 func (x *session) disuse() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.moved = clock.Now()
 	if x.users--; x.users == 0 && !x.begun && !x.over {
 		x.close() // it has no alarm that would
 	}
@@ -95,8 +98,10 @@ func (x *session) entered(sent time.Time) *coverage {
 	if !x.begun {
 		x.begun = true
 		x.renewal = lease.NewRenewal(lease.New(sent, x.known, x.known), sent, x.sessions.c.begun)
+		x.renewal.Above(0) // all keeps ask for the same, so a late one shortens nothing
 		x.send()
 	}
+	x.moved = clock.Now()
 	if x.coverage == nil || !sent.After(x.coverage.began) {
 		return nil
 	}
@@ -163,11 +168,9 @@ func (x *session) schedule() {
 func (x *session) send() {
 	sender := x.sessions.c.sender
 	x.tryEnd()
-	if x.coverage != nil {
-		x.joined = x.coverage.joined()
-	}
-	x.sent = sender.Send(sender.RouteIn(x.terms.shard, messages.OpKeep, x.key, x.renewal.Attempts()), nil, x.payload, x.answered)
-	x.renewal.Sent(x.sent, clock.Now(), nil)
+	to := sender.RouteIn(x.terms.shard, messages.OpKeep, x.key, x.renewal.Attempts())
+	id := sender.Send(to, request.Message{Payload: x.payload}, x.answered)
+	x.renewal.Sent(id, clock.Now(), nil)
 	x.schedule()
 }
 
@@ -180,7 +183,7 @@ func (x *session) tryEnd() {
 	}
 	if x.coverage == nil && !x.sessions.mayEnd() {
 		to := sender.RouteIn(x.terms.shard, messages.OpEnd, rand.Text(), 0)
-		x.trial = sender.Send(to, nil, request.Encode(new(messages.EndRequest)), x.sessions.ended)
+		x.trial = sender.Send(to, request.Message{Payload: request.Encode(new(messages.EndRequest))}, x.sessions.ended)
 	}
 }
 
@@ -323,16 +326,16 @@ func (x *session) answered(a *request.Answer) {
 	case reply == nil:
 		x.noEffect(a.ID, request.ErrNoResponders)
 	default:
-		x.replied(a.ID, reply)
+		x.replied(a, reply)
 	}
 }
 
-func (x *session) replied(id uint64, r *messages.Reply) {
+func (x *session) replied(a *request.Answer, r *messages.Reply) {
 	switch r.GetStatus() {
 	case messages.Status_EXTENDED:
-		x.kept(id, r)
+		x.kept(a, r)
 	case messages.Status_UNAVAILABLE, messages.Status_OVERLOADED:
-		x.noEffect(id, refused(messages.OpKeep, "", r))
+		x.noEffect(a.ID, refused(messages.OpKeep, "", r))
 	case messages.Status_NOT_HELD: // its leases have ended, or left it
 		x.close()
 	default:
@@ -350,27 +353,36 @@ func (x *session) noEffect(id uint64, err error) {
 
 // kept takes in that the service has prolonged the session. If it may have lost a lease, each of them is asked for by its
 // own extension, and those that are held come into the next coverage.
-func (x *session) kept(id uint64, r *messages.Reply) {
-	settled, ok := x.renewal.Granted(id, x.known)
+func (x *session) kept(a *request.Answer, r *messages.Reply) {
+	settled, ok := x.renewal.Granted(a.ID, x.known, x.renewal.Order())
 	if !ok {
 		return
 	}
 	x.sessions.c.sender.Forget(settled...)
 	x.sessions.prove()
 	x.schedule()
-	if x.isWhole(id, r) {
+	if x.isWhole(a.Sent, r) {
 		x.coverage.prolong(x.renewal.Until())
 	} else {
-		x.losses = r.GetLosses()
-		x.cover(newCoverage(x.label, clock.Now(), x.renewal.Until()))
+		x.losses, x.proved = r.GetLosses(), clock.Now()
+		x.cover(newCoverage(x.label, x.proved, x.renewal.Until()))
 	}
 	x.endanger(nil)
 }
 
-// isWhole reports whether the answer to a keep shows that no lease of the coverage was lost.
-func (x *session) isWhole(id uint64, r *messages.Reply) bool {
-	if x.coverage == nil || r.GetLosses() != x.losses {
+// isWhole reports whether the leases of the coverage may be prolonged by a keep that was sent then, because of its answer.
+// A loss shows in losses. A lease can also leave the session without one: another process of its owner releases or extends
+// it. That shows in held, the number of leases in the session, if it can be told which these are: all that may be in the
+// session are in the coverage, and none came or left since before the keep was sent. A lease counts from the first
+// extension that names the session until the answer to its release. When no answer has shown for one TTL that the
+// coverage is whole, it is over too, and each lease is asked for by its own extension.
+func (x *session) isWhole(sent time.Time, r *messages.Reply) bool {
+	switch {
+	case x.coverage == nil || r.GetLosses() != x.losses:
 		return false
+	case x.users == x.coverage.count() && sent.After(x.moved):
+		x.proved = sent
+		return int(r.GetHeld()) == x.users
 	}
-	return id != x.sent || int(r.GetHeld()) >= x.coverage.since(x.joined)
+	return sent.Sub(x.proved) < x.known
 }

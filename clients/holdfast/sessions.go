@@ -127,6 +127,9 @@ func (s *sessions) lengths(ttl time.Duration) int {
 // keep returns the request that keeps a session.
 func (s *sessions) keep(t sessionTerms) *messages.KeepRequest {
 	r := &messages.KeepRequest{TtlMs: inMillis(t.ttl)}
+	if t.secret && s.c.everyNodeOffers(messages.FeatureKeepSecret) {
+		r.Secret = s.c.cfg.secret.value
+	}
 	if s.c.cfg.disconnect > 0 {
 		r.DisconnectMs, r.Alive = inMillis(s.c.cfg.disconnect), s.c.sender.Listens()
 	}

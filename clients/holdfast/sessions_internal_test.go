@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -378,10 +381,12 @@ func TestReleaseThatIsLost(t *testing.T) {
 	})
 }
 
-// An extension from before may yet take the lease out of the session, so keeps do not count.
+// At a service that compares no orders, an extension from before may yet take the lease out of the session, so keeps do
+// not count.
 func TestLateExtension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted(t)
+		s.features = []string{messages.FeatureSessions}
 		locks := mustLocks(t, s.client(Defaults(TTL(2*time.Second))), 3)
 		wait(10 * time.Second)
 		extensions := 0
@@ -436,28 +441,115 @@ func TestLateAnswerAfterALoss(t *testing.T) {
 	})
 }
 
+// Another process of the owner may take a lease out of its session without a loss. It is noticed within two TTLs, however
+// long keeps take, and however many other locks come and go.
+func TestLeaseThatLeavesSilently(t *testing.T) {
+	for name, tc := range map[string]struct {
+		extended, busy bool
+		way            time.Duration
+	}{
+		"released":               {},
+		"extended":               {extended: true},
+		"released, slow keeps":   {way: DefaultTTL / 8},
+		"extended, slow keeps":   {extended: true, way: DefaultTTL / 8},
+		"released, others leave": {busy: true, way: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScripted(t)
+				locks := mustLocks(t, s.client(), 200)
+				wait(5 * DefaultTTL)
+				s.script(func(op messages.Operation) (there, back time.Duration) {
+					if op == messages.OpKeep {
+						return tc.way, tc.way
+					}
+					return 0, 0
+				})
+				wantValid(t, s, locks, allOfThem)
+				if s.count(messages.OpExtend); !tc.busy {
+					if wait(2 * DefaultTTL); s.count(messages.OpExtend) > 0 {
+						t.Error("the locks are renewed one by one")
+					}
+				}
+				s.leave("r0", tc.extended)
+				for i := 1; i <= 2*len(locks)/3; i++ {
+					if wait(3 * DefaultTTL / time.Duration(len(locks))); tc.busy {
+						if err := locks[i].Release(t.Context()); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				if wantHeld(t, s, locks[0]); locks[0].Valid() != tc.extended {
+					t.Errorf("after two TTLs the lock is valid: %v", locks[0].Valid())
+				}
+			})
+		})
+	}
+}
+
+// A keep carries the secret of its session, where all nodes know the field.
+func TestKeepHasTheSecret(t *testing.T) {
+	for name, features := range map[string][]string{
+		"known":   {messages.FeatureSessions, messages.FeatureSecrets, messages.FeatureKeepSecret},
+		"unknown": {messages.FeatureSessions, messages.FeatureSecrets},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScripted(t)
+				s.features = features
+				keeps := 0
+				secret := []byte("0123456789abcdef")
+				s.heardOf = func(m proto.Message) {
+					if k, ok := m.(*messages.KeepRequest); ok {
+						if keeps++; string(k.GetSecret()) != map[string]string{"known": string(secret)}[name] {
+							t.Errorf("a keep with the secret %q", k.GetSecret())
+						}
+					}
+				}
+				mustLocks(t, s.client(Secret(secret)), 3)
+				if wait(3 * DefaultTTL); keeps == 0 {
+					t.Error("there was no keep")
+				}
+			})
+		})
+	}
+}
+
+var (
+	firstSeed = flag.Uint64("seed", 0, "the first seed of TestValidLocksAreHeld")
+	seeds     = flag.Uint64("seeds", 60, "how many seeds TestValidLocksAreHeld tries")
+)
+
 // Whatever is lost, delayed, broken or moved: a lock that the client takes for held is held, unless it was broken within
-// the last TTL.
+// the last TTL, or another process of its owner released or extended it within the last two. A service that compares the
+// order of requests may get them at any time; another one not later than after the TTL.
 func TestValidLocksAreHeld(t *testing.T) {
 	covered := 0
-	for seed := range uint64(60) {
+	for seed := *firstSeed; seed < *firstSeed+*seeds; seed++ {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			s := newScripted(t)
+			mostDelay, slowKeeps := longest+longest/2, seed%5 == 2
+			if seed%4 == 1 {
+				s.features = []string{messages.FeatureBatch, messages.FeatureSessions}
+				mostDelay = time.Second // as long as the shortest TTL
+			}
 			ttl, opts := 2*time.Second, []Option(nil)
 			if s.deaf = seed%3 == 0; s.deaf {
 				ttl, opts = 10*time.Second, []Option{ReleaseOnDisconnect(5 * time.Second)}
 			}
 			c := s.client(append(opts, Defaults(TTL(ttl)))...)
-			fate := rand.New(rand.NewPCG(seed, 2))
+			fate, begun := rand.New(rand.NewPCG(seed, 2)), time.Now()
 			bad := fate.IntN(40)
-			s.script(func(messages.Operation) (there, back time.Duration) {
+			s.script(func(op messages.Operation) (there, back time.Duration) {
 				delay := func() time.Duration {
 					switch n := fate.IntN(100); {
+					case slowKeeps && op == messages.OpKeep && time.Since(begun) > 3*ttl: // their answers come behind the next keep
+						return ttl / 8
 					case n < bad/2:
 						return lostOnTheWay
 					case n < bad:
-						return time.Duration(fate.Int64N(int64(time.Second))) // as long as the shortest TTL
+						return time.Duration(fate.Int64N(int64(mostDelay)))
 					}
 					return 0
 				}
@@ -465,11 +557,12 @@ func TestValidLocksAreHeld(t *testing.T) {
 			})
 			var locks []*Lock
 			var broken []brokenLock
+			most := map[*Lock]time.Duration{} // the longest TTL that was asked for
 			for i := range 300 {
-				switch r.IntN(30) {
+				switch r.IntN(32) {
 				case 0, 1, 2, 3:
 					if l, err := c.TryAcquire(t.Context(), fmt.Sprint("r", i)); err == nil {
-						locks = append(locks, l)
+						locks, most[l] = append(locks, l), ttl
 					}
 				case 4:
 					s.takeOver()
@@ -477,7 +570,7 @@ func TestValidLocksAreHeld(t *testing.T) {
 					if len(locks) > 0 {
 						n := r.IntN(len(locks))
 						s.breakLease(locks[n].Resource())
-						broken = append(broken, brokenLock{locks[n], time.Now().Add(max(ttl, longest))})
+						broken = append(broken, brokenLock{locks[n], time.Now().Add(most[locks[n]])})
 						locks = slices.Delete(locks, n, n+1)
 					}
 				case 7:
@@ -488,12 +581,20 @@ func TestValidLocksAreHeld(t *testing.T) {
 					}
 				case 8:
 					if len(locks) > 0 {
-						l, ttl := locks[r.IntN(len(locks))], time.Duration(1+r.IntN(int(longest/time.Second)))*time.Second
+						l, ttl := locks[r.IntN(len(locks))], []time.Duration{time.Second, 2 * time.Second, longest}[r.IntN(3)]
+						most[l] = max(most[l], ttl)
 						go func() { _ = l.Extend(t.Context(), ttl) }()
+					}
+				case 9, 10:
+					if len(locks) > 0 {
+						n := r.IntN(len(locks))
+						s.leave(locks[n].Resource(), r.IntN(2) == 0)
+						broken = append(broken, brokenLock{locks[n], time.Now().Add(2 * most[locks[n]])})
+						locks = slices.Delete(locks, n, n+1)
 					}
 				}
 				for range 10 {
-					wait(10 * time.Millisecond)
+					wait(30 * time.Millisecond)
 					for _, l := range locks {
 						if l.Valid() && !s.holds(l.Resource(), l.Token()) {
 							t.Fatalf("seed %d: %v is valid and not held", seed, l)
@@ -503,8 +604,8 @@ func TestValidLocksAreHeld(t *testing.T) {
 						}
 					}
 					for _, b := range broken {
-						if b.Valid() && time.Now().After(b.until) {
-							t.Fatalf("seed %d: %v is valid after it was broken", seed, b)
+						if b.Valid() && time.Now().After(b.until) && !s.holds(b.Resource(), b.Token()) {
+							t.Fatalf("seed %d: %v is valid after it was broken, or taken out of its session", seed, b)
 						}
 					}
 				}
@@ -520,7 +621,7 @@ func TestValidLocksAreHeld(t *testing.T) {
 }
 
 // longest is the longest TTL to which the test extends a lock.
-const longest = 3 * time.Second
+const longest = 15 * time.Second
 
 // brokenLock is a lock that may be valid for so long, as the client may not know that it was broken.
 type brokenLock struct {

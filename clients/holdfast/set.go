@@ -22,7 +22,8 @@ func (l *Lock) Metadata() map[string]string {
 // It returns nil when the service has it; [ErrInvalid] if the metadata break a rule, or the deployment lacks the feature
 // "values"; [ErrOverloaded] if the leases of the resource would become too large; [ErrLost] when the lock is lost, which
 // ends it, [ErrReleased] after a release; [ErrUnavailable] if no node could decide. When the context or the client's
-// timeout ends first it may be [ErrUnknown]: the metadata may be replaced or not, or yet be.
+// timeout ends first it may be [ErrUnknown]: the metadata may be replaced or not, or yet be, but not after those of a later
+// call, if the deployment has the feature "order".
 func (l *Lock) Set(ctx context.Context, metadata map[string]string) error {
 	if err := checkContext(ctx, messages.OpSet, l.Resource()); err != nil {
 		return err
@@ -39,44 +40,64 @@ func (l *Lock) Set(ctx context.Context, metadata map[string]string) error {
 	return l.h.set(ctx, l, metadata)
 }
 
-// set asks for other metadata and waits for the answer.
+// set asks for other metadata and waits for the answer. If another client has spoken for the lease, it asks once more.
 func (h *handle) set(ctx context.Context, l *Lock, metadata map[string]string) error {
-	h.mu.Lock()
-	if l.over != nil || h.phase != holding {
-		defer h.mu.Unlock()
-		if h.found != nil {
-			return h.found
+	for {
+		m, err := h.setRequest(l, metadata)
+		if err != nil {
+			return err
 		}
-		return &Error{Op: string(messages.OpSet), Resource: h.resource, Err: ErrReleased}
+		a, err := h.c.calls.ask(ctx, messages.OpSet, h.resource, m)
+		if err != nil {
+			return err
+		}
+		r, err := a.Reply()
+		if err != nil {
+			return &Error{Op: string(messages.OpSet), Resource: h.resource, Err: ErrUnknown, Cause: err}
+		}
+		if again, err := h.afterSet(m, r); !again {
+			return err
+		}
 	}
-	m := &messages.SetRequest{Owner: h.terms.owner, Token: uint64(h.id.token), Metadata: metadata, Secret: h.terms.secret.value}
-	h.mu.Unlock()
-	a, err := h.c.calls.ask(ctx, messages.OpSet, h.resource, m)
-	if err != nil {
-		return err
-	}
-	r, err := a.Reply()
-	if err != nil {
-		return &Error{Op: string(messages.OpSet), Resource: h.resource, Err: ErrUnknown, Cause: err}
-	}
-	return h.afterSet(r, metadata)
 }
 
-// afterSet takes the answer in.
-func (h *handle) afterSet(r *messages.Reply, metadata map[string]string) error {
+// setRequest returns the request for other metadata. Its order is another one if the last request asked for others.
+func (h *handle) setRequest(l *Lock, metadata map[string]string) (*messages.SetRequest, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l.over != nil || h.phase != holding {
+		if h.found != nil {
+			return nil, h.found
+		}
+		return nil, &Error{Op: string(messages.OpSet), Resource: h.resource, Err: ErrReleased}
+	}
+	if h.renewal.Order() > 0 && (h.setOrder == 0 || !maps.Equal(metadata, h.asked)) {
+		h.setOrder, h.asked = min(h.setOrder+1, messages.MaxOrder), metadata
+	}
+	return &messages.SetRequest{
+		Owner: h.terms.owner, Token: uint64(h.id.token), Metadata: metadata, Secret: h.terms.secret.value, Order: h.setOrder,
+	}, nil
+}
+
+// afterSet takes the answer to a request in. again: a set of another client has a higher order, so this one had no effect.
+func (h *handle) afterSet(m *messages.SetRequest, r *messages.Reply) (again bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch r.GetStatus() {
 	case messages.Status_UPDATED:
-		h.metadata = metadata
-		return nil
+		if again = m.GetOrder() > 0 && r.GetOrder() > m.GetOrder(); again {
+			h.setOrder = min(r.GetOrder()+1, messages.MaxOrder)
+		} else {
+			h.metadata = m.GetMetadata()
+		}
+		return again, nil
 	case messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN, messages.Status_EXPIRED:
 		e := lost(messages.OpSet, h.resource, r)
 		if h.phase == holding {
 			h.lose(e)
 		}
-		return e
+		return false, e
 	default:
-		return refused(messages.OpSet, h.resource, r)
+		return false, refused(messages.OpSet, h.resource, r)
 	}
 }

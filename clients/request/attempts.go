@@ -29,6 +29,8 @@ type attempt struct {
 	header nats.Header
 	// payload is what is to be published; nil: it has been.
 	payload []byte
+	// owner is whose lease an answer may grant, extend or set; empty: anybody's.
+	owner string
 	// receive is called with the answer; nil: none is expected.
 	receive  func(*Answer)
 	sent     time.Time
@@ -76,6 +78,16 @@ func (s *attempts) hasGranted(id uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.granted.has(id)
+}
+
+// find returns an attempt, and the number of the batch in which it was sent; nil if no answer is expected to it.
+func (s *attempts) find(id uint64) (a *attempt, batch uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a = s.open[id]; a != nil {
+		batch = a.batch
+	}
+	return a, batch
 }
 
 // take removes an attempt, and returns nil if no answer is expected to it.
@@ -144,4 +156,24 @@ func (s *attempts) lastID() uint64 {
 // answer returns what is known of an answer from its attempt.
 func (a *attempt) answer() *Answer {
 	return &Answer{ID: a.id, Sent: a.sent, direct: a.to.direct, encoding: a.encoding}
+}
+
+// fits reports whether an answer can be one to the attempt: the leases in it have the resource that was asked about, and
+// what was granted, extended or set is the owner's.
+func (a *attempt) fits(answer *Answer) bool {
+	if a.to.subject != "" || a.to.op == messages.OpKeep || a.to.op == messages.OpEnd {
+		return true // it is about no single resource
+	}
+	r, _ := answer.Reply() // one that cannot be decoded says nothing
+	l := r.GetLease()
+	switch r.GetStatus() {
+	case messages.Status_GRANTED, messages.Status_EXTENDED, messages.Status_UPDATED:
+		return a.isAbout(l) && (a.owner == "" || l.GetOwner() == a.owner)
+	}
+	return (l.GetResource() == "" || a.isAbout(l)) && !slices.ContainsFunc(r.GetHolders(), func(l *messages.Lease) bool { return !a.isAbout(l) })
+}
+
+func (a *attempt) isAbout(l *messages.Lease) bool {
+	key, err := messages.EncodeKey(l.GetResource())
+	return err == nil && key == a.to.key
 }

@@ -184,13 +184,22 @@ func (x *Exchange) Definite() bool { return len(x.open) == 0 && !x.unsure }
 func (x *Exchange) send(now time.Time) {
 	x.connection = x.s.connection.Load()
 	x.due = now.Add(min(messages.ResendAfter(x.sent), x.MostPause))
-	id := x.s.Send(x.route(), x.Header, Encode(x.Message()), x.receive)
+	m := x.Message()
+	id := x.s.Send(x.route(), Message{Header: x.Header, Payload: Encode(m), Owner: ownerOf(m)}, x.receive)
 	x.sent++
 	if len(x.open) == openAttempts {
 		x.s.Forget(x.open[0])
 		x.open, x.unsure = x.open[1:], true
 	}
 	x.open = append(x.open, id)
+}
+
+// ownerOf returns the owner of a request; empty: it has none.
+func ownerOf(m proto.Message) string {
+	if owned, ok := m.(interface{ GetOwner() string }); ok {
+		return owned.GetOwner()
+	}
+	return ""
 }
 
 func (x *Exchange) route() Route {

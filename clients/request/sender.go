@@ -2,11 +2,11 @@ package request
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,7 +44,9 @@ type Sender struct {
 	// alarms are those of the exchanges under way.
 	alarms alarm.Heap
 
+	// inbox is what reply subjects begin with, and names their ends.
 	inbox        string
+	names        names
 	subscription *nats.Subscription
 	status       chan nats.Status
 	// complaint is what the connection last said of its own accord.
@@ -62,9 +64,6 @@ type Sender struct {
 	stopped    <-chan struct{}
 }
 
-// replyBase makes the reply subjects short.
-const replyBase = 36
-
 // NewSender returns a sender. It does not wait for the deployment. [Sender.Close] ends it. An error is the
 // connection's.
 func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
@@ -73,7 +72,8 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	}
 	s := &Sender{
 		nc: nc, cfg: cfg,
-		inbox:       nc.NewInbox() + ".",
+		inbox:       inboxOf(nc),
+		names:       newNames(),
 		off:         make(chan struct{}),
 		reconnected: make(chan struct{}),
 	}
@@ -89,6 +89,12 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	s.goroutines.Go(s.publishAll)
 	s.goroutines.Go(s.watchConnection)
 	return s, nil
+}
+
+// inboxOf returns what the reply subjects of a sender on the connection begin with: it cannot be guessed.
+func inboxOf(nc *nats.Conn) string {
+	counted := nc.NewInbox()
+	return counted[:strings.LastIndexByte(counted, '.')+1] + rand.Text() + "."
 }
 
 // Close stops the sender. It publishes one-way messages that are still queued, drops other ones, and waits
@@ -121,13 +127,21 @@ func (s *Sender) RouteIn(shard uint32, op messages.Operation, key string, n int)
 // Listens returns a subject on which the sender listens. It drops what comes there: the name is no number of an attempt.
 func (s *Sender) Listens() string { return s.inbox + "_alive" }
 
-// Send sends one attempt and returns its number, which grows from attempt to attempt. It does not block. A header is as in
-// [Request].
-// receive is called at most once, with the answer or the reason why the attempt was not sent, until
+// Message is what an attempt sends.
+type Message struct {
+	// Header is as in [Request].
+	Header  nats.Header
+	Payload []byte
+	// Owner is whose lease may be granted, extended or set; empty: anybody's.
+	Owner string
+}
+
+// Send sends one attempt and returns its number, which grows from attempt to attempt. It does not block. receive is called at most once, with the answer or the reason why the attempt was not sent, until
 // [Sender.Forget]. It runs on the goroutine of the subscription or of the publisher, and must not block.
-func (s *Sender) Send(to Route, header nats.Header, payload []byte, receive func(*Answer)) uint64 {
+func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
 	a := &attempt{
-		to: to, header: header, payload: payload, receive: receive, sent: clock.Now(), encoding: messages.EncodingOf("", payload),
+		to: to, header: m.Header, payload: m.Payload, owner: m.Owner, receive: receive, sent: clock.Now(),
+		encoding: messages.EncodingOf("", m.Payload),
 	}
 	s.attempts.add(a)
 	s.outbox.add(a)
@@ -233,9 +247,6 @@ func (s *Sender) publishQueue(queue []*attempt) {
 	}
 }
 
-// batchMark begins the number of a batch in a reply subject.
-const batchMark = "-"
-
 // publishBatches publishes in batches what can be, and the rest alone.
 func (s *Sender) publishBatches(queue []*attempt) {
 	batches, alone := bundle(queue, int(s.nc.MaxPayload()))
@@ -279,7 +290,7 @@ func (s *Sender) tryBatch(queue []*attempt) {
 }
 
 func (s *Sender) publishBatch(shard uint32, id uint64, payload []byte) error {
-	return s.publishTo(s.router.prefix.Batch(shard), batchMark, id, nil, payload)
+	return s.publishTo(s.router.prefix.Batch(shard), s.names.of(id, true), nil, payload)
 }
 
 // finish publishes what needs no answer, and takes leave of the connection.
@@ -294,14 +305,14 @@ func (s *Sender) finish() {
 }
 
 func (s *Sender) publish(a *attempt) error {
-	return s.publishTo(a.to.of(s.router.prefix), "", a.id, a.header, a.payload)
+	return s.publishTo(a.to.of(s.router.prefix), s.names.of(a.id, false), a.header, a.payload)
 }
 
-func (s *Sender) publishTo(subject, mark string, id uint64, header nats.Header, payload []byte) error {
+func (s *Sender) publishTo(subject, name string, header nats.Header, payload []byte) error {
 	if !s.nc.IsConnected() {
 		return ErrNotConnected // a buffered attempt would leave at an unknown time
 	}
-	reply := s.inbox + mark + strconv.FormatUint(id, replyBase)
+	reply := s.inbox + name
 	if header == nil {
 		return s.nc.PublishRequest(subject, reply, payload) // it allocates no message
 	}
@@ -317,12 +328,11 @@ func (s *Sender) recall(ids []uint64) []uint64 {
 
 // answered hands an answer to the receiver of its attempt.
 func (s *Sender) answered(m *nats.Msg) {
-	name, batched := strings.CutPrefix(strings.TrimPrefix(m.Subject, s.inbox), batchMark)
-	id, err := strconv.ParseUint(name, replyBase, 64)
+	id, batched, ok := s.names.number(strings.TrimPrefix(m.Subject, s.inbox))
 	switch {
-	case err != nil: // no attempt has such a subject
+	case !ok: // no attempt has such a subject
 	case !batched:
-		s.take(&Answer{ID: id, msg: m})
+		s.take(&Answer{ID: id, msg: m}, 0)
 	case noResponders(m):
 		s.refuseBatch(id, func(a *Answer) { a.msg = m })
 	default:
@@ -340,7 +350,7 @@ func (s *Sender) answeredBatch(id uint64, m *nats.Msg) {
 	s.batching.prove()
 	for _, answer := range reply.GetAnswers() {
 		if answer.GetId() > 0 {
-			s.take(&Answer{ID: answer.GetId(), reply: answer.GetReply(), decoded: true})
+			s.take(&Answer{ID: answer.GetId(), reply: answer.GetReply(), decoded: true}, id)
 		} else if s.refuseBatch(id, func(a *Answer) { a.NotSent = &Refusal{answer.GetReply()} }) {
 			s.batching.offer(false) // the node does not understand them
 		}
@@ -359,17 +369,23 @@ func (s *Sender) refuseBatch(id uint64, set func(*Answer)) bool {
 	return len(refused) > 0
 }
 
-// take hands an answer to the receiver of its attempt. A copy of a request is answered, too. After a grant that is the same
-// lease, which the receiver may be about to hold.
-func (s *Sender) take(a *Answer) {
-	t := s.attempts.take(a.ID)
+// take hands an answer to the receiver of its attempt, which came in answer to a batch; 0: alone. One that does not fit is
+// dropped. A copy of a request is answered, too. After a grant that is the same lease, which the receiver may be about to hold.
+func (s *Sender) take(a *Answer, batch uint64) {
+	t, sentIn := s.attempts.find(a.ID)
+	if t != nil {
+		a.Sent, a.direct, a.encoding = t.sent, t.to.direct, t.encoding
+		if sentIn != batch || !t.fits(a) {
+			return
+		}
+		t = s.attempts.take(a.ID)
+	}
 	if t == nil {
 		if !s.attempts.hasGranted(a.ID) {
 			s.orphan(a)
 		}
 		return
 	}
-	a.Sent, a.direct, a.encoding = t.sent, t.to.direct, t.encoding
 	if a.direct && !a.NoResponders() {
 		s.router.detour.end()
 	}

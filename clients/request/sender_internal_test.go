@@ -1,7 +1,6 @@
 package request
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,9 +49,9 @@ func TestExchangesAreWoken(t *testing.T) {
 
 // What comes to the subject on which a client listens is the answer to no attempt.
 func TestListensToNoAnswers(t *testing.T) {
-	s := Sender{inbox: "_INBOX.x."}
+	s := Sender{inbox: "_INBOX.x.", names: newNames()}
 	name, ok := strings.CutPrefix(s.Listens(), s.inbox)
-	if _, err := strconv.ParseUint(name, replyBase, 64); err == nil || !ok || strings.HasPrefix(name, batchMark) {
+	if _, _, is := s.names.number(name); is || !ok {
 		t.Errorf("%q is the subject of an answer", s.Listens())
 	}
 }
@@ -63,10 +62,10 @@ func TestSecondAnswer(t *testing.T) {
 	for first, want := range map[messages.Status]int{messages.Status_GRANTED: 0, messages.Status_HELD: 1} {
 		var orphans, received int
 		s := Sender{cfg: Config{Orphan: func(*messages.Lease) { orphans++ }}}
-		a := &attempt{to: Route{op: messages.OpAcquire}, receive: func(*Answer) { received++ }}
+		a := &attempt{to: Route{op: messages.OpAcquire, key: "r"}, receive: func(*Answer) { received++ }}
 		s.attempts.add(a)
 		for _, status := range []messages.Status{first, messages.Status_GRANTED} {
-			s.take(&Answer{ID: a.id, reply: &messages.Reply{Status: status}, decoded: true})
+			s.take(&Answer{ID: a.id, reply: &messages.Reply{Status: status, Lease: &messages.Lease{Resource: "r"}}, decoded: true}, 0)
 		}
 		if received != 1 || orphans != want {
 			t.Errorf("GRANTED behind %v: %d answers received, %d orphans, want 1 and %d", first, received, orphans, want)

@@ -26,7 +26,7 @@ var conformance = []mutant{
 	{
 		name:  "AnotherIDForEachAttempt",
 		harm:  "a repeated acquire is another request, which its own lease keeps out",
-		edits: []edit{{"clients/holdfast/acquire.go", "a.request.RequestId, a.request.WaitMs = a.id,", "a.request.RequestId, a.request.WaitMs = nuid.Next(),"}},
+		edits: []edit{{"clients/holdfast/acquire.go", "a.request.RequestId, a.request.WaitMs = a.id,", "a.request.RequestId, a.request.WaitMs = rand.Text(),"}},
 		found: conforms("sharing", "answer-lost"),
 		says:  `token: want "1", got "2"`,
 	},
@@ -82,7 +82,7 @@ var conformance = []mutant{
 	{
 		name:  "ShorterLeaseNotBelieved",
 		harm:  "a lease that the service may have shortened counts for its former time, beside the next holder's",
-		edits: []edit{{"clients/holdfast/internal/lease/estimate.go", "\te.bound(a.ends(a.sent))\n}\n\nfunc (e *Estimate) bound", "}\n\nfunc (e *Estimate) bound"}},
+		edits: []edit{{"clients/holdfast/internal/lease/estimate.go", "\te.until = earlier(e.until, a.ends(a.sent))\n", ""}},
 		found: conforms("extend", "shorter-without-an-answer"),
 		says:  `"lost":"l"`,
 	},
@@ -90,8 +90,10 @@ var conformance = []mutant{
 		name: "AnswersInTheOrderOfTheirArrival",
 		harm: "a late answer to an earlier extension prolongs a lease that was shortened since",
 		edits: []edit{
-			{"clients/holdfast/internal/lease/estimate.go", "if !a.settled && (over || a.id <= by.id && a.ttl >= by.ttl) {", "if !a.settled && a.id == by.id {"},
-			{"clients/holdfast/internal/lease/estimate.go", "\t\t\te.bound(a.ends(by.sent))\n", ""},
+			{"clients/holdfast/internal/lease/estimate.go", "a.order < order || a.id <= by.id\n", "a.id == by.id\n"},
+			{"clients/holdfast/internal/lease/estimate.go", "order > e.decided || until.After(e.until)", "order > 0"},
+			{"clients/holdfast/internal/lease/estimate.go", "return over, over || a.id <= by.id && a.ttl >= by.ttl\n", "return over, a.id == by.id\n"},
+			{"clients/holdfast/internal/lease/estimate.go", "\t\t\tuntil = earlier(until, a.ends(by.sent))\n", ""},
 		},
 		found: conforms("extend", "late-answer"),
 		says:  `"lost":"l"`,
@@ -99,7 +101,7 @@ var conformance = []mutant{
 	{
 		name:  "CoverageIsForever",
 		harm:  "a lock of a session that was broken counts as held for as long as the session is kept",
-		edits: []edit{{"clients/holdfast/session.go", "if x.isWhole(id, r) {", "if x.coverage != nil {"}},
+		edits: []edit{{"clients/holdfast/session.go", "if x.isWhole(a.Sent, r) {", "if x.coverage != nil {"}},
 		found: conforms("sessions", "one-broken"),
 		says:  `"lost":"l"`,
 	},

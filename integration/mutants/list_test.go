@@ -37,10 +37,12 @@ var (
 	disconnected   = suite{folder: "actors", run: "^TestPatienceBeginsWithTheLastRequest$"}
 	clientSessions = suite{
 		module: "clients", folder: "holdfast",
-		run: "^Test(LossInASession|EndOfKeeps|LateExtension|LateAnswerAfterALoss|ReleaseThatIsLost|Silence)$",
+		run: "^Test(LossInASession|EndOfKeeps|LateExtension|LateAnswerAfterALoss|ReleaseThatIsLost|Silence|LeaseThatLeavesSilently|Orders)$",
 	}
-	keeps = suite{folder: "actors", run: "^TestKeepOfADeposedOwner$"}
-	ends  = suite{folder: "actors", run: "^TestSessionEndsInOneCommit$"}
+	// forgedAnswers come to the inbox of the Go client.
+	forgedAnswers = suite{module: "clients", folder: "holdfast", run: "^TestForgedAnswers$"}
+	keeps         = suite{folder: "actors", run: "^TestKeepOfADeposedOwner$"}
+	ends          = suite{folder: "actors", run: "^TestSessionEndsInOneCommit$"}
 	// pages are of a ledger without a node.
 	pages = suite{folder: "actors/ledger", run: "^TestReplayEqualsLive$"}
 	// heldBack is of lost leases by the wire, successor of those that a new owner of the shard finds.
@@ -158,9 +160,30 @@ var mutants = []mutant{
 	{
 		name:  "ForeignReleaseInASession",
 		harm:  "the Go client takes a lock for held that another process of its owner has released",
-		edits: []edit{{"clients/holdfast/session.go", "return id != x.sent || int(r.GetHeld()) >= x.coverage.since(x.joined)", "return true"}},
+		edits: []edit{{"clients/holdfast/session.go", "return int(r.GetHeld()) == x.users", "return true"}},
 		found: clientSessions,
 		says:  `is valid and not held`,
+	},
+	{
+		name:  "NothingProvesTheCoverage",
+		harm:  "while locks come and go, the Go client takes one for held that another process of its owner has released",
+		edits: []edit{{"clients/holdfast/session.go", "return sent.Sub(x.proved) < x.known", "return true"}},
+		found: clientSessions,
+		says:  `is valid and not held`,
+	},
+	{
+		name:  "AnswerToAnotherQuestion",
+		harm:  "who can send to the inbox of a Go client gives it locks that nobody has granted",
+		edits: []edit{{"clients/request/attempts.go", "return err == nil && key == a.to.key", "return err == nil && key != \"\""}},
+		found: forgedAnswers,
+		says:  `claim .*forged|want \{r `,
+	},
+	{
+		name:  "OrderForEachAttempt",
+		harm:  "each renewal is another request, which the journal records and no cached payload serves",
+		edits: []edit{{"clients/holdfast/renewal.go", "\tid := r.sender.Send(", "\tr.change()\n\tid := r.sender.Send("}},
+		found: clientSessions,
+		says:  `requests of the orders`,
 	},
 	{
 		name:  "AnswerFromBeforeALoss",
@@ -512,7 +535,7 @@ var mutants = []mutant{
 	{
 		name:  "AnswersBelievedInOrder",
 		harm:  "a client counts on a longer lease while the service has granted a shorter one behind it",
-		edits: []edit{{"clients/holdfast/internal/lease/estimate.go", "\t\tover := a.precedes(by)\n", "\t\tover := a.id == by.id || a.precedes(by)\n"}},
+		edits: []edit{{"clients/holdfast/internal/lease/estimate.go", "\t\tover, answered := a.precedes(by, order)\n", "\t\tover, answered := a.precedes(by, order)\n\t\tover = over || a.id == by.id\n"}},
 		found: estimate,
 		says:  `until 31s, want 4\.625s`,
 	},

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
@@ -27,7 +27,7 @@ func (d *driver) open(_ context.Context, c *command) (object, error) {
 		return nil, err
 	}
 	if c.Owner == "" {
-		c.Owner = c.Client + "-" + nuid.Next()
+		c.Owner = c.Client + "-" + rand.Text()
 	}
 	opts := []holdfast.Option{holdfast.Defaults(holdfast.Owner(c.Owner))}
 	if c.TTL != nil {

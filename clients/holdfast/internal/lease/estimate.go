@@ -7,9 +7,16 @@ import (
 	"time"
 )
 
+// MostOrder is the highest order of the contract.
+const MostOrder uint64 = 1<<53 - 1
+
 // Estimate is the end of a lease as its holder knows it: never later than the service's, whichever of the
-// attempts to extend the lease have arrived, in whichever order, and in whichever order their answers come. It
-// assumes that an attempt arrives within the time that it asks for, or never.
+// attempts to extend the lease have arrived, in whichever order, and in whichever order their answers come.
+//
+// If the service compares the order of attempts, each answer shows the highest order that was decided. Earlier orders
+// change nothing any more, and attempts of the same order ask for the same, so they only lengthen. Later orders may
+// still cut the lease short. Without orders it is assumed that an attempt arrives within the time that it asks for, or
+// never.
 //
 // The holder counts from the moment when a request was sent. The service counts from a later one, so the
 // lease ends here first (Gray and Cheriton, Leases, 1989, section 2).
@@ -17,6 +24,8 @@ type Estimate struct {
 	// asked is what the next attempt asks for, agreed what the last answer granted.
 	asked, agreed time.Duration
 	until         time.Time
+	// order is that of the next attempt, 0 if the service compares none. decided is the highest that an answer has shown.
+	order, decided uint64
 	// open are the attempts that the service may have granted last, or may grant yet, the oldest first.
 	open []attempt
 }
@@ -26,6 +35,8 @@ type attempt struct {
 	id   uint64
 	sent time.Time
 	ttl  time.Duration
+	// order is that of what it asks for.
+	order uint64
 	// settled: its answer has come, or does not matter any more. It may still cut a longer lease short.
 	settled bool
 	// before is the latest attempt that was sent before its answer came: later ones are decided behind it.
@@ -34,14 +45,29 @@ type attempt struct {
 }
 
 // Margin is how much earlier than the service the holder considers a lease over: room for a late timer
-// and for clocks that run at different speeds.
+// and for clocks that run at different speeds, by a thousandth: twice as much as NTP corrects them by.
 func Margin(ttl time.Duration) time.Duration {
-	return min(max(ttl/8, 15*time.Millisecond), time.Second)
+	return max(min(max(ttl/8, 15*time.Millisecond), time.Second), ttl/1000)
 }
 
 // New returns the estimate of a lease of which so much remained in the answer to a request sent then.
 func New(sent time.Time, remaining, ttl time.Duration) Estimate {
-	return Estimate{asked: ttl, agreed: ttl, until: sent.Add(remaining - Margin(ttl))}
+	return Estimate{asked: ttl, agreed: ttl, until: sent.Add(remaining - Margin(max(remaining, ttl)))}
+}
+
+// Above gives the attempts orders above one that the service has shown.
+func (e *Estimate) Above(order uint64) {
+	e.decided, e.order = order, min(order+1, MostOrder)
+}
+
+// Order is that of the next attempt; 0: none.
+func (e *Estimate) Order() uint64 { return e.order }
+
+// Change gives the next attempts another order, because they ask for something else.
+func (e *Estimate) Change() {
+	if e.order > 0 {
+		e.order = min(e.order+1, MostOrder)
+	}
 }
 
 // Until is when the lease must be considered over.
@@ -70,43 +96,58 @@ func (e *Estimate) Ask(ttl time.Duration) { e.asked = ttl }
 // Sent takes in that an attempt was sent. Attempts have growing ids. One that asks for less than is left
 // makes the lease shorter at once, because the service may have granted it.
 func (e *Estimate) Sent(id uint64, at time.Time) {
-	a := attempt{id: id, sent: at, ttl: e.asked}
+	a := attempt{id: id, sent: at, ttl: e.asked, order: e.order}
 	e.open = append(e.open, a)
-	e.bound(a.ends(a.sent))
+	e.until = earlier(e.until, a.ends(a.sent))
 }
 
-func (e *Estimate) bound(until time.Time) {
-	if until.Before(e.until) {
-		e.until = until
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
 	}
+	return a
 }
 
-// Granted takes in that the service granted an attempt, when so much remained; no more than was asked for counts. Other open attempts may cut
-// the lease short: older ones, which may take longer on another route, and those whose answer has overtaken this
-// one. Granted returns when the attempt was sent, and the attempts whose answers do not matter any more; not ok
-// if the attempt is not open.
-func (e *Estimate) Granted(id uint64, remaining time.Duration) (sent time.Time, settled []uint64, ok bool) {
+// Granted takes in that the service granted an attempt, when so much remained, and order was the highest that it had
+// decided; 0: it compares none, and then no more than was asked for counts. Open attempts that it may decide later can
+// cut the lease short. Granted returns when the attempt was sent, and the attempts whose answers do not matter any more;
+// not ok if the attempt is not open. An order above that of all attempts is another client's: the next attempt is above it.
+func (e *Estimate) Granted(id uint64, remaining time.Duration, order uint64) (sent time.Time, settled []uint64, ok bool) {
 	i := slices.IndexFunc(e.open, func(a attempt) bool { return a.id == id && !a.settled })
 	if i < 0 {
 		return time.Time{}, nil, false
 	}
 	e.open[i].before = e.open[len(e.open)-1].id
 	by := e.open[i]
-	e.agreed = by.ttl
-	e.until = by.sent.Add(min(remaining, by.ttl) - Margin(by.ttl))
+	if by.order == 0 {
+		order, remaining = 0, min(remaining, by.ttl)
+	}
+	if order == by.order {
+		e.agreed = by.ttl
+	}
+	until := by.sent.Add(remaining - Margin(max(remaining, by.ttl)))
 	left := e.open[:0]
 	for _, a := range e.open {
-		over := a.precedes(by)
-		if !a.settled && (over || a.id <= by.id && a.ttl >= by.ttl) {
+		over, answered := a.precedes(by, order)
+		if !a.settled && answered {
 			a.settled = true
 			settled = append(settled, a.id)
 		}
+		if over && answered {
+			continue
+		}
+		left = append(left, a)
 		if !over {
-			left = append(left, a)
-			e.bound(a.ends(by.sent))
+			until = earlier(until, a.ends(by.sent))
 		}
 	}
 	e.open = left
+	if order == 0 || order > e.decided || until.After(e.until) {
+		e.until = until
+	}
+	if e.decided = max(e.decided, order); order > e.order {
+		e.Above(order)
+	}
 	return by.sent, settled, true
 }
 
@@ -135,9 +176,15 @@ func (e *Estimate) IsOpenBefore(id uint64) bool {
 	return slices.ContainsFunc(e.open, func(a attempt) bool { return a.id < id })
 }
 
-// precedes reports whether the service cannot have granted the attempt behind the other one.
-func (a attempt) precedes(other attempt) bool {
-	return a.id < other.id && (a.before != 0 && a.before < other.id || !other.sent.Before(a.ends(a.sent)))
+// precedes reports about the attempt, when another one was granted and the service had decided this order: over that it
+// cannot cut the lease short any more, answered that its own answer does not matter.
+func (a attempt) precedes(by attempt, order uint64) (over, answered bool) {
+	if order > 0 {
+		over = a.order < order || a.order == by.order // else the order may be another client's
+		return over, a.order < order || a.id <= by.id
+	}
+	over = a.id < by.id && (a.before != 0 && a.before < by.id || !by.sent.Before(a.ends(a.sent)))
+	return over, over || a.id <= by.id && a.ttl >= by.ttl
 }
 
 // ends is when the lease may be over if the service granted the attempt, after what was asked for at sent.

@@ -66,8 +66,8 @@ func (r *Renewal) Sent(id uint64, now time.Time, most func(n int) time.Duration)
 
 // Granted is [Estimate.Granted]. The next attempt is due in a third of the lease, unless the answer to a later
 // one matters yet.
-func (r *Renewal) Granted(id uint64, remaining time.Duration) (settled []uint64, ok bool) {
-	sent, settled, ok := r.Estimate.Granted(id, remaining)
+func (r *Renewal) Granted(id uint64, remaining time.Duration, order uint64) (settled []uint64, ok bool) {
+	sent, settled, ok := r.Estimate.Granted(id, remaining, order)
 	if ok && !r.HasOpen(id) {
 		r.attempts, r.idle = 0, 0
 		r.rest(sent)

@@ -27,7 +27,7 @@ func TestRenewalKeepsTheLease(t *testing.T) {
 			now = r.Due()
 			r.Sent(id, now, nil)
 			if r.Attempts() > 2 || rapid.Bool().Draw(t, "answered") {
-				r.Granted(id, ttl)
+				r.Granted(id, ttl, 0)
 			}
 		}
 	})
@@ -51,7 +51,7 @@ func TestHastenedRenewal(t *testing.T) {
 			t.Errorf("hastened %d times: due at %v, want %v", n+1, r.Due(), at(want))
 		}
 	}
-	r.Granted(3, time.Hour)
+	r.Granted(3, time.Hour, 0)
 	if r.Due().Before(at(10*time.Minute)) || r.Attempts() != 0 {
 		t.Errorf("due at %v after a grant, and %d attempts", r.Due(), r.Attempts())
 	}

@@ -1,0 +1,86 @@
+package holdfast
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// An answer about another resource, or to another owner, changes nothing: the right one is waited for.
+func TestForgedAnswers(t *testing.T) {
+	for name, lease := range map[string]*messages.Lease{
+		"another resource": {Resource: "forged", Owner: "me", Token: 7, Fence: "000000000000007", RemainingMs: 3_600_000},
+		"another owner":    {Resource: "r", Owner: "forger", Token: 7, Fence: "000000000000007", RemainingMs: 3_600_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScripted(t)
+				s.script(func(messages.Operation) (there, back time.Duration) { return 0, time.Millisecond })
+				s.forge = func(op messages.Operation) *messages.Reply {
+					status := map[messages.Operation]messages.Status{
+						messages.OpAcquire: messages.Status_GRANTED, messages.OpExtend: messages.Status_EXTENDED, messages.OpSet: messages.Status_UPDATED,
+					}[op]
+					if status == messages.Status_STATUS_UNSPECIFIED {
+						return nil
+					}
+					return &messages.Reply{Status: status, Lease: lease, Order: 100}
+				}
+				l := mustLock(t, s.client(Defaults(Owner("me"))), "r")
+				if err := l.Extend(t.Context(), time.Minute); err != nil {
+					t.Error(err)
+				}
+				if err := l.Set(t.Context(), map[string]string{"a": "1"}); err != nil {
+					t.Error(err)
+				}
+				if want := (Claim{Resource: "r", Token: 1}); l.Claim() != want || l.Metadata()["a"] != "1" || time.Until(l.Deadline()) > time.Minute {
+					t.Errorf("claim %v, metadata %v, %v are left, want %v", l.Claim(), l.Metadata(), time.Until(l.Deadline()), want)
+				}
+				wantHeld(t, s, l)
+			})
+		})
+	}
+}
+
+// What is public, the owner and ids of requests, does not show where answers go, and neither does another answer.
+func TestSubjectsOfAnswersAreSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t)
+		var subjects []string
+		s.server.publish = func(subject, reply string, data []byte) {
+			subjects = append(subjects, reply)
+			s.published(subject, reply, data)
+		}
+		l := mustLock(t, s.client(), "r")
+		public := l.Owner()[strings.LastIndexByte(l.Owner(), ':')+1:][:8]
+		id := s.leases["r"].request.GetRequestId()[:8]
+		if public == id {
+			t.Errorf("owner and id of a request both begin with %q", id)
+		}
+		wait(time.Minute)
+		for i, subject := range subjects {
+			if strings.Contains(subject, public) || strings.Contains(subject, id) {
+				t.Errorf("%q has a part of what is public", subject)
+			}
+			if i > 0 && subject != "" && len(subject) > 8 && strings.HasPrefix(subjects[i-1], subject[:len(subject)-8]) {
+				t.Errorf("%q can be told from %q", subject, subjects[i-1])
+			}
+		}
+	})
+}
+
+// A number of shards that no deployment has is not believed: a later answer is.
+func TestAbsurdDeployment(t *testing.T) {
+	for _, shards := range []uint32{0, messages.MaxShards + 1, 1 << 31} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScripted(t)
+			s.shards = shards
+			time.AfterFunc(time.Minute, func() { s.shards = 1 })
+			if c := s.client(); c.deployment.info.Load().Shards != 1 {
+				t.Errorf("the client believes in %d shards", shards)
+			}
+		})
+	}
+}
