@@ -40,6 +40,13 @@ var python = []mutant{
 		says:  `token: want "2", got "1"`,
 	},
 	{
+		name:  "PythonForgedAnswerIsTaken",
+		harm:  "who can publish to the inbox of a client makes it believe in a lock",
+		edits: []edit{{"clients/python/src/holdfast/_sender.py", "if attempt.key and not answer.is_about(", "if attempt.key == \"\" and not answer.is_about("}},
+		found: pythonCases("forged", "acquire-resource"),
+		says:  `token: want "1", got "99"`,
+	},
+	{
 		name:  "PythonNothingIsRenewed",
 		harm:  "locks are lost while their holders work",
 		edits: []edit{{"clients/python/src/holdfast/_renewal.py", "self._line_up(sent + third - ", "self._line_up(sent + 1e9 - "}},
