@@ -33,8 +33,8 @@ var python = []mutant{
 		name: "PythonLeaseCountsFromTheAnswer",
 		harm: "a lease counts from the answer, so a client takes a grant for a lock when its lease is over",
 		edits: []edit{{
-			"clients/python/src/holdfast/_sender.py", "        attempt.receive(Answer(attempt.id, attempt.sent, attempt.direct, status, reply))",
-			"        attempt.receive(Answer(attempt.id, _clock.now(), attempt.direct, status, reply))",
+			"clients/python/src/holdfast/_sender.py", "        answer = Answer(attempt.id, attempt.sent, attempt.direct, status, reply)\n",
+			"        answer = Answer(attempt.id, _clock.now(), attempt.direct, status, reply)\n",
 		}},
 		found: pythonCases("faults", "grant-too-late"),
 		says:  `token: want "2", got "1"`,
