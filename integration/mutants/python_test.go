@@ -44,7 +44,7 @@ var python = []mutant{
 		harm:  "who can publish to the inbox of a client makes it believe in a lock",
 		edits: []edit{{"clients/python/src/holdfast/_sender.py", "if attempt.key and not answer.is_about(", "if attempt.key == \"\" and not answer.is_about("}},
 		found: pythonCases("forged", "acquire-resource"),
-		says:  `token: want "1", got "99"`,
+		says:  `fence: want "000000000000001", got "000000000000099"`,
 	},
 	{
 		name:  "PythonNothingIsRenewed",

@@ -26,7 +26,7 @@ var typescript = []mutant{
 		harm:  "who can publish to the inbox of a client makes it believe in a lock",
 		edits: []edit{{"clients/typescript/src/exchange.ts", "    if (key !== undefined && answer.reply && !", "    if (key === \"\" && answer.reply && !"}},
 		found: typescriptCases,
-		says:  `token: want "1", got "99"`,
+		says:  `fence: want "000000000000001", got "000000000000099"`,
 	},
 	{
 		name:  "TypeScriptNothingIsRenewed",

@@ -37,8 +37,8 @@ class Reply:
 class ModelOfService(RuleBasedStateMachine):
     """A service with a simulated clock, and a network that loses, doubles, delays and reorders.
 
-    A request without a number arrives within the time that it asks for, or never: the estimate assumes that. One
-    that has a number may take as long as it likes.
+    A request without a number arrives within the time that it asks for, or never, and no copy of it after its answer:
+    the estimate assumes that. One that has a number, and its copies, may take as long as they like.
     """
 
     @initialize(ttl=TTLS, left=st.floats(0.1, 1), ordered=st.booleans())
@@ -108,6 +108,8 @@ class ModelOfService(RuleBasedStateMachine):
         if not again:
             self.replies.remove(reply)
         if not lost:
+            if not self.ordered:
+                self.requests = [r for r in self.requests if r.id != reply.id]
             self.estimate.granted(reply.id, reply.remaining, reply.order)
             self.order = max(self.order, reply.order)
 

@@ -25,7 +25,7 @@ export function margin(ttl: number): number {
 /**
  * The end of a lease as its holder knows it: never later than the service's, whichever of the attempts to extend the lease
  * have arrived, in whichever order, and in whichever order their answers come. It assumes that an attempt without a number
- * arrives within the time that it asks for, or never.
+ * arrives within the time that it asks for, or never, and no copy of it after its answer.
  *
  * The holder counts from the moment when a request was sent, the service from a later one, so the lease ends here first.
  * It is pure: it is told the time, and sends nothing. All times are in milliseconds.

@@ -57,8 +57,8 @@ class Estimate:
 
     It is never later than the end at the service, whichever of the attempts to extend the lease have arrived, in
     whichever order, and in whichever order their answers come. An attempt without a number must arrive within the time
-    that it asks for, or never. The holder counts from the moment when a request was sent, the service from a later one,
-    so the lease ends here first.
+    that it asks for, or never, and no copy of it after its answer. The holder counts from the moment when a request was
+    sent, the service from a later one, so the lease ends here first.
 
     Attributes:
         asked: the TTL that the next attempt asks for, in seconds.
