@@ -74,6 +74,7 @@ type stepMembers struct {
 	Wait      int64             `json:"wait_ms"`
 	Sessions  bool              `json:"sessions"`
 	User      string            `json:"user"`
+	Secret    string            `json:"secret"`
 	Password  string            `json:"password"`
 	Mode      string            `json:"mode"`
 	Permits   int64             `json:"permits"`
@@ -94,6 +95,8 @@ type fault struct {
 	Of    string `json:"of"`
 	Op    string `json:"op"`
 	Times int    `json:"times"`
+	// Reply has the members that a forged answer has in the place of those of the true one.
+	Reply json.RawMessage `json:"reply"`
 }
 
 // until is a state that a step waits for.
@@ -119,7 +122,7 @@ var terms = []string{"ttl_ms", "wait_ms", "mode", "permits", "limit", "metadata"
 
 // calls has the members of each call.
 var calls = map[string][]string{
-	"open": {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password"}, "close": {"client"},
+	"open": {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password", "secret"}, "close": {"client"},
 	"acquire": append([]string{"client", "lock", "name"}, terms...), "release": {"lock"}, "extend": {"lock", "ttl_ms"},
 	"set": {"lock", "metadata"}, "state": {"lock"}, "within": append([]string{"client", "lock", "name", "ms"}, terms...),
 	"get": {"client", "name"}, "watch": {"client", "watch", "pattern"}, "unwatch": {"watch"},
@@ -128,7 +131,7 @@ var calls = map[string][]string{
 
 // choices are the values that a member may have.
 var choices = map[string][]string{
-	"what": {"lose", "double", "hold"}, "of": {"requests", "answers"}, "connection": {"cut", "sever", "blackhole", "resume"},
+	"what": {"lose", "double", "hold", "forge"}, "of": {"requests", "answers"}, "connection": {"cut", "sever", "blackhole", "resume"},
 	"node": {"kill", "stop", "start", "restart", "pause", "continue"}, "mode": {"", "exclusive", "shared"},
 }
 
@@ -200,6 +203,9 @@ func (f *fault) check() error {
 	}
 	if f.Times < 0 {
 		return errors.New(`"times" is 0, which is all, or more`)
+	}
+	if (f.What == "forge") != (f.Reply != nil) || f.What == "forge" && f.Of != "answers" {
+		return errors.New(`"forge" is of answers, and only it has "reply"`)
 	}
 	return errors.Join(oneOf("what", f.What, true), oneOf("of", f.Of, true))
 }

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/messages"
 )
 
 // run is a case that is being run.
@@ -111,9 +116,34 @@ func (r *run) step(s *step) error {
 
 func (f *fault) rule() proxy.Rule {
 	rule := proxy.Rule{Op: f.Op, Times: f.Times}
-	rule.Verdict = map[string]proxy.Verdict{"lose": proxy.Lose, "double": proxy.Double, "hold": proxy.Keep}[f.What]
+	rule.Verdict = map[string]proxy.Verdict{"lose": proxy.Lose, "double": proxy.Double, "hold": proxy.Keep, "forge": proxy.Forge}[f.What]
+	rule.Forge = func(body []byte) []byte { return forged(body, f.Reply) }
 	rule.Direction = map[string]proxy.Direction{"requests": proxy.Requests, "answers": proxy.Answers}[f.Of]
 	return rule
+}
+
+// forged returns a reply with other members, in its own encoding.
+func forged(body, members []byte) []byte {
+	reply := &messages.Reply{}
+	isJSON := bytes.HasPrefix(body, []byte("{"))
+	if isJSON && protojson.Unmarshal(body, reply) != nil || !isJSON && proto.Unmarshal(body, reply) != nil {
+		return body
+	}
+	other := &messages.Reply{}
+	if err := protojson.Unmarshal(members, other); err != nil {
+		panic(err)
+	}
+	proto.Merge(reply, other)
+	var err error
+	if isJSON {
+		body, err = protojson.MarshalOptions{UseProtoNames: true}.Marshal(reply)
+	} else {
+		body, err = proto.Marshal(reply)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return body
 }
 
 // call sends a command to the driver.

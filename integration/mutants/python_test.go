@@ -33,11 +33,18 @@ var python = []mutant{
 		name: "PythonLeaseCountsFromTheAnswer",
 		harm: "a lease counts from the answer, so a client takes a grant for a lock when its lease is over",
 		edits: []edit{{
-			"clients/python/src/holdfast/_sender.py", "        attempt.receive(Answer(attempt.id, attempt.sent, attempt.direct, status, reply))",
-			"        attempt.receive(Answer(attempt.id, _clock.now(), attempt.direct, status, reply))",
+			"clients/python/src/holdfast/_sender.py", "        answer = Answer(attempt.id, attempt.sent, attempt.direct, status, reply)\n",
+			"        answer = Answer(attempt.id, _clock.now(), attempt.direct, status, reply)\n",
 		}},
 		found: pythonCases("faults", "grant-too-late"),
 		says:  `token: want "2", got "1"`,
+	},
+	{
+		name:  "PythonForgedAnswerIsTaken",
+		harm:  "who can publish to the inbox of a client makes it believe in a lock",
+		edits: []edit{{"clients/python/src/holdfast/_sender.py", "if attempt.key and not answer.is_about(", "if attempt.key == \"\" and not answer.is_about("}},
+		found: pythonCases("forged", "acquire-resource"),
+		says:  `fence: want "000000000000001", got "000000000000099"`,
 	},
 	{
 		name:  "PythonNothingIsRenewed",

@@ -5,8 +5,8 @@ func init() { mutants = append(mutants, typescript...) }
 // typescriptCases are the conformance cases that find them, of which each takes seconds.
 var typescriptCases = suite{
 	client: "typescript",
-	run: "^(acquire|errors|keys|lost|queue|sessions)$/" +
-		"^(answer-lost|broken-and-taken|cancelled|composed|fence|no-node|not-renewed|one-broken|renewed|request-lost|unknown-extension)$",
+	run: "^(acquire|errors|forged|keys|lost|queue|sessions)$/" +
+		"^(acquire-resource|answer-lost|broken-and-taken|cancelled|composed|fence|no-node|not-renewed|one-broken|renewed|request-lost|unknown-extension)$",
 }
 
 // typescript are mutants of the TypeScript client, found by the conformance cases.
@@ -20,6 +20,13 @@ var typescript = []mutant{
 		}},
 		found: typescriptCases,
 		says:  `was taken for held \d+ µs after "other" was granted`,
+	},
+	{
+		name:  "TypeScriptForgedAnswerIsTaken",
+		harm:  "who can publish to the inbox of a client makes it believe in a lock",
+		edits: []edit{{"clients/typescript/src/exchange.ts", "    if (key !== undefined && answer.reply && !", "    if (key === \"\" && answer.reply && !"}},
+		found: typescriptCases,
+		says:  `fence: want "000000000000001", got "000000000000099"`,
 	},
 	{
 		name:  "TypeScriptNothingIsRenewed",

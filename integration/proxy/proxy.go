@@ -31,6 +31,8 @@ type Proxy struct {
 	// requests and answers say what becomes of a message; nil: it passes. Both get the subject that was
 	// asked.
 	requests, answers func(subject string) Verdict
+	// forge is that of the rule that has applied last.
+	forge func(body []byte) []byte
 	// rules come before requests and answers.
 	rules []*Rule
 	// info returns what clients get in the place of the line in which the server introduces itself; nil: that line.
@@ -49,7 +51,8 @@ const (
 	Lose
 	Keep // for [Proxy.Deliver]
 	Double
-	Miss // answered with JetStream's "stream not found" in its place
+	Forge // as the rule forges it
+	Miss  // answered with JetStream's "stream not found" in its place
 )
 
 // Direction is where a message goes.
@@ -69,6 +72,8 @@ type Rule struct {
 	Verdict Verdict
 	// Times is to how many messages the rule applies; 0: to all.
 	Times int
+	// Forge returns what a message has in the place of its body, for [Forge].
+	Forge func(body []byte) []byte
 	// applied is to how many it has.
 	applied int
 }
@@ -297,6 +302,8 @@ func (p *Proxy) carry(from, to net.Conn, judge func(frame) Verdict) {
 			p.change(func(p *Proxy) { p.kept = append(p.kept, func() { send(f) }) })
 		case Miss:
 			send(notFound(f))
+		case Forge:
+			send(p.forged(f))
 		case Lose:
 		}
 	}
@@ -349,6 +356,7 @@ func (p *Proxy) answer(f frame) Verdict {
 func (p *Proxy) decide(d Direction, subject string, otherwise func(string) Verdict) Verdict {
 	for _, r := range p.rules {
 		if r.applies(d, subject) {
+			p.forge = r.Forge
 			return r.Verdict
 		}
 	}
@@ -356,6 +364,23 @@ func (p *Proxy) decide(d Direction, subject string, otherwise func(string) Verdi
 		return Pass
 	}
 	return otherwise(subject)
+}
+
+// forged returns a message with another body. Headers are left as they are.
+func (p *Proxy) forged(f frame) frame {
+	p.mu.Lock()
+	forge := p.forge
+	p.mu.Unlock()
+	line, rest, _ := bytes.Cut(f.raw, []byte("\r\n"))
+	fields := strings.Fields(string(line))
+	headers := 0
+	if strings.HasPrefix(fields[0], "H") {
+		headers, _ = strconv.Atoi(fields[len(fields)-2])
+	}
+	body := forge(bytes.TrimSuffix(rest[headers:], []byte("\r\n")))
+	fields[len(fields)-1] = strconv.Itoa(headers + len(body))
+	f.raw = fmt.Appendf(nil, "%s\r\n%s%s\r\n", strings.Join(fields, " "), rest[:headers], body)
+	return f
 }
 
 // notFound is what JetStream answers that does not know of a stream.

@@ -29,6 +29,7 @@ MEMBERS = frozenset(
         "sessions",
         "user",
         "password",
+        "secret",
         "lock",
         "name",
         "ttl_ms",
@@ -179,6 +180,8 @@ class Driver:
         )
         given: Object = {"owner": c.get("owner")} if c.get("owner") else {}
         given |= {name: c[f"{name}_ms"] / 1000 for name in ("ttl", "timeout") if f"{name}_ms" in c}
+        if "secret" in c:
+            given["secret"] = c["secret"].encode()
         if "sessions" in c:
             given["sessions"] = c["sessions"]
         try:

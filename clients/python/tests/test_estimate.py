@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import ClassVar, cast
@@ -23,22 +24,27 @@ class Request:
     ttl: float
     sent: float
     copies: int = 1
+    order: int = 0
 
 
 @dataclass
 class Reply:
     id: int
     remaining: float
+    order: int = 0
 
 
 class ModelOfService(RuleBasedStateMachine):
     """A service with a simulated clock, and a network that loses, doubles, delays and reorders.
 
-    A request arrives within the time that it asks for, or never: that is what the estimate assumes.
+    A request without a number arrives within the time that it asks for, or never, and no copy of it after its answer:
+    the estimate assumes that. One that has a number, and its copies, may take as long as they like.
     """
 
-    @initialize(ttl=TTLS, left=st.floats(0.1, 1))
-    def begin(self, ttl: float, left: float) -> None:
+    @initialize(ttl=TTLS, left=st.floats(0.1, 1), ordered=st.booleans())
+    def begin(self, ttl: float, left: float, ordered: bool) -> None:
+        self.ordered = ordered
+        self.order = self.highest = 0
         self.now = 1000.0
         self.ends = self.now + ttl * left
         self.estimate = Estimate(self.now, ttl * left, ttl)
@@ -52,19 +58,29 @@ class ModelOfService(RuleBasedStateMachine):
     @rule(by=st.floats(0.001, 3))
     def time_passes(self, by: float) -> None:
         self.now += by
-        self.requests = [r for r in self.requests if self.now < r.sent + r.ttl - margin(r.ttl)]
+        if not self.ordered:
+            self.requests = [r for r in self.requests if self.now < r.sent + r.ttl - margin(r.ttl)]
 
     @rule(ttl=TTLS)
     def ask(self, ttl: float) -> None:
+        self.order += ttl != self.estimate.asked
         self.estimate.asked = ttl
+
+    @rule(ttl=TTLS)
+    def another_client_asks(self, ttl: float) -> None:
+        """What it does is unknown here, so that it may only lengthen the lease."""
+        if self.ordered and self.held() and self.now + ttl >= self.ends:
+            self.highest += 1
+            self.ends = self.now + ttl
 
     @rule(copies=st.integers(1, 2))
     def send(self, copies: int) -> None:
         if self.now >= self.estimate.until:
             return  # the client has given the lease up
         self.last += 1
+        self.estimate.order = self.order + 1 if self.ordered else 0
         self.estimate.sent(self.last, self.now)
-        self.requests.append(Request(self.last, self.estimate.asked, self.now, copies))
+        self.requests.append(Request(self.last, self.estimate.asked, self.now, copies, self.estimate.order))
 
     @rule(data=st.data())
     def arrive(self, data: st.DataObject) -> None:
@@ -75,8 +91,9 @@ class ModelOfService(RuleBasedStateMachine):
         if r.copies == 0:
             self.requests.remove(r)
         if self.held():
-            self.ends = self.now + r.ttl
-            self.replies.append(Reply(r.id, r.ttl))
+            if r.order >= self.highest:
+                self.ends, self.highest = self.now + r.ttl, r.order
+            self.replies.append(Reply(r.id, self.ends - self.now, self.highest))
 
     @rule(data=st.data())
     def lose_request(self, data: st.DataObject) -> None:
@@ -91,7 +108,10 @@ class ModelOfService(RuleBasedStateMachine):
         if not again:
             self.replies.remove(reply)
         if not lost:
-            self.estimate.granted(reply.id, reply.remaining)
+            if not self.ordered:
+                self.requests = [r for r in self.requests if r.id != reply.id]
+            self.estimate.granted(reply.id, reply.remaining, reply.order)
+            self.order = max(self.order, reply.order)
 
     @invariant()
     def never_later_than_the_service(self) -> None:
@@ -101,13 +121,16 @@ class ModelOfService(RuleBasedStateMachine):
 
 
 TestModelOfService = ModelOfService.TestCase
-TestModelOfService.settings = settings(max_examples=400, stateful_step_count=40, deadline=None)
+TestModelOfService.settings = settings(
+    max_examples=int(os.environ.get("HOLDFAST_EXAMPLES", "400")), stateful_step_count=40, deadline=None
+)
 
 
 def test_margin() -> None:
     assert margin(0.1) == 0.015
     assert margin(4) == 0.5
     assert margin(60) == 1
+    assert margin(86_400) == 86.4
 
 
 def test_the_end_is_counted_from_the_sending() -> None:
@@ -125,6 +148,29 @@ def test_a_shorter_ttl_counts_when_it_is_sent() -> None:
     e.asked = 8
     e.sent(1, 101)
     assert e.until == 108
+
+
+def test_a_late_copy_of_an_earlier_request_changes_nothing() -> None:
+    e = Estimate(0, 2, 2)
+    for id, ttl in enumerate((2, 30, 4), 1):
+        e.asked, e.order = ttl, id
+        e.sent(id, id)
+        if id == 2:
+            assert e.granted(2, 30, 2) == (2, [1, 2])
+            assert e.until == 31
+    assert e.granted(1, 2, 2) is None
+    assert e.until == 3 + 4 - margin(4)
+
+
+def test_the_answer_to_a_request_that_another_one_has_overtaken() -> None:
+    e = Estimate(0, 30, 30)
+    for id, ttl in enumerate((30, 8), 1):
+        e.asked, e.order = ttl, id
+        e.sent(id, id)
+    assert e.granted(1, 7.5, 2) == (1, [1])
+    assert e.until == 1 + 7.5 - margin(7.5)
+    assert e.granted(2, 8, 2) == (2, [2])
+    assert e.until == 9
 
 
 def test_the_first_renewal_is_after_a_third() -> None:

@@ -16,6 +16,7 @@ interface Command {
   sessions?: boolean;
   user?: string;
   password?: string;
+  secret?: string;
   lock?: string;
   name?: string;
   ttl_ms?: number;
@@ -124,6 +125,7 @@ async function open(command: Command): Promise<Result> {
   if (command.ttl_ms !== undefined) options.ttl = command.ttl_ms;
   if (command.timeout_ms !== undefined) options.timeout = command.timeout_ms;
   if (command.sessions !== undefined) options.sessions = command.sessions;
+  if (command.secret !== undefined) options.secret = new TextEncoder().encode(command.secret);
   const client = holdfast(nc, options);
   clients.set(name, { holdfast: client, nc });
   return { owner: client.owner };

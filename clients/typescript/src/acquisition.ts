@@ -7,7 +7,7 @@ import { Handle } from "./handle.js";
 import { randomText } from "./random.js";
 import type { Secret } from "./secret.js";
 import type { Terms } from "./settings.js";
-import type { Reply } from "./wire.js";
+import { orderOf, type Reply } from "./wire.js";
 
 /** The wait that one attempt asks for; every attempt renews it. It runs out if the client is gone. */
 const mostWait = 60_000;
@@ -132,7 +132,7 @@ export class Acquisition {
       throw unanswered(this.#what, { ending: "closed", definite, cause: undefined });
     }
     if (core.clock.now() < sent + remaining - margin(terms.ttl)) {
-      return new Handle(core, terms, this.#secret, lease, token, sent, remaining);
+      return new Handle(core, terms, this.#secret, lease, token, sent, remaining, orderOf(reply));
     }
     core.giveBack(terms.name, token, terms.ttl, this.#secret);
     this.#id = randomText();

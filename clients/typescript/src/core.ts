@@ -42,6 +42,10 @@ export class Core implements Line, Listener {
     this.deployment.refresh();
   }
 
+  get owner(): string {
+    return this.settings.owner;
+  }
+
   readonly stray = (): void => {
     this.deployment.refresh();
   };

@@ -6,7 +6,6 @@ import type { Handle } from "./handle.js";
  */
 export class Coverage implements Iterable<Handle> {
   readonly #handles = new Set<Handle>();
-  #joins = 0;
   #over = false;
 
   /**
@@ -24,26 +23,19 @@ export class Coverage implements Iterable<Handle> {
     return this.#handles.values();
   }
 
-  /** How many leases have ever been in it. */
-  get joins(): number {
-    return this.#joins;
+  get size(): number {
+    return this.#handles.size;
   }
 
   /** Tells whether the lease is in it from now on: not if it is over. */
   add(handle: Handle): boolean {
     if (this.#over) return false;
     this.#handles.add(handle);
-    this.#joins++;
     return true;
   }
 
   remove(handle: Handle): void {
     this.#handles.delete(handle);
-  }
-
-  /** Returns how many leases have been in it at least all the time since so many had joined. */
-  since(joined: number): number {
-    return this.#handles.size - (this.#joins - joined);
   }
 
   /** Ends it, and has its leases renewed one by one. */

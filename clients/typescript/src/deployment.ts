@@ -9,6 +9,8 @@ const mostPatience = 1000;
 /** The shortest time between two questions. */
 const leastPause = 10_000;
 const mostPause = 3_600_000;
+/** What an answer may say of the number of shards. */
+const mostShards = 0xffffffff;
 
 /** What the service says about itself, as soon as it is known. Until then a client uses nothing that a service may lack. */
 export class Deployment {
@@ -83,8 +85,9 @@ export class Deployment {
   async #ask(deadline: number): Promise<void> {
     const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline });
     const info = answer?.json() as Info | undefined;
-    if (answer?.reply !== undefined || info?.shards === undefined) return;
+    const shards = info?.shards ?? -1;
+    if (answer?.reply !== undefined || !Number.isInteger(shards) || shards < 0 || shards > mostShards) return;
     this.#info = info;
-    this.line.router.shards = info.shards;
+    this.line.router.shards = shards;
   }
 }

@@ -3,29 +3,36 @@ interface Attempt {
   readonly id: number;
   readonly sent: number;
   readonly ttl: number;
+  /** Attempts with the same number ask for the same. 0: it has none. */
+  readonly order: number;
   /** Its answer has come, or does not matter any more. It may still cut a longer lease short. */
   settled: boolean;
   /** The latest attempt that was sent before its answer came: later ones are decided behind it. 0: no answer has come. */
   before: number;
 }
 
+/** The largest number of an attempt. */
+export const mostOrder = Number.MAX_SAFE_INTEGER;
+
 /**
  * Returns how much earlier than the service the holder considers a lease over: room for a late timer and for clocks that
- * run at different speeds.
+ * run at different speeds, by a thousandth: twice what NTP corrects at most.
  */
 export function margin(ttl: number): number {
-  return Math.min(Math.max(ttl / 8, 15), 1000);
+  return Math.min(Math.max(ttl / 8, 15), Math.max(1000, ttl / 1000));
 }
 
 /**
  * The end of a lease as its holder knows it: never later than the service's, whichever of the attempts to extend the lease
- * have arrived, in whichever order, and in whichever order their answers come. It assumes that an attempt arrives within
- * the time that it asks for, or never.
+ * have arrived, in whichever order, and in whichever order their answers come. It assumes that an attempt without a number
+ * arrives within the time that it asks for, or never, and no copy of it after its answer.
  *
  * The holder counts from the moment when a request was sent, the service from a later one, so the lease ends here first.
  * It is pure: it is told the time, and sends nothing. All times are in milliseconds.
  */
 export class Estimate {
+  /** The number that the next attempt has; 0: none. */
+  order = 0;
   #until: number;
   /** What the next attempt asks for. */
   #asked: number;
@@ -70,7 +77,7 @@ export class Estimate {
    * lease shorter at once, because the service may have granted it.
    */
   sent(id: number, at: number): void {
-    const attempt = { id, sent: at, ttl: this.#asked, settled: false, before: 0 };
+    const attempt = { id, sent: at, ttl: this.#asked, order: this.order, settled: false, before: 0 };
     this.#open.push(attempt);
     this.#bound(ends(attempt, at));
   }
@@ -78,16 +85,17 @@ export class Estimate {
   /**
    * Takes in that the service granted an attempt, when so much remained; no more than was asked for counts. Other open
    * attempts may cut the lease short: older ones, which may take longer on another route, and those whose answer has
-   * overtaken this one. Returns when the attempt was sent; undefined if it is not open.
+   * overtaken this one. The order is the highest number that the service has granted: if it is above
+   * that of the attempt, the lease has the length that the one of this number has asked for. Returns when the attempt was sent; undefined if it is not open.
    */
-  granted(id: number, remaining: number): number | undefined {
+  granted(id: number, remaining: number, order = 0): number | undefined {
     const by = this.#open.find((a) => a.id === id && !a.settled);
     if (by === undefined) return undefined;
     by.before = this.#open.at(-1)?.id ?? id;
-    this.#agreed = by.ttl;
-    this.#until = by.sent + Math.min(remaining, by.ttl) - margin(by.ttl);
+    this.#agreed = by.order > 0 && by.order < order ? remaining : by.ttl;
+    this.#until = by.sent + Math.min(remaining, this.#agreed) - margin(this.#agreed);
     this.#open = this.#open.filter((a) => {
-      const over = precedes(a, by);
+      const over = precedes(a, by, order);
       if (over || (a.id <= by.id && a.ttl >= by.ttl)) a.settled = true;
       if (!over) this.#bound(ends(a, by.sent));
       return !over;
@@ -120,8 +128,10 @@ export class Estimate {
   }
 }
 
-/** Tells whether the service cannot have granted the attempt behind the other one. */
-function precedes(a: Attempt, other: Attempt): boolean {
+/** Tells whether the attempt changes nothing behind the other one, in whose answer the order was. */
+function precedes(a: Attempt, other: Attempt, order: number): boolean {
+  if (a.order > 0 && a.order < order) return true;
+  if (a.order > 0 && a.order === other.order) return a.id <= other.id;
   return a.id < other.id && ((a.before !== 0 && a.before < other.id) || other.sent >= ends(a, a.sent));
 }
 

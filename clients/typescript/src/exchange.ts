@@ -3,7 +3,7 @@ import type { Clock } from "./clock.js";
 import { resendAfter, retryAfter } from "./pauses.js";
 import type { Route, Router } from "./router.js";
 import type { Answer, Channel, Listener, Sender } from "./sender.js";
-import { tokenOf, type Operation, type Reply } from "./wire.js";
+import { isAbout, tokenOf, type Operation, type Reply } from "./wire.js";
 
 /** What exchanges share. */
 export interface Line {
@@ -11,6 +11,8 @@ export interface Line {
   readonly alarms: Alarms;
   readonly sender: Sender;
   readonly router: Router;
+  /** In whose name requests are sent. */
+  readonly owner: string;
   /** Is told that a direct subject has no responder. */
   readonly stray: () => void;
 }
@@ -179,6 +181,8 @@ class Exchange implements Listener {
   }
 
   #receive(answer: Answer): void {
+    const { key } = this.request;
+    if (key !== undefined && answer.reply && !isAbout(answer.reply, key, this.line.owner)) return; // the right one may yet come
     // The service answers an attempt that is not told apart any more only in rare cases. Its beginning is the latest moment
     // that is certainly not too late for it.
     const attempt = this.#open.get(answer.attempt) ?? { sent: this.#begun, direct: false };

@@ -10,6 +10,7 @@ import {
   type LockLostError,
   type LossReason,
 } from "./errors.js";
+import { mostOrder } from "./estimate.js";
 import { exchange, insist, type Outcome, type Request } from "./exchange.js";
 import { lossReason, lost, refused, unanswered } from "./failures.js";
 import { Lock } from "./lock.js";
@@ -19,7 +20,7 @@ import type { Secret } from "./secret.js";
 import type { Answer, Channel } from "./sender.js";
 import type { Session } from "./session.js";
 import { checkSet, checkTTL, type Terms } from "./settings.js";
-import { tokenOf, type Reply, type WireLease } from "./wire.js";
+import { isAbout, orderOf, tokenOf, type Reply, type WireLease } from "./wire.js";
 
 /** How long a lease is held before the client subscribes to its events. Most locks are released earlier. */
 const followAfter = 500;
@@ -38,8 +39,8 @@ interface Caller {
 /** A lease that the client holds: when it ends, and how it is renewed. Its alarm and answers drive it. */
 export class Handle {
   readonly lock: Lock;
-  readonly fence: string;
-  readonly slots: readonly number[];
+  fence: string;
+  slots: readonly number[];
   #phase: "held" | "releasing" | "gone" = "held";
   /** Why the lease is over; undefined while it is held. */
   #found: LockLostError | LockReleasedError | undefined;
@@ -58,6 +59,9 @@ export class Handle {
   #ttl: number;
   #agreed: number;
   #asks = 1;
+  /** The number of the attempts that ask for what is asked for now, and that of the latest set. */
+  #number: number;
+  #sets = 0;
   #callers: Caller[] = [];
   /** The application was told of jeopardy. */
   #failing = false;
@@ -85,10 +89,12 @@ export class Handle {
     readonly terms: Terms,
     private readonly secret: Secret | undefined,
     lease: WireLease,
-    readonly token: bigint,
+    public token: bigint,
     sent: number,
     remaining: number,
+    order: number,
   ) {
+    this.#number = order + 1;
     this.fence = lease.fence ?? "";
     this.slots = Object.freeze([...(lease.slots ?? [])]);
     this.#ttl = this.#agreed = terms.ttl;
@@ -283,9 +289,15 @@ export class Handle {
 
   /** Has the attempts from now on ask for a TTL. */
   #ask(ttl: number): void {
+    if (ttl !== this.#ttl) this.#change();
     this.#ttl = ttl;
     this.#asks = this.#channel.last + 1;
     this.#renewal.ask(ttl);
+  }
+
+  /** Has the attempts from now on a number above the former one, and above another one, because they ask for something else. */
+  #change(above = 0): void {
+    this.#number = Math.min(Math.max(this.#number, above) + 1, mostOrder);
   }
 
   /** Asks for more time, and is due again after a pause; when a caller waits, no longer than that of any other request. */
@@ -295,6 +307,7 @@ export class Handle {
     this.#alone = false;
     const now = clock.now();
     if (this.#name(session)) this.#uncover(now); // it leaves the session
+    this.#renewal.order = this.core.deployment.offers("order") ? this.#number : 0;
     const attempts = this.#renewal.attempts;
     const route = router.route("extend", this.terms.key, attempts);
     if (this.#channel.send(route.subject, JSON.stringify(this.#extension()))) {
@@ -312,6 +325,7 @@ export class Handle {
       ttl_ms: this.#ttl,
       ...(this.secret && { secret: this.secret.secret }),
       ...(this.#session && { session: this.#session.id }),
+      ...(this.#renewal.order > 0 && { order: this.#renewal.order }),
     };
   }
 
@@ -326,12 +340,14 @@ export class Handle {
     this.#former = this.#session;
     this.#session = next;
     this.#since = this.#channel.last + 1;
+    this.#change();
     return true;
   }
 
   #answered(answer: Answer): void {
     if (this.#phase !== "held") return;
     const { attempt, reply } = answer;
+    if (reply && !isAbout(reply, this.terms.key, this.owner)) return; // the right one may yet come
     if (answer.noResponders) {
       this.core.stray();
       this.#noEffect(attempt, new UnavailableError({ ...this.#what("extend"), detail: "no node takes requests" }));
@@ -339,15 +355,23 @@ export class Handle {
     }
     const reason = lossReason(reply?.status);
     if (reply === undefined) this.#endanger(new UnknownOutcomeError({ ...this.#what("extend"), detail: "an answer that is no reply" }));
-    else if (reply.status === "EXTENDED") this.#granted(attempt, reply.lease ?? {});
+    else if (reply.status === "EXTENDED") this.#granted(attempt, reply.lease ?? {}, orderOf(reply));
     else if (reason !== undefined) this.#lose(reason, reply);
     else if (reply.status === "UNAVAILABLE") this.#noEffect(attempt, refused(this.#what("extend"), reply));
     else this.#refused(attempt, refused(this.#what("extend"), reply));
   }
 
-  #granted(attempt: number, lease: WireLease): void {
-    const sent = this.#renewal.granted(attempt, lease.remaining_ms ?? 0);
+  #granted(attempt: number, lease: WireLease, order: number): void {
+    const sent = this.#renewal.granted(attempt, lease.remaining_ms ?? 0, order);
     if (sent === undefined) return;
+    this.#adopt(lease);
+    if (order > this.#number) {
+      // Another client of the owner extends the lease. The next attempt prevails, and answers the callers.
+      this.#change(order);
+      if (this.#callers.length > 0) this.#renewal.hasten(this.core.clock.now(), () => 0);
+      this.#schedule();
+      return;
+    }
     const isSettled = attempt >= this.#since && !this.#renewal.isOpenBefore(this.#since);
     if (attempt >= this.#asks) this.#agreed = this.#ttl;
     if (isSettled && this.#former !== undefined) {
@@ -359,6 +383,19 @@ export class Handle {
     else if (this.#coverage !== undefined && lease.session !== this.#coverage.label) this.#uncover(this.core.clock.now());
     if (!this.#renewal.hasOpen(attempt)) this.#failing = false;
     this.#schedule();
+  }
+
+  /** Takes the token over, and what came with it, of a lease that another client of the owner has downgraded. */
+  #adopt(lease: WireLease): void {
+    const token = tokenOf(lease);
+    if (token <= this.token) return;
+    this.core.handles.remove(this);
+    this.token = token;
+    this.fence = lease.fence ?? "";
+    this.slots = Object.freeze([...(lease.slots ?? [])]);
+    this.core.handles.add(this);
+    this.#unfollow?.();
+    if (!this.terms.ephemeral) this.#follow = this.core.clock.now();
   }
 
   /** Has the lease prolonged by a coverage, if there is one. */
@@ -435,6 +472,7 @@ export class Handle {
   #lose(reason: LossReason, reply?: Reply): void {
     this.#phase = "gone";
     this.#stop();
+    this.#leave();
     this.#over(lost(this.#what("hold"), this.token, reason, reply));
   }
 
@@ -445,9 +483,13 @@ export class Handle {
     this.#unfollow?.();
     this.#channel.close();
     this.#coverage?.remove(this);
+    handles.remove(this);
+  }
+
+  /** Takes in that the lease is in no session any more, or in one that runs out. */
+  #leave(): void {
     this.#session?.disuse();
     this.#former?.disuse();
-    handles.remove(this);
   }
 
   /** Tells all who wait that the lease is over. */
@@ -462,11 +504,17 @@ export class Handle {
     checkSet(metadata, this.terms.name);
     this.#mustBeHeld("set");
     const { core, terms, token } = this;
-    const body = { owner: this.owner, token: token.toString(), metadata, ...(this.secret && { secret: this.secret.secret }) };
+    this.#sets = Math.min(this.#sets + 1, mostOrder);
+    const order = core.deployment.offers("order") ? { order: this.#sets } : {};
+    const body = { owner: this.owner, token: token.toString(), metadata, ...(this.secret && { secret: this.secret.secret }), ...order };
     const outcome = await core.askWithin({ operation: "set", key: terms.key, body: () => body, signal });
     if (outcome.answer === undefined) throw outcome.ending === "aborted" ? signal?.reason : unanswered(this.#what("set"), outcome);
     const reply: Reply = outcome.answer.reply ?? {};
     const reason = lossReason(reply.status);
+    if (reply.status === "UPDATED" && orderOf(reply) > this.#sets) {
+      this.#sets = orderOf(reply); // another client of the owner sets them, too
+      return this.#set(metadata, signal);
+    }
     if (reply.status === "UPDATED") return;
     if (reason === undefined) throw refused(this.#what("set"), reply);
     if (this.#phase === "held") this.#lose(reason, reply);
@@ -490,7 +538,11 @@ export class Handle {
       this.#releaseLater(end);
       throw unanswered(this.#what("release"), outcome);
     }
-    this.#taken(outcome);
+    try {
+      this.#taken(outcome);
+    } finally {
+      this.#leave();
+    }
   }
 
   #releaseUntil(deadline: number): Request {
@@ -518,8 +570,11 @@ export class Handle {
     const isAdded = this.core.background.add(async () => {
       const reply = await insist(this.core, this.#releaseUntil(end));
       if (reply?.status !== "RELEASED" && lossReason(reply?.status) === undefined) this.#forsake();
+      this.#leave();
     });
-    if (!isAdded) this.#forsake();
+    if (isAdded) return;
+    this.#forsake();
+    this.#leave();
   }
 
   /** Lets the sessions run out that the lease may be in. */

@@ -114,7 +114,7 @@ export class Holdfast implements AsyncDisposable {
    */
   watch(pattern = ">", options: CallOptions = {}): AsyncIterableIterator<LockEvent> {
     const { nc, sender, settings } = this.#core;
-    return new Watch(nc, sender, `${settings.prefix}.event.${checkPattern("watch", pattern)}`, options.signal);
+    return new Watch(nc, sender, `${settings.prefix}.event.`, checkPattern("watch", pattern), options.signal);
   }
 
   /**

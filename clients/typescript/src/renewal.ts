@@ -41,8 +41,8 @@ export class Renewal extends Estimate {
   }
 
   /** As of the estimate. The next attempt is due in a third of the lease, unless the answer to a later one matters yet. */
-  override granted(id: number, remaining: number): number | undefined {
-    const sent = super.granted(id, remaining);
+  override granted(id: number, remaining: number, order = 0): number | undefined {
+    const sent = super.granted(id, remaining, order);
     if (sent !== undefined && !this.hasOpen(id)) {
       this.#attempts = this.#idle = 0;
       this.#rest(sent);

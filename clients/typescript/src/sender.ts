@@ -1,5 +1,6 @@
 import type { Msg, NatsConnection, Status, Subscription } from "@nats-io/nats-core";
-import { randomText } from "./random.js";
+import { randomBytes, randomText } from "./random.js";
+import { sha256 } from "./sha256.js";
 import type { Reply } from "./wire.js";
 
 /** What came back to one attempt. */
@@ -82,6 +83,7 @@ export interface Listener {
 /** Sends requests on the connection of the application, and receives the answers with one subscription. */
 export class Sender {
   readonly #inbox: string;
+  readonly #key = randomBytes(16);
   readonly #subscription: Subscription;
   readonly #status: AsyncIterable<Status>;
   readonly #channels = new Map<number, Channel>();
@@ -142,7 +144,7 @@ export class Sender {
     // What is published without a connection would pile up, and go out at once and late when there is one again.
     if (!this.#connected || this.isOff) return false;
     try {
-      this.nc.publish(subject, body, { reply: this.#inbox + reply });
+      this.nc.publish(subject, body, { reply: this.#inbox + this.#name(reply) });
       return true;
     } catch {
       return false;
@@ -173,10 +175,18 @@ export class Sender {
   }
 
   #answered(message: Msg): void {
-    const [channel, attempt] = message.subject.slice(this.#inbox.length).split(".");
+    const name = message.subject.slice(this.#inbox.length);
+    const [channel, attempt] = name.split(".");
+    if (name !== this.#name(`${channel}.${attempt}`)) return;
     const open = this.#channels.get(Number(channel));
     if (open !== undefined) open.answered(message, Number(attempt));
     else this.orphan(new Answer(message, Number(attempt)));
+  }
+
+  /** Returns the end of a reply subject. Who has seen that of one attempt cannot guess that of another one. */
+  #name(attempt: string): string {
+    const digest = sha256(Uint8Array.from([...this.#key, ...new TextEncoder().encode(attempt)]));
+    return `${attempt}.${Array.from(digest.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
   }
 
   async #follow(): Promise<void> {

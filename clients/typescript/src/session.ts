@@ -41,9 +41,10 @@ export class Session {
   #coverage: Coverage | undefined;
   /** What the latest answer has shown. */
   #losses: string | undefined;
-  /** The number of the latest keep, before which so many leases had joined the coverage. */
-  #sent = 0;
-  #joined = 0;
+  /** When a lease has last begun or ended to be one that may be in the session. */
+  #moved = -Infinity;
+  /** A moment since which the coverage has lost none, as an answer has shown. */
+  #proved = -Infinity;
 
   constructor(
     private readonly core: Core,
@@ -66,12 +67,14 @@ export class Session {
   /** Adds a lease that names the session. Returns false if the session is over. */
   use(): boolean {
     if (!this.#over) this.#users++;
+    this.#moved = this.core.clock.now();
     return !this.#over;
   }
 
   /** Takes a lease away that is not in the session any more. */
   disuse(): void {
     this.#users--;
+    this.#moved = this.core.clock.now();
     if (this.#users === 0 && this.#renewal === undefined) this.close(); // it has no alarm that would
   }
 
@@ -85,6 +88,7 @@ export class Session {
       this.#renewal = new Renewal(sent, this.ttl, this.ttl);
       this.#send(this.#renewal);
     }
+    this.#moved = this.core.clock.now();
     return this.#coverage !== undefined && sent > this.#coverage.began ? this.#coverage : undefined;
   }
 
@@ -148,13 +152,12 @@ export class Session {
   }
 
   #send(renewal: Renewal): void {
-    const { clock, router } = this.core;
+    const { clock, deployment, router, secret } = this.core;
     const route = router.route("keep", this.id, renewal.attempts, this.shard);
     const now = clock.now();
-    this.#joined = this.#coverage?.joins ?? 0;
-    if (this.#channel.send(route.subject, JSON.stringify({ ttl_ms: this.ttl }))) renewal.sent(this.#channel.last, now);
+    const body = { ttl_ms: this.ttl, ...(secret && deployment.offers("keep_secret") && { secret: secret.secret }) };
+    if (this.#channel.send(route.subject, JSON.stringify(body))) renewal.sent(this.#channel.last, now);
     else renewal.notSent(now);
-    this.#sent = this.#channel.last;
     this.#schedule(renewal);
   }
 
@@ -162,6 +165,7 @@ export class Session {
   #cover(coverage: Coverage | undefined): void {
     const former = this.#coverage;
     this.#coverage = coverage;
+    this.#proved = this.core.clock.now();
     former?.finish();
   }
 
@@ -201,10 +205,11 @@ export class Session {
    * extension, and those that are held come into the next coverage.
    */
   #kept(renewal: Renewal, attempt: number, reply: Reply): void {
-    if (renewal.granted(attempt, this.ttl) === undefined) return;
+    const sent = renewal.granted(attempt, this.ttl);
+    if (sent === undefined) return;
     this.sessions.prove();
     this.#schedule(renewal);
-    if (this.#coverage !== undefined && this.#isWhole(this.#coverage, attempt, reply)) this.#coverage.until = renewal.until;
+    if (this.#coverage !== undefined && this.#isWhole(this.#coverage, sent, reply)) this.#coverage.until = renewal.until;
     else {
       this.#losses = reply.losses;
       this.#cover(new Coverage(this.core.clock.now(), this.label, renewal.until));
@@ -212,9 +217,15 @@ export class Session {
     this.#endanger(undefined);
   }
 
-  /** Tells whether the answer to a keep shows that no lease of the coverage was lost. */
-  #isWhole(coverage: Coverage, attempt: number, reply: Reply): boolean {
+  /**
+   * Tells whether no lease of the coverage was lost, as far as the answer to a keep shows. A lease can leave the session
+   * without a loss that the service counts. The number shows that if all that may be in the session are in the coverage,
+   * and none has come or left since the keep was sent. Leases that come and go hide it, but not for longer than a TTL.
+   */
+  #isWhole(coverage: Coverage, sent: number, reply: Reply): boolean {
     if (reply.losses !== this.#losses) return false;
-    return attempt !== this.#sent || (reply.held ?? 0) >= coverage.since(this.#joined);
+    if (sent <= this.#moved || this.#users !== coverage.size) return sent < this.#proved + this.ttl;
+    this.#proved = sent;
+    return reply.held === this.#users;
   }
 }

@@ -189,26 +189,29 @@ class Backend implements HoldfastBackend {
   async lookup(options: KeyOperation | LockOperation): Promise<LookupResult | null> {
     if ("key" in options) {
       const name = this.#common.normalizeAndValidateKey(options.key);
+      const begun = Date.now();
       const { holders } = await this.#run(options.signal, { key: options.key }, () => this.#client.get(name));
-      return this.#describe(holders[0]);
+      return this.#describe(begun, holders[0]);
     }
     const { lockId, signal } = options;
     this.#common.validateLockId(lockId);
     return this.#run(signal, { lockId }, async () => {
       const lock = this.#locks.get(lockId);
       if (lock === undefined) return null;
+      const begun = Date.now();
       const { holders } = await this.#client.get(lock.name);
-      return this.#describe(holders.find((holder) => holder.token === lock.token));
+      return this.#describe(begun, holders.find((holder) => holder.token === lock.token));
     });
   }
 
-  #describe(holder: LockInfo | undefined): LookupResult | null {
+  /** Describes a holder of whose lease so much remained after the given moment. */
+  #describe(begun: number, holder: LockInfo | undefined): LookupResult | null {
     if (holder === undefined) return null;
     const { name, owner, token, fence, remaining, acquiredAt, metadata } = holder;
     const result: LookupResult = {
       keyHash: this.#common.hashKey(name),
       lockIdHash: metadata[lockIdHash] ?? this.#common.hashKey(`${owner} ${String(token)}`),
-      expiresAtMs: Date.now() + remaining,
+      expiresAtMs: begun + remaining,
       acquiredAtMs: acquiredAt.getTime(),
       fence,
     };

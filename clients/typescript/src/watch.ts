@@ -2,6 +2,7 @@ import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { ClosedError, InvalidError, OverloadedError, UnavailableError } from "./errors.js";
 import type { LockEvent, LockEventKind } from "./event.js";
 import type { Listener, Sender } from "./sender.js";
+import { encodeKey } from "./key.js";
 import { lockInfo, type WireLease } from "./wire.js";
 
 /** How many events wait for the loop at most. */
@@ -34,13 +35,14 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
   constructor(
     nc: NatsConnection,
     private readonly sender: Sender,
-    subject: string,
+    private readonly prefix: string,
+    pattern: string,
     private readonly signal: AbortSignal | undefined,
   ) {
     signal?.throwIfAborted();
     if (sender.isClosing) throw new ClosedError({ operation: "watch" });
     if (sender.isOff) throw new UnavailableError({ operation: "watch", detail: "the connection to NATS is closed" });
-    this.#subscription = nc.subscribe(subject, {
+    this.#subscription = nc.subscribe(prefix + pattern, {
       callback: (error, message) => {
         if (error === null) this.#take(message);
         else this.#fail(new UnavailableError({ operation: "watch", cause: error }));
@@ -87,7 +89,7 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
   };
 
   #take(message: Msg): void {
-    const event = eventOf(message);
+    const event = eventOf(message, this.prefix);
     if (event === undefined || this.#end !== undefined || this.#isRepeated(event.id)) return;
     const waiting = this.#waiting.shift();
     if (waiting !== undefined) waiting.resolve({ done: false, value: event });
@@ -135,7 +137,7 @@ export function checkPattern(operation: string, pattern: string): string {
   });
 }
 
-function eventOf(message: Msg): LockEvent | undefined {
+function eventOf(message: Msg, prefix: string): LockEvent | undefined {
   let event: WireEvent;
   try {
     event = message.json<WireEvent>();
@@ -146,6 +148,7 @@ function eventOf(message: Msg): LockEvent | undefined {
   if (kind === undefined || !kinds.has(kind) || lease === undefined) return undefined;
   try {
     const lock = lockInfo(lease);
+    if (message.subject !== prefix + encodeKey(lock.name)) return undefined;
     return {
       id: `${shard}.${position}.${index}`,
       kind: kind as LockEventKind,

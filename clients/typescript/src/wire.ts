@@ -1,3 +1,4 @@
+import { encodeKey } from "./key.js";
 import type { LockInfo, PendingInfo } from "./state.js";
 
 /** The operations on a resource or a session, as they stand in subjects. */
@@ -29,6 +30,7 @@ export interface Reply {
   held?: number;
   left_ms?: number;
   losses?: string;
+  order?: string;
 }
 
 /** One page of a listing. */
@@ -62,6 +64,24 @@ export const readers = 0xffffffff;
 export function tokenOf(lease: WireLease | undefined): bigint {
   const token = lease?.token;
   return typeof token === "string" && /^[0-9]{1,20}$/.test(token) ? BigInt(token) : 0n;
+}
+
+/** Returns the highest number among the extends or the sets of the lease; 0: they had none. */
+export function orderOf({ order }: Reply): number {
+  return typeof order === "string" && /^[0-9]{1,16}$/.test(order) ? Number(order) : 0;
+}
+
+/**
+ * Tells whether a reply can be that to a request of an owner about the resource of a key: others may be permitted to
+ * publish to the subject of the reply. Malformed leases do not fit.
+ */
+export function isAbout({ status = "", lease, holders = [] }: Reply, key: string, owner: string): boolean {
+  try {
+    if (![...holders, ...(lease ? [lease] : [])].every(({ resource = "" }) => encodeKey(resource) === key)) return false;
+    return !["GRANTED", "EXTENDED", "UPDATED"].includes(status) || (lease?.owner === owner && tokenOf(lease) > 0n);
+  } catch {
+    return false;
+  }
 }
 
 /** Returns a lease as the API shows it. */

@@ -30,6 +30,9 @@ func (d *driver) open(_ context.Context, c *command) (object, error) {
 		c.Owner = c.Client + "-" + rand.Text()
 	}
 	opts := []holdfast.Option{holdfast.Defaults(holdfast.Owner(c.Owner))}
+	if c.Secret != "" {
+		opts = append(opts, holdfast.Secret([]byte(c.Secret)))
+	}
 	if c.TTL != nil {
 		opts = append(opts, holdfast.Defaults(holdfast.TTL(millis(*c.TTL))))
 	}

@@ -18,6 +18,7 @@ type command struct {
 	Client   string `json:"client"`
 	URL      string `json:"url"`
 	Owner    string `json:"owner"`
+	Secret   string `json:"secret"`
 	Timeout  *int64 `json:"timeout_ms"`
 	Sessions *bool  `json:"sessions"`
 	User     string `json:"user"`

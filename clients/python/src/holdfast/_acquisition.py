@@ -96,7 +96,7 @@ class Acquisition:
                     self._withdraw(x)
 
     def _hold(self, a: Answer) -> Holding:
-        return Holding(self._core, self._name, self._key, a.lease, a.sent, self._terms, self._secret)
+        return Holding(self._core, self._name, self._key, a, self._terms, self._secret)
 
     def _again(self, a: Answer, x: Exchange) -> bool:
         # Whether the answer decided nothing: the place in the queue ran out, and not the wait, or the lease ended

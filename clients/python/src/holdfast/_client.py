@@ -192,8 +192,8 @@ class Client:
                 raise refused("list", "", a)
             for lease in a.reply.get("leases", ()):
                 yield Lease.parse(lease)
-            m["after"] = a.reply.get("next", "")
-            if not m["after"]:
+            after, m["after"] = m.get("after", ""), a.reply.get("next", "")
+            if m["after"] in ("", after):
                 return
 
     def watch(self, pattern: str = ">") -> Watch:
@@ -209,13 +209,13 @@ class Client:
         """Release all locks, end all calls with Closed, and wait for what goes on, no longer than the timeout.
 
         Locks that cannot be released run out by their TTL. The connection stays open. If the call is cancelled, closing
-        goes on; to call it again waits for its end.
+        goes on; to call it again waits for its end. In a forked child it does nothing.
 
         Raises:
             UnknownOutcome: not everything was answered in time.
         """
         self._closed = True
-        if self._core is None:
+        if self._core is None or self._core.inherited:
             return
         if self._closing is None:
             self._closing = self._core.spawn(self._core.close())
@@ -246,7 +246,8 @@ class Client:
                 secret=self._secret,
                 jeopardy=self._on_jeopardy,
             )
-        elif self._core.loop is not asyncio.get_running_loop():
+        self._core.check_process(operation)
+        if self._core.loop is not asyncio.get_running_loop():
             raise RuntimeError("a client belongs to the event loop of its first call; make one client for each loop")
         return self._core
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -62,6 +63,7 @@ class Core:
         self.use_sessions = use_sessions
         self.jeopardy = jeopardy
         self.closed = False
+        self._pid = os.getpid()
         self.holdings: dict[tuple[str, int], Holding] = {}
         # The exchanges of calls, which end with close, and those of what is to be done also then.
         self.calls: set[Exchange] = set()
@@ -75,7 +77,12 @@ class Core:
         self._ceased = False
         self.alarms = Alarms()
         self.sender = Sender(
-            nc, prefix, orphan=self._orphan, reconnected=self._reconnected, unheard=lambda: self.deployment.refresh()
+            nc,
+            prefix,
+            owner,
+            orphan=self._orphan,
+            reconnected=self._reconnected,
+            unheard=lambda: self.deployment.refresh(),
         )
         self.sessions = Sessions(self)
         self.ends = Ends(self)
@@ -114,6 +121,16 @@ class Core:
 
     def _background_done(self, _: asyncio.Task[None]) -> None:
         self._background -= 1
+
+    @property
+    def inherited(self) -> bool:
+        """Whether this process is a child of the one that has the client."""
+        return os.getpid() != self._pid
+
+    def check_process(self, operation: str, resource: str = "") -> None:
+        """Raise Closed in a forked child: the connection is its parent's, and so are the locks."""
+        if self.inherited:
+            raise Closed(forked_from(self._pid), operation=operation, resource=resource)
 
     def check(self, operation: str, resource: str = "") -> None:
         """Raise Closed if the client is closed."""
@@ -276,6 +293,14 @@ class Core:
                 holding.reconnected()
             self.sessions.reconnected()
             self.ends.reconnected()
+
+
+def forked_from(pid: int) -> str:
+    """Return why a client does nothing in a child of the process that has it."""
+    return (
+        f"the client belongs to process {pid}, and this is process {os.getpid()}, forked from it: "
+        "make a client in the child"
+    )
 
 
 def unanswered(e: Unanswered, operation: str, resource: str) -> HoldfastError:

@@ -17,17 +17,15 @@ class Coverage:
         began: before the sending of each request that put a lease of it into the session.
         label: what answers show of the session.
         until: when its leases must be considered over.
-        joins: how many leases have ever been in it.
         holdings: those that are in it.
     """
 
-    __slots__ = ("_over", "began", "holdings", "joins", "label", "until")
+    __slots__ = ("_over", "began", "holdings", "label", "until")
 
     def __init__(self, label: str, began: float, until: float) -> None:
         self.label = label
         self.began = began
         self.until = until
-        self.joins = 0
         self.holdings: set[Holding] = set()
         self._over = False
 
@@ -36,12 +34,7 @@ class Coverage:
         if self._over:
             return False
         self.holdings.add(holding)
-        self.joins += 1
         return True
-
-    def since(self, joined: int) -> int:
-        """Return how many leases have been in it at least all the time since joins was as given."""
-        return len(self.holdings) - (self.joins - joined)
 
     def finish(self) -> None:
         """End it, and have its leases renewed one by one."""

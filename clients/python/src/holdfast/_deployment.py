@@ -17,6 +17,8 @@ FRESH = 5.0
 # How long to wait after a request that was not answered, in seconds.
 AGAIN = 1.0
 MAX_WAIT = 3600.0
+# What an answer may say of the number of shards.
+MOST_SHARDS = 0xFFFFFFFF
 
 
 class Deployment:
@@ -42,6 +44,11 @@ class Deployment:
         self._begun = self._asked = _clock.now()
         self._asking = True
         self._task = core.spawn(self._find())
+
+    @property
+    def orders(self) -> bool:
+        """Whether a request about a lease may have a number."""
+        return "order" in self.features
 
     def close(self) -> None:
         """Ask no more."""
@@ -89,7 +96,7 @@ class Deployment:
         except Unanswered:
             return False
         shards = a.reply.get("shards", 0)
-        if a.status or not isinstance(shards, int) or shards < 1:
+        if a.status or not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:
             return False
         self.shards = self._core.sender.router.shards = shards
         self.version = a.reply.get("version", "")

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 LEAST_MARGIN = 0.015
 MOST_MARGIN = 1.0
+# The part of a long TTL by which clocks may differ: twice what NTP corrects at most.
+DRIFT = 0.001
+
+# The largest number of an attempt.
+MOST_ORDER = 9_007_199_254_740_991
+# The shortest length of a lease that was set by another attempt than the answered one.
+LEAST_LENGTH = 0.001
 
 
 def margin(ttl: float) -> float:
@@ -11,18 +18,20 @@ def margin(ttl: float) -> float:
 
     That is room for a late timer and for clocks that run at different speeds.
     """
-    return min(max(ttl / 8, LEAST_MARGIN), MOST_MARGIN)
+    return min(max(ttl / 8, LEAST_MARGIN), max(MOST_MARGIN, ttl * DRIFT))
 
 
 class Attempt:
     """A request for more time that the service may have granted last, or may grant yet."""
 
-    __slots__ = ("before", "id", "sent", "settled", "ttl")
+    __slots__ = ("before", "id", "order", "sent", "settled", "ttl")
 
-    def __init__(self, id: int, sent: float, ttl: float) -> None:
+    def __init__(self, id: int, sent: float, ttl: float, order: int) -> None:
         self.id = id
         self.sent = sent
         self.ttl = ttl
+        # Attempts with the same number ask for the same. 0: it has none.
+        self.order = order
         # Its answer has come, or does not matter any more. It may still cut a longer lease short.
         self.settled = False
         # The latest attempt that was sent before its answer came: later ones are decided behind it. 0: no answer.
@@ -32,8 +41,12 @@ class Attempt:
         """Return when the lease may be over if the service granted this attempt after what was asked for at sent."""
         return max(sent, self.sent) + self.ttl - margin(self.ttl)
 
-    def precedes(self, other: Attempt) -> bool:
-        """Return whether the service cannot have granted this attempt behind the other one."""
+    def precedes(self, other: Attempt, order: int) -> bool:
+        """Return whether this attempt changes nothing behind the other one, in whose answer the order was."""
+        if 0 < self.order < order:
+            return True
+        if 0 < self.order == other.order:
+            return self.id <= other.id
         if self.id >= other.id:
             return False
         return 0 < self.before < other.id or other.sent >= self.ends(self.sent)
@@ -43,23 +56,25 @@ class Estimate:
     """The end of a lease as its holder knows it.
 
     It is never later than the end at the service, whichever of the attempts to extend the lease have arrived, in
-    whichever order, and in whichever order their answers come. An attempt must arrive within the time that it asks
-    for, or never. The holder counts from the moment when a request was sent, the service from a later one, so the
-    lease ends here first.
+    whichever order, and in whichever order their answers come. An attempt without a number must arrive within the time
+    that it asks for, or never, and no copy of it after its answer. The holder counts from the moment when a request was
+    sent, the service from a later one, so the lease ends here first.
 
     Attributes:
         asked: the TTL that the next attempt asks for, in seconds.
+        order: the number that the next attempt has; 0: none.
         agreed: the TTL that the last answer granted.
         until: when the lease must be considered over.
         open: the attempts that the service may have granted last, or may grant yet, the oldest first.
     """
 
-    __slots__ = ("agreed", "asked", "open", "until")
+    __slots__ = ("agreed", "asked", "open", "order", "until")
 
     def __init__(self, sent: float, remaining: float, ttl: float) -> None:
         """Begin a lease of which so much remained in the answer to a request sent then."""
         self.asked = ttl
         self.agreed = ttl
+        self.order = 0
         self.until = sent + min(remaining, ttl) - margin(ttl)
         self.open: list[Attempt] = []
 
@@ -72,12 +87,15 @@ class Estimate:
 
         One that asks for less than is left makes the lease shorter at once, because the service may have granted it.
         """
-        a = Attempt(id, at, self.asked)
+        a = Attempt(id, at, self.asked, self.order)
         self.open.append(a)
         self.until = min(self.until, a.ends(at))
 
-    def granted(self, id: int, remaining: float) -> tuple[float, list[int]] | None:
+    def granted(self, id: int, remaining: float, order: int = 0) -> tuple[float, list[int]] | None:
         """Take in that the service granted an attempt, when so much remained.
+
+        order is the highest number that it has granted. If it is above that of the attempt, the lease has the length
+        that the one of this number has asked for.
 
         Returns:
             When the attempt was sent, and the attempts whose answers do not matter any more; None if it is not open.
@@ -86,12 +104,12 @@ class Estimate:
         if by is None:
             return None
         by.before = self.open[-1].id
-        self.agreed = by.ttl
-        until = by.sent + min(remaining, by.ttl) - margin(by.ttl)
+        self.agreed = max(remaining, LEAST_LENGTH) if 0 < by.order < order else by.ttl
+        until = by.sent + min(remaining, self.agreed) - margin(self.agreed)
         settled: list[int] = []
         left: list[Attempt] = []
         for a in self.open:
-            over = a.precedes(by)
+            over = a.precedes(by, order)
             if not a.settled and (over or (a.id <= by.id and a.ttl >= by.ttl)):
                 a.settled = True
                 settled.append(a.id)

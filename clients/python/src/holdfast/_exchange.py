@@ -188,7 +188,8 @@ class Exchange:
             route = self._sender.router.route(self._op, self._key, self._sent, self._shard)
         else:
             route = f"{self._sender.router.prefix}.{self._op}", False
-        id = self._sender.send(route, self._message(), self._receive)
+        about = "" if self._op == "end" else self._key
+        id = self._sender.send(route, self._message(), self._receive, about)
         self._sent += 1
         if len(self._open) == OPEN_ATTEMPTS:
             self._sender.forget((self._open.pop(0),))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import _clock
 from ._errors import HoldfastError
+from ._estimate import MOST_ORDER
 from ._options import millis
 from ._renewal import Renewal
 from ._resend import resend_after, retry_after
@@ -25,6 +26,7 @@ class Extensions(Renewal):
     Attributes:
         ttl: what the attempts ask for, in seconds.
         session: what the attempts from a number on name; None: nothing.
+        token: identifies the lease.
     """
 
     __slots__ = (
@@ -33,14 +35,15 @@ class Extensions(Renewal):
         "_confirmed",
         "_former",
         "_key",
+        "_left",
+        "_number",
         "_owner",
         "_payload",
         "_secret",
         "_sender",
         "_since",
-        "_stopped",
-        "_token",
         "session",
+        "token",
         "ttl",
     )
 
@@ -55,12 +58,13 @@ class Extensions(Renewal):
         sent: float,
         remaining: float,
         ttl: float,
+        order: int,
     ) -> None:
         super().__init__(sent, remaining, ttl)
         self._sender = sender
         self._key = key
         self._owner = owner
-        self._token = token
+        self.token = token
         self._secret = secret
         self.ttl = ttl
         # The TTL that the service has agreed to, and the attempt from which on ttl is asked for.
@@ -70,16 +74,19 @@ class Extensions(Renewal):
         # The lease may still be in the former session, until an attempt that names the present one is answered.
         self._former: Session | None = None
         self._since = 0
-        self._stopped = False
+        self._left = False
         self._payload: bytes | None = None
+        # The number of the attempts that ask for what is asked for now.
+        self._number = order + 1
         # Callers, with the first attempt that may answer them.
         self._calls: list[tuple[int, Outcome]] = []
 
     def ask(self, ttl: float) -> None:
         """Have the attempts from now on ask for a TTL."""
+        if ttl != self.ttl:
+            self._change()
         self.ttl = self.asked = ttl
         self._asks = self._sender.last + 1
-        self._payload = None
 
     def call(self) -> Outcome:
         """Return a future that is answered by the next attempt or a later one."""
@@ -102,7 +109,7 @@ class Extensions(Renewal):
             self._former.disuse()
         self._former, self.session = self.session, session
         self._since = self._sender.last + 1
-        self._payload = None
+        self._change()
         return True
 
     def named(self, id: int) -> bool:
@@ -115,24 +122,39 @@ class Extensions(Renewal):
             if session is not None:
                 session.forsake()
 
-    def ask_now(self, receive: Receive) -> None:
-        """Send an attempt. When a caller waits, the pause behind it is no longer than that of any other request."""
+    def ask_now(self, receive: Receive, *, ordered: bool) -> None:
+        """Send an attempt, with its number if it is ordered.
+
+        When a caller waits, the pause behind it is no longer than that of any other request.
+        """
+        order = self._number if ordered else 0
+        if order != self.order:
+            self.order, self._payload = order, None
         now = _clock.now()
         route = self._sender.router.route("extend", self._key, self.attempts)
-        id = self._sender.send(route, self._message(), receive)
+        id = self._sender.send(route, self._message(), receive, self._key)
         self.asks(id, now, resend_after if self._calls else None)
 
-    def take(self, id: int, remaining: float) -> bool:
-        """Take a grant in. Return False if the answer to the attempt does not matter any more."""
-        settled = self.answered(id, remaining)
+    def take(self, id: int, remaining: float, order: int) -> bool:
+        """Take a grant in. Return False if the answer to the attempt does not matter any more.
+
+        If its order is above all numbers of this client, another one extends the lease: the next attempt has a higher
+        one, and answers the callers.
+        """
+        settled = self.answered(id, remaining, order)
         if settled is None:
             return False
+        self._sender.forget(settled)
+        if order > self._number:
+            self._change(order)
+            if self._calls:
+                self.due = _clock.now()
+            return True
         if id >= self._asks:
             self._confirmed = self.ttl
         if id >= self._since and not self.is_open_before(self._since) and self._former is not None:
             self._former.disuse()
             self._former = None
-        self._sender.forget(settled)
         self._answer(id, None)
         return True
 
@@ -166,22 +188,32 @@ class Extensions(Renewal):
         self._payload = None
 
     def stop(self, error: HoldfastError) -> None:
-        """Expect no more answers, and answer all callers."""
-        if not self._stopped:
-            self._stopped = True
-            for session in (self.session, self._former):
-                if session is not None:
-                    session.disuse()
+        """Expect no more answers, and answer all callers. Then call leave."""
         self._sender.forget(self.drop_all())
         self._answer(self._sender.last + 1, error)
 
+    def leave(self) -> None:
+        """Take in that the lease is in no session any more, or in one that runs out."""
+        if not self._left:
+            self._left = True
+            for session in (self.session, self._former):
+                if session is not None:
+                    session.disuse()
+
+    def _change(self, above: int = 0) -> None:
+        # What the attempts from now on ask for is something else, or has to prevail over another client.
+        self._number = min(max(self._number, above) + 1, MOST_ORDER)
+        self._payload = None
+
     def _message(self) -> bytes:
         if self._payload is None:
-            m: dict[str, object] = {"owner": self._owner, "token": self._token, "ttl_ms": millis(self.ttl)}
+            m: dict[str, object] = {"owner": self._owner, "token": self.token, "ttl_ms": millis(self.ttl)}
             if self._secret is not None:
                 m["secret"] = self._secret
             if self.session is not None:
                 m["session"] = self.session.id
+            if self.order:
+                m["order"] = self.order
             self._payload = json.dumps(m).encode()
         return self._payload
 

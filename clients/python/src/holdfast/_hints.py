@@ -81,7 +81,8 @@ class Hints:
         sender = self._core.sender
         sender.forget((self._peeked,))
         # What the owner of the shard has in its memory costs no commit.
-        self._peeked = sender.send(sender.router.route("get", self._holding.key, 0), b'{"stale":true}', self._shown)
+        key = self._holding.key
+        self._peeked = sender.send(sender.router.route("get", key, 0), b'{"stale":true}', self._shown, key)
 
     def _shown(self, a: Answer) -> None:
         if ended(a, self._holding.token):

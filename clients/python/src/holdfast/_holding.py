@@ -21,6 +21,7 @@ from ._errors import (
     Unavailable,
     UnknownOutcome,
 )
+from ._estimate import MOST_ORDER
 from ._exchange import Exchange, Unanswered
 from ._extensions import Extensions
 from ._hints import Hints, ended
@@ -66,6 +67,7 @@ class Holding:
         "_listeners",
         "_lost",
         "_released",
+        "_sets",
         "_setting",
         "_shard",
         "core",
@@ -84,10 +86,9 @@ class Holding:
         "token",
     )
 
-    def __init__(
-        self, core: Core, name: str, key: str, lease: Mapping[str, Any], sent: float, terms: Terms, secret: str | None
-    ) -> None:
-        """Take over a lease that was granted in answer to a request sent then."""
+    def __init__(self, core: Core, name: str, key: str, a: Answer, terms: Terms, secret: str | None) -> None:
+        """Take over the lease of a grant."""
+        lease = a.lease
         self.core = core
         self.name = name
         self.key = key
@@ -103,9 +104,10 @@ class Holding:
             owner=core.owner,
             token=self.token,
             secret=secret,
-            sent=sent,
+            sent=a.sent,
             remaining=lease.get("remaining_ms", 0) / 1000,
             ttl=terms.ttl,
+            order=a.order,
         )
         self.coverage: Coverage | None = None
         self.found: LockLost | None = None
@@ -120,6 +122,7 @@ class Holding:
         self._listeners: list[Callable[[], None]] = []
         self._released: asyncio.Future[HoldfastError | None] | None = None
         self._setting: asyncio.Lock | None = None
+        self._sets = 0
         self._hints = Hints(self, core)
         self._alarm = Alarm(self._wake)
         core.holdings[name, self.token] = self
@@ -128,12 +131,15 @@ class Holding:
     @property
     def held(self) -> bool:
         """Whether the lease is held, by the clock."""
-        return self._holding and _clock.now() < self.until
+        return self.active and _clock.now() < self.until
 
     @property
     def active(self) -> bool:
-        """Whether the lease is neither released nor known to be lost. It does not look at the clock."""
-        return self._holding
+        """Whether the lease is neither released nor known to be lost. It does not look at the clock.
+
+        A forked child has no lease.
+        """
+        return self._holding and not self.core.inherited
 
     @property
     def until(self) -> float:
@@ -181,7 +187,8 @@ class Holding:
             self._run_out()
 
     def check(self, operation: str) -> None:
-        """Raise LockLost or LockReleased unless the lease is held."""
+        """Raise LockLost, LockReleased or Closed unless the lease is held."""
+        self.core.check_process(operation, self.name)
         self.look()
         if self.found is not None:
             raise self._again(self.found, operation)
@@ -216,10 +223,7 @@ class Holding:
             self._setting = asyncio.Lock()
         async with self._setting:
             self.check("set")
-            m: dict[str, Any] = {"owner": self.core.owner, "token": self.token, "metadata": metadata}
-            if self.secret is not None:
-                m["secret"] = self.secret
-            a = await self.core.call("set", self.name, self.key, json.dumps(m).encode())
+            a = await self._set(metadata)
             if a.status == "UPDATED":
                 self.metadata = metadata
             elif a.status in LOSSES:
@@ -230,8 +234,22 @@ class Holding:
             else:
                 raise refused("set", self.name, a)
 
+    async def _set(self, metadata: dict[str, str]) -> Answer:
+        m: dict[str, Any] = {"owner": self.core.owner, "token": self.token, "metadata": metadata}
+        if self.secret is not None:
+            m["secret"] = self.secret
+        while True:
+            self._sets = min(self._sets + 1, MOST_ORDER)
+            if self.core.deployment.orders:
+                m["order"] = self._sets
+            a = await self.core.call("set", self.name, self.key, json.dumps(m).encode())
+            if a.status != "UPDATED" or a.order <= self._sets:
+                return a
+            self._sets = a.order  # another client of the owner sets them, too
+
     async def release(self) -> None:
         """Give the lease back, and wait for the answer. Later calls have the outcome of the first one."""
+        self.core.check_process("release", self.name)
         self.look()
         if self.found is not None:
             self._post_release()
@@ -266,9 +284,9 @@ class Holding:
 
     def discard(self) -> None:
         """Hold the lease no more. It is given back by another way."""
-        self._holding = False
         self.extensions.forsake()
-        self._stop(LockReleased("the lock was released", operation="extend", resource=self.name))
+        self.detach()
+        self.extensions.leave()
 
     def release_message(self) -> bytes:
         """Return the request that releases the lease."""
@@ -288,6 +306,7 @@ class Holding:
             raise
         else:
             released.set_result(self._outcome(answer))
+            self.extensions.leave()
         finally:
             x.finish()
 
@@ -305,6 +324,7 @@ class Holding:
                     released.set_result(found)
 
         def ended(_: asyncio.Task[None]) -> None:
+            self.extensions.leave()
             if released is not None and not released.done():
                 released.set_result(UnknownOutcome("no answer", operation="release", resource=self.name))
 
@@ -313,6 +333,7 @@ class Holding:
             task.add_done_callback(ended)  # it may be cancelled before its first step
             return
         self.extensions.forsake()
+        self.extensions.leave()
         if released is not None:
             released.set_result(
                 Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name)
@@ -372,7 +393,7 @@ class Holding:
         self._alone = False
         if self.extensions.name(session):
             self._uncover(_clock.now())  # it leaves the session
-        self.extensions.ask_now(self._answered)
+        self.extensions.ask_now(self._answered, ordered=self.core.deployment.orders)
 
     def reconnected(self) -> None:
         """Ask at once for what may have been lost with the last connection."""
@@ -422,8 +443,9 @@ class Holding:
 
     def _granted(self, a: Answer) -> None:
         lease = a.lease
-        if not self.extensions.take(a.id, lease.get("remaining_ms", 0) / 1000):
+        if not self.extensions.take(a.id, lease.get("remaining_ms", 0) / 1000, a.order):
             return
+        self._adopt(lease)
         label = lease.get("session", "")
         session = self.extensions.session
         if session is not None and self.extensions.is_in(label):
@@ -433,6 +455,15 @@ class Holding:
         self._schedule()
         if not self.extensions.has_open(a.id):
             self.safe()
+
+    def _adopt(self, lease: Mapping[str, Any]) -> None:
+        # Takes the token over, and what came with it, of a lease that another client of the owner has downgraded.
+        token = int(lease["token"])
+        if token > self.token:
+            self.core.holdings[self.name, token] = self.core.holdings.pop((self.name, self.token))
+            self.token = self.extensions.token = token
+            self.fence, self.slots = lease.get("fence", ""), tuple(lease.get("slots", ()))
+            self.extensions.rest()
 
     def _refused(self, a: Answer) -> None:
         self.extensions.drop(a.id)  # the alarm brings the next attempt
@@ -492,6 +523,7 @@ class Holding:
         self._holding = False
         self.found = error
         self._stop(error)
+        self.extensions.leave()
         if self._lost is not None:
             self._lost.set()
         loop = asyncio.get_running_loop()

@@ -64,7 +64,10 @@ class Lock:
 
     @property
     def valid(self) -> bool:
-        """Whether the lock is held at this moment, by the clock. It may be outdated as soon as it is returned."""
+        """Whether the lock is held at this moment, by the clock. It may be outdated as soon as it is returned.
+
+        False in a forked child, which needs a client of its own.
+        """
         return self._holding.held
 
     @property

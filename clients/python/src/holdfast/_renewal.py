@@ -52,13 +52,13 @@ class Renewal(Estimate):
         self._line_up(now + pause)
         self.sent(id, now)
 
-    def answered(self, id: int, remaining: float) -> list[int] | None:
+    def answered(self, id: int, remaining: float, order: int = 0) -> list[int] | None:
         """Take in a grant; the next attempt is due in a third of the lease unless a later answer matters yet.
 
         Returns:
             The attempts whose answers do not matter any more; None if this one does not.
         """
-        granted = self.granted(id, remaining)
+        granted = self.granted(id, remaining, order)
         if granted is None:
             return None
         sent, settled = granted

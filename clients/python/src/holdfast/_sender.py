@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import secrets
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -13,6 +15,8 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from . import _clock
+from ._errors import Invalid
+from ._key import encode_key
 from ._route import Router
 from ._window import Window
 
@@ -27,6 +31,9 @@ LEAVE = 1.0
 NOT_SENT = "NOT_SENT"
 NO_RESPONDERS = "NO_RESPONDERS"
 GARBLED = "GARBLED"
+
+# The answers that have a lease of the one who asked.
+OWN = ("GRANTED", "EXTENDED", "UPDATED")
 
 
 class Answer:
@@ -56,19 +63,38 @@ class Answer:
         """The lease of the reply; empty if there is none."""
         return self.reply.get("lease", {})
 
+    @property
+    def order(self) -> int:
+        """The highest number among the extends or the sets of the lease; 0: they had none."""
+        return int(self.reply.get("order", 0))
+
+    def is_about(self, key: str, owner: str) -> bool:
+        """Return whether the reply can be that to a request of an owner about the resource of this key.
+
+        Others may be permitted to publish to the subject of the reply. Malformed leases do not fit.
+        """
+        try:
+            leases = [*self.reply.get("holders", ()), *([self.lease] if self.lease else ())]
+            if any(encode_key(lease["resource"]) != key for lease in leases):
+                return False
+            return self.status not in OWN or (self.lease["owner"] == owner and int(self.lease["token"]) > 0)
+        except (AttributeError, KeyError, TypeError, ValueError, Invalid):
+            return False
+
 
 Receive = Callable[[Answer], None]
 
 
 class _Attempt:
-    __slots__ = ("direct", "id", "payload", "queued", "receive", "sent", "subject")
+    __slots__ = ("direct", "id", "key", "payload", "queued", "receive", "sent", "subject")
 
-    def __init__(self, id: int, subject: str, direct: bool, payload: bytes, receive: Receive | None) -> None:
+    def __init__(self, id: int, subject: str, direct: bool, payload: bytes, receive: Receive | None, key: str) -> None:
         self.id = id
         self.subject = subject
         self.direct = direct
         self.payload = payload
         self.receive = receive
+        self.key = key
         self.queued = True
         self.sent = _clock.now()
 
@@ -89,6 +115,7 @@ class Sender:
         self,
         nc: Connection,
         prefix: str,
+        owner: str,
         *,
         orphan: Callable[[dict[str, Any]], None],
         reconnected: Callable[[], None],
@@ -99,11 +126,13 @@ class Sender:
         Args:
             nc: the connection.
             prefix: that of the subjects.
+            owner: in whose name requests are sent.
             orphan: is told of leases that were granted in answers that are not expected any more.
             reconnected: is told that the connection is there again after an interruption, or that it is off.
             unheard: is told that a direct subject has no responder.
         """
         self.nc = nc
+        self._owner = owner
         self.router = Router(prefix)
         self.window = Window()
         self.last = 0
@@ -111,7 +140,9 @@ class Sender:
         self._orphan = orphan
         self._reconnected = reconnected
         self._unheard = unheard
-        self._inbox = nc.new_inbox() + "."
+        # Those that nats-py makes can be guessed from one another.
+        self._inbox = f"{nc.new_inbox().rpartition('.')[0]}.{secrets.token_urlsafe(16)}."
+        self._secret = secrets.token_bytes(16)
         self._attempts: dict[int, _Attempt] = {}
         self._outbox: list[_Attempt] = []
         self._ready = asyncio.Event()
@@ -122,13 +153,14 @@ class Sender:
         self._look_later = self._loop.call_later(IDLE_LOOK, self._look)
         self._publisher = self._loop.create_task(self._publish_all(), name="holdfast publisher")
 
-    def send(self, route: tuple[str, bool], payload: bytes, receive: Receive | None) -> int:
+    def send(self, route: tuple[str, bool], payload: bytes, receive: Receive | None, key: str = "") -> int:
         """Send one attempt and return its number. It does not block.
 
-        receive is called at most once, from the loop, until forget. None: no answer is expected.
+        receive is called at most once, from the loop, until forget. None: no answer is expected. An answer that is not
+        about the resource of the key is dropped. Empty: the request is about none.
         """
         self.last += 1
-        attempt = _Attempt(self.last, *route, payload, receive)
+        attempt = _Attempt(self.last, *route, payload, receive, key)
         if receive is not None:
             self._attempts[attempt.id] = attempt
         self._outbox.append(attempt)
@@ -209,7 +241,7 @@ class Sender:
         try:
             # What is published without a connection would leave at an unknown time.
             if self._subscription is not None and self.nc.is_connected:
-                await self.nc.publish(attempt.subject, attempt.payload, reply=self._inbox + str(attempt.id))
+                await self.nc.publish(attempt.subject, attempt.payload, reply=self._inbox + self._name(str(attempt.id)))
                 return
         except (NatsError, OSError):
             pass
@@ -218,19 +250,28 @@ class Sender:
 
     async def _received(self, m: Msg) -> None:
         name = m.subject[len(self._inbox) :]
-        if not name.isdecimal():
+        number = name.partition("-")[0]
+        if name != self._name(number):
             return
-        attempt = self._attempts.pop(int(name), None)
+        attempt = self._attempts.get(int(number))
         status, reply = _parse(m)
         if attempt is None or attempt.receive is None:
-            self.disown(Answer(int(name), 0, False, status, reply))
+            self.disown(Answer(int(number), 0, False, status, reply))
             return
+        answer = Answer(attempt.id, attempt.sent, attempt.direct, status, reply)
+        if attempt.key and not answer.is_about(attempt.key, self._owner):
+            return  # the right one may yet come
+        del self._attempts[attempt.id]
         if attempt.direct:
             if status == NO_RESPONDERS:
                 self._unheard()
             else:
                 self.router.proven()
-        attempt.receive(Answer(attempt.id, attempt.sent, attempt.direct, status, reply))
+        attempt.receive(answer)
+
+    def _name(self, number: str) -> str:
+        # Who has seen the reply subject of one attempt cannot guess that of another one.
+        return f"{number}-{hashlib.blake2b(number.encode(), key=self._secret, digest_size=12).hexdigest()}"
 
 
 def _parse(m: Msg) -> tuple[str, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _clock
 from ._alarms import Alarm
@@ -50,8 +50,13 @@ class Session:
         self.terms = terms
         self.id = secrets.token_hex(16)
         self.label = hashlib.sha256(self.id.encode()).hexdigest()[:8]
-        self._payload = json.dumps({"ttl_ms": millis(terms.ttl)}).encode()
+        m: dict[str, Any] = {"ttl_ms": millis(terms.ttl)}
+        if terms.secret is not None and "keep_secret" in core.deployment.features:
+            m["secret"] = terms.secret
+        self._payload = json.dumps(m).encode()
         self.users = 0
+        # When a lease has last begun or ended to be one that may be in the session.
+        self._moved = 0.0
         # A lease is in the session, so keeps are sent.
         self._begun = False
         self._over = False
@@ -62,8 +67,8 @@ class Session:
         self._renewal: Renewal | None = None
         self.coverage: Coverage | None = None
         self._losses: str | int = 0
-        # The latest keep, and how many leases had joined the coverage before it.
-        self._sent = self._joined = 0
+        # A moment since which the coverage has lost none, as an answer has shown.
+        self._proved = 0.0
         # The attempt to end another session, which tells whether the user may.
         self._trial = 0
         self._alarm = Alarm(self._wake)
@@ -72,11 +77,13 @@ class Session:
         """Add a lease that names the session. Return False if the session is over."""
         if not self._over:
             self.users += 1
+            self._moved = _clock.now()
         return not self._over
 
     def disuse(self) -> None:
         """Take a lease away that is not in the session any more."""
         self.users -= 1
+        self._moved = _clock.now()
         if self.users == 0 and not self._begun and not self._over:
             self.close()  # it has no alarm that would
 
@@ -88,6 +95,7 @@ class Session:
             self._begun = True
             self._renewal = Renewal(sent, self.terms.ttl, self.terms.ttl)
             self._send(self._renewal)
+        self._moved = _clock.now()
         if self.coverage is None or sent <= self.coverage.began:
             return None
         return self.coverage
@@ -165,12 +173,9 @@ class Session:
 
     def _send(self, renewal: Renewal) -> None:
         self._try_end()
-        if self.coverage is not None:
-            self._joined = self.coverage.joins
         route = self._core.sender.router.route("keep", self.id, renewal.attempts, self.terms.shard)
         now = _clock.now()
-        self._sent = self._core.sender.send(route, self._payload, self._answered)
-        renewal.asks(self._sent, now)
+        renewal.asks(self._core.sender.send(route, self._payload, self._answered), now)
         self._schedule(renewal)
 
     def _try_end(self) -> None:
@@ -182,6 +187,7 @@ class Session:
 
     def _cover(self, coverage: Coverage | None) -> None:
         former, self.coverage = self.coverage, coverage
+        self._proved = _clock.now()
         if former is not None:
             former.finish()
 
@@ -233,4 +239,10 @@ class Session:
         self._safe()
 
     def _is_whole(self, coverage: Coverage, a: Answer) -> bool:
-        return a.id != self._sent or a.reply.get("held", 0) >= coverage.since(self._joined)
+        # A lease can leave the session without a loss that the service counts. The number shows that if all that may be
+        # in the session are in the coverage, and none has come or left since the keep was sent. Leases that come and go
+        # hide it, but not for longer than a TTL.
+        if a.sent > self._moved and self.users == len(coverage.holdings):
+            self._proved = a.sent
+            return a.reply.get("held", 0) == self.users
+        return a.sent < self._proved + self.terms.ttl

@@ -14,6 +14,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from ._errors import Closed, HoldfastError, Invalid, Overloaded, Unavailable
+from ._key import encode_key
 from ._lease import Event
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ class Watch:
     async def _heard(self, m: Msg) -> None:
         try:
             event = Event.parse(json.loads(m.data))
-        except (ValueError, KeyError, TypeError, AttributeError):
+            if m.subject != f"{self._core.prefix}.event.{encode_key(event.name)}":
+                return
+        except (ValueError, KeyError, TypeError, AttributeError, Invalid):
             return  # others may be permitted to publish there
         if self._error is not None or event.id in self._known:
             return

@@ -29,6 +29,7 @@ import nats.errors
 from nats.aio.client import Client as Connection
 
 from ._client import Client as AsyncClient
+from ._core import forked_from
 from ._errors import Closed, HoldfastError, LockLost, LossReason, Unavailable
 from ._lease import Event, Lease, LockState
 from ._lock import Lock as AsyncLock
@@ -74,10 +75,7 @@ class _Loop:
     def check(self) -> None:
         """Raise Closed unless the loop runs in this process."""
         if self.inherited:
-            raise Closed(
-                f"the client belongs to process {self._pid}, and this is process {os.getpid()}, forked from it: "
-                "make a client in the child"
-            )
+            raise Closed(forked_from(self._pid))
         if self._ended:
             raise Closed("the client is closed")
 

@@ -104,7 +104,7 @@ test("a loss is told, whatever else the answer has", async () => {
   answer(await script.next("acquire"), grant(7, 600));
   const lock = await holds;
   const { signal } = lock;
-  answer(await script.next("extend"), { status: "NOT_OWNER", lease: { owner: "other", token: "x" } });
+  answer(await script.next("extend"), { status: "NOT_OWNER", lease: { resource: "a", owner: "other", token: "x" } });
   const reason = await aborted(signal);
   assert.ok(reason instanceof LockLostError && reason.reason === "not_owner");
   await stand.nc.flush();
@@ -135,6 +135,106 @@ test("what the hook of jeopardy throws is ignored, also if it is an async functi
   assert.deepEqual(unhandled, []);
 });
 
+/** Returns the answer that extends the lease with the token 7. */
+function extended(ttl: number, order: number, lease: object = {}): object {
+  const own = { resource: "a", owner: "client", token: "7", fence: "000000000000007", ttl_ms: ttl, remaining_ms: ttl };
+  return { status: "EXTENDED", order: String(order), lease: { ...own, ...lease } };
+}
+
+test("a request that asks for the same keeps its number, and one that asks for something else has a larger one", async () => {
+  const script = new Script(["order"]);
+  const holds = script.client().acquire("a", { ttl: 600 });
+  answer(await script.next("acquire"), grant(7, 600));
+  const lock = await holds;
+  const orders: unknown[] = [];
+  const take = async (reply: object): Promise<void> => {
+    const request = await script.next("extend");
+    orders.push(request.json<{ order?: number }>().order);
+    answer(request, reply);
+  };
+  await take(extended(600, 1));
+  await take(extended(600, 1));
+  const extends_ = lock.extend(30_000);
+  await take(extended(900, 1000)); // another client of the owner speaks for the lease
+  await take(extended(30_000, 1001));
+  await extends_;
+  assert.deepEqual(orders, [1, 1, 2, 1001]);
+  assert.ok(lock.remaining > 28_000);
+});
+
+test("a set of another client of the owner is overruled", async () => {
+  const script = new Script(["order"]);
+  const holds = script.client().acquire("a");
+  answer(await script.next("acquire"), grant(7, 30_000));
+  const sets = (await holds).set({ k: "v" });
+  const first = await script.next("set");
+  answer(first, { ...extended(30_000, 5), status: "UPDATED" });
+  const second = await script.next("set");
+  answer(second, { ...extended(30_000, 6), status: "UPDATED" });
+  await sets;
+  assert.deepEqual([first, second].map((request) => request.json<{ order?: number }>().order), [1, 6]);
+});
+
+test("a lease that another client of the owner has downgraded has another token", async () => {
+  const script = new Script(["order"]);
+  const holds = script.client().acquire("a", { ttl: 600 });
+  answer(await script.next("acquire"), grant(7, 600));
+  const lock = await holds;
+  answer(await script.next("extend"), extended(600, 1, { token: "8", fence: "000000000000008", slots: [0] }));
+  const next = await script.next("extend");
+  assert.equal(next.json<{ token: string }>().token, "8");
+  assert.deepEqual([lock.token, lock.fence, lock.slots], [8n, "000000000000008", [0]]);
+});
+
+for (const lease of [{ resource: "b" }, { resource: 7 }, { owner: "other" }, { token: "many" }]) {
+  test(`a forged answer decides nothing: ${JSON.stringify(lease)}`, async () => {
+    const script = new Script([]);
+    const holds = script.client().acquire("a");
+    const request = await script.next("acquire");
+    const { lease: own } = grant(9, 30_000) as { lease: object };
+    answer(request, { status: "GRANTED", lease: { ...own, ...lease } });
+    answer(request, grant(7, 30_000));
+    const lock = await holds;
+    assert.equal(lock.token, 7n);
+    const extends_ = lock.extend(60_000);
+    const extension = await script.next("extend");
+    answer(extension, extended(60_000, 0, lease));
+    await stand.nc.flush();
+    assert.ok(lock.remaining <= 30_000);
+    answer(extension, extended(60_000, 0));
+    await extends_;
+    assert.ok(lock.remaining > 50_000);
+  });
+}
+
+test("the reply subject of one request does not tell that of another one", async () => {
+  const script = new Script([]);
+  const client = script.client();
+  const marks: unknown[] = [];
+  for (let i = 0; i < 2; i++) {
+    const state = client.get("a");
+    const request = await script.next("get");
+    const inbox = request.reply?.split(".") ?? [];
+    marks.push(inbox.pop());
+    stand.nc.publish(inbox.join("."), JSON.stringify({ status: "HELD", lease: { resource: "a" } }));
+    stand.nc.publish([...inbox, marks[0] === marks[1] ? marks[0] : "0".repeat(24)].join("."), JSON.stringify({ status: "HELD" }));
+    answer(request, { status: "FREE" });
+    assert.equal((await state).held, false);
+  }
+  assert.notEqual(marks[0], marks[1]);
+});
+
+test("an event on the subject of another lock is dropped", async () => {
+  const script = new Script([]);
+  const events = script.client().watch("*");
+  const event = (resource: string): string => JSON.stringify({ kind: "RELEASED", position: resource, lease: { resource, token: "1" } });
+  const next = events.next();
+  stand.nc.publish(`${script.prefix}.event.a`, event("b"));
+  stand.nc.publish(`${script.prefix}.event.a`, event("a"));
+  assert.equal(((await next).value as { name: string }).name, "a");
+  await events.return?.();
+});
+
 test("a listener of the signal may release the lock once more", async () => {
   const script = new Script([]);
   const holds = script.client().acquire("a");
@@ -158,7 +258,7 @@ test("events of a short lease are not subscribed to", async () => {
   const lock = await holds;
   const begun = performance.now();
   while (performance.now() - begun < 1000) {
-    answer(await script.next("extend"), { status: "EXTENDED", lease: { owner: "client", token: "7", ttl_ms: 900, remaining_ms: 900 } });
+    answer(await script.next("extend"), { status: "EXTENDED", lease: { resource: "a", owner: "client", token: "7", ttl_ms: 900, remaining_ms: 900 } });
   }
   await stand.nc.flush();
   assert.ok(lock.valid);

@@ -1,0 +1,49 @@
+"""A forked child has no lock of its parent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from .conftest import Node
+
+SCRIPT = """
+import asyncio, os, sys, nats, holdfast
+
+async def child(client, lock):
+    problems = []
+    for call in (lock.release, lambda: lock.extend(60), lambda: lock.set({}), lambda: client.acquire("x")):
+        try:
+            await call()
+        except holdfast.Closed as error:
+            problems.append("forked from it: make a client in the child" in str(error))
+    try:
+        lock.check()
+    except holdfast.Closed:
+        problems.append(True)
+    await client.close()
+    print(problems, lock.valid, lock.remaining, flush=True)
+
+async def main():
+    nc = await nats.connect(sys.argv[1])
+    async with holdfast.Client(nc) as client, client.lock("async.fork", ttl=3600) as lock:
+        pid = os.fork()
+        if not pid:
+            try:
+                child(client, lock).send(None)
+            except StopIteration:
+                os._exit(0)
+            os._exit(1)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), lock.valid, (await client.get("async.fork")).held)
+    await nc.close()
+
+asyncio.run(main())
+"""
+
+
+def test_a_forked_child_gets_a_clear_error(node: Node) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, node.url], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stderr == ""
+    assert done.stdout == "[True, True, True, True, True] False 0.0\n0 True True\n"
