@@ -68,7 +68,7 @@ var conformance = []mutant{
 	{
 		name:  "TokenAsFence",
 		harm:  "readers at the same time have different fences, so the protected resource refuses the one that came first",
-		edits: []edit{{"clients/holdfast/lease.go", "Token: fenceOf(l)}", "Token: max(fenceOf(l), Token(l.GetToken()))}"}},
+		edits: []edit{{"clients/holdfast/handle.go", "Claim{Resource: resource, Token: fenceOf(l)}", "Claim{Resource: resource, Token: max(fenceOf(l), Token(l.GetToken()))}"}},
 		found: conforms("sharing", "readers"),
 		says:  `fence: want "000000000000001", got "000000000000002"`,
 	},
