@@ -52,7 +52,7 @@ func (t *trial) verifies(ctx context.Context) error {
 	}
 	_, err := t.client.Acquire(ctx, t.names()[0], holdfast.Owner("another"))
 	if !errors.Is(err, holdfast.ErrInvalid) {
-		return fmt.Errorf("an owner of another account: got %v, want %v", err, holdfast.ErrInvalid)
+		return fmt.Errorf("an owner of another account: got %v, want %s", err, holdfast.ErrInvalid.Error())
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ type fairConn struct {
 	close func()
 }
 
+// Close closes the connection and gives its place back. It may be called twice.
 func (c *fairConn) Close() error {
 	c.close()
 	return c.Conn.Close()
