@@ -275,7 +275,7 @@ func TestRestoreReplicas(t *testing.T) {
 	}
 	p := serveWith(t, nil, "--nats", first+","+servers[1].ClientURL())
 	p.holdfast(t, "extend", "orders.42", "--owner", "me", "--ttl", "5m").want(t, 0, "token 1, lease 5m")
-	p.holdfast(t, "acquire", "orders.43", "--owner", "me").want(t, 0, "token 1000000001")
+	p.holdfast(t, "acquire", "orders.43", "--owner", "me").want(t, 0, "token 100000000002,")
 }
 
 // A single node becomes the first member of a cluster.

@@ -113,10 +113,10 @@ func TestTightenedLimits(t *testing.T) {
 	p := serve(t, "--min-ttl", "1s", "--max-ttl", "1m")
 	p.holdfast(t, "acquire", "orders.42", "--ttl", "900ms").want(t, 2, `^holdfast: invalid: --ttl: 1s to 1m, got "900ms"$`)
 	p.holdfast(t, "acquire", "orders.42", "--ttl", "61.234s").want(t, 2, `^holdfast: invalid: --ttl: 1s to 1m, got "61\.234s"$`)
-	p.holdfast(t, "extend", "orders.42", "--ttl", "2m").want(t, 2, `^holdfast: invalid: --ttl: 1s to 1m, got "2m"$`)
 	p.holdfast(t, "lock", "orders.42", "--ttl", "2m", "--", "true").want(t, 2, `^holdfast: .*--ttl: 1s to 1m, got "2m"`)
 	p.holdfast(t, "acquire", "orders.42", "--ttl", "2m", "--json").want(t, 2, `^\{"status":"INVALID","error":"ttl_ms: `)
 	p.holdfast(t, "acquire", "orders.42", "--ttl", "1m").want(t, 0, `lease 1m$`)
+	p.holdfast(t, "extend", "orders.42", "--ttl", "2m").want(t, 2, `^holdfast: invalid: --ttl: 1s to 1m, got "2m"$`)
 }
 
 func TestMaxDelay(t *testing.T) {

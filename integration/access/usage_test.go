@@ -127,7 +127,7 @@ func TestRolesOnTheCommandLine(t *testing.T) {
 	as("operator", "acquire", "orders.2")(5, `does not permit this user to acquire`)
 	as("watcher", "history", "orders.1")(0, `acquired orders\.1 by "me", token 2`)
 	as("watcher", "watch", "--since", "1h", "--count", "2")(0, `released orders\.1`)
-	as("watcher", "release", "orders.1", "--owner", "me")(5, `does not permit this user to release`)
+	as("watcher", "release", "orders.1", "--owner", "me", "--token", "2")(5, `does not permit this user to release`)
 	as("backup", "backup", filepath.Join(t.TempDir(), "backup"))(0, `1 lease`)
 	as("operator", "break", "orders.1", "--token", "2")(0, `^broke`)
 	as("client", "acquire", "orders.7", "--owner", "me", "--ttl", "100ms", "--confirm")(0, `token 1`)

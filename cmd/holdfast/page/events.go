@@ -80,11 +80,18 @@ type batch struct {
 // follow sends the changes behind the position in batches. If more come than a batch takes, it leaves the watch for a while,
 // says so, and goes on with what is new then. So a view costs as much at a million changes as at fifty.
 func (e *events) follow(ctx context.Context, d *deployment, k *kind, f *feed) error {
-	if err := e.choose(ctx, d); err != nil {
-		return err
-	}
 	tick := time.NewTicker(batchEvery)
 	defer tick.Stop()
+	for err := e.choose(ctx, d); err != nil; err = e.choose(ctx, d) { // no node may answer yet
+		if err := f.send("problem", "", "The journals cannot be read: "+err.Error()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 	t := &tail{client: d.client, selection: e.selection, at: e.From}
 	defer t.leave()
 	var next batch

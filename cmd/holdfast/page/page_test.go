@@ -552,13 +552,18 @@ func TestEventsAreSampled(t *testing.T) {
 func TestEventsTellOfLostJournals(t *testing.T) {
 	t.Parallel()
 	s := start(t, page.Config{})
-	events := s.open("/stream/events?from="+url.QueryEscape(s.position()), "")
+	path := "/stream/events?from=" + url.QueryEscape(s.position())
+	before := s.open(path, "")
 	s.node.Stop()
-	if e := events.until("The journals cannot be read: "); e.kind != "problem" {
-		t.Errorf("it is told as %q: %s", e.kind, e.data)
+	during := s.open(path, "") // nothing is known of the deployment yet
+	for _, events := range []*stream{before, during} {
+		if e := events.until("The journals cannot be read: "); e.kind != "problem" {
+			t.Errorf("it is told as %q: %s", e.kind, e.data)
+		}
 	}
 	s.node.Restart()
-	events.until("0 new changes.")
+	before.until("0 new changes.")
+	during.until("0 new changes.")
 }
 
 func TestBreak(t *testing.T) {

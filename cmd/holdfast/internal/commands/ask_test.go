@@ -104,8 +104,14 @@ func withEarlierVersion(t *testing.T, features []string, subjects ...string) *fa
 	return f
 }
 
+// answer answers a request. A lease that is granted has the owner of the request: another answer is not one to it.
 func (f *fakeNode) answer(t *testing.T, m *nats.Msg, r *messages.Reply) {
 	t.Helper()
+	var request messages.AcquireRequest
+	if r.GetStatus() == messages.Status_GRANTED && messages.Decode(messages.EncodingOf("", m.Data), m.Data, &request) == nil {
+		r = proto.CloneOf(r)
+		r.Lease.Owner = request.GetOwner()
+	}
 	data, err := messages.Encode(messages.EncodingOf("", m.Data), r)
 	if err != nil {
 		t.Error(err)
