@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"time"
@@ -26,7 +27,9 @@ const shortSession = 500 * time.Millisecond
 // together takes some resources of a shard in a session, and uses them.
 func (c *client) together() {
 	group := c.groups[c.dice.IntN(len(c.groups))]
-	s := &session{client: c, id: fmt.Sprintf("session-of-%s-%s", c.owner, c.id()), owner: c.owner, ttl: c.ttl()}
+	// A load that ran before on the same node may have left a session of the same owner, whose end would be that of this one.
+	id := fmt.Sprintf("session-of-%s-%s-%s", c.owner, c.id(), rand.Text()[:8])
+	s := &session{client: c, id: id, owner: c.owner, ttl: c.ttl()}
 	s.until = c.Now() + millis(s.ttl)
 	for range 1 + c.dice.IntN(3) {
 		s.acquire(group[c.dice.IntN(len(group))])

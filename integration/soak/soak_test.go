@@ -82,7 +82,7 @@ func soak(t *testing.T, cfg config) {
 	if cfg.account != "" {
 		where.ConfigFile, where.Identity = stand.NATSConfig(t, stand.TenantLogins(cfg.shards)), identity.Account
 		where.Login, _ = stand.AsNode()
-		where.Tenants = map[string]node.TenantLimits{cfg.account: {}}
+		where.Tenants = map[string]node.TenantLimits{cfg.account: {Rate: 1_000_000}}
 	}
 	s := stand.Start(t, where)
 	p := &play{T: t, run: r, stand: s, auditor: newAuditor(r), dice: newDice(cfg.seed, 1<<32)}

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// maxPerAddress is how many connections one address may have, half of all, so that one client cannot keep the checks of
-// the others out. It fits the windows of several browsers behind one proxy.
-const maxPerAddress = maxConnections / 2
+// maxPerAddress is how many connections one address may have, three quarters of all, so that one client cannot keep the
+// checks of the others out. It fits all event streams and views of the page, which may come through one proxy.
+const maxPerAddress = maxConnections * 3 / 4
 
 // fairListener closes the connections that an address opens above [maxPerAddress].
 type fairListener struct {

@@ -187,10 +187,10 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// An address has half of the connections, and leaves the others to the checks of other addresses.
+// An address has three quarters of the connections, and leaves the others to the checks of other addresses.
 func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	t.Parallel()
-	const bound = 32
+	const bound = 48
 	arrived, release := make(chan struct{}, 3*bound), make(chan struct{})
 	mux := http.NewServeMux()
 	mux.Handle("/", hello)
