@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/doctor"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/proxy"
@@ -222,11 +223,25 @@ func TestDoctorOfACluster(t *testing.T) {
 	t.Parallel()
 	c := stand.StartMembers(t, 3, "--shards", "1")
 	examineUntil(t, "it is healthy", c.URLs(), (*diagnosis).isFine).wantHealthy(t)
-	stream, err := jetStream(t, stand.Dial(t, c.URLs())).Stream(t.Context(), "KV_HOLDFAST_0")
+	nc := stand.Dial(t, c.URLs())
+	stream, err := jetStream(t, nc).Stream(t.Context(), "KV_HOLDFAST_0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	leads := func(m *stand.Member) bool { return m.Name == stream.CachedInfo().Cluster.Leader }
+	client, leading := stand.Client(t, nc), ""
+	stand.Eventually(t, "the leadership has followed the shard", func() bool { // else it moves later
+		info, err := client.Info(t.Context())
+		if err != nil {
+			return false
+		}
+		state, err := stream.Info(t.Context())
+		if err != nil {
+			return false
+		}
+		leading = state.Cluster.Leader
+		return slices.ContainsFunc(info.Nodes, func(n holdfast.Node) bool { return n.Name == leading && len(n.Shards) == 1 })
+	})
+	leads := func(m *stand.Member) bool { return m.Name == leading }
 	leader, others := c.All[slices.IndexFunc(c.All, leads)], slices.DeleteFunc(slices.Clone(c.All), leads)
 	stop := slowDown(t, others[1], leader.URL)
 	stand.Eventually(t, "a replica lags", func() bool {
