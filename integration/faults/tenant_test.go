@@ -26,7 +26,7 @@ func (t *trial) ofTenant(cfg *cluster.Config) {
 	t.account, t.tenant, cfg.Login = stand.Tenant, true, stand.AsOperator()
 	logins, tenants := filepath.Join(t.TempDir(), "auth.conf"), filepath.Join(t.TempDir(), "tenants.yaml")
 	err := os.WriteFile(logins, []byte(stand.TenantLogins(jetstream.DefaultShards)), 0o600)
-	if err := errors.Join(err, os.WriteFile(tenants, []byte(stand.Tenant+": {}\n"), 0o600)); err != nil {
+	if err := errors.Join(err, os.WriteFile(tenants, []byte(stand.Tenant+": {max-rate: 1000000}\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	_, login := stand.AsNode()
