@@ -62,6 +62,11 @@ var holdPairs = []struct {
 		[]line{acquire("a", 0, 1).ttl(60_000).again().granted(1), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 2)},
 	},
 	{
+		"the owner of a lease whose grant was not answered does so, too",
+		[]line{acquire("a", 0, 1).ttl(60_000).delayed().unknown(), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 1)},
+		[]line{acquire("a", 0, 1).ttl(60_000).unknown(), breaks(1, 2, 3).released(), waitingBehind(acquire("a", 4, 5).granted(2), 1)},
+	},
+	{
 		"the owner does not take back what is to be confirmed",
 		brokenConfirming(acquire("a", 4, 5).heldBack().endless()),
 		brokenConfirming(acquire("a", 4, 5).granted(2)),

@@ -87,23 +87,33 @@ func fresh(operations []Operation) map[*Operation]bool {
 	return all
 }
 
-// delayedTo returns the owners of leases that they may take back when they are lost, by token.
-func delayedTo(operations []Operation) map[uint64]string {
-	owners := make(map[uint64]string)
+// mayTakeBack returns what reports whether an owner may have lost the lease with a token, and take it back. A grant need
+// not be among the answers: a late copy of a request that had another answer, or none, may have been granted.
+func mayTakeBack(operations []Operation) func(owner string, token uint64) bool {
+	known, asked := make(map[uint64]bool), make(map[string]bool)
+	delayed := make(map[uint64]string)
 	for i := range operations {
-		if o := &operations[i]; o.granted() && o.Delay > 0 && !o.Confirm {
-			owners[o.Shown.Token] = o.Owner
+		o := &operations[i]
+		delays := o.Delay > 0 && !o.Confirm
+		if o.granted() {
+			known[o.Shown.Token] = true
+			if delays {
+				delayed[o.Shown.Token] = o.Owner
+			}
 		}
+		asked[o.Owner] = asked[o.Owner] || delays
 	}
-	return owners
+	return func(owner string, token uint64) bool {
+		return delayed[token] == owner || !known[token] && asked[owner]
+	}
 }
 
 // checkTurns checks that no request was granted at once past others that waited. It looks at those that were sent once,
 // since the answer to a repetition tells how many wait by then. An owner that takes back what it has lost goes before all.
 func checkTurns(operations []Operation) (wrong []string) {
-	delayed := delayedTo(operations)
+	takesBack := mayTakeBack(operations)
 	for o, is := range fresh(operations) {
-		if delayed[o.Shown.Token-1] == o.Owner {
+		if takesBack(o.Owner, o.Shown.Token-1) {
 			continue
 		}
 		if is && o.Wait == 0 && o.Waiting > 0 && o.Open == 0 && o.Call == o.Last {
