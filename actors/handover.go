@@ -22,8 +22,8 @@ func (t *term) handOver() (done bool) {
 	return false
 }
 
-// estate returns what the term hands over: of the leases as much as fits into a commit, of the requests half of that.
-// The rest is left out: those leases run in full at the next owner, and those requests may be granted again.
+// estate returns what the term hands over: the times of all leases if they fit into a commit, and the requests that fit
+// into half of that. Leases that are left out run in full at the next owner, and such requests may be granted again.
 func (t *term) estate(now lease.Instant) *journal.HandOver {
 	for _, a := range t.activations.byResource {
 		if a.ephemeral > 0 {

@@ -51,13 +51,15 @@ var templates embed.FS
 //go:embed static
 var assets embed.FS
 
+var files = http.FileServerFS(assets)
+
 // static serves scripts and styles, which change only with the program, and no list of them.
 var static = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/") {
 		http.NotFound(w, r)
 		return
 	}
-	http.FileServerFS(assets).ServeHTTP(w, r)
+	files.ServeHTTP(w, r)
 })
 
 func init() {
