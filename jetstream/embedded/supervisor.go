@@ -67,9 +67,9 @@ func (s *supervisor) recoverStore(ctx context.Context, why error) {
 			return
 		}
 	}
-	s.fault.Store(nil)
 	// A warning, so that the end of a fault is visible at the same log levels as its beginning.
 	log.Warn("this node stores on its disk again", "after", time.Since(began).Round(time.Millisecond))
+	s.fault.Store(nil)
 }
 
 // attempt restarts the instance once its disk takes data, and returns nil when it stores.
