@@ -45,6 +45,8 @@ type Ledger struct {
 	changed uint64
 	// bytes estimates the changes in all commits that were read.
 	bytes int
+	// spare is the memory of the last stage, for the next one; nil: none.
+	spare *Staged
 }
 
 // New returns a ledger that has read nothing.

@@ -310,7 +310,10 @@ func (s *scribe) checkCounts() {
 		}
 		weighed := 0
 		for resource, e := range p.entries {
-			held, free = held+e.Leases(), free+count(e.IsFree())
+			held += e.Leases()
+			if e.IsFree() {
+				free++
+			}
 			weighed += e.weight()
 			if _, twice := p.tombstones[resource]; twice {
 				s.Fatalf("%s is there twice", resource)

@@ -82,20 +82,25 @@ func (p *page) find(resource string) (*entry, bool) {
 // add puts an entry in, which is not there.
 func (p *page) add(resource string, e *entry) {
 	p.entries[resource] = e
-	p.weight += e.weight()
-	p.taken += count(!e.IsFree())
-	p.leases, p.shared, p.lost = p.leases+e.Leases(), p.shared+e.Shared(), p.lost+e.Losts()
-	if e.IsFree() {
-		p.oldest, p.fresh = min(p.oldest, e.used), min(p.fresh, e.used)
-	}
+	p.count(e, 1)
 }
 
 // remove takes an entry out.
 func (p *page) remove(resource string, e *entry) {
 	delete(p.entries, resource)
-	p.weight -= e.weight()
-	p.taken -= count(!e.IsFree())
-	p.leases, p.shared, p.lost = p.leases-e.Leases(), p.shared-e.Shared(), p.lost-e.Losts()
+	p.count(e, -1)
+}
+
+// count adds an entry to the figures of the page, n times.
+func (p *page) count(e *entry, n int) {
+	p.weight += n * e.weight()
+	p.leases, p.shared, p.lost = p.leases+n*e.Leases(), p.shared+n*e.Shared(), p.lost+n*e.Losts()
+	switch {
+	case !e.IsFree():
+		p.taken += n
+	case n > 0:
+		p.oldest, p.fresh = min(p.oldest, e.used), min(p.fresh, e.used)
+	}
 }
 
 func (p *page) addTombstone(resource string, t tombstone) {
@@ -138,21 +143,19 @@ func (p *page) setEphemeral(resource string, held []lease.Holding) {
 	}
 }
 
-// put puts an entry in the place of what there is of the resource.
+// put puts a copy of an entry in the place of what there is of the resource.
 func (p *page) put(resource string, e *entry) {
+	if there, known := p.entries[resource]; known {
+		p.count(there, -1)
+		*there = *e
+		p.count(there, 1)
+		return
+	}
 	if _, buried := p.tombstones[resource]; buried {
 		p.removeTombstone(resource)
-	} else if before, known := p.entries[resource]; known {
-		p.remove(resource, before)
 	}
-	p.add(resource, e)
-}
-
-func count(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
+	added := *e
+	p.add(resource, &added)
 }
 
 // end returns the first hash behind the page, 0 if it is the last page.

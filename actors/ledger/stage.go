@@ -11,28 +11,35 @@ import (
 type Staged struct {
 	commit *journal.Commit
 	tail   journal.Tail
-	// after has the entries of the changed resources, in the order of their first changes; places is where each stands.
+	// after has the changed resources, in the order of their first changes; places is where each stands, if there are several.
 	after  []staged
 	places map[string]int
 }
 
 type staged struct {
 	resource string
-	*entry
+	entry
 }
+
+// maxSpare is the number of changes of a commit up to which the memory of its stage serves the next one.
+const maxSpare = 256
 
 // Stage checks a commit by the rules by which every later owner will read it, and returns what it leads to. The ledger
 // does not change. decided is as in [Ledger.Read], and so is the error.
 func (l *Ledger) Stage(c *journal.Commit, decided func(change int) lease.Instant) (*Staged, error) {
-	s := &Staged{commit: c, tail: l.tail}
+	s := &Staged{}
+	if l.spare != nil {
+		s, l.spare = l.spare, nil
+	}
+	s.commit, s.tail = c, l.tail
 	if err := s.tail.Follow(c); err != nil {
 		return nil, err
 	}
 	if err := c.GetHandOver().Check(); err != nil {
 		return nil, err
 	}
-	if n := len(c.GetChanges()); n > 1 {
-		s.places, s.after = make(map[string]int, n), make([]staged, 0, n)
+	if n := len(c.GetChanges()); n > 1 && s.places == nil {
+		s.places = make(map[string]int, n)
 	}
 	for i, change := range c.GetChanges() {
 		if err := l.stage(s, change, decided(i)); err != nil {
@@ -65,16 +72,16 @@ func (l *Ledger) stage(s *Staged, c *journal.Change, decided lease.Instant) erro
 // entry returns the resource as the changes so far have it.
 func (s *Staged) entry(p *page, resource string) *entry {
 	if place, ok := s.places[resource]; ok {
-		return s.after[place].entry
-	}
-	e := &entry{}
-	if before, known := p.find(resource); known {
-		e.Image = before.Clone()
+		return &s.after[place].entry
 	}
 	if s.places != nil {
 		s.places[resource] = len(s.after)
 	}
-	s.after = append(s.after, staged{resource, e})
+	s.after = append(s.after, staged{resource: resource})
+	e := &s.after[len(s.after)-1].entry
+	if before, known := p.find(resource); known {
+		e.Image = before.Clone()
+	}
 	return e
 }
 
@@ -93,8 +100,8 @@ func (l *Ledger) Apply(position uint64, s *Staged) {
 	}
 	l.tail = s.tail
 	l.inherit(c)
-	for _, x := range s.after {
-		l.put(x.resource, x.entry)
+	for i := range s.after {
+		l.put(s.after[i].resource, &s.after[i].entry)
 	}
 	l.latest = max(l.latest, c.GetAtMs())
 	l.published, l.writer = max(l.published, c.GetPublished()), c.GetWriter().GetNode()
@@ -104,6 +111,11 @@ func (l *Ledger) Apply(position uint64, s *Staged) {
 	}
 	l.marks.add(Mark{Number: c.GetNumber(), position: position, Bytes: l.bytes})
 	l.position = position
+	if cap(s.after) <= maxSpare {
+		clear(s.after)
+		clear(s.places)
+		s.after, l.spare = s.after[:0], s
+	}
 }
 
 func (l *Ledger) put(resource string, e *entry) {
