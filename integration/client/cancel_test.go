@@ -42,9 +42,10 @@ func TestCancelRacesGrant(t *testing.T) {
 			var group sync.WaitGroup
 			for i := range workers {
 				group.Go(func() {
-					// A busy machine may need more turns until one is granted.
+					// A busy machine may need more turns, and longer ones, until one is granted.
 					for turn := 0; turn < turns || granted.Load() == 0 && turn < 10*turns; turn++ {
-						if acquireForAMoment(t, clients[i%len(clients)], names[rand.N(resources)], opts) {
+						within := time.Millisecond << rand.N(9+turn/turns)
+						if acquireForAMoment(t, clients[i%len(clients)], names[rand.N(resources)], within, opts) {
 							granted.Add(1)
 						} else {
 							cancelled.Add(1)
@@ -64,12 +65,12 @@ func TestCancelRacesGrant(t *testing.T) {
 	}
 }
 
-// acquireForAMoment reports whether it was granted.
-func acquireForAMoment(t *testing.T, c *holdfast.Client, resource string, opts []holdfast.AcquireOption) bool {
+// acquireForAMoment reports whether it was granted before it was cancelled, at a random moment within so long.
+func acquireForAMoment(t *testing.T, c *holdfast.Client, resource string, within time.Duration, opts []holdfast.AcquireOption) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	timer := time.AfterFunc(rand.N(time.Millisecond<<rand.N(9)), cancel)
+	timer := time.AfterFunc(rand.N(within), cancel)
 	defer timer.Stop()
 	l, err := c.Acquire(ctx, resource, append(opts, holdfast.TTL(time.Hour))...)
 	if err != nil {
@@ -91,7 +92,7 @@ func TestCancelRacesRequest(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range names {
 		names[i] = fmt.Sprint(t.Name(), i)
-		group.Go(func() { acquireForAMoment(t, c, names[i], nil) })
+		group.Go(func() { acquireForAMoment(t, c, names[i], time.Millisecond<<rand.N(9), nil) })
 	}
 	group.Wait()
 	for _, name := range names {
