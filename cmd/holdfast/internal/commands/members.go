@@ -54,9 +54,7 @@ command joins the cluster for a moment, by the routes of its members.`,
 		RunE:              m.show,
 	}
 	m.addTo(cmd)
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&m.json, "json", false, "print each member as one line of JSON")
-	})
+	cli.AddJSON(cmd, &m.json, "print each member as one line of JSON")
 	cmd.AddCommand(newMembersRemove())
 	return cmd
 }
@@ -76,19 +74,12 @@ Delete the data of a removed member before it runs again; after five minutes it 
 return under its old name.`,
 		Example:               `  holdfast members remove n3 --routes 127.0.0.1:6222,127.0.0.1:6223`,
 		DisableFlagsInUseLine: true,
-		Args:                  oneMember,
+		Args:                  cli.OneArgument("name one member, as in: %s n3"),
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		RunE:                  m.remove,
 	}
 	m.addTo(cmd)
 	return cmd
-}
-
-func oneMember(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 && args[0] != "" {
-		return nil
-	}
-	return exit.Usagef("name one member, as in: %s n3", cmd.CommandPath())
 }
 
 func (m *membersCommand) addTo(cmd *cobra.Command) {

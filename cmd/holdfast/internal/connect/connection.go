@@ -94,6 +94,15 @@ var natsVariables = map[string]string{
 	"context":     "NATS_CONTEXT",
 }
 
+// Load loads the settings of a command, and refuses what cannot work.
+func (c *Flags) Load(flags *pflag.FlagSet) error {
+	s, err := settings.Load(flags)
+	if err != nil {
+		return err
+	}
+	return c.Check(s)
+}
+
 // Check refuses what cannot work, before anything is sent.
 func (c *Flags) Check(s *settings.Settings) error {
 	if _, err := messages.ParsePrefix(c.Prefix); err != nil {
