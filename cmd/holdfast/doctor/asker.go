@@ -119,9 +119,8 @@ func (a *asker) send(ctx context.Context, timeout time.Duration, m *nats.Msg) (*
 
 // failure returns why a request was not answered.
 func failure(ctx context.Context, err error) error {
-	var denied *deniedError
-	switch {
-	case errors.As(context.Cause(ctx), &denied):
+	switch denied, is := errors.AsType[*deniedError](context.Cause(ctx)); {
+	case is:
 		return denied
 	case errors.Is(err, nats.ErrNoResponders):
 		return err

@@ -31,11 +31,10 @@ func (p *patient) commits(ctx context.Context, r *Result) {
 	var times []time.Duration
 	seen := 0
 	for shard, c := range all {
-		var denied *deniedError
-		switch {
+		switch _, denied := errors.AsType[*deniedError](c.err); {
 		case c.cut:
 			continue
-		case errors.As(c.err, &denied):
+		case denied:
 			r.hidden("permission to publish on %s.shard.*.get.%s>", p.cfg.Prefix, probeLevel)
 			return
 		case errors.Is(c.err, nats.ErrNoResponders):

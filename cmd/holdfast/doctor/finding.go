@@ -60,9 +60,8 @@ func (r *Result) cut(seen, all int, noun string) {
 
 // unanswered notes which answer would show more, and why there is none.
 func (r *Result) unanswered(what string, err error) {
-	var denied *deniedError
-	switch {
-	case errors.As(err, &denied):
+	switch denied, is := errors.AsType[*deniedError](err); {
+	case is:
 		r.hidden("%s", denied)
 	case errors.Is(err, errNoAnswer):
 		r.hidden("an answer in time to %s", what)

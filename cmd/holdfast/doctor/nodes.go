@@ -135,10 +135,9 @@ func unowned(info *messages.Info) (without []uint32) {
 
 // noInfo says why no node has told what there is.
 func (p *patient) noInfo(r *Result, err error) {
-	var denied *deniedError
 	r.see("no answer on %s", p.cfg.Prefix.Info())
-	switch {
-	case errors.As(err, &denied):
+	switch denied, is := errors.AsType[*deniedError](err); {
+	case is:
 		r.problem("this user lacks the "+denied.Error(),
 			"each client asks there for the number of shards, and needs the answer",
 			"add it to the user's permissions, as docs/operating.md shows them")
@@ -215,8 +214,7 @@ func (p *patient) answers(ctx context.Context, r *Result) {
 		delete(expected, name)
 		return len(expected) == 0
 	})
-	var denied *deniedError
-	if errors.As(err, &denied) {
+	if denied, is := errors.AsType[*deniedError](err); is {
 		r.hidden("%s", denied)
 		return
 	}

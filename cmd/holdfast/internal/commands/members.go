@@ -109,7 +109,8 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 	if len(m.routes) == 0 {
 		return exit.Usagef("--routes is required: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
 	}
-	if err := m.checkTLS(s); err != nil {
+	files := []string{"tls-cert", "tls-key", "tls-ca"}
+	if err := cmp.Or(s.Together("the three belong together", files...), s.CheckFiles(files...)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
@@ -126,16 +127,6 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 		return clusterError(err)
 	}
 	return use(ctx, session)
-}
-
-func (m *membersCommand) checkTLS(s *settings.Settings) error {
-	files := []string{"tls-cert", "tls-key", "tls-ca"}
-	for _, flag := range files {
-		if err := cmp.Or(s.Require(flag, files, "the three belong together"), settings.CheckFlag(s, flag)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // clusterError gives an error its exit code, and omits that the time was over.

@@ -327,11 +327,13 @@ func (s *serve) check(given *settings.Settings) error {
 		given.Exclude("nkey", []string{"user"}, "choose one way to log in"),
 		given.Require("tls-cert", []string{"tls-key"}, "a key requires its certificate"),
 		given.Require("tls-key", []string{"tls-cert"}, "a certificate requires its key"),
-		s.checkTLS(given, clusterTLS),
+		s.checkTLS(given),
+		given.Together("the three belong together", clusterTLS...),
 		given.Require("user", []string{"password"}, "a password requires a user"),
 		given.Require("password", []string{"user"}, "a user requires a password"),
 		s.checkLogin(given),
-		s.checkFiles(given),
+		given.CheckFiles("nats-config", "auth", "creds", "nkey", "tls-ca", "tls-cert", "tls-key"),
+		given.CheckFiles("cluster-tls-ca", "cluster-tls-cert", "cluster-tls-key"),
 		s.monitor.check(given),
 		s.checkDeployment(given),
 		s.checkTenants(given),
@@ -339,21 +341,14 @@ func (s *serve) check(given *settings.Settings) error {
 }
 
 // checkTLS refuses certificates that are incomplete.
-func (s *serve) checkTLS(given *settings.Settings, cluster []string) error {
+func (s *serve) checkTLS(given *settings.Settings) error {
 	if given.Has("tls-verify") && !given.Has("tls-ca") {
 		return exit.Usagef("%s needs --tls-ca: the authority that signs the certificates of clients", given.Given["tls-verify"])
 	}
-	if !given.Has("nats") {
-		if err := given.Require("tls-cert", []string{"tls-verify", "tls-ca"}, "the embedded NATS needs a certificate of its own for TLS"); err != nil {
-			return err
-		}
+	if given.Has("nats") {
+		return nil
 	}
-	for _, flag := range cluster {
-		if err := given.Require(flag, cluster, "the three belong together"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return given.Require("tls-cert", []string{"tls-verify", "tls-ca"}, "the embedded NATS needs a certificate of its own for TLS")
 }
 
 func (s *serve) checkLogin(given *settings.Settings) error {
@@ -367,15 +362,6 @@ func (s *serve) checkLogin(given *settings.Settings) error {
 	}
 	if s.identity.Word != identity.None.String() {
 		return exit.Usagef("%s %s needs --nats, --nats-config or --auth: without a login NATS verifies no client", given.Given["identity"], s.identity.Word)
-	}
-	return nil
-}
-
-func (s *serve) checkFiles(given *settings.Settings) error {
-	for _, flag := range []string{"nats-config", "auth", "creds", "nkey", "tls-ca", "tls-cert", "tls-key", "cluster-tls-ca", "cluster-tls-cert", "cluster-tls-key"} {
-		if err := settings.CheckFlag(given, flag); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -127,8 +127,7 @@ func watchFailure(c *connect.Flags, err error) error {
 
 // causeOf returns the cause of an error of the client, without the name of its operation.
 func causeOf(err error) error {
-	var e *holdfast.Error
-	if errors.As(err, &e) && e.Cause != nil {
+	if e, is := errors.AsType[*holdfast.Error](err); is && e.Cause != nil {
 		return e.Cause
 	}
 	return err

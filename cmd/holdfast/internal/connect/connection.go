@@ -108,15 +108,9 @@ func (c *Flags) Check(s *settings.Settings) error {
 	if _, err := messages.ParsePrefix(c.Prefix); err != nil {
 		return cli.BadValue(s.Given["prefix"], c.Prefix, err)
 	}
-	if err := c.checkTenant(); err != nil {
-		return err
-	}
-	for _, flag := range []string{"creds", "nkey", "tls-cert", "tls-key", "tls-ca"} {
-		if err := settings.CheckFlag(s, flag); err != nil {
-			return err
-		}
-	}
 	return cmp.Or(
+		c.checkTenant(),
+		s.CheckFiles("creds", "nkey", "tls-cert", "tls-key", "tls-ca"),
 		s.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
 		s.Exclude("nkey", []string{"user"}, "choose one way to log in"),
 		s.Require("user", []string{"password"}, "a password requires a user"),

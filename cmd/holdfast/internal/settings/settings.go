@@ -92,8 +92,7 @@ func (s *Settings) readFile() error {
 }
 
 func badFile(where, path string, err error) error {
-	var parse viper.ConfigParseError
-	if errors.As(err, &parse) {
+	if parse, is := errors.AsType[viper.ConfigParseError](err); is {
 		return exit.Usagef("%s: cannot parse %q: %w", where, path, parse.Unwrap())
 	}
 	return exit.Usagef("%s: cannot read %q: %w", where, path, RootCause(err))
@@ -214,6 +213,16 @@ func (s *Settings) Exclude(one string, others []string, why string) error {
 	for _, other := range others {
 		if s.Has(other) {
 			return exit.Usagef("%s and %s exclude each other: %s", s.Given[one], s.Given[other], why)
+		}
+	}
+	return nil
+}
+
+// Together refuses some of the flags without the others.
+func (s *Settings) Together(why string, flags ...string) error {
+	for _, flag := range flags {
+		if err := s.Require(flag, flags, why); err != nil {
+			return err
 		}
 	}
 	return nil
