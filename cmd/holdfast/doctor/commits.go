@@ -40,9 +40,14 @@ func (p *patient) commits(ctx context.Context, r *Result) {
 		case errors.Is(c.err, nats.ErrNoResponders):
 			r.noOwner(uint32(shard), "its subjects have no subscriber")
 		case c.err != nil:
-			r.notCommitting(uint32(shard), c.err)
+			r.problem(fmt.Sprintf("shard %d does not confirm a read: %v", shard, c.err),
+				"its locks can be neither granted nor released",
+				fmt.Sprintf("look at the checks storage and replicas, and at the log of its owner for shard=%d; "+
+					"its bucket needs a majority of its servers, and a disk that takes writes", shard))
 		case c.took >= p.cfg.Slow:
-			r.slowCommit(uint32(shard), c.took)
+			r.warn(fmt.Sprintf("a commit of shard %d takes %s", shard, short(c.took)),
+				"each grant, release and confirmed read waits for one",
+				"look at the disks of the NATS servers and the network between them; other programs may write to the same disk")
 		}
 		if seen++; c.err == nil {
 			times = append(times, c.took)
@@ -77,19 +82,6 @@ func (p *patient) measure(ctx context.Context) []commit {
 	}
 	measuring.Wait()
 	return all
-}
-
-func (r *Result) notCommitting(shard uint32, err error) {
-	r.problem(fmt.Sprintf("shard %d does not confirm a read: %v", shard, err),
-		"its locks can be neither granted nor released",
-		fmt.Sprintf("look at the checks storage and replicas, and at the log of its owner for shard=%d; "+
-			"its bucket needs a majority of its servers, and a disk that takes writes", shard))
-}
-
-func (r *Result) slowCommit(shard uint32, took time.Duration) {
-	r.warn(fmt.Sprintf("a commit of shard %d takes %s", shard, short(took)),
-		"each grant, release and confirmed read waits for one",
-		"look at the disks of the NATS servers and the network between them; other programs may write to the same disk")
 }
 
 // commit measures the median time of a confirmed read in a shard.

@@ -34,8 +34,8 @@ type patient struct {
 // connection is the name of the first check.
 const connection = "connection"
 
-// checks are in the order in which they are made: later ones use what earlier ones have learned. Those that ask nodes are not
-// made if none has answered.
+// checks are in the order in which they are made: later ones use what earlier ones have learned. Those that ask nodes
+// are not made if none has answered.
 var checks = []struct {
 	name string
 	// asks: it asks nodes.

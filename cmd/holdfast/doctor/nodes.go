@@ -223,7 +223,9 @@ func (p *patient) answers(ctx context.Context, r *Result) {
 	for _, name := range slices.Sorted(maps.Keys(times)) {
 		slowest = max(slowest, times[name])
 		if times[name] >= p.cfg.Slow {
-			r.slowNode(name, times[name])
+			r.warn(fmt.Sprintf("node %s takes %s to answer", display.Name(name), short(times[name])),
+				"requests for its shards wait as long",
+				"look at the load of its machine, and at its connection to NATS")
 		}
 	}
 	r.see("%s, the slowest after %s", strings.Join(p.names(), ", "), short(slowest))
@@ -232,12 +234,6 @@ func (p *patient) answers(ctx context.Context, r *Result) {
 			"requests for its shards wait until another node takes them over",
 			"look at its process, its log and its connection to NATS; restart it if it hangs")
 	}
-}
-
-func (r *Result) slowNode(name string, took time.Duration) {
-	r.warn(fmt.Sprintf("node %s takes %s to answer", display.Name(name), short(took)),
-		"requests for its shards wait as long",
-		"look at the load of its machine, and at its connection to NATS")
 }
 
 // unasked notes why the nodes have told nothing of themselves, and reports whether that is so.

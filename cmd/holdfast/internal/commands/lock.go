@@ -90,7 +90,8 @@ func (l *resourceCommand) run(cmd *cobra.Command, q question) error {
 			return err
 		}
 		shown := answer{
-			op: l.op, resource: l.resource, tenant: l.connection.Tenant, owner: l.owner, wait: q.wait, flags: cmd.Flags(), Reply: reply,
+			op: l.op, resource: l.resource, tenant: l.connection.Tenant, owner: l.owner, wait: q.wait,
+			flags: cmd.Flags(), Reply: reply,
 		}
 		return shown.print(cmd.OutOrStdout(), l.json)
 	})

@@ -123,11 +123,8 @@ func (m *monitorFlags) start(name string, prefix messages.Prefix, chosen bool, a
 	}
 	var err error
 	running.web, err = web.Start(cfg, mux)
-	switch {
-	case errors.Is(err, web.ErrConfig):
+	if errors.Is(err, web.ErrConfig) {
 		err = &exit.Error{Code: exit.Usage, Err: err}
-	case err != nil:
-		err = &exit.Error{Code: exit.Unexpected, Err: err}
 	}
 	if err != nil {
 		return nil, errors.Join(err, running.stop())

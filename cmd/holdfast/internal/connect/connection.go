@@ -109,7 +109,7 @@ func (c *Flags) Check(s *settings.Settings) error {
 		return cli.BadValue(s.Given["prefix"], c.Prefix, err)
 	}
 	return cmp.Or(
-		c.checkTenant(),
+		cli.CheckTenant(c.Tenant, c.anyTenant),
 		s.CheckFiles("creds", "nkey", "tls-cert", "tls-key", "tls-ca"),
 		s.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
 		s.Exclude("nkey", []string{"user"}, "choose one way to log in"),

@@ -127,15 +127,14 @@ func (s *Settings) keys() []string {
 	return keys
 }
 
-func (s *Settings) fill() error {
-	var errs []error
-	s.flags.VisitAll(func(f *pflag.Flag) { errs = append(errs, s.fillFlag(f)) })
-	for _, err := range errs {
-		if err != nil {
-			return err // only the first is reported
+// fill returns the first error.
+func (s *Settings) fill() (err error) {
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		if err == nil {
+			err = s.fillFlag(f)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 func (s *Settings) fillFlag(f *pflag.Flag) error {
