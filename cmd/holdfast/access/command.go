@@ -140,11 +140,9 @@ func (r *role) command(use, short, long string, more func(*pflag.FlagSet), what 
 }
 
 func (r *role) print(w io.Writer, u User) error {
-	text := ""
+	text := Conf([]User{u})
 	if r.format.Word == formatNSC {
 		text = NSC(u, r.account)
-	} else {
-		text = Conf([]User{u})
 	}
 	_, err := io.WriteString(w, text)
 	return err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-io/holdfast/messages"
 )
 
 func newNode() *cobra.Command {
@@ -38,7 +37,7 @@ more levels; quote it for the shell. 'orders.>' does not match orders itself.`, 
 
 func newOperator() *cobra.Command {
 	t := &OperatorTerms{}
-	r := &role{conflict: t.conflict}
+	r := &role{conflict: func() error { return cli.CheckTenant(t.Tenant, true) }}
 	return r.command("operator PATTERN...", "Print a user that lists and breaks locks", `Prints a user that lists all locks, looks at those that match the patterns, breaks them
 and confirms their losses. It acquires none.`, func(f *pflag.FlagSet) {
 		f.BoolVar(&t.Doctor, "doctor", false, "holdfast doctor may make all its checks")
@@ -47,16 +46,6 @@ and confirms their losses. It acquires none.`, func(f *pflag.FlagSet) {
 		t.User, t.Inbox, t.Keys = r.user, r.inbox, r.keys
 		return d.Operator(*t)
 	})
-}
-
-func (t *OperatorTerms) conflict() error {
-	if t.Tenant == "" || t.Tenant == messages.AllTenants {
-		return nil
-	}
-	if err := messages.CheckTenant(t.Tenant); err != nil {
-		return cli.BadValue("--tenant", t.Tenant, err)
-	}
-	return nil
 }
 
 func newWatcher() *cobra.Command {

@@ -92,14 +92,13 @@ func (a *agent) checkDeployment(ctx context.Context) error {
 
 // ending returns the error of the command for what ended the agent.
 func (a *agent) ending(err error) error {
-	var failure *holdfast.Error
-	switch {
-	case !errors.As(err, &failure):
+	switch _, failed := errors.AsType[*holdfast.Error](err); {
+	case !failed:
 		return nil // a signal
 	case errors.Is(err, holdfast.ErrInvalid):
-		return exit.Errorf(exit.Usage, "%s", plain(err))
+		return exit.Errorf(exit.Usage, "%s", display.Plain(err))
 	}
-	return exit.Errorf(exit.Unavailable, "cannot follow the losses at %s: %s", a.connection.Where(), plain(err))
+	return exit.Errorf(exit.Unavailable, "cannot follow the losses at %s: %s", a.connection.Where(), display.Plain(err))
 }
 
 // follow takes what the journals tell until ctx ends.
@@ -176,7 +175,7 @@ func (a *agent) settle(ctx, over context.Context, l loss) {
 		case ctx.Err() != nil:
 			return // the command was killed
 		default:
-			a.report.print("%s: %s; next attempt in %s", l, plain(err), display.Duration(pause))
+			a.report.print("%s: %s; next attempt in %s", l, display.Plain(err), display.Duration(pause))
 		}
 		if !connect.Pause(over, pause) {
 			break

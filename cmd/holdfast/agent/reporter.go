@@ -5,7 +5,6 @@ package agent
 import (
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -30,9 +29,4 @@ func (r *reporter) detail(format string, args ...any) {
 	if r.verbose {
 		r.print(format, args...)
 	}
-}
-
-// plain returns the text of an error in one line, without the prefix that every message has anyway.
-func plain(err error) string {
-	return strings.ReplaceAll(display.OneLine(err.Error()), "holdfast: ", "")
 }

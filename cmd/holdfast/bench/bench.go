@@ -19,7 +19,6 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -67,9 +66,7 @@ names of the resources for as long as those of other free resources.`,
 		f.StringVar(&b.names, "names", "bench.", "`PREFIX` of the names of the resources")
 		f.Var(&b.ttl, "ttl", "duration of a lease that is not released")
 	})
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&b.json, "json", false, "print the result as one line of JSON")
-	})
+	cli.AddJSON(cmd, &b.json, "print the result as one line of JSON")
 	b.connection.AddTo(cmd)
 	b.connection.AddTenant(cmd)
 	return cmd
@@ -107,11 +104,7 @@ func (b *bench) run(cmd *cobra.Command) error {
 }
 
 func (b *bench) load(flags *pflag.FlagSet) error {
-	s, err := settings.Load(flags)
-	if err != nil {
-		return err
-	}
-	if err := b.connection.Check(s); err != nil {
+	if err := b.connection.Load(flags); err != nil {
 		return err
 	}
 	if b.resources.Value < b.clients.Value {

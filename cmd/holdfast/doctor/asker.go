@@ -105,16 +105,8 @@ func (a *asker) begin(ctx context.Context, timeout time.Duration, subject string
 	}
 }
 
-// request returns the answer to a message. The error is a [*deniedError], [nats.ErrNoResponders], or says that there was no
+// send returns the answer to a message. The error is a [*deniedError], [nats.ErrNoResponders], or says that there was no
 // answer in time.
-func (a *asker) request(ctx context.Context, subject string, payload []byte) (*nats.Msg, error) {
-	return a.requestWithin(ctx, answerTimeout, subject, payload)
-}
-
-func (a *asker) requestWithin(ctx context.Context, timeout time.Duration, subject string, payload []byte) (*nats.Msg, error) {
-	return a.send(ctx, timeout, &nats.Msg{Subject: subject, Data: payload})
-}
-
 func (a *asker) send(ctx context.Context, timeout time.Duration, m *nats.Msg) (*nats.Msg, error) {
 	ctx, done := a.begin(ctx, timeout, m.Subject)
 	defer done()
@@ -127,9 +119,8 @@ func (a *asker) send(ctx context.Context, timeout time.Duration, m *nats.Msg) (*
 
 // failure returns why a request was not answered.
 func failure(ctx context.Context, err error) error {
-	var denied *deniedError
-	switch {
-	case errors.As(context.Cause(ctx), &denied):
+	switch denied, is := errors.AsType[*deniedError](context.Cause(ctx)); {
+	case is:
 		return denied
 	case errors.Is(err, nats.ErrNoResponders):
 		return err
@@ -152,11 +143,7 @@ func (a *asker) askWithin(ctx context.Context, timeout time.Duration, subject st
 	return a.read(ctx, timeout, &nats.Msg{Subject: subject, Data: payload}, reply)
 }
 
-// askMessage is ask for a request that is encoded already.
-func (a *asker) askMessage(ctx context.Context, m *nats.Msg, reply proto.Message) error {
-	return a.read(ctx, answerTimeout, m, reply)
-}
-
+// read is ask for a request that is encoded already.
 func (a *asker) read(ctx context.Context, timeout time.Duration, request *nats.Msg, reply proto.Message) error {
 	m, err := a.send(ctx, timeout, request)
 	encoding := messages.EncodingOf("", request.Data) // an empty request is JSON, and so is its answer

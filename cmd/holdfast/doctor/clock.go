@@ -18,9 +18,7 @@ func clockOf(r *Result, counts bool, system string) {
 		return
 	}
 	r.see("this machine runs %s", system)
-	r.add(Finding{
-		State: Warning, What: "this machine (" + system + ") does not tell how long it was suspended",
-		Why: "a client on it takes a lock for held after a suspend in which the lease has ended, for as long as was left of it",
-		Do:  "check tokens at the protected resource, as docs/fencing.md shows; or keep this machine from being suspended",
-	})
+	r.warn("this machine ("+system+") does not tell how long it was suspended",
+		"a client on it takes a lock for held after a suspend in which the lease has ended, for as long as was left of it",
+		"check tokens at the protected resource, as docs/fencing.md shows; or keep this machine from being suspended")
 }

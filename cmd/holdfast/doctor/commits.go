@@ -27,27 +27,27 @@ const (
 // commits reads a resource of each shard that is never locked. The owner answers when JetStream has confirmed on disk that it
 // is the owner, so the time is that of a commit and of a round trip.
 func (p *patient) commits(ctx context.Context, r *Result) {
-	if p.info == nil {
-		r.hidden(noNodeAnswers)
-		return
-	}
 	all := p.measure(ctx)
 	var times []time.Duration
 	seen := 0
 	for shard, c := range all {
-		var denied *deniedError
-		switch {
+		switch _, denied := errors.AsType[*deniedError](c.err); {
 		case c.cut:
 			continue
-		case errors.As(c.err, &denied):
+		case denied:
 			r.hidden("permission to publish on %s.shard.*.get.%s>", p.cfg.Prefix, probeLevel)
 			return
 		case errors.Is(c.err, nats.ErrNoResponders):
-			r.add(noOwner(uint32(shard), "its subjects have no subscriber"))
+			r.noOwner(uint32(shard), "its subjects have no subscriber")
 		case c.err != nil:
-			r.add(notCommitting(uint32(shard), c.err))
+			r.problem(fmt.Sprintf("shard %d does not confirm a read: %v", shard, c.err),
+				"its locks can be neither granted nor released",
+				fmt.Sprintf("look at the checks storage and replicas, and at the log of its owner for shard=%d; "+
+					"its bucket needs a majority of its servers, and a disk that takes writes", shard))
 		case c.took >= p.cfg.Slow:
-			r.add(slowCommit(uint32(shard), c.took))
+			r.warn(fmt.Sprintf("a commit of shard %d takes %s", shard, short(c.took)),
+				"each grant, release and confirmed read waits for one",
+				"look at the disks of the NATS servers and the network between them; other programs may write to the same disk")
 		}
 		if seen++; c.err == nil {
 			times = append(times, c.took)
@@ -71,38 +71,17 @@ type commit struct {
 
 // measure measures all shards, a few at the same time.
 func (p *patient) measure(ctx context.Context) []commit {
-	all, next := make([]commit, min(p.info.GetShards(), jetstream.MaxShards)), make(chan int)
+	all, places := make([]commit, min(p.info.GetShards(), jetstream.MaxShards)), make(chan struct{}, measuredAtOnce)
 	var measuring sync.WaitGroup
-	for range measuredAtOnce {
+	for shard := range all {
+		places <- struct{}{}
 		measuring.Go(func() {
-			for shard := range next {
-				all[shard] = p.commit(ctx, uint32(shard))
-			}
+			all[shard] = p.commit(ctx, uint32(shard))
+			<-places
 		})
 	}
-	for shard := range all {
-		next <- shard
-	}
-	close(next)
 	measuring.Wait()
 	return all
-}
-
-func notCommitting(shard uint32, err error) Finding {
-	return Finding{
-		State: Problem, What: fmt.Sprintf("shard %d does not confirm a read: %v", shard, err),
-		Why: "its locks can be neither granted nor released",
-		Do: fmt.Sprintf("look at the checks storage and replicas, and at the log of its owner for shard=%d; "+
-			"its bucket needs a majority of its servers, and a disk that takes writes", shard),
-	}
-}
-
-func slowCommit(shard uint32, took time.Duration) Finding {
-	return Finding{
-		State: Warning, What: fmt.Sprintf("a commit of shard %d takes %s", shard, short(took)),
-		Why: "each grant, release and confirmed read waits for one",
-		Do:  "look at the disks of the NATS servers and the network between them; other programs may write to the same disk",
-	}
 }
 
 // commit measures the median time of a confirmed read in a shard.

@@ -16,41 +16,33 @@ import (
 func (p *patient) connection(ctx context.Context, r *Result) {
 	nc, begun := p.cfg.Conn, time.Now()
 	if err := nc.FlushWithContext(ctx); err != nil {
-		r.add(unreachable(fmt.Errorf("NATS at %s does not answer: %w", nc.ConnectedAddr(), err)))
+		r.unreachable(fmt.Errorf("NATS at %s does not answer: %w", nc.ConnectedAddr(), err))
 		return
 	}
 	took := time.Since(begun)
 	version := nc.ConnectedServerVersion()
 	r.see("NATS %s, server %s at %s, round trip %s", display.OneLine(version), display.Name(nc.ConnectedServerName()), nc.ConnectedAddr(), short(took))
 	if took >= p.cfg.Slow {
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("the round trip to NATS at %s takes %s", nc.ConnectedAddr(), short(took)),
-			Why: "each request takes at least that long",
-			Do:  "look at the network and at the load of that server, or connect to a nearer one with --server",
-		})
+		r.warn(fmt.Sprintf("the round trip to NATS at %s takes %s", nc.ConnectedAddr(), short(took)),
+			"each request takes at least that long",
+			"look at the network and at the load of that server, or connect to a nearer one with --server")
 	}
 	if jetstream.IsTooOld(version) {
-		r.add(Finding{
-			State: Problem, What: fmt.Sprintf("the NATS server %s runs %s", display.Name(nc.ConnectedServerName()), display.OneLine(version)),
-			Why: "a server before " + jetstream.LeastVersion + " can lose or misplace a record of a replicated bucket",
-			Do:  "upgrade each NATS server of the deployment to " + jetstream.LeastVersion + " or newer",
-		})
+		r.problem(fmt.Sprintf("the NATS server %s runs %s", display.Name(nc.ConnectedServerName()), display.OneLine(version)),
+			"a server before "+jetstream.LeastVersion+" can lose or misplace a record of a replicated bucket",
+			"upgrade each NATS server of the deployment to "+jetstream.LeastVersion+" or newer")
 	}
 	if !nc.AuthRequired() && !sendsCertificate(nc) && !isLocal(nc.ConnectedAddr()) {
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("NATS at %s asks for no login", nc.ConnectedAddr()),
-			Why: "each host that reaches it may take, release and break every lock, and change the buckets",
-			Do:  "give the servers users with --nats-config, as in docs/secured.md, or keep other hosts away by a firewall",
-		})
+		r.warn(fmt.Sprintf("NATS at %s asks for no login", nc.ConnectedAddr()),
+			"each host that reaches it may take, release and break every lock, and change the buckets",
+			"give the servers users with --nats-config, as in docs/secured.md, or keep other hosts away by a firewall")
 	}
 }
 
-func unreachable(err error) Finding {
-	return Finding{
-		State: Problem, What: display.OneLine(err.Error()),
-		Why: "a client on this machine does not reach the deployment",
-		Do:  "start NATS or the nodes, or correct --server and the credentials of this command",
-	}
+func (r *Result) unreachable(err error) {
+	r.problem(display.OneLine(err.Error()),
+		"a client on this machine does not reach the deployment",
+		"start NATS or the nodes, or correct --server and the credentials of this command")
 }
 
 // sendsCertificate reports whether the client has a certificate for a server that asks for one. NATS does not tell its clients

@@ -34,24 +34,27 @@ type patient struct {
 // connection is the name of the first check.
 const connection = "connection"
 
-// checks are in the order in which they are made: later ones use what earlier ones have learned.
+// checks are in the order in which they are made: later ones use what earlier ones have learned. Those that ask nodes
+// are not made if none has answered.
 var checks = []struct {
 	name string
+	// asks: it asks nodes.
+	asks bool
 	run  func(*patient, context.Context, *Result)
 }{
-	{connection, (*patient).connection},
-	{"permissions", (*patient).permissions},
-	{"shards", (*patient).shards},
-	{"identity", (*patient).identity},
-	{"nodes", (*patient).answers},
-	{"commits", (*patient).commits},
-	{"storage", (*patient).storage},
-	{"replicas", (*patient).replicas},
-	{"load", (*patient).load},
-	{"queues", (*patient).queues},
-	{"deadlocks", (*patient).deadlocks},
-	{"tokens", (*patient).tokens},
-	{"clock", (*patient).clock},
+	{connection, false, (*patient).connection},
+	{"permissions", false, (*patient).permissions},
+	{"shards", false, (*patient).shards},
+	{"identity", true, (*patient).identity},
+	{"nodes", true, (*patient).answers},
+	{"commits", true, (*patient).commits},
+	{"storage", false, (*patient).storage},
+	{"replicas", true, (*patient).replicas},
+	{"load", true, (*patient).load},
+	{"queues", true, (*patient).queues},
+	{"deadlocks", true, (*patient).deadlocks},
+	{"tokens", true, (*patient).tokens},
+	{"clock", false, (*patient).clock},
 }
 
 // Run makes all checks, one after the other, and calls report with each result as it comes. It returns when all are made, or
@@ -64,7 +67,11 @@ func Run(ctx context.Context, cfg Config, report func(Result)) {
 		}
 		r := Result{Check: c.name, State: OK}
 		limited, cancel := context.WithTimeout(ctx, cfg.Timeout)
-		c.run(p, limited, &r)
+		if c.asks && p.info == nil {
+			r.hidden(noNodeAnswers)
+		} else {
+			c.run(p, limited, &r)
+		}
 		cancel()
 		report(r)
 	}
@@ -74,6 +81,6 @@ func Run(ctx context.Context, cfg Config, report func(Result)) {
 func Unreachable(err error) Result {
 	r := Result{Check: connection, State: OK}
 	r.see("no connection to NATS")
-	r.add(unreachable(err))
+	r.unreachable(err)
 	return r
 }

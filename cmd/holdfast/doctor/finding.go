@@ -60,9 +60,8 @@ func (r *Result) cut(seen, all int, noun string) {
 
 // unanswered notes which answer would show more, and why there is none.
 func (r *Result) unanswered(what string, err error) {
-	var denied *deniedError
-	switch {
-	case errors.As(err, &denied):
+	switch denied, is := errors.AsType[*deniedError](err); {
+	case is:
 		r.hidden("%s", denied)
 	case errors.Is(err, errNoAnswer):
 		r.hidden("an answer in time to %s", what)
@@ -71,9 +70,15 @@ func (r *Result) unanswered(what string, err error) {
 	}
 }
 
-func (r *Result) add(f Finding) {
-	r.Findings = append(r.Findings, f)
-	if f.State == Problem || r.State != Problem {
-		r.State = f.State
+// problem adds a [Problem]: what is wrong, why it matters, and what to do.
+func (r *Result) problem(what, why, do string) { r.add(Problem, what, why, do) }
+
+// warn adds a [Warning]: what is wrong, why it matters, and what to do.
+func (r *Result) warn(what, why, do string) { r.add(Warning, what, why, do) }
+
+func (r *Result) add(s State, what, why, do string) {
+	r.Findings = append(r.Findings, Finding{State: s, What: what, Why: why, Do: do})
+	if r.State != Problem {
+		r.State = s
 	}
 }

@@ -19,11 +19,7 @@ const claimed = "holdfast-doctor"
 // a rule, so that it is refused in any case, with the header of a service import that names another user. The field that the
 // refusal names tells how far the request came: nodes check the sender first, then the owner, then the rest.
 func (p *patient) identity(ctx context.Context, r *Result) {
-	switch {
-	case p.info == nil:
-		r.hidden(noNodeAnswers)
-		return
-	case !slices.Contains(p.info.GetFeatures(), messages.FeatureIdentity):
+	if !slices.Contains(p.info.GetFeatures(), messages.FeatureIdentity) {
 		r.see("the nodes do not verify owners")
 		return
 	}
@@ -31,7 +27,7 @@ func (p *patient) identity(ctx context.Context, r *Result) {
 	m.Data = []byte(`{"owner":"` + claimed + `","ttl_ms":1}`)
 	m.Header["Nats-Request-Info"] = []string{`{"acc":"` + claimed + `","user":"` + claimed + `"}`}
 	var refusal *refusedError
-	err := p.asker.askMessage(ctx, m, &messages.Reply{})
+	err := p.asker.read(ctx, answerTimeout, m, &messages.Reply{})
 	if !errors.As(err, &refusal) {
 		r.unanswered(m.Subject, err)
 		return
@@ -40,17 +36,13 @@ func (p *patient) identity(ctx context.Context, r *Result) {
 	case "owner":
 		r.see("NATS verifies owners; this user is %q", p.info.GetIdentity())
 	case "sender":
-		r.add(Finding{
-			State: Problem, What: fmt.Sprintf("NATS does not tell the nodes who this user is: %s", refusal.GetError()),
-			Why: "each request with an owner is refused",
-			Do:  "correct the import of the service in the account of this user, as docs/identity.md shows",
-		})
+		r.problem(fmt.Sprintf("NATS does not tell the nodes who this user is: %s", refusal.GetError()),
+			"each request with an owner is refused",
+			"correct the import of the service in the account of this user, as docs/identity.md shows")
 	case "ttl_ms":
-		r.add(Finding{
-			State: Problem, What: "this user can claim to be any other one",
-			Why: "its requests reach the nodes without a service import, so that the header of NATS is its own",
-			Do:  "let the users of clients publish only below the prefix that is imported, as docs/identity.md shows",
-		})
+		r.problem("this user can claim to be any other one",
+			"its requests reach the nodes without a service import, so that the header of NATS is its own",
+			"let the users of clients publish only below the prefix that is imported, as docs/identity.md shows")
 	default:
 		r.unanswered(m.Subject, err)
 	}

@@ -113,11 +113,7 @@ func (l *locks) takeLost(page *messages.ListReply) {
 
 // unlisted notes what is not in the listing and why, and reports whether there is none.
 func (p *patient) unlisted(r *Result) bool {
-	switch {
-	case p.info == nil:
-		r.hidden(noNodeAnswers)
-		return true
-	case p.locks.err == nil:
+	if p.locks.err == nil {
 		return false
 	}
 	r.unanswered("each request on "+p.cfg.Prefix.List(), p.locks.err)

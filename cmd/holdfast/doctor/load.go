@@ -31,9 +31,7 @@ func near(r *Result, node, what, flag string, has, most int64) {
 	if most == 0 || float64(has) < nearLimit*float64(most) { // nodes of earlier versions do not tell their limits
 		return
 	}
-	r.add(Finding{
-		State: Warning, What: fmt.Sprintf("node %s: %d %s, of at most %d", display.Name(node), has, what, most),
-		Why: "beyond that it answers requests with OVERLOADED",
-		Do:  fmt.Sprintf("raise %s of the nodes, add a node, or look with holdfast ls for what is held too long", flag),
-	})
+	r.warn(fmt.Sprintf("node %s: %d %s, of at most %d", display.Name(node), has, what, most),
+		"beyond that it answers requests with OVERLOADED",
+		fmt.Sprintf("raise %s of the nodes, add a node, or look with holdfast ls for what is held too long", flag))
 }

@@ -39,43 +39,39 @@ func (p *patient) deadlocks(ctx context.Context, r *Result) {
 	}
 	r.see("%s among %s", display.Count(len(found), "deadlock"), p.locks.among())
 	for _, c := range found[:min(len(found), mostNamed)] {
-		r.add(deadlocked(c))
+		r.deadlocked(c)
 	}
 }
 
-func deadlocked(c deadlock.Cycle) Finding {
+func (r *Result) deadlocked(c deadlock.Cycle) {
 	var parts []string
 	for _, l := range c {
 		parts = append(parts, fmt.Sprintf("%s waits for %s, which %s holds", display.Quote(l.Waiter.GetOwner()), display.Name(l.Resource), display.Quote(l.Lease.GetOwner())))
 	}
-	return Finding{
-		State: Problem, What: "deadlock" + cli.OfTenant(c[0].Tenant) + ": " + strings.Join(parts, "; "),
-		Why: "none of them goes on until a wait or a lease ends",
-		Do: fmt.Sprintf("break one of the leases: holdfast break %s --token %d%s; holdfast deadlocks%s shows more",
-			display.Name(c[0].Resource), c[0].Lease.GetToken(), cli.TenantFlag(c[0].Tenant), cli.TenantFlag(c[0].Tenant)),
-	}
+	r.problem("deadlock"+cli.OfTenant(c[0].Tenant)+": "+strings.Join(parts, "; "),
+		"none of them goes on until a wait or a lease ends",
+		fmt.Sprintf("break one of the leases: holdfast break %s --token %d%s; holdfast deadlocks%s shows more",
+			display.Name(c[0].Resource), c[0].Lease.GetToken(), cli.TenantFlag(c[0].Tenant), cli.TenantFlag(c[0].Tenant)))
 }
 
 // tokens looks for resources whose tokens are near the end.
 func (p *patient) tokens(_ context.Context, r *Result) {
 	for _, name := range p.names() {
 		if late := p.nodes[name]; late != nil && late.LateTokens > 0 {
-			r.add(lateTokens(fmt.Sprintf("node %s has granted %s above %d since its start", name, display.Count(int(late.LateTokens), "token"), messages.WarnToken)))
+			r.lateTokens(fmt.Sprintf("node %s has granted %s above %d since its start", name, display.Count(int(late.LateTokens), "token"), messages.WarnToken))
 		}
 	}
 	if p.unlisted(r) {
 		return
 	}
 	for _, l := range p.locks.late {
-		r.add(lateTokens(fmt.Sprintf("the token of %s is %d", cli.ResourceOf(l), l.GetToken())))
+		r.lateTokens(fmt.Sprintf("the token of %s is %d", cli.ResourceOf(l), l.GetToken()))
 	}
 	r.see("%s near the end among %s", display.Count(len(p.locks.late), "token"), p.locks.among())
 }
 
-func lateTokens(what string) Finding {
-	return Finding{
-		State: Warning, What: what,
-		Why: fmt.Sprintf("a resource whose token reaches %d is granted no more", messages.MaxToken),
-		Do:  "find out what takes so many tokens, in the log of the nodes; move to another name before the end",
-	}
+func (r *Result) lateTokens(what string) {
+	r.warn(what,
+		fmt.Sprintf("a resource whose token reaches %d is granted no more", messages.MaxToken),
+		"find out what takes so many tokens, in the log of the nodes; move to another name before the end")
 }

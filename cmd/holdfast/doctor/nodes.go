@@ -47,7 +47,7 @@ func (p *patient) shards(ctx context.Context, r *Result) {
 	}
 	r.see("%s of %s", display.Count(int(p.info.GetShards()), "shard"), display.Count(len(p.info.GetNodes()), "node"))
 	for _, shard := range without {
-		r.add(noOwner(shard, "no node says that it owns it"))
+		r.noOwner(shard, "no node says that it owns it")
 	}
 	p.compareVersions(r)
 }
@@ -69,11 +69,9 @@ func (p *patient) discover(ctx context.Context, r *Result) error {
 	case ctx.Err() != nil:
 		r.hidden("more time (--timeout) to see whether a node hangs")
 	case lost > 0:
-		r.add(Finding{
-			State: Problem, What: fmt.Sprintf("%d of %d requests on %s were lost, and the others were answered", lost, asks, p.cfg.Prefix.Info()),
-			Why: "a node that hangs gets a part of the requests of all clients and answers none",
-			Do:  "look for a node that is not in the list of the check nodes, or does not answer there, and restart it",
-		})
+		r.problem(fmt.Sprintf("%d of %d requests on %s were lost, and the others were answered", lost, asks, p.cfg.Prefix.Info()),
+			"a node that hangs gets a part of the requests of all clients and answers none",
+			"look for a node that is not in the list of the check nodes, or does not answer there, and restart it")
 	}
 	return nil
 }
@@ -113,12 +111,10 @@ func (p *patient) askInfo(ctx context.Context) (*messages.Info, error) {
 	return info, p.asker.ask(ctx, p.cfg.Prefix.Info(), &messages.GetRequest{}, info)
 }
 
-func noOwner(shard uint32, reason string) Finding {
-	return Finding{
-		State: Problem, What: fmt.Sprintf("shard %d has no owner: %s", shard, reason),
-		Why: "requests for its locks are refused",
-		Do:  fmt.Sprintf("wait ten seconds and look again; if it stays so, the log of the nodes has the reason, at the lines with shard=%d", shard),
-	}
+func (r *Result) noOwner(shard uint32, reason string) {
+	r.problem(fmt.Sprintf("shard %d has no owner: %s", shard, reason),
+		"requests for its locks are refused",
+		fmt.Sprintf("wait ten seconds and look again; if it stays so, the log of the nodes has the reason, at the lines with shard=%d", shard))
 }
 
 // unowned returns the shards that no node owns.
@@ -139,27 +135,20 @@ func unowned(info *messages.Info) (without []uint32) {
 
 // noInfo says why no node has told what there is.
 func (p *patient) noInfo(r *Result, err error) {
-	var denied *deniedError
 	r.see("no answer on %s", p.cfg.Prefix.Info())
-	switch {
-	case errors.As(err, &denied):
-		r.add(Finding{
-			State: Problem, What: "this user lacks the " + denied.Error(),
-			Why: "each client asks there for the number of shards, and needs the answer",
-			Do:  "add it to the user's permissions, as docs/operating.md shows them",
-		})
+	switch denied, is := errors.AsType[*deniedError](err); {
+	case is:
+		r.problem("this user lacks the "+denied.Error(),
+			"each client asks there for the number of shards, and needs the answer",
+			"add it to the user's permissions, as docs/operating.md shows them")
 	case errors.Is(err, nats.ErrNoResponders):
-		r.add(Finding{
-			State: Problem, What: "no node answers: " + p.cfg.Prefix.Info() + " has no subscriber",
-			Why: "no lock can be taken, extended or released",
-			Do:  "start a node with holdfast serve, or correct --prefix and the account of this user",
-		})
+		r.problem("no node answers: "+p.cfg.Prefix.Info()+" has no subscriber",
+			"no lock can be taken, extended or released",
+			"start a node with holdfast serve, or correct --prefix and the account of this user")
 	default:
-		r.add(Finding{
-			State: Problem, What: "no node answers on " + p.cfg.Prefix.Info() + ": " + err.Error(),
-			Why: "clients cannot find the owners of the shards",
-			Do:  "look at the log and the load of the nodes",
-		})
+		r.problem("no node answers on "+p.cfg.Prefix.Info()+": "+err.Error(),
+			"clients cannot find the owners of the shards",
+			"look at the log and the load of the nodes")
 	}
 }
 
@@ -176,11 +165,9 @@ func (p *patient) compareVersions(r *Result) {
 	for _, version := range slices.Sorted(maps.Keys(of)) {
 		parts = append(parts, fmt.Sprintf("%s on %s", display.Name(version), strings.Join(of[version], ", ")))
 	}
-	r.add(Finding{
-		State: Warning, What: "the nodes run different versions: " + strings.Join(parts, "; "),
-		Why: "an older node may not be able to open a shard that a newer one has had",
-		Do:  "finish the upgrade: restart the older nodes with the new version, one after the other",
-	})
+	r.warn("the nodes run different versions: "+strings.Join(parts, "; "),
+		"an older node may not be able to open a shard that a newer one has had",
+		"finish the upgrade: restart the older nodes with the new version, one after the other")
 }
 
 // nodeStats is what a node tells of itself; see docs/operating.md.
@@ -213,10 +200,6 @@ type statsAnswer struct {
 
 // answers asks each node by itself.
 func (p *patient) answers(ctx context.Context, r *Result) {
-	if p.info == nil {
-		r.hidden(noNodeAnswers)
-		return
-	}
 	expected := make(map[string]bool)
 	for _, n := range p.info.GetNodes() {
 		expected[n.GetName()] = true
@@ -231,8 +214,7 @@ func (p *patient) answers(ctx context.Context, r *Result) {
 		delete(expected, name)
 		return len(expected) == 0
 	})
-	var denied *deniedError
-	if errors.As(err, &denied) {
+	if denied, is := errors.AsType[*deniedError](err); is {
 		r.hidden("%s", denied)
 		return
 	}
@@ -241,24 +223,16 @@ func (p *patient) answers(ctx context.Context, r *Result) {
 	for _, name := range slices.Sorted(maps.Keys(times)) {
 		slowest = max(slowest, times[name])
 		if times[name] >= p.cfg.Slow {
-			r.add(slowNode(name, times[name]))
+			r.warn(fmt.Sprintf("node %s takes %s to answer", display.Name(name), short(times[name])),
+				"requests for its shards wait as long",
+				"look at the load of its machine, and at its connection to NATS")
 		}
 	}
 	r.see("%s, the slowest after %s", strings.Join(p.names(), ", "), short(slowest))
 	for _, name := range slices.Sorted(maps.Keys(expected)) {
-		r.add(Finding{
-			State: Problem, What: fmt.Sprintf("node %s does not answer", display.Name(name)),
-			Why: "requests for its shards wait until another node takes them over",
-			Do:  "look at its process, its log and its connection to NATS; restart it if it hangs",
-		})
-	}
-}
-
-func slowNode(name string, took time.Duration) Finding {
-	return Finding{
-		State: Warning, What: fmt.Sprintf("node %s takes %s to answer", display.Name(name), short(took)),
-		Why: "requests for its shards wait as long",
-		Do:  "look at the load of its machine, and at its connection to NATS",
+		r.problem(fmt.Sprintf("node %s does not answer", display.Name(name)),
+			"requests for its shards wait until another node takes them over",
+			"look at its process, its log and its connection to NATS; restart it if it hangs")
 	}
 }
 

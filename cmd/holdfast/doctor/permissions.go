@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/jetstream"
@@ -29,7 +30,7 @@ func (p *patient) permissions(ctx context.Context, r *Result) {
 		r.see("NATS asks for no login, so that every client may do everything")
 		return
 	}
-	m, err := p.asker.request(ctx, userSubject, nil)
+	m, err := p.asker.send(ctx, answerTimeout, nats.NewMsg(userSubject))
 	if err != nil {
 		r.hidden("permission to publish on %s", userSubject)
 		return
@@ -55,19 +56,15 @@ func (p *patient) permissions(ctx context.Context, r *Result) {
 // tooWide looks for subjects on which only nodes publish, and for those on which only operators do.
 func (p *patient) tooWide(r *Result, user string, publish grant) {
 	if parts := p.ofNodes(publish); len(parts) > 0 {
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("%s may publish on %s", user, listed(parts)),
-			Why: "only nodes need that; a client that has it can delete the locks, or move shards, or forge events",
-			Do: "list the permissions of clients by operation, as docs/operating.md shows, and give these, for each bucket, to the users of nodes only; " +
-				"run this command as a user of clients",
-		})
+		r.warn(fmt.Sprintf("%s may publish on %s", user, listed(parts)),
+			"only nodes need that; a client that has it can delete the locks, or move shards, or forge events",
+			"list the permissions of clients by operation, as docs/operating.md shows, and give these, for each bucket, to the users of nodes only; "+
+				"run this command as a user of clients")
 	}
 	if parts := p.ofOperators(publish); len(parts) > 0 {
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("%s may publish on %s", user, listed(parts)),
-			Why: "a client that has it can take locks away from their holders, or end the time for which a lost lock is held back",
-			Do:  "give these to the users of operators and fencing agents only; run this command as a user of clients",
-		})
+		r.warn(fmt.Sprintf("%s may publish on %s", user, listed(parts)),
+			"a client that has it can take locks away from their holders, or end the time for which a lost lock is held back",
+			"give these to the users of operators and fencing agents only; run this command as a user of clients")
 	}
 }
 
@@ -112,18 +109,14 @@ func (p *patient) missing(r *Result, user string, publish, subscribe grant) {
 			}
 		}
 		if len(lacks) > 0 {
-			r.add(Finding{
-				State: Warning, What: fmt.Sprintf("%s may acquire %s, but not publish on %s", user, keys, listed(lacks)),
-				Why: "it can acquire locks that it cannot extend, release or look at, or only by some of the ways",
-				Do:  "add these to the publish permissions of the user",
-			})
+			r.warn(fmt.Sprintf("%s may acquire %s, but not publish on %s", user, keys, listed(lacks)),
+				"it can acquire locks that it cannot extend, release or look at, or only by some of the ways",
+				"add these to the publish permissions of the user")
 		}
 		if deaf := p.lacking(publish, subscribe.outside(p.cfg.Prefix.Event(keys))); len(deaf) > 0 {
-			r.add(Finding{
-				State: Warning, What: fmt.Sprintf("%s may acquire %s, but not subscribe to %s", user, keys, listed(deaf)),
-				Why: "a holder learns that its lease was lost only when it extends it",
-				Do:  "add these to the subscribe permissions of the user",
-			})
+			r.warn(fmt.Sprintf("%s may acquire %s, but not subscribe to %s", user, keys, listed(deaf)),
+				"a holder learns that its lease was lost only when it extends it",
+				"add these to the subscribe permissions of the user")
 		}
 	}
 }

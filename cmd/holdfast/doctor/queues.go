@@ -34,15 +34,13 @@ type queue struct {
 
 // queues looks for queues that grow at each look, for those that are nearly full, and for losses that are not confirmed.
 func (p *patient) queues(ctx context.Context, r *Result) {
-	if p.info != nil {
-		p.list(ctx)
-	}
+	p.list(ctx)
 	if p.unlisted(r) {
 		return
 	}
 	r.see("%s among %s", display.Count(len(p.locks.queues), "queue"), p.locks.among())
 	for _, l := range p.locks.unconfirmed {
-		r.add(unconfirmed(l))
+		r.unconfirmed(l)
 	}
 	longest, err := p.longest(ctx)
 	for look := 0; err == nil && len(longest) > 0 && look < looks; look++ {
@@ -121,17 +119,13 @@ func (p *patient) judge(r *Result, q *queue) {
 	name, see := q.resource.String(), "holdfast get "+display.Name(q.resource.Name)+" --waiters"+cli.TenantFlag(q.resource.Tenant)
 	switch {
 	case most > 0 && float64(last) >= nearLimit*float64(most):
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("the queue of %s is nearly full: %d requests wait, of at most %d", name, last, most),
-			Why: "beyond that its requests are answered OVERLOADED",
-			Do:  fmt.Sprintf("see who holds it and who waits with %s; hold it for less time, divide it, or raise --max-queue", see),
-		})
+		r.warn(fmt.Sprintf("the queue of %s is nearly full: %d requests wait, of at most %d", name, last, most),
+			"beyond that its requests are answered OVERLOADED",
+			fmt.Sprintf("see who holds it and who waits with %s; hold it for less time, divide it, or raise --max-queue", see))
 	case last >= longQueue && len(q.lengths) == looks && slices.IsSortedFunc(q.lengths, strictly):
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("the queue of %s grows: %d requests wait, %d more than %s before", name, last, last-first, short(q.last.Sub(q.first))),
-			Why: "requests come faster than the lock is released, so each waits longer than the one before",
-			Do:  fmt.Sprintf("see who holds it with %s; hold it for less time, or divide it", see),
-		})
+		r.warn(fmt.Sprintf("the queue of %s grows: %d requests wait, %d more than %s before", name, last, last-first, short(q.last.Sub(q.first))),
+			"requests come faster than the lock is released, so each waits longer than the one before",
+			fmt.Sprintf("see who holds it with %s; hold it for less time, or divide it", see))
 	}
 }
 
@@ -144,12 +138,10 @@ func strictly(a, b int) int {
 }
 
 // unconfirmed is the finding of a lost lease that holds its resource back until its loss is confirmed.
-func unconfirmed(l *messages.Lease) Finding {
+func (r *Result) unconfirmed(l *messages.Lease) {
 	of := cli.ResourceOf(l)
-	return Finding{
-		State: Warning, What: fmt.Sprintf("%s is held back until the loss of %s, token %d, is confirmed", of, display.Quote(l.GetOwner()), l.GetToken()),
-		Why: "requests for it wait until then",
-		Do: fmt.Sprintf("run holdfast fence-agent%s; or stop the holder, and then: holdfast confirm %s --token %d%s",
-			cli.TenantFlag(of.Tenant), display.Name(of.Name), l.GetToken(), cli.TenantFlag(of.Tenant)),
-	}
+	r.warn(fmt.Sprintf("%s is held back until the loss of %s, token %d, is confirmed", of, display.Quote(l.GetOwner()), l.GetToken()),
+		"requests for it wait until then",
+		fmt.Sprintf("run holdfast fence-agent%s; or stop the holder, and then: holdfast confirm %s --token %d%s",
+			cli.TenantFlag(of.Tenant), display.Name(of.Name), l.GetToken(), cli.TenantFlag(of.Tenant)))
 }

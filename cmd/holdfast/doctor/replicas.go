@@ -19,10 +19,6 @@ const majority = 3
 // replicas asks JetStream for the bucket of each shard. A replica under load is behind at most moments, and an election takes
 // a moment; what stays so while this looks again is a finding.
 func (p *patient) replicas(ctx context.Context, r *Result) {
-	if p.info == nil {
-		r.hidden(noNodeAnswers)
-		return
-	}
 	var all []jetstream.Inspection
 	for end, again := time.Now().Add(settling), true; again; {
 		present, err := jetstream.Inspect(ctx, p.cfg.Conn, p.cfg.Prefix, p.info.GetShards())
@@ -63,39 +59,29 @@ func inspected(r *Result, i *jetstream.Inspection) {
 	bucket := "bucket " + i.Bucket
 	switch {
 	case i.Err != nil:
-		r.add(Finding{
-			State: Problem, What: fmt.Sprintf("%s cannot be used: %s", bucket, display.OneLine(i.Err.Error())),
-			Why: fmt.Sprintf("shard %d is not opened when its node starts, or it may lose records", i.Shard),
-			Do:  "do what the sentence above says, and do not recreate the bucket: its tokens would be issued a second time",
-		})
+		r.problem(fmt.Sprintf("%s cannot be used: %s", bucket, display.OneLine(i.Err.Error())),
+			fmt.Sprintf("shard %d is not opened when its node starts, or it may lose records", i.Shard),
+			"do what the sentence above says, and do not recreate the bucket: its tokens would be issued a second time")
 	case i.Silent != nil:
-		r.add(Finding{
-			State: Problem, What: bucket + " has no leader: " + display.OneLine(i.Silent.Error()),
-			Why: fmt.Sprintf("no change of shard %d can be confirmed", i.Shard),
-			Do:  "start the NATS servers that are away: a majority of those that store it has to run",
-		})
+		r.problem(bucket+" has no leader: "+display.OneLine(i.Silent.Error()),
+			fmt.Sprintf("no change of shard %d can be confirmed", i.Shard),
+			"start the NATS servers that are away: a majority of those that store it has to run")
 		return
 	case i.Incomplete:
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("%s is stored on %s, and has to be on %d", bucket, display.Count(len(i.Servers), "server"), i.Replicas),
-			Why: "until a change of its replicas is finished, the next failure may stop the shard",
-			Do:  "wait; if it stays so, start the NATS servers that are away: holdfast members shows them",
-		})
+		r.warn(fmt.Sprintf("%s is stored on %s, and has to be on %d", bucket, display.Count(len(i.Servers), "server"), i.Replicas),
+			"until a change of its replicas is finished, the next failure may stop the shard",
+			"wait; if it stays so, start the NATS servers that are away: holdfast members shows them")
 	}
 	for _, server := range i.Away {
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("%s: the replica on server %s is away", bucket, display.Name(server)),
-			Why: "the next failure may stop the shard",
-			Do: fmt.Sprintf("start %s again; if it does not come back: holdfast members remove %s --routes ...",
-				display.Name(server), display.Name(server)),
-		})
+		r.warn(fmt.Sprintf("%s: the replica on server %s is away", bucket, display.Name(server)),
+			"the next failure may stop the shard",
+			fmt.Sprintf("start %s again; if it does not come back: holdfast members remove %s --routes ...",
+				display.Name(server), display.Name(server)))
 	}
 	if len(i.Behind) > 0 {
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("%s: the replica on server %s is behind", bucket, strings.Join(i.Behind, ", ")),
-			Why: "until it has caught up, the next failure may stop the shard",
-			Do:  "wait; if it does not catch up, look at the disk and the network of that server",
-		})
+		r.warn(fmt.Sprintf("%s: the replica on server %s is behind", bucket, strings.Join(i.Behind, ", ")),
+			"until it has caught up, the next failure may stop the shard",
+			"wait; if it does not catch up, look at the disk and the network of that server")
 	}
 }
 
@@ -126,9 +112,7 @@ func (p *patient) fewReplicas(r *Result, all []jetstream.Inspection) {
 	if least == majority || len(servers) < majority {
 		return
 	}
-	r.add(Finding{
-		State: Warning, What: what,
-		Why: "the locks of a server that fails stop with it, and are lost with its disk",
-		Do:  "start a node with --replicas 3: it adds the replicas while the deployment is in use",
-	})
+	r.warn(what,
+		"the locks of a server that fails stop with it, and are lost with its disk",
+		"start a node with --replicas 3: it adds the replicas while the deployment is in use")
 }

@@ -2,11 +2,13 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
@@ -41,29 +43,23 @@ func (p *patient) storage(ctx context.Context, r *Result) {
 func (p *patient) disk(r *Result, name string) string {
 	s, node := p.nodes[name].Storage, display.Name(name)
 	if !s.Synced {
-		r.add(Finding{
-			State: Problem, What: fmt.Sprintf("node %s confirms writes that are not on disk yet", node),
-			Why: "a power failure loses locks that were granted, and their tokens are issued a second time",
-			Do:  fmt.Sprintf("start %s without --unsafe-sync, and with sync_interval: always in its configuration of NATS", node),
-		})
+		r.problem(fmt.Sprintf("node %s confirms writes that are not on disk yet", node),
+			"a power failure loses locks that were granted, and their tokens are issued a second time",
+			fmt.Sprintf("start %s without --unsafe-sync, and with sync_interval: always in its configuration of NATS", node))
 	}
 	if s.Fault != "" {
-		r.add(Finding{
-			State: Problem, What: fmt.Sprintf("node %s cannot store: %s", node, display.OneLine(s.Fault)),
-			Why: "its copies of the shards fall behind, and without a majority of copies the shards stop",
-			Do:  fmt.Sprintf("free space on the disk of %s, or replace it; the node stores again by itself within 30 s", node),
-		})
+		r.problem(fmt.Sprintf("node %s cannot store: %s", node, display.OneLine(s.Fault)),
+			"its copies of the shards fall behind, and without a majority of copies the shards stop",
+			fmt.Sprintf("free space on the disk of %s, or replace it; the node stores again by itself within 30 s", node))
 	}
 	if s.TotalBytes == 0 {
 		return "free space unknown"
 	}
 	free := fmt.Sprintf("%s of %s free", bytes(s.FreeBytes), bytes(s.TotalBytes))
 	if float64(s.FreeBytes) < fullShare*float64(s.TotalBytes) && s.FreeBytes < fullBytes {
-		r.add(Finding{
-			State: Warning, What: fmt.Sprintf("the disk of node %s is nearly full: %s", node, free),
-			Why: "a node with a full disk stores nothing",
-			Do:  fmt.Sprintf("free space on it, or move the data directory of %s to a larger disk while the other nodes run", node),
-		})
+		r.warn(fmt.Sprintf("the disk of node %s is nearly full: %s", node, free),
+			"a node with a full disk stores nothing",
+			fmt.Sprintf("free space on it, or move the data directory of %s to a larger disk while the other nodes run", node))
 	}
 	return free
 }
@@ -71,19 +67,24 @@ func (p *patient) disk(r *Result, name string) string {
 // account compares what JetStream stores for the account with what it may. Without the right to ask, and without a bound,
 // there is nothing to compare.
 func (p *patient) account(ctx context.Context, r *Result) {
-	m, err := p.asker.request(ctx, jetstream.DefaultAPIPrefix+"INFO", nil)
+	m, err := p.asker.send(ctx, answerTimeout, nats.NewMsg(jetstream.DefaultAPIPrefix+"INFO"))
 	if err != nil {
 		return
 	}
-	used, most, ok := accountUse(m.Data)
-	if !ok || float64(used) < accountShare*float64(most) {
+	var answer struct {
+		Error *jetstream.APIError `json:"error"`
+		jetstream.AccountInfo
+	}
+	if json.Unmarshal(m.Data, &answer) != nil || answer.Error != nil || answer.Limits.MaxStore <= 0 {
 		return
 	}
-	r.add(Finding{
-		State: Warning, What: fmt.Sprintf("the NATS account has used %s of the %s that it may store", bytes(used), bytes(most)),
-		Why: "JetStream refuses every commit when all of it is used",
-		Do:  "raise the storage limit of the account (jetstream: max_file), or remove other streams from it",
-	})
+	used, most := answer.Store, uint64(answer.Limits.MaxStore)
+	if float64(used) < accountShare*float64(most) {
+		return
+	}
+	r.warn(fmt.Sprintf("the NATS account has used %s of the %s that it may store", bytes(used), bytes(most)),
+		"JetStream refuses every commit when all of it is used",
+		"raise the storage limit of the account (jetstream: max_file), or remove other streams from it")
 }
 
 // bytes returns a number of bytes for people.

@@ -49,11 +49,11 @@ func (c *codes) of(err error) error {
 	case errors.Is(err, holdfast.ErrTimeout):
 		return exit.Errorf(c.busy.Value, "timed out: %s did not become free in time", display.Name(refusal.Resource))
 	case isLost(err):
-		return exit.Errorf(c.lost.Value, "%s; the command was not run", plain(err))
+		return exit.Errorf(c.lost.Value, "%s; the command was not run", display.Plain(err))
 	case errors.Is(err, holdfast.ErrInvalid), exit.CodeOf(err) == exit.Usage:
-		return exit.Usagef("%s", cli.Refusal(plain(err), c.flags))
+		return exit.Usagef("%s", cli.Refusal(display.Plain(err), c.flags))
 	}
-	return exit.Errorf(c.unavailable.Value, "%s", plain(err))
+	return exit.Errorf(c.unavailable.Value, "%s", display.Plain(err))
 }
 
 func isLost(err error) bool { return errors.Is(err, holdfast.ErrLost) }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -291,7 +290,7 @@ func (u *command) close(client *holdfast.Client) {
 	ctx, cancel := u.releaseContext(nil)
 	defer cancel()
 	if err := client.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		u.report.detail("%s", plain(err))
+		u.report.detail("%s", display.Plain(err))
 	}
 }
 
@@ -364,7 +363,7 @@ func (u *command) release(held *locks) error {
 	case err == nil:
 		u.report.detail("released %s", held.names())
 	case !isLost(err):
-		u.report.print("cannot release %s: %s; the lease expires within %s", held.names(), plain(err), display.Duration(u.ttl.Duration))
+		u.report.print("cannot release %s: %s; the lease expires within %s", held.names(), display.Plain(err), display.Duration(u.ttl.Duration))
 	}
 	return err
 }
@@ -375,17 +374,12 @@ func (u *command) outcome(released error) error {
 	case u.supervisor.termination.started():
 		return &exit.Error{Code: u.codes.lost.Value}
 	case isLost(released) && u.onLost.Word == onLostIgnore:
-		u.report.print("the lock was lost while the command ran: %s", plain(released))
+		u.report.print("the lock was lost while the command ran: %s", display.Plain(released))
 	case isLost(released):
-		return exit.Errorf(u.codes.lost.Value, "the lock was lost while the command ran: %s", plain(released))
+		return exit.Errorf(u.codes.lost.Value, "the lock was lost while the command ran: %s", display.Plain(released))
 	}
 	if code := u.supervisor.status.code(); code != exit.Done {
 		return &exit.Error{Code: code}
 	}
 	return nil
-}
-
-// plain returns the text of an error in one line, without the prefix that every message has anyway.
-func plain(err error) string {
-	return strings.ReplaceAll(display.OneLine(err.Error()), "holdfast: ", "")
 }

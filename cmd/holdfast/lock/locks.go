@@ -77,8 +77,7 @@ func (u *command) terms() []holdfast.AcquireOption {
 
 // notRun returns the error for a command that was not run.
 func (u *command) notRun(ctx context.Context, err error) error {
-	var i interruption
-	if errors.As(context.Cause(ctx), &i) {
+	if i, is := errors.AsType[interruption](context.Cause(ctx)); is {
 		return exit.Errorf(exitSignal+int(i.signal), "%s while waiting for %s; the command was not run", i.signal, u.awaited(err))
 	}
 	return u.codes.of(err)
@@ -86,8 +85,7 @@ func (u *command) notRun(ctx context.Context, err error) error {
 
 // awaited returns the resource that an error is about, or all of them.
 func (u *command) awaited(err error) string {
-	var refusal *holdfast.Error
-	if errors.As(err, &refusal) && refusal.Resource != "" {
+	if refusal, is := errors.AsType[*holdfast.Error](err); is && refusal.Resource != "" {
 		return display.Name(refusal.Resource)
 	}
 	return display.Name(strings.Join(u.resources, ", "))

@@ -88,5 +88,5 @@ func (r *reporter) jeopardy(l *holdfast.Lock, err error) {
 		r.detail("%s is renewed again", display.Name(l.Resource()))
 		return
 	}
-	r.detail("cannot renew %s: %s; %s left", display.Name(l.Resource()), plain(err), display.Duration(max(time.Until(l.Deadline()), 0)))
+	r.detail("cannot renew %s: %s; %s left", display.Name(l.Resource()), display.Plain(err), display.Duration(max(time.Until(l.Deadline()), 0)))
 }

@@ -101,7 +101,7 @@ func (v *supervisor) isSafe() bool {
 // reason returns the reason for the termination, for a message.
 func (v *supervisor) reason() string {
 	if cause := context.Cause(v.locks.Context()); cause != nil {
-		return plain(cause)
+		return display.Plain(cause)
 	}
 	return "the lease on " + display.Name(v.locks.first().Resource()) + " could not be renewed in time"
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -28,16 +29,14 @@ type Metrics struct {
 
 // New returns metrics of a node that is being started: those of the process and of the build.
 func New(version string) *Metrics {
-	m := &Metrics{Observer: newObserver(), registry: prometheus.NewRegistry(), node: newNodeCollector()}
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
+	registry := prometheus.NewRegistry()
+	m := &Metrics{Observer: newObserver(registry), registry: registry, node: newNodeCollector()}
+	promauto.With(registry).NewGauge(prometheus.GaugeOpts{
 		Name: "holdfast_build_info", Help: "The version of Holdfast and of Go; the value is 1.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
-	})
-	build.Set(1)
-	m.registry.MustRegister(
-		build, m.Observer, m.node,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
+	}).Set(1)
+	process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})
+	registry.MustRegister(m.node, collectors.NewGoCollector(), process)
 	return m
 }
 

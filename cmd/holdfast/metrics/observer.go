@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Observer counts and measures what a node tells of its work. It implements node.Observer, and prometheus.Collector for
-// what it has.
+// Observer counts and measures what a node tells of its work. It implements node.Observer.
 type Observer struct {
 	requests                map[messages.Operation]prometheus.Observer
 	requestSeconds          *prometheus.HistogramVec
@@ -36,29 +36,31 @@ var (
 	long  = []float64{.01, .1, .5, 1, 5, 15, 30, 60, 300, 900, 3600, 21600, 86400}
 )
 
-func newObserver() *Observer {
+// newObserver returns an observer whose metrics are in the registry.
+func newObserver(r *prometheus.Registry) *Observer {
+	with := promauto.With(r)
 	o := &Observer{
-		requestSeconds: prometheus.NewHistogramVec(histogram("request_duration_seconds",
+		requestSeconds: with.NewHistogramVec(histogram("request_duration_seconds",
 			"The time from the arrival of a request to its answer, except of requests that waited in a queue.", short), []string{"op"}),
-		waits: prometheus.NewHistogram(histogram("acquire_wait_seconds",
+		waits: with.NewHistogram(histogram("acquire_wait_seconds",
 			"The time from the arrival of an acquire to its grant, of requests that waited in a queue.", long)),
-		holds: prometheus.NewHistogram(histogram("hold_seconds",
+		holds: with.NewHistogram(histogram("hold_seconds",
 			"How long persistent leases were held that have ended.", long)),
-		commits: prometheus.NewHistogram(histogram("commit_duration_seconds",
+		commits: with.NewHistogram(histogram("commit_duration_seconds",
 			"The time in which JetStream confirmed a commit.", short)),
-		changes: prometheus.NewHistogram(histogram("commit_changes",
+		changes: with.NewHistogram(histogram("commit_changes",
 			"The changes in a commit; those without changes prove ownership.", []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000})),
-		openings: prometheus.NewHistogram(histogram("shard_open_seconds",
+		openings: with.NewHistogram(histogram("shard_open_seconds",
 			"The time from the beginning of the attempt that has opened a shard until it was open.", short)),
-		compactions: prometheus.NewHistogram(histogram("compaction_seconds",
+		compactions: with.NewHistogram(histogram("compaction_seconds",
 			"The time that a compaction took.", short)),
-		committed: prometheus.NewCounterVec(counter("commits_total", "The commits that JetStream has confirmed to this node."), []string{"shard"}),
-		conflicts: prometheus.NewCounterVec(counter("commit_conflicts_total",
+		committed: with.NewCounterVec(counter("commits_total", "The commits that JetStream has confirmed to this node."), []string{"shard"}),
+		conflicts: with.NewCounterVec(counter("commit_conflicts_total",
 			"The appends that were refused because another node had taken the shard."), []string{"shard"}),
-		endings: prometheus.NewCounterVec(counter("lease_ended_total", "The persistent leases that have ended."), []string{"reason"}),
-		takeovers: prometheus.NewCounterVec(counter("takeovers_total",
+		endings: with.NewCounterVec(counter("lease_ended_total", "The persistent leases that have ended."), []string{"reason"}),
+		takeovers: with.NewCounterVec(counter("takeovers_total",
 			"The shards that this node has opened: new ones, those that it had before (restarted) and those of other nodes (moved)."), []string{"reason"}),
-		returned: prometheus.NewCounter(counter("grants_returned_total", "The grants that reached no client and were taken back.")),
+		returned: with.NewCounter(counter("grants_returned_total", "The grants that reached no client and were taken back.")),
 	}
 	o.requests = map[messages.Operation]prometheus.Observer{"": o.requestSeconds.WithLabelValues(otherOperation)}
 	for _, op := range messages.Operations {
@@ -84,27 +86,6 @@ func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Namespace: namespace, Name: name, Help: help, Buckets: buckets,
 		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160, NativeHistogramMinResetDuration: time.Hour,
-	}
-}
-
-func (o *Observer) all() []prometheus.Collector {
-	return []prometheus.Collector{
-		o.requestSeconds, o.waits, o.holds, o.commits, o.changes, o.openings, o.compactions, o.committed, o.conflicts, o.endings,
-		o.takeovers, o.returned,
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (o *Observer) Describe(to chan<- *prometheus.Desc) {
-	for _, c := range o.all() {
-		c.Describe(to)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (o *Observer) Collect(to chan<- prometheus.Metric) {
-	for _, c := range o.all() {
-		c.Collect(to)
 	}
 }
 

@@ -105,9 +105,8 @@ const (
 
 // CodeOf returns the kind of an error: the name of the status that a node answered, or one of the codes above.
 func CodeOf(err error) string {
-	var status *StatusError
-	switch {
-	case errors.As(err, &status):
+	switch status, is := errors.AsType[*StatusError](err); {
+	case is:
 		return status.Reply.GetStatus().String()
 	case errors.Is(err, nats.ErrNoResponders):
 		return CodeNoResponders

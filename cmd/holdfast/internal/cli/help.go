@@ -37,6 +37,11 @@ func AddFlags(cmd *cobra.Command, section string, define func(*pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(set)
 }
 
+// AddJSON adds the flag --json.
+func AddJSON(cmd *cobra.Command, on *bool, usage string) {
+	AddFlags(cmd, SectionOutput, func(f *pflag.FlagSet) { f.BoolVar(on, "json", false, usage) })
+}
+
 // PrintUsage writes the part of help below the description of a command.
 func PrintUsage(cmd *cobra.Command) error {
 	var b strings.Builder

@@ -76,6 +76,16 @@ func OneResource(cmd *cobra.Command, args []string) error {
 		cmd.CommandPath(), len(args), QuotedList(args))
 }
 
+// OneArgument requires exactly one argument that is not empty. rule says so, with %s for the path of the command.
+func OneArgument(rule string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && args[0] != "" {
+			return nil
+		}
+		return exit.Usagef(rule, cmd.CommandPath())
+	}
+}
+
 // NoArguments refuses arguments.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

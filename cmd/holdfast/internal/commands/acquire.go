@@ -68,13 +68,7 @@ delay, or until the loss is confirmed, by holdfast confirm or holdfast fence-age
 		f.Var(a.metadata, "metadata", "entry that get shows; may be repeated")
 	})
 	a.addTo(cmd, a.question)
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := cmp.Or(a.sharing.Check(), a.holdBack.Check(a.ephemeral)); err != nil {
-			return err
-		}
-		return run(cmd, args)
-	}
+	a.check = func(string) error { return cmp.Or(a.sharing.Check(), a.holdBack.Check(a.ephemeral)) }
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -70,7 +71,7 @@ func (a *answer) sentence() string {
 	case messages.Status_EXTENDED:
 		return fmt.Sprintf("extended %s: %s", resource, a.lease())
 	case messages.Status_RELEASED:
-		return a.released(resource)
+		return cmp.Or(ended[a.op], "released ") + resource
 	case messages.Status_HELD:
 		if a.op == messages.OpGet {
 			return a.held(resource)
@@ -104,14 +105,9 @@ func (a *answer) sentence() string {
 	return fmt.Sprintf("%s: %s; this version of holdfast does not know this status", a.status(), resource)
 }
 
-func (a *answer) released(resource string) string {
-	switch a.op {
-	case messages.OpBreak:
-		return "broke the lock on " + resource
-	case messages.OpConfirm:
-		return "confirmed the loss of the lease on " + resource
-	}
-	return "released " + resource
+// ended says what an operation did whose answer is RELEASED, other than a release.
+var ended = map[messages.Operation]string{
+	messages.OpBreak: "broke the lock on ", messages.OpConfirm: "confirmed the loss of the lease on ",
 }
 
 func (a *answer) notHeld(resource string) string {
@@ -178,10 +174,7 @@ func (a *answer) queue() (lines []string) {
 }
 
 func (a *answer) sharers(resource string) []string {
-	head := fmt.Sprintf("held: %s, %d permits", resource, a.GetHeld())
-	if a.GetHeld() == 1 {
-		head = fmt.Sprintf("held: %s, 1 permit", resource)
-	}
+	head := fmt.Sprintf("held: %s, %s", resource, display.Count(int(a.GetHeld()), "permit"))
 	if n := a.GetWaiting(); n > 0 {
 		head += fmt.Sprintf(", %d waiting", n)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/clients/request"
@@ -56,9 +57,14 @@ type asker struct {
 	late chan *messages.Lease
 }
 
-func newAsker(c *connect.Flags, nc *nats.Conn) (*asker, error) {
+// withAsker runs use with an asker on a connection of its own. name is that of the connection.
+func withAsker(cmd *cobra.Command, c *connect.Flags, name string, use func(*asker) error) error {
+	nc, err := c.Open(cmd.Context(), name, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
 	a := &asker{connection: c, nc: nc, late: make(chan *messages.Lease, 1)}
-	var err error
 	a.sender, err = request.NewSender(nc, request.Config{Prefix: c.Subjects(), Orphan: func(l *messages.Lease) {
 		select {
 		case a.late <- l:
@@ -66,9 +72,10 @@ func newAsker(c *connect.Flags, nc *nats.Conn) (*asker, error) {
 		}
 	}})
 	if err != nil {
-		return nil, exit.Errorf(exit.Unavailable, "cannot receive answers: %w", err)
+		return exit.Errorf(exit.Unavailable, "cannot receive answers: %w", err)
 	}
-	return a, nil
+	defer a.close()
+	return use(a)
 }
 
 func (a *asker) close() {

@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/archive"
@@ -54,19 +53,10 @@ is readable to its owner only. holdfast restore fills a new deployment from it.`
 }
 
 // oneFile permits one argument.
-func oneFile(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 && args[0] != "" {
-		return nil
-	}
-	return exit.Usagef("name one file, as in: %s locks.backup", cmd.CommandPath())
-}
+var oneFile = cli.OneArgument("name one file, as in: %s locks.backup")
 
 func (b *backupCommand) run(cmd *cobra.Command, args []string) error {
-	s, err := settings.Load(cmd.Flags())
-	if err != nil {
-		return err
-	}
-	if err := b.connection.Check(s); err != nil {
+	if err := b.connection.Load(cmd.Flags()); err != nil {
 		return err
 	}
 	file := wholeFile{path: args[0], replace: b.force}

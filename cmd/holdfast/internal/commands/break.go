@@ -11,15 +11,11 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// breaking is the command with which an operator revokes a lock.
-type breaking struct {
-	resourceCommand
-	token  cli.Token
-	reason string
-}
-
+// newBreak returns the command with which an operator revokes a lock.
 func newBreak() *cobra.Command {
-	b := &breaking{resourceCommand: resourceCommand{op: messages.OpBreak}}
+	var token cli.Token
+	var reason string
+	b := &resourceCommand{op: messages.OpBreak}
 	cmd := &cobra.Command{
 		Use:   "break RESOURCE --token TOKEN",
 		Short: "Revoke a lock from its holder, as an operator",
@@ -34,17 +30,15 @@ once it has seen a higher one.`,
 		DisableFlagsInUseLine: true,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
-		f.Var(&b.token, "token", "token of the current lease, as a number or as 15 digits; required")
-		f.StringVar(&b.reason, "reason", "", "reason that events show, a `TEXT`")
+		f.Var(&token, "token", "token of the current lease, as a number or as 15 digits; required")
+		f.StringVar(&reason, "reason", "", "reason that events show, a `TEXT`")
 	})
-	b.addTo(cmd, b.question)
+	b.addTo(cmd, func() question {
+		return question{message: func(time.Duration) proto.Message {
+			return &messages.BreakRequest{Token: uint64(token), Reason: reason}
+		}}
+	})
 	b.connection.AddTenant(cmd)
-	needToken(cmd, &b.token, "the lease to break")
+	b.needToken(&token, "the lease to break")
 	return cmd
-}
-
-func (b *breaking) question() question {
-	return question{message: func(time.Duration) proto.Message {
-		return &messages.BreakRequest{Token: uint64(b.token), Reason: b.reason}
-	}}
 }

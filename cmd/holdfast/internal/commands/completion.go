@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"io"
 	"slices"
 	"strings"
 
@@ -30,7 +29,16 @@ Tab in bash, zsh, fish or powershell.`,
 		ValidArgs:             shells,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return completionScript(cmd.Root(), args[0], cmd.OutOrStdout())
+			switch root, w := cmd.Root(), cmd.OutOrStdout(); args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(w, true)
+			case "zsh":
+				return root.GenZshCompletion(w)
+			case "fish":
+				return root.GenFishCompletion(w, true)
+			default:
+				return root.GenPowerShellCompletionWithDesc(w)
+			}
 		},
 	}
 }
@@ -43,16 +51,4 @@ func knownShell(cmd *cobra.Command, args []string) error {
 		return exit.Usagef("%s takes one of %s, got %s", cmd.CommandPath(), strings.Join(shells, ", "), cli.QuotedList(args))
 	}
 	return nil
-}
-
-func completionScript(root *cobra.Command, shell string, w io.Writer) error {
-	switch shell {
-	case "bash":
-		return root.GenBashCompletionV2(w, true)
-	case "zsh":
-		return root.GenZshCompletion(w)
-	case "fish":
-		return root.GenFishCompletion(w, true)
-	}
-	return root.GenPowerShellCompletionWithDesc(w)
 }

@@ -11,15 +11,11 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// confirming is the command with which an operator confirms that a lost holder can do no more harm.
-type confirming struct {
-	resourceCommand
-	token   cli.Token
-	by, how string
-}
-
+// newConfirm returns the command with which an operator confirms that a lost holder can do no more harm.
 func newConfirm() *cobra.Command {
-	c := &confirming{resourceCommand: resourceCommand{op: messages.OpConfirm}}
+	var token cli.Token
+	var by, how string
+	c := &resourceCommand{op: messages.OpConfirm}
 	cmd := &cobra.Command{
 		Use:   "confirm RESOURCE --token TOKEN",
 		Short: "Confirm that a lost holder is stopped, as an operator",
@@ -34,18 +30,16 @@ Stop the holder first. holdfast fence-agent does both for each loss.`,
 		DisableFlagsInUseLine: true,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
-		f.Var(&c.token, "token", "token of the lost lease, as a number or as 15 digits; required")
-		f.StringVar(&c.by, "by", cli.DefaultOwner(), "`NAME` that events show as the one who confirms")
-		f.StringVar(&c.how, "how", "", "how the holder was stopped, a `TEXT` that events show")
+		f.Var(&token, "token", "token of the lost lease, as a number or as 15 digits; required")
+		f.StringVar(&by, "by", cli.DefaultOwner(), "`NAME` that events show as the one who confirms")
+		f.StringVar(&how, "how", "", "how the holder was stopped, a `TEXT` that events show")
 	})
-	c.addTo(cmd, c.question)
+	c.addTo(cmd, func() question {
+		return question{needs: []string{messages.FeatureDelay}, message: func(time.Duration) proto.Message {
+			return &messages.ConfirmRequest{Token: uint64(token), By: by, How: how}
+		}}
+	})
 	c.connection.AddTenant(cmd)
-	needToken(cmd, &c.token, "the lost lease")
+	c.needToken(&token, "the lost lease")
 	return cmd
-}
-
-func (c *confirming) question() question {
-	return question{needs: []string{messages.FeatureDelay}, message: func(time.Duration) proto.Message {
-		return &messages.ConfirmRequest{Token: uint64(c.token), By: c.by, How: c.how}
-	}}
 }

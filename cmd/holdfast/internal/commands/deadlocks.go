@@ -11,14 +11,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/deadlock"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -44,39 +42,27 @@ again. Only locks that match the pattern are looked at, and of each queue the fi
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              d.run,
 	}
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&d.json, "json", false, "print each cycle as one line of JSON")
-	})
+	cli.AddJSON(cmd, &d.json, "print each cycle as one line of JSON")
 	d.connection.AddTo(cmd)
 	d.connection.AddTenants(cmd)
 	return cmd
 }
 
-func (d *deadlocks) run(cmd *cobra.Command, args []string) error {
-	s, err := settings.Load(cmd.Flags())
-	if err != nil {
-		return err
-	}
+func (d *deadlocks) run(cmd *cobra.Command, args []string) (err error) {
 	if d.pattern, err = cli.OnePattern(cmd, args); err != nil {
 		return err
 	}
-	if err := d.connection.Check(s); err != nil {
+	if err := d.connection.Load(cmd.Flags()); err != nil {
 		return err
 	}
-	nc, err := d.connection.Open(cmd.Context(), "deadlocks", cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	if d.asker, err = newAsker(&d.connection, nc); err != nil {
-		return err
-	}
-	defer d.asker.close()
-	found, err := d.find(cmd.Context(), cmd.OutOrStdout())
-	if err != nil {
-		return err
-	}
-	return d.report(cmd.OutOrStdout(), found)
+	return withAsker(cmd, &d.connection, "deadlocks", func(a *asker) error {
+		d.asker = a
+		found, err := d.find(cmd.Context(), cmd.OutOrStdout())
+		if err != nil {
+			return err
+		}
+		return d.report(cmd.OutOrStdout(), found)
+	})
 }
 
 // find returns the cycles that existed at one moment.

@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -55,19 +54,14 @@ each check. The exit code is 0 without a finding and 3 with one.`,
 	cli.AddFlags(cmd, "Checks", func(f *pflag.FlagSet) {
 		f.Var(&d.slow, "slow", "time from which an answer or a commit is slow")
 	})
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&d.json, "json", false, "print everything as one JSON object")
-	})
+	cli.AddJSON(cmd, &d.json, "print everything as one JSON object")
 	d.connection.AddTo(cmd)
 	return cmd
 }
 
 func (d *doctorCommand) run(cmd *cobra.Command, _ []string) error {
-	s, err := settings.Load(cmd.Flags())
+	err := d.connection.Load(cmd.Flags())
 	if err != nil {
-		return err
-	}
-	if err := d.connection.Check(s); err != nil {
 		return err
 	}
 	out, all := cmd.OutOrStdout(), &diagnosis{}

@@ -20,8 +20,8 @@ func (s *serve) warnOfExposed(log *slog.Logger) {
 	if runtime.GOOS == "windows" { // it has no such permissions
 		return
 	}
-	data := s.data
-	if s.nats != "" || s.natsConfig != "" {
+	data := s.local.DataDir
+	if s.remote.URL != "" || s.local.ConfigFile != "" {
 		data = ""
 	}
 	for _, file := range []struct {
@@ -29,13 +29,13 @@ func (s *serve) warnOfExposed(log *slog.Logger) {
 		refused    fs.FileMode
 	}{
 		{"data", data, othersWrite},
-		{"auth", s.auth, othersRead | othersWrite},
-		{"nats-config", s.natsConfig, othersWrite},
+		{"auth", s.local.AuthFile, othersRead | othersWrite},
+		{"nats-config", s.local.ConfigFile, othersWrite},
 		{"tenants", s.tenants, othersWrite},
 		{"creds", s.creds, othersRead | othersWrite},
 		{"nkey", s.nkey, othersRead | othersWrite},
-		{"tls-key", s.tls.Key, othersRead | othersWrite},
-		{"cluster-tls-key", s.clusterTLS.Key, othersRead | othersWrite},
+		{"tls-key", s.local.TLS.Key, othersRead | othersWrite},
+		{"cluster-tls-key", s.local.ClusterTLS.Key, othersRead | othersWrite},
 		{"http-tls-key", s.monitor.httpTLSKey, othersRead | othersWrite},
 	} {
 		if file.path == "" {

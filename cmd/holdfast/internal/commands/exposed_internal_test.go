@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-io/holdfast/jetstream/embedded"
 )
 
 // What others can write to, and a secret that others can read, is named in the log, and nothing else.
@@ -40,7 +42,10 @@ func TestExposedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		var text strings.Builder
-		s := &serve{data: data, auth: file("auth", mode), nkey: file("nkey", mode), tenants: file("tenants", mode), creds: filepath.Join(dir, "missing")}
+		s := &serve{
+			local: embedded.Config{DataDir: data, AuthFile: file("auth", mode)},
+			nkey:  file("nkey", mode), tenants: file("tenants", mode), creds: filepath.Join(dir, "missing"),
+		}
 		s.warnOfExposed(slog.New(slog.NewTextHandler(&text, nil)))
 		var got []string
 		for _, flag := range []string{"auth", "creds", "data", "nkey", "tenants"} {

@@ -11,15 +11,11 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// extend is the command that extends a lease.
-type extend struct {
-	resourceCommand
-	token cli.Token
-	ttl   cli.Duration
-}
-
+// newExtend returns the command that extends a lease.
 func newExtend() *cobra.Command {
-	e := &extend{resourceCommand: resourceCommand{op: messages.OpExtend}, ttl: cli.TTL()}
+	var token cli.Token
+	ttl := cli.TTL()
+	e := &resourceCommand{op: messages.OpExtend}
 	cmd := &cobra.Command{
 		Use:   "extend RESOURCE",
 		Short: "Extend a lease",
@@ -30,15 +26,13 @@ shorter than before.`,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		e.addOwner(f)
-		f.Var(&e.token, "token", tokenUsage)
-		f.Var(&e.ttl, "ttl", "duration of the lease from now")
+		f.Var(&token, "token", tokenUsage)
+		f.Var(&ttl, "ttl", "duration of the lease from now")
 	})
-	e.addTo(cmd, e.question)
+	e.addTo(cmd, func() question {
+		return question{token: &token, message: func(time.Duration) proto.Message {
+			return &messages.ExtendRequest{Owner: e.owner, Token: uint64(token), TtlMs: ttl.Millis()}
+		}}
+	})
 	return cmd
-}
-
-func (e *extend) question() question {
-	return question{token: &e.token, message: func(time.Duration) proto.Message {
-		return &messages.ExtendRequest{Owner: e.owner, Token: uint64(e.token), TtlMs: e.ttl.Millis()}
-	}}
 }

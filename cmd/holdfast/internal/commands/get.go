@@ -11,14 +11,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// get is the command that shows the holders of a lock.
-type get struct {
-	resourceCommand
-	stale, waiters bool
-}
-
+// newGet returns the command that shows the holders of a lock.
 func newGet() *cobra.Command {
-	g := &get{resourceCommand: resourceCommand{op: messages.OpGet}}
+	var stale, waiters bool
+	g := &resourceCommand{op: messages.OpGet}
 	cmd := &cobra.Command{
 		Use:   "get RESOURCE",
 		Short: "Show the holders of a lock",
@@ -30,20 +26,18 @@ at some moment after the request.`,
   holdfast get orders.42 --json | jq .lease`,
 	}
 	cli.AddFlags(cmd, "Request", func(f *pflag.FlagSet) {
-		f.BoolVar(&g.waiters, "waiters", false, "show the waiting requests, at most the first 100")
-		f.BoolVar(&g.stale, "stale", false, "do not confirm the answer: faster, but it may be outdated")
+		f.BoolVar(&waiters, "waiters", false, "show the waiting requests, at most the first 100")
+		f.BoolVar(&stale, "stale", false, "do not confirm the answer: faster, but it may be outdated")
 	})
-	g.addTo(cmd, g.question)
+	g.addTo(cmd, func() question {
+		q := question{message: func(time.Duration) proto.Message {
+			return &messages.GetRequest{Stale: stale, Waiters: waiters}
+		}}
+		if waiters {
+			q.needs = []string{messages.FeatureSharing}
+		}
+		return q
+	})
 	g.connection.AddTenant(cmd)
 	return cmd
-}
-
-func (g *get) question() question {
-	q := question{message: func(time.Duration) proto.Message {
-		return &messages.GetRequest{Stale: g.stale, Waiters: g.waiters}
-	}}
-	if g.waiters {
-		q.needs = []string{messages.FeatureSharing}
-	}
-	return q
 }

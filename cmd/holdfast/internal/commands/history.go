@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
@@ -35,9 +34,7 @@ not in the journal.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              h.run,
 	}
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&h.json, "json", false, "print each change as one line of JSON, with the position after it")
-	})
+	cli.AddJSON(cmd, &h.json, "print each change as one line of JSON, with the position after it")
 	h.connection.AddTo(cmd)
 	h.connection.AddTenants(cmd)
 	return cmd

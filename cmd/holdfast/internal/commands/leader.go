@@ -45,9 +45,7 @@ journals, so no change is missed while the connection is interrupted.`,
 	cli.AddFlags(cmd, "Election", func(f *pflag.FlagSet) {
 		f.BoolVar(&l.watch, "watch", false, "show each change, until Ctrl-C")
 	})
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&l.json, "json", false, "print each leader as one line of JSON")
-	})
+	cli.AddJSON(cmd, &l.json, "print each leader as one line of JSON")
 	l.connection.AddTo(cmd)
 	l.connection.AddTenant(cmd)
 	return cmd

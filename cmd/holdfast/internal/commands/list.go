@@ -63,9 +63,7 @@ one or more levels; quote it for the shell.`,
 		f.Var(&l.watch, "watch", "repeat the listing every `INTERVAL` until Ctrl-C")
 		f.Lookup("watch").NoOptDefVal = l.watch.Bare()
 	})
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&l.json, "json", false, "print each lease, and each queue, as one line of JSON, in the order of the node")
-	})
+	cli.AddJSON(cmd, &l.json, "print each lease, and each queue, as one line of JSON, in the order of the node")
 	l.connection.AddTo(cmd)
 	l.connection.AddTenants(cmd)
 	return cmd
@@ -75,22 +73,16 @@ func (l *list) run(cmd *cobra.Command, args []string) error {
 	if err := l.load(cmd, args); err != nil {
 		return err
 	}
-	nc, err := l.connection.Open(cmd.Context(), string(opList), cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	if l.asker, err = newAsker(&l.connection, nc); err != nil {
-		return err
-	}
-	defer l.asker.close()
-	switch {
-	case l.json:
-		return l.printJSON(cmd)
-	case l.watch.On:
-		return l.follow(cmd)
-	}
-	return l.print(cmd)
+	return withAsker(cmd, &l.connection, string(opList), func(a *asker) error {
+		l.asker = a
+		switch {
+		case l.json:
+			return l.printJSON(cmd)
+		case l.watch.On:
+			return l.follow(cmd)
+		}
+		return l.print(cmd)
+	})
 }
 
 func (l *list) load(cmd *cobra.Command, args []string) error {

@@ -20,6 +20,8 @@ type resourceCommand struct {
 	connection connect.Flags
 	owner      string
 	json       bool
+	// check refuses flags that contradict one another, before they are loaded; nil: there are none.
+	check func(resource string) error
 
 	resource, key string
 }
@@ -27,14 +29,17 @@ type resourceCommand struct {
 // addTo adds the common flags and the action of the command. build returns the request after all flags have
 // their values.
 func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&l.json, "json", false, "print the complete answer as one line of JSON")
-	})
+	cli.AddJSON(cmd, &l.json, "print the complete answer as one line of JSON")
 	l.connection.AddTo(cmd)
 	cmd.Args = cli.OneResource
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := l.load(cmd.Flags(), args[0]); err != nil {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if l.check != nil {
+			if err := l.check(args[0]); err != nil {
+				return err
+			}
+		}
+		if l.resource, l.key, err = loadResource(cmd.Flags(), &l.connection, args[0]); err != nil {
 			return err
 		}
 		q := build()
@@ -49,15 +54,14 @@ func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
 	}
 }
 
-// needToken has a command refuse to run without --token, which selects what is named here.
-func needToken(cmd *cobra.Command, token *cli.Token, selects string) {
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *token == 0 {
-			tenant, _ := cmd.Flags().GetString("tenant") // empty if the command has no such flag
-			return exit.Usagef("--token is required: it selects %s; find it with: holdfast get %s%s", selects, display.Name(args[0]), cli.TenantFlag(tenant))
+// needToken has the command refuse to run without --token, which selects what is named here.
+func (l *resourceCommand) needToken(token *cli.Token, selects string) {
+	l.check = func(resource string) error {
+		if *token > 0 {
+			return nil
 		}
-		return run(cmd, args)
+		return exit.Usagef("--token is required: it selects %s; find it with: holdfast get %s%s",
+			selects, display.Name(resource), cli.TenantFlag(l.connection.Tenant))
 	}
 }
 
@@ -68,41 +72,27 @@ func (l *resourceCommand) addOwner(f *pflag.FlagSet) {
 	f.Lookup("owner").Usage += " [$" + settings.Variable("owner") + "]"
 }
 
-func (l *resourceCommand) load(flags *pflag.FlagSet, resource string) (err error) {
-	l.resource, l.key, err = loadResource(flags, &l.connection, resource)
-	return err
-}
-
 // loadResource loads the settings of a command about one resource, and returns the name and the key of that.
 func loadResource(flags *pflag.FlagSet, to *connect.Flags, text string) (resource, key string, err error) {
-	s, err := settings.Load(flags)
-	if err != nil {
-		return "", "", err
-	}
 	resource = messages.NormalizeResource(text)
 	if key, err = messages.EncodeKey(resource); err != nil {
 		return "", "", cli.BadRequest(err)
 	}
-	return resource, key, to.Check(s)
+	return resource, key, to.Load(flags)
 }
 
 func (l *resourceCommand) run(cmd *cobra.Command, q question) error {
 	begun := time.Now()
-	nc, err := l.connection.Open(cmd.Context(), string(l.op), cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	q.spent = time.Since(begun)
-	asker, err := newAsker(&l.connection, nc)
-	if err != nil {
-		return err
-	}
-	defer asker.close()
-	reply, err := asker.decide(cmd.Context(), q, l.owner)
-	if err != nil {
-		return err
-	}
-	a := answer{op: l.op, resource: l.resource, tenant: l.connection.Tenant, owner: l.owner, wait: q.wait, flags: cmd.Flags(), Reply: reply}
-	return a.print(cmd.OutOrStdout(), l.json)
+	return withAsker(cmd, &l.connection, string(l.op), func(a *asker) error {
+		q.spent = time.Since(begun)
+		reply, err := a.decide(cmd.Context(), q, l.owner)
+		if err != nil {
+			return err
+		}
+		shown := answer{
+			op: l.op, resource: l.resource, tenant: l.connection.Tenant, owner: l.owner, wait: q.wait,
+			flags: cmd.Flags(), Reply: reply,
+		}
+		return shown.print(cmd.OutOrStdout(), l.json)
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
 // newManual is hidden: the build of the packages runs it.
@@ -22,12 +21,7 @@ func newManual(p *Program) *cobra.Command {
 		Short:             "Write a man page of each command and help topic to a directory",
 		Hidden:            true,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit.Usagef("name the directory for the man pages, as in: %s man1", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:              cli.OneArgument("name the directory for the man pages, as in: %s man1"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

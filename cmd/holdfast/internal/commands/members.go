@@ -54,9 +54,7 @@ command joins the cluster for a moment, by the routes of its members.`,
 		RunE:              m.show,
 	}
 	m.addTo(cmd)
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&m.json, "json", false, "print each member as one line of JSON")
-	})
+	cli.AddJSON(cmd, &m.json, "print each member as one line of JSON")
 	cmd.AddCommand(newMembersRemove())
 	return cmd
 }
@@ -76,19 +74,12 @@ Delete the data of a removed member before it runs again; after five minutes it 
 return under its old name.`,
 		Example:               `  holdfast members remove n3 --routes 127.0.0.1:6222,127.0.0.1:6223`,
 		DisableFlagsInUseLine: true,
-		Args:                  oneMember,
+		Args:                  cli.OneArgument("name one member, as in: %s n3"),
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		RunE:                  m.remove,
 	}
 	m.addTo(cmd)
 	return cmd
-}
-
-func oneMember(cmd *cobra.Command, args []string) error {
-	if len(args) == 1 && args[0] != "" {
-		return nil
-	}
-	return exit.Usagef("name one member, as in: %s n3", cmd.CommandPath())
 }
 
 func (m *membersCommand) addTo(cmd *cobra.Command) {
@@ -118,7 +109,8 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 	if len(m.routes) == 0 {
 		return exit.Usagef("--routes is required: the --cluster-listen of the members, as in: %s --routes 127.0.0.1:6222", cmd.CommandPath())
 	}
-	if err := m.checkTLS(s); err != nil {
+	files := []string{"tls-cert", "tls-key", "tls-ca"}
+	if err := cmp.Or(s.Together("the three belong together", files...), s.CheckFiles(files...)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), m.timeout.Duration)
@@ -135,16 +127,6 @@ func (m *membersCommand) session(cmd *cobra.Command, use func(context.Context, *
 		return clusterError(err)
 	}
 	return use(ctx, session)
-}
-
-func (m *membersCommand) checkTLS(s *settings.Settings) error {
-	files := []string{"tls-cert", "tls-key", "tls-ca"}
-	for _, flag := range files {
-		if err := cmp.Or(s.Require(flag, files, "the three belong together"), settings.CheckFlag(s, flag)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // clusterError gives an error its exit code, and omits that the time was over.

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,10 +62,8 @@ func (m *monitorFlags) add(f *pflag.FlagSet) {
 }
 
 func (m *monitorFlags) check(given *settings.Settings) error {
-	for _, flag := range []string{"http-tls-cert", "http-tls-key"} {
-		if err := settings.CheckFlag(given, flag); err != nil {
-			return err
-		}
+	if err := given.CheckFiles("http-tls-cert", "http-tls-key"); err != nil {
+		return err
 	}
 	if m.http == httpOff {
 		for _, flag := range []string{"http-insecure", "http-tls-cert", "http-tls-key", "http-page"} {
@@ -77,10 +76,10 @@ func (m *monitorFlags) check(given *settings.Settings) error {
 		return exit.Usagef("%s %s: an address that other hosts reach, here %s, requires TLS for it, because a web site could otherwise break leases "+
 			"through a name that leads to it; give --http-tls-cert and --http-tls-key, or listen on 127.0.0.1", given.Given["http-page"], pageActions, m.http)
 	}
-	if err := given.Require("http-tls-cert", []string{"http-tls-key"}, "a key requires its certificate"); err != nil {
-		return err
-	}
-	return given.Require("http-tls-key", []string{"http-tls-cert"}, "a certificate requires its key")
+	return cmp.Or(
+		given.Require("http-tls-cert", []string{"http-tls-key"}, "a key requires its certificate"),
+		given.Require("http-tls-key", []string{"http-tls-cert"}, "a certificate requires its key"),
+	)
 }
 
 // monitor is what a node shows to its operators: metrics and health over HTTP, and the audit file.
@@ -124,11 +123,8 @@ func (m *monitorFlags) start(name string, prefix messages.Prefix, chosen bool, a
 	}
 	var err error
 	running.web, err = web.Start(cfg, mux)
-	switch {
-	case errors.Is(err, web.ErrConfig):
+	if errors.Is(err, web.ErrConfig) {
 		err = &exit.Error{Code: exit.Usage, Err: err}
-	case err != nil:
-		err = &exit.Error{Code: exit.Unexpected, Err: err}
 	}
 	if err != nil {
 		return nil, errors.Join(err, running.stop())

@@ -47,11 +47,11 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 	if s.user != "" {
 		cfg.Login = append(cfg.Login, nats.UserInfo(s.user, s.password))
 	}
-	if s.nats != "" {
-		cfg.External = &natsconn.Config{
-			URL: s.nats, Creds: s.creds, NKey: s.nkey, CA: s.tls.CA, Cert: s.tls.Cert, Key: s.tls.Key,
-			First: s.tlsFirst, Inbox: s.inboxPrefix,
-		}
+	if s.remote.URL != "" {
+		external := s.remote
+		external.Creds, external.NKey = s.creds, s.nkey
+		external.CA, external.Cert, external.Key = s.local.TLS.CA, s.local.TLS.Cert, s.local.TLS.Key
+		cfg.External = &external
 		return cfg, nil
 	}
 	cfg.Embedded = s.embedded()
@@ -69,35 +69,23 @@ func (s *serve) config(log *slog.Logger) (server.Config, error) {
 }
 
 func (s *serve) embedded() embedded.Config {
-	cfg := embedded.Config{
-		Listen:        s.listen,
-		ClusterListen: s.clusterListen,
-		Routes:        s.routes,
-		AllowRemote:   s.allowRemote,
-		DataDir:       s.data,
-		ConfigFile:    s.natsConfig,
-		AuthFile:      s.auth,
-		TLS:           s.tls,
-		ClusterTLS:    s.clusterTLS,
-		UnsafeSync:    s.unsafeSync,
-
-		MaxConnections:   s.maxConnections.Value,
-		MaxSubscriptions: s.maxSubscriptions.Value,
-	}
+	cfg := s.local
 	if cfg.ConfigFile != "" {
 		cfg.Listen, cfg.DataDir = "", "" // the file sets both
-		cfg.MaxConnections, cfg.MaxSubscriptions = 0, 0
+		return cfg
 	}
+	cfg.MaxConnections, cfg.MaxSubscriptions = s.maxConnections.Value, s.maxSubscriptions.Value
 	return cfg
 }
 
 // natsFiles names the files that the embedded NATS server can read again, empty for none.
 func (s *serve) natsFiles() string {
-	if s.nats != "" {
+	if s.remote.URL != "" {
 		return ""
 	}
-	files := []string{
-		s.natsConfig, s.auth, s.tls.Cert, s.tls.Key, s.tls.CA, s.clusterTLS.Cert, s.clusterTLS.Key, s.clusterTLS.CA,
+	files := []string{s.local.ConfigFile, s.local.AuthFile}
+	for _, tls := range []embedded.TLSFiles{s.local.TLS, s.local.ClusterTLS} {
+		files = append(files, tls.Cert, tls.Key, tls.CA)
 	}
 	return strings.Join(slices.DeleteFunc(files, func(file string) bool { return file == "" }), ", ")
 }
@@ -145,4 +133,4 @@ func (s *serve) explain(err error) error {
 }
 
 // logins returns the file that says who may log in to the embedded NATS server, empty for none.
-func (s *serve) logins() string { return cmp.Or(s.auth, s.natsConfig) }
+func (s *serve) logins() string { return cmp.Or(s.local.AuthFile, s.local.ConfigFile) }

@@ -111,21 +111,17 @@ func (l *list) waiting(ctx context.Context, rows []row) map[cli.Resource]int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(waitingTime, l.connection.Timeout.Duration))
 	defer cancel()
-	next := make(chan cli.Resource, len(resources))
-	for _, r := range resources {
-		next <- r
-	}
-	close(next)
+	places := make(chan struct{}, askedAtOnce)
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	for range askedAtOnce {
+	for _, r := range resources {
+		places <- struct{}{}
 		all.Go(func() {
-			for r := range next {
-				if n := l.waitingFor(ctx, r); n >= 0 {
-					mu.Lock()
-					counts[r] = n
-					mu.Unlock()
-				}
+			defer func() { <-places }()
+			if n := l.waitingFor(ctx, r); n >= 0 {
+				mu.Lock()
+				defer mu.Unlock()
+				counts[r] = n
 			}
 		})
 	}

@@ -11,14 +11,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// release is the command that releases a lock.
-type release struct {
-	resourceCommand
-	token cli.Token
-}
-
+// newRelease returns the command that releases a lock.
 func newRelease() *cobra.Command {
-	r := &release{resourceCommand: resourceCommand{op: messages.OpRelease}}
+	var token cli.Token
+	r := &resourceCommand{op: messages.OpRelease}
 	cmd := &cobra.Command{
 		Use:   "release RESOURCE",
 		Short: "Release a lock",
@@ -29,16 +25,14 @@ same token again has no effect.`,
 	}
 	cli.AddFlags(cmd, "Lease", func(f *pflag.FlagSet) {
 		r.addOwner(f)
-		f.Var(&r.token, "token", tokenUsage)
+		f.Var(&token, "token", tokenUsage)
 	})
-	r.addTo(cmd, r.question)
+	r.addTo(cmd, func() question {
+		return question{token: &token, message: func(time.Duration) proto.Message {
+			return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(token)}
+		}}
+	})
 	return cmd
 }
 
 const tokenUsage = "token of the lease, as a number or as 15 digits; 0: read it, if this owner has one lease"
-
-func (r *release) question() question {
-	return question{token: &r.token, message: func(time.Duration) proto.Message {
-		return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.token)}
-	}}
-}

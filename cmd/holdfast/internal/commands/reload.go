@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -13,7 +14,6 @@ import (
 type reload struct {
 	log     *slog.Logger
 	hangups chan os.Signal
-	ended   chan struct{}
 	running sync.WaitGroup
 
 	mu    sync.Mutex
@@ -28,7 +28,7 @@ type reloaded struct {
 
 // newReload begins to wait for signals.
 func newReload(log *slog.Logger) *reload {
-	r := &reload{log: log, hangups: make(chan os.Signal, 1), ended: make(chan struct{})}
+	r := &reload{log: log, hangups: make(chan os.Signal, 1)}
 	signal.Notify(r.hangups, syscall.SIGHUP)
 	r.running.Go(r.follow)
 	return r
@@ -41,20 +41,16 @@ func (r *reload) add(what, path string, read func() error) {
 	r.files = append(r.files, reloaded{what, path, read})
 }
 
+// follow ends when hangups is closed.
 func (r *reload) follow() {
-	for {
-		select {
-		case <-r.hangups:
-			r.readAll()
-		case <-r.ended:
-			return
-		}
+	for range r.hangups {
+		r.readAll()
 	}
 }
 
 func (r *reload) readAll() {
 	r.mu.Lock()
-	files := append([]reloaded(nil), r.files...)
+	files := slices.Clone(r.files)
 	r.mu.Unlock()
 	for _, f := range files {
 		if err := f.read(); err != nil {
@@ -68,6 +64,6 @@ func (r *reload) readAll() {
 // stop returns when nothing is being read, and nothing will be.
 func (r *reload) stop() {
 	signal.Stop(r.hangups)
-	close(r.ended)
+	close(r.hangups)
 	r.running.Wait()
 }

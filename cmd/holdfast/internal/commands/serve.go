@@ -30,34 +30,29 @@ import (
 
 // serve is the command that runs a node, with its settings.
 type serve struct {
-	program                  *Program
-	listen, data, natsConfig string
-	clusterListen            string
-	routes                   []string
-	unsafeSync, allowRemote  bool
-	nats, inboxPrefix        string
-	tlsFirst                 bool
-	creds, nkey              string
-	user, password           string
-	auth                     string
-	tls, clusterTLS          embedded.TLSFiles
-	name, prefix             string
-	shards                   uint32
-	replicas                 int
-	minTTL, maxTTL           cli.Duration
-	maxDelay                 cli.Duration
-	maxHeld, maxWaiting      cli.Number
-	maxConnections           cli.Number
-	maxSubscriptions         cli.Number
-	maxQueue, maxRate        cli.Number
-	remember, idleAfter      cli.Duration
-	maxRemembered            cli.Number
-	history                  cli.Number
-	retention                cli.Duration
-	identity                 cli.Choice
-	logLevel, logFormat      cli.Choice
-	file, tenants            string
-	monitor                  monitorFlags
+	program *Program
+	// local is the NATS server in this process, and remote another one.
+	local               embedded.Config
+	remote              natsconn.Config
+	creds, nkey         string
+	user, password      string
+	name, prefix        string
+	shards              uint32
+	replicas            int
+	minTTL, maxTTL      cli.Duration
+	maxDelay            cli.Duration
+	maxHeld, maxWaiting cli.Number
+	maxConnections      cli.Number
+	maxSubscriptions    cli.Number
+	maxQueue, maxRate   cli.Number
+	remember, idleAfter cli.Duration
+	maxRemembered       cli.Number
+	history             cli.Number
+	retention           cli.Duration
+	identity            cli.Choice
+	logLevel, logFormat cli.Choice
+	file, tenants       string
+	monitor             monitorFlags
 }
 
 func newServe(p *Program) *cobra.Command {
@@ -126,30 +121,30 @@ func (s *serve) setBounds() {
 
 func (s *serve) addFlags(cmd *cobra.Command) {
 	cli.AddFlags(cmd, "Embedded NATS", func(f *pflag.FlagSet) {
-		f.StringVar(&s.listen, "listen", "127.0.0.1:4222", "address for clients, `HOST:PORT`; port 0 takes any free one")
-		f.StringVar(&s.data, "data", "./data", "data directory, `DIR`; created if it is missing")
-		f.StringVar(&s.auth, "auth", "", "`FILE` with the logins of clients: the sections of a NATS configuration about users")
-		f.StringVar(&s.natsConfig, "nats-config", "", "NATS configuration `FILE`, instead of --listen, --data, --auth and TLS")
-		f.StringVar(&s.clusterListen, "cluster-listen", "", "address for the other members of the cluster, `HOST:PORT`")
-		f.StringSliceVar(&s.routes, "routes", nil, "comma-separated `LIST` of every member's --cluster-listen; the same on all")
-		f.BoolVar(&s.allowRemote, "allow-remote", false, "accept connections of other hosts although no login is required")
+		f.StringVar(&s.local.Listen, "listen", "127.0.0.1:4222", "address for clients, `HOST:PORT`; port 0 takes any free one")
+		f.StringVar(&s.local.DataDir, "data", "./data", "data directory, `DIR`; created if it is missing")
+		f.StringVar(&s.local.AuthFile, "auth", "", "`FILE` with the logins of clients: the sections of a NATS configuration about users")
+		f.StringVar(&s.local.ConfigFile, "nats-config", "", "NATS configuration `FILE`, instead of --listen, --data, --auth and TLS")
+		f.StringVar(&s.local.ClusterListen, "cluster-listen", "", "address for the other members of the cluster, `HOST:PORT`")
+		f.StringSliceVar(&s.local.Routes, "routes", nil, "comma-separated `LIST` of every member's --cluster-listen; the same on all")
+		f.BoolVar(&s.local.AllowRemote, "allow-remote", false, "accept connections of other hosts although no login is required")
 		f.Var(&s.maxConnections, "max-connections", "connections of clients; further ones are refused")
 		f.Var(&s.maxSubscriptions, "max-subscriptions", "subscriptions of one connection; further ones are refused")
-		f.BoolVar(&s.unsafeSync, "unsafe-sync", false, "do not sync every write: faster, but a power failure loses locks")
+		f.BoolVar(&s.local.UnsafeSync, "unsafe-sync", false, "do not sync every write: faster, but a power failure loses locks")
 	})
 	cli.AddFlags(cmd, "External NATS", func(f *pflag.FlagSet) {
-		f.StringVar(&s.nats, "nats", "", "`URL` of NATS; several are separated by commas")
-		f.BoolVar(&s.tlsFirst, "tls-first", false, "begin with TLS, for a server with handshake_first")
-		f.StringVar(&s.inboxPrefix, "inbox-prefix", "", "`SUBJECT` with which the subjects of answers to this node begin (default _INBOX)")
+		f.StringVar(&s.remote.URL, "nats", "", "`URL` of NATS; several are separated by commas")
+		f.BoolVar(&s.remote.First, "tls-first", false, "begin with TLS, for a server with handshake_first")
+		f.StringVar(&s.remote.Inbox, "inbox-prefix", "", "`SUBJECT` with which the subjects of answers to this node begin (default _INBOX)")
 	})
 	cli.AddFlags(cmd, "TLS: certificates of the embedded NATS; with --nats, of this client", func(f *pflag.FlagSet) {
-		f.StringVar(&s.tls.Cert, "tls-cert", "", "`FILE` with the certificate")
-		f.StringVar(&s.tls.Key, "tls-key", "", "`FILE` with its private key")
-		f.StringVar(&s.tls.CA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
-		f.BoolVar(&s.tls.Verify, "tls-verify", false, "require a certificate of --tls-ca from clients")
-		f.StringVar(&s.clusterTLS.Cert, "cluster-tls-cert", "", "`FILE` with the certificate for other members (default --tls-cert)")
-		f.StringVar(&s.clusterTLS.Key, "cluster-tls-key", "", "`FILE` with its private key")
-		f.StringVar(&s.clusterTLS.CA, "cluster-tls-ca", "", "`FILE` with the authority of members; what it signs can become a member")
+		f.StringVar(&s.local.TLS.Cert, "tls-cert", "", "`FILE` with the certificate")
+		f.StringVar(&s.local.TLS.Key, "tls-key", "", "`FILE` with its private key")
+		f.StringVar(&s.local.TLS.CA, "tls-ca", "", "`FILE` with the certificate authorities to trust")
+		f.BoolVar(&s.local.TLS.Verify, "tls-verify", false, "require a certificate of --tls-ca from clients")
+		f.StringVar(&s.local.ClusterTLS.Cert, "cluster-tls-cert", "", "`FILE` with the certificate for other members (default --tls-cert)")
+		f.StringVar(&s.local.ClusterTLS.Key, "cluster-tls-key", "", "`FILE` with its private key")
+		f.StringVar(&s.local.ClusterTLS.CA, "cluster-tls-ca", "", "`FILE` with the authority of members; what it signs can become a member")
 	})
 	cli.AddFlags(cmd, "Login to NATS, where it is required", func(f *pflag.FlagSet) {
 		f.StringVar(&s.creds, "creds", "", "credentials `FILE`")
@@ -258,7 +253,7 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 		return &exit.Error{Code: startCode(err), Err: s.explain(err)}
 	}
 	s.reloadTenants(again, running.Node())
-	if s.nats == "" {
+	if s.remote.URL == "" {
 		addProcessors(running.Deployment().Shards())
 	}
 	if err := watcher.started(ctx, running); err != nil {
@@ -319,7 +314,7 @@ func (s *serve) check(given *settings.Settings) error {
 		given.Exclude("nats-config", []string{"max-connections", "max-subscriptions"},
 			"the NATS configuration has max_connections and max_subscriptions"),
 		given.Require("nats", []string{"tls-first", "inbox-prefix"}, "they are for an external NATS"),
-		connect.CheckInboxPrefix(given.Given["inbox-prefix"], s.inboxPrefix),
+		connect.CheckInboxPrefix(given.Given["inbox-prefix"], s.remote.Inbox),
 		given.Require("cluster-listen", []string{"routes"}, "the other members connect to this one too"),
 		given.Require("cluster-listen", clusterTLS, "they are for the members of a cluster"),
 		given.Require("routes", []string{"cluster-listen"}, "a member connects to the others"),
@@ -327,11 +322,13 @@ func (s *serve) check(given *settings.Settings) error {
 		given.Exclude("nkey", []string{"user"}, "choose one way to log in"),
 		given.Require("tls-cert", []string{"tls-key"}, "a key requires its certificate"),
 		given.Require("tls-key", []string{"tls-cert"}, "a certificate requires its key"),
-		s.checkTLS(given, clusterTLS),
+		s.checkTLS(given),
+		given.Together("the three belong together", clusterTLS...),
 		given.Require("user", []string{"password"}, "a password requires a user"),
 		given.Require("password", []string{"user"}, "a user requires a password"),
 		s.checkLogin(given),
-		s.checkFiles(given),
+		given.CheckFiles("nats-config", "auth", "creds", "nkey", "tls-ca", "tls-cert", "tls-key"),
+		given.CheckFiles("cluster-tls-ca", "cluster-tls-cert", "cluster-tls-key"),
 		s.monitor.check(given),
 		s.checkDeployment(given),
 		s.checkTenants(given),
@@ -339,21 +336,14 @@ func (s *serve) check(given *settings.Settings) error {
 }
 
 // checkTLS refuses certificates that are incomplete.
-func (s *serve) checkTLS(given *settings.Settings, cluster []string) error {
+func (s *serve) checkTLS(given *settings.Settings) error {
 	if given.Has("tls-verify") && !given.Has("tls-ca") {
 		return exit.Usagef("%s needs --tls-ca: the authority that signs the certificates of clients", given.Given["tls-verify"])
 	}
-	if !given.Has("nats") {
-		if err := given.Require("tls-cert", []string{"tls-verify", "tls-ca"}, "the embedded NATS needs a certificate of its own for TLS"); err != nil {
-			return err
-		}
+	if given.Has("nats") {
+		return nil
 	}
-	for _, flag := range cluster {
-		if err := given.Require(flag, cluster, "the three belong together"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return given.Require("tls-cert", []string{"tls-verify", "tls-ca"}, "the embedded NATS needs a certificate of its own for TLS")
 }
 
 func (s *serve) checkLogin(given *settings.Settings) error {
@@ -367,15 +357,6 @@ func (s *serve) checkLogin(given *settings.Settings) error {
 	}
 	if s.identity.Word != identity.None.String() {
 		return exit.Usagef("%s %s needs --nats, --nats-config or --auth: without a login NATS verifies no client", given.Given["identity"], s.identity.Word)
-	}
-	return nil
-}
-
-func (s *serve) checkFiles(given *settings.Settings) error {
-	for _, flag := range []string{"nats-config", "auth", "creds", "nkey", "tls-ca", "tls-cert", "tls-key", "cluster-tls-ca", "cluster-tls-cert", "cluster-tls-key"} {
-		if err := settings.CheckFlag(given, flag); err != nil {
-			return err
-		}
 	}
 	return nil
 }

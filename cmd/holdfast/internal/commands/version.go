@@ -27,14 +27,6 @@ func programVersion() string {
 	return info.Main.Version
 }
 
-func versionText() string {
-	var b strings.Builder
-	fmt.Fprintln(&b, "holdfast", programVersion())
-	fmt.Fprintln(&b, "go", strings.TrimPrefix(runtime.Version(), "go"), runtime.GOOS+"/"+runtime.GOARCH)
-	fmt.Fprintln(&b, "nats-server", natsserver.VERSION)
-	return b.String()
-}
-
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:               "version",
@@ -42,7 +34,8 @@ func newVersion() *cobra.Command {
 		Args:              cli.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(cmd.OutOrStdout(), versionText())
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "holdfast %s\ngo %s %s/%s\nnats-server %s\n", programVersion(),
+				strings.TrimPrefix(runtime.Version(), "go"), runtime.GOOS, runtime.GOARCH, natsserver.VERSION)
 			return err
 		},
 	}

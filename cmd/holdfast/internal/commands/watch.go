@@ -49,7 +49,7 @@ one or more levels; quote it for the shell.`,
   holdfast watch 'orders.>' --present
   holdfast watch --tenant ORDERS
   holdfast watch --json | jq -r .event.lease.resource`,
-		Args:              atMostOnePattern,
+		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              w.run,
 	}
@@ -59,9 +59,7 @@ one or more levels; quote it for the shell.`,
 		f.Var(&w.position, "position", "continue after this position, as printed by --json")
 		f.Var(&w.count, "count", "stop after this number of changes")
 	})
-	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
-		f.BoolVar(&w.json, "json", false, "print each change as one line of JSON, with the position after it")
-	})
+	cli.AddJSON(cmd, &w.json, "print each change as one line of JSON, with the position after it")
 	w.connection.AddTo(cmd)
 	w.connection.AddTenants(cmd)
 	return cmd
@@ -92,10 +90,8 @@ func (w *watch) load(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 1 {
-		if w.pattern, err = cli.ParsePattern(args[0]); err != nil {
-			return err
-		}
+	if w.pattern, err = cli.OnePattern(cmd, args); err != nil {
+		return err
 	}
 	return errors.Join(
 		s.Exclude("position", []string{"since", "present"}, "they select different beginnings"),
@@ -131,20 +127,10 @@ func watchFailure(c *connect.Flags, err error) error {
 
 // causeOf returns the cause of an error of the client, without the name of its operation.
 func causeOf(err error) error {
-	var e *holdfast.Error
-	if errors.As(err, &e) && e.Cause != nil {
+	if e, is := errors.AsType[*holdfast.Error](err); is && e.Cause != nil {
 		return e.Cause
 	}
 	return err
-}
-
-// atMostOnePattern permits at most one argument.
-func atMostOnePattern(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return exit.Usagef("%s takes one pattern, got %d: %s; quote a name with spaces or stars",
-			cmd.CommandPath(), len(args), cli.QuotedList(args))
-	}
-	return nil
 }
 
 // position is a flag's value.

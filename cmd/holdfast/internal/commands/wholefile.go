@@ -49,31 +49,28 @@ func (w wholeFile) write(fill func(io.Writer) error) error {
 	defer func() { _ = os.Remove(part.Name()) }() // it has another name if all went well
 	err = fill(part)
 	if err == nil {
-		err = w.fileError(part.Sync())
+		err = w.failed(part.Sync())
 	}
 	if closed := part.Close(); err == nil {
-		err = w.fileError(closed)
+		err = w.failed(closed)
 	}
 	if err == nil {
 		err = w.check()
 	}
 	if err == nil {
-		err = w.fileError(os.Rename(part.Name(), w.path))
+		err = w.failed(os.Rename(part.Name(), w.path))
 	}
 	if err == nil {
-		err = w.fileError(syncDir(dir))
+		err = w.failed(syncDir(dir))
 	}
 	return err
 }
 
-func (w wholeFile) fileError(err error) error {
+// failed names the file in an error; nil stays nil.
+func (w wholeFile) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return w.failed(err)
-}
-
-func (w wholeFile) failed(err error) error {
 	return exit.Usagef("cannot write %s: %w", display.Quote(w.path), settings.RootCause(err))
 }
 

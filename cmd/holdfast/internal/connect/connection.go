@@ -94,20 +94,23 @@ var natsVariables = map[string]string{
 	"context":     "NATS_CONTEXT",
 }
 
+// Load loads the settings of a command, and refuses what cannot work.
+func (c *Flags) Load(flags *pflag.FlagSet) error {
+	s, err := settings.Load(flags)
+	if err != nil {
+		return err
+	}
+	return c.Check(s)
+}
+
 // Check refuses what cannot work, before anything is sent.
 func (c *Flags) Check(s *settings.Settings) error {
 	if _, err := messages.ParsePrefix(c.Prefix); err != nil {
 		return cli.BadValue(s.Given["prefix"], c.Prefix, err)
 	}
-	if err := c.checkTenant(); err != nil {
-		return err
-	}
-	for _, flag := range []string{"creds", "nkey", "tls-cert", "tls-key", "tls-ca"} {
-		if err := settings.CheckFlag(s, flag); err != nil {
-			return err
-		}
-	}
 	return cmp.Or(
+		cli.CheckTenant(c.Tenant, c.anyTenant),
+		s.CheckFiles("creds", "nkey", "tls-cert", "tls-key", "tls-ca"),
 		s.Exclude("creds", []string{"nkey", "user"}, "choose one way to log in"),
 		s.Exclude("nkey", []string{"user"}, "choose one way to log in"),
 		s.Require("user", []string{"password"}, "a password requires a user"),

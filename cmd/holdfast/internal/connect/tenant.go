@@ -26,16 +26,6 @@ func (c *Flags) addTenant(cmd *cobra.Command, usage string) {
 	})
 }
 
-func (c *Flags) checkTenant() error {
-	if c.Tenant == "" || c.anyTenant && c.Tenant == messages.AllTenants {
-		return nil
-	}
-	if err := messages.CheckTenant(c.Tenant); err != nil {
-		return cli.BadValue("--tenant", c.Tenant, err)
-	}
-	return nil
-}
-
 // Subjects returns the prefix of the subjects on which requests about a resource are sent: the tenant's, if one is selected.
 func (c *Flags) Subjects() messages.Prefix { return c.SubjectsOf(c.Tenant) }
 

@@ -21,6 +21,9 @@ func OneLine(text string) string {
 	return printable(strings.Join(lines, "; "))
 }
 
+// Plain returns the text of an error in one line, without the prefix that every message has anyway.
+func Plain(err error) string { return strings.ReplaceAll(OneLine(err.Error()), "holdfast: ", "") }
+
 // Lines makes a text of this program safe that may quote others. It keeps line breaks.
 func Lines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -41,11 +41,10 @@ func Errorf(code int, format string, args ...any) error {
 
 // CodeOf returns the exit code for the error of a command.
 func CodeOf(err error) int {
-	var f *Error
-	switch {
+	switch f, is := errors.AsType[*Error](err); {
 	case err == nil:
 		return Done
-	case errors.As(err, &f):
+	case is:
 		return f.Code
 	}
 	return Unexpected
@@ -53,8 +52,7 @@ func CodeOf(err error) int {
 
 // Message returns the message for the error of a command; empty if it has been reported.
 func Message(err error) string {
-	var f *Error
-	if err == nil || errors.As(err, &f) && f.Err == nil {
+	if f, is := errors.AsType[*Error](err); err == nil || is && f.Err == nil {
 		return ""
 	}
 	return err.Error()

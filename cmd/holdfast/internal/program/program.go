@@ -30,8 +30,7 @@ func Find(name string) (path string, err error) {
 
 // CannotRun returns the error of a program that cannot be started, with the exit code of a shell.
 func CannotRun(name string, err error) error {
-	var search *exec.Error
-	if errors.As(err, &search) {
+	if search, is := errors.AsType[*exec.Error](err); is {
 		err = search.Err
 	}
 	code := exitNotExecutable

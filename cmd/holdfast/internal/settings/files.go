@@ -8,9 +8,14 @@ import (
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
-// CheckFlag refuses the file of a flag if it cannot be read.
-func CheckFlag(s *Settings, flag string) error {
-	return CheckFile(s.Given[flag], s.flags.Lookup(flag).Value.String())
+// CheckFiles refuses the files of flags that cannot be read.
+func (s *Settings) CheckFiles(flags ...string) error {
+	for _, flag := range flags {
+		if err := CheckFile(s.Given[flag], s.flags.Lookup(flag).Value.String()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CheckFile refuses a file that cannot be read, with a clearer reason than that of NATS. An empty path is no file.
@@ -27,8 +32,7 @@ func CheckFile(where, path string) error {
 
 // RootCause removes the path that an error of a file repeats.
 func RootCause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, is := errors.AsType[*fs.PathError](err); is {
 		return path.Err
 	}
 	return err

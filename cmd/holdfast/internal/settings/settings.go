@@ -92,8 +92,7 @@ func (s *Settings) readFile() error {
 }
 
 func badFile(where, path string, err error) error {
-	var parse viper.ConfigParseError
-	if errors.As(err, &parse) {
+	if parse, is := errors.AsType[viper.ConfigParseError](err); is {
 		return exit.Usagef("%s: cannot parse %q: %w", where, path, parse.Unwrap())
 	}
 	return exit.Usagef("%s: cannot read %q: %w", where, path, RootCause(err))
@@ -128,15 +127,14 @@ func (s *Settings) keys() []string {
 	return keys
 }
 
-func (s *Settings) fill() error {
-	var errs []error
-	s.flags.VisitAll(func(f *pflag.Flag) { errs = append(errs, s.fillFlag(f)) })
-	for _, err := range errs {
-		if err != nil {
-			return err // only the first is reported
+// fill returns the first error.
+func (s *Settings) fill() (err error) {
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		if err == nil {
+			err = s.fillFlag(f)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 func (s *Settings) fillFlag(f *pflag.Flag) error {
@@ -214,6 +212,16 @@ func (s *Settings) Exclude(one string, others []string, why string) error {
 	for _, other := range others {
 		if s.Has(other) {
 			return exit.Usagef("%s and %s exclude each other: %s", s.Given[one], s.Given[other], why)
+		}
+	}
+	return nil
+}
+
+// Together refuses some of the flags without the others.
+func (s *Settings) Together(why string, flags ...string) error {
+	for _, flag := range flags {
+		if err := s.Require(flag, flags, why); err != nil {
+			return err
 		}
 	}
 	return nil
