@@ -46,7 +46,7 @@ type handle struct {
 	hints    hints
 	// found is why the lease is lost, end when it is over at the service too, unless a renewal was delayed on
 	// its way. Both are set when the phase is no longer holding.
-	found *Error
+	found error
 	end   time.Time
 	alarm alarm.Alarm // calls Wake
 }
@@ -254,7 +254,7 @@ func (h *handle) extend(ctx context.Context, l *Lock, ttl time.Duration) error {
 // ask has the renewals ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the renewals
 // go on to ask. set is called with mu held.
 func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
-	s := h.begin(ctx, op)
+	s := h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.terms.owner, Token: h.token()})
 	header := s.header()
 	err := h.await(ctx, op, l, callers, func() {
 		set()
@@ -268,25 +268,14 @@ func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, caller
 	return err
 }
 
-// begin begins the span of a call about the lease.
-func (h *handle) begin(ctx context.Context, op messages.Operation) span {
-	if h.c.tracing.tracer == nil {
-		return span{}
-	}
-	return h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.terms.owner, Token: h.token()})
-}
-
 // await is ask within its span.
 func (h *handle) await(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
 	h.mu.Lock()
-	if l.over != nil || h.phase != holding {
+	if err := h.isOver(op, l); err != nil {
 		defer h.mu.Unlock()
-		if h.found != nil {
-			return h.found
-		}
-		return &Error{Op: string(op), Resource: h.resource, Err: ErrReleased}
+		return err
 	}
 	done := callers.add(h.c.sender.LastID() + 1)
 	set()
@@ -301,6 +290,17 @@ func (h *handle) await(ctx context.Context, op messages.Operation, l *Lock, call
 		callers.remove(done)
 		return &Error{Op: string(op), Resource: h.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
 	}
+}
+
+// isOver returns why nothing can be asked about a lock, nil if it is held. It is called with mu held.
+func (h *handle) isOver(op messages.Operation, l *Lock) error {
+	switch {
+	case l.over == nil && h.phase == holding:
+		return nil
+	case h.found != nil:
+		return h.found
+	}
+	return &Error{Op: string(op), Resource: h.resource, Err: ErrReleased}
 }
 
 // answered takes the answer to an attempt in.
@@ -525,9 +525,9 @@ func (h *handle) stop() {
 	h.c.handles.remove(h)
 }
 
-// detach takes a lock away. It returns whether the lease is to be released because that was the last,
-// and why it is lost if it is.
-func (h *handle) detach(l *Lock) (last bool, found *Error) {
+// detach takes a lock away. It returns the release that is to be run because that was the last, nil if there is none, and
+// why the lease is lost if it is.
+func (h *handle) detach(l *Lock) (r *release, found error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.look()
@@ -536,15 +536,15 @@ func (h *handle) detach(l *Lock) (last bool, found *Error) {
 	switch {
 	case h.phase == gone:
 		h.postRelease()
-		return false, h.found
+		return nil, h.found
 	case len(h.locks) > 0 || !h.c.handles.releasing(nil, h):
-		return false, nil
+		return nil, nil
 	}
 	h.phase = releasing
 	h.stop()
 	h.renewal.end(ErrReleased)
 	h.renewal.downgrades.answer(h.c.sender.LastID()+1, ErrReleased)
-	return true, nil
+	return h.toRelease(), nil
 }
 
 // postRelease posts a release of a lease that ran out by this client's clock, and waits for nothing: the service
@@ -571,7 +571,7 @@ func (h *handle) toRelease() *release {
 // there is none. covered: the lease is still in the coverage, so the end of its session releases it.
 func (h *handle) surrender(v *coverage) (r *release, covered bool) {
 	for _, l := range h.all() {
-		l.once.Do(func() { r, l.result = l.detach() }) // only the last one has a release
+		l.once.Do(func() { r, l.result = h.detach(l) }) // only the last one has a release
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

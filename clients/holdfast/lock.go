@@ -103,20 +103,11 @@ func (l *Lock) Context() context.Context {
 		l.h.look()
 	}
 	if l.ctx == nil {
-		l.ctx = l.newContext()
+		under, cancel := detached(messages.WithClaim(l.parent, l.h.claim))
+		l.endWith(cancel)
+		l.ctx = under
 	}
 	return l.ctx
-}
-
-// newContext is called with the handle's mu held.
-func (l *Lock) newContext() context.Context {
-	base, release := withoutCancel(l.parent)
-	under, cancel := context.WithCancelCause(messages.WithClaim(base, l.h.claim))
-	l.endWith(func(cause error) {
-		cancel(cause)
-		release()
-	})
-	return under
 }
 
 // Lost returns a channel that is closed when the lock is lost, and not when it is released.
@@ -204,23 +195,11 @@ func (l *Lock) releaseOnce(ctx context.Context) error {
 }
 
 func (l *Lock) release(ctx context.Context) error {
-	r, err := l.detach()
+	r, err := l.h.detach(l)
 	if r == nil {
 		return err
 	}
 	return r.run(ctx)
-}
-
-// detach takes the lock from its lease. It returns the release that is to be run, nil if there is none, and why the lock
-// is lost if it is.
-func (l *Lock) detach() (*release, error) {
-	switch last, found := l.h.detach(l); {
-	case last:
-		return l.h.toRelease(), nil
-	case found != nil:
-		return nil, found
-	}
-	return nil, nil
 }
 
 // alsoCancel ends another context with the lock.

@@ -230,7 +230,7 @@ func (x *session) endanger(err error) {
 // releaseAll releases the leases of the session by its end, if they are several and all of them are in the coverage.
 func (x *session) releaseAll(ctx context.Context) error {
 	together, alone := x.surrender()
-	return errors.Join(x.endAll(ctx, together), releaseEach(alone, func(r *release) error { return r.run(ctx) }))
+	return errors.Join(x.endAll(ctx, together), each(alone, func(r *release) error { return r.run(ctx) }))
 }
 
 // endAll ends the session with these leases.
@@ -245,7 +245,7 @@ func (x *session) endAll(ctx context.Context, leases []*release) error {
 	if err == nil {
 		reply, _ := a.Reply()
 		if reply.GetStatus() != messages.Status_RELEASED {
-			return releaseEach(leases, func(r *release) error { // each says what became of it
+			return each(leases, func(r *release) error { // each says what became of it
 				r.ended = !a.Alone
 				return r.run(ctx)
 			})
