@@ -50,7 +50,7 @@ func (h *handle) become(id uint64, l *messages.Lease) {
 			h.formerKind, h.kind = h.kind, kindOf(l)
 		})
 		h.claim.Token, h.slots = fenceOf(l), slotsOf(l)
-		h.hints.become(now.token)
+		h.hints.token = now.token
 		h.renewal.become(now.token)
 	}
 	if h.renewal.asksDowngrade(id) {

@@ -77,9 +77,10 @@ func newHandle(c *Client, resource, key string, granted *messages.Reply, sent ti
 	if c.everyNodeOffers(messages.FeatureOrder) {
 		h.renewal.Above(granted.GetOrder())
 	}
-	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, id.token
-	h.hints.ephemeral, h.hints.verifier = t.ephemeral, h
-	h.hints.from = begun.Add((clock.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
+	h.hints = hints{
+		sender: c.sender, ends: c.ends, key: key, token: id.token, ephemeral: t.ephemeral, mu: &h.mu, verifier: h,
+		from: begun.Add((clock.Since(begun) + subscribeAfter).Truncate(lease.Coarsest)),
+	}
 	h.alarm.Waker = h
 	if c.cfg.endsEarly(t) {
 		h.renewal.Hasten(clock.Now(), func(int) time.Duration { return 0 })
@@ -370,8 +371,8 @@ func (h *handle) granted(a *request.Answer, r *messages.Reply) {
 	}
 	switch {
 	case h.renewal.has(l):
-		h.cover(h.renewal.session.entered(a.Sent))
-	case h.coverage != nil && l.GetSession() != h.coverage.label:
+		h.cover(h.renewal.session.entered(h, a.Sent))
+	case h.coverage != nil && l.GetSession() != h.coverage.session.label:
 		h.uncover(clock.Now())
 	}
 	if h.renewal.isAwaited() && !h.renewal.HasOpen(0) { // another client has spoken for the lease
@@ -379,20 +380,20 @@ func (h *handle) granted(a *request.Answer, r *messages.Reply) {
 	}
 	h.schedule()
 	if !h.renewal.HasOpen(a.ID) {
-		h.safe()
+		h.endanger(nil)
 	}
 }
 
 // cover has the lease prolonged by a coverage, if there is one.
 func (h *handle) cover(v *coverage) {
-	if v == nil || v == h.coverage || !v.add(h) {
+	if v == nil || v == h.coverage {
 		return
 	}
 	if h.coverage != nil {
 		h.coverage.remove(h)
 	}
 	h.coverage = v
-	h.renewal.rest()
+	h.renewal.payload = nil // nothing is to be sent
 }
 
 // uncovered is told that a coverage is over.
@@ -416,16 +417,12 @@ func (h *handle) uncover(due time.Time) {
 	h.coverage = nil
 }
 
-// keepsFail is told that the keeps of its coverage begin to fail, with nil that they do no more.
-func (h *handle) keepsFail(v *coverage, err error) {
+// keepsFail is told that the keeps of its coverage begin to fail, or that they do no more.
+func (h *handle) keepsFail(v *coverage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case h.phase != holding || h.coverage != v:
-	case err != nil:
-		h.endanger(err)
-	default:
-		h.safe()
+	if h.phase == holding && h.coverage == v {
+		h.endanger(v.session.failure())
 	}
 }
 
@@ -436,30 +433,17 @@ func (h *handle) noEffect(id uint64, err error) {
 	h.endanger(err)
 }
 
-// endanger tells the application, once, that renewals have begun to fail.
+// endanger tells the application, once, that renewals have begun to fail; with nil that they do not any more.
 func (h *handle) endanger(err error) {
-	if !h.failing {
-		h.failing = true
-		h.tell(err)
+	if failing := err != nil; failing != h.failing {
+		h.failing = failing
+		h.c.jeopardy.tell(h.c.life, &h.c.goroutines, h.locks, err)
 	}
 }
-
-// safe tells the application that renewals do not fail any more.
-func (h *handle) safe() {
-	if h.failing {
-		h.failing = false
-		h.tell(nil)
-	}
-}
-
-// tell tells the application that the lease is in danger, or with nil that it is safe.
-func (h *handle) tell(err error) { h.c.jeopardy.tell(h.c.life, &h.c.goroutines, h.locks, err) }
 
 // verify asks the service whether the lease has ended, because of a hint. Renewed, it tells. A lease that is
-// renewed by the caller must keep its length, so there the service is only asked.
+// renewed by the caller must keep its length, so there the service is only asked. It is called with mu held.
 func (h *handle) verify() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	switch {
 	case h.phase != holding:
 	case h.isRenewed():
@@ -471,7 +455,7 @@ func (h *handle) verify() {
 
 // confirm ends the lease if the service says that it has ended.
 func (h *handle) confirm(ctx context.Context) (done bool) {
-	token := h.hints.is()
+	token := h.token()
 	r, done := h.c.chores.clear(ctx, messages.OpGet, h.resource, &messages.GetRequest{})
 	if !ended(r, token) {
 		return done

@@ -225,9 +225,6 @@ func (r *renewal) has(l *messages.Lease) bool {
 	return r.session != nil && r.downgrading == 0 && l.GetSession() == r.session.label && !r.IsOpenBefore(r.since)
 }
 
-// rest forgets what it has to send, because the lease is prolonged by its session.
-func (r *renewal) rest() { r.payload = nil }
-
 // stop expects no more answers.
 func (r *renewal) stop() {
 	r.sender.Forget(r.DropAll()...)
