@@ -51,7 +51,7 @@ func (h *handle) become(id uint64, l *messages.Lease) {
 		})
 		h.claim.Token, h.slots = fenceOf(l), slotsOf(l)
 		h.hints.token = now.token
-		h.renewal.become(now.token)
+		h.renewal.token, h.renewal.payload = now.token, nil
 	}
 	if h.renewal.asksDowngrade(id) {
 		h.downgraded(nil)

@@ -127,13 +127,10 @@ func (h *handle) valid() bool { return h.phase == holding && clock.Now().Before(
 
 // until is when the lease must be considered over.
 func (h *handle) until() time.Time {
-	until := h.renewal.Until()
-	if h.coverage != nil {
-		if end := h.coverage.end(); end.After(until) {
-			return end
-		}
+	if h.coverage == nil {
+		return h.renewal.Until()
 	}
-	return until
+	return lease.Later(h.renewal.Until(), h.coverage.end())
 }
 
 // look ends a lease that is over by the clock. The timer may be late.
@@ -505,7 +502,7 @@ func (h *handle) stop() {
 	if h.phase != releasing { // else with the answer to the release
 		h.renewal.disuse()
 	}
-	h.renewal.stop()
+	h.c.sender.Forget(h.renewal.DropAll()...)
 	h.c.handles.remove(h)
 }
 

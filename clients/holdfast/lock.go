@@ -33,8 +33,8 @@ type Lock struct {
 
 	// These are guarded by the handle's mu. ctx and lost are nil until they are asked for.
 	ctx  context.Context
-	lost chan struct{}
-	// over is why the lock is not held any more, nil while it is; the contexts of cancels end with it.
+	lost <-chan struct{}
+	// over is why the lock is not held any more, nil while it is; cancels are called with it.
 	over    error
 	cancels []context.CancelCauseFunc
 
@@ -115,10 +115,13 @@ func (l *Lock) Lost() <-chan struct{} {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
 	if l.lost == nil {
-		l.lost = make(chan struct{})
-		if errors.Is(l.over, ErrLost) {
-			close(l.lost)
-		}
+		lost := make(chan struct{})
+		l.endWith(func(cause error) {
+			if errors.Is(cause, ErrLost) {
+				close(lost)
+			}
+		})
+		l.lost = lost
 	}
 	return l.lost
 }
@@ -226,8 +229,5 @@ func (l *Lock) end(cause error) {
 	l.over = cause
 	for _, cancel := range l.cancels {
 		cancel(cause)
-	}
-	if l.lost != nil && errors.Is(cause, ErrLost) {
-		close(l.lost)
 	}
 }

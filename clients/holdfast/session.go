@@ -158,11 +158,7 @@ func (x *session) latest() time.Time { return x.renewal.Until().Add(-x.known / 3
 
 // schedule is called with mu held, as are the following.
 func (x *session) schedule() {
-	at := x.latest()
-	if due := x.renewal.Due(); due.Before(at) {
-		at = due
-	}
-	x.sessions.c.alarms.Set(&x.alarm, at)
+	x.sessions.c.alarms.Set(&x.alarm, lease.Earlier(x.latest(), x.renewal.Due()))
 }
 
 // send sends a keep.
