@@ -26,11 +26,15 @@ const mostResources = 1000
 // When it returns an error, nothing is held, and [Error.Resource] says which lock could not be had. The errors are those
 // of [Client.Acquire], and [ErrLost] if a lock was lost while others were waited for.
 func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...AcquireOption) (*Locks, error) {
-	a, err := c.acquisitionOfAll(ctx, resources, opts)
+	if err := checkContext(ctx, messages.OpAcquire, ""); err != nil {
+		return nil, err
+	}
+	ordered, err := inOrder(resources)
 	if err != nil {
 		return nil, err
 	}
-	if len(a.resources) > 1 {
+	a := &acquisitionOfAll{c: c, terms: c.cfg.terms(opts), resources: ordered, begun: time.Now()}
+	if len(ordered) > 1 {
 		s, err := a.atOnce(ctx)
 		if s != nil || !a.mayWait(err) {
 			return s, err
@@ -63,17 +67,6 @@ type acquisitionOfAll struct {
 	terms     terms
 	resources []string // in the order of their keys
 	begun     time.Time
-}
-
-func (c *Client) acquisitionOfAll(ctx context.Context, resources []string, opts []AcquireOption) (*acquisitionOfAll, error) {
-	if err := checkContext(ctx, messages.OpAcquire, ""); err != nil {
-		return nil, err
-	}
-	ordered, err := inOrder(resources)
-	if err != nil {
-		return nil, err
-	}
-	return &acquisitionOfAll{c: c, terms: c.cfg.terms(opts), resources: ordered, begun: time.Now()}, nil
 }
 
 // inOrder returns the resources in the order of their keys, each once.

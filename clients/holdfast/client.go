@@ -141,16 +141,13 @@ func (c *Client) releaseAll(ctx context.Context) error {
 	return err
 }
 
-// awaitDeployment waits a little for the deployment, as long as the client is young.
-func (c *Client) awaitDeployment(ctx context.Context) {
-	c.deployment.await(ctx, min(messages.FirstResend, c.cfg.timeout/2), c.life.Done())
-}
-
 // reconnected looks at what may have been lost with the last connection.
 func (c *Client) reconnected() {
 	for _, h := range c.handles.all() {
 		h.reconnected()
 	}
-	c.sessions.reconnected()
+	for _, x := range c.sessions.all() {
+		x.reconnected()
+	}
 	c.ends.reconnected()
 }

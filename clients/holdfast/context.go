@@ -47,7 +47,7 @@ func ClaimFromHeader(header map[string][]string) (c Claim, ok bool, err error) {
 	return c, ok, err
 }
 
-// detached returns a context with the values and the deadline of ctx that ends with cancel, and not when ctx is cancelled.
+// detached returns a context with the values and the deadline of ctx that ends by cancel, and not with ctx before.
 func detached(ctx context.Context) (under context.Context, cancel context.CancelCauseFunc) {
 	base, free := context.WithoutCancel(ctx), func() {}
 	if deadline, ok := ctx.Deadline(); ok {

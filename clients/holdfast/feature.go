@@ -25,8 +25,8 @@ func (c *Client) everyNodeOffers(feature string) bool {
 		!slices.ContainsFunc(info.Nodes, func(n Node) bool { return n.Version != info.Version })
 }
 
-// need returns an [ErrInvalid] if the context is nil, or the deployment is known not to have one of the features. It waits
-// a little for what the deployment says, as a first request does; if that does not come, the service decides.
+// need returns an [ErrInvalid] if the context is nil, or the deployment is known not to have one of the features. It
+// waits a little for what the deployment says, as a first request does; if that does not come, the service decides.
 func (c *Client) need(ctx context.Context, op messages.Operation, resource string, features ...feature) error {
 	if err := checkContext(ctx, op, resource); err != nil {
 		return err

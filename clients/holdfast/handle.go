@@ -272,7 +272,7 @@ func (h *handle) await(ctx context.Context, op messages.Operation, l *Lock, call
 	defer cancel()
 	h.mu.Lock()
 	if err := h.isOver(op, l); err != nil {
-		defer h.mu.Unlock()
+		h.mu.Unlock()
 		return err
 	}
 	done := callers.add(h.c.sender.LastID() + 1)
@@ -355,7 +355,8 @@ func (h *handle) refused(id uint64, refusal *Error) {
 		h.renew()
 		return
 	default:
-		h.renewal.refuse(id, refusal)
+		h.renewal.ask(h.renewal.agreed) // the TTL that the service has agreed to
+		h.renewal.calls.answer(id, refusal)
 	}
 	h.endanger(refusal)
 }
@@ -506,8 +507,8 @@ func (h *handle) stop() {
 	h.c.handles.remove(h)
 }
 
-// detach takes a lock away. It returns the release that is to be run because that was the last, nil if there is none, and
-// why the lease is lost if it is.
+// detach takes a lock away. It returns the release that is to be run because that was the last, nil if there is none,
+// and why the lease is lost if it is.
 func (h *handle) detach(l *Lock) (r *release, found error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -23,7 +23,8 @@ const (
 )
 
 // hints are how a client learns of the end of a lease before the next renewal. A hint ends nothing: verify is
-// called, which asks the service, and its answer decides. Its owner guards it by mu, which what comes from elsewhere takes.
+// called, which asks the service, and its answer decides. Its owner holds mu when it calls due, wake and stop; what
+// comes from elsewhere takes it.
 type hints struct {
 	sender    *request.Sender
 	ends      *ends
@@ -141,7 +142,8 @@ func permitsOf(leases []*messages.Lease) (n int) {
 	return n
 }
 
-// hint calls verify, at once or after a pause. Calls keep the pause; the last hint is always followed by one.
+// hint calls verify, at once or after a pause. Calls keep the pause; the last hint is always followed by one. It is
+// called with mu held.
 func (i *hints) hint() {
 	if i.over || i.verifying != nil {
 		return

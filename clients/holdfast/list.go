@@ -34,7 +34,9 @@ func leases[T any](pages iter.Seq2[*messages.ListReply, error], made func(*messa
 }
 
 // pages returns the pages of a listing that needs these features. An error is the last thing that it yields.
-func (c *Client) pages(ctx context.Context, of *messages.ListRequest, needs ...feature) iter.Seq2[*messages.ListReply, error] {
+func (c *Client) pages(
+	ctx context.Context, of *messages.ListRequest, needs ...feature,
+) iter.Seq2[*messages.ListReply, error] {
 	return func(yield func(*messages.ListReply, error) bool) {
 		if err := c.need(ctx, opList, "", needs...); err != nil {
 			yield(nil, err)

@@ -193,16 +193,13 @@ func (l *Lock) Release(ctx context.Context) error {
 
 // releaseOnce releases the lock once. With a context that has ended it does not wait for the answer.
 func (l *Lock) releaseOnce(ctx context.Context) error {
-	l.once.Do(func() { l.result = l.release(ctx) })
+	l.once.Do(func() {
+		var r *release
+		if r, l.result = l.h.detach(l); r != nil {
+			l.result = r.run(ctx)
+		}
+	})
 	return l.result
-}
-
-func (l *Lock) release(ctx context.Context) error {
-	r, err := l.h.detach(l)
-	if r == nil {
-		return err
-	}
-	return r.run(ctx)
 }
 
 // alsoCancel ends another context with the lock.

@@ -55,5 +55,6 @@ func (c *Client) Confirm(ctx context.Context, resource string, token Token, by, 
 	if err := c.need(ctx, messages.OpConfirm, resource, delayFeature); err != nil {
 		return err
 	}
-	return c.calls.end(ctx, messages.OpConfirm, resource, &messages.ConfirmRequest{Token: uint64(token), By: by, How: how})
+	m := &messages.ConfirmRequest{Token: uint64(token), By: by, How: how}
+	return c.calls.end(ctx, messages.OpConfirm, resource, m)
 }

@@ -164,12 +164,6 @@ func (r *renewal) granted(id uint64, reply *messages.Reply) bool {
 	return true
 }
 
-// refuse goes back to the TTL that the service has agreed to.
-func (r *renewal) refuse(id uint64, err error) {
-	r.ask(r.agreed)
-	r.calls.answer(id, err)
-}
-
 // noEffect drops an attempt on which no node decided. If a caller waits, the next one is soon.
 func (r *renewal) noEffect(id uint64) {
 	r.Drop(id)

@@ -174,9 +174,3 @@ func (s *sessions) all() []*session {
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.current))
 }
-
-func (s *sessions) reconnected() {
-	for _, x := range s.all() {
-		x.reconnected()
-	}
-}

@@ -26,7 +26,8 @@ func (l *Lock) Metadata() map[string]string {
 // call, if the deployment has the feature "order".
 func (l *Lock) Set(ctx context.Context, metadata map[string]string) error {
 	metadata = maps.Clone(metadata)
-	if err := l.check(ctx, messages.OpSet, limits.Check(&messages.SetRequest{Owner: l.Owner(), Metadata: metadata})); err != nil {
+	broken := limits.Check(&messages.SetRequest{Owner: l.Owner(), Metadata: metadata})
+	if err := l.check(ctx, messages.OpSet, broken); err != nil {
 		return err
 	}
 	if err := l.h.c.need(ctx, messages.OpSet, l.Resource(), valuesFeature); err != nil {

@@ -144,7 +144,7 @@ func (s span) returned(outcome messages.Status, l *Lock, err error) {
 	s.end(outcome, token, err)
 }
 
-// end ends the span with the status of the answer, zero if there was none, the token of the lease, and why the call fails.
+// end ends the span with the status of the answer, zero: there was none, the token of the lease, and why it fails.
 func (s span) end(outcome messages.Status, token Token, err error) {
 	r := Result{Token: token}
 	if outcome != messages.Status_STATUS_UNSPECIFIED {
