@@ -130,20 +130,8 @@ func (a *acquisition) do(ctx context.Context) (*Lock, error) {
 			return l, err
 		}
 	}
-	if a.kind != (kind{}) {
-		if err := c.need(ctx, messages.OpAcquire, a.resource, sharingFeature); err != nil {
-			return nil, err
-		}
-	}
-	if a.terms.delay > 0 || a.terms.confirm {
-		if err := c.need(ctx, messages.OpAcquire, a.resource, delayFeature); err != nil {
-			return nil, err
-		}
-	}
-	if c.cfg.disconnect > 0 {
-		if err := c.need(ctx, messages.OpAcquire, a.resource, sessionsFeature); err != nil {
-			return nil, err
-		}
+	if err := c.need(ctx, messages.OpAcquire, a.resource, a.needs()...); err != nil {
+		return nil, err
 	}
 	c.awaitDeployment(ctx)
 	a.terms.secret = c.secret()
@@ -154,6 +142,20 @@ func (a *acquisition) do(ctx context.Context) (*Lock, error) {
 			return l, err
 		}
 	}
+}
+
+// needs returns the features that the acquisition uses.
+func (a *acquisition) needs() (all []feature) {
+	if a.kind != (kind{}) {
+		all = append(all, sharingFeature)
+	}
+	if a.terms.delay > 0 || a.terms.confirm {
+		all = append(all, delayFeature)
+	}
+	if a.c.cfg.disconnect > 0 {
+		all = append(all, sessionsFeature)
+	}
+	return all
 }
 
 func (a *acquisition) check() (err error) {

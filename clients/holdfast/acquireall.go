@@ -6,19 +6,13 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-const (
-	// mostResources bounds how many locks are acquired together.
-	mostResources = 1000
-	// requestsAtOnce bounds how many locks of a set are acquired, extended or released concurrently.
-	requestsAtOnce = 256
-)
+// mostResources bounds how many locks are acquired together.
+const mostResources = 1000
 
 // AcquireAll locks several resources, at most 1 000, all of them or none. The order of the names does not matter, and a
 // name that is given twice counts once. The options apply to each of the locks; [MaxWait] and the context bound the wait
@@ -32,11 +26,15 @@ const (
 // When it returns an error, nothing is held, and [Error.Resource] says which lock could not be had. The errors are those
 // of [Client.Acquire], and [ErrLost] if a lock was lost while others were waited for.
 func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...AcquireOption) (*Locks, error) {
-	a, err := c.acquisitionOfAll(ctx, resources, opts)
+	if err := checkContext(ctx, messages.OpAcquire, ""); err != nil {
+		return nil, err
+	}
+	ordered, err := inOrder(resources)
 	if err != nil {
 		return nil, err
 	}
-	if len(a.resources) > 1 {
+	a := &acquisitionOfAll{c: c, terms: c.cfg.terms(opts), resources: ordered, begun: time.Now()}
+	if len(ordered) > 1 {
 		s, err := a.atOnce(ctx)
 		if s != nil || !a.mayWait(err) {
 			return s, err
@@ -69,17 +67,6 @@ type acquisitionOfAll struct {
 	terms     terms
 	resources []string // in the order of their keys
 	begun     time.Time
-}
-
-func (c *Client) acquisitionOfAll(ctx context.Context, resources []string, opts []AcquireOption) (*acquisitionOfAll, error) {
-	if err := checkContext(ctx, messages.OpAcquire, ""); err != nil {
-		return nil, err
-	}
-	ordered, err := inOrder(resources)
-	if err != nil {
-		return nil, err
-	}
-	return &acquisitionOfAll{c: c, terms: c.cfg.terms(opts), resources: ordered, begun: time.Now()}, nil
 }
 
 // inOrder returns the resources in the order of their keys, each once.
@@ -159,20 +146,5 @@ func (a *acquisitionOfAll) inTurn(ctx context.Context) (*Locks, error) {
 // release gives back what was acquired of a set that is not complete. If ctx has ended, it does not wait for the answers.
 // An error would hide why the set is not complete; the lease then runs out.
 func (a *acquisitionOfAll) release(ctx context.Context, locks []*Lock) {
-	concurrently(len(locks), func(i int) { _ = locks[i].releaseOnce(ctx) })
-}
-
-// concurrently calls f for 0 to n-1, the last first, and returns when all calls have returned.
-func concurrently(n int, f func(i int)) {
-	var left atomic.Int64
-	left.Store(int64(n))
-	var calls sync.WaitGroup
-	for range min(n, requestsAtOnce) {
-		calls.Go(func() {
-			for i := left.Add(-1); i >= 0; i = left.Add(-1) {
-				f(int(i))
-			}
-		})
-	}
-	calls.Wait()
+	_ = each(locks, func(l *Lock) error { return l.releaseOnce(ctx) })
 }

@@ -41,6 +41,22 @@ func (a asker) clear(ctx context.Context, op messages.Operation, resource string
 	return r, true
 }
 
+// end is ask for a request that takes a lease away.
+func (a asker) end(ctx context.Context, op messages.Operation, resource string, m proto.Message) error {
+	answer, err := a.ask(ctx, op, resource, m)
+	if err != nil {
+		return err
+	}
+	r, err := answer.Reply()
+	switch {
+	case err != nil:
+		return &Error{Op: string(op), Resource: resource, Err: ErrUnknown, Cause: err}
+	case r.GetStatus() == messages.Status_RELEASED:
+		return nil
+	}
+	return refused(op, resource, r)
+}
+
 // askAbout asks a question that is about no single resource, and reads the answer into m.
 func (a asker) askAbout(ctx context.Context, op messages.Operation, subject string, q, m proto.Message) error {
 	answer, err := a.run(ctx, "", request.Request{Op: op, Subject: subject, Message: func() proto.Message { return q }})

@@ -18,9 +18,6 @@ const opCampaign messages.Operation = "campaign"
 // The options are those of an exclusive lock that makes events, so neither [Shared], [Permits], [Ephemeral] nor
 // [Reentrant]. The errors are those of [Client.Acquire]; also [ErrInvalid] if the deployment lacks the feature "values".
 func (c *Client) Campaign(ctx context.Context, name, value string, opts ...AcquireOption) (*Term, error) {
-	if err := checkContext(ctx, opCampaign, name); err != nil {
-		return nil, err
-	}
 	t := c.cfg.terms(opts)
 	if err := t.checkElection(); err != nil {
 		return nil, invalid(opCampaign, messages.NormalizeResource(name), err)

@@ -12,7 +12,7 @@ import (
 // limits are those of the contract.
 var limits = messages.DefaultLimits()
 
-// checkContext returns an [ErrInvalid] for a nil context. Every call checks that first.
+// checkContext returns an [ErrInvalid] for a nil context. Every call checks that.
 func checkContext(ctx context.Context, op messages.Operation, resource string) error {
 	if ctx == nil {
 		return invalid(op, resource, rule("context", "not nil: pass context.Background() if the call has no limit", "nil"))

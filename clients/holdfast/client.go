@@ -50,9 +50,6 @@ type Client struct {
 	result     error
 }
 
-// releasesAtOnce bounds how many locks, and sessions, Close releases concurrently.
-const releasesAtOnce = 256
-
 // New returns a client on the connection, which stays the caller's and may be shared with anything
 // else. With several nodes it should know more than one of their addresses, and never give up
 // (nats.MaxReconnects(-1)): when its node goes, NATS tries the other addresses at once, but the same one
@@ -135,8 +132,8 @@ func (c *Client) finishWork(ctx context.Context) error {
 // releaseAll releases all leases concurrently and waits for the answers: those of a session together.
 func (c *Client) releaseAll(ctx context.Context) error {
 	err := errors.Join(
-		releaseEach(c.sessions.all(), func(x *session) error { return x.releaseAll(ctx) }),
-		releaseEach(c.handles.all(), func(h *handle) error { return h.releaseAll(ctx) }),
+		each(c.sessions.all(), func(x *session) error { return x.releaseAll(ctx) }),
+		each(c.handles.all(), func(h *handle) error { return h.releaseAll(ctx) }),
 	)
 	for _, x := range c.sessions.all() {
 		x.shut()
@@ -144,32 +141,13 @@ func (c *Client) releaseAll(ctx context.Context) error {
 	return err
 }
 
-// releaseEach calls release with each element, concurrently.
-func releaseEach[E any](all []E, release func(E) error) error {
-	errs := make([]error, len(all))
-	var next atomic.Int64
-	var releases sync.WaitGroup
-	for range min(releasesAtOnce, len(all)) {
-		releases.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
-				errs[i] = release(all[i])
-			}
-		})
-	}
-	releases.Wait()
-	return errors.Join(errs...)
-}
-
-// awaitDeployment waits a little for the deployment, as long as the client is young.
-func (c *Client) awaitDeployment(ctx context.Context) {
-	c.deployment.await(ctx, min(messages.FirstResend, c.cfg.timeout/2), c.life.Done())
-}
-
 // reconnected looks at what may have been lost with the last connection.
 func (c *Client) reconnected() {
 	for _, h := range c.handles.all() {
 		h.reconnected()
 	}
-	c.sessions.reconnected()
+	for _, x := range c.sessions.all() {
+		x.reconnected()
+	}
 	c.ends.reconnected()
 }

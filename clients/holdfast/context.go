@@ -47,11 +47,15 @@ func ClaimFromHeader(header map[string][]string) (c Claim, ok bool, err error) {
 	return c, ok, err
 }
 
-// withoutCancel returns a context with the values and the deadline of ctx that does not end when ctx is cancelled.
-func withoutCancel(ctx context.Context) (context.Context, context.CancelFunc) {
-	base := context.WithoutCancel(ctx)
+// detached returns a context with the values and the deadline of ctx that ends by cancel, and not with ctx before.
+func detached(ctx context.Context) (under context.Context, cancel context.CancelCauseFunc) {
+	base, free := context.WithoutCancel(ctx), func() {}
 	if deadline, ok := ctx.Deadline(); ok {
-		return context.WithDeadline(base, deadline)
+		base, free = context.WithDeadline(base, deadline)
 	}
-	return base, func() {}
+	under, end := context.WithCancelCause(base)
+	return under, func(cause error) {
+		end(cause)
+		free()
+	}
 }

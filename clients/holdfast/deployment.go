@@ -22,14 +22,12 @@ func newDeployment(s *request.Sender) *deployment {
 	return &deployment{sender: s, known: make(chan struct{}), begun: time.Now()}
 }
 
-// await waits a little for the deployment, so that the first requests need not be forwarded. It waits
-// no longer than most after the client's start.
-func (d *deployment) await(ctx context.Context, most time.Duration, stop <-chan struct{}) {
-	if d.info.Load() != nil {
-		return
-	}
-	left := most - time.Since(d.begun)
-	if left <= 0 {
+// awaitDeployment waits a little for the deployment, as long as the client is young, so that the first requests need
+// not be forwarded.
+func (c *Client) awaitDeployment(ctx context.Context) {
+	d := c.deployment
+	left := min(messages.FirstResend, c.cfg.timeout/2) - time.Since(d.begun)
+	if d.info.Load() != nil || left <= 0 {
 		return
 	}
 	timer := time.NewTimer(left)
@@ -38,7 +36,7 @@ func (d *deployment) await(ctx context.Context, most time.Duration, stop <-chan 
 	case <-d.known:
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-stop:
+	case <-c.life.Done():
 	}
 }
 

@@ -50,8 +50,8 @@ func (h *handle) become(id uint64, l *messages.Lease) {
 			h.formerKind, h.kind = h.kind, kindOf(l)
 		})
 		h.claim.Token, h.slots = fenceOf(l), slotsOf(l)
-		h.hints.become(now.token)
-		h.renewal.become(now.token)
+		h.hints.token = now.token
+		h.renewal.token, h.renewal.payload = now.token, nil
 	}
 	if h.renewal.asksDowngrade(id) {
 		h.downgraded(nil)

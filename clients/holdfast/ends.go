@@ -95,7 +95,10 @@ func (e *ends) remove(key string, f follower) {
 // change is called with mu held.
 func (e *ends) change(key string) {
 	e.changed[key] = struct{}{}
-	e.wake()
+	select {
+	case e.posted <- struct{}{}:
+	default:
+	}
 }
 
 // reconnected looks at every lease, since events may have been missed.
@@ -104,13 +107,6 @@ func (e *ends) reconnected() {
 	defer e.mu.Unlock()
 	for key := range e.followers {
 		e.change(key)
-	}
-}
-
-func (e *ends) wake() {
-	select {
-	case e.posted <- struct{}{}:
-	default:
 	}
 }
 
@@ -200,7 +196,10 @@ func (e *ends) subscribe(key string) {
 		e.proven = e.flush()
 	}
 	if e.refusal(e.nc.LastError()) {
-		e.refuse()
+		e.mu.Lock()
+		e.refused = true
+		e.mu.Unlock()
+		e.unsubscribeAll() // so that it is not asked for again after a reconnection
 	}
 }
 
@@ -221,14 +220,6 @@ func (e *ends) isRefused() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.refused
-}
-
-// refuse removes what NATS may have refused, so that it is not asked for again after a reconnection.
-func (e *ends) refuse() {
-	e.mu.Lock()
-	e.refused = true
-	e.mu.Unlock()
-	e.unsubscribeAll()
 }
 
 func (e *ends) unsubscribe(key string) {

@@ -146,14 +146,8 @@ var errDeadline = errors.New("not renewed in time")
 
 // invalid returns the error of a call that breaks a rule.
 func invalid(op messages.Operation, resource string, err error) *Error {
-	return &Error{Op: string(op), Resource: resource, Err: ErrInvalid, Cause: withoutSentinel(err)}
-}
-
-// withoutSentinel keeps the rule from being announced twice.
-func withoutSentinel(err error) error {
-	var rule *messages.InvalidError
-	if errors.As(err, &rule) {
-		return rule
+	if broken := (*messages.InvalidError)(nil); errors.As(err, &broken) {
+		err = broken // without what else the error has, which would announce it twice
 	}
-	return err
+	return &Error{Op: string(op), Resource: resource, Err: ErrInvalid, Cause: err}
 }

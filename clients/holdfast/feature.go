@@ -25,21 +25,26 @@ func (c *Client) everyNodeOffers(feature string) bool {
 		!slices.ContainsFunc(info.Nodes, func(n Node) bool { return n.Version != info.Version })
 }
 
-// need returns an [ErrInvalid] if the deployment is known not to have a feature. It waits a little for what the
-// deployment says, as a first request does; if that does not come, the service decides.
-func (c *Client) need(ctx context.Context, op messages.Operation, resource string, f feature) error {
-	c.awaitDeployment(ctx)
-	if info := c.deployment.info.Load(); info == nil || info.offers(f.name) {
-		return nil
+// need returns an [ErrInvalid] if the context is nil, or the deployment is known not to have one of the features. It
+// waits a little for what the deployment says, as a first request does; if that does not come, the service decides.
+func (c *Client) need(ctx context.Context, op messages.Operation, resource string, features ...feature) error {
+	if err := checkContext(ctx, op, resource); err != nil {
+		return err
 	}
-	info, err := c.Info(ctx) // its nodes may have been upgraded since
-	if err != nil {
-		return nil
+	for _, f := range features {
+		c.awaitDeployment(ctx)
+		if info := c.deployment.info.Load(); info == nil || info.offers(f.name) {
+			continue
+		}
+		info, err := c.Info(ctx) // its nodes may have been upgraded since
+		if err != nil {
+			return nil
+		}
+		c.deployment.info.Store(info)
+		if !info.offers(f.name) {
+			return invalid(op, resource, rule("feature "+f.name, "that of a deployment that has it; "+f.advice,
+				"version "+strconv.Quote(info.Version)))
+		}
 	}
-	c.deployment.info.Store(info)
-	if info.offers(f.name) {
-		return nil
-	}
-	return invalid(op, resource, rule("feature "+f.name, "that of a deployment that has it; "+f.advice,
-		"version "+strconv.Quote(info.Version)))
+	return nil
 }

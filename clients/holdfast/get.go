@@ -44,9 +44,6 @@ func (c *Client) GetStale(ctx context.Context, resource string, opts ...GetOptio
 }
 
 func (c *Client) get(ctx context.Context, resource string, m *messages.GetRequest, opts []GetOption) (*State, error) {
-	if err := checkContext(ctx, messages.OpGet, resource); err != nil {
-		return nil, err
-	}
 	for _, o := range opts {
 		if o == nil {
 			return nil, invalid(messages.OpGet, resource, rule("option", "not nil", "nil"))
@@ -104,16 +101,5 @@ func newState(resource string, r *messages.Reply) *State {
 // It is [ErrStaleToken] with the [Error.Holder] if another lease holds the lock by now, [ErrNotHeld] if
 // none does.
 func (c *Client) Break(ctx context.Context, resource string, token Token, reason string) error {
-	a, err := c.calls.ask(ctx, messages.OpBreak, resource, &messages.BreakRequest{Token: uint64(token), Reason: reason})
-	if err != nil {
-		return err
-	}
-	r, err := a.Reply()
-	switch {
-	case err != nil:
-		return &Error{Op: string(messages.OpBreak), Resource: resource, Err: ErrUnknown, Cause: err}
-	case r.GetStatus() == messages.Status_RELEASED:
-		return nil
-	}
-	return refused(messages.OpBreak, resource, r)
+	return c.calls.end(ctx, messages.OpBreak, resource, &messages.BreakRequest{Token: uint64(token), Reason: reason})
 }

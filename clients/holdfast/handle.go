@@ -46,7 +46,7 @@ type handle struct {
 	hints    hints
 	// found is why the lease is lost, end when it is over at the service too, unless a renewal was delayed on
 	// its way. Both are set when the phase is no longer holding.
-	found *Error
+	found error
 	end   time.Time
 	alarm alarm.Alarm // calls Wake
 }
@@ -77,9 +77,10 @@ func newHandle(c *Client, resource, key string, granted *messages.Reply, sent ti
 	if c.everyNodeOffers(messages.FeatureOrder) {
 		h.renewal.Above(granted.GetOrder())
 	}
-	h.hints.sender, h.hints.ends, h.hints.key, h.hints.token = c.sender, c.ends, key, id.token
-	h.hints.ephemeral, h.hints.verifier = t.ephemeral, h
-	h.hints.from = begun.Add((clock.Since(begun) + subscribeAfter).Truncate(lease.Coarsest))
+	h.hints = hints{
+		sender: c.sender, ends: c.ends, key: key, token: id.token, ephemeral: t.ephemeral, mu: &h.mu, verifier: h,
+		from: begun.Add((clock.Since(begun) + subscribeAfter).Truncate(lease.Coarsest)),
+	}
 	h.alarm.Waker = h
 	if c.cfg.endsEarly(t) {
 		h.renewal.Hasten(clock.Now(), func(int) time.Duration { return 0 })
@@ -126,13 +127,10 @@ func (h *handle) valid() bool { return h.phase == holding && clock.Now().Before(
 
 // until is when the lease must be considered over.
 func (h *handle) until() time.Time {
-	until := h.renewal.Until()
-	if h.coverage != nil {
-		if end := h.coverage.end(); end.After(until) {
-			return end
-		}
+	if h.coverage == nil {
+		return h.renewal.Until()
 	}
-	return until
+	return lease.Later(h.renewal.Until(), h.coverage.end())
 }
 
 // look ends a lease that is over by the clock. The timer may be late.
@@ -254,7 +252,7 @@ func (h *handle) extend(ctx context.Context, l *Lock, ttl time.Duration) error {
 // ask has the renewals ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the renewals
 // go on to ask. set is called with mu held.
 func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
-	s := h.begin(ctx, op)
+	s := h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.terms.owner, Token: h.token()})
 	header := s.header()
 	err := h.await(ctx, op, l, callers, func() {
 		set()
@@ -268,25 +266,14 @@ func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, caller
 	return err
 }
 
-// begin begins the span of a call about the lease.
-func (h *handle) begin(ctx context.Context, op messages.Operation) span {
-	if h.c.tracing.tracer == nil {
-		return span{}
-	}
-	return h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.terms.owner, Token: h.token()})
-}
-
 // await is ask within its span.
 func (h *handle) await(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.cfg.timeout, request.ErrNoAnswer)
 	defer cancel()
 	h.mu.Lock()
-	if l.over != nil || h.phase != holding {
-		defer h.mu.Unlock()
-		if h.found != nil {
-			return h.found
-		}
-		return &Error{Op: string(op), Resource: h.resource, Err: ErrReleased}
+	if err := h.isOver(op, l); err != nil {
+		h.mu.Unlock()
+		return err
 	}
 	done := callers.add(h.c.sender.LastID() + 1)
 	set()
@@ -301,6 +288,17 @@ func (h *handle) await(ctx context.Context, op messages.Operation, l *Lock, call
 		callers.remove(done)
 		return &Error{Op: string(op), Resource: h.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
 	}
+}
+
+// isOver returns why nothing can be asked about a lock, nil if it is held. It is called with mu held.
+func (h *handle) isOver(op messages.Operation, l *Lock) error {
+	switch {
+	case l.over == nil && h.phase == holding:
+		return nil
+	case h.found != nil:
+		return h.found
+	}
+	return &Error{Op: string(op), Resource: h.resource, Err: ErrReleased}
 }
 
 // answered takes the answer to an attempt in.
@@ -357,7 +355,8 @@ func (h *handle) refused(id uint64, refusal *Error) {
 		h.renew()
 		return
 	default:
-		h.renewal.refuse(id, refusal)
+		h.renewal.ask(h.renewal.agreed) // the TTL that the service has agreed to
+		h.renewal.calls.answer(id, refusal)
 	}
 	h.endanger(refusal)
 }
@@ -370,8 +369,8 @@ func (h *handle) granted(a *request.Answer, r *messages.Reply) {
 	}
 	switch {
 	case h.renewal.has(l):
-		h.cover(h.renewal.session.entered(a.Sent))
-	case h.coverage != nil && l.GetSession() != h.coverage.label:
+		h.cover(h.renewal.session.entered(h, a.Sent))
+	case h.coverage != nil && l.GetSession() != h.coverage.session.label:
 		h.uncover(clock.Now())
 	}
 	if h.renewal.isAwaited() && !h.renewal.HasOpen(0) { // another client has spoken for the lease
@@ -379,20 +378,20 @@ func (h *handle) granted(a *request.Answer, r *messages.Reply) {
 	}
 	h.schedule()
 	if !h.renewal.HasOpen(a.ID) {
-		h.safe()
+		h.endanger(nil)
 	}
 }
 
 // cover has the lease prolonged by a coverage, if there is one.
 func (h *handle) cover(v *coverage) {
-	if v == nil || v == h.coverage || !v.add(h) {
+	if v == nil || v == h.coverage {
 		return
 	}
 	if h.coverage != nil {
 		h.coverage.remove(h)
 	}
 	h.coverage = v
-	h.renewal.rest()
+	h.renewal.payload = nil // nothing is to be sent
 }
 
 // uncovered is told that a coverage is over.
@@ -416,16 +415,12 @@ func (h *handle) uncover(due time.Time) {
 	h.coverage = nil
 }
 
-// keepsFail is told that the keeps of its coverage begin to fail, with nil that they do no more.
-func (h *handle) keepsFail(v *coverage, err error) {
+// keepsFail is told that the keeps of its coverage begin to fail, or that they do no more.
+func (h *handle) keepsFail(v *coverage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case h.phase != holding || h.coverage != v:
-	case err != nil:
-		h.endanger(err)
-	default:
-		h.safe()
+	if h.phase == holding && h.coverage == v {
+		h.endanger(v.session.failure())
 	}
 }
 
@@ -436,30 +431,17 @@ func (h *handle) noEffect(id uint64, err error) {
 	h.endanger(err)
 }
 
-// endanger tells the application, once, that renewals have begun to fail.
+// endanger tells the application, once, that renewals have begun to fail; with nil that they do not any more.
 func (h *handle) endanger(err error) {
-	if !h.failing {
-		h.failing = true
-		h.tell(err)
+	if failing := err != nil; failing != h.failing {
+		h.failing = failing
+		h.c.jeopardy.tell(h.c.life, &h.c.goroutines, h.locks, err)
 	}
 }
-
-// safe tells the application that renewals do not fail any more.
-func (h *handle) safe() {
-	if h.failing {
-		h.failing = false
-		h.tell(nil)
-	}
-}
-
-// tell tells the application that the lease is in danger, or with nil that it is safe.
-func (h *handle) tell(err error) { h.c.jeopardy.tell(h.c.life, &h.c.goroutines, h.locks, err) }
 
 // verify asks the service whether the lease has ended, because of a hint. Renewed, it tells. A lease that is
-// renewed by the caller must keep its length, so there the service is only asked.
+// renewed by the caller must keep its length, so there the service is only asked. It is called with mu held.
 func (h *handle) verify() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	switch {
 	case h.phase != holding:
 	case h.isRenewed():
@@ -471,7 +453,7 @@ func (h *handle) verify() {
 
 // confirm ends the lease if the service says that it has ended.
 func (h *handle) confirm(ctx context.Context) (done bool) {
-	token := h.hints.is()
+	token := h.token()
 	r, done := h.c.chores.clear(ctx, messages.OpGet, h.resource, &messages.GetRequest{})
 	if !ended(r, token) {
 		return done
@@ -521,13 +503,13 @@ func (h *handle) stop() {
 	if h.phase != releasing { // else with the answer to the release
 		h.renewal.disuse()
 	}
-	h.renewal.stop()
+	h.c.sender.Forget(h.renewal.DropAll()...)
 	h.c.handles.remove(h)
 }
 
-// detach takes a lock away. It returns whether the lease is to be released because that was the last,
-// and why it is lost if it is.
-func (h *handle) detach(l *Lock) (last bool, found *Error) {
+// detach takes a lock away. It returns the release that is to be run because that was the last, nil if there is none,
+// and why the lease is lost if it is.
+func (h *handle) detach(l *Lock) (r *release, found error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.look()
@@ -536,15 +518,15 @@ func (h *handle) detach(l *Lock) (last bool, found *Error) {
 	switch {
 	case h.phase == gone:
 		h.postRelease()
-		return false, h.found
+		return nil, h.found
 	case len(h.locks) > 0 || !h.c.handles.releasing(nil, h):
-		return false, nil
+		return nil, nil
 	}
 	h.phase = releasing
 	h.stop()
 	h.renewal.end(ErrReleased)
 	h.renewal.downgrades.answer(h.c.sender.LastID()+1, ErrReleased)
-	return true, nil
+	return h.toRelease(), nil
 }
 
 // postRelease posts a release of a lease that ran out by this client's clock, and waits for nothing: the service
@@ -571,7 +553,7 @@ func (h *handle) toRelease() *release {
 // there is none. covered: the lease is still in the coverage, so the end of its session releases it.
 func (h *handle) surrender(v *coverage) (r *release, covered bool) {
 	for _, l := range h.all() {
-		l.once.Do(func() { r, l.result = l.detach() }) // only the last one has a release
+		l.once.Do(func() { r, l.result = h.detach(l) }) // only the last one has a release
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -23,54 +23,47 @@ const (
 )
 
 // hints are how a client learns of the end of a lease before the next renewal. A hint ends nothing: verify is
-// called, which asks the service, and its answer decides.
+// called, which asks the service, and its answer decides. Its owner holds mu when it calls due, wake and stop; what
+// comes from elsewhere takes it.
 type hints struct {
 	sender    *request.Sender
 	ends      *ends
 	key       string
 	ephemeral bool
 	// from is when the events are subscribed to.
-	from time.Time
-	// verifier is called without mu.
+	from     time.Time
+	mu       *sync.Mutex
 	verifier verifier
 
-	mu sync.Mutex
 	// token identifies the lease.
 	token Token
 	// tried: the events were subscribed to; subscribed: with success; over: nothing is to be verified any more.
 	tried, subscribed, over bool
 	// peeked is the number of the last stale question.
 	peeked uint64
-	// verified is when verify was last called, verifying calls it next.
+	// verified is when verify was last called, verifying calls it next; nil: nothing does.
 	verified  time.Time
 	verifying *time.Timer
 }
 
-// verifier asks the service whether the lease has ended.
+// verifier asks the service whether the lease has ended. It is called with mu held.
 type verifier interface{ verify() }
 
 // due returns when to call wake for a lease that is renewed to this TTL; false: not at all. The end of an
 // ephemeral lease makes no event.
 func (i *hints) due(ttl time.Duration) (time.Time, bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	return i.from, !i.tried && !i.ephemeral && ttl >= subscribeFrom
 }
 
 // wake subscribes to the events if that is due. It is tried once.
 func (i *hints) wake(ttl time.Duration) {
-	if from, ok := i.due(ttl); !ok || clock.Now().Before(from) {
-		return
+	if from, ok := i.due(ttl); ok && !clock.Now().Before(from) {
+		i.tried = true
+		i.subscribed = i.ends.add(i.key, i)
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.tried = true
-	i.subscribed = i.ends.add(i.key, i)
 }
 
 func (i *hints) stop() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	i.over = true
 	if i.subscribed {
 		i.subscribed = false
@@ -94,7 +87,10 @@ func (i *hints) listening() {
 	}
 	i.sender.Forget(i.peeked)
 	i.peeked = i.sender.Send(i.sender.Route(messages.OpGet, i.key, 0), request.Message{Payload: staleGet}, func(a *request.Answer) {
-		if r, err := a.Reply(); err == nil && ended(r, i.is()) {
+		r, _ := a.Reply() // an answer that cannot be decoded says nothing
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if ended(r, i.token) {
 			i.hint()
 		}
 	})
@@ -102,23 +98,11 @@ func (i *hints) listening() {
 
 // heard is told of the end of a lease.
 func (i *hints) heard(token Token) {
-	if token == i.is() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if token == i.token {
 		i.hint()
 	}
-}
-
-// is returns the token that identifies the lease.
-func (i *hints) is() Token {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.token
-}
-
-// become takes in that the lease has another token.
-func (i *hints) become(token Token) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.token = token
 }
 
 // ended reports whether an answer to get shows that the lease of a token is not held any more. An answer that has not
@@ -158,31 +142,23 @@ func permitsOf(leases []*messages.Lease) (n int) {
 	return n
 }
 
-// hint calls verify. Calls keep a pause; the last hint is always followed by one.
+// hint calls verify, at once or after a pause. Calls keep the pause; the last hint is always followed by one. It is
+// called with mu held.
 func (i *hints) hint() {
-	if i.isDue() {
-		i.verifier.verify()
-	}
-}
-
-// isDue reports whether verify may be called at once. If not, it is called after the pause.
-func (i *hints) isDue() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	if i.over || i.verifying != nil {
-		return false
+		return
 	}
 	if wait := clock.Until(i.verified.Add(verifyPause)); wait > 0 {
 		i.verifying = time.AfterFunc(wait, i.verifyLate)
-		return false
+		return
 	}
 	i.verified = clock.Now()
-	return true
+	i.verifier.verify()
 }
 
 func (i *hints) verifyLate() {
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.verified, i.verifying = clock.Now(), nil
-	i.mu.Unlock()
 	i.verifier.verify()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -11,14 +13,19 @@ import (
 // one level of the name, `>` for the rest; empty selects all. See docs/wire.md for how a key is written.
 // A resource has a lease for each of its holders. Each page is as of when it was asked for. An error is the last thing that it yields.
 func (c *Client) List(ctx context.Context, pattern string) iter.Seq2[*Lease, error] {
-	return func(yield func(*Lease, error) bool) {
-		for page, err := range c.pages(ctx, &messages.ListRequest{Pattern: pattern}) {
+	return leases(c.pages(ctx, &messages.ListRequest{Pattern: pattern}), newLease)
+}
+
+// leases returns what made makes of each of the leases on the pages.
+func leases[T any](pages iter.Seq2[*messages.ListReply, error], made func(*messages.Lease) *T) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for page, err := range pages {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			for _, l := range page.GetLeases() {
-				if !yield(newLease(l), nil) {
+				if !yield(made(l), nil) {
 					return
 				}
 			}
@@ -26,9 +33,16 @@ func (c *Client) List(ctx context.Context, pattern string) iter.Seq2[*Lease, err
 	}
 }
 
-// pages returns the pages of a listing. An error is the last thing that it yields.
-func (c *Client) pages(ctx context.Context, r *messages.ListRequest) iter.Seq2[*messages.ListReply, error] {
+// pages returns the pages of a listing that needs these features. An error is the last thing that it yields.
+func (c *Client) pages(
+	ctx context.Context, of *messages.ListRequest, needs ...feature,
+) iter.Seq2[*messages.ListReply, error] {
 	return func(yield func(*messages.ListReply, error) bool) {
+		if err := c.need(ctx, opList, "", needs...); err != nil {
+			yield(nil, err)
+			return
+		}
+		r := proto.CloneOf(of)
 		r.Limit = messages.MaxListLimit
 		for {
 			page, err := c.page(ctx, r)
@@ -41,9 +55,6 @@ func (c *Client) pages(ctx context.Context, r *messages.ListRequest) iter.Seq2[*
 }
 
 func (c *Client) page(ctx context.Context, r *messages.ListRequest) (*messages.ListReply, error) {
-	if err := checkContext(ctx, opList, ""); err != nil {
-		return nil, err
-	}
 	if err := messages.DefaultLimits().Check(r); err != nil {
 		return nil, invalid(opList, "", err)
 	}

@@ -33,8 +33,8 @@ type Lock struct {
 
 	// These are guarded by the handle's mu. ctx and lost are nil until they are asked for.
 	ctx  context.Context
-	lost chan struct{}
-	// over is why the lock is not held any more, nil while it is; the contexts of cancels end with it.
+	lost <-chan struct{}
+	// over is why the lock is not held any more, nil while it is; cancels are called with it.
 	over    error
 	cancels []context.CancelCauseFunc
 
@@ -103,20 +103,11 @@ func (l *Lock) Context() context.Context {
 		l.h.look()
 	}
 	if l.ctx == nil {
-		l.ctx = l.newContext()
+		under, cancel := detached(messages.WithClaim(l.parent, l.h.claim))
+		l.endWith(cancel)
+		l.ctx = under
 	}
 	return l.ctx
-}
-
-// newContext is called with the handle's mu held.
-func (l *Lock) newContext() context.Context {
-	base, release := withoutCancel(l.parent)
-	under, cancel := context.WithCancelCause(messages.WithClaim(base, l.h.claim))
-	l.endWith(func(cause error) {
-		cancel(cause)
-		release()
-	})
-	return under
 }
 
 // Lost returns a channel that is closed when the lock is lost, and not when it is released.
@@ -124,10 +115,13 @@ func (l *Lock) Lost() <-chan struct{} {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
 	if l.lost == nil {
-		l.lost = make(chan struct{})
-		if errors.Is(l.over, ErrLost) {
-			close(l.lost)
-		}
+		lost := make(chan struct{})
+		l.endWith(func(cause error) {
+			if errors.Is(cause, ErrLost) {
+				close(lost)
+			}
+		})
+		l.lost = lost
 	}
 	return l.lost
 }
@@ -199,28 +193,13 @@ func (l *Lock) Release(ctx context.Context) error {
 
 // releaseOnce releases the lock once. With a context that has ended it does not wait for the answer.
 func (l *Lock) releaseOnce(ctx context.Context) error {
-	l.once.Do(func() { l.result = l.release(ctx) })
+	l.once.Do(func() {
+		var r *release
+		if r, l.result = l.h.detach(l); r != nil {
+			l.result = r.run(ctx)
+		}
+	})
 	return l.result
-}
-
-func (l *Lock) release(ctx context.Context) error {
-	r, err := l.detach()
-	if r == nil {
-		return err
-	}
-	return r.run(ctx)
-}
-
-// detach takes the lock from its lease. It returns the release that is to be run, nil if there is none, and why the lock
-// is lost if it is.
-func (l *Lock) detach() (*release, error) {
-	switch last, found := l.h.detach(l); {
-	case last:
-		return l.h.toRelease(), nil
-	case found != nil:
-		return nil, found
-	}
-	return nil, nil
 }
 
 // alsoCancel ends another context with the lock.
@@ -247,8 +226,5 @@ func (l *Lock) end(cause error) {
 	l.over = cause
 	for _, cancel := range l.cancels {
 		cancel(cause)
-	}
-	if l.lost != nil && errors.Is(cause, ErrLost) {
-		close(l.lost)
 	}
 }

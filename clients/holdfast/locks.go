@@ -33,13 +33,8 @@ type Locks struct {
 
 // newLocks returns the set of locks that were acquired with a context.
 func newLocks(ctx context.Context, c *Client, locks []*Lock) *Locks {
-	base, free := withoutCancel(ctx)
-	under, cancel := context.WithCancelCause(base)
-	s := &Locks{c: c, locks: locks, ctx: under, lost: make(chan struct{}), released: make(chan struct{})}
-	s.cancel = func(cause error) {
-		cancel(cause)
-		free()
-	}
+	s := &Locks{c: c, locks: locks, lost: make(chan struct{}), released: make(chan struct{})}
+	s.ctx, s.cancel = detached(ctx)
 	s.alsoCancel(s.end)
 	return s
 }
@@ -105,7 +100,7 @@ func (s *Locks) Deadline() time.Time {
 // Extend makes each of the leases last ttl from now, as [Lock.Extend]. It returns nil when the service has agreed to all
 // of them. Otherwise it returns the errors of all that failed, and the others are extended.
 func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
-	return s.each(func(l *Lock) error { return l.Extend(ctx, ttl) })
+	return each(s.locks, func(l *Lock) error { return l.Extend(ctx, ttl) })
 }
 
 // Release gives all locks back, in the reverse order, without waiting for each answer before the next. The context ends
@@ -117,14 +112,7 @@ func (s *Locks) Release(ctx context.Context) error {
 	}
 	s.release.Do(func() { close(s.released) })
 	s.end(ErrReleased)
-	return s.each(func(l *Lock) error { return l.Release(ctx) })
-}
-
-// each calls f for all locks concurrently, and returns the errors in their order.
-func (s *Locks) each(f func(*Lock) error) error {
-	errs := make([]error, len(s.locks))
-	concurrently(len(s.locks), func(i int) { errs[i] = f(s.locks[i]) })
-	return errors.Join(errs...)
+	return each(s.locks, func(l *Lock) error { return l.Release(ctx) })
 }
 
 // end is told that a lock is not held any more. It may be called with the mutex of a handle held.

@@ -42,27 +42,7 @@ func listedLoss(l *messages.Lease) *Loss {
 // of when it was asked for. An error is the last thing that it yields: [ErrInvalid] also if the deployment holds nothing
 // back.
 func (c *Client) Lost(ctx context.Context, pattern string) iter.Seq2[*Loss, error] {
-	return func(yield func(*Loss, error) bool) {
-		if err := checkContext(ctx, opList, ""); err != nil {
-			yield(nil, err)
-			return
-		}
-		if err := c.need(ctx, opList, "", delayFeature); err != nil {
-			yield(nil, err)
-			return
-		}
-		for page, err := range c.pages(ctx, &messages.ListRequest{Pattern: pattern, HeldBack: true}) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, l := range page.GetLeases() {
-				if !yield(listedLoss(l), nil) {
-					return
-				}
-			}
-		}
-	}
+	return leases(c.pages(ctx, &messages.ListRequest{Pattern: pattern, HeldBack: true}, delayFeature), listedLoss)
 }
 
 // Confirm says that the holder of a lost lease can do no more harm: its process was killed, or its access was taken away.
@@ -72,22 +52,9 @@ func (c *Client) Lost(ctx context.Context, pattern string) iter.Seq2[*Loss, erro
 // The token is that of the lost lease. It is [ErrStaleToken] if another lease holds the resource or holds it back,
 // [ErrNotHeld] if none does. A repeated confirmation succeeds as long as the resource has not been granted since.
 func (c *Client) Confirm(ctx context.Context, resource string, token Token, by, how string) error {
-	if err := checkContext(ctx, messages.OpConfirm, resource); err != nil {
-		return err
-	}
 	if err := c.need(ctx, messages.OpConfirm, resource, delayFeature); err != nil {
 		return err
 	}
-	a, err := c.calls.ask(ctx, messages.OpConfirm, resource, &messages.ConfirmRequest{Token: uint64(token), By: by, How: how})
-	if err != nil {
-		return err
-	}
-	r, err := a.Reply()
-	switch {
-	case err != nil:
-		return &Error{Op: string(messages.OpConfirm), Resource: resource, Err: ErrUnknown, Cause: err}
-	case r.GetStatus() == messages.Status_RELEASED:
-		return nil
-	}
-	return refused(messages.OpConfirm, resource, r)
+	m := &messages.ConfirmRequest{Token: uint64(token), By: by, How: how}
+	return c.calls.end(ctx, messages.OpConfirm, resource, m)
 }

@@ -77,14 +77,6 @@ func (r *renewal) name(x *session) (changed bool) {
 	return true
 }
 
-// settled notes that the lease is not in the former session any more.
-func (r *renewal) settled() {
-	if r.former != nil {
-		r.former.disuse()
-		r.former = nil
-	}
-}
-
 // named reports whether an attempt may have named the session. One that asks for a downgrade names none.
 func (r *renewal) named(id uint64) bool {
 	return r.session != nil && id >= r.since && !r.asksDowngrade(id)
@@ -164,17 +156,12 @@ func (r *renewal) granted(id uint64, reply *messages.Reply) bool {
 	if id >= r.asks {
 		r.agreed = r.ttl
 	}
-	if id >= r.since && !r.IsOpenBefore(r.since) {
-		r.settled()
+	if r.former != nil && id >= r.since && !r.IsOpenBefore(r.since) {
+		r.former.disuse()
+		r.former = nil
 	}
 	r.calls.answer(id, nil)
 	return true
-}
-
-// refuse goes back to the TTL that the service has agreed to.
-func (r *renewal) refuse(id uint64, err error) {
-	r.ask(r.agreed)
-	r.calls.answer(id, err)
 }
 
 // noEffect drops an attempt on which no node decided. If a caller waits, the next one is soon.
@@ -207,30 +194,16 @@ func (r *renewal) downgraded(err error) {
 
 // over returns when the lease is over at the service, unless an attempt was delayed on its way.
 func (r *renewal) over() time.Time {
-	end := r.End()
-	if r.session != nil {
-		if other := r.session.end(); other.After(end) {
-			return other
-		}
+	if r.session == nil {
+		return r.End()
 	}
-	return end
+	return lease.Later(r.End(), r.session.end())
 }
-
-// become takes in that the lease has another token.
-func (r *renewal) become(token Token) { r.token, r.payload = token, nil }
 
 // has reports whether the lease is in the session that the attempts name, and will stay there: no attempt from before
 // may yet take it out.
 func (r *renewal) has(l *messages.Lease) bool {
 	return r.session != nil && r.downgrading == 0 && l.GetSession() == r.session.label && !r.IsOpenBefore(r.since)
-}
-
-// rest forgets what it has to send, because the lease is prolonged by its session.
-func (r *renewal) rest() { r.payload = nil }
-
-// stop expects no more answers.
-func (r *renewal) stop() {
-	r.sender.Forget(r.DropAll()...)
 }
 
 // end answers all callers.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,11 +41,9 @@ type session struct {
 	begun, over bool
 	// forsaken: a lease may be in it that has to run out.
 	forsaken bool
-	// failing is why the latest keep had no effect; nil: it had. told: the application has been told of jeopardy. telling: it
-	// is being told.
-	failing       error
-	told, telling bool
-	renewal       lease.Renewal
+	// failing is why the latest keep had no effect; nil: it had.
+	failing error
+	renewal lease.Renewal
 	// coverage is nil before the first answer to a keep. losses is what the latest answer has shown.
 	coverage *coverage
 	losses   uint64
@@ -88,8 +88,8 @@ func (x *session) disuse() {
 }
 
 // entered takes in that an extension sent at a moment has put a lease into the session. It returns the coverage that the
-// lease may be in, nil if there is none.
-func (x *session) entered(sent time.Time) *coverage {
+// lease is in from now on, nil if there is none.
+func (x *session) entered(h *handle, sent time.Time) *coverage {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.over {
@@ -105,6 +105,7 @@ func (x *session) entered(sent time.Time) *coverage {
 	if x.coverage == nil || !sent.After(x.coverage.began) {
 		return nil
 	}
+	x.coverage.handles[h] = struct{}{}
 	return x.coverage
 }
 
@@ -136,9 +137,9 @@ func (x *session) Wake() {
 	case x.forsaken, x.users == 0:
 		x.close()
 	case !now.Before(x.latest()):
-		x.sessions.doubt()
+		x.sessions.proven.Store(false)
 		x.close()
-	case !x.sessions.isProven() && x.renewal.Attempts() >= trials:
+	case !x.sessions.proven.Load() && x.renewal.Attempts() >= trials:
 		x.sessions.refuse()
 		x.close()
 	case now.Before(x.renewal.Due()):
@@ -157,11 +158,7 @@ func (x *session) latest() time.Time { return x.renewal.Until().Add(-x.known / 3
 
 // schedule is called with mu held, as are the following.
 func (x *session) schedule() {
-	at := x.latest()
-	if due := x.renewal.Due(); due.Before(at) {
-		at = due
-	}
-	x.sessions.c.alarms.Set(&x.alarm, at)
+	x.sessions.c.alarms.Set(&x.alarm, lease.Earlier(x.latest(), x.renewal.Due()))
 }
 
 // send sends a keep.
@@ -181,7 +178,7 @@ func (x *session) tryEnd() {
 	if x.trial > 0 {
 		sender.Forget(x.trial)
 	}
-	if x.coverage == nil && !x.sessions.mayEnd() {
+	if x.coverage == nil && !x.sessions.ends.Load() {
 		to := sender.RouteIn(x.terms.shard, messages.OpEnd, rand.Text(), 0)
 		x.trial = sender.Send(to, request.Message{Payload: request.Encode(new(messages.EndRequest))}, x.sessions.ended)
 	}
@@ -199,38 +196,43 @@ func (x *session) close() {
 // cover has another coverage in the place of the present one.
 func (x *session) cover(v *coverage) {
 	former := x.coverage
-	if x.coverage = v; former == nil {
-		return
-	}
-	x.mu.Unlock()
-	former.finish()
-	x.mu.Lock()
+	x.coverage = v
+	x.tell(former, (*handle).uncovered)
 }
 
-// endanger tells the application, once, that the keeps have begun to fail; with nil that its leases are safe. One call at
-// a time tells, what is the case at last.
-func (x *session) endanger(err error) {
-	x.failing = err
-	if x.telling || x.sessions.c.jeopardy.hook == nil {
+// tell calls one of the methods of each handle of a coverage, if there is one, without the mutex.
+func (x *session) tell(v *coverage, call func(*handle, *coverage)) {
+	if v == nil {
 		return
 	}
-	x.telling = true
-	for x.told != (x.failing != nil) && x.coverage != nil {
-		x.told = x.failing != nil
-		v, reason := x.coverage, x.failing
-		x.mu.Unlock()
-		for _, h := range v.all() {
-			h.keepsFail(v, reason)
-		}
-		x.mu.Lock()
+	covered := slices.Collect(maps.Keys(v.handles))
+	x.mu.Unlock()
+	defer x.mu.Lock()
+	for _, h := range covered {
+		call(h, v)
 	}
-	x.telling = false
+}
+
+// endanger tells the application, once, that the keeps have begun to fail; with nil that its leases are safe.
+func (x *session) endanger(err error) {
+	changed := (err == nil) != (x.failing == nil)
+	x.failing = err
+	if changed && x.sessions.c.jeopardy.hook != nil {
+		x.tell(x.coverage, (*handle).keepsFail)
+	}
+}
+
+// failure returns why the latest keep had no effect, nil if it had.
+func (x *session) failure() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.failing
 }
 
 // releaseAll releases the leases of the session by its end, if they are several and all of them are in the coverage.
 func (x *session) releaseAll(ctx context.Context) error {
 	together, alone := x.surrender()
-	return errors.Join(x.endAll(ctx, together), releaseEach(alone, func(r *release) error { return r.run(ctx) }))
+	return errors.Join(x.endAll(ctx, together), each(alone, func(r *release) error { return r.run(ctx) }))
 }
 
 // endAll ends the session with these leases.
@@ -245,7 +247,7 @@ func (x *session) endAll(ctx context.Context, leases []*release) error {
 	if err == nil {
 		reply, _ := a.Reply()
 		if reply.GetStatus() != messages.Status_RELEASED {
-			return releaseEach(leases, func(r *release) error { // each says what became of it
+			return each(leases, func(r *release) error { // each says what became of it
 				r.ended = !a.Alone
 				return r.run(ctx)
 			})
@@ -262,17 +264,15 @@ func (x *session) endAll(ctx context.Context, leases []*release) error {
 func (x *session) surrender() (together, alone []*release) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over || x.coverage == nil || !x.sessions.mayEnd() {
+	if x.over || x.coverage == nil || !x.sessions.ends.Load() {
 		return nil, nil
 	}
 	v := x.coverage
-	covered := v.all()
-	if len(covered) < 2 || x.users > len(covered) { // the end would release locks that are still held here
+	if n := len(v.handles); n < 2 || x.users > n { // the end would release locks that are still held here
 		return nil, nil
 	}
 	x.over = true // no other lease enters
-	x.mu.Unlock()
-	for _, h := range covered {
+	x.tell(v, func(h *handle, _ *coverage) {
 		switch r, is := h.surrender(v); {
 		case r == nil:
 		case is:
@@ -280,8 +280,7 @@ func (x *session) surrender() (together, alone []*release) {
 		default:
 			alone = append(alone, r)
 		}
-	}
-	x.mu.Lock()
+	})
 	x.close()
 	return together, alone
 }
@@ -362,10 +361,10 @@ func (x *session) kept(a *request.Answer, r *messages.Reply) {
 	x.sessions.prove()
 	x.schedule()
 	if x.isWhole(a.Sent, r) {
-		x.coverage.prolong(x.renewal.Until())
+		x.coverage.until = x.renewal.Until()
 	} else {
 		x.losses, x.proved = r.GetLosses(), clock.Now()
-		x.cover(newCoverage(x.label, x.proved, x.renewal.Until()))
+		x.cover(&coverage{session: x, began: x.proved, until: x.renewal.Until(), handles: make(map[*handle]struct{})})
 	}
 	x.endanger(nil)
 }
@@ -380,7 +379,7 @@ func (x *session) isWhole(sent time.Time, r *messages.Reply) bool {
 	switch {
 	case x.coverage == nil || r.GetLosses() != x.losses:
 		return false
-	case x.users == x.coverage.count() && sent.After(x.moved):
+	case x.users == len(x.coverage.handles) && sent.After(x.moved):
 		x.proved = sent
 		return int(r.GetHeld()) == x.users
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
@@ -53,11 +54,11 @@ func ReleaseOnDisconnect(d time.Duration) Option {
 // sessions are those of a client: at most one for each shard and TTL at a time. Single locks need none.
 type sessions struct {
 	c *Client
+	// proven: the latest keeps were answered, so the user may send them; ends: so was the end of a session.
+	proven, ends atomic.Bool
 
 	mu      sync.Mutex
 	current map[sessionTerms]*session
-	// proven: a keep was answered, so the user may send them; ends: so was the end of a session.
-	proven, ends bool
 	// refused is until when no session is begun, refusal how long that is.
 	refused time.Time
 	refusal time.Duration
@@ -145,39 +146,19 @@ func (s *sessions) drop(x *session) {
 	}
 }
 
+// prove takes in that a keep was answered.
 func (s *sessions) prove() {
+	s.proven.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.proven, s.refusal = true, 0
-}
-
-// doubt takes in that keeps are not answered any more.
-func (s *sessions) doubt() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.proven = false
-}
-
-func (s *sessions) isProven() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.proven
+	s.refusal = 0
 }
 
 // ended takes the answer to the end of a session in that there is not: the user may end sessions.
 func (s *sessions) ended(a *request.Answer) {
 	if r, err := a.Reply(); err == nil && r.GetStatus() == messages.Status_NOT_HELD {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.ends = true
+		s.ends.Store(true)
 	}
-}
-
-// mayEnd reports whether the user may end sessions.
-func (s *sessions) mayEnd() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ends
 }
 
 // refuse has no session begin for a time.
@@ -192,10 +173,4 @@ func (s *sessions) all() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.current))
-}
-
-func (s *sessions) reconnected() {
-	for _, x := range s.all() {
-		x.reconnected()
-	}
 }

@@ -25,12 +25,10 @@ func (l *Lock) Metadata() map[string]string {
 // timeout ends first it may be [ErrUnknown]: the metadata may be replaced or not, or yet be, but not after those of a later
 // call, if the deployment has the feature "order".
 func (l *Lock) Set(ctx context.Context, metadata map[string]string) error {
-	if err := checkContext(ctx, messages.OpSet, l.Resource()); err != nil {
-		return err
-	}
 	metadata = maps.Clone(metadata)
-	if err := limits.Check(&messages.SetRequest{Owner: l.Owner(), Metadata: metadata}); err != nil {
-		return invalid(messages.OpSet, l.Resource(), err)
+	broken := limits.Check(&messages.SetRequest{Owner: l.Owner(), Metadata: metadata})
+	if err := l.check(ctx, messages.OpSet, broken); err != nil {
+		return err
 	}
 	if err := l.h.c.need(ctx, messages.OpSet, l.Resource(), valuesFeature); err != nil {
 		return err
@@ -65,11 +63,8 @@ func (h *handle) set(ctx context.Context, l *Lock, metadata map[string]string) e
 func (h *handle) setRequest(l *Lock, metadata map[string]string) (*messages.SetRequest, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if l.over != nil || h.phase != holding {
-		if h.found != nil {
-			return nil, h.found
-		}
-		return nil, &Error{Op: string(messages.OpSet), Resource: h.resource, Err: ErrReleased}
+	if err := h.isOver(messages.OpSet, l); err != nil {
+		return nil, err
 	}
 	if h.renewal.Order() > 0 && (h.setOrder == 0 || !maps.Equal(metadata, h.asked)) {
 		h.setOrder, h.asked = min(h.setOrder+1, messages.MaxOrder), metadata

@@ -115,20 +115,17 @@ func (s span) answered(op messages.Operation, resource string, a *request.Answer
 	if s.Span == nil {
 		return
 	}
-	if err != nil {
-		s.End(Result{Err: err})
-		return
+	var r *messages.Reply
+	if err == nil {
+		r, err = a.Reply()
+		switch {
+		case err != nil:
+			err = &Error{Op: string(op), Resource: resource, Err: ErrUnknown, Cause: err}
+		case refusals[r.GetStatus()] != nil:
+			err = refused(op, resource, r)
+		}
 	}
-	r, err := a.Reply()
-	if err != nil {
-		s.End(Result{Err: &Error{Op: string(op), Resource: resource, Err: ErrUnknown, Cause: err}})
-		return
-	}
-	result := Result{Outcome: r.GetStatus().String(), Token: Token(r.GetLease().GetToken())}
-	if why := refusals[r.GetStatus()]; why != nil && why != ErrHeld { //nolint:errorlint // the table has the sentinels themselves
-		result.Err = refused(op, resource, r)
-	}
-	s.End(result)
+	s.end(r.GetStatus(), Token(r.GetLease().GetToken()), err)
 }
 
 // returned ends the span of a call with what the call returns. outcome is the status of the answer, zero if it is that of
@@ -137,13 +134,19 @@ func (s span) returned(outcome messages.Status, l *Lock, err error) {
 	if s.Span == nil {
 		return
 	}
-	var r Result
+	var token Token
 	if l != nil {
-		r.Token = l.h.token()
+		token = l.h.token()
 	}
 	if e := (*Error)(nil); outcome == messages.Status_STATUS_UNSPECIFIED && errors.As(err, &e) {
 		outcome = e.status
 	}
+	s.end(outcome, token, err)
+}
+
+// end ends the span with the status of the answer, zero: there was none, the token of the lease, and why it fails.
+func (s span) end(outcome messages.Status, token Token, err error) {
+	r := Result{Token: token}
 	if outcome != messages.Status_STATUS_UNSPECIFIED {
 		r.Outcome = outcome.String()
 	}

@@ -42,16 +42,8 @@ type Queue struct {
 // yields: [ErrInvalid] also if the deployment does not tell who waits.
 func (c *Client) Queues(ctx context.Context, pattern string) iter.Seq2[*Queue, error] {
 	return func(yield func(*Queue, error) bool) {
-		if err := checkContext(ctx, opList, ""); err != nil {
-			yield(nil, err)
-			return
-		}
-		if err := c.need(ctx, opList, "", sharingFeature); err != nil {
-			yield(nil, err)
-			return
-		}
 		last := ""
-		for page, err := range c.pages(ctx, &messages.ListRequest{Pattern: pattern, Waiters: true}) {
+		for page, err := range c.pages(ctx, &messages.ListRequest{Pattern: pattern, Waiters: true}, sharingFeature) {
 			if err != nil {
 				yield(nil, err)
 				return

@@ -278,15 +278,9 @@ func (x *Exchange) drop(id uint64) {
 	x.open = slices.DeleteFunc(x.open, func(other uint64) bool { return other == id })
 }
 
-// giveUp is failure of an exchange that has begun.
+// giveUp is failure of an exchange that has begun. It takes note of the attempts that are known by now to have had no
+// effect, so that the error is definite if it can be.
 func (x *Exchange) giveUp(cause error) *Error {
-	x.settle()
-	return x.failure(cause)
-}
-
-// settle takes note of the attempts that are known by now to have had no effect, so that the error of an
-// exchange that is given up is definite if it can be.
-func (x *Exchange) settle() {
 	x.open = x.s.recall(x.open)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -297,6 +291,7 @@ func (x *Exchange) settle() {
 		x.drop(a.ID)
 		return true
 	})
+	return x.failure(cause)
 }
 
 // hadNoEffect reports whether the answer says only that this attempt had no effect, so that another one

@@ -51,8 +51,8 @@ type Sender struct {
 	status       chan nats.Status
 	// complaint is what the connection last said of its own accord.
 	complaint atomic.Pointer[error]
-	// off is closed when the connection is closed or begins to drain: no answer comes any more.
-	off chan struct{}
+	// off: the connection is closed, or begins to drain.
+	off atomic.Bool
 	// connection counts the interruptions of the connection that are over.
 	connection atomic.Uint64
 
@@ -74,7 +74,6 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 		nc: nc, cfg: cfg,
 		inbox:       inboxOf(nc),
 		names:       newNames(),
-		off:         make(chan struct{}),
 		reconnected: make(chan struct{}),
 	}
 	s.outbox.ready = make(chan struct{}, 1)
@@ -150,9 +149,7 @@ func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
 
 // Post sends one message whose answer is not expected, if it can. It does not block.
 func (s *Sender) Post(to Route, payload []byte) {
-	a := &attempt{to: to, payload: payload, encoding: messages.EncodingOf("", payload)}
-	s.attempts.add(a)
-	s.outbox.add(a)
+	s.Send(to, Message{Payload: payload}, nil)
 }
 
 // Forget makes the answers to the attempts orphans.
@@ -169,14 +166,7 @@ func (s *Sender) Reconnected() <-chan struct{} {
 }
 
 // IsOff reports whether the connection is closed or drains: no answer comes any more.
-func (s *Sender) IsOff() bool {
-	select {
-	case <-s.off:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Sender) IsOff() bool { return s.off.Load() }
 
 // watchConnection reports when the connection is there again, since what was sent may have been lost with
 // the last one, and when it will not be there again.
@@ -191,7 +181,7 @@ func (s *Sender) watchConnection() {
 			return
 		}
 	}
-	close(s.off)
+	s.off.Store(true)
 	s.alarms.WakeAll()
 }
 
@@ -397,10 +387,7 @@ func (s *Sender) take(a *Answer, batch uint64) {
 
 // orphan takes in an answer that is not expected any more.
 func (s *Sender) orphan(a *Answer) {
-	if s.cfg.Orphan == nil {
-		return
-	}
-	if a.grants() {
+	if s.cfg.Orphan != nil && a.grants() {
 		s.cfg.Orphan(a.reply.GetLease())
 	}
 }

@@ -82,7 +82,7 @@ var conformance = []mutant{
 	{
 		name:  "ShorterLeaseNotBelieved",
 		harm:  "a lease that the service may have shortened counts for its former time, beside the next holder's",
-		edits: []edit{{"clients/holdfast/internal/lease/estimate.go", "\te.until = earlier(e.until, a.ends(a.sent))\n", ""}},
+		edits: []edit{{"clients/holdfast/internal/lease/estimate.go", "\te.until = Earlier(e.until, a.ends(a.sent))\n", ""}},
 		found: conforms("extend", "shorter-without-an-answer"),
 		says:  `"lost":"l"`,
 	},
@@ -93,7 +93,7 @@ var conformance = []mutant{
 			{"clients/holdfast/internal/lease/estimate.go", "a.order < order || a.id <= by.id\n", "a.id == by.id\n"},
 			{"clients/holdfast/internal/lease/estimate.go", "order > e.decided || until.After(e.until)", "order > 0"},
 			{"clients/holdfast/internal/lease/estimate.go", "return over, over || a.id <= by.id && a.ttl >= by.ttl\n", "return over, a.id == by.id\n"},
-			{"clients/holdfast/internal/lease/estimate.go", "\t\t\tuntil = earlier(until, a.ends(by.sent))\n", ""},
+			{"clients/holdfast/internal/lease/estimate.go", "\t\t\tuntil = Earlier(until, a.ends(by.sent))\n", ""},
 		},
 		found: conforms("extend", "late-answer"),
 		says:  `"lost":"l"`,

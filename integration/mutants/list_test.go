@@ -539,7 +539,7 @@ var mutants = []mutant{
 	{
 		name:  "HintIgnored",
 		harm:  "a broken lock's holder works on beside the next one until its next renewal",
-		edits: []edit{{"clients/holdfast/hints.go", "\tif token == i.is() {\n\t\ti.hint()\n", "\tif token == i.is() {\n"}},
+		edits: []edit{{"clients/holdfast/hints.go", "\tif token == i.token {\n\t\ti.hint()\n", "\tif token == i.token {\n"}},
 		found: holder,
 		says:  `it does not come about that the lock is lost`,
 	},

@@ -77,9 +77,7 @@ func (e *Estimate) Until() time.Time { return e.until }
 func (e *Estimate) End() time.Time {
 	end := e.until.Add(Margin(e.agreed))
 	for _, a := range e.open {
-		if ends := a.sent.Add(a.ttl); ends.After(end) {
-			end = ends
-		}
+		end = Later(end, a.sent.Add(a.ttl))
 	}
 	return end
 }
@@ -98,11 +96,20 @@ func (e *Estimate) Ask(ttl time.Duration) { e.asked = ttl }
 func (e *Estimate) Sent(id uint64, at time.Time) {
 	a := attempt{id: id, sent: at, ttl: e.asked, order: e.order}
 	e.open = append(e.open, a)
-	e.until = earlier(e.until, a.ends(a.sent))
+	e.until = Earlier(e.until, a.ends(a.sent))
 }
 
-func earlier(a, b time.Time) time.Time {
+// Earlier returns the earlier of two moments.
+func Earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Later returns the later of two moments.
+func Later(a, b time.Time) time.Time {
+	if b.After(a) {
 		return b
 	}
 	return a
@@ -138,7 +145,7 @@ func (e *Estimate) Granted(id uint64, remaining time.Duration, order uint64) (se
 		}
 		left = append(left, a)
 		if !over {
-			until = earlier(until, a.ends(by.sent))
+			until = Earlier(until, a.ends(by.sent))
 		}
 	}
 	e.open = left

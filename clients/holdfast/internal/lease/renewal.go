@@ -45,9 +45,7 @@ func (r *Renewal) Attempts() int { return r.attempts }
 
 // Resume goes on with a lease that something else has prolonged until a moment. The next attempt is due at another one.
 func (r *Renewal) Resume(until, due time.Time) {
-	if until.After(r.until) {
-		r.until = until
-	}
+	r.until = Later(r.until, until)
 	r.attempts, r.idle = 0, 0
 	r.lineUp(due)
 }
