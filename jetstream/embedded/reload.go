@@ -19,9 +19,8 @@ const trialTimeout = 10 * time.Second
 // Reload reads the files of the [Config] again and applies them: certificates, logins, and what else NATS can change while
 // it runs. An error, which is an [ErrConfig] or an [ErrCertificate] where a file is to blame, says what to change; then
 // nothing has changed. It is an error if the server would not admit [Config.Login] any more.
-func (s *Server) Reload() error { return s.runner.reload() }
-
-func (r *runner) reload() error {
+func (s *Server) Reload() error {
+	r := s.runner
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	n := r.present()
