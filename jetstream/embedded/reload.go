@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
 
 // trialTimeout bounds the trial of a login.
@@ -117,11 +119,11 @@ func trialOptions(opts *server.Options, dir string) *server.Options {
 // inProcess connects to one server.
 type inProcess struct{ *server.Server }
 
-// InProcessConn implements [nats.InProcessConnProvider].
+// InProcessConn implements [nats.InProcessConnProvider]. What the connection delivers is [natsconn.Bounded].
 func (p inProcess) InProcessConn() (net.Conn, error) {
 	conn, err := p.Server.InProcessConn()
 	if err != nil {
 		return nil, err
 	}
-	return &handshake{Conn: conn}, nil
+	return natsconn.Bounded(&handshake{Conn: conn}), nil
 }
