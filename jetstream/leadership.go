@@ -104,16 +104,8 @@ func (l *Leadership) Transfer(ctx context.Context, shard uint32, to string) erro
 
 // move asks the leader to step down in favour of the server of that name, and returns when done reports true.
 func (l *Leadership) move(ctx context.Context, shard uint32, to string, done func() bool) error {
-	var stepDown struct {
-		Placement struct {
-			Preferred string `json:"preferred"`
-		} `json:"placement"`
-	}
-	stepDown.Placement.Preferred = to
-	request, err := json.Marshal(stepDown)
-	if err != nil {
-		return err
-	}
+	stepDown := map[string]any{"placement": map[string]string{"preferred": to}}
+	request, _ := json.Marshal(stepDown) // strings: it cannot fail
 	subject := jetstream.DefaultAPIPrefix + "STREAM.LEADER.STEPDOWN." + l.stream(shard)
 	if _, err := l.deployment.api.Conn.RequestWithContext(ctx, subject, request); err != nil {
 		return fmt.Errorf("move the leadership of %s to %s: %w", l.stream(shard), to, err)
