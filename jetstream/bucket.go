@@ -19,7 +19,6 @@ const askTimeout = 500 * time.Millisecond
 // ownership of the shard: it remembers how far its owner has written, and purges no further.
 type Bucket struct {
 	nc         *nats.Conn
-	js         jetstream.JetStream
 	stream     jetstream.Stream
 	name       string // HOLDFAST_3
 	subject    string // prefix of all subjects: $KV.HOLDFAST_3.
@@ -30,10 +29,9 @@ type Bucket struct {
 	commit  atomic.Uint64 // of the newest commit among them
 }
 
-func newBucket(nc *nats.Conn, js jetstream.JetStream, stream jetstream.Stream, name string, lock appendLock) *Bucket {
+func newBucket(nc *nats.Conn, stream jetstream.Stream, name string, lock appendLock) *Bucket {
 	return &Bucket{
 		nc:         nc,
-		js:         js,
 		stream:     stream,
 		name:       name,
 		subject:    subjectPrefix(name),

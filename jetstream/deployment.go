@@ -47,14 +47,11 @@ type DeploymentConfig struct {
 
 // Deployment is the buckets of all shards.
 type Deployment struct {
-	nc          *nats.Conn
-	js          jetstream.JetStream
 	prefix      messages.Prefix
 	streams     []jetstream.Stream
 	appendLocks []appendLock // of each shard's bucket
 	requested   int          // for how many replicas, 0 for any
 	api         *jsapi.Requester
-	log         *slog.Logger
 }
 
 // OpenDeployment opens the deployment's buckets, or creates them if there are none yet. It can be called
@@ -74,7 +71,7 @@ func OpenDeployment(ctx context.Context, nc *nats.Conn, cfg DeploymentConfig) (*
 	if err != nil {
 		return nil, fmt.Errorf("deployment %q: %w", cfg.Prefix, err)
 	}
-	d := &Deployment{nc: nc, js: o.api.JS, prefix: cfg.Prefix, streams: streams, requested: o.requested, api: o.api, log: o.log}
+	d := &Deployment{prefix: cfg.Prefix, streams: streams, requested: o.requested, api: o.api}
 	for range streams {
 		d.appendLocks = append(d.appendLocks, newAppendLock())
 	}
@@ -94,7 +91,7 @@ func (d *Deployment) Replicas() int {
 // Bucket returns the bucket of a shard, which must be below [Deployment.Shards]. Call it for each
 // ownership anew: see [Bucket].
 func (d *Deployment) Bucket(shard uint32) *Bucket {
-	return newBucket(d.nc, d.js, d.streams[shard], d.prefix.Bucket(shard), d.appendLocks[shard])
+	return newBucket(d.api.Conn, d.streams[shard], d.prefix.Bucket(shard), d.appendLocks[shard])
 }
 
 func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
@@ -118,6 +115,5 @@ func newOpener(nc *nats.Conn, cfg DeploymentConfig) (*opener, error) {
 		newShards: cmp.Or(cfg.NewShards, DefaultShards),
 		mustExist: cfg.Existing,
 		requested: cfg.Replicas,
-		log:       api.Config.Log,
 	}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -80,7 +79,7 @@ func (l *Leadership) Lead(ctx context.Context, shard uint32) error {
 		return fmt.Errorf("lead %s: an append does not end: %w", l.stream(shard), err)
 	}
 	defer l.deployment.appendLocks[shard].unlock()
-	if err := l.checkReplicas(ctx, shard); err != nil {
+	if err := l.checkReplicas(ctx, shard, l.local.Server(), true); err != nil {
 		return fmt.Errorf("lead %s: %w", l.stream(shard), err)
 	}
 	return l.move(ctx, shard, l.local.Server(), func() bool { return l.Leads(shard) })
@@ -97,7 +96,7 @@ func (l *Leadership) Transfer(ctx context.Context, shard uint32, to string) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
-	if err := l.checkReplicaAt(ctx, shard, to); err != nil {
+	if err := l.checkReplicas(ctx, shard, to, false); err != nil {
 		return fmt.Errorf("transfer %s: %w", l.stream(shard), err)
 	}
 	return l.move(ctx, shard, to, func() bool { return l.isLedElsewhere(shard) })
@@ -105,18 +104,10 @@ func (l *Leadership) Transfer(ctx context.Context, shard uint32, to string) erro
 
 // move asks the leader to step down in favour of the server of that name, and returns when done reports true.
 func (l *Leadership) move(ctx context.Context, shard uint32, to string, done func() bool) error {
-	var stepDown struct {
-		Placement struct {
-			Preferred string `json:"preferred"`
-		} `json:"placement"`
-	}
-	stepDown.Placement.Preferred = to
-	request, err := json.Marshal(stepDown)
-	if err != nil {
-		return err
-	}
+	stepDown := map[string]any{"placement": map[string]string{"preferred": to}}
+	request, _ := json.Marshal(stepDown) // strings: it cannot fail
 	subject := jetstream.DefaultAPIPrefix + "STREAM.LEADER.STEPDOWN." + l.stream(shard)
-	if _, err := l.deployment.nc.RequestWithContext(ctx, subject, request); err != nil {
+	if _, err := l.deployment.api.Conn.RequestWithContext(ctx, subject, request); err != nil {
 		return fmt.Errorf("move the leadership of %s to %s: %w", l.stream(shard), to, err)
 	}
 	for !done() {
@@ -133,58 +124,30 @@ func (l *Leadership) isLedElsewhere(shard uint32) bool {
 	return leader != "" && leader != l.local.Server()
 }
 
-// checkReplicas returns an error unless all replicas are current and one of them is on this server.
-func (l *Leadership) checkReplicas(ctx context.Context, shard uint32) error {
-	replicas, err := l.replicas(ctx, shard)
+// checkReplicas returns an error unless the server of that name has a current replica of the shard's bucket besides
+// the leader's, and with all also unless every other one is current. It does not wait for one: under load that would
+// make one long pause of two short ones.
+func (l *Leadership) checkReplicas(ctx context.Context, shard uint32, name string, all bool) error {
+	stream, err := l.deployment.api.JS.Stream(ctx, l.stream(shard))
 	if err != nil {
 		return err
 	}
-	for _, r := range replicas {
-		if !isCurrent(r) {
+	cluster := stream.CachedInfo().Cluster
+	if cluster == nil {
+		return errNotCurrent
+	}
+	found := false
+	for _, r := range cluster.Replicas {
+		found = found || r.Name == name
+		if (all || r.Name == name) && (r.Offline || !r.Current) {
 			return fmt.Errorf("%w: %s", errNotCurrent, r.Name)
 		}
 	}
-	if findReplica(replicas, l.local.Server()) == nil {
-		return fmt.Errorf("%w: none is on this server", errNotCurrent)
-	}
-	return nil
-}
-
-// checkReplicaAt returns an error unless the server of that name has a current replica. It does not wait
-// for one: under load that would make one long pause of two short ones.
-func (l *Leadership) checkReplicaAt(ctx context.Context, shard uint32, name string) error {
-	replicas, err := l.replicas(ctx, shard)
-	if err != nil {
-		return err
-	}
-	if r := findReplica(replicas, name); r == nil || !isCurrent(r) {
+	if !found {
 		return fmt.Errorf("%w: %s has none", errNotCurrent, name)
 	}
 	return nil
 }
-
-// replicas are those of the shard's bucket besides the leader's.
-func (l *Leadership) replicas(ctx context.Context, shard uint32) ([]*jetstream.PeerInfo, error) {
-	stream, err := l.deployment.js.Stream(ctx, l.stream(shard))
-	if err != nil {
-		return nil, err
-	}
-	cluster := stream.CachedInfo().Cluster
-	if cluster == nil {
-		return nil, errNotCurrent
-	}
-	return cluster.Replicas, nil
-}
-
-func findReplica(replicas []*jetstream.PeerInfo, name string) *jetstream.PeerInfo {
-	i := slices.IndexFunc(replicas, func(r *jetstream.PeerInfo) bool { return r.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return replicas[i]
-}
-
-func isCurrent(r *jetstream.PeerInfo) bool { return r.Current && !r.Offline }
 
 // Follow moves the leadership of buckets to the owner of their shards until ctx ends: if owns reports for five
 // seconds that this node owns a shard, the server in this process becomes the leader of its bucket. One
@@ -204,7 +167,7 @@ func (l *Leadership) Follow(ctx context.Context, owns func(shard uint32) bool) {
 				continue
 			}
 			if err := l.Lead(ctx, shard); err != nil {
-				l.deployment.log.Debug("the leadership of a bucket stays where it is", "shard", shard, "error", err)
+				l.deployment.api.Config.Log.Debug("the leadership of a bucket stays where it is", "shard", shard, "error", err)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +29,6 @@ type opener struct {
 	newShards uint32 // of a deployment that is created
 	mustExist bool   // create none
 	requested int    // for how many replicas, 0 for any
-	log       *slog.Logger
 }
 
 func (o *opener) open(ctx context.Context) ([]jetstream.Stream, error) {
@@ -74,7 +72,7 @@ func (o *opener) checkReplicas(info *jetstream.StreamInfo) error {
 	case o.requested > has:
 		return o.checkServer(o.requested)
 	case o.requested != 0 && o.requested < has:
-		o.log.Warn("the buckets keep their number of replicas", "deployment", o.layout.prefix, "replicas", has, "asked", o.requested)
+		o.api.Config.Log.Warn("the buckets keep their number of replicas", "deployment", o.layout.prefix, "replicas", has, "asked", o.requested)
 	}
 	return nil
 }
@@ -226,6 +224,6 @@ func (o *opener) checkServer(replicas int) error {
 	case replicas > 1:
 		return fmt.Errorf("%w: it runs %s, replicated buckets need %s or newer; upgrade every server, or use one replica", ErrServerTooOld, version, LeastVersion)
 	}
-	o.log.Warn("the NATS server is too old, upgrade it", "version", version, "needed", LeastVersion)
+	o.api.Config.Log.Warn("the NATS server is too old, upgrade it", "version", version, "needed", LeastVersion)
 	return nil
 }

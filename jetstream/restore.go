@@ -56,8 +56,7 @@ func (r *Restore) Shards() uint32 { return r.opener.layout.shards }
 
 // Bucket returns the bucket of a shard, which must be below [Restore.Shards]. Call it once for each.
 func (r *Restore) Bucket(shard uint32) *Bucket {
-	api := r.opener.api
-	return newBucket(api.Conn, api.JS, r.streams[shard], r.name(shard), newAppendLock())
+	return newBucket(r.opener.api.Conn, r.streams[shard], r.name(shard), newAppendLock())
 }
 
 // Finish makes the deployment one that nodes open. All records must have been appended.

@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -87,12 +88,9 @@ func (p Problem) Err() error {
 }
 
 func (p Problem) staleError() error {
-	token, err := ParseToken(p.Token)
-	if err != nil {
-		return fmt.Errorf("%w: %s", ErrStale, p.Detail)
-	}
+	token, wrong := ParseToken(p.Token)
 	highest, err := ParseToken(p.Highest)
-	if err != nil {
+	if cmp.Or(wrong, err) != nil {
 		return fmt.Errorf("%w: %s", ErrStale, p.Detail)
 	}
 	return Refused(Claim{Resource: p.Resource, Token: token}, highest)

@@ -73,13 +73,11 @@ type Config struct {
 
 // options returns the settings for the NATS server.
 func (c Config) options() (*server.Options, error) {
-	var opts *server.Options
-	var err error
+	read := c.fromFields
 	if c.ConfigFile != "" {
-		opts, err = c.fromFile()
-	} else {
-		opts, err = c.fromFields()
+		read = c.fromFile
 	}
+	opts, err := read()
 	if err != nil {
 		return nil, err
 	}

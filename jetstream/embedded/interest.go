@@ -8,18 +8,24 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// newInterest returns what [Server.Interest] documents.
-func newInterest(r *runner, nc *nats.Conn) (func(subject string) bool, error) {
-	streams, err := newStreams(r, nc)
+// Interest returns a function that reports whether a message which is published on the connection now would reach a
+// subscriber on this server or on another one. It is safe for concurrent use, and as certain as the server itself: a
+// subscription elsewhere counts as soon as it is known here. Interest returns nil where the server does not decide by
+// the subscriptions of the account alone: with gateways, which may send without knowing of a subscription, with
+// mappings of subjects, and with accounts that can get mappings later because they come from a resolver. The
+// connection has to be one of [Server.Connect].
+func (s *Server) Interest(nc *nats.Conn) (func(subject string) bool, error) {
+	streams, err := s.Streams(nc)
 	if err != nil {
 		return nil, err
 	}
-	decides, err := decidesAlone(r.present(), streams.account)
+	n := s.runner.present()
+	decides, err := decidesAlone(n, streams.account)
 	if err != nil || !decides {
 		return nil, err
 	}
-	i := &interest{runner: r, account: streams.account}
-	i.latest.Store(&decision{instance: r.present(), alone: true})
+	i := &interest{runner: s.runner, account: streams.account}
+	i.latest.Store(&decision{instance: n, alone: true})
 	return i.has, nil
 }
 

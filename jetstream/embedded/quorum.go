@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -14,9 +13,11 @@ import (
 // quorumPoll is the interval between two looks for a quorum.
 const quorumPoll = 50 * time.Millisecond
 
-// awaitQuorum waits as [Server.AwaitQuorum] does.
-func awaitQuorum(ctx context.Context, n *instance, log *slog.Logger) error {
-	began := time.Now()
+// AwaitQuorum returns when the cluster has a leader that this server knows, and at once without a cluster. It
+// logs after 10 seconds what it waits for, and returns an [ErrNoQuorum] when ctx ends. It returns an [ErrConfig]
+// if another member has the same name.
+func (s *Server) AwaitQuorum(ctx context.Context) error {
+	n, log, began := s.runner.present(), s.runner.cfg.Log, time.Now()
 	for reminder := retry.RemindSince(began); !hasQuorum(n.Server) || !isMember(n.Server); {
 		select {
 		case line := <-n.lines.duplicate:

@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
 
 // trialTimeout bounds the trial of a login.
@@ -19,9 +21,8 @@ const trialTimeout = 10 * time.Second
 // Reload reads the files of the [Config] again and applies them: certificates, logins, and what else NATS can change while
 // it runs. An error, which is an [ErrConfig] or an [ErrCertificate] where a file is to blame, says what to change; then
 // nothing has changed. It is an error if the server would not admit [Config.Login] any more.
-func (s *Server) Reload() error { return s.runner.reload() }
-
-func (r *runner) reload() error {
+func (s *Server) Reload() error {
+	r := s.runner
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	n := r.present()
@@ -118,11 +119,11 @@ func trialOptions(opts *server.Options, dir string) *server.Options {
 // inProcess connects to one server.
 type inProcess struct{ *server.Server }
 
-// InProcessConn implements [nats.InProcessConnProvider].
+// InProcessConn implements [nats.InProcessConnProvider]. What the connection delivers is [natsconn.Bounded].
 func (p inProcess) InProcessConn() (net.Conn, error) {
 	conn, err := p.Server.InProcessConn()
 	if err != nil {
 		return nil, err
 	}
-	return &handshake{Conn: conn}, nil
+	return natsconn.Bounded(&handshake{Conn: conn}), nil
 }

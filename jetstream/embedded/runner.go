@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-
-	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
 
 // stopBound bounds the stop of an instance whose disk fails. It cannot be replaced before it has stopped.
@@ -39,13 +37,9 @@ func (r *runner) start(opts *server.Options) error {
 func (r *runner) present() *instance { return r.instance.Load() }
 
 // InProcessConn connects to the present instance, so that connections within the process survive a
-// restart of it as those over the network do. What it delivers is [natsconn.Bounded].
+// restart of it as those over the network do.
 func (r *runner) InProcessConn() (net.Conn, error) {
-	c, err := inProcess{r.present().Server}.InProcessConn()
-	if err != nil {
-		return nil, err
-	}
-	return natsconn.Bounded(c), nil
+	return inProcess{r.present().Server}.InProcessConn()
 }
 
 // restart replaces the instance by a new one with the settings as its files have them now, at the same addresses.

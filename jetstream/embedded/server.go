@@ -55,13 +55,6 @@ func Start(cfg Config) (*Server, error) {
 	return &Server{lock: lock, runner: r, supervisor: supervise(r)}, nil
 }
 
-// AwaitQuorum returns when the cluster has a leader that this server knows, and at once without a cluster. It
-// logs after 10 seconds what it waits for, and returns an [ErrNoQuorum] when ctx ends. It returns an [ErrConfig]
-// if another member has the same name.
-func (s *Server) AwaitQuorum(ctx context.Context) error {
-	return awaitQuorum(ctx, s.runner.present(), s.runner.cfg.Log)
-}
-
 // Members returns the names of the servers of the cluster to which this one has a connection, and its
 // own, in order.
 func (s *Server) Members() []string { return members(s.runner.present().Server) }
@@ -76,19 +69,6 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 		return nil, fmt.Errorf("%w of this process (does its configuration ask for authentication?): %w", natsconn.ErrConnect, err)
 	}
 	return nc, nil
-}
-
-// Streams returns the streams of the account of a connection, which has to be one of [Server.Connect].
-func (s *Server) Streams(nc *nats.Conn) (*Streams, error) { return newStreams(s.runner, nc) }
-
-// Interest returns a function that reports whether a message which is published on the connection now would reach a
-// subscriber on this server or on another one. It is safe for concurrent use, and as certain as the server itself: a
-// subscription elsewhere counts as soon as it is known here. Interest returns nil where the server does not decide by
-// the subscriptions of the account alone: with gateways, which may send without knowing of a subscription, with
-// mappings of subjects, and with accounts that can get mappings later because they come from a resolver. The
-// connection has to be one of [Server.Connect].
-func (s *Server) Interest(nc *nats.Conn) (func(subject string) bool, error) {
-	return newInterest(s.runner, nc)
 }
 
 // ClientURL returns the URL for clients on this host: nats://127.0.0.1:4222.

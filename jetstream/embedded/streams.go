@@ -16,19 +16,20 @@ type Streams struct {
 	account string
 }
 
-// newStreams returns the streams of the account of a connection within the process.
-func newStreams(r *runner, nc *nats.Conn) (*Streams, error) {
+// Streams returns the streams of the account of a connection, which has to be one of [Server.Connect].
+func (s *Server) Streams(nc *nats.Conn) (*Streams, error) {
 	id, err := nc.GetClientID()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", natsconn.ErrConnect, err)
 	}
-	client := r.present().GetClient(id)
+	n := s.runner.present()
+	client := n.GetClient(id)
 	if client == nil || client.Account() == nil {
-		return nil, fmt.Errorf("%w: %s has no connection %d", natsconn.ErrConnect, r.present().Name(), id)
+		return nil, fmt.Errorf("%w: %s has no connection %d", natsconn.ErrConnect, n.Name(), id)
 	}
 	account := client.Account().GetName()
-	r.account.Store(&account)
-	return &Streams{runner: r, account: account}, nil
+	s.runner.account.Store(&account)
+	return &Streams{runner: s.runner, account: account}, nil
 }
 
 // Server returns the name of the server.

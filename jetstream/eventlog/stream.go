@@ -62,7 +62,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &opener{api: api, cfg: cfg, log: api.Config.Log}
+	o := &opener{api: api, cfg: cfg}
 	stream, err := o.open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("events of deployment %q: %w", cfg.Prefix, err)
@@ -77,7 +77,6 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Stream, error) {
 type opener struct {
 	api *jsapi.Requester
 	cfg Config
-	log *slog.Logger
 }
 
 func (o *opener) open(ctx context.Context) (jetstream.Stream, error) {
@@ -168,7 +167,7 @@ func (o *opener) create(ctx context.Context) (stream jetstream.Stream, err error
 	case err != nil:
 		return nil, fmt.Errorf("cannot create stream %s: %w", config.Name, err)
 	}
-	o.log.Info("events are retained", "stream", config.Name, "for", o.cfg.Retention, "bytes", config.MaxBytes)
+	o.api.Config.Log.Info("events are retained", "stream", config.Name, "for", o.cfg.Retention, "bytes", config.MaxBytes)
 	return stream, nil
 }
 

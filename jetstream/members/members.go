@@ -128,14 +128,13 @@ func (r *Report) addStream(info *jetstream.StreamInfo) {
 }
 
 func (r *Report) addReplica(member, stream string, behind bool) {
-	for _, m := range r.Members {
-		if m.Name != member {
-			continue
-		}
-		m.Streams = append(m.Streams, stream)
-		if behind {
-			m.Behind = append(m.Behind, stream)
-		}
+	m := r.find(member)
+	if m == nil {
+		return
+	}
+	m.Streams = append(m.Streams, stream)
+	if behind {
+		m.Behind = append(m.Behind, stream)
 	}
 }
 
@@ -216,13 +215,7 @@ func (s *Session) Remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	request, err := json.Marshal(struct {
-		Server string `json:"peer"`
-		ID     string `json:"peer_id,omitempty"`
-	}{name, m.id})
-	if err != nil {
-		return err
-	}
+	request, _ := json.Marshal(map[string]string{"peer": name, "peer_id": m.id}) // strings: it cannot fail
 	var answer struct {
 		Error *jetstream.APIError `json:"error"`
 	}

@@ -1,6 +1,7 @@
 package natsconn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -87,10 +88,7 @@ func Dial(cfg Config, opts ...nats.Option) (*nats.Conn, error) {
 // Options returns the options that all connections of a node share. A nil log is [slog.Default]. Nothing is
 // buffered while a connection is interrupted, because the sender would have given up by the time it is sent.
 func Options(name string, log *slog.Logger) []nats.Option {
-	if log == nil {
-		log = slog.Default()
-	}
-	log = log.With("connection", name)
+	log = cmp.Or(log, slog.Default()).With("connection", name)
 	malformed := &rate.Sometimes{First: 1, Interval: malformedEvery}
 	// Clients can cause errors: NATS reports each answer that this user may not publish.
 	sometimes := &rate.Sometimes{First: 10, Interval: time.Second}

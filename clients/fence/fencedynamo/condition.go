@@ -58,15 +58,10 @@ func (m mark) guard(e expressions, c fence.Claim) (expressions, error) {
 	if e.condition != nil {
 		condition += " AND (" + *e.condition + ")"
 	}
-	names, values := maps.Clone(e.names), maps.Clone(e.values)
-	if names == nil {
-		names = map[string]string{}
-	}
-	if values == nil {
-		values = map[string]types.AttributeValue{}
-	}
-	names[nameMark] = m.attribute
-	values[valueToken], values[valueFirst] = number(c.Token), number(1)
+	names := map[string]string{nameMark: m.attribute}
+	maps.Copy(names, e.names)
+	values := map[string]types.AttributeValue{valueToken: number(c.Token), valueFirst: number(1)}
+	maps.Copy(values, e.values)
 	return expressions{&condition, names, values}, nil
 }
 
@@ -79,19 +74,13 @@ func (m mark) apart(e expressions) error {
 	}
 	placeholders := slices.AppendSeq(slices.Collect(maps.Keys(e.names)), maps.Keys(e.values))
 	for _, p := range placeholders {
-		if err := free(p); err != nil {
-			return err
+		if strings.HasPrefix(strings.TrimLeft(p, "#:"), reserved) {
+			return fmt.Errorf("%w: placeholder %q: those that begin with %q are the guard's; rename it",
+				fence.ErrInvalid, p, reserved)
 		}
 	}
 	if e.condition != nil && !balanced(*e.condition) {
 		return fmt.Errorf("%w: the parentheses of condition %q do not match", fence.ErrInvalid, *e.condition)
-	}
-	return nil
-}
-
-func free(placeholder string) error {
-	if strings.HasPrefix(strings.TrimLeft(placeholder, "#:"), reserved) {
-		return fmt.Errorf("%w: placeholder %q: those that begin with %q are the guard's; rename it", fence.ErrInvalid, placeholder, reserved)
 	}
 	return nil
 }

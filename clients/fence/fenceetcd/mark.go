@@ -1,6 +1,7 @@
 package fenceetcd
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -70,10 +71,7 @@ func (g *Guard) checkOp(op clientv3.Op) error {
 	switch {
 	case op.IsTxn():
 		_, then, otherwise := op.Txn()
-		if err := g.checkOps(then); err != nil {
-			return err
-		}
-		return g.checkOps(otherwise)
+		return cmp.Or(g.checkOps(then), g.checkOps(otherwise))
 	case !op.IsPut() && !op.IsGet() && !op.IsDelete():
 		return messages.Invalid("operation", "from clientv3.OpPut, OpGet, OpDelete or OpTxn", "an empty one")
 	case g.touchesMarks(string(op.KeyBytes()), string(op.RangeBytes())):

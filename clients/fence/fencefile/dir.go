@@ -161,25 +161,17 @@ func (d *Dir) acquire(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := d.lockFile(ctx); err != nil {
-		<-d.turn
-		return err
+	err := d.checkControl()
+	if err == nil {
+		_, err = d.lock.TryLockContext(ctx, retryDelay)
 	}
-	return nil
-}
-
-func (d *Dir) lockFile(ctx context.Context) error {
-	if err := d.checkControl(); err != nil {
-		return err
+	if err == nil {
+		err = d.checkLock()
 	}
-	if _, err := d.lock.TryLockContext(ctx, retryDelay); err != nil {
-		return err
+	if err != nil {
+		d.release()
 	}
-	if err := d.checkLock(); err != nil {
-		_ = d.lock.Unlock()
-		return err
-	}
-	return nil
+	return err
 }
 
 // checkLock tells whether the locked file is still the one in the directory that was opened.
@@ -198,6 +190,7 @@ func (d *Dir) checkLock() error {
 	return nil
 }
 
+// release gives the turn away, and the lock if it is held.
 func (d *Dir) release() {
 	_ = d.lock.Unlock() // closes the file, by which the system lets go in any case
 	<-d.turn

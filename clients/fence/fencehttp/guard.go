@@ -9,10 +9,9 @@ import (
 
 // guard holds what all handlers of one middleware share.
 type guard struct {
-	gate     admission.Gate
-	resource func(*http.Request) (string, error) // nil: the header says it
-	refused  func(*http.Request, error)
-	reads    bool
+	gate    admission.Gate[*http.Request]
+	refused func(*http.Request, error)
+	reads   bool
 }
 
 // Option changes how handlers are guarded.
@@ -22,7 +21,7 @@ type Option func(*guard)
 // than by its header. A header that names another resource is refused. So is a request for which f
 // returns an error, whose text its client is shown.
 func WithResource(f func(*http.Request) (string, error)) Option {
-	return func(g *guard) { g.resource = f }
+	return func(g *guard) { g.gate.Resource = f }
 }
 
 // WithOptionalClaims lets requests pass that show no claim, for the time until all clients lock. A claim
@@ -52,7 +51,7 @@ func WithObserver(o fence.Observer) Option {
 // New returns a middleware that lets a request through after it has raised the mark of its claim in
 // marks. The handler finds the claim in the request's context, by [fence.FromContext].
 func New(marks fence.Marks, opts ...Option) func(http.Handler) http.Handler {
-	g := &guard{gate: admission.Gate{Marks: marks, Guard: "fencehttp"}, refused: func(*http.Request, error) {}}
+	g := &guard{gate: admission.Gate[*http.Request]{Marks: marks, Guard: "fencehttp"}, refused: func(*http.Request, error) {}}
 	for _, o := range opts {
 		o(g)
 	}
@@ -66,21 +65,13 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 		next.ServeHTTP(w, r)
 		return
 	}
-	ctx, err := g.gate.Admit(r.Context(), r.Header, g.resourceOf(r))
+	ctx, err := g.gate.Admit(r.Context(), r.Header, r)
 	if err != nil {
 		g.refused(r, err)
 		Error(w, err)
 		return
 	}
 	next.ServeHTTP(w, r.WithContext(ctx))
-}
-
-// resourceOf returns a function that names the resource of a request; nil if its header does.
-func (g *guard) resourceOf(r *http.Request) func() (string, error) {
-	if g.resource == nil {
-		return nil
-	}
-	return func() (string, error) { return g.resource(r) }
 }
 
 // isSafe tells the methods that, by RFC 9110, ask for nothing to be changed.

@@ -173,10 +173,8 @@ func isConflict(err error) bool {
 
 // pause waits for a random part of at most d, so that contenders do not meet again.
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(rand.N(d))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(rand.N(d)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

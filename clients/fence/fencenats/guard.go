@@ -17,9 +17,8 @@ const defaultTimeout = 5 * time.Second
 
 // Guard guards handlers. It may be used concurrently, for any number of them.
 type Guard struct {
-	gate     admission.Gate
-	resource func(subject string) (string, error) // nil: the header says it
-	refused  func(subject string, err error)
+	gate    admission.Gate[string]
+	refused func(subject string, err error)
 }
 
 // Option changes how handlers are guarded.
@@ -29,7 +28,7 @@ type Option func(*Guard)
 // that names another resource is refused. So is a message for which f returns an error, whose text its
 // sender is shown.
 func WithResource(f func(subject string) (string, error)) Option {
-	return func(g *Guard) { g.resource = f }
+	return func(g *Guard) { g.gate.Resource = f }
 }
 
 // WithOptionalClaims lets messages pass that show no claim, for the time until all clients lock. A claim
@@ -60,7 +59,8 @@ func WithObserver(o fence.Observer) Option {
 // New returns a guard that lets a message through after it has raised the mark of its claim in marks.
 // Handlers find the claim in their context, by [fence.FromContext].
 func New(marks fence.Marks, opts ...Option) *Guard {
-	g := &Guard{gate: admission.Gate{Marks: marks, Timeout: defaultTimeout, Guard: "fencenats"}, refused: func(string, error) {}}
+	gate := admission.Gate[string]{Marks: marks, Timeout: defaultTimeout, Guard: "fencenats"}
+	g := &Guard{gate: gate, refused: func(string, error) {}}
 	for _, o := range opts {
 		o(g)
 	}
@@ -71,7 +71,7 @@ func New(marks fence.Marks, opts ...Option) *Guard {
 // derived from ctx, which lasts as long as the service.
 func (g *Guard) Handler(ctx context.Context, next func(context.Context, micro.Request)) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
-		ctx, err := g.admit(ctx, r.Subject(), r.Headers())
+		ctx, err := g.gate.Admit(ctx, r.Headers(), r.Subject())
 		if err != nil {
 			g.refused(r.Subject(), errors.Join(err, Error(r, err)))
 			return
@@ -84,19 +84,11 @@ func (g *Guard) Handler(ctx context.Context, next func(context.Context, micro.Re
 // ctx, which lasts as long as the subscription.
 func (g *Guard) MsgHandler(ctx context.Context, next func(context.Context, *nats.Msg)) nats.MsgHandler {
 	return func(m *nats.Msg) {
-		ctx, err := g.admit(ctx, m.Subject, m.Header)
+		ctx, err := g.gate.Admit(ctx, m.Header, m.Subject)
 		if err != nil {
 			g.refused(m.Subject, errors.Join(err, MsgError(m, err)))
 			return
 		}
 		next(ctx, m)
 	}
-}
-
-// admit returns the context of a message that may pass.
-func (g *Guard) admit(ctx context.Context, subject string, header map[string][]string) (context.Context, error) {
-	if g.resource == nil {
-		return g.gate.Admit(ctx, header, nil)
-	}
-	return g.gate.Admit(ctx, header, func() (string, error) { return g.resource(subject) })
 }

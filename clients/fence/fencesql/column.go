@@ -1,6 +1,7 @@
 package fencesql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -12,10 +13,8 @@ import (
 // Column is a token in each row of a table of the caller's, BIGINT NOT NULL DEFAULT 0: the mark of what
 // the row stands for. It may be used concurrently.
 type Column struct {
-	dialect           Dialect
-	rule              fence.Rule
+	guard             *Guard // its table is not used
 	table, key, token string
-	observer          fence.Observer
 }
 
 // Column returns the column named token of a table whose rows are told apart by the column named key. The
@@ -26,7 +25,7 @@ func (g *Guard) Column(table, key, token string) (*Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Column{dialect: g.dialect, rule: g.rule, observer: g.observer, table: table, key: key, token: token}, nil
+	return &Column{guard: g, table: table, key: key, token: token}, nil
 }
 
 // Update writes the row with that key, and the claim's token into it, if the token there lets the claim
@@ -49,17 +48,14 @@ func (c *Column) Raise(ctx context.Context, tx Tx, claim fence.Claim, key any) e
 
 // write executes an UPDATE with assignments, each followed by a comma, and that of the token.
 func (c *Column) write(ctx context.Context, tx Tx, claim fence.Claim, key any, assignments string, args []any) (err error) {
-	defer c.observer.Conclude(guardName, claim, &err)
-	if err := claim.Check(); err != nil {
+	defer c.guard.observer.Conclude(guardName, claim, &err)
+	if err := cmp.Or(claim.Check(), checkTx(tx)); err != nil {
 		return err
 	}
-	if err := checkTx(tx); err != nil {
-		return err
-	}
-	p, n := c.dialect.placeholder, len(args)
+	p, n := c.guard.dialect.placeholder, len(args)
 	update := "UPDATE " + c.table + " SET " + assignments + c.token + " = " + p(n+1) +
 		" WHERE " + c.key + " = " + p(n+2) + " AND " + c.token + " BETWEEN 0 AND " + p(n+3)
-	args = append(args[:n:n], int64(claim.Token), key, int64(lets(c.rule, claim.Token)))
+	args = append(args[:n:n], int64(claim.Token), key, int64(lets(c.guard.rule, claim.Token)))
 
 	written, err := c.exec(ctx, tx, update, args)
 	if err != nil || written {
@@ -71,7 +67,7 @@ func (c *Column) write(ctx context.Context, tx Tx, claim fence.Claim, key any, a
 	// The row lets the claim pass and is locked: it came just now, or it is as it should be already, and
 	// MySQL counts only rows that change.
 	written, err = c.exec(ctx, tx, update, args)
-	if err == nil && !written && c.dialect != MySQL {
+	if err == nil && !written && c.guard.dialect != MySQL {
 		return fmt.Errorf("fencesql: %s of %s: %w", c.token, c.table, errNotLocked)
 	}
 	return err
@@ -92,12 +88,12 @@ func (c *Column) exec(ctx context.Context, tx Tx, update string, args []any) (wr
 // lock locks the row and checks the claim against its token.
 func (c *Column) lock(ctx context.Context, tx Tx, claim fence.Claim, key any) error {
 	highest, err := scanToken(tx.QueryRowContext(ctx, "SELECT "+c.token+" FROM "+c.table+
-		" WHERE "+c.key+" = "+c.dialect.placeholder(1)+c.dialect.forUpdate(), key))
+		" WHERE "+c.key+" = "+c.guard.dialect.placeholder(1)+c.guard.dialect.forUpdate(), key))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("fencesql: %s has no row with %s %v: %w", c.table, c.key, key, err)
 	case err != nil:
 		return fmt.Errorf("fencesql: reading %s of the row with %s %v of %s: %w", c.token, c.key, key, c.table, err)
 	}
-	return c.rule.Check(claim, highest)
+	return c.guard.rule.Check(claim, highest)
 }

@@ -1,6 +1,7 @@
 package fencesql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -77,10 +78,7 @@ func (g *Guard) CreateTable(ctx context.Context, db DB) error {
 // error is the database's, wrapped. The caller rolls back after each of them.
 func (g *Guard) Raise(ctx context.Context, tx Tx, c fence.Claim) (err error) {
 	defer g.observer.Conclude(guardName, c, &err)
-	if err := c.Check(); err != nil {
-		return err
-	}
-	if err := checkTx(tx); err != nil {
+	if err := cmp.Or(c.Check(), checkTx(tx)); err != nil {
 		return err
 	}
 	pass := g.upsert

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -43,16 +44,8 @@ const (
 
 // HasCode reports whether err is a refusal by JetStream with one of the codes.
 func HasCode(err error, codes ...jetstream.ErrorCode) bool {
-	var refusal jetstream.JetStreamError
-	if !errors.As(err, &refusal) || refusal.APIError() == nil {
-		return false
-	}
-	for _, code := range codes {
-		if refusal.APIError().ErrorCode == code {
-			return true
-		}
-	}
-	return false
+	refusal, ok := errors.AsType[jetstream.JetStreamError](err)
+	return ok && refusal.APIError() != nil && slices.Contains(codes, refusal.APIError().ErrorCode)
 }
 
 // PermanentError returns the cause if a repetition of the request cannot succeed, and nil if it can.

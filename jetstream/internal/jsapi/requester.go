@@ -1,6 +1,7 @@
 package jsapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ func NewRequester(nc *nats.Conn, cfg Config) (*Requester, error) {
 	if cfg.Members == nil {
 		cfg.Members = nc.DiscoveredServers
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	return &Requester{Conn: nc, JS: js, Config: cfg, progress: time.Now()}, nil
 }
 

@@ -41,12 +41,10 @@ func (b *Backoff) pause() time.Duration {
 
 // Pause waits for the duration. It returns ctx's error if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	}
 }
