@@ -29,24 +29,6 @@ class Extensions(Renewal):
         token: identifies the lease.
     """
 
-    __slots__ = (
-        "_asks",
-        "_calls",
-        "_confirmed",
-        "_former",
-        "_key",
-        "_left",
-        "_number",
-        "_owner",
-        "_payload",
-        "_secret",
-        "_sender",
-        "_since",
-        "session",
-        "token",
-        "ttl",
-    )
-
     def __init__(
         self,
         sender: Sender,

@@ -57,35 +57,6 @@ class Holding:
         found: why it is lost; None: it is not.
     """
 
-    __slots__ = (
-        "_alarm",
-        "_alone",
-        "_begun",
-        "_failing",
-        "_hints",
-        "_holding",
-        "_listeners",
-        "_lost",
-        "_released",
-        "_sets",
-        "_setting",
-        "_shard",
-        "core",
-        "coverage",
-        "ends",
-        "extensions",
-        "fence",
-        "found",
-        "key",
-        "lock",
-        "metadata",
-        "name",
-        "secret",
-        "slots",
-        "terms",
-        "token",
-    )
-
     def __init__(self, core: Core, name: str, key: str, a: Answer, terms: Terms, secret: str | None) -> None:
         """Take over the lease of a grant."""
         lease = a.lease
