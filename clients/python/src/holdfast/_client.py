@@ -154,9 +154,7 @@ class Client:
             Closed: the client is closed.
         """
         terms = self._terms(ttl, wait, mode, permits, limit, metadata, ephemeral, renew)
-        holding = await self._acquire(name, terms)
-        assert holding.lock is not None
-        return holding.lock
+        return (await self._acquire(name, terms)).lock
 
     async def get(self, name: str) -> LockState:
         """Return what the service knows of a resource.
