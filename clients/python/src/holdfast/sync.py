@@ -22,7 +22,7 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import nats
 import nats.errors
@@ -33,7 +33,7 @@ from ._core import forked_from
 from ._errors import Closed, HoldfastError, LockLost, LossReason, Unavailable
 from ._lease import Event, Lease, LockState
 from ._lock import Lock as AsyncLock
-from ._options import Duration, Mode, seconds
+from ._options import Duration, LockOptions, seconds
 from ._watch import Watch as AsyncWatch
 
 __all__ = ["Client", "Lock", "LockScope", "Watch", "JeopardyHook"]
@@ -249,69 +249,22 @@ class Client:
         """The name of the holder in the service."""
         return self._client.owner
 
-    def lock(
-        self,
-        name: str,
-        *,
-        ttl: Duration | None = None,
-        wait: Duration | None = None,
-        mode: Mode = "exclusive",
-        permits: int = 1,
-        limit: int | None = None,
-        metadata: Mapping[str, str] | None = None,
-        ephemeral: bool = False,
-        renew: bool = True,
-    ) -> LockScope:
+    def lock(self, name: str, **options: Unpack[LockOptions]) -> LockScope:
         """Return a block that runs under a lock: `with client.lock("orders.42") as lock:`.
 
-        The arguments, and the errors of entering the block, are those of acquire. The lock is released at the end of
+        The options, and the errors of entering the block, are those of acquire. The lock is released at the end of
         the block, which raises LockLost if it was lost.
         """
-        return LockScope(
-            lambda: self.acquire(
-                name,
-                ttl=ttl,
-                wait=wait,
-                mode=mode,
-                permits=permits,
-                limit=limit,
-                metadata=metadata,
-                ephemeral=ephemeral,
-                renew=renew,
-            )
-        )
+        return LockScope(lambda: self.acquire(name, **options))
 
-    def acquire(
-        self,
-        name: str,
-        *,
-        ttl: Duration | None = None,
-        wait: Duration | None = None,
-        mode: Mode = "exclusive",
-        permits: int = 1,
-        limit: int | None = None,
-        metadata: Mapping[str, str] | None = None,
-        ephemeral: bool = False,
-        renew: bool = True,
-    ) -> Lock:
-        """Lock the resource. The arguments and errors are those of holdfast.Client.acquire.
+    def acquire(self, name: str, **options: Unpack[LockOptions]) -> Lock:
+        """Lock the resource. The options and errors are those of holdfast.Client.acquire.
 
         An interrupt during the wait, such as KeyboardInterrupt or the soft time limit of Celery, withdraws the request.
         """
 
         async def acquire() -> Lock:
-            lock = await self._client.acquire(
-                name,
-                ttl=ttl,
-                wait=wait,
-                mode=mode,
-                permits=permits,
-                limit=limit,
-                metadata=metadata,
-                ephemeral=ephemeral,
-                renew=renew,
-            )
-            return self._wrap(lock)
+            return self._wrap(await self._client.acquire(name, **options))
 
         async def release(lock: Lock) -> None:
             await lock._lock.release()  # pyright: ignore[reportPrivateUsage]
