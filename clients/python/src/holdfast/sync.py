@@ -30,8 +30,9 @@ from nats.aio.client import Client as Connection
 
 from ._client import Client as AsyncClient
 from ._core import forked_from
-from ._errors import Closed, HoldfastError, LockLost, LossReason, Unavailable
+from ._errors import Closed, HoldfastError, LockLost, Unavailable
 from ._lease import Event, Lease, LockState
+from ._lock import HeldLock
 from ._lock import Lock as AsyncLock
 from ._options import Duration, LockOptions, seconds
 from ._watch import Watch as AsyncWatch
@@ -333,13 +334,14 @@ class Client:
         self._on_jeopardy(self._wrap(lock), error)
 
 
-class Lock:
+class Lock(HeldLock):
     """A lock that is held, until it is released or lost. Its client renews it. Threads may share it.
 
     It is made by Client.acquire and Client.lock.
     """
 
     def __init__(self, loop: _Loop, lock: AsyncLock) -> None:
+        super().__init__(lock._holding)
         self._loop = loop
         self._lock = lock
         self._lost = threading.Event()
@@ -348,49 +350,6 @@ class Lock:
     async def _watch(self) -> None:
         await self._lock.lost.wait()
         self._lost.set()
-
-    def __repr__(self) -> str:
-        return f"<Lock {self.name!r} with token {self.token}>"
-
-    @property
-    def name(self) -> str:
-        """The resource, in Unicode NFC."""
-        return self._lock.name
-
-    @property
-    def owner(self) -> str:
-        """In whose name the lock is held."""
-        return self._lock.owner
-
-    @property
-    def token(self) -> int:
-        """The number of the grant, which identifies the lease."""
-        return self._lock.token
-
-    @property
-    def fence(self) -> str:
-        """What the protected resource compares: 15 digits, whose text order is numeric order."""
-        return self._lock.fence
-
-    @property
-    def slots(self) -> tuple[int, ...]:
-        """The numbers of the permits, which no other holder has meanwhile; empty if the lock is exclusive."""
-        return self._lock.slots
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """What the service shows of the lease. It is not to be modified; see set."""
-        return self._lock.metadata
-
-    @property
-    def valid(self) -> bool:
-        """Whether the lock is held at this moment, by the clock. False in a forked child."""
-        return not self._loop.inherited and self._lock.valid
-
-    @property
-    def remaining(self) -> float:
-        """For how many seconds the lock is held at least if it is not renewed any more; 0 if it is not held."""
-        return 0.0 if self._loop.inherited else self._lock.remaining
 
     @property
     def lost(self) -> threading.Event:
@@ -402,15 +361,6 @@ class Lock:
         if self._loop.inherited:
             self._loop.check()
         return self._lost
-
-    @property
-    def reason(self) -> LossReason | None:
-        """Why the lock was lost; None if it was not."""
-        return self._lock.reason
-
-    def headers(self, slot: int | None = None) -> dict[str, str]:
-        """Return the headers that carry the claim to the protected resource. See holdfast.Lock.headers."""
-        return self._lock.headers(slot)
 
     def check(self) -> None:
         """Do nothing if the lock is held at this moment.
