@@ -20,6 +20,7 @@ import type { Secret } from "./secret.js";
 import type { Answer, Channel } from "./sender.js";
 import type { Session } from "./session.js";
 import { checkSet, checkTTL, type Terms } from "./settings.js";
+import { unless } from "./signals.js";
 import { isAbout, orderOf, tokenOf, type Reply, type WireLease } from "./wire.js";
 
 /** How long a lease is held before the client subscribes to its events. Most locks are released earlier. */
@@ -507,9 +508,9 @@ export class Handle {
     this.#sets = Math.min(this.#sets + 1, mostOrder);
     const order = core.deployment.offers("order") ? { order: this.#sets } : {};
     const body = { owner: this.owner, token: token.toString(), metadata, ...(this.secret && { secret: this.secret.secret }), ...order };
-    const outcome = await core.askWithin({ operation: "set", key: terms.key, body: () => body, signal });
-    if (outcome.answer === undefined) throw outcome.ending === "aborted" ? signal?.reason : unanswered(this.#what("set"), outcome);
-    const reply: Reply = outcome.answer.reply ?? {};
+    const request = { operation: "set", key: terms.key, body: () => body, signal } as const;
+    const answer = await core.ask(this.#what("set"), request, true);
+    const reply: Reply = answer.reply ?? {};
     const reason = lossReason(reply.status);
     if (reply.status === "UPDATED" && orderOf(reply) > this.#sets) {
       this.#sets = orderOf(reply); // another client of the owner sets them, too
@@ -593,21 +594,6 @@ export class Handle {
     const { subject } = core.router.route("release", terms.key, 0);
     core.sender.publish(subject, JSON.stringify(this.#releaseUntil(0).body()), "0.0");
   }
-}
-
-/** Waits for a call, though not longer than its signal lets it. */
-function unless(signal: AbortSignal | undefined, call: Promise<void>): Promise<void> {
-  if (signal === undefined) return call;
-  return new Promise<void>((resolve, reject) => {
-    const abort = (): void => {
-      reject(signal.reason as Error);
-    };
-    if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort, { once: true });
-    void call.then(resolve, reject).finally(() => {
-      signal.removeEventListener("abort", abort);
-    });
-  });
 }
 
 /** Tells whether an answer to get shows that a lease is not held any more. One that has not all holders does not show it. */

@@ -70,14 +70,14 @@ export class Channel {
   }
 }
 
-/** Is told of the connection. */
+/** Is told of the connection, as far as it has methods for that. */
 export interface Listener {
   /** The connection is there again. What was sent on the last one may be lost. */
-  reconnected(): void;
+  reconnected?(): void;
   /** The connection is closed for good. */
-  off(): void;
+  off?(): void;
   /** The client begins to close. */
-  closing(): void;
+  closing?(): void;
 }
 
 /** Sends requests on the connection of the application, and receives the answers with one subscription. */
@@ -162,7 +162,7 @@ export class Sender {
   /** Tells that the client begins to close. */
   beginClose(): void {
     this.#closing = true;
-    for (const listener of [...this.#listeners]) listener.closing();
+    for (const listener of [...this.#listeners]) listener.closing?.();
   }
 
   /** Expects no more answers. The connection stays open. */
@@ -195,7 +195,7 @@ export class Sender {
       else if (status.type === "error") this.#forbid(status.error);
       else if (status.type === "reconnect") {
         this.#connected = true;
-        for (const listener of [...this.#listeners]) listener.reconnected();
+        for (const listener of [...this.#listeners]) listener.reconnected?.();
       }
     }
   }
@@ -206,6 +206,6 @@ export class Sender {
 
   #end(): void {
     this.#off = true;
-    for (const listener of [...this.#listeners]) listener.off();
+    for (const listener of [...this.#listeners]) listener.off?.();
   }
 }
