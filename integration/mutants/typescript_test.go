@@ -15,8 +15,8 @@ var typescript = []mutant{
 		name: "TypeScriptLeaseOutlivesItsTTL",
 		harm: "a client takes a lock for held when the service has granted it to the next one",
 		edits: []edit{{
-			"clients/typescript/src/estimate.ts", "    this.#until = sent + Math.min(remaining, ttl) - margin(ttl);\n",
-			"    this.#until = sent + Math.min(remaining, ttl) + ttl;\n",
+			"clients/typescript/src/estimate.ts", "    this.until = sent + Math.min(remaining, ttl) - margin(ttl);\n",
+			"    this.until = sent + Math.min(remaining, ttl) + ttl;\n",
 		}},
 		found: typescriptCases,
 		says:  `was taken for held \d+ µs after "other" was granted`,
@@ -31,7 +31,7 @@ var typescript = []mutant{
 	{
 		name:  "TypeScriptNothingIsRenewed",
 		harm:  "locks are lost while their holders work",
-		edits: []edit{{"clients/typescript/src/renewal.ts", "    this.#due = sent + third * (1 - Math.random() / 16);\n", "    this.#due = sent + 1000 * third;\n"}},
+		edits: []edit{{"clients/typescript/src/renewal.ts", "    this.due = sent + third * (1 - Math.random() / 16);\n", "    this.due = sent + 1000 * third;\n"}},
 		found: typescriptCases,
 		says:  `status: want "TIMEOUT"`,
 	},

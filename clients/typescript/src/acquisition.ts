@@ -91,7 +91,7 @@ export class Acquisition {
     const { core, terms } = this;
     if (terms.wait === 0) return 0;
     const left = this.#begun + terms.wait - core.clock.now();
-    return Math.max(Math.ceil(Math.min(left, mostWait, core.deployment.mostWait)), 1);
+    return Math.max(Math.ceil(Math.min(left, mostWait, core.deployment.limits.max_wait_ms)), 1);
   }
 
   #take(outcome: Outcome): Handle | undefined {

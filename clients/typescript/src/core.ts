@@ -3,8 +3,8 @@ import { Alarms } from "./alarms.js";
 import { Background } from "./background.js";
 import { SuspendClock } from "./clock.js";
 import { Deployment } from "./deployment.js";
-import { exchange, insist, leaseOf, type Line, type Outcome, type Request } from "./exchange.js";
-import { refused, unanswered } from "./failures.js";
+import { exchange, insist, leaseOf, type Line, type Request } from "./exchange.js";
+import { unanswered, type Subject } from "./failures.js";
 import { Handles } from "./handles.js";
 import { Hints } from "./hints.js";
 import { encodeKey, normalizeName } from "./key.js";
@@ -13,9 +13,12 @@ import type { Secret } from "./secret.js";
 import { Sender, type Answer, type Listener } from "./sender.js";
 import { Sessions } from "./sessions.js";
 import type { Settings } from "./settings.js";
-import type { Reply, WireLease } from "./wire.js";
+import type { WireLease } from "./wire.js";
 
-/** The parts of a client that its calls and locks share. */
+/**
+ * The parts of a client that its calls and locks share. When the connection is closed, locks that are held end at their
+ * deadline; when the client is closed, close() releases them.
+ */
 export class Core implements Line, Listener {
   readonly clock = new SuspendClock();
   readonly alarms = new Alarms(this.clock);
@@ -55,18 +58,11 @@ export class Core implements Line, Listener {
     return this.deployment.offers("secrets") ? this.settings.secret : undefined;
   }
 
-  /** Asks about a resource. A call that must not change anything is never unknown. */
-  async ask(operation: "get", name: string, body: object, signal?: AbortSignal): Promise<Reply> {
-    const resource = normalizeName(name, operation);
-    const what = { operation, resource };
-    const outcome = await this.askWithin({ operation, key: encodeKey(resource), body: () => body, signal });
-    if (outcome.answer === undefined) throw outcome.ending === "aborted" ? signal?.reason : unanswered(what, outcome, false);
-    return outcome.answer.reply ?? refuse(what);
-  }
-
-  /** Runs an exchange for no longer than the timeout of the client. */
-  askWithin(request: Omit<Request, "deadline">): Promise<Outcome> {
-    return exchange(this, { ...request, deadline: this.clock.now() + this.settings.timeout });
+  /** Returns the answer to a request, if it comes within the timeout. A call that changes nothing is never unknown. */
+  async ask(what: Subject, request: Omit<Request, "deadline">, changes: boolean): Promise<Answer> {
+    const outcome = await exchange(this, { ...request, deadline: this.clock.now() + this.settings.timeout });
+    if (outcome.answer !== undefined) return outcome.answer;
+    throw outcome.ending === "aborted" ? request.signal?.reason : unanswered(what, outcome, changes);
   }
 
   /** Releases a lease in the background that no call wants. The secret is that of its request. */
@@ -81,14 +77,6 @@ export class Core implements Line, Listener {
   reconnected(): void {
     for (const handle of [...this.handles]) handle.reconnected();
     this.sessions.reconnected();
-  }
-
-  off(): void {
-    // Locks that are held end at their deadline.
-  }
-
-  closing(): void {
-    // What is held is released by close().
   }
 
   /** Gives back what is granted in answer to an attempt that is not expected any more. */
@@ -110,8 +98,4 @@ export class Core implements Line, Listener {
       return false;
     }
   }
-}
-
-function refuse(what: { operation: string; resource: string }): never {
-  throw refused(what, {});
 }

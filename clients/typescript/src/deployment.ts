@@ -1,9 +1,9 @@
 import { Alarm } from "./alarms.js";
 import { exchange, type Line } from "./exchange.js";
-import type { Info } from "./wire.js";
+import type { Info, Limits } from "./wire.js";
 
 /** The limits of the contract, until the deployment says others. */
-const contract = { min_ttl_ms: 100, max_ttl_ms: 86_400_000, max_wait_ms: 3_600_000 };
+const contract: Limits = { min_ttl_ms: 100, max_ttl_ms: 86_400_000, max_wait_ms: 3_600_000 };
 /** How long the first calls wait for the answer, so that they know what they may use. */
 const mostPatience = 1000;
 /** The shortest time between two questions. */
@@ -32,17 +32,8 @@ export class Deployment {
     return this.line.router.shards;
   }
 
-  /** The longest time in the queue that a request may ask for. */
-  get mostWait(): number {
-    return this.#limits.max_wait_ms;
-  }
-
-  /** The shortest and the longest lease. */
-  get ttls(): { least: number; most: number } {
-    return { least: this.#limits.min_ttl_ms, most: this.#limits.max_ttl_ms };
-  }
-
-  get #limits(): typeof contract {
+  /** The shortest and the longest lease, and the longest time in the queue, that a request may ask for. */
+  get limits(): Limits {
     return { ...contract, ...this.#info?.limits };
   }
 

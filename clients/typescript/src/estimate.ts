@@ -33,43 +33,29 @@ export function margin(ttl: number): number {
 export class Estimate {
   /** The number that the next attempt has; 0: none. */
   order = 0;
-  #until: number;
-  /** What the next attempt asks for. */
-  #asked: number;
-  /** What the last answer granted. */
-  #agreed: number;
+  /** When the lease must be considered over. */
+  until: number;
+  /** The TTL that the next attempt asks for. */
+  asked: number;
+  /** The TTL that the last answer granted. */
+  agreed: number;
   /** The attempts that the service may have granted last, or may grant yet, the oldest first. */
   #open: Attempt[] = [];
 
   /** A lease of which so much remained in the answer to a request sent then. */
   constructor(sent: number, remaining: number, ttl: number) {
-    this.#asked = this.#agreed = ttl;
-    this.#until = sent + Math.min(remaining, ttl) - margin(ttl);
-  }
-
-  /** When the lease must be considered over. */
-  get until(): number {
-    return this.#until;
-  }
-
-  /** The TTL that the next attempt asks for. */
-  get asked(): number {
-    return this.#asked;
-  }
-
-  /** The TTL that the last answer granted. */
-  get agreed(): number {
-    return this.#agreed;
+    this.asked = this.agreed = ttl;
+    this.until = sent + Math.min(remaining, ttl) - margin(ttl);
   }
 
   /** When the service considers the lease over, unless an attempt was delayed on its way. */
   get end(): number {
-    return this.#open.reduce((end, a) => Math.max(end, a.sent + a.ttl), this.#until + margin(this.#agreed));
+    return this.#open.reduce((end, a) => Math.max(end, a.sent + a.ttl), this.until + margin(this.agreed));
   }
 
   /** Sets what the next attempts ask for. */
   ask(ttl: number): void {
-    this.#asked = ttl;
+    this.asked = ttl;
   }
 
   /**
@@ -77,7 +63,7 @@ export class Estimate {
    * lease shorter at once, because the service may have granted it.
    */
   sent(id: number, at: number): void {
-    const attempt = { id, sent: at, ttl: this.#asked, order: this.order, settled: false, before: 0 };
+    const attempt = { id, sent: at, ttl: this.asked, order: this.order, settled: false, before: 0 };
     this.#open.push(attempt);
     this.#bound(ends(attempt, at));
   }
@@ -92,8 +78,8 @@ export class Estimate {
     const by = this.#open.find((a) => a.id === id && !a.settled);
     if (by === undefined) return undefined;
     by.before = this.#open.at(-1)?.id ?? id;
-    this.#agreed = by.order > 0 && by.order < order ? remaining : by.ttl;
-    this.#until = by.sent + Math.min(remaining, this.#agreed) - margin(this.#agreed);
+    this.agreed = by.order > 0 && by.order < order ? remaining : by.ttl;
+    this.until = by.sent + Math.min(remaining, this.agreed) - margin(this.agreed);
     this.#open = this.#open.filter((a) => {
       const over = precedes(a, by, order);
       if (over || (a.id <= by.id && a.ttl >= by.ttl)) a.settled = true;
@@ -101,11 +87,6 @@ export class Estimate {
       return !over;
     });
     return by.sent;
-  }
-
-  /** Takes in that something else has prolonged the lease until a moment. */
-  prolong(until: number): void {
-    this.#until = Math.max(this.#until, until);
   }
 
   /** Takes in that an attempt had no effect. */
@@ -124,7 +105,7 @@ export class Estimate {
   }
 
   #bound(until: number): void {
-    this.#until = Math.min(this.#until, until);
+    this.until = Math.min(this.until, until);
   }
 }
 

@@ -20,6 +20,7 @@ import type { Secret } from "./secret.js";
 import type { Answer, Channel } from "./sender.js";
 import type { Session } from "./session.js";
 import { checkSet, checkTTL, type Terms } from "./settings.js";
+import { unless } from "./signals.js";
 import { isAbout, orderOf, tokenOf, type Reply, type WireLease } from "./wire.js";
 
 /** How long a lease is held before the client subscribes to its events. Most locks are released earlier. */
@@ -46,7 +47,8 @@ export class Handle {
   #found: LockLostError | LockReleasedError | undefined;
   #signal: AbortController | undefined;
   #released: Promise<void> | undefined;
-  #isClosed = false;
+  /** Whether the lock was held until the client was closed. */
+  isClosed = false;
   /** The end of the latest set: the service takes them in the order in which they come. */
   #setting: Promise<unknown> = Promise.resolve();
 
@@ -56,7 +58,7 @@ export class Handle {
     this.#wake();
   });
   /** What the attempts from the number asks on ask for, and what the last of them that was granted has asked for. */
-  #ttl: number;
+  ttl: number;
   #agreed: number;
   #asks = 1;
   /** The number of the attempts that ask for what is asked for now, and that of the latest set. */
@@ -97,7 +99,7 @@ export class Handle {
     this.#number = order + 1;
     this.fence = lease.fence ?? "";
     this.slots = Object.freeze([...(lease.slots ?? [])]);
-    this.#ttl = this.#agreed = terms.ttl;
+    this.ttl = this.#agreed = terms.ttl;
     this.#renewal = new Renewal(sent, remaining, terms.ttl);
     this.#channel = core.sender.open((answer) => {
       this.#answered(answer);
@@ -110,11 +112,6 @@ export class Handle {
 
   get owner(): string {
     return this.core.settings.owner;
-  }
-
-  /** The TTL that the next renewal asks for. */
-  get ttl(): number {
-    return this.#ttl;
   }
 
   /** Goes by the clock, since a timer may be late. */
@@ -150,7 +147,7 @@ export class Handle {
 
   async extend(ttl: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    checkTTL(ttl, this.core.deployment.ttls, this.terms.name);
+    checkTTL(ttl, this.core.deployment.limits, this.terms.name);
     this.#mustBeHeld("extend");
     const answered = new Promise<void>((resolve, reject) => {
       const { alarms, clock, settings } = this.core;
@@ -199,13 +196,8 @@ export class Handle {
 
   /** Releases the lock because the client is closed. */
   async close(): Promise<void> {
-    this.#isClosed ||= this.#phase === "held";
+    this.isClosed ||= this.#phase === "held";
     await this.release();
-  }
-
-  /** Whether the lock was held until the client was closed. */
-  get isClosed(): boolean {
-    return this.#isClosed;
   }
 
   /** Is told that a coverage is over. */
@@ -258,7 +250,7 @@ export class Handle {
       return;
     }
     const now = this.core.clock.now();
-    if (now >= this.#follow && this.#ttl >= followFrom) {
+    if (now >= this.#follow && this.ttl >= followFrom) {
       this.#follow = Infinity;
       this.#unfollow = this.core.hints.follow(this.terms.key, this.token, () => {
         this.hinted();
@@ -282,15 +274,15 @@ export class Handle {
     let at = this.#verify;
     if (this.#coverage === undefined) at = Math.min(at, this.#renewal.until);
     if (this.#isRenewed) at = Math.min(at, this.#renewal.due);
-    if (this.#ttl >= followFrom) at = Math.min(at, this.#follow);
+    if (this.ttl >= followFrom) at = Math.min(at, this.#follow);
     if (at === Infinity) this.core.alarms.stop(this.#alarm);
     else this.core.alarms.set(this.#alarm, at);
   }
 
   /** Has the attempts from now on ask for a TTL. */
   #ask(ttl: number): void {
-    if (ttl !== this.#ttl) this.#change();
-    this.#ttl = ttl;
+    if (ttl !== this.ttl) this.#change();
+    this.ttl = ttl;
     this.#asks = this.#channel.last + 1;
     this.#renewal.ask(ttl);
   }
@@ -322,7 +314,7 @@ export class Handle {
     return {
       owner: this.owner,
       token: this.token.toString(),
-      ttl_ms: this.#ttl,
+      ttl_ms: this.ttl,
       ...(this.secret && { secret: this.secret.secret }),
       ...(this.#session && { session: this.#session.id }),
       ...(this.#renewal.order > 0 && { order: this.#renewal.order }),
@@ -373,7 +365,7 @@ export class Handle {
       return;
     }
     const isSettled = attempt >= this.#since && !this.#renewal.isOpenBefore(this.#since);
-    if (attempt >= this.#asks) this.#agreed = this.#ttl;
+    if (attempt >= this.#asks) this.#agreed = this.ttl;
     if (isSettled && this.#former !== undefined) {
       this.#former.disuse();
       this.#former = undefined;
@@ -507,9 +499,9 @@ export class Handle {
     this.#sets = Math.min(this.#sets + 1, mostOrder);
     const order = core.deployment.offers("order") ? { order: this.#sets } : {};
     const body = { owner: this.owner, token: token.toString(), metadata, ...(this.secret && { secret: this.secret.secret }), ...order };
-    const outcome = await core.askWithin({ operation: "set", key: terms.key, body: () => body, signal });
-    if (outcome.answer === undefined) throw outcome.ending === "aborted" ? signal?.reason : unanswered(this.#what("set"), outcome);
-    const reply: Reply = outcome.answer.reply ?? {};
+    const request = { operation: "set", key: terms.key, body: () => body, signal } as const;
+    const answer = await core.ask(this.#what("set"), request, true);
+    const reply: Reply = answer.reply ?? {};
     const reason = lossReason(reply.status);
     if (reply.status === "UPDATED" && orderOf(reply) > this.#sets) {
       this.#sets = orderOf(reply); // another client of the owner sets them, too
@@ -593,21 +585,6 @@ export class Handle {
     const { subject } = core.router.route("release", terms.key, 0);
     core.sender.publish(subject, JSON.stringify(this.#releaseUntil(0).body()), "0.0");
   }
-}
-
-/** Waits for a call, though not longer than its signal lets it. */
-function unless(signal: AbortSignal | undefined, call: Promise<void>): Promise<void> {
-  if (signal === undefined) return call;
-  return new Promise<void>((resolve, reject) => {
-    const abort = (): void => {
-      reject(signal.reason as Error);
-    };
-    if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort, { once: true });
-    void call.then(resolve, reject).finally(() => {
-      signal.removeEventListener("abort", abort);
-    });
-  });
 }
 
 /** Tells whether an answer to get shows that a lease is not held any more. One that has not all holders does not show it. */

@@ -1,8 +1,9 @@
 import type { Core } from "./core.js";
 import { UnavailableError } from "./errors.js";
-import { refused, unanswered } from "./failures.js";
+import { refused } from "./failures.js";
+import { encodeKey, normalizeName } from "./key.js";
 import type { LockInfo, LockState, PendingInfo } from "./state.js";
-import { lockInfo, pendingInfo, tokenOf, type ListReply } from "./wire.js";
+import { lockInfo, pendingInfo, tokenOf, type ListReply, type Reply } from "./wire.js";
 
 /** How many leases one page has at most. */
 const pageSize = 1000;
@@ -17,9 +18,11 @@ export interface LockSnapshot {
 
 /** Returns the state of one lock. */
 export async function getState(core: Core, name: string, signal: AbortSignal | undefined): Promise<LockState> {
-  const reply = await core.ask("get", name, {}, signal);
+  const resource = normalizeName(name, "get");
+  const what = { operation: "get", resource };
+  const answer = await core.ask(what, { operation: "get", key: encodeKey(resource), body: () => ({}), signal }, false);
+  const reply: Reply = answer.reply ?? {};
   const lease = reply.lease;
-  const resource = lease?.resource ?? name.normalize("NFC");
   switch (reply.status) {
     case "FREE":
       return { name: resource, held: false, owner: "", token: tokenOf(lease), holders: [], waiting: reply.waiting ?? 0 };
@@ -40,7 +43,7 @@ export async function getState(core: Core, name: string, signal: AbortSignal | u
       };
     }
     default:
-      throw refused({ operation: "get", resource }, reply);
+      throw refused(what, reply);
   }
 }
 
@@ -61,10 +64,9 @@ export async function queryAll(core: Core, pattern: string, signal: AbortSignal 
 async function pageAfter(core: Core, pattern: string, after: string, signal: AbortSignal | undefined): Promise<ListReply> {
   const what = { operation: "query" };
   const body = { pattern, limit: pageSize, waiters: true, ...(after !== "" && { after }) };
-  const outcome = await core.askWithin({ operation: "list", body: () => body, signal });
-  if (outcome.answer === undefined) throw outcome.ending === "aborted" ? signal?.reason : unanswered(what, outcome, false);
-  if (outcome.answer.reply !== undefined) throw refused(what, outcome.answer.reply);
-  const page = outcome.answer.json() as ListReply | undefined;
+  const answer = await core.ask(what, { operation: "list", body: () => body, signal }, false);
+  if (answer.reply !== undefined) throw refused(what, answer.reply);
+  const page = answer.json() as ListReply | undefined;
   if (page === undefined) throw new UnavailableError({ ...what, detail: "an answer that is no page of a listing" });
   return page;
 }

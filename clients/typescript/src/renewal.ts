@@ -7,8 +7,10 @@ export function spread(ttl: number): number {
 
 /** An {@link Estimate}, and when its holder asks for more time. It is pure. */
 export class Renewal extends Estimate {
-  #due = 0;
-  #attempts = 0;
+  /** When the next attempt is to be sent. */
+  due = 0;
+  /** How many were sent since the last grant. */
+  attempts = 0;
   #idle = 0;
 
   constructor(sent: number, remaining: number, ttl: number) {
@@ -16,27 +18,17 @@ export class Renewal extends Estimate {
     this.#rest(sent);
   }
 
-  /** When the next attempt is to be sent. */
-  get due(): number {
-    return this.#due;
-  }
-
-  /** How many were sent since the last grant. */
-  get attempts(): number {
-    return this.#attempts;
-  }
-
   /** Goes on with a lease that something else has prolonged until a moment. The next attempt is due at another one. */
   resume(until: number, due: number): void {
-    this.prolong(until);
-    this.#attempts = this.#idle = 0;
-    this.#due = due;
+    this.until = Math.max(this.until, until);
+    this.attempts = this.#idle = 0;
+    this.due = due;
   }
 
   /** Takes in that an attempt was sent. The next one is due after a pause, at most the given one. */
   override sent(id: number, at: number, mostPause = Infinity): void {
-    this.#attempts++;
-    this.#due = at + Math.min(spread(this.asked), mostPause);
+    this.attempts++;
+    this.due = at + Math.min(spread(this.asked), mostPause);
     super.sent(id, at);
   }
 
@@ -44,7 +36,7 @@ export class Renewal extends Estimate {
   override granted(id: number, remaining: number, order = 0): number | undefined {
     const sent = super.granted(id, remaining, order);
     if (sent !== undefined && !this.hasOpen(id)) {
-      this.#attempts = this.#idle = 0;
+      this.attempts = this.#idle = 0;
       this.#rest(sent);
     }
     return sent;
@@ -52,18 +44,18 @@ export class Renewal extends Estimate {
 
   /** Puts an attempt off that could not be sent. */
   notSent(now: number): void {
-    this.#due = now + spread(this.asked);
+    this.due = now + spread(this.asked);
   }
 
   /** Has the next attempt due soon, because one had no effect. */
   hasten(now: number, after: (n: number) => number): void {
-    this.#due = Math.min(this.#due, now + after(this.#idle++));
+    this.due = Math.min(this.due, now + after(this.#idle++));
   }
 
   /** Waits for a third of what is left; a little less by chance, so that leases taken together are not renewed together. */
   #rest(sent: number): void {
     const lasts = this.until + margin(this.agreed) - sent;
     const third = Math.max(Math.min(lasts, this.agreed), 0) / 3;
-    this.#due = sent + third * (1 - Math.random() / 16);
+    this.due = sent + third * (1 - Math.random() / 16);
   }
 }

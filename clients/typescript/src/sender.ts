@@ -41,27 +41,19 @@ export class Answer {
 
 /** The attempts of one request, or of one lease, each with a reply subject of its own. */
 export class Channel {
-  #last = 0;
+  /** The number of the latest attempt; 0 if there was none. */
+  last = 0;
 
   constructor(
     private readonly sender: Sender,
     private readonly id: number,
-    private readonly receive: (answer: Answer) => void,
+    /** Takes an answer in. */
+    readonly receive: (answer: Answer) => void,
   ) {}
-
-  /** The number of the latest attempt; 0 if there was none. */
-  get last(): number {
-    return this.#last;
-  }
 
   /** Sends an attempt. Returns false if it was certainly not sent. */
   send(subject: string, body: string): boolean {
-    return this.sender.publish(subject, body, `${this.id}.${++this.#last}`);
-  }
-
-  /** Takes an answer in. */
-  answered(message: Msg, attempt: number): void {
-    this.receive(new Answer(message, attempt));
+    return this.sender.publish(subject, body, `${this.id}.${++this.last}`);
   }
 
   /** Expects no more answers. */
@@ -70,14 +62,14 @@ export class Channel {
   }
 }
 
-/** Is told of the connection. */
+/** Is told of the connection, as far as it has methods for that. */
 export interface Listener {
   /** The connection is there again. What was sent on the last one may be lost. */
-  reconnected(): void;
+  reconnected?(): void;
   /** The connection is closed for good. */
-  off(): void;
+  off?(): void;
   /** The client begins to close. */
-  closing(): void;
+  closing?(): void;
 }
 
 /** Sends requests on the connection of the application, and receives the answers with one subscription. */
@@ -91,8 +83,10 @@ export class Sender {
   #lastChannel = 0;
   #connected = true;
   #off = false;
-  #closing = false;
-  #forbidden: Error | undefined;
+  /** The client closes: no call begins any more. */
+  isClosing = false;
+  /** What the user of the connection was last told not to do; undefined: nothing. */
+  forbidden: Error | undefined;
 
   /** @param orphan is told of answers that are not expected any more. */
   constructor(
@@ -104,7 +98,7 @@ export class Sender {
     this.#subscription = nc.subscribe(`${this.#inbox}>`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);
-        else this.#forbidden = error;
+        else this.forbidden = error;
       },
     });
     this.#status = nc.status();
@@ -117,16 +111,6 @@ export class Sender {
   /** The connection is closed, or drains: no answer comes any more. */
   get isOff(): boolean {
     return this.#off || this.nc.isClosed() || this.nc.isDraining();
-  }
-
-  /** What the user of the connection was last told not to do; undefined: nothing. */
-  get forbidden(): Error | undefined {
-    return this.#forbidden;
-  }
-
-  /** The client closes: no call begins any more. */
-  get isClosing(): boolean {
-    return this.#closing;
   }
 
   open(receive: (answer: Answer) => void): Channel {
@@ -161,8 +145,8 @@ export class Sender {
 
   /** Tells that the client begins to close. */
   beginClose(): void {
-    this.#closing = true;
-    for (const listener of [...this.#listeners]) listener.closing();
+    this.isClosing = true;
+    for (const listener of [...this.#listeners]) listener.closing?.();
   }
 
   /** Expects no more answers. The connection stays open. */
@@ -178,9 +162,8 @@ export class Sender {
     const name = message.subject.slice(this.#inbox.length);
     const [channel, attempt] = name.split(".");
     if (name !== this.#name(`${channel}.${attempt}`)) return;
-    const open = this.#channels.get(Number(channel));
-    if (open !== undefined) open.answered(message, Number(attempt));
-    else this.orphan(new Answer(message, Number(attempt)));
+    const receive = this.#channels.get(Number(channel))?.receive ?? this.orphan;
+    receive(new Answer(message, Number(attempt)));
   }
 
   /** Returns the end of a reply subject. Who has seen that of one attempt cannot guess that of another one. */
@@ -192,20 +175,17 @@ export class Sender {
   async #follow(): Promise<void> {
     for await (const status of this.#status) {
       if (status.type === "disconnect") this.#connected = false;
-      else if (status.type === "error") this.#forbid(status.error);
-      else if (status.type === "reconnect") {
+      else if (status.type === "error") {
+        if (status.error.name === "PermissionViolationError") this.forbidden = status.error;
+      } else if (status.type === "reconnect") {
         this.#connected = true;
-        for (const listener of [...this.#listeners]) listener.reconnected();
+        for (const listener of [...this.#listeners]) listener.reconnected?.();
       }
     }
   }
 
-  #forbid(error: Error): void {
-    if (error.name === "PermissionViolationError") this.#forbidden = error;
-  }
-
   #end(): void {
     this.#off = true;
-    for (const listener of [...this.#listeners]) listener.off();
+    for (const listener of [...this.#listeners]) listener.off?.();
   }
 }

@@ -130,13 +130,10 @@ export class Session {
       this.sessions.refuse();
       this.close();
     } else {
-      if (renewal.attempts > 0) this.#endanger(this.#silence());
+      const silence = { operation: "keep", detail: "no answer in time" };
+      if (renewal.attempts > 0) this.#endanger(new UnavailableError(silence));
       this.#send(renewal);
     }
-  }
-
-  #silence(): HoldfastError {
-    return new UnavailableError({ operation: "keep", detail: "no answer in time" });
   }
 
   /**

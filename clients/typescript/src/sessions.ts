@@ -13,15 +13,11 @@ const mostRefusal = 3_600_000;
 export class Sessions {
   readonly #current = new Map<string, Session>();
   /** A keep was answered, so the user may send them. */
-  #proven = false;
+  proven = false;
   #refusedUntil = -Infinity;
   #refusal = 0;
 
   constructor(private readonly core: Core) {}
-
-  get proven(): boolean {
-    return this.#proven;
-  }
 
   /** Returns the session that an extension of the lease is to name; undefined if none. */
   of(handle: Handle): Session | undefined {
@@ -46,13 +42,13 @@ export class Sessions {
 
   /** Takes in that a keep was answered. */
   prove(): void {
-    this.#proven = true;
+    this.proven = true;
     this.#refusal = 0;
   }
 
   /** Takes in that keeps are not answered any more. */
   doubt(): void {
-    this.#proven = false;
+    this.proven = false;
   }
 
   /** Has no session begin for a time. */

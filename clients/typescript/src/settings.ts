@@ -4,7 +4,7 @@ import type { LockOptions, Options } from "./options.js";
 import { randomText } from "./random.js";
 import type { LockMode } from "./state.js";
 import { newSecret, type Secret } from "./secret.js";
-import { readers } from "./wire.js";
+import { readers, type Limits } from "./wire.js";
 
 const mostMillis = 0xffffffff;
 const mostPermits = 1000;
@@ -90,7 +90,7 @@ export function termsOf(name: string, options: LockOptions, settings: Settings):
  * Checks a TTL that a lock is to be extended to. A client that asks for less than is left must count with it at once, so it
  * asks for nothing that the service refuses.
  */
-export function checkTTL(ttl: number, { least, most }: { least: number; most: number }, resource: string): void {
+export function checkTTL(ttl: number, { min_ttl_ms: least, max_ttl_ms: most }: Limits, resource: string): void {
   const holds = Number.isInteger(ttl) && ttl >= least && ttl <= most;
   new Check("extend", resource).rule(holds, "ttl", `be a whole number of milliseconds from ${least} to ${most}`, ttl);
 }

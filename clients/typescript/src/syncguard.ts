@@ -8,6 +8,7 @@ import type { Holdfast } from "./holdfast.js";
 import type { Lock } from "./lock.js";
 import type { LockOptions } from "./options.js";
 import type { LockInfo } from "./state.js";
+import { unless } from "./signals.js";
 
 /** What a backend can do: its locks have fencing tokens, and the service decides when they end. */
 export interface Capabilities {
@@ -129,28 +130,25 @@ const notAcquired: Handle = {
 
 class Backend implements HoldfastBackend {
   readonly capabilities: Capabilities = Object.freeze({ supportsFencing: true, timeAuthority: "server" });
-  readonly #client: Holdfast;
-  readonly #common: Common;
-  readonly #options: BackendOptions;
   /** The locks that are held, by their lock IDs. */
   readonly #locks = new Map<string, Lock>();
 
-  constructor(client: Holdfast, common: Common, options: BackendOptions) {
-    this.#client = client;
-    this.#common = common;
-    this.#options = options;
-  }
+  constructor(
+    private readonly client: Holdfast,
+    private readonly common: Common,
+    private readonly options: BackendOptions,
+  ) {}
 
   async acquire({ key, ttlMs, signal }: KeyOperation & { ttlMs: number }): Promise<AcquireResult> {
-    const name = this.#common.normalizeAndValidateKey(key);
+    const name = this.common.normalizeAndValidateKey(key);
     this.#checkTTL(ttlMs);
-    const lockId = this.#common.generateLockId();
-    const metadata = { [lockIdHash]: this.#common.hashKey(lockId) };
+    const lockId = this.common.generateLockId();
+    const metadata = { [lockIdHash]: this.common.hashKey(lockId) };
     const options: LockOptions = { ttl: ttlMs, ifAvailable: true, renew: false, metadata };
     if (signal !== undefined) options.signal = signal;
     const begun = Date.now();
     // The client observes the signal itself: it gives back what it got, which a race would leave held.
-    const lock = await this.#translate(signal, { key }, () => ifFree(this.#client.acquire(name, options)));
+    const lock = await this.#translate(signal, { key }, () => ifFree(this.client.acquire(name, options)));
     if (lock === null) return { ok: false, reason: "locked", ...notAcquired };
     if (!lock.signal.aborted) {
       this.#locks.set(lockId, lock);
@@ -160,7 +158,7 @@ class Backend implements HoldfastBackend {
   }
 
   async release({ lockId, signal }: LockOperation): Promise<ReleaseResult> {
-    this.#common.validateLockId(lockId);
+    this.common.validateLockId(lockId);
     const ok = await this.#run(signal, { lockId }, async () => {
       const lock = this.#locks.get(lockId);
       this.#locks.delete(lockId); // so that one of several releases succeeds
@@ -170,7 +168,7 @@ class Backend implements HoldfastBackend {
   }
 
   async extend({ lockId, ttlMs, signal }: LockOperation & { ttlMs: number }): Promise<ExtendResult> {
-    this.#common.validateLockId(lockId);
+    this.common.validateLockId(lockId);
     this.#checkTTL(ttlMs);
     const begun = Date.now();
     const ok = await this.#run(signal, { lockId }, async () => {
@@ -181,25 +179,25 @@ class Backend implements HoldfastBackend {
   }
 
   async isLocked({ key, signal }: KeyOperation): Promise<boolean> {
-    const name = this.#common.normalizeAndValidateKey(key);
-    const { held, heldBack } = await this.#run(signal, { key }, () => this.#client.get(name));
+    const name = this.common.normalizeAndValidateKey(key);
+    const { held, heldBack } = await this.#run(signal, { key }, () => this.client.get(name));
     return held || heldBack !== undefined;
   }
 
   async lookup(options: KeyOperation | LockOperation): Promise<LookupResult | null> {
     if ("key" in options) {
-      const name = this.#common.normalizeAndValidateKey(options.key);
+      const name = this.common.normalizeAndValidateKey(options.key);
       const begun = Date.now();
-      const { holders } = await this.#run(options.signal, { key: options.key }, () => this.#client.get(name));
+      const { holders } = await this.#run(options.signal, { key: options.key }, () => this.client.get(name));
       return this.#describe(begun, holders[0]);
     }
     const { lockId, signal } = options;
-    this.#common.validateLockId(lockId);
+    this.common.validateLockId(lockId);
     return this.#run(signal, { lockId }, async () => {
       const lock = this.#locks.get(lockId);
       if (lock === undefined) return null;
       const begun = Date.now();
-      const { holders } = await this.#client.get(lock.name);
+      const { holders } = await this.client.get(lock.name);
       return this.#describe(begun, holders.find((holder) => holder.token === lock.token));
     });
   }
@@ -209,8 +207,8 @@ class Backend implements HoldfastBackend {
     if (holder === undefined) return null;
     const { name, owner, token, fence, remaining, acquiredAt, metadata } = holder;
     const result: LookupResult = {
-      keyHash: this.#common.hashKey(name),
-      lockIdHash: metadata[lockIdHash] ?? this.#common.hashKey(`${owner} ${String(token)}`),
+      keyHash: this.common.hashKey(name),
+      lockIdHash: metadata[lockIdHash] ?? this.common.hashKey(`${owner} ${String(token)}`),
       expiresAtMs: begun + remaining,
       acquiredAtMs: acquiredAt.getTime(),
       fence,
@@ -241,7 +239,7 @@ class Backend implements HoldfastBackend {
   /** Tells the application of an error that cannot be thrown. */
   #report(error: Error, lockId: string, key: string): void {
     try {
-      this.#options.onReleaseError?.(error, { lockId, key, source: "disposal" });
+      this.options.onReleaseError?.(error, { lockId, key, source: "disposal" });
     } catch {
       // The end of a block throws nothing, neither this.
     }
@@ -249,32 +247,19 @@ class Backend implements HoldfastBackend {
 
   #checkTTL(ttlMs: number): void {
     if (!Number.isSafeInteger(ttlMs) || ttlMs <= 0) {
-      throw new this.#common.LockError("InvalidArgument", `ttlMs must be a whole number of milliseconds above 0, not ${String(ttlMs)}`);
+      const rule = "ttlMs must be a whole number of milliseconds above 0";
+      throw new this.common.LockError("InvalidArgument", `${rule}, not ${String(ttlMs)}`);
     }
   }
 
   /** Makes a call, and stops waiting for it when the signal aborts. */
   #run<T>(signal: AbortSignal | undefined, context: Context, call: () => Promise<T>): Promise<T> {
-    return this.#translate(signal, context, async () => {
-      if (signal === undefined) return call();
-      let stop = (): void => undefined;
-      const aborted = new Promise<never>((_, reject) => {
-        stop = () => {
-          reject(signal.reason as Error);
-        };
-      });
-      signal.addEventListener("abort", stop);
-      try {
-        return await Promise.race([call(), aborted]);
-      } finally {
-        signal.removeEventListener("abort", stop);
-      }
-    });
+    return this.#translate(signal, context, () => unless(signal, call()));
   }
 
   /** Makes a call, unless the signal has aborted, with errors of syncguard instead of those of the client. */
   async #translate<T>(signal: AbortSignal | undefined, context: Context, call: () => Promise<T>): Promise<T> {
-    const { LockError } = this.#common;
+    const { LockError } = this.common;
     try {
       signal?.throwIfAborted();
       return await call();

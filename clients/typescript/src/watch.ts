@@ -23,7 +23,7 @@ interface WireEvent {
 
 const kinds = new Set<string>(["ACQUIRED", "EXTENDED", "RELEASED", "EXPIRED", "BROKEN", "CONFIRMED", "UPDATED"]);
 
-/** The events of the locks that a pattern selects. */
+/** The events of the locks that a pattern selects. The contract says that those without a connection are missed. */
 export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
   readonly #subscription: Subscription;
   readonly #events: LockEvent[] = [];
@@ -69,10 +69,6 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
     this.#events.length = 0;
     this.#stop({});
     return Promise.resolve({ done: true, value: undefined });
-  }
-
-  reconnected(): void {
-    // The subscription goes on. Events of the time without a connection are missed, which the contract says.
   }
 
   off(): void {

@@ -48,12 +48,19 @@ interface WireWaiter {
   left_ms?: number;
 }
 
+/** What a request may ask for. */
+export interface Limits {
+  min_ttl_ms: number;
+  max_ttl_ms: number;
+  max_wait_ms: number;
+}
+
 /** What the service says about itself. */
 export interface Info {
   shards?: number;
   version?: string;
   nodes?: { version?: string }[];
-  limits?: { min_ttl_ms?: number; max_ttl_ms?: number; max_wait_ms?: number };
+  limits?: Partial<Limits>;
   features?: string[];
 }
 

@@ -26,14 +26,15 @@ from ._errors import (
 )
 from ._key import decode_key, encode_key, shard_of
 from ._lease import Event, EventKind, HeldBack, Lease, LockState, format_fence
-from ._lock import Lock
-from ._options import Duration, Mode, OnLost
+from ._lock import HeldLock, Lock
+from ._options import Duration, LockOptions, Mode, OnLost
 from ._scope import LockScope
 from ._watch import Watch
 from .fence import Claim
 
 __all__ = [
     "Client",
+    "HeldLock",
     "Lock",
     "LockScope",
     "Watch",
@@ -45,6 +46,7 @@ __all__ = [
     "Duration",
     "Mode",
     "OnLost",
+    "LockOptions",
     "JeopardyHook",
     "Claim",
     "HoldfastError",

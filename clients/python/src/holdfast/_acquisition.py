@@ -12,7 +12,6 @@ from ._errors import HoldfastError, LockTimeout, Unavailable, UnknownOutcome
 from ._exchange import Exchange, Unanswered
 from ._holding import Holding
 from ._key import encode_key, normalize
-from ._lock import Lock
 from ._options import Terms, millis
 from ._refusal import refused
 from ._resend import MOST_RESEND
@@ -57,7 +56,6 @@ class Acquisition:
         for _ in range(MOST_LATE):
             a, holding = await self._grant()
             if holding.held and not core.closed:
-                holding.lock = Lock(holding)
                 return holding
             took = _clock.now() - a.sent
             holding.discard()
@@ -84,7 +82,7 @@ class Acquisition:
                 a = await x.run(self._deadline())
                 if a.status == "GRANTED" and not x.gives_back(int(a.lease.get("token", 0))):
                     again = True  # nothing is to be withdrawn
-                    return a, self._hold(a)
+                    return a, Holding(self._core, self._name, self._key, a, self._terms, self._secret)
                 again = self._again(a, x)
                 if not again:
                     raise refused("acquire", self._name, a)
@@ -94,9 +92,6 @@ class Acquisition:
                 x.finish()
                 if not again:
                     self._withdraw(x)
-
-    def _hold(self, a: Answer) -> Holding:
-        return Holding(self._core, self._name, self._key, a, self._terms, self._secret)
 
     def _again(self, a: Answer, x: Exchange) -> bool:
         # Whether the answer decided nothing: the place in the queue ran out, and not the wait, or the lease ended
@@ -153,16 +148,8 @@ class Acquisition:
         # full, or the service cannot be reached, the place in the queue and the lease run out by themselves.
         if x.definite:
             return
-        m: dict[str, Any] = {"owner": self._core.owner, "request_id": self._id}
-        if self._secret is not None:
-            m["secret"] = self._secret
-        self._core.background(self._settle(json.dumps(m).encode()))
-
-    async def _settle(self, message: bytes) -> None:
-        try:
-            await self._core.ask("release", self._key, message, self._matters - _clock.now())
-        except Unanswered:
-            pass
+        message = self._core.message(self._secret, request_id=self._id)
+        self._core.release_later(self._key, message, self._matters - _clock.now())
 
 
 def new_id() -> str:

@@ -8,9 +8,10 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from nats.aio.client import Client as Connection
 
@@ -21,7 +22,7 @@ from ._holding import Holding
 from ._key import encode_key, normalize
 from ._lease import HeldBack, Lease, LockState
 from ._lock import Lock
-from ._options import Duration, Mode, OnLost, Terms, check_owner, check_terms, check_ttl, seconds
+from ._options import Duration, LockOptions, OnLost, Terms, check_owner, check_terms, check_ttl, seconds
 from ._refusal import refused
 from ._scope import LockScope
 from ._secret import Secret
@@ -73,11 +74,16 @@ class Client:
         self._nc = nc
         self._owner = _new_owner() if owner is None else check_owner(owner)
         self._ttl = check_ttl(ttl)
-        self._timeout = seconds("timeout", timeout, 0.001)
-        self._prefix = prefix
-        self._sessions = sessions
-        self._secret = Secret(secret)
-        self._on_jeopardy = on_jeopardy
+        self._make_core = partial(
+            Core,
+            nc,
+            owner=self._owner,
+            timeout=seconds("timeout", timeout, 0.001),
+            prefix=prefix,
+            use_sessions=sessions,
+            secret=Secret(secret),
+            jeopardy=on_jeopardy,
+        )
         self._core: Core | None = None
         self._closed = False
         self._closing: asyncio.Task[None] | None = None
@@ -87,34 +93,14 @@ class Client:
         """The name of the holder at the service."""
         return self._owner
 
-    def lock(
-        self,
-        name: str,
-        *,
-        ttl: Duration | None = None,
-        wait: Duration | None = None,
-        mode: Mode = "exclusive",
-        permits: int = 1,
-        limit: int | None = None,
-        metadata: Mapping[str, str] | None = None,
-        ephemeral: bool = False,
-        renew: bool = True,
-        on_lost: OnLost = "cancel",
-    ) -> LockScope:
+    def lock(self, name: str, *, on_lost: OnLost = "cancel", **options: Unpack[LockOptions]) -> LockScope:
         """Return a block that runs under a lock: `async with client.lock("orders.42") as lock`.
 
         Entering it raises what acquire does. While it runs the lock is renewed; at its end it is released.
 
         Args:
             name: the resource.
-            ttl: the length of the lease in seconds; None: that of the client.
-            wait: how long to wait for the lock; 0: not at all; None: without a bound.
-            mode: "exclusive", or "shared" for a lock that other shared holders may hold at the same time.
-            permits: how many of limit permits are taken.
-            limit: how many permits may be held at once; None: the lock has one holder.
-            metadata: what the service shows of the lease.
-            ephemeral: the lease is only in the memory of a node, and ends with it.
-            renew: the lease is renewed; else it runs out by its TTL unless Lock.extend is called.
+            options: see LockOptions.
             on_lost: when the lock is lost, "cancel" cancels the block and raises LockLost from it; with "event" the
                 block goes on, Lock.lost is set, and LockLost is raised at its end.
 
@@ -123,23 +109,11 @@ class Client:
         """
         if on_lost not in ("cancel", "event"):
             raise Invalid(f'on_lost must be "cancel" or "event", is {on_lost!r}', operation="acquire", resource=name)
-        terms = self._terms(ttl, wait, mode, permits, limit, metadata, ephemeral, renew)
+        terms = check_terms(self._ttl, **options)
         return LockScope(lambda: self._acquire(name, terms), cancel=on_lost == "cancel")
 
-    async def acquire(
-        self,
-        name: str,
-        *,
-        ttl: Duration | None = None,
-        wait: Duration | None = None,
-        mode: Mode = "exclusive",
-        permits: int = 1,
-        limit: int | None = None,
-        metadata: Mapping[str, str] | None = None,
-        ephemeral: bool = False,
-        renew: bool = True,
-    ) -> Lock:
-        """Return a lock on the resource, renewed until it is released or lost. The arguments are those of lock.
+    async def acquire(self, name: str, **options: Unpack[LockOptions]) -> Lock:
+        """Return a lock on the resource, renewed until it is released or lost. The options are LockOptions.
 
         When it raises, or is cancelled, nothing is held: what may have been granted is given back in the background.
 
@@ -153,10 +127,7 @@ class Client:
             Exhausted: the resource has used up its tokens.
             Closed: the client is closed.
         """
-        terms = self._terms(ttl, wait, mode, permits, limit, metadata, ephemeral, renew)
-        holding = await self._acquire(name, terms)
-        assert holding.lock is not None
-        return holding.lock
+        return (await self._acquire(name, check_terms(self._ttl, **options))).lock
 
     async def get(self, name: str) -> LockState:
         """Return what the service knows of a resource.
@@ -237,15 +208,7 @@ class Client:
         if self._closed:
             raise Closed("the client is closed", operation=operation)
         if self._core is None:
-            self._core = Core(
-                self._nc,
-                owner=self._owner,
-                timeout=self._timeout,
-                prefix=self._prefix,
-                use_sessions=self._sessions,
-                secret=self._secret,
-                jeopardy=self._on_jeopardy,
-            )
+            self._core = self._make_core()
         self._core.check_process(operation)
         if self._core.loop is not asyncio.get_running_loop():
             raise RuntimeError("a client belongs to the event loop of its first call; make one client for each loop")
@@ -253,28 +216,6 @@ class Client:
 
     async def _acquire(self, name: str, terms: Terms) -> Holding:
         return await Acquisition(self._start("acquire"), name, terms).run()
-
-    def _terms(
-        self,
-        ttl: Duration | None,
-        wait: Duration | None,
-        mode: Mode,
-        permits: int,
-        limit: int | None,
-        metadata: Mapping[str, str] | None,
-        ephemeral: bool,
-        renew: bool,
-    ) -> Terms:
-        return check_terms(
-            ttl=self._ttl if ttl is None else ttl,
-            wait=wait,
-            mode=mode,
-            permits=permits,
-            limit=limit,
-            metadata=metadata,
-            ephemeral=ephemeral,
-            renew=renew,
-        )
 
 
 def _state(name: str, a: Answer) -> LockState:

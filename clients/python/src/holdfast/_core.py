@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nats.aio.client import Client as Connection
@@ -165,10 +166,6 @@ class Core:
         except Unanswered as e:
             raise unanswered(e, op, resource) from None
 
-    def post(self, op: str, key: str, payload: bytes) -> None:
-        """Send a request once, and expect no answer."""
-        self.sender.send(self.sender.router.route(op, key, 0), payload, None)
-
     async def need(self, feature: str, advice: str, operation: str, resource: str) -> None:
         """Raise Invalid if the deployment is known not to have a feature."""
         if await self.deployment.lacks(feature):
@@ -176,28 +173,29 @@ class Core:
             message = f"the deployment, of version {version!r}, lacks the feature {feature!r}: {advice}"
             raise Invalid(message, operation=operation, resource=resource)
 
-    def release_message(self, token: int, secret: str | None) -> bytes:
-        """Return the request that releases a lease."""
-        m: dict[str, Any] = {"owner": self.owner, "token": token}
+    def message(self, secret: str | None, **fields: object) -> bytes:
+        """Return a request of the owner about a lease that has this secret."""
+        m = {"owner": self.owner, **fields}
         if secret is not None:
             m["secret"] = secret
         return json.dumps(m).encode()
+
+    def release_later(self, key: str, message: bytes, within: float) -> None:
+        """Release in the background. What is not released in time runs out."""
+
+        async def run() -> None:
+            with suppress(Unanswered):
+                await self.ask("release", key, message, within)
+
+        self.background(run())
 
     def give_back(self, lease: dict[str, Any]) -> bool:
         """Release a lease in the background. Return False if it is held here, or not of this owner."""
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
         if (name, token) in self.holdings or lease.get("owner") != self.owner:
             return False
-        message = self.release_message(token, self.secret())
-        key = encode_key(name)
-
-        async def run() -> None:
-            try:
-                await self.ask("release", key, message, lease.get("ttl_ms", 0) / 1000)
-            except Unanswered:
-                pass  # it runs out
-
-        self.background(run())
+        message = self.message(self.secret(), token=token)
+        self.release_later(encode_key(name), message, lease.get("ttl_ms", 0) / 1000)
         return True
 
     async def close(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 LEAST_MARGIN = 0.015
 MOST_MARGIN = 1.0
 # The part of a long TTL by which clocks may differ: twice what NTP corrects at most.
@@ -21,21 +23,19 @@ def margin(ttl: float) -> float:
     return min(max(ttl / 8, LEAST_MARGIN), max(MOST_MARGIN, ttl * DRIFT))
 
 
+@dataclass(slots=True, eq=False)
 class Attempt:
     """A request for more time that the service may have granted last, or may grant yet."""
 
-    __slots__ = ("before", "id", "order", "sent", "settled", "ttl")
-
-    def __init__(self, id: int, sent: float, ttl: float, order: int) -> None:
-        self.id = id
-        self.sent = sent
-        self.ttl = ttl
-        # Attempts with the same number ask for the same. 0: it has none.
-        self.order = order
-        # Its answer has come, or does not matter any more. It may still cut a longer lease short.
-        self.settled = False
-        # The latest attempt that was sent before its answer came: later ones are decided behind it. 0: no answer.
-        self.before = 0
+    id: int
+    sent: float
+    ttl: float
+    # Attempts with the same number ask for the same. 0: it has none.
+    order: int
+    # Its answer has come, or does not matter any more. It may still cut a longer lease short.
+    settled: bool = False
+    # The latest attempt that was sent before its answer came: later ones are decided behind it. 0: no answer.
+    before: int = 0
 
     def ends(self, sent: float) -> float:
         """Return when the lease may be over if the service granted this attempt after what was asked for at sent."""

@@ -45,29 +45,6 @@ class Exchange:
         shard: that of a session; None: that of the key.
     """
 
-    __slots__ = (
-        "_came",
-        "_due",
-        "_exchanges",
-        "_given_back",
-        "_idle",
-        "_key",
-        "_message",
-        "_most_pause",
-        "_obstacle",
-        "_op",
-        "_open",
-        "_over",
-        "_renew",
-        "_sender",
-        "_sent",
-        "_shard",
-        "_stop",
-        "_unsure",
-        "_waits",
-        "_wake",
-    )
-
     def __init__(
         self,
         sender: Sender,

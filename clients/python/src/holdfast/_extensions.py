@@ -29,24 +29,6 @@ class Extensions(Renewal):
         token: identifies the lease.
     """
 
-    __slots__ = (
-        "_asks",
-        "_calls",
-        "_confirmed",
-        "_former",
-        "_key",
-        "_left",
-        "_number",
-        "_owner",
-        "_payload",
-        "_secret",
-        "_sender",
-        "_since",
-        "session",
-        "token",
-        "ttl",
-    )
-
     def __init__(
         self,
         sender: Sender,
@@ -75,7 +57,6 @@ class Extensions(Renewal):
         self._former: Session | None = None
         self._since = 0
         self._left = False
-        self._payload: bytes | None = None
         # The number of the attempts that ask for what is asked for now.
         self._number = order + 1
         # Callers, with the first attempt that may answer them.
@@ -127,9 +108,7 @@ class Extensions(Renewal):
 
         When a caller waits, the pause behind it is no longer than that of any other request.
         """
-        order = self._number if ordered else 0
-        if order != self.order:
-            self.order, self._payload = order, None
+        self.order = self._number if ordered else 0
         now = _clock.now()
         route = self._sender.router.route("extend", self._key, self.attempts)
         id = self._sender.send(route, self._message(), receive, self._key)
@@ -183,10 +162,6 @@ class Extensions(Renewal):
         """Return whether the lease, which is in this session, is in the one that the attempts name, and stays there."""
         return self.session is not None and self.session.label == label and not self.is_open_before(self._since)
 
-    def rest(self) -> None:
-        """Forget what is to be sent, because the lease is prolonged by its session."""
-        self._payload = None
-
     def stop(self, error: HoldfastError) -> None:
         """Expect no more answers, and answer all callers. Then call leave."""
         self._sender.forget(self.drop_all())
@@ -203,19 +178,16 @@ class Extensions(Renewal):
     def _change(self, above: int = 0) -> None:
         # What the attempts from now on ask for is something else, or has to prevail over another client.
         self._number = min(max(self._number, above) + 1, MOST_ORDER)
-        self._payload = None
 
     def _message(self) -> bytes:
-        if self._payload is None:
-            m: dict[str, object] = {"owner": self._owner, "token": self.token, "ttl_ms": millis(self.ttl)}
-            if self._secret is not None:
-                m["secret"] = self._secret
-            if self.session is not None:
-                m["session"] = self.session.id
-            if self.order:
-                m["order"] = self.order
-            self._payload = json.dumps(m).encode()
-        return self._payload
+        m: dict[str, object] = {"owner": self._owner, "token": self.token, "ttl_ms": millis(self.ttl)}
+        if self._secret is not None:
+            m["secret"] = self._secret
+        if self.session is not None:
+            m["session"] = self.session.id
+        if self.order:
+            m["order"] = self.order
+        return json.dumps(m).encode()
 
     def _answer(self, id: int, error: HoldfastError | None) -> None:
         answered = [c for c in self._calls if c[0] <= id]

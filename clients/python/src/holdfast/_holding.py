@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -25,8 +24,8 @@ from ._estimate import MOST_ORDER
 from ._exchange import Exchange, Unanswered
 from ._extensions import Extensions
 from ._hints import Hints, ended
-from ._key import shard_of
 from ._lease import Lease
+from ._lock import Lock
 from ._options import Terms
 from ._refusal import holder_of, refused
 from ._renewal import spread
@@ -35,7 +34,6 @@ from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
 if TYPE_CHECKING:
     from ._core import Core
     from ._coverage import Coverage
-    from ._lock import Lock
 
 LOSSES: dict[str, LossReason] = {
     "NOT_HELD": "not_held",
@@ -56,35 +54,6 @@ class Holding:
         lock: what the application has of it.
         found: why it is lost; None: it is not.
     """
-
-    __slots__ = (
-        "_alarm",
-        "_alone",
-        "_begun",
-        "_failing",
-        "_hints",
-        "_holding",
-        "_listeners",
-        "_lost",
-        "_released",
-        "_sets",
-        "_setting",
-        "_shard",
-        "core",
-        "coverage",
-        "ends",
-        "extensions",
-        "fence",
-        "found",
-        "key",
-        "lock",
-        "metadata",
-        "name",
-        "secret",
-        "slots",
-        "terms",
-        "token",
-    )
 
     def __init__(self, core: Core, name: str, key: str, a: Answer, terms: Terms, secret: str | None) -> None:
         """Take over the lease of a grant."""
@@ -113,11 +82,10 @@ class Holding:
         self.found: LockLost | None = None
         # When the lease is over at the service, too; set when it is not held any more.
         self.ends = 0.0
-        self.lock: Lock | None = None
+        self.lock = Lock(self)
         self._holding = True
         self._alone = False
         self._failing = False
-        self._shard: int | None = None
         self._lost: asyncio.Event | None = None
         self._listeners: list[Callable[[], None]] = []
         self._released: asyncio.Future[HoldfastError | None] | None = None
@@ -162,12 +130,6 @@ class Holding:
     def renewed(self) -> bool:
         """Whether the lease is to be prolonged by its own extensions."""
         return (self.coverage is None and self.terms.renew) or self.extensions.awaited
-
-    def shard(self, shards: int) -> int:
-        """Return the shard of the resource."""
-        if self._shard is None:
-            self._shard = shard_of(self.key, shards)
-        return self._shard
 
     def when_lost(self, listener: Callable[[], None]) -> None:
         """Have a function called by the loop when the lease is lost."""
@@ -235,14 +197,11 @@ class Holding:
                 raise refused("set", self.name, a)
 
     async def _set(self, metadata: dict[str, str]) -> Answer:
-        m: dict[str, Any] = {"owner": self.core.owner, "token": self.token, "metadata": metadata}
-        if self.secret is not None:
-            m["secret"] = self.secret
         while True:
             self._sets = min(self._sets + 1, MOST_ORDER)
-            if self.core.deployment.orders:
-                m["order"] = self._sets
-            a = await self.core.call("set", self.name, self.key, json.dumps(m).encode())
+            order = {"order": self._sets} if self.core.deployment.orders else {}
+            message = self.core.message(self.secret, token=self.token, metadata=metadata, **order)
+            a = await self.core.call("set", self.name, self.key, message)
             if a.status != "UPDATED" or a.order <= self._sets:
                 return a
             self._sets = a.order  # another client of the owner sets them, too
@@ -290,7 +249,7 @@ class Holding:
 
     def release_message(self) -> bytes:
         """Return the request that releases the lease."""
-        return self.core.release_message(self.token, self.secret)
+        return self.core.message(self.secret, token=self.token)
 
     async def _release(self, released: asyncio.Future[HoldfastError | None]) -> None:
         core = self.core
@@ -355,7 +314,8 @@ class Holding:
         # Posts a release of a lease that ran out by this client's clock, and waits for nothing: the service may have
         # prolonged it without the client's knowledge.
         if self.found is not None and self.found.reason == "deadline" and _clock.now() < self.ends:
-            self.core.post("release", self.key, self.release_message())
+            sender = self.core.sender
+            sender.send(sender.router.route("release", self.key, 0), self.release_message(), None)
             self.ends = 0.0
 
     def _wake(self) -> None:
@@ -463,7 +423,6 @@ class Holding:
             self.core.holdings[self.name, token] = self.core.holdings.pop((self.name, self.token))
             self.token = self.extensions.token = token
             self.fence, self.slots = lease.get("fence", ""), tuple(lease.get("slots", ()))
-            self.extensions.rest()
 
     def _refused(self, a: Answer) -> None:
         self.extensions.drop(a.id)  # the alarm brings the next attempt
@@ -485,7 +444,6 @@ class Holding:
         if self.coverage is not None:
             self.coverage.holdings.discard(self)
         self.coverage = coverage
-        self.extensions.rest()
 
     def uncovered(self, coverage: Coverage) -> None:
         """Take in that a coverage is over."""
@@ -512,7 +470,7 @@ class Holding:
             self._tell(None)
 
     def _tell(self, error: HoldfastError | None) -> None:
-        if self.core.jeopardy is not None and self.lock is not None:
+        if self.core.jeopardy is not None:
             asyncio.get_running_loop().call_soon(self.core.jeopardy, self.lock, error)
 
     def _run_out(self) -> None:

@@ -10,19 +10,14 @@ from . import _clock
 from ._errors import Invalid, LossReason
 from ._lease import format_fence
 from ._options import Duration, check_metadata, check_ttl
+from .fence._claim import RESOURCE_HEADER, TOKEN_HEADER
 
 if TYPE_CHECKING:
     from ._holding import Holding
 
-TOKEN_HEADER = "Fencing-Token"
-RESOURCE_HEADER = "Fencing-Resource"
 
-
-class Lock:
-    """A lock that is held, until it is released or lost. Its client renews it.
-
-    It is made by Client.acquire and Client.lock.
-    """
+class HeldLock:
+    """What a lock of either client shows of its lease. Any thread may ask for it."""
 
     __slots__ = ("_holding",)
 
@@ -76,23 +71,9 @@ class Lock:
         return max(self._holding.until - _clock.now(), 0.0) if self._holding.active else 0.0
 
     @property
-    def lost(self) -> asyncio.Event:
-        """An event that is set when the lock is lost, and not when it is released."""
-        return self._holding.lost
-
-    @property
     def reason(self) -> LossReason | None:
         """Why the lock was lost; None if it was not."""
         return None if self._holding.found is None else self._holding.found.reason
-
-    def check(self) -> None:
-        """Do nothing if the lock is held at this moment.
-
-        Raises:
-            LockLost: it is lost.
-            LockReleased: it was released.
-        """
-        self._holding.check("check")
 
     def headers(self, slot: int | None = None) -> dict[str, str]:
         """Return the headers that carry the claim to the protected resource, over NATS or HTTP.
@@ -112,6 +93,29 @@ class Lock:
             message = "a header loses the spaces around the name; name the lock without them"
             raise Invalid(message, operation="headers", resource=name)
         return {TOKEN_HEADER: fence, RESOURCE_HEADER: name}
+
+
+class Lock(HeldLock):
+    """A lock that is held, until it is released or lost. Its client renews it.
+
+    It is made by Client.acquire and Client.lock.
+    """
+
+    __slots__ = ()
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """An event that is set when the lock is lost, and not when it is released."""
+        return self._holding.lost
+
+    def check(self) -> None:
+        """Do nothing if the lock is held at this moment.
+
+        Raises:
+            LockLost: it is lost.
+            LockReleased: it was released.
+        """
+        self._holding.check("check")
 
     async def extend(self, ttl: Duration) -> None:
         """Have the lease last ttl from now, longer or shorter than what was left. Renewals ask for it from then on.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from math import isfinite
-from typing import Literal
+from typing import Literal, TypedDict
 
 from ._errors import Invalid
 
@@ -75,6 +75,30 @@ def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
     return copy
 
 
+class LockOptions(TypedDict, total=False):
+    """Options of a lock. Each may be left out.
+
+    Attributes:
+        ttl: the length of the lease in seconds; None, the default: that of the client.
+        wait: how long to wait for the lock; 0: not at all; None, the default: without a bound.
+        mode: "exclusive", the default, or "shared" for a lock that other shared holders may hold at the same time.
+        permits: how many of limit permits are taken; 1 by default.
+        limit: how many permits may be held at once; None, the default: the lock has one holder.
+        metadata: what the service shows of the lease; None, the default: nothing.
+        ephemeral: the lease is only in the memory of a node, and ends with it; False by default.
+        renew: the lease is renewed, which is the default; else it runs out by its TTL unless Lock.extend is called.
+    """
+
+    ttl: Duration | None
+    wait: Duration | None
+    mode: Mode
+    permits: int
+    limit: int | None
+    metadata: Mapping[str, str] | None
+    ephemeral: bool
+    renew: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What is asked for with a lock, checked."""
@@ -94,17 +118,19 @@ class Terms:
 
 
 def check_terms(
+    default_ttl: float,
+    /,
     *,
-    ttl: Duration,
-    wait: Duration | None,
-    mode: Mode,
-    permits: int,
-    limit: int | None,
-    metadata: Mapping[str, str] | None,
-    ephemeral: bool,
-    renew: bool,
+    ttl: Duration | None = None,
+    wait: Duration | None = None,
+    mode: Mode = "exclusive",
+    permits: int = 1,
+    limit: int | None = None,
+    metadata: Mapping[str, str] | None = None,
+    ephemeral: bool = False,
+    renew: bool = True,
 ) -> Terms:
-    """Return the terms of a lock; Invalid if they break a rule."""
+    """Return the terms that the LockOptions ask for; Invalid if they break a rule."""
     if mode not in ("exclusive", "shared"):
         raise Invalid(f'mode must be "exclusive" or "shared", is {mode!r}')
     if limit is not None and mode == "shared":
@@ -115,7 +141,7 @@ def check_terms(
     if not 1 <= permits <= min(most, MAX_PERMITS):
         raise Invalid(f"permits must be 1 to {min(most, MAX_PERMITS)} with this mode and limit, is {permits}")
     return Terms(
-        ttl=check_ttl(ttl),
+        ttl=default_ttl if ttl is None else check_ttl(ttl),
         wait=None if wait is None else seconds("wait", wait, 0),
         limit=0 if most == 1 else most,
         permits=permits,

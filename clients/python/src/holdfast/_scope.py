@@ -46,7 +46,6 @@ class LockScope:
         self._inside = True
         if self._cancels:
             self._holding.when_lost(self._lost)
-        assert self._holding.lock is not None
         return self._holding.lock
 
     async def __aexit__(

@@ -7,6 +7,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, cast
 
 from nats.aio.client import Client as Connection
@@ -36,6 +37,7 @@ GARBLED = "GARBLED"
 OWN = ("GRANTED", "EXTENDED", "UPDATED")
 
 
+@dataclass(slots=True, eq=False)
 class Answer:
     """The answer to one attempt, or why it has none.
 
@@ -48,15 +50,12 @@ class Answer:
         alone: no other attempt of the request may have had an effect.
     """
 
-    __slots__ = ("alone", "direct", "id", "reply", "sent", "status")
-
-    def __init__(self, id: int, sent: float, direct: bool, status: str, reply: dict[str, Any]) -> None:
-        self.id = id
-        self.sent = sent
-        self.direct = direct
-        self.status = status
-        self.reply = reply
-        self.alone = True
+    id: int
+    sent: float
+    direct: bool
+    status: str
+    reply: dict[str, Any]
+    alone: bool = True
 
     @property
     def lease(self) -> dict[str, Any]:
@@ -85,18 +84,16 @@ class Answer:
 Receive = Callable[[Answer], None]
 
 
+@dataclass(slots=True, eq=False)
 class _Attempt:
-    __slots__ = ("direct", "id", "key", "payload", "queued", "receive", "sent", "subject")
-
-    def __init__(self, id: int, subject: str, direct: bool, payload: bytes, receive: Receive | None, key: str) -> None:
-        self.id = id
-        self.subject = subject
-        self.direct = direct
-        self.payload = payload
-        self.receive = receive
-        self.key = key
-        self.queued = True
-        self.sent = _clock.now()
+    id: int
+    subject: str
+    direct: bool
+    payload: bytes
+    receive: Receive | None
+    key: str
+    sent: float
+    queued: bool = True
 
 
 class Sender:
@@ -160,7 +157,7 @@ class Sender:
         about the resource of the key is dropped. Empty: the request is about none.
         """
         self.last += 1
-        attempt = _Attempt(self.last, *route, payload, receive, key)
+        attempt = _Attempt(self.last, *route, payload, receive, key, _clock.now())
         if receive is not None:
             self._attempts[attempt.id] = attempt
         self._outbox.append(attempt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _clock
+from ._key import shard_of
 from ._sender import Answer
 from ._session import Session, SessionTerms
 
@@ -42,7 +43,7 @@ class Sessions:
             return None
         if "sessions" not in core.deployment.features or _clock.now() < self._refused:
             return None
-        terms = SessionTerms(holding.shard(core.deployment.shards), holding.extensions.ttl, holding.secret)
+        terms = SessionTerms(shard_of(holding.key, core.deployment.shards), holding.extensions.ttl, holding.secret)
         session = self._current.get(terms)
         if session is None and len({t.ttl for t in self._current} | {terms.ttl}) <= MOST_TTLS:
             session = self._current[terms] = Session(core, self, terms)

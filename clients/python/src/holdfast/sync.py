@@ -22,7 +22,7 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import nats
 import nats.errors
@@ -30,10 +30,11 @@ from nats.aio.client import Client as Connection
 
 from ._client import Client as AsyncClient
 from ._core import forked_from
-from ._errors import Closed, HoldfastError, LockLost, LossReason, Unavailable
+from ._errors import Closed, HoldfastError, LockLost, Unavailable
 from ._lease import Event, Lease, LockState
+from ._lock import HeldLock
 from ._lock import Lock as AsyncLock
-from ._options import Duration, Mode, seconds
+from ._options import Duration, LockOptions, seconds
 from ._watch import Watch as AsyncWatch
 
 __all__ = ["Client", "Lock", "LockScope", "Watch", "JeopardyHook"]
@@ -249,69 +250,22 @@ class Client:
         """The name of the holder in the service."""
         return self._client.owner
 
-    def lock(
-        self,
-        name: str,
-        *,
-        ttl: Duration | None = None,
-        wait: Duration | None = None,
-        mode: Mode = "exclusive",
-        permits: int = 1,
-        limit: int | None = None,
-        metadata: Mapping[str, str] | None = None,
-        ephemeral: bool = False,
-        renew: bool = True,
-    ) -> LockScope:
+    def lock(self, name: str, **options: Unpack[LockOptions]) -> LockScope:
         """Return a block that runs under a lock: `with client.lock("orders.42") as lock:`.
 
-        The arguments, and the errors of entering the block, are those of acquire. The lock is released at the end of
+        The options, and the errors of entering the block, are those of acquire. The lock is released at the end of
         the block, which raises LockLost if it was lost.
         """
-        return LockScope(
-            lambda: self.acquire(
-                name,
-                ttl=ttl,
-                wait=wait,
-                mode=mode,
-                permits=permits,
-                limit=limit,
-                metadata=metadata,
-                ephemeral=ephemeral,
-                renew=renew,
-            )
-        )
+        return LockScope(lambda: self.acquire(name, **options))
 
-    def acquire(
-        self,
-        name: str,
-        *,
-        ttl: Duration | None = None,
-        wait: Duration | None = None,
-        mode: Mode = "exclusive",
-        permits: int = 1,
-        limit: int | None = None,
-        metadata: Mapping[str, str] | None = None,
-        ephemeral: bool = False,
-        renew: bool = True,
-    ) -> Lock:
-        """Lock the resource. The arguments and errors are those of holdfast.Client.acquire.
+    def acquire(self, name: str, **options: Unpack[LockOptions]) -> Lock:
+        """Lock the resource. The options and errors are those of holdfast.Client.acquire.
 
         An interrupt during the wait, such as KeyboardInterrupt or the soft time limit of Celery, withdraws the request.
         """
 
         async def acquire() -> Lock:
-            lock = await self._client.acquire(
-                name,
-                ttl=ttl,
-                wait=wait,
-                mode=mode,
-                permits=permits,
-                limit=limit,
-                metadata=metadata,
-                ephemeral=ephemeral,
-                renew=renew,
-            )
-            return self._wrap(lock)
+            return self._wrap(await self._client.acquire(name, **options))
 
         async def release(lock: Lock) -> None:
             await lock._lock.release()  # pyright: ignore[reportPrivateUsage]
@@ -380,13 +334,14 @@ class Client:
         self._on_jeopardy(self._wrap(lock), error)
 
 
-class Lock:
+class Lock(HeldLock):
     """A lock that is held, until it is released or lost. Its client renews it. Threads may share it.
 
     It is made by Client.acquire and Client.lock.
     """
 
     def __init__(self, loop: _Loop, lock: AsyncLock) -> None:
+        super().__init__(lock._holding)
         self._loop = loop
         self._lock = lock
         self._lost = threading.Event()
@@ -395,49 +350,6 @@ class Lock:
     async def _watch(self) -> None:
         await self._lock.lost.wait()
         self._lost.set()
-
-    def __repr__(self) -> str:
-        return f"<Lock {self.name!r} with token {self.token}>"
-
-    @property
-    def name(self) -> str:
-        """The resource, in Unicode NFC."""
-        return self._lock.name
-
-    @property
-    def owner(self) -> str:
-        """In whose name the lock is held."""
-        return self._lock.owner
-
-    @property
-    def token(self) -> int:
-        """The number of the grant, which identifies the lease."""
-        return self._lock.token
-
-    @property
-    def fence(self) -> str:
-        """What the protected resource compares: 15 digits, whose text order is numeric order."""
-        return self._lock.fence
-
-    @property
-    def slots(self) -> tuple[int, ...]:
-        """The numbers of the permits, which no other holder has meanwhile; empty if the lock is exclusive."""
-        return self._lock.slots
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """What the service shows of the lease. It is not to be modified; see set."""
-        return self._lock.metadata
-
-    @property
-    def valid(self) -> bool:
-        """Whether the lock is held at this moment, by the clock. False in a forked child."""
-        return not self._loop.inherited and self._lock.valid
-
-    @property
-    def remaining(self) -> float:
-        """For how many seconds the lock is held at least if it is not renewed any more; 0 if it is not held."""
-        return 0.0 if self._loop.inherited else self._lock.remaining
 
     @property
     def lost(self) -> threading.Event:
@@ -449,15 +361,6 @@ class Lock:
         if self._loop.inherited:
             self._loop.check()
         return self._lost
-
-    @property
-    def reason(self) -> LossReason | None:
-        """Why the lock was lost; None if it was not."""
-        return self._lock.reason
-
-    def headers(self, slot: int | None = None) -> dict[str, str]:
-        """Return the headers that carry the claim to the protected resource. See holdfast.Lock.headers."""
-        return self._lock.headers(slot)
 
     def check(self) -> None:
         """Do nothing if the lock is held at this moment.
