@@ -71,7 +71,7 @@ func (s *State) takesBack(who caller, e Acquire) bool {
 	if !s.image.HeldBack() || e.NoGrant != "" || s.image.Token() >= messages.MaxToken || s.isAnothers(who, e.Request) {
 		return false
 	}
-	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lost.heaviness()) != "" {
+	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lost.weight()) != "" {
 		return false
 	}
 	for _, l := range s.image.Lost() {

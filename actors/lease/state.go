@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -209,7 +210,8 @@ func (s *State) replyHeldBack(now Time) *messages.Reply {
 	r := s.reply(messages.Status_HELD_BACK)
 	s.showHolders(now, r)
 	r.Lease = s.image.Lost()[0].Grant.Lease(0)
-	r.LeftMs = s.image.lost.latest().left(now.Instant)
+	last := slices.MaxFunc(s.image.Lost(), func(x, y Lost) int { return cmp.Compare(x.Deadline, y.Deadline) })
+	r.LeftMs = last.left(now.Instant)
 	return r
 }
 

@@ -202,7 +202,7 @@ func (l *Ledger) Restart(now lease.Time, taken func(resource string, image *leas
 		for resource, e := range p.entries {
 			if !e.IsFree() {
 				l.addHeld(resource, e.Leases())
-				e.Resume(now.Instant, l.inherited.GetLeftMs())
+				e.Restart(now.Instant, l.inherited.GetLeftMs())
 				taken(resource, &e.Image)
 			}
 		}
