@@ -49,9 +49,6 @@ func resourceAttributes(qualified string) []any {
 
 // confirms reports whether the request confirms the loss of this lease. Otherwise its hold has ended by itself.
 func (d *decision) confirms(g *journal.Grant) bool {
-	if d.request == nil {
-		return false
-	}
 	e, ok := d.request.Event.(lease.Confirm)
 	return ok && e.Request.GetToken() == g.GetToken()
 }
@@ -59,9 +56,6 @@ func (d *decision) confirms(g *journal.Grant) bool {
 // inbox is where the answer goes, without the last token, which names the answer. It is all that is known of the sender: a
 // request to break or to confirm names no owner, and NATS does not pass on the user.
 func (d *decision) inbox() string {
-	if d.request == nil {
-		return ""
-	}
 	to, _ := d.request.replyTo()
 	return to.Subject[:max(strings.LastIndexByte(to.Subject, '.'), 0)]
 }
