@@ -96,14 +96,9 @@ func (s *State) invalid(err error) *messages.Reply {
 // prolong lets a lease run from now for this TTL at least.
 func (s *State) prolong(now Time, h Holding, ttlMillis uint32, o *Outcome) Holding {
 	if now.Add(ttl(ttlMillis)) > h.Deadline {
-		return s.run(now, h, ttlMillis, o)
+		h = s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = ttlMillis, nil }), o)
 	}
 	return h
-}
-
-// run lets a lease run from now again by itself, for this TTL.
-func (s *State) run(now Time, h Holding, ttlMillis uint32, o *Outcome) Holding {
-	return s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = ttlMillis, nil }), o)
 }
 
 // extended puts g in the place of a lease, and lets it run from now.

@@ -37,23 +37,25 @@ type Image struct {
 // [Image.Restart] sets the deadlines.
 func Restore(stored Image, held []*journal.Grant, lost []*journal.Loss) Image {
 	resource := stored.Grant.GetResource()
-	named := func(g *journal.Grant) *journal.Grant {
-		return with(g, func(g *journal.Grant) { g.Resource = resource })
-	}
 	for _, g := range held {
-		stored.others = stored.others.with(Holding{Grant: named(g)}, 0)
+		stored.others = stored.others.with(Holding{Grant: named(g, resource)}, 0)
 	}
 	for _, l := range lost {
-		stored.lost = stored.lost.with(Holding{Grant: named(l.GetGrant())}, l.GetHow())
+		stored.lost = stored.lost.with(Holding{Grant: named(l.GetGrant(), resource)}, l.GetHow())
 	}
 	return stored
+}
+
+// named returns a grant with another resource.
+func named(g *journal.Grant, resource string) *journal.Grant {
+	return with(g, func(g *journal.Grant) { g.Resource = resource })
 }
 
 // Others returns the leases that are held besides the last one granted, the oldest first and without their resource, as
 // they are stored.
 func (i *Image) Others() (held []*journal.Grant) {
 	for _, x := range i.others.all() {
-		held = append(held, with(x.Grant, func(g *journal.Grant) { g.Resource = "" }))
+		held = append(held, named(x.Grant, ""))
 	}
 	return held
 }
@@ -62,8 +64,7 @@ func (i *Image) Others() (held []*journal.Grant) {
 // stored.
 func (i *Image) Losses() (lost []*journal.Loss) {
 	for _, x := range i.lost.all() {
-		unnamed := with(x.Grant, func(g *journal.Grant) { g.Resource = "" })
-		lost = append(lost, &journal.Loss{Grant: unnamed, How: x.How})
+		lost = append(lost, &journal.Loss{Grant: named(x.Grant, ""), How: x.How})
 	}
 	return lost
 }

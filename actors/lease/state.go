@@ -166,9 +166,6 @@ func (s *State) apply(now Time, before *journal.Grant, c *journal.Change, o *Out
 	o.change(c)
 }
 
-// doubt notes that the grant of a token may have reached no client.
-func (s *State) doubt(token messages.Token) { s.doubted = append(s.doubted, token) }
-
 // believe notes that the holder of a token knows of its lease, or that the lease has ended.
 func (s *State) believe(token messages.Token) {
 	s.doubted = slices.DeleteFunc(s.doubted, func(doubted messages.Token) bool { return doubted == token })

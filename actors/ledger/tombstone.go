@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -79,8 +80,6 @@ func refit[V any](m map[string]V, had int) map[string]V {
 		return m
 	}
 	smaller := make(map[string]V, len(m))
-	for k, v := range m {
-		smaller[k] = v
-	}
+	maps.Copy(smaller, m)
 	return smaller
 }
