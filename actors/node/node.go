@@ -246,7 +246,9 @@ func (n *Node) close(ctx context.Context) error {
 	if n.peers != nil {
 		errs = append(errs, n.peers.close(ctx))
 	}
-	n.routers.Expire()
+	for _, r := range n.routers {
+		r.Expire(0)
+	}
 	n.admission.deferred.close()
 	errs = append(errs, n.outbox.close(ctx))
 	for _, nc := range n.cfg.connections()[1:] {

@@ -225,7 +225,9 @@ func (c *Controller) run(ctx context.Context) {
 			return
 		case a := <-c.heard:
 			c.hear(a)
-			c.hearMore()
+			for range len(c.heard) { // one round of reconciliation is for all that have come meanwhile
+				c.hear(<-c.heard)
+			}
 		case <-ticker.C:
 			c.tick(ctx, c.now())
 			continue
@@ -251,13 +253,6 @@ func (c *Controller) hasLeft() bool {
 func (c *Controller) hear(a *peer.Announcement) {
 	if err := c.view.hear(a, c.own, c.now()); err != nil {
 		c.err = err
-	}
-}
-
-// hearMore takes the announcements that have come meanwhile, so that one round of reconciliation is for all of them.
-func (c *Controller) hearMore() {
-	for range len(c.heard) {
-		c.hear(<-c.heard)
 	}
 }
 

@@ -24,10 +24,3 @@ func (t Table) Local() []*actors.Shard {
 	}
 	return all
 }
-
-// Expire refuses the requests that have waited for an owner, whatever the time.
-func (t Table) Expire() {
-	for _, r := range t {
-		r.Expire(0)
-	}
-}
