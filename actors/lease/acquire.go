@@ -207,7 +207,7 @@ func (s *State) reserve(token messages.Token, o *Outcome) {
 		return
 	}
 	s.image.Reserved = min(token+reservation-1, messages.MaxToken)
-	o.change(&journal.Change{Resource: s.resource, Reserved: uint64(s.image.Reserved)})
+	o.Changes = append(o.Changes, &journal.Change{Resource: s.resource, Reserved: uint64(s.image.Reserved)})
 }
 
 func (s *State) overloaded(why string) *messages.Reply {

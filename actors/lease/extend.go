@@ -51,7 +51,8 @@ func (s *State) successor(now Time, h Holding, r *messages.ExtendRequest) *journ
 		switch inSession := len(g.GetSession()) > 0; {
 		case r.GetSession() != "":
 			x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), g.GetSecretHash())
-			s.sessions.prolong(now.Instant, x, r.GetTtlMs())
+			// The session may run longer already. Its own TTL, which each of its leases has, is the bound.
+			x.deadline = max(x.deadline, now.Add(ttl(min(r.GetTtlMs(), x.ttl))))
 			g.TtlMs, g.Session = x.ttl, x.Key[:]
 		case r.GetLimit() == 0, !inSession: // a repeated downgrade leaves the lease in its session
 			g.TtlMs, g.Session = r.GetTtlMs(), nil

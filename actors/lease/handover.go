@@ -82,7 +82,9 @@ func (m *EndedRequests) HandOver(now Instant, h *journal.HandOver, bytes int) {
 			if len(h.Ended) == room || now.Sub(p.last) >= rememberFor {
 				break
 			}
-			h.Ended = append(h.Ended, e.stored(key))
+			h.Ended = append(h.Ended, &journal.EndedRequest{
+				Request: key[:], Token: uint64(e.token), How: e.how, Behind: e.behind,
+			})
 		}
 	}
 	slices.Reverse(h.Ended)
@@ -96,10 +98,6 @@ func (m *EndedRequests) HandOver(now Instant, h *journal.HandOver, bytes int) {
 			h.Sharers = append(h.Sharers, s)
 		}
 	}
-}
-
-func (e ended) stored(key requestKey) *journal.EndedRequest {
-	return &journal.EndedRequest{Request: key[:], Token: uint64(e.token), How: e.how, Behind: e.behind}
 }
 
 // TakeOver remembers what the last owner has handed over, as if it had ended now.

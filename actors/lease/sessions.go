@@ -134,12 +134,6 @@ func (s *Sessions) enter(now Instant, id string, ttlMillis uint32, secretHash []
 	return x
 }
 
-// prolong lets a session run for a TTL from now, unless it runs longer. It is bounded by the TTL of the session, which
-// each of its leases has.
-func (s *Sessions) prolong(now Instant, x *Session, ttlMillis uint32) {
-	x.deadline = max(x.deadline, now.Add(ttl(min(ttlMillis, x.ttl))))
-}
-
 func (s *Sessions) open(key SessionKey, tenant string, ttlMillis uint32, secretHash []byte) *Session {
 	x := &Session{Key: key, group: s.groupOf(tenant), ttl: ttlMillis, secretHash: secretHash, losses: s.number()}
 	s.byKey[key] = x

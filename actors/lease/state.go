@@ -134,7 +134,7 @@ func (s *State) serve(now Time, o *Outcome) {
 			return
 		}
 		request, from := w.request, w.from
-		over := s.isOver(request) // reentrant, it had shared a lease
+		_, over, _ := s.recallAcquire(request) // reentrant, it had shared a lease
 		if !over && (!s.fits(request) || s.isFull() != "") {
 			return
 		}
@@ -163,7 +163,7 @@ func (s *State) apply(now Time, before *journal.Grant, c *journal.Change, o *Out
 	if c.GetKind() == messages.Event_ACQUIRED {
 		s.image.Reserved = 0 // a persistent grant ends a reservation
 	}
-	o.change(c)
+	o.Changes = append(o.Changes, c)
 }
 
 // believe notes that the holder of a token knows of its lease, or that the lease has ended.
