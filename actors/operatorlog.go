@@ -11,34 +11,31 @@ import (
 // logChanges logs what an operator did, and what an operator should know.
 func (s *Shard) logChanges(d *decision) {
 	if d.outcome.Broken != nil {
-		s.logBroken(d, d.outcome.Broken)
+		s.audit("lock broken", d, d.outcome.Broken)
 	}
 	for _, change := range d.outcome.Changes {
 		g := change.GetGrant()
 		switch token := messages.Token(g.GetToken()); {
 		case change.GetKind() == messages.Event_BROKEN:
-			s.logBroken(d, change)
+			s.audit("lock broken", d, change)
 		case change.GetKind() == messages.Event_CONFIRMED && d.confirms(g):
-			s.cfg.Audit.Info("loss confirmed", append(named(g), "owner", g.GetOwner(),
-				"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.inbox())...)
+			s.audit("loss confirmed", d, change)
 		case change.GetKind() == messages.Event_ACQUIRED && token >= messages.WarnToken:
 			s.lateTokens.Add(1)
-			s.cfg.Log.Warn("tokens are running out: move to another name", append(named(g),
+			s.cfg.Log.Warn("tokens are running out: move to another name", append(resourceAttributes(g.GetResource()),
 				"token", g.GetToken(), "last", uint64(messages.MaxToken))...)
 		}
 	}
 }
 
-func (s *Shard) logBroken(d *decision, change *journal.Change) {
+// audit logs what an operator did to a lease.
+func (s *Shard) audit(what string, d *decision, change *journal.Change) {
 	g := change.GetGrant()
-	s.cfg.Audit.Info("lock broken", append(named(g), "owner", g.GetOwner(),
+	s.cfg.Audit.Info(what, append(resourceAttributes(g.GetResource()), "owner", g.GetOwner(),
 		"token", g.GetToken(), "reason", change.GetReason(), "answer_to", d.inbox())...)
 }
 
-// named returns the attributes that name the resource of a lease, with the tenant if it has one.
-func named(g *journal.Grant) []any { return resourceAttributes(g.GetResource()) }
-
-// resourceAttributes returns the attributes that name a resource, by its qualified name.
+// resourceAttributes returns the attributes that name a resource, by its qualified name, with the tenant if it has one.
 func resourceAttributes(qualified string) []any {
 	tenant, resource := messages.Unqualify(qualified)
 	if tenant == "" {

@@ -8,9 +8,6 @@ import (
 // Table has the router of each shard.
 type Table []*Router
 
-// Of returns the router of a key's shard.
-func (t Table) Of(key string) *Router { return t[t.ShardOf(key)] }
-
 // ShardOf returns a key's shard.
 func (t Table) ShardOf(key string) uint32 { return messages.ShardOf(key, uint32(len(t))) }
 
