@@ -191,24 +191,18 @@ const (
 	mostShownBytes = 64 << 10
 )
 
-// replyTaken is an answer that shows why the resource cannot be had: who holds it, and what holds it back.
+// replyTaken is an answer that shows why the resource cannot be had: who holds it, or the first of the lost leases, and
+// how long all of them hold the resource back.
 func (s *State) replyTaken(now Time) *messages.Reply {
-	if s.image.HeldBack() {
-		return s.replyHeldBack(now)
-	}
 	r := s.reply(messages.Status_HELD)
 	s.showHolders(now, r)
-	r.Lease = r.Holders[0]
-	return r
-}
-
-// replyHeldBack is an answer that shows the first of the lost leases, and how long all of them hold the resource back.
-func (s *State) replyHeldBack(now Time) *messages.Reply {
-	r := s.reply(messages.Status_HELD_BACK)
-	s.showHolders(now, r)
-	r.Lease = s.image.Lost()[0].Grant.Lease(0)
-	last := slices.MaxFunc(s.image.Lost(), func(x, y Lost) int { return cmp.Compare(x.Deadline, y.Deadline) })
-	r.LeftMs = last.left(now.Instant)
+	lost := s.image.Lost()
+	if len(lost) == 0 {
+		r.Lease = r.Holders[0]
+		return r
+	}
+	last := slices.MaxFunc(lost, func(x, y Lost) int { return cmp.Compare(x.Deadline, y.Deadline) })
+	r.Status, r.Lease, r.LeftMs = messages.Status_HELD_BACK, lost[0].Grant.Lease(0), last.left(now.Instant)
 	return r
 }
 
