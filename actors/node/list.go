@@ -249,11 +249,10 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 
 // shardOf returns the shard of a resource, by its qualified name, the first one for an empty name.
 func (l *lister) shardOf(qualified string) (uint32, error) {
-	_, resource := messages.Unqualify(qualified)
-	if resource == "" {
+	if qualified == "" {
 		return 0, nil
 	}
-	key, err := messages.EncodeKey(resource)
+	key, err := messages.KeyOf(qualified)
 	if err != nil {
 		return 0, err
 	}
