@@ -11,7 +11,7 @@ import (
 // concurrent use.
 type admission struct {
 	n atomic.Int64
-	// quota counts them for all shards of the node; nil if they are not counted.
+	// quota counts them for all shards of the node.
 	quota *Quota
 }
 

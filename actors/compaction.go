@@ -60,7 +60,9 @@ func newCompaction(ctx context.Context, s *Shard, m *mailbox, l *ledger.Ledger) 
 }
 
 // growth returns the factor for a ledger: the journal may grow to half of what the pages have.
-func growth(l *ledger.Ledger, limits Tuning) int { return max(1, l.Size()/(2*limits.CompactBytes)) }
+func growth(l *ledger.Ledger, limits Tuning) int {
+	return max(1, l.Figures().Bytes/(2*limits.CompactBytes))
+}
 
 // isDue reports whether the journal has grown enough since the last one, or the number of
 // free resources exceeds the limit by enough to make another one worth its cost.

@@ -1,10 +1,12 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
-	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/holdfast-io/holdfast/actors/ledger"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -21,16 +23,10 @@ type (
 // meantime, and going on from a resource costs no more than beginning. [ErrUnavailable]: the shard is
 // not open.
 func (s *Shard) List(ctx context.Context, l Listing) (Listed, error) {
-	result := make(chan listed, 1)
-	s.system.Root.Send(s.pid, &listing{scan: ledger.NewScan(l), ctx: ctx, result: result})
-	select {
-	case r := <-result:
-		return r.Found, r.err
-	case <-s.ended:
-		return Listed{}, fmt.Errorf("shard %d: %w", s.cfg.Shard, ErrEnded)
-	case <-ctx.Done():
-		return Listed{}, fmt.Errorf("%w: shard %d is busy: %w", ErrUnavailable, s.cfg.Shard, context.Cause(ctx))
-	}
+	answer, err := inquire(ctx, s, "is busy", func(result chan<- listed) any {
+		return &listing{scan: ledger.NewScan(l), ctx: ctx, result: result}
+	})
+	return answer.Found, cmp.Or(err, answer.err)
 }
 
 // listing is a listing under way.
@@ -48,23 +44,24 @@ type listed struct {
 	err error
 }
 
-// isFor reports whether the listing can go on in the ledger: it began there, or has yet to begin.
-func (l *listing) isFor(led *ledger.Ledger) bool {
-	return l.ledger == nil || l.ledger == led
-}
-
-// step makes one step, and sends the result if it is the last one. waiting returns the queue of a resource.
-func (l *listing) step(
-	led *ledger.Ledger, sessions *lease.Sessions, now lease.Time, waiting func(resource string) []*messages.Waiter,
-) (done bool) {
-	l.ledger = led
-	if !l.scan.Step(led, sessions, now.Instant, waiting) {
-		return false
+// list makes one step of a listing, unless it began in another ledger.
+func (s *shardActor) list(ctx actor.Context, l *listing) {
+	switch {
+	case l.ctx.Err() != nil: // the result is not awaited any more
+	case s.term == nil || l.ledger != nil && l.ledger != s.term.ledger:
+		l.result <- listed{err: fmt.Errorf("%w: %s", ErrUnavailable, s.unavailable(s.why))}
+	case s.term.list(l):
+		l.result <- listed{Found: l.scan.Result()}
+	default:
+		ctx.Send(ctx.Self(), l) // behind the requests that have come meanwhile
 	}
-	l.result <- listed{Found: l.scan.Result()}
-	return true
 }
 
-func (l *listing) refuse(why string) {
-	l.result <- listed{err: fmt.Errorf("%w: %s", ErrUnavailable, why)}
+// list makes one step of a listing, and reports whether it is done.
+func (t *term) list(l *listing) (done bool) {
+	l.ledger = t.ledger
+	now := t.shard.cfg.Clock.Now()
+	return l.scan.Step(t.ledger, t.sessions.Sessions, now.Instant, func(resource string) []*messages.Waiter {
+		return t.activations.queue(resource, now)
+	})
 }

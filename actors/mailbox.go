@@ -17,11 +17,6 @@ type mailbox struct {
 	tell func(message any)
 }
 
-// after sends the message when d has passed, unless stop is called before.
-func (m *mailbox) after(d time.Duration, message any) (stop func() bool) {
-	return m.clock.AfterFunc(d, func() { m.tell(message) })
-}
-
 // timeout is one message that comes some time later, unless it is stopped. The zero value is not set.
 type timeout struct{ stopped func() bool }
 
@@ -30,7 +25,7 @@ func (t *timeout) isSet() bool { return t.stopped != nil }
 // set lets the message come after d, in the place of one that has not come yet.
 func (t *timeout) set(m *mailbox, d time.Duration, message any) {
 	t.stop()
-	t.stopped = m.after(d, message)
+	t.stopped = m.clock.AfterFunc(d, func() { m.tell(message) })
 }
 
 // clear notes that the message has come.

@@ -116,9 +116,6 @@ func endingOf(c *journal.Change) (why Ending, ended bool) {
 
 // takesBack reports whether the event is that this grant has reached no client.
 func (d *decision) takesBack(g *journal.Grant) bool {
-	if d.request == nil {
-		return false
-	}
 	e, ok := d.request.Event.(lease.Undeliverable)
 	return ok && uint64(e.Token) == g.GetToken()
 }

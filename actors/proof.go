@@ -41,10 +41,11 @@ func (t *term) prove(m prove) {
 		m.result <- nil
 		return
 	}
-	if !t.proofs.add(m) {
+	if len(t.proofs.awaited) == mostProofs {
 		m.result <- fmt.Errorf("%w: shard %d %s, for which %d others wait", ErrUnavailable, t.shard.cfg.Shard, unconfirmed, mostProofs)
 		return
 	}
+	t.proofs.awaited = append(t.proofs.awaited, m)
 	t.barrier()
 }
 
@@ -61,15 +62,6 @@ type proofs struct {
 
 // isFresh reports whether the last confirmed append still is a proof.
 func (p *proofs) isFresh(now lease.Time) bool { return p.proved && now.Sub(p.began) < proofFor }
-
-// add reports whether there was room.
-func (p *proofs) add(m prove) bool {
-	if len(p.awaited) == mostProofs {
-		return false
-	}
-	p.awaited = append(p.awaited, m)
-	return true
-}
 
 // confirm notes that an append which began then was confirmed.
 func (p *proofs) confirm(began lease.Instant) {

@@ -38,9 +38,6 @@ func (q *Quota) Tenant(name string) *Share {
 
 // pend counts requests of a tenant, or of none, that come, or go if n is negative.
 func (q *Quota) pend(tenant string, n int64) {
-	if q == nil {
-		return
-	}
 	q.pending.Add(n)
 	if tenant != "" {
 		q.Tenant(tenant).pending.Add(n)
@@ -64,30 +61,17 @@ func (u *use) set(held, waiting int) {
 
 // uses are one shard's parts of a quota: of all resources, and of those of each tenant.
 type uses struct {
-	quota   *Quota // nil if nothing is counted
-	all     use
+	use
+	quota   *Quota
 	tenants map[string]*use
 }
 
 func newUses(q *Quota) uses {
-	if q == nil {
-		return uses{}
-	}
-	return uses{quota: q, all: use{share: &q.Share}, tenants: make(map[string]*use)}
-}
-
-// set notes how much the shard uses of the whole.
-func (u *uses) set(held, waiting int) {
-	if u.quota != nil {
-		u.all.set(held, waiting)
-	}
+	return uses{use: use{share: &q.Share}, quota: q, tenants: make(map[string]*use)}
 }
 
 // setTenant notes how much the shard uses of a tenant's share.
 func (u *uses) setTenant(tenant string, held, waiting int) {
-	if u.quota == nil {
-		return
-	}
 	part := u.tenants[tenant]
 	if part == nil {
 		part = &use{share: u.quota.Tenant(tenant)}

@@ -26,7 +26,7 @@ type sessions struct {
 	mailbox *mailbox
 	// place stands for the sessions in decisions about them: it has no actor and no timer.
 	place  *activation
-	timers map[lease.SessionKey]*timer
+	timers map[*lease.Session]*timer
 	// settlements are under way, the oldest first. told: a settleDue is on its way.
 	settlements []*settlement
 	settling    map[*lease.Session]*settlement
@@ -38,7 +38,7 @@ type sessions struct {
 func newSessions(m *mailbox, epoch uint64, t *tally) *sessions {
 	return &sessions{
 		Sessions: lease.NewSessions(epoch), mailbox: m, place: &activation{tally: t},
-		timers: make(map[lease.SessionKey]*timer), settling: make(map[*lease.Session]*settlement),
+		timers: make(map[*lease.Session]*timer), settling: make(map[*lease.Session]*settlement),
 		waiting: make(map[*lease.Session][]*Request),
 	}
 }
@@ -118,20 +118,17 @@ func (s *sessions) answers(x *lease.Session, at lease.Instant) (decisions []*dec
 
 // forget drops what is kept of a session that has ended and is settled, and returns its timer, nil if it has none.
 func (s *sessions) forget(x *lease.Session) *timer {
-	t := s.timers[x.Key]
-	if t == nil || t.session != x {
-		return nil
-	}
-	delete(s.timers, x.Key)
+	t := s.timers[x]
+	delete(s.timers, x)
 	return t
 }
 
 // timer returns the timer of a session.
 func (s *sessions) timer(x *lease.Session) *timer {
-	t := s.timers[x.Key]
-	if t == nil || t.session != x {
+	t := s.timers[x]
+	if t == nil {
 		t = &timer{session: x}
-		s.timers[x.Key] = t
+		s.timers[x] = t
 	}
 	return t
 }

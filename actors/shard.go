@@ -33,7 +33,7 @@ type ShardConfig struct {
 	// Audit receives what operators did; nil: Log does.
 	Audit  *slog.Logger
 	Tuning Tuning
-	// Quota is what the shards of a node share; nil for no limits.
+	// Quota counts for all shards of a node; nil: this shard counts for itself.
 	Quota *Quota
 
 	// Yields: a shard that another writer has deposed ends, as if it had been handed over, instead of
@@ -106,6 +106,9 @@ type (
 func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
+	}
+	if cfg.Quota == nil {
+		cfg.Quota = new(Quota)
 	}
 	s := &Shard{cfg: cfg, system: system, dispatcher: newDispatcher(), tried: make(chan struct{}), ended: make(chan struct{})}
 	s.requests.quota = cfg.Quota

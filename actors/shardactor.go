@@ -249,16 +249,6 @@ func (s *shardActor) dropInFlight(decisions []*decision, err error) {
 	}
 }
 
-func (s *shardActor) list(ctx actor.Context, l *listing) {
-	switch {
-	case l.ctx.Err() != nil: // the result is not awaited any more
-	case s.term == nil || !l.isFor(s.term.ledger):
-		l.refuse(s.unavailable(s.why))
-	case !s.term.list(l):
-		ctx.Send(ctx.Self(), l) // behind the requests that have come meanwhile
-	}
-}
-
 func (s *shardActor) barrier() {
 	if s.term != nil && s.State() == Open {
 		s.term.barrier()

@@ -20,17 +20,4 @@ const (
 )
 
 // String implements fmt.Stringer.
-func (s State) String() string {
-	switch s {
-	case Opening:
-		return "opening"
-	case Open:
-		return "open"
-	case Draining:
-		return "draining"
-	case Ended:
-		return "ended"
-	default:
-		return "unknown"
-	}
-}
+func (s State) String() string { return [...]string{"opening", "open", "draining", "ended"}[s] }

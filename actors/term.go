@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/ledger"
-	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -116,12 +115,6 @@ func (t *term) receive(ctx actor.Context, message any) {
 	default:
 		panic(fmt.Sprintf("a term does not know %T", m))
 	}
-}
-
-// list makes one step of a listing, and reports whether it is done.
-func (t *term) list(l *listing) (done bool) {
-	now := t.shard.cfg.Clock.Now()
-	return l.step(t.ledger, t.sessions.Sessions, now, func(resource string) []*messages.Waiter { return t.activations.queue(resource, now) })
 }
 
 // request sends a request to its resource, or takes it in if it is about a session.

@@ -16,15 +16,10 @@ const maxTracedHolders = 1 << 14
 // that wait for them. It is in memory only, and belongs to the shard's goroutine. nil notes nothing.
 type traces struct {
 	clock Clock
-	// holders has the traced leases that are held, by resource, and count is how many there are.
-	holders map[string]*tracedHolders
+	// holders has the traced leases that are held, by resource and in the order of their grants, and count is how many
+	// there are.
+	holders map[string][]tracedHolder
 	count   int
-}
-
-// tracedHolders are the traced leases of one resource, in the order of their grants. ephemeral is how many are.
-type tracedHolders struct {
-	all       []tracedHolder
-	ephemeral int
 }
 
 // tracedHolder is a lease that was granted to a traced request.
@@ -38,7 +33,7 @@ func newTraces(cfg ShardConfig) *traces {
 	if !cfg.Traced {
 		return nil
 	}
-	return &traces{clock: cfg.Clock, holders: make(map[string]*tracedHolders)}
+	return &traces{clock: cfg.Clock, holders: make(map[string][]tracedHolder)}
 }
 
 // asked notes that a request was looked at, and what it will wait for if it has to. A request that waits again, because its
@@ -52,9 +47,7 @@ func (t *traces) asked(r *Request, resource string, at lease.Instant) {
 		return
 	}
 	to.Trace.Decided = time.Duration(at)
-	if h := t.holders[resource]; h != nil {
-		to.Trace.WaitedFor = linked(nil, h.all)
-	}
+	to.Trace.WaitedFor = linked(nil, t.holders[resource])
 }
 
 // decided notes a decision.
@@ -95,55 +88,29 @@ func settle(trace *messages.Trace, at lease.Instant) {
 
 // remember remembers a holder, if there is room.
 func (t *traces) remember(d *decision, token uint64, c messages.TraceContext) {
-	if t.count >= maxTracedHolders {
-		return
+	all := t.holders[d.activation.resource]
+	if t.count >= maxTracedHolders || slices.ContainsFunc(all, func(x tracedHolder) bool { return x.token == token }) {
+		return // there is no room, or it is the same grant again
 	}
 	c.State = "" // a link names the span only
-	h := t.holders[d.activation.resource]
-	if h == nil {
-		h = new(tracedHolders)
-		t.holders[d.activation.resource] = h
-	}
-	if slices.ContainsFunc(h.all, func(x tracedHolder) bool { return x.token == token }) {
-		return // the same grant again
-	}
 	isToken := func(x lease.Holding) bool { return x.Grant.GetToken() == token }
-	x := tracedHolder{token, slices.ContainsFunc(d.ephemeral, isToken), c}
-	h.add(x)
+	t.holders[d.activation.resource] = append(all, tracedHolder{token, slices.ContainsFunc(d.ephemeral, isToken), c})
 	t.count++
 }
 
-func (h *tracedHolders) add(x tracedHolder) {
-	h.all = append(h.all, x)
-	if x.ephemeral {
-		h.ephemeral++
-	}
-}
-
-// forget removes the holders whose leases have ended in a decision, and returns them.
+// forget gives the holders of a resource the tokens that they have after a decision, and removes and returns those whose
+// leases have ended. Persistent leases that are not among the changed ones are as before.
 func (t *traces) forget(d *decision) (ended []tracedHolder) {
 	resource := d.activation.resource
-	h := t.holders[resource]
-	if h == nil {
+	before := t.holders[resource]
+	if len(before) == 0 {
 		return nil
 	}
 	changed := changedTokens(d)
-	if len(changed) == 0 && h.ephemeral == 0 {
+	if len(changed) == 0 && !slices.ContainsFunc(before, func(x tracedHolder) bool { return x.ephemeral }) {
 		return nil
 	}
-	ended = h.follow(changed, ephemeralTokens(d))
-	t.count -= len(ended)
-	if len(h.all) == 0 {
-		delete(t.holders, resource)
-	}
-	return ended
-}
-
-// follow gives the holders the tokens that they have now, and removes and returns those that have none. Persistent leases
-// that are not in changed are as before; ephemeral ones that are not in ephemeral have ended.
-func (h *tracedHolders) follow(changed, ephemeral map[uint64]uint64) (ended []tracedHolder) {
-	before := h.all
-	h.all, h.ephemeral = before[:0], 0
+	ephemeral, after := ephemeralTokens(d), before[:0]
 	for _, x := range before {
 		if now, is := changed[x.token]; x.ephemeral {
 			x.token = ephemeral[x.token]
@@ -153,10 +120,14 @@ func (h *tracedHolders) follow(changed, ephemeral map[uint64]uint64) (ended []tr
 		if x.token == 0 {
 			ended = append(ended, x)
 		} else {
-			h.add(x)
+			after = append(after, x)
 		}
 	}
-	clear(before[len(h.all):])
+	clear(before[len(after):])
+	t.count -= len(ended)
+	if t.holders[resource] = after; len(after) == 0 {
+		delete(t.holders, resource)
+	}
 	return ended
 }
 

@@ -116,7 +116,7 @@ func TestTracedHoldersAreBounded(t *testing.T) {
 		x.decided(granted("shared", token+1, contextOf(token))) // the answer to a repetition
 		x.decided(ended(fmt.Sprint("r", token+2), 1))
 	}
-	if n := len(linked("shared")); n != maxLinks || x.holders["shared"] == nil || len(x.holders["shared"].all) != maxLinks+1 {
+	if n := len(linked("shared")); n != maxLinks || len(x.holders["shared"]) != maxLinks+1 {
 		t.Errorf("%d links to the holders %+v", n, x.holders["shared"])
 	}
 	for token := range uint64(maxLinks + 1) {

@@ -1,7 +1,7 @@
 package actors
 
 import (
-	"cmp"
+	"reflect"
 	"time"
 )
 
@@ -64,22 +64,11 @@ func DefaultTuning() Tuning {
 
 // WithDefaults returns t with its zero fields set to their defaults.
 func (t Tuning) WithDefaults() Tuning {
-	d := DefaultTuning()
-	return Tuning{
-		MaxPending:      cmp.Or(t.MaxPending, d.MaxPending),
-		MaxWaiting:      cmp.Or(t.MaxWaiting, d.MaxWaiting),
-		CommitDecisions: cmp.Or(t.CommitDecisions, d.CommitDecisions),
-		CommitBytes:     cmp.Or(t.CommitBytes, d.CommitBytes),
-		CompactCommits:  cmp.Or(t.CompactCommits, d.CompactCommits),
-		CompactBytes:    cmp.Or(t.CompactBytes, d.CompactBytes),
-		History:         cmp.Or(t.History, d.History),
-		Backlog:         cmp.Or(t.Backlog, d.Backlog),
-		Remember:        cmp.Or(t.Remember, d.Remember),
-		MaxRemembered:   cmp.Or(t.MaxRemembered, d.MaxRemembered),
-		ShrinkAfter:     cmp.Or(t.ShrinkAfter, d.ShrinkAfter),
-		IdleAfter:       cmp.Or(t.IdleAfter, d.IdleAfter),
-		RecordAfter:     cmp.Or(t.RecordAfter, d.RecordAfter),
-		StallAfter:      cmp.Or(t.StallAfter, d.StallAfter),
-		ReopenAfter:     cmp.Or(t.ReopenAfter, d.ReopenAfter),
+	fields, defaults := reflect.ValueOf(&t).Elem(), reflect.ValueOf(DefaultTuning())
+	for i := range fields.NumField() {
+		if field := fields.Field(i); field.IsZero() {
+			field.Set(defaults.Field(i))
+		}
 	}
+	return t
 }

@@ -158,29 +158,15 @@ func splitJSON(payload []byte) ([]SplitCall, error) {
 	return calls, nil
 }
 
-// request returns the operation and the request of a call, nil if there is none.
+// request returns the operation and the request of a call, nil if there is none. In the message, the fields of the
+// operations have their names.
 func (c *Call) request() (Operation, proto.Message) {
-	switch o := c.GetOperation().(type) {
-	case *Call_Acquire:
-		return OpAcquire, o.Acquire
-	case *Call_Release:
-		return OpRelease, o.Release
-	case *Call_Extend:
-		return OpExtend, o.Extend
-	case *Call_Get:
-		return OpGet, o.Get
-	case *Call_Break:
-		return OpBreak, o.Break
-	case *Call_Confirm:
-		return OpConfirm, o.Confirm
-	case *Call_Keep:
-		return OpKeep, o.Keep
-	case *Call_End:
-		return OpEnd, o.End
-	case *Call_Set:
-		return OpSet, o.Set
+	call := c.ProtoReflect()
+	field := call.WhichOneof(call.Descriptor().Oneofs().ByName("operation"))
+	if field == nil {
+		return "", nil
 	}
-	return "", nil
+	return Operation(field.Name()), call.Get(field).Message().Interface()
 }
 
 // field is the value of a field in protobuf: bytes, or if they are nil a number.

@@ -170,7 +170,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 	s.apply(now, nil, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)
 	inDoubt := waited || to.Batched
 	if inDoubt {
-		s.doubt(messages.Token(g.GetToken()))
+		s.doubted = append(s.doubted, messages.Token(g.GetToken()))
 	}
 	o.Answers = append(o.Answers, Answer{
 		To: to, Reply: s.replyLease(now, messages.Status_GRANTED, s.image.last()), InDoubt: inDoubt,
@@ -207,7 +207,7 @@ func (s *State) reserve(token messages.Token, o *Outcome) {
 		return
 	}
 	s.image.Reserved = min(token+reservation-1, messages.MaxToken)
-	o.change(&journal.Change{Resource: s.resource, Reserved: uint64(s.image.Reserved)})
+	o.Changes = append(o.Changes, &journal.Change{Resource: s.resource, Reserved: uint64(s.image.Reserved)})
 }
 
 func (s *State) overloaded(why string) *messages.Reply {

@@ -65,25 +65,22 @@ func (s *State) endDelays(now Time, o *Outcome) (some bool) {
 	return true
 }
 
-// takesBack reports whether a request takes back what its owner has lost: all lost leases of the resource are its own, and
-// nothing else keeps the request from being granted.
+// takesBack reports whether a request takes back what its owner has lost: all lost leases of the resource are its own,
+// no loss is to be confirmed, and nothing else keeps the request from being granted.
 func (s *State) takesBack(who caller, e Acquire) bool {
 	if !s.image.HeldBack() || e.NoGrant != "" || s.image.Token() >= messages.MaxToken || s.isAnothers(who, e.Request) {
 		return false
 	}
-	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lost.heaviness()) != "" {
+	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lost.weight()) != "" {
 		return false
 	}
 	for _, l := range s.image.Lost() {
-		if !mayTakeBack(l.Grant, who) {
+		if l.Grant.GetConfirm() || !who.owns(l.Grant) {
 			return false
 		}
 	}
 	return s.image.fitsBeside(e.Request.GetLimit(), permitsOf(e.Request))
 }
-
-// mayTakeBack reports whether the caller is the owner of a lost lease, and its loss need not be confirmed.
-func mayTakeBack(lost *journal.Grant, who caller) bool { return !lost.GetConfirm() && who.owns(lost) }
 
 // takeBack grants the resource to the owner that has lost it, before all who wait.
 func (s *State) takeBack(now Time, who caller, e Acquire, o *Outcome) {

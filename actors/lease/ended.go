@@ -95,15 +95,14 @@ func (m *EndedRequests) End(now Instant, g *journal.Grant, how messages.Event_Ki
 
 // remembers reports whether the end of a lease is remembered, or it has no name by which it could be.
 func (m *EndedRequests) remembers(g *journal.Grant) (ok bool) {
-	switch id := g.GetRequestId(); {
-	case id != "":
-		_, ok = m.find(keyOfGrant(g, id))
-	case isShared(g.GetLimit()):
-		_, ok = m.find(keyOfGrant(g, tokenID(g.GetToken())))
-	default:
-		ok = true
+	id := g.GetRequestId()
+	if id == "" && isShared(g.GetLimit()) {
+		id = tokenID(g.GetToken())
 	}
-	return ok
+	if id != "" {
+		_, ok = m.find(keyOfGrant(g, id))
+	}
+	return ok || id == ""
 }
 
 func (m *EndedRequests) endSharers(now Instant, lease leaseKey, e ended) {

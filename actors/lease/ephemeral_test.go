@@ -268,7 +268,7 @@ func TestDurabilities(t *testing.T) {
 				step(lease.Tick{})
 			},
 			"crash": func(*rapid.T) {
-				recorded.Restart(now.Instant)
+				recorded.Restart(now.Instant, nil)
 				state = newState(recorded.Clone())
 			},
 			"": func(*rapid.T) {},

@@ -51,7 +51,8 @@ func (s *State) successor(now Time, h Holding, r *messages.ExtendRequest) *journ
 		switch inSession := len(g.GetSession()) > 0; {
 		case r.GetSession() != "":
 			x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), g.GetSecretHash())
-			s.sessions.prolong(now.Instant, x, r.GetTtlMs())
+			// The session may run longer already. Its own TTL, which each of its leases has, is the bound.
+			x.deadline = max(x.deadline, now.Add(ttl(min(r.GetTtlMs(), x.ttl))))
 			g.TtlMs, g.Session = x.ttl, x.Key[:]
 		case r.GetLimit() == 0, !inSession: // a repeated downgrade leaves the lease in its session
 			g.TtlMs, g.Session = r.GetTtlMs(), nil
@@ -96,14 +97,9 @@ func (s *State) invalid(err error) *messages.Reply {
 // prolong lets a lease run from now for this TTL at least.
 func (s *State) prolong(now Time, h Holding, ttlMillis uint32, o *Outcome) Holding {
 	if now.Add(ttl(ttlMillis)) > h.Deadline {
-		return s.run(now, h, ttlMillis, o)
+		h = s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = ttlMillis, nil }), o)
 	}
 	return h
-}
-
-// run lets a lease run from now again by itself, for this TTL.
-func (s *State) run(now Time, h Holding, ttlMillis uint32, o *Outcome) Holding {
-	return s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = ttlMillis, nil }), o)
 }
 
 // extended puts g in the place of a lease, and lets it run from now.

@@ -56,25 +56,15 @@ func (l Left) shorten(key uint64, deadline, now Instant) Instant {
 	return min(deadline, now.Add(ttl(left)))
 }
 
-// Resume lets the held leases and the delays run from now for what the last owner has left of them, see
-// [journal.HandOver], and in full those of which nothing is known.
-func (i *Image) Resume(now Instant, left Left) {
-	i.Restart(now)
-	if len(left) == 0 {
-		return
+// ofLease is [Left.shorten] for a lease or a delay.
+func (l Left) ofLease(g *journal.Grant, deadline, now Instant) Instant {
+	if len(l) == 0 {
+		return deadline // a shard may have a million leases, and most have nothing that was handed over
 	}
-	i.Deadline = left.shorten(keyOfLease(i.Grant), i.Deadline, now)
-	for place := range i.others.all() {
-		x := &i.others.list[place]
-		x.Deadline = left.shorten(keyOfLease(x.Grant), x.Deadline, now)
-	}
-	for place := range i.lost.all() {
-		x := &i.lost.list[place]
-		x.Deadline = left.shorten(keyOfLease(x.Grant), x.Deadline, now)
-	}
+	return l.shorten(keyOfLease(g), deadline, now)
 }
 
-// Resume is [Image.Resume] for sessions that were restored.
+// Resume is [Image.Restart] for sessions that were restored.
 func (s *Sessions) Resume(now Instant, left Left) {
 	for key, x := range s.byKey {
 		x.deadline = left.shorten(journal.SessionKey(key), x.deadline, now)
@@ -92,7 +82,9 @@ func (m *EndedRequests) HandOver(now Instant, h *journal.HandOver, bytes int) {
 			if len(h.Ended) == room || now.Sub(p.last) >= rememberFor {
 				break
 			}
-			h.Ended = append(h.Ended, e.stored(key))
+			h.Ended = append(h.Ended, &journal.EndedRequest{
+				Request: key[:], Token: uint64(e.token), How: e.how, Behind: e.behind,
+			})
 		}
 	}
 	slices.Reverse(h.Ended)
@@ -106,10 +98,6 @@ func (m *EndedRequests) HandOver(now Instant, h *journal.HandOver, bytes int) {
 			h.Sharers = append(h.Sharers, s)
 		}
 	}
-}
-
-func (e ended) stored(key requestKey) *journal.EndedRequest {
-	return &journal.EndedRequest{Request: key[:], Token: uint64(e.token), How: e.how, Behind: e.behind}
 }
 
 // TakeOver remembers what the last owner has handed over, as if it had ended now.

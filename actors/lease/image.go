@@ -28,32 +28,34 @@ type Image struct {
 	// 0: the grant is whole.
 	OwnerDigest uint64
 	// others are the earlier leases that are held; nil: none.
-	others *others
+	others *leases
 	// lost are the lost leases that hold the resource back, which may include the last one granted; nil: none.
-	lost *losses
+	lost *leases
 }
 
 // Restore returns the image that was stored with these other leases and losses, see [Image.Others] and [Image.Losses].
 // [Image.Restart] sets the deadlines.
 func Restore(stored Image, held []*journal.Grant, lost []*journal.Loss) Image {
 	resource := stored.Grant.GetResource()
-	named := func(g *journal.Grant) *journal.Grant {
-		return with(g, func(g *journal.Grant) { g.Resource = resource })
-	}
 	for _, g := range held {
-		stored.others = stored.others.with(Holding{Grant: named(g)})
+		stored.others = stored.others.with(Holding{Grant: named(g, resource)}, 0)
 	}
 	for _, l := range lost {
-		stored.lost = stored.lost.with(Lost{Grant: named(l.GetGrant()), How: l.GetHow()})
+		stored.lost = stored.lost.with(Holding{Grant: named(l.GetGrant(), resource)}, l.GetHow())
 	}
 	return stored
+}
+
+// named returns a grant with another resource.
+func named(g *journal.Grant, resource string) *journal.Grant {
+	return with(g, func(g *journal.Grant) { g.Resource = resource })
 }
 
 // Others returns the leases that are held besides the last one granted, the oldest first and without their resource, as
 // they are stored.
 func (i *Image) Others() (held []*journal.Grant) {
 	for _, x := range i.others.all() {
-		held = append(held, with(x.Grant, func(g *journal.Grant) { g.Resource = "" }))
+		held = append(held, named(x.Grant, ""))
 	}
 	return held
 }
@@ -62,8 +64,7 @@ func (i *Image) Others() (held []*journal.Grant) {
 // stored.
 func (i *Image) Losses() (lost []*journal.Loss) {
 	for _, x := range i.lost.all() {
-		unnamed := with(x.Grant, func(g *journal.Grant) { g.Resource = "" })
-		lost = append(lost, &journal.Loss{Grant: unnamed, How: x.How})
+		lost = append(lost, &journal.Loss{Grant: named(x.Grant, ""), How: x.How})
 	}
 	return lost
 }
@@ -137,7 +138,7 @@ func (i *Image) Find(token messages.Token) (Holding, bool) {
 	if i.isLast(token) {
 		return Holding{i.Grant, i.Deadline}, i.State == messages.Event_ACQUIRED
 	}
-	if place := i.others.find(token); place >= 0 {
+	if place, ok := i.others.place(token); ok {
 		return i.others.list[place].Holding, true
 	}
 	return Holding{}, false
@@ -198,7 +199,7 @@ func (i *Image) Weight() int {
 	if i.Grant == nil {
 		return 0
 	}
-	n := i.others.weight() + i.lost.heaviness()
+	n := i.others.weight() + i.lost.weight()
 	if !i.IsLost(messages.Token(i.Grant.GetToken())) {
 		n += weightOf(i.Grant)
 	}
@@ -216,18 +217,18 @@ func (i *Image) Apply(c *journal.Change, now Instant) {
 	switch token := messages.Token(g.GetToken()); {
 	case c.GetKind() == messages.Event_ACQUIRED:
 		if i.State == messages.Event_ACQUIRED {
-			i.others = i.others.with(Holding{i.Grant, i.Deadline})
+			i.others = i.others.with(Holding{i.Grant, i.Deadline}, 0)
 		}
 		i.Floor = 0 // this token is above it
 		i.set(c, now)
 	case i.Grant == nil || i.isLast(token):
 		i.set(c, now)
 	default:
-		i.applyToOther(c, i.others.find(token), now)
+		i.applyToOther(c, now)
 	}
 	switch token := messages.Token(g.GetToken()); {
 	case c.HoldsBack():
-		i.lost = i.lost.with(Lost{g, c.GetKind(), delayEnd(g, now)})
+		i.lost = i.lost.with(Holding{g, delayEnd(g, now)}, c.GetKind())
 	case c.GetKind() == messages.Event_CONFIRMED:
 		i.lost = i.lost.without(token)
 	}
@@ -244,13 +245,12 @@ func (i *Image) set(c *journal.Change, now Instant) {
 }
 
 // applyToOther changes an earlier lease. One that is not known, as in a journal whose begin is not known, is left out.
-func (i *Image) applyToOther(c *journal.Change, place int, now Instant) {
-	switch {
-	case place < 0:
-	case isHeld(c.GetKind()):
+func (i *Image) applyToOther(c *journal.Change, now Instant) {
+	token := messages.Token(c.GetGrant().GetToken())
+	if !isHeld(c.GetKind()) {
+		i.others = i.others.without(token)
+	} else if place, ok := i.others.place(token); ok {
 		i.others.replace(place, Holding{c.GetGrant(), deadline(c, i.others.list[place].Deadline, now)})
-	default:
-		i.others = i.others.without(place)
 	}
 }
 
@@ -280,19 +280,17 @@ func (i *Image) inSession() bool {
 	return i.State == messages.Event_ACQUIRED && len(i.Grant.GetSession()) > 0 || i.others.inSession()
 }
 
-// Restart lets the held leases run their whole TTL and the delays their whole time from now, as a new owner does that
-// cannot know how much of it has passed.
-func (i *Image) Restart(now Instant) {
+// Restart lets the held leases and the delays run from now for what the last owner has left of them, see
+// [journal.HandOver], and in full those of which nothing is known: a new owner cannot know how much of it has passed.
+func (i *Image) Restart(now Instant, left Left) {
 	if i.State == messages.Event_ACQUIRED {
-		i.Deadline = end(i.Grant, now)
+		i.Deadline = left.ofLease(i.Grant, end(i.Grant, now), now)
 	}
-	for place := range i.others.all() {
-		x := &i.others.list[place]
-		x.Deadline = end(x.Grant, now)
+	for place, x := range i.others.all() {
+		i.others.list[place].Deadline = left.ofLease(x.Grant, end(x.Grant, now), now)
 	}
-	for place := range i.lost.all() {
-		x := &i.lost.list[place]
-		x.Deadline = delayEnd(x.Grant, now)
+	for place, x := range i.lost.all() {
+		i.lost.list[place].Deadline = left.ofLease(x.Grant, delayEnd(x.Grant, now), now)
 	}
 }
 

@@ -128,7 +128,7 @@ func TestErrorsTellWhy(t *testing.T) {
 // A new owner does not know how much of the TTL has passed, so it runs anew, and never ends early.
 func TestRestart(t *testing.T) {
 	image := playOut(t, mustParse("0s ann acquire; 500ms ann extend ttl=3s")).state.Image()
-	image.Restart(100)
+	image.Restart(100, nil)
 	if want := lease.Instant(100).Add(3 * time.Second); image.Deadline != want || !image.Held() {
 		t.Errorf("held: %v, until %v, want %v", image.Held(), image.Deadline, want)
 	}
@@ -146,7 +146,7 @@ func TestRestartOfFree(t *testing.T) {
 	for _, given := range []string{"", "floor 7", "0s ann acquire; 0s ann release", "0s ann acquire; 1s node tick"} {
 		before := playOut(t, mustParse(given)).state.Image()
 		after := before
-		after.Restart(100)
+		after.Restart(100, nil)
 		if !sameImage(after, before) || after.Held() {
 			t.Errorf("%q: %+v became %+v", given, before, after)
 		}
@@ -291,7 +291,7 @@ func TestCloneSharesNothing(t *testing.T) {
 			g.TtlMs = 77
 			changed.Apply(&journal.Change{Kind: kind, Grant: g}, 500)
 			changed.Apply(&journal.Change{Kind: messages.Event_ACQUIRED, Grant: &journal.Grant{Token: 8, Limit: 9, Slots: []uint32{7}, Phase: 3}}, 500)
-			changed.Restart(900)
+			changed.Restart(900, nil)
 			if !sameImage(original, before) {
 				t.Errorf("%v of %d: the original became %+v", kind, token, original)
 			}
@@ -309,7 +309,7 @@ func TestCloneSharesNothing(t *testing.T) {
 	}
 	original := lost()
 	changed := original.Clone()
-	changed.Restart(900)
+	changed.Restart(900, nil)
 	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: original.Lost()[0].Grant}, 900)
 	if !sameImage(original, lost()) || len(changed.Lost()) != 1 {
 		t.Errorf("the original became %+v, the copy %+v", original, changed)
@@ -336,8 +336,8 @@ func TestRestore(t *testing.T) {
 			}
 		}
 		restored := lease.Restore(lease.Image{Grant: image.Grant, State: image.State, Floor: image.Floor}, others, image.Losses())
-		restored.Restart(500)
-		image.Restart(500)
+		restored.Restart(500, nil)
+		image.Restart(500, nil)
 		if !sameImage(restored, image) || restored.Permits() != image.Permits() {
 			t.Errorf("%q: %+v was restored as %+v", given, image, restored)
 		}

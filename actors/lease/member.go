@@ -2,7 +2,6 @@ package lease
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -81,16 +80,25 @@ func (s *State) hear(now Time, r *messages.AcquireRequest) {
 }
 
 // refusedSession returns the answer to a request for a lease with the hash of its secret which cannot be in the session,
-// nil if there is none.
+// nil if it can, or is to be in none. A session that is not known can be opened.
 func (s *State) refusedSession(now Time, id string, secretHash []byte) *messages.Reply {
-	err := s.sessions.refusal(now.Instant, id, secretHash)
-	if err == nil {
+	if id == "" {
 		return nil
 	}
-	if full := (*sessionError)(nil); errors.As(err, &full) {
-		return s.overloaded(full.why)
+	tenant, _ := messages.Unqualify(id)
+	switch x := s.sessions.Find(now.Instant, KeyOfSession(id)); {
+	case x == nil && !s.sessions.hasRoom(tenant):
+		most := s.sessions.most
+		return s.overloaded(fmt.Sprintf("the shard has as many sessions with leases as it may, %d, and of a tenant %d; try later",
+			most, most/tenantShares))
+	case x == nil:
+		return nil
+	case !x.IsRunning():
+		return s.overloaded("the session is ending; use a new one")
+	case !bytes.Equal(x.secretHash, secretHash):
+		return s.invalid(messages.Invalid("secret_hash", "that of the first request of the session", "another"))
 	}
-	return s.invalid(err)
+	return nil
 }
 
 // move keeps the sessions of the leases as a change leaves them. before is the lease as it was, nil for a new one.

@@ -52,8 +52,6 @@ func (o *Outcome) began(at Instant) {
 	o.beginnings[len(o.Changes)] = at
 }
 
-func (o *Outcome) change(c *journal.Change) { o.Changes = append(o.Changes, c) }
-
 func (o *Outcome) answer(to messages.ReplyTo, r *messages.Reply) {
 	o.Answers = append(o.Answers, Answer{To: to, Reply: r})
 }

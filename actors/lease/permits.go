@@ -50,17 +50,10 @@ func (i *Image) Admits(g *journal.Grant) bool {
 
 // overlap reports whether two lists of numbers in rising order have one in common.
 func overlap(a, b []uint32) bool {
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] == b[0]:
-			return true
-		case a[0] < b[0]:
-			a = a[1:]
-		default:
-			b = b[1:]
-		}
-	}
-	return false
+	return slices.ContainsFunc(a, func(n uint32) bool {
+		_, both := slices.BinarySearch(b, n)
+		return both
+	})
 }
 
 // Permits returns how many permits are held.

@@ -19,10 +19,6 @@ type waiter struct {
 	since, until Instant
 }
 
-func (w *waiter) is(owner, requestID string) bool {
-	return w.request.GetRequestId() == requestID && w.request.GetOwner() == owner
-}
-
 // queue holds the waiting requests, first come first served.
 type queue struct {
 	waiters []waiter
@@ -62,7 +58,9 @@ func (q *queue) find(owner, requestID string) int {
 	if requestID == "" {
 		return -1
 	}
-	return slices.IndexFunc(q.waiters, func(w waiter) bool { return w.is(owner, requestID) })
+	return slices.IndexFunc(q.waiters, func(w waiter) bool {
+		return w.request.GetRequestId() == requestID && w.request.GetOwner() == owner
+	})
 }
 
 // take removes the request of this caller and id.

@@ -21,12 +21,6 @@ func (s *State) over(now Time, r *messages.AcquireRequest) *messages.Reply {
 	return reply
 }
 
-// isOver reports whether the request of an acquire has ended.
-func (s *State) isOver(r *messages.AcquireRequest) bool {
-	_, ok, _ := s.recallAcquire(r)
-	return ok
-}
-
 // recallAcquire returns how the request of an acquire has ended, see [State.recall], and reports whether the sender has
 // its secret. A copy without the secret is known by the hash, a repetition without the hash by the secret.
 func (s *State) recallAcquire(r *messages.AcquireRequest) (e ended, ok, proved bool) {

@@ -53,7 +53,7 @@ func (c *club) begin() {
 	c.sessions, c.past, c.states, c.due = lease.NewSessions(c.epoch), lease.NewEndedRequests(), map[string]*lease.State{}, nil
 	for _, r := range clubResources {
 		i := c.recorded[r]
-		i.Restart(c.now)
+		i.Restart(c.now, nil)
 		c.sessions.Restore(c.now, i)
 		c.states[r] = lease.New(r, i.Clone(), c.past, c.sessions)
 	}

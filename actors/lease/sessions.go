@@ -1,8 +1,6 @@
 package lease
 
 import (
-	"bytes"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -122,31 +120,6 @@ func (s *Sessions) Keep(now Instant, x *Session, ttlMillis uint32, lengthen bool
 	}
 }
 
-// refusal returns why a lease with the hash of its secret cannot be in a session, nil if it can or is to be in none. A
-// session that is not known can be opened.
-func (s *Sessions) refusal(now Instant, id string, secretHash []byte) error {
-	if id == "" {
-		return nil
-	}
-	tenant, _ := messages.Unqualify(id)
-	switch x := s.Find(now, KeyOfSession(id)); {
-	case x == nil && !s.hasRoom(tenant):
-		return &sessionError{fmt.Sprintf("the shard has as many sessions with leases as it may, %d, and of a tenant %d; try later", s.most, s.most/tenantShares)}
-	case x == nil:
-		return nil
-	case !x.IsRunning():
-		return &sessionError{"the session is ending; use a new one"}
-	case !bytes.Equal(x.secretHash, secretHash):
-		return messages.Invalid("secret_hash", "that of the first request of the session", "another")
-	}
-	return nil
-}
-
-// sessionError says that a session takes no lease at present.
-type sessionError struct{ why string }
-
-func (e *sessionError) Error() string { return e.why }
-
 // enter returns the session of a request that is not refused, and opens it for a TTL if it is not known.
 func (s *Sessions) enter(now Instant, id string, ttlMillis uint32, secretHash []byte) *Session {
 	key := KeyOfSession(id)
@@ -159,12 +132,6 @@ func (s *Sessions) enter(now Instant, id string, ttlMillis uint32, secretHash []
 	x.heard = now
 	s.rest(now, x)
 	return x
-}
-
-// prolong lets a session run for a TTL from now, unless it runs longer. It is bounded by the TTL of the session, which
-// each of its leases has.
-func (s *Sessions) prolong(now Instant, x *Session, ttlMillis uint32) {
-	x.deadline = max(x.deadline, now.Add(ttl(min(ttlMillis, x.ttl))))
 }
 
 func (s *Sessions) open(key SessionKey, tenant string, ttlMillis uint32, secretHash []byte) *Session {

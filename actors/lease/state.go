@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -133,7 +134,7 @@ func (s *State) serve(now Time, o *Outcome) {
 			return
 		}
 		request, from := w.request, w.from
-		over := s.isOver(request) // reentrant, it had shared a lease
+		_, over, _ := s.recallAcquire(request) // reentrant, it had shared a lease
 		if !over && (!s.fits(request) || s.isFull() != "") {
 			return
 		}
@@ -162,11 +163,8 @@ func (s *State) apply(now Time, before *journal.Grant, c *journal.Change, o *Out
 	if c.GetKind() == messages.Event_ACQUIRED {
 		s.image.Reserved = 0 // a persistent grant ends a reservation
 	}
-	o.change(c)
+	o.Changes = append(o.Changes, c)
 }
-
-// doubt notes that the grant of a token may have reached no client.
-func (s *State) doubt(token messages.Token) { s.doubted = append(s.doubted, token) }
 
 // believe notes that the holder of a token knows of its lease, or that the lease has ended.
 func (s *State) believe(token messages.Token) {
@@ -193,23 +191,18 @@ const (
 	mostShownBytes = 64 << 10
 )
 
-// replyTaken is an answer that shows why the resource cannot be had: who holds it, and what holds it back.
+// replyTaken is an answer that shows why the resource cannot be had: who holds it, or the first of the lost leases, and
+// how long all of them hold the resource back.
 func (s *State) replyTaken(now Time) *messages.Reply {
-	if s.image.HeldBack() {
-		return s.replyHeldBack(now)
-	}
 	r := s.reply(messages.Status_HELD)
 	s.showHolders(now, r)
-	r.Lease = r.Holders[0]
-	return r
-}
-
-// replyHeldBack is an answer that shows the first of the lost leases, and how long all of them hold the resource back.
-func (s *State) replyHeldBack(now Time) *messages.Reply {
-	r := s.reply(messages.Status_HELD_BACK)
-	s.showHolders(now, r)
-	r.Lease = s.image.Lost()[0].Grant.Lease(0)
-	r.LeftMs = s.image.lost.latest().left(now.Instant)
+	lost := s.image.Lost()
+	if len(lost) == 0 {
+		r.Lease = r.Holders[0]
+		return r
+	}
+	last := slices.MaxFunc(lost, func(x, y Lost) int { return cmp.Compare(x.Deadline, y.Deadline) })
+	r.Status, r.Lease, r.LeftMs = messages.Status_HELD_BACK, lost[0].Grant.Lease(0), last.left(now.Instant)
 	return r
 }
 

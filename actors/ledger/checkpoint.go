@@ -56,12 +56,6 @@ func (c *Checkpoint) Purge(mayPurge func(Mark) bool) (through uint64, obsolete [
 // KeepObsolete takes back the pages of a purge that failed, for the next pass.
 func (l *Ledger) KeepObsolete(pages []string) { l.obsolete = append(pages, l.obsolete...) }
 
-// Size estimates how many bytes all pages take when stored, from above. It looks at every page.
-func (l *Ledger) Size() (bytes int) {
-	l.pages.each(func(p *page) { bytes += p.weight })
-	return bytes
-}
-
 // Checkpointed returns how many bytes of changes had been read before the first change that no stored page
 // has: about where the last complete pass began.
 func (l *Ledger) Checkpointed() int {

@@ -32,11 +32,10 @@ func (d *directory) from(start uint64, wanted func(*page) bool) *page {
 
 // each calls visit with every page once.
 func (d *directory) each(visit func(*page)) {
-	for i := 0; i < len(d.slots); {
-		p := d.slots[i]
+	d.from(0, func(p *page) bool {
 		visit(p)
-		i += 1 << (d.depth - p.depth)
-	}
+		return false
+	})
 }
 
 // split puts two pages in the place of p. Neither is stored yet.

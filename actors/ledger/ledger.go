@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -181,12 +182,7 @@ func (l *Ledger) Complete() error {
 
 // wasStored reports whether the bucket has a larger page that p was split from.
 func (l *Ledger) wasStored(p *page) bool {
-	for _, name := range l.obsolete {
-		if strings.HasPrefix(p.name(), name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.obsolete, func(name string) bool { return strings.HasPrefix(p.name(), name) })
 }
 
 // Restart gives every held lease and every delay what is left of it in [Ledger.Inherited] from now, and its whole time
@@ -202,7 +198,7 @@ func (l *Ledger) Restart(now lease.Time, taken func(resource string, image *leas
 		for resource, e := range p.entries {
 			if !e.IsFree() {
 				l.addHeld(resource, e.Leases())
-				e.Resume(now.Instant, l.inherited.GetLeftMs())
+				e.Restart(now.Instant, l.inherited.GetLeftMs())
 				taken(resource, &e.Image)
 			}
 		}

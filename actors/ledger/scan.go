@@ -43,7 +43,6 @@ const scanEntries = 1024
 // more than beginning.
 type Scan struct {
 	query Query
-	kind  kind
 	// after is the place of the query's cursor.
 	after place
 	// cursor is the hash from which on pages have yet to be looked at.
@@ -54,10 +53,7 @@ type Scan struct {
 
 // NewScan returns a scan that has yet to begin.
 func NewScan(q Query) *Scan {
-	s := &Scan{query: q, kind: heldLeases{}}
-	if q.HeldBack {
-		s.kind = lostLeases{}
-	}
+	s := &Scan{query: q}
 	if q.After.Resource != "" {
 		s.after = newPlace(q.After.Resource)
 		s.cursor = s.after.hash
@@ -93,7 +89,7 @@ func (s *Scan) Result() Found { return s.found }
 func (s *Scan) take(p *page, sessions *lease.Sessions, now lease.Instant, waiting func(resource string) []*messages.Waiter) bool {
 	for _, at := range s.places(p) {
 		listed := false
-		for _, x := range s.kind.leases(p, at.resource, sessions, now) {
+		for _, x := range s.leases(p, at.resource, sessions, now) {
 			if at == s.after && x.lease.GetToken() <= uint64(s.query.After.Token) {
 				continue
 			}
@@ -149,7 +145,7 @@ func (s *Scan) places(p *page) []place {
 			places = append(places, at)
 		}
 	}
-	s.kind.resources(p, add)
+	s.resources(p, add)
 	slices.SortFunc(places, place.compare)
 	return places
 }
@@ -160,18 +156,17 @@ type listed struct {
 	grant *journal.Grant
 }
 
-// kind is what leases a query asks for.
-type kind interface {
-	// resources tells the resources of a page that have such leases, in any order.
-	resources(p *page, tell func(resource string))
-	// leases returns those of a resource, in the order of their tokens.
-	leases(p *page, resource string, sessions *lease.Sessions, now lease.Instant) []listed
-}
-
-// heldLeases are those that are held.
-type heldLeases struct{}
-
-func (heldLeases) resources(p *page, tell func(string)) {
+// resources calls tell with the resources of a page that have such leases as the query asks for, in any order. No
+// ephemeral lease holds its resource back.
+func (s *Scan) resources(p *page, tell func(resource string)) {
+	if s.query.HeldBack {
+		for resource, e := range p.entries {
+			if e.HeldBack() {
+				tell(resource)
+			}
+		}
+		return
+	}
 	for resource, e := range p.entries {
 		if e.Held() {
 			tell(resource)
@@ -184,27 +179,16 @@ func (heldLeases) resources(p *page, tell func(string)) {
 	}
 }
 
-func (heldLeases) leases(p *page, resource string, sessions *lease.Sessions, now lease.Instant) (all []listed) {
+// leases returns those of a resource, in the order of their tokens.
+func (s *Scan) leases(p *page, resource string, sessions *lease.Sessions, now lease.Instant) (all []listed) {
+	if s.query.HeldBack {
+		for _, l := range p.entries[resource].Lost() {
+			all = append(all, listed{l.Lease(now), l.Grant})
+		}
+		return all
+	}
 	for _, h := range p.holdings(resource) {
 		all = append(all, listed{sessions.Lease(h, now), h.Grant})
-	}
-	return all
-}
-
-// lostLeases are those that hold their resources back. No ephemeral lease does.
-type lostLeases struct{}
-
-func (lostLeases) resources(p *page, tell func(string)) {
-	for resource, e := range p.entries {
-		if e.HeldBack() {
-			tell(resource)
-		}
-	}
-}
-
-func (lostLeases) leases(p *page, resource string, _ *lease.Sessions, now lease.Instant) (all []listed) {
-	for _, l := range p.entries[resource].Lost() {
-		all = append(all, listed{l.Lease(now), l.Grant})
 	}
 	return all
 }

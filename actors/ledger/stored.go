@@ -15,20 +15,13 @@ func (p *page) load(stored *journal.Page) error {
 		if !stored.Covers(resource) {
 			return fmt.Errorf("%w: resource %s belongs elsewhere", journal.ErrCorrupt, messages.Spoken(resource))
 		}
-		if p.has(resource) {
+		if _, known := p.find(resource); known {
 			return fmt.Errorf("%w: resource %q is there twice", journal.ErrCorrupt, resource)
 		}
 		p.insert(s)
 	}
 	p.clean()
 	return nil
-}
-
-// has reports whether the page knows the resource.
-func (p *page) has(resource string) bool {
-	_, held := p.entries[resource]
-	_, buried := p.tombstones[resource]
-	return held || buried
 }
 
 // insert puts in a stored entry of a resource that is not there.

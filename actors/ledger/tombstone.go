@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/actors/lease"
@@ -57,9 +58,6 @@ func tombstoneWeight(resource string) int { return 48 + len(resource) }
 // shrink puts tombstones in the place of the page's entries that have been free since before. What is
 // stored of the page is then larger than need be.
 func (p *page) shrink(before int64) {
-	if p.fresh >= before {
-		return
-	}
 	was := len(p.entries)
 	for resource, e := range p.entries {
 		if e.IsFree() && e.used < before {
@@ -79,8 +77,6 @@ func refit[V any](m map[string]V, had int) map[string]V {
 		return m
 	}
 	smaller := make(map[string]V, len(m))
-	for k, v := range m {
-		smaller[k] = v
-	}
+	maps.Copy(smaller, m)
 	return smaller
 }

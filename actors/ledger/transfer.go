@@ -12,15 +12,9 @@ import (
 // must not change meanwhile.
 func (l *Ledger) Pages() iter.Seq[*journal.Record] {
 	return func(yield func(*journal.Record) bool) {
-		for p := l.pages.from(0, anyPage); p != nil; p = l.pages.from(p.end(), anyPage) {
-			if !yield(p.store(l.tail, l.floor)) || p.end() == 0 {
-				return
-			}
-		}
+		l.pages.from(0, func(p *page) bool { return !yield(p.store(l.tail, l.floor)) })
 	}
 }
-
-func anyPage(*page) bool { return true }
 
 // Adopt takes a resource over from another journal, as a page there has it. It returns [journal.ErrCorrupt] if the
 // resource is known already. The pages that it changes are not stored.

@@ -187,7 +187,7 @@ func (i *intake) undeliverable(m *nats.Msg) {
 	}
 	for _, g := range grants {
 		resource, err := messages.DecodeKey(g.key)
-		if shard := i.routers.Of(g.key).Local(); err == nil && shard != nil {
+		if shard := i.routers[i.routers.ShardOf(g.key)].Local(); err == nil && shard != nil {
 			shard.Undeliverable(messages.Qualify(g.tenant, resource), g.token) // elsewhere the lease has been handed over, and expires
 		}
 	}

@@ -58,20 +58,14 @@ func (l *lister) listing(t *tenant, to messages.ReplyTo, payload []byte) (*messa
 	if err := l.cfg.Limits.Check(&r); err != nil {
 		return nil, err
 	}
-	pattern, err := messages.ParsePattern(r.GetPattern())
-	if err != nil {
-		return nil, err
-	}
 	of, err := l.tenantOf(t, to, r.GetTenant())
 	if err != nil {
 		return nil, err
 	}
-	after, err := l.after(of, r.GetAfter())
-	if err != nil {
-		return nil, err
-	}
-	shard, err := l.shardOf(after.Resource)
-	if err != nil {
+	pattern, errPattern := messages.ParsePattern(r.GetPattern())
+	after, errAfter := l.after(of, r.GetAfter())
+	shard, errShard := l.shardOf(after.Resource)
+	if err := cmp.Or(errPattern, errAfter, errShard); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
@@ -229,12 +223,9 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 	if err := messages.Decode(messages.Protobuf, data, &ask); err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
-	pattern, err := messages.ParsePattern(ask.GetPattern())
-	if err != nil {
-		return &peer.Part{Error: err.Error()}
-	}
-	after, err := messages.ParseQualifiedCursor(ask.GetAfter())
-	if err != nil {
+	pattern, errPattern := messages.ParsePattern(ask.GetPattern())
+	after, errAfter := messages.ParseQualifiedCursor(ask.GetAfter())
+	if err := cmp.Or(errPattern, errAfter); err != nil {
 		return &peer.Part{Error: err.Error()}
 	}
 	if ask.GetShard() >= l.cfg.Shards {
@@ -258,11 +249,10 @@ func (l *lister) answerInquiry(data []byte) *peer.Part {
 
 // shardOf returns the shard of a resource, by its qualified name, the first one for an empty name.
 func (l *lister) shardOf(qualified string) (uint32, error) {
-	_, resource := messages.Unqualify(qualified)
-	if resource == "" {
+	if qualified == "" {
 		return 0, nil
 	}
-	key, err := messages.EncodeKey(resource)
+	key, err := messages.KeyOf(qualified)
 	if err != nil {
 		return 0, err
 	}

@@ -78,7 +78,10 @@ func newNode(cfg Config) *Node {
 		routers = append(routers, routing.NewRouter(shard, room, cfg.Clock, t))
 	}
 	n := &Node{
-		cfg: cfg, system: actors.NewSystem(cfg.Log), routers: routers, outbox: o, peers: t.peers, service: newService(cfg),
+		cfg: cfg, system: actors.NewSystem(cfg.Log), routers: routers, outbox: o, peers: t.peers,
+		service: service.New(serviceName, cfg.Version, "locks with fencing tokens", map[string]string{
+			"node": cfg.Name, "prefix": string(cfg.Prefix),
+		}),
 		admission: &admission{
 			prefix: cfg.Prefix, drops: newDrops(cfg.Log), gate: g, outbox: o, deferred: newDeferred(cfg.Clock, o.overloaded),
 		},
@@ -98,12 +101,6 @@ func newNode(cfg Config) *Node {
 	}
 	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers, statistics: n.statistics}
 	return n
-}
-
-func newService(cfg Config) *service.Service {
-	return service.New(serviceName, cfg.Version, "locks with fencing tokens", map[string]string{
-		"node": cfg.Name, "prefix": string(cfg.Prefix),
-	})
 }
 
 // Lost is closed when nothing is served any more: a connection of the node was closed for good, by Close or because
@@ -246,7 +243,9 @@ func (n *Node) close(ctx context.Context) error {
 	if n.peers != nil {
 		errs = append(errs, n.peers.close(ctx))
 	}
-	n.routers.Expire()
+	for _, r := range n.routers {
+		r.Expire(0)
+	}
 	n.admission.deferred.close()
 	errs = append(errs, n.outbox.close(ctx))
 	for _, nc := range n.cfg.connections()[1:] {

@@ -167,19 +167,18 @@ type encoded struct {
 // count counts an answer, ends its trace, and logs some of the refusals for a limit.
 func (o *outbox) count(to messages.ReplyTo, r *messages.Reply) {
 	n := o.answers.add(to, r)
-	if r.GetStatus() == messages.Status_OVERLOADED {
-		o.tenants.refused(to.Tenant)
-	}
 	o.traces.answered(to, r)
-	if r.GetStatus() == messages.Status_OVERLOADED {
-		o.limitLog.Do(func() {
-			attributes := []any{"limit", r.GetError(), "refused_so_far", n}
-			if to.Tenant != "" {
-				attributes = append(attributes, "tenant", to.Tenant)
-			}
-			o.log.Warn("limit reached", attributes...)
-		})
+	if r.GetStatus() != messages.Status_OVERLOADED {
+		return
 	}
+	o.tenants.refused(to.Tenant)
+	o.limitLog.Do(func() {
+		attributes := []any{"limit", r.GetError(), "refused_so_far", n}
+		if to.Tenant != "" {
+			attributes = append(attributes, "tenant", to.Tenant)
+		}
+		o.log.Warn("limit reached", attributes...)
+	})
 }
 
 func (o *outbox) publish(to messages.ReplyTo, reply string, m proto.Message, header nats.Header) {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,12 +127,10 @@ func (p *peers) heard(m *nats.Msg, hear func(*peer.Announcement)) {
 // announce tells all nodes. Without a connection it is lost, and the next one replaces it. The log says once that it
 // could not be sent, and once that it can be again. It belongs to the controller's goroutine.
 func (p *peers) announce(a *peer.Announcement) {
-	name, err := messages.EncodeKey(a.GetNode())
-	if err == nil {
-		var data []byte
-		if data, err = messages.Encode(messages.Protobuf, a); err == nil {
-			err = p.nc.Publish(p.prefix.Announcement(name), data)
-		}
+	name, errName := messages.EncodeKey(a.GetNode())
+	data, err := messages.Encode(messages.Protobuf, a)
+	if err = cmp.Or(errName, err); err == nil {
+		err = p.nc.Publish(p.prefix.Announcement(name), data)
 	}
 	switch {
 	case err != nil && !p.mute:

@@ -34,15 +34,11 @@ func (s *starter) launch(cfg actors.ShardConfig) *actors.Shard {
 }
 
 func (s *starter) config(shard uint32) actors.ShardConfig {
-	cfg := actors.ShardConfig{
+	return actors.ShardConfig{
 		Shard: shard, Node: s.cfg.Name, Journal: s.cfg.Journal(shard), Clock: s.cfg.Clock,
 		Outbox: s.outbox, Prober: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning, Quota: s.quota,
-		Fault: s.cfg.Fault, Audit: s.cfg.Audit, Traced: s.cfg.Tracer != nil,
+		Fault: s.cfg.Fault, Audit: s.cfg.Audit, Observer: s.cfg.Observer, Traced: s.cfg.Tracer != nil,
 	}
-	if s.cfg.Observer != nil {
-		cfg.Observer = s.cfg.Observer
-	}
-	return cfg
 }
 
 // giveBack routes a request that the shard has not decided to the shard's next owner.

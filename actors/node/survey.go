@@ -135,18 +135,16 @@ func (s *surveyor) add(number uint64, shard uint32, data []byte) (last bool) {
 
 // finish answers the client, once.
 func (s *surveyor) finish(number uint64) {
-	s.mu.Lock()
-	v := s.take(number)
-	s.mu.Unlock()
-	if v == nil {
-		return
+	if v := s.take(number); v != nil {
+		v.stop()
+		s.outbox.refuse(0, v.to, v.sum.reply(v.left))
 	}
-	v.stop()
-	s.outbox.refuse(0, v.to, v.sum.reply(v.left))
 }
 
 // take returns a survey, which is not under way any more; nil if it was not.
 func (s *surveyor) take(number uint64) *survey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	v := s.under[number]
 	if v == nil {
 		return nil

@@ -237,9 +237,6 @@ func (s *tenants) figures() []TenantFigures {
 	return figures
 }
 
-// errNoTenants says that a node was started without tenants.
-var errNoTenants = errors.New("this node was started without tenants")
-
 // SetTenants makes these the tenants of the node, which must have been started with a list of tenants. Requests of new ones
 // are taken when it returns, and those of removed ones have no responders any more; what removed ones hold stays until it
 // expires or is released by an operator. Changed limits apply to the next request. After an error that names a rule the
@@ -247,7 +244,7 @@ var errNoTenants = errors.New("this node was started without tenants")
 func (n *Node) SetTenants(limits map[string]TenantLimits) error {
 	t := n.intake.tenants
 	if !t.on {
-		return errNoTenants
+		return errors.New("this node was started without tenants")
 	}
 	t.setting.Lock()
 	defer t.setting.Unlock()

@@ -41,8 +41,7 @@ func another(t *messages.Trace) *messages.Trace {
 	if t == nil {
 		return nil
 	}
-	c := *t
-	return &c
+	return new(*t)
 }
 
 // notes reports whether there is a tracer to read what is noted in a trace. Without one, only its context goes on.

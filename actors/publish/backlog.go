@@ -57,24 +57,17 @@ func (b *backlog) receive(ctx context.Context, take func(Commit) (more bool)) bo
 	}
 	select {
 	case c, open := <-b.queue:
-		if !open {
-			return false
+		more := open
+		for open && b.pass(c, take) {
+			select {
+			case c, open = <-b.queue: // if it is closed, the next call finds that
+			default:
+				open = false
+			}
 		}
-		if !b.pass(c, take) {
-			return true
-		}
+		return more
 	case <-ctx.Done():
 		return false
-	}
-	for {
-		select {
-		case c, open := <-b.queue:
-			if !open || !b.pass(c, take) {
-				return true // the next call finds the queue closed
-			}
-		default:
-			return true
-		}
 	}
 }
 

@@ -237,7 +237,7 @@ var mutants = []mutant{
 	{
 		name:  "LeasesEndWithTheirOwner",
 		harm:  "a new owner of the shard ends every lease, though the holders go on",
-		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Resume(now.Instant, l.inherited.GetLeftMs())\n", "\t\t\t\te.Deadline = now.Instant\n"}},
+		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now.Instant, l.inherited.GetLeftMs())\n", "\t\t\t\te.Deadline = now.Instant\n"}},
 		found: live,
 		says:  `before its time`,
 	},

@@ -1,9 +1,6 @@
 package journal
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Format is the newest format of a stored [Record] that this code writes and reads.
 //
@@ -28,14 +25,11 @@ func PageName(prefix, depth uint32) string {
 
 // Describe names the record for logs and errors, without its content.
 func (x *Record) Describe() string {
-	var b strings.Builder
 	switch body := x.GetBody().(type) {
 	case *Record_Commit:
-		fmt.Fprintf(&b, "commit %d of epoch %d", body.Commit.GetNumber(), body.Commit.GetEpoch())
+		return fmt.Sprintf("commit %d of epoch %d", body.Commit.GetNumber(), body.Commit.GetEpoch())
 	case *Record_Page:
-		fmt.Fprintf(&b, "page %s at commit %d", body.Page.Name(), body.Page.GetNumber())
-	default:
-		b.WriteString("record without a body")
+		return fmt.Sprintf("page %s at commit %d", body.Page.Name(), body.Page.GetNumber())
 	}
-	return b.String()
+	return "record without a body"
 }

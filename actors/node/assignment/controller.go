@@ -70,6 +70,7 @@ func New(cfg Config) *Controller {
 		ended: make(chan uint32), leave: make(chan struct{}), joined: make(chan struct{}), done: make(chan struct{}),
 		view: newView(cfg.Node, cfg.Log, cfg.Audit), assigned: newAssignment(cfg.Node.GetShards(), nil),
 	}
+	c.present.Store(new(map[uint32]*actors.Shard))
 	for shard, router := range cfg.Routers {
 		c.shards = append(c.shards, &reconciler{
 			state: newState(), number: uint32(shard), cfg: &c.cfg, router: router,
@@ -145,12 +146,7 @@ func (c *Controller) Hear(a *peer.Announcement) {
 func (c *Controller) Nodes() []*peer.Announcement { return *c.nodes.Load() }
 
 // Present returns the shards that the node has, whatever their state. The result must not be modified.
-func (c *Controller) Present() map[uint32]*actors.Shard {
-	if present := c.present.Load(); present != nil {
-		return *present
-	}
-	return nil
-}
+func (c *Controller) Present() map[uint32]*actors.Shard { return *c.present.Load() }
 
 // Hears returns an error if the node has not heard its own announcements for a while. Then it knows nothing of the others.
 func (c *Controller) Hears() error {
@@ -225,7 +221,9 @@ func (c *Controller) run(ctx context.Context) {
 			return
 		case a := <-c.heard:
 			c.hear(a)
-			c.hearMore()
+			for range len(c.heard) { // one round of reconciliation is for all that have come meanwhile
+				c.hear(<-c.heard)
+			}
 		case <-ticker.C:
 			c.tick(ctx, c.now())
 			continue
@@ -251,13 +249,6 @@ func (c *Controller) hasLeft() bool {
 func (c *Controller) hear(a *peer.Announcement) {
 	if err := c.view.hear(a, c.own, c.now()); err != nil {
 		c.err = err
-	}
-}
-
-// hearMore takes the announcements that have come meanwhile, so that one round of reconciliation is for all of them.
-func (c *Controller) hearMore() {
-	for range len(c.heard) {
-		c.hear(<-c.heard)
 	}
 }
 

@@ -24,7 +24,7 @@ type assignment struct {
 	// shared with later assignments.
 	scores [][]uint64
 	rows   map[string][]uint64
-	// failing has the shards that each candidate failed to open, nil if none. failures counts them by shard.
+	// failing has the shards that each candidate failed to open. failures counts them by shard.
 	failing  []map[uint32]bool
 	failures []int
 	// leaders are the candidates that lead each shard's bucket.
@@ -79,11 +79,8 @@ func (a *assignment) add(node int, c *peer.Announcement, row []uint64) {
 	for _, shard := range c.GetLeads() {
 		a.leaders[shard] = append(a.leaders[shard], node)
 	}
-	var failing map[uint32]bool
+	failing := make(map[uint32]bool, len(c.GetFailing()))
 	for _, shard := range c.GetFailing() {
-		if failing == nil {
-			failing = make(map[uint32]bool)
-		}
 		failing[shard] = true
 		a.failures[shard]++
 	}

@@ -78,20 +78,16 @@ func (s *state) standing() actors.State {
 func (s *state) observe(now lease.Instant) {
 	is := s.standing()
 	s.opening = since(is == actors.Opening, s.opening, now)
-	if records := s.progress(); s.opening == now || records != s.records {
+	records := uint64(0)
+	if s.shard != nil {
+		records = s.shard.Progress()
+	}
+	if s.opening == now || records != s.records {
 		s.records, s.progressed = records, now
 	}
 	if is == actors.Open || is == actors.Opening {
 		s.opened = since(is == actors.Open, s.opened, now)
 	}
-}
-
-// progress returns how many records were read to open the shard.
-func (s *state) progress() uint64 {
-	if s.shard == nil {
-		return 0
-	}
-	return s.shard.Progress()
 }
 
 // isStuck reports whether an opening has made no progress for too long.

@@ -58,16 +58,21 @@ func (r *Router) Route(es ...Envelope) {
 }
 
 func (r *Router) queue(e Envelope) {
-	switch {
-	case !e.waits():
-		r.transport.Refuse(e, r.noOwner())
-		return
-	case len(r.queued) >= r.room:
+	if e.waits() && len(r.queued) >= r.room {
 		r.transport.Refuse(e, fmt.Errorf("shard %d: %w (%d)", r.shard, actors.ErrOverloaded, r.room))
 		return
 	}
+	r.queued = r.keep(r.queued, e)
+}
+
+// keep adds a request to those that wait, or refuses it.
+func (r *Router) keep(waiting []Envelope, e Envelope) []Envelope {
+	if !e.waits() {
+		r.transport.Refuse(e, r.noOwner())
+		return waiting
+	}
 	e.queued = r.now()
-	r.queued = append(r.queued, e)
+	return append(waiting, e)
 }
 
 // Return takes a request back that a shard here did not decide, or refuses it if it does not wait for an owner. There is
@@ -75,12 +80,7 @@ func (r *Router) queue(e Envelope) {
 func (r *Router) Return(e Envelope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !e.waits() {
-		r.transport.Refuse(e, r.noOwner())
-		return
-	}
-	e.queued = r.now()
-	r.returned = append(r.returned, e)
+	r.returned = r.keep(r.returned, e)
 }
 
 // send delivers or forwards requests if an owner is known, and returns those that wait for one. A request that was

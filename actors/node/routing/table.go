@@ -8,9 +8,6 @@ import (
 // Table has the router of each shard.
 type Table []*Router
 
-// Of returns the router of a key's shard.
-func (t Table) Of(key string) *Router { return t[t.ShardOf(key)] }
-
 // ShardOf returns a key's shard.
 func (t Table) ShardOf(key string) uint32 { return messages.ShardOf(key, uint32(len(t))) }
 
@@ -23,11 +20,4 @@ func (t Table) Local() []*actors.Shard {
 		}
 	}
 	return all
-}
-
-// Expire refuses the requests that have waited for an owner, whatever the time.
-func (t Table) Expire() {
-	for _, r := range t {
-		r.Expire(0)
-	}
 }
