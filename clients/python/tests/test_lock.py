@@ -48,6 +48,15 @@ async def test_acquire_and_release(client: holdfast.Client, name: str) -> None:
     assert (await client.acquire(name)).token == 2
 
 
+async def test_unknown_option(client: holdfast.Client, name: str) -> None:
+    options: Any = {"steal": True}
+    for call in (client.acquire, client.lock):
+        with pytest.raises(TypeError, match="a lock has no option 'steal'; it has ttl, wait, mode"):
+            lock = call(name, **options)
+            await lock.__aenter__() if isinstance(lock, holdfast.LockScope) else await lock
+    assert not (await client.get(name)).held
+
+
 async def test_names_in_nfc(client: holdfast.Client, other: holdfast.Client) -> None:
     lock = await client.acquire("cafe\u0301 des amis..")
     assert lock.name == "café des amis.."

@@ -129,8 +129,11 @@ def check_terms(
     metadata: Mapping[str, str] | None = None,
     ephemeral: bool = False,
     renew: bool = True,
+    **unknown: object,
 ) -> Terms:
-    """Return the terms that the LockOptions ask for; Invalid if they break a rule."""
+    """Return the terms that the LockOptions ask for; Invalid if they break a rule, TypeError if one is unknown."""
+    for name in unknown:
+        raise TypeError(f"a lock has no option {name!r}; it has {', '.join(LockOptions.__annotations__)}")
     if mode not in ("exclusive", "shared"):
         raise Invalid(f'mode must be "exclusive" or "shared", is {mode!r}')
     if limit is not None and mode == "shared":
