@@ -157,7 +157,7 @@ var mutants = []mutant{
 		harm:  "the Go client takes a lock for held that was broken",
 		edits: []edit{{"clients/holdfast/session.go", "x.coverage == nil || r.GetLosses() != x.losses", "x.coverage == nil"}},
 		found: clientSessions,
-		says:  `is valid`,
+		says:  `is valid|is prolonged`,
 	},
 	{
 		name:  "ForeignReleaseInASession",
