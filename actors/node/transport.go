@@ -54,8 +54,14 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := messages.Decode(e.ReplyTo.Encoding, e.Data, body); err != nil {
 		return nil, err
 	}
+	if err := t.own(e, body); err != nil {
+		return nil, err
+	}
 	of := t.tenants.of(e.ReplyTo.Tenant)
-	if err := cmp.Or(t.own(e, body), t.tenants.limitsOf(of).Check(body), t.checkAlive(e.ReplyTo, body)); err != nil {
+	if err := t.tenants.limitsOf(of).Check(body); err != nil {
+		return nil, err
+	}
+	if err := t.checkAlive(e.ReplyTo, body); err != nil {
 		return nil, err
 	}
 	t.traces.name(e, body)

@@ -58,10 +58,11 @@ func (m mark) guard(e expressions, c fence.Claim) (expressions, error) {
 	if e.condition != nil {
 		condition += " AND (" + *e.condition + ")"
 	}
-	names := map[string]string{nameMark: m.attribute}
+	names, values := map[string]string{}, map[string]types.AttributeValue{}
 	maps.Copy(names, e.names)
-	values := map[string]types.AttributeValue{valueToken: number(c.Token), valueFirst: number(1)}
 	maps.Copy(values, e.values)
+	names[nameMark] = m.attribute // those of the guard last: no one else's take their place
+	values[valueToken], values[valueFirst] = number(c.Token), number(1)
 	return expressions{&condition, names, values}, nil
 }
 
