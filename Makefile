@@ -122,7 +122,7 @@ test-python: build ## Test the Python client on bin/holdfast, after installing w
 .PHONY: docs-python
 docs-python: ## Write the reference of the Python client to dist/python-docs.
 	@bash .ci/servers python
-	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast holdfast.sync holdfast.fence holdfast.fence.file holdfast.fence.sqlalchemy holdfast.testing
+	clients/python/.venv/bin/pdoc --docformat google -o dist/python-docs holdfast_client holdfast_client.sync holdfast_client.fence holdfast_client.fence.file holdfast_client.fence.sqlalchemy holdfast_client.testing
 
 .PHONY: test-short
 test-short: ## Run the tests that need only Go: no servers, no root, no campaigns; about two minutes.

@@ -23,7 +23,7 @@ var python = []mutant{
 		name: "PythonLeaseOutlivesItsTTL",
 		harm: "a client takes a lock for held when the service has granted it to the next one",
 		edits: []edit{{
-			"clients/python/src/holdfast/_estimate.py", "self.until = sent + min(remaining, ttl) - margin(ttl)\n        self.open",
+			"clients/python/src/holdfast_client/_estimate.py", "self.until = sent + min(remaining, ttl) - margin(ttl)\n        self.open",
 			"self.until = sent + min(remaining, ttl) + ttl\n        self.open",
 		}},
 		found: pythonCases("lost", "not-renewed"),
@@ -33,7 +33,7 @@ var python = []mutant{
 		name: "PythonLeaseCountsFromTheAnswer",
 		harm: "a lease counts from the answer, so a client takes a grant for a lock when its lease is over",
 		edits: []edit{{
-			"clients/python/src/holdfast/_sender.py", "        answer = Answer(attempt.id, attempt.sent, attempt.direct, status, reply)\n",
+			"clients/python/src/holdfast_client/_sender.py", "        answer = Answer(attempt.id, attempt.sent, attempt.direct, status, reply)\n",
 			"        answer = Answer(attempt.id, _clock.now(), attempt.direct, status, reply)\n",
 		}},
 		found: pythonCases("faults", "grant-too-late"),
@@ -42,14 +42,14 @@ var python = []mutant{
 	{
 		name:  "PythonForgedAnswerIsTaken",
 		harm:  "who can publish to the inbox of a client makes it believe in a lock",
-		edits: []edit{{"clients/python/src/holdfast/_sender.py", "if attempt.key and not answer.is_about(", "if attempt.key == \"\" and not answer.is_about("}},
+		edits: []edit{{"clients/python/src/holdfast_client/_sender.py", "if attempt.key and not answer.is_about(", "if attempt.key == \"\" and not answer.is_about("}},
 		found: pythonCases("forged", "acquire-resource"),
 		says:  `fence: want "000000000000001", got "000000000000099"`,
 	},
 	{
 		name:  "PythonNothingIsRenewed",
 		harm:  "locks are lost while their holders work",
-		edits: []edit{{"clients/python/src/holdfast/_renewal.py", "self._line_up(sent + third - ", "self._line_up(sent + 1e9 - "}},
+		edits: []edit{{"clients/python/src/holdfast_client/_renewal.py", "self._line_up(sent + third - ", "self._line_up(sent + 1e9 - "}},
 		found: pythonCases("lost", "renewed"),
 		says:  `status: want "TIMEOUT", got "GRANTED"`,
 	},
@@ -57,7 +57,7 @@ var python = []mutant{
 		name: "PythonWaitCountedAnew",
 		harm: "each attempt waits for the whole time again, and a caller gets a lock that it does not wait for any more",
 		edits: []edit{{
-			"clients/python/src/holdfast/_acquisition.py", "self._begun + self._terms.wait - _clock.now()), 0.001)", "self._terms.wait), 0.001)",
+			"clients/python/src/holdfast_client/_acquisition.py", "self._begun + self._terms.wait - _clock.now()), 0.001)", "self._terms.wait), 0.001)",
 		}},
 		found: pythonCases("faults", "wait-is-not-counted-anew"),
 		says:  `want the error \{"code":"timed_out"\}, got`,
@@ -66,7 +66,7 @@ var python = []mutant{
 		name: "PythonNewRequestEachTime",
 		harm: "a repeated acquire is another request, which takes another permit",
 		edits: []edit{{
-			"clients/python/src/holdfast/_acquisition.py", "\"request_id\": self._id}\n        if wait:", "\"request_id\": new_id()}\n        if wait:",
+			"clients/python/src/holdfast_client/_acquisition.py", "\"request_id\": self._id}\n        if wait:", "\"request_id\": new_id()}\n        if wait:",
 		}},
 		found: pythonCases("sharing", "answer-lost"),
 		says:  `token: want "1", got "2"`,
@@ -74,7 +74,7 @@ var python = []mutant{
 	{
 		name:  "PythonSecondGrantGivenBack",
 		harm:  "a late answer to an earlier attempt releases the lock that is held",
-		edits: []edit{{"clients/python/src/holdfast/_core.py", "if (name, token) in self.holdings or", "if"}},
+		edits: []edit{{"clients/python/src/holdfast_client/_core.py", "if (name, token) in self.holdings or", "if"}},
 		found: pythonCases("faults", "grant-twice"),
 		says:  `held: want true, got false|it is not held any more`,
 	},
@@ -82,7 +82,7 @@ var python = []mutant{
 		name: "PythonCancelLeavesTheRequest",
 		harm: "a call that was cancelled waits on, and its lock is held by nothing when it is granted",
 		edits: []edit{{
-			"clients/python/src/holdfast/_acquisition.py", "        if x.definite:\n            return\n", "        if x is not None:\n            return\n",
+			"clients/python/src/holdfast_client/_acquisition.py", "        if x.definite:\n            return\n", "        if x is not None:\n            return\n",
 		}},
 		found: pythonCases("queue", "cancelled"),
 		says:  `"until":\{"waiting":"queue.cancelled","count":0\}`,
@@ -90,21 +90,21 @@ var python = []mutant{
 	{
 		name:  "PythonFenceWithoutZeros",
 		harm:  "stores that compare fences as text accept a stale holder",
-		edits: []edit{{"clients/python/src/holdfast/_lease.py", `return f"{token:015d}"`, `return f"{token:d}"`}},
+		edits: []edit{{"clients/python/src/holdfast_client/_lease.py", `return f"{token:015d}"`, `return f"{token:d}"`}},
 		found: pythonCases("acquire", "fence"),
 		says:  `fence: want "000000000000001", got "1"`,
 	},
 	{
 		name:  "PythonForeignHolderIsNoLoss",
 		harm:  "a client is told that another owner has its lock, and goes on until its lease would be over",
-		edits: []edit{{"clients/python/src/holdfast/_holding.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
+		edits: []edit{{"clients/python/src/holdfast_client/_holding.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
 		found: pythonCases("lost", "broken-and-taken"),
 		says:  `reason: want "not_owner", got "deadline"`,
 	},
 	{
 		name:  "PythonNameInAnotherForm",
 		harm:  "two names that differ in characters of compatibility are one lock here, and two for the other clients",
-		edits: []edit{{"clients/python/src/holdfast/_key.py", `unicodedata.normalize("NFC", name)`, `unicodedata.normalize("NFKC", name)`}},
+		edits: []edit{{"clients/python/src/holdfast_client/_key.py", `unicodedata.normalize("NFC", name)`, `unicodedata.normalize("NFKC", name)`}},
 		found: pythonCases("keys", "nothing-but-nfc"),
 		says:  `key: want "=EF=AC=81", got "fi"`,
 	},
@@ -112,7 +112,7 @@ var python = []mutant{
 		name: "PythonUnknownIsTakenForNoEffect",
 		harm: "a call that may have had its effect is reported as one that had none",
 		edits: []edit{{
-			"clients/python/src/holdfast/_exchange.py", "return not self._open and not self._unsure", "return not self._unsure",
+			"clients/python/src/holdfast_client/_exchange.py", "return not self._open and not self._unsure", "return not self._unsure",
 		}},
 		found: pythonCases("restart", "paused"),
 		says:  `code: want "unknown", got "unavailable"`,
@@ -121,7 +121,7 @@ var python = []mutant{
 		name: "PythonNoNodeIsFinal",
 		harm: "calls fail while no node runs, instead of waiting for one",
 		edits: []edit{{
-			"clients/python/src/holdfast/_exchange.py", "self._obstacle = \"no node answers\"\n            return True",
+			"clients/python/src/holdfast_client/_exchange.py", "self._obstacle = \"no node answers\"\n            return True",
 			"self._obstacle = \"no node answers\"\n            return False",
 		}},
 		found: pythonCases("errors", "no-node"),

@@ -13,7 +13,7 @@ from typing import Any
 import nats
 from nats.aio.client import Client as Connection
 
-import holdfast
+import holdfast_client
 
 Object = dict[str, Any]
 
@@ -85,7 +85,7 @@ def describe(error: BaseException) -> Object:
         return describe(error.cause) | error.result
     if isinstance(error, asyncio.CancelledError):
         return {"code": "cancelled", "message": "the call was cancelled"}
-    if not isinstance(error, holdfast.HoldfastError):
+    if not isinstance(error, holdfast_client.HoldfastError):
         return {"code": "unexpected", "message": f"{type(error).__name__}: {error}"}
     problem: Object = {"code": error.code, "message": str(error)}
     if error.reason is not None:
@@ -106,8 +106,8 @@ class Driver:
     """Carries out commands, each in a task of its own."""
 
     def __init__(self) -> None:
-        self.clients: dict[str, tuple[holdfast.Client, Connection]] = {}
-        self.locks: dict[str, holdfast.Lock] = {}
+        self.clients: dict[str, tuple[holdfast_client.Client, Connection]] = {}
+        self.locks: dict[str, holdfast_client.Lock] = {}
         self.watches: dict[str, asyncio.Task[None]] = {}
         self.calls: dict[int, asyncio.Task[None]] = {}
         self.background: set[asyncio.Task[None]] = set()
@@ -185,7 +185,7 @@ class Driver:
         if "sessions" in c:
             given["sessions"] = c["sessions"]
         try:
-            client = holdfast.Client(nc, **given)
+            client = holdfast_client.Client(nc, **given)
         except BaseException:
             await nc.close()
             raise
@@ -219,12 +219,12 @@ class Driver:
             "at_ns": at,
         }
 
-    def put(self, name: str, lock: holdfast.Lock) -> None:
+    def put(self, name: str, lock: holdfast_client.Lock) -> None:
         """Note a lock, and write a note when it is lost."""
         self.locks[name] = lock
         self.keep(self.note_loss(name, lock))
 
-    async def note_loss(self, name: str, lock: holdfast.Lock) -> None:
+    async def note_loss(self, name: str, lock: holdfast_client.Lock) -> None:
         """Write a note when the lock is lost."""
         await lock.lost.wait()
         write({"note": "lost", "lock": name, "reason": lock.reason, "at_ns": now()})
@@ -235,7 +235,7 @@ class Driver:
         at = now()
         try:
             await lock.release()
-        except (holdfast.HoldfastError, asyncio.CancelledError) as error:
+        except (holdfast_client.HoldfastError, asyncio.CancelledError) as error:
             raise Failed(error, {"at_ns": at}) from error
         return {"at_ns": at}
 
@@ -264,14 +264,14 @@ class Driver:
                 self.put(c["lock"], lock)
                 await asyncio.sleep(c["ms"] / 1000)
                 done = True
-        except (holdfast.HoldfastError, asyncio.CancelledError) as error:
+        except (holdfast_client.HoldfastError, asyncio.CancelledError) as error:
             raise Failed(error, {"done": done}) from error
         return {"done": done}
 
     async def get(self, c: Object) -> Object:
         """Return the state of a resource."""
         client, _ = find(self.clients, "client", c["client"])
-        s: holdfast.LockState = await client.get(c["name"])
+        s: holdfast_client.LockState = await client.get(c["name"])
         owner, token = (s.holder.owner, s.holder.token) if s.holder else ("", s.last_token)
         return {"held": s.held, "owner": owner, "token": str(token), "waiting": s.waiting}
 
@@ -295,7 +295,7 @@ class Driver:
                                 "owner": event.lease.owner,
                             }
                         )
-            except holdfast.HoldfastError as error:
+            except holdfast_client.HoldfastError as error:
                 print("driver: watch:", error, file=sys.stderr, flush=True)
                 if not stands.done():
                     stands.set_exception(error)
@@ -313,15 +313,15 @@ class Driver:
 
     async def key(self, c: Object) -> Object:
         """Return the key of a name."""
-        return {"key": holdfast.encode_key(c["name"])}
+        return {"key": holdfast_client.encode_key(c["name"])}
 
     async def shard(self, c: Object) -> Object:
         """Return the shard of a name."""
-        return {"shard": holdfast.shard_of(holdfast.encode_key(c["name"]), c["shards"])}
+        return {"shard": holdfast_client.shard_of(holdfast_client.encode_key(c["name"]), c["shards"])}
 
     async def fence(self, c: Object) -> Object:
         """Return the fence of a token."""
-        return {"fence": holdfast.format_fence(int(c["token"]))}
+        return {"fence": holdfast_client.format_fence(int(c["token"]))}
 
 
 if __name__ == "__main__":

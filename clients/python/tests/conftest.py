@@ -19,7 +19,7 @@ import nats
 import pytest
 from nats.aio.client import Client as Connection
 
-import holdfast
+import holdfast_client
 
 from .proxy import Proxy
 
@@ -27,7 +27,7 @@ BINARY = Path(os.environ.get("HOLDFAST_BINARY", Path(__file__).parents[3] / "bin
 ADDRESS = re.compile(rb"NATS at (nats://[0-9.:]+)")
 
 Ask = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any]]]
-NewClient = Callable[..., Awaitable[holdfast.Client]]
+NewClient = Callable[..., Awaitable[holdfast_client.Client]]
 
 
 class Node:
@@ -101,14 +101,14 @@ async def nc(node: Node, connect: Callable[..., Awaitable[Connection]]) -> Conne
 async def new_client(node: Node, connect: Callable[..., Awaitable[Connection]]) -> AsyncIterator[NewClient]:
     """Make clients on connections of their own, which are closed after the test."""
 
-    async def close(client: holdfast.Client) -> None:
-        with contextlib.suppress(holdfast.UnknownOutcome):  # a test may have lost the connection
+    async def close(client: holdfast_client.Client) -> None:
+        with contextlib.suppress(holdfast_client.UnknownOutcome):  # a test may have lost the connection
             await client.close()
 
     async with contextlib.AsyncExitStack() as stack:
 
-        async def new(url: str | None = None, **options: Any) -> holdfast.Client:
-            client = holdfast.Client(await connect(url or node.url), **options)
+        async def new(url: str | None = None, **options: Any) -> holdfast_client.Client:
+            client = holdfast_client.Client(await connect(url or node.url), **options)
             stack.push_async_callback(close, client)
             return client
 
@@ -116,12 +116,12 @@ async def new_client(node: Node, connect: Callable[..., Awaitable[Connection]]) 
 
 
 @pytest.fixture
-async def client(new_client: NewClient) -> holdfast.Client:
+async def client(new_client: NewClient) -> holdfast_client.Client:
     return await new_client()
 
 
 @pytest.fixture
-async def other(new_client: NewClient) -> holdfast.Client:
+async def other(new_client: NewClient) -> holdfast_client.Client:
     return await new_client()
 
 
@@ -131,13 +131,13 @@ async def proxy(node: Node, loop_is_clean: None) -> AsyncIterator[Proxy]:
         yield p
 
 
-async def until_free(client: holdfast.Client, name: str) -> None:
+async def until_free(client: holdfast_client.Client, name: str) -> None:
     """Wait until nothing holds the resource, nor waits for it."""
     while (state := await client.get(name)).held or state.waiting:
         await asyncio.sleep(0.02)
 
 
-async def until_waiting(client: holdfast.Client, name: str, count: int = 1) -> None:
+async def until_waiting(client: holdfast_client.Client, name: str, count: int = 1) -> None:
     while (await client.get(name)).waiting != count:
         await asyncio.sleep(0.01)
 
@@ -147,7 +147,7 @@ async def node_ask(nc: Connection) -> Ask:
     """Ask the service as another client would."""
 
     async def ask(op: str, name: str, body: dict[str, Any]) -> dict[str, Any]:
-        m = await nc.request(f"holdfast.{op}.{holdfast.encode_key(name)}", json.dumps(body).encode(), timeout=10)
+        m = await nc.request(f"holdfast.{op}.{holdfast_client.encode_key(name)}", json.dumps(body).encode(), timeout=10)
         return json.loads(m.data)
 
     return ask

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-import holdfast
-from holdfast import _clock
-from holdfast._alarms import NEVER, Alarm, Alarms
-from holdfast._window import WIDTH, Window
+import holdfast_client
+from holdfast_client import _clock
+from holdfast_client._alarms import NEVER, Alarm, Alarms
+from holdfast_client._window import WIDTH, Window
 
 from .conftest import until_free
 
@@ -78,7 +78,7 @@ async def test_many_alarms_leave_turns_to_others(clock: Clock) -> None:
     alarms.close()
 
 
-async def test_suspended_machine(client: holdfast.Client, clock: Clock, name: str) -> None:
+async def test_suspended_machine(client: holdfast_client.Client, clock: Clock, name: str) -> None:
     """The time for which timers stood still counts."""
     lock = await client.acquire(name, ttl=600)
     assert lock.valid
@@ -90,10 +90,10 @@ async def test_suspended_machine(client: holdfast.Client, clock: Clock, name: st
     assert lock.reason == "deadline"
 
 
-async def test_lock_that_ran_out_is_given_back(client: holdfast.Client, clock: Clock, name: str) -> None:
+async def test_lock_that_ran_out_is_given_back(client: holdfast_client.Client, clock: Clock, name: str) -> None:
     lock = await client.acquire(name, ttl=600)
     clock.ahead += 599.5  # less than the margin before the end
-    with pytest.raises(holdfast.LockLost):
+    with pytest.raises(holdfast_client.LockLost):
         await lock.release()
     async with asyncio.timeout(10):  # the release was posted
         await until_free(client, name)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-import holdfast
+import holdfast_client
 
 from .conftest import NewClient, until_free, until_waiting
 from .proxy import Proxy
@@ -41,7 +41,7 @@ async def cancelled_at(step: int, work: Work) -> bool:
 
 
 @pytest.mark.parametrize("at", range(12))
-async def test_first_acquire(new_client: NewClient, client: holdfast.Client, name: str, at: int) -> None:
+async def test_first_acquire(new_client: NewClient, client: holdfast_client.Client, name: str, at: int) -> None:
     fresh = await new_client()
     await cancelled_at(at, lambda: fresh.acquire(name))
     if at < 2:
@@ -50,14 +50,14 @@ async def test_first_acquire(new_client: NewClient, client: holdfast.Client, nam
     await until_free(client, name)
 
 
-async def test_acquire(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_acquire(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     await client.acquire(f"{name}.warm")
     cancelled = 0
     for step in STEPS:
         resource = f"{name}.{step}"
-        got: list[holdfast.Lock] = []
+        got: list[holdfast_client.Lock] = []
 
-        async def work(resource: str = resource, got: list[holdfast.Lock] = got) -> None:
+        async def work(resource: str = resource, got: list[holdfast_client.Lock] = got) -> None:
             got.append(await client.acquire(resource))
 
         if await cancelled_at(step, work):
@@ -71,7 +71,7 @@ async def test_acquire(client: holdfast.Client, other: holdfast.Client, name: st
     assert cancelled > 3
 
 
-async def test_acquire_in_the_queue(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_acquire_in_the_queue(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     held = await other.acquire(name)
     for step in range(1, 30):
         await cancelled_at(step, lambda: client.acquire(name))
@@ -84,7 +84,9 @@ async def test_acquire_in_the_queue(client: holdfast.Client, other: holdfast.Cli
     assert held.valid
 
 
-async def test_cancellation_races_the_grant(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_cancellation_races_the_grant(
+    client: holdfast_client.Client, other: holdfast_client.Client, name: str
+) -> None:
     for step in range(30):
         resource = f"{name}.{step}"
         held = await other.acquire(resource)
@@ -96,7 +98,7 @@ async def test_cancellation_races_the_grant(client: holdfast.Client, other: hold
         waiting.cancel()
         outcome = (await asyncio.gather(waiting, return_exceptions=True))[0]
         await releasing
-        if isinstance(outcome, holdfast.Lock):
+        if isinstance(outcome, holdfast_client.Lock):
             await outcome.release()
         else:
             assert isinstance(outcome, asyncio.CancelledError)
@@ -104,7 +106,7 @@ async def test_cancellation_races_the_grant(client: holdfast.Client, other: hold
 
 
 async def test_answer_that_comes_twice(
-    client: holdfast.Client, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+    client: holdfast_client.Client, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     await client.get(name)
     core = client._core  # pyright: ignore[reportPrivateUsage]
@@ -126,7 +128,7 @@ async def test_answer_that_comes_twice(
         assert holder.token == lock.token
 
 
-async def test_scope(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_scope(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     await client.acquire(f"{name}.warm")
 
     def scope_of(resource: str) -> Work:
@@ -145,7 +147,7 @@ async def test_scope(client: holdfast.Client, other: holdfast.Client, name: str)
     assert cancelled > 5
 
 
-async def test_release(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_release(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     for step in range(1, 30):
         lock = await client.acquire(f"{name}.{step}")
         await cancelled_at(step, lock.release)
@@ -154,7 +156,7 @@ async def test_release(client: holdfast.Client, other: holdfast.Client, name: st
         assert not (await other.get(lock.name)).held
 
 
-async def test_extend_and_set(client: holdfast.Client, name: str) -> None:
+async def test_extend_and_set(client: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name)
     for step in range(1, 20):
         await cancelled_at(step, lambda: lock.extend(20))
@@ -166,7 +168,7 @@ async def test_extend_and_set(client: holdfast.Client, name: str) -> None:
     await lock.release()
 
 
-async def test_get_list_and_watch(client: holdfast.Client, name: str) -> None:
+async def test_get_list_and_watch(client: holdfast_client.Client, name: str) -> None:
     async def leases() -> None:
         async for _ in client.list(f"{name}.*"):
             pass
@@ -181,7 +183,7 @@ async def test_get_list_and_watch(client: holdfast.Client, name: str) -> None:
         assert await cancelled_at(step, events)
 
 
-async def test_close(new_client: NewClient, other: holdfast.Client, name: str) -> None:
+async def test_close(new_client: NewClient, other: holdfast_client.Client, name: str) -> None:
     for step in range(1, 12):
         closing = await new_client()
         await closing.acquire(f"{name}.{step}")
@@ -191,10 +193,10 @@ async def test_close(new_client: NewClient, other: holdfast.Client, name: str) -
 
 
 async def test_grant_that_is_given_back_is_not_held(
-    client: holdfast.Client, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+    client: holdfast_client.Client, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The answer to a forgotten attempt gives a lease back, and a later answer grants the same one."""
-    monkeypatch.setattr("holdfast._exchange.OPEN_ATTEMPTS", 1)
+    monkeypatch.setattr("holdfast_client._exchange.OPEN_ATTEMPTS", 1)
     await client.get(name)
     core = client._core  # pyright: ignore[reportPrivateUsage]
     assert core is not None
@@ -223,7 +225,7 @@ async def test_grant_that_is_given_back_is_not_held(
 
 
 async def test_grant_behind_a_timeout_is_given_back(
-    client: holdfast.Client, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+    client: holdfast_client.Client, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """The next attempt does not get the lease that is given back: it is another request."""
     await client.get(name)
@@ -256,13 +258,13 @@ async def test_close_is_no_cancellation(new_client: NewClient, proxy: Proxy, nam
     proxy.lossy = True
     watching = asyncio.create_task(anext(client.watch()))
     await asyncio.sleep(0)
-    with pytest.raises(holdfast.UnknownOutcome):
+    with pytest.raises(holdfast_client.UnknownOutcome):
         await client.close()
-    with pytest.raises(holdfast.Closed):
+    with pytest.raises(holdfast_client.Closed):
         await watching
 
 
-async def test_release_in_the_background_that_never_begins(client: holdfast.Client, name: str) -> None:
+async def test_release_in_the_background_that_never_begins(client: holdfast_client.Client, name: str) -> None:
     """Close may cancel it before its first step. Later calls have an outcome nevertheless."""
     lock = await client.acquire(name)
     core = client._core  # pyright: ignore[reportPrivateUsage]
@@ -275,6 +277,6 @@ async def test_release_in_the_background_that_never_begins(client: holdfast.Clie
     for task in tuple(core._tasks):  # pyright: ignore[reportPrivateUsage]
         task.cancel()
     async with asyncio.timeout(5):
-        with pytest.raises(holdfast.UnknownOutcome):
+        with pytest.raises(holdfast_client.UnknownOutcome):
             await lock.release()
     assert releasing.cancelled()

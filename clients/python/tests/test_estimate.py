@@ -11,9 +11,9 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from holdfast._estimate import Estimate, margin
-from holdfast._holding import Holding
-from holdfast._renewal import Renewal
+from holdfast_client._estimate import Estimate, margin
+from holdfast_client._holding import Holding
+from holdfast_client._renewal import Renewal
 
 TTLS = st.sampled_from([0.1, 0.3, 1.0, 2.0, 10.0, 30.0])
 

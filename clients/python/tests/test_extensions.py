@@ -6,8 +6,8 @@ import json
 from types import SimpleNamespace
 from typing import Any, cast
 
-from holdfast._extensions import Extensions
-from holdfast._sender import Sender
+from holdfast_client._extensions import Extensions
+from holdfast_client._sender import Sender
 
 
 def direct(*_: object) -> tuple[str, bool]:

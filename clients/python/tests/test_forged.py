@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import holdfast
-from holdfast._sender import Answer
+import holdfast_client
+from holdfast_client._sender import Answer
 
 from .conftest import NewClient
 
@@ -45,7 +45,9 @@ def test_whether_an_answer_is_about_the_request(status: str, reply: dict[str, An
     assert Answer(1, 0, True, status, reply).is_about("a.b", "me") is fits
 
 
-async def test_an_inbox_cannot_be_guessed(client: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+async def test_an_inbox_cannot_be_guessed(
+    client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """Neither from another inbox of the connection, nor from the reply subject of another request."""
     nc = client._nc  # pyright: ignore[reportPrivateUsage]
     publish = nc.publish
@@ -67,7 +69,7 @@ async def test_an_inbox_cannot_be_guessed(client: holdfast.Client, monkeypatch: 
 
 
 async def test_an_event_on_the_subject_of_another_lock(
-    client: holdfast.Client, other: holdfast.Client, name: str
+    client: holdfast_client.Client, other: holdfast_client.Client, name: str
 ) -> None:
     async with client.watch(f"{name}.*") as events:
         nc = other._nc  # pyright: ignore[reportPrivateUsage]

@@ -8,25 +8,25 @@ import sys
 from .conftest import Node
 
 SCRIPT = """
-import asyncio, os, sys, nats, holdfast
+import asyncio, os, sys, nats, holdfast_client
 
 async def child(client, lock):
     problems = []
     for call in (lock.release, lambda: lock.extend(60), lambda: lock.set({}), lambda: client.acquire("x")):
         try:
             await call()
-        except holdfast.Closed as error:
+        except holdfast_client.Closed as error:
             problems.append("forked from it: make a client in the child" in str(error))
     try:
         lock.check()
-    except holdfast.Closed:
+    except holdfast_client.Closed:
         problems.append(True)
     await client.close()
     print(problems, lock.valid, lock.remaining, flush=True)
 
 async def main():
     nc = await nats.connect(sys.argv[1])
-    async with holdfast.Client(nc) as client, client.lock("async.fork", ttl=3600) as lock:
+    async with holdfast_client.Client(nc) as client, client.lock("async.fork", ttl=3600) as lock:
         pid = os.fork()
         if not pid:
             try:

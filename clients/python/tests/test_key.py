@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import holdfast
+import holdfast_client
 
 VECTORS = {
     "orders.42": "orders.42",
@@ -28,8 +28,8 @@ VECTORS = {
 
 @pytest.mark.parametrize(("name", "key"), VECTORS.items())
 def test_vectors(name: str, key: str) -> None:
-    assert holdfast.encode_key(name) == key
-    assert holdfast.encode_key(holdfast.decode_key(key)) == key
+    assert holdfast_client.encode_key(name) == key
+    assert holdfast_client.encode_key(holdfast_client.decode_key(key)) == key
 
 
 BAD_NAMES = ["", "a" * 513, "é" * 257, "a\x00b", "a\x1f", "\x7f", "a\x80", "\x9f", "a\nb", "\ud800"]
@@ -38,19 +38,19 @@ BAD_KEYS = ["", "a b", "=4", "=4a", "=41", "a..b", ".a", "a.", "=G0", "=80", "=0
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_bad_names(name: str) -> None:
-    with pytest.raises(holdfast.Invalid, match="resource must"):
-        holdfast.encode_key(name)
+    with pytest.raises(holdfast_client.Invalid, match="resource must"):
+        holdfast_client.encode_key(name)
 
 
 @pytest.mark.parametrize("name", ["a" * 512, "é" * 256, "\xa0", "\u2028"])
 def test_names_at_the_bounds(name: str) -> None:
-    assert holdfast.decode_key(holdfast.encode_key(name)) == name
+    assert holdfast_client.decode_key(holdfast_client.encode_key(name)) == name
 
 
 @pytest.mark.parametrize("key", [*BAD_KEYS, "a" * 1537])
 def test_bad_keys(key: str) -> None:
-    with pytest.raises(holdfast.Invalid):
-        holdfast.decode_key(key)
+    with pytest.raises(holdfast_client.Invalid):
+        holdfast_client.decode_key(key)
 
 
 def is_name(s: str) -> bool:
@@ -62,10 +62,10 @@ names = st.text(min_size=1, max_size=120).filter(is_name)
 
 @given(names)
 def test_key_round_trip(name: str) -> None:
-    key = holdfast.encode_key(name)
-    decoded = holdfast.decode_key(key)
-    assert holdfast.encode_key(decoded) == key
-    assert holdfast.encode_key(name) == holdfast.encode_key(decoded)
+    key = holdfast_client.encode_key(name)
+    decoded = holdfast_client.decode_key(key)
+    assert holdfast_client.encode_key(decoded) == key
+    assert holdfast_client.encode_key(name) == holdfast_client.encode_key(decoded)
     assert set(key) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-/.=")
     assert "" not in key.split(".")
 
@@ -73,24 +73,24 @@ def test_key_round_trip(name: str) -> None:
 @given(st.text(alphabet="aZ.=0123456789ABCDEF/é\n", min_size=1, max_size=12))
 def test_a_key_has_one_form(key: str) -> None:
     try:
-        name = holdfast.decode_key(key)
-    except holdfast.Invalid:
+        name = holdfast_client.decode_key(key)
+    except holdfast_client.Invalid:
         return
-    assert holdfast.encode_key(name) == key
+    assert holdfast_client.encode_key(name) == key
 
 
 def test_shard() -> None:
     # Vectors of FNV-1a with 32 bits.
-    assert holdfast.shard_of("a", 2**32) == 0xE40C292C
-    assert holdfast.shard_of("foobar", 2**32) == 0xBF9CF968
-    assert holdfast.shard_of("foobar", 4) == 0xBF9CF968 % 4
-    with pytest.raises(holdfast.Invalid, match="shards"):
-        holdfast.shard_of("a", 0)
+    assert holdfast_client.shard_of("a", 2**32) == 0xE40C292C
+    assert holdfast_client.shard_of("foobar", 2**32) == 0xBF9CF968
+    assert holdfast_client.shard_of("foobar", 4) == 0xBF9CF968 % 4
+    with pytest.raises(holdfast_client.Invalid, match="shards"):
+        holdfast_client.shard_of("a", 0)
 
 
 def test_fence() -> None:
-    assert holdfast.format_fence(1) == "000000000000001"
-    assert holdfast.format_fence(900_000_000_000_000) == "900000000000000"
+    assert holdfast_client.format_fence(1) == "000000000000001"
+    assert holdfast_client.format_fence(900_000_000_000_000) == "900000000000000"
     for token in (-1, 900_000_000_000_001, 10**15):
-        with pytest.raises(holdfast.Invalid, match="token"):
-            holdfast.format_fence(token)
+        with pytest.raises(holdfast_client.Invalid, match="token"):
+            holdfast_client.format_fence(token)

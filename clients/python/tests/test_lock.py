@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from nats.aio.client import Client as Connection
 
-import holdfast
+import holdfast_client
 
 from .conftest import Ask, NewClient, until_free, until_waiting
 
 
-async def test_acquire_and_release(client: holdfast.Client, name: str) -> None:
+async def test_acquire_and_release(client: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name, metadata={"job": "7"})
     assert (lock.name, lock.owner, lock.token, lock.fence, lock.slots) == (
         name,
@@ -39,34 +39,34 @@ async def test_acquire_and_release(client: holdfast.Client, name: str) -> None:
     state = await client.get(name)
     assert not state.held
     assert state.last_token == 1
-    with pytest.raises(holdfast.LockReleased):
+    with pytest.raises(holdfast_client.LockReleased):
         lock.check()
-    with pytest.raises(holdfast.LockReleased):
+    with pytest.raises(holdfast_client.LockReleased):
         await lock.extend(10)
-    with pytest.raises(holdfast.LockReleased):
+    with pytest.raises(holdfast_client.LockReleased):
         await lock.set({})
     assert (await client.acquire(name)).token == 2
 
 
-async def test_unknown_option(client: holdfast.Client, name: str) -> None:
+async def test_unknown_option(client: holdfast_client.Client, name: str) -> None:
     options: Any = {"steal": True}
     for call in (client.acquire, client.lock):
         with pytest.raises(TypeError, match="a lock has no option 'steal'; it has ttl, wait, mode"):
             lock = call(name, **options)
-            await lock.__aenter__() if isinstance(lock, holdfast.LockScope) else await lock
+            await lock.__aenter__() if isinstance(lock, holdfast_client.LockScope) else await lock
     assert not (await client.get(name)).held
 
 
-async def test_names_in_nfc(client: holdfast.Client, other: holdfast.Client) -> None:
+async def test_names_in_nfc(client: holdfast_client.Client, other: holdfast_client.Client) -> None:
     lock = await client.acquire("cafe\u0301 des amis..")
     assert lock.name == "café des amis.."
-    with pytest.raises(holdfast.LockHeld):
+    with pytest.raises(holdfast_client.LockHeld):
         await other.acquire("café des amis..", wait=0)
 
 
-async def test_held(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_held(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name)
-    with pytest.raises(holdfast.LockHeld) as e:
+    with pytest.raises(holdfast_client.LockHeld) as e:
         await other.acquire(name, wait=0)
     assert (e.value.code, e.value.operation, e.value.resource) == ("held", "acquire", name)
     assert e.value.holder is not None
@@ -74,7 +74,7 @@ async def test_held(client: holdfast.Client, other: holdfast.Client, name: str) 
     assert repr(lock.owner) in str(e.value)
 
 
-async def test_wait(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_wait(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name)
     waiting = asyncio.create_task(other.acquire(name))
     await until_waiting(client, name)
@@ -84,9 +84,9 @@ async def test_wait(client: holdfast.Client, other: holdfast.Client, name: str) 
     assert second.valid
 
 
-async def test_wait_is_over(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_wait_is_over(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name)
-    with pytest.raises(holdfast.LockTimeout) as e:
+    with pytest.raises(holdfast_client.LockTimeout) as e:
         await other.acquire(name, wait=timedelta(milliseconds=200))
     assert isinstance(e.value, TimeoutError)
     assert (await client.get(name)).waiting == 0
@@ -94,7 +94,7 @@ async def test_wait_is_over(client: holdfast.Client, other: holdfast.Client, nam
     await until_free(client, name)
 
 
-async def test_first_come_first_served(client: holdfast.Client, name: str) -> None:
+async def test_first_come_first_served(client: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name)
     order: list[int] = []
 
@@ -115,7 +115,7 @@ async def test_mutual_exclusion(new_client: NewClient, name: str) -> None:
     inside = 0
     tokens: list[int] = []
 
-    async def work(c: holdfast.Client) -> None:
+    async def work(c: holdfast_client.Client) -> None:
         nonlocal inside
         for _ in range(5):
             async with c.lock(name, ttl=5) as lock:
@@ -132,65 +132,67 @@ async def test_mutual_exclusion(new_client: NewClient, name: str) -> None:
     assert tokens == list(range(1, 41))
 
 
-async def test_renewals(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_renewals(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name, ttl=0.3)
-    with pytest.raises(holdfast.LockTimeout):
+    with pytest.raises(holdfast_client.LockTimeout):
         await other.acquire(name, wait=1.5)
     assert lock.valid
     await lock.release()
 
 
-async def test_no_renewals(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_no_renewals(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name, ttl=0.3, renew=False)
     second = await other.acquire(name, wait=5)
     assert second.token == 2
     assert lock.lost.is_set()
     assert lock.reason == "deadline"
-    with pytest.raises(holdfast.LockLost) as e:
+    with pytest.raises(holdfast_client.LockLost) as e:
         lock.check()
     assert e.value.reason == "deadline"
-    with pytest.raises(holdfast.LockLost):
+    with pytest.raises(holdfast_client.LockLost):
         await lock.release()
     assert second.valid
 
 
-async def test_extend(client: holdfast.Client, name: str) -> None:
+async def test_extend(client: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name, ttl=1, renew=False)
     await lock.extend(20)
     assert 15 < lock.remaining < 20
     await lock.extend(timedelta(seconds=2))
     assert lock.remaining < 2
-    with pytest.raises(holdfast.Invalid, match="ttl"):
+    with pytest.raises(holdfast_client.Invalid, match="ttl"):
         await lock.extend(0)
-    with pytest.raises(holdfast.Invalid, match="ttl"):
+    with pytest.raises(holdfast_client.Invalid, match="ttl"):
         await lock.extend(0.01)
     assert lock.valid
 
 
-async def test_set(client: holdfast.Client, name: str) -> None:
+async def test_set(client: holdfast_client.Client, name: str) -> None:
     lock = await client.acquire(name, metadata={"a": "1"})
     await asyncio.gather(*(lock.set({"n": str(i)}) for i in range(5)))
     state = await client.get(name)
     assert state.holder is not None
     assert state.holder.metadata == lock.metadata == {"n": "4"}
-    with pytest.raises(holdfast.Invalid, match="metadata"):
+    with pytest.raises(holdfast_client.Invalid, match="metadata"):
         await lock.set({str(i): "" for i in range(17)})
 
 
-async def test_break_is_felt(client: holdfast.Client, other: holdfast.Client, node_ask: Ask, name: str) -> None:
+async def test_break_is_felt(
+    client: holdfast_client.Client, other: holdfast_client.Client, node_ask: Ask, name: str
+) -> None:
     lock = await client.acquire(name, ttl=60)
     await asyncio.sleep(0.8)  # from half a second on the client hears of the end
     await node_ask("break", name, {"token": lock.token, "reason": "test"})
     async with asyncio.timeout(5):
         await lock.lost.wait()
     assert lock.reason == "not_held"
-    with pytest.raises(holdfast.LockLost, match="not held"):
+    with pytest.raises(holdfast_client.LockLost, match="not held"):
         await lock.extend(10)
-    with pytest.raises(holdfast.LockLost, match="not held"):
+    with pytest.raises(holdfast_client.LockLost, match="not held"):
         await lock.release()
 
 
-async def test_break_without_renewal_is_felt(client: holdfast.Client, node_ask: Ask, name: str) -> None:
+async def test_break_without_renewal_is_felt(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     lock = await client.acquire(name, ttl=60, renew=False)
     await asyncio.sleep(0.8)
     await node_ask("break", name, {"token": lock.token})
@@ -198,7 +200,7 @@ async def test_break_without_renewal_is_felt(client: holdfast.Client, node_ask: 
         await lock.lost.wait()
 
 
-async def test_forged_event_loses_nothing(client: holdfast.Client, nc: Connection, name: str) -> None:
+async def test_forged_event_loses_nothing(client: holdfast_client.Client, nc: Connection, name: str) -> None:
     lock = await client.acquire(name, ttl=60)
     await asyncio.sleep(0.8)
     for _ in range(50):
@@ -209,19 +211,21 @@ async def test_forged_event_loses_nothing(client: holdfast.Client, nc: Connectio
     assert lock.valid
 
 
-async def test_release_finds_out(client: holdfast.Client, node_ask: Ask, name: str) -> None:
+async def test_release_finds_out(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     lock = await client.acquire(name)
     await node_ask("break", name, {"token": lock.token})
-    with pytest.raises(holdfast.LockLost) as e:
+    with pytest.raises(holdfast_client.LockLost) as e:
         await lock.release()
     assert e.value.reason == "not_held"
 
 
-async def test_set_finds_out(client: holdfast.Client, other: holdfast.Client, node_ask: Ask, name: str) -> None:
+async def test_set_finds_out(
+    client: holdfast_client.Client, other: holdfast_client.Client, node_ask: Ask, name: str
+) -> None:
     lock = await client.acquire(name)
     await node_ask("break", name, {"token": lock.token})
     await other.acquire(name)
-    with pytest.raises(holdfast.LockLost) as e:
+    with pytest.raises(holdfast_client.LockLost) as e:
         await lock.set({"a": "b"})
     assert e.value.reason == "not_owner"
     assert e.value.holder is not None
@@ -229,7 +233,7 @@ async def test_set_finds_out(client: holdfast.Client, other: holdfast.Client, no
     assert lock.lost.is_set()
 
 
-async def test_secret(client: holdfast.Client, node_ask: Ask, name: str) -> None:
+async def test_secret(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     lock = await client.acquire(name)
     reply = await node_ask("release", name, {"owner": lock.owner, "token": lock.token})
     assert reply["status"] == "NOT_OWNER"
@@ -246,11 +250,11 @@ async def test_shared_secret(new_client: NewClient, node_ask: Ask, name: str) ->
     body = {"owner": "both", "token": lock.token, "secret": "MDEyMzQ1Njc4OWFiY2RlZg=="}
     assert (await node_ask("release", name, body))["status"] == "RELEASED"
     for bad in (b"short", b"x" * 65):
-        with pytest.raises(holdfast.Invalid, match="secret"):
+        with pytest.raises(holdfast_client.Invalid, match="secret"):
             await new_client(secret=bad)
 
 
-async def test_readers_and_writers(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_readers_and_writers(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     a = await client.acquire(name, mode="shared")
     b = await other.acquire(name, mode="shared")
     assert a.fence == b.fence
@@ -265,23 +269,23 @@ async def test_readers_and_writers(client: holdfast.Client, other: holdfast.Clie
     assert (await writer).fence > a.fence
 
 
-async def test_permits(client: holdfast.Client, name: str) -> None:
+async def test_permits(client: holdfast_client.Client, name: str) -> None:
     a = await client.acquire(name, permits=2, limit=3)
     b = await client.acquire(name, limit=3)
     assert sorted((*a.slots, *b.slots)) == [0, 1, 2]
-    with pytest.raises(holdfast.LockHeld):
+    with pytest.raises(holdfast_client.LockHeld):
         await client.acquire(name, limit=3, wait=0)
     await b.release()
     assert a.valid
     assert a.headers(slot=1) == {
-        "Fencing-Token": holdfast.format_fence(a.token),
+        "Fencing-Token": holdfast_client.format_fence(a.token),
         "Fencing-Resource": f"{name}#1",
     }
-    with pytest.raises(holdfast.Invalid, match="slot"):
+    with pytest.raises(holdfast_client.Invalid, match="slot"):
         a.headers(slot=7)
 
 
-async def test_ephemeral(client: holdfast.Client, name: str) -> None:
+async def test_ephemeral(client: holdfast_client.Client, name: str) -> None:
     await client.acquire(name, ephemeral=True)
     holder = (await client.get(name)).holder
     assert holder is not None
@@ -305,10 +309,10 @@ async def test_ephemeral(client: holdfast.Client, name: str) -> None:
         ({"metadata": {"a": "\ud800"}}, "metadata"),
     ],
 )
-async def test_bad_options(client: holdfast.Client, options: dict[str, Any], names: str) -> None:
-    with pytest.raises(holdfast.Invalid, match=names):
+async def test_bad_options(client: holdfast_client.Client, options: dict[str, Any], names: str) -> None:
+    with pytest.raises(holdfast_client.Invalid, match=names):
         await client.acquire("bad", **options)
-    with pytest.raises(holdfast.Invalid, match=names):
+    with pytest.raises(holdfast_client.Invalid, match=names):
         client.lock("bad", **options)
 
 
@@ -317,24 +321,24 @@ async def test_bad_clients(nc: Connection) -> None:
         {"owner": ""}, {"owner": "x" * 257}, {"owner": "\ud800"}, {"ttl": -1}, {"timeout": 0}, {"prefix": "a..b"},
     ]  # fmt: skip
     for options in bad:
-        with pytest.raises(holdfast.Invalid, match=next(iter(options))):
-            holdfast.Client(nc, **options)
+        with pytest.raises(holdfast_client.Invalid, match=next(iter(options))):
+            holdfast_client.Client(nc, **options)
     with pytest.raises(ValueError, match="on_lost"):
-        holdfast.Client(nc).lock("a", on_lost="other")  # type: ignore[arg-type]
+        holdfast_client.Client(nc).lock("a", on_lost="other")  # type: ignore[arg-type]
 
 
-async def test_list(client: holdfast.Client, name: str) -> None:
+async def test_list(client: holdfast_client.Client, name: str) -> None:
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}") for i in range(20)))
     listed = [lease async for lease in client.list(f"{name}.*")]
     assert sorted(lease.name for lease in listed) == sorted(lock.name for lock in locks)
     assert {lease.owner for lease in listed} == {client.owner}
     assert [lease.name async for lease in client.list(f"{name}.7")] == [f"{name}.7"]
     assert len([lease async for lease in client.list()]) >= 20
-    with pytest.raises(holdfast.Invalid, match="pattern"):
+    with pytest.raises(holdfast_client.Invalid, match="pattern"):
         _ = [lease async for lease in client.list("a b")]
 
 
-async def test_watch(client: holdfast.Client, other: holdfast.Client, name: str) -> None:
+async def test_watch(client: holdfast_client.Client, other: holdfast_client.Client, name: str) -> None:
     async with asyncio.timeout(20), client.watch(f"{name}.>") as events:
         lock = await other.acquire(f"{name}.1")
         await lock.set({"a": "b"})
@@ -351,7 +355,7 @@ async def test_watch(client: holdfast.Client, other: holdfast.Client, name: str)
 
 
 async def test_watch_ends_with_the_client(nc: Connection) -> None:
-    client = holdfast.Client(nc)
+    client = holdfast_client.Client(nc)
 
     async def watch() -> None:
         async for _ in client.watch():
@@ -360,54 +364,54 @@ async def test_watch_ends_with_the_client(nc: Connection) -> None:
     watching = asyncio.create_task(watch())
     await asyncio.sleep(0.05)
     await client.close()
-    with pytest.raises(holdfast.Closed):
+    with pytest.raises(holdfast_client.Closed):
         await watching
-    with pytest.raises(holdfast.Closed):
+    with pytest.raises(holdfast_client.Closed):
         client.watch()
 
 
-async def test_bad_pattern_of_a_watch(client: holdfast.Client) -> None:
+async def test_bad_pattern_of_a_watch(client: holdfast_client.Client) -> None:
     for pattern in ("", "a..b", ">.a", "a b", "a*"):
-        with pytest.raises(holdfast.Invalid, match="pattern"):
+        with pytest.raises(holdfast_client.Invalid, match="pattern"):
             client.watch(pattern)
 
 
-async def test_close_releases_and_ends_waits(client: holdfast.Client, nc: Connection, name: str) -> None:
-    closing = holdfast.Client(nc)
+async def test_close_releases_and_ends_waits(client: holdfast_client.Client, nc: Connection, name: str) -> None:
+    closing = holdfast_client.Client(nc)
     locks = [await closing.acquire(f"{name}.{i}") for i in range(3)]
     held = await client.acquire(name)
     waiting = asyncio.create_task(closing.acquire(name))
     await until_waiting(client, name)
     await closing.close()
-    with pytest.raises(holdfast.Closed):
+    with pytest.raises(holdfast_client.Closed):
         await waiting
     assert not any(lock.valid for lock in locks)
     assert [lease async for lease in client.list(f"{name}.*")] == []
     assert (await client.get(name)).waiting == 0
     await closing.close()
-    with pytest.raises(holdfast.Closed):
+    with pytest.raises(holdfast_client.Closed):
         await closing.acquire(name)
     assert nc.is_connected
     await held.release()
 
 
 async def test_close_before_the_first_call(nc: Connection) -> None:
-    async with holdfast.Client(nc):
+    async with holdfast_client.Client(nc):
         pass
 
 
 async def test_other_loop(nc: Connection, name: str) -> None:
-    async with holdfast.Client(nc) as client:
+    async with holdfast_client.Client(nc) as client:
         await client.get(name)
         with pytest.raises(RuntimeError, match="event loop"):
             await asyncio.to_thread(lambda: asyncio.run(_get(client, name)))
 
 
-async def _get(client: holdfast.Client, name: str) -> None:
+async def _get(client: holdfast_client.Client, name: str) -> None:
     await client.get(name)
 
 
-async def test_gather_of_many(client: holdfast.Client, name: str) -> None:
+async def test_gather_of_many(client: holdfast_client.Client, name: str) -> None:
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}") for i in range(500)))
     assert {lock.token for lock in locks} == {1}
     await asyncio.gather(*(lock.release() for lock in locks))

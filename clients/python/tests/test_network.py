@@ -10,24 +10,24 @@ from typing import Any
 import pytest
 from nats.aio.client import Client as Connection
 
-import holdfast
+import holdfast_client
 
 from .conftest import NewClient, Node, until_free
 from .proxy import Proxy
 
 
-async def test_blackhole(proxy: Proxy, new_client: NewClient, other: holdfast.Client, name: str) -> None:
+async def test_blackhole(proxy: Proxy, new_client: NewClient, other: holdfast_client.Client, name: str) -> None:
     """The client knows of the loss before the service grants the lock to another holder."""
-    told: list[holdfast.HoldfastError | None] = []
+    told: list[holdfast_client.HoldfastError | None] = []
 
-    def tell(_: holdfast.Lock, error: holdfast.HoldfastError | None) -> None:
+    def tell(_: holdfast_client.Lock, error: holdfast_client.HoldfastError | None) -> None:
         told.append(error)
 
     client = await new_client(proxy.url, timeout=0.5, on_jeopardy=tell)
     locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(4)]
     moments: dict[str, float] = {}
 
-    async def feel(lock: holdfast.Lock) -> None:
+    async def feel(lock: holdfast_client.Lock) -> None:
         await lock.lost.wait()
         moments[lock.name] = time.monotonic()
 
@@ -43,24 +43,26 @@ async def test_blackhole(proxy: Proxy, new_client: NewClient, other: holdfast.Cl
             assert lock.lost.is_set()
             assert moments[lock.name] < granted
             assert lock.reason == "deadline"
-    assert isinstance(told[0], holdfast.Unavailable)
+    assert isinstance(told[0], holdfast_client.Unavailable)
 
 
-async def test_no_answer(proxy: Proxy, new_client: NewClient, client: holdfast.Client, name: str) -> None:
+async def test_no_answer(proxy: Proxy, new_client: NewClient, client: holdfast_client.Client, name: str) -> None:
     cut_off = await new_client(proxy.url, timeout=0.5)
     await cut_off.get(name)
     proxy.lossy = True
-    with pytest.raises(holdfast.UnknownOutcome):
+    with pytest.raises(holdfast_client.UnknownOutcome):
         await cut_off.acquire(name, wait=0)
-    with pytest.raises(holdfast.LockTimeout):
+    with pytest.raises(holdfast_client.LockTimeout):
         await cut_off.acquire(name, wait=0.2)
-    with pytest.raises(holdfast.Unavailable):
+    with pytest.raises(holdfast_client.Unavailable):
         await cut_off.get(name)
     proxy.lossy = False
     await until_free(client, name)
 
 
-async def test_connection_is_cut(proxy: Proxy, new_client: NewClient, client: holdfast.Client, name: str) -> None:
+async def test_connection_is_cut(
+    proxy: Proxy, new_client: NewClient, client: holdfast_client.Client, name: str
+) -> None:
     cut = await new_client(proxy.url)
     lock = await cut.acquire(name, ttl=2)
     held = await client.acquire(f"{name}.other")
@@ -77,40 +79,40 @@ async def test_connection_is_cut(proxy: Proxy, new_client: NewClient, client: ho
 
 
 async def test_connection_is_closed(
-    connect: Callable[..., Awaitable[Connection]], node: Node, other: holdfast.Client, name: str
+    connect: Callable[..., Awaitable[Connection]], node: Node, other: holdfast_client.Client, name: str
 ) -> None:
     nc = await connect(node.url)
-    async with holdfast.Client(nc, timeout=3) as client:
+    async with holdfast_client.Client(nc, timeout=3) as client:
         lock = await client.acquire(f"{name}.1", ttl=0.5)
         await other.acquire(name)
         waiting = asyncio.create_task(client.acquire(name))
         await asyncio.sleep(0.1)
         await nc.close()
         async with asyncio.timeout(10):
-            with pytest.raises((holdfast.Unavailable, holdfast.UnknownOutcome)):
+            with pytest.raises((holdfast_client.Unavailable, holdfast_client.UnknownOutcome)):
                 await waiting
             await lock.lost.wait()
         assert lock.reason == "deadline"
-        with pytest.raises(holdfast.Unavailable):
+        with pytest.raises(holdfast_client.Unavailable):
             await client.get(name)
 
 
 async def test_no_service(connect: Callable[..., Awaitable[Connection]], node: Node, name: str) -> None:
     nc = await connect(node.url)
-    async with holdfast.Client(nc, prefix="elsewhere", timeout=0.4) as client:
-        with pytest.raises(holdfast.Unavailable, match="no node"):
+    async with holdfast_client.Client(nc, prefix="elsewhere", timeout=0.4) as client:
+        with pytest.raises(holdfast_client.Unavailable, match="no node"):
             await client.acquire(name, wait=0)
-        with pytest.raises(holdfast.Unavailable, match="no node"):
+        with pytest.raises(holdfast_client.Unavailable, match="no node"):
             await client.get(name)
 
 
 async def test_release_without_an_answer(
-    proxy: Proxy, new_client: NewClient, client: holdfast.Client, name: str
+    proxy: Proxy, new_client: NewClient, client: holdfast_client.Client, name: str
 ) -> None:
     cut_off = await new_client(proxy.url, timeout=0.3)
     lock = await cut_off.acquire(name, ttl=20)
     proxy.lossy = True
-    with pytest.raises(holdfast.UnknownOutcome):
+    with pytest.raises(holdfast_client.UnknownOutcome):
         await lock.release()
     proxy.lossy = False
     async with asyncio.timeout(10):  # it goes on in the background
@@ -128,7 +130,7 @@ async def test_close_without_an_answer(proxy: Proxy, new_client: NewClient, name
     lock = await cut_off.acquire(name, ttl=20)
     proxy.lossy = True
     async with asyncio.timeout(10):
-        with pytest.raises(holdfast.UnknownOutcome, match="close"):
+        with pytest.raises(holdfast_client.UnknownOutcome, match="close"):
             await cut_off.close()
     assert not lock.valid
 
@@ -148,5 +150,5 @@ async def test_tiny_ttl_over_a_slow_connection(
             time.sleep(0.15)
 
     monkeypatch.setattr(client._nc, "publish", late)  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(holdfast.Unavailable, match="too short"):
+    with pytest.raises(holdfast_client.Unavailable, match="too short"):
         await client.acquire(name, ttl=0.1, wait=0)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-import holdfast
+import holdfast_client
 
 from .conftest import Ask, NewClient
 
 
-def count_requests(client: holdfast.Client, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def count_requests(client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counted: Counter[str] = Counter()
     nc = client._nc  # pyright: ignore[reportPrivateUsage]
     publish = nc.publish
@@ -27,7 +27,9 @@ def count_requests(client: holdfast.Client, monkeypatch: pytest.MonkeyPatch) -> 
     return counted
 
 
-async def test_keeps_replace_renewals(client: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+async def test_keeps_replace_renewals(
+    client: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     counted = count_requests(client, monkeypatch)
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(100)))
     await asyncio.sleep(2)
@@ -51,7 +53,7 @@ async def test_without_sessions(new_client: NewClient, monkeypatch: pytest.Monke
     assert counted["extend"] >= 6
 
 
-async def test_loss_of_one(client: holdfast.Client, node_ask: Ask, name: str) -> None:
+async def test_loss_of_one(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     locks = [await client.acquire(f"{name}.{i}", ttl=2) for i in range(10)]
     await asyncio.sleep(2)
     await node_ask("break", locks[3].name, {"token": locks[3].token})
@@ -62,7 +64,7 @@ async def test_loss_of_one(client: holdfast.Client, node_ask: Ask, name: str) ->
     assert [lock.valid for lock in locks] == [i != 3 for i in range(10)]
 
 
-async def test_extend_leaves_the_session(client: holdfast.Client, name: str) -> None:
+async def test_extend_leaves_the_session(client: holdfast_client.Client, name: str) -> None:
     locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(3)]
     await asyncio.sleep(1.5)
     await locks[0].extend(20)
@@ -74,7 +76,7 @@ async def test_extend_leaves_the_session(client: holdfast.Client, name: str) -> 
     assert [lock.valid for lock in locks] == [True, False, True]
 
 
-async def test_session_ends_from_outside(client: holdfast.Client, node_ask: Ask, name: str) -> None:
+async def test_session_ends_from_outside(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     """All leases of a session are lost at once; each lock learns it."""
     locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(4)]
     await asyncio.sleep(1.5)
@@ -86,7 +88,7 @@ async def test_session_ends_from_outside(client: holdfast.Client, node_ask: Ask,
 
 
 async def test_close_ends_the_session(
-    new_client: NewClient, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+    new_client: NewClient, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     client = await new_client()
     await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(50)))
@@ -99,7 +101,7 @@ async def test_close_ends_the_session(
 
 
 @pytest.mark.timeout(300)
-async def test_many_locks(new_client: NewClient, other: holdfast.Client, name: str) -> None:
+async def test_many_locks(new_client: NewClient, other: holdfast_client.Client, name: str) -> None:
     client = await new_client(timeout=60)
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=600) for i in range(10_000)))
     assert all(lock.valid for lock in locks)
@@ -131,7 +133,7 @@ async def test_close_ends_the_session_of_no_valid_lock(
 
 
 async def test_end_of_a_session_that_is_refused(
-    new_client: NewClient, other: holdfast.Client, monkeypatch: pytest.MonkeyPatch, name: str
+    new_client: NewClient, other: holdfast_client.Client, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Each lock is released by itself."""
     client = await new_client()

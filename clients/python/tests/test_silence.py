@@ -14,14 +14,14 @@ from typing import cast
 
 import pytest
 
-from holdfast import _clock
-from holdfast._alarms import Alarm
-from holdfast._core import Core
-from holdfast._coverage import Coverage
-from holdfast._holding import Holding
-from holdfast._sender import Answer, Receive
-from holdfast._session import Session, SessionTerms
-from holdfast._sessions import Sessions
+from holdfast_client import _clock
+from holdfast_client._alarms import Alarm
+from holdfast_client._core import Core
+from holdfast_client._coverage import Coverage
+from holdfast_client._holding import Holding
+from holdfast_client._sender import Answer, Receive
+from holdfast_client._session import Session, SessionTerms
+from holdfast_client._sessions import Sessions
 
 TTL = 1.2
 SEEDS = int(os.environ.get("HOLDFAST_SEEDS", "300"))

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 
-import holdfast
+import holdfast_client
 import nats
 from load import run
 from nats.aio.client import Client as NATS
@@ -13,8 +13,8 @@ from nats.aio.client import Client as NATS
 class Load:
     def __init__(self, nc: NATS) -> None:
         self.nc = nc
-        self.client = holdfast.Client(nc)
-        self.held: list[holdfast.Lock] = []
+        self.client = holdfast_client.Client(nc)
+        self.held: list[holdfast_client.Lock] = []
 
     async def pair(self, name: str) -> None:
         lock = await self.client.acquire(name)

@@ -12,23 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing import Server
+from holdfast_client.testing import Server
 
 from ..fence.postgres import postgres
 
 README = Path(__file__).parents[2] / "README.md"
-SOURCES = Path(__file__).parents[2] / "src" / "holdfast"
+SOURCES = Path(__file__).parents[2] / "src" / "holdfast_client"
 EXAMPLE = re.compile(r"^```python( [\w ]+)?\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 # What stands around the examples that run inside of main.
 BEFORE = """
 import asyncio, json
-import holdfast, nats
+import holdfast_client, nats
 
 
 async def main() -> None:
     nc = await nats.connect("nats://127.0.0.1:4222")
-    async with holdfast.Client(nc, owner="worker-7") as client:
+    async with holdfast_client.Client(nc, owner="worker-7") as client:
 """
 AFTER = """
     await nc.close()
@@ -75,7 +75,7 @@ def test_example(example: Example, server: Server, tmp_path: Path) -> None:
     elif "postgres" in example.kinds:
         with postgres() as folder:
             database = f"postgresql+psycopg://postgres@/postgres?host={folder}"
-            run(example, f"import holdfast.sync\nDATABASE = {database!r}\n" + example.program, server, tmp_path)
+            run(example, f"import holdfast_client.sync\nDATABASE = {database!r}\n" + example.program, server, tmp_path)
     else:
         run(example, example.program, server, tmp_path)
 

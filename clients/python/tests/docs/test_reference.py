@@ -14,12 +14,12 @@ from types import ModuleType
 import pytest
 
 MODULES = [
-    "holdfast",
-    "holdfast.sync",
-    "holdfast.fence",
-    "holdfast.fence.file",
-    "holdfast.fence.sqlalchemy",
-    "holdfast.testing",
+    "holdfast_client",
+    "holdfast_client.sync",
+    "holdfast_client.fence",
+    "holdfast_client.fence.file",
+    "holdfast_client.fence.sqlalchemy",
+    "holdfast_client.testing",
 ]
 
 
@@ -53,4 +53,4 @@ def test_the_reference_builds(tmp_path: Path) -> None:
     for module in MODULES:
         page = tmp_path / (module.replace(".", "/") + ".html")
         assert page.stat().st_size > 1000
-    assert "Have the lease last ttl from now" in (tmp_path / "holdfast" / "sync.html").read_text()
+    assert "Have the lease last ttl from now" in (tmp_path / "holdfast_client" / "sync.html").read_text()

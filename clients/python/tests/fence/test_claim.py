@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import holdfast
-from holdfast import Claim
+import holdfast_client
+from holdfast_client import Claim
 
 
 @dataclass
@@ -39,49 +39,49 @@ def test_shared_claims(case: dict[str, Any]) -> None:
         assert (claim.resource, claim.fence) == (case["resource"], case["fence"])
         assert Claim.from_headers(headers) == claim
         return
-    with pytest.raises(holdfast.Invalid):
+    with pytest.raises(holdfast_client.Invalid):
         Claim(case["resource"], case["fence"])
-    with pytest.raises(holdfast.Invalid):
+    with pytest.raises(holdfast_client.Invalid):
         Claim.from_headers(headers)
 
 
 @pytest.mark.parametrize("case", SHARED["fences"], ids=lambda case: case["token"])
 def test_shared_fences(case: dict[str, Any]) -> None:
     if case["fence"] is not None:
-        assert holdfast.format_fence(int(case["token"])) == case["fence"]
+        assert holdfast_client.format_fence(int(case["token"])) == case["fence"]
         assert Claim("a", case["fence"]).token == int(case["token"])
         return
-    with pytest.raises(holdfast.Invalid):
-        holdfast.format_fence(int(case["token"]))
-    with pytest.raises(holdfast.Invalid):
+    with pytest.raises(holdfast_client.Invalid):
+        holdfast_client.format_fence(int(case["token"]))
+    with pytest.raises(holdfast_client.Invalid):
         Claim("a", int(case["token"]))
 
 
 def test_another_form_of_the_name_is_refused_with_the_way_out() -> None:
-    with pytest.raises(holdfast.Invalid, match=r"lock\.name"):
+    with pytest.raises(holdfast_client.Invalid, match=r"lock\.name"):
         Claim("cafe\u0301", 1)
 
 
 @pytest.mark.parametrize("fence", [0, -1, 10**15, "34", "00000000000003x", "0000000000000034", "٠٠٠٠٠٠٠٠٠٠٠٠٠٣٤"])
 def test_a_fence_that_is_none(fence: str | int) -> None:
-    with pytest.raises(holdfast.Invalid, match="fence must be"):
+    with pytest.raises(holdfast_client.Invalid, match="fence must be"):
         Claim("orders.42", fence)
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 513])
 def test_a_resource_that_is_none(name: str) -> None:
-    with pytest.raises(holdfast.Invalid, match="a resource must"):
+    with pytest.raises(holdfast_client.Invalid, match="a resource must"):
         Claim(name, 1)
 
 
 def test_of_a_lock() -> None:
     assert Claim.of(Held()) == Claim("gpu", 5)
     assert Claim.of(Held(slots=(0, 3)), slot=3) == Claim("gpu#3", 7)
-    with pytest.raises(holdfast.Invalid, match="slot must be one of"):
+    with pytest.raises(holdfast_client.Invalid, match="slot must be one of"):
         Claim.of(Held(slots=(0, 3)))
-    with pytest.raises(holdfast.Invalid, match="slot must be one of"):
+    with pytest.raises(holdfast_client.Invalid, match="slot must be one of"):
         Claim.of(Held(slots=(0, 3)), slot=1)
-    with pytest.raises(holdfast.Invalid, match="slot must be one of"):
+    with pytest.raises(holdfast_client.Invalid, match="slot must be one of"):
         Claim.of(Held(), slot=0)
 
 
@@ -105,10 +105,10 @@ def test_through_headers() -> None:
     ],
 )
 def test_headers_that_are_refused(headers: dict[str, str] | None, resource: str | None, says: str) -> None:
-    with pytest.raises(holdfast.Invalid, match=says):
+    with pytest.raises(holdfast_client.Invalid, match=says):
         Claim.from_headers(headers, resource=resource)
 
 
 def test_spaces_are_lost_in_a_header() -> None:
-    with pytest.raises(holdfast.Invalid, match="spaces"):
+    with pytest.raises(holdfast_client.Invalid, match="spaces"):
         Claim(" a", 1).headers()

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import holdfast
-from holdfast import Claim
-from holdfast.fence import FenceError, MalformedMark, SpentClaim, StaleClaim, UnknownWrite
-from holdfast.fence.file import Directory
+import holdfast_client
+from holdfast_client import Claim
+from holdfast_client.fence import FenceError, MalformedMark, SpentClaim, StaleClaim, UnknownWrite
+from holdfast_client.fence.file import Directory
 
 from .goguard import GoGuard, build
 
@@ -109,7 +109,7 @@ def test_names_that_are_refused(tmp_path: Path, name: str) -> None:
     guard = Directory(tmp_path / "guarded")
     (guard.path / "a").mkdir()
     (guard.path / "out").symlink_to(tmp_path)
-    with pytest.raises(holdfast.Invalid, match="file name"):
+    with pytest.raises(holdfast_client.Invalid, match="file name"):
         guard.write(claim(34), name, "x")
     guard.raise_mark(claim(1))
     assert not (tmp_path / "file").exists()
@@ -177,7 +177,7 @@ def test_no_file_is_left_open(tmp_path: Path) -> None:
     guard.write(claim(2), "42.txt", "x")
     with pytest.raises(StaleClaim):
         guard.write(claim(1), "42.txt", "x")
-    with pytest.raises(holdfast.Invalid):
+    with pytest.raises(holdfast_client.Invalid):
         guard.write(claim(2), ".fence", "x")
     assert open_files() == before
 

@@ -12,10 +12,10 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-import holdfast
-from holdfast import Claim
-from holdfast.fence import MalformedMark, SpentClaim, StaleClaim
-from holdfast.fence.sqlalchemy import Guard
+import holdfast_client
+from holdfast_client import Claim
+from holdfast_client.fence import MalformedMark, SpentClaim, StaleClaim
+from holdfast_client.fence.sqlalchemy import Guard
 
 from .goguard import GoGuard, build
 from .postgres import postgres
@@ -109,7 +109,7 @@ async def test_with_asyncio(server: Path, engine: Engine) -> None:
             await connection.run_sync(guard.raise_mark, claim(33))
     async with AsyncSession(later) as session:
         wrong: Any = session
-        with pytest.raises(holdfast.Invalid, match="run_sync"):
+        with pytest.raises(holdfast_client.Invalid, match="run_sync"):
             guard.raise_mark(wrong, claim(34))
     await later.dispose()
     assert log(engine) == [34]
@@ -119,12 +119,12 @@ def test_connections_that_are_refused(engine: Engine) -> None:
     guard = Guard()
     with (
         engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
-        pytest.raises(holdfast.Invalid, match="commits each statement"),
+        pytest.raises(holdfast_client.Invalid, match="commits each statement"),
     ):
         guard.raise_mark(connection, claim(34))
-    with create_engine("sqlite://").connect() as connection, pytest.raises(holdfast.Invalid, match="not sqlite"):
+    with create_engine("sqlite://").connect() as connection, pytest.raises(holdfast_client.Invalid, match="not sqlite"):
         guard.raise_mark(connection, claim(34))
-    with pytest.raises(holdfast.Invalid, match="at most 63 letters"):
+    with pytest.raises(holdfast_client.Invalid, match="at most 63 letters"):
         Guard(table="marks; DROP TABLE log")
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import nats
 import pytest
 
-import holdfast
-from holdfast.testing import Server
+import holdfast_client
+from holdfast_client.testing import Server
 
 FOLDER = Path(__file__).parents[2]
 
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.timeout(300)
 
 USE = """
 import sys
-import holdfast, holdfast.sync, holdfast.fence.file
-with holdfast.sync.Client(sys.argv[1]) as client, client.lock("package") as lock:
-    holdfast.fence.file.Directory(".").write(lock, "written", lock.fence)
-    print(lock.valid, holdfast.__file__)
+import holdfast_client, holdfast_client.sync, holdfast_client.fence.file
+with holdfast_client.sync.Client(sys.argv[1]) as client, client.lock("package") as lock:
+    holdfast_client.fence.file.Directory(".").write(lock, "written", lock.fence)
+    print(lock.valid, holdfast_client.__file__)
 """
 
 
@@ -54,7 +54,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 def test_contents(built: Built) -> None:
-    assert built.wheel.name == f"holdfast-{holdfast.__version__}-py3-none-any.whl"
+    assert built.wheel.name == f"holdfast_client-{holdfast_client.__version__}-py3-none-any.whl"
     with zipfile.ZipFile(built.wheel) as wheel:
         names = set(wheel.namelist())
         sources = {
@@ -63,10 +63,10 @@ def test_contents(built: Built) -> None:
             if path.is_file() and path.suffix != ".pyc"
         }
         assert {name for name in names if ".dist-info/" not in name} == sources
-        assert "holdfast/py.typed" in names
-        info = f"holdfast-{holdfast.__version__}.dist-info"
+        assert "holdfast_client/py.typed" in names
+        info = f"holdfast_client-{holdfast_client.__version__}.dist-info"
         assert f"{info}/licenses/LICENSE" in names
-        assert "holdfast = holdfast.testing" in wheel.read(f"{info}/entry_points.txt").decode()
+        assert "holdfast_client = holdfast_client.testing" in wheel.read(f"{info}/entry_points.txt").decode()
         metadata = email.message_from_bytes(wheel.read(f"{info}/METADATA"))
     needs = set(metadata.get_all("Requires-Dist") or ())
     assert needs == {"nats-py<3,>=2.10", "sqlalchemy>=2.0; extra == 'sqlalchemy'", "pytest>=8; extra == 'pytest'"}
@@ -105,6 +105,6 @@ def test_installed(built: Built, kind: str, holdfast_server: Server, tmp_path: P
     run(*pip, "check")
     assert (
         run(python, "-W", "error", "-c", USE, holdfast_server.url, folder=tmp_path)
-        == f"True {site}/holdfast/__init__.py\n"
+        == f"True {site}/holdfast_client/__init__.py\n"
     )
     assert (tmp_path / "written").read_text().isdigit()

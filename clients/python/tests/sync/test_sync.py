@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-import holdfast
-import holdfast.sync
-from holdfast import Claim
-from holdfast.testing import Server
+import holdfast_client
+import holdfast_client.sync
+from holdfast_client import Claim
+from holdfast_client.testing import Server
 
 
 @pytest.fixture
-def client(holdfast_server: Server) -> Iterator[holdfast.sync.Client]:
-    with holdfast.sync.Client(holdfast_server.url) as client:
+def client(holdfast_server: Server) -> Iterator[holdfast_client.sync.Client]:
+    with holdfast_client.sync.Client(holdfast_server.url) as client:
         yield client
 
 
 @pytest.fixture
-def other(holdfast_server: Server) -> Iterator[holdfast.sync.Client]:
-    with holdfast.sync.Client([holdfast_server.url], owner="other") as client:
+def other(holdfast_server: Server) -> Iterator[holdfast_client.sync.Client]:
+    with holdfast_client.sync.Client([holdfast_server.url], owner="other") as client:
         yield client
 
 
@@ -42,7 +42,7 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_a_block_holds_the_lock(client: holdfast.sync.Client, other: holdfast.sync.Client) -> None:
+def test_a_block_holds_the_lock(client: holdfast_client.sync.Client, other: holdfast_client.sync.Client) -> None:
     with client.lock("sync.block", metadata={"job": "7"}) as lock:
         state = other.get("sync.block")
         assert state.holder is not None
@@ -59,11 +59,11 @@ def test_a_block_holds_the_lock(client: holdfast.sync.Client, other: holdfast.sy
         assert [lease.metadata for lease in other.list("sync.block")] == [{"job": "8"}]
     assert not other.get("sync.block").held
     assert (lock.valid, lock.remaining, lock.lost.is_set()) == (False, 0, False)
-    with pytest.raises(holdfast.LockReleased):
+    with pytest.raises(holdfast_client.LockReleased):
         lock.check()
 
 
-def test_a_scope_is_entered_once(client: holdfast.sync.Client) -> None:
+def test_a_scope_is_entered_once(client: holdfast_client.sync.Client) -> None:
     scope = client.lock("sync.scope")
     with scope:
         pass
@@ -71,18 +71,18 @@ def test_a_scope_is_entered_once(client: holdfast.sync.Client) -> None:
         scope.__enter__()
 
 
-def test_a_lock_that_is_held(client: holdfast.sync.Client, other: holdfast.sync.Client) -> None:
+def test_a_lock_that_is_held(client: holdfast_client.sync.Client, other: holdfast_client.sync.Client) -> None:
     with client.lock("sync.held"):
-        with pytest.raises(holdfast.LockHeld) as held:
+        with pytest.raises(holdfast_client.LockHeld) as held:
             other.acquire("sync.held", wait=0)
         assert held.value.holder is not None
         with pytest.raises(TimeoutError):
             other.acquire("sync.held", wait=0.05)
-        with pytest.raises(holdfast.Invalid, match="a resource must"):
+        with pytest.raises(holdfast_client.Invalid, match="a resource must"):
             other.acquire("")
 
 
-def test_threads_share_a_client(client: holdfast.sync.Client) -> None:
+def test_threads_share_a_client(client: holdfast_client.sync.Client) -> None:
     inside, most, tokens = 0, 0, list[int]()
 
     def work() -> None:
@@ -104,26 +104,26 @@ def test_threads_share_a_client(client: holdfast.sync.Client) -> None:
     assert len(tokens) == 40
 
 
-def break_lock(server: Server, lock: holdfast.sync.Lock) -> None:
+def break_lock(server: Server, lock: holdfast_client.sync.Lock) -> None:
     binary = os.environ.get("HOLDFAST_BINARY", "holdfast")
     command = [binary, "break", lock.name, "--token", str(lock.token), "--server", server.url]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def test_a_lost_lock(client: holdfast.sync.Client, holdfast_server: Server) -> None:
+def test_a_lost_lock(client: holdfast_client.sync.Client, holdfast_server: Server) -> None:
     scope = client.lock("sync.lost", ttl=0.5)
     lock = scope.__enter__()
     break_lock(holdfast_server, lock)
     assert lock.lost.wait(30)
     assert not lock.valid
     assert lock.reason is not None
-    with pytest.raises(holdfast.LockLost):
+    with pytest.raises(holdfast_client.LockLost):
         lock.check()
-    with pytest.raises(holdfast.LockLost):
+    with pytest.raises(holdfast_client.LockLost):
         scope.__exit__(None, None, None)
 
 
-def test_an_error_of_the_block_comes_first(client: holdfast.sync.Client, holdfast_server: Server) -> None:
+def test_an_error_of_the_block_comes_first(client: holdfast_client.sync.Client, holdfast_server: Server) -> None:
     def work() -> None:
         with client.lock("sync.error", ttl=0.5) as lock:
             break_lock(holdfast_server, lock)
@@ -135,7 +135,7 @@ def test_an_error_of_the_block_comes_first(client: holdfast.sync.Client, holdfas
     assert "the lock is lost" in failed.value.__notes__[0]
 
 
-def test_events(client: holdfast.sync.Client, other: holdfast.sync.Client) -> None:
+def test_events(client: holdfast_client.sync.Client, other: holdfast_client.sync.Client) -> None:
     with other.watch("sync.events") as events:
         with client.lock("sync.events") as lock:
             pass
@@ -143,9 +143,9 @@ def test_events(client: holdfast.sync.Client, other: holdfast.sync.Client) -> No
     assert [(event.kind, event.lease.token) for event in seen] == [("ACQUIRED", lock.token), ("RELEASED", lock.token)]
 
 
-def test_a_watch_is_ended_by_another_thread(client: holdfast.sync.Client) -> None:
+def test_a_watch_is_ended_by_another_thread(client: holdfast_client.sync.Client) -> None:
     events = client.watch("sync.nothing")
-    seen: list[list[holdfast.Event]] = []
+    seen: list[list[holdfast_client.Event]] = []
     with events:
         thread = threading.Thread(target=lambda: seen.append(list(events)))
         thread.start()
@@ -155,14 +155,14 @@ def test_a_watch_is_ended_by_another_thread(client: holdfast.sync.Client) -> Non
 
 def test_jeopardy_has_the_lock_of_the_caller(holdfast_server: Server) -> None:
     with Server() as server:
-        told = list[tuple[holdfast.sync.Lock, bool]]()
+        told = list[tuple[holdfast_client.sync.Lock, bool]]()
         changed = threading.Event()
 
-        def note(lock: holdfast.sync.Lock, error: holdfast.HoldfastError | None) -> None:
+        def note(lock: holdfast_client.sync.Lock, error: holdfast_client.HoldfastError | None) -> None:
             told.append((lock, error is not None))
             changed.set()
 
-        with holdfast.sync.Client(server.url, ttl=0.6, timeout=1, on_jeopardy=note) as client:
+        with holdfast_client.sync.Client(server.url, ttl=0.6, timeout=1, on_jeopardy=note) as client:
             lock = client.acquire("sync.jeopardy")
             server.kill()
             assert lock.lost.wait(30)
@@ -172,7 +172,9 @@ def test_jeopardy_has_the_lock_of_the_caller(holdfast_server: Server) -> None:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_withdraws_the_request(client: holdfast.sync.Client, other: holdfast.sync.Client) -> None:
+def test_an_interrupt_withdraws_the_request(
+    client: holdfast_client.sync.Client, other: holdfast_client.sync.Client
+) -> None:
     with other.lock("sync.interrupt"):
         main = threading.main_thread().ident
         assert main is not None
@@ -193,7 +195,7 @@ def test_an_interrupt_withdraws_the_request(client: holdfast.sync.Client, other:
 
 
 def test_a_grant_during_an_interrupt_is_given_back(
-    client: holdfast.sync.Client, other: holdfast.sync.Client, monkeypatch: pytest.MonkeyPatch
+    client: holdfast_client.sync.Client, other: holdfast_client.sync.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The signal arrives after the answer, and before the caller has it."""
     import concurrent.futures
@@ -211,8 +213,8 @@ def test_a_grant_during_an_interrupt_is_given_back(
     until(lambda: not other.get("sync.late").held)
 
 
-def test_a_closed_client(holdfast_server: Server, other: holdfast.sync.Client) -> None:
-    client = holdfast.sync.Client(holdfast_server.url)
+def test_a_closed_client(holdfast_server: Server, other: holdfast_client.sync.Client) -> None:
+    client = holdfast_client.sync.Client(holdfast_server.url)
     lock = client.acquire("sync.closed", ttl=3600)
     waiting = other.acquire("sync.closed.2")
     ended: list[BaseException] = []
@@ -229,7 +231,7 @@ def test_a_closed_client(holdfast_server: Server, other: holdfast.sync.Client) -
     client.close()
     client.close()
     thread.join()
-    assert [type(error) for error in ended] == [holdfast.Closed]
+    assert [type(error) for error in ended] == [holdfast_client.Closed]
     assert not other.get("sync.closed").held
     assert not lock.valid
     for call in (
@@ -239,22 +241,22 @@ def test_a_closed_client(holdfast_server: Server, other: holdfast.sync.Client) -
         lambda: lock.extend(1),
         lock.check,
     ):
-        with pytest.raises(holdfast.Closed, match="closed"):
+        with pytest.raises(holdfast_client.Closed, match="closed"):
             call()
     waiting.release()
 
 
 def test_no_server(holdfast_server: Server) -> None:
-    with pytest.raises(holdfast.Unavailable, match=r"within 0\.3 s$"):
-        holdfast.sync.Client("nats://127.0.0.1:1", timeout=0.3)
-    with pytest.raises(holdfast.Invalid, match="ttl"):
-        holdfast.sync.Client(holdfast_server.url, ttl=-1)
-    with pytest.raises(holdfast.Invalid, match="timeout"):
-        holdfast.sync.Client(holdfast_server.url, timeout=-1)
+    with pytest.raises(holdfast_client.Unavailable, match=r"within 0\.3 s$"):
+        holdfast_client.sync.Client("nats://127.0.0.1:1", timeout=0.3)
+    with pytest.raises(holdfast_client.Invalid, match="ttl"):
+        holdfast_client.sync.Client(holdfast_server.url, ttl=-1)
+    with pytest.raises(holdfast_client.Invalid, match="timeout"):
+        holdfast_client.sync.Client(holdfast_server.url, timeout=-1)
 
 
 def test_options_of_the_connection(holdfast_server: Server) -> None:
-    with holdfast.sync.Client({"servers": holdfast_server.url, "name": "report"}, owner="me") as client:
+    with holdfast_client.sync.Client({"servers": holdfast_server.url, "name": "report"}, owner="me") as client:
         assert client.owner == "me"
 
 
@@ -262,13 +264,13 @@ def test_the_hook_must_not_wait(holdfast_server: Server) -> None:
     problems = list[BaseException]()
     with Server() as server:
 
-        def wait(lock: holdfast.sync.Lock, _: holdfast.HoldfastError | None) -> None:
+        def wait(lock: holdfast_client.sync.Lock, _: holdfast_client.HoldfastError | None) -> None:
             try:
                 lock.release()
             except RuntimeError as error:
                 problems.append(error)
 
-        with holdfast.sync.Client(server.url, ttl=0.6, timeout=1, on_jeopardy=wait) as client:
+        with holdfast_client.sync.Client(server.url, ttl=0.6, timeout=1, on_jeopardy=wait) as client:
             lock = client.acquire("sync.hook")
             server.kill()
             assert lock.lost.wait(30)
@@ -282,21 +284,21 @@ def run(script: str, url: str) -> str:
     return done.stdout
 
 
-def test_the_exit_of_a_program_releases_its_locks(holdfast_server: Server, other: holdfast.sync.Client) -> None:
+def test_the_exit_of_a_program_releases_its_locks(holdfast_server: Server, other: holdfast_client.sync.Client) -> None:
     script = """
-import sys, holdfast.sync
-client = holdfast.sync.Client(sys.argv[1])
+import sys, holdfast_client.sync
+client = holdfast_client.sync.Client(sys.argv[1])
 print(client.acquire("sync.exit", ttl=3600).valid)
 """
     assert run(script, holdfast_server.url) == "True\n"
     assert not other.get("sync.exit").held
 
 
-def test_a_forked_child_gets_a_clear_error(holdfast_server: Server, other: holdfast.sync.Client) -> None:
+def test_a_forked_child_gets_a_clear_error(holdfast_server: Server, other: holdfast_client.sync.Client) -> None:
     script = """
-import os, sys, warnings, holdfast, holdfast.sync
+import os, sys, warnings, holdfast_client, holdfast_client.sync
 warnings.simplefilter("ignore")  # Python warns of forks with threads
-client = holdfast.sync.Client(sys.argv[1])
+client = holdfast_client.sync.Client(sys.argv[1])
 with client.lock("sync.fork", ttl=3600) as lock:
     child = os.fork()
     if not child:
@@ -304,11 +306,11 @@ with client.lock("sync.fork", ttl=3600) as lock:
         for call in (lambda: client.acquire("x"), lock.check, lambda: lock.lost, lock.release, client.watch):
             try:
                 call()
-            except holdfast.Closed as error:
+            except holdfast_client.Closed as error:
                 problems.append("forked from it: make a client in the child" in str(error))
         print(problems, lock.valid, lock.remaining, flush=True)
         client.close()
-        with holdfast.sync.Client(sys.argv[1]) as own, own.lock("sync.fork.child"):
+        with holdfast_client.sync.Client(sys.argv[1]) as own, own.lock("sync.fork.child"):
             pass
         sys.exit()  # through atexit, and through the end of the block
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), lock.valid, client.get("sync.fork").held)
@@ -319,7 +321,7 @@ with client.lock("sync.fork", ttl=3600) as lock:
 
 def test_a_call_that_the_end_of_the_loop_overtakes() -> None:
     """It raises Closed, and does not wait for ever, if the loop ends before its first step."""
-    loop = holdfast.sync._Loop()  # pyright: ignore[reportPrivateUsage]
+    loop = holdfast_client.sync._Loop()  # pyright: ignore[reportPrivateUsage]
     busy, go_on = threading.Event(), threading.Event()
 
     def block() -> None:
@@ -348,4 +350,4 @@ def test_a_call_that_the_end_of_the_loop_overtakes() -> None:
     go_on.set()
     ending.join()
     calling.join(10)
-    assert [type(error) for error in raised] == [holdfast.Closed]
+    assert [type(error) for error in raised] == [holdfast_client.Closed]

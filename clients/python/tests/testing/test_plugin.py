@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-import holdfast.sync
-from holdfast.testing import Server
+import holdfast_client.sync
+from holdfast_client.testing import Server
 
 pytest_plugins = ["pytester"]
 
 
 def test_the_fixture(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
-        import holdfast.sync
+        import holdfast_client.sync
         import pytest
 
         urls = set()
@@ -24,7 +24,7 @@ def test_the_fixture(pytester: pytest.Pytester) -> None:
         def test_lock(holdfast_server, name):
             urls.add(holdfast_server.url)
             assert len(urls) == 1
-            with holdfast.sync.Client(holdfast_server.url) as client, client.lock(name) as lock:
+            with holdfast_client.sync.Client(holdfast_server.url) as client, client.lock(name) as lock:
                 assert lock.token == 1
     """)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
@@ -55,7 +55,7 @@ def test_a_binary_that_ends(tmp_path: Path) -> None:
 def test_a_node_that_restarts(tmp_path: Path) -> None:
     with Server(data=tmp_path / "data") as server:
         url = server.url
-        with holdfast.sync.Client(url) as client:
+        with holdfast_client.sync.Client(url) as client:
             lock = client.acquire("kept", ttl=3600)
             server.stop()
             server.start()
@@ -72,14 +72,14 @@ def test_a_node_that_restarts(tmp_path: Path) -> None:
 
 
 def test_the_shortest_ttl() -> None:
-    with Server(min_ttl=1) as server, holdfast.sync.Client(server.url) as client:
-        with pytest.raises(holdfast.Invalid, match="ttl"):
+    with Server(min_ttl=1) as server, holdfast_client.sync.Client(server.url) as client:
+        with pytest.raises(holdfast_client.Invalid, match="ttl"):
             client.acquire("short", ttl=0.5)
         assert re.fullmatch(r"nats://127\.0\.0\.1:\d+", server.url)
 
 
 def test_nothing_of_pytest_is_needed_for_the_client() -> None:
-    imports = "import sys, holdfast, holdfast.sync, holdfast.fence.file"
+    imports = "import sys, holdfast_client, holdfast_client.sync, holdfast_client.fence.file"
     script = f"{imports}; print('pytest' in sys.modules, 'sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"

@@ -16,7 +16,7 @@ FENCE_DIGITS = 15
 
 
 class Held(Protocol):
-    """A lock that is held: holdfast.Lock, holdfast.sync.Lock."""
+    """A lock that is held: holdfast_client.Lock, holdfast_client.sync.Lock."""
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 """Holdfast nodes for tests, and a plugin of pytest with the fixture holdfast_server.
 
     def test_report(holdfast_server):
-        with holdfast.sync.Client(holdfast_server.url) as client, client.lock("report"):
+        with holdfast_client.sync.Client(holdfast_server.url) as client, client.lock("report"):
             ...
 
 The node is the real binary: HOLDFAST_BINARY names it, or it is in the PATH as holdfast.

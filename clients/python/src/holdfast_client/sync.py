@@ -1,6 +1,6 @@
 """A client for threads: Django, Celery, scripts.
 
-    with holdfast.sync.Client("nats://127.0.0.1:4222") as client:
+    with holdfast_client.sync.Client("nats://127.0.0.1:4222") as client:
         with client.lock("orders.42") as lock:
             write(order, fence=lock.fence)
 
@@ -259,7 +259,7 @@ class Client:
         return LockScope(lambda: self.acquire(name, **options))
 
     def acquire(self, name: str, **options: Unpack[LockOptions]) -> Lock:
-        """Lock the resource. The options and errors are those of holdfast.Client.acquire.
+        """Lock the resource. The options and errors are those of holdfast_client.Client.acquire.
 
         An interrupt during the wait, such as KeyboardInterrupt or the soft time limit of Celery, withdraws the request.
         """
@@ -273,11 +273,11 @@ class Client:
         return self._loop.call(acquire, release)
 
     def get(self, name: str) -> LockState:
-        """Return what the service knows of a resource. The errors are those of holdfast.Client.get."""
+        """Return what the service knows of a resource. The errors are those of holdfast_client.Client.get."""
         return self._loop.call(lambda: self._client.get(name), None)
 
     def list(self, pattern: str = "") -> Iterator[Lease]:
-        """Yield the leases that are held. The errors are those of holdfast.Client.list."""
+        """Yield the leases that are held. The errors are those of holdfast_client.Client.list."""
         leases = self._client.list(pattern)
         try:
             while (lease := self._loop.call(lambda: _step(leases), None)) is not None:
@@ -377,15 +377,15 @@ class Lock(HeldLock):
         self._loop.call(check, None)
 
     def extend(self, ttl: Duration) -> None:
-        """Have the lease last ttl from now. The errors are those of holdfast.Lock.extend."""
+        """Have the lease last ttl from now. The errors are those of holdfast_client.Lock.extend."""
         self._loop.call(lambda: self._lock.extend(ttl), None)
 
     def set(self, metadata: Mapping[str, str]) -> None:
-        """Replace the metadata of the lease. The errors are those of holdfast.Lock.set."""
+        """Replace the metadata of the lease. The errors are those of holdfast_client.Lock.set."""
         self._loop.call(lambda: self._lock.set(metadata), None)
 
     def release(self) -> None:
-        """Give the lock back. The errors are those of holdfast.Lock.release."""
+        """Give the lock back. The errors are those of holdfast_client.Lock.release."""
 
         async def release() -> None:
             try:

@@ -1,6 +1,6 @@
 """A guard for the files of a directory that several processes change.
 
-    orders = holdfast.fence.file.Directory("/srv/orders")
+    orders = holdfast_client.fence.file.Directory("/srv/orders")
     orders.modify(lock, "42.txt", lambda old: (old or b"") + b"shipped")
 
 The mark of a resource is a file below .fence in the directory. A change holds a lock file of the directory from the

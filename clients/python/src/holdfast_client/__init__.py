@@ -1,11 +1,11 @@
 """Locks with fencing tokens, from Holdfast, a lock service over NATS.
 
-    async with holdfast.Client(nc) as client:
+    async with holdfast_client.Client(nc) as client:
         async with client.lock("orders.42") as lock:
             await write(order, fence=lock.fence)
 
 While the block runs, the lock is renewed. If it is lost, the block is cancelled and raises LockLost.
-All names below belong to one event loop; holdfast.sync has a client for threads.
+All names below belong to one event loop; holdfast_client.sync has a client for threads.
 """
 
 from ._client import Client
