@@ -1073,7 +1073,10 @@ type Reply struct {
 	// EXTENDED of a keep: a number that changes if a lease of the session may have ended otherwise than by a release.
 	Losses uint64 `protobuf:"varint,9,opt,name=losses,proto3" json:"losses,omitempty"`
 	// GRANTED and EXTENDED: the highest order of the extends of the lease. UPDATED: that of its sets. 0: they had none.
-	Order         uint64 `protobuf:"varint,11,opt,name=order,proto3" json:"order,omitempty"`
+	Order uint64 `protobuf:"varint,11,opt,name=order,proto3" json:"order,omitempty"`
+	// UNAVAILABLE: for ten seconds or longer no request of the shard has been decided, so another attempt of the same call
+	// would hardly do better.
+	Lasting       bool `protobuf:"varint,12,opt,name=lasting,proto3" json:"lasting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1176,6 +1179,13 @@ func (x *Reply) GetOrder() uint64 {
 		return x.Order
 	}
 	return 0
+}
+
+func (x *Reply) GetLasting() bool {
+	if x != nil {
+		return x.Lasting
+	}
+	return false
 }
 
 // Waiter is a waiting request.
@@ -2356,7 +2366,7 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x18\n" +
 	"\awaiters\x18\x04 \x01(\bR\awaiters\x12\x1b\n" +
 	"\theld_back\x18\x05 \x01(\bR\bheldBack\x12\x16\n" +
-	"\x06tenant\x18\x06 \x01(\tR\x06tenant\"\xc6\x02\n" +
+	"\x06tenant\x18\x06 \x01(\tR\x06tenant\"\xe0\x02\n" +
 	"\x05Reply\x12+\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x13.holdfast.v1.StatusR\x06status\x12(\n" +
 	"\x05lease\x18\x02 \x01(\v2\x12.holdfast.v1.LeaseR\x05lease\x12\x18\n" +
@@ -2367,7 +2377,8 @@ const file_messages_holdfast_proto_rawDesc = "" +
 	"\awaiters\x18\a \x03(\v2\x13.holdfast.v1.WaiterR\awaiters\x12\x17\n" +
 	"\aleft_ms\x18\b \x01(\rR\x06leftMs\x12\x16\n" +
 	"\x06losses\x18\t \x01(\x04R\x06losses\x12\x14\n" +
-	"\x05order\x18\v \x01(\x04R\x05order\"\x86\x01\n" +
+	"\x05order\x18\v \x01(\x04R\x05order\x12\x18\n" +
+	"\alasting\x18\f \x01(\bR\alasting\"\x86\x01\n" +
 	"\x06Waiter\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x18\n" +
