@@ -13,6 +13,12 @@ func (s *Shard) Progress() uint64 { return s.records.Load() }
 // Unconfirmed returns since when an append of the open shard awaits its confirmation; [lease.Never]: none does.
 func (s *Shard) Unconfirmed() lease.Instant { return lease.Instant(s.unconfirmed.Load()) }
 
+// lasts reports whether the shard has decided nothing for [LastingAfter].
+func (s *Shard) lasts() bool {
+	since := min(s.Unconfirmed(), lease.Instant(s.closed.Load()))
+	return since != lease.Never && s.cfg.Clock.Now().Sub(since) >= LastingAfter
+}
+
 // Confirmed returns when the last append began that the journal has confirmed; [lease.Never]: none was.
 func (s *Shard) Confirmed() lease.Instant { return lease.Instant(s.confirmed.Load()) }
 

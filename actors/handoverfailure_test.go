@@ -158,7 +158,7 @@ func TestPanicOfAResourceOfALostShard(t *testing.T) {
 		letGo := w.hold()
 		inflight := w.send("s", get())
 		synctest.Wait()
-		w.clock.panicAfter(0)
+		w.clock.panicAfter(1) // the refusal of inflight is the first
 		letGo(journal.ErrNotStored)
 		w.check(w.answer(inflight), messages.Status_UNAVAILABLE, 0)
 		if !strings.Contains(w.log.String(), "panic in a resource") || w.answer(lost) != nil {

@@ -86,6 +86,6 @@ func (r *responder) drop(decisions []*decision) {
 
 func (r *responder) unavailable(to messages.ReplyTo, why string) {
 	r.shard.cfg.Outbox.Answer(r.shard.cfg.Shard, []lease.Answer{{To: to, Reply: &messages.Reply{
-		Status: messages.Status_UNAVAILABLE, Error: r.shard.unavailable(why),
+		Status: messages.Status_UNAVAILABLE, Error: r.shard.unavailable(why), Lasting: r.shard.lasts(),
 	}}})
 }

@@ -68,8 +68,9 @@ type Shard struct {
 	records atomic.Uint64
 	// began: an actor has begun to open the shard. It belongs to the shard's goroutine.
 	began bool
-	// unconfirmed and confirmed are as their methods return them.
-	unconfirmed, confirmed atomic.Int64
+	// unconfirmed and confirmed are as their methods return them. closed is since when the shard is not open, [lease.Never]
+	// while it is.
+	unconfirmed, confirmed, closed atomic.Int64
 	// passing: undecided requests are passed on. It outlives a panic of the actor.
 	passing atomic.Bool
 	// actors counts the resources that have an actor.
@@ -114,6 +115,7 @@ func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
 	s.requests.quota = cfg.Quota
 	s.unconfirmed.Store(int64(lease.Never))
 	s.confirmed.Store(int64(lease.Never))
+	s.closed.Store(int64(lease.Never))
 	return s
 }
 

@@ -405,7 +405,7 @@ func TestPanicOfATick(t *testing.T) {
 
 // A panic while a term begins leaves nothing behind: the shard is opened again after a while, and it can be closed.
 func TestPanicWhileATermBegins(t *testing.T) {
-	for readings := range int64(4) { // of the clock: by the attempt, for its commit, and twice by the term
+	for readings := range int64(5) { // of the clock: by the shard, by the attempt, for its commit, and twice by the term
 		inClosedWorld(t, actors.Tuning{Remember: time.Hour}, func(w *world) {
 			w.open()
 			w.want(messages.Status_GRANTED, 1, "r", acquire("a", time.Minute))

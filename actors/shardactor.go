@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -95,6 +97,7 @@ func (s *shardActor) start(ctx actor.Context) {
 		return
 	}
 	s.began = true
+	s.closed.Store(int64(s.cfg.Clock.Now().Instant))
 	s.setState(Opening)
 	s.why = beingOpened
 	s.opener.begin(ctx.Self())
@@ -116,6 +119,7 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 	s.opener.succeeded()
 	head, took := m.ledger.Head(), s.cfg.Clock.Now().Sub(m.attempt.began)
 	s.epoch.Store(head.Epoch)
+	s.closed.Store(int64(lease.Never))
 	s.setState(Open)
 	from := takeoverFrom(m.former, s.cfg.Node)
 	s.cfg.Log.Info("shard open", "epoch", head.Epoch, "commit", head.Number, "held", m.ledger.Held(), "took", took)
@@ -163,7 +167,7 @@ func (s *shardActor) request(ctx actor.Context, r *Request, stalled bool) {
 	case t == nil:
 		s.responder.refuse(r, s.why)
 	case stalled:
-		s.responder.refuse(r, fmt.Sprintf("has had no confirmation from JetStream for %v", s.cfg.Tuning.StallAfter))
+		s.responder.refuse(r, fmt.Sprintf("%s for %v", unconfirmed, s.cfg.Clock.Now().Sub(s.Unconfirmed()).Round(time.Second)))
 	default:
 		t.request(ctx, r)
 	}
@@ -219,6 +223,7 @@ func (s *shardActor) termMessage(ctx actor.Context, m *termMessage) {
 func (s *shardActor) lose(ctx actor.Context, err error) {
 	t := s.term
 	s.term = nil
+	s.closed.Store(int64(s.Unconfirmed()))
 	s.cfg.Log.Warn("shard lost", "epoch", t.ledger.Head().Epoch, "error", err)
 	if errors.Is(err, journal.ErrConflict) {
 		s.cfg.Observer.Conflicted(s.cfg.Shard)

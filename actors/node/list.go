@@ -44,7 +44,7 @@ func (l *lister) list(t *tenant, m *nats.Msg) {
 	}
 	reply, err := l.listing(t, to, m.Data)
 	if err != nil {
-		l.outbox.send(to, messages.Refuse(status(err), err))
+		l.outbox.send(to, refusalOf(err))
 		return
 	}
 	l.outbox.publish(to, "", reply, nil)

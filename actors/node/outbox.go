@@ -123,13 +123,13 @@ func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
 // error value is encoded once. Refusals of a batch are queued, to be sent together.
 func (o *outbox) overloaded(to messages.ReplyTo, err error) {
 	if to.Batched {
-		o.refuse(0, to, messages.Refuse(status(err), err))
+		o.refuse(0, to, refusalOf(err))
 		return
 	}
 	key := refusal{err, to.Encoding}
 	ready, ok := o.refusals.Load(key)
 	if !ok {
-		r := messages.Refuse(status(err), err)
+		r := refusalOf(err)
 		data, failed := messages.Encode(to.Encoding, r)
 		if failed != nil {
 			o.log.Error("refusal cannot be encoded", "error", failed)

@@ -7,7 +7,13 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// status returns the refusal that an error is answered with.
+// refusalOf returns what an error is answered with.
+func refusalOf(err error) *messages.Reply {
+	r := messages.Refuse(status(err), err)
+	r.Lasting = errors.Is(err, actors.ErrLasting)
+	return r
+}
+
 func status(err error) messages.Status {
 	switch {
 	case errors.Is(err, actors.ErrOverloaded), errors.Is(err, errRate), errors.Is(err, errPending), errors.Is(err, errBehind):

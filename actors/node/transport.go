@@ -143,5 +143,5 @@ func (t *transport) notSent(e routing.Envelope, err error) {
 
 // Refuse implements routing.Transport.
 func (t *transport) Refuse(e routing.Envelope, err error) {
-	t.outbox.refuse(messages.ShardOf(e.Key, t.cfg.Shards), e.ReplyTo, messages.Refuse(status(err), err))
+	t.outbox.refuse(messages.ShardOf(e.Key, t.cfg.Shards), e.ReplyTo, refusalOf(err))
 }

@@ -31,14 +31,15 @@ type Router struct {
 	mu     sync.RWMutex
 	local  *actors.Shard // nil if the shard is not open here
 	remote uint64        // the incarnation of the owner; 0 if none is known
-	reason string        // why there is no owner, if this node knows it
+	lost   lease.Instant // since when there is no owner, if there is none
+	reason string        // why, if this node knows it
 	// returned were given back by a shard, and go before queued, which have come since.
 	returned, queued []Envelope
 }
 
 // NewRouter returns the router of a shard, which knows no owner yet. room is how many requests may wait for one.
 func NewRouter(shard uint32, room int, clock actors.Clock, transport Transport) *Router {
-	return &Router{transport: transport, clock: clock, shard: shard, room: room}
+	return &Router{transport: transport, clock: clock, shard: shard, room: room, lost: clock.Now().Instant}
 }
 
 // Route delivers or forwards requests in their order, or queues them. It refuses those that do not wait for an owner, and
@@ -65,9 +66,9 @@ func (r *Router) queue(e Envelope) {
 	r.queued = r.keep(r.queued, e)
 }
 
-// keep adds a request to those that wait, or refuses it.
+// keep adds a request to those that wait, or refuses it: none waits when there has been no owner for long.
 func (r *Router) keep(waiting []Envelope, e Envelope) []Envelope {
-	if !e.waits() {
+	if !e.waits() || r.lasts() {
 		r.transport.Refuse(e, r.noOwner())
 		return waiting
 	}
@@ -109,6 +110,8 @@ func (r *Router) SetOwner(local *actors.Shard, remote uint64) {
 	defer r.mu.Unlock()
 	if local != nil || remote != 0 {
 		r.reason = ""
+	} else if r.hasOwner() {
+		r.lost = r.now()
 	}
 	same := local != nil && local == r.local
 	r.local, r.remote = local, remote
@@ -159,7 +162,13 @@ func (r *Router) SetReason(reason string) {
 	r.reason = reason
 }
 
-// NoOwner returns the refusal of a request that finds no owner; it wraps [actors.ErrUnavailable].
+func (r *Router) hasOwner() bool { return r.local != nil || r.remote != 0 }
+
+// lasts reports whether the shard has had no owner for [actors.LastingAfter].
+func (r *Router) lasts() bool { return !r.hasOwner() && r.now().Sub(r.lost) >= actors.LastingAfter }
+
+// NoOwner returns the refusal of a request that finds no owner; it wraps [actors.ErrUnavailable], and
+// [actors.ErrLasting] if there has been none for long.
 func (r *Router) NoOwner() error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -167,8 +176,11 @@ func (r *Router) NoOwner() error {
 }
 
 func (r *Router) noOwner() error {
-	return fmt.Errorf("%w: shard %d %s; nothing happened, try again", actors.ErrUnavailable, r.shard,
-		cmp.Or(r.reason, "has no owner just now"))
+	unavailable, reason := actors.ErrUnavailable, "has no owner just now"
+	if r.lasts() {
+		unavailable, reason = actors.ErrLasting, fmt.Sprintf("has had no owner for %v", r.now().Sub(r.lost).Round(time.Second))
+	}
+	return fmt.Errorf("%w: shard %d %s; nothing happened, try again", unavailable, r.shard, cmp.Or(r.reason, reason))
 }
 
 // Waiting returns how many requests wait for an owner.

@@ -93,6 +93,34 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
+// When there has been no owner for longer than a failover takes, requests do not wait for one. The time counts from the
+// loss of each owner.
+func TestMissingOwnerLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &recorder{}
+		r := routing.NewRouter(3, 10, actors.SystemClock(), c)
+		for range 2 {
+			r.SetOwner(nil, 0)
+			for range 9 {
+				time.Sleep(actors.LastingAfter / 10)
+				r.SetOwner(nil, 0)
+				r.Route(routing.Envelope{})
+			}
+			if err := r.NoOwner(); r.Waiting() != 9 || errors.Is(err, actors.ErrLasting) {
+				t.Errorf("%d wait, want 9; %v", r.Waiting(), err)
+			}
+			time.Sleep(actors.LastingAfter / 10)
+			r.Route(routing.Envelope{})
+			r.Return(routing.Envelope{})
+			if r.Waiting() != 9 || len(c.refused) != 2 || !errors.Is(c.refused[0], actors.ErrLasting) || !errors.Is(c.refused[1], actors.ErrLasting) {
+				t.Errorf("%d wait, want 9; refused: %v", r.Waiting(), c.refused)
+			}
+			c.refused = nil
+			r.SetOwner(nil, 7)
+		}
+	})
+}
+
 // An extend, a set and a keep do not wait for an owner, so that they arrive in no other order than they were sent.
 func TestSomeRequestsDoNotWait(t *testing.T) {
 	for _, op := range messages.Operations {
