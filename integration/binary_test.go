@@ -54,7 +54,11 @@ func run(t *testing.T, args ...string) result {
 // runWith runs a command with more variables than it has by itself.
 func runWith(t *testing.T, variables []string, args ...string) result {
 	t.Helper()
-	binary := stand.Binary(t) // the first call builds it
+	return runBinary(t, stand.Binary(t), variables, args...) // the first call builds it
+}
+
+func runBinary(t *testing.T, binary string, variables []string, args ...string) result {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
 	defer cancel()
 	var stdout, stderr bytes.Buffer

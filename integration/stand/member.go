@@ -18,6 +18,8 @@ type Member struct {
 	Data string
 	// Args are what it is started with. A test may change them before it starts the node.
 	Args []string
+	// Binary is what it runs; empty: that of [Binary].
+	Binary string
 	// Env are more variables of its environment, NAME=VALUE.
 	Env []string
 
@@ -55,7 +57,10 @@ func newMember(tb testing.TB, name, address string) *Member {
 // Start starts the process and does not wait until it is ready.
 func (m *Member) Start() {
 	m.tb.Helper()
-	cmd, ended := exec.Command(Binary(m.tb), m.Args...), make(chan struct{})
+	if m.Binary == "" {
+		m.Binary = Binary(m.tb)
+	}
+	cmd, ended := exec.Command(m.Binary, m.Args...), make(chan struct{})
 	// No settings of this process, and no warning that the default port for HTTP is in use.
 	cmd.Env = append([]string{"HOME=" + os.TempDir(), "PATH=" + os.Getenv("PATH"), "HOLDFAST_HTTP=127.0.0.1:0"}, m.Env...)
 	life := &Lines{}
