@@ -165,7 +165,7 @@ func (s *serve) addFlags(cmd *cobra.Command) {
 		f.Var(&s.retention, "events-retention", "retain events in a stream for this time; 0: no stream (default 0)")
 	})
 	cli.AddFlags(cmd, "Limits; beyond them the answer is OVERLOADED", func(f *pflag.FlagSet) {
-		f.Var(&s.maxHeld, "max-held", "held resources on this node")
+		f.Var(&s.maxHeld, "max-held", "leases held on this node; each holder of a shared lock has one")
 		f.Var(&s.maxWaiting, "max-waiting", "waiting requests on this node")
 		f.Var(&s.maxQueue, "max-queue", "waiting requests for one resource")
 		f.Var(&s.maxRate, "max-rate", "requests per second")
