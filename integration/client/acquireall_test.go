@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -162,10 +161,10 @@ func TestAcquireAllDoesNotDeadlock(t *testing.T) {
 	clients := []*holdfast.Client{newClient(t, url), newClient(t, url), newClient(t, url)}
 	holders := make([]atomic.Int32, len(names))
 	var group sync.WaitGroup
-	for i := range workers {
+	for i, dice := range stand.Dice(t, workers) {
 		group.Go(func() {
 			for range turns {
-				mine := rand.Perm(len(names))[:2+rand.N(4)]
+				mine := dice.Perm(len(names))[:2+dice.IntN(4)]
 				resources := make([]string, len(mine))
 				for i, n := range mine {
 					resources[i] = names[n]
@@ -305,12 +304,12 @@ func TestCancelRacesAcquireAll(t *testing.T) {
 	clients := []*holdfast.Client{newClient(t, url), newClient(t, url)}
 	var granted, cancelled atomic.Int64
 	var group sync.WaitGroup
-	for i := range workers {
+	for i, dice := range stand.Dice(t, workers) {
 		group.Go(func() {
 			for turn := 0; turn < turns || granted.Load() == 0 && turn < 10*turns; turn++ {
 				ctx, cancel := context.WithCancel(t.Context())
 				// A busy machine may need more time until one is granted.
-				timer := time.AfterFunc(rand.N(time.Millisecond<<rand.N(9+turn/turns)), cancel)
+				timer := time.AfterFunc(within(dice, time.Millisecond<<dice.IntN(9+turn/turns)), cancel)
 				s, err := clients[i%len(clients)].AcquireAll(ctx, names, long)
 				switch {
 				case err == nil:

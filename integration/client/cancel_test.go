@@ -11,13 +11,19 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
+// within returns a random time below a limit.
+func within(dice *rand.Rand, limit time.Duration) time.Duration {
+	return time.Duration(dice.Int64N(int64(limit)))
+}
+
 // soon returns a context that is cancelled at a random moment within so long.
-func soon(tb testing.TB, within time.Duration) context.Context {
+func soon(tb testing.TB, limit time.Duration) context.Context {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
-	timer := time.AfterFunc(rand.N(within), cancel)
+	timer := time.AfterFunc(within(stand.Dice(tb, 1)[0], limit), cancel)
 	tb.Cleanup(func() {
 		timer.Stop()
 		cancel()
@@ -40,12 +46,12 @@ func TestCancelRacesGrant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var granted, cancelled atomic.Int64
 			var group sync.WaitGroup
-			for i := range workers {
+			for i, dice := range stand.Dice(t, workers) {
 				group.Go(func() {
 					// A busy machine may need more turns, and longer ones, until one is granted.
 					for turn := 0; turn < turns || granted.Load() == 0 && turn < 10*turns; turn++ {
-						within := time.Millisecond << rand.N(9+turn/turns)
-						if acquireForAMoment(t, clients[i%len(clients)], names[rand.N(resources)], within, opts) {
+						after := within(dice, time.Millisecond<<dice.IntN(9+turn/turns))
+						if acquireForAMoment(t, clients[i%len(clients)], names[dice.IntN(resources)], after, opts) {
 							granted.Add(1)
 						} else {
 							cancelled.Add(1)
@@ -65,12 +71,12 @@ func TestCancelRacesGrant(t *testing.T) {
 	}
 }
 
-// acquireForAMoment reports whether it was granted before it was cancelled, at a random moment within so long.
-func acquireForAMoment(t *testing.T, c *holdfast.Client, resource string, within time.Duration, opts []holdfast.AcquireOption) bool {
+// acquireForAMoment reports whether it was granted before it was cancelled after a time.
+func acquireForAMoment(t *testing.T, c *holdfast.Client, resource string, after time.Duration, opts []holdfast.AcquireOption) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	timer := time.AfterFunc(rand.N(within), cancel)
+	timer := time.AfterFunc(after, cancel)
 	defer timer.Stop()
 	l, err := c.Acquire(ctx, resource, append(opts, holdfast.TTL(time.Hour))...)
 	if err != nil {
@@ -90,9 +96,9 @@ func TestCancelRacesRequest(t *testing.T) {
 	c := newClient(t, url)
 	names := make([]string, 400)
 	var group sync.WaitGroup
-	for i := range names {
+	for i, dice := range stand.Dice(t, len(names)) {
 		names[i] = fmt.Sprint(t.Name(), i)
-		group.Go(func() { acquireForAMoment(t, c, names[i], time.Millisecond<<rand.N(9), nil) })
+		group.Go(func() { acquireForAMoment(t, c, names[i], within(dice, time.Millisecond<<dice.IntN(9)), nil) })
 	}
 	group.Wait()
 	for _, name := range names {

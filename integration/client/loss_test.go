@@ -2,13 +2,13 @@ package client_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/proxy"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 // However long a lease is and whenever its holder is cut off, the holder does not take the lock for its
@@ -32,11 +32,12 @@ func TestLossIsKnownInTime(t *testing.T) {
 func loseOne(t *testing.T, rival *holdfast.Client, resource string) {
 	t.Helper()
 	// A busy machine takes up to 200 ms for a grant, and a client refuses grants that are nearly over.
-	ttl := 500*time.Millisecond + rand.N(900*time.Millisecond)
+	dice := stand.Dice(t, 1)[0]
+	ttl := 500*time.Millisecond + within(dice, 900*time.Millisecond)
 	p := proxy.New(t, url)
 	l := mustAcquire(t, newClient(t, p.URL(), holdfast.Timeout(10*time.Millisecond)), resource, holdfast.TTL(ttl))
 	waiting := acquiring(testContext(t), rival, resource)
-	cut := time.AfterFunc(rand.N(2*ttl), p.Blackhole)
+	cut := time.AfterFunc(within(dice, 2*ttl), p.Blackhole)
 	defer cut.Stop()
 	next := mustGrant(t, waiting)
 	if l.Valid() {

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,19 +43,19 @@ func beginBusy(s *stand.Stand, times int) (half <-chan struct{}, wait func()) {
 	reached := make(chan struct{})
 	var asked atomic.Int64
 	var clients sync.WaitGroup
-	for owner := range eager {
+	for owner, dice := range stand.Dice(s, eager) {
 		nc := s.Connect(nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond))
 		clients.Go(func() {
 			for range times {
-				subject := fmt.Sprint(".r.", rand.IntN(10))
-				op, request := "acquire", fmt.Sprintf(`{"owner":"%d","ttl_ms":%d,"wait_ms":%d}`, owner, 100+rand.IntN(200), rand.IntN(20))
-				switch rand.IntN(8) {
+				subject := fmt.Sprint(".r.", dice.IntN(10))
+				op, request := "acquire", fmt.Sprintf(`{"owner":"%d","ttl_ms":%d,"wait_ms":%d}`, owner, 100+dice.IntN(200), dice.IntN(20))
+				switch dice.IntN(8) {
 				case 0:
-					op, request = "extend", fmt.Sprintf(`{"owner":"%d","ttl_ms":%d}`, owner, 100+rand.IntN(200))
+					op, request = "extend", fmt.Sprintf(`{"owner":"%d","ttl_ms":%d}`, owner, 100+dice.IntN(200))
 				case 1, 2, 3:
 					op, request = "release", fmt.Sprintf(`{"owner":"%d"}`, owner)
 				case 4:
-					op, request = "break", fmt.Sprintf(`{"token":%d}`, 1+rand.IntN(20))
+					op, request = "break", fmt.Sprintf(`{"token":%d}`, 1+dice.IntN(20))
 				}
 				_, _ = nc.Request("holdfast."+op+subject, []byte(request), 200*time.Millisecond)
 				if asked.Add(1) == int64(eager*times/2) {

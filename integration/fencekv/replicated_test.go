@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -30,11 +29,11 @@ func TestReplicated(t *testing.T) {
 	}
 
 	var writing sync.WaitGroup
-	for i := range rivals {
+	for i, dice := range stand.Dice(t, rivals) {
 		b := mustGuard(t, cluster[i%len(cluster)], "orders")
 		writing.Go(func() {
 			for range writes {
-				c := claim(1 + fence.Token(rand.IntN(tokens)))
+				c := claim(1 + fence.Token(dice.IntN(tokens)))
 				if _, err := b.Put(t.Context(), c, []byte(c.Token.String())); err != nil && !errors.Is(err, fence.ErrStale) {
 					t.Errorf("token %d: %v", c.Token, err)
 				}

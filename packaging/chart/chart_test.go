@@ -87,6 +87,7 @@ func (r *release) add(t *testing.T, name, document string) {
 const (
 	open     = "embedded: {allowRemote: true}\n"
 	secured  = "embedded: {natsConfig: {secret: nats, user: holdfast}}\nenvironmentSecret: passwords\n"
+	loggedIn = "embedded: {auth: {secret: logins}, tls: {secret: certificates}}\nenvironmentSecret: passwords\n"
 	external = "external: {url: nats://nats:4222, credsSecret: creds, caSecret: ca}\n"
 	all      = "imagePullSecrets: [{name: registry}]\nnodeSelector: {disk: ssd}\ntolerations: [{key: locks, operator: Exists}]\n" +
 		"podAnnotations: {a: b}\nsettings: {max-ttl: 1h, max-held: 2000000}\naffinity: {nodeAffinity: {}}\n"
@@ -95,7 +96,7 @@ const (
 // What refers to something finds it: services and the budget the pods, ports their names, mounts their volumes.
 func TestReferences(t *testing.T) {
 	for name, values := range map[string]string{
-		"Open": open, "Secured": secured, "External": external, "All": open + all, "One": open + "nodes: 1\n",
+		"Open": open, "Secured": secured, "LoggedIn": loggedIn, "External": external, "All": open + all, "One": open + "nodes: 1\n",
 		"Class": "embedded: {allowRemote: true, storage: {className: fast, size: 1Ti}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,10 +203,14 @@ func wantVolumes(t *testing.T, r *release) {
 // A refusal names the value, the rule or the way out.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct{ values, want string }{
-		"NoWay":           {"", "set embedded.natsConfig.secret"},
+		"NoWay":           {"", "set embedded.auth.secret"},
 		"TwoNATS":         {open + "external: {url: nats://nats:4222}\n", "set one of them"},
 		"TwoLogins":       {"external: {url: nats://nats:4222, credsSecret: creds, user: me}\nenvironmentSecret: x\n", "two ways to log in"},
-		"ConfigAndRemote": {"embedded: {allowRemote: true, natsConfig: {secret: nats}}\n", "leave it out"},
+		"AuthAndURL":      {"embedded: {auth: {secret: logins}}\nexternal: {url: nats://nats:4222}\nenvironmentSecret: x\n", "set one of them"},
+		"AuthAndConfig":   {"embedded: {auth: {secret: logins}, natsConfig: {secret: nats}}\nenvironmentSecret: x\n", "leave them out"},
+		"AuthAndRemote":   {"embedded: {auth: {secret: logins}, allowRemote: true}\nenvironmentSecret: x\n", "leave it out"},
+		"AuthNoPassword":  {"embedded: {auth: {secret: logins}}\n", "set environmentSecret"},
+		"ConfigAndRemote": {"embedded: {allowRemote: true, natsConfig: {secret: nats}}\n", "leave them out"},
 		"NoPassword":      {"embedded: {natsConfig: {secret: nats, user: holdfast}}\n", "set environmentSecret"},
 		"Nodes":           {open + "nodes: 2\n", "'/nodes': value must be one of 1, 3, 5"},
 		"Misspelt":        {open + "node: 3\n", "additional properties 'node' not allowed"},

@@ -4,24 +4,52 @@ package chart_test
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
-// The commands and settings that the chart renders form a cluster. Each pod has a loopback address instead of its own,
-// and its names and folders are replaced by those of this machine.
+// The commands and settings that the chart renders form a cluster, without and with logins and TLS. Each pod has a loopback
+// address instead of its own, and its names and folders are replaced by those of this machine.
 func TestNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("this test starts three nodes")
 	}
-	program := filepath.Join(t.TempDir(), "holdfast")
+	program, secrets := filepath.Join(t.TempDir(), "holdfast"), t.TempDir()
 	run(t, "go", "build", "-C", "../..", "-buildvcs=false", "-o", program, "./cmd/holdfast")
-	r, err := render(t, open)
+	issue(t, secrets)
+	must(t, os.WriteFile(filepath.Join(secrets, "auth.conf"), []byte("authorization { user: holdfast, password: secret }\n"), 0o600))
+	for name, c := range map[string]struct {
+		values string
+		client []string
+	}{
+		"Open":     {open, []string{"--server", "nats://" + address(0) + ":4222"}},
+		"LoggedIn": {loggedIn, []string{"--server", "tls://" + address(0) + ":4222", "--user", "holdfast", "--password", "secret", "--tls-ca", secrets + "/ca.crt"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(c.values, "environmentSecret") {
+				t.Setenv("HOLDFAST_PASSWORD", "secret")
+			}
+			runNodes(t, program, secrets, c.values, c.client)
+		})
+	}
+}
+
+func runNodes(t *testing.T, program, secrets, values string, client []string) {
+	t.Helper()
+	r, err := render(t, values)
 	must(t, err)
 	names := []string{}
 	for n := range int(*r.nodes.Spec.Replicas) {
@@ -33,7 +61,8 @@ func TestNodes(t *testing.T) {
 	var ready []func() bool
 	for n := range int(*r.nodes.Spec.Replicas) {
 		dir := t.TempDir()
-		own := strings.NewReplacer("0.0.0.0:", address(n)+":", "/data", filepath.Join(dir, "data")).Replace(settings)
+		own := strings.NewReplacer("0.0.0.0:", address(n)+":", "/data", filepath.Join(dir, "data"),
+			"/etc/holdfast/auth", secrets, "/etc/holdfast/tls", secrets).Replace(settings)
 		file := filepath.Join(dir, "holdfast.yaml")
 		must(t, os.WriteFile(file, []byte(own), 0o600))
 		arguments := strings.NewReplacer("/etc/holdfast/holdfast.yaml", file, "$(POD_NAME)", fmt.Sprintf("hf-%d", n))
@@ -49,10 +78,37 @@ func TestNodes(t *testing.T) {
 		}
 	}
 	for n := range ready {
-		out := run(t, program, "acquire", fmt.Sprint("orders.", n), "--owner", "me", "--ttl", "1m", "--server", "nats://"+address(n)+":4222")
+		args := append([]string{"acquire", fmt.Sprint("orders.", n), "--owner", "me", "--ttl", "1m"}, client...)
+		for i := range args {
+			args[i] = strings.Replace(args[i], address(0), address(n), 1)
+		}
+		out := run(t, program, args...)
 		if !strings.Contains(out, "token 1") {
 			t.Errorf("node %d: %s", n, out)
 		}
+	}
+}
+
+// issue writes a certificate of the nodes that is its own authority, as the Secret of a chart has it.
+func issue(t *testing.T, dir string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	certificate := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for n := range 3 {
+		certificate.IPAddresses = append(certificate.IPAddresses, net.ParseIP(address(n)))
+	}
+	public, err := x509.CreateCertificate(rand.Reader, certificate, certificate, &key.PublicKey, key)
+	must(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	for name, block := range map[string]*pem.Block{
+		"tls.crt": {Type: "CERTIFICATE", Bytes: public}, "ca.crt": {Type: "CERTIFICATE", Bytes: public}, "tls.key": {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		must(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
 }
 

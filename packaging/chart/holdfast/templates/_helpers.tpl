@@ -13,19 +13,23 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- /* The chart refuses what a schema cannot: settings that contradict one another. */ -}}
 {{- define "holdfast.check" -}}
 {{- $config := .Values.embedded.natsConfig -}}
+{{- $auth := .Values.embedded.auth -}}
+{{- $tls := .Values.embedded.tls -}}
 {{- if .Values.external.url -}}
-  {{- if or $config.secret .Values.embedded.allowRemote -}}
-    {{- fail "external.url is for an existing NATS, embedded.natsConfig.secret and embedded.allowRemote for a NATS in the nodes: set one of them" -}}
+  {{- if or $config.secret $auth.secret $tls.secret .Values.embedded.allowRemote -}}
+    {{- fail "external.url is for an existing NATS, embedded.auth.secret, embedded.tls.secret, embedded.natsConfig.secret and embedded.allowRemote for a NATS in the nodes: set one of them" -}}
   {{- end -}}
   {{- if and .Values.external.credsSecret .Values.external.user -}}
     {{- fail "external.credsSecret and external.user are two ways to log in: set one of them" -}}
   {{- end -}}
-{{- else if and $config.secret .Values.embedded.allowRemote -}}
-  {{- fail "embedded.allowRemote is for nodes without a NATS configuration: leave it out, or embedded.natsConfig.secret" -}}
-{{- else if not (or $config.secret .Values.embedded.allowRemote) -}}
-  {{- fail "clients need a way to NATS: set embedded.natsConfig.secret to a Secret with a NATS configuration that has logins, or embedded.allowRemote=true to accept every pod without login, or external.url to use an existing NATS" -}}
+{{- else if and $config.secret (or $auth.secret $tls.secret .Values.embedded.allowRemote) -}}
+  {{- fail "embedded.auth, embedded.tls and embedded.allowRemote are for nodes without a NATS configuration: leave them out, or embedded.natsConfig.secret" -}}
+{{- else if and $auth.secret .Values.embedded.allowRemote -}}
+  {{- fail "embedded.allowRemote is for nodes without logins: leave it out, or embedded.auth.secret" -}}
+{{- else if not (or $config.secret $auth.secret .Values.embedded.allowRemote) -}}
+  {{- fail "clients need a way to NATS: set embedded.auth.secret to a Secret with their logins, embedded.natsConfig.secret to one with a NATS configuration, embedded.allowRemote=true to accept every pod without login, or external.url to use an existing NATS" -}}
 {{- end -}}
-{{- if and (or $config.user .Values.external.user) (not .Values.environmentSecret) -}}
+{{- if and (or $auth.secret $config.user .Values.external.user) (not .Values.environmentSecret) -}}
   {{- fail "a user needs a password: set environmentSecret to a Secret with the key HOLDFAST_PASSWORD" -}}
 {{- end -}}
 {{- end }}
@@ -46,7 +50,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
     {{- $_ := set $settings "nats-config" "/etc/holdfast/nats/nats.conf" -}}
     {{- if .Values.embedded.natsConfig.user }}{{ $_ := set $settings "user" .Values.embedded.natsConfig.user }}{{ end -}}
   {{- else -}}
-    {{- $_ := set $settings "allow-remote" true -}}
+    {{- if .Values.embedded.auth.secret -}}
+      {{- $_ := set $settings "auth" "/etc/holdfast/auth/auth.conf" -}}
+      {{- $_ := set $settings "user" .Values.embedded.auth.user -}}
+    {{- else -}}
+      {{- $_ := set $settings "allow-remote" true -}}
+    {{- end -}}
+    {{- if .Values.embedded.tls.secret -}}
+      {{- $_ := set $settings "tls-cert" "/etc/holdfast/tls/tls.crt" -}}
+      {{- $_ := set $settings "tls-key" "/etc/holdfast/tls/tls.key" -}}
+      {{- $_ := set $settings "tls-ca" "/etc/holdfast/tls/ca.crt" -}}
+    {{- end -}}
     {{- $_ := set $settings "listen" "0.0.0.0:4222" -}}
     {{- $_ := set $settings "data" "/data" -}}
     {{- if gt (int .Values.nodes) 1 -}}
