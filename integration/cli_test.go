@@ -28,7 +28,8 @@ func TestLifeOfALock(t *testing.T) {
 	p.holdfast(t, "release", "orders.42", "--owner", "you").want(t, 4, `^not owner: `)
 	p.holdfast(t, "release", "orders.42", "--owner", "me", "--token", "000000000000001").want(t, 0, `^released orders\.42$`)
 	p.holdfast(t, "release", "orders.42", "--owner", "me", "--token", "1").want(t, 0, `^released orders\.42$`)
-	p.holdfast(t, "release", "orders.42", "--owner", "you").want(t, 4, `^not held: orders\.42 is free, and was not held by "you"$`)
+	p.holdfast(t, "release", "orders.42", "--owner", "you").want(t, 4, `^not held: orders\.42 is free, and "you" was not its last holder$`)
+	p.holdfast(t, "extend", "orders.42", "--owner", "me", "--ttl", "1m").want(t, 4, `^not held: orders\.42 is free; "me" has released it, or never held it$`)
 	p.holdfast(t, "get", "orders.42").want(t, 0, `^free: orders\.42, last token 1$`)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "you").want(t, 0, `^acquired orders\.42: token 2, lease 15s$`)
 }
@@ -244,6 +245,9 @@ func TestConnectionFromTheEnvironment(t *testing.T) {
 	runWith(t, []string{"NATS_TIMEOUT=soon"}, "get", "orders.42").want(t, 2, `^holdfast: NATS_TIMEOUT: a duration such as 30s`)
 	runWith(t, []string{"HOLDFAST_PREFIX=$x"}, "get", "orders.42").want(t, 2, `^holdfast: HOLDFAST_PREFIX: not beginning with`)
 	runWith(t, []string{"HOLDFAST_OWNRE=me"}, "get", "orders.42").want(t, 2, `^holdfast: unknown setting HOLDFAST_OWNRE; did you mean HOLDFAST_OWNER\?`)
+	// A variable that is named after a flag of another command is no misspelling.
+	runWith(t, []string{"HOLDFAST_TTL=3s"}, "get", "orders.42", "--server", "nats://127.0.0.1:1", "--timeout", "100ms").want(t, 5, `^holdfast: no NATS server`)
+	runWith(t, []string{"HOLDFAST_TTL=3s"}, "acquire", "orders.42").want(t, 2, `^holdfast: HOLDFAST_TTL has no effect: --ttl is given on the command line only`)
 	runWith(t, []string{"HOLDFAST_OWNRE="}, "get", "orders.42", "--server", one.url).want(t, 0, `^held`)
 	runWith(t, []string{"HOLDFAST_TOKEN=1", "HOLDFAST_TOKENS=1", "HOLDFAST_RESOURCE=a", "HOLDFAST_RESOURCES=a", "HOLDFAST_MAX_TTL=1h"},
 		"get", "orders.42", "--server", one.url).want(t, 0, `^held`)

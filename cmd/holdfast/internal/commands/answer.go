@@ -117,7 +117,10 @@ func (a *answer) notHeld(resource string) string {
 	case messages.OpConfirm:
 		return fmt.Sprintf("not held: %s is free, and not held back", resource)
 	}
-	return fmt.Sprintf("not held: %s is free, and was not held by %s", resource, display.Quote(a.owner))
+	if a.op == messages.OpRelease {
+		return fmt.Sprintf("not held: %s is free, and %s was not its last holder", resource, display.Quote(a.owner))
+	}
+	return fmt.Sprintf("not held: %s is free; %s has released it, or never held it", resource, display.Quote(a.owner))
 }
 
 // heldBack returns the lost lease for which the resource is held back, and below it the leases that are still held and

@@ -72,13 +72,21 @@ func ForCommand(environ []string) []string {
 }
 
 // CheckVariables refuses an environment variable that resembles a setting: most likely it is a misspelling, and the
-// setting would have its default.
+// setting would have its default. One that is named after a flag of the command which takes none is refused, too; one that is
+// named after a flag of another command is not.
 func CheckVariables(cmd *cobra.Command, environ []string) error {
 	if !takesVariables(cmd) {
 		return nil
 	}
-	known := knownVariables(cmd.Root())
+	known, flags := knownVariables(cmd.Root()), flagsOfAll(cmd.Root())
 	for _, name := range Strangers(cmd.Root(), environ) {
+		flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, ownPrefix)), "_", "-")
+		if cmd.Flags().Lookup(flag) != nil {
+			return exit.Usagef("%s has no effect: --%s is given on the command line only; unset the variable", display.Name(name), flag)
+		}
+		if slices.Contains(flags, flag) {
+			continue
+		}
 		if near, ok := cli.Nearest(strings.TrimPrefix(name, ownPrefix), known); ok {
 			return exit.Usagef("unknown setting %s; did you mean %s? If it is for another program, unset it here", display.Name(name), ownPrefix+near)
 		}
@@ -103,16 +111,22 @@ func knownVariables(root *cobra.Command) (known []string) {
 	for _, name := range slices.Concat(LockVariables, LossVariables) {
 		add(name)
 	}
-	var visit func(*cobra.Command)
-	visit = func(cmd *cobra.Command) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { add(Env(f)) })
-		for _, c := range cmd.Commands() {
-			visit(c)
-		}
-	}
-	visit(root)
+	visitFlags(root, func(f *pflag.Flag) { add(Env(f)) })
 	slices.Sort(known)
 	return slices.Compact(known)
+}
+
+// flagsOfAll returns the names of the flags of all commands.
+func flagsOfAll(root *cobra.Command) (names []string) {
+	visitFlags(root, func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+func visitFlags(cmd *cobra.Command, visit func(*pflag.Flag)) {
+	cmd.Flags().VisitAll(visit)
+	for _, c := range cmd.Commands() {
+		visitFlags(c, visit)
+	}
 }
 
 // Strangers returns the variables with the prefix of holdfast and a value that are not settings, except those that
