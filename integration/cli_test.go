@@ -17,7 +17,7 @@ func TestLifeOfALock(t *testing.T) {
 	p.holdfast(t, "get", "orders.42").want(t, 0, `^free: orders\.42, no token yet$`)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "24h").want(t, 0, `^acquired orders\.42: token 1, lease 24h$`)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "you").want(t, 3, `^held: orders\.42 by "me", token 1, 23h\S+ left$`)
-	p.holdfast(t, "acquire", "orders.42", "--owner", "you", "--wait", "100ms").want(t, 3, `^timed out: orders\.42 was not free within 100ms$`)
+	p.holdfast(t, "acquire", "orders.42", "--owner", "you", "--wait", "100ms").want(t, 3, `^timed out: orders\.42 was not free within 100ms; it is held by "me", token 1, `)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me").want(t, 3, `^held: `)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--reentrant").want(t, 0, `^acquired orders\.42: token 1, lease 23h\S+$`)
 	p.holdfast(t, "get", "orders.42").want(t, 0, `^held: orders\.42 by "me", token 1, `)

@@ -18,12 +18,12 @@ func TestExampleOfREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := regexp.MustCompile("(?s)```go\n(package main.*?)```").FindStringSubmatch(string(readme))
-	if program == nil || !strings.Contains(program[1], "nats.DefaultURL") {
-		t.Fatal("README.md has no Go program that connects to nats.DefaultURL")
+	if program == nil || !strings.Contains(program[1], `"nats://127.0.0.1:4222"`) {
+		t.Fatal("README.md has no Go program that connects to nats://127.0.0.1:4222")
 	}
 	p := serve(t)
 	source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "example")
-	write(t, source, strings.ReplaceAll(program[1], "nats.DefaultURL", `"`+p.url+`"`))
+	write(t, source, strings.ReplaceAll(program[1], `"nats://127.0.0.1:4222"`, `"`+p.url+`"`))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*bound)
 	defer cancel()
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, source)

@@ -1055,7 +1055,7 @@ func (x *ListRequest) GetTenant() string {
 type Reply struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Status Status                 `protobuf:"varint,1,opt,name=status,proto3,enum=holdfast.v1.Status" json:"status,omitempty"`
-	// GRANTED and EXTENDED: yours. HELD and NOT_OWNER: that of the first holder. STALE_TOKEN: the present holder's,
+	// GRANTED and EXTENDED: yours. HELD, TIMEOUT and NOT_OWNER: that of the first holder. STALE_TOKEN: the present holder's,
 	// yours if you are one. RELEASED and EXPIRED of an acquire: the lease that ended (resource, owner, token and fence).
 	Lease *Lease `protobuf:"bytes,2,opt,name=lease,proto3" json:"lease,omitempty"`
 	// Number of queued requests.

@@ -404,6 +404,7 @@ func (a *audit) answer(now lease.Instant, answer lease.Answer) {
 	case status == messages.Status_FREE:
 	case status == messages.Status_NOT_OWNER && shown == nil: // it was free when it was the turn of this request
 		a.want(op.verb == "acquire" && (waited || len(a.held) == 0), "%s: it shows no lease", line)
+	case status == messages.Status_TIMEOUT: // it is free, or its lease has ended in the same turn, or it is held back
 	default:
 		a.want((shown != nil) == showsLease(op.verb, status), "%s: whether it shows a lease", line)
 	}

@@ -447,7 +447,7 @@ func TestWaitersAtMostHolders(t *testing.T) {
 	}{
 		{"0s ann acquire wait=500ms", "", 1},
 		{"0s bob acquire limit=all wait=1s", "", 2},
-		{"500ms node tick", "ann: TIMEOUT waiting=1", 1},
+		{"500ms node tick", "ann: TIMEOUT o0#1[0]/all@1 500ms/1s waiting=1", 1},
 		{"500ms cid acquire limit=all", "", 1},
 		{"500ms o7 release", `RELEASED o7#8[7]/all@1 1s
 			ACQUIRED bob#1001[7]/all@1 1s

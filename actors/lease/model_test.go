@@ -705,8 +705,14 @@ func (m *model) leave(status string, gone []*waited) {
 	for _, w := range gone {
 		w.over = true
 	}
+	shown := ""
+	for _, g := range m.held() {
+		if status == "TIMEOUT" && shown == "" && g.until() > m.now {
+			shown = m.lease(g)
+		}
+	}
 	for _, w := range gone {
-		m.answer(w.step, status, "")
+		m.answer(w.step, status, shown)
 	}
 }
 

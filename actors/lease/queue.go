@@ -155,7 +155,14 @@ func (s *State) openSession(now Time, r *messages.AcquireRequest) {
 func (s *State) timeOut(now Time, o *Outcome) (some bool) {
 	due := s.queue.takeDue(now.Instant)
 	for _, w := range due {
-		o.answer(w.from, s.reply(messages.Status_TIMEOUT))
+		r := s.reply(messages.Status_TIMEOUT)
+		for h := range s.image.Holdings() {
+			if s.sessions.Deadline(h) > now.Instant { // else it ends in this turn
+				r.Lease = s.sessions.Lease(h, now.Instant)
+				break
+			}
+		}
+		o.answer(w.from, r)
 	}
 	return len(due) > 0
 }

@@ -67,7 +67,7 @@ var queueRows = []row{
 	{"the same request again with less time to wait",
 		"0s ann acquire; 0s bob acquire wait=900ms id=x; 100ms bob acquire wait=100ms id=x from=bob2",
 		"200ms node tick",
-		"bob2: TIMEOUT"},
+		"bob2: TIMEOUT ann#1 800ms/1s"},
 	{"the same request again with another ttl",
 		"0s ann acquire; 0s bob acquire wait=900ms id=x; 100ms bob acquire wait=900ms id=x ttl=7s from=bob2",
 		"200ms ann release",
@@ -91,7 +91,7 @@ var queueRows = []row{
 	{"a wait is over",
 		"0s ann acquire; 0s bob acquire wait=100ms",
 		"100ms node tick",
-		"bob: TIMEOUT"},
+		"bob: TIMEOUT ann#1 900ms/1s"},
 	{"a wait is not over to its last nanosecond",
 		"0s ann acquire; 0s bob acquire wait=100ms",
 		"99.999999ms node tick",
@@ -100,7 +100,7 @@ var queueRows = []row{
 		`0s ann acquire; 0s bob acquire wait=300ms; 50ms cid acquire wait=900ms
 		 100ms dan acquire wait=100ms; 100ms eve acquire wait=200ms`,
 		"300ms node tick",
-		"bob: TIMEOUT waiting=1; dan: TIMEOUT waiting=1; eve: TIMEOUT waiting=1; queue=1"},
+		"bob: TIMEOUT ann#1 700ms/1s waiting=1; dan: TIMEOUT ann#1 700ms/1s waiting=1; eve: TIMEOUT ann#1 700ms/1s waiting=1; queue=1"},
 	{"a wait is over at the moment when the lease is",
 		"0s ann acquire; 0s bob acquire wait=1s",
 		"1s node tick",
@@ -112,7 +112,7 @@ var queueRows = []row{
 	{"a wait is over at the moment of a release",
 		"0s ann acquire; 0s bob acquire wait=100ms",
 		"100ms ann release",
-		"RELEASED ann#1 1s; bob: TIMEOUT; ann: RELEASED"},
+		"RELEASED ann#1 1s; bob: TIMEOUT ann#1 900ms/1s; ann: RELEASED"},
 
 	{"handed on by a release",
 		"0s ann acquire; 0s bob acquire wait=1s ttl=2s",
@@ -149,7 +149,7 @@ var queueRows = []row{
 		"100ms ann release",
 		`RELEASED ann#1 1s
 		 ACQUIRED cid#2 1s
-		 bob: TIMEOUT waiting=1
+		 bob: TIMEOUT ann#1 900ms/1s waiting=1
 		 cid: GRANTED cid#2 1s/1s doubted
 		 ann: RELEASED`},
 	{"handed on twice within one step",
@@ -215,7 +215,7 @@ var queueRows = []row{
 	{"surrendered when the wait has run out: it has its answer",
 		"0s ann acquire; 0s bob acquire wait=500ms; 0s cid acquire wait=600ms",
 		"500ms node surrender",
-		"bob: TIMEOUT waiting=1; cid: surrendered, waits 100ms"},
+		"bob: TIMEOUT ann#1 500ms/1s waiting=1; cid: surrendered, waits 100ms"},
 	{"surrendered at the deadline: the first has it already",
 		"0s ann acquire; 0s bob acquire wait=2s; 0s cid acquire wait=2s",
 		"1s node surrender",

@@ -136,7 +136,7 @@ var releaseRows = []row{
 	{"out of the queue, when the wait is over",
 		"0s ann acquire; 0s bob acquire wait=100ms id=x",
 		"100ms bob release id=x from=bob2",
-		"bob: TIMEOUT; bob2: NOT_HELD"},
+		"bob: TIMEOUT ann#1 900ms/1s; bob2: NOT_HELD"},
 	{"out of the queue, a second time",
 		"0s ann acquire; 0s bob acquire wait=1s id=x; 100ms bob release id=x from=bob2",
 		"200ms bob release id=x from=bob2",

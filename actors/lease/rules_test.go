@@ -302,7 +302,7 @@ func (r *rules) acquire(
 	case messages.Status_NOT_OWNER: // the request is another one's: one that has ended, or is granted, or waits
 		return op.id != "" && (shown == nil || len(r.held) > 0 && shown.GetToken() == r.held[0].token) && r.granted(op) == nil
 	case messages.Status_TIMEOUT:
-		return op.wait > 0
+		return op.wait > 0 && (shown == nil || r.find(shown.GetToken()) != nil)
 	case messages.Status_CANCELLED:
 		return known && past.is(status, 0) || op.wait > 0
 	default:

@@ -153,7 +153,7 @@ var sharingRows = []row{
 		"100ms node tick",
 		`ACQUIRED cid#2[1]/all@1 1s
 		 ACQUIRED dan#3[2]/all@1 1s
-		 bob: TIMEOUT waiting=2
+		 bob: TIMEOUT ann#1[0]/all@1 900ms/1s waiting=2
 		 cid: GRANTED cid#2[1]/all@1 1s/1s waiting=1 doubted
 		 dan: GRANTED dan#3[2]/all@1 1s/1s doubted`},
 	{"the grant of one reader is undeliverable",

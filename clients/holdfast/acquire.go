@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -50,6 +51,9 @@ func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...Acquir
 // not held to the end, so that another holder may have worked at the same time. If the lock cannot be
 // released in time, that is not an error of the work and is not returned.
 func (c *Client) Do(ctx context.Context, resource string, work func(context.Context, *Lock) error, opts ...AcquireOption) (err error) {
+	if work == nil {
+		return invalid(messages.OpAcquire, resource, noWork)
+	}
 	l, err := c.Acquire(ctx, resource, opts...)
 	if err != nil {
 		return err
@@ -136,6 +140,11 @@ func (a *acquisition) do(ctx context.Context) (*Lock, error) {
 	c.awaitDeployment(ctx)
 	a.terms.secret = c.secret()
 	a.terms.secret.protect(a.request)
+	if a.kind == (kind{}) && !t.reentrant && a.wait() > 0 && c.handles.sharedBy(a.lockKey) != nil {
+		c.itself.Do(func() {
+			slog.Info("holdfast: a call waits for a lock that this client holds itself; locks are not reentrant without holdfast.Reentrant", "resource", a.resource)
+		})
+	}
 	for {
 		l, again, err := a.once(ctx)
 		if !again {
@@ -166,7 +175,7 @@ func (a *acquisition) check() (err error) {
 	case a.terms.missing:
 		return rule("option", "not nil", "nil")
 	case a.terms.maxWait < 0:
-		return rule("wait", "not negative", a.terms.maxWait.String())
+		return rule("wait_ms", "not negative", a.terms.maxWait.String())
 	}
 	if err := checkTTL(a.terms.ttl); err != nil {
 		return err
@@ -200,7 +209,7 @@ func (a *acquisition) share(ctx context.Context) (*Lock, error) {
 
 // once asks until there is an answer. again: the answer decided nothing, or the lease is over already.
 func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error) {
-	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(), Header: a.span.header()}
+	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(), Header: a.span.header(), GivesUp: true}
 	if r.Waits = a.wait() > 0; r.Waits {
 		r.MostPause = min(a.terms.ttl/quietParts, messages.MostResend)
 	}
@@ -287,6 +296,9 @@ func (a *acquisition) answered(ctx context.Context, r *messages.Reply, sent time
 	}
 	e := refused(messages.OpAcquire, a.resource, r)
 	if r.GetStatus() == messages.Status_TIMEOUT {
+		if r.GetLease() != nil && a.c.handles.has(r.GetLease()) {
+			e.Detail = "this client holds it itself, and locks are not reentrant without the option Reentrant"
+		}
 		e.Cause = a.expired(ctx)
 	}
 	return nil, false, e

@@ -46,6 +46,9 @@ func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...Acq
 // DoAll is [Client.Do] under several locks, acquired by [Client.AcquireAll]. The context of work ends when one of the
 // locks is lost. It carries no token of these locks, since each has its own: see [Locks.Claim].
 func (c *Client) DoAll(ctx context.Context, resources []string, work func(context.Context, *Locks) error, opts ...AcquireOption) (err error) {
+	if work == nil {
+		return invalid(messages.OpAcquire, "", noWork)
+	}
 	s, err := c.AcquireAll(ctx, resources, opts...)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -11,8 +12,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// asker asks the service and waits for the answer, for no longer than its timeout, and until stop is closed.
+// asker asks the service and waits for the answer, for no longer than its timeout, and until stop is closed. givesUp is as
+// in [request.Request].
 type asker struct {
+	givesUp bool
 	sender  *request.Sender
 	timeout time.Duration
 	stop    <-chan struct{}
@@ -74,7 +77,7 @@ func (a asker) askAbout(ctx context.Context, op messages.Operation, subject stri
 }
 
 func (a asker) run(ctx context.Context, resource string, r request.Request) (*request.Answer, error) {
-	r.Stop = a.stop
+	r.Stop, r.GivesUp = a.stop, a.givesUp
 	x := a.sender.Exchange(r)
 	defer x.Finish()
 	answer, err := x.Within(ctx, a.timeout)
@@ -90,7 +93,10 @@ func unanswered(op messages.Operation, resource string, err error) error {
 	if failure := (*request.Error)(nil); errors.As(err, &failure) {
 		e.Cause = failure.Cause
 		if failure.Definite {
-			e.Err = ErrUnavailable
+			e.Err, e.Reason = ErrUnavailable, reasonOf(failure.Cause)
+		} else if refusal := (*request.Refusal)(nil); errors.As(failure.Cause, &refusal) {
+			// What it says is true of the attempt that it answers, and not of the earlier one that is unanswered.
+			e.Cause = fmt.Errorf("an attempt had no answer, and a later one was refused: %w", request.ErrNoAnswer)
 		}
 	}
 	return e

@@ -20,6 +20,9 @@ func checkContext(ctx context.Context, op messages.Operation, resource string) e
 	return nil
 }
 
+// noWork is why Do and DoAll take no lock.
+var noWork = rule("work", "not nil: the function to run under the lock", "nil")
+
 // checkTTL refuses a TTL that no deployment allows, as the caller gave it: the message could not carry every
 // duration.
 func checkTTL(ttl time.Duration) error {

@@ -39,6 +39,8 @@ type Client struct {
 	tracing       tracing
 	// singly is what watches have found out about the user: journals are read without consumers.
 	singly atomic.Bool
+	// itself logs once that a call waits for a lock of this client.
+	itself sync.Once
 
 	// life ends when Close is called, and all calls with it. duty ends when Close returns: until then
 	// the client works on without a caller, to release what is not wanted.
@@ -51,9 +53,8 @@ type Client struct {
 }
 
 // New returns a client on the connection, which stays the caller's and may be shared with anything
-// else. With several nodes it should know more than one of their addresses, and never give up
-// (nats.MaxReconnects(-1)): when its node goes, NATS tries the other addresses at once, but the same one
-// again only after its ReconnectWait, 2 s by default.
+// else. [Connect] makes one that suits: with several nodes it should know more than one of their addresses, and never
+// give up. New logs a warning if it will.
 //
 // New does not wait for the deployment: the first call notices if there is none. [Client.Close] ends the
 // client.
@@ -65,6 +66,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
 	c := &Client{nc: nc, cfg: cfg, begun: clock.Now()}
+	warnOfEnd(nc)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
 	c.ends = newEnds(c.life, nc, cfg, &c.goroutines)
@@ -77,7 +79,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
 	c.tracing = newTracing(cfg)
-	c.calls = asker{sender: c.sender, timeout: cfg.timeout, stop: c.life.Done(), tracing: c.tracing}
+	c.calls = asker{givesUp: true, sender: c.sender, timeout: cfg.timeout, stop: c.life.Done(), tracing: c.tracing}
 	c.chores = asker{sender: c.sender, timeout: jobTurn, stop: c.duty.Done()}
 	c.background.duty, c.background.goroutines, c.background.off = c.duty, &c.goroutines, c.sender.IsOff
 	c.deployment = newDeployment(c.sender)

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,10 +55,13 @@ type Error struct {
 	// Cause is a second reason, if there is one: the end of the caller's context, what the service
 	// found, or what NATS said.
 	Cause error
-	// Holder is the present lease, with [ErrHeld], [ErrNotOwner] and [ErrStaleToken]; else nil.
+	// Holder is the present lease, with [ErrHeld], [ErrTimeout], [ErrNotOwner] and [ErrStaleToken], where it is known; else
+	// nil.
 	Holder *Lease
 	// Lost is the lease that holds the resource back, with [ErrHeld]; nil if the resource is not held back.
 	Lost *Loss
+	// Reason is why it is [ErrUnavailable], where that is known.
+	Reason Reason
 	// Detail is a sentence of the service's for a person; may be empty.
 	Detail string
 
@@ -118,7 +122,7 @@ func refused(op messages.Operation, resource string, r *messages.Reply) *Error {
 		e.Err, e.Detail = ErrUnknown, fmt.Sprintf("an answer that this client does not know: %v", r.GetStatus())
 	}
 	switch {
-	case r.GetLease() == nil || r.GetStatus() == messages.Status_TIMEOUT:
+	case r.GetLease() == nil:
 	case r.GetStatus() == messages.Status_HELD_BACK:
 		e.Lost = newLoss(r)
 		if len(r.GetHolders()) > 0 {
@@ -144,10 +148,18 @@ func lost(op messages.Operation, resource string, found *messages.Reply) *Error 
 // errDeadline says why a lease is given up without an answer.
 var errDeadline = errors.New("not renewed in time")
 
+// optionOf has the options of this package for the fields of the contract.
+var optionOf = map[string]string{
+	"ttl_ms": "TTL", "wait_ms": "MaxWait", "delay_ms": "Delay", "limit": "the limit of Permits", "permits": "the number of Permits",
+	"owner": "Owner", "metadata": "Metadata", "confirm": "ConfirmLoss", "secret": "Secret", "durability": "Ephemeral",
+}
+
 // invalid returns the error of a call that breaks a rule.
 func invalid(op messages.Operation, resource string, err error) *Error {
 	if broken := (*messages.InvalidError)(nil); errors.As(err, &broken) {
-		err = broken // without what else the error has, which would announce it twice
+		named := *broken // without what else the error has, which would announce it twice
+		named.Field = cmp.Or(optionOf[named.Field], named.Field)
+		err = &named
 	}
 	return &Error{Op: string(op), Resource: resource, Err: ErrInvalid, Cause: err}
 }

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 )
 
 func ExampleClient_Do() {
 	ctx := context.Background()
-	nc, err := nats.Connect(url)
+	nc, err := holdfast.Connect(url)
 	if err != nil {
 		log.Fatal(err)
 	}

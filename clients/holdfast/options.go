@@ -53,7 +53,7 @@ func (c *config) take(nc *nats.Conn, opts []Option) error {
 		}
 	}
 	if c.perLock && c.disconnect > 0 {
-		return rule("disconnect", "none beside PerLockRenewal: it needs a session", c.disconnect.String())
+		return rule("ReleaseOnDisconnect", "none beside PerLockRenewal: it needs a session", c.disconnect.String())
 	}
 	c.deployment = c.prefix
 	if c.tenant != "" {
@@ -130,8 +130,10 @@ type terms struct {
 	// counted: permits and limit are given, as they are; else the lock is exclusive.
 	counted        bool
 	permits, limit int64
-	metadata       map[string]string
-	secret         secret
+	// sharings counts the options Shared and Permits.
+	sharings int
+	metadata map[string]string
+	secret   secret
 }
 
 // TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given. The resource of a
@@ -183,7 +185,11 @@ func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
 func (c *config) terms(opts []AcquireOption) terms {
 	t := terms{owner: c.owner, ttl: DefaultTTL}
 	t.take(c.defaults)
-	t.take(opts)
+	defaults := t.sharings
+	t.sharings = 0
+	if t.take(opts); t.sharings == 0 {
+		t.sharings = defaults
+	}
 	return t
 }
 

@@ -44,7 +44,7 @@ func PerLockRenewal() Option {
 func ReleaseOnDisconnect(d time.Duration) Option {
 	return func(c *config) error {
 		if d < millis(messages.MinDisconnectMillis) || d > millis(messages.MaxDisconnectMillis) {
-			return rule("disconnect", millis(messages.MinDisconnectMillis).String()+" to "+millis(messages.MaxDisconnectMillis).String(), d.String())
+			return rule("ReleaseOnDisconnect", millis(messages.MinDisconnectMillis).String()+" to "+millis(messages.MaxDisconnectMillis).String(), d.String())
 		}
 		c.disconnect = d
 		return nil

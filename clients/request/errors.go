@@ -13,7 +13,7 @@ var (
 	// ErrNoAnswer: the time given to [Exchange.Within] is over.
 	ErrNoAnswer = errors.New("no answer")
 	// ErrNoResponders: NATS reports that no node listens on the request's subject.
-	ErrNoResponders = errors.New("no Holdfast node is there, though NATS is")
+	ErrNoResponders = errors.New("no node of Holdfast answers")
 	// ErrNotConnected: the connection to NATS is interrupted, so the attempt was not sent.
 	ErrNotConnected = errors.New("not connected to NATS")
 	// ErrClosed: [Request.Stop] was closed.

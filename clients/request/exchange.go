@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -23,6 +24,10 @@ const (
 	// openAttempts is how many attempts of one request are expected to be answered. The service answers the
 	// latest.
 	openAttempts = 8
+	// firstContact is how long after its start a sender first reports that no node answers; leastContact is how long each
+	// exchange tries at least. Somebody who waits for a first answer has rather made a mistake than met a failover.
+	firstContact = 800 * time.Millisecond
+	leastContact = 300 * time.Millisecond
 )
 
 // Request is what an [Exchange] sends.
@@ -44,6 +49,10 @@ type Request struct {
 	Waits bool
 	// Header goes with each attempt. A request that has one is not sent in a batch. nil: it has none. It is not modified.
 	Header nats.Header
+	// GivesUp: a caller waits, who learns of what another attempt would hardly change: that NATS denies the request, that
+	// the deployment has not answered to the sender at all, or that its shard has had no owner for long. Without it the
+	// exchange goes on for as long as it may.
+	GivesUp bool
 	// Stop ends the exchange with [ErrClosed] when it is closed. nil: only its context ends it.
 	Stop <-chan struct{}
 }
@@ -53,8 +62,9 @@ type Exchange struct {
 	s *Sender
 	Request
 
-	// deadline is when the time given to Within is over; zero: there is none. due is when the next attempt is sent.
-	deadline, due time.Time
+	// deadline is when the time given to Within is over; zero: there is none. due is when the next attempt is sent. patience
+	// is when the exchange gives up if no node has ever answered.
+	deadline, due, patience time.Time
 	// connection is the one on which the latest attempt was sent.
 	connection uint64
 	// sent counts attempts, idle those of the pauses that followed an attempt without effect.
@@ -63,8 +73,10 @@ type Exchange struct {
 	// been forgotten.
 	open   []uint64
 	unsure bool
-	// obstacle is why the latest attempt without effect had none; nil if all may have had one.
+	// obstacle is why the latest attempt without effect had none; nil if all may have had one. denied: NATS denies the
+	// request on the route to any node.
 	obstacle error
+	denied   bool
 
 	// wake has an element when there is something to look at: an answer, an alarm, another connection.
 	wake  bell
@@ -112,6 +124,11 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 		return nil, x.failure(ErrNoAnswer)
 	case x.s.IsOff():
 		return nil, x.failure(nats.ErrConnectionClosed)
+	case x.GivesUp && x.s.deafness() != nil:
+		return nil, x.failure(ErrNoAnswer)
+	}
+	if x.GivesUp {
+		x.patience = later(x.s.begun.Add(firstContact), now.Add(leastContact))
 	}
 	x.send(now)
 	defer x.s.alarms.Stop(&x.alarm)
@@ -135,7 +152,7 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 			return a, nil
 		}
 		switch now := clock.Now(); {
-		case x.isLate(now):
+		case x.isLate(now), x.isHopeless(now):
 			return nil, x.giveUp(ErrNoAnswer)
 		case !now.Before(x.due):
 			x.send(now)
@@ -146,12 +163,37 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 // isLate reports whether the time given to Within is over.
 func (x *Exchange) isLate(now time.Time) bool { return !x.deadline.IsZero() && !now.Before(x.deadline) }
 
+// isHopeless reports whether another attempt would hardly change what has kept the earlier ones from having an effect.
+func (x *Exchange) isHopeless(now time.Time) bool {
+	switch {
+	case !x.GivesUp:
+		return false
+	case x.s.deafness() != nil:
+		return true
+	case x.obstacle == nil || !x.Definite():
+		return false
+	}
+	refusal, refused := errors.AsType[*Refusal](x.obstacle)
+	return x.denied || refused && refusal.Reply.GetLasting() || !x.s.heard.Load() && !now.Before(x.patience)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // next returns when there is something to do at the latest.
 func (x *Exchange) next() time.Time {
-	if x.isLate(x.due) {
-		return x.deadline
+	next := x.due
+	if x.isLate(next) {
+		next = x.deadline
 	}
-	return x.due
+	if x.GivesUp && x.obstacle != nil && !x.s.heard.Load() && next.After(x.patience) {
+		next = x.patience
+	}
+	return next
 }
 
 func (x *Exchange) isStopped() bool {
@@ -298,6 +340,10 @@ func (x *Exchange) giveUp(cause error) *Error {
 // may have one.
 func (x *Exchange) hadNoEffect(a *Answer) bool {
 	switch {
+	case errors.Is(a.NotSent, nats.ErrPermissionViolation):
+		x.obstacle = a.NotSent
+		x.denied = x.denied || !a.direct
+		return true
 	case a.NotSent != nil:
 		x.obstacle = a.NotSent
 		x.sent--
@@ -335,10 +381,9 @@ func (x *Exchange) learn(a *Answer) {
 func (x *Exchange) failure(cause error) *Error {
 	e := &Error{Definite: x.Definite() || !changes(x.Op), Cause: cause}
 	if errors.Is(cause, ErrNoAnswer) {
-		if forbidden := x.s.forbidden(); forbidden != nil {
-			e.Cause = forbidden
-		} else if x.obstacle != nil {
-			e.Cause = x.obstacle
+		e.Cause = cmp.Or(x.s.deafness(), x.obstacle, cause)
+		if e.Cause == ErrNoResponders { //nolint:errorlint // it is the sentinel itself, which does not name the prefix
+			e.Cause = x.s.noResponders()
 		}
 	}
 	return e

@@ -3,7 +3,6 @@ package request
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -49,8 +48,11 @@ type Sender struct {
 	names        names
 	subscription *nats.Subscription
 	status       chan nats.Status
-	// complaint is what the connection last said of its own accord.
-	complaint atomic.Pointer[error]
+	// begun is when the sender was made. deaf is why NATS sends it no answers.
+	begun time.Time
+	deaf  atomic.Pointer[error]
+	// heard: a node has answered.
+	heard atomic.Bool
 	// off: the connection is closed, or begins to drain.
 	off atomic.Bool
 	// connection counts the interruptions of the connection that are over.
@@ -72,6 +74,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	}
 	s := &Sender{
 		nc: nc, cfg: cfg,
+		begun:       clock.Now(),
 		inbox:       inboxOf(nc),
 		names:       newNames(),
 		reconnected: make(chan struct{}),
@@ -84,6 +87,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	}
 	life, stop := context.WithCancel(context.Background())
 	s.stop, s.stopped = stop, life.Done()
+	hearDenials(s)
 	s.status = nc.StatusChanged(nats.CONNECTED, nats.CLOSED, nats.DRAINING_SUBS)
 	s.goroutines.Go(s.publishAll)
 	s.goroutines.Go(s.watchConnection)
@@ -209,9 +213,6 @@ func (s *Sender) publishAll() {
 			s.finish()
 			return
 		}
-		if err := s.nc.LastError(); err != nil {
-			s.complaint.Store(&err)
-		}
 		if s.attempts.count() > 1 {
 			runtime.Gosched() // goroutines whose answers came together ask again now, and go into one batch
 		}
@@ -290,6 +291,7 @@ func (s *Sender) finish() {
 			_ = s.publish(a) // the lease then runs out
 		}
 	}
+	ignoreDenials(s)
 	s.nc.RemoveStatusListener(s.status)
 	_ = s.subscription.Unsubscribe() // fails if the connection has been closed or drained, which does as well
 }
@@ -300,7 +302,7 @@ func (s *Sender) publish(a *attempt) error {
 
 func (s *Sender) publishTo(subject, name string, header nats.Header, payload []byte) error {
 	if !s.nc.IsConnected() {
-		return ErrNotConnected // a buffered attempt would leave at an unknown time
+		return s.notConnected() // a buffered attempt would leave at an unknown time
 	}
 	reply := s.inbox + name
 	if header == nil {
@@ -318,6 +320,9 @@ func (s *Sender) recall(ids []uint64) []uint64 {
 
 // answered hands an answer to the receiver of its attempt.
 func (s *Sender) answered(m *nats.Msg) {
+	if !noResponders(m) {
+		s.heard.Store(true)
+	}
 	id, batched, ok := s.names.number(strings.TrimPrefix(m.Subject, s.inbox))
 	switch {
 	case !ok: // no attempt has such a subject
@@ -391,29 +396,3 @@ func (s *Sender) orphan(a *Answer) {
 		s.cfg.Orphan(a.reply.GetLease())
 	}
 }
-
-// forbidden returns what NATS said if it does not permit this user to send requests, else nil. It is known
-// only for the connection as a whole, and some time after the request.
-func (s *Sender) forbidden() error {
-	complaint := s.complaint.Load()
-	if complaint == nil || !errors.Is(*complaint, nats.ErrPermissionViolation) {
-		return nil
-	}
-	_, quoted, _ := strings.Cut((*complaint).Error(), `"`)
-	subject, _, _ := strings.Cut(quoted, `"`)
-	if strings.HasPrefix(subject, s.cfg.Prefix.Event("")) {
-		return nil // no request fails for want of events, which are hints
-	}
-	if address, err := s.cfg.Prefix.Parse(subject); err == nil && optional[address.Operation] {
-		return nil
-	}
-	for _, ours := range []string{string(s.cfg.Prefix) + ".", s.inbox} {
-		if strings.HasPrefix(subject, ours) {
-			return *complaint
-		}
-	}
-	return nil
-}
-
-// optional are the operations without which a client manages.
-var optional = map[messages.Operation]bool{messages.OpBatch: true, messages.OpKeep: true, messages.OpEnd: true}

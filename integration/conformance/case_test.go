@@ -76,6 +76,8 @@ type stepMembers struct {
 	User      string            `json:"user"`
 	Secret    string            `json:"secret"`
 	Password  string            `json:"password"`
+	Own       bool              `json:"own"`
+	Prefix    string            `json:"prefix"`
 	Mode      string            `json:"mode"`
 	Permits   int64             `json:"permits"`
 	Limit     int64             `json:"limit"`
@@ -122,7 +124,7 @@ var terms = []string{"ttl_ms", "wait_ms", "mode", "permits", "limit", "metadata"
 
 // calls has the members of each call.
 var calls = map[string][]string{
-	"open": {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password", "secret"}, "close": {"client"},
+	"open": {"client", "owner", "ttl_ms", "timeout_ms", "sessions", "user", "password", "secret", "own", "prefix"}, "close": {"client"},
 	"acquire": append([]string{"client", "lock", "name"}, terms...), "release": {"lock"}, "extend": {"lock", "ttl_ms"},
 	"set": {"lock", "metadata"}, "state": {"lock"}, "within": append([]string{"client", "lock", "name", "ms"}, terms...),
 	"get": {"client", "name"}, "watch": {"client", "watch", "pattern"}, "unwatch": {"watch"},

@@ -24,7 +24,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// The users. Who may not send batches sends single requests, so that a fault meets one operation.
+// The users. Who may not send batches sends single requests, so that a fault meets one operation. The user reader, who may
+// not acquire, is in cases only.
 const (
 	nodeUser   = "node"
 	singleUser = "single"
@@ -39,6 +40,7 @@ jetstream { store_dir: %q, sync_interval: always }
 authorization { users: [
   { user: node, password: x }
   { user: batch, password: x }
+  { user: reader, password: x, permissions: { publish: { allow: ">", deny: ["holdfast.shard.*.batch", "holdfast.acquire.>", "holdfast.shard.*.acquire.>"] } } }
   { user: single, password: x, permissions: { publish: { allow: ">", deny: "holdfast.shard.*.batch" } } }
 ] }
 `

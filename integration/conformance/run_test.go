@@ -181,10 +181,13 @@ func (r *run) call(ctx context.Context, s *step) error {
 func (r *run) addressed(members map[string]any) {
 	members["url"] = r.proxy.URL()
 	if members["user"] == nil {
-		members["user"], members["password"] = singleUser, password
+		members["user"] = singleUser
 		if r.c.Batch {
 			members["user"] = batchUser
 		}
+	}
+	if members["password"] == nil {
+		members["password"] = password
 	}
 }
 
@@ -195,6 +198,9 @@ func (r *run) answered(ctx context.Context, s *step, c *command) error {
 		return err
 	}
 	r.note(c.step, a.ok)
+	if c.step.Call == "open" && a.err != nil {
+		delete(r.open, c.step.Client)
+	}
 	if c.step.Call == "close" && a.err != nil { // what it held may run out
 		if opened, ok := r.vars[c.step.Client].(map[string]any); ok {
 			delete(r.owners, fmt.Sprint(opened["owner"]))

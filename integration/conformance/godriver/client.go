@@ -20,16 +20,30 @@ type client struct {
 }
 
 func (d *driver) open(_ context.Context, c *command) (object, error) {
+	if c.Own {
+		nc, err := holdfast.Connect(c.URL, nats.UserInfo(c.User, c.Password))
+		if err != nil {
+			return nil, err
+		}
+		return d.openOn(nc, c)
+	}
 	nc, err := nats.Connect(c.URL, nats.UserInfo(c.User, c.Password), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(0, 0),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { fmt.Fprintln(os.Stderr, "godriver:", err) }))
 	if err != nil {
 		return nil, err
 	}
+	return d.openOn(nc, c)
+}
+
+func (d *driver) openOn(nc *nats.Conn, c *command) (object, error) {
 	if c.Owner == "" {
 		c.Owner = c.Client + "-" + rand.Text()
 	}
 	opts := []holdfast.Option{holdfast.Defaults(holdfast.Owner(c.Owner))}
+	if c.Prefix != "" {
+		opts = append(opts, holdfast.Prefix(c.Prefix))
+	}
 	if c.Secret != "" {
 		opts = append(opts, holdfast.Secret([]byte(c.Secret)))
 	}

@@ -23,6 +23,8 @@ type command struct {
 	Sessions *bool  `json:"sessions"`
 	User     string `json:"user"`
 	Password string `json:"password"`
+	Own      bool   `json:"own"`
+	Prefix   string `json:"prefix"`
 
 	Lock      string            `json:"lock"`
 	Name      string            `json:"name"`

@@ -40,7 +40,10 @@ func describe(err error) object {
 		o["reason"] = reason(err)
 	}
 	var e *holdfast.Error
-	if errors.As(err, &e) && e.Holder != nil {
+	if errors.As(err, &e) && o["code"] == "unavailable" {
+		o["reason"] = e.Reason
+	}
+	if e != nil && e.Holder != nil {
 		o["holder"] = object{"owner": e.Holder.Owner, "token": decimal(e.Holder.Token)}
 	}
 	return o

@@ -80,7 +80,11 @@ func (a *answer) sentence() string {
 	case messages.Status_HELD_BACK:
 		return a.heldBack(resource)
 	case messages.Status_TIMEOUT:
-		return fmt.Sprintf("timed out: %s was not free within %s", resource, display.Duration(a.wait))
+		line := fmt.Sprintf("timed out: %s was not free within %s", resource, display.Duration(a.wait))
+		if a.GetLease() != nil {
+			line += "; it is held by " + a.holder()
+		}
+		return line
 	case messages.Status_CANCELLED:
 		return fmt.Sprintf("cancelled: no longer waiting for %s", resource)
 	case messages.Status_EXPIRED:

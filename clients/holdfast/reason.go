@@ -1,0 +1,53 @@
+package holdfast
+
+import (
+	"errors"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/messages"
+)
+
+// Reason is why a call is [ErrUnavailable]. The clients of all languages have the same. Empty: it is none of these.
+type Reason string
+
+const (
+	// ReasonLogin: NATS refuses the login.
+	ReasonLogin Reason = "login"
+	// ReasonPermission: the user may not publish the request, or not receive the answer.
+	ReasonPermission Reason = "permission"
+	// ReasonNoNode: NATS is there, and no node of Holdfast listens: none runs, the prefix is another one, or the user belongs
+	// to another account.
+	ReasonNoNode Reason = "no_node"
+	// ReasonNotConnected: no NATS server can be reached.
+	ReasonNotConnected Reason = "not_connected"
+	// ReasonNoOwner: no node can decide for the resource at present.
+	ReasonNoOwner Reason = "no_owner"
+)
+
+// reasonOf returns the reason in a cause. The login comes first: a connection that is refused is not connected.
+func reasonOf(cause error) Reason {
+	switch refusal := (*request.Refusal)(nil); {
+	case isLogin(cause):
+		return ReasonLogin
+	case errors.Is(cause, nats.ErrPermissionViolation):
+		return ReasonPermission
+	case errors.Is(cause, request.ErrNoResponders):
+		return ReasonNoNode
+	case errors.Is(cause, request.ErrNotConnected), errors.Is(cause, nats.ErrNoServers):
+		return ReasonNotConnected
+	case errors.As(cause, &refusal) && refusal.Reply.GetStatus() == messages.Status_UNAVAILABLE:
+		return ReasonNoOwner
+	}
+	return ""
+}
+
+func isLogin(err error) bool {
+	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+		if errors.Is(err, refused) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,181 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/clients/holdfast"
+	"github.com/holdfast-io/holdfast/integration/stand"
+)
+
+// forEver is a timeout that no test waits for: a call that returns has given up before.
+const forEver = time.Hour
+
+// wantReason fails the test unless the call was unavailable for this reason, in these words.
+func wantReason(t *testing.T, err error, want holdfast.Reason, words ...string) {
+	t.Helper()
+	var e *holdfast.Error
+	if !errors.As(err, &e) || !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrUnknown) || e.Reason != want {
+		t.Errorf("got %v, want ErrUnavailable with the reason %q", err, want)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%v does not contain %q", err, word)
+		}
+	}
+}
+
+func TestConnect(t *testing.T) {
+	url := startWithUsers(t)
+	host := strings.TrimPrefix(url, "nats://")
+	_, err := holdfast.Connect("nats://orders:secret@" + host)
+	wantReason(t, err, holdfast.ReasonLogin, url, "Authorization Violation", "check the user")
+	if strings.Contains(err.Error(), "secret") {
+		t.Errorf("the error has the password: %v", err)
+	}
+	_, err = holdfast.Connect("nats://127.0.0.1:1,nats://127.0.0.1:2")
+	wantReason(t, err, holdfast.ReasonNotConnected, "nats://127.0.0.1:1,nats://127.0.0.1:2")
+	nc, err := holdfast.Connect("nats://127.0.0.1:1,"+url, nats.UserInfo("orders", "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	mustRelease(t, mustAcquire(t, stand.Client(t, nc), "orders.42"))
+}
+
+// What a user may not do is known at once, also if many calls ask for it at the same time. The handler of the application
+// is called all the same, and gets its place back.
+func TestDeniedCalls(t *testing.T) {
+	var mu sync.Mutex
+	seen := 0
+	nc := stand.Dial(t, startWithUsers(t), nats.UserInfo("orders", "x"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			seen++
+		}
+	}))
+	c, second := stand.Client(t, nc, holdfast.Timeout(forEver)), stand.Client(t, nc, holdfast.Timeout(forEver))
+	var calls sync.WaitGroup
+	for i := range 20 {
+		calls.Go(func() {
+			name := fmt.Sprint("customers.", i%5) // some are about the same name
+			_, err := []*holdfast.Client{c, second}[i%2].TryAcquire(testContext(t), name)
+			wantReason(t, err, holdfast.ReasonPermission, "holdfast.acquire.customers.", "holdfast access")
+		})
+	}
+	calls.Wait()
+	_, err := c.Acquire(testContext(t), "customers.42")
+	wantReason(t, err, holdfast.ReasonPermission, "holdfast.acquire.customers.42")
+	mustRelease(t, mustAcquire(t, c, "orders.42"))
+	if err := errors.Join(c.Close(testContext(t)), second.Close(testContext(t))); err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	before := seen
+	mu.Unlock()
+	if err := errors.Join(nc.Publish("elsewhere", nil), nc.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	stand.Eventually(t, "the handler of the application is called", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return before > 0 && seen > before
+	})
+}
+
+func TestWrongPrefix(t *testing.T) {
+	c := newClient(t, url, holdfast.Prefix("elsewhere"), holdfast.Timeout(forEver))
+	_, err := c.Acquire(testContext(t), t.Name())
+	wantReason(t, err, holdfast.ReasonNoNode, `"elsewhere"`, "a node runs")
+	_, err = c.Get(testContext(t), t.Name())
+	wantReason(t, err, holdfast.ReasonNoNode)
+}
+
+// The warning is there if the connection gives up, and only then.
+func TestConnectionThatGivesUp(t *testing.T) {
+	var lines bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&lines, nil)))
+	defer slog.SetDefault(before)
+	for _, test := range []struct {
+		opts []nats.Option
+		want string
+	}{
+		{[]nats.Option{nats.NoReconnect()}, "does not reconnect"},
+		{[]nats.Option{nats.MaxReconnects(10)}, "after_about=20s"},
+		{[]nats.Option{nats.MaxReconnects(-1)}, ""},
+	} {
+		lines.Reset()
+		newClientOn(t, url, test.opts...)
+		if got := lines.String(); test.want == "" && got != "" || !strings.Contains(got, test.want) {
+			t.Errorf("logged %q, want %q", got, test.want)
+		}
+	}
+}
+
+func newClientOn(t *testing.T, url string, opts ...nats.Option) {
+	t.Helper()
+	nc, err := nats.Connect(url, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	c, err := holdfast.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(testContext(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Mistakes are named by the options of this package, and take no lock.
+func TestMistakesOfCallers(t *testing.T) {
+	c := newClient(t, url, holdfast.Defaults(holdfast.Permits(1, 5)))
+	_, both := c.TryAcquire(testContext(t), t.Name(), holdfast.Shared(), holdfast.Permits(1, 5))
+	_, short := c.TryAcquire(testContext(t), t.Name(), holdfast.TTL(time.Millisecond))
+	for want, err := range map[string]error{
+		"Shared and Permits: one of them": both,
+		"TTL: 100ms to 24h0m0s":           short,
+		"work: not nil":                   c.Do(testContext(t), t.Name(), nil),
+		"work: not nil: the":              c.DoAll(testContext(t), []string{t.Name()}, nil),
+	} {
+		if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want ErrInvalid with %q", err, want)
+		}
+	}
+	untilFree(t, c, t.Name())
+	mustRelease(t, mustAcquire(t, c, t.Name(), holdfast.Shared())) // in the place of the default
+}
+
+// A wait that is over says who holds the lock, and whether that is the client itself.
+func TestTimeoutNamesTheHolder(t *testing.T) {
+	c, other := newClient(t, url), newClient(t, url)
+	l := mustAcquire(t, c, t.Name())
+	for _, test := range []struct {
+		c    *holdfast.Client
+		want string
+	}{{other, fmt.Sprintf("(held by %q, token %v)", l.Owner(), l.Token())}, {c, "this client holds it itself"}} {
+		_, err := test.c.Acquire(testContext(t), t.Name(), holdfast.MaxWait(10*time.Millisecond))
+		if !errors.Is(err, holdfast.ErrTimeout) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want ErrTimeout with %q", err, test.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	mustRelease(t, l)
+	if _, err := c.Acquire(ctx, t.Name()); err != nil {
+		t.Error(err)
+	}
+}
