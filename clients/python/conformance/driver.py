@@ -30,6 +30,8 @@ MEMBERS = frozenset(
         "user",
         "password",
         "secret",
+        "own",
+        "prefix",
         "lock",
         "name",
         "ttl_ms",
@@ -175,13 +177,18 @@ class Driver:
     async def open(self, c: Object) -> Object:
         """Make a connection and a client on it."""
         login = {name: c[name] for name in ("user", "password") if c.get(name)}
-        nc = await nats.connect(
-            c["url"], max_reconnect_attempts=-1, reconnect_time_wait=0.1, error_cb=self.report, **login
-        )
+        if c.get("own"):
+            nc = await holdfast_client.connect(c["url"], error_cb=self.report, **login)
+        else:
+            nc = await nats.connect(
+                c["url"], max_reconnect_attempts=-1, reconnect_time_wait=0.1, error_cb=self.report, **login
+            )
         given: Object = {"owner": c.get("owner")} if c.get("owner") else {}
         given |= {name: c[f"{name}_ms"] / 1000 for name in ("ttl", "timeout") if f"{name}_ms" in c}
         if "secret" in c:
             given["secret"] = c["secret"].encode()
+        if "prefix" in c:
+            given["prefix"] = c["prefix"]
         if "sessions" in c:
             given["sessions"] = c["sessions"]
         try:

@@ -8,7 +8,7 @@ import sys
 from .conftest import Node
 
 SCRIPT = """
-import asyncio, os, sys, nats, holdfast_client
+import asyncio, os, sys, holdfast_client
 
 async def child(client, lock):
     problems = []
@@ -25,7 +25,7 @@ async def child(client, lock):
     print(problems, lock.valid, lock.remaining, flush=True)
 
 async def main():
-    nc = await nats.connect(sys.argv[1])
+    nc = await holdfast_client.connect(sys.argv[1])
     async with holdfast_client.Client(nc) as client, client.lock("async.fork", ttl=3600) as lock:
         pid = os.fork()
         if not pid:

@@ -1,6 +1,6 @@
 // The driver of the conformance cases for this client. clients/conformance/README.md has its protocol.
 import { createInterface } from "node:readline";
-import { formatFence, encodeKey, shardOf, HoldfastError, LockLostError, holdfast } from "@holdfast-io/client";
+import { connectWith, formatFence, encodeKey, shardOf, HoldfastError, LockLostError, UnavailableError, holdfast } from "@holdfast-io/client";
 import type { Holdfast, Lock, LockEvent, LockOptions, Options } from "@holdfast-io/client";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { connect } from "@nats-io/transport-node";
@@ -17,6 +17,8 @@ interface Command {
   user?: string;
   password?: string;
   secret?: string;
+  own?: boolean;
+  prefix?: string;
   lock?: string;
   name?: string;
   ttl_ms?: number;
@@ -112,17 +114,16 @@ function adopt(name: string, lock: Lock): void {
 
 async function open(command: Command): Promise<Result> {
   const name = need(command, "client");
-  const nc = await connect({
+  const login = {
     servers: need(command, "url"),
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: 100,
-    reconnectJitter: 0,
-    waitOnFirstConnect: true,
     ...(command.user === undefined ? {} : { user: command.user }),
     ...(command.password === undefined ? {} : { pass: command.password }),
-  });
+  };
+  const retrying = { maxReconnectAttempts: -1, reconnectTimeWait: 100, reconnectJitter: 0, waitOnFirstConnect: true };
+  const nc = command.own === true ? await connectWith(connect, login) : await connect({ ...login, ...retrying });
   const options: Options = { owner: command.owner ?? `${name}-${crypto.randomUUID()}` };
   if (command.ttl_ms !== undefined) options.ttl = command.ttl_ms;
+  if (command.prefix !== undefined) options.prefix = command.prefix;
   if (command.timeout_ms !== undefined) options.timeout = command.timeout_ms;
   if (command.sessions !== undefined) options.sessions = command.sessions;
   if (command.secret !== undefined) options.secret = new TextEncoder().encode(command.secret);
@@ -278,6 +279,7 @@ function describe(error: unknown, signal: AbortSignal): Result {
     return { code: "unexpected", message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   }
   const described: Result = { code: error.code, message: error.message };
+  if (error instanceof UnavailableError) described.reason = error.reason;
   if (error instanceof LockLostError) described.reason = error.reason;
   if (error.holder !== undefined) {
     described.holder = { owner: error.holder.owner, token: error.holder.token.toString() };

@@ -7,7 +7,7 @@ import { Handle } from "./handle.js";
 import { randomText } from "./random.js";
 import type { Secret } from "./secret.js";
 import type { Terms } from "./settings.js";
-import { orderOf, type Reply } from "./wire.js";
+import { orderOf, tokenOf, type Reply } from "./wire.js";
 
 /** The wait that one attempt asks for; every attempt renews it. It runs out if the client is gone. */
 const mostWait = 60_000;
@@ -16,6 +16,7 @@ const mostPause = 5000;
 const quietPart = 1 / 4;
 /** After how many grants that came too late an acquisition gives up. */
 const mostLate = 3;
+const itself = "this client holds it itself, and locks are not reentrant";
 
 /** One call that acquires a lock. */
 export class Acquisition {
@@ -62,6 +63,7 @@ export class Acquisition {
         key: terms.key,
         body: () => this.#body(),
         waits,
+        givesUp: true,
         signal: this.signal,
         deadline: this.#begun + terms.wait + core.settings.timeout,
         ...(waits && { mostPause: Math.min(terms.ttl * quietPart, mostPause) }),
@@ -114,7 +116,9 @@ export class Acquisition {
       this.#id = randomText(); // the place in the queue ran out, not the wait
       return undefined;
     }
-    throw refused(this.#what, reply);
+    const error = refused(this.#what, reply);
+    if (reply.status === "TIMEOUT" && this.core.handles.has(this.terms.name, tokenOf(reply.lease))) error.message += `; ${itself}`;
+    throw error;
   }
 
   /** Takes the lease over. One that is nearly over is given back, and another one is asked for. */

@@ -2,6 +2,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { Alarms } from "./alarms.js";
 import { Background } from "./background.js";
 import { SuspendClock } from "./clock.js";
+import { warnOfEnd } from "./connect.js";
 import { Deployment } from "./deployment.js";
 import { exchange, insist, leaseOf, type Line, type Request } from "./exchange.js";
 import { unanswered, type Subject } from "./failures.js";
@@ -21,6 +22,7 @@ import type { WireLease } from "./wire.js";
  */
 export class Core implements Line, Listener {
   readonly clock = new SuspendClock();
+  readonly begun = this.clock.now();
   readonly alarms = new Alarms(this.clock);
   readonly background = new Background();
   readonly handles = new Handles();
@@ -34,6 +36,7 @@ export class Core implements Line, Listener {
     readonly nc: NatsConnection,
     readonly settings: Settings,
   ) {
+    warnOfEnd(nc);
     this.router = new Router(settings.prefix, this.clock);
     this.sender = new Sender(nc, (answer) => {
       this.#orphan(answer);
@@ -60,7 +63,7 @@ export class Core implements Line, Listener {
 
   /** Returns the answer to a request, if it comes within the timeout. A call that changes nothing is never unknown. */
   async ask(what: Subject, request: Omit<Request, "deadline">, changes: boolean): Promise<Answer> {
-    const outcome = await exchange(this, { ...request, deadline: this.clock.now() + this.settings.timeout });
+    const outcome = await exchange(this, { ...request, givesUp: true, deadline: this.clock.now() + this.settings.timeout });
     if (outcome.answer !== undefined) return outcome.answer;
     throw outcome.ending === "aborted" ? request.signal?.reason : unanswered(what, outcome, changes);
   }

@@ -1,11 +1,9 @@
 import { Alarm } from "./alarms.js";
 import { exchange, type Line } from "./exchange.js";
-import type { Info, Limits } from "./wire.js";
+import { contract, type Info, type Limits } from "./wire.js";
 
-/** The limits of the contract, until the deployment says others. */
-const contract: Limits = { min_ttl_ms: 100, max_ttl_ms: 86_400_000, max_wait_ms: 3_600_000 };
 /** How long the first calls wait for the answer, so that they know what they may use. */
-const mostPatience = 1000;
+const mostPatience = 500;
 /** The shortest time between two questions. */
 const leastPause = 10_000;
 const mostPause = 3_600_000;
@@ -74,7 +72,7 @@ export class Deployment {
   }
 
   async #ask(deadline: number): Promise<void> {
-    const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline });
+    const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline, givesUp: true });
     const info = answer?.json() as Info | undefined;
     const shards = info?.shards ?? -1;
     if (answer?.reply !== undefined || !Number.isInteger(shards) || shards < 0 || shards > mostShards) return;

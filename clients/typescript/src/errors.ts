@@ -101,11 +101,21 @@ export class LockReleasedError extends HoldfastError {
   }
 }
 
+/**
+ * Why no node could decide: NATS refuses the login (`login`); the user may not publish the request, or not receive the answer
+ * (`permission`); NATS is there, and no node listens below the prefix (`no_node`); no NATS server can be reached
+ * (`not_connected`); a node answers that none can decide for the resource at present (`no_owner`).
+ */
+export type UnavailableReason = "login" | "permission" | "no_node" | "not_connected" | "no_owner";
+
 /** No node could decide in time. The call had no effect. */
 export class UnavailableError extends HoldfastError {
   readonly code = "unavailable";
-  constructor(failure: Failure) {
+  /** Why, where that is known. */
+  readonly reason: UnavailableReason | undefined;
+  constructor(failure: Failure & { reason?: UnavailableReason | undefined }) {
     super("unavailable", failure);
+    this.reason = failure.reason;
   }
 }
 

@@ -1,6 +1,7 @@
 import { Alarm, type Alarms } from "./alarms.js";
 import type { Clock } from "./clock.js";
 import { resendAfter, retryAfter } from "./pauses.js";
+import type { UnavailableReason } from "./errors.js";
 import type { Route, Router } from "./router.js";
 import type { Answer, Channel, Listener, Sender } from "./sender.js";
 import { isAbout, tokenOf, type Operation, type Reply } from "./wire.js";
@@ -13,6 +14,8 @@ export interface Line {
   readonly router: Router;
   /** In whose name requests are sent. */
   readonly owner: string;
+  /** When the client was made. */
+  readonly begun: number;
   /** Is told that a direct subject has no responder. */
   readonly stray: () => void;
 }
@@ -34,6 +37,11 @@ export interface Request {
   readonly signal?: AbortSignal | undefined;
   /** It goes on while the client closes. */
   readonly persistent?: boolean;
+  /**
+   * A caller waits, who learns of what another attempt would hardly change: that NATS denies the request, that the deployment
+   * has not answered this client at all, or that its shard has had no owner for long.
+   */
+  readonly givesUp?: boolean;
 }
 
 /** Why an exchange ended without an answer. */
@@ -45,11 +53,23 @@ export type Outcome = {
   readonly definite: boolean;
 } & (
   | { readonly answer: Answer; /** When the attempt was sent. */ readonly sent: number }
-  | { readonly answer?: undefined; readonly ending: Ending; /** What explains it. */ readonly cause: Error | undefined }
+  | {
+      readonly answer?: undefined;
+      readonly ending: Ending;
+      /** What explains it. */
+      readonly cause: Error | undefined;
+      readonly reason?: UnavailableReason | undefined;
+    }
 );
 
 /** How many attempts of one request are told apart. The service answers the latest. */
 const openAttempts = 8;
+/**
+ * How long after its start a client first reports that no node answers, and how long each call tries at least. Who waits for a
+ * first answer has rather made a mistake than met a failover.
+ */
+const firstContact = 800;
+const leastContact = 300;
 
 /** Sends one request until it is answered. */
 export function exchange(line: Line, request: Request): Promise<Outcome>;
@@ -86,16 +106,16 @@ class Exchange implements Listener {
     this.#look();
   });
   readonly #begun: number;
-  /** What was forbidden before it began says nothing of this request. */
-  readonly #forbidden: Error | undefined;
+  /** When it gives up if no node has ever answered. */
+  readonly #patience: number;
   /** The attempts that may have had an effect, the oldest first. */
-  readonly #open = new Map<number, { sent: number; direct: boolean }>();
+  readonly #open = new Map<number, { sent: number; direct: boolean; subject: string }>();
   /** Others that are not told apart any more may have had one, too. */
   #unsure = false;
   #sent = 0;
   #idle = 0;
   #due = 0;
-  #obstacle: Error | undefined;
+  #obstacle: { cause: Error; reason?: UnavailableReason; final?: boolean } | undefined;
   #over = false;
 
   constructor(
@@ -104,7 +124,7 @@ class Exchange implements Listener {
     private readonly settle: (outcome: Outcome) => void,
   ) {
     this.#begun = line.clock.now();
-    this.#forbidden = line.sender.forbidden;
+    this.#patience = Math.max(line.begun + firstContact, this.#begun + leastContact);
     this.#channel = line.sender.open((answer) => {
       this.#receive(answer);
     });
@@ -117,6 +137,7 @@ class Exchange implements Listener {
     else if (signal?.aborted === true) this.#giveUp("aborted");
     else if (this.#isLate(this.#begun)) this.#giveUp("late");
     else if (sender.isOff) this.#giveUp("off");
+    else if (this.request.givesUp === true && sender.deafness !== undefined) this.#giveUp("late");
     else {
       signal?.addEventListener("abort", this.#aborted);
       sender.listen(this);
@@ -136,6 +157,34 @@ class Exchange implements Listener {
     if (this.request.persistent !== true) this.#giveUp("closed");
   }
 
+  attemptsOn(subject: string): object[] {
+    return [...this.#open.values()].filter((attempt) => attempt.subject === subject);
+  }
+
+  denied(subject: string, error: Error): void {
+    for (const [number, attempt] of [...this.#open]) {
+      if (attempt.subject !== subject) continue;
+      this.#open.delete(number);
+      const cause = new Error(`${error.message}; holdfast access prints the permissions of a client`, { cause: error });
+      this.#obstacle = { cause, reason: "permission", final: !attempt.direct };
+      this.#due = Math.min(this.#due, this.line.clock.now() + retryAfter(this.#idle++));
+    }
+    this.#look();
+  }
+
+  deaf(): void {
+    this.#look();
+  }
+
+  /** Tells whether another attempt would hardly change what has kept the earlier ones from having an effect. */
+  #isHopeless(now: number): boolean {
+    const { sender } = this.line;
+    if (this.request.givesUp !== true) return false;
+    if (sender.deafness !== undefined) return true;
+    if (this.#obstacle === undefined || !this.#definite) return false;
+    return this.#obstacle.final === true || (!sender.heard && now >= this.#patience);
+  }
+
   readonly #aborted = (): void => {
     this.#giveUp("aborted");
   };
@@ -146,14 +195,17 @@ class Exchange implements Listener {
 
   #look(): void {
     const now = this.line.clock.now();
-    if (this.#isLate(now)) this.#giveUp("late");
+    if (this.#over) return;
+    if (this.#isLate(now) || this.#isHopeless(now)) this.#giveUp("late");
     else if (this.line.sender.isOff) this.#giveUp("off");
     else if (now >= this.#due) this.#send();
     else this.#schedule();
   }
 
   #schedule(): void {
-    this.line.alarms.set(this.#alarm, Math.min(this.#due, this.request.deadline ?? Infinity));
+    const isNew = this.request.givesUp === true && this.#obstacle !== undefined && !this.line.sender.heard;
+    const patience = isNew ? Math.max(this.#patience, this.line.clock.now()) : Infinity;
+    this.line.alarms.set(this.#alarm, Math.min(this.#due, this.request.deadline ?? Infinity, patience));
   }
 
   #send(): void {
@@ -163,13 +215,13 @@ class Exchange implements Listener {
     this.#due = now + Math.min(resendAfter(this.#sent), this.request.mostPause ?? Infinity);
     if (this.#channel.send(route.subject, body)) {
       this.#sent++;
-      this.#open.set(this.#channel.last, { sent: now, direct: route.direct });
+      this.#open.set(this.#channel.last, { sent: now, direct: route.direct, subject: route.subject });
       const [oldest] = this.#open.keys();
       if (this.#open.size > openAttempts && oldest !== undefined) {
         this.#open.delete(oldest);
         this.#unsure = true;
       }
-    } else this.#obstacle = new Error("the connection to NATS is interrupted");
+    } else this.#obstacle = { cause: new Error(`not connected to NATS at ${this.line.sender.servers}`), reason: "not_connected" };
     this.#schedule();
   }
 
@@ -191,7 +243,7 @@ class Exchange implements Listener {
       const isLatest = [...this.#open.keys()].every((other) => other < answer.attempt);
       if (isLatest) {
         this.#due = this.line.clock.now() + retryAfter(this.#idle++);
-        this.#schedule();
+        this.#look();
       }
       return;
     }
@@ -202,13 +254,16 @@ class Exchange implements Listener {
   /** Tells whether an answer says only that its attempt had no effect, so that another one may have one. */
   #hadNoEffect(answer: Answer, direct: boolean): boolean {
     if (answer.noResponders) {
-      this.#obstacle = new Error("no node takes requests");
+      const advice = "check the prefix, the account of the user, and that a node runs";
+      const cause = new Error(`no node of Holdfast answers below ${JSON.stringify(this.line.router.prefix)}; ${advice}`);
+      this.#obstacle = { cause, reason: "no_node" };
       if (direct) this.line.stray();
       return true;
     }
     const reply = answer.reply;
     if (reply?.status !== "UNAVAILABLE" && reply?.status !== "OVERLOADED") return false;
-    this.#obstacle = new Error(reply.error ?? reply.status);
+    const cause = new Error(reply.error ?? reply.status);
+    this.#obstacle = reply.status === "UNAVAILABLE" ? { cause, reason: "no_owner", final: reply.lasting === true } : { cause };
     return reply.status === "UNAVAILABLE" || !this.#definite;
   }
 
@@ -223,9 +278,13 @@ class Exchange implements Listener {
   }
 
   #giveUp(ending: Ending): void {
-    const forbidden = this.line.sender.forbidden;
-    const cause = ending !== "late" ? undefined : forbidden !== this.#forbidden ? forbidden : this.#obstacle;
-    this.#finish({ ending, definite: this.#definite, cause });
+    const { deafness } = this.line.sender;
+    const definite = this.#definite;
+    let { cause, reason } = this.#obstacle ?? {};
+    if (deafness !== undefined) [cause, reason] = [deafness, "permission"];
+    // What a refusal says is true of the attempt that it answers, and not of the earlier one that is unanswered.
+    else if (!definite && reason === "no_owner") cause = new Error("an attempt had no answer, and a later one was refused");
+    this.#finish(ending === "late" ? { ending, definite, cause, reason } : { ending, definite, cause: undefined });
   }
 
   #finish(outcome: Outcome): void {

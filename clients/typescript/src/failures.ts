@@ -34,13 +34,13 @@ export function refused(what: Subject, reply: Reply): HoldfastError {
         holder: reply.holders?.[0] === undefined ? undefined : lockInfo(reply.holders[0]),
       });
     case "TIMEOUT":
-      return new LockTimeoutError({ ...failure, holder: undefined });
+      return new LockTimeoutError(failure);
     case "INVALID":
       return new InvalidError(failure);
     case "OVERLOADED":
       return new OverloadedError(failure);
     case "UNAVAILABLE":
-      return new UnavailableError(failure);
+      return new UnavailableError({ ...failure, reason: "no_owner" });
     case "EXHAUSTED":
       return new ExhaustedError(failure);
     default:
@@ -73,9 +73,9 @@ export function lost(what: Subject, token: bigint, reason: LossReason, reply?: R
 
 /** Returns the error of an exchange that has no answer. */
 export function unanswered(what: Subject, outcome: Extract<Outcome, { answer?: undefined }>, changes = true): HoldfastError {
-  const { ending, cause } = outcome;
+  const { ending, cause, reason } = outcome;
   if (ending === "closed") return new ClosedError({ ...what });
   const detail = ending === "off" ? "the connection to NATS is closed" : cause === undefined ? "no answer in time" : undefined;
   const failure = { ...what, detail, cause };
-  return outcome.definite || !changes ? new UnavailableError(failure) : new UnknownOutcomeError(failure);
+  return outcome.definite || !changes ? new UnavailableError({ ...failure, reason }) : new UnknownOutcomeError(failure);
 }

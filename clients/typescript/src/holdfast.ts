@@ -177,6 +177,10 @@ export class Holdfast implements AsyncDisposable {
  * @throws InvalidError if an option breaks a rule.
  */
 export function holdfast(nc: NatsConnection, options: Options = {}): Holdfast {
+  if (typeof (nc as Partial<NatsConnection> | undefined)?.subscribe !== "function") {
+    const detail = "the connection must be one of NATS, as of `await connectWith(connect, { servers })`; was an await forgotten?";
+    throw new InvalidError({ operation: "open", detail });
+  }
   return new Holdfast(new Core(nc, settingsOf(options)));
 }
 

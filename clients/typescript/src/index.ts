@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 export { Holdfast, holdfast } from "./holdfast.js";
+export { connectWith } from "./connect.js";
 export type { LockSnapshot } from "./query.js";
 export { Lock } from "./lock.js";
 export type { CallOptions, LockOptions, Options } from "./options.js";
@@ -24,4 +25,4 @@ export {
   UnavailableError,
   UnknownOutcomeError,
 } from "./errors.js";
-export type { ErrorCode, Failure, LossReason } from "./errors.js";
+export type { ErrorCode, Failure, LossReason, UnavailableReason } from "./errors.js";

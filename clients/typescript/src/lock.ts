@@ -14,6 +14,12 @@ export class Lock implements AsyncDisposable {
     this.#handle = handle;
   }
 
+  /** What console.log shows in Node.js. */
+  [Symbol.for("nodejs.util.inspect.custom")](): object {
+    const { name, owner, token, fence, mode, valid } = this;
+    return { name, owner, token, fence, mode, valid };
+  }
+
   /** The name of the lock, in Unicode NFC. */
   get name(): string {
     return this.#handle.terms.name;

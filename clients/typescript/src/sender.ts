@@ -70,6 +70,12 @@ export interface Listener {
   off?(): void;
   /** The client begins to close. */
   closing?(): void;
+  /** The attempts on a subject whose answers are expected. */
+  attemptsOn?(subject: string): object[];
+  /** NATS has published none of them. */
+  denied?(subject: string, error: Error): void;
+  /** NATS sends no answers. */
+  deaf?(): void;
 }
 
 /** Sends requests on the connection of the application, and receives the answers with one subscription. */
@@ -85,8 +91,12 @@ export class Sender {
   #off = false;
   /** The client closes: no call begins any more. */
   isClosing = false;
-  /** What the user of the connection was last told not to do; undefined: nothing. */
-  forbidden: Error | undefined;
+  /** Why NATS sends no answers; undefined: it does. */
+  deafness: Error | undefined;
+  /** A node has answered. */
+  heard = false;
+  /** The attempts that were open at each denial of a subject on which others are open, too. */
+  readonly #denials = new Map<string, object[][]>();
 
   /** @param orphan is told of answers that are not expected any more. */
   constructor(
@@ -98,7 +108,7 @@ export class Sender {
     this.#subscription = nc.subscribe(`${this.#inbox}>`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);
-        else this.forbidden = error;
+        else this.#deafen(error);
       },
     });
     this.#status = nc.status();
@@ -121,6 +131,12 @@ export class Sender {
 
   remove(channel: number): void {
     this.#channels.delete(channel);
+  }
+
+  /** Where the servers are, without logins. */
+  get servers(): string {
+    const { options } = this.nc as { options?: { servers?: string | string[] } };
+    return [options?.servers ?? []].flat().map((server) => server.replace(/^([a-z]+:\/\/)?[^@/]*@/, "$1")).join(", ");
   }
 
   /** Publishes a request. Returns false if it was certainly not sent. */
@@ -162,8 +178,10 @@ export class Sender {
     const name = message.subject.slice(this.#inbox.length);
     const [channel, attempt] = name.split(".");
     if (name !== this.#name(`${channel}.${attempt}`)) return;
+    const answer = new Answer(message, Number(attempt));
+    this.heard ||= !answer.noResponders;
     const receive = this.#channels.get(Number(channel))?.receive ?? this.orphan;
-    receive(new Answer(message, Number(attempt)));
+    receive(answer);
   }
 
   /** Returns the end of a reply subject. Who has seen that of one attempt cannot guess that of another one. */
@@ -176,12 +194,38 @@ export class Sender {
     for await (const status of this.#status) {
       if (status.type === "disconnect") this.#connected = false;
       else if (status.type === "error") {
-        if (status.error.name === "PermissionViolationError") this.forbidden = status.error;
+        this.#denied(status.error);
       } else if (status.type === "reconnect") {
         this.#connected = true;
         for (const listener of [...this.#listeners]) listener.reconnected?.();
       }
     }
+  }
+
+  /**
+   * Takes in what NATS denies. An attempt that it did not publish had no effect. The error does not say which one it was: the
+   * permission may be younger than some of those on the subject. As many denials as there are open attempts show that all were
+   * denied.
+   */
+  #denied(error: Error): void {
+    const { name, operation, subject } = error as Error & { operation?: string; subject?: string };
+    if (name !== "PermissionViolationError" || subject === undefined) return;
+    if (operation === "subscription") {
+      if (subject.startsWith(this.#inbox)) this.#deafen(error);
+      return;
+    }
+    const listeners = [...this.#listeners];
+    const open = listeners.flatMap((listener) => listener.attemptsOn?.(subject) ?? []);
+    const before = this.#denials.get(subject) ?? [];
+    this.#denials.delete(subject);
+    const times = [...before.filter((were) => were.every((attempt) => open.includes(attempt))), open];
+    if (times.length < open.length) this.#denials.set(subject, times);
+    else for (const listener of listeners) listener.denied?.(subject, error);
+  }
+
+  #deafen(error: Error): void {
+    this.deafness ??= error;
+    for (const listener of [...this.#listeners]) listener.deaf?.();
   }
 
   #end(): void {

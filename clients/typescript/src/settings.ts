@@ -4,7 +4,7 @@ import type { LockOptions, Options } from "./options.js";
 import { randomText } from "./random.js";
 import type { LockMode } from "./state.js";
 import { newSecret, type Secret } from "./secret.js";
-import { readers, type Limits } from "./wire.js";
+import { contract, readers, type Limits } from "./wire.js";
 
 const mostMillis = 0xffffffff;
 const mostPermits = 1000;
@@ -36,9 +36,13 @@ export interface Terms {
   readonly renew: boolean;
 }
 
+const clientOptions = ["owner", "ttl", "timeout", "prefix", "sessions", "secret", "onJeopardy"];
+const lockOptions = ["ttl", "wait", "ifAvailable", "mode", "permits", "limit", "metadata", "ephemeral", "renew", "signal"];
+
 /** Returns the settings of a client. */
 export function settingsOf(options: Options): Settings {
   const check = new Check("open");
+  check.known(options, clientOptions);
   const { prefix = "holdfast", owner = randomText(), secret } = options;
   check.rule(/^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/.test(prefix), "prefix", "consist of A-Z a-z 0-9 _ - and single dots", prefix);
   const bytes = new TextEncoder().encode(owner).length;
@@ -52,7 +56,7 @@ export function settingsOf(options: Options): Settings {
   return {
     owner,
     prefix,
-    ttl: check.millis("ttl", options.ttl ?? 30_000),
+    ttl: check.ttl(options.ttl ?? 30_000),
     timeout: check.millis("timeout", options.timeout ?? 15_000),
     sessions: options.sessions ?? true,
     secret: newSecret(secret),
@@ -64,6 +68,9 @@ export function settingsOf(options: Options): Settings {
 export function termsOf(name: string, options: LockOptions, settings: Settings): Terms {
   const resource = normalizeName(name, "acquire");
   const check = new Check("acquire", resource);
+  check.known(options, lockOptions);
+  const { signal } = options;
+  check.rule(signal === undefined || signal instanceof AbortSignal, "signal", "be an AbortSignal", signal);
   const { wait = Infinity, ifAvailable = false, mode, permits = 1, metadata } = options;
   check.rule([undefined, "exclusive", "shared"].includes(mode), "mode", 'be "exclusive" or "shared"', mode);
   check.rule(typeof wait === "number" && wait >= 0, "wait", "be a number of milliseconds from 0 on", wait);
@@ -75,7 +82,7 @@ export function termsOf(name: string, options: LockOptions, settings: Settings):
   return {
     name: resource,
     key: encodeKey(resource),
-    ttl: check.millis("ttl", options.ttl ?? settings.ttl),
+    ttl: check.ttl(options.ttl ?? settings.ttl),
     wait: ifAvailable ? 0 : Math.ceil(wait),
     mode: limit > 1 ? "shared" : "exclusive",
     limit: limit > 1 ? limit : 0,
@@ -102,6 +109,7 @@ export function checkSet(metadata: Record<string, string>, resource: string): vo
 
 function limitOf(check: Check, { mode, limit }: LockOptions): number {
   if (limit === undefined) return mode === "shared" ? readers : 0;
+  check.rule(mode !== "shared", "limit", 'be left out beside mode "shared", which has none', limit);
   check.rule(Number.isInteger(limit) && limit >= 1 && limit <= readers, "limit", `be an integer from 1 to ${readers}`, limit);
   check.rule(mode !== "exclusive" || limit === 1, "limit", "be left out of an exclusive lock", limit);
   return limit;
@@ -125,10 +133,24 @@ class Check {
     throw new InvalidError({ operation: this.operation, resource: this.resource, detail: `${member} must ${rule}, not ${shown}` });
   }
 
-  /** Checks a time. The service knows which TTLs it takes. */
-  millis(member: string, value: number): number {
-    const holds = Number.isInteger(value) && value >= 1 && value <= mostMillis;
-    this.rule(holds, member, `be a whole number of milliseconds from 1 to ${mostMillis}`, value);
+  /** Refuses options that there are not: a misspelt one would have no effect. */
+  known(options: object, names: readonly string[]): void {
+    for (const name of Object.keys(options)) {
+      const advice = name === "steal" ? "; an operator ends a lease with `holdfast break`" : "";
+      const detail = `there is no option ${JSON.stringify(name)}, there are ${names.join(", ")}${advice}`;
+      if (!names.includes(name)) throw new InvalidError({ operation: this.operation, resource: this.resource, detail });
+    }
+  }
+
+  /** Checks a time. */
+  millis(member: string, value: number, least = 1, most = mostMillis): number {
+    const holds = Number.isInteger(value) && value >= least && value <= most;
+    this.rule(holds, member, `be a whole number of milliseconds from ${least} to ${most}`, value);
     return value;
+  }
+
+  /** Checks a TTL. A deployment may allow less. */
+  ttl(value: number): number {
+    return this.millis("ttl", value, contract.min_ttl_ms, contract.max_ttl_ms);
   }
 }

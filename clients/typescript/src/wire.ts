@@ -26,6 +26,8 @@ export interface Reply {
   lease?: WireLease;
   waiting?: number;
   error?: string;
+  /** Of UNAVAILABLE: the shard has decided nothing for 10 s or longer. */
+  lasting?: boolean;
   holders?: WireLease[];
   held?: number;
   left_ms?: number;
@@ -54,6 +56,9 @@ export interface Limits {
   max_ttl_ms: number;
   max_wait_ms: number;
 }
+
+/** The limits of the contract. A deployment may have narrower ones. */
+export const contract: Limits = { min_ttl_ms: 100, max_ttl_ms: 86_400_000, max_wait_ms: 3_600_000 };
 
 /** What the service says about itself. */
 export interface Info {

@@ -9,6 +9,7 @@ All names below belong to one event loop; holdfast_client.sync has a client for 
 """
 
 from ._client import Client
+from ._connect import connect
 from ._core import JeopardyHook
 from ._errors import (
     Closed,
@@ -22,6 +23,7 @@ from ._errors import (
     LossReason,
     Overloaded,
     Unavailable,
+    UnavailableReason,
     UnknownOutcome,
 )
 from ._key import decode_key, encode_key, shard_of
@@ -33,6 +35,7 @@ from ._watch import Watch
 from .fence import Claim
 
 __all__ = [
+    "connect",
     "Client",
     "HeldLock",
     "Lock",
@@ -55,6 +58,7 @@ __all__ = [
     "LockLost",
     "LockReleased",
     "LossReason",
+    "UnavailableReason",
     "Unavailable",
     "UnknownOutcome",
     "Invalid",

@@ -26,6 +26,11 @@ QUIET_PARTS = 4
 MOST_LATE = 3
 
 
+# Why a wait may never end, and of how many locks a call looks for its own.
+ITSELF = "this client holds it itself, and locks are not reentrant"
+FEW = 64
+
+
 class Acquisition:
     """One call that acquires a lock.
 
@@ -52,6 +57,9 @@ class Acquisition:
             await core.need("sharing", advice, "acquire", self._name)
         await core.deployment.wait()
         self._secret = core.secret()
+        waits = self._terms.wait != 0 and not self._terms.shared
+        if waits and len(core.holdings) < FEW and any(name == self._name for name, _ in core.holdings):
+            core.log_once(f"a call waits for the lock {self._name!r}: {ITSELF}")
         took = 0.0
         for _ in range(MOST_LATE):
             a, holding = await self._grant()
@@ -75,7 +83,14 @@ class Acquisition:
             waits = self._wait() > 0
             pause = min(self._terms.ttl / QUIET_PARTS, MOST_RESEND) if waits else MOST_RESEND
             x = Exchange(
-                self._core.sender, self._core.calls, "acquire", self._key, self._message, most_pause=pause, waits=waits
+                self._core.sender,
+                self._core.calls,
+                "acquire",
+                self._key,
+                self._message,
+                most_pause=pause,
+                waits=waits,
+                gives_up=True,
             )
             again = False
             try:
@@ -85,7 +100,10 @@ class Acquisition:
                     return a, Holding(self._core, self._name, self._key, a, self._terms, self._secret)
                 again = self._again(a, x)
                 if not again:
-                    raise refused("acquire", self._name, a)
+                    error = refused("acquire", self._name, a)
+                    if a.status == "TIMEOUT" and (self._name, int(a.lease.get("token", 0))) in self._core.holdings:
+                        error.message += f"; {ITSELF}"
+                    raise error
             except Unanswered as e:
                 raise self._gave_up(e) from None
             finally:

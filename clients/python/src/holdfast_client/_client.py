@@ -16,6 +16,7 @@ from typing import Any, Self, Unpack
 from nats.aio.client import Client as Connection
 
 from ._acquisition import Acquisition
+from ._connect import warn_of_end
 from ._core import Core, JeopardyHook
 from ._errors import Closed, HoldfastError, Invalid
 from ._holding import Holding
@@ -71,7 +72,10 @@ class Client:
     ) -> None:
         if not _PREFIX.fullmatch(prefix) or len(prefix) > MAX_PREFIX_BYTES:
             raise Invalid(f"prefix must be 1 to {MAX_PREFIX_BYTES} of A-Z a-z 0-9 _ - with single dots, is {prefix!r}")
+        if not isinstance(nc, Connection):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"nc must be a connection, as of await holdfast_client.connect(...), is {nc!r:.80}")
         self._nc = nc
+        warn_of_end(nc)
         self._owner = _new_owner() if owner is None else check_owner(owner)
         self._ttl = check_ttl(ttl)
         self._make_core = partial(
@@ -87,6 +91,9 @@ class Client:
         self._core: Core | None = None
         self._closed = False
         self._closing: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<holdfast_client.Client {self._owner!r}>"
 
     @property
     def owner(self) -> str:

@@ -13,6 +13,7 @@ from nats.aio.client import Client as Connection
 
 from . import _clock
 from ._alarms import Alarms
+from ._connect import log
 from ._deployment import Deployment
 from ._ends import Ends
 from ._errors import Closed, HoldfastError, Invalid, Unavailable, UnknownOutcome
@@ -74,6 +75,7 @@ class Core:
         self._secret = secret
         self._tasks: set[asyncio.Task[Any]] = set()
         self._background = 0
+        self._logged = False
         # Nothing is asked any more.
         self._ceased = False
         self.alarms = Alarms()
@@ -88,6 +90,12 @@ class Core:
         self.sessions = Sessions(self)
         self.ends = Ends(self)
         self.deployment = Deployment(self)
+
+    def log_once(self, message: str) -> None:
+        """Log what a client reports once."""
+        if not self._logged:
+            self._logged = True
+            log.info(message)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something in a task of the client, which close waits for."""
@@ -152,7 +160,7 @@ class Core:
         return await self._ask(self.chores, op, key, payload, within)
 
     async def _ask(self, exchanges: set[Exchange], op: str, key: str, payload: bytes, within: float) -> Answer:
-        x = Exchange(self.sender, exchanges, op, key, lambda: payload)
+        x = Exchange(self.sender, exchanges, op, key, lambda: payload, gives_up=exchanges is self.calls)
         try:
             return await x.run(_clock.now() + max(within, 0))
         finally:
@@ -304,4 +312,4 @@ def forked_from(pid: int) -> str:
 def unanswered(e: Unanswered, operation: str, resource: str) -> HoldfastError:
     """Return what is known of a request that was not answered."""
     kind = Closed if e.stopped else Unavailable if e.definite else UnknownOutcome
-    return kind(e.cause, operation=operation, resource=resource)
+    return kind(e.cause, operation=operation, resource=resource, reason=e.reason)

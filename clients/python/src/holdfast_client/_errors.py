@@ -10,6 +10,14 @@ if TYPE_CHECKING:
 LossReason = Literal["not_held", "not_owner", "stale_token", "deadline"]
 """Why a lock was lost: what the service found, or that its time was over before it was renewed."""
 
+UnavailableReason = Literal["login", "permission", "no_node", "not_connected", "no_owner"]
+"""Why no node could decide.
+
+login: NATS refuses the login. permission: the user may not publish the request, or not receive the answer. no_node:
+NATS is there, and no node listens below the prefix. not_connected: no NATS server can be reached. no_owner: a node
+answers that none can decide for the resource at present.
+"""
+
 
 class HoldfastError(Exception):
     """A call failed. Each subclass says what is known of its effect.
@@ -19,7 +27,8 @@ class HoldfastError(Exception):
         operation: what was asked for, such as "acquire".
         resource: the name of the lock; empty for a listing and the like.
         holder: the present lease of the resource, if the service has shown it.
-        reason: why the lock was lost; None unless the error is a LockLost.
+        reason: why the lock was lost, of a LockLost; why no node could decide, of an Unavailable, where that is known;
+            else None.
     """
 
     code: ClassVar[str] = "error"
@@ -31,14 +40,14 @@ class HoldfastError(Exception):
         operation: str = "",
         resource: str = "",
         holder: Lease | None = None,
-        reason: LossReason | None = None,
+        reason: LossReason | UnavailableReason | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.operation = operation
         self.resource = resource
         self.holder = holder
-        self.reason: LossReason | None = reason
+        self.reason: LossReason | UnavailableReason | None = reason
 
     def __str__(self) -> str:
         about = f"{self.operation} {self.resource!r}: " if self.resource else f"{self.operation}: "

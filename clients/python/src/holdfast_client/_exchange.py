@@ -6,11 +6,17 @@ import asyncio
 from collections.abc import Callable
 
 from . import _clock
+from ._errors import UnavailableReason
 from ._resend import MOST_RESEND, resend_after, retry_after
-from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer, Sender
+from ._sender import DENIED, GARBLED, NO_RESPONDERS, NOT_SENT, Answer, Sender
 
 # How many attempts of one request are expected to be answered. The service answers the latest.
 OPEN_ATTEMPTS = 8
+
+# How long after its start a client first reports that no node answers, and how long each call tries at least, in
+# seconds. Who waits for a first answer has rather made a mistake than met a failover.
+FIRST_CONTACT = 0.8
+LEAST_CONTACT = 0.3
 
 _WITHOUT_EFFECT = {"info", "list", "get"}
 
@@ -22,10 +28,14 @@ class Unanswered(Exception):
         definite: the request had no effect and can have none any more.
         cause: why, in words.
         stopped: the client is closed.
+        reason: why no node could decide, if that is known.
     """
 
-    def __init__(self, cause: str, *, definite: bool, stopped: bool = False) -> None:
+    def __init__(
+        self, cause: str, *, definite: bool, stopped: bool = False, reason: UnavailableReason | None = None
+    ) -> None:
         super().__init__(cause)
+        self.reason: UnavailableReason | None = reason
         self.cause = cause
         self.definite = definite
         self.stopped = stopped
@@ -43,6 +53,8 @@ class Exchange:
         most_pause: bounds the pauses between attempts.
         waits: the service may leave the request without an answer for a time.
         shard: that of a session; None: that of the key.
+        gives_up: a caller waits, who learns of what another attempt would hardly change: that NATS denies the request,
+            that the deployment has not answered this client at all, or that its shard has had no owner for long.
     """
 
     def __init__(
@@ -56,7 +68,13 @@ class Exchange:
         most_pause: float = MOST_RESEND,
         waits: bool = False,
         shard: int | None = None,
+        gives_up: bool = False,
     ) -> None:
+        self._gives_up = gives_up
+        self._denied = False
+        self._lasting = False
+        self._patience = 0.0
+        self._reason: UnavailableReason | None = None
         self._sender = sender
         self._exchanges = exchanges
         self._op = op
@@ -96,17 +114,20 @@ class Exchange:
         loop = asyncio.get_running_loop()
         self._exchanges.add(self)
         await self._sender.window.enter(self)
+        self._patience = max(self._sender.begun + FIRST_CONTACT, _clock.now() + LEAST_CONTACT)
         while True:
             if self._stop:
                 raise self._give_up("the client is closed", stopped=True)
             if self._sender.off:
                 raise self._give_up("the connection is closed")
             now = _clock.now()
-            if deadline is not None and now >= deadline:
-                raise self._give_up(self._sender.forbidden() or self._obstacle or "no answer")
+            if (deadline is not None and now >= deadline) or self._hopeless(now):
+                raise self._give_up(self._obstacle or "no answer")
             if self._renew or now >= self._due:
                 self._send(now)
             next_look = self._due if deadline is None else min(self._due, deadline)
+            if self._gives_up and self._obstacle and not self._sender.heard:
+                next_look = min(next_look, self._patience)
             self._wake = loop.create_future()
             timer = loop.call_later(max(next_look - now, 0), self._ring)
             try:
@@ -151,6 +172,16 @@ class Exchange:
         """End the exchange, because the client is closed."""
         self._stop = True
         self._ring()
+
+    def _hopeless(self, now: float) -> bool:
+        # Whether another attempt would hardly change what has kept the earlier ones from having an effect.
+        if not self._gives_up:
+            return False
+        if self._sender.deaf:
+            return True
+        if not self._obstacle or not self.definite:
+            return False
+        return self._denied or self._lasting or (not self._sender.heard and now >= self._patience)
 
     def _ring(self) -> None:
         if self._wake is not None and not self._wake.done():
@@ -205,15 +236,23 @@ class Exchange:
 
     def _had_no_effect(self, a: Answer) -> bool:
         # Whether the answer says only that this attempt had no effect, so that another one may have one.
+        self._lasting = False
+        if a.status == DENIED:
+            self._obstacle, self._reason = a.reply["error"], "permission"
+            self._denied = self._denied or not a.direct
+            return True
         if a.status == NOT_SENT:
-            self._obstacle = "there is no connection"
+            self._obstacle, self._reason = self._sender.not_connected()
             self._sent -= 1
             return True
         if a.status == NO_RESPONDERS:
-            self._obstacle = "no node answers"
+            prefix = self._sender.router.prefix
+            advice = "check the prefix, the account of the user, and that a node runs"
+            self._obstacle, self._reason = f"no node of Holdfast answers below {prefix!r}; {advice}", "no_node"
             return True
         if a.status == "UNAVAILABLE":
-            self._obstacle = a.reply.get("error", "no node can decide")
+            self._obstacle, self._reason = a.reply.get("error", "no node can decide"), "no_owner"
+            self._lasting = a.reply.get("lasting", False)
             return True
         if a.status == "OVERLOADED":
             self._obstacle = a.reply.get("error", "the service is overloaded")
@@ -232,4 +271,11 @@ class Exchange:
 
     def _give_up(self, cause: str, *, stopped: bool = False) -> Unanswered:
         self._settle()
-        return Unanswered(cause, definite=self.definite or self._op in _WITHOUT_EFFECT, stopped=stopped)
+        definite = self.definite or self._op in _WITHOUT_EFFECT
+        reason = None if stopped or not definite else self._reason
+        if self._sender.deaf:
+            cause, reason = self._sender.deaf, "permission" if definite else None
+        elif not definite and self._reason == "no_owner":
+            # What it says is true of the attempt that it answers, and not of the earlier one that is unanswered.
+            cause = "an attempt had no answer, and a later one was refused"
+        return Unanswered(cause, definite=definite, stopped=stopped, reason=reason)

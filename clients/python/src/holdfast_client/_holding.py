@@ -172,7 +172,7 @@ class Holding:
             async with asyncio.timeout(self.core.timeout):
                 error = await outcome
         except TimeoutError:
-            cause = self.core.sender.forbidden() or "no answer"
+            cause = self.core.sender.deaf or "no answer"
             raise UnknownOutcome(cause, operation="extend", resource=self.name) from None
         finally:
             self.extensions.hang_up(outcome)

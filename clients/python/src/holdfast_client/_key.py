@@ -21,6 +21,8 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 def normalize(name: str) -> str:
     """Return the name in Unicode NFC, the only form that the service accepts."""
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Invalid(f"a name must be text, is {name!r}")
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from . import _clock
 from ._errors import Invalid, LossReason
@@ -73,7 +73,8 @@ class HeldLock:
     @property
     def reason(self) -> LossReason | None:
         """Why the lock was lost; None if it was not."""
-        return None if self._holding.found is None else self._holding.found.reason
+        found = self._holding.found
+        return None if found is None else cast("LossReason | None", found.reason)
 
     def headers(self, slot: int | None = None) -> dict[str, str]:
         """Return the headers that carry the claim to the protected resource, over NATS or HTTP.

@@ -23,6 +23,7 @@ READERS = 4_294_967_295
 """The limit of a lock of mode shared."""
 
 MAX_PERMITS = 1000
+MIN_TTL = 0.1
 MAX_TTL = 24 * 3600.0
 MAX_OWNER_BYTES = 256
 MAX_METADATA_ENTRIES = 16
@@ -31,6 +32,8 @@ MAX_METADATA_BYTES = 1024
 
 def seconds(name: str, value: Duration, least: float, most: float | None = None) -> float:
     """Return a duration in seconds; Invalid if it is out of bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | float | timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Invalid(f"{name} must be a number of seconds or a timedelta, is {value!r}")
     s = value.total_seconds() if isinstance(value, timedelta) else float(value)
     if not isfinite(s) or s < least or (most is not None and s > most):
         rule = f"at least {least:g} s" if most is None else f"{least:g} to {most:g} s"
@@ -45,7 +48,7 @@ def millis(s: float) -> int:
 
 def check_ttl(value: Duration) -> float:
     """Return the TTL in seconds, in whole milliseconds; Invalid if it is out of bounds."""
-    return millis(seconds("ttl", value, 0.001, MAX_TTL)) / 1000
+    return millis(seconds("ttl", value, MIN_TTL, MAX_TTL)) / 1000
 
 
 def check_owner(owner: str) -> str:
@@ -61,7 +64,10 @@ def check_owner(owner: str) -> str:
 
 def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
     """Return a copy of the metadata; Invalid if the service would refuse them."""
-    copy = dict(metadata or {})
+    try:
+        copy = dict(metadata or {})
+    except (TypeError, ValueError):
+        raise Invalid("metadata must map text to text") from None
     if len(copy) > MAX_METADATA_ENTRIES:
         raise Invalid(f"metadata must have at most {MAX_METADATA_ENTRIES} entries, these have {len(copy)}")
     try:
@@ -136,6 +142,9 @@ def check_terms(
         raise TypeError(f"a lock has no option {name!r}; it has {', '.join(LockOptions.__annotations__)}")
     if mode not in ("exclusive", "shared"):
         raise Invalid(f'mode must be "exclusive" or "shared", is {mode!r}')
+    for name, number in (("limit", limit), ("permits", permits)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"{name} must be a whole number, is {number!r}")
     if limit is not None and mode == "shared":
         raise Invalid('limit cannot be given with mode "shared", which has no limit; leave out one of them')
     if limit is not None and not 1 <= limit <= READERS:

@@ -31,7 +31,7 @@ def holder_of(a: Answer) -> Lease | None:
     if a.status == "HELD_BACK":
         holders = a.reply.get("holders", [])
         return Lease.parse(holders[0]) if holders else None
-    if a.status not in ("HELD", "NOT_OWNER", "STALE_TOKEN") or not a.lease:
+    if a.status not in ("HELD", "TIMEOUT", "NOT_OWNER", "STALE_TOKEN") or not a.lease:
         return None
     return Lease.parse(a.lease)
 
@@ -45,4 +45,5 @@ def refused(operation: str, resource: str, a: Answer) -> HoldfastError:
         message += f" (held by {holder.owner!r}, token {holder.token})"
     elif a.status == "HELD_BACK":
         message += f" (of {a.lease.get('owner', '')!r}, token {a.lease.get('token', '0')})"
-    return kind(message, operation=operation, resource=resource, holder=holder)
+    reason = "no_owner" if a.status == "UNAVAILABLE" else None
+    return kind(message, operation=operation, resource=resource, holder=holder, reason=reason)

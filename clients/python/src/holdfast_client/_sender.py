@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from . import _clock
-from ._errors import Invalid
+from ._connect import not_connected
+from ._errors import Invalid, UnavailableReason
 from ._key import encode_key
 from ._route import Router
 from ._window import Window
@@ -30,8 +32,12 @@ LEAVE = 1.0
 
 # These stand in the place of the status of an answer that is none.
 NOT_SENT = "NOT_SENT"
+DENIED = "DENIED"
 NO_RESPONDERS = "NO_RESPONDERS"
 GARBLED = "GARBLED"
+
+# What NATS says when it denies a publish or a subscription, as nats-py has it.
+_DENIAL = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)"', re.IGNORECASE)
 
 # The answers that have a lease of the one who asked.
 OWN = ("GRANTED", "EXTENDED", "UPDATED")
@@ -106,6 +112,9 @@ class Sender:
         window: bounds how many requests are begun at a time.
         last: the number of the latest attempt.
         off: no answer comes any more.
+        begun: when the sender was made.
+        heard: a node has answered.
+        deaf: why NATS sends no answers; empty: it does.
     """
 
     def __init__(
@@ -134,6 +143,11 @@ class Sender:
         self.window = Window()
         self.last = 0
         self.off = False
+        self.begun = _clock.now()
+        self.heard = False
+        self.deaf = ""
+        self._denied: dict[str, list[set[int]]] = {}
+        self._hear_denials()
         self._orphan = orphan
         self._reconnected = reconnected
         self._unheard = unheard
@@ -179,13 +193,47 @@ class Sender:
         self.forget(queued)
         return [id for id in ids if id not in queued]
 
-    def forbidden(self) -> str:
-        """Return what NATS said if it does not permit this user to send requests or to receive answers."""
-        error = str(self.nc.last_error or "")
-        lower = error.lower()
-        if "permissions violation" not in lower or ".event." in lower:
-            return ""
-        return error if self.router.prefix.lower() in lower or self._inbox[:-1].lower() in lower else ""
+    def not_connected(self) -> tuple[str, UnavailableReason]:
+        """Return why nothing can be sent, with the servers and what the connection last met."""
+        return not_connected((server.netloc for server in self.nc.servers), self.nc.last_error)
+
+    def _hear_denials(self) -> None:
+        # nats-py reports what NATS denies to one callback, which is the application's: it is called behind this.
+        nc, behind = cast(Any, self.nc), cast(Any, self.nc)._error_cb
+
+        async def hear(error: Exception) -> None:
+            if not self._stopping:
+                self._hear(str(error))
+            await behind(error)
+
+        def restore() -> None:
+            if nc._error_cb is hear:  # else the application, or another client, has set another one
+                nc._error_cb = behind
+
+        nc._error_cb, self._restore = hear, restore
+
+    def _hear(self, error: str) -> None:
+        # An attempt that NATS did not publish had no effect. The error does not say which one it was: the permission
+        # may be younger than some of those on the subject. As many denials as there are open attempts show that all
+        # were denied.
+        found = _DENIAL.search(error)
+        if found is None:
+            return
+        subject = found[2].lower()  # as nats-py has it
+        error += "; holdfast access prints the permissions of a client"
+        if subject.startswith(self._inbox.lower()):
+            self.deaf = error
+            self._reconnected()  # wakes all that wait
+            return
+        open = {a.id for a in self._attempts.values() if not a.queued and a.subject.lower() == subject}
+        times = [*(ids for ids in self._denied.pop(subject, ()) if ids <= open), open]
+        if len(times) < len(open):
+            self._denied[subject] = times
+            return
+        for id in open:
+            attempt = self._attempts.pop(id)
+            assert attempt.receive is not None
+            attempt.receive(Answer(id, attempt.sent, attempt.direct, DENIED, {"error": error}))
 
     def disown(self, a: Answer) -> None:
         """Take in an answer that is not expected any more."""
@@ -195,6 +243,7 @@ class Sender:
     async def close(self) -> None:
         """Publish what needs no answer, and take leave of the connection. It is called in a task of the client."""
         self._stopping = True
+        self._restore()
         self._look_later.cancel()
         self.window.close()
         self._ready.set()
@@ -252,6 +301,7 @@ class Sender:
             return
         attempt = self._attempts.get(int(number))
         status, reply = _parse(m)
+        self.heard = self.heard or status != NO_RESPONDERS
         if attempt is None or attempt.receive is None:
             self.disown(Answer(int(number), 0, False, status, reply))
             return

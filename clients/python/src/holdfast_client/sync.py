@@ -24,17 +24,16 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-import nats
-import nats.errors
 from nats.aio.client import Client as Connection
 
 from ._client import Client as AsyncClient
+from ._connect import connect
 from ._core import forked_from
-from ._errors import Closed, HoldfastError, LockLost, Unavailable
+from ._errors import Closed, HoldfastError, LockLost
 from ._lease import Event, Lease, LockState
 from ._lock import HeldLock
 from ._lock import Lock as AsyncLock
-from ._options import Duration, LockOptions, seconds
+from ._options import Duration, LockOptions
 from ._watch import Watch as AsyncWatch
 
 __all__ = ["Client", "Lock", "LockScope", "Watch", "JeopardyHook"]
@@ -174,10 +173,10 @@ class Client:
     It is connected when it is made, closed by close or the end of a `with` block, and at the exit of the program.
 
     Args:
-        servers: the address of a NATS server, several of them, or the options of nats.connect.
+        servers: the address of a NATS server, several of them, or the options of holdfast_client.connect.
         owner: the name of the holder; None: a random one.
         ttl: the length of leases, in seconds: how long a lock stays held after its holder has died.
-        timeout: how long a call waits for an answer, and for the connection; a wait for the lock is not included.
+        timeout: how long a call waits for an answer; a wait for the lock is not included.
         prefix: that of the subjects of the deployment.
         sessions: whether several locks are kept alive with one request.
         secret: 16 to 64 bytes that protect the locks, to be shared by clients that release one another's locks;
@@ -185,7 +184,7 @@ class Client:
         on_jeopardy: is called once when the renewal of a lock begins to fail, and once when it is safe again.
 
     Raises:
-        Unavailable: no server could be reached in time.
+        Unavailable: no server can be reached, or NATS refuses the login.
         Invalid: an option breaks a rule.
     """
 
@@ -201,24 +200,14 @@ class Client:
         secret: bytes | None = None,
         on_jeopardy: JeopardyHook | None = None,
     ) -> None:
-        connect: dict[str, Any] = {"max_reconnect_attempts": -1}
-        if isinstance(servers, Mapping):
-            connect |= servers
-        else:
-            connect["servers"] = servers if isinstance(servers, str) else list(servers)
-        patience = seconds("timeout", timeout, 0.001)
+        options: dict[str, Any] = dict(servers) if isinstance(servers, Mapping) else {"servers": servers}
         self._on_jeopardy = on_jeopardy
         self._locks: weakref.WeakValueDictionary[tuple[str, int], Lock] = weakref.WeakValueDictionary()
         self._closing = threading.Lock()
         self._loop = _Loop()
 
         async def begin() -> tuple[Connection, AsyncClient]:
-            try:
-                async with asyncio.timeout(patience):
-                    nc = await nats.connect(**connect)
-            except (OSError, nats.errors.Error) as error:
-                cause = f": {error}" if str(error) else ""  # a timeout has no text
-                raise Unavailable(f"no NATS server could be reached within {patience:g} s{cause}") from error
+            nc = await connect(**options)
             try:
                 client = AsyncClient(
                     nc,

@@ -23,11 +23,11 @@ EXAMPLE = re.compile(r"^```python( [\w ]+)?\n(.*?)^```\n(?:\n^```text\n(.*?)^```
 # What stands around the examples that run inside of main.
 BEFORE = """
 import asyncio, json
-import holdfast_client, nats
+import holdfast_client
 
 
 async def main() -> None:
-    nc = await nats.connect("nats://127.0.0.1:4222")
+    nc = await holdfast_client.connect(["nats://127.0.0.1:4222"])
     async with holdfast_client.Client(nc, owner="worker-7") as client:
 """
 AFTER = """

@@ -14,7 +14,7 @@ const modules = resolve("node_modules");
 /** Uses each kind of export: functions, classes as values, and the other entry. */
 const use = `
 (async () => {
-  const nc = await connect({ servers: process.argv[2] });
+  const nc = await connectWith(connect, { servers: process.argv[2] });
   const locks = holdfast(nc, { owner: "package" });
   const lock = await locks.acquire(process.argv[3]);
   const refused = await locks.acquire(process.argv[3], { ifAvailable: true }).catch((error) => error instanceof LockHeldError);
@@ -46,6 +46,7 @@ describe("the package", () => {
   before(async () => {
     node = await Node.start();
     project = await mkdtemp(join(tmpdir(), "holdfast-project-"));
+    for (const build of ["esm", "cjs"]) await rm(join("dist", build), { recursive: true }); // as in a clean checkout
     const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", project]);
     const [packed] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }];
     listed = packed.files.map((file) => file.path);
@@ -63,6 +64,7 @@ describe("the package", () => {
   });
 
   test("has its builds, its readme and its licence, and nothing else", () => {
+    for (const build of ["esm", "cjs"]) assert.ok(listed.includes(`dist/${build}/index.js`), build);
     const rest = listed.filter((path) => !/^dist\/(esm|cjs)\/[\w/-]+\.(js|d\.ts|json)$/.test(path));
     assert.deepEqual(rest.sort(), ["LICENSE", "README.md", "package.json"]);
   });
@@ -80,13 +82,13 @@ describe("the package", () => {
     "an ES module": [
       "main.mjs",
       `import { connect } from "@nats-io/transport-node";
-       import { holdfast, LockHeldError } from "@holdfast-io/client";
+       import { connectWith, holdfast, LockHeldError } from "@holdfast-io/client";
        import { createHoldfastBackend } from "@holdfast-io/client/syncguard";`,
     ],
     CommonJS: [
       "main.cjs",
       `const { connect } = require("@nats-io/transport-node");
-       const { holdfast, LockHeldError } = require("@holdfast-io/client");
+       const { connectWith, holdfast, LockHeldError } = require("@holdfast-io/client");
        const { createHoldfastBackend } = require("@holdfast-io/client/syncguard");`,
     ],
   } as const;

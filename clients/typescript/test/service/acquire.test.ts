@@ -332,7 +332,7 @@ test("a service that is not there is unavailable", async () => {
   const client = stand.client({ prefix: "nowhere", timeout: 300 });
   await assert.rejects(client.acquire("a", { ifAvailable: true }), (error) => {
     assert.ok(error instanceof UnavailableError);
-    assert.match(error.message, /no node takes requests/);
+    assert.match(error.message, /no node of Holdfast answers below "nowhere"/);
     return true;
   });
   await assert.rejects(client.get("a"), UnavailableError);

@@ -22,16 +22,19 @@ export class Node implements AsyncDisposable {
     readonly websocket: string,
   ) {}
 
-  static async start(): Promise<Node> {
+  /** @param more is added to the configuration of NATS, and the node logs in as this user, with the password x. */
+  static async start(more = "", user?: string): Promise<Node> {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-typescript-"));
     const config = join(folder, "nats.conf");
     await writeFile(
       config,
       `listen: "127.0.0.1:-1"
        jetstream { store_dir: ${JSON.stringify(join(folder, "data"))}, sync_interval: always }
-       websocket { listen: "127.0.0.1:-1", no_tls: true }`,
+       websocket { listen: "127.0.0.1:-1", no_tls: true }
+       ${more}`,
     );
     const args = ["serve", "--nats-config", config, "--http", "off", "--log-level", "debug"];
+    if (user !== undefined) args.push("--user", user, "--password", "x");
     const child = spawn(binary, args, { stdio: ["ignore", "pipe", "pipe"] });
     const [url, websocket] = await Promise.all([
       found(child.stdout, /NATS at (nats:\/\/\S+),/),

@@ -2,7 +2,7 @@
 import { after, before } from "node:test";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { connect } from "@nats-io/transport-node";
-import { holdfast, type Holdfast, type Options } from "@holdfast-io/client";
+import { connectWith, holdfast, type Holdfast, type Options } from "@holdfast-io/client";
 import { Node } from "./node.js";
 
 /** What the tests of a file share. */
@@ -15,7 +15,7 @@ export class Stand {
   constructor() {
     before(async () => {
       this.#node = await Node.start();
-      this.#nc = await connect({ servers: this.#node.url });
+      this.#nc = await connectWith(connect, { servers: this.#node.url });
     });
     after(async () => {
       await Promise.all(this.#clients.map((client) => client.close()));

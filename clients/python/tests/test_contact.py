@@ -1,0 +1,152 @@
+"""What a client says at once, and connections that last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client as Connection
+
+import holdfast_client
+import holdfast_client.sync
+
+from .conftest import NewClient, Node
+
+# Longer than a test may take: a call that ends has given up before.
+FOR_EVER = 3600.0
+
+USERS = """
+authorization { users: [
+  { user: node, password: x }
+  { user: orders, password: x, permissions: {
+    publish: ["holdfast.info", "holdfast.*.orders.>", "holdfast.shard.*.*.orders.>"], subscribe: "_INBOX.>" } }
+  { user: deaf, password: x, permissions: { publish: "holdfast.>", subscribe: "elsewhere" } }
+] }
+"""
+
+
+@pytest.fixture
+async def secured(tmp_path: Path) -> AsyncIterator[str]:
+    """Where a node is that asks for users."""
+    auth = tmp_path / "auth.conf"
+    auth.write_text(USERS)
+    node = Node("--auth", str(auth), "--user", "node", "--password", "x")
+    yield node.url.removeprefix("nats://")
+    node.stop()
+
+
+def check(error: holdfast_client.HoldfastError, reason: str, *words: str) -> None:
+    assert isinstance(error, holdfast_client.Unavailable)
+    assert error.reason == reason
+    for word in words:
+        assert word in str(error)
+
+
+async def test_connect(secured: str) -> None:
+    with pytest.raises(holdfast_client.Unavailable) as refused:
+        await holdfast_client.connect(f"nats://orders:secret@{secured}")
+    check(refused.value, "login", secured, "refuses the login", "check the user")
+    assert "secret" not in str(refused.value)
+    with pytest.raises(holdfast_client.Unavailable) as unreachable:
+        await holdfast_client.connect(["nats://127.0.0.1:1", "nats://127.0.0.1:2"])
+    check(unreachable.value, "not_connected", "127.0.0.1:1, 127.0.0.1:2")
+    nc = await holdfast_client.connect(["nats://127.0.0.1:1", f"nats://{secured}"], user="orders", password="x")
+    async with holdfast_client.Client(nc) as client, client.lock("orders.42"):
+        pass
+    assert nc.options["max_reconnect_attempts"] == -1
+    await nc.close()
+
+
+def test_sync_client(secured: str, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(holdfast_client.Unavailable) as refused:
+        holdfast_client.sync.Client(f"nats://orders:secret@{secured}")
+    check(refused.value, "login", secured, "refuses the login")
+    assert not caplog.records
+
+
+async def test_denied_calls(secured: str, connect: Callable[..., Awaitable[Connection]]) -> None:
+    """What a user may not do is known at once, also if many calls ask for it at the same time."""
+    nc = await connect(f"nats://{secured}", user="orders", password="x")
+    clients = [holdfast_client.Client(nc, timeout=FOR_EVER) for _ in range(2)]
+    calls = [clients[i % 2].acquire(f"customers.{i % 5}", wait=0) for i in range(20)]
+    for error in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(error, holdfast_client.HoldfastError)
+        check(error, "permission", "holdfast.acquire.customers.", "holdfast access")
+        assert error.operation == "acquire"
+    async with clients[0].lock("orders.42"):
+        pass
+    for client in clients:
+        await client.close()
+
+
+async def test_deaf(secured: str, connect: Callable[..., Awaitable[Connection]]) -> None:
+    nc = await connect(f"nats://{secured}", user="deaf", password="x")
+    async with holdfast_client.Client(nc, timeout=FOR_EVER) as client:
+        with pytest.raises(holdfast_client.Unavailable) as deaf:
+            await client.get("orders.42")
+        check(deaf.value, "permission", "subscription")
+
+
+async def test_wrong_prefix(new_client: NewClient) -> None:
+    client = await new_client(prefix="elsewhere", timeout=FOR_EVER)
+    for call in (client.acquire("a"), client.get("a")):
+        with pytest.raises(holdfast_client.Unavailable) as unheard:
+            await call
+        check(unheard.value, "no_node", "'elsewhere'", "a node runs")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"allow_reconnect": False}, "does not reconnect"),
+        ({"max_reconnect_attempts": 10}, "after about 20 s"),
+        ({"max_reconnect_attempts": -1}, ""),
+    ],
+)
+async def test_connection_that_gives_up(
+    node: Node, caplog: pytest.LogCaptureFixture, options: dict[str, Any], says: str
+) -> None:
+    nc = await nats.connect(node.url, **options)
+    with caplog.at_level(logging.WARNING, "holdfast_client"):
+        holdfast_client.Client(nc)
+    assert [says in record.getMessage() for record in caplog.records] == ([True] if says else [])
+    await nc.close()
+
+
+async def test_mistakes_of_types(client: holdfast_client.Client, node: Node) -> None:
+    wrong: Any = client
+    for says, call in {
+        "a name must be text, is 42": lambda: wrong.acquire(42),
+        "ttl must be a number of seconds or a timedelta, is '30s'": lambda: wrong.acquire("a", ttl="30s"),
+        "permits must be a whole number, is '2'": lambda: wrong.acquire("a", permits="2", limit=3),
+        "metadata must map text to text": lambda: wrong.acquire("a", metadata=[1]),
+        "ttl must be 0.1 to 86400 s, is 0.001 s": lambda: wrong.acquire("a", ttl=0.001),
+    }.items():
+        with pytest.raises(holdfast_client.Invalid) as refused:
+            await call()
+        assert says in str(refused.value)
+    make: Any = holdfast_client.Client
+    forgotten = holdfast_client.connect(node.url)
+    for nc in (node.url, forgotten, None):
+        with pytest.raises(holdfast_client.Invalid, match=r"await holdfast_client\.connect"):
+            make(nc)
+    forgotten.close()
+
+
+async def test_timeout_names_the_holder(
+    client: holdfast_client.Client, other: holdfast_client.Client, name: str
+) -> None:
+    async with client.lock(name) as lock:
+        with pytest.raises(holdfast_client.LockTimeout) as late:
+            await other.acquire(name, wait=0.01)
+        assert f"held by {lock.owner!r}, token {lock.token}" in str(late.value)
+        with pytest.raises(holdfast_client.LockTimeout, match="this client holds it itself"):
+            await client.acquire(name, wait=0.01)
+        assert lock.name in repr(lock)
+        assert str(lock.token) in repr(lock)
+        assert client.owner in repr(client)

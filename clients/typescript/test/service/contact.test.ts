@@ -1,0 +1,135 @@
+// What a client says at once, and connections that last.
+import assert from "node:assert/strict";
+import { after, before, describe, mock, test } from "node:test";
+import { inspect } from "node:util";
+import { connect } from "@nats-io/transport-node";
+import { connectWith, HoldfastError, holdfast, InvalidError, LockTimeoutError, UnavailableError } from "@holdfast-io/client";
+import { Node } from "../support/node.js";
+import { Stand } from "../support/stand.js";
+
+/** Longer than a test may take: a call that ends has given up before. */
+const forEver = 3_600_000;
+
+const users = `authorization { users: [
+  { user: node, password: x }
+  { user: orders, password: x, permissions: {
+    publish: ["holdfast.info", "holdfast.*.orders.>", "holdfast.shard.*.*.orders.>"], subscribe: "_INBOX.>" } }
+  { user: deaf, password: x, permissions: { publish: "holdfast.>", subscribe: "elsewhere" } }
+] }`;
+
+function isUnavailable(error: unknown, reason: string, ...words: string[]): true {
+  assert.ok(error instanceof UnavailableError, String(error));
+  assert.equal(error.reason, reason);
+  for (const word of words) assert.ok(error.message.includes(word), `${error.message} lacks ${word}`);
+  return true;
+}
+
+describe("a node that asks for users", () => {
+  let node: Node, host: string;
+  before(async () => {
+    node = await Node.start(users, "node");
+    host = node.url.replace("nats://", "");
+  });
+  after(async () => {
+    await node[Symbol.asyncDispose]();
+  });
+
+  test("a connection of the client", async () => {
+    await assert.rejects(connectWith(connect, { servers: host, user: "orders", pass: "secret" }), (error) => {
+      assert.ok(!String(error).includes("secret"));
+      return isUnavailable(error, "login", host, "refuses the login", "check the user");
+    });
+    await assert.rejects(connectWith(connect, { servers: ["nats://127.0.0.1:1", "127.0.0.1:2"] }), (error) =>
+      isUnavailable(error, "not_connected", "nats://127.0.0.1:1, 127.0.0.1:2"),
+    );
+    const nc = await connectWith(connect, { servers: ["127.0.0.1:1", host], user: "orders", pass: "x" });
+    const locks = holdfast(nc);
+    await locks.request("orders.42", (lock) => {
+      assert.match(inspect(lock), /orders\.42.*token: 1n.*valid: true/s);
+    });
+    await locks.close();
+    await nc.close();
+  });
+
+  test("denied calls are known at once, also if there are many", async () => {
+    const nc = await connectWith(connect, { servers: host, user: "orders", pass: "x" });
+    const clients = [holdfast(nc, { timeout: forEver }), holdfast(nc, { timeout: forEver })];
+    const calls = Array.from({ length: 20 }, async (_, i) => clients[i % 2]?.acquire(`customers.${i % 5}`, { wait: 0 }));
+    for (const result of await Promise.allSettled(calls)) {
+      assert.ok(result.status === "rejected" && result.reason instanceof HoldfastError);
+      assert.equal(result.reason.operation, "acquire");
+      isUnavailable(result.reason, "permission", "holdfast.acquire.customers.", "holdfast access");
+    }
+    await clients[0]?.request("orders.42", () => undefined);
+    for (const client of clients) await client.close();
+    await nc.close();
+  });
+
+  test("a user that receives no answers", async () => {
+    const nc = await connectWith(connect, { servers: host, user: "deaf", pass: "x" });
+    const client = holdfast(nc, { timeout: forEver });
+    await assert.rejects(client.get("orders.42"), (error) => isUnavailable(error, "permission"));
+    await client.close();
+    await nc.close();
+  });
+});
+
+const stand = new Stand();
+
+test("a prefix without nodes", async () => {
+  const client = stand.client({ prefix: "elsewhere", timeout: forEver });
+  for (const call of [() => client.acquire("a"), () => client.get("a"), () => client.query()]) {
+    await assert.rejects(call(), (error) => isUnavailable(error, "no_node", '"elsewhere"', "a node runs"));
+  }
+});
+
+test("a connection that gives up is warned of", async () => {
+  const warn = mock.method(console, "warn", () => undefined);
+  for (const [options, says] of [
+    [{ reconnect: false }, "does not reconnect"],
+    [{}, "after about 20 s"],
+    [{ maxReconnectAttempts: -1 }, undefined],
+  ] as const) {
+    warn.mock.resetCalls();
+    const nc = await connect({ servers: stand.node.url, ...options });
+    await holdfast(nc).close();
+    await nc.close();
+    const lines = warn.mock.calls.map((call) => String(call.arguments[0]));
+    assert.deepEqual(lines.map((line) => says !== undefined && line.includes(says)), says === undefined ? [] : [true]);
+  }
+  warn.mock.restore();
+});
+
+test("mistakes are named", async () => {
+  const client = stand.client();
+  const call = client as unknown as { acquire(name: unknown, options?: object): Promise<unknown> };
+  for (const [name, options, says] of [
+    [42, {}, "the name must be a string"],
+    ["a", { steal: true }, "holdfast break"],
+    ["a", { tll: 30_000 }, 'there is no option "tll"'],
+    ["a", { ttl: "30s" }, "ttl must be a whole number of milliseconds from 100 to 86400000"],
+    ["a", { signal: {} }, "signal must be an AbortSignal"],
+    ["a", { mode: "shared", limit: 3 }, 'limit must be left out beside mode "shared"'],
+  ] as const) {
+    await assert.rejects(call.acquire(name, options), (error) => {
+      assert.ok(error instanceof InvalidError && error.message.includes(says), String(error));
+      return true;
+    });
+  }
+  for (const nc of [stand.node.url, connect({ servers: stand.node.url }), undefined]) {
+    assert.throws(() => holdfast(nc as never), /connectWith\(connect/);
+    if (nc instanceof Promise) await (await nc).close();
+  }
+});
+
+test("a wait that is over says who holds the lock", async () => {
+  const [client, other] = [stand.client(), stand.client()];
+  const name = stand.name();
+  const lock = await client.acquire(name);
+  await assert.rejects(other.acquire(name, { wait: 10 }), (error) => {
+    assert.ok(error instanceof LockTimeoutError && error.message.includes(`(held by "${lock.owner}", token 1)`), String(error));
+    return true;
+  });
+  await assert.rejects(client.acquire(name, { wait: 10 }), /this client holds it itself/);
+  await lock.release();
+});
