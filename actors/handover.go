@@ -5,15 +5,15 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// handOver appends a last commit with what only this term knows, once nothing is decided any more. It reports whether
-// that is stored, or there is nothing of the kind.
+// handOver appends a last commit with what only this term knows, once nothing is decided any more. A successor also learns
+// from it that the shard was handed over. It reports whether that is stored, or there is neither.
 func (t *term) handOver() (done bool) {
 	if t.handedOver {
 		return true
 	}
 	t.handedOver = true
 	h := t.estate(t.shard.cfg.Clock.Now().Instant)
-	if len(h.GetLeftMs()) == 0 && len(h.GetEnded()) == 0 {
+	if len(h.GetLeftMs()) == 0 && len(h.GetEnded()) == 0 && !t.shard.passing.Load() {
 		return true
 	}
 	position, r := t.ledger.Head().Position, t.nextCommit()

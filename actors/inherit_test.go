@@ -3,6 +3,7 @@ package actors_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,17 +188,40 @@ func TestEndedRequestsAreHandedOver(t *testing.T) {
 	})
 }
 
-// A shard that has nothing to hand over appends nothing.
+// openings notes whose the shard was before each opening.
+type openings struct {
+	actors.Observer
+	from []actors.Takeover
+}
+
+func (o *openings) Opened(_ uint32, from actors.Takeover, _ time.Duration) {
+	o.from = append(o.from, from)
+}
+
+// A shard that has nothing to hand over says so to its successor, which knows then that its owner did not fail.
 func TestNothingToHandOver(t *testing.T) {
-	inYieldingWorld(t, actors.Tuning{}, func(w *world) {
-		w.want(messages.Status_FREE, 0, "r", get())
-		synctest.Wait()
-		before := w.journal.Appends()
-		w.handOver()
-		if n := w.journal.Appends() - before; n != 0 {
-			t.Errorf("%d appends", n)
-		}
-	})
+	for _, fails := range []bool{false, true} {
+		inYieldingWorld(t, actors.Tuning{}, func(w *world) {
+			w.want(messages.Status_FREE, 0, "r", get())
+			synctest.Wait()
+			before, want := w.journal.Appends(), actors.TakeoverHandedOver
+			if fails {
+				want = actors.TakeoverMoved
+			} else {
+				w.handOver()
+				if n := w.journal.Appends() - before; n != 1 {
+					t.Errorf("%d appends", n)
+				}
+			}
+			next, seen := w.successor(), &openings{Observer: w.observer}
+			next.observer = seen
+			next.open()
+			defer next.close()
+			if !slices.Equal(seen.from, []actors.Takeover{want}) {
+				t.Errorf("the former owner fails: %v; it was %v, want %v", fails, seen.from, want)
+			}
+		})
+	}
 }
 
 // A hand-over that cannot be stored costs nothing but what it would have handed over.

@@ -54,4 +54,3 @@ func TestRefusalsThatLast(t *testing.T) {
 		})
 	})
 }
-

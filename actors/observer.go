@@ -56,9 +56,10 @@ type Takeover uint8
 
 // The takeovers.
 const (
-	TakeoverNew       Takeover = iota // no owner's: its journal was empty
-	TakeoverRestarted                 // this node's, by its name: after a restart, or a lost append
-	TakeoverMoved                     // another node's
+	TakeoverNew        Takeover = iota // no owner's: its journal was empty
+	TakeoverRestarted                  // this node's, by its name: after a restart, or a lost append
+	TakeoverHandedOver                 // another node's, which let it go
+	TakeoverMoved                      // another node's, which failed or was not heard
 	takeovers
 )
 
@@ -71,14 +72,18 @@ func Takeovers() (all []Takeover) {
 }
 
 // String returns the takeover in one word.
-func (t Takeover) String() string { return [takeovers]string{"new", "restarted", "moved"}[t] }
+func (t Takeover) String() string {
+	return [takeovers]string{"new", "restarted", "handed_over", "moved"}[t]
+}
 
-func takeoverFrom(former, node string) Takeover {
-	switch former {
-	case "":
+func takeoverFrom(former, node string, handedOver bool) Takeover {
+	switch {
+	case former == "":
 		return TakeoverNew
-	case node:
+	case former == node:
 		return TakeoverRestarted
+	case handedOver:
+		return TakeoverHandedOver
 	default:
 		return TakeoverMoved
 	}

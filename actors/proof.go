@@ -18,7 +18,8 @@ const proofFor = 5 * time.Second
 // Prove returns nil if the node owned the shard and could commit at some time within the last five seconds. If an append
 // is in flight, it waits until the journal has confirmed it. Otherwise a confirmed append that began less than five seconds
 // ago in this term is enough, and without one it appends a commit without changes: an idle shard that is asked all the time
-// appends one in five seconds. [ErrUnavailable]: the shard is not open, the append was lost, or nothing was confirmed before
+// appends one in five seconds. An append that has taken so long that new requests are refused is no proof, even if it is
+// confirmed later. [ErrUnavailable]: the shard is not open, the append was lost, or nothing was confirmed before
 // ctx ended. [ErrEnded]: the shard has ended.
 func (s *Shard) Prove(ctx context.Context) error {
 	lost, err := inquire(ctx, s, unconfirmed, func(result chan<- error) any { return prove{result} })
@@ -39,6 +40,11 @@ func (s *shardActor) prove(m prove) {
 func (t *term) prove(m prove) {
 	if !t.batcher.isAppending() && t.proofs.isFresh(t.shard.cfg.Clock.Now()) {
 		m.result <- nil
+		return
+	}
+	if t.batcher.isStalled() {
+		took := t.shard.cfg.Clock.Now().Sub(t.batcher.since).Round(time.Millisecond)
+		m.result <- fmt.Errorf("%w: shard %d %s for %v", ErrUnavailable, t.shard.cfg.Shard, unconfirmed, took)
 		return
 	}
 	if len(t.proofs.awaited) == mostProofs {

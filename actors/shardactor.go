@@ -107,6 +107,7 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 	if m.attempt != s.opener.attempt || s.State() >= Draining {
 		return
 	}
+	handedOver := m.err == nil && m.ledger.Inherited() != nil
 	if m.err == nil {
 		m.err = s.beginTerm(ctx, m)
 	}
@@ -121,7 +122,7 @@ func (s *shardActor) opened(ctx actor.Context, m *opened) {
 	s.epoch.Store(head.Epoch)
 	s.closed.Store(int64(lease.Never))
 	s.setState(Open)
-	from := takeoverFrom(m.former, s.cfg.Node)
+	from := takeoverFrom(m.former, s.cfg.Node, handedOver)
 	s.cfg.Log.Info("shard open", "epoch", head.Epoch, "commit", head.Number, "held", m.ledger.Held(), "took", took)
 	s.cfg.Observer.Opened(s.cfg.Shard, from, took)
 }

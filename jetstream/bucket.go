@@ -45,6 +45,9 @@ func (b *Bucket) Name() string {
 	return b.name
 }
 
+// Stream returns the name of the stream that keeps the bucket: KV_HOLDFAST_3.
+func (b *Bucket) Stream() string { return streamName(b.name) }
+
 func (b *Bucket) errorAt(position uint64, key string, err error) error {
 	return &PlaceError{Bucket: b.name, Position: position, Key: key, Err: err}
 }

@@ -13,6 +13,15 @@ import (
 // Figures returns the counts of the node. It does not block.
 func (n *Node) Figures() Figures { return n.statistics.figures() }
 
+// Storage returns what the NATS server in this process stores on; nil: NATS is elsewhere.
+func (n *Node) Storage() *Storage {
+	if n.cfg.Storage == nil {
+		return nil
+	}
+	s := n.cfg.Storage()
+	return &s
+}
+
 // Shards returns the number of shards of the deployment.
 func (n *Node) Shards() uint32 { return n.cfg.Shards }
 

@@ -2,6 +2,7 @@ package node
 
 import (
 	"sync"
+	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
 )
@@ -45,6 +46,10 @@ type Storage struct {
 	TotalBytes uint64 `json:"total_bytes"`
 	// Fault is why the server cannot store now; empty if it can.
 	Fault string `json:"fault,omitempty"`
+	// Behind is how many replicas are away or behind, of each shard whose stream this server leads: no other one knows.
+	Behind map[uint32]int `json:"behind,omitempty"`
+	// Certificates is when those of the server end, by what they are for.
+	Certificates map[string]time.Time `json:"certificates,omitempty"`
 }
 
 // statistics collects stats from the parts of a node. It is safe for concurrent use.

@@ -56,13 +56,28 @@ const availability = [
   }),
   graph({
     title: 'Takeovers', unit: Short,
-    description: 'Shards that nodes have opened: new ones, those that they had before (restarted), and those of other nodes (moved).',
+    description: 'Shards that nodes have opened: new ones, those that they had before (restarted), those that another node has let go (handed_over), and those of nodes that failed or were not heard (moved).',
     queries: [{ expr: increase(series('holdfast_takeovers_total'), 'reason'), legend: '{{reason}}' }],
   }),
   graph({
     title: 'Stalled shards by node', unit: Short,
     description: 'Shards whose commits JetStream does not confirm, by the node that owns them.',
     queries: [{ expr: sum(series('holdfast_shard_stalled'), 'instance'), legend: '{{instance}}' }],
+  }),
+  graph({
+    title: 'Replicas away or behind', unit: Short,
+    description: 'Replicas of all shards that do not have the last commits. The next failure may stop a shard.',
+    queries: [{ expr: sum(series('holdfast_replicas_behind')), legend: 'replicas' }],
+  }),
+  graph({
+    title: 'Nodes that cannot store', unit: Short,
+    description: 'Nodes whose disk is full or broken.',
+    queries: [{ expr: sum(series('holdfast_storage_fault'), 'instance'), legend: '{{instance}}' }],
+  }),
+  graph({
+    title: 'Free part of the disk', unit: PercentUnit,
+    description: 'How much of the disk of the data directory is free.',
+    queries: [{ expr: `${sum(series('holdfast_storage_free_bytes'), 'instance')} / ${sum(series('holdfast_storage_size_bytes'), 'instance')}`, legend: '{{instance}}' }],
   }),
 ];
 

@@ -21,15 +21,21 @@ type cause struct {
 	start func(t *testing.T) (targets []string, steps []func())
 	// alerts are those of each step.
 	alerts [][]string
+	// native: histograms are scraped as native ones, and no classic ones.
+	native bool
 }
 
 var causes = map[string]cause{
-	"LostQuorum": {lostQuorum, [][]string{{"HoldfastNodeDown", "HoldfastShardWithoutOwner", "HoldfastShardStalled", "HoldfastRefusesRequests"}}},
-	"Restarts":   {restarts, [][]string{{"HoldfastShardsMove"}}},
-	"SlowDisk":   {slowDisk, [][]string{{"HoldfastCommitsAreSlow"}}},
-	"Clients":    {clients, [][]string{{"HoldfastRefusesRequests", "HoldfastLosesMessages"}}},
-	"FullStream": {fullStream, [][]string{{"HoldfastEventsBehind"}, {"HoldfastEventsLost"}}},
-	"LateTokens": {lateTokens, [][]string{{"HoldfastTokensRunOut"}}},
+	"LostQuorum":     {start: lostQuorum, alerts: [][]string{{"HoldfastNodeDown", "HoldfastShardWithoutOwner", "HoldfastShardStalled", "HoldfastRefusesRequests"}}},
+	"Restarts":       {start: restarts, alerts: [][]string{{"HoldfastShardsMove"}}},
+	"SlowDisk":       {start: slowDisk, alerts: [][]string{{"HoldfastCommitsAreSlow"}}},
+	"SlowDiskNative": {start: slowDisk, alerts: [][]string{{"HoldfastCommitsAreSlow"}}, native: true},
+	"FullDisk":       {start: fullDisk, alerts: [][]string{{"HoldfastStorageFault", "HoldfastDiskNearlyFull", "HoldfastReplicasBehind"}}},
+	"Unsynced":       {start: unsynced, alerts: [][]string{{"HoldfastStorageUnsynced"}}},
+	"OldKeys":        {start: endingCertificate, alerts: [][]string{{"HoldfastCertificateEnds"}}},
+	"Clients":        {start: clients, alerts: [][]string{{"HoldfastRefusesRequests", "HoldfastLosesMessages"}}},
+	"FullStream":     {start: fullStream, alerts: [][]string{{"HoldfastEventsBehind"}, {"HoldfastEventsLost"}}},
+	"LateTokens":     {start: lateTokens, alerts: [][]string{{"HoldfastTokensRunOut"}}},
 }
 
 // Each alert fires in a deployment in which its cause was made to happen, and no alert is active there before. The causes happen
@@ -51,7 +57,7 @@ func TestAlertsFire(t *testing.T) {
 func (c cause) happens(t *testing.T, rules string) {
 	t.Helper()
 	targets, steps := c.start(t)
-	p := startPrometheus(t, scraping{targets: map[string][]string{job: targets}, rules: rules})
+	p := startPrometheus(t, scraping{targets: map[string][]string{job: targets}, rules: rules, native: c.native})
 	p.waitQuiet(len(targets))
 	for i, alerts := range c.alerts {
 		p.waitFiring(alerts, steps[i])

@@ -11,6 +11,38 @@ import (
 	"github.com/holdfast-io/holdfast/integration/cluster"
 )
 
+// fullDisk fills the disk of one of three nodes.
+func fullDisk(t *testing.T) (targets []string, steps []func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("this test fills a disk; run it as root")
+	}
+	c := cluster.Start(t, cluster.Config{Args: []string{"--http", "0.0.0.0:8422", "--http-insecure"}})
+	if err := c.WaitHealthy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range c.Nodes() {
+		host, err := c.Host(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets = append(targets, host+":8422")
+	}
+	nc, err := c.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := sync.OnceFunc(func() {
+		if _, err := c.Inject(t.Context(), cluster.KindDiskFull.On("n3")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return targets, []func(){func() {
+		fill()
+		acquire(t, nc)
+	}}
+}
+
 // slowDisk delays each fsync of a node.
 func slowDisk(t *testing.T) (targets []string, steps []func()) {
 	t.Helper()

@@ -22,16 +22,15 @@ func lostQuorum(t *testing.T) (targets []string, steps []func()) {
 	}}
 }
 
-// restarts stops a node and starts it again, one after the other: its shards move to the others and back. One restart is enough
-// for the alert.
+// restarts kills one node after the other and starts it again: the others take its shards, and it takes some back.
 func restarts(t *testing.T) (targets []string, steps []func()) {
 	t.Helper()
-	m := startMembers(t, "--shards", "48")
+	m := startMembers(t, "--shards", "6")
 	next := 0
 	return m.targets, []func(){func() {
 		node := m.All[next%len(m.All)]
 		next++
-		node.Stop()
+		node.Kill()
 		node.Restart()
 	}}
 }

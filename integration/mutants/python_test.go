@@ -121,8 +121,8 @@ var python = []mutant{
 		name: "PythonNoNodeIsFinal",
 		harm: "calls fail while no node runs, instead of waiting for one",
 		edits: []edit{{
-			"clients/python/src/holdfast_client/_exchange.py", "self._obstacle = \"no node answers\"\n            return True",
-			"self._obstacle = \"no node answers\"\n            return False",
+			"clients/python/src/holdfast_client/_exchange.py", "\"no_node\"\n            return True",
+			"\"no_node\"\n            return False",
 		}},
 		found: pythonCases("errors", "no-node"),
 		says:  `code: want "unavailable", got "unknown"`,

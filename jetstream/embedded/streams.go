@@ -46,16 +46,40 @@ func (s *Streams) Leads(stream string) bool {
 // Leader returns the name of the server that leads the stream; empty for none, or if the server keeps no
 // replica of it.
 func (s *Streams) Leader(stream string) string {
-	info, err := s.runner.present().Jsz(&server.JSzOptions{Account: s.account, Streams: true})
-	if err != nil {
-		return ""
+	if c := s.clusters()[stream]; c != nil {
+		return c.Leader
 	}
-	for _, account := range info.AccountDetails {
-		for _, detail := range account.Streams {
-			if detail.Name == stream && detail.Cluster != nil {
-				return detail.Cluster.Leader
+	return ""
+}
+
+// Behind returns how many replicas are away or behind, of each stream that the server leads: only the leader knows.
+func (s *Streams) Behind() map[string]int {
+	behind := make(map[string]int)
+	for stream, c := range s.clusters() {
+		if c == nil || c.Leader != s.Server() {
+			continue
+		}
+		behind[stream] = 0
+		for _, replica := range c.Replicas {
+			if replica.Offline || !replica.Current {
+				behind[stream]++
 			}
 		}
 	}
-	return ""
+	return behind
+}
+
+// clusters returns what the server knows of the replicas of each stream, nil for one without any.
+func (s *Streams) clusters() map[string]*server.ClusterInfo {
+	info, err := s.runner.present().Jsz(&server.JSzOptions{Account: s.account, Streams: true})
+	if err != nil {
+		return nil
+	}
+	all := make(map[string]*server.ClusterInfo)
+	for _, account := range info.AccountDetails {
+		for _, detail := range account.Streams {
+			all[detail.Name] = detail.Cluster
+		}
+	}
+	return all
 }

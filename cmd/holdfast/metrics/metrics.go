@@ -43,6 +43,13 @@ func New(version string) *Metrics {
 // Started says that the node runs. Its counters are shown from now on.
 func (m *Metrics) Started(n Node) { m.node.source.Store(&n) }
 
+// Certificate shows when a certificate ends that is not one of NATS.
+func (m *Metrics) Certificate(use string, end func() time.Time) {
+	m.node.storage.mu.Lock()
+	defer m.node.storage.mu.Unlock()
+	m.node.storage.certificates[use] = end
+}
+
 // Gatherer returns the source of all metrics.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 

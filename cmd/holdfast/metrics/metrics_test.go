@@ -6,6 +6,8 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +27,10 @@ type fixed struct {
 	shards  uint32
 	figures node.Figures
 	census  map[uint32]actors.Census
+	storage *node.Storage
 }
+
+func (f *fixed) Storage() *node.Storage { return f.storage }
 
 func (f *fixed) Shards() uint32                                  { return f.shards }
 func (f *fixed) Figures() node.Figures                           { return f.figures }
@@ -111,7 +116,8 @@ func TestValues(t *testing.T) {
 		 holdfast_lease_ended_total{reason="disconnected"} 0
 		 holdfast_lease_ended_total{reason="expired"} 0
 		 holdfast_lease_ended_total{reason="released"} 0`: "holdfast_lease_ended_total",
-		`holdfast_takeovers_total{reason="moved"} 1
+		`holdfast_takeovers_total{reason="handed_over"} 0
+		 holdfast_takeovers_total{reason="moved"} 1
 		 holdfast_takeovers_total{reason="new"} 0
 		 holdfast_takeovers_total{reason="restarted"} 0`: "holdfast_takeovers_total",
 	} {
@@ -120,6 +126,42 @@ func TestValues(t *testing.T) {
 		if err := testutil.GatherAndCompare(m.Gatherer(), strings.NewReader(expected), name); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What a node stores on is shown, and when certificates end. A node with an external NATS has no storage, and one without
+// certificates has one that never ends.
+func TestStorage(t *testing.T) {
+	end := time.Unix(2_000_000_000, 0)
+	for name, test := range map[string]struct {
+		storage *node.Storage
+		https   bool
+		want    string
+	}{
+		"broken": {&node.Storage{
+			FreeBytes: 1, TotalBytes: 2, Fault: "full", Behind: map[uint32]int{0: 1, 2: 0}, Certificates: map[string]time.Time{"clients": end},
+		}, true, `holdfast_storage_fault 1; holdfast_storage_synced 0; holdfast_storage_free_bytes 1; holdfast_storage_size_bytes 2; ` +
+			`holdfast_replicas_behind{shard="0"} 1; holdfast_replicas_behind{shard="2"} 0; ` +
+			`holdfast_certificate_expiry_timestamp_seconds{use="clients"} 2e+09; holdfast_certificate_expiry_timestamp_seconds{use="https"} 2e+09`},
+		"well":      {&node.Storage{Synced: true}, false, `holdfast_storage_fault 0; holdfast_storage_synced 1; holdfast_certificate_expiry_timestamp_seconds{use="none"} +Inf`},
+		"elsewhere": {nil, false, `holdfast_certificate_expiry_timestamp_seconds{use="none"} +Inf`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := metrics.New("v1")
+			m.Started(&fixed{storage: test.storage})
+			if test.https {
+				m.Certificate("https", func() time.Time { return end })
+			}
+			w := httptest.NewRecorder()
+			m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			got := regexp.MustCompile(`(?m)^holdfast_(?:storage|replicas|certificate)_.*$`).FindAllString(w.Body.String(), -1)
+			want := strings.Split(test.want, "; ")
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("got  %q\nwant %q", got, want)
+			}
+		})
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 type Node interface {
 	Shards() uint32
 	Figures() node.Figures
+	Storage() *node.Storage
 	Census(ctx context.Context) map[uint32]actors.Census
 }
 
@@ -24,7 +25,8 @@ const censusTimeout = 2 * time.Second
 
 // nodeCollector reads the counters of a node at each scrape.
 type nodeCollector struct {
-	source atomic.Pointer[Node] // nil until the node runs
+	source  atomic.Pointer[Node] // nil until the node runs
+	storage *storageCollector
 
 	requests, dropped, unread, unsent, pending    *prometheus.Desc
 	leases, waiters, longest, sessions, nearLimit *prometheus.Desc
@@ -36,6 +38,7 @@ type nodeCollector struct {
 
 func newNodeCollector() *nodeCollector {
 	return &nodeCollector{
+		storage:  newStorageCollector(),
 		requests: desc("requests_total", "The answers that have left the node, by the operation of the request.", "op", "status"),
 		dropped:  desc("requests_dropped_total", "The requests that were dropped because their reply subject is no inbox."),
 		unread:   desc("requests_unread_total", "The requests that were lost because they came faster than they were read."),
@@ -75,6 +78,9 @@ func (c *nodeCollector) Describe(to chan<- *prometheus.Desc) {
 	} {
 		to <- d
 	}
+	for _, d := range c.storage.descs() {
+		to <- d
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -85,6 +91,7 @@ func (c *nodeCollector) Collect(to chan<- prometheus.Metric) {
 	}
 	s := sink(to)
 	c.collectFigures(s, (*source).Figures())
+	c.storage.collect(s, (*source).Storage())
 	ctx, cancel := context.WithTimeout(context.Background(), censusTimeout)
 	defer cancel()
 	c.collectShards(s, (*source).Shards(), (*source).Census(ctx))
@@ -156,5 +163,9 @@ func (s sink) counter(d *prometheus.Desc, value uint64, labels ...string) {
 }
 
 func (s sink) gauge(d *prometheus.Desc, value int64, labels ...string) {
-	s <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
+	s.value(d, float64(value), labels...)
+}
+
+func (s sink) value(d *prometheus.Desc, value float64, labels ...string) {
+	s <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 }

@@ -59,7 +59,7 @@ func newObserver(r *prometheus.Registry) *Observer {
 			"The appends that were refused because another node had taken the shard."), []string{"shard"}),
 		endings: with.NewCounterVec(counter("lease_ended_total", "The persistent leases that have ended."), []string{"reason"}),
 		takeovers: with.NewCounterVec(counter("takeovers_total",
-			"The shards that this node has opened: new ones, those that it had before (restarted) and those of other nodes (moved)."), []string{"reason"}),
+			"The shards that this node has opened: new ones, those that it had before (restarted), those that another node has let go (handed_over) and those of nodes that failed or were not heard (moved)."), []string{"reason"}),
 		returned: with.NewCounter(counter("grants_returned_total", "The grants that reached no client and were taken back.")),
 	}
 	o.requests = map[messages.Operation]prometheus.Observer{"": o.requestSeconds.WithLabelValues(otherOperation)}

@@ -18,6 +18,7 @@ type instance struct {
 	nats        *embedded.Server // nil if NATS is external
 	connections *connections
 	deployment  *jetstream.Deployment
+	streams     *embedded.Streams     // nil if NATS is external
 	leadership  *jetstream.Leadership // nil if NATS is external
 	node        *node.Node
 	// endBackground stops the background tasks and waits for them.
@@ -46,11 +47,10 @@ func (i *instance) openDeployment(ctx context.Context) (err error) {
 	if i.deployment, err = jetstream.OpenDeployment(ctx, i.connections.storage, cfg); err != nil || i.nats == nil {
 		return err
 	}
-	streams, err := i.nats.Streams(i.connections.storage)
-	if err != nil {
+	if i.streams, err = i.nats.Streams(i.connections.storage); err != nil {
 		return err
 	}
-	i.leadership = jetstream.NewLeadership(i.deployment, streams)
+	i.leadership = jetstream.NewLeadership(i.deployment, i.streams)
 	return nil
 }
 
@@ -100,7 +100,13 @@ func (i *instance) startNode(ctx context.Context) error {
 
 // storage returns what the embedded NATS server stores on.
 func (i *instance) storage() node.Storage {
-	s := node.Storage{Synced: i.nats.Synced()}
+	s := node.Storage{Synced: i.nats.Synced(), Certificates: i.nats.Certificates(), Behind: map[uint32]int{}}
+	behind := i.streams.Behind()
+	for shard := range i.deployment.Shards() {
+		if n, leads := behind[i.deployment.Bucket(shard).Stream()]; leads {
+			s.Behind[shard] = n
+		}
+	}
 	s.FreeBytes, s.TotalBytes = i.nats.Space()
 	if fault := i.nats.Fault(); fault != nil {
 		s.Fault = fault.Error()

@@ -160,6 +160,9 @@ func (s *Server) Reload() error {
 	return nil
 }
 
+// CertificateEnds returns when the certificate in use ends. The server must have one.
+func (s *Server) CertificateEnds() time.Time { return s.pair.Load().Leaf.NotAfter }
+
 func (c Config) listen(host, port string) (net.Listener, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if isInUse(err) && c.Elsewhere {

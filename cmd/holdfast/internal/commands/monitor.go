@@ -131,6 +131,7 @@ func (m *monitorFlags) start(name string, prefix messages.Prefix, chosen bool, a
 	}
 	if m.httpTLSCert != "" {
 		again.add("certificate for HTTPS", m.httpTLSCert, running.web.Reload)
+		running.metrics.Certificate("https", running.web.CertificateEnds)
 	}
 	return running, nil
 }
