@@ -214,7 +214,7 @@ func TestNothingToHandOver(t *testing.T) {
 				}
 			}
 			next, seen := w.successor(), &openings{Observer: w.observer}
-			next.observer = seen
+			next.observer, next.node = seen, "n2"
 			next.open()
 			defer next.close()
 			if !slices.Equal(seen.from, []actors.Takeover{want}) {

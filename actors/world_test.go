@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -47,8 +48,10 @@ type world struct {
 	changed func()
 	// observer is nil unless the test is about what it is told.
 	observer actors.Observer
-	log      *log
-	asked    int
+	// node is the name of the node; empty: n1.
+	node  string
+	log   *log
+	asked int
 }
 
 // inWorld runs test in a bubble, with a shard that is open.
@@ -87,7 +90,7 @@ func (w *world) open() {
 // start begins to open the shard.
 func (w *world) start() {
 	cfg := actors.ShardConfig{
-		Shard: 3, Node: "n1", Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher, Prober: w.prober,
+		Shard: 3, Node: cmp.Or(w.node, "n1"), Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher, Prober: w.prober,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
 		Yields: w.yields, Changed: w.changed, Observer: w.observer, Traced: w.traced,
 	}
