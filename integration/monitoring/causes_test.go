@@ -29,6 +29,7 @@ var causes = map[string]cause{
 	"SlowDisk":   {slowDisk, [][]string{{"HoldfastCommitsAreSlow"}}},
 	"Clients":    {clients, [][]string{{"HoldfastRefusesRequests", "HoldfastLosesMessages"}}},
 	"FullStream": {fullStream, [][]string{{"HoldfastEventsBehind"}, {"HoldfastEventsLost"}}},
+	"Unsynced":   {unsynced, [][]string{{"HoldfastDoesNotSync"}}},
 	"LateTokens": {lateTokens, [][]string{{"HoldfastTokensRunOut"}}},
 }
 

@@ -44,7 +44,7 @@ func (d Deployment) Operator(t OperatorTerms) User {
 		u.Rights = append(u.Rights,
 			Right{For: "commits of all shards", Publish: d.on(doctorKeys, operations(useLooks)...)},
 			Right{For: "its own permissions", Publish: []string{"$SYS.REQ.USER.INFO"}},
-			Right{For: "storage and replicas", Publish: append([]string{jetStream + "INFO"}, d.journals(streamInfo)...)},
+			Right{For: "storage and replicas", Publish: append([]string{jetStream + "INFO", syncs}, d.journals(streamInfo)...)},
 		)
 		u.Warnings = append(u.Warnings, writesByReply)
 	}
