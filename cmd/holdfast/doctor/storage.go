@@ -34,9 +34,8 @@ func (p *patient) storage(ctx context.Context, r *Result) {
 	}
 	r.see("%s", strings.Join(seen, "; "))
 	if p.synced = !p.unasked(r); len(elsewhere) > 0 {
-		r.hidden("NATS in the process of %s; of another NATS a user of the system account sees the disks with nats server report jetstream",
-			strings.Join(elsewhere, ", "))
-		p.elsewhere(ctx, r)
+		r.hidden("NATS in the process of %s; of another NATS a user of the system account sees the disks with nats server report jetstream, and %s",
+			strings.Join(elsewhere, ", "), p.elsewhere(ctx, r))
 	}
 	for _, n := range p.nodes {
 		p.synced = p.synced && (n.Storage == nil || n.Storage.Synced)
@@ -44,19 +43,20 @@ func (p *patient) storage(ctx context.Context, r *Result) {
 	p.account(ctx, r)
 }
 
-// elsewhere checks whether the NATS servers outside of the nodes sync each write.
-func (p *patient) elsewhere(ctx context.Context, r *Result) {
+// elsewhere checks whether the NATS servers outside of the nodes sync each write, and returns what is known of it.
+func (p *patient) elsewhere(ctx context.Context, r *Result) string {
 	unsynced, err := buckets.Unsynced(ctx, p.cfg.Conn, p.cfg.Prefix, p.info.GetShards())
-	if err != nil {
-		p.synced = false
-		r.see("whether NATS syncs each write is not known: %s", display.OneLine(err.Error()))
-		return
-	}
-	r.see("NATS syncs each write")
+	p.synced = err == nil && len(unsynced) == 0
 	for _, server := range unsynced {
 		r.unsynced("the NATS server "+display.Name(server), "set sync_interval: always in the section jetstream of its configuration, and restart it")
-		p.synced = false
 	}
+	switch {
+	case err != nil:
+		return "whether it syncs each write is not known: " + display.OneLine(err.Error())
+	case p.synced:
+		return "it syncs each write"
+	}
+	return "it does not sync each write"
 }
 
 // unsynced adds that a server of NATS can lose what it has confirmed.
