@@ -68,6 +68,33 @@ func TestDoctorFindsSlowAnswers(t *testing.T) {
 	}
 }
 
+// A node follows its NATS server after a moment, which is no finding.
+func TestDoctorOfANodeThatStarts(t *testing.T) {
+	t.Parallel()
+	outside := stand.StartNATS(t, embedded.Config{})
+	var starting sync.WaitGroup
+	defer starting.Wait()
+	doctor.Run(t.Context(), doctor.Config{
+		Conn: outside.Connect(t), Prefix: messages.DefaultPrefix, Timeout: bound, Slow: bound,
+	}, func(r doctor.Result) {
+		if r.Check == "permissions" {
+			starting.Go(func() {
+				node, err := server.Start(t.Context(), server.Config{
+					Name: "n1", Alone: true, External: &natsconn.Config{URL: outside.ClientURL()}, Log: slog.New(slog.DiscardHandler),
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				t.Cleanup(func() { _ = node.Stop() })
+			})
+		}
+		if r.Check == "shards" && r.State != doctor.OK {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // A context that has ended ends the checks: the rest is not asked.
 func TestDoctorIsInterrupted(t *testing.T) {
 	t.Parallel()

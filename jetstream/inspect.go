@@ -38,9 +38,20 @@ type Inspection struct {
 }
 
 // Inspect asks JetStream for the bucket of each shard, from the first on, until ctx ends, and changes nothing. It returns an [ErrForbidden] if the
-// user may not look at a bucket, and an [ErrNoJetStream] if there is no JetStream.
+// user may not look at a bucket, and an [ErrNoJetStream] if there is no JetStream. In an account that imports the journals it
+// asks through the import.
 func Inspect(ctx context.Context, nc *nats.Conn, prefix messages.Prefix, shards uint32) ([]Inspection, error) {
-	js, err := jetstream.New(nc)
+	all, err := inspectAll(ctx, nc, jetstream.DefaultAPIPrefix, prefix, shards)
+	if err != nil {
+		if imported, _ := inspectAll(ctx, nc, prefix.Journals(), prefix, shards); len(imported) > 0 && imported[0].Silent == nil {
+			return imported, nil
+		}
+	}
+	return all, err
+}
+
+func inspectAll(ctx context.Context, nc *nats.Conn, api string, prefix messages.Prefix, shards uint32) ([]Inspection, error) {
+	js, err := jetstream.NewWithAPIPrefix(nc, api)
 	if err != nil {
 		return nil, err
 	}

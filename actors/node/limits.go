@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/time/rate"
 
@@ -21,6 +22,8 @@ type Capacity struct {
 	Pending int64
 	// Rate is how many requests a second the node takes, Burst how many at once. Burst is Rate by default.
 	Rate, Burst int
+	// Crowded says that the process has no memory for more leases and waiting requests; nil: it has.
+	Crowded *atomic.Bool
 }
 
 // DefaultCapacity returns the defaults. A held resource takes about 1 kB of memory, a waiting request 0.5 kB, a pending
@@ -75,6 +78,9 @@ func (g *gate) enter() error {
 
 // noGrant returns why nothing more may be granted, empty if more may be.
 func (g *gate) noGrant() string {
+	if g.isCrowded() {
+		return crowded
+	}
 	if g.quota.Held() < g.capacity.Held {
 		return ""
 	}
@@ -83,8 +89,16 @@ func (g *gate) noGrant() string {
 
 // noWait returns why no further request may wait, empty if more may.
 func (g *gate) noWait() string {
+	if g.isCrowded() {
+		return crowded
+	}
 	if g.quota.Waiting() < g.capacity.Waiting {
 		return ""
 	}
 	return fmt.Sprintf("waiting: %d requests wait on this node, the most that may; try later", g.capacity.Waiting)
 }
+
+// crowded is why nothing is granted that takes memory.
+const crowded = "memory: the leases and requests of this node take what its control group permits; try later"
+
+func (g *gate) isCrowded() bool { return g.capacity.Crowded != nil && g.capacity.Crowded.Load() }

@@ -60,6 +60,43 @@ func TestAccounts(t *testing.T) {
 	d.wantNoViolation("holdfast")
 }
 
+// The operator sees replicas and how NATS stores, through imports, and the system account has a user.
+func TestOperatorOfAccounts(t *testing.T) {
+	t.Parallel()
+	d := across(t)
+	says := d.command("operator", "doctor", "--slow", "1m", "--timeout", "20s")
+	says(3, `ok +replicas +2 buckets on 1 server each, all of them current`)
+	says(3, `it syncs each write`)
+	says(3, `ok +commits .* confirms on disk within`)
+	says(3, `0 problems, 1 warning`) // of its own right to break
+	d.wantNoViolation("operator")
+	m, err := d.nats.Connect(t, nats.UserInfo("system", password)).Request("$SYS.REQ.SERVER.PING.JSZ", nil, patience)
+	if err != nil || !strings.Contains(string(m.Data), `"store_dir"`) {
+		t.Errorf("the system account is told %v, %v", m, err)
+	}
+}
+
+// Applications that share the locks have names of their own, whatever their users may do in their accounts.
+func TestNamesOfApplications(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []string{"single", "import", "accounts"} {
+		conf := printed(t, "deployment", "--layout", layout, "--application", "ORDERS", "--application", "PEOPLE=people.>,staff")
+		for _, part := range []string{`holdfast.acquire.orders.>`, `holdfast.acquire.orders`, `holdfast.acquire.people.>`, `holdfast.acquire.staff`} {
+			if part = strings.Replace(part, "holdfast", map[bool]string{true: "locks", false: "holdfast"}[layout == "import"], 1); !strings.Contains(conf, `"`+part+`"`) {
+				t.Errorf("%s has no %s", layout, part)
+			}
+		}
+	}
+	d := across(t)
+	admin := d.nats.Connect(t, nats.UserInfo("admin", password))
+	if r := ask(t, admin, "holdfast.acquire.orders.1", `{"owner":"me","ttl_ms":1000}`); r.GetStatus() != messages.Status_GRANTED {
+		t.Errorf("got %v", r)
+	}
+	if m, err := admin.Request("holdfast.acquire.people.1", []byte(`{"owner":"me","ttl_ms":1000}`), patience); err == nil {
+		t.Errorf("the names of another application are granted: %s", m.Data)
+	}
+}
+
 // follow watches until a break as a user. The channel that it returns is closed when the present holders are known.
 func follow(t *testing.T, d *deployment, user string, end chan<- error) <-chan struct{} {
 	t.Helper()
@@ -110,7 +147,7 @@ func TestAccountsAreApart(t *testing.T) {
 				t.Errorf("a break of an application is answered: %s", m.Data)
 			}
 		}
-		if r := ask(t, nc, "holdfast.get.a", ""); r.GetStatus() != messages.Status_FREE {
+		if r := ask(t, nc, "holdfast.get.orders.a", ""); r.GetStatus() != messages.Status_FREE {
 			t.Errorf("got %v", r)
 		}
 	}

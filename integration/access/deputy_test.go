@@ -150,7 +150,7 @@ func ask(t *testing.T, nc *nats.Conn, subject, body string) *messages.Reply {
 // A user cannot read the answers to another, whatever it subscribes to.
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, printed(t, "deployment", "--shards", "2", "--application", "ORDERS", "--application", "PEOPLE"), 2, 1)
+	d := deploy(t, printed(t, "deployment", ">", "--shards", "2", "--application", "ORDERS", "--application", "PEOPLE"), 2, 1)
 	orders, people := d.connect("orders"), d.connect("people")
 	spied, err := people.SubscribeSync("_INBOX.>")
 	if err != nil {

@@ -31,7 +31,7 @@ var causes = map[string]cause{
 	"SlowDisk":       {start: slowDisk, alerts: [][]string{{"HoldfastCommitsAreSlow"}}},
 	"SlowDiskNative": {start: slowDisk, alerts: [][]string{{"HoldfastCommitsAreSlow"}}, native: true},
 	"FullDisk":       {start: fullDisk, alerts: [][]string{{"HoldfastStorageFault", "HoldfastDiskNearlyFull", "HoldfastReplicasBehind"}}},
-	"Unsynced":       {start: unsynced, alerts: [][]string{{"HoldfastStorageUnsynced"}}},
+	"Unsynced":       {start: unsynced, alerts: [][]string{{"HoldfastDoesNotSync"}}},
 	"OldKeys":        {start: endingCertificate, alerts: [][]string{{"HoldfastCertificateEnds"}}},
 	"Clients":        {start: clients, alerts: [][]string{{"HoldfastRefusesRequests", "HoldfastLosesMessages"}}},
 	"FullStream":     {start: fullStream, alerts: [][]string{{"HoldfastEventsBehind"}, {"HoldfastEventsLost"}}},

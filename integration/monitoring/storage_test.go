@@ -9,19 +9,6 @@ import (
 	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
-// unsynced starts the node again so that it does not sync.
-func unsynced(t *testing.T) (targets []string, steps []func()) {
-	t.Helper()
-	m := startMembers(t)
-	return m.targets, []func(){func() {
-		if node := m.All[0]; node.Args[len(node.Args)-1] != "--unsafe-sync" {
-			node.Stop()
-			node.Args = append(node.Args, "--unsafe-sync")
-			node.Restart()
-		}
-	}}
-}
-
 // endingCertificate replaces the certificate for clients by one that ends in three days.
 func endingCertificate(t *testing.T) (targets []string, steps []func()) {
 	t.Helper()

@@ -25,7 +25,7 @@ var (
 func TenantLogins(shards uint32) string {
 	plan := access.Plan{
 		Deployment: access.Deployment{Prefix: messages.DefaultPrefix, Shards: shards}, Layout: access.Tenants,
-		Applications: []string{Tenant}, Keys: []string{">"},
+		Applications: []access.Application{{Name: Tenant, Keys: []string{">"}}},
 	}
 	text := passwordVariable.ReplaceAllString(plan.Conf(), password)
 	return accountUsers.ReplaceAllString(text, "$0\n      { user: \"all-of-$1\", password: \""+password+"\" }")

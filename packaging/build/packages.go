@@ -64,6 +64,9 @@ func (b *build) stage(dir, program string) error {
 	if err := place(dir, "usr/share/doc/holdfast/copyright", filepath.Join(b.dir, noticesFile), 0o644); err != nil {
 		return err
 	}
+	if err := placeCompressed(dir, "usr/share/doc/holdfast/changelog.gz", "../CHANGELOG.md"); err != nil {
+		return err
+	}
 	for _, c := range completions {
 		if err := place(dir, c.folder, filepath.Join(b.work, "completions", c.file), 0o644); err != nil {
 			return err

@@ -22,10 +22,11 @@ const (
 	Tenants Layout = "tenants"
 )
 
-// The accounts of nodes and operators.
+// The accounts of nodes and operators, and that of NATS itself.
 const (
 	nodesAccount     = "HOLDFAST"
 	operatorsAccount = "OPERATORS"
+	systemAccount    = "$SYS"
 	tenantOperator   = "tenant-operator"
 )
 
@@ -42,8 +43,13 @@ type Plan struct {
 	// Users: nodes verify the users of NATS, and not only their accounts. Its nodes log in with an nkey.
 	Users bool
 	// Applications are the accounts, or in one account the users, of clients.
-	Applications []string
-	// Keys are patterns of the resources of clients.
+	Applications []Application
+}
+
+// Application is an account of clients, in one account a user.
+type Application struct {
+	Name string
+	// Keys are patterns of its resources.
 	Keys []string
 }
 
@@ -74,7 +80,7 @@ func (p Plan) node() User {
 }
 
 func (p Plan) operator() User {
-	return p.Operator(OperatorTerms{User: "operator", Inbox: inboxOf("operator"), Keys: everything})
+	return p.Operator(OperatorTerms{User: "operator", Inbox: inboxOf("operator"), Keys: everything, Imported: p.Layout == Accounts || p.Layout == Tenants})
 }
 
 // tenantOperator returns the operator of all tenants. It is in the account of the nodes, because an account can import only its
@@ -93,9 +99,9 @@ func (p Plan) clients(d Deployment) (all []User) {
 	return all
 }
 
-func (p Plan) client(d Deployment, application string) User {
-	name := strings.ToLower(application)
-	return d.Client(ClientTerms{User: name, Inbox: inboxOf(name), Keys: p.Keys, Values: true, Sessions: true})
+func (p Plan) client(d Deployment, a Application) User {
+	name := strings.ToLower(a.Name)
+	return d.Client(ClientTerms{User: name, Inbox: inboxOf(name), Keys: a.Keys, Values: true, Sessions: true})
 }
 
 // writeImport writes one account that exports the operations and imports them under the prefix of clients.
@@ -106,7 +112,7 @@ func (p Plan) writeImport(t *text) {
 			t.line("jetstream: enabled")
 			through := Deployment{Prefix: clientPrefix, Shards: p.Shards}
 			t.users(append(append([]User{p.node()}, p.clients(through)...), p.operator(), p.metrics()))
-			shares := p.shares(clientUses...)
+			shares := p.shares(everything, clientUses...)
 			for i := range shares {
 				shares[i].local = string(clientPrefix) + strings.TrimPrefix(shares[i].local, string(p.Prefix))
 			}
@@ -129,16 +135,23 @@ func (p Plan) writeAccounts(t *text) {
 				users = append(users, p.tenantOperator())
 			}
 			t.users(users)
-			t.exports(joined(p.applicationShares(messages.AllTenants), operators))
+			t.exports(joined(p.applicationShares(Application{messages.AllTenants, everything}), operators))
+			t.imports([]share{syncsShare(nodesAccount)}, false)
 		})
 		t.block(operatorsAccount+" {", "}", func() {
 			reader := ReaderTerms{User: "watcher", Inbox: inboxOf("watcher"), Imported: true}
 			agent := ReaderTerms{User: "agent", Inbox: inboxOf("agent"), Imported: true}
 			t.users([]User{p.operator(), p.Watcher(reader), p.Agent(agent, everything), p.metrics()})
-			t.imports(operators, p.Users)
+			t.imports(append(operators, syncsShare(operatorsAccount)), p.Users)
+		})
+		t.block(systemAccount+" {", "}", func() {
+			t.users([]User{{Name: "system", Role: "an operator of NATS: nats server report jetstream, nats server cluster peer-remove", Rights: []Right{
+				{For: "everything of its account, which has no locks", Publish: []string{">"}, Subscribe: []string{">"}},
+			}}})
+			t.exports([]share{syncsShare(nodesAccount + ", " + operatorsAccount)})
 		})
 		for _, application := range p.Applications {
-			t.block(application+" {", "}", func() {
+			t.block(application.Name+" {", "}", func() {
 				t.users([]User{p.client(p.Deployment, application)})
 				t.imports(p.applicationShares(application), p.Users)
 			})
@@ -155,10 +168,10 @@ func joined(shares, others []share) []share {
 	return append(shares, slices.DeleteFunc(slices.Clone(others), func(s share) bool { return exported[s.exported] })...)
 }
 
-// applicationShares returns what the account of an application uses. "*" stands for all of them.
-func (p Plan) applicationShares(account string) []share {
+// applicationShares returns what the account of an application uses. The name "*" stands for all of them.
+func (p Plan) applicationShares(a Application) []share {
 	if p.Layout == Tenants {
-		return p.tenantShares(account)
+		return p.tenantShares(a.Name)
 	}
-	return p.shares(clientUses...)
+	return p.shares(a.Keys, clientUses...)
 }

@@ -14,6 +14,7 @@ func (d Deployment) Node(name, inbox string) User {
 				jetStream+"STREAM.CREATE.", jetStream+"STREAM.UPDATE.", streamInfo, jetStream+"STREAM.PURGE.", messageGet,
 				jetStream+"STREAM.LEADER.STEPDOWN.",
 			)...)},
+			{For: "whether NATS syncs each write, if the account imports that", Publish: []string{syncs}},
 			{For: "records", Publish: append(d.records(), d.consuming()...)},
 			{For: "retained events", Publish: []string{
 				jetStream + "STREAM.CREATE." + events, jetStream + "STREAM.UPDATE." + events, streamInfo + events, messageGet + events,
@@ -22,6 +23,9 @@ func (d Deployment) Node(name, inbox string) User {
 		Warnings: []string{"give this login to nodes only: it can do everything in the deployment"},
 	}
 }
+
+// syncs is the subject on which the servers of NATS say how they store, to the system account and to those that import it.
+const syncs = "$SYS.REQ.SERVER.PING.JSZ"
 
 // imported are the reply subjects that NATS makes for requests through a service import.
 const imported = "_R_.>"

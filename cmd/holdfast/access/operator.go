@@ -15,6 +15,8 @@ type OperatorTerms struct {
 	Tenant string
 	// Doctor: it runs holdfast doctor with all checks.
 	Doctor bool
+	// Imported: its account imports what the doctor asks of JetStream, and has none itself.
+	Imported bool
 }
 
 // doctorKeys are the keys at which the doctor looks to see whether shards commit.
@@ -40,12 +42,17 @@ func (d Deployment) Operator(t OperatorTerms) User {
 	if t.Tenant == messages.AllTenants {
 		u.Rights = append(u.Rights, d.info(), d.listing())
 	}
-	if t.Doctor {
+	if t.Doctor || t.Imported {
 		u.Rights = append(u.Rights,
 			Right{For: "commits of all shards", Publish: d.on(doctorKeys, operations(useLooks)...)},
 			Right{For: "its own permissions", Publish: []string{"$SYS.REQ.USER.INFO"}},
-			Right{For: "storage and replicas", Publish: append([]string{jetStream + "INFO"}, d.journals(streamInfo)...)},
+			Right{For: "storage and replicas", Publish: append([]string{jetStream + "INFO", syncs}, d.journals(streamInfo)...)},
 		)
+	}
+	switch {
+	case t.Imported: // answers stay in the account of operators
+		u.Rights = append(u.Rights, Right{For: "replicas, through an import", Publish: d.importedJournals(streamInfo)})
+	case t.Doctor:
 		u.Warnings = append(u.Warnings, writesByReply)
 	}
 	u.Rights = append(u.Rights, answers(t.Inbox))

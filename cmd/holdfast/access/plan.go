@@ -38,15 +38,20 @@ nodes, operators and a client for each application. The layouts:
             the locks
   tenants   the same for serve --tenants: each account has locks of its own
 
+The patterns are the resources of each application that has none of its own. Without
+them, of several that share the locks each gets those below its own name: ORDERS has
+orders and orders.>.
+
 Passwords are variables. Set them in the environment of the NATS server.`,
 		Example: `  holdfast access deployment --application ORDERS --application PEOPLE
+  holdfast access deployment --application ORDERS='orders.>' --application PEOPLE='people.>,staff.>'
   holdfast access deployment --layout accounts --application ORDERS --verified-users 'orders.>'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              p.run,
 	}
 	cli.AddFlags(cmd, "Accounts", func(f *pflag.FlagSet) {
 		f.Var(&p.layout, "layout", p.layout.List())
-		f.StringArrayVar(&p.applications, "application", []string{"ORDERS"}, "`NAME` of an account of clients, in one account of a user; repeatable")
+		f.StringArrayVar(&p.applications, "application", []string{"ORDERS"}, "`NAME[=PATTERN,...]` of an account of clients, in one account of a user, and its resources; repeatable")
 		f.BoolVar(&p.users, "verified-users", false, "nodes are told the users of accounts (--identity user), and log in with an nkey")
 	})
 	cli.AddFlags(cmd, "Deployment", p.addTo)
@@ -65,47 +70,56 @@ func (p *planFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
-		args = everything
-	}
-	keys, err := parsePatterns(args)
-	if err != nil {
-		return err
-	}
-	if err := p.checkApplications(); err != nil {
-		return err
-	}
 	layout := Layout(p.layout.Word)
+	applications, err := p.parseApplications(layout, args)
 	switch {
+	case err != nil:
+		return err
 	case layout == Single && p.users:
 		return exit.Usagef("--verified-users goes with the layouts import, accounts and tenants")
 	case layout == Import && d.Prefix == clientPrefix:
 		return exit.Usagef("--prefix: not %s, which is that of the clients in the layout import", clientPrefix)
 	}
-	plan := Plan{Deployment: d, Layout: layout, Users: p.users || layout == Import, Applications: p.applications, Keys: keys}
+	plan := Plan{Deployment: d, Layout: layout, Users: p.users || layout == Import, Applications: applications}
 	_, err = io.WriteString(cmd.OutOrStdout(), plan.Conf())
 	return err
 }
 
-// checkApplications refuses names that are used, or that cannot be both an account and a user.
-func (p *planFlags) checkApplications() error {
+// parseApplications returns the applications. It refuses names that are used, or that cannot be both an account and a user.
+func (p *planFlags) parseApplications(layout Layout, patterns []string) (all []Application, err error) {
 	if len(p.applications) > mostApplications {
-		return exit.Usagef("--application: at most %d, got %d", mostApplications, len(p.applications))
+		return nil, exit.Usagef("--application: at most %d, got %d", mostApplications, len(p.applications))
 	}
-	taken := []string{nodesAccount, operatorsAccount, "OPERATOR", "TENANT_OPERATOR", "METRICS", "WATCHER", "AGENT", "SYS"}
-	for i, name := range p.applications {
+	taken := []string{nodesAccount, operatorsAccount, "OPERATOR", "TENANT_OPERATOR", "METRICS", "WATCHER", "AGENT", "SYS", "SYSTEM"}
+	for _, given := range p.applications {
+		name, own, _ := strings.Cut(given, "=")
 		var err error
 		switch {
 		case !accountName.MatchString(name):
 			err = errors.New("a letter, then at most 63 letters, digits and _, all in upper case")
 		case slices.Contains(taken, name):
 			err = fmt.Errorf("another name than %s, which the deployment uses", strings.Join(taken, ", "))
-		case slices.Contains(p.applications[:i], name):
+		case slices.ContainsFunc(all, func(a Application) bool { return a.Name == name }):
 			err = errors.New("each name once")
 		}
 		if err != nil {
-			return cli.BadValue("--application", name, err)
+			return nil, cli.BadValue("--application", name, err)
 		}
+		of := patterns
+		switch {
+		case own != "":
+			of = strings.Split(own, ",")
+		case len(of) > 0:
+		case layout == Tenants || len(p.applications) == 1:
+			of = everything
+		default: // they share the locks
+			of = []string{strings.ToLower(name), strings.ToLower(name) + ".>"}
+		}
+		keys, err := parsePatterns(of)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Application{name, keys})
 	}
-	return nil
+	return all, nil
 }

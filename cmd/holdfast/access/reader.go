@@ -59,7 +59,7 @@ func (d Deployment) Agent(t ReaderTerms, keys []string) User {
 func (d Deployment) reads(u *User, t ReaderTerms) {
 	u.Rights = append(u.Rights, d.reading())
 	if t.Imported {
-		u.Rights = append(u.Rights, Right{For: "the same through an import", Publish: d.importedJournals()})
+		u.Rights = append(u.Rights, Right{For: "the same through an import", Publish: d.importedJournals(streamInfo, messageGet)})
 		return
 	}
 	u.Warnings = append(u.Warnings, writesByReply)
@@ -73,9 +73,9 @@ func (d Deployment) reading() Right {
 	return Right{For: "the journals, record by record", Publish: d.journals(streamInfo, messageGet)}
 }
 
-// importedJournals returns the subjects of reading in an account that imports them.
-func (d Deployment) importedJournals() (all []string) {
-	for _, subject := range d.journals(streamInfo, messageGet) {
+// importedJournals returns the subjects of requests about the journals in an account that imports them.
+func (d Deployment) importedJournals(requests ...string) (all []string) {
+	for _, subject := range d.journals(requests...) {
 		all = append(all, d.importedJournal(subject))
 	}
 	return all

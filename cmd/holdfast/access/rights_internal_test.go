@@ -17,7 +17,7 @@ func TestEachOperationHasAUse(t *testing.T) {
 		d.Operator(OperatorTerms{User: "a", Inbox: "a", Keys: everything}).Publish(),
 	)
 	var exported []string
-	for _, s := range append(d.shares(clientUses...), d.operatorShares()...) {
+	for _, s := range append(d.shares(everything, clientUses...), d.operatorShares()...) {
 		exported = append(exported, s.exported)
 	}
 	for _, op := range messages.Operations {

@@ -1,7 +1,9 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -18,8 +20,10 @@ type share struct {
 	only string
 	// position is the level of the subject that has the name of the importing account; 0: none.
 	position int
-	// several nodes answer.
+	// several nodes or servers answer.
 	several bool
+	// of is the account that exports it; empty: that of the nodes.
+	of string
 }
 
 // newShare returns a share that has the same subject everywhere.
@@ -28,11 +32,18 @@ func newShare(subject string) share { return share{exported: subject, remote: su
 // clientUses are those of an application that shares the locks with others.
 var clientUses = []use{useLocks, useLooks, useValues, useSessions}
 
-// shares returns discovery, operations on all keys, each by itself, and events. An export of everything below the prefix would
+// syncsShare returns the question how NATS stores, for these accounts.
+func syncsShare(only string) share {
+	s := newShare(syncs)
+	s.several, s.of, s.only = true, strconv.Quote(systemAccount), only // NATS takes $SYS without quotes for a variable
+	return s
+}
+
+// shares returns discovery, operations on the keys, each by itself, and events. An export of everything below the prefix would
 // include the subjects between nodes, and let each account publish events.
-func (d Deployment) shares(of ...use) []share {
+func (d Deployment) shares(keys []string, of ...use) []share {
 	all := []share{newShare(d.Prefix.Info())}
-	for _, subject := range d.on(everything, operations(of...)...) {
+	for _, subject := range d.on(keys, operations(of...)...) {
 		all = append(all, newShare(subject))
 	}
 	events := newShare(d.Prefix.Event(">"))
@@ -42,7 +53,7 @@ func (d Deployment) shares(of ...use) []share {
 
 // operatorShares returns what the account of operators uses.
 func (d Deployment) operatorShares() []share {
-	all := append(d.shares(useLooks, useBreaks, useConfirmations), newShare(d.Prefix.List()))
+	all := append(d.shares(everything, useLooks, useBreaks, useConfirmations), newShare(d.Prefix.List()))
 	for _, subject := range d.journals(streamInfo, messageGet) {
 		s := newShare(subject)
 		s.local = d.importedJournal(subject) // below $JS.API every account reaches its own JetStream
@@ -61,7 +72,7 @@ func (d Deployment) operatorShares() []share {
 
 // tenantShares returns what an account uses that has resources of its own.
 func (d Deployment) tenantShares(account string) []share {
-	local := append(d.shares(append(clientUses, useBreaks, useConfirmations)...), newShare(d.Prefix.List()))
+	local := append(d.shares(everything, append(clientUses, useBreaks, useConfirmations)...), newShare(d.Prefix.List()))
 	all := string(d.Prefix.Tenant(messages.AllTenants))
 	for i, s := range local {
 		below := strings.TrimPrefix(s.local, string(d.Prefix))
@@ -116,5 +127,5 @@ func (s share) imported(verified bool) string {
 	if verified && !s.events {
 		terms += ", share: true"
 	}
-	return fmt.Sprintf("{ %s: { account: %s, subject: %q }%s }", kind, nodesAccount, s.remote, terms)
+	return fmt.Sprintf("{ %s: { account: %s, subject: %q }%s }", kind, cmp.Or(s.of, nodesAccount), s.remote, terms)
 }

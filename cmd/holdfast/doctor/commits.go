@@ -24,7 +24,7 @@ const (
 	probeLevel = "holdfast-doctor."
 )
 
-// commits reads a resource of each shard that is never locked. The owner answers when JetStream has confirmed on disk that it
+// commits reads a resource of each shard that is never locked. The owner answers when JetStream has confirmed that it
 // is the owner, so the time is that of a commit and of a round trip.
 func (p *patient) commits(ctx context.Context, r *Result) {
 	all := p.measure(ctx)
@@ -54,7 +54,11 @@ func (p *patient) commits(ctx context.Context, r *Result) {
 		}
 	}
 	if len(times) > 0 {
-		r.see("%s, the slowest confirms on disk within %s, the round trip included", display.Count(len(times), "shard"), short(slices.Max(times)))
+		confirms := "confirms"
+		if p.synced {
+			confirms = "confirms on disk"
+		}
+		r.see("%s, the slowest %s within %s, the round trip included", display.Count(len(times), "shard"), confirms, short(slices.Max(times)))
 	}
 	if seen < len(all) {
 		r.cut(seen, len(all), "shard")

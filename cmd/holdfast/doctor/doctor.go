@@ -28,7 +28,9 @@ type patient struct {
 	info *messages.Info
 	// nodes are what the nodes tell of themselves, by name; nil if they were not asked.
 	nodes map[string]*nodeStats
-	locks locks
+	// synced: each commit is confirmed only when it is on disk, as far as that is known.
+	synced bool
+	locks  locks
 }
 
 // connection is the name of the first check.
@@ -47,8 +49,8 @@ var checks = []struct {
 	{"shards", false, (*patient).shards},
 	{"identity", true, (*patient).identity},
 	{"nodes", true, (*patient).answers},
-	{"commits", true, (*patient).commits},
 	{"storage", false, (*patient).storage},
+	{"commits", true, (*patient).commits},
 	{"replicas", true, (*patient).replicas},
 	{"load", true, (*patient).load},
 	{"queues", true, (*patient).queues},

@@ -35,7 +35,11 @@ const (
 
 // shards asks what there is: the nodes, their versions, and which shard each owns.
 func (p *patient) shards(ctx context.Context, r *Result) {
-	if err := p.discover(ctx, r); err != nil {
+	err := p.discover(ctx, r)
+	for end := time.Now().Add(settling); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(end) && connect.Pause(ctx, lookAgain); {
+		err = p.discover(ctx, r) // nodes that have just been started follow their NATS server after a moment
+	}
+	if err != nil {
 		p.noInfo(r, err)
 		return
 	}

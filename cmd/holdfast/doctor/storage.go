@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
+	buckets "github.com/holdfast-io/holdfast/jetstream"
 )
 
 const (
@@ -32,20 +33,43 @@ func (p *patient) storage(ctx context.Context, r *Result) {
 		}
 	}
 	r.see("%s", strings.Join(seen, "; "))
-	if !p.unasked(r) && len(elsewhere) > 0 {
-		r.hidden("NATS in the process of %s; of another NATS a user of the system account sees the disks with nats server report jetstream, "+
-			"and its configuration has to say sync_interval: always", strings.Join(elsewhere, ", "))
+	if p.synced = !p.unasked(r); len(elsewhere) > 0 {
+		r.hidden("NATS in the process of %s; of another NATS a user of the system account sees the disks with nats server report jetstream, and %s",
+			strings.Join(elsewhere, ", "), p.elsewhere(ctx, r))
+	}
+	for _, n := range p.nodes {
+		p.synced = p.synced && (n.Storage == nil || n.Storage.Synced)
 	}
 	p.account(ctx, r)
+}
+
+// elsewhere checks whether the NATS servers outside of the nodes sync each write, and returns what is known of it.
+func (p *patient) elsewhere(ctx context.Context, r *Result) string {
+	unsynced, err := buckets.Unsynced(ctx, p.cfg.Conn, p.cfg.Prefix, p.info.GetShards())
+	p.synced = err == nil && len(unsynced) == 0
+	for _, server := range unsynced {
+		r.unsynced("the NATS server "+display.Name(server), "set sync_interval: always in the section jetstream of its configuration, and restart it")
+	}
+	switch {
+	case err != nil:
+		return "whether it syncs each write is not known: " + display.OneLine(err.Error())
+	case p.synced:
+		return "it syncs each write"
+	}
+	return "it does not sync each write"
+}
+
+// unsynced adds that a server of NATS can lose what it has confirmed.
+func (r *Result) unsynced(server, do string) {
+	r.problem(server+" confirms writes that are not on disk yet",
+		"a power failure loses locks that were granted, and their tokens are issued a second time", do)
 }
 
 // disk checks that of a node, and returns what was seen.
 func (p *patient) disk(r *Result, name string) string {
 	s, node := p.nodes[name].Storage, display.Name(name)
 	if !s.Synced {
-		r.problem(fmt.Sprintf("node %s confirms writes that are not on disk yet", node),
-			"a power failure loses locks that were granted, and their tokens are issued a second time",
-			fmt.Sprintf("start %s without --unsafe-sync, and with sync_interval: always in its configuration of NATS", node))
+		r.unsynced("node "+node, fmt.Sprintf("start %s without --unsafe-sync, and with sync_interval: always in its configuration of NATS", node))
 	}
 	if s.Fault != "" {
 		r.problem(fmt.Sprintf("node %s cannot store: %s", node, display.OneLine(s.Fault)),

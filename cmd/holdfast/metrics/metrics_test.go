@@ -140,10 +140,10 @@ func TestStorage(t *testing.T) {
 	}{
 		"broken": {&node.Storage{
 			FreeBytes: 1, TotalBytes: 2, Fault: "full", Behind: map[uint32]int{0: 1, 2: 0}, Certificates: map[string]time.Time{"clients": end},
-		}, true, `holdfast_storage_fault 1; holdfast_storage_synced 0; holdfast_storage_free_bytes 1; holdfast_storage_size_bytes 2; ` +
+		}, true, `holdfast_storage_fault 1; holdfast_storage_free_bytes 1; holdfast_storage_size_bytes 2; ` +
 			`holdfast_replicas_behind{shard="0"} 1; holdfast_replicas_behind{shard="2"} 0; ` +
 			`holdfast_certificate_expiry_timestamp_seconds{use="clients"} 2e+09; holdfast_certificate_expiry_timestamp_seconds{use="https"} 2e+09`},
-		"well":      {&node.Storage{Synced: true}, false, `holdfast_storage_fault 0; holdfast_storage_synced 1; holdfast_certificate_expiry_timestamp_seconds{use="none"} +Inf`},
+		"well":      {&node.Storage{Synced: true}, false, `holdfast_storage_fault 0; holdfast_certificate_expiry_timestamp_seconds{use="none"} +Inf`},
 		"elsewhere": {nil, false, `holdfast_certificate_expiry_timestamp_seconds{use="none"} +Inf`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // storageCollector shows what a node stores on, and when certificates end. Without TLS there is one that never ends, so that an
 // alert has a value.
 type storageCollector struct {
-	fault, synced, free, size, behind, certificate *prometheus.Desc
+	fault, free, size, behind, certificate *prometheus.Desc
 
 	mu sync.Mutex
 	// certificates return when those end that NATS does not know, by what they are for.
@@ -23,7 +23,6 @@ type storageCollector struct {
 func newStorageCollector() *storageCollector {
 	return &storageCollector{
 		fault:  desc("storage_fault", "Whether a fault of its disk keeps the NATS server in the process from storing."),
-		synced: desc("storage_synced", "Whether the NATS server in the process confirms a write only when it is on disk."),
 		free:   desc("storage_free_bytes", "How much of the disk of the data directory is free for the process."),
 		size:   desc("storage_size_bytes", "The size of the disk of the data directory."),
 		behind: desc("replicas_behind", "The replicas of a shard that are away or behind, at the NATS server that leads it.", "shard"),
@@ -34,7 +33,7 @@ func newStorageCollector() *storageCollector {
 }
 
 func (c *storageCollector) descs() []*prometheus.Desc {
-	return []*prometheus.Desc{c.fault, c.synced, c.free, c.size, c.behind, c.certificate}
+	return []*prometheus.Desc{c.fault, c.free, c.size, c.behind, c.certificate}
 }
 
 // collect shows the storage, nil: NATS is elsewhere.
@@ -42,7 +41,6 @@ func (c *storageCollector) collect(to sink, s *node.Storage) {
 	ends := map[string]time.Time{}
 	if s != nil {
 		to.gauge(c.fault, count(s.Fault != ""))
-		to.gauge(c.synced, count(s.Synced))
 		if s.TotalBytes > 0 {
 			to.gauge(c.free, int64(s.FreeBytes))
 			to.gauge(c.size, int64(s.TotalBytes))

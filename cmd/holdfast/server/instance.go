@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node"
@@ -21,6 +22,8 @@ type instance struct {
 	streams     *embedded.Streams     // nil if NATS is external
 	leadership  *jetstream.Leadership // nil if NATS is external
 	node        *node.Node
+	// synced is whether an external NATS syncs each write; nil: not known.
+	synced atomic.Pointer[bool]
 	// endBackground stops the background tasks and waits for them.
 	endBackground func()
 }
@@ -143,6 +146,9 @@ func (i *instance) startBackground() {
 		}
 	})
 	running.Go(func() { i.leadership.Follow(ctx, i.node.Owns) })
+	if i.nats == nil {
+		running.Go(func() { i.followSyncs(ctx) })
+	}
 }
 
 // stop stops the node before its connections, so that every request is answered. It may be called twice.

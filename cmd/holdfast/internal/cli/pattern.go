@@ -37,11 +37,14 @@ func ParsePattern(text string) (Pattern, error) {
 		_, err = messages.ParsePattern(key)
 	}
 	if err != nil {
-		return Pattern{}, exit.Usagef("the pattern: a resource in which * is one whole level and > at the end is the rest, got %s",
+		return Pattern{}, exit.Usagef(`the pattern: a resource in which * is one whole level and > at the end is the rest, got %s; \* and \> are these characters themselves`,
 			display.Quote(text))
 	}
 	return Pattern{Text: text, Key: key}, nil
 }
+
+// literal takes the backslash from what is no wildcard.
+var literal = strings.NewReplacer(`\*`, "*", `\>`, ">")
 
 // encodePattern keeps wildcards, misplaced ones too: messages.ParsePattern refuses those.
 func encodePattern(name string) (string, error) {
@@ -50,10 +53,11 @@ func encodePattern(name string) (string, error) {
 	}
 	levels := strings.Split(name, ".")
 	for i, level := range levels {
-		if strings.ContainsAny(level, "*>") {
+		plain := literal.Replace(level)
+		if plain == level && strings.ContainsAny(level, "*>") {
 			continue
 		}
-		key, err := messages.EncodeKey(level)
+		key, err := messages.EncodeKey(plain)
 		if err != nil {
 			return "", err
 		}

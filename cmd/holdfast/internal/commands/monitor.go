@@ -164,6 +164,7 @@ func (m *monitor) started(ctx context.Context, running *server.Server) error {
 		return nil
 	}
 	m.metrics.Started(running.Node())
+	m.metrics.Synced(running.Synced)
 	m.health.Started(running.Node())
 	context.AfterFunc(ctx, m.health.Stopping)
 	if m.page == nil {

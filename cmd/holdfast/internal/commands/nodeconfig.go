@@ -91,7 +91,8 @@ func (s *serve) natsFiles() string {
 }
 
 func (s *serve) capacity() node.Capacity {
-	return node.Capacity{Held: int64(s.maxHeld.Value), Waiting: int64(s.maxWaiting.Value), Rate: s.maxRate.Value}
+	return node.Capacity{Held: int64(s.maxHeld.Value), Waiting: int64(s.maxWaiting.Value), Rate: s.maxRate.Value,
+		Pending: s.pending, Crowded: s.crowded}
 }
 
 // The defaults of --max-connections, which is that of NATS, and of --max-subscriptions, which NATS does not bound. The node

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,9 @@ type serve struct {
 	logLevel, logFormat cli.Choice
 	file, tenants       string
 	monitor             monitorFlags
+	// pending and crowded are bounds by the memory of a control group; zero without one.
+	pending int64
+	crowded *atomic.Bool
 }
 
 func newServe(p *Program) *cobra.Command {
@@ -222,6 +226,7 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 		log.Warn("unknown environment variable", "variable", name)
 	}
 	s.warnOfExposed(log)
+	s.limitMemory(given, groupLimit(os.DirFS("/")), log)
 	cfg, err := s.config(log)
 	if err != nil {
 		return err
@@ -242,8 +247,10 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer stopTraces()
-	limitMemory(cfg.Capacity, cfg.Remembered)
 	spaceCollections()
+	if s.crowded != nil {
+		watchMemory(s.crowded)
+	}
 	ctx := cmd.Context()
 	running, err := server.Start(ctx, cfg)
 	switch {

@@ -1,0 +1,21 @@
+package monitoring_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
+	"github.com/holdfast-io/holdfast/integration/stand"
+)
+
+// unsynced restarts a node whose NATS then confirms what is not on disk.
+func unsynced(t *testing.T) (targets []string, steps []func()) {
+	t.Helper()
+	targets = ports.Free(t, 1)
+	node := stand.StartAlone(t, "--http", targets[0])
+	return targets, []func(){sync.OnceFunc(func() {
+		node.Stop()
+		node.Args = append(node.Args, "--unsafe-sync")
+		node.Restart()
+	})}
+}
