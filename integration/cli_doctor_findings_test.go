@@ -3,6 +3,7 @@ package integration_test
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net"
@@ -403,6 +404,21 @@ func TestDoctorFindsUnsafeSync(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--unsafe-sync", "--name", "n1")
 	examine(t, p.url).wantOnly(t, "storage", doctor.Problem, `^node n1 confirms writes that are not on disk yet$`)
+}
+
+// A certificate is a finding two weeks before its end.
+func TestDoctorFindsAnEndingCertificate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ca := stand.NewAuthority(t, dir, "ca")
+	for lasts, finding := range map[time.Duration]bool{15 * 24 * time.Hour: false, 3 * 24 * time.Hour: true} {
+		name := fmt.Sprint("node", lasts)
+		ca.Issue(name, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(lasts) })
+		p := serve(t, "--tls-cert", filepath.Join(dir, name+".pem"), "--tls-key", filepath.Join(dir, name+"-key.pem"))
+		if d := examine(t, p.url, "--tls-ca", filepath.Join(dir, "ca.pem")); d.has(t, "storage", doctor.Warning, `^the certificate of node \S+ for clients ends on 20`) != finding {
+			t.Errorf("with %v left: %+v", lasts, d.check(t, "storage"))
+		}
+	}
 }
 
 // A file system in memory that is full stands for a disk that is.

@@ -88,8 +88,9 @@ func TestLockExitsAsItsCommand(t *testing.T) {
 		"Busy":            {[]string{"held", "--try", "--", "echo"}, 3, `^$`, `^holdfast: held: held by "me", token 1, \S+ left\n$`},
 		"BusyAfterAWait":  {[]string{"held", "--wait", "100ms", "--", "echo"}, 3, `^$`, `^holdfast: timed out: held did not become free in time\n$`},
 		"BusyCode":        {[]string{"held", "--try", "--busy-code", "0", "--", "echo"}, 0, `^$`, `^holdfast: held: `},
-		"NobodyThere":     {[]string{"a", "--prefix", "other", "--timeout", "1s", "--", "echo"}, 5, `^$`, `^holdfast: .*no Holdfast node is there`},
-		"UnavailableCode": {[]string{"a", "--prefix", "other", "--timeout", "1s", "--unavailable-code", "75", "--", "echo"}, 75, `^$`, `no Holdfast node`},
+		"Quiet":           {[]string{"held", "--try", "--busy-code", "0", "--quiet", "--", "echo"}, 0, `^$`, `^$`},
+		"NobodyThere":     {[]string{"a", "--prefix", "other", "--timeout", "1s", "--", "echo"}, 5, `^$`, `^holdfast: .*no node of Holdfast answers`},
+		"UnavailableCode": {[]string{"a", "--prefix", "other", "--timeout", "1s", "--unavailable-code", "75", "--", "echo"}, 75, `^$`, `no node of Holdfast`},
 		"Verbose":         {[]string{"verbose", "-v", "--", "echo", "well"}, 0, `^well\n$`, `^holdfast: acquired verbose: token 1\nholdfast: released verbose\n$`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,7 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	p := serve(t)
 	p.holdfast(t, "history", "orders.42").want(t, 0, `^the journal has no changes of orders\.42$`)
+	p.holdfast(t, "history", "orders.*").want(t, 0, `takes no pattern: holdfast watch --since`)
 	p.holdfast(t, "history", "orders.42", "--json").wantNothing(t)
 	p.holdfast(t, "acquire", "orders.42", "--owner", "me", "--ttl", "10m").want(t, 0, `token 1`)
 	p.holdfast(t, "acquire", "a b", "--owner", "me").want(t, 0, `token 1`)
@@ -141,7 +142,7 @@ func TestWatchUsage(t *testing.T) {
 	run(t, "watch", "--server", "nats://127.0.0.1:1").want(t, 5, `^holdfast: no NATS server answers at `)
 	p := serve(t)
 	p.holdfast(t, "watch", "--prefix", "other", "--timeout", "500ms").
-		want(t, 5, `^holdfast: cannot read the journal at nats://\S+: no Holdfast node is there, though NATS is$`)
+		want(t, 5, `^holdfast: cannot read the journal at nats://\S+: no node of Holdfast answers below "other"; `)
 	p.holdfast(t, "watch", "--position", "9:9").want(t, 2, `^holdfast: position: one of all shards`)
 	p.holdfast(t, "watch", "--position", "0:999,1:0,2:0,3:0", "--timeout", "500ms").want(t, 2, `^holdfast: position: its journal has no commit 999`)
 }

@@ -33,7 +33,7 @@ func TestTwoVersions(t *testing.T) {
 	stop := growthLoad(t, m.URLs())
 	load, err := linear.StartLoad(t.Context(), linear.LoadConfig{
 		Connect: func(int) (*nats.Conn, error) { return stand.Dial(t, m.URLs()), nil },
-		Shards:  3, Resources: []string{"upgrade.0", "upgrade.1", "upgrade.2", "upgrade.3", "upgrade.4", "upgrade.5"}, Shared: true,
+		Shards:  3, Resources: []string{"upgrade.0", "upgrade.1", "upgrade.2", "upgrade.3", "upgrade.4", "upgrade.5"}, Clients: 9, Hot: 20,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,18 +12,13 @@ import (
 // Reason is why a call is [ErrUnavailable]. The clients of all languages have the same. Empty: it is none of these.
 type Reason string
 
+// The reasons.
 const (
-	// ReasonLogin: NATS refuses the login.
-	ReasonLogin Reason = "login"
-	// ReasonPermission: the user may not publish the request, or not receive the answer.
-	ReasonPermission Reason = "permission"
-	// ReasonNoNode: NATS is there, and no node of Holdfast listens: none runs, the prefix is another one, or the user belongs
-	// to another account.
-	ReasonNoNode Reason = "no_node"
-	// ReasonNotConnected: no NATS server can be reached.
-	ReasonNotConnected Reason = "not_connected"
-	// ReasonNoOwner: no node can decide for the resource at present.
-	ReasonNoOwner Reason = "no_owner"
+	ReasonLogin        Reason = "login"         // NATS refuses the login
+	ReasonPermission   Reason = "permission"    // the user may not publish the request, or not receive the answer
+	ReasonNoNode       Reason = "no_node"       // NATS is there, and no node listens: none runs, or prefix or account are others
+	ReasonNotConnected Reason = "not_connected" // no NATS server can be reached
+	ReasonNoOwner      Reason = "no_owner"      // no node can decide for the resource at present
 )
 
 // reasonOf returns the reason in a cause. The login comes first: a connection that is refused is not connected.

@@ -23,6 +23,8 @@ import (
 type Config struct {
 	// Prefix is what the deployment's subjects begin with; empty: [messages.DefaultPrefix].
 	Prefix messages.Prefix
+	// Expected: the caller knows that the deployment is there, so that its first answer may take as long as any other one.
+	Expected bool
 	// Orphan is called with each lease whose grant came too late: nothing expected the answer any more. The
 	// lease should be released. It is called on the goroutine of the subscription, or of the caller of
 	// [Exchange.Finish], and must not block. nil: such leases run out.
@@ -79,6 +81,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 		names:       newNames(),
 		reconnected: make(chan struct{}),
 	}
+	s.heard.Store(cfg.Expected)
 	s.outbox.ready = make(chan struct{}, 1)
 	s.router.prefix, s.router.begun = cfg.Prefix, time.Now()
 	var err error

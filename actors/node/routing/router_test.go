@@ -102,14 +102,14 @@ func TestMissingOwnerLasts(t *testing.T) {
 		for range 2 {
 			r.SetOwner(nil, 0)
 			for range 9 {
-				time.Sleep(actors.LastingAfter / 10)
+				<-time.After(actors.LastingAfter / 10)
 				r.SetOwner(nil, 0)
 				r.Route(routing.Envelope{})
 			}
 			if err := r.NoOwner(); r.Waiting() != 9 || errors.Is(err, actors.ErrLasting) {
 				t.Errorf("%d wait, want 9; %v", r.Waiting(), err)
 			}
-			time.Sleep(actors.LastingAfter / 10)
+			<-time.After(actors.LastingAfter / 10)
 			r.Route(routing.Envelope{})
 			r.Return(routing.Envelope{})
 			if r.Waiting() != 9 || len(c.refused) != 2 || !errors.Is(c.refused[0], actors.ErrLasting) || !errors.Is(c.refused[1], actors.ErrLasting) {

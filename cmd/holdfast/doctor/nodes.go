@@ -192,6 +192,8 @@ type storage struct {
 	FreeBytes  uint64 `json:"free_bytes"`
 	TotalBytes uint64 `json:"total_bytes"`
 	Fault      string `json:"fault"`
+	// Certificates is when those in use end, by what they are for.
+	Certificates map[string]time.Time `json:"certificates"`
 }
 
 // statsAnswer is the answer of one node, as NATS services give it.

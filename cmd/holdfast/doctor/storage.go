@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,6 +21,8 @@ const (
 	fullShare, fullBytes = 0.05, 5e9
 	// accountShare is the part of the storage of an account from which it is nearly used up.
 	accountShare = 0.9
+	// certificateLeft is how long before its end a certificate is a finding.
+	certificateLeft = 14 * 24 * time.Hour
 )
 
 // storage checks what the NATS servers of the nodes store on, and what the account may store.
@@ -75,6 +78,13 @@ func (p *patient) disk(r *Result, name string) string {
 		r.problem(fmt.Sprintf("node %s cannot store: %s", node, display.OneLine(s.Fault)),
 			"its copies of the shards fall behind, and without a majority of copies the shards stop",
 			fmt.Sprintf("free space on the disk of %s, or replace it; the node stores again by itself within 30 s", node))
+	}
+	for _, use := range slices.Sorted(maps.Keys(s.Certificates)) {
+		if left := time.Until(s.Certificates[use]); left < certificateLeft {
+			r.warn(fmt.Sprintf("the certificate of node %s for %s ends on %s", node, display.Name(use), s.Certificates[use].UTC().Format(time.DateOnly)),
+				"then nobody can connect who verifies it",
+				"replace the file and its key, and have the node read them again, with SIGHUP")
+		}
 	}
 	if s.TotalBytes == 0 {
 		return "free space unknown"

@@ -27,6 +27,7 @@ import (
 type command struct {
 	connection       connect.Flags
 	ttl, grace, wait cli.Duration
+	quiet            bool
 	disconnect       cli.Duration // 0: the lease lasts when the connection is gone
 	owner            string
 	metadata         cli.Metadata
@@ -100,6 +101,7 @@ func (u *command) addTo(cmd *cobra.Command) {
 	cli.AddFlags(cmd, "Command", u.commandFlags)
 	cli.AddFlags(cmd, "Exit codes", u.codes.addTo)
 	cli.AddFlags(cmd, cli.SectionOutput, func(f *pflag.FlagSet) {
+		f.BoolVarP(&u.quiet, "quiet", "q", false, "do not say that another owner holds the lock, as for cron; the exit code says it")
 		f.BoolVarP(&u.verbose, "verbose", "v", false, "log acquisition, renewal problems and release to standard error")
 	})
 	u.connection.AddTo(cmd)
@@ -109,6 +111,9 @@ func (u *command) addTo(cmd *cobra.Command) {
 			return err
 		}
 		err := u.run(cmd)
+		if u.quiet && exit.CodeOf(err) == u.codes.busy.Value {
+			err = &exit.Error{Code: u.codes.busy.Value}
+		}
 		if u.supervisor != nil {
 			u.supervisor.propagateInterrupt() // last, since it may end this process
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -65,7 +64,7 @@ func withAsker(cmd *cobra.Command, c *connect.Flags, name string, use func(*aske
 	}
 	defer nc.Close()
 	a := &asker{connection: c, nc: nc, late: make(chan *messages.Lease, 1)}
-	a.sender, err = request.NewSender(nc, request.Config{Prefix: c.Subjects(), Orphan: func(l *messages.Lease) {
+	a.sender, err = request.NewSender(nc, request.Config{Prefix: c.Subjects(), Expected: c.Patient, Orphan: func(l *messages.Lease) {
 		select {
 		case a.late <- l:
 		default:
@@ -228,22 +227,12 @@ func (a *asker) ready(ctx context.Context, q question, deadline time.Time) error
 	return nil
 }
 
-// exchange runs one exchange. NATS discards a message that the user may not publish, so a permission violation
-// ends the exchange if it has sent one message only.
+// exchange runs one exchange.
 func (a *asker) exchange(ctx context.Context, q question, deadline time.Time) (*request.Answer, *request.Error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var sent atomic.Int32
-	a.nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		if errors.Is(err, nats.ErrPermissionViolation) && sent.Load() <= 1 {
-			cancel(err)
-		}
-	})
 	begun := time.Now()
 	x := a.sender.Exchange(request.Request{
-		Op: q.op, Key: q.key, Subject: q.subject, Waits: q.wait > 0,
+		Op: q.op, Key: q.key, Subject: q.subject, Waits: q.wait > 0, GivesUp: true,
 		Message: func() proto.Message {
-			sent.Add(1)
 			left := q.wait
 			if left > 0 {
 				left = max(left-time.Since(begun), time.Millisecond) // 0 would be a request that does not wait
@@ -253,10 +242,7 @@ func (a *asker) exchange(ctx context.Context, q question, deadline time.Time) (*
 	})
 	defer x.Finish()
 	answer, err := x.Within(ctx, time.Until(deadline))
-	var failure *request.Error
-	if errors.As(err, &failure) && errors.Is(err, nats.ErrPermissionViolation) && sent.Load() <= 1 {
-		failure.Definite = true
-	}
+	failure, _ := errors.AsType[*request.Error](err)
 	return answer, failure
 }
 

@@ -175,7 +175,7 @@ func TestPermissionsOfThePages(t *testing.T) {
 				t.Errorf("%s: no comment names the command that prints %s: [%.60s", name, what, list)
 				continue
 			}
-			command := commands[len(commands)-1][1]
+			command, _, isPart := strings.Cut(commands[len(commands)-1][1], ", of which")
 			var printed bytes.Buffer
 			args := append(strings.Fields(strings.ReplaceAll(command, "'", "")), "--shards", "1")
 			if code := (&Program{Stdout: &printed, Stderr: os.Stderr}).Run(t.Context(), args); code != exit.Done {
@@ -186,7 +186,11 @@ func TestPermissionsOfThePages(t *testing.T) {
 			}
 			for _, of := range lists.FindAllStringSubmatch(printed.String(), -1) {
 				if of[1] == what {
-					wantSame(t, name+": "+command+": "+what, subjects(list), subjects(of[2]))
+					documented, existing := subjects(list), subjects(of[2])
+					if isPart {
+						existing = slices.DeleteFunc(existing, func(s string) bool { return !slices.Contains(documented, s) })
+					}
+					wantSame(t, name+": "+command+": "+what, documented, existing)
 					compared++
 				}
 			}

@@ -3,6 +3,7 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,11 @@ func (h *history) show(cmd *cobra.Command, c *holdfast.Client, resource, key str
 		err = s.goOn(cmd.Context(), c, key, gap, options...) // compaction may proceed meanwhile
 	}
 	if err == nil && !s.begun && !h.json && cmd.Context().Err() == nil {
-		_, err = fmt.Fprintf(s.out, "the journal has no changes of %s%s\n", display.Name(resource), ofTenants(h.connection.Tenant))
+		advice := ""
+		if strings.ContainsAny(resource, "*>") {
+			advice = "; history shows one lock and takes no pattern: holdfast watch --since shows the past of several"
+		}
+		_, err = fmt.Fprintf(s.out, "the journal has no changes of %s%s%s\n", display.Name(resource), ofTenants(h.connection.Tenant), advice)
 	}
 	return watchFailure(&h.connection, err)
 }

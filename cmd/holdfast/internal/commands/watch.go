@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
@@ -74,6 +76,9 @@ func (w *watch) run(cmd *cobra.Command, args []string) error {
 
 func (w *watch) show(cmd *cobra.Command, c *holdfast.Client) error {
 	s := &eventWriter{out: cmd.OutOrStdout(), errs: cmd.ErrOrStderr(), json: w.json, left: w.count.Value}
+	if errs := cmd.ErrOrStderr(); display.SizeOf(errs) != (display.Size{}) { // a person looks at it
+		_, _ = fmt.Fprintf(errs, "holdfast: watching the locks that match %s%s, until Ctrl-C\n", display.Name(w.pattern.Text), ofTenants(w.connection.Tenant))
+	}
 	err := s.show(cmd.Context(), c, w.pattern.Key, w.options()...)
 	for gap := (*holdfast.CompactedError)(nil); errors.As(err, &gap); {
 		if s.begun || !w.position.IsZero() {

@@ -29,6 +29,8 @@ type Flags struct {
 	socksProxy             string
 	Prefix                 string
 	Timeout                cli.Duration
+	// Patient: --timeout was given. Without it a command says at once that nothing is there.
+	Patient bool
 	// Tenant is whose locks are meant; empty: those of no tenant. With anyTenant it may be [messages.AllTenants].
 	Tenant    string
 	anyTenant bool
@@ -105,6 +107,7 @@ func (c *Flags) Load(flags *pflag.FlagSet) error {
 
 // Check refuses what cannot work, before anything is sent.
 func (c *Flags) Check(s *settings.Settings) error {
+	c.Patient = s.Given["timeout"] != ""
 	if _, err := messages.ParsePrefix(c.Prefix); err != nil {
 		return cli.BadValue(s.Given["prefix"], c.Prefix, err)
 	}

@@ -23,8 +23,18 @@ const (
 	NoticeAfter = time.Second
 )
 
-// Open connects to NATS. It tries for --timeout or until ctx ends, because a server may be restarting. No request has
-// been sent if it fails.
+// patience is for how long NATS is tried again: for --timeout if that was given, because a server may be restarting.
+func (c *Flags) patience() time.Duration {
+	if c.Patient {
+		return c.Timeout.Duration
+	}
+	return min(c.Timeout.Duration, impatience)
+}
+
+// impatience is for how long NATS is tried again without --timeout.
+const impatience = 800 * time.Millisecond
+
+// Open connects to NATS. It tries until ctx ends, for as long as a command is patient. No request has been sent if it fails.
 func (c *Flags) Open(ctx context.Context, name string, notices io.Writer) (*nats.Conn, error) {
 	options, err := c.options(name)
 	if err != nil {
@@ -38,7 +48,7 @@ func (c *Flags) Open(ctx context.Context, name string, notices io.Writer) (*nats
 		if err == nil {
 			return nc, nil
 		}
-		if !isPassing(err) || !Pause(limit, retryDial) {
+		if !isPassing(err) || time.Since(begun)+retryDial > c.patience() || !Pause(limit, retryDial) {
 			return nil, c.unreachable(ctx, err)
 		}
 		if !noticed && time.Since(begun) >= NoticeAfter {
@@ -103,12 +113,12 @@ func (c *Flags) unreachable(ctx context.Context, err error) error {
 		return exit.Errorf(exit.Unavailable, "interrupted before NATS answered at %s: no request was sent", c.Where())
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
 		return exit.Errorf(exit.Unavailable, "no NATS server answers at %s; start one with: holdfast serve, "+
-			"or give its URL with --server%s (tried for %s)", c.Where(), c.orContext(), display.Duration(c.Timeout.Duration))
+			"or give its URL with --server%s (tried for %s)", c.Where(), c.orContext(), display.Duration(c.patience()))
 	case errors.Is(err, nats.ErrAuthorization):
-		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user; "+
-			"give --creds, --nkey, or --user and --password", c.Where())
+		return exit.Errorf(exit.Unavailable, "the NATS server at %s does not permit this user to log in: %w; "+
+			"check --creds, --nkey, or --user and --password", c.Where(), err)
 	case isPassing(err):
-		return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w (tried for %s)", c.Where(), err, display.Duration(c.Timeout.Duration))
+		return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w (tried for %s)", c.Where(), err, display.Duration(c.patience()))
 	}
 	return exit.Errorf(exit.Unavailable, "cannot connect to NATS at %s: %w", c.Where(), err)
 }
