@@ -16,7 +16,7 @@ var (
 	// ErrUnavailable: the shard is not open.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrLasting is an [ErrUnavailable] that has lasted for [LastingAfter], so that a client need not repeat its request.
-	ErrLasting = fmt.Errorf("%w for a long time", ErrUnavailable)
+	ErrLasting = fmt.Errorf("%w", ErrUnavailable)
 	// ErrEnded is an [ErrUnavailable]: the shard has ended, and stays so.
 	ErrEnded = fmt.Errorf("%w: the shard has left this node; nothing happened, try again", ErrUnavailable)
 )

@@ -194,6 +194,7 @@ func (s *Sender) watchConnection() {
 
 func (s *Sender) reconnect() {
 	s.batching.doubt(true)
+	s.deaf.Store(nil) // the subscription was made anew, and is denied anew if it still is
 	s.mu.Lock()
 	close(s.reconnected)
 	s.reconnected = make(chan struct{})

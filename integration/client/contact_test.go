@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -178,4 +180,35 @@ func TestTimeoutNamesTheHolder(t *testing.T) {
 	if _, err := c.Acquire(ctx, t.Name()); err != nil {
 		t.Error(err)
 	}
+}
+
+// A client that received no answers receives them when its user may, over a new connection.
+func TestDeafClientHears(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "auth.conf")
+	permit := func(subscribe string) {
+		config := fmt.Sprintf(`authorization { users: [
+			{ user: node, password: x }
+			{ user: c, password: x, permissions: { publish: "holdfast.>", subscribe: %q } }
+		] }`, subscribe)
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	permit("elsewhere")
+	node := stand.StartAlone(t, "--auth", file, "--user", "node", "--password", "x")
+	nc, err := holdfast.Connect(node.URL, nats.UserInfo("c", "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	c := stand.Client(t, nc, holdfast.Timeout(forEver))
+	_, err = c.Get(testContext(t), "a")
+	wantReason(t, err, holdfast.ReasonPermission, "for Subscription to")
+	node.Stop()
+	permit("_INBOX.>")
+	node.Restart()
+	stand.Eventually(t, "the client hears", func() bool {
+		_, err := c.Get(testContext(t), "a")
+		return err == nil
+	})
 }

@@ -197,6 +197,7 @@ export class Sender {
         this.#denied(status.error);
       } else if (status.type === "reconnect") {
         this.#connected = true;
+        this.deafness = undefined; // the subscription was made anew, and is denied anew if it still is
         for (const listener of [...this.#listeners]) listener.reconnected?.();
       }
     }

@@ -260,6 +260,7 @@ class Sender:
                 self._reconnected()
         elif self.nc.is_connected and self._reconnects != self.nc.stats["reconnects"]:
             self._reconnects = self.nc.stats["reconnects"]
+            self.deaf = ""  # the subscription was made anew, and is denied anew if it still is
             self._reconnected()
 
     async def _publish_all(self) -> None:
