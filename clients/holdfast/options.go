@@ -127,13 +127,11 @@ type terms struct {
 	// delay and confirm say how the resource is held back if the lease is lost.
 	delay   time.Duration
 	confirm bool
-	// counted: permits and limit are given, as they are; else the lock is exclusive.
-	counted        bool
-	permits, limit int64
-	// sharings counts the options Shared and Permits.
-	sharings int
-	metadata map[string]string
-	secret   secret
+	// shared and counted say which of Shared and Permits is given; without both, the lock is exclusive.
+	shared, counted bool
+	permits, limit  int64
+	metadata        map[string]string
+	secret          secret
 }
 
 // TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given. The resource of a
@@ -185,10 +183,10 @@ func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
 func (c *config) terms(opts []AcquireOption) terms {
 	t := terms{owner: c.owner, ttl: DefaultTTL}
 	t.take(c.defaults)
-	defaults := t.sharings
-	t.sharings = 0
-	if t.take(opts); t.sharings == 0 {
-		t.sharings = defaults
+	shared, counted := t.shared, t.counted
+	t.shared, t.counted = false, false
+	if t.take(opts); !t.shared && !t.counted {
+		t.shared, t.counted = shared, counted
 	}
 	return t
 }

@@ -11,19 +11,14 @@ import (
 // readers-writer lock, whose writer acquires without it. One queue serves both, first come first served, so writers do
 // not starve.
 func Shared() AcquireOption {
-	return func(t *terms) { t.share(1, anyLimit) }
+	return func(t *terms) { t.shared, t.permits, t.limit = true, 1, anyLimit }
 }
 
 // Permits asks for n permits, 1 to 1 000, as of a semaphore: while the lock is held, no more than limit are, its own
 // and those of all other holders together. Each holder states its own limit, and the lowest of them counts. Limit 1 is
 // an exclusive lock.
 func Permits(n, limit int) AcquireOption {
-	return func(t *terms) { t.share(int64(n), int64(limit)) }
-}
-
-func (t *terms) share(permits, limit int64) {
-	t.counted, t.permits, t.limit = true, permits, limit
-	t.sharings++
+	return func(t *terms) { t.counted, t.permits, t.limit = true, int64(n), int64(limit) }
 }
 
 // anyLimit is the highest limit: that of a lock that tolerates all others that are shared.
@@ -53,8 +48,8 @@ func (t *terms) checkPermits() error {
 	switch {
 	case !t.counted:
 		return nil
-	case t.sharings > 1:
-		return rule("Shared and Permits", "one of them, once: a shared lock has no limit, and permits have one", strconv.Itoa(t.sharings)+" of them")
+	case t.shared:
+		return rule("Shared and Permits", "one of them: a shared lock has no limit, and permits have one", "both")
 	case t.limit < 1 || t.limit > anyLimit:
 		return rule("limit", "1 to "+strconv.FormatInt(anyLimit, 10), strconv.FormatInt(t.limit, 10))
 	case t.permits < 1 || t.permits > messages.MaxPermits:

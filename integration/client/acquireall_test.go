@@ -134,8 +134,8 @@ func TestAcquireAllInvalid(t *testing.T) {
 		"TooMany":      {t.Context(), many, nil, `1 to 1000 names, got 1001`},
 		"Name":         {t.Context(), []string{"a", ""}, nil, `1 to 512 bytes`},
 		"NoContext":    {nil, []string{"a"}, nil, `context`},
-		"TTL":          {t.Context(), []string{"a", "b"}, []holdfast.AcquireOption{holdfast.TTL(0)}, `ttl_ms`},
-		"NegativeWait": {t.Context(), []string{"a", "b"}, []holdfast.AcquireOption{holdfast.MaxWait(-1)}, `wait`},
+		"TTL":          {t.Context(), []string{"a", "b"}, []holdfast.AcquireOption{holdfast.TTL(0)}, `TTL`},
+		"NegativeWait": {t.Context(), []string{"a", "b"}, []holdfast.AcquireOption{holdfast.MaxWait(-1)}, `MaxWait`},
 		"NilOption":    {t.Context(), []string{"a", "b"}, []holdfast.AcquireOption{nil}, `option`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func TestClose(t *testing.T) {
 		for name, call := range map[string]func() error{
 			"Acquire":    func() error { _, err := c.Acquire(ctx, t.Name()); return err },
 			"TryAcquire": func() error { _, err := c.TryAcquire(ctx, t.Name()); return err },
-			"Do":         func() error { return c.Do(ctx, t.Name(), nil) },
+			"Do":         func() error { return c.Do(ctx, t.Name(), noWork) },
 			"Get":        func() error { _, err := c.Get(ctx, t.Name()); return err },
 			"Break":      func() error { return c.Break(ctx, t.Name(), 1, "") },
 			"Info":       func() error { _, err := c.Info(ctx); return err },

@@ -192,10 +192,10 @@ func mustIndex(tb testing.TB, name string) int {
 func TestDelayInvalid(t *testing.T) {
 	c := newClient(t, url)
 	for want, opts := range map[string][]holdfast.AcquireOption{
-		"delay_ms: 0 to 1h0m0s, got 1h0m0.001s": {holdfast.Delay(time.Hour + time.Millisecond)},
-		"delay_ms: 0 to 1h0m0s, got -1ns":       {holdfast.Delay(-1)},
-		"durability: PERSISTENT":                {holdfast.Delay(time.Second), holdfast.Ephemeral()},
-		"durability: PERSISTENT, since":         {holdfast.ConfirmLoss(), holdfast.Ephemeral()},
+		"Delay: 0 to 1h0m0s, got 1h0m0.001s":    {holdfast.Delay(time.Hour + time.Millisecond)},
+		"Delay: 0 to 1h0m0s, got -1ns":          {holdfast.Delay(-1)},
+		"Ephemeral: PERSISTENT, since delay_ms": {holdfast.Delay(time.Second), holdfast.Ephemeral()},
+		"Ephemeral: PERSISTENT, since":          {holdfast.ConfirmLoss(), holdfast.Ephemeral()},
 	} {
 		if l, err := c.Acquire(testContext(t), t.Name(), opts...); l != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v, want %q", l, err, want)

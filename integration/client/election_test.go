@@ -170,7 +170,7 @@ func TestCampaignRefuses(t *testing.T) {
 		"there is one leader": {holdfast.Shared()},
 		"read the journal":    {holdfast.Ephemeral()},
 		"one lease":           {holdfast.Reentrant()},
-		"metadata":            {holdfast.Metadata(map[string]string{"large": strings.Repeat("x", 1020)})},
+		"Metadata":            {holdfast.Metadata(map[string]string{"large": strings.Repeat("x", 1020)})},
 	} {
 		if _, err := c.Campaign(testContext(t), t.Name(), "value", opts...); !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: got %v", words, err)

@@ -155,3 +155,5 @@ func newService(tb testing.TB) *stand.Stand {
 	tb.Helper()
 	return stand.Start(tb, stand.Config{})
 }
+
+func noWork(context.Context, *holdfast.Lock) error { return nil }

@@ -381,10 +381,10 @@ func TestQuestionBehindDowngrade(t *testing.T) {
 func TestSharingInvalid(t *testing.T) {
 	c := newClient(t, url)
 	for want, option := range map[string]holdfast.AcquireOption{
-		"permits: 1 to 1000, got 0": holdfast.Permits(0, 5), "permits: 1 to 1000, got -1": holdfast.Permits(-1, 5),
-		"permits: 1 to 1000, got 1001": holdfast.Permits(1001, 2000), "limit: 1 to 4294967295, got 0": holdfast.Permits(1, 0),
-		"limit: 1 to 4294967295, got -7": holdfast.Permits(1, -7), "limit: 1 to 4294967295, got 4294967296": holdfast.Permits(1, 1<<32),
-		"permits: at most 5": holdfast.Permits(6, 5), "permits: at most 1": holdfast.Permits(2, 1),
+		"the number of Permits: 1 to 1000, got 0": holdfast.Permits(0, 5), "the number of Permits: 1 to 1000, got -1": holdfast.Permits(-1, 5),
+		"the number of Permits: 1 to 1000, got 1001": holdfast.Permits(1001, 2000), "the limit of Permits: 1 to 4294967295, got 0": holdfast.Permits(1, 0),
+		"the limit of Permits: 1 to 4294967295, got -7": holdfast.Permits(1, -7), "the limit of Permits: 1 to 4294967295, got 4294967296": holdfast.Permits(1, 1<<32),
+		"the number of Permits: at most 5": holdfast.Permits(6, 5), "the number of Permits: at most 1": holdfast.Permits(2, 1),
 	} {
 		if l, err := c.Acquire(testContext(t), t.Name(), option); l != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v, want %q", l, err, want)

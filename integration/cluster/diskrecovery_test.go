@@ -4,12 +4,14 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/cluster"
+	"github.com/holdfast-io/holdfast/integration/stand"
 )
 
 const (
@@ -37,9 +39,18 @@ func mustGrant(t *testing.T, c *cluster.Cluster, after string) {
 			t.Fatal(err)
 		}
 		for i := range names {
-			if _, err := client.Acquire(ctx, fmt.Sprintf("after/%s/%s/%d", after, name, i)); err != nil {
-				t.Fatalf("after %s, by way of %s: %v", after, name, err)
-			}
+			resource := fmt.Sprintf("after/%s/%s/%d", after, name, i)
+			stand.Eventually(t, resource+" has an owner", func() bool {
+				var refused *holdfast.Error
+				_, err := client.Acquire(ctx, resource)
+				if errors.As(err, &refused) && refused.Reason == holdfast.ReasonNoOwner {
+					return false // a shard that has had no owner for 10 s refuses at once
+				}
+				if err != nil {
+					t.Fatalf("after %s, by way of %s: %v", after, name, err)
+				}
+				return true
+			})
 		}
 		if err := client.Close(ctx); err != nil {
 			t.Error(err)
