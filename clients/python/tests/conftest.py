@@ -20,6 +20,7 @@ import pytest
 from nats.aio.client import Client as Connection
 
 import holdfast_client
+from holdfast_client import _clock
 
 from .proxy import Proxy
 
@@ -135,6 +136,31 @@ async def until_free(client: holdfast_client.Client, name: str) -> None:
     """Wait until nothing holds the resource, nor waits for it."""
     while (state := await client.get(name)).held or state.waiting:
         await asyncio.sleep(0.02)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Wait for a state of the client. The timeout of the test bounds the wait."""
+    while not holds():
+        await asyncio.sleep(0.01)
+
+
+async def until_covered(client: holdfast_client.Client, locks: list[holdfast_client.Lock]) -> None:
+    """Wait until keeps of sessions renew the locks, and the client knows whether it may end sessions."""
+    await until(lambda: all(lock._holding.coverage is not None for lock in locks))  # pyright: ignore[reportPrivateUsage]
+    core = client._core  # pyright: ignore[reportPrivateUsage]
+    assert core is not None
+    await until(lambda: core.sessions.may_end)
+
+
+async def until_over(locks: list[holdfast_client.Lock]) -> None:
+    """Wait until the leases would be over if nothing had renewed them since now."""
+    end = _clock.now() + max(lock.remaining for lock in locks)
+    await until(lambda: _clock.now() > end)
+
+
+async def until_heard(lock: holdfast_client.Lock) -> None:
+    """Wait until the client hears of the end of the lease, which it begins to after half a second."""
+    await until(lambda: lock._holding._hints._peeked)  # pyright: ignore[reportPrivateUsage]
 
 
 async def until_waiting(client: holdfast_client.Client, name: str, count: int = 1) -> None:

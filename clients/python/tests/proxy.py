@@ -20,17 +20,25 @@ class Proxy:
         self.url = ""
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        host, port = self._server.sockets[0].getsockname()
-        self.url = f"nats://{host}:{port}"
+        await self.listen()
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self.vanish()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def listen(self) -> None:
+        """Take connections, at the same address each time."""
+        port = urlparse(self.url).port or 0
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", port)
+        self.url = f"nats://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    def vanish(self) -> None:
+        """Break the connections, and refuse new ones."""
         assert self._server is not None
         self._server.close()
         self.cut()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
 
     def cut(self) -> None:
         """Break the connections."""

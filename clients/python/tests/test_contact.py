@@ -16,6 +16,7 @@ import holdfast_client
 import holdfast_client.sync
 
 from .conftest import NewClient, Node
+from .proxy import Proxy
 
 # Longer than a test may take: a call that ends has given up before.
 FOR_EVER = 3600.0
@@ -131,6 +132,19 @@ async def test_mistakes_of_types(client: holdfast_client.Client, node: Node) -> 
             await call()
         assert says in str(refused.value)
     make: Any = holdfast_client.Client
+    for says, made in {
+        "owner must be text, is 42": lambda: make(client._nc, owner=42),  # pyright: ignore[reportPrivateUsage]
+        "prefix must be text, is 42": lambda: make(client._nc, prefix=42),  # pyright: ignore[reportPrivateUsage]
+        "pattern must be text, is 42": lambda: wrong.list(42),
+    }.items():
+        with pytest.raises(holdfast_client.Invalid) as refused:
+            async with asyncio.timeout(5):
+                await anext(aiter(made()))
+        assert says in str(refused.value)
+    connect: Any = holdfast_client.connect
+    for servers in (42, None, [42], []):
+        with pytest.raises(holdfast_client.Invalid, match="servers must be a URL, or a list of them, is"):
+            await connect(servers)
     forgotten = holdfast_client.connect(node.url)
     for nc in (node.url, forgotten, None):
         with pytest.raises(holdfast_client.Invalid, match=r"await holdfast_client\.connect"):
@@ -150,3 +164,34 @@ async def test_timeout_names_the_holder(
         assert lock.name in repr(lock)
         assert str(lock.token) in repr(lock)
         assert client.owner in repr(client)
+
+
+def test_repr_of_a_sync_client(node: Node) -> None:
+    with holdfast_client.sync.Client(node.url, owner="worker-7") as client:
+        assert repr(client) == "<holdfast_client.sync.Client 'worker-7'>"
+
+
+async def test_a_call_that_waits_for_itself_is_logged_once(
+    client: holdfast_client.Client, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    caplog.set_level(logging.INFO, "holdfast_client")
+    async with client.lock(name):
+        for _ in range(2):
+            with pytest.raises(holdfast_client.LockTimeout):
+                await client.acquire(name, wait=0.01)
+    assert [(r.levelname, "holds it itself" in r.getMessage()) for r in caplog.records] == [("INFO", True)]
+
+
+async def test_an_outage_is_logged_once(proxy: Proxy, caplog: pytest.LogCaptureFixture) -> None:
+    """The attempts to reconnect fail alike: the log has the reason once for each outage."""
+    nc = await holdfast_client.connect(proxy.url, reconnect_time_wait=0.01)
+    for outages in (1, 2):
+        proxy.vanish()
+        while nc._server_pool[0].reconnects < 10:  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0.01)
+        refused = [r for r in caplog.records if "Connect call failed" in r.getMessage()]
+        assert len(refused) == outages, caplog.messages
+        await proxy.listen()
+        while nc.stats["reconnects"] < outages:
+            await asyncio.sleep(0.01)
+    await nc.close()

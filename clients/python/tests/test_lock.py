@@ -9,7 +9,7 @@ from nats.aio.client import Client as Connection
 
 import holdfast_client
 
-from .conftest import Ask, NewClient, until_free, until_waiting
+from .conftest import Ask, NewClient, until, until_free, until_heard, until_waiting
 
 
 async def test_acquire_and_release(client: holdfast_client.Client, name: str) -> None:
@@ -181,7 +181,7 @@ async def test_break_is_felt(
     client: holdfast_client.Client, other: holdfast_client.Client, node_ask: Ask, name: str
 ) -> None:
     lock = await client.acquire(name, ttl=60)
-    await asyncio.sleep(0.8)  # from half a second on the client hears of the end
+    await until_heard(lock)
     await node_ask("break", name, {"token": lock.token, "reason": "test"})
     async with asyncio.timeout(5):
         await lock.lost.wait()
@@ -194,7 +194,7 @@ async def test_break_is_felt(
 
 async def test_break_without_renewal_is_felt(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     lock = await client.acquire(name, ttl=60, renew=False)
-    await asyncio.sleep(0.8)
+    await until_heard(lock)
     await node_ask("break", name, {"token": lock.token})
     async with asyncio.timeout(5):
         await lock.lost.wait()
@@ -202,7 +202,7 @@ async def test_break_without_renewal_is_felt(client: holdfast_client.Client, nod
 
 async def test_forged_event_loses_nothing(client: holdfast_client.Client, nc: Connection, name: str) -> None:
     lock = await client.acquire(name, ttl=60)
-    await asyncio.sleep(0.8)
+    await until_heard(lock)
     for _ in range(50):
         headers = {"Holdfast-Event": "BROKEN", "Fencing-Token": lock.fence}
         await nc.publish(f"holdfast.event.{name}", b"{}", headers=headers)
@@ -362,7 +362,7 @@ async def test_watch_ends_with_the_client(nc: Connection) -> None:
             pass
 
     watching = asyncio.create_task(watch())
-    await asyncio.sleep(0.05)
+    await until(lambda: client._core and client._core.watches)  # pyright: ignore[reportPrivateUsage]
     await client.close()
     with pytest.raises(holdfast_client.Closed):
         await watching

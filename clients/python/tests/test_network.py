@@ -12,7 +12,7 @@ from nats.aio.client import Client as Connection
 
 import holdfast_client
 
-from .conftest import NewClient, Node, until_free
+from .conftest import NewClient, Node, until, until_covered, until_free, until_waiting
 from .proxy import Proxy
 
 
@@ -34,7 +34,7 @@ async def test_blackhole(proxy: Proxy, new_client: NewClient, other: holdfast_cl
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         for lock in locks:
             tasks.create_task(feel(lock))
-        await asyncio.sleep(1)  # the locks are renewed, and come into a session
+        await until_covered(client, locks)
         proxy.lossy = True
         for lock in locks:
             await other.acquire(lock.name)
@@ -67,9 +67,10 @@ async def test_connection_is_cut(
     lock = await cut.acquire(name, ttl=2)
     held = await client.acquire(f"{name}.other")
     waiting = asyncio.create_task(cut.acquire(f"{name}.other"))
-    for _ in range(5):
+    nc = cut._nc  # pyright: ignore[reportPrivateUsage]
+    for cuts in range(1, 6):
         proxy.cut()
-        await asyncio.sleep(0.3)
+        await until(lambda n=cuts: nc.is_connected and nc.stats["reconnects"] == n)
     assert lock.valid
     await held.release()
     async with asyncio.timeout(10):
@@ -86,7 +87,7 @@ async def test_connection_is_closed(
         lock = await client.acquire(f"{name}.1", ttl=0.5)
         await other.acquire(name)
         waiting = asyncio.create_task(client.acquire(name))
-        await asyncio.sleep(0.1)
+        await until_waiting(other, name)
         await nc.close()
         async with asyncio.timeout(10):
             with pytest.raises((holdfast_client.Unavailable, holdfast_client.UnknownOutcome)):

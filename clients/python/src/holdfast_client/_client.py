@@ -23,7 +23,7 @@ from ._holding import Holding
 from ._key import encode_key, normalize
 from ._lease import HeldBack, Lease, LockState
 from ._lock import Lock
-from ._options import Duration, LockOptions, OnLost, Terms, check_owner, check_terms, check_ttl, seconds
+from ._options import Duration, LockOptions, OnLost, Terms, check_owner, check_terms, check_text, check_ttl, seconds
 from ._refusal import refused
 from ._scope import LockScope
 from ._secret import Secret
@@ -70,7 +70,7 @@ class Client:
         secret: bytes | None = None,
         on_jeopardy: JeopardyHook | None = None,
     ) -> None:
-        if not _PREFIX.fullmatch(prefix) or len(prefix) > MAX_PREFIX_BYTES:
+        if not _PREFIX.fullmatch(check_text("prefix", prefix)) or len(prefix) > MAX_PREFIX_BYTES:
             raise Invalid(f"prefix must be 1 to {MAX_PREFIX_BYTES} of A-Z a-z 0-9 _ - with single dots, is {prefix!r}")
         if not isinstance(nc, Connection):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"nc must be a connection, as of await holdfast_client.connect(...), is {nc!r:.80}")

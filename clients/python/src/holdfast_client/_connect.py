@@ -9,7 +9,7 @@ from typing import Any
 import nats.errors
 from nats.aio.client import Client as Connection
 
-from ._errors import Unavailable, UnavailableReason
+from ._errors import Invalid, Unavailable, UnavailableReason
 
 log = logging.getLogger("holdfast_client")
 
@@ -33,24 +33,30 @@ async def connect(servers: str | Sequence[str] = "nats://127.0.0.1:4222", **opti
         options: those of nats.connect; they come before what this function sets.
 
     Raises:
+        Invalid: servers is not text, or a list of texts.
         Unavailable: with the reason "login" or "not_connected".
     """
-    nc, met = Connection(), list[Exception]()
-    report: Callable[[Exception], Awaitable[None]] = options.pop("error_cb", None) or _report
+    where = _urls(servers)
+    nc, met, said = Connection(), list[Exception](), dict[str, int]()
+    report: Callable[[Exception], Awaitable[None]] | None = options.pop("error_cb", None)
     connected = False
 
     async def error_cb(error: Exception) -> None:
-        if connected:
-            await report(error)
-        else:
+        outage = nc.stats["reconnects"]
+        if not connected:
             met.append(error)
+        elif report is not None:
+            await report(error)
+        elif nc.is_connected or said.get(str(error)) != outage:
+            if not nc.is_connected:  # the attempts to reconnect fail alike
+                said[str(error)] = outage
+            log.warning("NATS: %s", error)
 
     lasting = _LASTING | options
     first: dict[str, Any] = {"max_reconnect_attempts": 1, "reconnect_time_wait": 0.1}
     try:
-        await nc.connect(servers if isinstance(servers, str) else list(servers), error_cb=error_cb, **(lasting | first))
+        await nc.connect(where, error_cb=error_cb, **(lasting | first))
     except (OSError, nats.errors.Error) as error:
-        where = [servers] if isinstance(servers, str) else servers
         text, reason = not_connected(where, *(e for e in met if _is_login(e)), *met[-1:], error)
         raise Unavailable(text, operation="connect", reason=reason) from None
     nc.options |= {name: lasting[name] for name in first}
@@ -82,8 +88,12 @@ def warn_of_end(nc: Connection) -> None:
         )
 
 
-async def _report(error: Exception) -> None:
-    log.warning("NATS: %s", error)
+def _urls(servers: Any) -> list[str]:
+    urls: list[Any] = [servers] if isinstance(servers, str) or not isinstance(servers, Sequence) else [*servers]
+    wrong = [url for url in urls if not isinstance(url, str)]
+    if wrong or not urls:
+        raise Invalid(f"servers must be a URL, or a list of them, is {(wrong or urls)!r:.80}", operation="connect")
+    return urls
 
 
 def _is_login(error: Exception) -> bool:

@@ -30,6 +30,13 @@ MAX_METADATA_ENTRIES = 16
 MAX_METADATA_BYTES = 1024
 
 
+def check_text(name: str, value: str) -> str:
+    """Return the value; Invalid if it is not text."""
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Invalid(f"{name} must be text, is {value!r}")
+    return value
+
+
 def seconds(name: str, value: Duration, least: float, most: float | None = None) -> float:
     """Return a duration in seconds; Invalid if it is out of bounds."""
     if isinstance(value, bool) or not isinstance(value, int | float | timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -54,7 +61,7 @@ def check_ttl(value: Duration) -> float:
 def check_owner(owner: str) -> str:
     """Return the owner; Invalid if the service would refuse it."""
     try:
-        size = len(owner.encode())
+        size = len(check_text("owner", owner).encode())
     except UnicodeEncodeError:
         raise Invalid(f"owner must be UTF-8, {owner[:80]!a} has a lone surrogate") from None
     if not 1 <= size <= MAX_OWNER_BYTES:

@@ -16,6 +16,7 @@ from nats.errors import Error as NatsError
 from ._errors import Closed, HoldfastError, Invalid, Overloaded, Unavailable
 from ._key import encode_key
 from ._lease import Event
+from ._options import check_text
 
 if TYPE_CHECKING:
     from ._core import Core
@@ -30,7 +31,7 @@ _PATTERN = re.compile(r"(?:(?:\*|[A-Za-z0-9_/=-]+)\.)*(?:\*|>|[A-Za-z0-9_/=-]+)"
 
 def check_pattern(pattern: str, operation: str) -> str:
     """Return the pattern; Invalid if no key can match it."""
-    if not _PATTERN.fullmatch(pattern):
+    if not _PATTERN.fullmatch(check_text("pattern", pattern)):
         message = (
             f"pattern must be a key with the wildcards of NATS, such as orders.* or orders.>, is {pattern[:80]!a}; "
             "encode_key returns the key of a name"

@@ -234,6 +234,9 @@ class Client:
             raise
         _open.add(self)
 
+    def __repr__(self) -> str:
+        return f"<holdfast_client.sync.Client {self.owner!r}>"
+
     @property
     def owner(self) -> str:
         """The name of the holder in the service."""
