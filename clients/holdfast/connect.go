@@ -40,8 +40,8 @@ func hosts(servers string) string {
 	for server := range strings.SplitSeq(servers, ",") {
 		if u, err := url.Parse(strings.TrimSpace(server)); err == nil && u.Host != "" {
 			server = u.Scheme + "://" + u.Host
-		} else if _, host, login := strings.Cut(server, "@"); login {
-			server = host
+		} else {
+			server = server[strings.LastIndexByte(server, '@')+1:]
 		}
 		all = append(all, server)
 	}

@@ -18,7 +18,7 @@ export async function connectWith(
   try {
     return await connect({ ...lasting, ...options });
   } catch (cause) {
-    const servers = [options.servers ?? "127.0.0.1:4222"].flat().map((server) => server.replace(/^([a-z]+:\/\/)?[^@/]*@/, "$1"));
+    const servers = [options.servers ?? "127.0.0.1:4222"].flat().map(withoutLogin);
     const isLogin = isRefusedLogin(cause);
     const text = cause instanceof Error ? cause.message : String(cause);
     throw new UnavailableError({
@@ -30,6 +30,11 @@ export async function connectWith(
       cause,
     });
   }
+}
+
+/** Returns the address of a server without the login in it, whatever a password contains. */
+export function withoutLogin(server: string): string {
+  return server.replace(/^([a-z]+:\/\/)?.*@/i, "$1");
 }
 
 /** Tells whether an error says that NATS refuses the login. */

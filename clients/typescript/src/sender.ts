@@ -1,4 +1,5 @@
 import type { Msg, NatsConnection, Status, Subscription } from "@nats-io/nats-core";
+import { withoutLogin } from "./connect.js";
 import { randomBytes, randomText } from "./random.js";
 import { sha256 } from "./sha256.js";
 import type { Reply } from "./wire.js";
@@ -136,7 +137,7 @@ export class Sender {
   /** Where the servers are, without logins. */
   get servers(): string {
     const { options } = this.nc as { options?: { servers?: string | string[] } };
-    return [options?.servers ?? []].flat().map((server) => server.replace(/^([a-z]+:\/\/)?[^@/]*@/, "$1")).join(", ");
+    return [options?.servers ?? []].flat().map(withoutLogin).join(", ");
   }
 
   /** Publishes a request. Returns false if it was certainly not sent. */

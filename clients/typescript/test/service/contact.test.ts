@@ -39,6 +39,9 @@ describe("a node that asks for users", () => {
       assert.ok(!String(error).includes("secret"));
       return isUnavailable(error, "login", host, "refuses the login", "check the user");
     });
+    for (const server of ["NATS://u:s3cret@127.0.0.1:1", "u:p@s3cret@127.0.0.1:1", "nats://u:a/s3cret@127.0.0.1:1"]) {
+      await assert.rejects(connectWith(connect, { servers: server }), (error) => !String(error).includes("s3cret"));
+    }
     await assert.rejects(connectWith(connect, { servers: ["nats://127.0.0.1:1", "127.0.0.1:2"] }), (error) =>
       isUnavailable(error, "not_connected", "nats://127.0.0.1:1, 127.0.0.1:2"),
     );
