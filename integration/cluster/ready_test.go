@@ -37,6 +37,23 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
+// A node whose disk is stuck is not ready, and still shows its metrics: they say which shard waits for the disk.
+func TestStuckDiskIsSeen(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	c := cluster.Start(t, cluster.Config{Shards: 1, Args: []string{"--http", "0.0.0.0:8422", "--http-insecure"}})
+	mustHealthy(t, c)
+	owner := ownerOf(t, c)
+	allReady(t, c, c.Nodes())
+	if _, err := c.Inject(t.Context(), cluster.KindFsyncSlow.On(owner).By(time.Minute, 0)); err != nil {
+		t.Fatal(err)
+	}
+	stand.Eventually(t, owner+" is not ready", func() bool { return strings.Contains(readiness(t, c, owner), "[-]commits failed: ") })
+	stand.Eventually(t, owner+" shows the shard that waits", func() bool {
+		return strings.Contains(page(t, c, owner, "metrics"), "holdfast_shard_stalled{shard=\"0\"} 1\n")
+	})
+}
+
 // cutOff takes a node from the others: it becomes unready, and they become or stay ready, one of them with its shard. When
 // they can reach one another again, all are ready.
 func cutOff(t *testing.T, c *cluster.Cluster, node string) {

@@ -24,6 +24,8 @@ type instance struct {
 	node        *node.Node
 	// synced is whether an external NATS syncs each write; nil: not known.
 	synced atomic.Pointer[bool]
+	// looked is what the embedded NATS server last said of its storage.
+	looked atomic.Pointer[node.Storage]
 	// endBackground stops the background tasks and waits for them.
 	endBackground func()
 }
@@ -54,6 +56,7 @@ func (i *instance) openDeployment(ctx context.Context) (err error) {
 		return err
 	}
 	i.leadership = jetstream.NewLeadership(i.deployment, i.streams)
+	i.look()
 	return nil
 }
 
@@ -101,22 +104,6 @@ func (i *instance) startNode(ctx context.Context) error {
 	return err
 }
 
-// storage returns what the embedded NATS server stores on.
-func (i *instance) storage() node.Storage {
-	s := node.Storage{Synced: i.nats.Synced(), Certificates: i.nats.Certificates(), Behind: map[uint32]int{}}
-	behind := i.streams.Behind()
-	for shard := range i.deployment.Shards() {
-		if n, leads := behind[i.deployment.Bucket(shard).Stream()]; leads {
-			s.Behind[shard] = n
-		}
-	}
-	s.FreeBytes, s.TotalBytes = i.nats.Space()
-	if fault := i.nats.Fault(); fault != nil {
-		s.Fault = fault.Error()
-	}
-	return s
-}
-
 // retainer returns the event stream, nil if there is none.
 func (i *instance) retainer(ctx context.Context) (actors.Publisher, error) {
 	if i.connections.events == nil {
@@ -148,6 +135,8 @@ func (i *instance) startBackground() {
 	running.Go(func() { i.leadership.Follow(ctx, i.node.Owns) })
 	if i.nats == nil {
 		running.Go(func() { i.followSyncs(ctx) })
+	} else {
+		running.Go(func() { i.followStorage(ctx) })
 	}
 }
 
