@@ -2,11 +2,11 @@ package holdfast
 
 import (
 	"log/slog"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/holdfast-io/holdfast/clients/request"
 )
 
 // Connect connects to NATS as a holder of locks needs it: it never gives up, also after a login that was refused for a
@@ -24,7 +24,7 @@ func Connect(servers string, opts ...nats.Option) (*nats.Conn, error) {
 	if err == nil {
 		return nc, nil
 	}
-	e := &Error{Op: "connect", Resource: hosts(servers), Err: ErrUnavailable, Cause: err, Reason: reasonOf(err)}
+	e := &Error{Op: "connect", Resource: request.WithoutSecrets(servers), Err: ErrUnavailable, Cause: err, Reason: reasonOf(err)}
 	if e.Reason == "" {
 		e.Reason = ReasonNotConnected
 	}
@@ -32,20 +32,6 @@ func Connect(servers string, opts ...nats.Option) (*nats.Conn, error) {
 		e.Detail = "check the user and the password or credentials that are given"
 	}
 	return nil, e
-}
-
-// hosts returns the servers without their logins.
-func hosts(servers string) string {
-	var all []string
-	for server := range strings.SplitSeq(servers, ",") {
-		if u, err := url.Parse(strings.TrimSpace(server)); err == nil && u.Host != "" {
-			server = u.Scheme + "://" + u.Host
-		} else {
-			server = server[strings.LastIndexByte(server, '@')+1:]
-		}
-		all = append(all, server)
-	}
-	return strings.Join(all, ",")
 }
 
 // warnOfEnd logs once for a client when its connection will give up, and its locks with it.

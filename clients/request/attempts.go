@@ -19,18 +19,7 @@ type attempts struct {
 	open map[uint64]*attempt
 	// granted are those whose answers have granted a lease.
 	granted recent
-	// denied counts the denials of each subject on which several attempts were open.
-	denied map[string]denied
 }
-
-// denied is how often a subject was denied while these attempts were open.
-type denied struct {
-	times int
-	open  []uint64
-}
-
-// mostDenied bounds the subjects whose denials are counted.
-const mostDenied = 1024
 
 // attempt is one message on its way.
 type attempt struct {
@@ -133,32 +122,15 @@ func (s *attempts) takeBatch(batch uint64) (taken []*attempt) {
 	return taken
 }
 
-// deny counts a denial of a subject. If all open attempts there were denied, it removes and returns them. It looks at all
-// attempts, and is for the rare case that a user may not do what it tries.
-func (s *attempts) deny(subject string, of func(*attempt) string) (all []*attempt) {
+// on returns the open attempts on a subject that were sent alone. It looks at all attempts, and is for the rare case that
+// a user may not do what it tries.
+func (s *attempts) on(subject string, prefix messages.Prefix) (all []*attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := denied{times: 1}
-	for id, a := range s.open {
-		if a.batch == 0 && of(a) == subject {
+	for _, a := range s.open {
+		if a.batch == 0 && a.to.of(prefix) == subject {
 			all = append(all, a)
-			now.open = append(now.open, id)
 		}
-	}
-	before := s.denied[subject]
-	delete(s.denied, subject)
-	if !slices.ContainsFunc(before.open, func(id uint64) bool { return s.open[id] == nil }) {
-		now.times += before.times // the earlier denials were of attempts that are still open
-	}
-	if now.times < len(all) {
-		if s.denied == nil || len(s.denied) == mostDenied {
-			s.denied = make(map[string]denied)
-		}
-		s.denied[subject] = now
-		return nil
-	}
-	for _, id := range now.open {
-		delete(s.open, id)
 	}
 	return all
 }

@@ -1,8 +1,11 @@
 package request
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -15,11 +18,23 @@ var denials = struct {
 	heard map[*nats.Conn]*hearing
 }{heard: map[*nats.Conn]*hearing{}}
 
+// hearing is that of one connection. What it counts belongs to the goroutine that calls handlers.
 type hearing struct {
 	senders []*Sender
 	next    nats.ErrHandler
 	last    error
+	// counted are the denials of each subject on which more attempts are open.
+	counted map[string]denied
 }
+
+// denied is how often a subject was denied while these attempts were open.
+type denied struct {
+	times int
+	open  []*attempt
+}
+
+// mostDenied bounds the subjects whose denials are counted.
+const mostDenied = 1024
 
 func (h *hearing) handle(nc *nats.Conn, sub *nats.Subscription, err error) {
 	denials.mu.Lock()
@@ -28,12 +43,54 @@ func (h *hearing) handle(nc *nats.Conn, sub *nats.Subscription, err error) {
 		h.last, senders = err, slices.Clone(h.senders)
 	}
 	denials.mu.Unlock()
-	for _, s := range senders {
-		s.denied(err)
+	if len(senders) > 0 && errors.Is(err, nats.ErrPermissionViolation) {
+		h.deny(senders, err)
 	}
 	if h.next != nil {
 		h.next(nc, sub, err)
 	}
+}
+
+// deny takes in a denial. An attempt that NATS did not publish had no effect. The error does not say which one it was: the
+// permission may be younger than some of those on the subject, whichever sender they are of.
+func (h *hearing) deny(senders []*Sender, err error) {
+	_, quoted, _ := strings.Cut(err.Error(), `"`)
+	subject, _, _ := strings.Cut(quoted, `"`)
+	err = fmt.Errorf("%w; holdfast access prints the permissions of a client", err)
+	open := make([][]*attempt, len(senders))
+	for i, s := range senders {
+		if strings.HasPrefix(subject, s.inbox) {
+			s.deafen(err)
+			return
+		}
+		open[i] = s.attempts.on(subject, s.router.prefix)
+	}
+	if !h.areDenied(subject, slices.Concat(open...)) {
+		return
+	}
+	for i, s := range senders {
+		for _, a := range open[i] {
+			s.notPublished(a, err)
+		}
+	}
+}
+
+// areDenied counts a denial of a subject, and reports whether all open attempts there have been denied.
+func (h *hearing) areDenied(subject string, open []*attempt) bool {
+	now := denied{1, open}
+	before := h.counted[subject]
+	delete(h.counted, subject)
+	if !slices.ContainsFunc(before.open, func(a *attempt) bool { return !slices.Contains(open, a) }) {
+		now.times += before.times // the earlier denials were of attempts that are still open
+	}
+	if now.times >= len(open) {
+		return true
+	}
+	if h.counted == nil || len(h.counted) == mostDenied {
+		h.counted = make(map[string]denied)
+	}
+	h.counted[subject] = now
+	return false
 }
 
 func hearDenials(s *Sender) {

@@ -124,7 +124,7 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 		return nil, x.failure(ErrNoAnswer)
 	case x.s.IsOff():
 		return nil, x.failure(nats.ErrConnectionClosed)
-	case x.GivesUp && x.s.deafness() != nil:
+	case x.isHopeless(now):
 		return nil, x.failure(ErrNoAnswer)
 	}
 	if x.GivesUp {

@@ -267,7 +267,14 @@ func (s *Sender) publishAlone(a *attempt) { s.published(a, s.publish(a)) }
 // published notes that an attempt was published, or not because of err.
 func (s *Sender) published(a *attempt, err error) {
 	a.payload = nil // the answer may take long
-	if err == nil || s.attempts.take(a.id) == nil {
+	if err != nil {
+		s.notPublished(a, err)
+	}
+}
+
+// notPublished hands the receiver of an attempt the reason why NATS has not published it.
+func (s *Sender) notPublished(a *attempt, err error) {
+	if s.attempts.take(a.id) == nil {
 		return
 	}
 	answer := a.answer()

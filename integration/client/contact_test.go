@@ -182,6 +182,51 @@ func TestTimeoutNamesTheHolder(t *testing.T) {
 	}
 }
 
+// What NATS denies one client says nothing of a request of another one that waits: the permission is younger than it.
+func TestDenialOfAnother(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "auth.conf")
+	permit := func(publish string) {
+		config := fmt.Sprintf(`authorization { users: [
+			{ user: node, password: x }
+			{ user: c, password: x, permissions: { publish: { %s } } }
+		] }`, publish)
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	permit(`allow: ["holdfast.>"]`)
+	node := stand.StartAlone(t, "--auth", file, "--user", "node", "--password", "x")
+	holder := stand.Client(t, stand.Dial(t, node.URL, nats.UserInfo("node", "x")))
+	nc := stand.Dial(t, node.URL, nats.UserInfo("c", "x"))
+	waiter, denied := stand.Client(t, nc), stand.Client(t, nc, holdfast.Timeout(2*time.Second))
+	mustGet(t, waiter, "k")
+	mustGet(t, denied, "k")
+	held := mustAcquire(t, holder, "k")
+	acquired := make(chan error, 1)
+	go func() {
+		l, err := waiter.Acquire(testContext(t), "k", holdfast.TTL(time.Minute))
+		if err == nil {
+			err = l.Release(testContext(t))
+		}
+		acquired <- err
+	}()
+	stand.Eventually(t, "the waiter is queued", func() bool { return mustGet(t, holder, "k").Waiting == 1 })
+	permit(`allow: ["holdfast.>"], deny: ["holdfast.acquire.>", "holdfast.shard.*.acquire.>"]`)
+	node.Reload()
+	if l, err := denied.TryAcquire(testContext(t), "k"); !errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrUnknown) {
+		t.Errorf("got %v, %v, want that it is denied", l, err)
+	}
+	select {
+	case err := <-acquired:
+		t.Fatalf("the waiter got %v", err)
+	default:
+	}
+	mustRelease(t, held)
+	if err := <-acquired; err != nil {
+		t.Errorf("the waiter got %v", err)
+	}
+}
+
 // A client that received no answers receives them when its user may, over a new connection.
 func TestDeafClientHears(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "auth.conf")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/messages"
@@ -19,7 +19,7 @@ import (
 // With a log in JSON it is a record of the same form, whatever the log level.
 // watched is where HTTP is served, and page where the page is; empty: nowhere.
 func (s *serve) announce(w io.Writer, r *server.Server, watched, page string) error {
-	url, data := connect.WithoutSecrets(r.ClientURL()), "the JetStream of "+display.Name(r.StorageName())
+	url, data := request.WithoutSecrets(r.ClientURL()), "the JetStream of "+display.Name(r.StorageName())
 	if r.DataDir() != "" {
 		data = display.Name(r.DataDir())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
@@ -104,6 +105,9 @@ func (c *Flags) Load(flags *pflag.FlagSet) error {
 	}
 	return c.Check(s)
 }
+
+// Where returns the URL of NATS without secrets.
+func (c *Flags) Where() string { return request.WithoutSecrets(c.server) }
 
 // Check refuses what cannot work, before anything is sent.
 func (c *Flags) Check(s *settings.Settings) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/net/proxy"
 
+	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
 
@@ -17,7 +18,7 @@ func checkProxy(where, address string) error {
 		return nil
 	}
 	if _, err := proxyDialer(address); err != nil {
-		return exit.Usagef("%s: the URL of a SOCKS5 proxy, as in socks5://127.0.0.1:1080, got %q", where, WithoutSecrets(address))
+		return exit.Usagef("%s: the URL of a SOCKS5 proxy, as in socks5://127.0.0.1:1080, got %q", where, request.WithoutSecrets(address))
 	}
 	return nil
 }

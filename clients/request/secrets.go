@@ -1,12 +1,9 @@
-package connect
+package request
 
 import (
 	"net/url"
 	"strings"
 )
-
-// Where returns the URL of NATS without secrets.
-func (c *Flags) Where() string { return WithoutSecrets(c.server) }
 
 // WithoutSecrets returns the URLs without users and passwords.
 func WithoutSecrets(urls string) string {

@@ -1,6 +1,10 @@
-package connect
+package request_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/holdfast-io/holdfast/clients/request"
+)
 
 func TestWithoutSecrets(t *testing.T) {
 	for urls, want := range map[string]string{
@@ -10,7 +14,7 @@ func TestWithoutSecrets(t *testing.T) {
 		"nats://u:p@ss@host:4222":                   "nats://host:4222",
 		"nats://u:%zz@host:4222, nats://u:p@b:4222": "host:4222,nats://b:4222",
 	} {
-		if got := WithoutSecrets(urls); got != want {
+		if got := request.WithoutSecrets(urls); got != want {
 			t.Errorf("withoutSecrets(%q) = %q, want %q", urls, got, want)
 		}
 	}
