@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+import signal
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from nats.aio.client import Client as Connection
 import holdfast_client
 import holdfast_client.sync
 
-from .conftest import NewClient, Node
+from .conftest import NewClient, Node, until_waiting
 from .proxy import Proxy
 
 # Longer than a test may take: a call that ends has given up before.
@@ -32,13 +34,24 @@ authorization { users: [
 
 
 @pytest.fixture
-async def secured(tmp_path: Path) -> AsyncIterator[str]:
+def start_node(tmp_path: Path) -> Iterator[Callable[[str], Node]]:
+    """Start nodes that ask for the users of a text, in tmp_path / "auth.conf"."""
+    with contextlib.ExitStack() as stack:
+
+        def start(users: str) -> Node:
+            auth = tmp_path / "auth.conf"
+            auth.write_text(users)
+            node = Node("--auth", str(auth), "--user", "node", "--password", "x")
+            stack.callback(node.stop)
+            return node
+
+        yield start
+
+
+@pytest.fixture
+def secured(start_node: Callable[[str], Node]) -> str:
     """Where a node is that asks for users."""
-    auth = tmp_path / "auth.conf"
-    auth.write_text(USERS)
-    node = Node("--auth", str(auth), "--user", "node", "--password", "x")
-    yield node.url.removeprefix("nats://")
-    node.stop()
+    return start_node(USERS).url.removeprefix("nats://")
 
 
 def check(error: holdfast_client.HoldfastError, reason: str, *words: str) -> None:
@@ -82,6 +95,42 @@ async def test_denied_calls(secured: str, connect: Callable[..., Awaitable[Conne
     async with clients[0].lock("orders.42"):
         pass
     for client in clients:
+        await client.close()
+
+
+async def test_denial_of_another(
+    tmp_path: Path, start_node: Callable[[str], Node], connect: Callable[..., Awaitable[Connection]]
+) -> None:
+    """What NATS denies one client says nothing of an older request of another."""
+
+    def users(publish: str) -> str:
+        user = f"{{ user: c, password: x, permissions: {{ publish: {{ {publish} }} }} }}"
+        return f"authorization {{ users: [ {{ user: node, password: x }}, {user} ] }}"
+
+    node = start_node(users('allow: ["holdfast.>"]'))
+    holder = holdfast_client.Client(await connect(node.url, user="node", password="x"))
+    nc = await connect(node.url, user="c", password="x")
+    waiter, denied = holdfast_client.Client(nc), holdfast_client.Client(nc, timeout=2)
+    await waiter.get("k")
+    await denied.get("k")
+    held = await holder.acquire("k")
+    waiting = asyncio.create_task(waiter.acquire("k"))
+    await until_waiting(holder, "k")
+    denying = users('allow: ["holdfast.>"], deny: ["holdfast.acquire.>", "holdfast.shard.*.acquire.>"]')
+    (tmp_path / "auth.conf").write_text(denying)
+    node.process.send_signal(signal.SIGHUP)
+    # Until the node has read it, the answer is that the lock is held.
+    error: holdfast_client.HoldfastError | None = None
+    while error is None or isinstance(error, holdfast_client.LockHeld):
+        with pytest.raises(holdfast_client.HoldfastError) as refused:
+            await denied.acquire("k", wait=0)
+        error = refused.value
+    assert isinstance(error, holdfast_client.Unavailable | holdfast_client.UnknownOutcome)
+    assert not waiting.done()
+    await held.release()
+    lock = await waiting
+    await lock.release()
+    for client in (waiter, denied, holder):
         await client.close()
 
 

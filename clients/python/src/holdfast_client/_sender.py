@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from nats.errors import Error as NatsError
 
 from . import _clock
 from ._connect import not_connected
+from ._denials import Denials
 from ._errors import Invalid, UnavailableReason
 from ._key import encode_key
 from ._route import Router
@@ -35,9 +35,6 @@ NOT_SENT = "NOT_SENT"
 DENIED = "DENIED"
 NO_RESPONDERS = "NO_RESPONDERS"
 GARBLED = "GARBLED"
-
-# What NATS says when it denies a publish or a subscription, as nats-py has it.
-_DENIAL = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)"', re.IGNORECASE)
 
 # The answers that have a lease of the one who asked.
 OWN = ("GRANTED", "EXTENDED", "UPDATED")
@@ -91,7 +88,9 @@ Receive = Callable[[Answer], None]
 
 
 @dataclass(slots=True, eq=False)
-class _Attempt:
+class Attempt:
+    """One message on its way. receive is None if no answer is expected, and queued until it is published."""
+
     id: int
     subject: str
     direct: bool
@@ -146,16 +145,14 @@ class Sender:
         self.begun = _clock.now()
         self.heard = False
         self.deaf = ""
-        self._denied: dict[str, list[set[int]]] = {}
-        self._hear_denials()
         self._orphan = orphan
         self._reconnected = reconnected
         self._unheard = unheard
         # Those that nats-py makes can be guessed from one another.
         self._inbox = f"{nc.new_inbox().rpartition('.')[0]}.{secrets.token_urlsafe(16)}."
         self._secret = secrets.token_bytes(16)
-        self._attempts: dict[int, _Attempt] = {}
-        self._outbox: list[_Attempt] = []
+        self._attempts: dict[int, Attempt] = {}
+        self._outbox: list[Attempt] = []
         self._ready = asyncio.Event()
         self._stopping = False
         self._subscription: Subscription | None = None
@@ -163,6 +160,7 @@ class Sender:
         self._loop = asyncio.get_running_loop()
         self._look_later = self._loop.call_later(IDLE_LOOK, self._look)
         self._publisher = self._loop.create_task(self._publish_all(), name="holdfast publisher")
+        self._denials = Denials.hear(self)
 
     def send(self, route: tuple[str, bool], payload: bytes, receive: Receive | None, key: str = "") -> int:
         """Send one attempt and return its number. It does not block.
@@ -171,7 +169,7 @@ class Sender:
         about the resource of the key is dropped. Empty: the request is about none.
         """
         self.last += 1
-        attempt = _Attempt(self.last, *route, payload, receive, key, _clock.now())
+        attempt = Attempt(self.last, *route, payload, receive, key, _clock.now())
         if receive is not None:
             self._attempts[attempt.id] = attempt
         self._outbox.append(attempt)
@@ -197,43 +195,27 @@ class Sender:
         """Return why nothing can be sent, with the servers and what the connection last met."""
         return not_connected((server.netloc for server in self.nc.servers), self.nc.last_error)
 
-    def _hear_denials(self) -> None:
-        # nats-py reports what NATS denies to one callback, which is the application's: it is called behind this.
-        nc, behind = cast(Any, self.nc), cast(Any, self.nc)._error_cb
+    def receives(self, subject: str) -> bool:
+        """Return whether answers come to a subject, which is in lower case."""
+        return subject.startswith(self._inbox.lower())
 
-        async def hear(error: Exception) -> None:
-            if not self._stopping:
-                self._hear(str(error))
-            await behind(error)
+    def deafen(self, error: str) -> None:
+        """Take in why NATS sends no answers."""
+        self.deaf = error
+        self._reconnected()  # wakes all that wait
 
-        def restore() -> None:
-            if nc._error_cb is hear:  # else the application, or another client, has set another one
-                nc._error_cb = behind
+    def published_on(self, subject: str) -> list[Attempt]:
+        """Return the open attempts that were published on a subject, which is in lower case."""
+        return [a for a in self._attempts.values() if not a.queued and a.subject.lower() == subject]
 
-        nc._error_cb, self._restore = hear, restore
+    def deny(self, attempts: Iterable[Attempt], error: str) -> None:
+        """Answer attempts that NATS has denied."""
+        for a in attempts:
+            self._unsent(a, DENIED, {"error": error})
 
-    def _hear(self, error: str) -> None:
-        # An attempt that NATS did not publish had no effect. The error does not say which one it was: the permission
-        # may be younger than some of those on the subject. As many denials as there are open attempts show that all
-        # were denied.
-        found = _DENIAL.search(error)
-        if found is None:
-            return
-        subject = found[2].lower()  # as nats-py has it
-        error += "; holdfast access prints the permissions of a client"
-        if subject.startswith(self._inbox.lower()):
-            self.deaf = error
-            self._reconnected()  # wakes all that wait
-            return
-        open = {a.id for a in self._attempts.values() if not a.queued and a.subject.lower() == subject}
-        times = [*(ids for ids in self._denied.pop(subject, ()) if ids <= open), open]
-        if len(times) < len(open):
-            self._denied[subject] = times
-            return
-        for id in open:
-            attempt = self._attempts.pop(id)
-            assert attempt.receive is not None
-            attempt.receive(Answer(id, attempt.sent, attempt.direct, DENIED, {"error": error}))
+    def _unsent(self, a: Attempt, status: str, reply: dict[str, Any]) -> None:
+        if self._attempts.pop(a.id, None) is not None and a.receive is not None:
+            a.receive(Answer(a.id, a.sent, a.direct, status, reply))
 
     def disown(self, a: Answer) -> None:
         """Take in an answer that is not expected any more."""
@@ -243,7 +225,7 @@ class Sender:
     async def close(self) -> None:
         """Publish what needs no answer, and take leave of the connection. It is called in a task of the client."""
         self._stopping = True
-        self._restore()
+        self._denials.ignore(self)
         self._look_later.cancel()
         self.window.close()
         self._ready.set()
@@ -284,7 +266,7 @@ class Sender:
             except (NatsError, OSError):
                 pass  # the connection closes, which does as well
 
-    async def _publish(self, attempt: _Attempt) -> None:
+    async def _publish(self, attempt: Attempt) -> None:
         try:
             # What is published without a connection would leave at an unknown time.
             if self._subscription is not None and self.nc.is_connected:
@@ -292,8 +274,7 @@ class Sender:
                 return
         except (NatsError, OSError):
             pass
-        if attempt.receive is not None and self._attempts.pop(attempt.id, None):
-            attempt.receive(Answer(attempt.id, attempt.sent, attempt.direct, NOT_SENT, {}))
+        self._unsent(attempt, NOT_SENT, {})
 
     async def _received(self, m: Msg) -> None:
         name = m.subject[len(self._inbox) :]
