@@ -1,5 +1,6 @@
 import type { Msg, NatsConnection, Status, Subscription } from "@nats-io/nats-core";
 import { withoutLogin } from "./connect.js";
+import { Denials } from "./denials.js";
 import { randomBytes, randomText } from "./random.js";
 import { sha256 } from "./sha256.js";
 import type { Reply } from "./wire.js";
@@ -84,6 +85,7 @@ export class Sender {
   readonly #inbox: string;
   readonly #key = randomBytes(16);
   readonly #subscription: Subscription;
+  readonly #denials: Denials;
   readonly #status: AsyncIterable<Status>;
   readonly #channels = new Map<number, Channel>();
   readonly #listeners = new Set<Listener>();
@@ -96,8 +98,6 @@ export class Sender {
   deafness: Error | undefined;
   /** A node has answered. */
   heard = false;
-  /** The attempts that were open at each denial of a subject on which others are open, too. */
-  readonly #denials = new Map<string, object[][]>();
 
   /** @param orphan is told of answers that are not expected any more. */
   constructor(
@@ -109,9 +109,10 @@ export class Sender {
     this.#subscription = nc.subscribe(`${this.#inbox}>`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);
-        else this.#deafen(error);
+        else this.deafen(error);
       },
     });
+    this.#denials = Denials.hear(nc, this);
     this.#status = nc.status();
     void this.#follow();
     void nc.closed().then(() => {
@@ -160,6 +161,27 @@ export class Sender {
     this.#listeners.delete(listener);
   }
 
+  /** Returns whether answers come to a subject. */
+  receives(subject: string): boolean {
+    return subject.startsWith(this.#inbox);
+  }
+
+  /** Takes in why NATS sends no answers. */
+  deafen(error: Error): void {
+    this.deafness ??= error;
+    for (const listener of [...this.#listeners]) listener.deaf?.();
+  }
+
+  /** Returns the attempts on a subject whose answers are expected. */
+  attemptsOn(subject: string): object[] {
+    return [...this.#listeners].flatMap((listener) => listener.attemptsOn?.(subject) ?? []);
+  }
+
+  /** Takes in that NATS has published none of the attempts on a subject. */
+  deny(subject: string, error: Error): void {
+    for (const listener of [...this.#listeners]) listener.denied?.(subject, error);
+  }
+
   /** Tells that the client begins to close. */
   beginClose(): void {
     this.isClosing = true;
@@ -169,6 +191,7 @@ export class Sender {
   /** Expects no more answers. The connection stays open. */
   close(): void {
     this.#end();
+    this.#denials.ignore(this);
     this.#channels.clear();
     this.#listeners.clear();
     (this.#status as { stop?(): void }).stop?.();
@@ -194,40 +217,12 @@ export class Sender {
   async #follow(): Promise<void> {
     for await (const status of this.#status) {
       if (status.type === "disconnect") this.#connected = false;
-      else if (status.type === "error") {
-        this.#denied(status.error);
-      } else if (status.type === "reconnect") {
+      else if (status.type === "reconnect") {
         this.#connected = true;
         this.deafness = undefined; // the subscription was made anew, and is denied anew if it still is
         for (const listener of [...this.#listeners]) listener.reconnected?.();
       }
     }
-  }
-
-  /**
-   * Takes in what NATS denies. An attempt that it did not publish had no effect. The error does not say which one it was: the
-   * permission may be younger than some of those on the subject. As many denials as there are open attempts show that all were
-   * denied.
-   */
-  #denied(error: Error): void {
-    const { name, operation, subject } = error as Error & { operation?: string; subject?: string };
-    if (name !== "PermissionViolationError" || subject === undefined) return;
-    if (operation === "subscription") {
-      if (subject.startsWith(this.#inbox)) this.#deafen(error);
-      return;
-    }
-    const listeners = [...this.#listeners];
-    const open = listeners.flatMap((listener) => listener.attemptsOn?.(subject) ?? []);
-    const before = this.#denials.get(subject) ?? [];
-    this.#denials.delete(subject);
-    const times = [...before.filter((were) => were.every((attempt) => open.includes(attempt))), open];
-    if (times.length < open.length) this.#denials.set(subject, times);
-    else for (const listener of listeners) listener.denied?.(subject, error);
-  }
-
-  #deafen(error: Error): void {
-    this.deafness ??= error;
-    for (const listener of [...this.#listeners]) listener.deaf?.();
   }
 
   #end(): void {

@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { after, before, describe, mock, test } from "node:test";
 import { inspect } from "node:util";
 import { connect } from "@nats-io/transport-node";
-import { connectWith, HoldfastError, holdfast, InvalidError, LockTimeoutError, UnavailableError } from "@holdfast-io/client";
+import {
+  connectWith,
+  HoldfastError,
+  holdfast,
+  InvalidError,
+  LockHeldError,
+  LockTimeoutError,
+  UnavailableError,
+  UnknownOutcomeError,
+} from "@holdfast-io/client";
 import { Node } from "../support/node.js";
 import { Stand } from "../support/stand.js";
 
@@ -75,6 +84,33 @@ describe("a node that asks for users", () => {
     await client.close();
     await nc.close();
   });
+});
+
+test("a denial of one client says nothing of an older request of another", async () => {
+  const permit = (publish: string) => `authorization { users: [
+    { user: node, password: x }, { user: c, password: x, permissions: { publish: { ${publish} } } } ] }`;
+  await using node = await Node.start(permit('allow: "holdfast.>"'), "node");
+  const [nodes, nc] = [
+    await connectWith(connect, { servers: node.url, user: "node", pass: "x" }),
+    await connectWith(connect, { servers: node.url, user: "c", pass: "x" }),
+  ];
+  const [holder, waiter, denied] = [holdfast(nodes), holdfast(nc), holdfast(nc, { timeout: 2000 })];
+  await Promise.all([waiter.get("k"), denied.get("k")]);
+  const held = await holder.acquire("k");
+  let waits = true;
+  const waiting = waiter.acquire("k").finally(() => { waits = false; });
+  while ((await holder.get("k")).waiting !== 1);
+  await node.reload(permit('allow: "holdfast.>", deny: ["holdfast.acquire.>", "holdfast.shard.*.acquire.>"]'));
+  // Until the node has read it, the answer is that the lock is held.
+  let error: unknown;
+  do error = await denied.acquire("k", { wait: 0 }).catch((error: unknown) => error);
+  while (error instanceof LockHeldError);
+  assert.ok(error instanceof UnavailableError || error instanceof UnknownOutcomeError, String(error));
+  assert.ok(waits);
+  await held.release();
+  await (await waiting).release();
+  for (const client of [holder, waiter, denied]) await client.close();
+  for (const connection of [nodes, nc]) await connection.close();
 });
 
 const stand = new Stand();

@@ -25,15 +25,8 @@ export class Node implements AsyncDisposable {
   /** @param more is added to the configuration of NATS, and the node logs in as this user, with the password x. */
   static async start(more = "", user?: string): Promise<Node> {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-typescript-"));
-    const config = join(folder, "nats.conf");
-    await writeFile(
-      config,
-      `listen: "127.0.0.1:-1"
-       jetstream { store_dir: ${JSON.stringify(join(folder, "data"))}, sync_interval: always }
-       websocket { listen: "127.0.0.1:-1", no_tls: true }
-       ${more}`,
-    );
-    const args = ["serve", "--nats-config", config, "--http", "off", "--log-level", "debug"];
+    await configure(folder, more);
+    const args = ["serve", "--nats-config", join(folder, "nats.conf"), "--http", "off", "--log-level", "debug"];
     if (user !== undefined) args.push("--user", user, "--password", "x");
     const child = spawn(binary, args, { stdio: ["ignore", "pipe", "pipe"] });
     const [url, websocket] = await Promise.all([
@@ -49,12 +42,28 @@ export class Node implements AsyncDisposable {
     return stdout;
   }
 
+  /** Has the node read another configuration. It goes on for some time with the old one. */
+  async reload(more: string): Promise<void> {
+    await configure(this.folder, more);
+    this.process.kill("SIGHUP");
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const ended = once(this.process, "exit");
     this.process.kill("SIGKILL");
     await ended;
     await rm(this.folder, { recursive: true });
   }
+}
+
+async function configure(folder: string, more: string): Promise<void> {
+  await writeFile(
+    join(folder, "nats.conf"),
+    `listen: "127.0.0.1:-1"
+     jetstream { store_dir: ${JSON.stringify(join(folder, "data"))}, sync_interval: always }
+     websocket { listen: "127.0.0.1:-1", no_tls: true }
+     ${more}`,
+  );
 }
 
 /** Returns the first match of a line, and goes on reading. */
