@@ -91,10 +91,7 @@ func TestWordsAgreeWithTheContract(t *testing.T) {
 			words = append(words, "`."+string(op)+".<key>`")
 		}
 	}
-	for _, feature := range []string{
-		messages.FeatureBatch, messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues,
-		messages.FeatureSecrets, messages.FeatureOrder,
-	} {
+	for _, feature := range append([]string{messages.FeatureBatch}, messages.Features...) {
 		words = append(words, "`"+feature+"`")
 	}
 	for _, word := range words {

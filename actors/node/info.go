@@ -1,6 +1,8 @@
 package node
 
 import (
+	"slices"
+
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors/node/assignment"
@@ -37,10 +39,7 @@ func (d *discovery) info(t *tenant, m *nats.Msg) {
 
 // features returns what the deployment offers to a client with this reply subject.
 func (d *discovery) features(reply string) []string {
-	all := []string{
-		messages.FeatureSharing, messages.FeatureDelay, messages.FeatureSessions, messages.FeatureValues, messages.FeatureSecrets,
-		messages.FeatureOrder, messages.FeatureKeepSecret,
-	}
+	all := slices.Clone(messages.Features)
 	if !messages.IsImported(reply) {
 		all = append([]string{messages.FeatureBatch}, all...)
 	}

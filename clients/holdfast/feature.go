@@ -13,8 +13,8 @@ type feature struct{ name, advice string }
 
 var (
 	sharingFeature  = feature{messages.FeatureSharing, "upgrade all nodes, or use exclusive locks only"}
-	delayFeature    = feature{messages.FeatureDelay, "upgrade all nodes, or use neither Delay nor ConfirmLoss"}
-	sessionsFeature = feature{messages.FeatureSessions, "upgrade all nodes, or do without ReleaseOnDisconnect"}
+	delayFeature    = feature{messages.FeatureDelay, "upgrade all nodes, or neither delay the lock after a loss nor have losses confirmed"}
+	sessionsFeature = feature{messages.FeatureSessions, "upgrade all nodes, or let leases of a disconnected client expire"}
 	valuesFeature   = feature{messages.FeatureValues, "upgrade all nodes, or set the metadata when the lock is acquired"}
 )
 

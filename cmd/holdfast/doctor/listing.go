@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -116,7 +117,11 @@ func (p *patient) unlisted(r *Result) bool {
 	if p.locks.err == nil {
 		return false
 	}
-	r.unanswered("each request on "+p.cfg.Prefix.List(), p.locks.err)
+	if refused, is := errors.AsType[*refusedError](p.locks.err); is && refused.GetStatus() == messages.Status_INVALID && len(p.absent()) > 0 {
+		r.hidden("nodes of the version of this command")
+	} else {
+		r.unanswered("each request on "+p.cfg.Prefix.List(), p.locks.err)
+	}
 	return p.locks.leases == 0
 }
 

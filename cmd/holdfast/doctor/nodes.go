@@ -54,6 +54,11 @@ func (p *patient) shards(ctx context.Context, r *Result) {
 		r.noOwner(shard, "no node says that it owns it")
 	}
 	p.compareVersions(r)
+	if absent := p.absent(); len(absent) > 0 {
+		r.warn("the nodes are older than this command: they lack "+strings.Join(absent, ", "),
+			"this command cannot check all that it checks of newer nodes",
+			fmt.Sprintf("upgrade the nodes, or use the command of their version, %s", display.Name(p.info.GetVersion())))
+	}
 }
 
 // discover asks several times, because any node answers: one that hangs takes its part of the requests and answers none.
@@ -172,6 +177,16 @@ func (p *patient) compareVersions(r *Result) {
 	r.warn("the nodes run different versions: "+strings.Join(parts, "; "),
 		"an older node may not be able to open a shard that a newer one has had",
 		"finish the upgrade: restart the older nodes with the new version, one after the other")
+}
+
+// absent returns the features of the nodes of this version that the deployment does not have: its nodes are older.
+func (p *patient) absent() (all []string) {
+	for _, feature := range messages.Features {
+		if !slices.Contains(p.info.GetFeatures(), feature) {
+			all = append(all, feature)
+		}
+	}
+	return all
 }
 
 // nodeStats is what a node tells of itself; see docs/operating.md.

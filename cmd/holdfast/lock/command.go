@@ -58,7 +58,7 @@ func newCommand() *command {
 	return &command{
 		ttl:        cli.TTL(),
 		grace:      cli.NewDuration(0, 0, cli.Millis(messages.MaxTTLMillis)),
-		wait:       cli.NewDuration(0, 0, longestWait),
+		wait:       cli.NewDuration(0, 0, cli.LongestWait),
 		disconnect: cli.NewDuration(0, cli.Millis(messages.MinDisconnectMillis), cli.Millis(messages.MaxDisconnectMillis)),
 		metadata:   cli.Metadata{},
 		sharing:    cli.NewSharing(),
@@ -120,9 +120,6 @@ func (u *command) addTo(cmd *cobra.Command) {
 		return err
 	}
 }
-
-// longestWait is the upper limit of --wait. The default is no limit.
-const longestWait = 365 * 24 * time.Hour
 
 func (u *command) leaseFlags(f *pflag.FlagSet) {
 	f.BoolVar(&u.try, "try", false, "do not wait if the lock is held")

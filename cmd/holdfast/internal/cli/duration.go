@@ -57,6 +57,9 @@ func (d *Duration) Millis() uint32 { return uint32(d.Milliseconds()) }
 // Millis is how the contract writes a duration.
 func Millis(ms uint32) time.Duration { return time.Duration(ms) * time.Millisecond }
 
+// LongestWait is the upper limit of --wait.
+const LongestWait = 365 * 24 * time.Hour
+
 // TTL returns the flag value for the duration of a lease.
 func TTL() Duration {
 	return NewDuration(15*time.Second, Millis(messages.MinTTLMillis), Millis(messages.MaxTTLMillis))

@@ -29,7 +29,7 @@ func newAcquire() *cobra.Command {
 	a := &acquire{
 		resourceCommand: resourceCommand{op: messages.OpAcquire},
 		ttl:             cli.TTL(),
-		wait:            cli.NewDuration(0, 0, cli.Millis(messages.MaxWaitMillis)),
+		wait:            cli.NewDuration(0, 0, cli.LongestWait),
 		metadata:        cli.Metadata{},
 		sharing:         cli.NewSharing(),
 		holdBack:        cli.NewHoldBack(),
@@ -94,7 +94,7 @@ func (a *acquire) request(left time.Duration) proto.Message {
 	r := &messages.AcquireRequest{
 		Owner:     a.owner,
 		TtlMs:     a.ttl.Millis(),
-		WaitMs:    uint32(left.Milliseconds()),
+		WaitMs:    uint32(min(left, cli.Millis(messages.MaxWaitMillis)).Milliseconds()),
 		RequestId: a.requestID,
 		Reentrant: a.reentrant,
 		Metadata:  a.metadata,

@@ -85,7 +85,8 @@ func (a *asker) close() {
 
 // reply returns the answer to q. The exit code of an error tells whether the request may have had an effect.
 func (a *asker) reply(ctx context.Context, q question) (*messages.Reply, error) {
-	deadline := time.Now().Add(q.wait + max(a.connection.Timeout.Duration-q.spent, leastTimeout))
+	end := time.Now().Add(q.wait)
+	deadline := end.Add(max(a.connection.Timeout.Duration-q.spent, leastTimeout))
 	for {
 		answer, refusal, err := a.ask(ctx, q, deadline)
 		if err != nil || refusal != nil {
@@ -95,10 +96,14 @@ func (a *asker) reply(ctx context.Context, q question) (*messages.Reply, error) 
 		if err != nil {
 			return nil, exit.Errorf(exit.Unknown, "cannot decode the answer: %w", err)
 		}
-		if q.renew == nil || !isOver(q.op, reply.GetStatus()) {
+		switch {
+		case reply.GetStatus() == messages.Status_TIMEOUT && q.wait > cli.Millis(messages.MaxWaitMillis):
+			q.wait = time.Until(end)
+		case q.renew != nil && isOver(q.op, reply.GetStatus()):
+			q.renew()
+		default:
 			return a.accounted(ctx, q, reply), nil
 		}
-		q.renew()
 	}
 }
 

@@ -225,6 +225,22 @@ func TestAskingAgain(t *testing.T) {
 			t.Errorf("waits of %d and then %d ms", first.GetWaitMs(), second.GetWaitMs())
 		}
 	})
+	t.Run("LongerThanTheServiceLetsItWait", func(t *testing.T) {
+		t.Parallel()
+		f := withNode(t, func(n int) *messages.Reply {
+			if n < 3 {
+				return &messages.Reply{Status: messages.Status_TIMEOUT}
+			}
+			return granted(7)
+		})
+		f.run(t.Context(), "acquire", "orders.42", "--wait", "2h").want(t, 0, "token 7")
+		for n := range 3 {
+			var r messages.AcquireRequest
+			if f.request(t, n+1, &r); r.GetWaitMs() != messages.MaxWaitMillis {
+				t.Errorf("request %d waits for %d ms", n+1, r.GetWaitMs())
+			}
+		}
+	})
 	t.Run("ALateAnswerCounts", func(t *testing.T) {
 		t.Parallel()
 		var f *fakeNode

@@ -57,6 +57,31 @@ func TestDeploymentWithoutSharing(t *testing.T) {
 	}
 }
 
+// A client that needs a feature names no option of the Go client.
+func TestLockOnAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	f := withEarlierVersion(t, []string{messages.FeatureBatch}, "holdfast.>")
+	for flag, says := range map[string]string{
+		"--disconnect=5s": "upgrade all nodes, or let leases of a disconnected client expire",
+		"--delay=5s":      "upgrade all nodes, or neither delay the lock after a loss nor have losses confirmed",
+		"--shared":        "upgrade all nodes, or use exclusive locks only",
+	} {
+		f.run(t.Context(), "lock", "a", flag, "--server", f.url, "--", "true").want(t, 2, says)
+	}
+}
+
+// An older deployment is a finding, and not what it does not know.
+func TestDoctorOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	f := withEarlierVersion(t, []string{messages.FeatureBatch, messages.FeatureSharing}, "holdfast.>")
+	r := f.run(t.Context(), "doctor", "--timeout", "20s")
+	r.want(t, 3, "the nodes are older than this command: they lack delay, sessions, values, secrets, order, keep_secret")
+	r.want(t, 3, "upgrade the nodes, or use the command of their version, v1.0.0")
+	if strings.Contains(r.stdout, "needs another answer") {
+		t.Error(r.stdout)
+	}
+}
+
 // deadlocked answers as a node on which, in the listing, a and b wait for one another; by get, these wait for x.
 func deadlocked(t *testing.T, waiters ...*messages.Waiter) *fakeNode {
 	t.Helper()
