@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,6 +53,56 @@ func TestStuckDiskIsSeen(t *testing.T) {
 	stand.Eventually(t, owner+" shows the shard that waits", func() bool {
 		return strings.Contains(page(t, c, owner, "metrics"), "holdfast_shard_stalled{shard=\"0\"} 1\n")
 	})
+}
+
+// A node whose disk is full shows it, and is ready, because the disks of the others confirm its commits. Two full disks of three
+// leave no majority: no node with a shard is ready.
+func TestFullDiskIsSeen(t *testing.T) {
+	needRoot(t)
+	t.Parallel()
+	c := cluster.Start(t, cluster.Config{Shards: 1, Args: []string{"--http", "0.0.0.0:8422", "--http-insecure"}})
+	mustHealthy(t, c)
+	nodes := c.Nodes()
+	allReady(t, c, nodes)
+	commitOn(t, c)
+	fill := func(node string) {
+		if _, err := c.Inject(t.Context(), cluster.KindDiskFull.On(node)); err != nil {
+			t.Fatal(err)
+		}
+		stand.Eventually(t, node+" shows its fault", func() bool {
+			return strings.Contains(page(t, c, node, "metrics"), "holdfast_storage_fault 1\n")
+		})
+	}
+	fill(nodes[0])
+	allReady(t, c, nodes)
+	fill(nodes[1])
+	stand.Eventually(t, "a node is not ready", func() bool {
+		return slices.ContainsFunc(nodes, func(node string) bool { return strings.Contains(readiness(t, c, node), "[-]commits failed: ") })
+	})
+}
+
+// commitOn has commits made until the end of the test: without any, NATS does not find out what its disk takes.
+func commitOn(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	nc, err := c.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	locks, err := holdfast.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var committing sync.WaitGroup
+	committing.Go(func() {
+		for ctx.Err() == nil {
+			if lock, err := locks.TryAcquire(ctx, "a"); err == nil {
+				_ = lock.Release(ctx) // a disk that is full may have it fail
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); committing.Wait() })
 }
 
 // cutOff takes a node from the others: it becomes unready, and they become or stay ready, one of them with its shard. When
