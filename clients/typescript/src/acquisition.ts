@@ -117,7 +117,7 @@ export class Acquisition {
       return undefined;
     }
     const error = refused(this.#what, reply);
-    if (reply.status === "TIMEOUT" && this.core.handles.has(this.terms.name, tokenOf(reply.lease))) error.message += `; ${itself}`;
+    if (reply.status === "TIMEOUT" && this.core.holds(this.terms.name, tokenOf(reply.lease))) error.message += `; ${itself}`;
     throw error;
   }
 

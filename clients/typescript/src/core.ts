@@ -6,7 +6,7 @@ import { warnOfEnd } from "./connect.js";
 import { Deployment } from "./deployment.js";
 import { exchange, insist, leaseOf, type Line, type Request } from "./exchange.js";
 import { unanswered, type Subject } from "./failures.js";
-import { Handles } from "./handles.js";
+import type { Handle } from "./handle.js";
 import { Hints } from "./hints.js";
 import { encodeKey, normalizeName } from "./key.js";
 import { Router } from "./router.js";
@@ -25,7 +25,8 @@ export class Core implements Line, Listener {
   readonly begun = this.clock.now();
   readonly alarms = new Alarms(this.clock);
   readonly background = new Background();
-  readonly handles = new Handles();
+  /** The leases that the client holds. */
+  readonly handles = new Set<Handle>();
   readonly sender: Sender;
   readonly router: Router;
   readonly deployment: Deployment;
@@ -77,6 +78,10 @@ export class Core implements Line, Listener {
     });
   }
 
+  holds(name: string, token: bigint): boolean {
+    return [...this.handles].some((handle) => handle.token === token && handle.terms.name === name);
+  }
+
   reconnected(): void {
     for (const handle of [...this.handles]) handle.reconnected();
     this.sessions.reconnected();
@@ -89,7 +94,7 @@ export class Core implements Line, Listener {
     const granted = leaseOf(reply);
     if (granted === undefined || !this.#isOurs(granted.lease)) return;
     const { resource = "", ttl_ms = this.settings.ttl } = granted.lease;
-    if (this.handles.has(resource, granted.token)) return;
+    if (this.holds(resource, granted.token)) return;
     this.giveBack(resource, granted.token, ttl_ms, this.secret);
   }
 

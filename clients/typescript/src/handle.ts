@@ -381,11 +381,9 @@ export class Handle {
   #adopt(lease: WireLease): void {
     const token = tokenOf(lease);
     if (token <= this.token) return;
-    this.core.handles.remove(this);
     this.token = token;
     this.fence = lease.fence ?? "";
     this.slots = Object.freeze([...(lease.slots ?? [])]);
-    this.core.handles.add(this);
     this.#unfollow?.();
     if (!this.terms.ephemeral) this.#follow = this.core.clock.now();
   }
@@ -475,7 +473,7 @@ export class Handle {
     this.#unfollow?.();
     this.#channel.close();
     this.#coverage?.remove(this);
-    handles.remove(this);
+    handles.delete(this);
   }
 
   /** Takes in that the lease is in no session any more, or in one that runs out. */
