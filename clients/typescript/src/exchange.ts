@@ -85,7 +85,7 @@ export function exchange<T>(line: Line, request: Request, take?: (outcome: Outco
         reject(error);
       }
     };
-    new Exchange(line, request, settle).start();
+    new Exchange(line, request, settle);
   });
 }
 
@@ -103,7 +103,7 @@ export async function insist(line: Line, request: Request): Promise<Reply | unde
 class Exchange implements Listener {
   readonly #channel: Channel;
   readonly #alarm = new Alarm(() => {
-    this.#look();
+    this.changed();
   });
   readonly #begun: number;
   /** When it gives up if no node has ever answered. */
@@ -128,33 +128,13 @@ class Exchange implements Listener {
     this.#channel = line.sender.open((answer) => {
       this.#receive(answer);
     });
-  }
-
-  start(): void {
-    const { sender } = this.line;
-    const { signal } = this.request;
-    if (sender.isClosing && this.request.persistent !== true) this.#giveUp("closed");
-    else if (signal?.aborted === true) this.#giveUp("aborted");
-    else if (this.#isLate(this.#begun)) this.#giveUp("late");
-    else if (sender.isOff) this.#giveUp("off");
-    else if (this.request.givesUp === true && sender.deafness !== undefined) this.#giveUp("late");
-    else {
-      signal?.addEventListener("abort", this.#aborted);
-      sender.listen(this);
-      this.#send();
-    }
+    request.signal?.addEventListener("abort", this.changed);
+    line.sender.listen(this);
+    this.changed();
   }
 
   reconnected(): void {
     this.#send();
-  }
-
-  off(): void {
-    this.#giveUp("off");
-  }
-
-  closing(): void {
-    if (this.request.persistent !== true) this.#giveUp("closed");
   }
 
   attemptsOn(subject: string): object[] {
@@ -169,11 +149,7 @@ class Exchange implements Listener {
       this.#obstacle = { cause, reason: "permission", final: !attempt.direct };
       this.#due = Math.min(this.#due, this.line.clock.now() + retryAfter(this.#idle++));
     }
-    this.#look();
-  }
-
-  deaf(): void {
-    this.#look();
+    this.changed();
   }
 
   /** Tells whether another attempt would hardly change what has kept the earlier ones from having an effect. */
@@ -185,22 +161,19 @@ class Exchange implements Listener {
     return this.#obstacle.final === true || (!sender.heard && now >= this.#patience);
   }
 
-  readonly #aborted = (): void => {
-    this.#giveUp("aborted");
-  };
-
-  #isLate(now: number): boolean {
-    return now >= (this.request.deadline ?? Infinity);
-  }
-
-  #look(): void {
+  readonly changed = (): void => {
+    const { deadline = Infinity, persistent = false, signal } = this.request;
+    const { sender } = this.line;
     const now = this.line.clock.now();
     if (this.#over) return;
-    if (this.#isLate(now) || this.#isHopeless(now)) this.#giveUp("late");
-    else if (this.line.sender.isOff) this.#giveUp("off");
+    if (sender.isClosing && !persistent) this.#giveUp("closed");
+    else if (signal?.aborted === true) this.#giveUp("aborted");
+    else if (now >= deadline) this.#giveUp("late");
+    else if (sender.isOff) this.#giveUp("off");
+    else if (this.#isHopeless(now)) this.#giveUp("late");
     else if (now >= this.#due) this.#send();
     else this.#schedule();
-  }
+  };
 
   #schedule(): void {
     const isNew = this.request.givesUp === true && this.#obstacle !== undefined && !this.line.sender.heard;
@@ -243,7 +216,7 @@ class Exchange implements Listener {
       const isLatest = [...this.#open.keys()].every((other) => other < answer.attempt);
       if (isLatest) {
         this.#due = this.line.clock.now() + retryAfter(this.#idle++);
-        this.#look();
+        this.changed();
       }
       return;
     }
@@ -293,7 +266,7 @@ class Exchange implements Listener {
     this.line.alarms.stop(this.#alarm);
     this.line.sender.unlisten(this);
     this.#channel.close();
-    this.request.signal?.removeEventListener("abort", this.#aborted);
+    this.request.signal?.removeEventListener("abort", this.changed);
     this.settle(outcome);
   }
 }

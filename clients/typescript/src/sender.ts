@@ -68,16 +68,12 @@ export class Channel {
 export interface Listener {
   /** The connection is there again. What was sent on the last one may be lost. */
   reconnected?(): void;
-  /** The connection is closed for good. */
-  off?(): void;
-  /** The client begins to close. */
-  closing?(): void;
+  /** The connection is closed for good, the client begins to close, or NATS sends no answers. */
+  changed?(): void;
   /** The attempts on a subject whose answers are expected. */
   attemptsOn?(subject: string): object[];
   /** NATS has published none of them. */
   denied?(subject: string, error: Error): void;
-  /** NATS sends no answers. */
-  deaf?(): void;
 }
 
 /** Sends requests on the connection of the application, and receives the answers with one subscription. */
@@ -169,7 +165,7 @@ export class Sender {
   /** Takes in why NATS sends no answers. */
   deafen(error: Error): void {
     this.deafness ??= error;
-    for (const listener of [...this.#listeners]) listener.deaf?.();
+    for (const listener of [...this.#listeners]) listener.changed?.();
   }
 
   /** Returns the attempts on a subject whose answers are expected. */
@@ -185,7 +181,7 @@ export class Sender {
   /** Tells that the client begins to close. */
   beginClose(): void {
     this.isClosing = true;
-    for (const listener of [...this.#listeners]) listener.closing?.();
+    for (const listener of [...this.#listeners]) listener.changed?.();
   }
 
   /** Expects no more answers. The connection stays open. */
@@ -227,6 +223,6 @@ export class Sender {
 
   #end(): void {
     this.#off = true;
-    for (const listener of [...this.#listeners]) listener.off?.();
+    for (const listener of [...this.#listeners]) listener.changed?.();
   }
 }

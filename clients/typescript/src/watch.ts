@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
-import { ClosedError, InvalidError, OverloadedError, UnavailableError } from "./errors.js";
+import { ClosedError, InvalidError, OverloadedError, UnavailableError, type HoldfastError } from "./errors.js";
 import type { LockEvent, LockEventKind } from "./event.js";
 import type { Listener, Sender } from "./sender.js";
 import { encodeKey } from "./key.js";
@@ -40,8 +40,8 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
     private readonly signal: AbortSignal | undefined,
   ) {
     signal?.throwIfAborted();
-    if (sender.isClosing) throw new ClosedError({ operation: "watch" });
-    if (sender.isOff) throw new UnavailableError({ operation: "watch", detail: "the connection to NATS is closed" });
+    const failure = failureOf(sender);
+    if (failure !== undefined) throw failure;
     this.#subscription = nc.subscribe(prefix + pattern, {
       callback: (error, message) => {
         if (error === null) this.#take(message);
@@ -71,12 +71,9 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  off(): void {
-    this.#fail(new UnavailableError({ operation: "watch", detail: "the connection to NATS is closed" }));
-  }
-
-  closing(): void {
-    this.#fail(new ClosedError({ operation: "watch" }));
+  changed(): void {
+    const failure = failureOf(this.sender);
+    if (failure !== undefined) this.#fail(failure);
   }
 
   readonly #aborted = (): void => {
@@ -131,6 +128,12 @@ export function checkPattern(operation: string, pattern: string): string {
     operation,
     detail: `the pattern must be a key, in which * may stand for a level and > for all last ones, not ${JSON.stringify(pattern.slice(0, 80))}`,
   });
+}
+
+/** Returns why no event comes any more; undefined if events come. */
+function failureOf({ isClosing, isOff }: Sender): HoldfastError | undefined {
+  if (isClosing) return new ClosedError({ operation: "watch" });
+  return isOff ? new UnavailableError({ operation: "watch", detail: "the connection to NATS is closed" }) : undefined;
 }
 
 function eventOf(message: Msg, prefix: string): LockEvent | undefined {
