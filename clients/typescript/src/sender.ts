@@ -1,8 +1,8 @@
-import type { Msg, NatsConnection, Status, Subscription } from "@nats-io/nats-core";
+import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { withoutLogin } from "./connect.js";
-import { Denials } from "./denials.js";
 import { randomBytes, randomText } from "./random.js";
 import { sha256 } from "./sha256.js";
+import { ConnectionStatus } from "./status.js";
 import type { Reply } from "./wire.js";
 
 /** What came back to one attempt. */
@@ -81,8 +81,7 @@ export class Sender {
   readonly #inbox: string;
   readonly #key = randomBytes(16);
   readonly #subscription: Subscription;
-  readonly #denials: Denials;
-  readonly #status: AsyncIterable<Status>;
+  readonly #status: ConnectionStatus;
   readonly #channels = new Map<number, Channel>();
   readonly #listeners = new Set<Listener>();
   #lastChannel = 0;
@@ -105,12 +104,10 @@ export class Sender {
     this.#subscription = nc.subscribe(`${this.#inbox}>`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);
-        else this.deafen(error);
+        else this.#deafen(error);
       },
     });
-    this.#denials = Denials.hear(nc, this);
-    this.#status = nc.status();
-    void this.#follow();
+    this.#status = ConnectionStatus.join(nc, this);
     void nc.closed().then(() => {
       this.#end();
     });
@@ -157,15 +154,14 @@ export class Sender {
     this.#listeners.delete(listener);
   }
 
-  /** Returns whether answers come to a subject. */
-  receives(subject: string): boolean {
-    return subject.startsWith(this.#inbox);
+  disconnected(): void {
+    this.#connected = false;
   }
 
-  /** Takes in why NATS sends no answers. */
-  deafen(error: Error): void {
-    this.deafness ??= error;
-    for (const listener of [...this.#listeners]) listener.changed?.();
+  reconnected(): void {
+    this.#connected = true;
+    this.deafness = undefined; // the subscription was made anew, and is denied anew if it still is
+    for (const listener of [...this.#listeners]) listener.reconnected?.();
   }
 
   /** Returns the attempts on a subject whose answers are expected. */
@@ -181,16 +177,15 @@ export class Sender {
   /** Tells that the client begins to close. */
   beginClose(): void {
     this.isClosing = true;
-    for (const listener of [...this.#listeners]) listener.changed?.();
+    this.#changed();
   }
 
   /** Expects no more answers. The connection stays open. */
   close(): void {
     this.#end();
-    this.#denials.ignore(this);
+    this.#status.leave(this);
     this.#channels.clear();
     this.#listeners.clear();
-    (this.#status as { stop?(): void }).stop?.();
     if (!this.#subscription.isClosed()) this.#subscription.unsubscribe();
   }
 
@@ -210,19 +205,18 @@ export class Sender {
     return `${attempt}.${Array.from(digest.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
   }
 
-  async #follow(): Promise<void> {
-    for await (const status of this.#status) {
-      if (status.type === "disconnect") this.#connected = false;
-      else if (status.type === "reconnect") {
-        this.#connected = true;
-        this.deafness = undefined; // the subscription was made anew, and is denied anew if it still is
-        for (const listener of [...this.#listeners]) listener.reconnected?.();
-      }
-    }
+  /** Takes in why NATS sends no answers. */
+  #deafen(error: Error): void {
+    this.deafness ??= error;
+    this.#changed();
   }
 
   #end(): void {
     this.#off = true;
+    this.#changed();
+  }
+
+  #changed(): void {
     for (const listener of [...this.#listeners]) listener.changed?.();
   }
 }
