@@ -21,11 +21,6 @@ export class Alarms {
 
   constructor(private readonly clock: Clock) {}
 
-  /** How many alarms are set. */
-  get size(): number {
-    return this.#heap.length;
-  }
-
   /** Sets an alarm, or moves it. */
   set(alarm: Alarm, at: number): void {
     if (this.#closed) return;
@@ -37,6 +32,13 @@ export class Alarms {
     } else if (at < before) this.#rise(alarm);
     else this.#sink(alarm);
     this.#arm();
+  }
+
+  /** Waits until a moment, at most until all are closed. */
+  wait(until: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.set(new Alarm(resolve), until);
+    });
   }
 
   stop(alarm: Alarm): void {

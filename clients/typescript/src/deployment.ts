@@ -1,5 +1,5 @@
-import { Alarm } from "./alarms.js";
 import { exchange, type Line } from "./exchange.js";
+import { unless } from "./signals.js";
 import { contract, type Info, type Limits } from "./wire.js";
 
 /** How long the first calls wait for the answer, so that they know what they may use. */
@@ -38,20 +38,9 @@ export class Deployment {
   /** Waits a moment for the deployment, when the client has just begun; not longer than the signal lets it. */
   async known(signal?: AbortSignal): Promise<void> {
     this.refresh();
-    const left = this.#patience - this.line.clock.now();
-    if (this.#info !== undefined || this.#asking === undefined || left <= 0 || signal?.aborted === true) return;
     const { alarms, clock } = this.line;
-    await new Promise<void>((resolve) => {
-      const over = (): void => {
-        alarms.stop(late);
-        signal?.removeEventListener("abort", over);
-        resolve();
-      };
-      const late = new Alarm(over);
-      alarms.set(late, clock.now() + left);
-      signal?.addEventListener("abort", over);
-      void this.#asking?.then(over);
-    });
+    if (this.#info !== undefined || this.#asking === undefined || clock.now() >= this.#patience) return;
+    await unless(signal, Promise.race([this.#asking, alarms.wait(this.#patience)])).catch(() => undefined);
   }
 
   /** Tells whether every node has a feature. Nodes of another version may refuse its fields. */

@@ -94,9 +94,7 @@ export async function insist(line: Line, request: Request): Promise<Reply | unde
   for (;;) {
     const { answer } = await exchange(line, request);
     if (answer?.reply?.status !== "OVERLOADED") return answer?.reply;
-    await new Promise<void>((resolve) => {
-      line.alarms.set(new Alarm(resolve), line.clock.now() + 1000);
-    });
+    await line.alarms.wait(line.clock.now() + 1000);
   }
 }
 

@@ -1,6 +1,5 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import { Acquisition } from "./acquisition.js";
-import { Alarm } from "./alarms.js";
 import { Core } from "./core.js";
 import { ClosedError, InvalidError, LockHeldError, LockLostError, UnknownOutcomeError } from "./errors.js";
 import type { LockEvent } from "./event.js";
@@ -154,13 +153,8 @@ export class Holdfast implements AsyncDisposable {
       await background.idle();
       return failure;
     });
-    const failure = await new Promise<{ cause: unknown } | undefined>((resolve) => {
-      const late = new Alarm(() => {
-        resolve({ cause: undefined });
-      });
-      alarms.set(late, clock.now() + settings.timeout);
-      void done.then(resolve);
-    });
+    const late = alarms.wait(clock.now() + settings.timeout).then(() => ({ cause: undefined }));
+    const failure = await Promise.race([done, late]);
     sessions.close();
     hints.close();
     sender.close();
