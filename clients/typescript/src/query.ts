@@ -66,7 +66,7 @@ async function pageAfter(core: Core, pattern: string, after: string, signal: Abo
   const body = { pattern, limit: pageSize, waiters: true, ...(after !== "" && { after }) };
   const answer = await core.ask(what, { operation: "list", body: () => body, signal }, false);
   if (answer.reply !== undefined) throw refused(what, answer.reply);
-  const page = answer.json() as ListReply | undefined;
+  const page = answer.json as ListReply | undefined;
   if (page === undefined) throw new UnavailableError({ ...what, detail: "an answer that is no page of a listing" });
   return page;
 }

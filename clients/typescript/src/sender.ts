@@ -3,40 +3,27 @@ import { withoutLogin } from "./connect.js";
 import { randomBytes, randomText } from "./random.js";
 import { sha256 } from "./sha256.js";
 import { ConnectionStatus } from "./status.js";
-import type { Reply } from "./wire.js";
+import { jsonOf, type Reply } from "./wire.js";
 
 /** What came back to one attempt. */
 export class Answer {
-  #json: unknown;
-  #decoded = false;
+  /** NATS itself answered, because no node listens. */
+  readonly noResponders: boolean;
+  /** The answer as JSON; undefined if it is none. */
+  readonly json: object | undefined;
 
   constructor(
-    private readonly message: Msg,
+    message: Msg,
     /** The number of the attempt in its channel. */
     readonly attempt: number,
-  ) {}
-
-  /** NATS itself answered, because no node listens. */
-  get noResponders(): boolean {
-    return this.message.data.length === 0 && this.message.headers?.code === 503;
-  }
-
-  /** The answer as JSON; undefined if it is none. */
-  json(): object | undefined {
-    if (!this.#decoded) {
-      this.#decoded = true;
-      try {
-        this.#json = this.message.json();
-      } catch {
-        this.#json = undefined;
-      }
-    }
-    return typeof this.#json === "object" && this.#json !== null ? this.#json : undefined;
+  ) {
+    this.noResponders = message.data.length === 0 && message.headers?.code === 503;
+    this.json = jsonOf(message);
   }
 
   /** The answer of a node to a request about one resource, or its refusal; undefined if it is neither. */
   get reply(): (Reply & { status: string }) | undefined {
-    const reply = this.json() as Reply | undefined;
+    const reply = this.json as Reply | undefined;
     return typeof reply?.status === "string" ? (reply as Reply & { status: string }) : undefined;
   }
 }

@@ -3,7 +3,7 @@ import { ClosedError, InvalidError, OverloadedError, UnavailableError, type Hold
 import type { LockEvent, LockEventKind } from "./event.js";
 import type { Listener, Sender } from "./sender.js";
 import { encodeKey } from "./key.js";
-import { lockInfo, type WireLease } from "./wire.js";
+import { jsonOf, lockInfo, type WireLease } from "./wire.js";
 
 /** How many events wait for the loop at most. */
 const mostAhead = 8192;
@@ -137,12 +137,7 @@ function failureOf({ isClosing, isOff }: Sender): HoldfastError | undefined {
 }
 
 function eventOf(message: Msg, prefix: string): LockEvent | undefined {
-  let event: WireEvent;
-  try {
-    event = message.json<WireEvent>();
-  } catch {
-    return undefined; // others may be permitted to publish there
-  }
+  const event: WireEvent = jsonOf(message) ?? {};
   const { kind, lease, shard = 0, position = "0", index = 0, at_ms = "0", reason = "", held_back = false } = event;
   if (kind === undefined || !kinds.has(kind) || lease === undefined) return undefined;
   try {

@@ -1,3 +1,4 @@
+import type { Msg } from "@nats-io/nats-core";
 import { encodeKey } from "./key.js";
 import type { LockInfo, PendingInfo } from "./state.js";
 
@@ -71,6 +72,16 @@ export interface Info {
 
 /** The limit of a lock that any number of others may share. */
 export const readers = 0xffffffff;
+
+/** Returns the object that a message has as JSON; undefined if it has none: others may be permitted to publish there. */
+export function jsonOf(message: Msg): object | undefined {
+  try {
+    const json = message.json<unknown>();
+    return typeof json === "object" && json !== null ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Returns the token of a lease in an answer; 0 if it has none, or one that is no number. */
 export function tokenOf(lease: WireLease | undefined): bigint {
