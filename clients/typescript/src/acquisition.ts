@@ -55,18 +55,16 @@ export class Acquisition {
   /** Asks until there is an answer. Returns undefined if it decided nothing. */
   #once(): Promise<Handle | undefined> {
     const { core, terms } = this;
-    const waits = terms.wait > 0;
     return exchange(
       core,
       {
         operation: "acquire",
         key: terms.key,
         body: () => this.#body(),
-        waits,
+        mostPause: terms.wait > 0 ? Math.min(terms.ttl * quietPart, mostPause) : undefined,
         givesUp: true,
         signal: this.signal,
         deadline: this.#begun + terms.wait + core.settings.timeout,
-        ...(waits && { mostPause: Math.min(terms.ttl * quietPart, mostPause) }),
       },
       (outcome) => this.#take(outcome),
     );

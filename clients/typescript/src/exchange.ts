@@ -2,7 +2,7 @@ import { Alarm, type Alarms } from "./alarms.js";
 import type { Clock } from "./clock.js";
 import { resendAfter, retryAfter } from "./pauses.js";
 import type { UnavailableReason } from "./errors.js";
-import type { Route, Router } from "./router.js";
+import type { Router } from "./router.js";
 import type { Answer, Channel, Listener, Sender } from "./sender.js";
 import { isAbout, tokenOf, type Operation, type Reply } from "./wire.js";
 
@@ -22,17 +22,15 @@ export interface Line {
 
 /** What an {@link Exchange} sends. */
 export interface Request {
-  readonly operation: Operation | "list" | "info";
+  readonly operation: Operation;
   /** The key of the resource; of a listing and of info it is left out. */
   readonly key?: string;
   /** The request as it is to be sent now. It must be the same request to the service every time. */
   body(): object;
   /** When it is given up; by default never. */
   readonly deadline?: number;
-  /** Bounds the pauses between attempts without an answer. */
-  readonly mostPause?: number;
-  /** The service may leave the request without an answer for a time, as one in a queue. */
-  readonly waits?: boolean;
+  /** The longest pause between attempts, of a request that the service may leave without an answer for a time, in a queue. */
+  readonly mostPause?: number | undefined;
   /** Ends it for the caller. */
   readonly signal?: AbortSignal | undefined;
   /** It goes on while the client closes. */
@@ -180,7 +178,8 @@ class Exchange implements Listener {
   }
 
   #send(): void {
-    const route = this.#route();
+    const { operation, key } = this.request;
+    const route = this.line.router.route(operation, key, this.#sent);
     const body = JSON.stringify(this.request.body());
     const now = this.line.clock.now();
     this.#due = now + Math.min(resendAfter(this.#sent), this.request.mostPause ?? Infinity);
@@ -194,13 +193,6 @@ class Exchange implements Listener {
       }
     } else this.#obstacle = { cause: new Error(`not connected to NATS at ${this.line.sender.servers}`), reason: "not_connected" };
     this.#schedule();
-  }
-
-  #route(): Route {
-    const { operation, key } = this.request;
-    const { router } = this.line;
-    if (operation === "list" || operation === "info") return { subject: `${router.prefix}.${operation}`, direct: false };
-    return router.route(operation, key ?? "", this.#sent);
   }
 
   #receive(answer: Answer): void {
@@ -241,7 +233,7 @@ class Exchange implements Listener {
   /** Takes in which of the routes answered. */
   #learn(direct: boolean): void {
     if (direct) this.line.router.directAnswered();
-    else if (this.#sent > 1 && this.request.key !== undefined && this.request.waits !== true) this.line.router.avoidDirect();
+    else if (this.#sent > 1 && this.request.key !== undefined && this.request.mostPause === undefined) this.line.router.avoidDirect();
   }
 
   get #definite(): boolean {

@@ -33,7 +33,6 @@ const verifyPause = 250;
 /** Waits for the answer to an attempt of this number or a later one. */
 interface Caller {
   readonly from: number;
-  readonly alarm: Alarm;
   settle(error: HoldfastError | undefined): void;
 }
 
@@ -156,7 +155,6 @@ export class Handle {
       });
       const caller: Caller = {
         from: this.#channel.last + 1,
-        alarm: late,
         settle: (error) => {
           alarms.stop(late);
           this.#callers = this.#callers.filter((other) => other !== caller);

@@ -67,9 +67,7 @@ export class Sessions {
 
   /** Returns how many TTLs there are with this one. */
   #lengths(ttl: number): number {
-    const all = new Set([ttl]);
-    for (const session of this.#current.values()) all.add(session.ttl);
-    return all.size;
+    return new Set([ttl, ...[...this.#current.values()].map((session) => session.ttl)]).size;
   }
 }
 

@@ -2,8 +2,8 @@ import type { Msg } from "@nats-io/nats-core";
 import { encodeKey } from "./key.js";
 import type { LockInfo, PendingInfo } from "./state.js";
 
-/** The operations on a resource or a session, as they stand in subjects. */
-export type Operation = "acquire" | "release" | "extend" | "get" | "set" | "keep";
+/** The operations on a resource, a session or the deployment, as they stand in subjects. */
+export type Operation = "acquire" | "release" | "extend" | "get" | "set" | "keep" | "list" | "info";
 
 /** A lease in JSON. A member that has its zero value is left out. */
 export interface WireLease {
