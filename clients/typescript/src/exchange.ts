@@ -69,21 +69,17 @@ const openAttempts = 8;
 const firstContact = 800;
 const leastContact = 300;
 
-/** Sends one request until it is answered. */
-export function exchange(line: Line, request: Request): Promise<Outcome>;
-/** Takes the outcome in at once, before any other message is looked at. */
-export function exchange<T>(line: Line, request: Request, take: (outcome: Outcome) => T): Promise<T>;
-export function exchange<T>(line: Line, request: Request, take?: (outcome: Outcome) => T): Promise<T | Outcome> {
-  return new Promise<T | Outcome>((resolve, reject) => {
-    const settle = (outcome: Outcome): void => {
+/** Sends one request until it is answered. Takes the outcome in at once, before any other message is looked at. */
+export function exchange<T = Outcome>(line: Line, request: Request, take = (outcome: Outcome): T => outcome as T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    new Exchange(line, request, (outcome) => {
       try {
-        resolve(take === undefined ? outcome : take(outcome));
+        resolve(take(outcome));
       } catch (error: unknown) {
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason of a signal may be anything
         reject(error);
       }
-    };
-    new Exchange(line, request, settle);
+    });
   });
 }
 
