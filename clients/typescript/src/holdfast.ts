@@ -1,8 +1,9 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import { Acquisition } from "./acquisition.js";
 import { Core } from "./core.js";
-import { ClosedError, InvalidError, LockHeldError, LockLostError, UnknownOutcomeError } from "./errors.js";
+import { ClosedError, InvalidError, LockLostError, UnknownOutcomeError } from "./errors.js";
 import type { LockEvent } from "./event.js";
+import { nullIfHeld } from "./failures.js";
 import type { Handle } from "./handle.js";
 import type { Lock } from "./lock.js";
 import type { CallOptions, LockOptions, Options } from "./options.js";
@@ -65,7 +66,9 @@ export class Holdfast implements AsyncDisposable {
     if (typeof callback !== "function") {
       throw new InvalidError({ operation: "request", resource: name, detail: `the callback must be a function, not ${typeof callback}` });
     }
-    const handle = await this.#acquireOrNull(name, options);
+    const { ifAvailable } = options;
+    const acquired = this.#acquire(name, options);
+    const handle = await (ifAvailable === true ? acquired.catch(nullIfHeld) : acquired);
     if (handle === null) return callback(null);
     let work: { value: T } | { error: unknown };
     try {
@@ -135,15 +138,6 @@ export class Holdfast implements AsyncDisposable {
   async #acquire(name: string, options: LockOptions): Promise<Handle> {
     const terms = termsOf(name, options, this.#core.settings);
     return new Acquisition(this.#core, terms, options.signal).run();
-  }
-
-  async #acquireOrNull(name: string, options: LockOptions): Promise<Handle | null> {
-    try {
-      return await this.#acquire(name, options);
-    } catch (error) {
-      if (options.ifAvailable === true && error instanceof LockHeldError) return null;
-      throw error;
-    }
   }
 
   async #close(): Promise<void> {
