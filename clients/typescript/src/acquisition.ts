@@ -62,7 +62,6 @@ export class Acquisition {
         key: terms.key,
         body: () => this.#body(),
         mostPause: terms.wait > 0 ? Math.min(terms.ttl * quietPart, mostPause) : undefined,
-        givesUp: true,
         signal: this.signal,
         deadline: this.#begun + terms.wait + core.settings.timeout,
       },

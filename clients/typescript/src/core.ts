@@ -64,7 +64,7 @@ export class Core implements Line, Listener {
 
   /** Returns the answer to a request, if it comes within the timeout. A call that changes nothing is never unknown. */
   async ask(what: Subject, request: Omit<Request, "deadline">, changes: boolean): Promise<Answer> {
-    const outcome = await exchange(this, { ...request, givesUp: true, deadline: this.clock.now() + this.settings.timeout });
+    const outcome = await exchange(this, { ...request, deadline: this.clock.now() + this.settings.timeout });
     if (outcome.answer !== undefined) return outcome.answer;
     throw outcome.ending === "aborted" ? request.signal?.reason : unanswered(what, outcome, changes);
   }

@@ -61,7 +61,7 @@ export class Deployment {
   }
 
   async #ask(deadline: number): Promise<void> {
-    const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline, givesUp: true });
+    const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline });
     const info = answer?.json as Info | undefined;
     const shards = info?.shards ?? -1;
     if (answer?.reply !== undefined || !Number.isInteger(shards) || shards < 0 || shards > mostShards) return;

@@ -33,13 +33,11 @@ export interface Request {
   readonly mostPause?: number | undefined;
   /** Ends it for the caller. */
   readonly signal?: AbortSignal | undefined;
-  /** It goes on while the client closes. */
-  readonly persistent?: boolean;
   /**
-   * A caller waits, who learns of what another attempt would hardly change: that NATS denies the request, that the deployment
-   * has not answered this client at all, or that its shard has had no owner for long.
+   * It goes on while the client closes. Any other request is given up because of what another attempt would hardly change: that
+   * NATS denies it, that the deployment has not answered this client at all, or that its shard has had no owner for long.
    */
-  readonly givesUp?: boolean;
+  readonly persistent?: boolean;
 }
 
 /** Why an exchange ended without an answer. */
@@ -147,7 +145,7 @@ class Exchange implements Listener {
   /** Tells whether another attempt would hardly change what has kept the earlier ones from having an effect. */
   #isHopeless(now: number): boolean {
     const { sender } = this.line;
-    if (this.request.givesUp !== true) return false;
+    if (this.request.persistent === true) return false;
     if (sender.deafness !== undefined) return true;
     if (this.#obstacle === undefined || !this.#definite) return false;
     return this.#obstacle.final === true || (!sender.heard && now >= this.#patience);
@@ -168,7 +166,7 @@ class Exchange implements Listener {
   };
 
   #schedule(): void {
-    const isNew = this.request.givesUp === true && this.#obstacle !== undefined && !this.line.sender.heard;
+    const isNew = this.request.persistent !== true && this.#obstacle !== undefined && !this.line.sender.heard;
     const patience = isNew ? Math.max(this.#patience, this.line.clock.now()) : Infinity;
     this.line.alarms.set(this.#alarm, Math.min(this.#due, this.request.deadline ?? Infinity, patience));
   }
