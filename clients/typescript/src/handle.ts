@@ -181,13 +181,11 @@ export class Handle {
   async release(signal?: AbortSignal): Promise<void> {
     if (this.#released === undefined) {
       // It is set before the signal aborts, since a listener may release the lock once more.
-      let begin = (): void => undefined;
+      let settle: (released: Promise<void>) => void = () => undefined;
       this.#released = new Promise((resolve) => {
-        begin = () => {
-          resolve(this.#release());
-        };
+        settle = resolve;
       });
-      begin();
+      settle(this.#release());
     }
     await unless(signal, this.#released);
   }
@@ -282,7 +280,7 @@ export class Handle {
     if (ttl !== this.ttl) this.#change();
     this.ttl = ttl;
     this.#asks = this.#channel.last + 1;
-    this.#renewal.ask(ttl);
+    this.#renewal.asked = ttl;
   }
 
   /** Has the attempts from now on a number above the former one, and above another one, because they ask for something else. */
