@@ -18,11 +18,8 @@ export class Deployment {
   #pause = leastPause;
   readonly #patience: number;
 
-  constructor(
-    private readonly line: Line,
-    private readonly timeout: number,
-  ) {
-    this.#patience = line.clock.now() + Math.min(mostPatience, timeout / 3);
+  constructor(private readonly line: Line) {
+    this.#patience = line.clock.now() + Math.min(mostPatience, line.settings.timeout / 3);
   }
 
   /** How many shards there are; 0: not known. */
@@ -55,7 +52,7 @@ export class Deployment {
     if (this.#asking !== undefined || now < this.#asked + (this.#info === undefined ? this.#pause : leastPause)) return;
     if (this.#asked !== -Infinity && this.#info === undefined) this.#pause = Math.min(2 * this.#pause, mostPause);
     this.#asked = now;
-    this.#asking = this.#ask(now + this.timeout).finally(() => {
+    this.#asking = this.#ask(now + this.line.settings.timeout).finally(() => {
       this.#asking = undefined;
     });
   }

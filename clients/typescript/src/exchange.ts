@@ -4,7 +4,8 @@ import { resendAfter, retryAfter } from "./pauses.js";
 import type { UnavailableReason } from "./errors.js";
 import type { Router } from "./router.js";
 import type { Answer, Channel, Listener, Sender } from "./sender.js";
-import { isAbout, tokenOf, type Operation, type Reply } from "./wire.js";
+import type { Settings } from "./settings.js";
+import { isAbout, type Operation, type Reply } from "./wire.js";
 
 /** What exchanges share. */
 export interface Line {
@@ -12,12 +13,11 @@ export interface Line {
   readonly alarms: Alarms;
   readonly sender: Sender;
   readonly router: Router;
-  /** In whose name requests are sent. */
-  readonly owner: string;
+  readonly settings: Settings;
   /** When the client was made. */
   readonly begun: number;
-  /** Is told that a direct subject has no responder. */
-  readonly stray: () => void;
+  /** Is asked for again when a direct subject has no responder. */
+  readonly deployment: { refresh(): void };
 }
 
 /** What an {@link Exchange} sends. */
@@ -191,7 +191,7 @@ class Exchange implements Listener {
 
   #receive(answer: Answer): void {
     const { key } = this.request;
-    if (key !== undefined && answer.reply && !isAbout(answer.reply, key, this.line.owner)) return; // the right one may yet come
+    if (key !== undefined && answer.reply && !isAbout(answer.reply, key, this.line.settings.owner)) return; // the right one may yet come
     // The service answers an attempt that is not told apart any more only in rare cases. Its beginning is the latest moment
     // that is certainly not too late for it.
     const attempt = this.#open.get(answer.attempt) ?? { sent: this.#begun, direct: false };
@@ -214,7 +214,7 @@ class Exchange implements Listener {
       const advice = "check the prefix, the account of the user, and that a node runs";
       const cause = new Error(`no node of Holdfast answers below ${JSON.stringify(this.line.router.prefix)}; ${advice}`);
       this.#obstacle = { cause, reason: "no_node" };
-      if (direct) this.line.stray();
+      if (direct) this.line.deployment.refresh();
       return true;
     }
     const reply = answer.reply;
@@ -253,10 +253,4 @@ class Exchange implements Listener {
     this.request.signal?.removeEventListener("abort", this.changed);
     this.settle(outcome);
   }
-}
-
-/** Returns the lease that an answer grants; undefined if it grants none that can be used. */
-export function leaseOf(reply: Reply): { token: bigint; lease: NonNullable<Reply["lease"]> } | undefined {
-  const token = tokenOf(reply.lease);
-  return reply.lease === undefined || token === 0n ? undefined : { token, lease: reply.lease };
 }

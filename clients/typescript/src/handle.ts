@@ -337,7 +337,7 @@ export class Handle {
     const { attempt, reply } = answer;
     if (reply && !isAbout(reply, this.terms.key, this.owner)) return; // the right one may yet come
     if (answer.noResponders) {
-      this.core.stray();
+      this.core.deployment.refresh();
       this.#noEffect(attempt, new UnavailableError({ ...this.#what("extend"), detail: "no node takes requests" }));
       return;
     }

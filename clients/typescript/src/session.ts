@@ -178,7 +178,7 @@ export class Session {
     if (this.#over || renewal === undefined) return;
     const { reply } = answer;
     if (answer.noResponders) {
-      this.core.stray();
+      this.core.deployment.refresh();
       this.#noEffect(renewal, answer.attempt, new UnavailableError({ operation: "keep", detail: "no node takes requests" }));
     } else if (reply?.status === "EXTENDED") this.#kept(renewal, answer.attempt, reply);
     else if (reply?.status === "UNAVAILABLE" || reply?.status === "OVERLOADED") {

@@ -95,12 +95,13 @@ export function orderOf({ order }: Reply): number {
 }
 
 /**
- * Tells whether a reply can be that to a request of an owner about the resource of a key: others may be permitted to
- * publish to the subject of the reply. Malformed leases do not fit.
+ * Tells whether a reply can be that to a request of an owner about the resource of a key, or about any one: others may
+ * be permitted to publish to the subject of the reply. Malformed leases do not fit.
  */
-export function isAbout({ status = "", lease, holders = [] }: Reply, key: string, owner: string): boolean {
+export function isAbout({ status = "", lease, holders = [] }: Reply, key: string | undefined, owner: string): boolean {
   try {
-    if (![...holders, ...(lease ? [lease] : [])].every(({ resource = "" }) => encodeKey(resource) === key)) return false;
+    const keys = [...holders, ...(lease ? [lease] : [])].map(({ resource = "" }) => encodeKey(resource));
+    if (key !== undefined && keys.some((other) => other !== key)) return false;
     return !["GRANTED", "EXTENDED", "UPDATED"].includes(status) || (lease?.owner === owner && tokenOf(lease) > 0n);
   } catch {
     return false;
