@@ -113,12 +113,8 @@ export class Acquisition {
   /** Takes the lease over. One that is nearly over is given back, and another one is asked for. */
   #granted(sent: number, reply: Reply, definite: boolean): Handle | undefined {
     const { core, terms } = this;
-    const { lease } = reply;
-    const token = tokenOf(lease);
-    if (lease === undefined || token === 0n) {
-      this.#withdraw();
-      throw refused(this.#what, { error: "a grant without a token" });
-    }
+    const { lease = {} } = reply;
+    const token = tokenOf(lease); // the exchange takes no grant without one
     const remaining = Math.min(lease.remaining_ms ?? 0, terms.ttl);
     if (core.sender.isClosing) {
       core.giveBack(terms.key, token, terms.ttl, this.#secret);

@@ -123,7 +123,7 @@ export class Session {
     if (this.#over) return;
     if (this.#forsaken || this.#users === 0 || renewal === undefined) this.close();
     else if (now >= this.#latest(renewal)) {
-      this.sessions.doubt();
+      this.sessions.proven = false;
       this.close();
     } else if (now < renewal.due) this.#schedule(renewal);
     else if (!this.sessions.proven && renewal.attempts >= trials) {

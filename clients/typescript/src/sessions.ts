@@ -12,7 +12,7 @@ const mostRefusal = 3_600_000;
 /** The sessions of a client: at most one for each shard and TTL at a time. A single lock needs none. */
 export class Sessions {
   readonly #current = new Map<string, Session>();
-  /** A keep was answered, so the user may send them. */
+  /** The latest keeps were answered, so the user may send them. */
   proven = false;
   #refusedUntil = -Infinity;
   #refusal = 0;
@@ -44,11 +44,6 @@ export class Sessions {
   prove(): void {
     this.proven = true;
     this.#refusal = 0;
-  }
-
-  /** Takes in that keeps are not answered any more. */
-  doubt(): void {
-    this.proven = false;
   }
 
   /** Has no session begin for a time. */

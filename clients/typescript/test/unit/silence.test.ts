@@ -71,7 +71,6 @@ class Simulation {
     const sessions = {
       proven: true,
       prove: () => undefined,
-      doubt: () => undefined,
       drop: () => {
         this.over = true; // its leases are asked for one by one
       },
