@@ -386,15 +386,16 @@ export class Handle {
 
   /** Has the lease prolonged by a coverage, if there is one. */
   #cover(coverage: Coverage | undefined): void {
-    if (coverage === undefined || coverage === this.#coverage || !coverage.add(this)) return;
-    this.#coverage?.remove(this);
+    if (coverage === undefined || coverage === this.#coverage) return;
+    this.#coverage?.handles.delete(this);
     this.#coverage = coverage;
+    coverage.handles.add(this);
   }
 
   /** Has the lease renewed by itself, from a moment on. */
   #uncover(due: number): void {
     if (this.#coverage === undefined) return;
-    this.#coverage.remove(this);
+    this.#coverage.handles.delete(this);
     this.#renewal.resume(this.#coverage.until, due);
     this.#coverage = undefined;
   }
@@ -468,7 +469,7 @@ export class Handle {
     alarms.stop(this.#alarm);
     this.#unfollow?.();
     this.#channel.close();
-    this.#coverage?.remove(this);
+    this.#coverage?.handles.delete(this);
     handles.delete(this);
   }
 

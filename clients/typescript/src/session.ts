@@ -170,7 +170,7 @@ export class Session {
   #endanger(error: HoldfastError | undefined): void {
     if (this.#failing === (error !== undefined)) return;
     this.#failing = error !== undefined;
-    for (const handle of [...(this.#coverage ?? [])]) handle.keepsFail(error);
+    for (const handle of [...(this.#coverage?.handles ?? [])]) handle.keepsFail(error);
   }
 
   #answered(answer: Answer): void {
@@ -221,7 +221,7 @@ export class Session {
    */
   #isWhole(coverage: Coverage, sent: number, reply: Reply): boolean {
     if (reply.losses !== this.#losses) return false;
-    if (sent <= this.#moved || this.#users !== coverage.size) return sent < this.#proved + this.ttl;
+    if (sent <= this.#moved || this.#users !== coverage.handles.size) return sent < this.#proved + this.ttl;
     this.#proved = sent;
     return reply.held === this.#users;
   }
