@@ -65,9 +65,7 @@ export class Core implements Line, Listener {
   giveBack(key: string, token: bigint, ttl: number, secret: Secret | undefined): void {
     const body = { owner: this.settings.owner, token: token.toString(), ...(secret && { secret: secret.secret }) };
     const deadline = this.clock.now() + ttl;
-    this.background.add(async () => {
-      await insist(this, { operation: "release", key, body: () => body, deadline, persistent: true });
-    });
+    this.background.add(() => insist(this, { operation: "release", key, body: () => body, deadline, persistent: true }));
   }
 
   holds(key: string, token: bigint): boolean {
