@@ -146,6 +146,7 @@ export class Acquisition {
     const { core, terms } = this;
     const body = { owner: core.settings.owner, request_id: this.#id, ...(this.#secret && { secret: this.#secret.secret }) };
     const deadline = this.#matters;
-    core.background.add(() => insist(core, { operation: "release", key: terms.key, body: () => body, deadline, persistent: true }));
+    const request: Request = { operation: "release", key: terms.key, body: () => body, deadline, persistent: true };
+    core.background.add(() => insist(core, request));
   }
 }

@@ -191,7 +191,8 @@ class Exchange implements Listener {
 
   #receive(answer: Answer): void {
     const { key } = this.request;
-    if (key !== undefined && answer.reply && !isAbout(answer.reply, key, this.line.settings.owner)) return; // the right one may yet come
+    const { owner } = this.line.settings;
+    if (key !== undefined && answer.reply && !isAbout(answer.reply, key, owner)) return; // the right one may yet come
     // The service answers an attempt that is not told apart any more only in rare cases. Its beginning is the latest moment
     // that is certainly not too late for it.
     const attempt = this.#open.get(answer.attempt) ?? { sent: this.#begun, direct: false };
@@ -226,8 +227,9 @@ class Exchange implements Listener {
 
   /** Takes in which of the routes answered. */
   #learn(direct: boolean): void {
+    const { key, mostPause } = this.request;
     if (direct) this.line.router.directAnswered();
-    else if (this.#sent > 1 && this.request.key !== undefined && this.request.mostPause === undefined) this.line.router.avoidDirect();
+    else if (this.#sent > 1 && key !== undefined && mostPause === undefined) this.line.router.avoidDirect();
   }
 
   get #definite(): boolean {

@@ -47,7 +47,9 @@ export function normalizeName(name: string, operation = "encode"): string {
 export function decodeKey(key: string): string {
   if (typeof key !== "string") throw broken("decode", undefined, `the key must be a string, not ${typeof key}`);
   if (key.length > 3 * most) throw broken("decode", undefined, `the key must have at most ${3 * most} bytes, and has ${key.length}`);
-  if (!escaped.test(key)) throw broken("decode", key, "a key consists of A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal");
+  if (!escaped.test(key)) {
+    throw broken("decode", key, "a key consists of A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal");
+  }
   let resource: string;
   try {
     resource = decodeURIComponent(key.replaceAll("=", "%"));
