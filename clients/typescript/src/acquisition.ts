@@ -1,7 +1,7 @@
 import type { Core } from "./core.js";
 import { InvalidError, LockTimeoutError, UnavailableError } from "./errors.js";
 import { margin } from "./estimate.js";
-import { exchange, insist, leaseOf, type Outcome } from "./exchange.js";
+import { exchange, insist, type Outcome, type Request } from "./exchange.js";
 import { refused, unanswered } from "./failures.js";
 import { Handle } from "./handle.js";
 import { randomText } from "./random.js";
@@ -46,30 +46,18 @@ export class Acquisition {
       throw new InvalidError({ ...this.#what, detail: "the deployment has no shared locks: it lacks the feature sharing" });
     }
     this.#secret = core.secret;
+    const request: Request = {
+      operation: "acquire",
+      key: terms.key,
+      body: () => this.#body(),
+      mostPause: terms.wait > 0 ? Math.min(terms.ttl * quietPart, mostPause) : undefined,
+      signal: this.signal,
+      deadline: this.#begun + terms.wait + core.settings.timeout,
+    };
     for (;;) {
-      const handle = await this.#once();
+      const handle = await exchange(core, request, (outcome) => this.#take(outcome));
       if (handle !== undefined) return handle;
     }
-  }
-
-  /** Asks until there is an answer. Returns undefined if it decided nothing. */
-  #once(): Promise<Handle | undefined> {
-    const { core, terms } = this;
-    const waits = terms.wait > 0;
-    return exchange(
-      core,
-      {
-        operation: "acquire",
-        key: terms.key,
-        body: () => this.#body(),
-        waits,
-        givesUp: true,
-        signal: this.signal,
-        deadline: this.#begun + terms.wait + core.settings.timeout,
-        ...(waits && { mostPause: Math.min(terms.ttl * quietPart, mostPause) }),
-      },
-      (outcome) => this.#take(outcome),
-    );
   }
 
   #body(): object {
@@ -96,6 +84,7 @@ export class Acquisition {
     return Math.max(Math.ceil(Math.min(left, mostWait, core.deployment.limits.max_wait_ms)), 1);
   }
 
+  /** Takes the outcome of an attempt in. Returns undefined if it decided nothing. */
   #take(outcome: Outcome): Handle | undefined {
     if (outcome.answer === undefined) {
       if (!outcome.definite) this.#withdraw();
@@ -117,28 +106,24 @@ export class Acquisition {
       return undefined;
     }
     const error = refused(this.#what, reply);
-    if (reply.status === "TIMEOUT" && this.core.handles.has(this.terms.name, tokenOf(reply.lease))) error.message += `; ${itself}`;
+    if (reply.status === "TIMEOUT" && this.core.holds(this.terms.key, tokenOf(reply.lease))) error.message += `; ${itself}`;
     throw error;
   }
 
   /** Takes the lease over. One that is nearly over is given back, and another one is asked for. */
   #granted(sent: number, reply: Reply, definite: boolean): Handle | undefined {
     const { core, terms } = this;
-    const granted = leaseOf(reply);
-    if (granted === undefined) {
-      this.#withdraw();
-      throw refused(this.#what, { error: "a grant without a token" });
-    }
-    const { lease, token } = granted;
+    const { lease = {} } = reply;
+    const token = tokenOf(lease); // the exchange takes no grant without one
     const remaining = Math.min(lease.remaining_ms ?? 0, terms.ttl);
     if (core.sender.isClosing) {
-      core.giveBack(terms.name, token, terms.ttl, this.#secret);
+      core.giveBack(terms.key, token, terms.ttl, this.#secret);
       throw unanswered(this.#what, { ending: "closed", definite, cause: undefined });
     }
     if (core.clock.now() < sent + remaining - margin(terms.ttl)) {
       return new Handle(core, terms, this.#secret, lease, token, sent, remaining, orderOf(reply));
     }
-    core.giveBack(terms.name, token, terms.ttl, this.#secret);
+    core.giveBack(terms.key, token, terms.ttl, this.#secret);
     this.#id = randomText();
     if (++this.#late < mostLate) return undefined;
     throw new UnavailableError({
@@ -161,8 +146,7 @@ export class Acquisition {
     const { core, terms } = this;
     const body = { owner: core.settings.owner, request_id: this.#id, ...(this.#secret && { secret: this.#secret.secret }) };
     const deadline = this.#matters;
-    core.background.add(async () => {
-      await insist(core, { operation: "release", key: terms.key, body: () => body, deadline, persistent: true });
-    });
+    const request: Request = { operation: "release", key: terms.key, body: () => body, deadline, persistent: true };
+    core.background.add(() => insist(core, request));
   }
 }

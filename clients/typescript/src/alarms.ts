@@ -21,31 +21,29 @@ export class Alarms {
 
   constructor(private readonly clock: Clock) {}
 
-  /** How many alarms are set. */
-  get size(): number {
-    return this.#heap.length;
-  }
-
   /** Sets an alarm, or moves it. */
   set(alarm: Alarm, at: number): void {
     if (this.#closed) return;
-    const before = alarm.at;
     alarm.at = at;
-    if (alarm.place < 0) {
-      alarm.place = this.#heap.push(alarm) - 1;
-      this.#rise(alarm);
-    } else if (at < before) this.#rise(alarm);
-    else this.#sink(alarm);
+    if (alarm.place < 0) alarm.place = this.#heap.push(alarm) - 1;
+    this.#move(alarm);
     this.#arm();
+  }
+
+  /** Waits until a moment, at most until all are closed. */
+  wait(until: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.set(new Alarm(resolve), until);
+    });
   }
 
   stop(alarm: Alarm): void {
     if (alarm.place < 0) return;
     const last = this.#heap.pop();
     if (last !== undefined && last !== alarm) {
-      this.#put(last, alarm.place);
-      this.#rise(last);
-      this.#sink(last);
+      this.#heap[alarm.place] = last;
+      last.place = alarm.place;
+      this.#move(last);
     }
     alarm.place = -1;
   }
@@ -91,35 +89,24 @@ export class Alarms {
     unref(this.#timer);
   }
 
-  #put(alarm: Alarm, place: number): void {
-    this.#heap[place] = alarm;
-    alarm.place = place;
-  }
-
-  #rise(alarm: Alarm): void {
-    let place = alarm.place;
+  /** Moves an alarm to where it belongs in the heap, up or down. */
+  #move(alarm: Alarm): void {
     for (;;) {
-      const up = (place - 1) >> 1;
-      const parent = this.#heap[up];
-      if (place === 0 || parent === undefined || parent.at <= alarm.at) break;
-      this.#put(parent, place);
-      place = up;
-    }
-    this.#put(alarm, place);
-  }
-
-  #sink(alarm: Alarm): void {
-    let place = alarm.place;
-    for (;;) {
+      const { place } = alarm;
+      const parent = place > 0 ? this.#heap[(place - 1) >> 1] : undefined;
       const left = this.#heap[2 * place + 1];
       const right = this.#heap[2 * place + 2];
       const child = left !== undefined && right !== undefined && right.at < left.at ? right : left;
-      if (child === undefined || child.at >= alarm.at) break;
-      const down = child.place;
-      this.#put(child, place);
-      place = down;
+      if (parent !== undefined && parent.at > alarm.at) this.#swap(alarm, parent);
+      else if (child !== undefined && child.at < alarm.at) this.#swap(alarm, child);
+      else return;
     }
-    this.#put(alarm, place);
+  }
+
+  #swap(a: Alarm, b: Alarm): void {
+    [a.place, b.place] = [b.place, a.place];
+    this.#heap[a.place] = a;
+    this.#heap[b.place] = b;
   }
 }
 

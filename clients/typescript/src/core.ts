@@ -4,17 +4,17 @@ import { Background } from "./background.js";
 import { SuspendClock } from "./clock.js";
 import { warnOfEnd } from "./connect.js";
 import { Deployment } from "./deployment.js";
-import { exchange, insist, leaseOf, type Line, type Request } from "./exchange.js";
+import { exchange, insist, type Line, type Request } from "./exchange.js";
 import { unanswered, type Subject } from "./failures.js";
-import { Handles } from "./handles.js";
+import type { Handle } from "./handle.js";
 import { Hints } from "./hints.js";
-import { encodeKey, normalizeName } from "./key.js";
+import { encodeKey } from "./key.js";
 import { Router } from "./router.js";
 import type { Secret } from "./secret.js";
 import { Sender, type Answer, type Listener } from "./sender.js";
 import { Sessions } from "./sessions.js";
 import type { Settings } from "./settings.js";
-import type { WireLease } from "./wire.js";
+import { isAbout, tokenOf } from "./wire.js";
 
 /**
  * The parts of a client that its calls and locks share. When the connection is closed, locks that are held end at their
@@ -25,7 +25,8 @@ export class Core implements Line, Listener {
   readonly begun = this.clock.now();
   readonly alarms = new Alarms(this.clock);
   readonly background = new Background();
-  readonly handles = new Handles();
+  /** The leases that the client holds. */
+  readonly handles = new Set<Handle>();
   readonly sender: Sender;
   readonly router: Router;
   readonly deployment: Deployment;
@@ -41,20 +42,12 @@ export class Core implements Line, Listener {
     this.sender = new Sender(nc, (answer) => {
       this.#orphan(answer);
     });
-    this.deployment = new Deployment(this, settings.timeout);
+    this.deployment = new Deployment(this);
     this.sessions = new Sessions(this);
     this.hints = new Hints(nc, settings.prefix);
     this.sender.listen(this);
     this.deployment.refresh();
   }
-
-  get owner(): string {
-    return this.settings.owner;
-  }
-
-  readonly stray = (): void => {
-    this.deployment.refresh();
-  };
 
   /** The secret of new leases; undefined as long as it is not known that every node has the feature. */
   get secret(): Secret | undefined {
@@ -63,18 +56,20 @@ export class Core implements Line, Listener {
 
   /** Returns the answer to a request, if it comes within the timeout. A call that changes nothing is never unknown. */
   async ask(what: Subject, request: Omit<Request, "deadline">, changes: boolean): Promise<Answer> {
-    const outcome = await exchange(this, { ...request, givesUp: true, deadline: this.clock.now() + this.settings.timeout });
+    const outcome = await exchange(this, { ...request, deadline: this.clock.now() + this.settings.timeout });
     if (outcome.answer !== undefined) return outcome.answer;
     throw outcome.ending === "aborted" ? request.signal?.reason : unanswered(what, outcome, changes);
   }
 
   /** Releases a lease in the background that no call wants. The secret is that of its request. */
-  giveBack(name: string, token: bigint, ttl: number, secret: Secret | undefined): void {
+  giveBack(key: string, token: bigint, ttl: number, secret: Secret | undefined): void {
     const body = { owner: this.settings.owner, token: token.toString(), ...(secret && { secret: secret.secret }) };
     const deadline = this.clock.now() + ttl;
-    this.background.add(async () => {
-      await insist(this, { operation: "release", key: encodeKey(name), body: () => body, deadline, persistent: true });
-    });
+    this.background.add(() => insist(this, { operation: "release", key, body: () => body, deadline, persistent: true }));
+  }
+
+  holds(key: string, token: bigint): boolean {
+    return [...this.handles].some((handle) => handle.token === token && handle.terms.key === key);
   }
 
   reconnected(): void {
@@ -83,22 +78,11 @@ export class Core implements Line, Listener {
   }
 
   /** Gives back what is granted in answer to an attempt that is not expected any more. */
-  #orphan(answer: Answer): void {
-    const { reply } = answer;
-    if (reply?.status !== "GRANTED") return;
-    const granted = leaseOf(reply);
-    if (granted === undefined || !this.#isOurs(granted.lease)) return;
-    const { resource = "", ttl_ms = this.settings.ttl } = granted.lease;
-    if (this.handles.has(resource, granted.token)) return;
-    this.giveBack(resource, granted.token, ttl_ms, this.secret);
-  }
-
-  #isOurs(lease: WireLease): boolean {
-    if (lease.owner !== this.settings.owner) return false;
-    try {
-      return normalizeName(lease.resource ?? "") === lease.resource;
-    } catch {
-      return false;
-    }
+  #orphan({ reply }: Answer): void {
+    if (reply?.status !== "GRANTED" || !isAbout(reply, undefined, this.settings.owner)) return;
+    const { resource = "", ttl_ms = this.settings.ttl } = reply.lease ?? {};
+    const key = encodeKey(resource);
+    const token = tokenOf(reply.lease);
+    if (!this.holds(key, token)) this.giveBack(key, token, ttl_ms, this.secret);
   }
 }

@@ -1,5 +1,5 @@
-import { Alarm } from "./alarms.js";
 import { exchange, type Line } from "./exchange.js";
+import { unless } from "./signals.js";
 import { contract, type Info, type Limits } from "./wire.js";
 
 /** How long the first calls wait for the answer, so that they know what they may use. */
@@ -18,11 +18,8 @@ export class Deployment {
   #pause = leastPause;
   readonly #patience: number;
 
-  constructor(
-    private readonly line: Line,
-    private readonly timeout: number,
-  ) {
-    this.#patience = line.clock.now() + Math.min(mostPatience, timeout / 3);
+  constructor(private readonly line: Line) {
+    this.#patience = line.clock.now() + Math.min(mostPatience, line.settings.timeout / 3);
   }
 
   /** How many shards there are; 0: not known. */
@@ -38,20 +35,9 @@ export class Deployment {
   /** Waits a moment for the deployment, when the client has just begun; not longer than the signal lets it. */
   async known(signal?: AbortSignal): Promise<void> {
     this.refresh();
-    const left = this.#patience - this.line.clock.now();
-    if (this.#info !== undefined || this.#asking === undefined || left <= 0 || signal?.aborted === true) return;
     const { alarms, clock } = this.line;
-    await new Promise<void>((resolve) => {
-      const over = (): void => {
-        alarms.stop(late);
-        signal?.removeEventListener("abort", over);
-        resolve();
-      };
-      const late = new Alarm(over);
-      alarms.set(late, clock.now() + left);
-      signal?.addEventListener("abort", over);
-      void this.#asking?.then(over);
-    });
+    if (this.#info !== undefined || this.#asking === undefined || clock.now() >= this.#patience) return;
+    await unless(signal, Promise.race([this.#asking, alarms.wait(this.#patience)])).catch(() => undefined);
   }
 
   /** Tells whether every node has a feature. Nodes of another version may refuse its fields. */
@@ -66,14 +52,14 @@ export class Deployment {
     if (this.#asking !== undefined || now < this.#asked + (this.#info === undefined ? this.#pause : leastPause)) return;
     if (this.#asked !== -Infinity && this.#info === undefined) this.#pause = Math.min(2 * this.#pause, mostPause);
     this.#asked = now;
-    this.#asking = this.#ask(now + this.timeout).finally(() => {
+    this.#asking = this.#ask(now + this.line.settings.timeout).finally(() => {
       this.#asking = undefined;
     });
   }
 
   async #ask(deadline: number): Promise<void> {
-    const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline, givesUp: true });
-    const info = answer?.json() as Info | undefined;
+    const { answer } = await exchange(this.line, { operation: "info", body: () => ({}), deadline });
+    const info = answer?.json as Info | undefined;
     const shards = info?.shards ?? -1;
     if (answer?.reply !== undefined || !Number.isInteger(shards) || shards < 0 || shards > mostShards) return;
     this.#info = info;

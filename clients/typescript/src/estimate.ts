@@ -35,7 +35,7 @@ export class Estimate {
   order = 0;
   /** When the lease must be considered over. */
   until: number;
-  /** The TTL that the next attempt asks for. */
+  /** The TTL that the next attempts ask for. */
   asked: number;
   /** The TTL that the last answer granted. */
   agreed: number;
@@ -51,11 +51,6 @@ export class Estimate {
   /** When the service considers the lease over, unless an attempt was delayed on its way. */
   get end(): number {
     return this.#open.reduce((end, a) => Math.max(end, a.sent + a.ttl), this.until + margin(this.agreed));
-  }
-
-  /** Sets what the next attempts ask for. */
-  ask(ttl: number): void {
-    this.asked = ttl;
   }
 
   /**

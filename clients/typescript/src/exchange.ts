@@ -2,9 +2,10 @@ import { Alarm, type Alarms } from "./alarms.js";
 import type { Clock } from "./clock.js";
 import { resendAfter, retryAfter } from "./pauses.js";
 import type { UnavailableReason } from "./errors.js";
-import type { Route, Router } from "./router.js";
+import type { Router } from "./router.js";
 import type { Answer, Channel, Listener, Sender } from "./sender.js";
-import { isAbout, tokenOf, type Operation, type Reply } from "./wire.js";
+import type { Settings } from "./settings.js";
+import { isAbout, type Operation, type Reply } from "./wire.js";
 
 /** What exchanges share. */
 export interface Line {
@@ -12,36 +13,31 @@ export interface Line {
   readonly alarms: Alarms;
   readonly sender: Sender;
   readonly router: Router;
-  /** In whose name requests are sent. */
-  readonly owner: string;
+  readonly settings: Settings;
   /** When the client was made. */
   readonly begun: number;
-  /** Is told that a direct subject has no responder. */
-  readonly stray: () => void;
+  /** Is asked for again when a direct subject has no responder. */
+  readonly deployment: { refresh(): void };
 }
 
 /** What an {@link Exchange} sends. */
 export interface Request {
-  readonly operation: Operation | "list" | "info";
+  readonly operation: Operation;
   /** The key of the resource; of a listing and of info it is left out. */
   readonly key?: string;
   /** The request as it is to be sent now. It must be the same request to the service every time. */
   body(): object;
   /** When it is given up; by default never. */
   readonly deadline?: number;
-  /** Bounds the pauses between attempts without an answer. */
-  readonly mostPause?: number;
-  /** The service may leave the request without an answer for a time, as one in a queue. */
-  readonly waits?: boolean;
+  /** The longest pause between attempts, of a request that the service may leave without an answer for a time, in a queue. */
+  readonly mostPause?: number | undefined;
   /** Ends it for the caller. */
   readonly signal?: AbortSignal | undefined;
-  /** It goes on while the client closes. */
-  readonly persistent?: boolean;
   /**
-   * A caller waits, who learns of what another attempt would hardly change: that NATS denies the request, that the deployment
-   * has not answered this client at all, or that its shard has had no owner for long.
+   * It goes on while the client closes. Any other request is given up because of what another attempt would hardly change: that
+   * NATS denies it, that the deployment has not answered this client at all, or that its shard has had no owner for long.
    */
-  readonly givesUp?: boolean;
+  readonly persistent?: boolean;
 }
 
 /** Why an exchange ended without an answer. */
@@ -71,21 +67,17 @@ const openAttempts = 8;
 const firstContact = 800;
 const leastContact = 300;
 
-/** Sends one request until it is answered. */
-export function exchange(line: Line, request: Request): Promise<Outcome>;
-/** Takes the outcome in at once, before any other message is looked at. */
-export function exchange<T>(line: Line, request: Request, take: (outcome: Outcome) => T): Promise<T>;
-export function exchange<T>(line: Line, request: Request, take?: (outcome: Outcome) => T): Promise<T | Outcome> {
-  return new Promise<T | Outcome>((resolve, reject) => {
-    const settle = (outcome: Outcome): void => {
+/** Sends one request until it is answered. Takes the outcome in at once, before any other message is looked at. */
+export function exchange<T = Outcome>(line: Line, request: Request, take = (outcome: Outcome): T => outcome as T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    new Exchange(line, request, (outcome) => {
       try {
-        resolve(take === undefined ? outcome : take(outcome));
+        resolve(take(outcome));
       } catch (error: unknown) {
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason of a signal may be anything
         reject(error);
       }
-    };
-    new Exchange(line, request, settle).start();
+    });
   });
 }
 
@@ -94,16 +86,14 @@ export async function insist(line: Line, request: Request): Promise<Reply | unde
   for (;;) {
     const { answer } = await exchange(line, request);
     if (answer?.reply?.status !== "OVERLOADED") return answer?.reply;
-    await new Promise<void>((resolve) => {
-      line.alarms.set(new Alarm(resolve), line.clock.now() + 1000);
-    });
+    await line.alarms.wait(line.clock.now() + 1000);
   }
 }
 
 class Exchange implements Listener {
   readonly #channel: Channel;
   readonly #alarm = new Alarm(() => {
-    this.#look();
+    this.changed();
   });
   readonly #begun: number;
   /** When it gives up if no node has ever answered. */
@@ -128,33 +118,13 @@ class Exchange implements Listener {
     this.#channel = line.sender.open((answer) => {
       this.#receive(answer);
     });
-  }
-
-  start(): void {
-    const { sender } = this.line;
-    const { signal } = this.request;
-    if (sender.isClosing && this.request.persistent !== true) this.#giveUp("closed");
-    else if (signal?.aborted === true) this.#giveUp("aborted");
-    else if (this.#isLate(this.#begun)) this.#giveUp("late");
-    else if (sender.isOff) this.#giveUp("off");
-    else if (this.request.givesUp === true && sender.deafness !== undefined) this.#giveUp("late");
-    else {
-      signal?.addEventListener("abort", this.#aborted);
-      sender.listen(this);
-      this.#send();
-    }
+    request.signal?.addEventListener("abort", this.changed);
+    line.sender.listen(this);
+    this.changed();
   }
 
   reconnected(): void {
     this.#send();
-  }
-
-  off(): void {
-    this.#giveUp("off");
-  }
-
-  closing(): void {
-    if (this.request.persistent !== true) this.#giveUp("closed");
   }
 
   attemptsOn(subject: string): object[] {
@@ -169,47 +139,41 @@ class Exchange implements Listener {
       this.#obstacle = { cause, reason: "permission", final: !attempt.direct };
       this.#due = Math.min(this.#due, this.line.clock.now() + retryAfter(this.#idle++));
     }
-    this.#look();
-  }
-
-  deaf(): void {
-    this.#look();
+    this.changed();
   }
 
   /** Tells whether another attempt would hardly change what has kept the earlier ones from having an effect. */
   #isHopeless(now: number): boolean {
     const { sender } = this.line;
-    if (this.request.givesUp !== true) return false;
+    if (this.request.persistent === true) return false;
     if (sender.deafness !== undefined) return true;
     if (this.#obstacle === undefined || !this.#definite) return false;
     return this.#obstacle.final === true || (!sender.heard && now >= this.#patience);
   }
 
-  readonly #aborted = (): void => {
-    this.#giveUp("aborted");
-  };
-
-  #isLate(now: number): boolean {
-    return now >= (this.request.deadline ?? Infinity);
-  }
-
-  #look(): void {
+  readonly changed = (): void => {
+    const { deadline = Infinity, persistent = false, signal } = this.request;
+    const { sender } = this.line;
     const now = this.line.clock.now();
     if (this.#over) return;
-    if (this.#isLate(now) || this.#isHopeless(now)) this.#giveUp("late");
-    else if (this.line.sender.isOff) this.#giveUp("off");
+    if (sender.isClosing && !persistent) this.#giveUp("closed");
+    else if (signal?.aborted === true) this.#giveUp("aborted");
+    else if (now >= deadline) this.#giveUp("late");
+    else if (sender.isOff) this.#giveUp("off");
+    else if (this.#isHopeless(now)) this.#giveUp("late");
     else if (now >= this.#due) this.#send();
     else this.#schedule();
-  }
+  };
 
   #schedule(): void {
-    const isNew = this.request.givesUp === true && this.#obstacle !== undefined && !this.line.sender.heard;
+    const isNew = this.request.persistent !== true && this.#obstacle !== undefined && !this.line.sender.heard;
     const patience = isNew ? Math.max(this.#patience, this.line.clock.now()) : Infinity;
     this.line.alarms.set(this.#alarm, Math.min(this.#due, this.request.deadline ?? Infinity, patience));
   }
 
   #send(): void {
-    const route = this.#route();
+    const { operation, key } = this.request;
+    const route = this.line.router.route(operation, key, this.#sent);
     const body = JSON.stringify(this.request.body());
     const now = this.line.clock.now();
     this.#due = now + Math.min(resendAfter(this.#sent), this.request.mostPause ?? Infinity);
@@ -225,16 +189,10 @@ class Exchange implements Listener {
     this.#schedule();
   }
 
-  #route(): Route {
-    const { operation, key } = this.request;
-    const { router } = this.line;
-    if (operation === "list" || operation === "info") return { subject: `${router.prefix}.${operation}`, direct: false };
-    return router.route(operation, key ?? "", this.#sent);
-  }
-
   #receive(answer: Answer): void {
     const { key } = this.request;
-    if (key !== undefined && answer.reply && !isAbout(answer.reply, key, this.line.owner)) return; // the right one may yet come
+    const { owner } = this.line.settings;
+    if (key !== undefined && answer.reply && !isAbout(answer.reply, key, owner)) return; // the right one may yet come
     // The service answers an attempt that is not told apart any more only in rare cases. Its beginning is the latest moment
     // that is certainly not too late for it.
     const attempt = this.#open.get(answer.attempt) ?? { sent: this.#begun, direct: false };
@@ -243,7 +201,7 @@ class Exchange implements Listener {
       const isLatest = [...this.#open.keys()].every((other) => other < answer.attempt);
       if (isLatest) {
         this.#due = this.line.clock.now() + retryAfter(this.#idle++);
-        this.#look();
+        this.changed();
       }
       return;
     }
@@ -257,7 +215,7 @@ class Exchange implements Listener {
       const advice = "check the prefix, the account of the user, and that a node runs";
       const cause = new Error(`no node of Holdfast answers below ${JSON.stringify(this.line.router.prefix)}; ${advice}`);
       this.#obstacle = { cause, reason: "no_node" };
-      if (direct) this.line.stray();
+      if (direct) this.line.deployment.refresh();
       return true;
     }
     const reply = answer.reply;
@@ -269,8 +227,9 @@ class Exchange implements Listener {
 
   /** Takes in which of the routes answered. */
   #learn(direct: boolean): void {
+    const { key, mostPause } = this.request;
     if (direct) this.line.router.directAnswered();
-    else if (this.#sent > 1 && this.request.key !== undefined && this.request.waits !== true) this.line.router.avoidDirect();
+    else if (this.#sent > 1 && key !== undefined && mostPause === undefined) this.line.router.avoidDirect();
   }
 
   get #definite(): boolean {
@@ -293,13 +252,7 @@ class Exchange implements Listener {
     this.line.alarms.stop(this.#alarm);
     this.line.sender.unlisten(this);
     this.#channel.close();
-    this.request.signal?.removeEventListener("abort", this.#aborted);
+    this.request.signal?.removeEventListener("abort", this.changed);
     this.settle(outcome);
   }
-}
-
-/** Returns the lease that an answer grants; undefined if it grants none that can be used. */
-export function leaseOf(reply: Reply): { token: bigint; lease: NonNullable<Reply["lease"]> } | undefined {
-  const token = tokenOf(reply.lease);
-  return reply.lease === undefined || token === 0n ? undefined : { token, lease: reply.lease };
 }

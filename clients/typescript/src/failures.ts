@@ -48,6 +48,12 @@ export function refused(what: Subject, reply: Reply): HoldfastError {
   }
 }
 
+/** Returns null in place of the error that a lock is held. */
+export function nullIfHeld(error: unknown): null {
+  if (error instanceof LockHeldError) return null;
+  throw error;
+}
+
 /** Returns why an answer about a lease says that it is lost; undefined if it does not. */
 export function lossReason(status: string | undefined): LossReason | undefined {
   switch (status) {

@@ -33,7 +33,6 @@ const verifyPause = 250;
 /** Waits for the answer to an attempt of this number or a later one. */
 interface Caller {
   readonly from: number;
-  readonly alarm: Alarm;
   settle(error: HoldfastError | undefined): void;
 }
 
@@ -156,7 +155,6 @@ export class Handle {
       });
       const caller: Caller = {
         from: this.#channel.last + 1,
-        alarm: late,
         settle: (error) => {
           alarms.stop(late);
           this.#callers = this.#callers.filter((other) => other !== caller);
@@ -183,13 +181,11 @@ export class Handle {
   async release(signal?: AbortSignal): Promise<void> {
     if (this.#released === undefined) {
       // It is set before the signal aborts, since a listener may release the lock once more.
-      let begin = (): void => undefined;
+      let settle: (released: Promise<void>) => void = () => undefined;
       this.#released = new Promise((resolve) => {
-        begin = () => {
-          resolve(this.#release());
-        };
+        settle = resolve;
       });
-      begin();
+      settle(this.#release());
     }
     await unless(signal, this.#released);
   }
@@ -284,7 +280,7 @@ export class Handle {
     if (ttl !== this.ttl) this.#change();
     this.ttl = ttl;
     this.#asks = this.#channel.last + 1;
-    this.#renewal.ask(ttl);
+    this.#renewal.asked = ttl;
   }
 
   /** Has the attempts from now on a number above the former one, and above another one, because they ask for something else. */
@@ -341,7 +337,7 @@ export class Handle {
     const { attempt, reply } = answer;
     if (reply && !isAbout(reply, this.terms.key, this.owner)) return; // the right one may yet come
     if (answer.noResponders) {
-      this.core.stray();
+      this.core.deployment.refresh();
       this.#noEffect(attempt, new UnavailableError({ ...this.#what("extend"), detail: "no node takes requests" }));
       return;
     }
@@ -381,26 +377,25 @@ export class Handle {
   #adopt(lease: WireLease): void {
     const token = tokenOf(lease);
     if (token <= this.token) return;
-    this.core.handles.remove(this);
     this.token = token;
     this.fence = lease.fence ?? "";
     this.slots = Object.freeze([...(lease.slots ?? [])]);
-    this.core.handles.add(this);
     this.#unfollow?.();
     if (!this.terms.ephemeral) this.#follow = this.core.clock.now();
   }
 
   /** Has the lease prolonged by a coverage, if there is one. */
   #cover(coverage: Coverage | undefined): void {
-    if (coverage === undefined || coverage === this.#coverage || !coverage.add(this)) return;
-    this.#coverage?.remove(this);
+    if (coverage === undefined || coverage === this.#coverage) return;
+    this.#coverage?.handles.delete(this);
     this.#coverage = coverage;
+    coverage.handles.add(this);
   }
 
   /** Has the lease renewed by itself, from a moment on. */
   #uncover(due: number): void {
     if (this.#coverage === undefined) return;
-    this.#coverage.remove(this);
+    this.#coverage.handles.delete(this);
     this.#renewal.resume(this.#coverage.until, due);
     this.#coverage = undefined;
   }
@@ -474,8 +469,8 @@ export class Handle {
     alarms.stop(this.#alarm);
     this.#unfollow?.();
     this.#channel.close();
-    this.#coverage?.remove(this);
-    handles.remove(this);
+    this.#coverage?.handles.delete(this);
+    handles.delete(this);
   }
 
   /** Takes in that the lease is in no session any more, or in one that runs out. */

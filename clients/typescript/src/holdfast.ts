@@ -1,9 +1,9 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import { Acquisition } from "./acquisition.js";
-import { Alarm } from "./alarms.js";
 import { Core } from "./core.js";
-import { ClosedError, InvalidError, LockHeldError, LockLostError, UnknownOutcomeError } from "./errors.js";
+import { ClosedError, InvalidError, LockLostError, UnknownOutcomeError } from "./errors.js";
 import type { LockEvent } from "./event.js";
+import { nullIfHeld } from "./failures.js";
 import type { Handle } from "./handle.js";
 import type { Lock } from "./lock.js";
 import type { CallOptions, LockOptions, Options } from "./options.js";
@@ -66,7 +66,9 @@ export class Holdfast implements AsyncDisposable {
     if (typeof callback !== "function") {
       throw new InvalidError({ operation: "request", resource: name, detail: `the callback must be a function, not ${typeof callback}` });
     }
-    const handle = await this.#acquireOrNull(name, options);
+    const { ifAvailable } = options;
+    const acquired = this.#acquire(name, options);
+    const handle = await (ifAvailable === true ? acquired.catch(nullIfHeld) : acquired);
     if (handle === null) return callback(null);
     let work: { value: T } | { error: unknown };
     try {
@@ -138,15 +140,6 @@ export class Holdfast implements AsyncDisposable {
     return new Acquisition(this.#core, terms, options.signal).run();
   }
 
-  async #acquireOrNull(name: string, options: LockOptions): Promise<Handle | null> {
-    try {
-      return await this.#acquire(name, options);
-    } catch (error) {
-      if (options.ifAvailable === true && error instanceof LockHeldError) return null;
-      throw error;
-    }
-  }
-
   async #close(): Promise<void> {
     const { alarms, background, clock, handles, hints, sender, sessions, settings } = this.#core;
     sender.beginClose();
@@ -154,13 +147,8 @@ export class Holdfast implements AsyncDisposable {
       await background.idle();
       return failure;
     });
-    const failure = await new Promise<{ cause: unknown } | undefined>((resolve) => {
-      const late = new Alarm(() => {
-        resolve({ cause: undefined });
-      });
-      alarms.set(late, clock.now() + settings.timeout);
-      void done.then(resolve);
-    });
+    const late = alarms.wait(clock.now() + settings.timeout).then(() => ({ cause: undefined }));
+    const failure = await Promise.race([done, late]);
     sessions.close();
     hints.close();
     sender.close();

@@ -2,7 +2,7 @@ import { InvalidError } from "./errors.js";
 
 /** A resource has at most this many bytes of UTF-8. */
 const most = 512;
-const plain = /^[A-Za-z0-9_\-/]$/;
+const escaped = /^(?:[A-Za-z0-9_\-/.]|=[0-9A-F]{2})*$/;
 /** Needs no escape, whatever stands beside it. */
 const ownKey = /^[A-Za-z0-9_\-/]+(?:\.[A-Za-z0-9_\-/]+)*$/;
 const control = /[\u0000-\u001f\u007f-\u009f]/;  
@@ -47,11 +47,14 @@ export function normalizeName(name: string, operation = "encode"): string {
 export function decodeKey(key: string): string {
   if (typeof key !== "string") throw broken("decode", undefined, `the key must be a string, not ${typeof key}`);
   if (key.length > 3 * most) throw broken("decode", undefined, `the key must have at most ${3 * most} bytes, and has ${key.length}`);
+  if (!escaped.test(key)) {
+    throw broken("decode", key, "a key consists of A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal");
+  }
   let resource: string;
   try {
-    resource = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(unescapeAll(key));
-  } catch (cause) {
-    throw cause instanceof InvalidError ? cause : broken("decode", key, "the key must be the form of valid UTF-8");
+    resource = decodeURIComponent(key.replaceAll("=", "%"));
+  } catch {
+    throw broken("decode", key, "the key must be the form of valid UTF-8");
   }
   const canonical = encodeKey(resource);
   if (canonical !== key) throw broken("decode", key, `the key must be written as ${JSON.stringify(canonical)}`);
@@ -68,33 +71,12 @@ export function shardOf(key: string, shards: number): number {
   return (hash >>> 0) % shards;
 }
 
+/** Escapes what a subject cannot have, and dots that separate no two levels. */
 function escapeAll(resource: string): string {
-  const bytes = utf8.encode(resource);
-  let key = "";
-  for (const [i, byte] of bytes.entries()) {
-    const text = String.fromCharCode(byte);
-    const separates = text === "." && i > 0 && i < bytes.length - 1 && bytes[i - 1] !== byte;
-    key += separates || plain.test(text) ? text : `=${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
-  return key;
-}
-
-function unescapeAll(key: string): Uint8Array {
-  const bytes: number[] = [];
-  for (let i = 0; i < key.length; i++) {
-    const text = key.charAt(i);
-    if (text === "." || plain.test(text)) {
-      bytes.push(key.charCodeAt(i));
-      continue;
-    }
-    const digits = key.slice(i + 1, i + 3);
-    if (text !== "=" || !/^[0-9A-F]{2}$/.test(digits)) {
-      throw broken("decode", key, "a key consists of A-Z a-z 0-9 _ - / . and =XX in upper-case hexadecimal");
-    }
-    bytes.push(parseInt(digits, 16));
-    i += 2;
-  }
-  return Uint8Array.from(bytes);
+  return encodeURIComponent(resource)
+    .replaceAll("%2F", "/")
+    .replace(/[!~*'()]|^\.|\.$|(?<=\.)\./g, (text) => `%${text.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%", "=");
 }
 
 function broken(operation: string, text: string | undefined, detail: string): InvalidError {

@@ -23,28 +23,21 @@ export async function getState(core: Core, name: string, signal: AbortSignal | u
   const answer = await core.ask(what, { operation: "get", key: encodeKey(resource), body: () => ({}), signal }, false);
   const reply: Reply = answer.reply ?? {};
   const lease = reply.lease;
-  switch (reply.status) {
-    case "FREE":
-      return { name: resource, held: false, owner: "", token: tokenOf(lease), holders: [], waiting: reply.waiting ?? 0 };
-    case "HELD":
-    case "HELD_BACK": {
-      const listed = reply.holders ?? (reply.status === "HELD" && lease !== undefined ? [lease] : []);
-      const [first] = listed;
-      return {
-        name: resource,
-        held: first !== undefined,
-        owner: first?.owner ?? "",
-        token: tokenOf(first ?? lease),
-        holders: listed.map(lockInfo),
-        waiting: reply.waiting ?? 0,
-        ...(reply.status === "HELD_BACK" && {
-          heldBack: { owner: lease?.owner ?? "", token: tokenOf(lease), left: reply.left_ms ?? 0 },
-        }),
-      };
-    }
-    default:
-      throw refused(what, reply);
-  }
+  if (reply.status !== "FREE" && reply.status !== "HELD" && reply.status !== "HELD_BACK") throw refused(what, reply);
+  const implied = reply.status === "HELD" && lease !== undefined ? [lease] : [];
+  const listed = reply.status === "FREE" ? [] : (reply.holders ?? implied);
+  const [first] = listed;
+  return {
+    name: resource,
+    held: first !== undefined,
+    owner: first?.owner ?? "",
+    token: tokenOf(first ?? lease),
+    holders: listed.map(lockInfo),
+    waiting: reply.waiting ?? 0,
+    ...(reply.status === "HELD_BACK" && {
+      heldBack: { owner: lease?.owner ?? "", token: tokenOf(lease), left: reply.left_ms ?? 0 },
+    }),
+  };
 }
 
 /** Returns all pages of a listing. */
@@ -66,7 +59,7 @@ async function pageAfter(core: Core, pattern: string, after: string, signal: Abo
   const body = { pattern, limit: pageSize, waiters: true, ...(after !== "" && { after }) };
   const answer = await core.ask(what, { operation: "list", body: () => body, signal }, false);
   if (answer.reply !== undefined) throw refused(what, answer.reply);
-  const page = answer.json() as ListReply | undefined;
+  const page = answer.json as ListReply | undefined;
   if (page === undefined) throw new UnavailableError({ ...what, detail: "an answer that is no page of a listing" });
   return page;
 }

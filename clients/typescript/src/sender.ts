@@ -1,42 +1,29 @@
-import type { Msg, NatsConnection, Status, Subscription } from "@nats-io/nats-core";
+import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
 import { withoutLogin } from "./connect.js";
-import { Denials } from "./denials.js";
 import { randomBytes, randomText } from "./random.js";
 import { sha256 } from "./sha256.js";
-import type { Reply } from "./wire.js";
+import { ConnectionStatus } from "./status.js";
+import { jsonOf, type Reply } from "./wire.js";
 
 /** What came back to one attempt. */
 export class Answer {
-  #json: unknown;
-  #decoded = false;
+  /** NATS itself answered, because no node listens. */
+  readonly noResponders: boolean;
+  /** The answer as JSON; undefined if it is none. */
+  readonly json: object | undefined;
 
   constructor(
-    private readonly message: Msg,
+    message: Msg,
     /** The number of the attempt in its channel. */
     readonly attempt: number,
-  ) {}
-
-  /** NATS itself answered, because no node listens. */
-  get noResponders(): boolean {
-    return this.message.data.length === 0 && this.message.headers?.code === 503;
-  }
-
-  /** The answer as JSON; undefined if it is none. */
-  json(): object | undefined {
-    if (!this.#decoded) {
-      this.#decoded = true;
-      try {
-        this.#json = this.message.json();
-      } catch {
-        this.#json = undefined;
-      }
-    }
-    return typeof this.#json === "object" && this.#json !== null ? this.#json : undefined;
+  ) {
+    this.noResponders = message.data.length === 0 && message.headers?.code === 503;
+    this.json = jsonOf(message);
   }
 
   /** The answer of a node to a request about one resource, or its refusal; undefined if it is neither. */
   get reply(): (Reply & { status: string }) | undefined {
-    const reply = this.json() as Reply | undefined;
+    const reply = this.json as Reply | undefined;
     return typeof reply?.status === "string" ? (reply as Reply & { status: string }) : undefined;
   }
 }
@@ -68,16 +55,12 @@ export class Channel {
 export interface Listener {
   /** The connection is there again. What was sent on the last one may be lost. */
   reconnected?(): void;
-  /** The connection is closed for good. */
-  off?(): void;
-  /** The client begins to close. */
-  closing?(): void;
+  /** The connection is closed for good, the client begins to close, or NATS sends no answers. */
+  changed?(): void;
   /** The attempts on a subject whose answers are expected. */
   attemptsOn?(subject: string): object[];
   /** NATS has published none of them. */
   denied?(subject: string, error: Error): void;
-  /** NATS sends no answers. */
-  deaf?(): void;
 }
 
 /** Sends requests on the connection of the application, and receives the answers with one subscription. */
@@ -85,8 +68,7 @@ export class Sender {
   readonly #inbox: string;
   readonly #key = randomBytes(16);
   readonly #subscription: Subscription;
-  readonly #denials: Denials;
-  readonly #status: AsyncIterable<Status>;
+  readonly #status: ConnectionStatus;
   readonly #channels = new Map<number, Channel>();
   readonly #listeners = new Set<Listener>();
   #lastChannel = 0;
@@ -109,12 +91,10 @@ export class Sender {
     this.#subscription = nc.subscribe(`${this.#inbox}>`, {
       callback: (error, message) => {
         if (error === null) this.#answered(message);
-        else this.deafen(error);
+        else this.#deafen(error);
       },
     });
-    this.#denials = Denials.hear(nc, this);
-    this.#status = nc.status();
-    void this.#follow();
+    this.#status = ConnectionStatus.join(nc, this);
     void nc.closed().then(() => {
       this.#end();
     });
@@ -161,15 +141,14 @@ export class Sender {
     this.#listeners.delete(listener);
   }
 
-  /** Returns whether answers come to a subject. */
-  receives(subject: string): boolean {
-    return subject.startsWith(this.#inbox);
+  disconnected(): void {
+    this.#connected = false;
   }
 
-  /** Takes in why NATS sends no answers. */
-  deafen(error: Error): void {
-    this.deafness ??= error;
-    for (const listener of [...this.#listeners]) listener.deaf?.();
+  reconnected(): void {
+    this.#connected = true;
+    this.deafness = undefined; // the subscription was made anew, and is denied anew if it still is
+    for (const listener of [...this.#listeners]) listener.reconnected?.();
   }
 
   /** Returns the attempts on a subject whose answers are expected. */
@@ -185,16 +164,15 @@ export class Sender {
   /** Tells that the client begins to close. */
   beginClose(): void {
     this.isClosing = true;
-    for (const listener of [...this.#listeners]) listener.closing?.();
+    this.#changed();
   }
 
   /** Expects no more answers. The connection stays open. */
   close(): void {
     this.#end();
-    this.#denials.ignore(this);
+    this.#status.leave(this);
     this.#channels.clear();
     this.#listeners.clear();
-    (this.#status as { stop?(): void }).stop?.();
     if (!this.#subscription.isClosed()) this.#subscription.unsubscribe();
   }
 
@@ -214,19 +192,18 @@ export class Sender {
     return `${attempt}.${Array.from(digest.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
   }
 
-  async #follow(): Promise<void> {
-    for await (const status of this.#status) {
-      if (status.type === "disconnect") this.#connected = false;
-      else if (status.type === "reconnect") {
-        this.#connected = true;
-        this.deafness = undefined; // the subscription was made anew, and is denied anew if it still is
-        for (const listener of [...this.#listeners]) listener.reconnected?.();
-      }
-    }
+  /** Takes in why NATS sends no answers. */
+  #deafen(error: Error): void {
+    this.deafness ??= error;
+    this.#changed();
   }
 
   #end(): void {
     this.#off = true;
-    for (const listener of [...this.#listeners]) listener.off?.();
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of [...this.#listeners]) listener.changed?.();
   }
 }

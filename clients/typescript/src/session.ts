@@ -123,7 +123,7 @@ export class Session {
     if (this.#over) return;
     if (this.#forsaken || this.#users === 0 || renewal === undefined) this.close();
     else if (now >= this.#latest(renewal)) {
-      this.sessions.doubt();
+      this.sessions.proven = false;
       this.close();
     } else if (now < renewal.due) this.#schedule(renewal);
     else if (!this.sessions.proven && renewal.attempts >= trials) {
@@ -170,7 +170,7 @@ export class Session {
   #endanger(error: HoldfastError | undefined): void {
     if (this.#failing === (error !== undefined)) return;
     this.#failing = error !== undefined;
-    for (const handle of [...(this.#coverage ?? [])]) handle.keepsFail(error);
+    for (const handle of [...(this.#coverage?.handles ?? [])]) handle.keepsFail(error);
   }
 
   #answered(answer: Answer): void {
@@ -178,7 +178,7 @@ export class Session {
     if (this.#over || renewal === undefined) return;
     const { reply } = answer;
     if (answer.noResponders) {
-      this.core.stray();
+      this.core.deployment.refresh();
       this.#noEffect(renewal, answer.attempt, new UnavailableError({ operation: "keep", detail: "no node takes requests" }));
     } else if (reply?.status === "EXTENDED") this.#kept(renewal, answer.attempt, reply);
     else if (reply?.status === "UNAVAILABLE" || reply?.status === "OVERLOADED") {
@@ -221,7 +221,7 @@ export class Session {
    */
   #isWhole(coverage: Coverage, sent: number, reply: Reply): boolean {
     if (reply.losses !== this.#losses) return false;
-    if (sent <= this.#moved || this.#users !== coverage.size) return sent < this.#proved + this.ttl;
+    if (sent <= this.#moved || this.#users !== coverage.handles.size) return sent < this.#proved + this.ttl;
     this.#proved = sent;
     return reply.held === this.#users;
   }

@@ -12,7 +12,7 @@ const mostRefusal = 3_600_000;
 /** The sessions of a client: at most one for each shard and TTL at a time. A single lock needs none. */
 export class Sessions {
   readonly #current = new Map<string, Session>();
-  /** A keep was answered, so the user may send them. */
+  /** The latest keeps were answered, so the user may send them. */
   proven = false;
   #refusedUntil = -Infinity;
   #refusal = 0;
@@ -46,11 +46,6 @@ export class Sessions {
     this.#refusal = 0;
   }
 
-  /** Takes in that keeps are not answered any more. */
-  doubt(): void {
-    this.proven = false;
-  }
-
   /** Has no session begin for a time. */
   refuse(): void {
     this.#refusal = Math.min(Math.max(2 * this.#refusal, leastRefusal), mostRefusal);
@@ -67,9 +62,7 @@ export class Sessions {
 
   /** Returns how many TTLs there are with this one. */
   #lengths(ttl: number): number {
-    const all = new Set([ttl]);
-    for (const session of this.#current.values()) all.add(session.ttl);
-    return all.size;
+    return new Set([ttl, ...[...this.#current.values()].map((session) => session.ttl)]).size;
   }
 }
 

@@ -98,8 +98,7 @@ export function termsOf(name: string, options: LockOptions, settings: Settings):
  * asks for nothing that the service refuses.
  */
 export function checkTTL(ttl: number, { min_ttl_ms: least, max_ttl_ms: most }: Limits, resource: string): void {
-  const holds = Number.isInteger(ttl) && ttl >= least && ttl <= most;
-  new Check("extend", resource).rule(holds, "ttl", `be a whole number of milliseconds from ${least} to ${most}`, ttl);
+  new Check("extend", resource).millis("ttl", ttl, least, most);
 }
 
 /** Checks metadata that a lock is to have. The service checks their size. */

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { HoldfastError, LockHeldError, LockLostError, LockReleasedError } from "./errors.js";
+import { HoldfastError, LockLostError, LockReleasedError, type ErrorCode } from "./errors.js";
+import { nullIfHeld } from "./failures.js";
 import type { Holdfast } from "./holdfast.js";
 import type { Lock } from "./lock.js";
 import type { LockOptions } from "./options.js";
@@ -148,7 +149,7 @@ class Backend implements HoldfastBackend {
     if (signal !== undefined) options.signal = signal;
     const begun = Date.now();
     // The client observes the signal itself: it gives back what it got, which a race would leave held.
-    const lock = await this.#translate(signal, { key }, () => ifFree(this.client.acquire(name, options)));
+    const lock = await this.#translate(signal, { key }, () => this.client.acquire(name, options).catch(nullIfHeld));
     if (lock === null) return { ok: false, reason: "locked", ...notAcquired };
     if (!lock.signal.aborted) {
       this.#locks.set(lockId, lock);
@@ -276,16 +277,6 @@ interface Context {
   lockId?: string;
 }
 
-/** Returns the lock, or null if it is held. */
-async function ifFree(acquired: Promise<Lock>): Promise<Lock | null> {
-  try {
-    return await acquired;
-  } catch (error) {
-    if (error instanceof LockHeldError) return null;
-    throw error;
-  }
-}
-
 /** Reports whether a call on a lock succeeded, or came after the end of the lock. */
 async function ifHeld(called: Promise<void>): Promise<boolean> {
   try {
@@ -297,18 +288,14 @@ async function ifHeld(called: Promise<void>): Promise<boolean> {
   }
 }
 
-/** Returns the code of syncguard for an error of the client. */
+/** The codes of syncguard for errors of the client. */
+const codes: Partial<Record<ErrorCode, BackendErrorCode>> = {
+  unavailable: "ServiceUnavailable",
+  unknown: "NetworkTimeout",
+  invalid: "InvalidArgument",
+  overloaded: "RateLimited",
+};
+
 function codeOf(error: unknown): BackendErrorCode {
-  switch (error instanceof HoldfastError ? error.code : undefined) {
-    case "unavailable":
-      return "ServiceUnavailable";
-    case "unknown":
-      return "NetworkTimeout";
-    case "invalid":
-      return "InvalidArgument";
-    case "overloaded":
-      return "RateLimited";
-    default:
-      return "Internal";
-  }
+  return (error instanceof HoldfastError ? codes[error.code] : undefined) ?? "Internal";
 }

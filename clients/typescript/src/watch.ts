@@ -1,9 +1,9 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/nats-core";
-import { ClosedError, InvalidError, OverloadedError, UnavailableError } from "./errors.js";
+import { ClosedError, InvalidError, OverloadedError, UnavailableError, type HoldfastError } from "./errors.js";
 import type { LockEvent, LockEventKind } from "./event.js";
 import type { Listener, Sender } from "./sender.js";
 import { encodeKey } from "./key.js";
-import { lockInfo, type WireLease } from "./wire.js";
+import { jsonOf, lockInfo, type WireLease } from "./wire.js";
 
 /** How many events wait for the loop at most. */
 const mostAhead = 8192;
@@ -40,8 +40,8 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
     private readonly signal: AbortSignal | undefined,
   ) {
     signal?.throwIfAborted();
-    if (sender.isClosing) throw new ClosedError({ operation: "watch" });
-    if (sender.isOff) throw new UnavailableError({ operation: "watch", detail: "the connection to NATS is closed" });
+    const failure = failureOf(sender);
+    if (failure !== undefined) throw failure;
     this.#subscription = nc.subscribe(prefix + pattern, {
       callback: (error, message) => {
         if (error === null) this.#take(message);
@@ -71,12 +71,9 @@ export class Watch implements AsyncIterableIterator<LockEvent>, Listener {
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  off(): void {
-    this.#fail(new UnavailableError({ operation: "watch", detail: "the connection to NATS is closed" }));
-  }
-
-  closing(): void {
-    this.#fail(new ClosedError({ operation: "watch" }));
+  changed(): void {
+    const failure = failureOf(this.sender);
+    if (failure !== undefined) this.#fail(failure);
   }
 
   readonly #aborted = (): void => {
@@ -133,13 +130,14 @@ export function checkPattern(operation: string, pattern: string): string {
   });
 }
 
+/** Returns why no event comes any more; undefined if events come. */
+function failureOf({ isClosing, isOff }: Sender): HoldfastError | undefined {
+  if (isClosing) return new ClosedError({ operation: "watch" });
+  return isOff ? new UnavailableError({ operation: "watch", detail: "the connection to NATS is closed" }) : undefined;
+}
+
 function eventOf(message: Msg, prefix: string): LockEvent | undefined {
-  let event: WireEvent;
-  try {
-    event = message.json<WireEvent>();
-  } catch {
-    return undefined; // others may be permitted to publish there
-  }
+  const event: WireEvent = jsonOf(message) ?? {};
   const { kind, lease, shard = 0, position = "0", index = 0, at_ms = "0", reason = "", held_back = false } = event;
   if (kind === undefined || !kinds.has(kind) || lease === undefined) return undefined;
   try {

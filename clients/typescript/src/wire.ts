@@ -1,8 +1,9 @@
+import type { Msg } from "@nats-io/nats-core";
 import { encodeKey } from "./key.js";
 import type { LockInfo, PendingInfo } from "./state.js";
 
-/** The operations on a resource or a session, as they stand in subjects. */
-export type Operation = "acquire" | "release" | "extend" | "get" | "set" | "keep";
+/** The operations on a resource, a session or the deployment, as they stand in subjects. */
+export type Operation = "acquire" | "release" | "extend" | "get" | "set" | "keep" | "list" | "info";
 
 /** A lease in JSON. A member that has its zero value is left out. */
 export interface WireLease {
@@ -72,6 +73,16 @@ export interface Info {
 /** The limit of a lock that any number of others may share. */
 export const readers = 0xffffffff;
 
+/** Returns the object that a message has as JSON; undefined if it has none: others may be permitted to publish there. */
+export function jsonOf(message: Msg): object | undefined {
+  try {
+    const json = message.json<unknown>();
+    return typeof json === "object" && json !== null ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Returns the token of a lease in an answer; 0 if it has none, or one that is no number. */
 export function tokenOf(lease: WireLease | undefined): bigint {
   const token = lease?.token;
@@ -84,12 +95,13 @@ export function orderOf({ order }: Reply): number {
 }
 
 /**
- * Tells whether a reply can be that to a request of an owner about the resource of a key: others may be permitted to
- * publish to the subject of the reply. Malformed leases do not fit.
+ * Tells whether a reply can be that to a request of an owner about the resource of a key, or about any one: others may
+ * be permitted to publish to the subject of the reply. Malformed leases do not fit.
  */
-export function isAbout({ status = "", lease, holders = [] }: Reply, key: string, owner: string): boolean {
+export function isAbout({ status = "", lease, holders = [] }: Reply, key: string | undefined, owner: string): boolean {
   try {
-    if (![...holders, ...(lease ? [lease] : [])].every(({ resource = "" }) => encodeKey(resource) === key)) return false;
+    const keys = [...holders, ...(lease ? [lease] : [])].map(({ resource = "" }) => encodeKey(resource));
+    if (key !== undefined && keys.some((other) => other !== key)) return false;
     return !["GRANTED", "EXTENDED", "UPDATED"].includes(status) || (lease?.owner === owner && tokenOf(lease) > 0n);
   } catch {
     return false;

@@ -54,7 +54,7 @@ test("the holder considers a lease over before the service does, whatever is los
         switch (step.do) {
           case "send":
             if (step.ttl !== undefined && step.ttl !== estimate.asked) order++;
-            if (step.ttl !== undefined) estimate.ask(step.ttl);
+            if (step.ttl !== undefined) estimate.asked = step.ttl;
             estimate.order = ordered ? order : 0;
             under.push({ id: ++last, sent: now, ttl: estimate.asked, order: estimate.order });
             estimate.sent(last, now);
@@ -102,7 +102,7 @@ test("the holder considers a lease over before the service does, whatever is los
 test("a repetition that arrives behind a request for a longer lease cuts that short", () => {
   const estimate = new Estimate(0, 3000, 3000);
   estimate.sent(1, 1000);
-  estimate.ask(30_000);
+  estimate.asked = 30_000;
   estimate.sent(2, 1100);
   estimate.granted(2, 30_000);
   assert.equal(estimate.until, 1100 + 3000 - margin(3000));
@@ -114,7 +114,7 @@ test("a late copy of an earlier request changes nothing behind a later number", 
   const estimate = new Estimate(0, 3000, 3000);
   estimate.order = 1;
   estimate.sent(1, 1000);
-  estimate.ask(30_000);
+  estimate.asked = 30_000;
   estimate.order = 2;
   estimate.sent(2, 1100);
   estimate.granted(2, 30_000, 2);
@@ -126,7 +126,7 @@ test("the answer to a request that another one has overtaken has the length of t
   const estimate = new Estimate(0, 30_000, 30_000);
   estimate.order = 1;
   estimate.sent(1, 1000);
-  estimate.ask(8000);
+  estimate.asked = 8000;
   estimate.order = 2;
   estimate.sent(2, 2000);
   estimate.granted(1, 7500, 2);

@@ -71,7 +71,6 @@ class Simulation {
     const sessions = {
       proven: true,
       prove: () => undefined,
-      doubt: () => undefined,
       drop: () => {
         this.over = true; // its leases are asked for one by one
       },
@@ -144,7 +143,7 @@ class Lease {
 
   release(): void {
     this.isOver = true;
-    this.coverage?.remove(this as unknown as Handle);
+    this.coverage?.handles.delete(this as unknown as Handle);
     this.sim.later(() => {
       this.#left = true;
       this.sim.there.delete(this);
@@ -173,9 +172,9 @@ class Lease {
       this.sim.session.disuse();
       return;
     }
-    const coverage = this.sim.session.entered(sent);
-    if (coverage?.add(this as unknown as Handle) === true) this.coverage = coverage;
-    else {
+    this.coverage = this.sim.session.entered(sent);
+    this.coverage?.handles.add(this as unknown as Handle);
+    if (this.coverage === undefined) {
       this.sim.after(ttl / 6, () => {
         this.#extend();
       });

@@ -1,9 +1,12 @@
 import type { NatsConnection, Status } from "@nats-io/nats-core";
 import type { Sender } from "./sender.js";
 
-/** What NATS denies on a connection. All of its senders hear of it together, since an error names the subject alone. */
-export class Denials {
-  static readonly #ofConnections = new WeakMap<NatsConnection, Denials>();
+/**
+ * What becomes of a connection, and what NATS denies on it. All of its senders learn of a denial together, since an error names
+ * the subject alone.
+ */
+export class ConnectionStatus {
+  static readonly #ofConnections = new WeakMap<NatsConnection, ConnectionStatus>();
 
   readonly #senders = new Set<Sender>();
   readonly #status: AsyncIterable<Status>;
@@ -15,25 +18,27 @@ export class Denials {
     void this.#follow();
   }
 
-  /** Returns those of a connection, which a sender hears from now on. */
-  static hear(nc: NatsConnection, sender: Sender): Denials {
-    const denials = Denials.#ofConnections.get(nc) ?? new Denials(nc);
-    Denials.#ofConnections.set(nc, denials);
-    denials.#senders.add(sender);
-    return denials;
+  /** Returns that of a connection. A sender learns of it from now on. */
+  static join(nc: NatsConnection, sender: Sender): ConnectionStatus {
+    const status = ConnectionStatus.#ofConnections.get(nc) ?? new ConnectionStatus(nc);
+    ConnectionStatus.#ofConnections.set(nc, status);
+    status.#senders.add(sender);
+    return status;
   }
 
-  /** Ends what hear has begun. */
-  ignore(sender: Sender): void {
+  /** Ends what join has begun. */
+  leave(sender: Sender): void {
     this.#senders.delete(sender);
     if (this.#senders.size > 0) return;
-    Denials.#ofConnections.delete(this.nc);
+    ConnectionStatus.#ofConnections.delete(this.nc);
     (this.#status as { stop?(): void }).stop?.();
   }
 
   async #follow(): Promise<void> {
     for await (const status of this.#status) {
       if (status.type === "error") this.#deny(status.error);
+      else if (status.type === "disconnect") for (const sender of this.#senders) sender.disconnected();
+      else if (status.type === "reconnect") for (const sender of this.#senders) sender.reconnected();
     }
   }
 
@@ -44,12 +49,8 @@ export class Denials {
    */
   #deny(error: Error): void {
     const { name, operation, subject } = error as Error & { operation?: string; subject?: string };
-    if (name !== "PermissionViolationError" || subject === undefined) return;
+    if (name !== "PermissionViolationError" || operation === "subscription" || subject === undefined) return;
     const senders = [...this.#senders];
-    if (operation === "subscription") {
-      senders.find((sender) => sender.receives(subject))?.deafen(error);
-      return;
-    }
     const open = senders.flatMap((sender) => sender.attemptsOn(subject));
     const before = this.#counted.get(subject) ?? [];
     this.#counted.delete(subject);
