@@ -1,5 +1,5 @@
 import type { ConnectionOptions, NatsConnection } from "@nats-io/nats-core";
-import { UnavailableError } from "./errors.js";
+import { InvalidError, UnavailableError } from "./errors.js";
 
 /**
  * Connects to NATS as a holder of locks needs it, with the `connect` or `wsconnect` of a transport. The connection never gives
@@ -9,11 +9,15 @@ import { UnavailableError } from "./errors.js";
  * Name several `servers`, so that the end of one is no outage. Options that are given count.
  *
  * @throws UnavailableError with the reason `login` or `not_connected`.
+ * @throws InvalidError if the options are no object.
  */
 export async function connectWith(
   connect: (options: ConnectionOptions) => Promise<NatsConnection>,
   options: ConnectionOptions = {},
 ): Promise<NatsConnection> {
+  if (Object(options) !== options) { // a text may have a login, so it is not shown
+    throw new InvalidError({ operation: "connect", detail: "the options must be an object, as { servers }" });
+  }
   const lasting = { maxReconnectAttempts: -1, ignoreAuthErrorAbort: true, reconnectTimeWait: 400, pingInterval: 5000, maxPingOut: 2 };
   try {
     return await connect({ ...lasting, ...options });

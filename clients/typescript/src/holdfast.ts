@@ -8,7 +8,7 @@ import type { Handle } from "./handle.js";
 import type { Lock } from "./lock.js";
 import type { CallOptions, LockOptions, Options } from "./options.js";
 import { getState, queryAll, type LockSnapshot } from "./query.js";
-import { settingsOf, termsOf } from "./settings.js";
+import { settingsOf, signalOf, termsOf } from "./settings.js";
 import type { LockState } from "./state.js";
 import { checkPattern, Watch } from "./watch.js";
 
@@ -66,7 +66,7 @@ export class Holdfast implements AsyncDisposable {
     if (typeof callback !== "function") {
       throw new InvalidError({ operation: "request", resource: name, detail: `the callback must be a function, not ${typeof callback}` });
     }
-    const { ifAvailable } = options;
+    const ifAvailable = (options as LockOptions | null)?.ifAvailable;
     const acquired = this.#acquire(name, options);
     const handle = await (ifAvailable === true ? acquired.catch(nullIfHeld) : acquired);
     if (handle === null) return callback(null);
@@ -90,7 +90,7 @@ export class Holdfast implements AsyncDisposable {
    * @throws InvalidError, UnavailableError, OverloadedError, ClosedError.
    */
   async get(name: string, options: CallOptions = {}): Promise<LockState> {
-    return getState(this.#core, name, options.signal);
+    return getState(this.#core, name, signalOf("get", options));
   }
 
   /**
@@ -101,7 +101,7 @@ export class Holdfast implements AsyncDisposable {
    * @throws InvalidError, UnavailableError, OverloadedError, ClosedError.
    */
   async query(pattern = ">", options: CallOptions = {}): Promise<LockSnapshot> {
-    return queryAll(this.#core, checkPattern("query", pattern), options.signal);
+    return queryAll(this.#core, checkPattern("query", pattern), signalOf("query", options));
   }
 
   /**
@@ -116,7 +116,7 @@ export class Holdfast implements AsyncDisposable {
    */
   watch(pattern = ">", options: CallOptions = {}): AsyncIterableIterator<LockEvent> {
     const { nc, sender, settings } = this.#core;
-    return new Watch(nc, sender, `${settings.prefix}.event.`, checkPattern("watch", pattern), options.signal);
+    return new Watch(nc, sender, `${settings.prefix}.event.`, checkPattern("watch", pattern), signalOf("watch", options));
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Handle } from "./handle.js";
 import type { CallOptions } from "./options.js";
+import { signalOf } from "./settings.js";
 import type { LockMode } from "./state.js";
 
 /**
@@ -84,7 +85,7 @@ export class Lock implements AsyncDisposable {
    * overloaded. The renewals then go on to ask for it.
    */
   async extend(ttl: number = this.#handle.ttl, options: CallOptions = {}): Promise<void> {
-    await this.#handle.extend(ttl, options.signal);
+    await this.#handle.extend(ttl, signalOf("extend", options));
   }
 
   /**
@@ -94,7 +95,7 @@ export class Lock implements AsyncDisposable {
    * UnavailableError and UnknownOutcomeError.
    */
   async set(metadata: Record<string, string>, options: CallOptions = {}): Promise<void> {
-    await this.#handle.set(metadata, options.signal);
+    await this.#handle.set(metadata, signalOf("set", options));
   }
 
   /**
@@ -106,7 +107,7 @@ export class Lock implements AsyncDisposable {
    * it runs out, the reason of the signal.
    */
   async release(options: CallOptions = {}): Promise<void> {
-    await this.#handle.release(options.signal);
+    await this.#handle.release(signalOf("release", options));
   }
 
   /** Releases the lock. */

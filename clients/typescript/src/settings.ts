@@ -1,6 +1,6 @@
 import { InvalidError } from "./errors.js";
 import { normalizeName, encodeKey } from "./key.js";
-import type { LockOptions, Options } from "./options.js";
+import type { CallOptions, LockOptions, Options } from "./options.js";
 import { randomText } from "./random.js";
 import type { LockMode } from "./state.js";
 import { newSecret, type Secret } from "./secret.js";
@@ -36,8 +36,14 @@ export interface Terms {
   readonly renew: boolean;
 }
 
-const clientOptions = ["owner", "ttl", "timeout", "prefix", "sessions", "secret", "onJeopardy"];
-const lockOptions = ["ttl", "wait", "ifAvailable", "mode", "permits", "limit", "metadata", "ephemeral", "renew", "signal"];
+/** The type of each option; "any" of one that has a rule of its own. */
+const clientOptions = {
+  owner: "any", ttl: "any", timeout: "any", prefix: "any", sessions: "boolean", secret: "any", onJeopardy: "function",
+};
+const lockOptions = {
+  ttl: "any", wait: "any", ifAvailable: "boolean", mode: "any", permits: "any", limit: "any", metadata: "any", ephemeral: "boolean",
+  renew: "boolean", signal: "any",
+};
 
 /** Returns the settings of a client. */
 export function settingsOf(options: Options): Settings {
@@ -64,13 +70,19 @@ export function settingsOf(options: Options): Settings {
   };
 }
 
+/** Returns the signal of a call that takes no other option. */
+export function signalOf(operation: string, options: CallOptions): AbortSignal | undefined {
+  const check = new Check(operation);
+  check.known(options, { signal: "any" });
+  return check.signal(options);
+}
+
 /** Returns the terms of a lock. */
 export function termsOf(name: string, options: LockOptions, settings: Settings): Terms {
   const resource = normalizeName(name, "acquire");
   const check = new Check("acquire", resource);
   check.known(options, lockOptions);
-  const { signal } = options;
-  check.rule(signal === undefined || signal instanceof AbortSignal, "signal", "be an AbortSignal", signal);
+  check.signal(options);
   const { wait = Infinity, ifAvailable = false, mode, permits = 1, metadata } = options;
   check.rule([undefined, "exclusive", "shared"].includes(mode), "mode", 'be "exclusive" or "shared"', mode);
   check.rule(typeof wait === "number" && wait >= 0, "wait", "be a number of milliseconds from 0 on", wait);
@@ -115,8 +127,12 @@ function limitOf(check: Check, { mode, limit }: LockOptions): number {
 }
 
 function checkMetadata(check: Check, metadata: Record<string, string>): void {
-  const isRecord = typeof metadata === "object" && Object.values(metadata).every((value) => typeof value === "string");
+  const isRecord = isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string");
   check.rule(isRecord, "metadata", "be an object whose members are strings", metadata);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
 }
 
 /** Checks the arguments of one call. */
@@ -132,13 +148,21 @@ class Check {
     throw new InvalidError({ operation: this.operation, resource: this.resource, detail: `${member} must ${rule}, not ${shown}` });
   }
 
-  /** Refuses options that there are not: a misspelt one would have no effect. */
-  known(options: object, names: readonly string[]): void {
-    for (const name of Object.keys(options)) {
+  /** Refuses options that there are not, because a misspelt one would have no effect, and those of another type. */
+  known(options: object, types: Readonly<Record<string, string>>): void {
+    this.rule(isObject(options), "options", "be an object", options);
+    for (const [name, value] of Object.entries(options) as [string, unknown][]) {
       const advice = name === "steal" ? "; an operator ends a lease with `holdfast break`" : "";
-      const detail = `there is no option ${JSON.stringify(name)}, there are ${names.join(", ")}${advice}`;
-      if (!names.includes(name)) throw new InvalidError({ operation: this.operation, resource: this.resource, detail });
+      const detail = `there is no option ${JSON.stringify(name)}, there are ${Object.keys(types).join(", ")}${advice}`;
+      if (!Object.hasOwn(types, name)) throw new InvalidError({ operation: this.operation, resource: this.resource, detail });
+      this.rule(value === undefined || ["any", typeof value].includes(types[name] ?? ""), name, `be a ${types[name]}`, value);
     }
+  }
+
+  /** Returns the signal of a call. */
+  signal({ signal }: CallOptions): AbortSignal | undefined {
+    this.rule(signal === undefined || signal instanceof AbortSignal, "signal", "be an AbortSignal", signal);
+    return signal;
   }
 
   /** Checks a time. */

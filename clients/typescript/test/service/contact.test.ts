@@ -33,6 +33,13 @@ function isUnavailable(error: unknown, reason: string, ...words: string[]): true
   return true;
 }
 
+function isInvalid(says: string): (error: unknown) => true {
+  return (error) => {
+    assert.ok(error instanceof InvalidError && error.message.includes(says), String(error));
+    return true;
+  };
+}
+
 describe("a node that asks for users", () => {
   let node: Node, host: string;
   before(async () => {
@@ -148,13 +155,29 @@ test("mistakes are named", async () => {
     ["a", { tll: 30_000 }, 'there is no option "tll"'],
     ["a", { ttl: "30s" }, "ttl must be a whole number of milliseconds from 100 to 86400000"],
     ["a", { signal: {} }, "signal must be an AbortSignal"],
+    ["a", { renew: "no" }, "renew must be a boolean"],
+    ["a", null, "options must be an object"],
+    ["a", { metadata: null }, "metadata must be an object whose members are strings"],
     ["a", { mode: "shared", limit: 3 }, 'limit must be left out beside mode "shared"'],
   ] as const) {
-    await assert.rejects(call.acquire(name, options), (error) => {
-      assert.ok(error instanceof InvalidError && error.message.includes(says), String(error));
-      return true;
-    });
+    await assert.rejects(call.acquire(name, options as object), isInvalid(says));
   }
+  await assert.rejects(client.request("a", null as never, () => undefined), isInvalid("options must be an object"));
+  for (const [made, says] of [
+    [{ onJeopardy: 42 }, "onJeopardy must be a function"],
+    [{ sessions: 1 }, "sessions must be a boolean"],
+    [stand.node.url, "options must be an object"],
+  ] as const) {
+    assert.throws(() => holdfast(stand.nc, made as never), isInvalid(says));
+  }
+  await assert.rejects(client.get("a", { sinal: AbortSignal.timeout(1) } as object), isInvalid('there is no option "sinal"'));
+  const lock = await client.acquire(stand.name());
+  await assert.rejects(lock.extend(60_000, null as never), isInvalid("options must be an object"));
+  await lock.release();
+  await assert.rejects(connectWith(connect, "nats://u:s3cret@127.0.0.1" as never), (error) => {
+    isInvalid("the options must be an object")(error);
+    return !String(error).includes("s3cret");
+  });
   for (const nc of [stand.node.url, connect({ servers: stand.node.url }), undefined]) {
     assert.throws(() => holdfast(nc as never), /connectWith\(connect/);
     if (nc instanceof Promise) await (await nc).close();
