@@ -323,7 +323,7 @@ func (x *Exchange) drop(id uint64) {
 // giveUp is failure of an exchange that has begun. It takes note of the attempts that are known by now to have had no
 // effect, so that the error is definite if it can be.
 func (x *Exchange) giveUp(cause error) *Error {
-	x.open = x.s.recall(x.open)
+	x.open = x.s.attempts.recall(x.open)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.came = slices.DeleteFunc(x.came, func(a *Answer) bool {

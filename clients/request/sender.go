@@ -41,7 +41,6 @@ type Sender struct {
 	router   router
 	batching batching
 	attempts attempts
-	outbox   outbox
 	// alarms are those of the exchanges under way.
 	alarms alarm.Heap
 
@@ -82,7 +81,7 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 		reconnected: make(chan struct{}),
 	}
 	s.heard.Store(cfg.Expected)
-	s.outbox.ready = make(chan struct{}, 1)
+	s.attempts.ready = make(bell, 1)
 	s.router.prefix, s.router.begun = cfg.Prefix, time.Now()
 	var err error
 	if s.subscription, err = nc.Subscribe(s.inbox+"*", s.answered); err != nil {
@@ -150,7 +149,7 @@ func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
 		encoding: messages.EncodingOf("", m.Payload),
 	}
 	s.attempts.add(a)
-	s.outbox.add(a)
+	s.attempts.enqueue(a)
 	return a.id
 }
 
@@ -212,7 +211,7 @@ func (s *Sender) publishAll() {
 	var queue []*attempt
 	for {
 		select {
-		case <-s.outbox.ready:
+		case <-s.attempts.ready:
 		case <-s.stopped:
 			s.finish()
 			return
@@ -220,8 +219,8 @@ func (s *Sender) publishAll() {
 		if s.attempts.count() > 1 {
 			runtime.Gosched() // goroutines whose answers came together ask again now, and go into one batch
 		}
-		queue = s.outbox.takeAll(queue)
-		s.publishQueue(s.attempts.expected(queue))
+		queue = s.attempts.takeOutbox(queue)
+		s.publishQueue(queue)
 	}
 }
 
@@ -250,9 +249,7 @@ func (s *Sender) publishBatches(queue []*attempt) {
 			alone = append(alone, b.calls...)
 			continue
 		}
-		id := s.attempts.number()
-		s.attempts.sentIn(id, b.calls)
-		err := s.publishBatch(b.shard, id, b.encode())
+		err := s.publishBatch(b.shard, s.attempts.batch(b.calls), b.encode())
 		for _, a := range b.calls {
 			s.published(a, err)
 		}
@@ -287,7 +284,7 @@ func (s *Sender) notPublished(a *attempt, err error) {
 func (s *Sender) tryBatch(queue []*attempt) {
 	if i := slices.IndexFunc(queue, func(a *attempt) bool { return a.to.direct }); i >= 0 {
 		payload := Encode(&messages.Batch{Calls: []*messages.Call{{}}})
-		_ = s.publishBatch(queue[i].to.shard, s.attempts.number(), payload) // without an answer there are no batches
+		_ = s.publishBatch(queue[i].to.shard, s.attempts.batch(nil), payload) // without an answer there are no batches
 	}
 }
 
@@ -297,7 +294,7 @@ func (s *Sender) publishBatch(shard uint32, id uint64, payload []byte) error {
 
 // finish publishes what needs no answer, and takes leave of the connection.
 func (s *Sender) finish() {
-	for _, a := range s.outbox.takeAll(nil) {
+	for _, a := range s.attempts.takeOutbox(nil) {
 		if a.receive == nil {
 			_ = s.publish(a) // the lease then runs out
 		}
@@ -320,13 +317,6 @@ func (s *Sender) publishTo(subject, name string, header nats.Header, payload []b
 		return s.nc.PublishRequest(subject, reply, payload) // it allocates no message
 	}
 	return s.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: header, Data: payload})
-}
-
-// recall takes back the attempts that have not been published, and returns the others.
-func (s *Sender) recall(ids []uint64) []uint64 {
-	removed, left := s.outbox.remove(ids)
-	s.attempts.forget(removed...)
-	return left
 }
 
 // answered hands an answer to the receiver of its attempt.
