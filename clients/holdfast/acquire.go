@@ -248,13 +248,13 @@ func (a *acquisition) message() proto.Message {
 // has the lease released, and a later attempt may have been answered with it before.
 func (a *acquisition) expect() {
 	if a.expected == 0 {
-		a.expected = a.c.handles.expect(a.lockKey)
+		a.expected = a.c.handles.expect(a.holder)
 	}
 }
 
 func (a *acquisition) expectNoMore() {
 	if a.expected > 0 {
-		a.c.handles.expectNoMore(a.lockKey, a.expected)
+		a.c.handles.expectNoMore(a.holder, a.expected)
 	}
 }
 

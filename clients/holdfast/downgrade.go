@@ -46,8 +46,7 @@ func (h *handle) downgrade(ctx context.Context, l *Lock) error {
 func (h *handle) become(id uint64, l *messages.Lease) {
 	if now := (leaseID{h.resource, Token(l.GetToken())}); now.token > h.id.token {
 		h.c.handles.change(h, func() {
-			h.former, h.id = h.id, now
-			h.formerKind, h.kind = h.kind, kindOf(l)
+			h.former, h.id, h.kind = h.id, now, kindOf(l)
 		})
 		h.claim.Token, h.slots = fenceOf(l), slotsOf(l)
 		h.hints.token = now.token

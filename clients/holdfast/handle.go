@@ -24,12 +24,12 @@ type handle struct {
 
 	mu    sync.Mutex
 	phase phase
-	// id identifies the lease, claim is what it shows to the protected resource. kind and slots are what it has. former
-	// and formerKind are of before it was downgraded; zero: it was not.
-	id, former       leaseID
-	claim            Claim
-	kind, formerKind kind
-	slots            []int
+	// id identifies the lease, claim is what it shows to the protected resource. kind and slots are what it has. former is
+	// its id before it was downgraded; zero: it was not.
+	id, former leaseID
+	claim      Claim
+	kind       kind
+	slots      []int
 	// metadata are what the service shows of the lease, asked what the latest call asked for that replaces them, and setOrder
 	// is its order; 0: it has none. setting is held by the one call that does, which ends within the timeout of the client.
 	metadata, asked map[string]string
@@ -94,13 +94,12 @@ func (h *handle) holder() holder { return holder{h.resource, h.terms.owner} }
 // lockKey returns the key of the locks that may share the lease.
 func (h *handle) lockKey() lockKey { return lockKey{h.holder(), h.kind} }
 
-// graves returns where the lease has tombstones when it is released.
-func (h *handle) graves() []grave {
-	all := []grave{{h.lockKey(), h.id.token}}
-	if h.former != (leaseID{}) {
-		all = append(all, grave{lockKey{h.holder(), h.formerKind}, h.former.token})
+// tokens returns those of which the lease has tombstones when it is released.
+func (h *handle) tokens() []Token {
+	if h.former == (leaseID{}) {
+		return []Token{h.id.token}
 	}
-	return all
+	return []Token{h.id.token, h.former.token}
 }
 
 // attach adds a lock that shares the lease; nil if that is not held any more, or not of this kind.
@@ -540,7 +539,7 @@ func (h *handle) postRelease() {
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
 	r := &release{
-		c: h.c, id: h.id, key: h.key, owner: h.terms.owner, secret: h.terms.secret.value, until: h.end, graves: h.graves(),
+		c: h.c, id: h.id, key: h.key, owner: h.terms.owner, secret: h.terms.secret.value, until: h.end, tokens: h.tokens(),
 		forsake: h.renewal.forsake,
 	}
 	if h.phase == releasing {

@@ -20,8 +20,8 @@ type release struct {
 	owner string
 	// secret is that of the lease; nil: it has none.
 	secret []byte
-	// graves are where its tombstones are. downgrading: the lease may have another token by now.
-	graves      []grave
+	// tokens are those of its tombstones. downgrading: the lease may have another token by now.
+	tokens      []Token
 	downgrading bool
 	// until is when the lease is over at the service too, unless a session prolongs it. forsake ends that: it is called
 	// unless the lease is known to be over. nil: it has no session.
@@ -104,14 +104,16 @@ func (r *release) post() {
 	r.c.sender.Post(r.c.sender.Route(messages.OpRelease, r.key, 0), request.Encode(r.message()))
 }
 
+func (r *release) holder() holder { return holder{r.id.resource, r.owner} }
+
 // over removes the tombstones.
 func (r *release) over() {
-	r.c.handles.released(r.graves)
+	r.c.handles.released(r.holder(), r.tokens)
 	if r.disuse != nil {
 		r.disuse()
 	}
 	if r.downgrading {
-		r.c.downgraded(holder{r.id.resource, r.owner})
+		r.c.downgraded(r.holder())
 	}
 }
 
@@ -146,7 +148,7 @@ func (r *release) outcome(a *request.Answer) error {
 func (c *Client) giveBack(l *messages.Lease, s secret) {
 	if c.handles.releasing(l, nil) {
 		r := &release{
-			c: c, id: idOf(l), owner: l.GetOwner(), secret: s.value, graves: []grave{graveOf(l)},
+			c: c, id: idOf(l), owner: l.GetOwner(), secret: s.value, tokens: []Token{Token(l.GetToken())},
 			until: clock.Now().Add(millis(l.GetTtlMs())),
 		}
 		r.later()
