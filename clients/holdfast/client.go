@@ -69,7 +69,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	warnOfEnd(nc)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
-	c.ends = newEnds(c.life, nc, cfg, &c.goroutines)
+	c.ends = newEnds(c)
 	c.sessions.c = c
 	c.jeopardy.hook = cfg.jeopardy
 	orphan := func(l *messages.Lease) { c.giveBack(l, c.secret()) }
@@ -78,7 +78,7 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c.tracing = newTracing(cfg)
+	c.tracing = tracing{cfg.tracer, cfg.prefix}
 	c.calls = asker{givesUp: true, sender: c.sender, timeout: cfg.timeout, stop: c.life.Done(), tracing: c.tracing}
 	c.chores = asker{sender: c.sender, timeout: jobTurn, stop: c.duty.Done()}
 	c.background.duty, c.background.goroutines, c.background.off = c.duty, &c.goroutines, c.sender.IsOff
