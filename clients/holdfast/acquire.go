@@ -325,20 +325,19 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 	}
 	fresh := newHandle(a.c, a.resource, a.key, r, sent, a.terms)
 	h, err := a.c.handles.add(fresh)
-	if h != fresh {
+	var l *Lock
+	if err == nil {
+		l = h.attach(ctx, a.kind)
+	}
+	if l == nil || h != fresh {
 		fresh.discard()
 	}
-	if err == nil {
-		if l := h.attach(ctx, a.kind); l != nil {
-			return l, false, nil
-		}
-	}
-	if err == nil && h != fresh && !h.isOf(a.kind) { // it has been downgraded since
+	switch {
+	case l != nil:
+		return l, false, nil
+	case err == nil && h != fresh && !h.isOf(a.kind): // it has been downgraded since
 		a.id = rand.Text()
 		return nil, true, nil
-	}
-	if h == fresh {
-		fresh.discard()
 	}
 	a.c.giveBack(r.GetLease(), a.terms.secret)
 	switch {
