@@ -50,7 +50,7 @@ func (h *handle) become(id uint64, l *messages.Lease) {
 		})
 		h.claim.Token, h.slots = fenceOf(l), slotsOf(l)
 		h.hints.token = now.token
-		h.renewal.token, h.renewal.payload = now.token, nil
+		h.renewal.token = now.token
 	}
 	if h.renewal.asksDowngrade(id) {
 		h.downgraded(nil)

@@ -390,7 +390,6 @@ func (h *handle) cover(v *coverage) {
 		h.coverage.remove(h)
 	}
 	h.coverage = v
-	h.renewal.payload = nil // nothing is to be sent
 }
 
 // uncovered is told that a coverage is over.
