@@ -347,19 +347,15 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
 	}
 	if a.late == mostLate {
-		return nil, false, a.tooLate(clock.Since(sent))
+		// every further grant would use up a token in vain
+		return nil, false, &Error{
+			Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnavailable,
+			Cause: fmt.Errorf("%d grants came when their lease was nearly over, the last after %v: a TTL of %v is too short for this connection",
+				mostLate, clock.Since(sent).Round(time.Millisecond), a.terms.ttl),
+		}
 	}
 	a.id = rand.Text()
 	return nil, true, nil
-}
-
-// tooLate ends the acquisition, because every further grant would use up a token in vain.
-func (a *acquisition) tooLate(took time.Duration) error {
-	return &Error{
-		Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnavailable,
-		Cause: fmt.Errorf("%d grants came when their lease was nearly over, the last after %v: a TTL of %v is too short for this connection",
-			mostLate, took.Round(time.Millisecond), a.terms.ttl),
-	}
 }
 
 // gaveUp says why the wait is over. An unknown outcome does not matter to the caller: the lock is not held,

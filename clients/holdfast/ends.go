@@ -142,7 +142,11 @@ func (e *ends) of(key string) []*hints {
 
 // update makes and removes subscriptions.
 func (e *ends) update() {
-	for key := range e.takeChanged() {
+	e.mu.Lock()
+	changed := e.changed
+	e.changed = make(map[string]struct{})
+	e.mu.Unlock()
+	for key := range changed {
 		followers, s := e.of(key), e.subscriptions[key]
 		switch {
 		case len(followers) == 0 && s != nil:
@@ -158,14 +162,6 @@ func (e *ends) update() {
 	}
 }
 
-func (e *ends) takeChanged() map[string]struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	changed := e.changed
-	e.changed = make(map[string]struct{})
-	return changed
-}
-
 // subscribe subscribes to one key. NATS tells of a refusal through the application's error handler, so the
 // first subscription is tried alone: a user without the right gets one error and not one for each lock.
 func (e *ends) subscribe(key string) {
@@ -178,19 +174,14 @@ func (e *ends) subscribe(key string) {
 	}
 	e.subscriptions[key] = s
 	if !e.proven {
-		e.proven = e.flush()
+		ctx, cancel := context.WithTimeout(e.c.life, e.c.cfg.timeout)
+		e.proven = e.c.nc.FlushWithContext(ctx) == nil // waits until NATS has processed the first subscription
+		cancel()
 	}
 	if e.refusal(e.c.nc.LastError()) {
 		e.refused.Store(true)
 		e.unsubscribeAll() // so that it is not asked for again after a reconnection
 	}
-}
-
-// flush waits until NATS has processed the first subscription.
-func (e *ends) flush() bool {
-	ctx, cancel := context.WithTimeout(e.c.life, e.c.cfg.timeout)
-	defer cancel()
-	return e.c.nc.FlushWithContext(ctx) == nil
 }
 
 // refusal reports whether NATS has refused a subscription to events, or any because they are too many.

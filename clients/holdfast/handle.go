@@ -433,7 +433,7 @@ func (h *handle) noEffect(id uint64, err error) {
 func (h *handle) endanger(err error) {
 	if failing := err != nil; failing != h.failing {
 		h.failing = failing
-		h.c.jeopardy.tell(h.c.life, &h.c.goroutines, h.locks, err)
+		h.c.tellJeopardy(h.locks, err)
 	}
 }
 

@@ -129,19 +129,17 @@ func (r *release) outcome(a *request.Answer) error {
 	if err != nil {
 		return &Error{Op: string(messages.OpRelease), Resource: r.id.resource, Err: ErrUnknown, Cause: err}
 	}
-	switch reply.GetStatus() {
-	case messages.Status_RELEASED:
+	switch status := reply.GetStatus(); {
+	case status == messages.Status_RELEASED:
 		return nil
-	case messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
-		e := lost(messages.OpRelease, r.id.resource, reply)
-		if !a.Alone || r.ended {
-			e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
-		}
-		return e
-	case messages.Status_EXPIRED:
-		return lost(messages.OpRelease, r.id.resource, reply)
+	case !isEnd(status):
+		return refused(messages.OpRelease, r.id.resource, reply)
 	}
-	return refused(messages.OpRelease, r.id.resource, reply)
+	e := lost(messages.OpRelease, r.id.resource, reply)
+	if reply.GetStatus() != messages.Status_EXPIRED && (!a.Alone || r.ended) {
+		e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
+	}
+	return e
 }
 
 // giveBack releases a lease in the background, unless it has a handle.

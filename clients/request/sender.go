@@ -44,7 +44,7 @@ type Sender struct {
 	// alarms are those of the exchanges under way.
 	alarms alarm.Heap
 
-	// inbox is what reply subjects begin with, and names their ends.
+	// inbox is what reply subjects begin with, which cannot be guessed, and names their ends.
 	inbox        string
 	names        names
 	subscription *nats.Subscription
@@ -73,10 +73,11 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	if cfg.Prefix == "" {
 		cfg.Prefix = messages.DefaultPrefix
 	}
+	counted := nc.NewInbox() // what it begins with is that of the connection
 	s := &Sender{
 		nc: nc, cfg: cfg,
 		begun:       clock.Now(),
-		inbox:       inboxOf(nc),
+		inbox:       counted[:strings.LastIndexByte(counted, '.')+1] + rand.Text() + ".",
 		names:       newNames(),
 		reconnected: make(chan struct{}),
 	}
@@ -94,12 +95,6 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	s.goroutines.Go(s.publishAll)
 	s.goroutines.Go(s.watchConnection)
 	return s, nil
-}
-
-// inboxOf returns what the reply subjects of a sender on the connection begin with: it cannot be guessed.
-func inboxOf(nc *nats.Conn) string {
-	counted := nc.NewInbox()
-	return counted[:strings.LastIndexByte(counted, '.')+1] + rand.Text() + "."
 }
 
 // Close stops the sender. It publishes one-way messages that are still queued, drops other ones, and waits
