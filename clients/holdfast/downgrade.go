@@ -26,14 +26,10 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if err := l.check(ctx, opDowngrade, nil); err != nil {
 		return err
 	}
-	if err := l.h.c.need(ctx, opDowngrade, l.Resource(), sharingFeature); err != nil {
+	h := l.h
+	if err := h.c.need(ctx, opDowngrade, h.resource, sharingFeature); err != nil {
 		return err
 	}
-	return l.h.downgrade(ctx, l)
-}
-
-// downgrade asks for a downgrade and waits for the answer.
-func (h *handle) downgrade(ctx context.Context, l *Lock) error {
 	return h.ask(ctx, opDowngrade, l, &h.renewal.downgrades, func() {
 		if h.renewal.downgrading == 0 {
 			h.c.handles.downgrading(h.holder())

@@ -240,14 +240,6 @@ func (h *handle) reconnected() {
 	}
 }
 
-// extend asks for a new TTL and waits for the answer.
-func (h *handle) extend(ctx context.Context, l *Lock, ttl time.Duration) error {
-	return h.ask(ctx, messages.OpExtend, l, &h.renewal.calls, func() {
-		h.uncover(clock.Now())
-		h.renewal.ask(ttl)
-	})
-}
-
 // ask has the renewals ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the renewals
 // go on to ask. set is called with mu held.
 func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {

@@ -152,7 +152,10 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := l.check(ctx, messages.OpExtend, checkTTL(ttl)); err != nil {
 		return err
 	}
-	return l.h.extend(ctx, l, ttl)
+	return l.h.ask(ctx, messages.OpExtend, l, &l.h.renewal.calls, func() {
+		l.h.uncover(clock.Now())
+		l.h.renewal.ask(ttl)
+	})
 }
 
 // check returns why nothing may be asked about the lock: it is [ErrInvalid] for a nil context, and for what breaks a rule

@@ -3,6 +3,7 @@ package request
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,8 +15,10 @@ import (
 // several repetitions an answer belongs to: a lease is counted from when that one was sent. The zero
 // attempts has none.
 type attempts struct {
+	// last is the number of the latest attempt or batch.
+	last atomic.Uint64
+
 	mu   sync.Mutex
-	last uint64
 	open map[uint64]*attempt
 	// granted are those whose answers have granted a lease.
 	granted recent
@@ -106,9 +109,9 @@ func (s *attempts) batch(calls []*attempt) (id uint64) {
 
 // next is called with mu held.
 func (s *attempts) next() uint64 {
-	s.last++
-	s.granted.next(s.last)
-	return s.last
+	id := s.last.Add(1)
+	s.granted.next(id)
+	return id
 }
 
 // grant notes that the answer to an attempt has granted a lease.
@@ -186,12 +189,6 @@ func (s *attempts) forget(ids ...uint64) {
 	for _, id := range ids {
 		delete(s.open, id)
 	}
-}
-
-func (s *attempts) lastID() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
 }
 
 // answer returns what is known of an answer from its attempt.

@@ -157,7 +157,7 @@ func (s *Sender) Post(to Route, payload []byte) {
 func (s *Sender) Forget(ids ...uint64) { s.attempts.forget(ids...) }
 
 // LastID returns the number of the latest attempt or message.
-func (s *Sender) LastID() uint64 { return s.attempts.lastID() }
+func (s *Sender) LastID() uint64 { return s.attempts.last.Load() }
 
 // Reconnected returns a channel that is closed when the connection is there again after an interruption.
 func (s *Sender) Reconnected() <-chan struct{} {
