@@ -33,7 +33,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	return h.ask(ctx, opDowngrade, l, &h.renewal.downgrades, func() {
 		if h.renewal.downgrading == 0 {
 			h.c.handles.downgrading(h.holder())
-			h.renewal.downgrade()
+			h.renewal.downgrading = h.c.sender.LastID() + 1
+			h.renewal.Change()
 		}
 	})
 }

@@ -339,7 +339,7 @@ func (h *handle) refused(id uint64, refusal *Error) {
 			h.renew() // nothing was decided on the extension that was asked for with it
 		}
 		return
-	case h.renewal.askedDowngrade(id):
+	case id <= h.renewal.decided: // what refuses a downgrade that is decided on may say nothing of the TTL
 		return
 	case h.renewal.named(id): // it may be the session that is refused
 		h.c.sessions.refuse()
@@ -530,7 +530,7 @@ func (h *handle) postRelease() {
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
 	r := &release{
-		c: h.c, id: h.id, key: h.key, owner: h.terms.owner, secret: h.terms.secret.value, until: h.end, tokens: h.tokens(),
+		c: h.c, holder: h.holder(), token: h.id.token, key: h.key, secret: h.terms.secret.value, until: h.end, tokens: h.tokens(),
 		forsake: h.renewal.forsake,
 	}
 	if h.phase == releasing {

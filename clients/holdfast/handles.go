@@ -146,7 +146,9 @@ func (s *handles) expect(k holder) uint64 {
 func (s *handles) expectNoMore(k holder, request uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sweep(k, s.tombstones[k].expectNoMore(request))
+	if s.tombstones[k].expectNoMore(request) {
+		delete(s.tombstones, k)
+	}
 }
 
 // releasing notes that a lease is about to be released, with its handle if it had one. It returns false if
@@ -180,7 +182,9 @@ func (s *handles) released(k holder, tokens []Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, token := range tokens {
-		s.sweep(k, s.tombstones[k].released(token))
+		if s.tombstones[k].released(token) {
+			delete(s.tombstones, k)
+		}
 	}
 }
 
@@ -190,13 +194,6 @@ func (s *handles) tombstonesOf(k holder) *tombstones {
 		put(&s.tombstones, k, new(tombstones))
 	}
 	return s.tombstones[k]
-}
-
-// sweep is called with mu held.
-func (s *handles) sweep(k holder, empty bool) {
-	if empty {
-		delete(s.tombstones, k)
-	}
 }
 
 func put[K comparable, V any](m *map[K]V, k K, v V) {

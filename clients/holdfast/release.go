@@ -14,10 +14,10 @@ import (
 
 // release is a lease that is to be released at the service, which has a tombstone already.
 type release struct {
-	c     *Client
-	id    leaseID
+	c *Client
+	holder
+	token Token
 	key   string
-	owner string
 	// secret is that of the lease; nil: it has none.
 	secret []byte
 	// tokens are those of its tombstones. downgrading: the lease may have another token by now.
@@ -36,7 +36,7 @@ type release struct {
 // run releases the lease and returns what the service found. It waits no longer than the lease may last. If
 // ctx ends earlier, the client goes on without the caller.
 func (r *release) run(ctx context.Context) error {
-	s := r.c.tracing.begin(ctx, messages.OpRelease, Call{Resource: r.id.resource, Owner: r.owner, Token: r.id.token})
+	s := r.c.tracing.begin(ctx, messages.OpRelease, Call{Resource: r.resource, Owner: r.owner, Token: r.token})
 	err := r.ask(ctx, s.header())
 	outcome := messages.Status_STATUS_UNSPECIFIED
 	if err == nil {
@@ -50,7 +50,7 @@ func (r *release) run(ctx context.Context) error {
 func (r *release) ask(ctx context.Context, header nats.Header) error {
 	chore := r.c.chores
 	chore.timeout = min(r.c.cfg.timeout, clock.Until(r.until))
-	a, err := chore.run(ctx, r.id.resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header})
+	a, err := chore.run(ctx, r.resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header})
 	if err == nil {
 		defer r.over()
 		return r.outcome(a)
@@ -58,7 +58,7 @@ func (r *release) ask(ctx context.Context, header nats.Header) error {
 	if ctx.Err() != nil && r.c.life.Err() != nil { // Close is over, and nothing is done later
 		r.post()
 		r.over()
-		return &Error{Op: string(messages.OpRelease), Resource: r.id.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
+		return &Error{Op: string(messages.OpRelease), Resource: r.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
 	}
 	r.later()
 	return err
@@ -70,7 +70,7 @@ func (r *release) later() {
 	r.c.background.add(job{
 		until: r.until,
 		do: func(ctx context.Context) bool {
-			reply, done := r.c.chores.clear(ctx, messages.OpRelease, r.id.resource, r.message())
+			reply, done := r.c.chores.clear(ctx, messages.OpRelease, r.resource, r.message())
 			known = isEnd(reply.GetStatus())
 			return done
 		},
@@ -104,21 +104,19 @@ func (r *release) post() {
 	r.c.sender.Post(r.c.sender.Route(messages.OpRelease, r.key, 0), request.Encode(r.message()))
 }
 
-func (r *release) holder() holder { return holder{r.id.resource, r.owner} }
-
 // over removes the tombstones.
 func (r *release) over() {
-	r.c.handles.released(r.holder(), r.tokens)
+	r.c.handles.released(r.holder, r.tokens)
 	if r.disuse != nil {
 		r.disuse()
 	}
 	if r.downgrading {
-		r.c.downgraded(r.holder())
+		r.c.downgraded(r.holder)
 	}
 }
 
 func (r *release) message() proto.Message {
-	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.id.token), Secret: r.secret}
+	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.token), Secret: r.secret}
 }
 
 func (r *release) outcome(a *request.Answer) error {
@@ -127,15 +125,15 @@ func (r *release) outcome(a *request.Answer) error {
 		r.abandon()
 	}
 	if err != nil {
-		return &Error{Op: string(messages.OpRelease), Resource: r.id.resource, Err: ErrUnknown, Cause: err}
+		return &Error{Op: string(messages.OpRelease), Resource: r.resource, Err: ErrUnknown, Cause: err}
 	}
 	switch status := reply.GetStatus(); {
 	case status == messages.Status_RELEASED:
 		return nil
 	case !isEnd(status):
-		return refused(messages.OpRelease, r.id.resource, reply)
+		return refused(messages.OpRelease, r.resource, reply)
 	}
-	e := lost(messages.OpRelease, r.id.resource, reply)
+	e := lost(messages.OpRelease, r.resource, reply)
 	if reply.GetStatus() != messages.Status_EXPIRED && (!a.Alone || r.ended) {
 		e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
 	}
@@ -146,8 +144,8 @@ func (r *release) outcome(a *request.Answer) error {
 func (c *Client) giveBack(l *messages.Lease, s secret) {
 	if c.handles.releasing(l, nil) {
 		r := &release{
-			c: c, id: idOf(l), owner: l.GetOwner(), secret: s.value, tokens: []Token{Token(l.GetToken())},
-			until: clock.Now().Add(millis(l.GetTtlMs())),
+			c: c, holder: holder{l.GetResource(), l.GetOwner()}, token: Token(l.GetToken()), secret: s.value,
+			tokens: []Token{Token(l.GetToken())}, until: clock.Now().Add(millis(l.GetTtlMs())),
 		}
 		r.later()
 	}

@@ -160,18 +160,8 @@ func (r *renewal) noEffect(id uint64) {
 	}
 }
 
-// downgrade has the attempts from now on ask for a downgrade.
-func (r *renewal) downgrade() {
-	r.downgrading = r.sender.LastID() + 1
-	r.Change()
-}
-
 // asksDowngrade reports whether the attempt asked for a downgrade that is not decided yet.
 func (r *renewal) asksDowngrade(id uint64) bool { return r.downgrading > 0 && id >= r.downgrading }
-
-// askedDowngrade reports whether the attempt may have asked for a downgrade on which was decided. What refuses it may say
-// nothing of the TTL.
-func (r *renewal) askedDowngrade(id uint64) bool { return id <= r.decided }
 
 // downgraded takes in what has become of the downgrade, nil if the lease is shared now.
 func (r *renewal) downgraded(err error) {
