@@ -530,8 +530,8 @@ func (h *handle) postRelease() {
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
 	r := &release{
-		c: h.c, holder: h.holder(), token: h.id.token, key: h.key, secret: h.terms.secret.value, until: h.end, tokens: h.tokens(),
-		forsake: h.renewal.forsake,
+		c: h.c, holder: h.holder(), token: h.id.token, key: h.key, secret: h.terms.secret.value, tokens: h.tokens(),
+		until: h.end, forsake: h.renewal.forsake,
 	}
 	if h.phase == releasing {
 		r.downgrading, r.disuse = h.renewal.downgrading > 0, h.renewal.disuse
