@@ -248,13 +248,13 @@ func (a *acquisition) message() proto.Message {
 // has the lease released, and a later attempt may have been answered with it before.
 func (a *acquisition) expect() {
 	if a.expected == 0 {
-		a.expected = a.c.handles.expect(a.lockKey)
+		a.expected = a.c.handles.expect(a.holder)
 	}
 }
 
 func (a *acquisition) expectNoMore() {
 	if a.expected > 0 {
-		a.c.handles.expectNoMore(a.lockKey, a.expected)
+		a.c.handles.expectNoMore(a.holder, a.expected)
 	}
 }
 
@@ -325,20 +325,19 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 	}
 	fresh := newHandle(a.c, a.resource, a.key, r, sent, a.terms)
 	h, err := a.c.handles.add(fresh)
-	if h != fresh {
+	var l *Lock
+	if err == nil {
+		l = h.attach(ctx, a.kind)
+	}
+	if l == nil || h != fresh {
 		fresh.discard()
 	}
-	if err == nil {
-		if l := h.attach(ctx, a.kind); l != nil {
-			return l, false, nil
-		}
-	}
-	if err == nil && h != fresh && !h.isOf(a.kind) { // it has been downgraded since
+	switch {
+	case l != nil:
+		return l, false, nil
+	case err == nil && h != fresh && !h.isOf(a.kind): // it has been downgraded since
 		a.id = rand.Text()
 		return nil, true, nil
-	}
-	if h == fresh {
-		fresh.discard()
 	}
 	a.c.giveBack(r.GetLease(), a.terms.secret)
 	switch {
@@ -348,19 +347,15 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
 	}
 	if a.late == mostLate {
-		return nil, false, a.tooLate(clock.Since(sent))
+		// every further grant would use up a token in vain
+		return nil, false, &Error{
+			Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnavailable,
+			Cause: fmt.Errorf("%d grants came when their lease was nearly over, the last after %v: a TTL of %v is too short for this connection",
+				mostLate, clock.Since(sent).Round(time.Millisecond), a.terms.ttl),
+		}
 	}
 	a.id = rand.Text()
 	return nil, true, nil
-}
-
-// tooLate ends the acquisition, because every further grant would use up a token in vain.
-func (a *acquisition) tooLate(took time.Duration) error {
-	return &Error{
-		Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnavailable,
-		Cause: fmt.Errorf("%d grants came when their lease was nearly over, the last after %v: a TTL of %v is too short for this connection",
-			mostLate, took.Round(time.Millisecond), a.terms.ttl),
-	}
 }
 
 // gaveUp says why the wait is over. An unknown outcome does not matter to the caller: the lock is not held,

@@ -18,7 +18,7 @@ func TestTimeoutJustBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Microsecond)
 		defer cancel()
-		a := &acquisition{c: &Client{life: t.Context(), deployment: newDeployment(nil)}, resource: "r"}
+		a := &acquisition{c: &Client{life: t.Context(), deployment: newDeployment()}, resource: "r"}
 		a.deadline, _ = ctx.Deadline()
 		l, again, err := a.answered(ctx, &messages.Reply{Status: messages.Status_TIMEOUT}, clock.Now())
 		if l != nil || again || !errors.Is(err, ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
@@ -32,7 +32,7 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 	const ttl, way = 100 * time.Millisecond, 130 * time.Millisecond
 	duty, end := context.WithCancel(t.Context())
 	end() // what is given back is not to be asked for here
-	c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment(nil)}
+	c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}
 	c.background.duty, c.background.goroutines = duty, &c.goroutines
 	a := &acquisition{c: c, resource: "r", terms: terms{owner: "me", ttl: ttl}}
 	for token := uint64(1); ; token++ {

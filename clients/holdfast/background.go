@@ -42,11 +42,10 @@ type job struct {
 
 // add queues a job, and starts a worker for it if there are not enough.
 func (b *background) add(j job) {
-	if !b.enqueue(j) {
+	switch {
+	case !b.enqueue(j):
 		j.over()
-		return
-	}
-	if b.hire() && !b.goroutines.Go(b.work) {
+	case b.hire() && !b.goroutines.Go(b.work):
 		b.abandon()
 	}
 }

@@ -22,7 +22,7 @@ import (
 type Client struct {
 	nc  *nats.Conn
 	cfg config
-	// begun is where the grid begins on which renewals are lined up.
+	// begun is when the client was made, where the grid begins on which renewals are lined up.
 	begun time.Time
 
 	// sender sends requests and takes answers in, until Close returns.
@@ -65,25 +65,23 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if err := cfg.take(nc, opts); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c := &Client{nc: nc, cfg: cfg, begun: clock.Now()}
+	c := &Client{nc: nc, cfg: cfg, begun: clock.Now(), deployment: newDeployment()}
 	warnOfEnd(nc)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
-	c.ends = newEnds(c.life, nc, cfg, &c.goroutines)
+	c.ends = newEnds(c)
 	c.sessions.c = c
-	c.jeopardy.hook = cfg.jeopardy
 	orphan := func(l *messages.Lease) { c.giveBack(l, c.secret()) }
 	var err error
 	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: orphan, Reconnected: c.reconnected})
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c.tracing = newTracing(cfg)
+	c.tracing = tracing{cfg.tracer, cfg.prefix}
 	c.calls = asker{givesUp: true, sender: c.sender, timeout: cfg.timeout, stop: c.life.Done(), tracing: c.tracing}
 	c.chores = asker{sender: c.sender, timeout: jobTurn, stop: c.duty.Done()}
 	c.background.duty, c.background.goroutines, c.background.off = c.duty, &c.goroutines, c.sender.IsOff
-	c.deployment = newDeployment(c.sender)
-	c.goroutines.Go(func() { c.deployment.find(c.life, c.Info, cfg.timeout) })
+	c.goroutines.Go(c.findDeployment)
 	return c, nil
 }
 

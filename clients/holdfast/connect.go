@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -24,11 +25,8 @@ func Connect(servers string, opts ...nats.Option) (*nats.Conn, error) {
 	if err == nil {
 		return nc, nil
 	}
-	e := &Error{Op: "connect", Resource: request.WithoutSecrets(servers), Err: ErrUnavailable, Cause: err, Reason: reasonOf(err)}
-	if e.Reason == "" {
-		e.Reason = ReasonNotConnected
-	}
-	if e.Reason == ReasonLogin {
+	e := &Error{Op: "connect", Resource: request.WithoutSecrets(servers), Err: ErrUnavailable, Cause: err}
+	if e.Reason = cmp.Or(reasonOf(err), ReasonNotConnected); e.Reason == ReasonLogin {
 		e.Detail = "check the user and the password or credentials that are given"
 	}
 	return nil, e

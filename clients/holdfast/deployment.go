@@ -6,35 +6,30 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-io/holdfast/clients/request"
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // deployment is what the service says about itself, as soon as it is known.
 type deployment struct {
-	sender *request.Sender
-	info   atomic.Pointer[Info]
-	known  chan struct{} // closed as soon as info is set
-	begun  time.Time
+	info  atomic.Pointer[Info]
+	known chan struct{} // closed as soon as info is set
 }
 
-func newDeployment(s *request.Sender) *deployment {
-	return &deployment{sender: s, known: make(chan struct{}), begun: time.Now()}
-}
+func newDeployment() *deployment { return &deployment{known: make(chan struct{})} }
 
 // awaitDeployment waits a little for the deployment, as long as the client is young, so that the first requests need
 // not be forwarded.
 func (c *Client) awaitDeployment(ctx context.Context) {
 	d := c.deployment
-	left := min(messages.FirstResend, c.cfg.timeout/2) - time.Since(d.begun)
+	left := min(messages.FirstResend, c.cfg.timeout/2) - clock.Since(c.begun)
 	if d.info.Load() != nil || left <= 0 {
 		return
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
 	select {
 	case <-d.known:
-	case <-timer.C:
 	case <-ctx.Done():
 	case <-c.life.Done():
 	}
@@ -51,19 +46,19 @@ func (d *deployment) maxWait() time.Duration {
 	return millis(messages.MaxWaitMillis)
 }
 
-// find asks until the service has answered. Until then requests are sent to any node, which forwards them; then
+// findDeployment asks until the service has answered. Until then requests are sent to any node, which forwards them; then
 // they can take the direct routes to the owners of their shards.
-func (d *deployment) find(life context.Context, ask func(context.Context) (*Info, error), pause time.Duration) {
-	for life.Err() == nil {
-		if info, err := ask(life); err == nil {
-			d.sender.SetDeployment(info.Shards, info.Features)
-			d.info.Store(info)
-			close(d.known)
+func (c *Client) findDeployment() {
+	for c.life.Err() == nil {
+		if info, err := c.Info(c.life); err == nil {
+			c.sender.SetDeployment(info.Shards, info.Features)
+			c.deployment.info.Store(info)
+			close(c.deployment.known)
 			return
 		}
 		select {
-		case <-time.After(pause):
-		case <-life.Done():
+		case <-time.After(c.cfg.timeout):
+		case <-c.life.Done():
 		}
 	}
 }

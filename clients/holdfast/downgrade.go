@@ -26,18 +26,15 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if err := l.check(ctx, opDowngrade, nil); err != nil {
 		return err
 	}
-	if err := l.h.c.need(ctx, opDowngrade, l.Resource(), sharingFeature); err != nil {
+	h := l.h
+	if err := h.c.need(ctx, opDowngrade, h.resource, sharingFeature); err != nil {
 		return err
 	}
-	return l.h.downgrade(ctx, l)
-}
-
-// downgrade asks for a downgrade and waits for the answer.
-func (h *handle) downgrade(ctx context.Context, l *Lock) error {
 	return h.ask(ctx, opDowngrade, l, &h.renewal.downgrades, func() {
 		if h.renewal.downgrading == 0 {
 			h.c.handles.downgrading(h.holder())
-			h.renewal.downgrade()
+			h.renewal.downgrading = h.c.sender.LastID() + 1
+			h.renewal.Change()
 		}
 	})
 }
@@ -46,12 +43,11 @@ func (h *handle) downgrade(ctx context.Context, l *Lock) error {
 func (h *handle) become(id uint64, l *messages.Lease) {
 	if now := (leaseID{h.resource, Token(l.GetToken())}); now.token > h.id.token {
 		h.c.handles.change(h, func() {
-			h.former, h.id = h.id, now
-			h.formerKind, h.kind = h.kind, kindOf(l)
+			h.former, h.id, h.kind = h.id, now, kindOf(l)
 		})
 		h.claim.Token, h.slots = fenceOf(l), slotsOf(l)
 		h.hints.token = now.token
-		h.renewal.token, h.renewal.payload = now.token, nil
+		h.renewal.token = now.token
 	}
 	if h.renewal.asksDowngrade(id) {
 		h.downgraded(nil)

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/clients/internal/group"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -26,22 +25,17 @@ const (
 // same subject: the service is asked, and its answer decides. A missed event costs time, as the next
 // renewal finds the same out.
 type ends struct {
-	nc     *nats.Conn
-	prefix messages.Prefix
-	// timeout bounds the wait for the first subscription.
-	timeout    time.Duration
-	life       context.Context
-	goroutines *group.Group
+	c *Client
+	// refused: NATS has refused a subscription; the client makes no more.
+	refused atomic.Bool
 
 	mu sync.Mutex
 	// followers are those that were added, by their key. changed are the keys whose subscription may have to be
 	// made or removed.
-	followers map[string][]follower
+	followers map[string][]*hints
 	changed   map[string]struct{}
-	// refused: NATS has refused a subscription; the client makes no more.
-	refused bool
-	started bool
-	posted  chan struct{}
+	started   bool
+	posted    chan struct{}
 
 	// These belong to the goroutine. proven: NATS has accepted a subscription.
 	subscriptions map[string]*nats.Subscription
@@ -49,43 +43,34 @@ type ends struct {
 	proven        bool
 }
 
-func newEnds(life context.Context, nc *nats.Conn, cfg config, goroutines *group.Group) *ends {
+func newEnds(c *Client) *ends {
 	return &ends{
-		nc: nc, prefix: cfg.prefix, timeout: cfg.timeout, life: life, goroutines: goroutines,
-		followers: make(map[string][]follower), changed: make(map[string]struct{}),
+		c: c, followers: make(map[string][]*hints), changed: make(map[string]struct{}),
 		posted: make(chan struct{}, 1), subscriptions: make(map[string]*nats.Subscription),
 	}
 }
 
-// follower is told of the ends of the leases of one key.
-type follower interface {
-	// heard is told that an event says that the lease of this token has ended.
-	heard(token Token)
-	// listening is told that events are subscribed to; earlier ones were missed.
-	listening()
-}
-
 // add subscribes to the ends of the leases of a key. It returns false if the client does not.
-func (e *ends) add(key string, f follower) bool {
+func (e *ends) add(key string, f *hints) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.refused || len(e.followers) >= mostSubscribed || e.life.Err() != nil {
+	if e.refused.Load() || len(e.followers) >= mostSubscribed || e.c.life.Err() != nil {
 		return false
 	}
 	e.followers[key] = append(e.followers[key], f)
 	e.change(key)
 	if !e.started {
 		e.started = true
-		e.goroutines.Go(e.run)
+		e.c.goroutines.Go(e.run)
 	}
 	return true
 }
 
 // remove unsubscribes.
-func (e *ends) remove(key string, f follower) {
+func (e *ends) remove(key string, f *hints) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	left := slices.DeleteFunc(e.followers[key], func(other follower) bool { return other == f })
+	left := slices.DeleteFunc(e.followers[key], func(other *hints) bool { return other == f })
 	if e.followers[key] = left; len(left) == 0 {
 		delete(e.followers, key)
 	}
@@ -120,7 +105,7 @@ func (e *ends) run() {
 			e.heard(m)
 		case <-e.posted:
 			e.update()
-		case <-e.life.Done():
+		case <-e.c.life.Done():
 			return
 		}
 	}
@@ -135,7 +120,7 @@ func (e *ends) heard(m *nats.Msg) {
 	if err != nil {
 		return
 	}
-	for _, f := range e.of(strings.TrimPrefix(m.Subject, e.prefix.Event(""))) {
+	for _, f := range e.of(strings.TrimPrefix(m.Subject, e.c.cfg.prefix.Event(""))) {
 		f.heard(token)
 	}
 }
@@ -149,7 +134,7 @@ func endsLease(m *nats.Msg) bool {
 	return false
 }
 
-func (e *ends) of(key string) []follower {
+func (e *ends) of(key string) []*hints {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.followers[key])
@@ -157,7 +142,11 @@ func (e *ends) of(key string) []follower {
 
 // update makes and removes subscriptions.
 func (e *ends) update() {
-	for key := range e.takeChanged() {
+	e.mu.Lock()
+	changed := e.changed
+	e.changed = make(map[string]struct{})
+	e.mu.Unlock()
+	for key := range changed {
 		followers, s := e.of(key), e.subscriptions[key]
 		switch {
 		case len(followers) == 0 && s != nil:
@@ -173,53 +162,32 @@ func (e *ends) update() {
 	}
 }
 
-func (e *ends) takeChanged() map[string]struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	changed := e.changed
-	e.changed = make(map[string]struct{})
-	return changed
-}
-
 // subscribe subscribes to one key. NATS tells of a refusal through the application's error handler, so the
 // first subscription is tried alone: a user without the right gets one error and not one for each lock.
 func (e *ends) subscribe(key string) {
-	if e.isRefused() {
+	if e.refused.Load() {
 		return
 	}
-	s, err := e.nc.ChanSubscribe(e.prefix.Event(key), e.events)
+	s, err := e.c.nc.ChanSubscribe(e.c.cfg.prefix.Event(key), e.events)
 	if err != nil {
 		return // the connection is closed
 	}
 	e.subscriptions[key] = s
 	if !e.proven {
-		e.proven = e.flush()
+		ctx, cancel := context.WithTimeout(e.c.life, e.c.cfg.timeout)
+		e.proven = e.c.nc.FlushWithContext(ctx) == nil // waits until NATS has processed the first subscription
+		cancel()
 	}
-	if e.refusal(e.nc.LastError()) {
-		e.mu.Lock()
-		e.refused = true
-		e.mu.Unlock()
+	if e.refusal(e.c.nc.LastError()) {
+		e.refused.Store(true)
 		e.unsubscribeAll() // so that it is not asked for again after a reconnection
 	}
-}
-
-// flush waits until NATS has processed the first subscription.
-func (e *ends) flush() bool {
-	ctx, cancel := context.WithTimeout(e.life, e.timeout)
-	defer cancel()
-	return e.nc.FlushWithContext(ctx) == nil
 }
 
 // refusal reports whether NATS has refused a subscription to events, or any because they are too many.
 func (e *ends) refusal(err error) bool {
 	return errors.Is(err, nats.ErrMaxSubscriptionsExceeded) ||
-		errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), `"`+e.prefix.Event(""))
-}
-
-func (e *ends) isRefused() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.refused
+		errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), `"`+e.c.cfg.prefix.Event(""))
 }
 
 func (e *ends) unsubscribe(key string) {

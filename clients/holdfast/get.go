@@ -73,14 +73,13 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 func newState(resource string, r *messages.Reply) *State {
 	s := &State{Waiting: int(r.GetWaiting()), Waiters: newWaiters(r.GetWaiters())}
 	var all []*messages.Lease
-	switch r.GetStatus() {
-	case messages.Status_HELD:
-		all, s.Permits = holders(r)
-	case messages.Status_HELD_BACK:
-		all, s.Permits = r.GetHolders(), int(r.GetHeld())
-		s.Lost = newLoss(r)
-	default:
+	if r.GetStatus() == messages.Status_FREE {
 		s.Lease = *newLease(r.GetLease())
+	} else {
+		all, s.Permits = holders(r)
+	}
+	if r.GetStatus() == messages.Status_HELD_BACK {
+		s.Lost = newLoss(r)
 	}
 	for _, l := range all {
 		s.Holders = append(s.Holders, *newLease(l))

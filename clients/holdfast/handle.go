@@ -24,12 +24,12 @@ type handle struct {
 
 	mu    sync.Mutex
 	phase phase
-	// id identifies the lease, claim is what it shows to the protected resource. kind and slots are what it has. former
-	// and formerKind are of before it was downgraded; zero: it was not.
-	id, former       leaseID
-	claim            Claim
-	kind, formerKind kind
-	slots            []int
+	// id identifies the lease, claim is what it shows to the protected resource. kind and slots are what it has. former is
+	// its id before it was downgraded; zero: it was not.
+	id, former leaseID
+	claim      Claim
+	kind       kind
+	slots      []int
 	// metadata are what the service shows of the lease, asked what the latest call asked for that replaces them, and setOrder
 	// is its order; 0: it has none. setting is held by the one call that does, which ends within the timeout of the client.
 	metadata, asked map[string]string
@@ -94,13 +94,12 @@ func (h *handle) holder() holder { return holder{h.resource, h.terms.owner} }
 // lockKey returns the key of the locks that may share the lease.
 func (h *handle) lockKey() lockKey { return lockKey{h.holder(), h.kind} }
 
-// graves returns where the lease has tombstones when it is released.
-func (h *handle) graves() []grave {
-	all := []grave{{h.lockKey(), h.id.token}}
-	if h.former != (leaseID{}) {
-		all = append(all, grave{lockKey{h.holder(), h.formerKind}, h.former.token})
+// tokens returns those of which the lease has tombstones when it is released.
+func (h *handle) tokens() []Token {
+	if h.former == (leaseID{}) {
+		return []Token{h.id.token}
 	}
-	return all
+	return []Token{h.id.token, h.former.token}
 }
 
 // attach adds a lock that shares the lease; nil if that is not held any more, or not of this kind.
@@ -241,14 +240,6 @@ func (h *handle) reconnected() {
 	}
 }
 
-// extend asks for a new TTL and waits for the answer.
-func (h *handle) extend(ctx context.Context, l *Lock, ttl time.Duration) error {
-	return h.ask(ctx, messages.OpExtend, l, &h.renewal.calls, func() {
-		h.uncover(clock.Now())
-		h.renewal.ask(ttl)
-	})
-}
-
 // ask has the renewals ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the renewals
 // go on to ask. set is called with mu held.
 func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
@@ -348,7 +339,7 @@ func (h *handle) refused(id uint64, refusal *Error) {
 			h.renew() // nothing was decided on the extension that was asked for with it
 		}
 		return
-	case h.renewal.askedDowngrade(id):
+	case id <= h.renewal.decided: // what refuses a downgrade that is decided on may say nothing of the TTL
 		return
 	case h.renewal.named(id): // it may be the session that is refused
 		h.c.sessions.refuse()
@@ -391,7 +382,6 @@ func (h *handle) cover(v *coverage) {
 		h.coverage.remove(h)
 	}
 	h.coverage = v
-	h.renewal.payload = nil // nothing is to be sent
 }
 
 // uncovered is told that a coverage is over.
@@ -435,7 +425,7 @@ func (h *handle) noEffect(id uint64, err error) {
 func (h *handle) endanger(err error) {
 	if failing := err != nil; failing != h.failing {
 		h.failing = failing
-		h.c.jeopardy.tell(h.c.life, &h.c.goroutines, h.locks, err)
+		h.c.tellJeopardy(h.locks, err)
 	}
 }
 
@@ -540,8 +530,8 @@ func (h *handle) postRelease() {
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
 	r := &release{
-		c: h.c, id: h.id, key: h.key, owner: h.terms.owner, secret: h.terms.secret.value, until: h.end, graves: h.graves(),
-		forsake: h.renewal.forsake,
+		c: h.c, holder: h.holder(), token: h.id.token, key: h.key, secret: h.terms.secret.value, tokens: h.tokens(),
+		until: h.end, forsake: h.renewal.forsake,
 	}
 	if h.phase == releasing {
 		r.downgrading, r.disuse = h.renewal.downgrading > 0, h.renewal.disuse

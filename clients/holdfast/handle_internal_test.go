@@ -17,7 +17,7 @@ import (
 func TestEndOfALease(t *testing.T) {
 	const ttl = 30 * time.Second
 	synctest.Test(t, func(t *testing.T) {
-		c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment(nil)}
+		c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 30_000, RemainingMs: 30_000}
 		h := newHandle(c, "r", "r", &messages.Reply{Lease: lease}, clock.Now(), terms{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
 		before, after := h.attach(t.Context(), kind{}), h.attach(t.Context(), kind{})
@@ -46,7 +46,7 @@ func TestEndOfALease(t *testing.T) {
 func TestLossInASuspend(t *testing.T) {
 	const ttl = time.Hour
 	synctest.Test(t, func(t *testing.T) {
-		c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment(nil)}
+		c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 3_600_000, RemainingMs: 3_600_000}
 		newLock := func() *Lock {
 			h := newHandle(c, "r", "r", &messages.Reply{Lease: lease}, clock.Now(), terms{owner: "me", ttl: ttl, byHand: true, ephemeral: true})

@@ -19,7 +19,7 @@ type handles struct {
 	former map[leaseID]*handle
 	// shared are the handles that further locks may share.
 	shared     map[lockKey]*handle
-	tombstones map[lockKey]*tombstones
+	tombstones map[holder]*tombstones
 	downgrades map[holder]*downgrade
 }
 
@@ -67,7 +67,7 @@ func (s *handles) add(h *handle) (known *handle, err error) {
 	if other := s.find(h.id); other != nil {
 		return other, nil
 	}
-	if s.tombstones[h.lockKey()].has(h.id.token) {
+	if s.tombstones[h.holder()].has(h.id.token) {
 		return nil, errReleased
 	}
 	put(&s.byID, h.id, h)
@@ -137,16 +137,18 @@ func (s *handles) sharedBy(k lockKey) *handle {
 
 // expect notes that a request is under way that may be granted a lease which is released meanwhile. It returns the
 // number of the request, for [handles.expectNoMore].
-func (s *handles) expect(k lockKey) uint64 {
+func (s *handles) expect(k holder) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tombstonesOf(k).expect()
 }
 
-func (s *handles) expectNoMore(k lockKey, request uint64) {
+func (s *handles) expectNoMore(k holder, request uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sweep(k, s.tombstones[k].expectNoMore(request))
+	if s.tombstones[k].expectNoMore(request) {
+		delete(s.tombstones, k)
+	}
 }
 
 // releasing notes that a lease is about to be released, with its handle if it had one. It returns false if
@@ -158,45 +160,40 @@ func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 	defer s.mu.Unlock()
 	if h != nil {
 		s.drop(h)
-		for _, g := range h.graves() {
-			s.tombstonesOf(g.lockKey).bury(g.token)
+		for _, token := range h.tokens() {
+			s.tombstonesOf(h.holder()).bury(token)
 		}
 		return true
 	}
-	g := graveOf(l)
-	if s.find(idOf(l)) != nil || s.tombstones[g.lockKey].has(g.token) {
+	k, id := holder{l.GetResource(), l.GetOwner()}, idOf(l)
+	if s.find(id) != nil || s.tombstones[k].has(id.token) {
 		return false
 	}
-	if d := s.downgrades[g.holder]; d != nil {
+	if d := s.downgrades[k]; d != nil {
 		d.orphans = append(d.orphans, l)
 		return false
 	}
-	s.tombstonesOf(g.lockKey).bury(g.token)
+	s.tombstonesOf(k).bury(id.token)
 	return true
 }
 
-// released notes that the releases are over.
-func (s *handles) released(graves []grave) {
+// released notes that the releases of a holder's leases are over.
+func (s *handles) released(k holder, tokens []Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, g := range graves {
-		s.sweep(g.lockKey, s.tombstones[g.lockKey].released(g.token))
+	for _, token := range tokens {
+		if s.tombstones[k].released(token) {
+			delete(s.tombstones, k)
+		}
 	}
 }
 
 // tombstonesOf is called with mu held.
-func (s *handles) tombstonesOf(k lockKey) *tombstones {
+func (s *handles) tombstonesOf(k holder) *tombstones {
 	if s.tombstones[k] == nil {
 		put(&s.tombstones, k, new(tombstones))
 	}
 	return s.tombstones[k]
-}
-
-// sweep is called with mu held.
-func (s *handles) sweep(k lockKey, empty bool) {
-	if empty {
-		delete(s.tombstones, k)
-	}
 }
 
 func put[K comparable, V any](m *map[K]V, k K, v V) {

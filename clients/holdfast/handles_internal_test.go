@@ -44,8 +44,8 @@ func TestLeaseIsReleasedOnce(t *testing.T) {
 	if !s.releasing(leaseOf(6), nil) {
 		t.Error("a later grant without a handle was kept")
 	}
-	s.released(h.graves())
-	s.released([]grave{graveOf(leaseOf(6))})
+	s.released(h.holder(), h.tokens())
+	s.released(h.holder(), []Token{6})
 	if !s.releasing(leaseOf(5), nil) {
 		t.Error("the tombstone is retained for ever")
 	}
@@ -54,12 +54,12 @@ func TestLeaseIsReleasedOnce(t *testing.T) {
 // Of several leases of one owner, the end of one with a higher token says nothing of the others.
 func TestLeasesOfOneOwner(t *testing.T) {
 	var s handles
-	reader := lockKey{holder{"r", "me"}, readers}
-	request := s.expect(reader)
+	me := holder{"r", "me"}
+	request := s.expect(me)
 	s.mustAdd(t, handleOf(sharedLeaseOf(5)))
 	later := s.mustAdd(t, handleOf(sharedLeaseOf(6)))
 	s.releasing(nil, later)
-	s.released(later.graves())
+	s.released(me, later.tokens())
 	if _, err := s.add(handleOf(sharedLeaseOf(6))); err == nil {
 		t.Error("a lease that was released while the request was under way is held again")
 	}
@@ -67,8 +67,8 @@ func TestLeasesOfOneOwner(t *testing.T) {
 	if !s.releasing(sharedLeaseOf(3), nil) {
 		t.Error("a grant without a handle was kept")
 	}
-	s.expectNoMore(reader, request)
-	s.released([]grave{graveOf(sharedLeaseOf(3))})
+	s.expectNoMore(me, request)
+	s.released(me, []Token{3})
 	if len(s.tombstones) > 0 {
 		t.Errorf("%d tombstones are left", len(s.tombstones))
 	}

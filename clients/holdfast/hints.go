@@ -78,7 +78,7 @@ func (i *hints) stop() {
 // staleGet asks for what the owner of the shard has in its memory, which costs no commit.
 var staleGet = request.Encode(&messages.GetRequest{Stale: true})
 
-// listening looks whether the lease has ended before the client subscribed to its events.
+// listening is told that the events are subscribed to, and looks whether the lease has ended before.
 func (i *hints) listening() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -96,7 +96,7 @@ func (i *hints) listening() {
 	})
 }
 
-// heard is told of the end of a lease.
+// heard is told that an event says that the lease of this token has ended.
 func (i *hints) heard(token Token) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -111,11 +111,9 @@ func ended(r *messages.Reply, token Token) bool {
 	switch r.GetStatus() {
 	case messages.Status_FREE:
 		return true
-	case messages.Status_HELD:
+	case messages.Status_HELD, messages.Status_HELD_BACK:
 		all, held := holders(r)
 		return held == permitsOf(all) && !shows(all, token)
-	case messages.Status_HELD_BACK:
-		return int(r.GetHeld()) == permitsOf(r.GetHolders()) && !shows(r.GetHolders(), token)
 	}
 	return false
 }
@@ -128,7 +126,7 @@ func shows(leases []*messages.Lease, token Token) bool {
 // holders returns the leases that an answer has, and how many permits are held. A service without shared leases tells
 // of the holder only.
 func holders(r *messages.Reply) (all []*messages.Lease, held int) {
-	if len(r.GetHolders()) == 0 {
+	if r.GetStatus() == messages.Status_HELD && len(r.GetHolders()) == 0 {
 		return []*messages.Lease{r.GetLease()}, 1
 	}
 	return r.GetHolders(), int(r.GetHeld())

@@ -1,18 +1,13 @@
 package holdfast
 
 import (
-	"context"
 	"slices"
 	"sync"
-
-	"github.com/holdfast-io/holdfast/clients/internal/group"
 )
 
-// jeopardy calls the application's hook, in order, on a goroutine that ends when there is nothing to tell.
-// The zero jeopardy has no hook.
+// jeopardy is the calls of the application's hook that are to be made, in order, on a goroutine that ends when there is
+// nothing to tell.
 type jeopardy struct {
-	hook func(*Lock, error)
-
 	mu    sync.Mutex
 	queue []notice
 }
@@ -23,14 +18,15 @@ type notice struct {
 	err  error
 }
 
-// tell has the hook called for each of the locks, unless life has ended.
-func (j *jeopardy) tell(life context.Context, goroutines *group.Group, locks []*Lock, err error) {
-	if j.hook == nil {
+// tellJeopardy has the hook called for each of the locks, unless there is none or the client has been closed.
+func (c *Client) tellJeopardy(locks []*Lock, err error) {
+	if c.cfg.jeopardy == nil {
 		return
 	}
+	j := &c.jeopardy
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if life.Err() != nil {
+	if c.life.Err() != nil {
 		return
 	}
 	idle := len(j.queue) == 0
@@ -38,18 +34,19 @@ func (j *jeopardy) tell(life context.Context, goroutines *group.Group, locks []*
 		j.queue = append(j.queue, notice{l, err})
 	}
 	if idle && len(j.queue) > 0 {
-		goroutines.Go(func() { j.tellAll(life) })
+		c.goroutines.Go(c.tellAllJeopardy)
 	}
 }
 
-func (j *jeopardy) tellAll(life context.Context) {
+func (c *Client) tellAllJeopardy() {
+	j := &c.jeopardy
 	for {
 		j.mu.Lock()
 		told := j.queue
 		j.mu.Unlock()
 		for _, n := range told {
-			if life.Err() == nil {
-				j.hook(n.lock, n.err)
+			if c.life.Err() == nil {
+				c.cfg.jeopardy(n.lock, n.err)
 			}
 		}
 		j.mu.Lock()

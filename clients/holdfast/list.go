@@ -13,19 +13,21 @@ import (
 // one level of the name, `>` for the rest; empty selects all. See docs/wire.md for how a key is written.
 // A resource has a lease for each of its holders. Each page is as of when it was asked for. An error is the last thing that it yields.
 func (c *Client) List(ctx context.Context, pattern string) iter.Seq2[*Lease, error] {
-	return leases(c.pages(ctx, &messages.ListRequest{Pattern: pattern}), newLease)
+	return items(c.pages(ctx, &messages.ListRequest{Pattern: pattern}), (*messages.ListReply).GetLeases, newLease)
 }
 
-// leases returns what made makes of each of the leases on the pages.
-func leases[T any](pages iter.Seq2[*messages.ListReply, error], made func(*messages.Lease) *T) iter.Seq2[*T, error] {
+// items returns what made makes of each item on the pages, but for nil.
+func items[E, T any](
+	pages iter.Seq2[*messages.ListReply, error], on func(*messages.ListReply) []E, made func(E) *T,
+) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for page, err := range pages {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for _, l := range page.GetLeases() {
-				if !yield(made(l), nil) {
+			for _, e := range on(page) {
+				if item := made(e); item != nil && !yield(item, nil) {
 					return
 				}
 			}

@@ -152,7 +152,10 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := l.check(ctx, messages.OpExtend, checkTTL(ttl)); err != nil {
 		return err
 	}
-	return l.h.extend(ctx, l, ttl)
+	return l.h.ask(ctx, messages.OpExtend, l, &l.h.renewal.calls, func() {
+		l.h.uncover(clock.Now())
+		l.h.renewal.ask(ttl)
+	})
 }
 
 // check returns why nothing may be asked about the lock: it is [ErrInvalid] for a nil context, and for what breaks a rule
@@ -228,3 +231,8 @@ func (l *Lock) end(cause error) {
 		cancel(cause)
 	}
 }
+
+// CountsSuspend reports whether clients on this machine count the time for which it is suspended, so that a lock whose lease
+// ends meanwhile is lost when it wakes. It is false on systems that do not tell that time; there only the check of the token
+// at the protected resource helps. A pause of a virtual machine may stop all of its clocks, and is noticed by none.
+func CountsSuspend() bool { return clock.CountsSuspend() }

@@ -42,7 +42,8 @@ func listedLoss(l *messages.Lease) *Loss {
 // of when it was asked for. An error is the last thing that it yields: [ErrInvalid] also if the deployment holds nothing
 // back.
 func (c *Client) Lost(ctx context.Context, pattern string) iter.Seq2[*Loss, error] {
-	return leases(c.pages(ctx, &messages.ListRequest{Pattern: pattern, HeldBack: true}, delayFeature), listedLoss)
+	pages := c.pages(ctx, &messages.ListRequest{Pattern: pattern, HeldBack: true}, delayFeature)
+	return items(pages, (*messages.ListReply).GetLeases, listedLoss)
 }
 
 // Confirm says that the holder of a lost lease can do no more harm: its process was killed, or its access was taken away.

@@ -227,6 +227,5 @@ func newOwner() string {
 	return host + ":" + strconv.Itoa(os.Getpid()) + ":" + rand.Text()
 }
 
-func rule(field, rule, got string) error {
-	return &messages.InvalidError{Field: field, Rule: rule, Got: got}
-}
+// rule returns the error of a field that breaks a rule.
+var rule = messages.Invalid

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 
@@ -24,7 +25,7 @@ const (
 // reasonOf returns the reason in a cause. The login comes first: a connection that is refused is not connected.
 func reasonOf(cause error) Reason {
 	switch refusal := (*request.Refusal)(nil); {
-	case isLogin(cause):
+	case slices.ContainsFunc(refusedLogins, func(refused error) bool { return errors.Is(cause, refused) }):
 		return ReasonLogin
 	case errors.Is(cause, nats.ErrPermissionViolation):
 		return ReasonPermission
@@ -38,11 +39,5 @@ func reasonOf(cause error) Reason {
 	return ""
 }
 
-func isLogin(err error) bool {
-	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
-		if errors.Is(err, refused) {
-			return true
-		}
-	}
-	return false
-}
+// refusedLogins are the errors of NATS about a login.
+var refusedLogins = []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired}

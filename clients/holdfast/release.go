@@ -14,14 +14,14 @@ import (
 
 // release is a lease that is to be released at the service, which has a tombstone already.
 type release struct {
-	c     *Client
-	id    leaseID
+	c *Client
+	holder
+	token Token
 	key   string
-	owner string
 	// secret is that of the lease; nil: it has none.
 	secret []byte
-	// graves are where its tombstones are. downgrading: the lease may have another token by now.
-	graves      []grave
+	// tokens are those of its tombstones. downgrading: the lease may have another token by now.
+	tokens      []Token
 	downgrading bool
 	// until is when the lease is over at the service too, unless a session prolongs it. forsake ends that: it is called
 	// unless the lease is known to be over. nil: it has no session.
@@ -36,7 +36,7 @@ type release struct {
 // run releases the lease and returns what the service found. It waits no longer than the lease may last. If
 // ctx ends earlier, the client goes on without the caller.
 func (r *release) run(ctx context.Context) error {
-	s := r.c.tracing.begin(ctx, messages.OpRelease, Call{Resource: r.id.resource, Owner: r.owner, Token: r.id.token})
+	s := r.c.tracing.begin(ctx, messages.OpRelease, Call{Resource: r.resource, Owner: r.owner, Token: r.token})
 	err := r.ask(ctx, s.header())
 	outcome := messages.Status_STATUS_UNSPECIFIED
 	if err == nil {
@@ -50,7 +50,7 @@ func (r *release) run(ctx context.Context) error {
 func (r *release) ask(ctx context.Context, header nats.Header) error {
 	chore := r.c.chores
 	chore.timeout = min(r.c.cfg.timeout, clock.Until(r.until))
-	a, err := chore.run(ctx, r.id.resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header})
+	a, err := chore.run(ctx, r.resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header})
 	if err == nil {
 		defer r.over()
 		return r.outcome(a)
@@ -58,7 +58,7 @@ func (r *release) ask(ctx context.Context, header nats.Header) error {
 	if ctx.Err() != nil && r.c.life.Err() != nil { // Close is over, and nothing is done later
 		r.post()
 		r.over()
-		return &Error{Op: string(messages.OpRelease), Resource: r.id.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
+		return &Error{Op: string(messages.OpRelease), Resource: r.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
 	}
 	r.later()
 	return err
@@ -70,7 +70,7 @@ func (r *release) later() {
 	r.c.background.add(job{
 		until: r.until,
 		do: func(ctx context.Context) bool {
-			reply, done := r.c.chores.clear(ctx, messages.OpRelease, r.id.resource, r.message())
+			reply, done := r.c.chores.clear(ctx, messages.OpRelease, r.resource, r.message())
 			known = isEnd(reply.GetStatus())
 			return done
 		},
@@ -106,17 +106,17 @@ func (r *release) post() {
 
 // over removes the tombstones.
 func (r *release) over() {
-	r.c.handles.released(r.graves)
+	r.c.handles.released(r.holder, r.tokens)
 	if r.disuse != nil {
 		r.disuse()
 	}
 	if r.downgrading {
-		r.c.downgraded(holder{r.id.resource, r.owner})
+		r.c.downgraded(r.holder)
 	}
 }
 
 func (r *release) message() proto.Message {
-	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.id.token), Secret: r.secret}
+	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.token), Secret: r.secret}
 }
 
 func (r *release) outcome(a *request.Answer) error {
@@ -125,29 +125,27 @@ func (r *release) outcome(a *request.Answer) error {
 		r.abandon()
 	}
 	if err != nil {
-		return &Error{Op: string(messages.OpRelease), Resource: r.id.resource, Err: ErrUnknown, Cause: err}
+		return &Error{Op: string(messages.OpRelease), Resource: r.resource, Err: ErrUnknown, Cause: err}
 	}
-	switch reply.GetStatus() {
-	case messages.Status_RELEASED:
+	switch status := reply.GetStatus(); {
+	case status == messages.Status_RELEASED:
 		return nil
-	case messages.Status_NOT_HELD, messages.Status_NOT_OWNER, messages.Status_STALE_TOKEN:
-		e := lost(messages.OpRelease, r.id.resource, reply)
-		if !a.Alone || r.ended {
-			e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
-		}
-		return e
-	case messages.Status_EXPIRED:
-		return lost(messages.OpRelease, r.id.resource, reply)
+	case !isEnd(status):
+		return refused(messages.OpRelease, r.resource, reply)
 	}
-	return refused(messages.OpRelease, r.id.resource, reply)
+	e := lost(messages.OpRelease, r.resource, reply)
+	if reply.GetStatus() != messages.Status_EXPIRED && (!a.Alone || r.ended) {
+		e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
+	}
+	return e
 }
 
 // giveBack releases a lease in the background, unless it has a handle.
 func (c *Client) giveBack(l *messages.Lease, s secret) {
 	if c.handles.releasing(l, nil) {
 		r := &release{
-			c: c, id: idOf(l), owner: l.GetOwner(), secret: s.value, graves: []grave{graveOf(l)},
-			until: clock.Now().Add(millis(l.GetTtlMs())),
+			c: c, holder: holder{l.GetResource(), l.GetOwner()}, token: Token(l.GetToken()), secret: s.value,
+			tokens: []Token{Token(l.GetToken())}, until: clock.Now().Add(millis(l.GetTtlMs())),
 		}
 		r.later()
 	}

@@ -40,23 +40,15 @@ type renewal struct {
 	decided uint64
 	// header is that of the latest caller; it goes with the attempts for which a caller waits.
 	header nats.Header
-	// payload is the request as it is sent; nil: it is to be encoded.
-	payload []byte
 }
 
 // ask has the attempts from now on ask for a TTL.
 func (r *renewal) ask(ttl time.Duration) {
 	if ttl != r.ttl {
-		r.change()
+		r.Change()
 	}
 	r.ttl, r.asks = ttl, r.sender.LastID()+1
 	r.Ask(min(ttl, r.most))
-}
-
-// change has the attempts from now on ask for something else, so their request has another order.
-func (r *renewal) change() {
-	r.payload = nil
-	r.Change()
 }
 
 // name has the attempts from now on name a session, nil: none. It reports whether they have named another one.
@@ -73,7 +65,7 @@ func (r *renewal) name(x *session) (changed bool) {
 	}
 	r.former, r.session = r.session, x
 	r.since = r.sender.LastID() + 1
-	r.change()
+	r.Change()
 	return true
 }
 
@@ -113,11 +105,11 @@ func (r *renewal) send(receive func(*request.Answer)) {
 	}
 	m := request.Message{Header: r.header, Payload: r.message(), Owner: r.owner}
 	id := r.sender.Send(r.sender.Route(messages.OpExtend, r.key, r.Attempts()), m, receive)
+	var most func(n int) time.Duration
 	if r.isAwaited() {
-		r.Sent(id, now, messages.ResendAfter)
-	} else {
-		r.Sent(id, now, nil)
+		most = messages.ResendAfter
 	}
+	r.Sent(id, now, most)
 }
 
 // isAwaited reports whether an answer is needed soon: by a caller, or to learn under which token the lease is held.
@@ -125,19 +117,16 @@ func (r *renewal) isAwaited() bool { return len(r.calls) > 0 || r.downgrading > 
 
 // message returns the request, which is the same until something else is asked for.
 func (r *renewal) message() []byte {
-	if r.payload == nil {
-		m := &messages.ExtendRequest{
-			Owner: r.owner, Token: uint64(r.token), TtlMs: inMillis(r.ttl), Secret: r.secret, Order: r.Order(),
-		}
-		switch {
-		case r.downgrading > 0:
-			m.Limit = readers.limit
-		case r.session != nil:
-			m.Session = r.session.id
-		}
-		r.payload = request.Encode(m)
+	m := &messages.ExtendRequest{
+		Owner: r.owner, Token: uint64(r.token), TtlMs: inMillis(r.ttl), Secret: r.secret, Order: r.Order(),
 	}
-	return r.payload
+	switch {
+	case r.downgrading > 0:
+		m.Limit = readers.limit
+	case r.session != nil:
+		m.Session = r.session.id
+	}
+	return request.Encode(m)
 }
 
 // granted takes a grant in. It returns false if the answer to the attempt does not matter any more. An order that is not
@@ -150,7 +139,6 @@ func (r *renewal) granted(id uint64, reply *messages.Reply) bool {
 	}
 	r.sender.Forget(settled...)
 	if r.Order() != own {
-		r.payload = nil
 		return true
 	}
 	if id >= r.asks {
@@ -172,23 +160,13 @@ func (r *renewal) noEffect(id uint64) {
 	}
 }
 
-// downgrade has the attempts from now on ask for a downgrade.
-func (r *renewal) downgrade() {
-	r.downgrading = r.sender.LastID() + 1
-	r.change()
-}
-
 // asksDowngrade reports whether the attempt asked for a downgrade that is not decided yet.
 func (r *renewal) asksDowngrade(id uint64) bool { return r.downgrading > 0 && id >= r.downgrading }
-
-// askedDowngrade reports whether the attempt may have asked for a downgrade on which was decided. What refuses it may say
-// nothing of the TTL.
-func (r *renewal) askedDowngrade(id uint64) bool { return id <= r.decided }
 
 // downgraded takes in what has become of the downgrade, nil if the lease is shared now.
 func (r *renewal) downgraded(err error) {
 	r.downgrading, r.decided = 0, r.sender.LastID()
-	r.change()
+	r.Change()
 	r.downgrades.answer(r.decided+1, err)
 }
 

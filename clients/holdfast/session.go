@@ -217,7 +217,7 @@ func (x *session) tell(v *coverage, call func(*handle, *coverage)) {
 func (x *session) endanger(err error) {
 	changed := (err == nil) != (x.failing == nil)
 	x.failing = err
-	if changed && x.sessions.c.jeopardy.hook != nil {
+	if changed && x.sessions.c.cfg.jeopardy != nil {
 		x.tell(x.coverage, (*handle).keepsFail)
 	}
 }

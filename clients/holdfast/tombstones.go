@@ -1,12 +1,8 @@
 package holdfast
 
-import (
-	"slices"
+import "slices"
 
-	"github.com/holdfast-io/holdfast/messages"
-)
-
-// tombstones mark the leases of a lock key that have been released, or are about to be. An answer that grants one of
+// tombstones mark the leases of a holder that have been released, or are about to be. An answer that grants one of
 // them once more, because it was on its way beside the release, grants nothing. Only the answer to a reentrant request
 // can, and to one that was sent more than once: any other one is granted a lease of its own. So a tombstone is retained
 // while its release is under way, and as long as such a request is that began before the release was over. A nil
@@ -23,16 +19,6 @@ type tombstone struct {
 	// over: the release is. until is the last request that may have been answered with the lease.
 	over  bool
 	until uint64
-}
-
-// grave says where a tombstone is.
-type grave struct {
-	lockKey
-	token Token
-}
-
-func graveOf(l *messages.Lease) grave {
-	return grave{lockKey{holder{l.GetResource(), l.GetOwner()}, kindOf(l)}, Token(l.GetToken())}
 }
 
 func (t *tombstones) has(token Token) bool {

@@ -63,20 +63,8 @@ func WithTracer(t Tracer) Option {
 
 // tracing begins spans. Without a tracer it begins none.
 type tracing struct {
-	tracer       Tracer
-	destinations map[messages.Operation]string
-}
-
-func newTracing(cfg config) tracing {
-	if cfg.tracer == nil {
-		return tracing{}
-	}
-	t := tracing{cfg.tracer, make(map[messages.Operation]string)}
-	for _, op := range messages.Operations {
-		t.destinations[op] = cfg.prefix.Operation(op, "{resource}")
-	}
-	t.destinations[opDowngrade] = t.destinations[messages.OpExtend] // as which it is sent
-	return t
+	tracer Tracer
+	prefix messages.Prefix
 }
 
 // begin begins the span of a call.
@@ -84,7 +72,11 @@ func (t tracing) begin(ctx context.Context, op messages.Operation, c Call) span 
 	if t.tracer == nil {
 		return span{}
 	}
-	c.Op, c.Destination = string(op), t.destinations[op]
+	sent := op
+	if op == opDowngrade {
+		sent = messages.OpExtend
+	}
+	c.Op, c.Destination = string(op), t.prefix.Operation(sent, "{resource}")
 	return span{t.tracer.Begin(ctx, c)}
 }
 

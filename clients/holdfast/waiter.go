@@ -43,20 +43,13 @@ type Queue struct {
 func (c *Client) Queues(ctx context.Context, pattern string) iter.Seq2[*Queue, error] {
 	return func(yield func(*Queue, error) bool) {
 		last := ""
-		for page, err := range c.pages(ctx, &messages.ListRequest{Pattern: pattern, Waiters: true}, sharingFeature) {
-			if err != nil {
-				yield(nil, err)
-				return
+		pages := c.pages(ctx, &messages.ListRequest{Pattern: pattern, Waiters: true}, sharingFeature)
+		items(pages, (*messages.ListReply).GetQueues, func(q *messages.Queue) *Queue {
+			if q.GetResource() == last {
+				return nil // its leases are on several pages
 			}
-			for _, q := range page.GetQueues() {
-				if q.GetResource() == last {
-					continue // its leases are on several pages
-				}
-				last = q.GetResource()
-				if !yield(&Queue{Resource: last, Waiters: newWaiters(q.GetWaiters())}, nil) {
-					return
-				}
-			}
-		}
+			last = q.GetResource()
+			return &Queue{Resource: last, Waiters: newWaiters(q.GetWaiters())}
+		})(yield)
 	}
 }

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -78,17 +79,14 @@ func (c *Client) untilFree(ctx context.Context, resource string) (time.Duration,
 	case err != nil || !s.Held && s.Lost == nil:
 		return 0, err
 	}
-	last := checkAgain
-	if s.Lost != nil && s.Lost.Left > 0 {
-		last = s.Lost.Left
-	}
-	if s.Held && s.Lost == nil {
-		last = s.Remaining
+	last := leastCheck
+	if s.Lost != nil {
+		last = max(last, cmp.Or(s.Lost.Left, checkAgain))
 	}
 	for _, l := range s.Holders {
 		last = max(last, l.Remaining)
 	}
-	return max(last, leastCheck), nil
+	return last, nil
 }
 
 // pause waits until one of them comes, though not for less than a moment.

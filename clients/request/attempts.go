@@ -3,6 +3,7 @@ package request
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,11 +15,17 @@ import (
 // several repetitions an answer belongs to: a lease is counted from when that one was sent. The zero
 // attempts has none.
 type attempts struct {
+	// last is the number of the latest attempt or batch.
+	last atomic.Uint64
+
 	mu   sync.Mutex
-	last uint64
 	open map[uint64]*attempt
 	// granted are those whose answers have granted a lease.
 	granted recent
+	// outbox is the queue of the goroutine that publishes, which ready wakes. It is never longer than there are open attempts
+	// and one-way messages.
+	outbox []*attempt
+	ready  bell
 }
 
 // attempt is one message on its way.
@@ -53,18 +60,58 @@ func (s *attempts) add(a *attempt) {
 	s.open[a.id] = a
 }
 
-// number returns a number that no attempt has.
-func (s *attempts) number() uint64 {
+// enqueue has an attempt published.
+func (s *attempts) enqueue(a *attempt) {
+	s.mu.Lock()
+	s.outbox = append(s.outbox, a)
+	s.mu.Unlock()
+	s.ready.Wake()
+}
+
+// takeOutbox empties the outbox, and returns its attempts but for those to which no answer is expected any more. The next
+// queue takes the room of the last, which is over.
+func (s *attempts) takeOutbox(last []*attempt) []*attempt {
+	clear(last)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.next()
+	queue := slices.DeleteFunc(s.outbox, func(a *attempt) bool { return a.receive != nil && s.open[a.id] == nil })
+	s.outbox = last[:0]
+	return queue
+}
+
+// recall takes attempts back that have not been published, and returns the others.
+func (s *attempts) recall(ids []uint64) (left []uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left = slices.Clone(ids)
+	s.outbox = slices.DeleteFunc(s.outbox, func(a *attempt) bool {
+		i := slices.Index(left, a.id)
+		if i < 0 {
+			return false
+		}
+		left = slices.Delete(left, i, i+1)
+		delete(s.open, a.id)
+		return true
+	})
+	return left
+}
+
+// batch numbers a batch of attempts that is sent now.
+func (s *attempts) batch(calls []*attempt) (id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id = s.next()
+	for _, a := range calls {
+		a.batch = id
+	}
+	return id
 }
 
 // next is called with mu held.
 func (s *attempts) next() uint64 {
-	s.last++
-	s.granted.next(s.last)
-	return s.last
+	id := s.last.Add(1)
+	s.granted.next(id)
+	return id
 }
 
 // grant notes that the answer to an attempt has granted a lease.
@@ -97,15 +144,6 @@ func (s *attempts) take(id uint64) *attempt {
 	a := s.open[id]
 	delete(s.open, id)
 	return a
-}
-
-// sentIn notes that attempts were sent in a batch.
-func (s *attempts) sentIn(batch uint64, calls []*attempt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range calls {
-		a.batch = batch
-	}
 }
 
 // takeBatch removes the attempts of a batch that are still open, and returns them. It looks at all attempts, and is
@@ -151,19 +189,6 @@ func (s *attempts) forget(ids ...uint64) {
 	for _, id := range ids {
 		delete(s.open, id)
 	}
-}
-
-// expected removes the attempts from a queue to which no answer is expected any more.
-func (s *attempts) expected(queue []*attempt) []*attempt {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(queue, func(a *attempt) bool { return a.receive != nil && s.open[a.id] == nil })
-}
-
-func (s *attempts) lastID() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
 }
 
 // answer returns what is known of an answer from its attempt.

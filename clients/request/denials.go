@@ -22,7 +22,6 @@ var denials = struct {
 type hearing struct {
 	senders []*Sender
 	next    nats.ErrHandler
-	last    error
 	// counted are the denials of each subject on which more attempts are open.
 	counted map[string]denied
 }
@@ -38,12 +37,9 @@ const mostDenied = 1024
 
 func (h *hearing) handle(nc *nats.Conn, sub *nats.Subscription, err error) {
 	denials.mu.Lock()
-	var senders []*Sender
-	if h.last != err { //nolint:errorlint // the same error twice: a handler of the application that wraps this one is wrapped again
-		h.last, senders = err, slices.Clone(h.senders)
-	}
+	senders := slices.Clone(h.senders)
 	denials.mu.Unlock()
-	if len(senders) > 0 && errors.Is(err, nats.ErrPermissionViolation) {
+	if errors.Is(err, nats.ErrPermissionViolation) {
 		h.deny(senders, err)
 	}
 	if h.next != nil {
@@ -60,7 +56,8 @@ func (h *hearing) deny(senders []*Sender, err error) {
 	open := make([][]*attempt, len(senders))
 	for i, s := range senders {
 		if strings.HasPrefix(subject, s.inbox) {
-			s.deafen(err)
+			s.deaf.Store(&err)
+			s.alarms.WakeAll()
 			return
 		}
 		open[i] = s.attempts.on(subject, s.router.prefix)
@@ -119,4 +116,12 @@ func ignoreDenials(s *Sender) {
 	if reflect.ValueOf(s.nc.ErrorHandler()).Pointer() == reflect.ValueOf(h.handle).Pointer() {
 		s.nc.SetErrorHandler(h.next)
 	}
+}
+
+// deafness returns why no answer reaches the sender; nil: answers do.
+func (s *Sender) deafness() error {
+	if err := s.deaf.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

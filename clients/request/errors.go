@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -56,4 +57,18 @@ func ContextError(ctx context.Context) error {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", ctx.Err(), cause)
+}
+
+// notConnected is [ErrNotConnected] with the servers, and what the connection last met.
+func (s *Sender) notConnected() error {
+	err := fmt.Errorf("%w at %s", ErrNotConnected, WithoutSecrets(strings.Join(s.nc.Servers(), ",")))
+	if last := s.nc.LastError(); last != nil {
+		err = fmt.Errorf("%w: %w", err, last)
+	}
+	return err
+}
+
+// noResponders is [ErrNoResponders] with the prefix.
+func (s *Sender) noResponders() error {
+	return fmt.Errorf("%w below %q; check the prefix, the account of the user, and that a node runs", ErrNoResponders, s.cfg.Prefix)
 }

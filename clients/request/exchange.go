@@ -128,7 +128,7 @@ func (x *Exchange) run(ctx context.Context, now time.Time) (*Answer, error) {
 		return nil, x.failure(ErrNoAnswer)
 	}
 	if x.GivesUp {
-		x.patience = later(x.s.begun.Add(firstContact), now.Add(leastContact))
+		x.patience = now.Add(max(leastContact, firstContact-now.Sub(x.s.begun)))
 	}
 	x.send(now)
 	defer x.s.alarms.Stop(&x.alarm)
@@ -175,13 +175,6 @@ func (x *Exchange) isHopeless(now time.Time) bool {
 	}
 	refusal, refused := errors.AsType[*Refusal](x.obstacle)
 	return x.denied || refused && refusal.Reply.GetLasting() || !x.s.heard.Load() && !now.Before(x.patience)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // next returns when there is something to do at the latest.
@@ -323,7 +316,7 @@ func (x *Exchange) drop(id uint64) {
 // giveUp is failure of an exchange that has begun. It takes note of the attempts that are known by now to have had no
 // effect, so that the error is definite if it can be.
 func (x *Exchange) giveUp(cause error) *Error {
-	x.open = x.s.recall(x.open)
+	x.open = x.s.attempts.recall(x.open)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.came = slices.DeleteFunc(x.came, func(a *Answer) bool {
@@ -379,7 +372,8 @@ func (x *Exchange) learn(a *Answer) {
 
 // failure says what is known of a request that was given up because of cause.
 func (x *Exchange) failure(cause error) *Error {
-	e := &Error{Definite: x.Definite() || !changes(x.Op), Cause: cause}
+	changes := x.Op != messages.OpGet && slices.Contains(messages.Operations, x.Op)
+	e := &Error{Definite: x.Definite() || !changes, Cause: cause}
 	if errors.Is(cause, ErrNoAnswer) {
 		e.Cause = cmp.Or(x.s.deafness(), x.obstacle, cause)
 		if e.Cause == ErrNoResponders { //nolint:errorlint // it is the sentinel itself, which does not name the prefix
@@ -387,14 +381,4 @@ func (x *Exchange) failure(cause error) *Error {
 		}
 	}
 	return e
-}
-
-// changes reports whether the operation may have an effect.
-func changes(op messages.Operation) bool {
-	switch op {
-	case messages.OpAcquire, messages.OpRelease, messages.OpExtend, messages.OpBreak, messages.OpConfirm,
-		messages.OpSet, messages.OpKeep, messages.OpEnd:
-		return true
-	}
-	return false
 }

@@ -41,11 +41,10 @@ type Sender struct {
 	router   router
 	batching batching
 	attempts attempts
-	outbox   outbox
 	// alarms are those of the exchanges under way.
 	alarms alarm.Heap
 
-	// inbox is what reply subjects begin with, and names their ends.
+	// inbox is what reply subjects begin with, which cannot be guessed, and names their ends.
 	inbox        string
 	names        names
 	subscription *nats.Subscription
@@ -74,15 +73,16 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	if cfg.Prefix == "" {
 		cfg.Prefix = messages.DefaultPrefix
 	}
+	counted := nc.NewInbox() // what it begins with is that of the connection
 	s := &Sender{
 		nc: nc, cfg: cfg,
 		begun:       clock.Now(),
-		inbox:       inboxOf(nc),
+		inbox:       counted[:strings.LastIndexByte(counted, '.')+1] + rand.Text() + ".",
 		names:       newNames(),
 		reconnected: make(chan struct{}),
 	}
 	s.heard.Store(cfg.Expected)
-	s.outbox.ready = make(chan struct{}, 1)
+	s.attempts.ready = make(bell, 1)
 	s.router.prefix, s.router.begun = cfg.Prefix, time.Now()
 	var err error
 	if s.subscription, err = nc.Subscribe(s.inbox+"*", s.answered); err != nil {
@@ -95,12 +95,6 @@ func NewSender(nc *nats.Conn, cfg Config) (*Sender, error) {
 	s.goroutines.Go(s.publishAll)
 	s.goroutines.Go(s.watchConnection)
 	return s, nil
-}
-
-// inboxOf returns what the reply subjects of a sender on the connection begin with: it cannot be guessed.
-func inboxOf(nc *nats.Conn) string {
-	counted := nc.NewInbox()
-	return counted[:strings.LastIndexByte(counted, '.')+1] + rand.Text() + "."
 }
 
 // Close stops the sender. It publishes one-way messages that are still queued, drops other ones, and waits
@@ -150,7 +144,7 @@ func (s *Sender) Send(to Route, m Message, receive func(*Answer)) uint64 {
 		encoding: messages.EncodingOf("", m.Payload),
 	}
 	s.attempts.add(a)
-	s.outbox.add(a)
+	s.attempts.enqueue(a)
 	return a.id
 }
 
@@ -163,7 +157,7 @@ func (s *Sender) Post(to Route, payload []byte) {
 func (s *Sender) Forget(ids ...uint64) { s.attempts.forget(ids...) }
 
 // LastID returns the number of the latest attempt or message.
-func (s *Sender) LastID() uint64 { return s.attempts.lastID() }
+func (s *Sender) LastID() uint64 { return s.attempts.last.Load() }
 
 // Reconnected returns a channel that is closed when the connection is there again after an interruption.
 func (s *Sender) Reconnected() <-chan struct{} {
@@ -212,7 +206,7 @@ func (s *Sender) publishAll() {
 	var queue []*attempt
 	for {
 		select {
-		case <-s.outbox.ready:
+		case <-s.attempts.ready:
 		case <-s.stopped:
 			s.finish()
 			return
@@ -220,8 +214,8 @@ func (s *Sender) publishAll() {
 		if s.attempts.count() > 1 {
 			runtime.Gosched() // goroutines whose answers came together ask again now, and go into one batch
 		}
-		queue = s.outbox.takeAll(queue)
-		s.publishQueue(s.attempts.expected(queue))
+		queue = s.attempts.takeOutbox(queue)
+		s.publishQueue(queue)
 	}
 }
 
@@ -250,9 +244,7 @@ func (s *Sender) publishBatches(queue []*attempt) {
 			alone = append(alone, b.calls...)
 			continue
 		}
-		id := s.attempts.number()
-		s.attempts.sentIn(id, b.calls)
-		err := s.publishBatch(b.shard, id, b.encode())
+		err := s.publishBatch(b.shard, s.attempts.batch(b.calls), b.encode())
 		for _, a := range b.calls {
 			s.published(a, err)
 		}
@@ -287,7 +279,7 @@ func (s *Sender) notPublished(a *attempt, err error) {
 func (s *Sender) tryBatch(queue []*attempt) {
 	if i := slices.IndexFunc(queue, func(a *attempt) bool { return a.to.direct }); i >= 0 {
 		payload := Encode(&messages.Batch{Calls: []*messages.Call{{}}})
-		_ = s.publishBatch(queue[i].to.shard, s.attempts.number(), payload) // without an answer there are no batches
+		_ = s.publishBatch(queue[i].to.shard, s.attempts.batch(nil), payload) // without an answer there are no batches
 	}
 }
 
@@ -297,7 +289,7 @@ func (s *Sender) publishBatch(shard uint32, id uint64, payload []byte) error {
 
 // finish publishes what needs no answer, and takes leave of the connection.
 func (s *Sender) finish() {
-	for _, a := range s.outbox.takeAll(nil) {
+	for _, a := range s.attempts.takeOutbox(nil) {
 		if a.receive == nil {
 			_ = s.publish(a) // the lease then runs out
 		}
@@ -320,13 +312,6 @@ func (s *Sender) publishTo(subject, name string, header nats.Header, payload []b
 		return s.nc.PublishRequest(subject, reply, payload) // it allocates no message
 	}
 	return s.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: reply, Header: header, Data: payload})
-}
-
-// recall takes back the attempts that have not been published, and returns the others.
-func (s *Sender) recall(ids []uint64) []uint64 {
-	removed, left := s.outbox.remove(ids)
-	s.attempts.forget(removed...)
-	return left
 }
 
 // answered hands an answer to the receiver of its attempt.

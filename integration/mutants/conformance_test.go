@@ -47,7 +47,7 @@ var conformance = []mutant{
 	{
 		name:  "SecondGrantGivenBack",
 		harm:  "a late answer to an earlier attempt releases the lock that is held",
-		edits: []edit{{"clients/holdfast/handles.go", "if s.find(idOf(l)) != nil || s.tombstones[g.lockKey].has(g.token) {", "if s.tombstones[g.lockKey].has(g.token) {"}},
+		edits: []edit{{"clients/holdfast/handles.go", "if s.find(id) != nil || s.tombstones[k].has(id.token) {", "if s.tombstones[k].has(id.token) {"}},
 		found: conforms("faults", "grant-twice"),
 		says:  `held: want true, got false`,
 	},

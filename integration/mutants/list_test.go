@@ -183,7 +183,7 @@ var mutants = []mutant{
 	{
 		name:  "OrderForEachAttempt",
 		harm:  "each renewal is another request, which the journal records and no cached payload serves",
-		edits: []edit{{"clients/holdfast/renewal.go", "\tid := r.sender.Send(", "\tr.change()\n\tid := r.sender.Send("}},
+		edits: []edit{{"clients/holdfast/renewal.go", "\tid := r.sender.Send(", "\tr.Change()\n\tid := r.sender.Send("}},
 		found: clientSessions,
 		says:  `requests of the orders`,
 	},

@@ -180,7 +180,8 @@ func (g *Guard) Run(ctx context.Context, c fence.Claim, s *Script, keys []string
 	case err != nil:
 		return nil, g.failed(c, err)
 	case elapsed(begun) >= remembered:
-		return nil, g.late(c)
+		// the server may have given it without knowing of an earlier try
+		return nil, g.unknown(c, fmt.Errorf("the reply came after more than %v; let the driver try for less", remembered))
 	}
 	return g.result(c, reply)
 }

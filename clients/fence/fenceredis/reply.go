@@ -55,11 +55,6 @@ func (g *Guard) strange(c fence.Claim, reply any) error {
 	return g.unknown(c, fmt.Errorf("the reply is not the script's, or Do changed it: %T %.100v", reply, reply))
 }
 
-// late is the error of a reply that the server may have given without knowing of an earlier try.
-func (g *Guard) late(c fence.Claim) error {
-	return g.unknown(c, fmt.Errorf("the reply came after more than %v; let the driver try for less", remembered))
-}
-
 func (g *Guard) unknown(c fence.Claim, cause error) error {
 	return fmt.Errorf("resource %q: %w: %w", c.Resource, fence.ErrUnknown, cause)
 }

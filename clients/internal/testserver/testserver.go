@@ -10,12 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"syscall"
 	"testing"
 )
-
-// module is how the go.mod of the repository's root begins.
-const module = "module github.com/holdfast-io/holdfast\n"
 
 // address is in the line by which a node announces where clients find it.
 var address = regexp.MustCompile(`nats://[0-9.]+:[0-9]+`)
@@ -27,9 +25,11 @@ type Binary string
 func Build(tb testing.TB) Binary {
 	tb.Helper()
 	binary := filepath.Join(tb.TempDir(), "holdfast")
-	build := exec.Command("go", "build", "-C", root(tb), "-buildvcs=false", "-o", binary, "./cmd/holdfast")
+	_, self, _, _ := runtime.Caller(0)
+	repository := filepath.Join(filepath.Dir(self), "..", "..", "..")
+	build := exec.Command("go", "build", "-C", repository, "-buildvcs=false", "-o", binary, "./cmd/holdfast")
 	if out, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("build holdfast: %v\n%s", err, out)
+		tb.Fatalf("build holdfast, which needs the repository around the module of these tests: %v\n%s", err, out)
 	}
 	return Binary(binary)
 }
@@ -61,20 +61,4 @@ func (b Binary) Start(tb testing.TB) (url string) {
 		tb.Fatalf("the node ended without an address: %v", lines.Err())
 	}
 	return url
-}
-
-// root returns the folder of the repository.
-func root(tb testing.TB) string {
-	tb.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && len(text) > len(module) && string(text[:len(module)]) == module {
-			return dir
-		}
-	}
-	tb.Fatal("these tests need the repository around the module, for its holdfast command")
-	return ""
 }

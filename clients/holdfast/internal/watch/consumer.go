@@ -55,8 +55,9 @@ func (r *Reader) consume(ctx context.Context, from uint64, keys string, take fun
 	c := &consumer{Reader: r, take: take}
 	creating, stop := r.untilRefused(ctx)
 	defer stop()
-	err := r.ask(creating, func(ctx context.Context) (err error) {
-		c.jetstream, err = r.src.JetStream.CreateConsumer(ctx, r.name, jetstream.ConsumerConfig{
+	var err error
+	c.jetstream, err = ask(creating, r, func(ctx context.Context) (jetstream.Consumer, error) {
+		return r.src.JetStream.CreateConsumer(ctx, r.name, jetstream.ConsumerConfig{
 			FilterSubject:     r.keys + keys,
 			DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 			OptStartSeq:       from,
@@ -65,7 +66,6 @@ func (r *Reader) consume(ctx context.Context, from uint64, keys string, take fun
 			MemoryStorage:     true,
 			Replicas:          1,
 		})
-		return err
 	})
 	if err != nil {
 		if refused := context.Cause(creating); errors.Is(refused, errNoConsumer) {
@@ -117,7 +117,10 @@ func (c *consumer) pull(ctx context.Context) error {
 		select {
 		case m, more := <-batch.Messages():
 			if !more {
-				return c.over(batch.Error())
+				if err := batch.Error(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					return fmt.Errorf("%w: %w", errAgain, err)
+				}
+				return nil
 			}
 			if err := c.took(m); err != nil {
 				return err
@@ -126,14 +129,6 @@ func (c *consumer) pull(ctx context.Context) error {
 			return errAgain
 		}
 	}
-}
-
-// over returns nil if the batch has ended in good order.
-func (c *consumer) over(err error) error {
-	if err == nil || errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", errAgain, err)
 }
 
 func (c *consumer) took(m jetstream.Msg) error {

@@ -90,15 +90,10 @@ func (l *Loop) begin(ctx context.Context) error {
 		l.at.cursors = append(l.at.cursors, at)
 	}
 	if missing != nil {
-		return l.compacted(missing)
+		missing.Oldest = Advance(l.at, missing.cursor)
+		return missing
 	}
 	return nil
-}
-
-// compacted completes the error with what the loop knows of the other shards.
-func (l *Loop) compacted(e *CompactedError) error {
-	e.Oldest = Advance(l.at, e.cursor)
-	return e
 }
 
 // start returns where to begin in one shard; nowhere yet, if the present holders are told before.
@@ -139,7 +134,7 @@ func (l *Loop) Run(ctx context.Context, tell func(Step) bool) error {
 	}
 	err := l.changes(ctx)
 	if gone := (*CompactedError)(nil); errors.As(err, &gone) {
-		return l.compacted(gone)
+		gone.Oldest = Advance(l.at, gone.cursor)
 	}
 	return err
 }

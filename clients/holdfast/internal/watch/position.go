@@ -100,12 +100,9 @@ func parseCursor(s string) (c Cursor, ok bool) {
 	return c, c.String() == s
 }
 
-// atoi returns 0 for what is no number, which is noticed when the cursor is written again.
+// atoi returns another number for what is none, which is noticed when the cursor is written again.
 func atoi(s string, bits int) uint64 {
-	n, err := strconv.ParseUint(s, 10, bits)
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.ParseUint(s, 10, bits)
 	return n
 }
 

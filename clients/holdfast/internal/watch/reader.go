@@ -66,17 +66,18 @@ func (s stored) at() time.Time { return time.UnixMilli(s.GetAtMs()) }
 func Open(ctx context.Context, src Source, shard uint32) (*Reader, error) {
 	bucket := src.Prefix.Bucket(shard)
 	r := &Reader{src: src, shard: shard, name: "KV_" + bucket, keys: "$KV." + bucket + "."}
-	err := r.ask(ctx, func(ctx context.Context) (err error) {
+	var err error
+	r.stream, err = ask(ctx, r, func(ctx context.Context) (jetstream.Stream, error) {
 		api := src.JetStream
 		if r.imported {
 			api = src.Imported
 		}
-		r.stream, err = api.Stream(ctx, r.name)
+		stream, err := api.Stream(ctx, r.name)
 		if err != nil {
 			// A server that starts may say so, too. Then nothing answers through an import, and this is tried again.
 			r.imported = errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
 		}
-		return err
+		return stream, err
 	})
 	return r, err
 }
@@ -104,25 +105,20 @@ func (r *Reader) newest(ctx context.Context, number string) (*stored, error) {
 
 // end returns the position of the last record, whatever it is.
 func (r *Reader) end(ctx context.Context) (position uint64, err error) {
-	err = r.ask(ctx, func(ctx context.Context) error {
-		m, err := r.stream.GetLastMsgForSubject(ctx, r.keys+">")
-		if err == nil {
-			position = m.Sequence
-		}
-		return err
+	m, err := ask(ctx, r, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return r.stream.GetLastMsgForSubject(ctx, r.keys+">")
 	})
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		err = errAgain
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return 0, errAgain
+	case err != nil:
+		return 0, err
 	}
-	return position, err
+	return m.Sequence, nil
 }
 
 func (r *Reader) find(ctx context.Context, get func(context.Context) (*jetstream.RawStreamMsg, error)) (*stored, error) {
-	var m *jetstream.RawStreamMsg
-	err := r.ask(ctx, func(ctx context.Context) (err error) {
-		m, err = get(ctx)
-		return err
-	})
+	m, err := ask(ctx, r, get)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, nil
 	}
@@ -150,26 +146,26 @@ func (r *Reader) corrupt(position uint64, err error) error {
 }
 
 // ask asks JetStream until it answers or ctx ends. That a message is not there is an answer.
-func (r *Reader) ask(ctx context.Context, question func(context.Context) error) error {
+func ask[A any](ctx context.Context, r *Reader, question func(context.Context) (A, error)) (answer A, err error) {
 	begun := time.Now()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		err := request.ErrNotConnected
+		err = request.ErrNotConnected
 		if r.src.Conn.IsConnected() {
-			err = r.askOnce(ctx, question)
+			answer, err = askOnce(ctx, question)
 		}
 		if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
-			return err
+			return answer, err
 		}
 		if cause := r.permanent(err, time.Since(begun)); cause != nil {
-			return unavailable(cause)
+			return answer, unavailable(cause)
 		}
 		if r.pause(ctx, pause) != nil {
-			return unavailable(fmt.Errorf("%w; last: %w", request.ContextError(ctx), err))
+			return answer, unavailable(fmt.Errorf("%w; last: %w", request.ContextError(ctx), err))
 		}
 	}
 }
 
-func (r *Reader) askOnce(ctx context.Context, question func(context.Context) error) error {
+func askOnce[A any](ctx context.Context, question func(context.Context) (A, error)) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return question(ctx)

@@ -22,10 +22,8 @@ var errNoConsumer = errors.New("the NATS user may not create consumers")
 // record by itself, which needs no consumer: a user who may create one can let it deliver to any subject.
 func (r *Reader) singly(ctx context.Context, from uint64, keys string, take func(uint64, *journal.Record) error) error {
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		var m *jetstream.RawStreamMsg
-		err := r.ask(ctx, func(ctx context.Context) (err error) {
-			m, err = r.stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(r.keys+keys))
-			return err
+		m, err := ask(ctx, r, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return r.stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(r.keys+keys))
 		})
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			if err := r.pause(ctx, pause); err != nil {
