@@ -142,7 +142,7 @@ func (a *acquisition) do(ctx context.Context) (*Lock, error) {
 	a.terms.secret.protect(a.request)
 	if a.kind == (kind{}) && !t.reentrant && a.wait() > 0 && c.handles.sharedBy(a.lockKey) != nil {
 		c.itself.Do(func() {
-			slog.Debug("holdfast: a call waits for a lock that this client holds itself; locks are not reentrant without holdfast.Reentrant", "resource", a.resource)
+			slog.Info("holdfast: a call waits for a lock that this client holds itself; locks are not reentrant without holdfast.Reentrant", "resource", a.resource)
 		})
 	}
 	for {
