@@ -22,8 +22,7 @@ const (
 
 // sessions is the view of the sessions that have leases.
 type sessions struct {
-	Pattern, key string
-	tenants
+	selection
 	Rows []*session
 	// Note says what is not shown; may be empty.
 	Note string
@@ -43,13 +42,8 @@ type session struct {
 func (s *session) More() int { return s.Leases - len(s.Resources) }
 
 func openSessions(_ *Page, query url.Values) (view, error) {
-	s := &sessions{Pattern: query.Get("pattern")}
-	var err error
-	if s.tenants, err = openTenants(query); err != nil {
-		return s, err
-	}
-	s.key, err = parsePattern(s.Pattern)
-	return s, err
+	selected, err := openSelection(query)
+	return &sessions{selection: selected}, err
 }
 
 func (s *sessions) load(ctx context.Context, d *deployment) error {
