@@ -177,22 +177,6 @@ func (m *monitor) started(ctx context.Context, running *server.Server) error {
 	return m.page.Started(nc, running.Node())
 }
 
-// url returns where HTTP is served, empty if it is not.
-func (m *monitor) url() string {
-	if m.web == nil {
-		return ""
-	}
-	return m.web.URL()
-}
-
-// pageURL returns where the page is, empty if it is turned off.
-func (m *monitor) pageURL() string {
-	if m.page == nil {
-		return ""
-	}
-	return m.web.URL() + "/"
-}
-
 // stop ends all of it.
 func (m *monitor) stop() error {
 	var errs []error

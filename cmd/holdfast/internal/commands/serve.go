@@ -269,7 +269,7 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 	if files := s.natsFiles(); files != "" {
 		again.add("NATS", files, running.Reload)
 	}
-	if err := s.announce(cmd.OutOrStdout(), running, watcher.url(), watcher.pageURL()); err != nil {
+	if err := s.announce(cmd.OutOrStdout(), running, watcher); err != nil {
 		return errors.Join(err, running.Stop())
 	}
 	stop := systemd.Serve(ctx, log)
