@@ -1,21 +1,25 @@
 package access
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// What JetStream is asked, in front of the name of a stream.
+// What JetStream is asked, and the subjects of records. %s is the bucket of a shard.
 const (
-	jetStream      = "$JS.API."
-	streamInfo     = jetStream + "STREAM.INFO."
-	messageGet     = jetStream + "STREAM.MSG.GET."
-	consumerCreate = jetStream + "CONSUMER.CREATE."
-	consumerNext   = jetStream + "CONSUMER.MSG.NEXT."
-	consumerDelete = jetStream + "CONSUMER.DELETE."
+	jetStream  = "$JS.API."
+	streamInfo = jetStream + "STREAM.INFO.KV_%s"
+	messageGet = jetStream + "STREAM.MSG.GET.KV_%s"
+	records    = "$KV.%s.>"
 )
+
+// consuming are the subjects with which consumers of the journals are created, asked and deleted.
+var consuming = []string{
+	jetStream + "CONSUMER.CREATE.KV_%s.>", jetStream + "CONSUMER.MSG.NEXT.KV_%s.*", jetStream + "CONSUMER.DELETE.KV_%s.*",
+}
 
 // syncs is the subject on which the servers of NATS say how they store, to the system account and to those that import it.
 const syncs = "$SYS.REQ.SERVER.PING.JSZ"
@@ -75,19 +79,11 @@ func (d Deployment) on(keys []string, ops ...messages.Operation) (all []string) 
 	return all
 }
 
-// records returns the subjects of the records of all journals.
-func (d Deployment) records() (all []string) {
+// journals returns the subjects for the journal of each shard.
+func (d Deployment) journals(subjects ...string) (all []string) {
 	for shard := range d.Shards {
-		all = append(all, "$KV."+d.Prefix.Bucket(shard)+".>")
-	}
-	return all
-}
-
-// journals returns the subjects of requests to JetStream about the stream of each shard.
-func (d Deployment) journals(requests ...string) (all []string) {
-	for shard := range d.Shards {
-		for _, request := range requests {
-			all = append(all, request+streamOf(d.Prefix.Bucket(shard)))
+		for _, subject := range subjects {
+			all = append(all, fmt.Sprintf(subject, d.Prefix.Bucket(shard)))
 		}
 	}
 	return all
@@ -105,15 +101,3 @@ func (d Deployment) importedJournals(requests ...string) (all []string) {
 func (d Deployment) importedJournal(subject string) string {
 	return d.Prefix.Journals() + "." + strings.TrimPrefix(subject, jetStream)
 }
-
-// consuming returns the subjects with which consumers of the journals are created, asked and deleted.
-func (d Deployment) consuming() (all []string) {
-	for shard := range d.Shards {
-		stream := streamOf(d.Prefix.Bucket(shard))
-		all = append(all, consumerCreate+stream+".>", consumerNext+stream+".*", consumerDelete+stream+".*")
-	}
-	return all
-}
-
-// streamOf returns the stream of a bucket.
-func streamOf(bucket string) string { return "KV_" + bucket }

@@ -49,13 +49,14 @@ func (d Deployment) Node(t Terms) User {
 		{For: "answers, also through service imports", Publish: []string{inboxes, imported}, Subscribe: []string{inboxes}},
 		{For: "information and statistics", Subscribe: []string{"$SRV.*", "$SRV.*.holdfast", "$SRV.*.holdfast.*"}},
 		{For: "the journals", Publish: append([]string{jetStream + "STREAM.NAMES"}, d.journals(
-			jetStream+"STREAM.CREATE.", jetStream+"STREAM.UPDATE.", streamInfo, jetStream+"STREAM.PURGE.", messageGet,
-			jetStream+"STREAM.LEADER.STEPDOWN.",
+			jetStream+"STREAM.CREATE.KV_%s", jetStream+"STREAM.UPDATE.KV_%s", streamInfo, jetStream+"STREAM.PURGE.KV_%s", messageGet,
+			jetStream+"STREAM.LEADER.STEPDOWN.KV_%s",
 		)...)},
 		{For: "whether NATS syncs each write, if the account imports that", Publish: []string{syncs}},
-		{For: "records", Publish: append(d.records(), d.consuming()...)},
+		{For: "records", Publish: append(d.journals(records), d.journals(consuming...)...)},
 		{For: "retained events", Publish: []string{
-			jetStream + "STREAM.CREATE." + events, jetStream + "STREAM.UPDATE." + events, streamInfo + events, messageGet + events,
+			jetStream + "STREAM.CREATE." + events, jetStream + "STREAM.UPDATE." + events,
+			jetStream + "STREAM.INFO." + events, jetStream + "STREAM.MSG.GET." + events,
 		}},
 	}}
 }
@@ -144,7 +145,7 @@ func (d Deployment) reader(t Terms, role string, others ...Right) User {
 	return User{Name: t.User, Role: role, Rights: slices.Concat(others, []Right{
 		t.asking(Right{For: "the journals, record by record", Publish: d.journals(streamInfo, messageGet)}),
 		Right{For: "the same through an import", Publish: d.importedJournals(streamInfo, messageGet)}.when(t.Imported),
-		Right{For: "consumers of the journals", Publish: d.consuming(), Warnings: []string{
+		Right{For: "consumers of the journals", Publish: d.journals(consuming...), Warnings: []string{
 			"a consumer may deliver to any subject of the account of the nodes; without this right, journals are read record by record",
 		}}.when(t.Consumers && !t.Imported),
 		t.answers(),
