@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -60,14 +61,10 @@ func (s *sessions) load(ctx context.Context, d *deployment) error {
 	if err != nil {
 		return err
 	}
-	s.Rows, s.Note = nil, ""
-	for _, one := range all {
-		s.Rows = append(s.Rows, one)
-	}
-	slices.SortFunc(s.Rows, func(a, b *session) int {
+	s.Rows = slices.SortedFunc(maps.Values(all), func(a, b *session) int {
 		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label), strings.Compare(a.Tenant, b.Tenant))
 	})
-	if more {
+	if s.Note = ""; more {
 		s.Note = "Only the first " + scanned + " leases of the selection were looked at. "
 	}
 	if len(s.Rows) > mostSessions {
