@@ -67,9 +67,8 @@ func newServe(p *Program) *cobra.Command {
 		maxTTL:    cli.NewDuration(most, least, most),
 		maxDelay:  cli.NewDuration(cli.Millis(messages.MaxDelayMillis), 0, cli.Millis(messages.MaxDelayMillis)),
 		identity:  identityFlag(),
-		logLevel:  logLevelFlag(),
-		logFormat: logFormatFlag(),
-		monitor:   newMonitorFlags(),
+		logLevel:  cli.NewChoice("info", "debug", "info", "warn", "error"),
+		logFormat: cli.NewChoice("text", "text", "json"),
 	}
 	s.setBounds()
 	cmd := &cobra.Command{
