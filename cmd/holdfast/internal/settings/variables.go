@@ -78,7 +78,9 @@ func CheckVariables(cmd *cobra.Command, environ []string) error {
 	if !takesVariables(cmd) {
 		return nil
 	}
-	known, flags := knownVariables(cmd.Root()), flagsOfAll(cmd.Root())
+	known := knownVariables(cmd.Root())
+	var flags []string // those of all commands
+	visitFlags(cmd.Root(), func(f *pflag.Flag) { flags = append(flags, f.Name) })
 	for _, name := range Strangers(cmd.Root(), environ) {
 		flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, ownPrefix)), "_", "-")
 		if cmd.Flags().Lookup(flag) != nil {
@@ -114,12 +116,6 @@ func knownVariables(root *cobra.Command) (known []string) {
 	visitFlags(root, func(f *pflag.Flag) { add(Env(f)) })
 	slices.Sort(known)
 	return slices.Compact(known)
-}
-
-// flagsOfAll returns the names of the flags of all commands.
-func flagsOfAll(root *cobra.Command) (names []string) {
-	visitFlags(root, func(f *pflag.Flag) { names = append(names, f.Name) })
-	return names
 }
 
 func visitFlags(cmd *cobra.Command, visit func(*pflag.Flag)) {
