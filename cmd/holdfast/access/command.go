@@ -52,21 +52,23 @@ asks. "holdfast access deployment" prints the accounts of a whole deployment.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNode(), newClient(), newOperator(), newWatcher(), newAgent(), newMetrics(), newBackup(), newDeployment())
+	for _, of := range roles {
+		r := &role{user: of.user}
+		sub := r.command(of.use, of.flags)
+		sub.Short, sub.Long, sub.Example = of.short, of.long, of.example
+		cmd.AddCommand(sub)
+	}
+	cmd.AddCommand(newDeployment())
 	return cmd
 }
 
-// role is the command of one role: the flags that all have, and the patterns of resources.
+// role is the command of one role: the flags that all have, and the terms of its user.
 type role struct {
 	deploymentFlags
-	format  cli.Choice
-	user    string
-	account string
-	nkey    string
-	inbox   string
-	keys    []string
-	// conflict reports flags of the role that exclude one another; nil: there are none.
-	conflict func() error
+	Terms
+	format        cli.Choice
+	account, nkey string
+	user          func(Deployment, Terms) User
 }
 
 // deploymentFlags are those of [Deployment].
@@ -82,8 +84,12 @@ func (d *deploymentFlags) addTo(f *pflag.FlagSet) {
 	settings.SetEnv(f.Lookup("prefix"), settings.Variable("prefix"))
 }
 
-// parse returns the deployment of the flags.
-func (d *deploymentFlags) parse(s *settings.Settings) (Deployment, error) {
+// parse loads the settings of a command and returns the deployment.
+func (d *deploymentFlags) parse(flags *pflag.FlagSet) (Deployment, error) {
+	s, err := settings.Load(flags)
+	if err != nil {
+		return Deployment{}, err
+	}
 	prefix, err := messages.ParsePrefix(d.prefix)
 	if err != nil {
 		return Deployment{}, cli.BadValue(s.Given["prefix"], d.prefix, err)
@@ -91,44 +97,17 @@ func (d *deploymentFlags) parse(s *settings.Settings) (Deployment, error) {
 	return Deployment{Prefix: prefix, Shards: uint32(d.shards.Value)}, nil
 }
 
-// command returns the command of a role. what returns its user once the flags are parsed.
-func (r *role) command(use, short, long string, more func(*pflag.FlagSet), what func(Deployment) User) *cobra.Command {
-	name, _, takesPatterns := strings.Cut(use, " ")
-	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			given, err := settings.Load(cmd.Flags())
-			if err != nil {
-				return err
-			}
-			d, err := r.parse(given)
-			if err != nil {
-				return err
-			}
-			if takesPatterns {
-				r.keys, err = parsePatterns(args)
-			} else {
-				err = cli.NoArguments(cmd, args)
-			}
-			if err == nil {
-				err = r.check(cmd)
-			}
-			if err != nil {
-				return err
-			}
-			u := what(d)
-			u.NKey = r.nkey
-			return r.print(cmd.OutOrStdout(), u)
-		},
-	}
+// command returns the command of a role, with its own flags.
+func (r *role) command(use string, own func(*Terms, *pflag.FlagSet)) *cobra.Command {
+	name, _, _ := strings.Cut(use, " ")
+	cmd := &cobra.Command{Use: use, ValidArgsFunction: cobra.NoFileCompletions, RunE: r.run}
 	r.format = cli.NewChoice(formatConf, formatConf, formatNSC)
 	cli.AddFlags(cmd, "User", func(f *pflag.FlagSet) {
-		f.StringVar(&r.user, "user", name, "`NAME` of the user")
+		f.StringVar(&r.User, "user", name, "`NAME` of the user")
 		f.StringVar(&r.nkey, "nkey", "", "public `KEY` of the user, in place of a password")
-		f.StringVar(&r.inbox, "inbox-prefix", "", "`SUBJECT` with which the user's inboxes begin (default: _INBOX. and the user; of nodes _INBOX)")
-		if more != nil {
-			more(f)
+		f.StringVar(&r.Inbox, "inbox-prefix", "", "`SUBJECT` with which the user's inboxes begin (default: _INBOX. and the user; of nodes _INBOX)")
+		if own != nil {
+			own(&r.Terms, f)
 		}
 	})
 	cli.AddFlags(cmd, "Deployment", r.addTo)
@@ -139,12 +118,29 @@ func (r *role) command(use, short, long string, more func(*pflag.FlagSet), what 
 	return cmd
 }
 
-func (r *role) print(w io.Writer, u User) error {
+func (r *role) run(cmd *cobra.Command, args []string) error {
+	d, err := r.parse(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	if cmd.Use == cmd.Name() {
+		err = cli.NoArguments(cmd, args)
+	} else {
+		r.Keys, err = parsePatterns(args)
+	}
+	if err == nil {
+		err = r.check(cmd)
+	}
+	if err != nil {
+		return err
+	}
+	u := r.user(d, r.Terms)
+	u.NKey = r.nkey
 	text := Conf([]User{u})
 	if r.format.Word == formatNSC {
 		text = NSC(u, r.account)
 	}
-	_, err := io.WriteString(w, text)
+	_, err = io.WriteString(cmd.OutOrStdout(), text)
 	return err
 }
 
@@ -156,32 +152,33 @@ var (
 
 var errUserName = errors.New("a letter, then at most 63 letters, digits, _ and -")
 
-// check checks the flags and fills in what depends on others.
+// check refuses flags that cannot work.
 func (r *role) check(cmd *cobra.Command) error {
 	switch {
-	case !userName.MatchString(r.user):
-		return cli.BadValue("--user", r.user, errUserName)
+	case !userName.MatchString(r.User):
+		return cli.BadValue("--user", r.User, errUserName)
 	case !userName.MatchString(r.account):
 		return cli.BadValue("--account", r.account, errUserName)
 	case r.nkey != "" && !nkeyRule.MatchString(r.nkey):
 		return cli.BadValue("--nkey", r.nkey, errors.New("a public key of a user: U and 55 of A-Z and 2-7"))
 	case cmd.Flags().Changed("account") && r.format.Word != formatNSC:
 		return exit.Usagef("--account goes with --format nsc; for the accounts of a configuration see holdfast access deployment")
-	case r.inbox == "":
-		r.inbox = inboxOf(r.user)
-		if cmd.Name() == "node" {
-			r.inbox = defaultInbox
-		}
 	}
-	if err := checkInbox(r.inbox); err != nil || r.conflict == nil {
+	if err := checkInbox(r.Inbox); err != nil {
 		return err
 	}
-	return r.conflict()
+	if r.Consumers && r.Imported {
+		return exit.Usagef("--consumers or --imported: there are no consumers through an import")
+	}
+	return cli.CheckTenant(r.Tenant, true)
 }
 
 // checkInbox refuses what lets a client read answers, requests or events of others: the user may subscribe to all below it.
 func checkInbox(inbox string) error {
-	if !strings.HasPrefix(inbox, defaultInbox) {
+	switch {
+	case inbox == "":
+		return nil
+	case !strings.HasPrefix(inbox, defaultInbox):
 		return cli.BadValue("--inbox-prefix", inbox, errors.New("a subject that begins with _INBOX, which no requests and events have, as in _INBOX.orders or _INBOX_orders"))
 	}
 	for level := range strings.SplitSeq(inbox, ".") {

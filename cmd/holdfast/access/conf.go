@@ -1,80 +1,51 @@
 package access
 
 import (
-	"fmt"
+	_ "embed"
 	"strings"
+	"text/template"
 )
 
-// text is a file of NATS in the making.
-type text struct {
-	strings.Builder
-	depth int
+//go:embed access.tmpl
+var source string
+
+var templates = template.Must(template.New("").Parse(source))
+
+// written returns a template with what it shows.
+func written(name string, shown any) string {
+	var b strings.Builder
+	if err := templates.ExecuteTemplate(&b, name, shown); err != nil {
+		panic(err) // a mistake in this package
+	}
+	return b.String()
 }
 
-func (t *text) line(format string, args ...any) {
-	t.WriteString(strings.Repeat("  ", t.depth))
-	t.WriteString(fmt.Sprintf(format, args...) + "\n")
-}
-
-// block writes what is between an opening line and a closing bracket.
-func (t *text) block(opening, closing string, inside func()) {
-	t.line("%s", opening)
-	t.depth++
-	inside()
-	t.depth--
-	t.line("%s", closing)
+// NSC returns a shell script that adds the user to an account of nsc.
+func NSC(u User, account string) string {
+	return written("nsc", struct {
+		User
+		Account string
+	}{u, account})
 }
 
 // Conf returns users as the section authorization of a NATS configuration.
-func Conf(users []User) string {
-	t := &text{}
-	t.block("authorization {", "}", func() { t.users(users) })
-	return t.String()
-}
+func Conf(users []User) string { return configuration("authorization", users) }
 
-func (t *text) users(users []User) {
-	t.block("users: [", "]", func() {
-		for _, u := range users {
-			t.user(u)
+// configuration returns a template without empty lines. What is between an opening and its closing bracket is indented.
+func configuration(name string, shown any) string {
+	var b strings.Builder
+	depth := 0
+	for line := range strings.Lines(written(name, shown)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "}") || strings.HasPrefix(line, "]") {
+			depth--
 		}
-	})
-}
-
-func (t *text) user(u User) {
-	t.line("# %s: %s", u.Name, u.Role)
-	for _, warning := range u.Warnings {
-		t.line("# Warning: %s", warning)
+		if line != "" {
+			b.WriteString(strings.Repeat("  ", depth) + line + "\n")
+		}
+		if strings.HasSuffix(line, "{") || strings.HasSuffix(line, "[") {
+			depth++
+		}
 	}
-	t.block("{", "}", func() {
-		if u.NKey != "" {
-			t.line("nkey: %s", u.NKey)
-		} else {
-			t.line("user: %q, password: $%s", u.Name, passwordOf(u.Name))
-		}
-		t.block("permissions: {", "}", func() {
-			t.subjects("publish", u.Rights, func(r Right) []string { return r.Publish })
-			t.subjects("subscribe", u.Rights, func(r Right) []string { return r.Subscribe })
-		})
-	})
-}
-
-// subjects writes one list of the rights, with what each is for.
-func (t *text) subjects(list string, rights []Right, of func(Right) []string) {
-	t.block(list+": [", "]", func() {
-		for _, r := range rights {
-			subjects := of(r)
-			if len(subjects) == 0 {
-				continue
-			}
-			t.line("# %s", r.For)
-			for _, subject := range subjects {
-				t.line("%q", subject)
-			}
-		}
-	})
-}
-
-// passwordOf returns the variable with the password of a user.
-func passwordOf(user string) string {
-	return strings.ToUpper(strings.ReplaceAll(user, "-", "_")) + "_PASSWORD"
+	return b.String()
 }

@@ -27,14 +27,10 @@ const (
 	nodesAccount     = "HOLDFAST"
 	operatorsAccount = "OPERATORS"
 	systemAccount    = "$SYS"
-	tenantOperator   = "tenant-operator"
 )
 
 // clientPrefix begins the subjects of clients in the layout [Import].
 const clientPrefix messages.Prefix = "locks"
-
-// responseThreshold is longer than the longest wait: NATS forgets a request through an import after that time.
-const responseThreshold = "65m"
 
 // Plan is a whole deployment.
 type Plan struct {
@@ -53,26 +49,38 @@ type Application struct {
 	Keys []string
 }
 
+// account is an account of NATS.
+type account struct {
+	Name             string
+	JetStream        bool
+	Users            []User
+	Exports, Imports []share
+	// Verified: what it imports tells nodes which user has sent a request.
+	Verified bool
+}
+
 // Conf returns the plan as a section of a NATS configuration.
 func (p Plan) Conf() string {
-	t := &text{}
 	switch p.Layout {
 	case Single:
-		t.line("# One account: users of the nodes, of operators and of clients. Users that read journals belong into an account")
-		t.line("# of their own: see the layout accounts.")
-		t.block("authorization {", "}", func() {
-			t.users(append(append([]User{p.node()}, p.clients(p.Deployment)...), p.operator(), p.metrics()))
-		})
+		return configuration("single", p.all(p.Deployment))
 	case Import:
-		p.writeImport(t)
-	default:
-		p.writeAccounts(t)
+		return configuration("import", []account{p.importing()})
 	}
-	return t.String()
+	return configuration("separate", p.separate())
+}
+
+// all returns the users of a deployment in one account, whose clients have a prefix of their own.
+func (p Plan) all(clients Deployment) []User {
+	all := []User{p.node()}
+	for _, a := range p.Applications {
+		all = append(all, a.client(clients))
+	}
+	return append(all, p.operator(), p.metrics())
 }
 
 func (p Plan) node() User {
-	u := p.Node("holdfast", defaultInbox)
+	u := p.Node(Terms{User: "holdfast"})
 	if p.Users {
 		u.NKey = "$HOLDFAST_NKEY"
 	}
@@ -80,92 +88,66 @@ func (p Plan) node() User {
 }
 
 func (p Plan) operator() User {
-	return p.Operator(OperatorTerms{User: "operator", Inbox: inboxOf("operator"), Keys: everything, Imported: p.Layout == Accounts || p.Layout == Tenants})
+	return p.Operator(Terms{User: "operator", Keys: everything, Imported: p.Layout == Accounts || p.Layout == Tenants})
 }
 
-// tenantOperator returns the operator of all tenants. It is in the account of the nodes, because an account can import only its
-// own name, and may not ask JetStream there.
-func (p Plan) tenantOperator() User {
-	return p.Operator(OperatorTerms{User: tenantOperator, Inbox: inboxOf(tenantOperator), Keys: everything, Tenant: messages.AllTenants})
+func (p Plan) metrics() User { return p.Metrics(Terms{User: "metrics"}) }
+
+func (a Application) client(d Deployment) User {
+	return d.Client(Terms{User: strings.ToLower(a.Name), Keys: a.Keys, Values: true, Sessions: true})
 }
 
-func (p Plan) metrics() User { return p.Metrics("metrics", inboxOf("metrics")) }
+// importing returns one account that exports the operations and imports them under the prefix of clients.
+func (p Plan) importing() account {
+	shares := p.shares(everything, clientUses...)
+	for i := range shares {
+		shares[i].Local = string(clientPrefix) + strings.TrimPrefix(shares[i].Local, string(p.Prefix))
+	}
+	return account{
+		Name: nodesAccount, JetStream: true, Users: p.all(Deployment{Prefix: clientPrefix, Shards: p.Shards}),
+		Exports: shares, Imports: shares, Verified: p.Users,
+	}
+}
 
-// clients returns a user for each application.
-func (p Plan) clients(d Deployment) (all []User) {
-	for _, application := range p.Applications {
-		all = append(all, p.client(d, application))
+// separate returns an account for nodes, one for operators, that of NATS, and one for each application.
+func (p Plan) separate() []account {
+	operators := p.operatorShares()
+	nodes := account{
+		Name: nodesAccount, JetStream: true, Users: []User{p.node()},
+		Exports: joined(p.applicationShares(Application{messages.AllTenants, everything}), operators),
+		Imports: []share{syncsShare(nodesAccount)},
+	}
+	if p.Layout == Tenants {
+		// In the account of the nodes, because an account can import only its own name. It may not ask JetStream there.
+		nodes.Users = append(nodes.Users, p.Operator(Terms{User: "tenant-operator", Keys: everything, Tenant: messages.AllTenants}))
+	}
+	watcher, agent := Terms{User: "watcher", Imported: true}, Terms{User: "agent", Imported: true, Keys: everything}
+	all := []account{nodes, {
+		Name: operatorsAccount, Users: []User{p.operator(), p.Watcher(watcher), p.Agent(agent), p.metrics()},
+		Imports: append(operators, syncsShare(operatorsAccount)), Verified: p.Users,
+	}, {
+		Name: systemAccount,
+		Users: []User{{Name: "system", Role: "an operator of NATS: nats server report jetstream, nats server cluster peer-remove", Rights: []Right{
+			{For: "everything of its account, which has no locks", Publish: []string{">"}, Subscribe: []string{">"}},
+		}}},
+		Exports: []share{syncsShare(nodesAccount + ", " + operatorsAccount)},
+	}}
+	for _, a := range p.Applications {
+		all = append(all, account{
+			Name: a.Name, Users: []User{a.client(p.Deployment)}, Imports: p.applicationShares(a), Verified: p.Users,
+		})
 	}
 	return all
 }
 
-func (p Plan) client(d Deployment, a Application) User {
-	name := strings.ToLower(a.Name)
-	return d.Client(ClientTerms{User: name, Inbox: inboxOf(name), Keys: a.Keys, Values: true, Sessions: true})
-}
-
-// writeImport writes one account that exports the operations and imports them under the prefix of clients.
-func (p Plan) writeImport(t *text) {
-	t.line("# One account, which imports its own service. Clients have the prefix %s; nodes run with --identity user.", clientPrefix)
-	t.block("accounts {", "}", func() {
-		t.block(nodesAccount+" {", "}", func() {
-			t.line("jetstream: enabled")
-			through := Deployment{Prefix: clientPrefix, Shards: p.Shards}
-			t.users(append(append([]User{p.node()}, p.clients(through)...), p.operator(), p.metrics()))
-			shares := p.shares(everything, clientUses...)
-			for i := range shares {
-				shares[i].local = string(clientPrefix) + strings.TrimPrefix(shares[i].local, string(p.Prefix))
-			}
-			t.exports(shares)
-			t.imports(shares, p.Users)
-		})
-	})
-}
-
-// writeAccounts writes an account for nodes, one for operators, and one for each application.
-func (p Plan) writeAccounts(t *text) {
-	t.line("# %s is the account of the nodes and their journals. The other accounts import what their users may do: answers go", nodesAccount)
-	t.line("# to the account that has asked, and nothing else of it reaches the nodes.")
-	t.block("accounts {", "}", func() {
-		operators := p.operatorShares()
-		t.block(nodesAccount+" {", "}", func() {
-			t.line("jetstream: enabled")
-			users := []User{p.node()}
-			if p.Layout == Tenants {
-				users = append(users, p.tenantOperator())
-			}
-			t.users(users)
-			t.exports(joined(p.applicationShares(Application{messages.AllTenants, everything}), operators))
-			t.imports([]share{syncsShare(nodesAccount)}, false)
-		})
-		t.block(operatorsAccount+" {", "}", func() {
-			reader := ReaderTerms{User: "watcher", Inbox: inboxOf("watcher"), Imported: true}
-			agent := ReaderTerms{User: "agent", Inbox: inboxOf("agent"), Imported: true}
-			t.users([]User{p.operator(), p.Watcher(reader), p.Agent(agent, everything), p.metrics()})
-			t.imports(append(operators, syncsShare(operatorsAccount)), p.Users)
-		})
-		t.block(systemAccount+" {", "}", func() {
-			t.users([]User{{Name: "system", Role: "an operator of NATS: nats server report jetstream, nats server cluster peer-remove", Rights: []Right{
-				{For: "everything of its account, which has no locks", Publish: []string{">"}, Subscribe: []string{">"}},
-			}}})
-			t.exports([]share{syncsShare(nodesAccount + ", " + operatorsAccount)})
-		})
-		for _, application := range p.Applications {
-			t.block(application.Name+" {", "}", func() {
-				t.users([]User{p.client(p.Deployment, application)})
-				t.imports(p.applicationShares(application), p.Users)
-			})
-		}
-	})
-}
-
 // joined returns shares and those of others that export something else.
 func joined(shares, others []share) []share {
-	exported := make(map[string]bool)
-	for _, s := range shares {
-		exported[s.exported] = true
+	for _, s := range others {
+		if !slices.ContainsFunc(shares, func(other share) bool { return other.Exported == s.Exported }) {
+			shares = append(shares, s)
+		}
 	}
-	return append(shares, slices.DeleteFunc(slices.Clone(others), func(s share) bool { return exported[s.exported] })...)
+	return shares
 }
 
 // applicationShares returns what the account of an application uses. The name "*" stands for all of them.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/settings"
 )
 
 // planFlags are those of the command deployment.
@@ -62,11 +61,7 @@ Passwords are variables. Set them in the environment of the NATS server.`,
 var accountName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
 
 func (p *planFlags) run(cmd *cobra.Command, args []string) error {
-	given, err := settings.Load(cmd.Flags())
-	if err != nil {
-		return err
-	}
-	d, err := p.parse(given)
+	d, err := p.parse(cmd.Flags())
 	if err != nil {
 		return err
 	}

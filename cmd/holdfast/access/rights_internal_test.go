@@ -13,12 +13,12 @@ func TestEachOperationHasAUse(t *testing.T) {
 	t.Parallel()
 	d := Deployment{Prefix: messages.DefaultPrefix, Shards: 2}
 	roles := slices.Concat(
-		d.Client(ClientTerms{User: "a", Inbox: "a", Keys: everything, Values: true, Sessions: true}).Publish(),
-		d.Operator(OperatorTerms{User: "a", Inbox: "a", Keys: everything}).Publish(),
+		d.Client(Terms{User: "a", Inbox: "a", Keys: everything, Values: true, Sessions: true}).Publish(),
+		d.Operator(Terms{User: "a", Inbox: "a", Keys: everything}).Publish(),
 	)
 	var exported []string
 	for _, s := range append(d.shares(everything, clientUses...), d.operatorShares()...) {
-		exported = append(exported, s.exported)
+		exported = append(exported, s.Exported)
 	}
 	for _, op := range messages.Operations {
 		if uses[op] == 0 {
@@ -43,8 +43,8 @@ func TestNoListIsEmpty(t *testing.T) {
 	t.Parallel()
 	d := Deployment{Prefix: messages.DefaultPrefix, Shards: 1}
 	for _, u := range []User{
-		d.Node("a", "a"), d.Client(ClientTerms{Inbox: "a", Keys: everything}), d.Operator(OperatorTerms{Inbox: "a", Keys: everything}),
-		d.Watcher(ReaderTerms{Inbox: "a"}), d.Agent(ReaderTerms{Inbox: "a"}, everything), d.Metrics("a", "a"), d.Backup("a", "a"),
+		d.Node(Terms{Inbox: "a"}), d.Client(Terms{Inbox: "a", Keys: everything}), d.Operator(Terms{Inbox: "a", Keys: everything}),
+		d.Watcher(Terms{Inbox: "a"}), d.Agent(Terms{Inbox: "a", Keys: everything}), d.Metrics(Terms{Inbox: "a"}), d.Backup(Terms{Inbox: "a"}),
 	} {
 		if len(u.Publish()) == 0 || len(u.Subscribe()) == 0 || slices.Contains(append(u.Publish(), u.Subscribe()...), "") {
 			t.Errorf("%s: %q, %q", u.Role, u.Publish(), u.Subscribe())
@@ -60,7 +60,7 @@ func TestWordsOfNSC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := NSC(d.Client(ClientTerms{User: "a", Inbox: "_INBOX.a", Keys: []string{key}}), "A")
+	script := NSC(d.Client(Terms{User: "a", Inbox: "_INBOX.a", Keys: []string{key}}), "A")
 	for line := range strings.Lines(script) {
 		if words := strings.Split(line, "'"); strings.HasPrefix(line, "  --") && len(words) != 3 {
 			t.Errorf("not one word: %s", line)

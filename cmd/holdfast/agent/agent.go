@@ -7,12 +7,10 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
@@ -22,18 +20,15 @@ import (
 // agent handles the losses that a pattern selects. It hears of them from the journals, and finds those that it has not
 // heard of in listings.
 type agent struct {
-	client     *holdfast.Client
-	nc         *nats.Conn
-	connection *connect.Flags
-	pattern    cli.Pattern
-	fence      fence
-	retry      time.Duration
-	by         string
-	report     *reporter
+	*command
+	client *holdfast.Client
+	nc     *nats.Conn
+	fence  fence
+	report *reporter
 
 	losses losses
-	// handlers has a goroutine for each loss that is handled.
-	handlers sync.WaitGroup
+	// running has a goroutine for each loss that is handled, and one for the listings.
+	running sync.WaitGroup
 	// begun is closed when the journals are followed: what is lost from then on is heard of.
 	begun chan struct{}
 	once  sync.Once
@@ -43,9 +38,9 @@ type agent struct {
 
 func newAgent(c *command, client *holdfast.Client, nc *nats.Conn, r *reporter) *agent {
 	return &agent{
-		client: client, nc: nc, connection: &c.connection, pattern: c.pattern, retry: c.retry.Duration, by: c.by, report: r,
+		command: c, client: client, nc: nc, report: r,
 		fence:  fence{path: c.path, words: c.words, limit: c.limit.Duration, slots: make(chan struct{}, c.parallel.Value)},
-		losses: newLosses(),
+		losses: losses{known: make(map[id]context.CancelFunc)},
 		begun:  make(chan struct{}),
 		gap:    make(chan struct{}, 1),
 	}
@@ -58,12 +53,9 @@ func (a *agent) run(ctx context.Context) error {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer a.handlers.Wait()
+	defer a.running.Wait()
 	defer cancel(nil)
-	var listings sync.WaitGroup
-	defer listings.Wait()
-	defer cancel(nil)
-	listings.Go(func() {
+	a.running.Go(func() {
 		if err := a.keepListing(ctx); err != nil {
 			cancel(err)
 		}
@@ -142,7 +134,7 @@ func (a *agent) handle(ctx context.Context, l loss) {
 		cancel()
 		return
 	}
-	a.handlers.Go(func() {
+	a.running.Go(func() {
 		defer cancel()
 		a.settle(ctx, over, l)
 	})
@@ -152,7 +144,7 @@ func (a *agent) handle(ctx context.Context, l loss) {
 // back any more, which ends over. A command that runs then is not killed: what it has begun is best finished.
 func (a *agent) settle(ctx, over context.Context, l loss) {
 	stopped := false // the command has succeeded, and is not run again
-	for pause := a.retry; ; pause = min(2*pause, longestPause) {
+	for pause := a.retry.Duration; ; pause = min(2*pause, longestPause) {
 		var err error
 		if !stopped {
 			if !a.fence.enter(over) {

@@ -3,7 +3,6 @@
 package agent
 
 import (
-	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,15 +96,8 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer c.close(client)
+	defer func() { _ = c.connection.Close(cmd.Context(), client) }() // it holds no lock, so an error leaves nothing behind
 	return newAgent(c, client, nc, &reporter{w: cmd.ErrOrStderr(), verbose: c.verbose}).run(cmd.Context())
-}
-
-// close closes the client. It holds no lock, so an error leaves nothing behind.
-func (c *command) close(client *holdfast.Client) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.connection.Parting())
-	defer cancel()
-	_ = client.Close(ctx)
 }
 
 // load reads and checks the command line before anything is done.

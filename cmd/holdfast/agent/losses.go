@@ -30,8 +30,6 @@ type losses struct {
 	ended map[id]struct{}
 }
 
-func newLosses() losses { return losses{known: make(map[id]context.CancelFunc)} }
-
 // add adds a loss, and reports whether it is to be handled: it is not known, it has not ended, and there is room.
 func (s *losses) add(loss id, end context.CancelFunc) bool {
 	s.mu.Lock()

@@ -77,14 +77,18 @@ func (b *bench) run(cmd *cobra.Command) error {
 		return err
 	}
 	ctx := cmd.Context()
-	ncs, err := b.connect(cmd)
+	var ncs []*nats.Conn
 	defer func() {
 		for _, nc := range ncs {
 			nc.Close()
 		}
 	}()
-	if err != nil {
-		return err
+	for range min(b.connections.Value, b.clients.Value) { // no more than there are clients
+		nc, err := b.connection.Open(ctx, "bench", cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		ncs = append(ncs, nc)
 	}
 	run := rand.Text()[:8]
 	service, err := b.prepare(ctx, cmd.Flags(), ncs[0], run)
@@ -124,18 +128,6 @@ func (b *bench) name(resource int) string {
 }
 
 func (b *bench) key(resource int) (string, error) { return messages.EncodeKey(b.name(resource)) }
-
-// connect opens the connections, no more than there are clients. On an error it returns those that are open.
-func (b *bench) connect(cmd *cobra.Command) (ncs []*nats.Conn, err error) {
-	for range min(b.connections.Value, b.clients.Value) {
-		nc, err := b.connection.Open(cmd.Context(), "bench", cmd.ErrOrStderr())
-		if err != nil {
-			return ncs, err
-		}
-		ncs = append(ncs, nc)
-	}
-	return ncs, nil
-}
 
 // prepare asks the deployment for its number of shards, and acquires and releases one resource, so that a mistake ends
 // the command before the load.

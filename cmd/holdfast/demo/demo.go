@@ -99,19 +99,17 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	d.say("Two workers sell from one stock. A file contains the number that is left. Each\n"+
 		"acquires the lock %q, reads the file, and writes the new number. A lease lasts %v.", demoResource, d.ttl)
-	plain, err := d.act(ctx, "Without a guard: the file accepts every write", wayPlain)
-	if err != nil {
-		return err
+	left := make(map[string]int)
+	for _, act := range []struct{ way, title string }{
+		{wayPlain, "Without a guard: the file accepts every write"},
+		{wayRaise, "With a guard whose mark each raises before reading: an old token is refused"},
+		{wayWrite, "A mistake: reading before the guard has seen the token"},
+	} {
+		if left[act.way], err = d.act(ctx, act.title, act.way); err != nil {
+			return err
+		}
 	}
-	guarded, err := d.act(ctx, "With a guard whose mark each raises before reading: an old token is refused", wayRaise)
-	if err != nil {
-		return err
-	}
-	late, err := d.act(ctx, "A mistake: reading before the guard has seen the token", wayWrite)
-	if err != nil {
-		return err
-	}
-	return d.conclude(plain, guarded, late)
+	return d.conclude(left[wayPlain], left[wayRaise], left[wayWrite])
 }
 
 func (d *demo) say(format string, args ...any) {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,22 +15,19 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	in     io.Writer
-	lines  chan string // closed at the end of the output
-	errors *bytes.Buffer
-	ended  chan struct{}
+	lines  *bufio.Scanner
+	errors bytes.Buffer
 }
 
-// startProcess runs this program with these arguments, without the environment variables that set flags. The
-// caller must call kill.
+// startProcess runs this program with these arguments, without the environment variables that set flags. It is killed at the
+// end of ctx. The caller must call kill.
 func startProcess(ctx context.Context, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p := &process{
-		cmd: exec.CommandContext(ctx, self, args...), lines: make(chan string, 16), errors: &bytes.Buffer{}, ended: make(chan struct{}),
-	}
-	p.cmd.Env, p.cmd.Stderr = withoutSettings(os.Environ()), p.errors
+	p := &process{cmd: exec.CommandContext(ctx, self, args...)}
+	p.cmd.Env, p.cmd.Stderr = withoutSettings(os.Environ()), &p.errors
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -39,11 +35,8 @@ func startProcess(ctx context.Context, args ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go p.listen(out)
-	return p, nil
+	p.lines = bufio.NewScanner(out)
+	return p, p.cmd.Start()
 }
 
 // withoutSettings returns the environment without the variables that stand for flags.
@@ -56,32 +49,16 @@ func withoutSettings(environment []string) (rest []string) {
 	return rest
 }
 
-// listen reads the output until the process ends.
-func (p *process) listen(out io.Reader) {
-	defer close(p.ended)
-	defer close(p.lines)
-	defer func() { _ = p.cmd.Wait() }()
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		p.lines <- lines.Text()
-	}
-}
-
 // next returns the next line of the output.
 func (p *process) next(ctx context.Context) (string, error) {
-	select {
-	case line, ok := <-p.lines:
-		if !ok {
-			return "", p.silence()
-		}
-		return line, nil
-	case <-ctx.Done():
+	if p.lines.Scan() {
+		return p.lines.Text(), nil
+	}
+	_ = p.cmd.Wait() // errors is complete then
+	if ctx.Err() != nil {
 		return "", fmt.Errorf("waiting for %s: %w", p.name(), context.Cause(ctx))
 	}
-}
-
-func (p *process) silence() error {
-	said := strings.TrimSpace(p.errors.String())
-	return fmt.Errorf("%s has ended: %s", p.name(), said)
+	return "", fmt.Errorf("%s has ended: %s", p.name(), strings.TrimSpace(p.errors.String()))
 }
 
 func (p *process) name() string { return strings.Join(p.cmd.Args[1:], " ") }
@@ -120,10 +97,6 @@ func (p *process) order(word string) error {
 
 // kill ends the process, paused or not, and returns when it has ended.
 func (p *process) kill() {
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return
-	}
-	for range p.lines { // listen must not block on unread lines
-	}
-	<-p.ended
+	_ = p.cmd.Process.Kill() // it may have ended
+	_ = p.cmd.Wait()
 }

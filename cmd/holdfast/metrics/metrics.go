@@ -30,24 +30,28 @@ type Metrics struct {
 // New returns metrics of a node that is being started: those of the process and of the build.
 func New(version string) *Metrics {
 	registry := prometheus.NewRegistry()
-	m := &Metrics{Observer: newObserver(registry), registry: registry, node: newNodeCollector()}
+	node := &nodeCollector{certificates: make(map[string]func() time.Time)}
+	m := &Metrics{Observer: newObserver(registry), registry: registry, node: node}
 	promauto.With(registry).NewGauge(prometheus.GaugeOpts{
 		Name: "holdfast_build_info", Help: "The version of Holdfast and of Go; the value is 1.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	}).Set(1)
 	process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})
-	registry.MustRegister(m.node, collectors.NewGoCollector(), process)
+	registry.MustRegister(node, collectors.NewGoCollector(), process)
 	return m
 }
 
 // Started says that the node runs. Its counters are shown from now on.
 func (m *Metrics) Started(n Node) { m.node.source.Store(&n) }
 
+// Synced shows whether NATS confirms a write only when it is on disk, if that is known.
+func (m *Metrics) Synced(ask func() (synced, known bool)) { m.node.synced.Store(&ask) }
+
 // Certificate shows when a certificate ends that is not one of NATS.
 func (m *Metrics) Certificate(use string, end func() time.Time) {
-	m.node.storage.mu.Lock()
-	defer m.node.storage.mu.Unlock()
-	m.node.storage.certificates[use] = end
+	m.node.mu.Lock()
+	defer m.node.mu.Unlock()
+	m.node.certificates[use] = end
 }
 
 // Gatherer returns the source of all metrics.

@@ -3,6 +3,8 @@ package metrics
 import (
 	"cmp"
 	"context"
+	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,112 +25,147 @@ type Node interface {
 // censusTimeout bounds how long a scrape waits for a busy shard, which is missing then.
 const censusTimeout = 2 * time.Second
 
+// nodeDescs are the metrics that are read at each scrape.
+var nodeDescs []*prometheus.Desc
+
+// desc adds a metric to [nodeDescs].
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	d := prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
+	nodeDescs = append(nodeDescs, d)
+	return d
+}
+
+var (
+	requests = desc("requests_total", "The answers that have left the node, by the operation of the request.", "op", "status")
+	dropped  = desc("requests_dropped_total", "The requests that were dropped because their reply subject is no inbox.")
+	unread   = desc("requests_unread_total", "The requests that were lost because they came faster than they were read.")
+	unsent   = desc("replies_unsent_total", "The answers that NATS did not take.")
+	pending  = desc("requests_pending", "The requests that are neither answered nor in a queue.")
+	leases   = desc("leases", "The leases that are held in the shards of this node, and the lost ones that hold their resource back (held_back).",
+		"durability", "mode")
+	waiters   = desc("waiters", "The requests that wait in a queue.")
+	longest   = desc("queue_longest", "The requests that wait for the resource with the longest queue.")
+	sessions  = desc("sessions", "The sessions in the shards of this node. A client has one in each shard that it uses.")
+	nearLimit = desc("tokens_near_limit", "The grants since the start with a token above 90 000 000 000 000.")
+	owned     = desc("shard_owned", "Whether this node owns the shard.", "shard")
+	epoch     = desc("shard_epoch", "How often the shard has been opened, of shards that this node owns.", "shard")
+	stalled   = desc("shard_stalled", "Whether JetStream has confirmed nothing for so long that new requests are refused.", "shard")
+	published = desc("events_published_total", "The events that were published; an event that was published twice counts twice.")
+	behind    = desc("events_behind", "The commits whose events are not published yet.")
+	lost      = desc("events_lost_total", "The commits whose events will never be published.")
+	bytes     = desc("memory_held_bytes", "The estimated size of what the shards of this node remember, as it is stored.")
+
+	tenantLeases   = desc("tenant_leases", "The leases of a tenant in the shards of this node, held_back ones included.", "tenant")
+	tenantWaiters  = desc("tenant_waiters", "The requests of a tenant that wait in a queue.", "tenant")
+	tenantRequests = desc("tenant_requests_total", "The requests of a tenant that this node has taken from clients, or refused.", "tenant")
+	tenantRefused  = desc("tenant_refused_total", "The answers OVERLOADED to a tenant.", "tenant")
+
+	storageFault   = desc("storage_fault", "Whether a fault of its disk keeps the NATS server in the process from storing.")
+	storageFree    = desc("storage_free_bytes", "How much of the disk of the data directory is free for the process.")
+	storageSize    = desc("storage_size_bytes", "The size of the disk of the data directory.")
+	storageSynced  = desc("storage_synced", "Whether NATS confirms a commit only when it is on disk; missing if an external NATS does not tell.")
+	replicasBehind = desc("replicas_behind", "The replicas of a shard that are away or behind, at the NATS server that leads it.", "shard")
+	certificateEnd = desc("certificate_expiry_timestamp_seconds",
+		"When a certificate in use ends: that for clients of NATS, for other members, for https; +Inf: the node has none.", "use")
+)
+
 // nodeCollector reads the counters of a node at each scrape.
 type nodeCollector struct {
-	source  atomic.Pointer[Node] // nil until the node runs
-	storage *storageCollector
+	source atomic.Pointer[Node] // nil until the node runs
+	// synced returns whether NATS syncs each write, if that is known; nil until the node runs.
+	synced atomic.Pointer[func() (synced, known bool)]
 
-	requests, dropped, unread, unsent, pending    *prometheus.Desc
-	leases, waiters, longest, sessions, nearLimit *prometheus.Desc
-	owned, epoch, stalled                         *prometheus.Desc
-	published, behind, lost, bytes                *prometheus.Desc
-	// Those of each tenant of the tenants file.
-	tenantLeases, tenantWaiters, tenantRequests, tenantRefused *prometheus.Desc
-}
-
-func newNodeCollector() *nodeCollector {
-	return &nodeCollector{
-		storage:  newStorageCollector(),
-		requests: desc("requests_total", "The answers that have left the node, by the operation of the request.", "op", "status"),
-		dropped:  desc("requests_dropped_total", "The requests that were dropped because their reply subject is no inbox."),
-		unread:   desc("requests_unread_total", "The requests that were lost because they came faster than they were read."),
-		unsent:   desc("replies_unsent_total", "The answers that NATS did not take."),
-		pending:  desc("requests_pending", "The requests that are neither answered nor in a queue."),
-		leases: desc("leases", "The leases that are held in the shards of this node, and the lost ones that hold their resource back (held_back).",
-			"durability", "mode"),
-		waiters:   desc("waiters", "The requests that wait in a queue."),
-		longest:   desc("queue_longest", "The requests that wait for the resource with the longest queue."),
-		sessions:  desc("sessions", "The sessions in the shards of this node. A client has one in each shard that it uses."),
-		nearLimit: desc("tokens_near_limit", "The grants since the start with a token above 90 000 000 000 000."),
-		owned:     desc("shard_owned", "Whether this node owns the shard.", "shard"),
-		epoch:     desc("shard_epoch", "How often the shard has been opened, of shards that this node owns.", "shard"),
-		stalled:   desc("shard_stalled", "Whether JetStream has confirmed nothing for so long that new requests are refused.", "shard"),
-		published: desc("events_published_total", "The events that were published; an event that was published twice counts twice."),
-		behind:    desc("events_behind", "The commits whose events are not published yet."),
-		lost:      desc("events_lost_total", "The commits whose events will never be published."),
-		bytes:     desc("memory_held_bytes", "The estimated size of what the shards of this node remember, as it is stored."),
-
-		tenantLeases:   desc("tenant_leases", "The leases of a tenant in the shards of this node, held_back ones included.", "tenant"),
-		tenantWaiters:  desc("tenant_waiters", "The requests of a tenant that wait in a queue.", "tenant"),
-		tenantRequests: desc("tenant_requests_total", "The requests of a tenant that this node has taken from clients, or refused.", "tenant"),
-		tenantRefused:  desc("tenant_refused_total", "The answers OVERLOADED to a tenant.", "tenant"),
-	}
-}
-
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
+	mu sync.Mutex
+	// certificates return when those end that NATS does not know, by what they are for.
+	certificates map[string]func() time.Time
 }
 
 // Describe implements prometheus.Collector.
 func (c *nodeCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		c.requests, c.dropped, c.unread, c.unsent, c.pending, c.leases, c.waiters, c.longest, c.sessions, c.nearLimit,
-		c.owned, c.epoch, c.stalled, c.published, c.behind, c.lost, c.bytes,
-		c.tenantLeases, c.tenantWaiters, c.tenantRequests, c.tenantRefused,
-	} {
-		to <- d
-	}
-	for _, d := range c.storage.descs() {
+	for _, d := range nodeDescs {
 		to <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (c *nodeCollector) Collect(to chan<- prometheus.Metric) {
+	s := sink(to)
+	if ask := c.synced.Load(); ask != nil {
+		if synced, known := (*ask)(); known {
+			s.gauge(storageSynced, count(synced))
+		}
+	}
 	source := c.source.Load()
 	if source == nil {
 		return
 	}
-	s := sink(to)
-	c.collectFigures(s, (*source).Figures())
-	c.storage.collect(s, (*source).Storage())
+	s.figures((*source).Figures())
+	c.collectStorage(s, (*source).Storage())
 	ctx, cancel := context.WithTimeout(context.Background(), censusTimeout)
 	defer cancel()
-	c.collectShards(s, (*source).Shards(), (*source).Census(ctx))
+	s.shards((*source).Shards(), (*source).Census(ctx))
 }
 
-func (c *nodeCollector) collectFigures(s sink, f node.Figures) {
+// collectStorage shows what the node stores on, nil: NATS is elsewhere; and when certificates end. Without TLS there is one
+// that never ends, so that an alert has a value.
+func (c *nodeCollector) collectStorage(to sink, s *node.Storage) {
+	ends := map[string]time.Time{}
+	if s != nil {
+		to.gauge(storageFault, count(s.Fault != ""))
+		if s.TotalBytes > 0 {
+			to.gauge(storageFree, int64(s.FreeBytes))
+			to.gauge(storageSize, int64(s.TotalBytes))
+		}
+		for shard, n := range s.Behind {
+			to.gauge(replicasBehind, int64(n), label(shard))
+		}
+		ends = s.Certificates
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for use, end := range ends {
+		to.value(certificateEnd, float64(end.Unix()), use)
+	}
+	for use, end := range c.certificates {
+		to.value(certificateEnd, float64(end().Unix()), use)
+	}
+	if len(ends)+len(c.certificates) == 0 {
+		to.value(certificateEnd, math.Inf(1), "none")
+	}
+}
+
+func (s sink) figures(f node.Figures) {
 	for _, a := range f.Answers {
-		s.counter(c.requests, a.Count, cmp.Or(string(a.Operation), otherOperation), a.Status.String())
+		s.counter(requests, a.Count, cmp.Or(string(a.Operation), otherOperation), a.Status.String())
 	}
-	s.counter(c.dropped, f.Dropped)
-	s.counter(c.unread, f.Unread)
-	s.counter(c.unsent, f.Unsent)
-	s.gauge(c.pending, f.Pending)
-	s.gauge(c.waiters, f.Waiting)
-	s.gauge(c.nearLimit, int64(f.LateTokens))
-	s.counter(c.published, f.Events.Published)
-	s.gauge(c.behind, int64(f.Events.Behind))
-	s.counter(c.lost, f.Events.Lost)
+	s.counter(dropped, f.Dropped)
+	s.counter(unread, f.Unread)
+	s.counter(unsent, f.Unsent)
+	s.gauge(pending, f.Pending)
+	s.gauge(waiters, f.Waiting)
+	s.gauge(nearLimit, int64(f.LateTokens))
+	s.counter(published, f.Events.Published)
+	s.gauge(behind, int64(f.Events.Behind))
+	s.counter(lost, f.Events.Lost)
 	for _, t := range f.Tenants {
-		s.gauge(c.tenantLeases, t.Held, t.Name)
-		s.gauge(c.tenantWaiters, t.Waiting, t.Name)
-		s.counter(c.tenantRequests, t.Requests, t.Name)
-		s.counter(c.tenantRefused, t.Refused, t.Name)
+		s.gauge(tenantLeases, t.Held, t.Name)
+		s.gauge(tenantWaiters, t.Waiting, t.Name)
+		s.counter(tenantRequests, t.Requests, t.Name)
+		s.counter(tenantRefused, t.Refused, t.Name)
 	}
 }
 
-func (c *nodeCollector) collectShards(s sink, shards uint32, all map[uint32]actors.Census) {
+func (s sink) shards(shards uint32, all map[uint32]actors.Census) {
 	var sum actors.Census
 	for shard := range shards {
 		x, here := all[shard]
 		open := here && x.State == actors.Open
-		s.gauge(c.owned, count(open), label(shard))
+		s.gauge(owned, count(open), label(shard))
 		if !open {
 			continue
 		}
-		s.gauge(c.epoch, int64(x.Epoch), label(shard))
-		s.gauge(c.stalled, count(x.Stalled), label(shard))
+		s.gauge(epoch, int64(x.Epoch), label(shard))
+		s.gauge(stalled, count(x.Stalled), label(shard))
 		sum.Exclusive += x.Exclusive
 		sum.Shared += x.Shared
 		sum.HeldBack += x.HeldBack
@@ -138,14 +175,14 @@ func (c *nodeCollector) collectShards(s sink, shards uint32, all map[uint32]acto
 		sum.Sessions += x.Sessions
 		sum.LongestQueue = max(sum.LongestQueue, x.LongestQueue)
 	}
-	s.gauge(c.leases, int64(sum.Exclusive), "persistent", "exclusive")
-	s.gauge(c.leases, int64(sum.Shared), "persistent", "shared")
-	s.gauge(c.leases, int64(sum.HeldBack), "persistent", "held_back")
-	s.gauge(c.leases, int64(sum.EphemeralExclusive), "ephemeral", "exclusive")
-	s.gauge(c.leases, int64(sum.EphemeralShared), "ephemeral", "shared")
-	s.gauge(c.longest, int64(sum.LongestQueue))
-	s.gauge(c.sessions, int64(sum.Sessions))
-	s.gauge(c.bytes, int64(sum.Bytes))
+	s.gauge(leases, int64(sum.Exclusive), "persistent", "exclusive")
+	s.gauge(leases, int64(sum.Shared), "persistent", "shared")
+	s.gauge(leases, int64(sum.HeldBack), "persistent", "held_back")
+	s.gauge(leases, int64(sum.EphemeralExclusive), "ephemeral", "exclusive")
+	s.gauge(leases, int64(sum.EphemeralShared), "ephemeral", "shared")
+	s.gauge(longest, int64(sum.LongestQueue))
+	s.gauge(sessions, int64(sum.Sessions))
+	s.gauge(bytes, int64(sum.Bytes))
 }
 
 func count(is bool) int64 {

@@ -74,10 +74,10 @@ func (d *deployment) list(ctx context.Context, r *messages.ListRequest) (*messag
 	x := d.sender.Exchange(request.Request{Op: opList, Subject: d.prefix.List(), Message: func() proto.Message { return r }})
 	defer x.Finish()
 	a, err := x.Within(ctx, answerTimeout)
-	if err != nil {
-		return nil, fmt.Errorf("list: %w", err)
+	if err == nil {
+		err = a.Decode(page)
 	}
-	if err := a.Decode(page); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
 	return page, nil

@@ -19,7 +19,6 @@ const (
 
 // events is the view of changes as they happen.
 type events struct {
-	Pattern string
 	selection
 	// Changes are the newest ones, newest first.
 	Changes history
@@ -28,12 +27,9 @@ type events struct {
 }
 
 func openEvents(_ *Page, query url.Values) (view, error) {
-	e := &events{Pattern: query.Get("pattern")}
+	e := &events{}
 	var err error
-	if e.tenants, err = openTenants(query); err != nil {
-		return e, err
-	}
-	if e.pattern, err = parsePattern(e.Pattern); err != nil {
+	if e.selection, err = openSelection(query); err != nil {
 		return e, err
 	}
 	if e.From, err = holdfast.ParsePosition(query.Get("from")); err != nil {

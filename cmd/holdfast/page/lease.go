@@ -32,12 +32,8 @@ func newLease(m *messages.Lease, lost bool) lease {
 }
 
 func leaseOf(l holdfast.Lease) lease {
-	slots := make([]uint32, len(l.Slots))
-	for i, s := range l.Slots {
-		slots[i] = uint32(s)
-	}
 	return lease{
-		Resource: l.Resource, Tenant: l.Tenant, Owner: l.Owner, Kind: cli.Kind(l.Limit, len(l.Slots)), Slots: cli.Slots(slots), Token: uint64(l.Token),
+		Resource: l.Resource, Tenant: l.Tenant, Owner: l.Owner, Kind: cli.Kind(l.Limit, len(l.Slots)), Slots: cli.Slots(l.Slots), Token: uint64(l.Token),
 		Session: l.Session, Ephemeral: l.Ephemeral, Metadata: l.Metadata,
 		Age: max(time.Since(l.AcquiredAt), 0), Left: l.Remaining, TTL: l.TTL,
 	}

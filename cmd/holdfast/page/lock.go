@@ -74,7 +74,7 @@ func (l *lock) load(ctx context.Context, d *deployment) error {
 	if known == l.known && l.History.whole && time.Since(l.read) < longestRefresh {
 		return nil
 	}
-	h, err := selection{pattern: l.key, tenants: tenants{Tenant: l.Tenant}}.recent(ctx, d.client)
+	h, err := selection{key: l.key, tenants: tenants{Tenant: l.Tenant}}.recent(ctx, d.client)
 	if err != nil {
 		return err
 	}

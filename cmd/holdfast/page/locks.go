@@ -29,9 +29,8 @@ type choice struct {
 
 // locks is the view of the leases that a pattern selects.
 type locks struct {
-	Pattern, State string
-	key, after     string
-	tenants
+	selection
+	State, after string
 
 	Rows []lockRow
 	// Next is where the next page is, empty on the last one.
@@ -48,30 +47,16 @@ type lockRow struct {
 }
 
 func openLocks(_ *Page, query url.Values) (view, error) {
-	l := &locks{Pattern: query.Get("pattern"), State: cmp.Or(query.Get("state"), stateHeld), after: query.Get("after")}
+	l := &locks{State: cmp.Or(query.Get("state"), stateHeld), after: query.Get("after")}
 	var err error
-	if l.tenants, err = openTenants(query); err != nil {
+	if l.selection, err = openSelection(query); err != nil {
 		return l, err
 	}
 	switch l.State {
 	case stateHeld, stateWaited, stateHeldBack:
-	default:
-		return l, fmt.Errorf("%w: the state is %s, %s or %s, got %q", errInput, stateHeld, stateWaited, stateHeldBack, l.State)
+		return l, nil
 	}
-	l.key, err = parsePattern(l.Pattern)
-	return l, err
-}
-
-// parsePattern returns the pattern in the encoding of the contract.
-func parsePattern(text string) (string, error) {
-	if text == "" {
-		return "", nil
-	}
-	pattern, err := cli.ParsePattern(text)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errInput, err)
-	}
-	return pattern.Key, nil
+	return l, fmt.Errorf("%w: the state is %s, %s or %s, got %q", errInput, stateHeld, stateWaited, stateHeldBack, l.State)
 }
 
 // Choices returns the states of the form.

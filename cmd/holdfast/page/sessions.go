@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,8 +23,7 @@ const (
 
 // sessions is the view of the sessions that have leases.
 type sessions struct {
-	Pattern, key string
-	tenants
+	selection
 	Rows []*session
 	// Note says what is not shown; may be empty.
 	Note string
@@ -43,13 +43,8 @@ type session struct {
 func (s *session) More() int { return s.Leases - len(s.Resources) }
 
 func openSessions(_ *Page, query url.Values) (view, error) {
-	s := &sessions{Pattern: query.Get("pattern")}
-	var err error
-	if s.tenants, err = openTenants(query); err != nil {
-		return s, err
-	}
-	s.key, err = parsePattern(s.Pattern)
-	return s, err
+	selected, err := openSelection(query)
+	return &sessions{selection: selected}, err
 }
 
 func (s *sessions) load(ctx context.Context, d *deployment) error {
@@ -66,14 +61,10 @@ func (s *sessions) load(ctx context.Context, d *deployment) error {
 	if err != nil {
 		return err
 	}
-	s.Rows, s.Note = nil, ""
-	for _, one := range all {
-		s.Rows = append(s.Rows, one)
-	}
-	slices.SortFunc(s.Rows, func(a, b *session) int {
+	s.Rows = slices.SortedFunc(maps.Values(all), func(a, b *session) int {
 		return cmp.Or(strings.Compare(a.Owners[0], b.Owners[0]), strings.Compare(a.Label, b.Label), strings.Compare(a.Tenant, b.Tenant))
 	})
-	if more {
+	if s.Note = ""; more {
 		s.Note = "Only the first " + scanned + " leases of the selection were looked at. "
 	}
 	if len(s.Rows) > mostSessions {

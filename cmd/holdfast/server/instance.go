@@ -30,7 +30,7 @@ type instance struct {
 	endBackground func()
 }
 
-// start starts everything in the order of its dependencies. If it fails, [instance.stop] cleans up.
+// start starts everything in the order of its dependencies. If it fails, [Server.Stop] cleans up.
 func (i *instance) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{i.openDeployment, i.startNode} {
 		if err := step(ctx); err != nil {
@@ -140,15 +140,9 @@ func (i *instance) startBackground() {
 	}
 }
 
-// stop stops the node before its connections, so that every request is answered. It may be called twice.
+// stop stops the node, so that every request is answered, and leaves the connections that it does not own open. It may be
+// called twice.
 func (i *instance) stop(ctx context.Context) error {
-	err := i.stopNode(ctx)
-	i.connections.close()
-	return err
-}
-
-// stopNode stops the node and leaves the connections that it does not own open.
-func (i *instance) stopNode(ctx context.Context) error {
 	if i.endBackground != nil {
 		i.endBackground()
 	}

@@ -92,10 +92,7 @@ func (s *Server) Stop() error {
 }
 
 func (s *Server) stop() error {
-	var err error
-	if s.node != nil {
-		err = s.stopNode(s.node.stopNode)
-	}
+	err := s.stopNode()
 	if s.nats != nil {
 		s.nats.Resign(context.Background()) // before the connections close: transfers need them
 	}
@@ -112,10 +109,13 @@ func (s *Server) stop() error {
 }
 
 // stopNode leaves the last three tenths of the timeout to NATS.
-func (s *Server) stopNode(stop func(context.Context) error) error {
+func (s *Server) stopNode() error {
+	if s.node == nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.StopTimeout*7/10)
 	defer cancel()
-	return stop(ctx)
+	return s.node.stop(ctx)
 }
 
 // StartNode starts the node again after [Server.StopNode] or [Server.CrashNode]. It must not run
@@ -132,12 +132,12 @@ func (s *Server) StartNode(ctx context.Context) error {
 // StopNode stops the node and leaves the NATS server running. It must not run concurrently with another
 // method.
 func (s *Server) StopNode() error {
-	if s.node == nil {
-		return nil
+	err := s.stopNode()
+	if s.node != nil {
+		s.node.connections.close()
+		s.node = nil
 	}
-	n := s.node
-	s.node = nil
-	return s.stopNode(n.stop)
+	return err
 }
 
 // CutEvents closes the connection that publishes events, as a network failure would.

@@ -17,10 +17,6 @@ type fairListener struct {
 	open map[netip.Prefix]int
 }
 
-func newFairListener(l net.Listener) *fairListener {
-	return &fairListener{Listener: l, open: make(map[netip.Prefix]int)}
-}
-
 // Accept returns the next connection of an address that may have it.
 func (l *fairListener) Accept() (net.Conn, error) {
 	for {

@@ -82,7 +82,7 @@ func Start(cfg Config, handler http.Handler) (*Server, error) {
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug), // a client can cause any number of them
 	}
-	l = netutil.LimitListener(newFairListener(l), maxConnections)
+	l = netutil.LimitListener(&fairListener{Listener: l, open: make(map[netip.Prefix]int)}, maxConnections)
 	if settings != nil {
 		s.url, l = "https://"+l.Addr().String(), tls.NewListener(l, settings)
 	}

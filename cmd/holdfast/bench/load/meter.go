@@ -2,7 +2,6 @@ package load
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -11,20 +10,12 @@ import (
 // Meter counts and times the calls of all workers. It is safe for concurrent use. Calls that return before or after
 // the measured time do not count.
 type Meter struct {
-	state atomic.Int32
-
-	mu           sync.Mutex
+	mu sync.Mutex
+	// begun and ended are the measured time; zero before.
 	begun, ended time.Time
 	latencies    map[messages.Operation]*Latencies
 	failures     map[Failure]uint64
 }
-
-// The states of a meter, in their order.
-const (
-	warming int32 = iota
-	measuring
-	over
-)
 
 // Failure is a kind of failed call.
 type Failure struct {
@@ -41,23 +32,23 @@ func newMeter() *Meter {
 func (m *Meter) Time(op messages.Operation, call func() error) error {
 	begun := time.Now()
 	err := call()
-	if took := time.Since(begun); m.state.Load() == measuring {
-		m.count(op, took, err)
-	}
+	m.count(op, time.Since(begun), err)
 	return err
 }
 
 func (m *Meter) count(op messages.Operation, took time.Duration, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err != nil {
+	switch {
+	case m.begun.IsZero() || !m.ended.IsZero():
+	case err != nil:
 		m.failures[Failure{op, CodeOf(err)}]++
-		return
+	default:
+		if m.latencies[op] == nil {
+			m.latencies[op] = newLatencies()
+		}
+		m.latencies[op].add(took)
 	}
-	if m.latencies[op] == nil {
-		m.latencies[op] = newLatencies()
-	}
-	m.latencies[op].add(took)
 }
 
 // Count returns how many calls of an operation have succeeded so far.
@@ -90,20 +81,23 @@ func (m *Meter) Elapsed() time.Duration {
 	return m.ended.Sub(m.begun)
 }
 
-func (m *Meter) isOver() bool { return m.state.Load() == over }
+func (m *Meter) isOver() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.ended.IsZero()
+}
 
 func (m *Meter) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.begun = time.Now()
-	m.state.Store(measuring)
 }
 
 // finish may be called twice.
 func (m *Meter) finish() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.state.Swap(over) == measuring {
+	if m.ended.IsZero() {
 		m.ended = time.Now()
 	}
 }

@@ -62,27 +62,19 @@ func useLine(cmd *cobra.Command) string {
 	return cmd.CommandPath() + " COMMAND"
 }
 
+// writeCommands lists the subcommands by their groups. Without groups all are in one.
 func writeCommands(b *strings.Builder, cmd *cobra.Command) {
-	if len(cmd.Groups()) == 0 {
-		writeSubcommands(b, cmd)
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands:"}}
 	}
-	for _, group := range cmd.Groups() {
-		fmt.Fprintf(b, "\n%s\n", group.Title)
+	for _, group := range groups {
+		title := "\n" + group.Title + "\n"
 		for _, c := range cmd.Commands() {
 			if c.GroupID == group.ID && !c.Hidden {
-				fmt.Fprintf(b, "  %-15s %s\n", c.Name(), c.Short)
+				fmt.Fprintf(b, "%s  %-15s %s\n", title, c.Name(), c.Short)
+				title = ""
 			}
-		}
-	}
-}
-
-// writeSubcommands lists the subcommands of a command without groups.
-func writeSubcommands(b *strings.Builder, cmd *cobra.Command) {
-	title := "\nCommands:\n"
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			fmt.Fprintf(b, "%s  %-15s %s\n", title, c.Name(), c.Short)
-			title = ""
 		}
 	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -29,7 +28,7 @@ func KindOf(l *messages.Lease) string { return Kind(l.GetLimit(), len(l.GetSlots
 func KindOfWaiter(w *messages.Waiter) string { return Kind(w.GetLimit(), int(w.GetPermits())) }
 
 // Slots returns the numbers of permits, with runs shortened: "0,3-7".
-func Slots(numbers []uint32) string {
+func Slots[T int | uint32](numbers []T) string {
 	var b strings.Builder
 	for i := 0; i < len(numbers); {
 		end := i
@@ -39,9 +38,9 @@ func Slots(numbers []uint32) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(strconv.FormatUint(uint64(numbers[i]), 10))
+		fmt.Fprint(&b, numbers[i])
 		if end > i {
-			b.WriteString("-" + strconv.FormatUint(uint64(numbers[end]), 10))
+			fmt.Fprint(&b, "-", numbers[end])
 		}
 		i = end + 1
 	}

@@ -17,8 +17,7 @@ import (
 
 // announce writes that the node is ready, and how to take a first lock. Tools may wait for the word "ready".
 // With a log in JSON it is a record of the same form, whatever the log level.
-// watched is where HTTP is served, and page where the page is; empty: nowhere.
-func (s *serve) announce(w io.Writer, r *server.Server, watched, page string) error {
+func (s *serve) announce(w io.Writer, r *server.Server, m *monitor) error {
 	url, data := request.WithoutSecrets(r.ClientURL()), "the JetStream of "+display.Name(r.StorageName())
 	if r.DataDir() != "" {
 		data = display.Name(r.DataDir())
@@ -26,11 +25,11 @@ func (s *serve) announce(w io.Writer, r *server.Server, watched, page string) er
 	if s.logFormat.Word == "json" {
 		record := slog.NewRecord(time.Now(), slog.LevelInfo, "Holdfast is ready", 0)
 		record.Add("nats", url, "node", s.name, "shards", r.Deployment().Shards(), "data", data, "prefix", s.prefix)
-		if watched != "" {
-			record.Add("http", watched)
+		if m.web != nil {
+			record.Add("http", m.web.URL())
 		}
-		if page != "" {
-			record.Add("page", page)
+		if m.page != nil {
+			record.Add("page", m.web.URL()+"/")
 		}
 		return slog.NewJSONHandler(w, nil).Handle(context.Background(), record)
 	}
@@ -41,11 +40,11 @@ func (s *serve) announce(w io.Writer, r *server.Server, watched, page string) er
 	if s.prefix != string(messages.DefaultPrefix) {
 		prefix = " --prefix " + s.prefix
 	}
-	if watched != "" {
-		watch = fmt.Sprintf("Metrics:      %s/metrics; health: /livez, /readyz\n", watched)
+	if m.web != nil {
+		watch = fmt.Sprintf("Metrics:      %s/metrics; health: /livez, /readyz\n", m.web.URL())
 	}
-	if page != "" {
-		watch += fmt.Sprintf("Page:         %s\n", page)
+	if m.page != nil {
+		watch += fmt.Sprintf("Page:         %s/\n", m.web.URL())
 	}
 	_, err := fmt.Fprintf(w, `Holdfast is ready: NATS at %s, node %s, %s, data in %s
 Take a lock:  holdfast acquire orders.42 --owner me --ttl 30s%s%s

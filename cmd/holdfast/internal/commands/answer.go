@@ -120,8 +120,7 @@ func (a *answer) notHeld(resource string) string {
 		return fmt.Sprintf("not held: %s is free", resource)
 	case messages.OpConfirm:
 		return fmt.Sprintf("not held: %s is free, and not held back", resource)
-	}
-	if a.op == messages.OpRelease {
+	case messages.OpRelease:
 		return fmt.Sprintf("not held: %s is free, and %s was not its last holder", resource, display.Quote(a.owner))
 	}
 	return fmt.Sprintf("not held: %s is free; %s has released it, or never held it", resource, display.Quote(a.owner))
@@ -143,7 +142,7 @@ func (a *answer) heldBack(resource string) string {
 }
 
 func (a *answer) lease() string {
-	return fmt.Sprintf("%s, lease %s", share(a.GetLease()), display.Duration(a.remaining()))
+	return fmt.Sprintf("%s, lease %s", share(a.GetLease()), display.Duration(cli.Millis(a.GetLease().GetRemainingMs())))
 }
 
 func (a *answer) holder() string {
@@ -197,8 +196,6 @@ func (a *answer) sharers(resource string) []string {
 	return lines
 }
 
-func (a *answer) remaining() time.Duration { return cli.Millis(a.GetLease().GetRemainingMs()) }
-
 func (a *answer) lastToken() string {
 	if token := a.GetLease().GetToken(); token > 0 {
 		return fmt.Sprintf("last token %d", token)
@@ -226,4 +223,16 @@ func detailsOf(l *messages.Lease) string {
 		b.WriteString(", " + display.Name(key) + "=" + display.Quote(metadata[key]))
 	}
 	return b.String()
+}
+
+// share returns what identifies a lease: its token, and of a shared one its fence, its kind and its slots.
+func share(l *messages.Lease) string {
+	if l.GetLimit() == 0 {
+		return fmt.Sprintf("token %d", l.GetToken())
+	}
+	name := "slot"
+	if len(l.GetSlots()) > 1 {
+		name = "slots"
+	}
+	return fmt.Sprintf("token %d, fence %s, %s, %s %s", l.GetToken(), display.Name(strings.TrimLeft(l.GetFence(), "0")), cli.KindOf(l), name, cli.Slots(l.GetSlots()))
 }

@@ -1,7 +1,5 @@
 package commands
 
-import "github.com/spf13/cobra"
-
 const configurationTopic = `holdfast serve takes each setting from the first of these that has it:
 
   1. the command line       --min-ttl 1s
@@ -20,11 +18,3 @@ error; an empty variable counts as not set. For example, holdfast.yaml:
 
 The other commands read no file. They take the variables of the nats command line
 (NATS_URL, NATS_CREDS, ...; see --help), HOLDFAST_OWNER and HOLDFAST_PREFIX.`
-
-func newConfigurationTopic() *cobra.Command {
-	return &cobra.Command{
-		Use:   "configuration",
-		Short: "Flags, environment variables and the configuration file",
-		Long:  configurationTopic,
-	}
-}

@@ -1,10 +1,6 @@
 package commands
 
 import (
-	"strings"
-
-	"github.com/spf13/cobra"
-
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -53,12 +49,4 @@ func exitOf(op messages.Operation, s messages.Status) int {
 		return exit.Unavailable
 	}
 	return exit.Unexpected
-}
-
-func newExitTopic() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exit-codes",
-		Short: "What the exit codes mean",
-		Long:  strings.TrimSpace(exitTopic),
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/display"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/exit"
 )
@@ -60,19 +61,12 @@ func (l *list) view(cmd *cobra.Command) view {
 	if l.heldBack {
 		what, flag = "held back", " --held-back"
 	}
-	if l.connection.Tenant != "" {
-		flag += " --tenant " + display.Name(l.connection.Tenant)
+	arguments := cli.TenantFlag(l.connection.Tenant)
+	if l.pattern.Text != "" {
+		arguments += " " + display.Name(l.pattern.Text)
 	}
-	title := fmt.Sprintf("holdfast ls%s%s, every %s", flag, l.title(), l.watch.Bare())
+	title := fmt.Sprintf("holdfast ls%s%s, every %s", flag, arguments, l.watch.Bare())
 	return &screen{out: out, title: title, what: what, text: text}
-}
-
-// title returns the pattern as in a command line.
-func (l *list) title() string {
-	if l.pattern.Text == "" {
-		return ""
-	}
-	return " " + display.Name(l.pattern.Text)
 }
 
 // scroll writes one listing below the other, each below its time.

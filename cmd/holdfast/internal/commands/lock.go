@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/connect"
@@ -19,6 +20,7 @@ type resourceCommand struct {
 	op         messages.Operation
 	connection connect.Flags
 	owner      string
+	token      cli.Token
 	json       bool
 	// check refuses flags that contradict one another, before they are loaded; nil: there are none.
 	check func(resource string) error
@@ -54,10 +56,17 @@ func (l *resourceCommand) addTo(cmd *cobra.Command, build func() question) {
 	}
 }
 
+// send adds the common flags, and a request with the token of a lease. It needs features of the deployment.
+func (l *resourceCommand) send(cmd *cobra.Command, message func() proto.Message, needs ...string) {
+	l.addTo(cmd, func() question {
+		return question{token: &l.token, needs: needs, message: func(time.Duration) proto.Message { return message() }}
+	})
+}
+
 // needToken has the command refuse to run without --token, which selects what is named here.
-func (l *resourceCommand) needToken(token *cli.Token, selects string) {
+func (l *resourceCommand) needToken(selects string) {
 	l.check = func(resource string) error {
-		if *token > 0 {
+		if l.token > 0 {
 			return nil
 		}
 		return exit.Usagef("--token is required: it selects %s; find it with: holdfast get %s%s",

@@ -3,12 +3,7 @@ package commands
 import (
 	"io"
 	"log/slog"
-
-	"github.com/holdfast-io/holdfast/cmd/holdfast/internal/cli"
 )
-
-func logLevelFlag() cli.Choice  { return cli.NewChoice("info", "debug", "info", "warn", "error") }
-func logFormatFlag() cli.Choice { return cli.NewChoice("text", "text", "json") }
 
 // newLogger returns the log of a node: one line per event, as text or as JSON.
 func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {

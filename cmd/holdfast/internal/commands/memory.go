@@ -51,13 +51,18 @@ func (s *serve) memory() int64 {
 	return memoryBase + memoryEachHeld*int64(s.maxHeld.Value) + memoryEachWaiting*int64(s.maxWaiting.Value) + memoryEachRemembered*int64(s.maxRemembered.Value)
 }
 
-// watchMemory says after each garbage collection whether what is in use leaves too little room for more.
-func watchMemory(crowded *atomic.Bool) {
+// afterCollections calls use with the bytes in use, now and after each garbage collection.
+func afterCollections(use func(live uint64)) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	crowded.Store(int64(live[0].Value.Uint64()) > debug.SetMemoryLimit(-1)/10*7)
+	use(live[0].Value.Uint64())
 	type cycle struct{ _ *int }
-	runtime.AddCleanup(&cycle{}, watchMemory, crowded)
+	runtime.AddCleanup(&cycle{}, afterCollections, use)
+}
+
+// watchMemory says after each garbage collection whether what is in use leaves too little room for more.
+func watchMemory(crowded *atomic.Bool) {
+	afterCollections(func(live uint64) { crowded.Store(int64(live) > debug.SetMemoryLimit(-1)/10*7) })
 }
 
 // heapRoom is how many bytes may be allocated between two garbage collections while less than that is in use. A lock
@@ -65,24 +70,18 @@ func watchMemory(crowded *atomic.Bool) {
 const heapRoom = 128 << 20
 
 // spaceCollections lets the garbage collector run when the heap has grown by [heapRoom] or has doubled, whichever is
-// later. It adapts after each collection. GOGC takes precedence.
+// later. It adapts after each collection, unless what fits then is close to the present percentage. GOGC takes precedence.
 func spaceCollections() {
-	if os.Getenv("GOGC") == "" {
-		adaptGCPercent(100)
+	if os.Getenv("GOGC") != "" {
+		return
 	}
-}
-
-// adaptGCPercent sets what has been measured by now, unless it is close to the present percentage, and again after the
-// next collection.
-func adaptGCPercent(present int) {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	if percent := gcPercent(live[0].Value.Uint64()); percent*10 < present*9 || percent*10 > present*11 {
-		debug.SetGCPercent(percent) // it stops the world
-		present = percent
-	}
-	type cycle struct{ _ *int }
-	runtime.AddCleanup(&cycle{}, adaptGCPercent, present)
+	present := 100
+	afterCollections(func(live uint64) {
+		if percent := gcPercent(live); percent*10 < present*9 || percent*10 > present*11 {
+			debug.SetGCPercent(percent) // it stops the world
+			present = percent
+		}
+	})
 }
 
 // gcPercent returns how much the heap may grow, in percent of the bytes in use after the last collection.

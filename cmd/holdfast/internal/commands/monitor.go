@@ -48,11 +48,8 @@ type monitorFlags struct {
 	audit                   string
 }
 
-func newMonitorFlags() monitorFlags {
-	return monitorFlags{httpPage: cli.NewChoice(pageAuto, pageAuto, pageOff, pageRead, pageActions)}
-}
-
 func (m *monitorFlags) add(f *pflag.FlagSet) {
+	m.httpPage = cli.NewChoice(pageAuto, pageAuto, pageOff, pageRead, pageActions)
 	f.StringVar(&m.http, "http", defaultHTTP, "address for the page, metrics and health, `HOST:PORT`; port 0 takes any free one, off turns HTTP off")
 	f.BoolVar(&m.httpInsecure, "http-insecure", false, "accept connections of other hosts without TLS")
 	f.StringVar(&m.httpTLSCert, "http-tls-cert", "", "`FILE` with the certificate for HTTPS")
@@ -175,22 +172,6 @@ func (m *monitor) started(ctx context.Context, running *server.Server) error {
 		return err
 	}
 	return m.page.Started(nc, running.Node())
-}
-
-// url returns where HTTP is served, empty if it is not.
-func (m *monitor) url() string {
-	if m.web == nil {
-		return ""
-	}
-	return m.web.URL()
-}
-
-// pageURL returns where the page is, empty if it is turned off.
-func (m *monitor) pageURL() string {
-	if m.page == nil {
-		return ""
-	}
-	return m.web.URL() + "/"
 }
 
 // stop ends all of it.

@@ -59,7 +59,7 @@ func untilReady(t *testing.T, m *monitor, text string) {
 		if time.Now().After(end) {
 			t.Fatalf("the answer is %q, want %q", last, text)
 		}
-		r, err := http.Get(m.url() + "/readyz")
+		r, err := http.Get(m.web.URL() + "/readyz")
 		if err != nil {
 			t.Fatal(err)
 		}

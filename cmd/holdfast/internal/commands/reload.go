@@ -16,14 +16,9 @@ type reload struct {
 	hangups chan os.Signal
 	running sync.WaitGroup
 
-	mu    sync.Mutex
-	files []reloaded
-}
-
-// reloaded is what is read again.
-type reloaded struct {
-	what, path string
-	read       func() error
+	mu sync.Mutex
+	// files has for each file what reads it again.
+	files []func()
 }
 
 // newReload begins to wait for signals.
@@ -38,7 +33,13 @@ func newReload(log *slog.Logger) *reload {
 func (r *reload) add(what, path string, read func() error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.files = append(r.files, reloaded{what, path, read})
+	r.files = append(r.files, func() {
+		if err := read(); err != nil {
+			r.log.Error("not reloaded; what was read before stays in force", "what", what, "file", path, "error", err)
+			return
+		}
+		r.log.Info("reloaded", "what", what, "file", path)
+	})
 }
 
 // follow ends when hangups is closed.
@@ -52,12 +53,8 @@ func (r *reload) readAll() {
 	r.mu.Lock()
 	files := slices.Clone(r.files)
 	r.mu.Unlock()
-	for _, f := range files {
-		if err := f.read(); err != nil {
-			r.log.Error("not reloaded; what was read before stays in force", "what", f.what, "file", f.path, "error", err)
-			continue
-		}
-		r.log.Info("reloaded", "what", f.what, "file", f.path)
+	for _, read := range files {
+		read()
 	}
 }
 

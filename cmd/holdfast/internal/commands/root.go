@@ -57,7 +57,10 @@ holder whose lease has ended.`,
 	addCommands(root, groupLocks, lock.New(), lock.NewElect(), newLeader(), newAcquire(), newExtend(), newRelease(), newGet(), newList(), newDeadlocks(), newBreak(), newConfirm(), agent.New(), newWatch(), newHistory())
 	addCommands(root, groupServer, newServe(p), newMembers(), newDoctor(), access.New(), newBackup(), newRestore())
 	addCommands(root, groupOther, bench.New(), demo.New(), newVersion(), newCompletion(), newManual(p))
-	addCommands(root, groupTopics, newExitTopic(), newConfigurationTopic())
+	addCommands(root, groupTopics,
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitTopic},
+		&cobra.Command{Use: "configuration", Short: "Flags, environment variables and the configuration file", Long: configurationTopic},
+	)
 	return root
 }
 

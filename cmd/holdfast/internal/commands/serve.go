@@ -67,9 +67,8 @@ func newServe(p *Program) *cobra.Command {
 		maxTTL:    cli.NewDuration(most, least, most),
 		maxDelay:  cli.NewDuration(cli.Millis(messages.MaxDelayMillis), 0, cli.Millis(messages.MaxDelayMillis)),
 		identity:  identityFlag(),
-		logLevel:  logLevelFlag(),
-		logFormat: logFormatFlag(),
-		monitor:   newMonitorFlags(),
+		logLevel:  cli.NewChoice("info", "debug", "info", "warn", "error"),
+		logFormat: cli.NewChoice("text", "text", "json"),
 	}
 	s.setBounds()
 	cmd := &cobra.Command{
@@ -269,7 +268,7 @@ func (s *serve) run(cmd *cobra.Command) (err error) {
 	if files := s.natsFiles(); files != "" {
 		again.add("NATS", files, running.Reload)
 	}
-	if err := s.announce(cmd.OutOrStdout(), running, watcher.url(), watcher.pageURL()); err != nil {
+	if err := s.announce(cmd.OutOrStdout(), running, watcher); err != nil {
 		return errors.Join(err, running.Stop())
 	}
 	stop := systemd.Serve(ctx, log)

@@ -21,10 +21,14 @@ func (c *Flags) Client(cmd *cobra.Command, name string, use func(*holdfast.Clien
 	if err != nil {
 		return err
 	}
-	err = use(client)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), c.Parting())
+	return errors.Join(use(client), c.Close(cmd.Context(), client))
+}
+
+// Close closes a client, also after the end of ctx. It does not wait for longer than [Flags.Parting].
+func (c *Flags) Close(ctx context.Context, client *holdfast.Client) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Parting())
 	defer cancel()
-	return errors.Join(err, client.Close(ctx))
+	return client.Close(ctx)
 }
 
 // partingTime bounds the cleanup of a command. The service cleans up by itself later: a lease expires, and an

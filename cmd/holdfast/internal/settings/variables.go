@@ -27,9 +27,6 @@ const (
 	VariableSlotTokens = "HOLDFAST_SLOT_TOKENS"
 )
 
-// LockVariables are the variables that lock sets for its command.
-var LockVariables = []string{VariableResource, VariableToken, VariableResources, VariableTokens, VariableSlots, VariableSlotTokens}
-
 // The variables that fence-agent sets for its command, beside those of the resource and of the token. The holder has a
 // name of its own, because HOLDFAST_OWNER is a setting. The tenant is set only with --tenant.
 const (
@@ -43,12 +40,15 @@ const (
 	PrefixMetadata   = "HOLDFAST_METADATA_"
 )
 
-// LossVariables are the variables that fence-agent sets, except those of single entries of the metadata.
-var LossVariables = []string{VariableTenant, VariableFence, VariableHolder, VariableLoss, VariableReason, VariableMetadata}
+// results are the variables that lock and fence-agent set, except those of single entries of the metadata.
+var results = []string{
+	VariableResource, VariableToken, VariableResources, VariableTokens, VariableSlots, VariableSlotTokens,
+	VariableTenant, VariableFence, VariableHolder, VariableLoss, VariableReason, VariableMetadata,
+}
 
 // isResult reports whether lock or fence-agent sets the variable.
 func isResult(name string) bool {
-	return slices.Contains(LockVariables, name) || slices.Contains(LossVariables, name) || strings.HasPrefix(name, PrefixMetadata)
+	return slices.Contains(results, name) || strings.HasPrefix(name, PrefixMetadata)
 }
 
 // ForCommand returns the environment of a command that lock or fence-agent starts: without what an outer one has set, and
@@ -78,7 +78,9 @@ func CheckVariables(cmd *cobra.Command, environ []string) error {
 	if !takesVariables(cmd) {
 		return nil
 	}
-	known, flags := knownVariables(cmd.Root()), flagsOfAll(cmd.Root())
+	known := knownVariables(cmd.Root())
+	var flags []string // those of all commands
+	visitFlags(cmd.Root(), func(f *pflag.Flag) { flags = append(flags, f.Name) })
 	for _, name := range Strangers(cmd.Root(), environ) {
 		flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, ownPrefix)), "_", "-")
 		if cmd.Flags().Lookup(flag) != nil {
@@ -108,18 +110,12 @@ func knownVariables(root *cobra.Command) (known []string) {
 			known = append(known, name)
 		}
 	}
-	for _, name := range slices.Concat(LockVariables, LossVariables) {
+	for _, name := range results {
 		add(name)
 	}
 	visitFlags(root, func(f *pflag.Flag) { add(Env(f)) })
 	slices.Sort(known)
 	return slices.Compact(known)
-}
-
-// flagsOfAll returns the names of the flags of all commands.
-func flagsOfAll(root *cobra.Command) (names []string) {
-	visitFlags(root, func(f *pflag.Flag) { names = append(names, f.Name) })
-	return names
 }
 
 func visitFlags(cmd *cobra.Command, visit func(*pflag.Flag)) {

@@ -17,28 +17,19 @@ import (
 // waits for the last report. An error is logged: the service works without systemd's knowledge.
 func Serve(ctx context.Context, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := reporter{log: log}
-	alive := r.watchdog()
-	r.report(daemon.SdNotifyReady)
-	var running sync.WaitGroup
-	running.Go(func() { r.run(ctx, alive) })
-	return func() { cancel(); running.Wait() }
-}
-
-type reporter struct{ log *slog.Logger }
-
-// watchdog returns the time between two reports of life; 0: none are asked for.
-func (r reporter) watchdog() time.Duration {
-	timeout, err := daemon.SdWatchdogEnabled(false)
+	timeout, err := daemon.SdWatchdogEnabled(false) // 0: no reports of life are asked for
 	if err != nil {
-		r.log.Error("the watchdog of systemd gets no reports: WATCHDOG_USEC has to be a number of microseconds, and WATCHDOG_PID a process", "error", err)
+		log.Error("the watchdog of systemd gets no reports: WATCHDOG_USEC has to be a number of microseconds, and WATCHDOG_PID a process", "error", err)
 	}
-	return timeout / 2
+	report(log, daemon.SdNotifyReady)
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx, log, timeout/2) })
+	return func() { cancel(); running.Wait() }
 }
 
 // run reports life until ctx ends. It asks no other part of the node: systemd would restart a node that waits for its
 // NATS servers, its disk or its processors, which the restart does not bring back.
-func (r reporter) run(ctx context.Context, every time.Duration) {
+func run(ctx context.Context, log *slog.Logger, every time.Duration) {
 	var due <-chan time.Time // never, unless the watchdog asks
 	if every > 0 {
 		ticker := time.NewTicker(every)
@@ -48,16 +39,16 @@ func (r reporter) run(ctx context.Context, every time.Duration) {
 	for {
 		select {
 		case <-due:
-			r.report(daemon.SdNotifyWatchdog)
+			report(log, daemon.SdNotifyWatchdog)
 		case <-ctx.Done():
-			r.report(daemon.SdNotifyStopping)
+			report(log, daemon.SdNotifyStopping)
 			return
 		}
 	}
 }
 
-func (r reporter) report(state string) {
+func report(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		r.log.Error("systemd gets no report of the state of this service; see NOTIFY_SOCKET", "state", state, "error", err)
+		log.Error("systemd gets no report of the state of this service; see NOTIFY_SOCKET", "state", state, "error", err)
 	}
 }
