@@ -51,7 +51,7 @@ var typescript = []mutant{
 			"clients/typescript/src/exchange.ts", "    return this.#open.size === 0 && !this.#unsure;\n", "    return this.#open.size >= 0 || this.#unsure;\n",
 		}},
 		found: typescriptCases,
-		says:  `get queue\.cancelled: the status is`,
+		says:  `queue\.cancelled(: the status)? is `,
 	},
 	{
 		name:  "TypeScriptNoResponderIsAnAnswer",
@@ -79,7 +79,7 @@ var typescript = []mutant{
 		harm:  "a call that was cancelled is granted the lock all the same, and nobody releases it",
 		edits: []edit{{"clients/typescript/src/acquisition.ts", "    const deadline = this.#matters;\n", "    const deadline = this.#matters * 0;\n"}},
 		found: typescriptCases,
-		says:  `get queue\.cancelled: the status is`,
+		says:  `queue\.cancelled(: the status)? is `,
 	},
 	{
 		name:  "TypeScriptFenceWithoutZeros",
