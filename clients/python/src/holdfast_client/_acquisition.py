@@ -7,9 +7,9 @@ import secrets
 from typing import Any
 
 from . import _clock
-from ._core import Core, unanswered
-from ._errors import HoldfastError, LockTimeout, Unavailable, UnknownOutcome
-from ._exchange import Exchange, Unanswered
+from ._core import Core
+from ._errors import LockTimeout, Unavailable, UnknownOutcome
+from ._exchange import Exchange
 from ._holding import Holding
 from ._key import encode_key, normalize
 from ._options import Terms, millis
@@ -86,6 +86,7 @@ class Acquisition:
                 self._core.sender,
                 self._core.calls,
                 "acquire",
+                self._name,
                 self._key,
                 self._message,
                 most_pause=pause,
@@ -94,7 +95,7 @@ class Acquisition:
             )
             again = False
             try:
-                a = await x.run(self._deadline())
+                a = await self._run(x)
                 if a.status == "GRANTED" and not x.gives_back(int(a.lease.get("token", 0))):
                     again = True  # nothing is to be withdrawn
                     return a, Holding(self._core, self._name, self._key, a, self._terms, self._secret)
@@ -104,12 +105,19 @@ class Acquisition:
                     if a.status == "TIMEOUT" and (self._name, int(a.lease.get("token", 0))) in self._core.holdings:
                         error.message += f"; {ITSELF}"
                     raise error
-            except Unanswered as e:
-                raise self._gave_up(e) from None
             finally:
                 x.finish()
                 if not again:
                     self._withdraw(x)
+
+    async def _run(self, x: Exchange) -> Answer:
+        try:
+            return await x.run(self._deadline())
+        except UnknownOutcome as e:
+            # It does not matter to a caller who waits: the lock is not held, and will not be.
+            if self._wait() > 0 and not self._core.sender.off:
+                raise LockTimeout(e.message, operation="acquire", resource=self._name) from None
+            raise
 
     def _again(self, a: Answer, x: Exchange) -> bool:
         # Whether the answer decided nothing: the place in the queue ran out, and not the wait, or the lease ended
@@ -153,13 +161,6 @@ class Acquisition:
         if self._secret is not None:
             m["secret"], m["secret_hash"] = self._secret, self._core.secret_hash
         return json.dumps(m).encode()
-
-    def _gave_up(self, e: Unanswered) -> HoldfastError:
-        # An unknown outcome does not matter to a caller who waits: the lock is not held, and will not be.
-        error = unanswered(e, "acquire", self._name)
-        if isinstance(error, UnknownOutcome) and self._wait() > 0 and not self._core.sender.off:
-            return LockTimeout(error.message, operation="acquire", resource=self._name)
-        return error
 
     def _withdraw(self, x: Exchange) -> None:
         # The service does not grant a withdrawn request any more, even if a copy arrives late. If the background is

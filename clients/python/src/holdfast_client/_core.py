@@ -16,8 +16,8 @@ from ._alarms import Alarms
 from ._connect import log
 from ._deployment import Deployment
 from ._ends import Ends
-from ._errors import Closed, HoldfastError, Invalid, Unavailable, UnknownOutcome
-from ._exchange import Exchange, Unanswered
+from ._errors import Closed, HoldfastError, Invalid, UnknownOutcome
+from ._exchange import Exchange
 from ._holding import Holding
 from ._key import encode_key
 from ._lock import Lock
@@ -155,12 +155,14 @@ class Core:
         """The hash of the secret, in base64."""
         return self._secret.hash
 
-    async def ask(self, op: str, key: str, payload: bytes, within: float) -> Answer:
-        """Return the answer to a request, also while the client closes; Unanswered if there is none in time."""
-        return await self._ask(self.chores, op, key, payload, within)
+    async def ask(self, op: str, resource: str, key: str, payload: bytes, within: float) -> Answer:
+        """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
+        return await self._ask(self.chores, op, resource, key, payload, within)
 
-    async def _ask(self, exchanges: set[Exchange], op: str, key: str, payload: bytes, within: float) -> Answer:
-        x = Exchange(self.sender, exchanges, op, key, lambda: payload, gives_up=exchanges is self.calls)
+    async def _ask(
+        self, exchanges: set[Exchange], op: str, resource: str, key: str, payload: bytes, within: float
+    ) -> Answer:
+        x = Exchange(self.sender, exchanges, op, resource, key, lambda: payload, gives_up=exchanges is self.calls)
         try:
             return await x.run(_clock.now() + max(within, 0))
         finally:
@@ -169,10 +171,7 @@ class Core:
     async def call(self, op: str, resource: str, key: str, payload: bytes) -> Answer:
         """Return the answer to a request within the timeout; if there is none, raise what is known of its effect."""
         self.check(op, resource)
-        try:
-            return await self._ask(self.calls, op, key, payload, self.timeout)
-        except Unanswered as e:
-            raise unanswered(e, op, resource) from None
+        return await self._ask(self.calls, op, resource, key, payload, self.timeout)
 
     async def need(self, feature: str, advice: str, operation: str, resource: str) -> None:
         """Raise Invalid if the deployment is known not to have a feature."""
@@ -192,8 +191,8 @@ class Core:
         """Release in the background. What is not released in time runs out."""
 
         async def run() -> None:
-            with suppress(Unanswered):
-                await self.ask("release", key, message, within)
+            with suppress(HoldfastError):
+                await self.ask("release", "", key, message, within)
 
         self.background(run())
 
@@ -270,10 +269,10 @@ class Core:
         # Releases the surrendered leases of a session by its end. If that is not answered so, they stay surrendered.
         if not holdings:
             return
-        x = Exchange(self.sender, self.chores, "end", session, lambda: message, waits=True, shard=shard)
+        x = Exchange(self.sender, self.chores, "end", "", session, lambda: message, waits=True, shard=shard)
         try:
             a = await x.run(_clock.now() + self.timeout / 2)
-        except Unanswered:
+        except HoldfastError:
             return
         finally:
             x.finish()
@@ -307,9 +306,3 @@ def forked_from(pid: int) -> str:
         f"the client belongs to process {pid}, and this is process {os.getpid()}, forked from it: "
         "make a client in the child"
     )
-
-
-def unanswered(e: Unanswered, operation: str, resource: str) -> HoldfastError:
-    """Return what is known of a request that was not answered."""
-    kind = Closed if e.stopped else Unavailable if e.definite else UnknownOutcome
-    return kind(e.cause, operation=operation, resource=resource, reason=e.reason)

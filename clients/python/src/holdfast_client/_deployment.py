@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from . import _clock
-from ._exchange import Unanswered
+from ._errors import HoldfastError
 from ._resend import FIRST_RESEND
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ class Deployment:
     async def _ask(self) -> bool:
         self._asked = _clock.now()
         try:
-            a = await self._core.ask("info", "", b"{}", self._core.timeout)
-        except Unanswered:
+            a = await self._core.ask("info", "", "", b"{}", self._core.timeout)
+        except HoldfastError:
             return False
         shards = a.reply.get("shards", 0)
         if a.status or not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:

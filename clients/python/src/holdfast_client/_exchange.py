@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from . import _clock
-from ._errors import UnavailableReason
+from ._errors import Closed, HoldfastError, Unavailable, UnavailableReason, UnknownOutcome
 from ._resend import MOST_RESEND, resend_after, retry_after
 from ._sender import DENIED, GARBLED, NO_RESPONDERS, NOT_SENT, Answer, Sender
 
@@ -21,26 +21,6 @@ LEAST_CONTACT = 0.3
 _WITHOUT_EFFECT = {"info", "list", "get"}
 
 
-class Unanswered(Exception):
-    """An exchange has ended without a decision.
-
-    Attributes:
-        definite: the request had no effect and can have none any more.
-        cause: why, in words.
-        stopped: the client is closed.
-        reason: why no node could decide, if that is known.
-    """
-
-    def __init__(
-        self, cause: str, *, definite: bool, stopped: bool = False, reason: UnavailableReason | None = None
-    ) -> None:
-        super().__init__(cause)
-        self.reason: UnavailableReason | None = reason
-        self.cause = cause
-        self.definite = definite
-        self.stopped = stopped
-
-
 class Exchange:
     """Sends one request until it is answered. It is run once, and finished in any case.
 
@@ -48,6 +28,7 @@ class Exchange:
         sender: sends the attempts.
         exchanges: those that are to be told of the connection and of the end of the client.
         op: the operation.
+        resource: the name that errors show; empty: the request is about none.
         key: that of the resource or session; empty: the request is about none, and its subject ends with op.
         message: returns the request as it is to be sent now; it must be the same one to the service each time.
         most_pause: bounds the pauses between attempts.
@@ -62,6 +43,7 @@ class Exchange:
         sender: Sender,
         exchanges: set[Exchange],
         op: str,
+        resource: str,
         key: str,
         message: Callable[[], bytes],
         *,
@@ -78,6 +60,7 @@ class Exchange:
         self._sender = sender
         self._exchanges = exchanges
         self._op = op
+        self._resource = resource
         self._key = key
         self._message = message
         self._most_pause = most_pause
@@ -109,7 +92,9 @@ class Exchange:
             deadline: a moment of the clock; None: it is awaited without a bound.
 
         Raises:
-            Unanswered: the deadline came first, the client was closed, or the connection is closed for good.
+            Unavailable: the deadline came first, or the connection is closed for good. The request had no effect.
+            UnknownOutcome: as Unavailable, but the request may have had its effect, or may yet have it.
+            Closed: the client was closed.
         """
         loop = asyncio.get_running_loop()
         self._exchanges.add(self)
@@ -269,7 +254,8 @@ class Exchange:
                 self._came.remove(a)
                 self._drop(a.id)
 
-    def _give_up(self, cause: str, *, stopped: bool = False) -> Unanswered:
+    def _give_up(self, cause: str, *, stopped: bool = False) -> HoldfastError:
+        # What is known of the effect of a request that was not answered.
         self._settle()
         definite = self.definite or self._op in _WITHOUT_EFFECT
         reason = None if stopped or not definite else self._reason
@@ -278,4 +264,5 @@ class Exchange:
         elif not definite and self._reason == "no_owner":
             # What it says is true of the attempt that it answers, and not of the earlier one that is unanswered.
             cause = "an attempt had no answer, and a later one was refused"
-        return Unanswered(cause, definite=definite, stopped=stopped, reason=reason)
+        kind = Closed if stopped else Unavailable if definite else UnknownOutcome
+        return kind(cause, operation=self._op, resource=self._resource, reason=reason)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from . import _clock
 from ._alarms import NEVER, Alarm
 from ._errors import (
-    Closed,
     HoldfastError,
     Invalid,
     LockLost,
@@ -21,7 +20,6 @@ from ._errors import (
     UnknownOutcome,
 )
 from ._estimate import MOST_ORDER
-from ._exchange import Exchange, Unanswered
 from ._extensions import Extensions
 from ._hints import Hints, ended
 from ._lease import Lease
@@ -252,30 +250,28 @@ class Holding:
         return self.core.message(self.secret, token=self.token)
 
     async def _release(self, released: asyncio.Future[HoldfastError | None]) -> None:
-        core = self.core
-        x = Exchange(core.sender, core.chores, "release", self.key, self.release_message)
         try:
-            answer = await x.run(_clock.now() + max(min(core.timeout, self.ends - _clock.now()), 0))
-        except Unanswered as e:
+            answer = await self._ask_release(min(self.core.timeout, self.ends - _clock.now()))
+        except HoldfastError as e:
             self._release_later(None)
-            error = Closed if e.stopped else Unavailable if e.definite else UnknownOutcome
-            released.set_result(error(e.cause, operation="release", resource=self.name))
+            released.set_result(e)
         except BaseException:
             self._release_later(released)
             raise
         else:
             released.set_result(self._outcome(answer))
             self.extensions.leave()
-        finally:
-            x.finish()
+
+    async def _ask_release(self, within: float) -> Answer:
+        return await self.core.ask("release", self.name, self.key, self.release_message(), within)
 
     def _release_later(self, released: asyncio.Future[HoldfastError | None] | None) -> None:
         # Releases the lease in the background. If that is not known to have had its effect, the session that the lease
         # may be in must not prolong it.
         async def run() -> None:
             try:
-                answer = await self.core.ask("release", self.key, self.release_message(), self.ends - _clock.now())
-            except Unanswered:
+                answer = await self._ask_release(self.ends - _clock.now())
+            except HoldfastError:
                 self.extensions.forsake()
             else:
                 found = self._outcome(answer)
@@ -374,8 +370,8 @@ class Holding:
 
     async def _confirm(self) -> None:
         try:
-            a = await self.core.ask("get", self.key, b"{}", self.until - _clock.now())
-        except Unanswered:
+            a = await self.core.ask("get", self.name, self.key, b"{}", self.until - _clock.now())
+        except HoldfastError:
             return
         if not self._holding or not ended(a, self.token):
             return
