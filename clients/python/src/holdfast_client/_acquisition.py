@@ -84,7 +84,7 @@ class Acquisition:
             pause = min(self._terms.ttl / QUIET_PARTS, MOST_RESEND) if waits else MOST_RESEND
             x = Exchange(
                 self._core.sender,
-                self._core.calls,
+                self._core.exchanges,
                 "acquire",
                 self._name,
                 self._key,

@@ -67,14 +67,12 @@ class Core:
         self.closed = False
         self._pid = os.getpid()
         self.holdings: dict[tuple[str, int], Holding] = {}
-        # The exchanges of calls, which end with close, and those of what is to be done also then.
-        self.calls: set[Exchange] = set()
-        self.chores: set[Exchange] = set()
+        self.exchanges: set[Exchange] = set()
         self.watches: set[Watch] = set()
         self.loop = asyncio.get_running_loop()
         self._secret = secret
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._background = 0
+        self._background: set[asyncio.Task[None]] = set()
         self._logged = False
         # Nothing is asked any more.
         self._ceased = False
@@ -120,16 +118,13 @@ class Core:
 
     def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         """Run something that a call has left. Return None if too much of it goes on already."""
-        if self._background >= MOST_BACKGROUND or self._ceased:
+        if len(self._background) >= MOST_BACKGROUND or self._ceased:
             work.close()
             return None
-        self._background += 1
         task = self.spawn(work)
-        task.add_done_callback(self._background_done)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
         return task
-
-    def _background_done(self, _: asyncio.Task[None]) -> None:
-        self._background -= 1
 
     @property
     def inherited(self) -> bool:
@@ -155,14 +150,11 @@ class Core:
         """The hash of the secret, in base64."""
         return self._secret.hash
 
-    async def ask(self, op: str, resource: str, key: str, payload: bytes, within: float) -> Answer:
-        """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
-        return await self._ask(self.chores, op, resource, key, payload, within)
-
-    async def _ask(
-        self, exchanges: set[Exchange], op: str, resource: str, key: str, payload: bytes, within: float
+    async def ask(
+        self, op: str, resource: str, key: str, payload: bytes, within: float, *, gives_up: bool = False
     ) -> Answer:
-        x = Exchange(self.sender, exchanges, op, resource, key, lambda: payload, gives_up=exchanges is self.calls)
+        """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
+        x = Exchange(self.sender, self.exchanges, op, resource, key, lambda: payload, gives_up=gives_up)
         try:
             return await x.run(_clock.now() + max(within, 0))
         finally:
@@ -171,7 +163,7 @@ class Core:
     async def call(self, op: str, resource: str, key: str, payload: bytes) -> Answer:
         """Return the answer to a request within the timeout; if there is none, raise what is known of its effect."""
         self.check(op, resource)
-        return await self._ask(self.calls, op, resource, key, payload, self.timeout)
+        return await self.ask(op, resource, key, payload, self.timeout, gives_up=True)
 
     async def need(self, feature: str, advice: str, operation: str, resource: str) -> None:
         """Raise Invalid if the deployment is known not to have a feature."""
@@ -210,30 +202,25 @@ class Core:
         self.closed = True
         until = _clock.now() + self.timeout
         self.deployment.close()
-        for x in tuple(self.calls):
-            x.stop()
+        for x in self.exchanges:
+            if x.gives_up:
+                x.stop()
         for watch in tuple(self.watches):
             watch.closed()
         for holding in self.holdings.values():
             holding.interrupt()
         releases = self.spawn(self._release_all())
         self.ends.close()
-        own = asyncio.current_task()
-        while True:
-            left = until - _clock.now()
-            tasks = {t for t in self._tasks if t is not own}
-            if not tasks or left <= 0:
-                break
-            await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        unfinished = any(t is not own for t in self._tasks)
+        own = {asyncio.current_task()}
+        while (unfinished := self._tasks - own) and (left := until - _clock.now()) > 0:
+            await asyncio.wait(unfinished, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         self._ceased = True
         releases.cancel()
         self.alarms.close()
-        for x in tuple(self.chores):
+        for x in self.exchanges:
             x.stop()
-        for task in tuple(self._tasks):
-            if task is not own:
-                task.cancel()
+        for task in unfinished:
+            task.cancel()
         for holding in tuple(self.holdings.values()):
             holding.detach()
         await self.sender.close()
@@ -269,7 +256,7 @@ class Core:
         # Releases the surrendered leases of a session by its end. If that is not answered so, they stay surrendered.
         if not holdings:
             return
-        x = Exchange(self.sender, self.chores, "end", "", session, lambda: message, waits=True, shard=shard)
+        x = Exchange(self.sender, self.exchanges, "end", "", session, lambda: message, waits=True, shard=shard)
         try:
             a = await x.run(_clock.now() + self.timeout / 2)
         except HoldfastError:
@@ -283,13 +270,13 @@ class Core:
     def _orphan(self, lease: dict[str, Any]) -> None:
         # An answer may come twice, and the second time before a call has looked at the first.
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
-        if any(x.has(name, token) for x in self.calls) or not self.give_back(lease):
+        if any(x.has(name, token) for x in self.exchanges) or not self.give_back(lease):
             return
-        for x in self.calls:
+        for x in self.exchanges:
             x.given_back(token)
 
     def _reconnected(self) -> None:
-        for x in (*self.calls, *self.chores):
+        for x in self.exchanges:
             x.reconnected()
         for watch in tuple(self.watches):
             watch.reconnected()

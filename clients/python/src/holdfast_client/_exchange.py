@@ -34,8 +34,9 @@ class Exchange:
         most_pause: bounds the pauses between attempts.
         waits: the service may leave the request without an answer for a time.
         shard: that of a session; None: that of the key.
-        gives_up: a caller waits, who learns of what another attempt would hardly change: that NATS denies the request,
-            that the deployment has not answered this client at all, or that its shard has had no owner for long.
+        gives_up: a caller waits, whose call ends when the client begins to close. The caller learns of what another
+            attempt would hardly change: that NATS denies the request, that the deployment has not answered this client
+            at all, or that its shard has had no owner for long.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Exchange:
         shard: int | None = None,
         gives_up: bool = False,
     ) -> None:
-        self._gives_up = gives_up
+        self.gives_up = gives_up
         self._denied = False
         self._lasting = False
         self._patience = 0.0
@@ -111,7 +112,7 @@ class Exchange:
             if self._renew or now >= self._due:
                 self._send(now)
             next_look = self._due if deadline is None else min(self._due, deadline)
-            if self._gives_up and self._obstacle and not self._sender.heard:
+            if self.gives_up and self._obstacle and not self._sender.heard:
                 next_look = min(next_look, self._patience)
             self._wake = loop.create_future()
             timer = loop.call_later(max(next_look - now, 0), self._ring)
@@ -160,7 +161,7 @@ class Exchange:
 
     def _hopeless(self, now: float) -> bool:
         # Whether another attempt would hardly change what has kept the earlier ones from having an effect.
-        if not self._gives_up:
+        if not self.gives_up:
             return False
         if self._sender.deaf:
             return True
