@@ -42,7 +42,6 @@ class Deployment:
         self.min_ttl = 0.0
         self.known = asyncio.Event()
         self._begun = self._asked = _clock.now()
-        self._asking = True
         self._task = core.spawn(self._find())
 
     @property
@@ -67,8 +66,7 @@ class Deployment:
 
     def refresh(self) -> None:
         """Ask again, unless the answer is fresh."""
-        if not self._asking and _clock.now() >= self._asked + FRESH:
-            self._asking = True
+        if self._task.done() and not self._core.closed and _clock.now() >= self._asked + FRESH:
             self._task = self._core.spawn(self._find())
 
     async def lacks(self, feature: str) -> bool:
@@ -80,14 +78,10 @@ class Deployment:
         return False
 
     async def _find(self) -> None:
-        if await self._ask():
-            self._asking = False
-        else:
-            self._core.loop.call_later(AGAIN, self._find_again)
-
-    def _find_again(self) -> None:
-        if not self._core.closed:
-            self._task = self._core.spawn(self._find())
+        while True:
+            if await self._ask():
+                return
+            await asyncio.sleep(AGAIN)
 
     async def _ask(self) -> bool:
         self._asked = _clock.now()
