@@ -79,7 +79,7 @@ class Exchange:
         self._over = False
         self._renew = False
         self._stop = False
-        self._wake: asyncio.Future[None] | None = None
+        self._changed = asyncio.Event()
 
     @property
     def definite(self) -> bool:
@@ -114,13 +114,12 @@ class Exchange:
             next_look = self._due if deadline is None else min(self._due, deadline)
             if self.gives_up and self._obstacle and not self._sender.heard:
                 next_look = min(next_look, self._patience)
-            self._wake = loop.create_future()
-            timer = loop.call_later(max(next_look - now, 0), self._ring)
+            timer = loop.call_later(max(next_look - now, 0), self._changed.set)
             try:
-                await self._wake
+                await self._changed.wait()
             finally:
                 timer.cancel()
-                self._wake = None
+            self._changed.clear()
             answer = self._sift()
             if answer is not None:
                 return answer
@@ -152,12 +151,12 @@ class Exchange:
     def reconnected(self) -> None:
         """Send the request again at once, because an answer may have been lost with the last connection."""
         self._renew = True
-        self._ring()
+        self._changed.set()
 
     def stop(self) -> None:
         """End the exchange, because the client is closed."""
         self._stop = True
-        self._ring()
+        self._changed.set()
 
     def _hopeless(self, now: float) -> bool:
         # Whether another attempt would hardly change what has kept the earlier ones from having an effect.
@@ -168,10 +167,6 @@ class Exchange:
         if not self._obstacle or not self.definite:
             return False
         return self._denied or self._lasting or (not self._sender.heard and now >= self._patience)
-
-    def _ring(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
 
     def _send(self, now: float) -> None:
         self._renew = False
@@ -196,7 +191,7 @@ class Exchange:
             return
         self._came.append(a)
         self._sender.window.leave(self)
-        self._ring()
+        self._changed.set()
 
     def _sift(self) -> Answer | None:
         # Looks through what has come for a decision. When the latest attempt is known to have had no effect, the next
