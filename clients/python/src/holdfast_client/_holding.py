@@ -31,7 +31,7 @@ from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
 
 if TYPE_CHECKING:
     from ._core import Core
-    from ._coverage import Coverage
+    from ._session import Session
 
 LOSSES: dict[str, LossReason] = {
     "NOT_HELD": "not_held",
@@ -48,7 +48,7 @@ class Holding:
 
     Attributes:
         extensions: what renews it by itself.
-        coverage: what renews it in their place; None: nothing does.
+        keeper: the session whose keeps renew it in their place; None: none does.
         lock: what the application has of it.
         found: why it is lost; None: it is not.
     """
@@ -76,7 +76,7 @@ class Holding:
             ttl=terms.ttl,
             order=a.order,
         )
-        self.coverage: Coverage | None = None
+        self.keeper: Session | None = None
         self.found: LockLost | None = None
         # When the lease is over at the service, too; set when it is not held any more.
         self.ends = 0.0
@@ -110,10 +110,10 @@ class Holding:
     @property
     def until(self) -> float:
         """When the lease must be considered over."""
-        # Another thread may ask. A lease that leaves its coverage first takes over its end.
-        coverage = self.coverage
-        until = self.extensions.until
-        return until if coverage is None else max(until, coverage.until)
+        # Another thread may ask. A lease that leaves its session first takes over the end that it had there.
+        keeper = self.keeper
+        until = 0.0 if keeper is None else keeper.until
+        return max(until if keeper is self.keeper else 0.0, self.extensions.until)
 
     @property
     def lost(self) -> asyncio.Event:
@@ -127,7 +127,7 @@ class Holding:
     @property
     def renewed(self) -> bool:
         """Whether the lease is to be prolonged by its own extensions."""
-        return (self.coverage is None and self.terms.renew) or self.extensions.awaited
+        return (self.keeper is None and self.terms.renew) or self.extensions.awaited
 
     def when_lost(self, listener: Callable[[], None]) -> None:
         """Have a function called by the loop when the lease is lost."""
@@ -329,9 +329,9 @@ class Holding:
         self._schedule()
 
     def _schedule(self) -> None:
-        # A renewal, the subscription to events, or the end, of which a lease in a coverage is told.
+        # A renewal, the subscription to events, or the end, of which a covered lease is told.
         at = self._hints.due()
-        if self.coverage is None:
+        if self.keeper is None:
             at = min(at, self.extensions.until)
         if self.renewed:
             at = min(at, self.extensions.due)
@@ -405,8 +405,9 @@ class Holding:
         label = lease.get("session", "")
         session = self.extensions.session
         if session is not None and self.extensions.is_in(label):
-            self._cover(session.entered(a.sent))
-        elif self.coverage is not None and label != self.coverage.label:
+            if session.entered(self, a.sent):
+                self.keeper = session
+        elif self.keeper is not None and label != self.keeper.label:
             self._uncover(_clock.now())
         self._schedule()
         if not self.extensions.has_open(a.id):
@@ -434,24 +435,17 @@ class Holding:
         self._schedule()
         self.endanger(error.message)
 
-    def _cover(self, coverage: Coverage | None) -> None:
-        if coverage is None or coverage is self.coverage or not coverage.add(self):
-            return
-        if self.coverage is not None:
-            self.coverage.holdings.discard(self)
-        self.coverage = coverage
-
-    def uncovered(self, coverage: Coverage) -> None:
-        """Take in that a coverage is over."""
-        if self.coverage is coverage and self._holding:
+    def uncovered(self, session: Session) -> None:
+        """Take in that a session does not cover the lease any more."""
+        if self.keeper is session and self._holding:
             self._uncover(_clock.now() + random.random() * spread(self.extensions.agreed))
             self._schedule()
 
     def _uncover(self, due: float) -> None:
-        if self.coverage is not None:
-            self.coverage.holdings.discard(self)
-            self.extensions.resume(self.coverage.until, due)
-            self.coverage = None
+        if self.keeper is not None:
+            self.keeper.covered.discard(self)
+            self.extensions.resume(self.keeper.until, due)
+            self.keeper = None
 
     def endanger(self, cause: str) -> None:
         """Tell the application, once, that renewals have begun to fail."""
@@ -489,9 +483,9 @@ class Holding:
         self.core.alarms.stop(self._alarm)
         self._hints.stop()
         self.ends = self.extensions.over()
-        if self.coverage is not None:
-            self.coverage.holdings.discard(self)
-            self.ends = max(self.ends, self.coverage.until)
+        if self.keeper is not None:
+            self.keeper.covered.discard(self)
+            self.ends = max(self.ends, self.keeper.until)
         self.extensions.stop(error)
         self.core.holdings.pop((self.name, self.token), None)
 
