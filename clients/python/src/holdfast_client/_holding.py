@@ -65,17 +65,7 @@ class Holding:
         self.fence: str = lease.get("fence", "")
         self.slots: tuple[int, ...] = tuple(lease.get("slots", ()))
         self.metadata: Mapping[str, str] = lease.get("metadata", {})
-        self.extensions = Extensions(
-            core.sender,
-            key=key,
-            owner=core.owner,
-            token=self.token,
-            secret=secret,
-            sent=a.sent,
-            remaining=lease.get("remaining_ms", 0) / 1000,
-            ttl=terms.ttl,
-            order=a.order,
-        )
+        self.extensions = Extensions(core.sender, key, self.message, a, terms.ttl)
         self.keeper: Session | None = None
         self.found: LockLost | None = None
         # When the lease is over at the service, too; set when it is not held any more.
@@ -198,8 +188,7 @@ class Holding:
         while True:
             self._sets = min(self._sets + 1, MOST_ORDER)
             order = {"order": self._sets} if self.core.deployment.orders else {}
-            message = self.core.message(self.secret, token=self.token, metadata=metadata, **order)
-            a = await self.core.call("set", self.name, self.key, message)
+            a = await self.core.call("set", self.name, self.key, self.message(metadata=metadata, **order))
             if a.status != "UPDATED" or a.order <= self._sets:
                 return a
             self._sets = a.order  # another client of the owner sets them, too
@@ -245,9 +234,9 @@ class Holding:
         self.detach()
         self.extensions.leave()
 
-    def release_message(self) -> bytes:
-        """Return the request that releases the lease."""
-        return self.core.message(self.secret, token=self.token)
+    def message(self, **fields: object) -> bytes:
+        """Return a request about the lease. Without fields it is the one that releases it."""
+        return self.core.message(self.secret, token=self.token, **fields)
 
     async def _release(self, released: asyncio.Future[HoldfastError | None]) -> None:
         try:
@@ -263,7 +252,7 @@ class Holding:
             self.extensions.leave()
 
     async def _ask_release(self, within: float) -> Answer:
-        return await self.core.ask("release", self.name, self.key, self.release_message(), within)
+        return await self.core.ask("release", self.name, self.key, self.message(), within)
 
     def _release_later(self, released: asyncio.Future[HoldfastError | None] | None) -> None:
         # Releases the lease in the background. If that is not known to have had its effect, the session that the lease
@@ -311,7 +300,7 @@ class Holding:
         # prolonged it without the client's knowledge.
         if self.found is not None and self.found.reason == "deadline" and _clock.now() < self.ends:
             sender = self.core.sender
-            sender.send(sender.router.route("release", self.key, 0), self.release_message(), None)
+            sender.send(sender.router.route("release", self.key, 0), self.message(), None)
             self.ends = 0.0
 
     def _wake(self) -> None:
@@ -418,7 +407,7 @@ class Holding:
         token = int(lease["token"])
         if token > self.token:
             self.core.holdings[self.name, token] = self.core.holdings.pop((self.name, self.token))
-            self.token = self.extensions.token = token
+            self.token = token
             self.fence, self.slots = lease.get("fence", ""), tuple(lease.get("slots", ()))
 
     def _refused(self, a: Answer) -> None:
