@@ -23,10 +23,20 @@ from ._holding import Holding
 from ._key import encode_key, normalize
 from ._lease import HeldBack, Lease, LockState
 from ._lock import Lock
-from ._options import Duration, LockOptions, OnLost, Terms, check_owner, check_terms, check_text, check_ttl, seconds
+from ._options import (
+    Duration,
+    LockOptions,
+    OnLost,
+    Terms,
+    check_owner,
+    check_secret,
+    check_terms,
+    check_text,
+    check_ttl,
+    seconds,
+)
 from ._refusal import refused
 from ._scope import LockScope
-from ._secret import Secret
 from ._sender import Answer
 from ._watch import Watch, check_pattern
 
@@ -85,7 +95,7 @@ class Client:
             timeout=seconds("timeout", timeout, 0.001),
             prefix=prefix,
             use_sessions=sessions,
-            secret=Secret(secret),
+            secret=check_secret(secret),
             jeopardy=on_jeopardy,
         )
         self._core: Core | None = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
+from base64 import b64encode
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +23,6 @@ from ._exchange import Exchange
 from ._holding import Holding
 from ._key import encode_key
 from ._lock import Lock
-from ._secret import Secret
 from ._sender import Answer, Sender
 from ._sessions import Sessions
 
@@ -45,6 +46,7 @@ class Core:
     Attributes:
         holdings: the leases that are held, by resource and token.
         closed: the client is closed, or is being closed.
+        secret_hash: the SHA-256 of the secret, in base64.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Core:
         timeout: float,
         prefix: str,
         use_sessions: bool,
-        secret: Secret,
+        secret: bytes,
         jeopardy: JeopardyHook | None,
     ) -> None:
         self.nc = nc
@@ -70,7 +72,8 @@ class Core:
         self.exchanges: set[Exchange] = set()
         self.watches: set[Watch] = set()
         self.loop = asyncio.get_running_loop()
-        self._secret = secret
+        self._secret = b64encode(secret).decode()
+        self.secret_hash = b64encode(hashlib.sha256(secret).digest()).decode()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._background: set[asyncio.Task[None]] = set()
         self._logged = False
@@ -143,12 +146,7 @@ class Core:
 
     def secret(self) -> str | None:
         """Return the secret of new leases in base64; None if the deployment may refuse one."""
-        return self._secret.text if "secrets" in self.deployment.features else None
-
-    @property
-    def secret_hash(self) -> str:
-        """The hash of the secret, in base64."""
-        return self._secret.hash
+        return self._secret if "secrets" in self.deployment.features else None
 
     async def ask(
         self, op: str, resource: str, key: str, payload: bytes, within: float, *, gives_up: bool = False
