@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 from collections import OrderedDict, deque
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from nats.aio.msg import Msg
@@ -80,9 +79,7 @@ class Watch:
         await self._begin()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
