@@ -25,7 +25,6 @@ QUIET_PARTS = 4
 # After how many grants that came too late an acquisition gives up.
 MOST_LATE = 3
 
-
 # Why a wait may never end, and of how many locks a call looks for its own.
 ITSELF = "this client holds it itself, and locks are not reentrant"
 FEW = 64
@@ -44,7 +43,7 @@ class Acquisition:
         self._key = encode_key(name)
         self._terms = terms
         self._begun = _clock.now()
-        self._id = new_id()
+        self._id = secrets.token_hex(16)
         self._secret: str | None = None
         # When the latest attempt cannot matter any more: its wait and a lease granted then are over.
         self._matters = self._begun
@@ -69,7 +68,7 @@ class Acquisition:
             holding.discard()
             core.give_back(a.lease)
             core.check("acquire", self._name)
-            self._id = new_id()
+            self._id = secrets.token_hex(16)
         raise Unavailable(
             f"{MOST_LATE} grants came when their lease was nearly over, the last after {took:.3f} s: "
             f"a TTL of {self._terms.ttl:g} s is too short for this connection",
@@ -96,7 +95,7 @@ class Acquisition:
             again = False
             try:
                 a = await self._run(x)
-                if a.status == "GRANTED" and not x.gives_back(int(a.lease.get("token", 0))):
+                if a.status == "GRANTED" and int(a.lease.get("token", 0)) not in x.given_back:
                     again = True  # nothing is to be withdrawn
                     return a, Holding(self._core, self._name, self._key, a, self._terms, self._secret)
                 again = self._again(a, x)
@@ -129,7 +128,7 @@ class Acquisition:
             self._withdraw(x)
         elif a.status not in ("GRANTED", "RELEASED", "EXPIRED", "CANCELLED"):
             return False
-        self._id = new_id()
+        self._id = secrets.token_hex(16)
         return True
 
     def _wait(self) -> float:
@@ -169,8 +168,3 @@ class Acquisition:
             return
         message = self._core.message(self._secret, request_id=self._id)
         self._core.release_later(self._key, message, self._matters - _clock.now())
-
-
-def new_id() -> str:
-    """Return a request id that is used nowhere else."""
-    return secrets.token_hex(16)

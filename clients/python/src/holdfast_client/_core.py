@@ -271,7 +271,7 @@ class Core:
         if any(x.has(name, token) for x in self.exchanges) or not self.give_back(lease):
             return
         for x in self.exchanges:
-            x.given_back(token)
+            x.given_back.add(token)
 
     def _reconnected(self) -> None:
         for x in self.exchanges:

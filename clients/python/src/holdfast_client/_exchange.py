@@ -37,6 +37,9 @@ class Exchange:
         gives_up: a caller waits, whose call ends when the client begins to close. The caller learns of what another
             attempt would hardly change: that NATS denies the request, that the deployment has not answered this client
             at all, or that its shard has had no owner for long.
+
+    Attributes:
+        given_back: tokens of leases that are given back, so that a grant of one of them does not count.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class Exchange:
         self._due = 0.0
         self._obstacle = ""
         self._came: list[Answer] = []
-        self._given_back: set[int] = set()
+        self.given_back: set[int] = set()
         self._over = False
         self._renew = False
         self._stop = False
@@ -138,15 +141,6 @@ class Exchange:
     def has(self, resource: str, token: int) -> bool:
         """Return whether a grant of this lease has come that has not been looked at."""
         return any(a.lease.get("resource") == resource and int(a.lease.get("token", 0)) == token for a in self._came)
-
-    def given_back(self, token: int) -> None:
-        """Take in that a lease of this token is given back: it may be the one that this request is granted."""
-        if self._op == "acquire":
-            self._given_back.add(token)
-
-    def gives_back(self, token: int) -> bool:
-        """Return whether the lease of this token is given back, so that a grant of it does not count."""
-        return token in self._given_back
 
     def reconnected(self) -> None:
         """Send the request again at once, because an answer may have been lost with the last connection."""
