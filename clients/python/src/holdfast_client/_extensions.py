@@ -135,7 +135,8 @@ class Extensions(Renewal):
         """Drop an attempt on which no node decided. If a caller waits, the next one is soon."""
         self.drop(id)
         if self._calls and not self.has_open(id):
-            self.hasten(_clock.now(), retry_after)
+            self.due = min(self.due, _clock.now() + retry_after(self.idle))
+            self.idle += 1
 
     @property
     def awaited(self) -> bool:

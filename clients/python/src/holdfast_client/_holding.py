@@ -126,7 +126,7 @@ class Holding:
             asyncio.get_running_loop().call_soon(listener)
 
     def interrupt(self) -> None:
-        """Have the listeners called, because the client is closed."""
+        """Have the listeners called, because the lease is lost or the client is closed."""
         for listener in self._listeners:
             self.core.loop.call_soon(listener)
         self._listeners.clear()
@@ -463,10 +463,7 @@ class Holding:
         self.extensions.leave()
         if self._lost is not None:
             self._lost.set()
-        loop = asyncio.get_running_loop()
-        for listener in self._listeners:
-            loop.call_soon(listener)
-        self._listeners.clear()
+        self.interrupt()
 
     def _stop(self, error: HoldfastError) -> None:
         self.core.alarms.stop(self._alarm)
