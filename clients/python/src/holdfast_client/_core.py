@@ -246,7 +246,7 @@ class Core:
         finally:
             for holding in together:
                 cause = "the client was closed before an answer came"
-                holding.surrendered(UnknownOutcome(cause, operation="release", resource=holding.name))
+                holding.settle(UnknownOutcome(cause, operation="release", resource=holding.name))
         for session in self.sessions.all():
             session.close()
 
@@ -263,7 +263,7 @@ class Core:
             x.finish()
         if a.status == "RELEASED":
             for holding in holdings:
-                holding.surrendered(None)
+                holding.settle(None)
 
     def _orphan(self, lease: dict[str, Any]) -> None:
         # An answer may come twice, and the second time before a call has looked at the first.

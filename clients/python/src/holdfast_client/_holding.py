@@ -200,11 +200,11 @@ class Holding:
         if self.found is not None:
             self._post_release()
             raise self._again(self.found, "release")
-        if self._released is None:
-            self._released = asyncio.get_running_loop().create_future()
-            self.detach()
-            await self._release(self._released)
-        error = await asyncio.shield(self._released)
+        released = self._released
+        if released is None:
+            released = self.surrender()
+            await self._release()
+        error = await asyncio.shield(released)
         if error is not None:
             raise self._again(error, "release")
 
@@ -213,20 +213,21 @@ class Holding:
         self._holding = False
         self._stop(LockReleased("the lock was released", operation="extend", resource=self.name))
 
-    def surrender(self) -> None:
-        """Hold the lease no more, because the end of its session is to release it. Then call surrendered."""
+    def surrender(self) -> asyncio.Future[HoldfastError | None]:
+        """Hold the lease no more, because it is to be released, and return the outcome of that, which settle sets."""
         self._released = asyncio.get_running_loop().create_future()
         self.detach()
+        return self._released
 
-    def surrendered(self, outcome: HoldfastError | None) -> None:
-        """Take in that the end of the session has released the lease, or why not. Later calls have no effect."""
+    def settle(self, outcome: HoldfastError | None) -> None:
+        """Take in that the lease is released, or why not. Later calls have no effect."""
         if self._released is not None and not self._released.done():
             self._released.set_result(outcome)
 
     async def release_alone(self) -> None:
         """Release a surrendered lease by a request of its own, because the end of its session did not."""
         if self._released is not None and not self._released.done():
-            await self._release(self._released)
+            await self._release()
 
     def discard(self) -> None:
         """Hold the lease no more. It is given back by another way."""
@@ -238,23 +239,23 @@ class Holding:
         """Return a request about the lease. Without fields it is the one that releases it."""
         return self.core.message(self.secret, token=self.token, **fields)
 
-    async def _release(self, released: asyncio.Future[HoldfastError | None]) -> None:
+    async def _release(self) -> None:
         try:
             answer = await self._ask_release(min(self.core.timeout, self.ends - _clock.now()))
         except HoldfastError as e:
-            self._release_later(None)
-            released.set_result(e)
+            self.settle(e)
+            self._release_later()
         except BaseException:
-            self._release_later(released)
+            self._release_later()
             raise
         else:
-            released.set_result(self._outcome(answer))
+            self.settle(self._outcome(answer))
             self.extensions.leave()
 
     async def _ask_release(self, within: float) -> Answer:
         return await self.core.ask("release", self.name, self.key, self.message(), within)
 
-    def _release_later(self, released: asyncio.Future[HoldfastError | None] | None) -> None:
+    def _release_later(self) -> None:
         # Releases the lease in the background. If that is not known to have had its effect, the session that the lease
         # may be in must not prolong it.
         async def run() -> None:
@@ -263,14 +264,11 @@ class Holding:
             except HoldfastError:
                 self.extensions.forsake()
             else:
-                found = self._outcome(answer)
-                if released is not None and not released.done():
-                    released.set_result(found)
+                self.settle(self._outcome(answer))
 
         def ended(_: asyncio.Task[None]) -> None:
             self.extensions.leave()
-            if released is not None and not released.done():
-                released.set_result(UnknownOutcome("no answer", operation="release", resource=self.name))
+            self.settle(UnknownOutcome("no answer", operation="release", resource=self.name))
 
         task = self.core.background(run())
         if task is not None:
@@ -278,10 +276,7 @@ class Holding:
             return
         self.extensions.forsake()
         self.extensions.leave()
-        if released is not None:
-            released.set_result(
-                Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name)
-            )
+        self.settle(Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name))
 
     def _outcome(self, a: Answer) -> HoldfastError | None:
         if a.status == "RELEASED":
