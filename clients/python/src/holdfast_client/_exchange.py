@@ -79,7 +79,6 @@ class Exchange:
         self._obstacle = ""
         self._came: list[Answer] = []
         self.given_back: set[int] = set()
-        self._over = False
         self._renew = False
         self._stop = False
         self._changed = asyncio.Event()
@@ -129,7 +128,6 @@ class Exchange:
 
     def finish(self) -> None:
         """End the exchange: what comes now, or has not been looked at, is an orphan."""
-        self._over = True
         self._exchanges.discard(self)
         self._sender.window.leave(self)
         self._settle()
@@ -180,9 +178,6 @@ class Exchange:
         self._open.append(id)
 
     def _receive(self, a: Answer) -> None:
-        if self._over:
-            self._sender.disown(a)
-            return
         self._came.append(a)
         self._sender.window.leave(self)
         self._changed.set()
