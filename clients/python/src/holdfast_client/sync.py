@@ -93,14 +93,12 @@ class _Loop:
 
         async def run() -> None:
             try:
-                result = await work()
+                answer.set_result(await work())
             except asyncio.CancelledError:
                 answer.set_exception(Closed("the client was closed"))
                 raise
             except Exception as error:
                 answer.set_exception(error)
-            else:
-                answer.set_result(result)
 
         def start() -> None:
             task.append(self.spawn(run()))
@@ -110,13 +108,14 @@ class _Loop:
             if not answer.done():  # the loop was ended before the first step of run
                 answer.set_exception(Closed("the client was closed"))
 
-        def cancel() -> None:
-            if task and not task[0].done():
-                task[0].cancel()
-
         def give_back(done: concurrent.futures.Future[T]) -> None:
             if undo is not None and not done.exception():
                 self.spawn(_quiet(undo(done.result())))
+
+        def interrupt() -> None:
+            if task:
+                task[0].cancel()
+            answer.add_done_callback(give_back)
 
         self.check()
         try:
@@ -127,7 +126,7 @@ class _Loop:
         except BaseException:
             if not answer.done() or answer.exception() is None:
                 with suppress(RuntimeError):  # the loop is closed
-                    self._loop.call_soon_threadsafe(lambda: (cancel(), answer.add_done_callback(give_back)))
+                    self._loop.call_soon_threadsafe(interrupt)
             raise
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
