@@ -171,8 +171,6 @@ class Extensions(Renewal):
 
     def _answer(self, id: int, error: HoldfastError | None) -> None:
         answered = [c for c in self._calls if c[0] <= id]
-        if not answered:
-            return
         self._calls = [c for c in self._calls if c[0] > id]
         for _, outcome in answered:
             if not outcome.done():
