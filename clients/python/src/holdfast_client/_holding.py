@@ -463,10 +463,8 @@ class Holding:
     def _stop(self, error: HoldfastError) -> None:
         self.core.alarms.stop(self._alarm)
         self._hints.stop()
+        self._uncover(_clock.now())
         self.ends = self.extensions.over()
-        if self.keeper is not None:
-            self.keeper.covered.discard(self)
-            self.ends = max(self.ends, self.keeper.until)
         self.extensions.stop(error)
         self.core.holdings.pop((self.name, self.token), None)
 

@@ -128,7 +128,7 @@ class Session:
         covered = list(self.covered)
         if len(covered) < 2 or self.users > len(covered):  # the end would release locks that are still held here
             return []
-        self.close(uncover=False)
+        self.close()
         return covered
 
     def ending(self) -> bytes:
@@ -136,7 +136,7 @@ class Session:
         m = {} if self.terms.secret is None else {"secret": self.terms.secret}
         return json.dumps(m).encode()
 
-    def close(self, *, uncover: bool = True) -> None:
+    def close(self) -> None:
         """Send no more keeps. Leases that are in the session leave it with their next extension."""
         self._over = True
         self._core.alarms.stop(self._alarm)
@@ -144,8 +144,7 @@ class Session:
             self._core.sender.forget(self._renewal.drop_all())
         self._core.sender.forget((self._trial,))
         self._sessions.drop(self)
-        if uncover:
-            self._uncover()
+        self._uncover()
 
     def _wake(self) -> None:
         renewal, now = self._renewal, _clock.now()
