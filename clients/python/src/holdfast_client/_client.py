@@ -203,7 +203,7 @@ class Client:
             UnknownOutcome: not everything was answered in time.
         """
         self._closed = True
-        if self._core is None or self._core.inherited:
+        if self._core is None or self._core.process.inherited:
             return
         if self._closing is None:
             self._closing = self._core.spawn(self._core.close())
@@ -226,7 +226,7 @@ class Client:
             raise Closed("the client is closed", operation=operation)
         if self._core is None:
             self._core = self._make_core()
-        self._core.check_process(operation)
+        self._core.process.check(operation)
         if self._core.loop is not asyncio.get_running_loop():
             raise RuntimeError("a client belongs to the event loop of its first call; make one client for each loop")
         return self._core

@@ -40,11 +40,33 @@ MOST_BACKGROUND = 4096
 RELEASES_AT_ONCE = 256
 
 
+class Process:
+    """The process that has a client."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+
+    @property
+    def inherited(self) -> bool:
+        """Whether this process is a child of it."""
+        return os.getpid() != self._pid
+
+    def check(self, operation: str = "", resource: str = "") -> None:
+        """Raise Closed in a forked child: the connection is its parent's, and so are the locks."""
+        if self.inherited:
+            message = (
+                f"the client belongs to process {self._pid}, and this is process {os.getpid()}, forked from it: "
+                "make a client in the child"
+            )
+            raise Closed(message, operation=operation, resource=resource)
+
+
 class Core:
     """The state of a client, from its first call on. It belongs to one event loop.
 
     Attributes:
         holdings: the leases that are held, by resource and token.
+        process: the one that has the client.
         closed: the client is closed, or is being closed.
         secret_hash: the SHA-256 of the secret, in base64.
     """
@@ -67,7 +89,7 @@ class Core:
         self.use_sessions = use_sessions
         self.jeopardy = jeopardy
         self.closed = False
-        self._pid = os.getpid()
+        self.process = Process()
         self.holdings: dict[tuple[str, int], Holding] = {}
         self.exchanges: set[Exchange] = set()
         self.watches: set[Watch] = set()
@@ -128,16 +150,6 @@ class Core:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return task
-
-    @property
-    def inherited(self) -> bool:
-        """Whether this process is a child of the one that has the client."""
-        return os.getpid() != self._pid
-
-    def check_process(self, operation: str, resource: str = "") -> None:
-        """Raise Closed in a forked child: the connection is its parent's, and so are the locks."""
-        if self.inherited:
-            raise Closed(forked_from(self._pid), operation=operation, resource=resource)
 
     def check(self, operation: str, resource: str = "") -> None:
         """Raise Closed if the client is closed."""
@@ -283,11 +295,3 @@ class Core:
                 holding.reconnected()
             self.sessions.reconnected()
             self.ends.reconnected()
-
-
-def forked_from(pid: int) -> str:
-    """Return why a client does nothing in a child of the process that has it."""
-    return (
-        f"the client belongs to process {pid}, and this is process {os.getpid()}, forked from it: "
-        "make a client in the child"
-    )

@@ -95,7 +95,7 @@ class Holding:
 
         A forked child has no lease.
         """
-        return self._holding and not self.core.inherited
+        return self._holding and not self.core.process.inherited
 
     @property
     def until(self) -> float:
@@ -138,7 +138,7 @@ class Holding:
 
     def check(self, operation: str) -> None:
         """Raise LockLost, LockReleased or Closed unless the lease is held."""
-        self.core.check_process(operation, self.name)
+        self.core.process.check(operation, self.name)
         self.look()
         if self.found is not None:
             raise self._again(self.found, operation)
@@ -195,7 +195,7 @@ class Holding:
 
     async def release(self) -> None:
         """Give the lease back, and wait for the answer. Later calls have the outcome of the first one."""
-        self.core.check_process("release", self.name)
+        self.core.process.check("release", self.name)
         self.look()
         if self.found is not None:
             self._post_release()
