@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-from typing import Any
 
 from . import _clock
 from ._core import Core
@@ -148,7 +146,7 @@ class Acquisition:
     def _message(self) -> bytes:
         t, wait = self._terms, self._wait()
         self._matters = _clock.now() + wait + t.ttl
-        m: dict[str, Any] = {"owner": self._core.owner, "ttl_ms": millis(t.ttl), "request_id": self._id}
+        m: dict[str, object] = {"ttl_ms": millis(t.ttl), "request_id": self._id}
         if wait:
             m["wait_ms"] = millis(wait)
         if t.limit:
@@ -158,8 +156,8 @@ class Acquisition:
         if t.ephemeral:
             m["durability"] = "EPHEMERAL"
         if self._secret is not None:
-            m["secret"], m["secret_hash"] = self._secret, self._core.secret_hash
-        return json.dumps(m).encode()
+            m["secret_hash"] = self._core.secret_hash
+        return self._core.message(self._secret, **m)
 
     def _withdraw(self, x: Exchange) -> None:
         # The service does not grant a withdrawn request any more, even if a copy arrives late. If the background is

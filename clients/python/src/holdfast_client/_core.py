@@ -183,7 +183,7 @@ class Core:
             raise Invalid(message, operation=operation, resource=resource)
 
     def message(self, secret: str | None, **fields: object) -> bytes:
-        """Return a request of the owner about a lease that has this secret."""
+        """Return a request of the owner about a lease that has this secret, or is to have it."""
         m = {"owner": self.owner, **fields}
         if secret is not None:
             m["secret"] = secret
