@@ -146,7 +146,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 async def until_covered(client: holdfast_client.Client, locks: list[holdfast_client.Lock]) -> None:
     """Wait until keeps of sessions renew the locks, and the client knows whether it may end sessions."""
-    await until(lambda: all(lock._holding.coverage is not None for lock in locks))  # pyright: ignore[reportPrivateUsage]
+    await until(lambda: all(lock._holding.keeper is not None for lock in locks))  # pyright: ignore[reportPrivateUsage]
     core = client._core  # pyright: ignore[reportPrivateUsage]
     assert core is not None
     await until(lambda: core.sessions.may_end)

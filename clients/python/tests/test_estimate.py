@@ -215,14 +215,17 @@ def test_end_as_another_thread_sees_it() -> None:
     assert e.until < 3
 
 
-def test_end_while_the_lease_leaves_its_coverage() -> None:
+def test_end_while_the_lease_leaves_its_session() -> None:
     class Leaving:
         extensions = SimpleNamespace(until=1.0)
-        looks: ClassVar = [None, SimpleNamespace(until=2.0)]
+        looks: ClassVar = [None, SimpleNamespace(until=3.0)]  # the session has the end of other leases already
 
         @property
-        def coverage(self) -> SimpleNamespace | None:
-            return self.looks.pop()
+        def keeper(self) -> SimpleNamespace | None:
+            keeper = self.looks.pop()
+            if keeper is None:
+                self.extensions.until = 2.0
+            return keeper
 
     assert Holding.until.fget is not None
     assert Holding.until.fget(cast(Holding, Leaving())) == 2.0

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from holdfast_client._extensions import Extensions
-from holdfast_client._sender import Sender
+from holdfast_client._sender import Answer, Sender
 
 
 def direct(*_: object) -> tuple[str, bool]:
@@ -31,10 +31,13 @@ class Sent:
         pass
 
 
+def message(**fields: object) -> bytes:
+    return json.dumps(fields).encode()
+
+
 def extensions(sent: Sent, order: int = 0) -> Extensions:
-    return Extensions(
-        cast(Sender, sent), key="k", owner="o", token=1, secret=None, sent=0, remaining=30, ttl=30, order=order
-    )
+    a = Answer(0, 0, True, "GRANTED", {"lease": {"remaining_ms": 30000}, "order": str(order)})
+    return Extensions(cast(Sender, sent), "k", message, a, 30)
 
 
 def ask(x: Extensions, *, ordered: bool = True) -> None:

@@ -17,7 +17,6 @@ import pytest
 from holdfast_client import _clock
 from holdfast_client._alarms import Alarm
 from holdfast_client._core import Core
-from holdfast_client._coverage import Coverage
 from holdfast_client._holding import Holding
 from holdfast_client._sender import Answer, Receive
 from holdfast_client._session import Session, SessionTerms
@@ -36,15 +35,15 @@ class Lease:
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
-        self.coverage: Coverage | None = None
+        self.keeper: Session | None = None
         self.over = False  # here
         self.left = False  # at the service
         sim.session.use()
         self.extend()
 
-    def uncovered(self, coverage: Coverage) -> None:
+    def uncovered(self, session: Session) -> None:
         self.sim.uncovered += 1
-        self.coverage = None
+        self.keeper = None
         self.sim.after(random.random() * TTL / 12, self.extend)
 
     def endanger(self, cause: str) -> None:
@@ -54,7 +53,7 @@ class Lease:
         pass
 
     def extend(self) -> None:
-        if self.over or self.coverage is not None:
+        if self.over or self.keeper is not None:
             return
         sent = self.sim.now
 
@@ -67,14 +66,13 @@ class Lease:
         self.sim.later(arrive)
 
     def answered(self, sent: float, held: bool) -> None:
-        if self.over or self.coverage is not None:
+        if self.over or self.keeper is not None:
             return
         if not held:
             self.end()
             return
-        coverage = self.sim.session.entered(sent)
-        if coverage is not None and coverage.add(cast(Holding, self)):
-            self.coverage = coverage
+        if self.sim.session.entered(cast(Holding, self), sent):
+            self.keeper = self.sim.session
         else:
             self.sim.after(TTL / 6, self.extend)
 
@@ -85,12 +83,12 @@ class Lease:
         self.sim.after(3 * TTL, self.must_be_known)
 
     def must_be_known(self) -> None:
-        assert self.coverage is None or self.over, f"seed {self.sim.seed}: the client believes in a lease that is over"
+        assert self.keeper is None or self.over, f"seed {self.sim.seed}: the client believes in a lease that is over"
 
     def release(self) -> None:
         self.over = True
-        if self.coverage is not None:
-            self.coverage.holdings.discard(cast(Holding, self))
+        if self.keeper is not None:
+            self.keeper.covered.discard(cast(Holding, self))
 
         def arrive() -> None:
             self.left = True
@@ -210,7 +208,7 @@ def test_a_quiet_session_is_not_asked_for_one_by_one(monkeypatch: pytest.MonkeyP
         sim.run(20 * TTL)
         assert not sim.over
         assert sim.uncovered == 0
-        assert all(lease.coverage is not None for lease in leases)
+        assert all(lease.keeper is not None for lease in leases)
 
 
 def test_a_release_beside_each_keep_hides_a_loss_for_a_ttl_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,13 +234,12 @@ def test_a_release_beside_each_keep_hides_a_loss_for_a_ttl_only(monkeypatch: pyt
     )
     sessions = SimpleNamespace(proven=True, may_end=True, prove=alarms.copy, drop=alarms.append)
     session = Session(cast(Core, core), cast(Sessions, sessions), SessionTerms(0, TTL, None))
-    coverage: list[Coverage | None] = []
+    uncovered: list[Session] = []
 
     def join() -> Holding:
-        holding = cast(Holding, type("Member", (), {"uncovered": staticmethod(coverage.append)})())
+        holding = cast(Holding, type("Member", (), {"uncovered": staticmethod(uncovered.append)})())
         session.use()
-        covered = session.entered(now)
-        assert covered is None or covered.add(holding)
+        session.entered(holding, now)
         return holding
 
     join()
@@ -255,10 +252,9 @@ def test_a_release_beside_each_keep_hides_a_loss_for_a_ttl_only(monkeypatch: pyt
         released = join()
         now += TTL / 3
         alarms[-1].wake()
-        assert session.coverage is not None
-        session.coverage.holdings.discard(released)
+        session.covered.remove(released)
         session.disuse()
         answer(2)  # the released one and one of the others
-        if coverage:
+        if uncovered:
             break
-    assert len(coverage) == 2
+    assert len(uncovered) == 2

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-from typing import Any
 
 from . import _clock
-from ._core import Core, unanswered
-from ._errors import HoldfastError, LockTimeout, Unavailable, UnknownOutcome
-from ._exchange import Exchange, Unanswered
+from ._core import Core
+from ._errors import LockTimeout, Unavailable, UnknownOutcome
+from ._exchange import Exchange
 from ._holding import Holding
 from ._key import encode_key, normalize
 from ._options import Terms, millis
@@ -24,7 +22,6 @@ MOST_WAIT = 60.0
 QUIET_PARTS = 4
 # After how many grants that came too late an acquisition gives up.
 MOST_LATE = 3
-
 
 # Why a wait may never end, and of how many locks a call looks for its own.
 ITSELF = "this client holds it itself, and locks are not reentrant"
@@ -44,7 +41,7 @@ class Acquisition:
         self._key = encode_key(name)
         self._terms = terms
         self._begun = _clock.now()
-        self._id = new_id()
+        self._id = secrets.token_hex(16)
         self._secret: str | None = None
         # When the latest attempt cannot matter any more: its wait and a lease granted then are over.
         self._matters = self._begun
@@ -69,7 +66,7 @@ class Acquisition:
             holding.discard()
             core.give_back(a.lease)
             core.check("acquire", self._name)
-            self._id = new_id()
+            self._id = secrets.token_hex(16)
         raise Unavailable(
             f"{MOST_LATE} grants came when their lease was nearly over, the last after {took:.3f} s: "
             f"a TTL of {self._terms.ttl:g} s is too short for this connection",
@@ -84,8 +81,9 @@ class Acquisition:
             pause = min(self._terms.ttl / QUIET_PARTS, MOST_RESEND) if waits else MOST_RESEND
             x = Exchange(
                 self._core.sender,
-                self._core.calls,
+                self._core.exchanges,
                 "acquire",
+                self._name,
                 self._key,
                 self._message,
                 most_pause=pause,
@@ -94,8 +92,8 @@ class Acquisition:
             )
             again = False
             try:
-                a = await x.run(self._deadline())
-                if a.status == "GRANTED" and not x.gives_back(int(a.lease.get("token", 0))):
+                a = await self._run(x)
+                if a.status == "GRANTED" and int(a.lease.get("token", 0)) not in x.given_back:
                     again = True  # nothing is to be withdrawn
                     return a, Holding(self._core, self._name, self._key, a, self._terms, self._secret)
                 again = self._again(a, x)
@@ -104,12 +102,19 @@ class Acquisition:
                     if a.status == "TIMEOUT" and (self._name, int(a.lease.get("token", 0))) in self._core.holdings:
                         error.message += f"; {ITSELF}"
                     raise error
-            except Unanswered as e:
-                raise self._gave_up(e) from None
             finally:
                 x.finish()
                 if not again:
                     self._withdraw(x)
+
+    async def _run(self, x: Exchange) -> Answer:
+        try:
+            return await x.run(self._deadline())
+        except UnknownOutcome as e:
+            # It does not matter to a caller who waits: the lock is not held, and will not be.
+            if self._wait() > 0 and not self._core.sender.off:
+                raise LockTimeout(e.message, operation="acquire", resource=self._name) from None
+            raise
 
     def _again(self, a: Answer, x: Exchange) -> bool:
         # Whether the answer decided nothing: the place in the queue ran out, and not the wait, or the lease ended
@@ -121,7 +126,7 @@ class Acquisition:
             self._withdraw(x)
         elif a.status not in ("GRANTED", "RELEASED", "EXPIRED", "CANCELLED"):
             return False
-        self._id = new_id()
+        self._id = secrets.token_hex(16)
         return True
 
     def _wait(self) -> float:
@@ -141,7 +146,7 @@ class Acquisition:
     def _message(self) -> bytes:
         t, wait = self._terms, self._wait()
         self._matters = _clock.now() + wait + t.ttl
-        m: dict[str, Any] = {"owner": self._core.owner, "ttl_ms": millis(t.ttl), "request_id": self._id}
+        m: dict[str, object] = {"ttl_ms": millis(t.ttl), "request_id": self._id}
         if wait:
             m["wait_ms"] = millis(wait)
         if t.limit:
@@ -151,15 +156,8 @@ class Acquisition:
         if t.ephemeral:
             m["durability"] = "EPHEMERAL"
         if self._secret is not None:
-            m["secret"], m["secret_hash"] = self._secret, self._core.secret_hash
-        return json.dumps(m).encode()
-
-    def _gave_up(self, e: Unanswered) -> HoldfastError:
-        # An unknown outcome does not matter to a caller who waits: the lock is not held, and will not be.
-        error = unanswered(e, "acquire", self._name)
-        if isinstance(error, UnknownOutcome) and self._wait() > 0 and not self._core.sender.off:
-            return LockTimeout(error.message, operation="acquire", resource=self._name)
-        return error
+            m["secret_hash"] = self._core.secret_hash
+        return self._core.message(self._secret, **m)
 
     def _withdraw(self, x: Exchange) -> None:
         # The service does not grant a withdrawn request any more, even if a copy arrives late. If the background is
@@ -168,8 +166,3 @@ class Acquisition:
             return
         message = self._core.message(self._secret, request_id=self._id)
         self._core.release_later(self._key, message, self._matters - _clock.now())
-
-
-def new_id() -> str:
-    """Return a request id that is used nowhere else."""
-    return secrets.token_hex(16)

@@ -36,7 +36,6 @@ class Alarms:
         self._number = 0
         self._live = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._turn: asyncio.Handle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
@@ -63,9 +62,8 @@ class Alarms:
         """Have no alarm go off any more."""
         self._closed = True
         self._heap.clear()
-        for handle in (self._timer, self._turn):
-            if handle is not None:
-                handle.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _push(self, alarm: Alarm) -> None:
         self._number += 1
@@ -81,7 +79,7 @@ class Alarms:
             self._push(a)
 
     def _arm(self) -> None:
-        if not self._heap or self._turn is not None:
+        if not self._heap:
             return
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
@@ -93,18 +91,15 @@ class Alarms:
         self._timer = self._loop.call_at(at, self._ring)
 
     def _ring(self) -> None:
-        self._timer = self._turn = None
+        self._timer = None
         now = _clock.now()
-        left = TURN
         try:
-            while left and self._heap and self._heap[0][0] <= now:
-                left -= 1
+            for _ in range(TURN):
+                if not self._heap or self._heap[0][0] > now:
+                    break
                 self._pop(now)
         finally:
-            if left:
-                self._arm()
-            elif self._loop is not None and not self._closed:
-                self._turn = self._loop.call_soon(self._ring)
+            self._arm()
 
     def _pop(self, now: float) -> None:
         at, _, alarm = heapq.heappop(self._heap)

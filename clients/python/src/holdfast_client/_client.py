@@ -23,10 +23,20 @@ from ._holding import Holding
 from ._key import encode_key, normalize
 from ._lease import HeldBack, Lease, LockState
 from ._lock import Lock
-from ._options import Duration, LockOptions, OnLost, Terms, check_owner, check_terms, check_text, check_ttl, seconds
+from ._options import (
+    Duration,
+    LockOptions,
+    OnLost,
+    Terms,
+    check_owner,
+    check_secret,
+    check_terms,
+    check_text,
+    check_ttl,
+    seconds,
+)
 from ._refusal import refused
 from ._scope import LockScope
-from ._secret import Secret
 from ._sender import Answer
 from ._watch import Watch, check_pattern
 
@@ -85,7 +95,7 @@ class Client:
             timeout=seconds("timeout", timeout, 0.001),
             prefix=prefix,
             use_sessions=sessions,
-            secret=Secret(secret),
+            secret=check_secret(secret),
             jeopardy=on_jeopardy,
         )
         self._core: Core | None = None
@@ -193,7 +203,7 @@ class Client:
             UnknownOutcome: not everything was answered in time.
         """
         self._closed = True
-        if self._core is None or self._core.inherited:
+        if self._core is None or self._core.process.inherited:
             return
         if self._closing is None:
             self._closing = self._core.spawn(self._core.close())
@@ -216,7 +226,7 @@ class Client:
             raise Closed("the client is closed", operation=operation)
         if self._core is None:
             self._core = self._make_core()
-        self._core.check_process(operation)
+        self._core.process.check(operation)
         if self._core.loop is not asyncio.get_running_loop():
             raise RuntimeError("a client belongs to the event loop of its first call; make one client for each loop")
         return self._core

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 
+# now returns seconds since an arbitrary moment.
 if sys.platform == "linux":
-
-    def now() -> float:
-        """Return seconds since an arbitrary moment."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
+    now = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
 elif sys.platform == "darwin":
-
-    def now() -> float:
-        """Return seconds since an arbitrary moment."""
-        return time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
-
+    now = partial(time.clock_gettime, time.CLOCK_MONOTONIC_RAW)
 else:
-
-    def now() -> float:
-        """Return seconds since an arbitrary moment."""
-        return time.monotonic()
+    now = time.monotonic

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
+from base64 import b64encode
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,12 +18,11 @@ from ._alarms import Alarms
 from ._connect import log
 from ._deployment import Deployment
 from ._ends import Ends
-from ._errors import Closed, HoldfastError, Invalid, Unavailable, UnknownOutcome
-from ._exchange import Exchange, Unanswered
+from ._errors import Closed, HoldfastError, Invalid, UnknownOutcome
+from ._exchange import Exchange
 from ._holding import Holding
 from ._key import encode_key
 from ._lock import Lock
-from ._secret import Secret
 from ._sender import Answer, Sender
 from ._sessions import Sessions
 
@@ -39,12 +40,35 @@ MOST_BACKGROUND = 4096
 RELEASES_AT_ONCE = 256
 
 
+class Process:
+    """The process that has a client."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+
+    @property
+    def inherited(self) -> bool:
+        """Whether this process is a child of it."""
+        return os.getpid() != self._pid
+
+    def check(self, operation: str = "", resource: str = "") -> None:
+        """Raise Closed in a forked child: the connection is its parent's, and so are the locks."""
+        if self.inherited:
+            message = (
+                f"the client belongs to process {self._pid}, and this is process {os.getpid()}, forked from it: "
+                "make a client in the child"
+            )
+            raise Closed(message, operation=operation, resource=resource)
+
+
 class Core:
     """The state of a client, from its first call on. It belongs to one event loop.
 
     Attributes:
         holdings: the leases that are held, by resource and token.
+        process: the one that has the client.
         closed: the client is closed, or is being closed.
+        secret_hash: the SHA-256 of the secret, in base64.
     """
 
     def __init__(
@@ -55,7 +79,7 @@ class Core:
         timeout: float,
         prefix: str,
         use_sessions: bool,
-        secret: Secret,
+        secret: bytes,
         jeopardy: JeopardyHook | None,
     ) -> None:
         self.nc = nc
@@ -65,16 +89,15 @@ class Core:
         self.use_sessions = use_sessions
         self.jeopardy = jeopardy
         self.closed = False
-        self._pid = os.getpid()
+        self.process = Process()
         self.holdings: dict[tuple[str, int], Holding] = {}
-        # The exchanges of calls, which end with close, and those of what is to be done also then.
-        self.calls: set[Exchange] = set()
-        self.chores: set[Exchange] = set()
+        self.exchanges: set[Exchange] = set()
         self.watches: set[Watch] = set()
         self.loop = asyncio.get_running_loop()
-        self._secret = secret
+        self._secret = b64encode(secret).decode()
+        self.secret_hash = b64encode(hashlib.sha256(secret).digest()).decode()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._background = 0
+        self._background: set[asyncio.Task[None]] = set()
         self._logged = False
         # Nothing is asked any more.
         self._ceased = False
@@ -120,26 +143,13 @@ class Core:
 
     def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         """Run something that a call has left. Return None if too much of it goes on already."""
-        if self._background >= MOST_BACKGROUND or self._ceased:
+        if len(self._background) >= MOST_BACKGROUND or self._ceased:
             work.close()
             return None
-        self._background += 1
         task = self.spawn(work)
-        task.add_done_callback(self._background_done)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
         return task
-
-    def _background_done(self, _: asyncio.Task[None]) -> None:
-        self._background -= 1
-
-    @property
-    def inherited(self) -> bool:
-        """Whether this process is a child of the one that has the client."""
-        return os.getpid() != self._pid
-
-    def check_process(self, operation: str, resource: str = "") -> None:
-        """Raise Closed in a forked child: the connection is its parent's, and so are the locks."""
-        if self.inherited:
-            raise Closed(forked_from(self._pid), operation=operation, resource=resource)
 
     def check(self, operation: str, resource: str = "") -> None:
         """Raise Closed if the client is closed."""
@@ -148,19 +158,13 @@ class Core:
 
     def secret(self) -> str | None:
         """Return the secret of new leases in base64; None if the deployment may refuse one."""
-        return self._secret.text if "secrets" in self.deployment.features else None
+        return self._secret if "secrets" in self.deployment.features else None
 
-    @property
-    def secret_hash(self) -> str:
-        """The hash of the secret, in base64."""
-        return self._secret.hash
-
-    async def ask(self, op: str, key: str, payload: bytes, within: float) -> Answer:
-        """Return the answer to a request, also while the client closes; Unanswered if there is none in time."""
-        return await self._ask(self.chores, op, key, payload, within)
-
-    async def _ask(self, exchanges: set[Exchange], op: str, key: str, payload: bytes, within: float) -> Answer:
-        x = Exchange(self.sender, exchanges, op, key, lambda: payload, gives_up=exchanges is self.calls)
+    async def ask(
+        self, op: str, resource: str, key: str, payload: bytes, within: float, *, gives_up: bool = False
+    ) -> Answer:
+        """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
+        x = Exchange(self.sender, self.exchanges, op, resource, key, lambda: payload, gives_up=gives_up)
         try:
             return await x.run(_clock.now() + max(within, 0))
         finally:
@@ -169,10 +173,7 @@ class Core:
     async def call(self, op: str, resource: str, key: str, payload: bytes) -> Answer:
         """Return the answer to a request within the timeout; if there is none, raise what is known of its effect."""
         self.check(op, resource)
-        try:
-            return await self._ask(self.calls, op, key, payload, self.timeout)
-        except Unanswered as e:
-            raise unanswered(e, op, resource) from None
+        return await self.ask(op, resource, key, payload, self.timeout, gives_up=True)
 
     async def need(self, feature: str, advice: str, operation: str, resource: str) -> None:
         """Raise Invalid if the deployment is known not to have a feature."""
@@ -182,7 +183,7 @@ class Core:
             raise Invalid(message, operation=operation, resource=resource)
 
     def message(self, secret: str | None, **fields: object) -> bytes:
-        """Return a request of the owner about a lease that has this secret."""
+        """Return a request of the owner about a lease that has this secret, or is to have it."""
         m = {"owner": self.owner, **fields}
         if secret is not None:
             m["secret"] = secret
@@ -192,8 +193,8 @@ class Core:
         """Release in the background. What is not released in time runs out."""
 
         async def run() -> None:
-            with suppress(Unanswered):
-                await self.ask("release", key, message, within)
+            with suppress(HoldfastError):
+                await self.ask("release", "", key, message, within)
 
         self.background(run())
 
@@ -211,30 +212,25 @@ class Core:
         self.closed = True
         until = _clock.now() + self.timeout
         self.deployment.close()
-        for x in tuple(self.calls):
-            x.stop()
+        for x in self.exchanges:
+            if x.gives_up:
+                x.stop()
         for watch in tuple(self.watches):
             watch.closed()
         for holding in self.holdings.values():
             holding.interrupt()
         releases = self.spawn(self._release_all())
         self.ends.close()
-        own = asyncio.current_task()
-        while True:
-            left = until - _clock.now()
-            tasks = {t for t in self._tasks if t is not own}
-            if not tasks or left <= 0:
-                break
-            await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        unfinished = any(t is not own for t in self._tasks)
+        own = {asyncio.current_task()}
+        while (unfinished := self._tasks - own) and (left := until - _clock.now()) > 0:
+            await asyncio.wait(unfinished, timeout=left, return_when=asyncio.FIRST_COMPLETED)
         self._ceased = True
         releases.cancel()
         self.alarms.close()
-        for x in tuple(self.chores):
+        for x in self.exchanges:
             x.stop()
-        for task in tuple(self._tasks):
-            if task is not own:
-                task.cancel()
+        for task in unfinished:
+            task.cancel()
         for holding in tuple(self.holdings.values()):
             holding.detach()
         await self.sender.close()
@@ -262,7 +258,7 @@ class Core:
         finally:
             for holding in together:
                 cause = "the client was closed before an answer came"
-                holding.surrendered(UnknownOutcome(cause, operation="release", resource=holding.name))
+                holding.settle(UnknownOutcome(cause, operation="release", resource=holding.name))
         for session in self.sessions.all():
             session.close()
 
@@ -270,27 +266,27 @@ class Core:
         # Releases the surrendered leases of a session by its end. If that is not answered so, they stay surrendered.
         if not holdings:
             return
-        x = Exchange(self.sender, self.chores, "end", session, lambda: message, waits=True, shard=shard)
+        x = Exchange(self.sender, self.exchanges, "end", "", session, lambda: message, waits=True, shard=shard)
         try:
             a = await x.run(_clock.now() + self.timeout / 2)
-        except Unanswered:
+        except HoldfastError:
             return
         finally:
             x.finish()
         if a.status == "RELEASED":
             for holding in holdings:
-                holding.surrendered(None)
+                holding.settle(None)
 
     def _orphan(self, lease: dict[str, Any]) -> None:
         # An answer may come twice, and the second time before a call has looked at the first.
         name, token = lease.get("resource", ""), int(lease.get("token", 0))
-        if any(x.has(name, token) for x in self.calls) or not self.give_back(lease):
+        if any(x.has(name, token) for x in self.exchanges) or not self.give_back(lease):
             return
-        for x in self.calls:
-            x.given_back(token)
+        for x in self.exchanges:
+            x.given_back.add(token)
 
     def _reconnected(self) -> None:
-        for x in (*self.calls, *self.chores):
+        for x in self.exchanges:
             x.reconnected()
         for watch in tuple(self.watches):
             watch.reconnected()
@@ -299,17 +295,3 @@ class Core:
                 holding.reconnected()
             self.sessions.reconnected()
             self.ends.reconnected()
-
-
-def forked_from(pid: int) -> str:
-    """Return why a client does nothing in a child of the process that has it."""
-    return (
-        f"the client belongs to process {pid}, and this is process {os.getpid()}, forked from it: "
-        "make a client in the child"
-    )
-
-
-def unanswered(e: Unanswered, operation: str, resource: str) -> HoldfastError:
-    """Return what is known of a request that was not answered."""
-    kind = Closed if e.stopped else Unavailable if e.definite else UnknownOutcome
-    return kind(e.cause, operation=operation, resource=resource, reason=e.reason)

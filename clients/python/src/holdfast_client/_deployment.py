@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from . import _clock
-from ._exchange import Unanswered
+from ._errors import HoldfastError
 from ._resend import FIRST_RESEND
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ class Deployment:
         self.min_ttl = 0.0
         self.known = asyncio.Event()
         self._begun = self._asked = _clock.now()
-        self._asking = True
         self._task = core.spawn(self._find())
 
     @property
@@ -67,8 +66,7 @@ class Deployment:
 
     def refresh(self) -> None:
         """Ask again, unless the answer is fresh."""
-        if not self._asking and _clock.now() >= self._asked + FRESH:
-            self._asking = True
+        if self._task.done() and not self._core.closed and _clock.now() >= self._asked + FRESH:
             self._task = self._core.spawn(self._find())
 
     async def lacks(self, feature: str) -> bool:
@@ -80,20 +78,16 @@ class Deployment:
         return False
 
     async def _find(self) -> None:
-        if await self._ask():
-            self._asking = False
-        else:
-            self._core.loop.call_later(AGAIN, self._find_again)
-
-    def _find_again(self) -> None:
-        if not self._core.closed:
-            self._task = self._core.spawn(self._find())
+        while True:
+            if await self._ask():
+                return
+            await asyncio.sleep(AGAIN)
 
     async def _ask(self) -> bool:
         self._asked = _clock.now()
         try:
-            a = await self._core.ask("info", "", b"{}", self._core.timeout)
-        except Unanswered:
+            a = await self._core.ask("info", "", "", b"{}", self._core.timeout)
+        except HoldfastError:
             return False
         shards = a.reply.get("shards", 0)
         if a.status or not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from . import _clock
-from ._errors import UnavailableReason
+from ._errors import Closed, HoldfastError, Unavailable, UnavailableReason, UnknownOutcome
 from ._resend import MOST_RESEND, resend_after, retry_after
 from ._sender import DENIED, GARBLED, NO_RESPONDERS, NOT_SENT, Answer, Sender
 
@@ -21,26 +21,6 @@ LEAST_CONTACT = 0.3
 _WITHOUT_EFFECT = {"info", "list", "get"}
 
 
-class Unanswered(Exception):
-    """An exchange has ended without a decision.
-
-    Attributes:
-        definite: the request had no effect and can have none any more.
-        cause: why, in words.
-        stopped: the client is closed.
-        reason: why no node could decide, if that is known.
-    """
-
-    def __init__(
-        self, cause: str, *, definite: bool, stopped: bool = False, reason: UnavailableReason | None = None
-    ) -> None:
-        super().__init__(cause)
-        self.reason: UnavailableReason | None = reason
-        self.cause = cause
-        self.definite = definite
-        self.stopped = stopped
-
-
 class Exchange:
     """Sends one request until it is answered. It is run once, and finished in any case.
 
@@ -48,13 +28,18 @@ class Exchange:
         sender: sends the attempts.
         exchanges: those that are to be told of the connection and of the end of the client.
         op: the operation.
+        resource: the name that errors show; empty: the request is about none.
         key: that of the resource or session; empty: the request is about none, and its subject ends with op.
         message: returns the request as it is to be sent now; it must be the same one to the service each time.
         most_pause: bounds the pauses between attempts.
         waits: the service may leave the request without an answer for a time.
         shard: that of a session; None: that of the key.
-        gives_up: a caller waits, who learns of what another attempt would hardly change: that NATS denies the request,
-            that the deployment has not answered this client at all, or that its shard has had no owner for long.
+        gives_up: a caller waits, whose call ends when the client begins to close. The caller learns of what another
+            attempt would hardly change: that NATS denies the request, that the deployment has not answered this client
+            at all, or that its shard has had no owner for long.
+
+    Attributes:
+        given_back: tokens of leases that are given back, so that a grant of one of them does not count.
     """
 
     def __init__(
@@ -62,6 +47,7 @@ class Exchange:
         sender: Sender,
         exchanges: set[Exchange],
         op: str,
+        resource: str,
         key: str,
         message: Callable[[], bytes],
         *,
@@ -70,7 +56,7 @@ class Exchange:
         shard: int | None = None,
         gives_up: bool = False,
     ) -> None:
-        self._gives_up = gives_up
+        self.gives_up = gives_up
         self._denied = False
         self._lasting = False
         self._patience = 0.0
@@ -78,6 +64,7 @@ class Exchange:
         self._sender = sender
         self._exchanges = exchanges
         self._op = op
+        self._resource = resource
         self._key = key
         self._message = message
         self._most_pause = most_pause
@@ -91,11 +78,10 @@ class Exchange:
         self._due = 0.0
         self._obstacle = ""
         self._came: list[Answer] = []
-        self._given_back: set[int] = set()
-        self._over = False
+        self.given_back: set[int] = set()
         self._renew = False
         self._stop = False
-        self._wake: asyncio.Future[None] | None = None
+        self._changed = asyncio.Event()
 
     @property
     def definite(self) -> bool:
@@ -109,7 +95,9 @@ class Exchange:
             deadline: a moment of the clock; None: it is awaited without a bound.
 
         Raises:
-            Unanswered: the deadline came first, the client was closed, or the connection is closed for good.
+            Unavailable: the deadline came first, or the connection is closed for good. The request had no effect.
+            UnknownOutcome: as Unavailable, but the request may have had its effect, or may yet have it.
+            Closed: the client was closed.
         """
         loop = asyncio.get_running_loop()
         self._exchanges.add(self)
@@ -126,22 +114,20 @@ class Exchange:
             if self._renew or now >= self._due:
                 self._send(now)
             next_look = self._due if deadline is None else min(self._due, deadline)
-            if self._gives_up and self._obstacle and not self._sender.heard:
+            if self.gives_up and self._obstacle and not self._sender.heard:
                 next_look = min(next_look, self._patience)
-            self._wake = loop.create_future()
-            timer = loop.call_later(max(next_look - now, 0), self._ring)
+            timer = loop.call_later(max(next_look - now, 0), self._changed.set)
             try:
-                await self._wake
+                await self._changed.wait()
             finally:
                 timer.cancel()
-                self._wake = None
+            self._changed.clear()
             answer = self._sift()
             if answer is not None:
                 return answer
 
     def finish(self) -> None:
         """End the exchange: what comes now, or has not been looked at, is an orphan."""
-        self._over = True
         self._exchanges.discard(self)
         self._sender.window.leave(self)
         self._settle()
@@ -154,38 +140,25 @@ class Exchange:
         """Return whether a grant of this lease has come that has not been looked at."""
         return any(a.lease.get("resource") == resource and int(a.lease.get("token", 0)) == token for a in self._came)
 
-    def given_back(self, token: int) -> None:
-        """Take in that a lease of this token is given back: it may be the one that this request is granted."""
-        if self._op == "acquire":
-            self._given_back.add(token)
-
-    def gives_back(self, token: int) -> bool:
-        """Return whether the lease of this token is given back, so that a grant of it does not count."""
-        return token in self._given_back
-
     def reconnected(self) -> None:
         """Send the request again at once, because an answer may have been lost with the last connection."""
         self._renew = True
-        self._ring()
+        self._changed.set()
 
     def stop(self) -> None:
         """End the exchange, because the client is closed."""
         self._stop = True
-        self._ring()
+        self._changed.set()
 
     def _hopeless(self, now: float) -> bool:
         # Whether another attempt would hardly change what has kept the earlier ones from having an effect.
-        if not self._gives_up:
+        if not self.gives_up:
             return False
         if self._sender.deaf:
             return True
         if not self._obstacle or not self.definite:
             return False
         return self._denied or self._lasting or (not self._sender.heard and now >= self._patience)
-
-    def _ring(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
 
     def _send(self, now: float) -> None:
         self._renew = False
@@ -205,12 +178,9 @@ class Exchange:
         self._open.append(id)
 
     def _receive(self, a: Answer) -> None:
-        if self._over:
-            self._sender.disown(a)
-            return
         self._came.append(a)
         self._sender.window.leave(self)
-        self._ring()
+        self._changed.set()
 
     def _sift(self) -> Answer | None:
         # Looks through what has come for a decision. When the latest attempt is known to have had no effect, the next
@@ -269,7 +239,8 @@ class Exchange:
                 self._came.remove(a)
                 self._drop(a.id)
 
-    def _give_up(self, cause: str, *, stopped: bool = False) -> Unanswered:
+    def _give_up(self, cause: str, *, stopped: bool = False) -> HoldfastError:
+        # What is known of the effect of a request that was not answered.
         self._settle()
         definite = self.definite or self._op in _WITHOUT_EFFECT
         reason = None if stopped or not definite else self._reason
@@ -278,4 +249,5 @@ class Exchange:
         elif not definite and self._reason == "no_owner":
             # What it says is true of the attempt that it answers, and not of the earlier one that is unanswered.
             cause = "an attempt had no answer, and a later one was refused"
-        return Unanswered(cause, definite=definite, stopped=stopped, reason=reason)
+        kind = Closed if stopped else Unavailable if definite else UnknownOutcome
+        return kind(cause, operation=self._op, resource=self._resource, reason=reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from . import _clock
@@ -12,7 +12,7 @@ from ._estimate import MOST_ORDER
 from ._options import millis
 from ._renewal import Renewal
 from ._resend import resend_after, retry_after
-from ._sender import Receive, Sender
+from ._sender import Answer, Receive, Sender
 
 if TYPE_CHECKING:
     from ._session import Session
@@ -24,32 +24,16 @@ class Extensions(Renewal):
     """Asks the service to extend one lease, and answers the callers of Lock.extend.
 
     Attributes:
-        ttl: what the attempts ask for, in seconds.
         session: what the attempts from a number on name; None: nothing.
-        token: identifies the lease.
     """
 
-    def __init__(
-        self,
-        sender: Sender,
-        *,
-        key: str,
-        owner: str,
-        token: int,
-        secret: str | None,
-        sent: float,
-        remaining: float,
-        ttl: float,
-        order: int,
-    ) -> None:
-        super().__init__(sent, remaining, ttl)
+    def __init__(self, sender: Sender, key: str, message: Callable[..., bytes], a: Answer, ttl: float) -> None:
+        """Extend the lease of a grant. message returns a request about it with the given fields."""
+        super().__init__(a.sent, a.lease.get("remaining_ms", 0) / 1000, ttl)
         self._sender = sender
         self._key = key
-        self._owner = owner
-        self.token = token
-        self._secret = secret
-        self.ttl = ttl
-        # The TTL that the service has agreed to, and the attempt from which on ttl is asked for.
+        self._message = message
+        # The TTL that the service has agreed to, and the attempt from which on another one is asked for.
         self._confirmed = ttl
         self._asks = 0
         self.session: Session | None = None
@@ -58,15 +42,15 @@ class Extensions(Renewal):
         self._since = 0
         self._left = False
         # The number of the attempts that ask for what is asked for now.
-        self._number = order + 1
+        self._number = a.order + 1
         # Callers, with the first attempt that may answer them.
         self._calls: list[tuple[int, Outcome]] = []
 
     def ask(self, ttl: float) -> None:
         """Have the attempts from now on ask for a TTL."""
-        if ttl != self.ttl:
+        if ttl != self.asked:
             self._change()
-        self.ttl = self.asked = ttl
+        self.asked = ttl
         self._asks = self._sender.last + 1
 
     def call(self) -> Outcome:
@@ -109,9 +93,14 @@ class Extensions(Renewal):
         When a caller waits, the pause behind it is no longer than that of any other request.
         """
         self.order = self._number if ordered else 0
+        fields: dict[str, object] = {"ttl_ms": millis(self.asked)}
+        if self.session is not None:
+            fields["session"] = self.session.id
+        if self.order:
+            fields["order"] = self.order
         now = _clock.now()
         route = self._sender.router.route("extend", self._key, self.attempts)
-        id = self._sender.send(route, self._message(), receive, self._key)
+        id = self._sender.send(route, self._message(**fields), receive, self._key)
         self.asks(id, now, resend_after if self._calls else None)
 
     def take(self, id: int, remaining: float, order: int) -> bool:
@@ -130,7 +119,7 @@ class Extensions(Renewal):
                 self.due = _clock.now()
             return True
         if id >= self._asks:
-            self._confirmed = self.ttl
+            self._confirmed = self.asked
         if id >= self._since and not self.is_open_before(self._since) and self._former is not None:
             self._former.disuse()
             self._former = None
@@ -146,7 +135,8 @@ class Extensions(Renewal):
         """Drop an attempt on which no node decided. If a caller waits, the next one is soon."""
         self.drop(id)
         if self._calls and not self.has_open(id):
-            self.hasten(_clock.now(), retry_after)
+            self.due = min(self.due, _clock.now() + retry_after(self.idle))
+            self.idle += 1
 
     @property
     def awaited(self) -> bool:
@@ -179,20 +169,8 @@ class Extensions(Renewal):
         # What the attempts from now on ask for is something else, or has to prevail over another client.
         self._number = min(max(self._number, above) + 1, MOST_ORDER)
 
-    def _message(self) -> bytes:
-        m: dict[str, object] = {"owner": self._owner, "token": self.token, "ttl_ms": millis(self.ttl)}
-        if self._secret is not None:
-            m["secret"] = self._secret
-        if self.session is not None:
-            m["session"] = self.session.id
-        if self.order:
-            m["order"] = self.order
-        return json.dumps(m).encode()
-
     def _answer(self, id: int, error: HoldfastError | None) -> None:
         answered = [c for c in self._calls if c[0] <= id]
-        if not answered:
-            return
         self._calls = [c for c in self._calls if c[0] > id]
         for _, outcome in answered:
             if not outcome.done():

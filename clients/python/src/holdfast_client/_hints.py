@@ -47,7 +47,7 @@ class Hints:
         self._verified = 0.0
         # The number of the last stale question.
         self._peeked = 0
-        self._alarm: Alarm | None = None
+        self._alarm = Alarm(self._verify)
 
     def due(self) -> float:
         """Return when to call wake; never is infinite."""
@@ -68,8 +68,7 @@ class Hints:
             self._subscribed = False
             self._core.ends.remove(self._holding.key, self)
         self._core.sender.forget((self._peeked,))
-        if self._alarm is not None:
-            self._core.alarms.stop(self._alarm)
+        self._core.alarms.stop(self._alarm)
 
     def heard(self, token: int) -> None:
         """Take in that an event says that the lease of this token has ended."""
@@ -90,17 +89,9 @@ class Hints:
 
     def _hint(self) -> None:
         # Questions keep a pause. The last hint is always followed by one.
-        if self._over or (self._alarm is not None and self._alarm.at < NEVER):
-            return
-        at = self._verified + VERIFY_PAUSE
-        if at <= _clock.now():
-            self._verify()
-            return
-        if self._alarm is None:
-            self._alarm = Alarm(self._verify)
-        self._core.alarms.set(self._alarm, at)
+        if not self._over and self._alarm.at == NEVER:
+            self._core.alarms.set(self._alarm, self._verified + VERIFY_PAUSE)
 
     def _verify(self) -> None:
-        if not self._over:
-            self._verified = _clock.now()
-            self._holding.verify()
+        self._verified = _clock.now()
+        self._holding.verify()

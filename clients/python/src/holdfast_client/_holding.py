@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from . import _clock
 from ._alarms import NEVER, Alarm
 from ._errors import (
-    Closed,
     HoldfastError,
     Invalid,
     LockLost,
@@ -21,7 +20,6 @@ from ._errors import (
     UnknownOutcome,
 )
 from ._estimate import MOST_ORDER
-from ._exchange import Exchange, Unanswered
 from ._extensions import Extensions
 from ._hints import Hints, ended
 from ._lease import Lease
@@ -33,7 +31,7 @@ from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
 
 if TYPE_CHECKING:
     from ._core import Core
-    from ._coverage import Coverage
+    from ._session import Session
 
 LOSSES: dict[str, LossReason] = {
     "NOT_HELD": "not_held",
@@ -50,7 +48,7 @@ class Holding:
 
     Attributes:
         extensions: what renews it by itself.
-        coverage: what renews it in their place; None: nothing does.
+        keeper: the session whose keeps renew it in their place; None: none does.
         lock: what the application has of it.
         found: why it is lost; None: it is not.
     """
@@ -67,18 +65,8 @@ class Holding:
         self.fence: str = lease.get("fence", "")
         self.slots: tuple[int, ...] = tuple(lease.get("slots", ()))
         self.metadata: Mapping[str, str] = lease.get("metadata", {})
-        self.extensions = Extensions(
-            core.sender,
-            key=key,
-            owner=core.owner,
-            token=self.token,
-            secret=secret,
-            sent=a.sent,
-            remaining=lease.get("remaining_ms", 0) / 1000,
-            ttl=terms.ttl,
-            order=a.order,
-        )
-        self.coverage: Coverage | None = None
+        self.extensions = Extensions(core.sender, key, self.message, a, terms.ttl)
+        self.keeper: Session | None = None
         self.found: LockLost | None = None
         # When the lease is over at the service, too; set when it is not held any more.
         self.ends = 0.0
@@ -107,15 +95,15 @@ class Holding:
 
         A forked child has no lease.
         """
-        return self._holding and not self.core.inherited
+        return self._holding and not self.core.process.inherited
 
     @property
     def until(self) -> float:
         """When the lease must be considered over."""
-        # Another thread may ask. A lease that leaves its coverage first takes over its end.
-        coverage = self.coverage
-        until = self.extensions.until
-        return until if coverage is None else max(until, coverage.until)
+        # Another thread may ask. A lease that leaves its session first takes over the end that it had there.
+        keeper = self.keeper
+        until = 0.0 if keeper is None else keeper.until
+        return max(until if keeper is self.keeper else 0.0, self.extensions.until)
 
     @property
     def lost(self) -> asyncio.Event:
@@ -129,7 +117,7 @@ class Holding:
     @property
     def renewed(self) -> bool:
         """Whether the lease is to be prolonged by its own extensions."""
-        return (self.coverage is None and self.terms.renew) or self.extensions.awaited
+        return (self.keeper is None and self.terms.renew) or self.extensions.awaited
 
     def when_lost(self, listener: Callable[[], None]) -> None:
         """Have a function called by the loop when the lease is lost."""
@@ -138,7 +126,7 @@ class Holding:
             asyncio.get_running_loop().call_soon(listener)
 
     def interrupt(self) -> None:
-        """Have the listeners called, because the client is closed."""
+        """Have the listeners called, because the lease is lost or the client is closed."""
         for listener in self._listeners:
             self.core.loop.call_soon(listener)
         self._listeners.clear()
@@ -150,7 +138,7 @@ class Holding:
 
     def check(self, operation: str) -> None:
         """Raise LockLost, LockReleased or Closed unless the lease is held."""
-        self.core.check_process(operation, self.name)
+        self.core.process.check(operation, self.name)
         self.look()
         if self.found is not None:
             raise self._again(self.found, operation)
@@ -200,24 +188,23 @@ class Holding:
         while True:
             self._sets = min(self._sets + 1, MOST_ORDER)
             order = {"order": self._sets} if self.core.deployment.orders else {}
-            message = self.core.message(self.secret, token=self.token, metadata=metadata, **order)
-            a = await self.core.call("set", self.name, self.key, message)
+            a = await self.core.call("set", self.name, self.key, self.message(metadata=metadata, **order))
             if a.status != "UPDATED" or a.order <= self._sets:
                 return a
             self._sets = a.order  # another client of the owner sets them, too
 
     async def release(self) -> None:
         """Give the lease back, and wait for the answer. Later calls have the outcome of the first one."""
-        self.core.check_process("release", self.name)
+        self.core.process.check("release", self.name)
         self.look()
         if self.found is not None:
             self._post_release()
             raise self._again(self.found, "release")
-        if self._released is None:
-            self._released = asyncio.get_running_loop().create_future()
-            self.detach()
-            await self._release(self._released)
-        error = await asyncio.shield(self._released)
+        released = self._released
+        if released is None:
+            released = self.surrender()
+            await self._release()
+        error = await asyncio.shield(released)
         if error is not None:
             raise self._again(error, "release")
 
@@ -226,20 +213,21 @@ class Holding:
         self._holding = False
         self._stop(LockReleased("the lock was released", operation="extend", resource=self.name))
 
-    def surrender(self) -> None:
-        """Hold the lease no more, because the end of its session is to release it. Then call surrendered."""
+    def surrender(self) -> asyncio.Future[HoldfastError | None]:
+        """Hold the lease no more, because it is to be released, and return the outcome of that, which settle sets."""
         self._released = asyncio.get_running_loop().create_future()
         self.detach()
+        return self._released
 
-    def surrendered(self, outcome: HoldfastError | None) -> None:
-        """Take in that the end of the session has released the lease, or why not. Later calls have no effect."""
+    def settle(self, outcome: HoldfastError | None) -> None:
+        """Take in that the lease is released, or why not. Later calls have no effect."""
         if self._released is not None and not self._released.done():
             self._released.set_result(outcome)
 
     async def release_alone(self) -> None:
         """Release a surrendered lease by a request of its own, because the end of its session did not."""
         if self._released is not None and not self._released.done():
-            await self._release(self._released)
+            await self._release()
 
     def discard(self) -> None:
         """Hold the lease no more. It is given back by another way."""
@@ -247,45 +235,40 @@ class Holding:
         self.detach()
         self.extensions.leave()
 
-    def release_message(self) -> bytes:
-        """Return the request that releases the lease."""
-        return self.core.message(self.secret, token=self.token)
+    def message(self, **fields: object) -> bytes:
+        """Return a request about the lease. Without fields it is the one that releases it."""
+        return self.core.message(self.secret, token=self.token, **fields)
 
-    async def _release(self, released: asyncio.Future[HoldfastError | None]) -> None:
-        core = self.core
-        x = Exchange(core.sender, core.chores, "release", self.key, self.release_message)
+    async def _release(self) -> None:
         try:
-            answer = await x.run(_clock.now() + max(min(core.timeout, self.ends - _clock.now()), 0))
-        except Unanswered as e:
-            self._release_later(None)
-            error = Closed if e.stopped else Unavailable if e.definite else UnknownOutcome
-            released.set_result(error(e.cause, operation="release", resource=self.name))
+            answer = await self._ask_release(min(self.core.timeout, self.ends - _clock.now()))
+        except HoldfastError as e:
+            self.settle(e)
+            self._release_later()
         except BaseException:
-            self._release_later(released)
+            self._release_later()
             raise
         else:
-            released.set_result(self._outcome(answer))
+            self.settle(self._outcome(answer))
             self.extensions.leave()
-        finally:
-            x.finish()
 
-    def _release_later(self, released: asyncio.Future[HoldfastError | None] | None) -> None:
+    async def _ask_release(self, within: float) -> Answer:
+        return await self.core.ask("release", self.name, self.key, self.message(), within)
+
+    def _release_later(self) -> None:
         # Releases the lease in the background. If that is not known to have had its effect, the session that the lease
         # may be in must not prolong it.
         async def run() -> None:
             try:
-                answer = await self.core.ask("release", self.key, self.release_message(), self.ends - _clock.now())
-            except Unanswered:
+                answer = await self._ask_release(self.ends - _clock.now())
+            except HoldfastError:
                 self.extensions.forsake()
             else:
-                found = self._outcome(answer)
-                if released is not None and not released.done():
-                    released.set_result(found)
+                self.settle(self._outcome(answer))
 
         def ended(_: asyncio.Task[None]) -> None:
             self.extensions.leave()
-            if released is not None and not released.done():
-                released.set_result(UnknownOutcome("no answer", operation="release", resource=self.name))
+            self.settle(UnknownOutcome("no answer", operation="release", resource=self.name))
 
         task = self.core.background(run())
         if task is not None:
@@ -293,10 +276,7 @@ class Holding:
             return
         self.extensions.forsake()
         self.extensions.leave()
-        if released is not None:
-            released.set_result(
-                Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name)
-            )
+        self.settle(Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name))
 
     def _outcome(self, a: Answer) -> HoldfastError | None:
         if a.status == "RELEASED":
@@ -315,7 +295,7 @@ class Holding:
         # prolonged it without the client's knowledge.
         if self.found is not None and self.found.reason == "deadline" and _clock.now() < self.ends:
             sender = self.core.sender
-            sender.send(sender.router.route("release", self.key, 0), self.release_message(), None)
+            sender.send(sender.router.route("release", self.key, 0), self.message(), None)
             self.ends = 0.0
 
     def _wake(self) -> None:
@@ -333,9 +313,9 @@ class Holding:
         self._schedule()
 
     def _schedule(self) -> None:
-        # A renewal, the subscription to events, or the end, of which a lease in a coverage is told.
+        # A renewal, the subscription to events, or the end, of which a covered lease is told.
         at = self._hints.due()
-        if self.coverage is None:
+        if self.keeper is None:
             at = min(at, self.extensions.until)
         if self.renewed:
             at = min(at, self.extensions.due)
@@ -374,8 +354,8 @@ class Holding:
 
     async def _confirm(self) -> None:
         try:
-            a = await self.core.ask("get", self.key, b"{}", self.until - _clock.now())
-        except Unanswered:
+            a = await self.core.ask("get", self.name, self.key, b"{}", self.until - _clock.now())
+        except HoldfastError:
             return
         if not self._holding or not ended(a, self.token):
             return
@@ -409,8 +389,9 @@ class Holding:
         label = lease.get("session", "")
         session = self.extensions.session
         if session is not None and self.extensions.is_in(label):
-            self._cover(session.entered(a.sent))
-        elif self.coverage is not None and label != self.coverage.label:
+            if session.entered(self, a.sent):
+                self.keeper = session
+        elif self.keeper is not None and label != self.keeper.label:
             self._uncover(_clock.now())
         self._schedule()
         if not self.extensions.has_open(a.id):
@@ -421,7 +402,7 @@ class Holding:
         token = int(lease["token"])
         if token > self.token:
             self.core.holdings[self.name, token] = self.core.holdings.pop((self.name, self.token))
-            self.token = self.extensions.token = token
+            self.token = token
             self.fence, self.slots = lease.get("fence", ""), tuple(lease.get("slots", ()))
 
     def _refused(self, a: Answer) -> None:
@@ -438,24 +419,17 @@ class Holding:
         self._schedule()
         self.endanger(error.message)
 
-    def _cover(self, coverage: Coverage | None) -> None:
-        if coverage is None or coverage is self.coverage or not coverage.add(self):
-            return
-        if self.coverage is not None:
-            self.coverage.holdings.discard(self)
-        self.coverage = coverage
-
-    def uncovered(self, coverage: Coverage) -> None:
-        """Take in that a coverage is over."""
-        if self.coverage is coverage and self._holding:
+    def uncovered(self, session: Session) -> None:
+        """Take in that a session does not cover the lease any more."""
+        if self.keeper is session and self._holding:
             self._uncover(_clock.now() + random.random() * spread(self.extensions.agreed))
             self._schedule()
 
     def _uncover(self, due: float) -> None:
-        if self.coverage is not None:
-            self.coverage.holdings.discard(self)
-            self.extensions.resume(self.coverage.until, due)
-            self.coverage = None
+        if self.keeper is not None:
+            self.keeper.covered.discard(self)
+            self.extensions.resume(self.keeper.until, due)
+            self.keeper = None
 
     def endanger(self, cause: str) -> None:
         """Tell the application, once, that renewals have begun to fail."""
@@ -484,18 +458,13 @@ class Holding:
         self.extensions.leave()
         if self._lost is not None:
             self._lost.set()
-        loop = asyncio.get_running_loop()
-        for listener in self._listeners:
-            loop.call_soon(listener)
-        self._listeners.clear()
+        self.interrupt()
 
     def _stop(self, error: HoldfastError) -> None:
         self.core.alarms.stop(self._alarm)
         self._hints.stop()
+        self._uncover(_clock.now())
         self.ends = self.extensions.over()
-        if self.coverage is not None:
-            self.coverage.holdings.discard(self)
-            self.ends = max(self.ends, self.coverage.until)
         self.extensions.stop(error)
         self.core.holdings.pop((self.name, self.token), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,6 +29,8 @@ MAX_TTL = 24 * 3600.0
 MAX_OWNER_BYTES = 256
 MAX_METADATA_ENTRIES = 16
 MAX_METADATA_BYTES = 1024
+MIN_SECRET_BYTES = 16
+MAX_SECRET_BYTES = 64
 
 
 def check_text(name: str, value: str) -> str:
@@ -67,6 +70,15 @@ def check_owner(owner: str) -> str:
     if not 1 <= size <= MAX_OWNER_BYTES:
         raise Invalid(f"owner must have 1 to {MAX_OWNER_BYTES} bytes, this one has {size}")
     return owner
+
+
+def check_secret(secret: bytes | None) -> bytes:
+    """Return the secret, for None one that is used nowhere else; Invalid if it is too short or too long."""
+    if secret is None:
+        return secrets.token_bytes(MIN_SECRET_BYTES)
+    if not MIN_SECRET_BYTES <= len(secret) <= MAX_SECRET_BYTES:
+        raise Invalid(f"secret must have {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes, has {len(secret)}")
+    return bytes(secret)  # TypeError if it is text
 
 
 def check_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:

@@ -26,6 +26,7 @@ class Renewal(Estimate):
     Attributes:
         due: when the next attempt is to be sent.
         attempts: how many were sent since the last grant.
+        idle: how many of them had no effect while a caller waited.
     """
 
     __slots__ = ("attempts", "due", "idle")
@@ -66,11 +67,6 @@ class Renewal(Estimate):
             self.attempts = self.idle = 0
             self._rest(sent)
         return settled
-
-    def hasten(self, now: float, after: Callable[[int], float]) -> None:
-        """Have the next attempt due soon, because the latest one had no effect."""
-        self.due = min(self.due, now + after(self.idle))
-        self.idle += 1
 
     def _rest(self, sent: float) -> None:
         # A third of the TTL after it was sent, or of what was left when the lease was granted. A little earlier by

@@ -24,10 +24,9 @@ class LockScope:
     """
 
     def __init__(self, acquire: Callable[[], Awaitable[Holding]], *, cancel: bool) -> None:
-        self._acquire = acquire
+        self._acquire: Callable[[], Awaitable[Holding]] | None = acquire
         self._cancels = cancel
-        self._entered = False
-        self._inside = False
+        # The lease, within the block.
         self._holding: Holding | None = None
         self._task: asyncio.Task[object] | None = None
         # How many cancellations the task had when it entered, and whether the loss has added one.
@@ -35,26 +34,24 @@ class LockScope:
         self._cancelled = False
 
     async def __aenter__(self) -> Lock:
-        if self._entered:
+        acquire, self._acquire = self._acquire, None
+        if acquire is None:
             raise RuntimeError("a lock scope can be entered once; call lock() again")
-        self._entered = True
         self._task = asyncio.current_task()
         if self._task is None:
             raise RuntimeError("a lock scope must be entered in a task")
-        self._holding = await self._acquire()
+        holding = self._holding = await acquire()
         self._before = self._task.cancelling()
-        self._inside = True
         if self._cancels:
-            self._holding.when_lost(self._lost)
-        return self._holding.lock
+            holding.when_lost(self._lost)
+        return holding.lock
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        holding, task = self._holding, self._task
-        if not self._inside or holding is None or task is None:
+        holding, task, self._holding = self._holding, self._task, None
+        if holding is None or task is None:
             raise RuntimeError("a lock scope must be entered before it is left")
-        self._inside = False
         ours = self._cancelled and task.uncancel() <= self._before and isinstance(error, asyncio.CancelledError)
         was_held = holding.held
         lost: HoldfastError | None = None
@@ -72,6 +69,6 @@ class LockScope:
 
     def _lost(self) -> None:
         # It is called by the loop, and never while the task runs, so the cancellation arrives within the block.
-        if self._inside and self._task is not None:
+        if self._holding is not None and self._task is not None:
             self._cancelled = True
             self._task.cancel()

@@ -8,8 +8,7 @@ import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _clock
-from ._alarms import Alarm
-from ._coverage import Coverage
+from ._alarms import NEVER, Alarm
 from ._options import millis
 from ._renewal import Renewal
 from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
@@ -34,14 +33,16 @@ class SessionTerms(NamedTuple):
 class Session:
     """A session of one shard.
 
-    Extensions take leases into it. Its keeps prolong those of them that are in its coverage; the others are renewed
-    one by one.
+    Extensions take leases into it. Its keeps prolong those of them that it covers: the ones that were put into it since
+    a moment since when it has lost none. When that cannot be told any more, they are renewed one by one, and it covers
+    those that are put into it from then on.
 
     Attributes:
         id: is used once, for as long as the session lasts.
         label: what answers show of it.
         users: counts the leases that may be in the session.
-        coverage: None before the first answer to a keep.
+        covered: the leases that its keeps are known to prolong.
+        until: when those must be considered over.
     """
 
     def __init__(self, core: Core, sessions: Sessions, terms: SessionTerms) -> None:
@@ -57,17 +58,19 @@ class Session:
         self.users = 0
         # When a lease has last begun or ended to be one that may be in the session.
         self._moved = 0.0
-        # A lease is in the session, so keeps are sent.
-        self._begun = False
         self._over = False
         # A lease may be in it that has to run out.
         self._forsaken = False
         # The application has been told that the keeps fail.
         self._failing = False
+        # When keeps are sent; None: no lease is in the session.
         self._renewal: Renewal | None = None
-        self.coverage: Coverage | None = None
-        self._losses: str | int = 0
-        # A moment since which the coverage has lost none, as an answer has shown.
+        self.covered: set[Holding] = set()
+        self.until = 0.0
+        # Since when the leases that are put into it are covered; never before the first answer to a keep.
+        self._covers = NEVER
+        self._losses: str | int | None = None
+        # A moment since which no covered lease has left it, as an answer has shown.
         self._proved = 0.0
         # The attempt to end another session, which tells whether the user may.
         self._trial = 0
@@ -84,21 +87,21 @@ class Session:
         """Take a lease away that is not in the session any more."""
         self.users -= 1
         self._moved = _clock.now()
-        if self.users == 0 and not self._begun and not self._over:
+        if self.users == 0 and self._renewal is None and not self._over:
             self.close()  # it has no alarm that would
 
-    def entered(self, sent: float) -> Coverage | None:
-        """Take in that an extension sent then has put a lease into the session; return its coverage, if it has one."""
+    def entered(self, holding: Holding, sent: float) -> bool:
+        """Take in that an extension sent then has put the lease into the session. Return whether it is covered."""
         if self._over:
-            return None
-        if not self._begun:
-            self._begun = True
+            return False
+        if self._renewal is None:
             self._renewal = Renewal(sent, self.terms.ttl, self.terms.ttl)
             self._send(self._renewal)
         self._moved = _clock.now()
-        if self.coverage is None or sent <= self.coverage.began:
-            return None
-        return self.coverage
+        if sent <= self._covers:
+            return False
+        self.covered.add(holding)
+        return True
 
     def end(self) -> float:
         """Return when the leases of the session are over at the service, unless a keep was delayed on its way."""
@@ -120,12 +123,12 @@ class Session:
 
     def surrender(self) -> list[Holding]:
         """Close the session if its end may be asked for, and return the leases that the end releases."""
-        if self._over or self.coverage is None or not self._sessions.may_end:
+        if self._over or not self._sessions.may_end:
             return []
-        covered = list(self.coverage.holdings)
+        covered = list(self.covered)
         if len(covered) < 2 or self.users > len(covered):  # the end would release locks that are still held here
             return []
-        self.close(keep_coverage=True)
+        self.close()
         return covered
 
     def ending(self) -> bytes:
@@ -133,7 +136,7 @@ class Session:
         m = {} if self.terms.secret is None else {"secret": self.terms.secret}
         return json.dumps(m).encode()
 
-    def close(self, *, keep_coverage: bool = False) -> None:
+    def close(self) -> None:
         """Send no more keeps. Leases that are in the session leave it with their next extension."""
         self._over = True
         self._core.alarms.stop(self._alarm)
@@ -141,8 +144,7 @@ class Session:
             self._core.sender.forget(self._renewal.drop_all())
         self._core.sender.forget((self._trial,))
         self._sessions.drop(self)
-        if not keep_coverage:
-            self._cover(None)
+        self._uncover()
 
     def _wake(self) -> None:
         renewal, now = self._renewal, _clock.now()
@@ -181,26 +183,25 @@ class Session:
     def _try_end(self) -> None:
         # Ends a session that there is not, as long as it is not known whether the user may end sessions.
         self._core.sender.forget((self._trial,))
-        if self.coverage is None and not self._sessions.may_end:
+        if self._covers == NEVER and not self._sessions.may_end:
             route = self._core.sender.router.route("end", secrets.token_hex(16), 0, self.terms.shard)
             self._trial = self._core.sender.send(route, b"{}", self._sessions.ended)
 
-    def _cover(self, coverage: Coverage | None) -> None:
-        former, self.coverage = self.coverage, coverage
-        self._proved = _clock.now()
-        if former is not None:
-            former.finish()
+    def _uncover(self) -> None:
+        covered, self.covered = self.covered, set()
+        for holding in covered:
+            holding.uncovered(self)
 
     def _endanger(self, cause: str) -> None:
-        if not self._failing and self.coverage is not None:
+        if not self._failing and self._covers < NEVER:
             self._failing = True
-            for holding in list(self.coverage.holdings):
+            for holding in list(self.covered):
                 holding.endanger(cause)
 
     def _safe(self) -> None:
         if self._failing:
             self._failing = False
-            for holding in list(self.coverage.holdings) if self.coverage is not None else ():
+            for holding in list(self.covered):
                 holding.safe()
 
     def _answered(self, a: Answer) -> None:
@@ -222,7 +223,7 @@ class Session:
 
     def _kept(self, renewal: Renewal, a: Answer) -> None:
         # If the session may have lost a lease, each of them is asked for by its own extension, and those that are held
-        # come into the next coverage.
+        # are covered again.
         settled = renewal.answered(a.id, self.terms.ttl)
         if settled is None:
             return
@@ -230,19 +231,18 @@ class Session:
         self._sessions.prove()
         self._schedule(renewal)
         losses = a.reply.get("losses", 0)
-        coverage = self.coverage
-        if coverage is not None and losses == self._losses and self._is_whole(coverage, a):
-            coverage.until = renewal.until
-        else:
+        if losses != self._losses or not self._is_whole(a):
             self._losses = losses
-            self._cover(Coverage(self.label, _clock.now(), renewal.until))
+            self._uncover()  # they take over the end that is known from the answer before
+            self._covers = self._proved = _clock.now()
+        self.until = renewal.until
         self._safe()
 
-    def _is_whole(self, coverage: Coverage, a: Answer) -> bool:
+    def _is_whole(self, a: Answer) -> bool:
         # A lease can leave the session without a loss that the service counts. The number shows that if all that may be
-        # in the session are in the coverage, and none has come or left since the keep was sent. Leases that come and go
+        # in the session are covered, and none has come or left since the keep was sent. Leases that come and go
         # hide it, but not for longer than a TTL.
-        if a.sent > self._moved and self.users == len(coverage.holdings):
+        if a.sent > self._moved and self.users == len(self.covered):
             self._proved = a.sent
             return a.reply.get("held", 0) == self.users
         return a.sent < self._proved + self.terms.ttl

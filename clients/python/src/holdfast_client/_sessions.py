@@ -43,7 +43,7 @@ class Sessions:
             return None
         if "sessions" not in core.deployment.features or _clock.now() < self._refused:
             return None
-        terms = SessionTerms(shard_of(holding.key, core.deployment.shards), holding.extensions.ttl, holding.secret)
+        terms = SessionTerms(shard_of(holding.key, core.deployment.shards), holding.extensions.asked, holding.secret)
         session = self._current.get(terms)
         if session is None and len({t.ttl for t in self._current} | {terms.ttl}) <= MOST_TTLS:
             session = self._current[terms] = Session(core, self, terms)

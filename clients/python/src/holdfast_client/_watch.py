@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 from collections import OrderedDict, deque
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from nats.aio.msg import Msg
@@ -58,7 +57,7 @@ class Watch:
         self._begun = False
         self._over = False
         self._error: HoldfastError | None = None
-        self._wake: asyncio.Future[None] | None = None
+        self._changed = asyncio.Event()
 
     def __aiter__(self) -> Self:
         return self
@@ -73,16 +72,14 @@ class Watch:
                 return self._events.popleft()
             if self._error is not None:
                 raise self._error
-            self._wake = asyncio.get_running_loop().create_future()
-            await self._wake
+            self._changed.clear()
+            await self._changed.wait()
 
     async def __aenter__(self) -> Self:
         await self._begin()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
@@ -142,7 +139,7 @@ class Watch:
             self._end(Overloaded(f"more than {MOST_AHEAD} events were not taken in time", operation="watch"))
             return
         self._events.append(event)
-        self._ring()
+        self._changed.set()
 
     def _end(self, error: HoldfastError | None) -> None:
         if self._error is None:
@@ -151,11 +148,7 @@ class Watch:
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
             self._core.spawn(_unsubscribe(subscription))
-        self._ring()
-
-    def _ring(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+        self._changed.set()
 
 
 async def _unsubscribe(subscription: Subscription) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import concurrent.futures
-import os
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from nats.aio.client import Client as Connection
 
 from ._client import Client as AsyncClient
 from ._connect import connect
-from ._core import forked_from
+from ._core import Process
 from ._errors import Closed, HoldfastError, LockLost
 from ._lease import Event, Lease, LockState
 from ._lock import HeldLock
@@ -54,7 +53,7 @@ class _Loop:
     """An event loop in a thread of its own."""
 
     def __init__(self) -> None:
-        self._pid = os.getpid()
+        self.process = Process()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="holdfast", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -65,17 +64,11 @@ class _Loop:
     @property
     def alive(self) -> bool:
         """Whether the loop runs in this process."""
-        return not self.inherited and not self._ended
-
-    @property
-    def inherited(self) -> bool:
-        """Whether this process is a child of the one that has the thread."""
-        return os.getpid() != self._pid
+        return not self.process.inherited and not self._ended
 
     def check(self) -> None:
         """Raise Closed unless the loop runs in this process."""
-        if self.inherited:
-            raise Closed(forked_from(self._pid))
+        self.process.check()
         if self._ended:
             raise Closed("the client is closed")
 
@@ -93,14 +86,12 @@ class _Loop:
 
         async def run() -> None:
             try:
-                result = await work()
+                answer.set_result(await work())
             except asyncio.CancelledError:
                 answer.set_exception(Closed("the client was closed"))
                 raise
             except Exception as error:
                 answer.set_exception(error)
-            else:
-                answer.set_result(result)
 
         def start() -> None:
             task.append(self.spawn(run()))
@@ -110,13 +101,14 @@ class _Loop:
             if not answer.done():  # the loop was ended before the first step of run
                 answer.set_exception(Closed("the client was closed"))
 
-        def cancel() -> None:
-            if task and not task[0].done():
-                task[0].cancel()
-
         def give_back(done: concurrent.futures.Future[T]) -> None:
             if undo is not None and not done.exception():
                 self.spawn(_quiet(undo(done.result())))
+
+        def interrupt() -> None:
+            if task:
+                task[0].cancel()
+            answer.add_done_callback(give_back)
 
         self.check()
         try:
@@ -127,7 +119,7 @@ class _Loop:
         except BaseException:
             if not answer.done() or answer.exception() is None:
                 with suppress(RuntimeError):  # the loop is closed
-                    self._loop.call_soon_threadsafe(lambda: (cancel(), answer.add_done_callback(give_back)))
+                    self._loop.call_soon_threadsafe(interrupt)
             raise
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -288,7 +280,7 @@ class Client:
 
     def close(self) -> None:
         """Release all locks, end all calls and disconnect. Later calls, and calls in a forked child, do nothing."""
-        if self._loop.inherited:
+        if self._loop.process.inherited:
             return
         with self._closing:
             if self not in _open:
@@ -309,9 +301,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _wrap(self, lock: AsyncLock) -> Lock:
@@ -350,8 +340,7 @@ class Lock(HeldLock):
         Raises:
             Closed: the lock belongs to the parent process; no event would come.
         """
-        if self._loop.inherited:
-            self._loop.check()
+        self._loop.process.check()
         return self._lost
 
     def check(self) -> None:
@@ -447,9 +436,7 @@ class Watch:
         self._loop.call(self._watch.__aenter__, None)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 from .._errors import Invalid
@@ -39,6 +40,7 @@ class Held(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Claim:
     """A resource and the token of a lease on it. It cannot be changed.
 
@@ -46,11 +48,16 @@ class Claim:
         resource: the name of the lock, in Unicode NFC, as lock.name has it; for a slot, `<name>#<slot>`.
         fence: the fence of the lease, 15 digits or a number; for a slot, the token of the lease.
 
+    Attributes:
+        resource: the name of the lock, in Unicode NFC.
+        token: what is compared, as a number.
+
     Raises:
         Invalid: the resource is no name of a lock, or the fence is not 1 to 900000000000000.
     """
 
-    __slots__ = ("_resource", "_token")
+    resource: str
+    token: int
 
     def __init__(self, resource: str, fence: str | int) -> None:
         if normalize(resource) != resource:
@@ -58,36 +65,19 @@ class Claim:
                 f"a resource must be in Unicode NFC, {resource[:80]!a} is not; use lock.name, or unicodedata.normalize"
             )
         encode_key(resource)
-        self._resource = resource
-        self._token = parse_fence(fence) if isinstance(fence, str) else fence
-        if not 1 <= self._token <= MAX_TOKEN:
-            raise Invalid(f"fence must be 1 to {MAX_TOKEN}, is {self._token}", resource=resource)
-
-    @property
-    def resource(self) -> str:
-        """The name of the lock, in Unicode NFC."""
-        return self._resource
-
-    @property
-    def token(self) -> int:
-        """What is compared, as a number."""
-        return self._token
+        token = parse_fence(fence) if isinstance(fence, str) else fence
+        if not 1 <= token <= MAX_TOKEN:
+            raise Invalid(f"fence must be 1 to {MAX_TOKEN}, is {token}", resource=resource)
+        object.__setattr__(self, "resource", resource)
+        object.__setattr__(self, "token", token)
 
     @property
     def fence(self) -> str:
         """What is compared, as 15 digits."""
-        return format_fence(self._token)
+        return format_fence(self.token)
 
     def __repr__(self) -> str:
-        return f"Claim({self._resource!r}, {self.fence!r})"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Claim):
-            return NotImplemented
-        return (self._resource, self._token) == (other._resource, other._token)
-
-    def __hash__(self) -> int:
-        return hash((self._resource, self._token))
+        return f"Claim({self.resource!r}, {self.fence!r})"
 
     @classmethod
     def of(cls, lock: Held, *, slot: int | None = None) -> Claim:
@@ -146,11 +136,11 @@ class Claim:
         Raises:
             Invalid: the resource begins or ends with a space, which a header loses.
         """
-        if self._resource.strip() != self._resource:
+        if self.resource.strip() != self.resource:
             raise Invalid(
-                "a header loses the spaces around the name; name the lock without them", resource=self._resource
+                "a header loses the spaces around the name; name the lock without them", resource=self.resource
             )
-        return {TOKEN_HEADER: self.fence, RESOURCE_HEADER: self._resource}
+        return {TOKEN_HEADER: self.fence, RESOURCE_HEADER: self.resource}
 
 
 Claims = Claim | Held

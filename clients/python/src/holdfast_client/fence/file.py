@@ -66,7 +66,7 @@ class Directory:
         with self._opened() as root:
             with suppress(FileExistsError):
                 os.mkdir(_CONTROL, 0o777, dir_fd=root)
-            os.close(_open_directory(_CONTROL, root))
+            os.close(_open_control(root))
             os.fsync(root)
 
     @property
@@ -146,7 +146,7 @@ class Directory:
         # Everything is opened anew, so that lock, mark and file are in one directory even if it is moved meanwhile.
         with (
             self._opened() as root,
-            _closing(_open_directory(_CONTROL, root)) as control,
+            _closing(_open_control(root)) as control,
             _closing(self._lock(control)),
         ):
             parent, base = (os.dup(root), "") if name is None else _parent(root, control, name)
@@ -179,11 +179,7 @@ class Directory:
                 fcntl.flock(fd, fcntl.LOCK_EX)
             else:
                 self._poll(fd, time.monotonic() + self._timeout)
-            try:
-                same = os.path.samestat(os.fstat(fd), os.stat(_LOCK, dir_fd=control, follow_symlinks=False))
-            except FileNotFoundError:
-                same = False
-            if not same:
+            if not _is(os.fstat(fd), _LOCK, control):
                 raise OSError(f"{self._path / _CONTROL / _LOCK} was replaced while it was locked; do not remove it")
         except BaseException:
             os.close(fd)
@@ -212,12 +208,11 @@ def _closing(fd: int) -> Generator[int]:
         os.close(fd)
 
 
-def _open_directory(name: str, parent: int) -> int:
+def _open_control(root: int) -> int:
     try:
-        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        return os.open(_CONTROL, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=root)
     except NotADirectoryError as error:
-        if name == _CONTROL:
-            error.add_note(f"{_CONTROL} belongs to the guard; move it away")
+        error.add_note(f"{_CONTROL} belongs to the guard; move it away")
         raise
 
 
@@ -229,7 +224,7 @@ def _parent(root: int, control: int, name: str) -> tuple[int, str]:
     parent = os.dup(root)
     try:
         for directory in directories:
-            if stat.S_ISLNK(_mode(directory or ".", parent)):
+            if stat.S_ISLNK(os.stat(directory or ".", dir_fd=parent, follow_symlinks=False).st_mode):
                 raise Invalid(f"file name {name!r}: {directory!r} is a symbolic link; write to what it points to")
             inner = os.open(directory or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
             os.close(parent)
@@ -244,13 +239,9 @@ def _parent(root: int, control: int, name: str) -> tuple[int, str]:
     return parent, base
 
 
-def _mode(name: str, parent: int) -> int:
-    return os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
-
-
-def _is(own: os.stat_result, name: str, parent: int) -> bool:
+def _is(file: os.stat_result, name: str, parent: int) -> bool:
     try:
-        return os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), own)
+        return os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), file)
     except FileNotFoundError:
         return False
 
