@@ -859,14 +859,14 @@ var mutants = []mutant{
 	{
 		name:  "ClientBreaks",
 		harm:  "a printed client may take locks away from their holders",
-		edits: []edit{{"cmd/holdfast/access/client.go", "operations(useLocks, useLooks)", "operations(useLocks, useLooks, useBreaks)"}},
+		edits: []edit{{"cmd/holdfast/access/users.go", "operations(useLocks, useLooks)", "operations(useLocks, useLooks, useBreaks)"}},
 		found: rights,
 		says:  `holdfast\.break\.orders\.1: refused: false`,
 	},
 	{
 		name:  "InboxesOfOthers",
 		harm:  "a printed user may read the answers to others",
-		edits: []edit{{"cmd/holdfast/access/right.go", `Subscribe: []string{inbox + ".>"}`, `Subscribe: []string{defaultInbox + ".>"}`}},
+		edits: []edit{{"cmd/holdfast/access/users.go", `Subscribe: []string{inbox + ".>"}`, `Subscribe: []string{defaultInbox + ".>"}`}},
 		found: rights,
 		says:  `_INBOX\.another\.>: refused: false`,
 	},
@@ -887,7 +887,7 @@ var mutants = []mutant{
 	{
 		name:  "EverythingExported",
 		harm:  "users of other accounts speak as nodes and forge events",
-		edits: []edit{{"cmd/holdfast/access/share.go", "all := []share{newShare(d.Prefix.Info())}", `all := []share{newShare(string(d.Prefix) + ".>")}`}},
+		edits: []edit{{"cmd/holdfast/access/share.go", "all := []share{newShare(service, d.Prefix.Info())}", `all := []share{newShare(service, string(d.Prefix)+".>")}`}},
 		found: apart,
 		says:  `there was a message on holdfast\.`,
 	},

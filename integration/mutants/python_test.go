@@ -66,7 +66,7 @@ var python = []mutant{
 		name: "PythonNewRequestEachTime",
 		harm: "a repeated acquire is another request, which takes another permit",
 		edits: []edit{{
-			"clients/python/src/holdfast_client/_acquisition.py", "\"request_id\": self._id}\n        if wait:", "\"request_id\": new_id()}\n        if wait:",
+			"clients/python/src/holdfast_client/_acquisition.py", "\"request_id\": self._id}\n        if wait:", "\"request_id\": secrets.token_hex(16)}\n        if wait:",
 		}},
 		found: pythonCases("sharing", "answer-lost"),
 		says:  `token: want "1", got "2"`,
