@@ -175,7 +175,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"acquire", "a", "--ttl", "25h"}, `--ttl: 100ms to 24h, got "25h"`},
 		{[]string{"acquire", "a", "--ttl", "-1s"}, `--ttl: 100ms to 24h, got "-1s"`},
 		{[]string{"acquire", "a", "--ttl", "100.5ms"}, `--ttl: whole milliseconds, got "100\.5ms"`},
-		{[]string{"acquire", "a", "--wait", "2h"}, `--wait: 0ms to 1h, got "2h"`},
+		{[]string{"acquire", "a", "--wait", "9000h"}, `--wait: 0ms to 8760h, got "9000h"`},
 		{[]string{"acquire", "a", "--request-id", strings.Repeat("a", 65)}, `--request-id: at most 64 bytes, got 65 bytes`},
 		{[]string{"acquire", "a", "--metadata", "job"}, `--metadata: KEY=VALUE, got "job"`},
 		{[]string{"acquire", "a", "--metadata", "job=1", "--metadata", "job=2"}, `--metadata: each key once`},

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/cluster"
 	"github.com/holdfast-io/holdfast/integration/stand"
@@ -25,8 +27,8 @@ func TestReadiness(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Config{Shards: 1, Args: []string{"--http", "0.0.0.0:8422", "--http-insecure"}})
 	mustHealthy(t, c)
-	owner := ownerOf(t, c)
 	allReady(t, c, c.Nodes())
+	owner := ownerOf(t, c)
 	cutOff(t, c, owner)
 	mustHealthy(t, c)
 	owner = ownerOf(t, c)
@@ -44,8 +46,8 @@ func TestStuckDiskIsSeen(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Config{Shards: 1, Args: []string{"--http", "0.0.0.0:8422", "--http-insecure"}})
 	mustHealthy(t, c)
-	owner := ownerOf(t, c)
 	allReady(t, c, c.Nodes())
+	owner := ownerOf(t, c)
 	if _, err := c.Inject(t.Context(), cluster.KindFsyncSlow.On(owner).By(time.Minute, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -133,28 +135,35 @@ func allReady(t *testing.T, c *cluster.Cluster, nodes []string) {
 	}
 }
 
-// ownerOf returns the node that owns the one shard.
-func ownerOf(t *testing.T, c *cluster.Cluster) string {
+// ownerOf returns the node that owns the one shard, once its server also leads the bucket: before that the shard moves there.
+func ownerOf(t *testing.T, c *cluster.Cluster) (owner string) {
 	t.Helper()
 	nc, err := c.Connect()
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := stand.Client(t, nc)
-	var info *holdfast.Info
-	stand.Eventually(t, "a node tells of the owner", func() bool {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stand.Eventually(t, "the owner of the shard leads its bucket", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		info, err = client.Info(ctx)
-		return err == nil
-	})
-	for _, n := range info.Nodes {
-		if len(n.Shards) > 0 {
-			return n.Name
+		info, err := client.Info(ctx)
+		if err != nil {
+			return false
 		}
-	}
-	t.Fatalf("no node owns the shard: %v", info.Nodes)
-	return ""
+		owner = ""
+		for _, n := range info.Nodes {
+			if len(n.Shards) > 0 {
+				owner = n.Name
+			}
+		}
+		bucket, err := js.Stream(ctx, "KV_HOLDFAST_0")
+		return err == nil && owner != "" && bucket.CachedInfo().Cluster.Leader == owner
+	})
+	return owner
 }
 
 func readiness(t *testing.T, c *cluster.Cluster, node string) string {
