@@ -9,11 +9,10 @@ import (
 //go:embed access.tmpl
 var source string
 
-var templates = template.Must(template.New("").Parse(source))
-
 // written returns a template with what it shows.
 func written(name string, shown any) string {
 	var b strings.Builder
+	templates := template.Must(template.New("").Parse(source)) // not at the start of the program, which is that of all commands
 	if err := templates.ExecuteTemplate(&b, name, shown); err != nil {
 		panic(err) // a mistake in this package
 	}
