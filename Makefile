@@ -8,7 +8,7 @@ PROTOGEN := cd tools && go run ./protogen
 DASHBOARD := node deploy/grafana/dashboard.js
 # Guards that need a driver are modules of their own; see docs/decisions/0030-modules.md for the others.
 GUARDS := $(patsubst %/go.mod,%,$(wildcard clients/fence/*/go.mod))
-MODULES := . messages clients clients/holdfast/holdfasttest clients/holdfast/holdfastotel cmd/holdfast/otel integration/peers packaging $(GUARDS)
+MODULES := . messages clients cmd/holdfast/holdfasttest clients/holdfast/holdfastotel cmd/holdfast/otel integration/peers packaging $(GUARDS)
 VERSION := $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev)
 # The time of all files in the packages, so that a commit has one set of packages.
 TIME := $(shell git log -1 --format=%ct 2>/dev/null)
@@ -204,7 +204,6 @@ bench: ## Run the benchmarks that match BENCH (all), COUNT (1) times.
 bench-tenants: ## Measure a tenant while another one floods the service, ROUNDS (3) times.
 	go test -run '^$$' -bench Flood -benchtime $(ROUNDS)x -timeout 1h ./integration/tenants
 
-.PHONY: bench-failover
 .PHONY: bench-failover
 bench-failover: ## Stop and kill each of three nodes ROUNDS (3) times, and measure the calls meanwhile.
 	go test -run '^$$' -bench Failover -benchtime $(ROUNDS)x -timeout 2h ./integration/bench

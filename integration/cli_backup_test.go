@@ -17,12 +17,12 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fencefile"
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	holdfastjs "github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // guarded is a folder that checks tokens, and outlives the deployment.
@@ -251,7 +251,7 @@ func backupOf(t *testing.T, args ...string) (file string) {
 func TestRestoreReplicas(t *testing.T) {
 	t.Parallel()
 	file := backupOf(t)
-	routes := ports.Free(t, 3)
+	routes := porttest.Free(t, 3)
 	var servers []*stand.NATS
 	for i, route := range routes {
 		servers = append(servers, stand.StartNATS(t, embedded.Config{Name: fmt.Sprint("n", i), ClusterListen: route, Routes: routes}))
@@ -283,7 +283,7 @@ func TestRestoreMember(t *testing.T) {
 	t.Parallel()
 	file := backupOf(t, "--prefix", "my.locks")
 	m := stand.NewMembers(t, 1, "--prefix", "my.locks").All[0]
-	run(t, "restore", file, "--data", m.Data, "--name", m.Name, "--cluster-listen", ports.Free(t, 1)[0]).
+	run(t, "restore", file, "--data", m.Data, "--name", m.Name, "--cluster-listen", porttest.Free(t, 1)[0]).
 		wantBoth(t, 0, `--prefix my.locks\n$`, `^$`)
 	m.Start()
 	m.WaitReady()

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // The logins and the command that docs/secured.md shows make a cluster of three nodes, in which each
@@ -102,7 +102,7 @@ func newSecured(t *testing.T, n int) *secured {
 	if auth == nil || command == nil {
 		t.Fatal("docs/secured.md shows no logins, or no command")
 	}
-	addresses := ports.Free(t, 2*n+2)
+	addresses := porttest.Free(t, 2*n+2)
 	s := &secured{
 		dir: t.TempDir(), auth: auth[1], command: strings.ReplaceAll(command[1], "\\\n", " "),
 		clients: addresses[:n+1], routes: addresses[n+1:],

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 func TestReadyLineSaysHowToBegin(t *testing.T) {
@@ -206,7 +206,7 @@ func TestServeUsage(t *testing.T) {
 // A node whose NATS starts later waits for it, until a signal ends it.
 func TestServeWaitsForNATS(t *testing.T) {
 	t.Parallel()
-	address := ports.Free(t, 1)[0]
+	address := porttest.Free(t, 1)[0]
 	waiting := start(t, "serve", "--nats", "nats://u:secret@"+address, "--name", "waiting")
 	stopped := start(t, "serve", "--nats", "nats://u:secret@"+address, "--name", "stopped")
 	for _, p := range []*process{waiting, stopped} {

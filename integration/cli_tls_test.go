@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // certificates are the files of a test, each with its key beside it.
@@ -152,7 +152,7 @@ func TestFirstMemberWithTLS(t *testing.T) {
 	t.Parallel()
 	c := newCertificates(t)
 	c.ca.Issue("server", func(x *x509.Certificate) { x.IPAddresses, x.DNSNames = nil, []string{"localhost"} })
-	route := ports.Free(t, 1)[0]
+	route := porttest.Free(t, 1)[0]
 	_, port, _ := net.SplitHostPort(route)
 	p := serve(t, append(c.flags("ca", "server"), "--name", "n1", "--cluster-listen", "0.0.0.0:"+port, "--routes", "localhost:"+port)...)
 	run(t, append([]string{"acquire", "orders.42", "--server", strings.Replace(p.url, "127.0.0.1", "localhost", 1)}, c.flags("ca", "")...)...).want(t, 0, `token 1`)

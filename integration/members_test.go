@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // TestMemberIsRemoved while its cluster is in use: what it kept is copied to the others, and it counts no more
@@ -139,7 +139,7 @@ func (c operated) removes(name string) {
 // TestMembersOfNoCluster cannot be asked, and the command says what is wrong with the question.
 func TestMembersOfNoCluster(t *testing.T) {
 	t.Parallel()
-	nobody := ports.Free(t, 1)[0]
+	nobody := porttest.Free(t, 1)[0]
 	run(t, "members").want(t, 2, "--routes is required.*holdfast members --routes 127.0.0.1:6222")
 	run(t, "members", "--routes", "n1").want(t, 2, `route "n1" is not HOST:PORT`)
 	run(t, "members", "--routes", nobody, "--prefix", "a b").want(t, 2, `--prefix: .*got "a b"`)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // Nodes on an external NATS need no more than is printed: to create and fill buckets and the stream of events, to forward, to
@@ -58,7 +58,7 @@ func TestNodesOnExternalNATS(t *testing.T) {
 // The same holds for a cluster with NATS in the nodes, which also moves the leadership of buckets.
 func TestNodesOfACluster(t *testing.T) {
 	t.Parallel()
-	addresses := ports.Free(t, 6)
+	addresses := porttest.Free(t, 6)
 	clients, routes := addresses[:3], addresses[3:]
 	conf := printed(t, "deployment", "--shards", "4")
 	m := stand.NewMembers(t, 3)

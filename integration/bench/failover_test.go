@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 const (
@@ -74,7 +74,7 @@ func beside(b *testing.B) *failover {
 	b.Helper()
 	f := &failover{B: b, away: awayFor}
 	m := stand.NewMembers(b, 3)
-	routes := ports.Free(b, 3)
+	routes := porttest.Free(b, 3)
 	for i, route := range routes {
 		s, err := embedded.Start(embedded.Config{
 			Name: fmt.Sprint("nats", i), Listen: "127.0.0.1:0", ClusterListen: route, Routes: routes,

@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/holdfast-io/holdfast/clients/fence"
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // TestReplicated lets rivals on three servers write one entry of a bucket with three replicas, each of
@@ -71,7 +71,7 @@ func mustNext(tb testing.TB, w jetstream.KeyWatcher) jetstream.KeyValueEntry {
 // mustCluster returns a connection to each of three servers.
 func mustCluster(tb testing.TB) []jetstream.JetStream {
 	tb.Helper()
-	routes := ports.Free(tb, 3)
+	routes := porttest.Free(tb, 3)
 	var cluster []jetstream.JetStream
 	for i, route := range routes {
 		s := stand.StartNATS(tb, embedded.Config{Name: fmt.Sprint("n", i), ClusterListen: route, Routes: routes})

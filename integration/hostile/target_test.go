@@ -11,8 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // history is how many commits a compaction retains: enough for the reader of the journals.
@@ -55,7 +55,7 @@ type target struct {
 func startTarget(t *testing.T) *target {
 	t.Helper()
 	dir := t.TempDir()
-	m, monitor := stand.NewAlone(t), ports.Free(t, 1)[0]
+	m, monitor := stand.NewAlone(t), porttest.Free(t, 1)[0]
 	file := filepath.Join(dir, "nats.conf")
 	text := fmt.Sprintf(configuration, strings.TrimPrefix(m.URL, "nats://"), monitor, filepath.Join(dir, "store"), rights(), rights())
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 var (
@@ -123,7 +123,7 @@ func medians(rounds []map[string]float64) string {
 // startRedis starts a server that syncs each write, as Holdfast does, until the test ends. It returns its URL.
 func startRedis(t *testing.T) string {
 	t.Helper()
-	address := ports.Free(t, 1)[0]
+	address := porttest.Free(t, 1)[0]
 	port := address[strings.LastIndexByte(address, ':')+1:]
 	cmd := exec.CommandContext(t.Context(), "redis-server", "--port", port, "--dir", t.TempDir(), "--appendonly", "yes", "--appendfsync", "always")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

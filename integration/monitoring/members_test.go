@@ -3,8 +3,8 @@ package monitoring_test
 import (
 	"testing"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // lostQuorum kills two of three nodes. The third one keeps its shards, which JetStream stores no more, and cannot open the
@@ -43,7 +43,7 @@ type members struct {
 
 func startMembers(t *testing.T, args ...string) members {
 	t.Helper()
-	m := members{stand.NewMembers(t, 3, args...), ports.Free(t, 3)}
+	m := members{stand.NewMembers(t, 3, args...), porttest.Free(t, 3)}
 	for i, member := range m.All {
 		member.Args = append(member.Args, "--http", m.targets[i])
 		member.Start()

@@ -4,14 +4,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // unsynced restarts a node whose NATS then confirms what is not on disk.
 func unsynced(t *testing.T) (targets []string, steps []func()) {
 	t.Helper()
-	targets = ports.Free(t, 1)
+	targets = porttest.Free(t, 1)
 	node := stand.StartAlone(t, "--http", targets[0])
 	return targets, []func(){sync.OnceFunc(func() {
 		node.Stop()

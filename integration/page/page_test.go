@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/clients/holdfast"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 var screenshots = flag.String("page.screenshots", "", "write the screenshots of the documentation to this `DIR`")
@@ -54,7 +54,7 @@ func TestOtherNodes(t *testing.T) {
 	t.Parallel()
 	const nodes = 2
 	members := stand.NewMembers(t, nodes, "--shards", "8")
-	addresses := ports.Free(t, nodes)
+	addresses := porttest.Free(t, nodes)
 	for i, m := range members.All {
 		m.Args = append(m.Args, "--http", addresses[i])
 		m.Start()

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // Member is one node. A test may stop, kill and start it again; its name, addresses and data stay.
@@ -42,7 +42,7 @@ func StartAlone(tb testing.TB, args ...string) *Member {
 // NewAlone returns a node without others that is still to be started.
 func NewAlone(tb testing.TB, args ...string) *Member {
 	tb.Helper()
-	m := newMember(tb, "n1", ports.Free(tb, 1)[0])
+	m := newMember(tb, "n1", porttest.Free(tb, 1)[0])
 	m.Args = append(m.Args, args...)
 	return m
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // Members are the nodes of a cluster on this host, each a process of the real binary with its own NATS
@@ -32,7 +32,7 @@ func StartMembers(tb testing.TB, n int, args ...string) *Members {
 // NewMembers returns nodes that are still to be started.
 func NewMembers(tb testing.TB, n int, args ...string) *Members {
 	tb.Helper()
-	addresses := ports.Free(tb, 2*n)
+	addresses := porttest.Free(tb, 2*n)
 	routes := addresses[n:]
 	m := &Members{}
 	for i := range n {

@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // cluster is three NATS servers, and an observer's connection to them.
@@ -26,7 +26,7 @@ type cluster struct {
 
 func mustCluster(t *testing.T) *cluster {
 	t.Helper()
-	addresses := ports.Free(t, 6)
+	addresses := porttest.Free(t, 6)
 	clients, routes := addresses[:3], addresses[3:]
 	c := &cluster{T: t}
 	for i, route := range routes {

@@ -9,18 +9,18 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/actors/node"
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/cmd/holdfast/server"
 	"github.com/holdfast-io/holdfast/integration/stand"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/messages"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // In a cluster of two servers, tenants stay apart whichever server a client uses and whichever node owns a shard, and events
 // reach subscribers on the other server.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	routes := ports.Free(t, 2)
+	routes := porttest.Free(t, 2)
 	servers := make([]*service, 2)
 	type result struct {
 		at      int

@@ -17,8 +17,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/integration/stand"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 const (
@@ -115,7 +115,7 @@ func pair(name string) [2]*nats.Msg {
 // serveTenants starts a node as users do, with the accounts and a tenants file.
 func serveTenants(tb testing.TB, tenants string) *stand.Member {
 	tb.Helper()
-	dir, address := tb.TempDir(), ports.Free(tb, 1)[0]
+	dir, address := tb.TempDir(), porttest.Free(tb, 1)[0]
 	file, config := filepath.Join(dir, "tenants.yaml"), stand.NATSConfig(tb, accounts(false))
 	text, err := os.ReadFile(config)
 	if err == nil {

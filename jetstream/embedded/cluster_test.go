@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 func TestMemberOfItsOwn(t *testing.T) {
@@ -32,7 +32,7 @@ func TestMemberOfItsOwn(t *testing.T) {
 
 	_, err := embedded.Start(embedded.Config{
 		Name: "test", Listen: "127.0.0.1:-1", DataDir: alone.DataDir(), Log: jstest.Quiet(),
-		ClusterListen: "127.0.0.1:-1", Routes: ports.Free(t, 1),
+		ClusterListen: "127.0.0.1:-1", Routes: porttest.Free(t, 1),
 	})
 	jstest.WantError(t, err, embedded.ErrDataDir, alone.DataDir(), "was alone", "another directory", "holdfast backup and holdfast restore")
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
 	"github.com/holdfast-io/holdfast/jetstream/internal/jstest"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 const twoAccounts = `
@@ -102,7 +102,7 @@ func TestInterest(t *testing.T) {
 	})
 	t.Run("Gateway", func(t *testing.T) {
 		t.Parallel()
-		route := ports.Free(t, 1)[0]
+		route := porttest.Free(t, 1)[0]
 		s := jstest.MustStartFile(t, jstest.GoodConfig+fmt.Sprintf(`
 			cluster { name: here, listen: %q, routes: ["nats://%s"] }
 			gateway { name: here, listen: "127.0.0.1:-1" }`, route, route))

@@ -78,7 +78,7 @@ func modules(tree string) ([]string, error) {
 	for _, g := range guards {
 		folders = append(folders, path.Join("clients/fence", filepath.Base(filepath.Dir(g))))
 	}
-	return append(folders, "clients/holdfast/holdfastotel", ".", "clients/holdfast/holdfasttest", "cmd/holdfast/otel"), err
+	return append(folders, "clients/holdfast/holdfastotel", ".", "cmd/holdfast/holdfasttest", "cmd/holdfast/otel"), err
 }
 
 type releaser struct {

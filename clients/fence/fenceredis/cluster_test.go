@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-io/holdfast/clients/fence"
 	"github.com/holdfast-io/holdfast/clients/fence/fenceredis"
 	"github.com/holdfast-io/holdfast/clients/fence/fencetest"
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // startCluster starts a cluster of one node, which has all slots. It refuses what reaches across slots,
 // as a larger one does.
 func startCluster(t *testing.T) (*fencetest.Process, redis.UniversalClient) {
 	t.Helper()
-	_, bus, _ := net.SplitHostPort(ports.Free(t, 1)[0])
+	_, bus, _ := net.SplitHostPort(porttest.Free(t, 1)[0])
 	server := startWith(t, clusterReady, "--cluster-enabled", "yes", "--cluster-port", bus)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr}, PoolSize: 100})
 	t.Cleanup(func() { rdb.Close() })

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // patience bounds every wait for a server. Nothing is measured by it.
@@ -65,7 +65,7 @@ func (s Server) Start(tb testing.TB) *Process {
 	if _, err := exec.LookPath(s.Program); err != nil {
 		tb.Fatalf("%s is missing; install it with: %s", s.Program, s.Install)
 	}
-	p := &Process{Server: s, Addr: ports.Free(tb, 1)[0]}
+	p := &Process{Server: s, Addr: porttest.Free(tb, 1)[0]}
 	p.start(tb)
 	tb.Cleanup(p.kill)
 	return p

@@ -7,8 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // Cluster is three servers that replicate.
@@ -20,7 +20,7 @@ type Cluster struct {
 // MustCluster starts one; store adds to what the servers say of their JetStream.
 func MustCluster(t *testing.T, store ...string) *Cluster {
 	t.Helper()
-	routes := ports.Free(t, 3)
+	routes := porttest.Free(t, 3)
 	c := &Cluster{}
 	for i, route := range routes {
 		c.Servers = append(c.Servers, MustStartFile(t, fmt.Sprintf(`

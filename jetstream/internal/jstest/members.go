@@ -7,9 +7,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/clients/fence/fencetest/ports"
 	"github.com/holdfast-io/holdfast/jetstream"
 	"github.com/holdfast-io/holdfast/jetstream/embedded"
+	"github.com/holdfast-io/holdfast/messages/porttest"
 )
 
 // Members are servers that have found one another by their settings alone.
@@ -23,7 +23,7 @@ type Members struct {
 func MemberConfigs(t *testing.T, n int) []embedded.Config {
 	t.Helper()
 	var configs []embedded.Config
-	routes := ports.Free(t, n)
+	routes := porttest.Free(t, n)
 	for i, own := range routes {
 		configs = append(configs, embedded.Config{
 			Name: fmt.Sprintf("n%d", i), Listen: "127.0.0.1:-1", ClusterListen: own, Routes: routes, DataDir: t.TempDir(), Log: Quiet(),

@@ -1,5 +1,5 @@
-// Package ports finds addresses for servers that have to know one another's before they start.
-package ports
+// Package porttest finds addresses for servers that have to know one another's before they start.
+package porttest
 
 import (
 	"fmt"

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/clients/holdfast/holdfasttest"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/holdfasttest"
 )
 
 // ship is what an application has to test.

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/holdfast-io/holdfast/clients/holdfast"
-	"github.com/holdfast-io/holdfast/clients/holdfast/holdfasttest"
+	"github.com/holdfast-io/holdfast/cmd/holdfast/holdfasttest"
 )
 
 func TestServer(t *testing.T) {

@@ -1,4 +1,4 @@
-module github.com/holdfast-io/holdfast/clients/holdfast/holdfasttest
+module github.com/holdfast-io/holdfast/cmd/holdfast/holdfasttest
 
 go 1.26.8
 
@@ -54,6 +54,6 @@ require (
 
 replace (
 	github.com/holdfast-io/holdfast => ../../..
-	github.com/holdfast-io/holdfast/clients => ../..
+	github.com/holdfast-io/holdfast/clients => ../../../clients
 	github.com/holdfast-io/holdfast/messages => ../../../messages
 )
