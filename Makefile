@@ -138,7 +138,7 @@ lint: ## Check style, likely mistakes and the import rules.
 	cd clients/typescript && npm run --silent lint
 	@bash .ci/servers python
 	cd clients/python && .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/pyright
-	cd tools && go tool golangci-lint run
+	cd tools && go test ./... && go tool golangci-lint run
 	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \
 	done
@@ -230,6 +230,14 @@ cover: ## Measure test coverage: coverage.html.
 	go test -coverpkg=./...,github.com/holdfast-io/holdfast/messages/...,github.com/holdfast-io/holdfast/clients/... -coverprofile=coverage.out ./...
 	go tool cover -html=coverage.out -o coverage.html
 	go tool cover -func=coverage.out | tail -n 1
+
+.PHONY: house
+house: ## Measure the structure of the code, and what a lone acquire runs through; ARGS="-v -field 'ttl_ms|TtlMs|ttlMs'".
+	@way=$$(mktemp -d); trap 'rm -rf "$$way"' EXIT; mkdir "$$way/exit"; \
+	go build -cover -covermode=atomic -coverpkg=./...,github.com/holdfast-io/holdfast/messages/...,github.com/holdfast-io/holdfast/clients/... -o "$$way/oneacquire" ./integration/oneacquire; \
+	GOCOVERDIR="$$way/exit" "$$way/oneacquire" "$$way"; \
+	go tool covdata textfmt -i="$$way" -o "$$way/lines"; \
+	cd tools && go run ./house -acquire "$$way/lines" $(ARGS) ..
 
 .PHONY: release
 release: ## Show the commit and the tags of VERSION=v1.2.3; RELEASE=1 sets the tags.
