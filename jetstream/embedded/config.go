@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"github.com/holdfast-io/holdfast/jetstream/embedded/peersfile"
 	"github.com/holdfast-io/holdfast/jetstream/natsconn"
 )
 
@@ -188,7 +189,7 @@ func (c Config) joinCluster(opts *server.Options) error {
 // addOwnRoute adds the route to the member itself if it is missing: the number of routes is the number of
 // members that the first election waits for. A member that was in its cluster before needs no route to itself.
 func addOwnRoute(opts *server.Options, host string, port int) error {
-	joined, err := holdsAny(metaDir(opts), anyEntry)
+	joined, err := holdsAny(peersfile.Dir(opts.StoreDir), anyEntry)
 	if err != nil || joined {
 		return err
 	}

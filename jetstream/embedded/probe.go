@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/holdfast-io/holdfast/jetstream/internal/durable"
 )
 
 const (
@@ -18,9 +20,9 @@ const (
 // why the disk takes no data, nil if it does.
 func probeDisk(dir string) error {
 	path := filepath.Join(dir, probeFile)
-	err := writeSynced(path, bytes.Repeat([]byte{1}, probeBytes))
+	err := durable.WriteFile(path, bytes.Repeat([]byte{1}, probeBytes))
 	if err == nil {
-		err = syncDir(dir)
+		err = durable.SyncDir(dir)
 	}
 	if removed := os.Remove(path); !errors.Is(removed, os.ErrNotExist) {
 		err = errors.Join(err, removed)
