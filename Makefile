@@ -138,7 +138,7 @@ lint: ## Check style, likely mistakes and the import rules.
 	cd clients/typescript && npm run --silent lint
 	@bash .ci/servers python
 	cd clients/python && .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/pyright
-	cd tools && go test ./... && go tool golangci-lint run
+	cd tools && go test -count=1 ./... && go tool golangci-lint run
 	for module in $(MODULES); do \
 		(cd "$$module" && go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run -c $(CURDIR)/.golangci.yml); \
 	done
