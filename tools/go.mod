@@ -9,7 +9,7 @@ tool (
 
 require (
 	github.com/bufbuild/protocompile v0.14.1
-	golang.org/x/mod v0.42.0
+	golang.org/x/mod v0.43.0
 	golang.org/x/tools v0.52.0
 	google.golang.org/protobuf v1.36.12
 )
