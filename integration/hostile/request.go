@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -112,65 +113,92 @@ func (d dice) usedID() string { return fmt.Sprintf("r%d.%d", d.IntN(2), d.period
 
 // secret is one of few, so that some fit.
 func (d dice) secret() []byte {
-	if d.chance(80) {
-		return nil
-	}
 	return one(d, []byte("0123456789abcdef"), []byte("fedcba9876543210"), d.bytes(d.IntN(80)))
 }
 
 func (d dice) metadata() map[string]string {
 	all := make(map[string]string)
-	if d.chance(70) {
-		return all
-	}
 	for range one(d, 1, messages.MaxMetadataEntries, messages.MaxMetadataEntries+1) {
 		all[d.text(1+d.IntN(6))] = d.text(d.IntN(one(d, 8, 64, 2*messages.MaxMetadataBytes)))
 	}
 	return all
 }
 
-// body returns that of an operation.
+// common fields are in each request, others in some.
+var common = map[protoreflect.Name]bool{"owner": true, "token": true, "ttl_ms": true, "request_id": true, "reason": true, "how": true}
+
+// body returns that of an operation, with each field of its message at random: a field that the contract gets is attacked
+// as well.
 func (d dice) body(op messages.Operation) proto.Message {
-	token := one(d, 0, 0, uint64(1+d.IntN(20)))
-	if d.chance(10) {
-		token = one(d, uint64(d.number()), 1<<63)
+	m := messages.NewRequest(op)
+	r := m.ProtoReflect()
+	fields := r.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if !common[f.Name()] && !d.chance(25) {
+			continue
+		}
+		switch v := d.value(f).(type) {
+		case map[string]string:
+			entries := r.Mutable(f).Map()
+			for key, value := range v {
+				entries.Set(protoreflect.ValueOfString(key).MapKey(), protoreflect.ValueOfString(value))
+			}
+		default:
+			r.Set(f, protoreflect.ValueOf(v))
+		}
 	}
-	switch op {
-	case messages.OpAcquire:
-		r := &messages.AcquireRequest{
-			Owner: d.owner(), TtlMs: d.ttl(), WaitMs: one(d, 0, 0, 0, 200, 1000, d.number()), RequestId: d.id(),
-			Reentrant: d.chance(20), Metadata: d.metadata(), Durability: messages.Durability(d.IntN(2)),
+	if acquire, ok := m.(*messages.AcquireRequest); ok {
+		if acquire.SecretHash = nil; acquire.Secret != nil {
+			acquire.SecretHash = one(d, messages.HashSecret(acquire.Secret), d.bytes(messages.SecretHashBytes), d.bytes(5))
 		}
-		if d.chance(30) {
-			r.Limit, r.Permits = one(d, 1, 2, 3, 1000, d.number()), one(d, 1, 1, 1, 2, d.number())
-		}
-		if d.chance(10) {
-			r.DelayMs, r.Confirm = one(d, 100, 500, d.number()), d.chance(30)
-		}
-		if d.chance(20) {
-			r.Session = one(d, d.session(), d.session(), d.session(), "short", d.text(65))
-		}
-		if secret := d.secret(); secret != nil {
-			r.Secret, r.SecretHash = secret, one(d, messages.HashSecret(secret), d.bytes(messages.SecretHashBytes), d.bytes(5))
-		}
-		return r
-	case messages.OpRelease:
-		return &messages.ReleaseRequest{Owner: d.owner(), Token: token, RequestId: one(d, "", "", d.usedID()), Secret: d.secret()}
-	case messages.OpExtend:
-		return &messages.ExtendRequest{Owner: d.owner(), Token: token, TtlMs: d.ttl(), Limit: one(d, 0, 0, 2, d.number()), Secret: d.secret(), Session: one(d, "", "", "", "", d.session()), Order: d.order()}
-	case messages.OpSet:
-		return &messages.SetRequest{Owner: d.owner(), Token: token, Metadata: d.metadata(), Secret: d.secret(), Order: d.order()}
-	case messages.OpKeep:
-		return &messages.KeepRequest{TtlMs: d.ttl(), Alive: one(d, "", "", "", inbox+"alive", inbox+"1", "_INBOX.nobody", "holdfast.info", "$JS.API.INFO"), DisconnectMs: one(d, 0, 0, 0, 5000, d.number())}
-	case messages.OpEnd:
-		return &messages.EndRequest{Orphan: d.chance(30), Secret: d.secret()}
-	case messages.OpBreak:
-		return &messages.BreakRequest{Token: token, Reason: one(d, "x", "x", "x", "", d.text(messages.MaxReasonBytes+1))}
-	case messages.OpConfirm:
-		return &messages.ConfirmRequest{Token: token, By: d.owner(), How: one(d, "x", "x", "x", "", d.text(600))}
-	default:
-		return &messages.GetRequest{Stale: d.chance(50), Waiters: d.chance(50)}
 	}
+	return m
+}
+
+// value returns one of a field. Those that have no rule of their own go by their kind.
+func (d dice) value(f protoreflect.FieldDescriptor) any {
+	switch f.Name() {
+	case "owner", "by":
+		return d.owner()
+	case "token":
+		return one(d, 0, 0, 0, uint64(1+d.IntN(20)), uint64(1+d.IntN(20)), uint64(d.number()), 1<<63)
+	case "ttl_ms":
+		return d.ttl()
+	case "wait_ms":
+		return one(d, 200, 1000, d.number())
+	case "request_id":
+		return d.id()
+	case "metadata":
+		return d.metadata()
+	case "limit":
+		return one(d, 1, 2, 3, 1000, d.number())
+	case "permits":
+		return one(d, 1, 1, 1, 2, d.number())
+	case "session":
+		return one(d, d.session(), d.session(), d.session(), "short", d.text(65))
+	case "secret":
+		return d.secret()
+	case "order":
+		return d.order()
+	case "alive":
+		return one(d, inbox+"alive", inbox+"1", "_INBOX.nobody", "holdfast.info", "$JS.API.INFO")
+	case "reason", "how":
+		return one(d, "x", "x", "x", "", d.text(messages.MaxReasonBytes+1))
+	}
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		return true
+	case protoreflect.EnumKind:
+		return protoreflect.EnumNumber(d.IntN(f.Enum().Values().Len()))
+	case protoreflect.StringKind:
+		return one(d, d.text(6), d.text(600))
+	case protoreflect.BytesKind:
+		return d.bytes(d.IntN(80))
+	case protoreflect.Uint64Kind:
+		return uint64(d.number())
+	}
+	return one(d, 100, 500, 5000, d.number())
 }
 
 // batch returns a batch for resources of the attackers alone: the right to send one is a right to every resource.
