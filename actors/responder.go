@@ -57,7 +57,7 @@ func (r *responder) settleAll() {
 // refuse answers a request that was not decided.
 func (r *responder) refuse(q *Request, why string) {
 	if to, ok := q.replyTo(); ok {
-		r.unavailable(to, why)
+		r.unavailable(lease.Answer{To: to}, why)
 	}
 	r.settle(q)
 }
@@ -69,8 +69,7 @@ func (r *responder) revoke(decisions []*decision, why string) {
 			continue
 		}
 		for _, a := range d.outcome.Answers {
-			settle(a.To.Trace, d.at)
-			r.unavailable(a.To, why)
+			r.unavailable(lease.Answer{To: a.To, Waited: a.Waited}, why)
 		}
 	}
 	r.drop(decisions)
@@ -84,8 +83,10 @@ func (r *responder) drop(decisions []*decision) {
 	}
 }
 
-func (r *responder) unavailable(to messages.ReplyTo, why string) {
-	r.shard.cfg.Outbox.Answer(r.shard.cfg.Shard, []lease.Answer{{To: to, Reply: &messages.Reply{
+// unavailable gives an answer its reply, and sends it.
+func (r *responder) unavailable(a lease.Answer, why string) {
+	a.Reply = &messages.Reply{
 		Status: messages.Status_UNAVAILABLE, Error: r.shard.unavailable(why), Lasting: r.shard.lasts(),
-	}}})
+	}
+	r.shard.cfg.Outbox.Answer(r.shard.cfg.Shard, []lease.Answer{a})
 }

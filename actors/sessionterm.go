@@ -13,7 +13,6 @@ import (
 func (t *term) sessionRequest(r *Request) {
 	now := t.shard.cfg.Clock.Now().Instant
 	t.sessions.place.sent()
-	t.traces.asked(r, "", now)
 	var reply *messages.Reply
 	if e, ok := r.Event.(lease.Keep); ok {
 		reply = t.keep(now, r, e)
@@ -22,13 +21,15 @@ func (t *term) sessionRequest(r *Request) {
 	}
 	if reply != nil {
 		t.sessionAnswered(t.sessions.answered(r, now, reply))
+	} else {
+		t.observation.decided(&decision{activation: t.sessions.place, request: r, at: now}) // it waits
 	}
 	t.tend()
 }
 
 // sessionAnswered lets the answer to a request about a session leave when the journal confirms it.
 func (t *term) sessionAnswered(d *decision) {
-	t.traces.decided(d)
+	t.observation.decided(d)
 	t.batcher.add(d)
 }
 

@@ -25,11 +25,11 @@ type ShardConfig struct {
 	Publisher Publisher
 	// Prober finds out whether the clients of sessions are connected; nil: no session ends because its client is not.
 	Prober Prober
-	// Observer is told what the shard does; nil: nothing is.
+	// Observer receives what the shard does; nil: nobody does.
 	Observer Observer
-	// Traced: the shard notes in the traces of requests what it does with them, and which requests they waited for.
-	Traced bool
-	Log    *slog.Logger
+	// Witness returns one that sees the decisions of a new term; nil: nobody does.
+	Witness func() Witness
+	Log     *slog.Logger
 	// Audit receives what operators did; nil: Log does.
 	Audit  *slog.Logger
 	Tuning Tuning

@@ -30,7 +30,7 @@ type term struct {
 	sessions    *sessions
 	links       links
 	proofs      proofs
-	traces      *traces
+	observation observation
 	uses        uses
 	// staged is the commit in flight, as the ledger has checked it; nil if there is none.
 	staged *ledger.Staged
@@ -48,7 +48,7 @@ type termMessage struct {
 
 // newTerm begins a term with a ledger that has read the whole journal. If it panics, nothing of the term goes on.
 func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer, decided func(*decision)) *term {
-	t := &term{shard: s, writer: writer, ledger: l, traces: newTraces(s.cfg), uses: newUses(s.cfg.Quota)}
+	t := &term{shard: s, writer: writer, ledger: l, observation: newObservation(s), uses: newUses(s.cfg.Quota)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	begun := false
 	defer func() {
@@ -133,7 +133,7 @@ func (t *term) decided(d *decision) (done bool) {
 	t.timers.set(&d.activation.timer, d.wake)
 	t.timers.arm()
 	t.note(d)
-	t.traces.decided(d)
+	t.observation.decided(d)
 	t.changes += len(d.outcome.Changes)
 	t.activations.touch(d.activation, d.at)
 	defer t.tend()
@@ -141,7 +141,7 @@ func (t *term) decided(d *decision) (done bool) {
 		t.batcher.add(d)
 		return false
 	}
-	t.shard.logChanges(d)
+	t.observation.final(d)
 	d.activation.done()
 	t.answer(d.outcome.Answers)
 	return true
@@ -285,7 +285,6 @@ func (t *term) stored() []*decision {
 	t.appendNext() // the disk works while the answers leave
 	t.settleOn()
 	t.proofs.confirm(began)
-	t.traces.committed(done)
 	t.confirmed(r.GetCommit(), done, now)
 	if t.compaction.isDue() && t.compaction.begin() {
 		t.appendNext()
@@ -306,11 +305,7 @@ func (t *term) apply(r *journal.Record, decisions []*decision, took time.Duratio
 		}
 	}
 	t.sweeper.later()
-	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, took, len(r.GetCommit().GetChanges()))
-	for _, d := range decisions {
-		t.shard.logChanges(d)
-		t.shard.observeChanges(d, r.GetCommit().GetAtMs())
-	}
+	t.observation.committed(r.GetCommit(), decisions, took)
 }
 
 // confirmed lets the answers of decisions leave. Those to batches leave together, so that they share messages; the
@@ -324,7 +319,11 @@ func (t *term) confirmed(c *journal.Commit, decisions []*decision, now lease.Tim
 		if d.reload {
 			t.reload(d.activation)
 		}
-		if answers := d.outcome.Answers; d.isBatched() {
+		answers := d.outcome.Answers
+		for i := range answers {
+			answers[i].Committed = now.Instant
+		}
+		if d.isBatched() {
 			batched = append(batched, answers...)
 		} else {
 			t.answer(answers)

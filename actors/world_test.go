@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/node/tracing"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -92,7 +93,10 @@ func (w *world) start() {
 	cfg := actors.ShardConfig{
 		Shard: 3, Node: cmp.Or(w.node, "n1"), Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher, Prober: w.prober,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
-		Yields: w.yields, Changed: w.changed, Observer: w.observer, Traced: w.traced,
+		Yields: w.yields, Changed: w.changed, Observer: w.observer,
+	}
+	if w.traced {
+		cfg.Witness = func() actors.Witness { return tracing.NewHolders() }
 	}
 	if w.over != nil {
 		cfg.Journal = w.over
@@ -171,7 +175,7 @@ func (w *world) addressed(e lease.Event, batched bool) (lease.Event, string) {
 	w.Helper()
 	w.asked++
 	inbox := fmt.Sprint("inbox.", w.asked)
-	to := messages.ReplyTo{Subject: inbox, Batched: batched, Trace: w.trace}
+	to := messages.ReplyTo{Subject: inbox, Batched: batched, Origin: messages.Origin{Trace: w.trace}}
 	switch event := e.(type) {
 	case lease.Acquire:
 		event.From, event.MaxWaiting = to, 100

@@ -29,7 +29,7 @@ func (a *admission) isAnswerable(m *nats.Msg) bool {
 // mayReach reports whether the answer to a message may go there.
 func (a *admission) mayReach(m *nats.Msg, to messages.ReplyTo) bool {
 	err := a.prefix.CheckReply(to.Subject)
-	if err == nil && !to.Inner && slices.ContainsFunc(a.own, func(i inbox) bool { return i.has(to.Subject) }) {
+	if err == nil && !to.Origin.Inner && slices.ContainsFunc(a.own, func(i inbox) bool { return i.has(to.Subject) }) {
 		err = messages.Invalid("reply subject", "an inbox of the client", "one of the node")
 	}
 	if err != nil {

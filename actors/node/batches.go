@@ -62,5 +62,5 @@ func grantOf(a lease.Answer) grant {
 	if err != nil {
 		panic(err) // a resource that was granted came as a key
 	}
-	return grant{a.To.Tenant, key, messages.Token(l.GetToken())}
+	return grant{a.To.Origin.Tenant, key, messages.Token(l.GetToken())}
 }

@@ -90,8 +90,11 @@ func TestBatchesOfManyOperations(t *testing.T) {
 	b := batches{most: messages.MaxBatchReplyBytes}
 	for i, op := range messages.Operations {
 		b.add(lease.Answer{
-			To:    messages.ReplyTo{Subject: "_INBOX.a", Batched: true, Call: uint64(i), Operation: op, Received: time.Duration(i), Queued: i%2 == 0},
-			Reply: granted("orders.42"),
+			To: messages.ReplyTo{
+				Subject: "_INBOX.a", Batched: true, Call: uint64(i), Origin: messages.Origin{Operation: op, Received: time.Duration(i)},
+			},
+			Waited: i%2 == 0,
+			Reply:  granted("orders.42"),
 		})
 	}
 	if len(b.all) != 1 || len(b.all[0].reply.Answers) != len(messages.Operations) {

@@ -36,14 +36,14 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 		return
 	}
 	to := routing.ReplyTo(m)
-	to.Tenant, to.Operation, to.Received = a.Tenant, a.Operation, i.now()
+	to.Origin = messages.Origin{Tenant: a.Tenant, Operation: a.Operation, Received: i.now()}
 	if i.admission.admit(t, m, to) {
-		to.Trace = i.traces.begun(m)
+		to.Origin.Trace = i.traces.begun(m)
 		if err == nil {
 			err = checkHeaders(m)
 		}
 		if err == nil && i.verifier.Needed(a.Operation) {
-			to.Identity, err = i.verifier.Of(m)
+			to.Origin.Identity, err = i.verifier.Of(m)
 		}
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
 	}
@@ -62,9 +62,9 @@ func checkHeaders(m *nats.Msg) error {
 func (i *intake) forwarded(m *nats.Msg) {
 	a, err := i.peers.address(m.Subject)
 	to := routing.ForwardedReplyTo(m)
-	to.Operation, to.Received = a.Operation, i.now()
+	to.Origin.Operation, to.Origin.Received = a.Operation, i.now()
 	if i.admission.admit(nil, m, to) { // the node that took it in has counted it for its tenant
-		to.Trace = i.traces.begun(m)
+		to.Origin.Trace = i.traces.begun(m)
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data, Hops: routing.Hops(m)}, a, err)
 	}
 }
@@ -99,7 +99,7 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 		return
 	}
 	to := routing.ReplyTo(m)
-	to.Tenant, to.Batched, to.Received = a.Tenant, true, i.now()
+	to.Batched, to.Origin = true, messages.Origin{Tenant: a.Tenant, Received: i.now()}
 	calls, err := i.split(m, &to)
 	if err != nil {
 		i.transport.Refuse(routing.Envelope{ReplyTo: to}, err)
@@ -108,11 +108,11 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 	behind, trace := isBehind(m), i.traces.begun(m)
 	es := make([]routing.Envelope, 0, len(calls))
 	for _, c := range calls {
-		to.Call, to.Operation, to.Trace = c.ID, c.Operation, nil
+		to.Call, to.Origin.Operation, to.Origin.Trace = c.ID, c.Operation, nil
 		if !i.admission.enter(t, to, behind) {
 			continue
 		}
-		to.Trace = another(trace)
+		to.Origin.Trace = another(trace)
 		e, err := routing.Envelope{ReplyTo: to, Data: c.Payload}, c.Err
 		if err == nil {
 			err = i.address(&e, messages.Address{Operation: c.Operation, Key: c.Key, Direct: true, Shard: a.Shard})
@@ -136,7 +136,7 @@ func (i *intake) split(m *nats.Msg, to *messages.ReplyTo) (calls []messages.Spli
 	if err = checkHeaders(m); err != nil {
 		return nil, err
 	}
-	if to.Identity, err = i.verifier.Of(m); err != nil {
+	if to.Origin.Identity, err = i.verifier.Of(m); err != nil {
 		return nil, err
 	}
 	return messages.SplitBatch(to.Encoding, m.Data)
@@ -152,7 +152,7 @@ func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 		return err
 	}
 	shard := i.routers.ShardOf(a.Key)
-	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, messages.Qualify(e.ReplyTo.Tenant, resource)
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, resource)
 	i.traces.locate(*e, true)
 	if a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
@@ -169,7 +169,7 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 	if err != nil {
 		return err
 	}
-	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Tenant, id)
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)
 	i.traces.locate(*e, a.Direct)
 	if last := len(i.routers) - 1; int(a.Shard) > last {
 		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))

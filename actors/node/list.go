@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
@@ -44,7 +45,7 @@ func (l *lister) list(t *tenant, m *nats.Msg) {
 	}
 	reply, err := l.listing(t, to, m.Data)
 	if err != nil {
-		l.outbox.send(to, refusalOf(err))
+		l.outbox.send(lease.Answer{To: to, Reply: refusalOf(err)})
 		return
 	}
 	l.outbox.publish(to, "", reply, nil)

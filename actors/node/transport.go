@@ -57,7 +57,7 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := t.own(e, body); err != nil {
 		return nil, err
 	}
-	of := t.tenants.of(e.ReplyTo.Tenant)
+	of := t.tenants.of(e.ReplyTo.Origin.Tenant)
 	if err := t.tenants.limitsOf(of).Check(body); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 		return nil, err
 	}
 	t.traces.name(e, body)
-	routing.Qualify(e.ReplyTo.Tenant, body)
+	routing.Qualify(e.ReplyTo.Origin.Tenant, body)
 	return t.event(of, body, e.ReplyTo), nil
 }
 
@@ -74,10 +74,10 @@ func (t *transport) own(e routing.Envelope, body proto.Message) error {
 	switch {
 	case !t.verifier.Needed(e.Operation):
 		return nil
-	case e.ReplyTo.Identity == "":
+	case e.ReplyTo.Origin.Identity == "":
 		return messages.Invalid("sender", "verified by the node that took the request in; give all nodes the same --identity", "none")
 	}
-	return identity.Own(e.ReplyTo.Identity, body)
+	return identity.Own(e.ReplyTo.Origin.Identity, body)
 }
 
 // checkAlive checks where the node is asked to publish, which has to be where an answer could go.

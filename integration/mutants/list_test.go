@@ -118,7 +118,7 @@ var mutants = []mutant{
 		name: "KeepOfADeposedOwner",
 		harm: "a holder counts on leases that the owner of the shard could not keep alive any more",
 		edits: []edit{{
-			"actors/sessionterm.go", "\tt.traces.decided(d)\n\tt.batcher.add(d)\n",
+			"actors/sessionterm.go", "\tt.observation.decided(d)\n\tt.batcher.add(d)\n",
 			"\tt.answer(d.outcome.Answers)\n\td.outcome.Answers = nil\n\tt.batcher.add(d)\n",
 		}},
 		found: keeps,
@@ -732,8 +732,8 @@ var mutants = []mutant{
 		edits: []edit{{
 			"actors/node/transport.go", `case e.ReplyTo.Identity == "":`, `case e.Key == "":`,
 		}, {
-			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, err = i.verifier.Of(m)",
-			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, _ = i.verifier.Of(m)",
+			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
+			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, _ = i.verifier.Of(m)",
 		}},
 		found: owners,
 		says:  `through a service import`,

@@ -153,16 +153,17 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	if e.ReplyTo.Batched {
 		m.Header[headerCall] = []string{strconv.FormatUint(e.ReplyTo.Call, 10)}
 	}
-	if e.ReplyTo.Inner {
+	of := e.ReplyTo.Origin
+	if of.Inner {
 		m.Header[headerInner] = []string{"1"}
 	}
-	if e.ReplyTo.Identity != "" {
-		m.Header[headerIdentity] = []string{e.ReplyTo.Identity}
+	if of.Identity != "" {
+		m.Header[headerIdentity] = []string{of.Identity}
 	}
-	if e.ReplyTo.Tenant != "" {
-		m.Header[headerTenant] = []string{e.ReplyTo.Tenant}
+	if of.Tenant != "" {
+		m.Header[headerTenant] = []string{of.Tenant}
 	}
-	if t := e.ReplyTo.Trace; t != nil {
+	if t := of.Trace; t != nil {
 		m.Header[messages.HeaderTraceparent] = []string{t.Context.Traceparent()}
 		if t.Context.State != "" {
 			m.Header[messages.HeaderTracestate] = []string{t.Context.State}
@@ -179,8 +180,10 @@ func isReserved(reply string) bool {
 // ForwardedReplyTo returns where the answer to a message goes that another node has forwarded.
 func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
 	to := messages.ReplyTo{
-		Subject: m.Reply, Encoding: forwardedEncoding(m), Inner: m.Header.Get(headerInner) != "",
-		Identity: m.Header.Get(headerIdentity), Tenant: m.Header.Get(headerTenant),
+		Subject: m.Reply, Encoding: forwardedEncoding(m),
+		Origin: messages.Origin{
+			Inner: m.Header.Get(headerInner) != "", Identity: m.Header.Get(headerIdentity), Tenant: m.Header.Get(headerTenant),
+		},
 	}
 	if reply := m.Header.Get(headerReply); isReserved(reply) {
 		to.Subject = reply

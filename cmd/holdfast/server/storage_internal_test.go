@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,8 +42,10 @@ func TestStuckDiskDoesNotSilenceTheNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	stuck := &stuckStreams{release: make(chan struct{})}
+	release := sync.OnceFunc(func() { close(stuck.release) })
+	context.AfterFunc(ctx, release) // so that a node that waits for it fails instead of hanging
 	t.Cleanup(func() {
-		close(stuck.release)
+		release()
 		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
