@@ -34,7 +34,7 @@ type shardActor struct {
 }
 
 func newShardActor(s *Shard) *shardActor {
-	return &shardActor{Shard: s, opener: newOpener(s), responder: responder{shard: s, takenBy: make(map[string]int64)}}
+	return &shardActor{Shard: s, opener: newOpener(s), responder: responder{shard: s, taken: make(map[*Share]int64)}}
 }
 
 // Receive implements actor.Actor.

@@ -164,10 +164,19 @@ func (w *world) pass(d time.Duration) {
 func (w *world) send(resource string, e lease.Event) string {
 	w.Helper()
 	e, inbox := w.addressed(e, false)
-	if err := w.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
+	if err := w.shard.Tell(w.request(resource, e)); err != nil {
 		w.Fatal(err)
 	}
 	return inbox
+}
+
+// request returns a request that counts for the tenant of its resource.
+func (w *world) request(resource string, e lease.Event) *actors.Request {
+	r := &actors.Request{Resource: resource, Event: e}
+	if tenant, _ := messages.Unqualify(resource); w.quota != nil {
+		r.Share = w.quota.Tenant(tenant)
+	}
+	return r
 }
 
 // addressed returns a request with an inbox of its own, alone or in a batch, and the inbox.

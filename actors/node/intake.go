@@ -153,7 +153,7 @@ func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 	}
 	shard := i.routers.ShardOf(a.Key)
 	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, resource)
-	i.traces.locate(*e, true)
+	i.traces.locate(e, true)
 	if a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
 			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(i.routers)),
@@ -170,7 +170,7 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 		return err
 	}
 	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)
-	i.traces.locate(*e, a.Direct)
+	i.traces.locate(e, a.Direct)
 	if last := len(i.routers) - 1; int(a.Shard) > last {
 		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))
 	}

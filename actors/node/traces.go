@@ -73,18 +73,19 @@ func witness() actors.Witness { return tracing.NewHolders() }
 func (t *traces) now() time.Duration { return time.Duration(t.clock.Now().Instant) }
 
 // locate notes in its trace what the subject says of a request; inShard: it is for one shard.
-func (t *traces) locate(e routing.Envelope, inShard bool) {
-	if trace := e.ReplyTo.Origin.Trace; t.notes(trace) {
-		if _, trace.Resource = messages.Unqualify(e.Resource); e.Operation.OfSession() {
-			trace.Resource = messages.SessionLabel(messages.SessionHash(e.Resource)) // the id is the right to keep the session
-		}
-		trace.Shard, trace.InShard, trace.Hops = e.Shard, inShard, e.Hops
+func (t *traces) locate(e *routing.Envelope, inShard bool) {
+	trace := e.ReplyTo.Origin.Trace
+	if !t.notes(trace) {
+		return
 	}
+	if _, trace.Resource = messages.Unqualify(e.Resource); e.Operation.OfSession() {
+		trace.Resource = messages.SessionLabel(messages.SessionHash(e.Resource)) // the id is the right to keep the session
+	}
+	trace.Shard, trace.InShard, trace.Hops = e.Shard, inShard, e.Hops
 }
 
 // name notes in its trace the lease that a request names.
-func (t *traces) name(e routing.Envelope, body proto.Message) {
-	trace := e.ReplyTo.Origin.Trace
+func (t *traces) name(trace *messages.Trace, body proto.Message) {
 	if !t.notes(trace) {
 		return
 	}

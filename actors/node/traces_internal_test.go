@@ -21,8 +21,8 @@ func TestTraceWithoutTracer(t *testing.T) {
 		t.Fatal("no trace")
 	}
 	e := routing.Envelope{ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: trace}}, Resource: "a", Shard: 1, Hops: 1}
-	x.locate(e, true)
-	x.name(e, &messages.ReleaseRequest{Owner: "o", Token: 1})
+	x.locate(&e, true)
+	x.name(trace, &messages.ReleaseRequest{Owner: "o", Token: 1})
 	if trace.Received != 0 || trace.Resource != "" || trace.Owner != "" {
 		t.Errorf("noted %+v", trace)
 	}

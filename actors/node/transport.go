@@ -37,7 +37,9 @@ func (t *transport) Deliver(to *actors.Shard, es []routing.Envelope) (left []rou
 			t.Refuse(e, err)
 			continue
 		}
-		requests, kept = append(requests, actors.Request{Resource: e.Resource, Event: event}), append(kept, e)
+		share := t.gate.quota.Tenant(e.ReplyTo.Origin.Tenant)
+		requests = append(requests, actors.Request{Resource: e.Resource, Event: event, Share: share})
+		kept = append(kept, e)
 	}
 	n, err := to.TellAll(requests)
 	if errors.Is(err, actors.ErrEnded) {
@@ -64,7 +66,7 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := t.checkAlive(e.ReplyTo, body); err != nil {
 		return nil, err
 	}
-	t.traces.name(e, body)
+	t.traces.name(e.ReplyTo.Origin.Trace, body)
 	routing.Qualify(e.ReplyTo.Origin.Tenant, body)
 	return t.event(of, body, e.ReplyTo), nil
 }

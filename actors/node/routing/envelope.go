@@ -222,7 +222,11 @@ func forwardedEncoding(m *nats.Msg) messages.Encoding {
 
 // Trace returns the trace of a message, which has only its context; nil if it has none that is recorded.
 func Trace(m *nats.Msg) *messages.Trace {
-	c, ok := messages.ParseTraceContext(only(m.Header, messages.HeaderTraceparent))
+	parent := only(m.Header, messages.HeaderTraceparent)
+	if parent == "" {
+		return nil
+	}
+	c, ok := messages.ParseTraceContext(parent)
 	if !ok {
 		return nil
 	}
