@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// observation reads the decisions of a term for those who only look on: the witness, the observer, the logs. It is the one
-// part of a term that knows of them, and nothing depends on it.
+// observation reads the decisions of a term for those who only look on: the witness, the observer, the logs. It is the
+// one part of a term that knows of them, and nothing depends on it.
 type observation struct {
 	shard *Shard
 	// witness is nil if there is none.
@@ -45,8 +45,8 @@ func (o *observation) committed(c *journal.Commit, decisions []*decision, took t
 	}
 }
 
-// final reads a decision that nothing can revoke: it is stored, or need not be. It logs what an operator did, and what an
-// operator should know.
+// final reads a decision that nothing can revoke: it is stored, or need not be. It logs what an operator did, and what
+// an operator should know.
 func (o *observation) final(d *decision) {
 	if d.outcome.Broken != nil {
 		o.audit("lock broken", d, d.outcome.Broken)
@@ -88,8 +88,8 @@ func (d *decision) confirms(g *journal.Grant) bool {
 	return ok && e.Request.GetToken() == g.GetToken()
 }
 
-// inbox is where the answer goes, without the last token, which names the answer. It is all that is known of the sender: a
-// request to break or to confirm names no owner, and NATS does not pass on the user.
+// inbox is where the answer goes, without the last token, which names the answer. It is all that is known of the
+// sender: a request to break or to confirm names no owner, and NATS does not pass on the user.
 func (d *decision) inbox() string {
 	to, _ := d.request.replyTo()
 	return to.Subject[:max(strings.LastIndexByte(to.Subject, '.'), 0)]

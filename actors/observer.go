@@ -14,8 +14,8 @@ type Observer interface {
 	Committed(shard uint32, took time.Duration, changes int)
 	// Conflicted: the journal has refused an append because another writer had appended before.
 	Conflicted(shard uint32)
-	// Ended: the end of a persistent lease is confirmed. held is how long it was held, by the clocks of the nodes that granted
-	// and ended it: if they differ, or a clock was set, it is wrong, and never negative.
+	// Ended: the end of a persistent lease is confirmed. held is how long it was held, by the clocks of the nodes that
+	// granted and ended it: if they differ, or a clock was set, it is wrong, and never negative.
 	Ended(why Ending, held time.Duration)
 	// Returned: a grant has reached no client and was taken back. Its end is reported to Ended, too.
 	Returned()

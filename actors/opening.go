@@ -18,8 +18,8 @@ type opening struct {
 	ledger *ledger.Ledger
 	// reading is the position of the record that is being read, or was read last.
 	reading uint64
-	// furthest is the last position that was ever read, or appended here. A record counts as progress once, even if a later
-	// attempt has to read it again.
+	// furthest is the last position that was ever read, or appended here. A record counts as progress once, even if a
+	// later attempt has to read it again.
 	furthest uint64
 	// records counts progress for other goroutines.
 	records *atomic.Uint64

@@ -11,7 +11,8 @@ type Request struct {
 	Resource string
 	// Event is what the client asks for, checked against the limits.
 	Event lease.Event
-	// Share is that of the client's tenant, in which the request counts as long as it is on its way; nil: it has no tenant.
+	// Share is that of the client's tenant, in which the request counts as long as it is on its way; nil: it has no
+	// tenant.
 	Share *Share
 	// counted: the request counts as on its way. Others are the shard's own.
 	counted bool

@@ -87,8 +87,8 @@ func (d *decision) mustCommit() bool {
 	}
 }
 
-// retract turns grants of a decision into answers that say how their leases have ended, if they have done so in the commit
-// that confirms them, so long after the decision: nothing was confirmed for longer than their time.
+// retract turns grants of a decision into answers that say how their leases have ended, if they have done so in the
+// commit that confirms them, so long after the decision: nothing was confirmed for longer than their time.
 func (d *decision) retract(c *journal.Commit, after time.Duration) {
 	for _, a := range d.outcome.Answers {
 		l := a.Reply.GetLease()

@@ -99,7 +99,7 @@ func (t *term) settled(x *lease.Session) {
 // settleSome brings some leases in line with their sessions. Those that end in one turn share a commit, as far as they
 // fit into it. The next turn comes behind that commit, so that other requests do not wait for all of them.
 func (t *term) settleSome(ctx actor.Context) {
-	t.sessions.told = false
+	t.sessions.sent = false
 	if t.draining {
 		return
 	}

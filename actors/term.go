@@ -40,7 +40,7 @@ type term struct {
 	draining, handedOver bool
 }
 
-// termMessage is what a part of a term tells the shard's goroutine.
+// termMessage is what a part of a term sends to the shard's goroutine.
 type termMessage struct {
 	term    *term
 	message any
@@ -57,7 +57,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 			t.uses.end()
 		}
 	}()
-	m := &mailbox{clock: s.cfg.Clock, work: &s.work, log: s.cfg.Log, tell: func(message any) {
+	m := &mailbox{clock: s.cfg.Clock, work: &s.work, log: s.cfg.Log, send: func(message any) {
 		s.system.Root.Send(self, &termMessage{t, message})
 	}}
 	counts := new(tally)
@@ -158,7 +158,7 @@ func (t *term) note(d *decision) {
 	t.report(a.tenant())
 }
 
-// report tells the node's quota how much of it the shard uses, and how much of the share of a tenant if there is one.
+// report sets in the node's quota how much of it the shard uses, and how much of the share of a tenant if there is one.
 func (t *term) report(tenant string) {
 	t.uses.set(t.ledger.Held()+t.activations.ephemeral, t.activations.waiting)
 	if tenant != "" {
@@ -249,8 +249,8 @@ func (t *term) append(position uint64, r *journal.Record) {
 	t.shard.unconfirmed.Store(int64(t.batcher.since))
 }
 
-// nextCommit returns the next commit, with as many pending decisions as fit. It panics if no owner could read that commit:
-// once it was stored, none could open the shard.
+// nextCommit returns the next commit, with as many pending decisions as fit. It panics if no owner could read that
+// commit: once it was stored, none could open the shard.
 func (t *term) nextCommit() *journal.Record {
 	r := t.ledger.Next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
 	c := r.GetCommit()

@@ -6,11 +6,11 @@ import (
 )
 
 // Witness sees what one term of a shard decides, before anything of it is confirmed, for traces. It is called on the
-// goroutine of the shard: it must not block, and must not modify or keep what a decision refers to, but for the origins of
-// requests.
+// goroutine of the shard: it must not block, and must not modify or keep what a decision refers to, but for the origins
+// of requests.
 type Witness interface {
-	// Decided shows a decision. A request about a session that has to wait is shown twice: when the wait begins, without an
-	// answer, and with its answer.
+	// Decided shows a decision. A request about a session that has to wait is shown twice: when the wait begins,
+	// without an answer, and with its answer.
 	Decided(d Decision)
 }
 

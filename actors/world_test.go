@@ -164,7 +164,7 @@ func (w *world) pass(d time.Duration) {
 func (w *world) send(resource string, e lease.Event) string {
 	w.Helper()
 	e, inbox := w.addressed(e, false)
-	if err := w.shard.Tell(w.request(resource, e)); err != nil {
+	if err := w.shard.Send(w.request(resource, e)); err != nil {
 		w.Fatal(err)
 	}
 	return inbox

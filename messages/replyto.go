@@ -13,11 +13,11 @@ type ReplyTo struct {
 	Origin  Origin
 }
 
-// Origin is what the node that takes a request in knows of it. It stays with the request until its answer leaves, and only
-// nodes look into it: below them it is data. The zero Origin is that of a request of the node's own.
+// Origin is what the node that takes a request in knows of it. It stays with the request until its answer leaves, and
+// only nodes look into it: below them it is data. The zero Origin is that of a request of the node's own.
 type Origin struct {
-	// Tenant is the account in whose namespace the request is; empty: in that of no tenant. Identity is who the sender is,
-	// as NATS has verified it; empty: that was not asked for.
+	// Tenant is the account in whose namespace the request is; empty: in that of no tenant. Identity is who the sender
+	// is, as NATS has verified it; empty: that was not asked for.
 	Tenant, Identity string
 	// Inner: the request is a node's part of a client's request, and the reply is not counted as an answer to a client.
 	Inner bool

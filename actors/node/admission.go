@@ -43,8 +43,9 @@ func (a *admission) admit(t *tenant, m *nats.Msg, to messages.ReplyTo) bool {
 	return a.mayReach(m, to) && a.enter(t, to, isBehind(m))
 }
 
-// enter reports whether a request is taken that can be answered. If not, it was refused: a limit of its tenant or of the
-// node keeps it out, or its subscription has fallen behind. What a tenant has too much does not count for the node.
+// enter reports whether a request is taken that can be answered. If not, it was refused: a limit of its tenant or of
+// the node keeps it out, or its subscription has fallen behind. Requests above a tenant's limit do not count against
+// the node's.
 func (a *admission) enter(t *tenant, to messages.ReplyTo, behind bool) bool {
 	err := errBehind
 	if !behind {
@@ -70,6 +71,6 @@ func isBehind(m *nats.Msg) bool {
 	if err != nil {
 		return false
 	}
-	most, _, err := m.Sub.PendingLimits()
-	return err == nil && waiting > most/8
+	limit, _, err := m.Sub.PendingLimits()
+	return err == nil && waiting > limit/8
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Observer receives what a node does, for statistics. Its methods are called concurrently: they must not block, and should
-// cost no more than some atomic additions.
+// Observer receives what a node does, for statistics. Its methods are called concurrently: they must not block, and
+// should cost no more than some atomic additions.
 type Observer interface {
 	actors.Observer
-	// Answered: an answer leaves, so long after its request came. Those to requests that waited in a queue are left out.
-	// op is empty if the subject of the request has none.
+	// Answered: an answer leaves, so long after its request came. Those to requests that waited in a queue are left
+	// out. op is empty if the subject of the request has none.
 	Answered(op messages.Operation, took time.Duration)
 	// Waited: a request that waited in a queue was granted. took is as for Answered.
 	Waited(took time.Duration)

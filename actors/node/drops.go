@@ -33,7 +33,8 @@ func (d drops) drop(subject string, why error) {
 	})
 }
 
-// withoutSession returns the subject of a request without the session that it may name: who knows it may keep the session.
+// withoutSession returns the subject of a request without the session that it may name: who knows it may keep the
+// session.
 func withoutSession(subject string) string {
 	for _, op := range []messages.Operation{messages.OpKeep, messages.OpEnd} {
 		if before, _, ok := strings.Cut(subject, "."+string(op)+"."); ok {

@@ -49,7 +49,8 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 	}
 }
 
-// checkHeaders returns an error if the headers of a message were too large to be read. The connection says so by a status.
+// checkHeaders returns an error if the headers of a message were too large to be read. The connection says so by a
+// status.
 func checkHeaders(m *nats.Msg) error {
 	const tooLarge = "431"
 	if m.Header.Get("Status") != tooLarge {
@@ -177,7 +178,7 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 	return nil
 }
 
-// undeliverable takes back grants whose answer has reached no subscriber, and tells a shard of a probe that has not.
+// undeliverable takes back grants whose answer has reached no subscriber, and reports to a shard a probe that has not.
 func (i *intake) undeliverable(m *nats.Msg) {
 	grants, probe := i.outbox.undeliverable.parse(m)
 	if probe != nil {

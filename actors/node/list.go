@@ -98,8 +98,8 @@ func (l *lister) tenantOf(t *tenant, to messages.ReplyTo, asked string) (string,
 	return asked, nil
 }
 
-// after returns the place behind which a listing begins. Only where several tenants are listed does a client name the tenant
-// in it.
+// after returns the place behind which a listing begins. Only where several tenants are listed does a client name the
+// tenant in it.
 func (l *lister) after(tenant, s string) (messages.Cursor, error) {
 	if tenant == messages.AllTenants {
 		return messages.ParseQualifiedCursor(s)
@@ -153,8 +153,8 @@ func add(reply *messages.ListReply, part actors.Listed, tenant string) (more boo
 	return true, nil
 }
 
-// behind returns the place behind a lease, with its tenant if those of all are listed. Behind a shared one there may be others
-// of the same resource.
+// behind returns the place behind a lease, with its tenant if those of all are listed. Behind a shared one there may be
+// others of the same resource.
 func behind(l *messages.Lease, listed string) messages.Cursor {
 	c := messages.Cursor{Resource: l.GetResource()}
 	if listed == messages.AllTenants {

@@ -163,7 +163,7 @@ func (n *Node) join(ctx context.Context) error {
 		TransferLeadership: n.cfg.TransferLeadership, StartShard: n.starter.startYielding, Stopped: n.statistics.retire,
 		Endpoint: n.endpoints.setDirect, Announce: n.peers.announce,
 	})
-	if err := n.peers.listen(ctx, c.Hear, n.intake.forwarded, n.lister.inquiry); err != nil {
+	if err := n.peers.listen(ctx, c.Receive, n.intake.forwarded, n.lister.inquiry); err != nil {
 		return fmt.Errorf("join the other nodes: %w", err)
 	}
 	n.controller = c

@@ -96,7 +96,7 @@ func (o *outbox) refuse(shard uint32, to messages.ReplyTo, r *messages.Reply) {
 
 // answer sends the answers of a line, and those to one batch together.
 func (o *outbox) answer(answers []lease.Answer) {
-	batched := batches{most: min(messages.MaxBatchReplyBytes, int(o.nc.MaxPayload()))}
+	batched := batches{maxBytes: min(messages.MaxBatchReplyBytes, int(o.nc.MaxPayload()))}
 	for _, a := range answers {
 		switch {
 		case a.To.Batched:

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// permissionTimeout bounds how long NATS may take to tell whether the node may use the subjects of nodes.
+	// permissionTimeout bounds how long NATS may take to say whether the node may use the subjects of nodes.
 	permissionTimeout = 5 * time.Second
 	// maxForwarding is how many requests may wait to be forwarded.
 	maxForwarding = 1 << 14
@@ -70,10 +70,10 @@ func (p *peers) close(ctx context.Context) error {
 
 // listen subscribes to the announcements of all nodes and to the subjects of this one. It fails if the user of the
 // connection is not allowed to.
-func (p *peers) listen(ctx context.Context, hear func(*peer.Announcement), request, inquiry nats.MsgHandler) error {
+func (p *peers) listen(ctx context.Context, receive func(*peer.Announcement), request, inquiry nats.MsgHandler) error {
 	return p.permitted(ctx, func() error {
 		for subject, handle := range map[string]nats.MsgHandler{
-			p.prefix.Announcement(">"):           func(m *nats.Msg) { p.heard(m, hear) },
+			p.prefix.Announcement(">"):           func(m *nats.Msg) { p.received(m, receive) },
 			p.prefix.NodeSubject(p.self, "*.>"):  request,
 			p.prefix.NodeSubject(p.self, listOp): inquiry,
 		} {
@@ -107,8 +107,8 @@ func (p *peers) permitted(ctx context.Context, do func() error) error {
 	return nil
 }
 
-// heard decodes and checks an announcement.
-func (p *peers) heard(m *nats.Msg, hear func(*peer.Announcement)) {
+// received decodes and checks an announcement.
+func (p *peers) received(m *nats.Msg, receive func(*peer.Announcement)) {
 	a := &peer.Announcement{}
 	err := messages.DecodeReply(messages.Protobuf, m.Data, a) // a newer node may announce more
 	if err == nil {
@@ -121,10 +121,10 @@ func (p *peers) heard(m *nats.Msg, hear func(*peer.Announcement)) {
 		})
 		return
 	}
-	hear(a)
+	receive(a)
 }
 
-// announce tells all nodes. Without a connection it is lost, and the next one replaces it. The log says once that it
+// announce sends to all nodes. Without a connection it is lost, and the next one replaces it. The log says once that it
 // could not be sent, and once that it can be again. It belongs to the controller's goroutine.
 func (p *peers) announce(a *peer.Announcement) {
 	name, errName := messages.EncodeKey(a.GetNode())

@@ -53,8 +53,8 @@ func (s *starter) giveBack(shard uint32, r *actors.Request) {
 	case err != nil:
 		s.cfg.Log.Error("request lost on its way to the shard's next owner", "shard", shard, "error", err)
 	case ok:
-		if e.ReplyTo.Origin.Received != 0 {
-			e.ReplyTo.Origin.Received = time.Duration(s.cfg.Clock.Now().Instant) // its next owner counts from here, too, if it is another node
+		if of := &e.ReplyTo.Origin; of.Received != 0 {
+			of.Received = time.Duration(s.cfg.Clock.Now().Instant) // another node would count from here, too
 		}
 		s.routers[shard].Return(e)
 	}

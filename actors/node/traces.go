@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Tracer receives each traced request when the node is done with it. A request is traced if its headers name a span that
-// is recorded. The methods are called concurrently, must not block, and must not modify or keep the trace.
+// Tracer receives each traced request when the node is done with it. A request is traced if its headers name a span
+// that is recorded. The methods are called concurrently, must not block, and must not modify or keep the trace.
 type Tracer interface {
-	// Answered: the answer to a request leaves at now, on the clock of the trace. The operation is empty if the subject of
-	// the request has none.
+	// Answered: the answer to a request leaves at now, on the clock of the trace. The operation is empty if the subject
+	// of the request has none.
 	Answered(t *messages.Trace, op messages.Operation, r *messages.Reply, now time.Duration)
 	// Forwarded: a request goes on to the node that owns its shard. It returns the context that goes with it.
 	Forwarded(t *messages.Trace, op messages.Operation, now time.Duration) messages.TraceContext

@@ -41,7 +41,7 @@ func (t *transport) Deliver(to *actors.Shard, es []routing.Envelope) (left []rou
 		requests = append(requests, actors.Request{Resource: e.Resource, Event: event, Share: share})
 		kept = append(kept, e)
 	}
-	n, err := to.TellAll(requests)
+	n, err := to.SendAll(requests)
 	if errors.Is(err, actors.ErrEnded) {
 		return kept[n:]
 	}

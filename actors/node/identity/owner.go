@@ -9,8 +9,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Own makes a request one of its sender: an empty owner becomes the identity, and another owner has to be the identity or
-// to begin with it and a slash, else it returns an [messages.InvalidError]. A request that names no owner stays as it is.
+// Own makes a request one of its sender: an empty owner becomes the identity, and another owner has to be the identity
+// or to begin with it and a slash, else it returns an [messages.InvalidError]. A request that names no owner stays as
+// it is.
 func Own(id string, request proto.Message) error {
 	owner := ownerOf(request)
 	switch {

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// protobufType tells the encoding where an empty payload does not.
+	// protobufType names the encoding where an empty payload does not.
 	protobufType = "application/protobuf"
 	jsonType     = "application/json"
 	// headerHops counts how often a request was forwarded, headerCall is the id of a request that came in a batch, and
-	// headerInner is there if the request is the part of one that another node has taken in. They are read only on the subjects of nodes.
+	// headerInner marks a part of a survey. They are read only on the subjects of nodes.
 	headerHops  = "Holdfast-Hops"
 	headerCall  = "Holdfast-Call"
 	headerInner = "Holdfast-Inner"
-	// headerIdentity says who has sent the request, as the node that took it in has verified it, and headerTenant of which
-	// tenant it is.
+	// headerIdentity says who has sent the request, as the node that took it in has verified it, and headerTenant of
+	// which tenant it is.
 	headerIdentity = "Holdfast-Identity"
 	headerTenant   = "Holdfast-Tenant"
-	// headerReply is the reply subject of a request that came through a service import or a gateway: NATS takes it from no
-	// client as the reply subject of a message.
+	// headerReply is the reply subject of a request that came through a service import or a gateway: NATS takes it from
+	// no client as the reply subject of a message.
 	headerReply = "Holdfast-Reply"
 	// maxHops bounds forwarding while nodes disagree about an owner: two hand-overs in a row, and one to spare.
 	maxHops = 4
@@ -39,8 +39,8 @@ type Envelope struct {
 	Operation messages.Operation
 	// Shard is the one that the request is for.
 	Shard uint32
-	// Key is the key in the subject, Resource the qualified name of what it decodes to; of a request about a session these
-	// are its id.
+	// Key is the key in the subject, Resource the qualified name of what it decodes to; of a request about a session
+	// these are its id.
 	Key, Resource string
 	ReplyTo       messages.ReplyTo
 	// Data is the encoded request, in the encoding of ReplyTo.
@@ -121,8 +121,8 @@ func sessionOf(request proto.Message) *string {
 	return nil
 }
 
-// waits reports whether the request may wait for an owner. An extend, a set or a keep does not: it would reach the owner
-// behind later ones of its client, which repeats it anyway.
+// waits reports whether the request may wait for an owner. An extend, a set or a keep does not: it would reach the
+// owner behind later ones of its client, which repeats it anyway.
 func (e Envelope) waits() bool {
 	return e.Operation != messages.OpExtend && e.Operation != messages.OpSet && e.Operation != messages.OpKeep
 }

@@ -13,9 +13,9 @@ import (
 // requests without a trace.
 const maxHolders = 1 << 14
 
-// Holders notes in the traces of requests what a term decides about them, and remembers the spans of the holders, for the
-// requests that wait for them. It is in memory only. It implements [actors.Witness], and belongs to the goroutine of its
-// shard.
+// Holders notes in the traces of requests what a term decides about them, and remembers the spans of the holders, for
+// the requests that wait for them. It is in memory only. It implements [actors.Witness], and belongs to the goroutine
+// of its shard.
 type Holders struct {
 	// by has the traced leases that are held, by resource and in the order of their grants, and count is how many there
 	// are.
@@ -60,8 +60,8 @@ func (h *Holders) answered(d actors.Decision, a lease.Answer, ended []holder) {
 	}
 }
 
-// asked notes that a request has to wait, and for what. A request that waits again, because its shard came back, has noted
-// that already.
+// asked notes that a request has to wait, and for what. A request that waits again, because its shard came back, has
+// noted that already.
 func (h *Holders) asked(d actors.Decision) {
 	trace := d.From.Origin.Trace
 	if trace == nil || trace.Decided > 0 {
@@ -82,8 +82,8 @@ func (h *Holders) remember(d actors.Decision, token uint64, c messages.TraceCont
 	h.count++
 }
 
-// forget gives the holders of a resource the tokens that they have after a decision, and removes and returns those whose
-// leases have ended. Persistent leases that are not among the changed ones are as before.
+// forget gives the holders of a resource the tokens that they have after a decision, and removes and returns those
+// whose leases have ended. Persistent leases that are not among the changed ones are as before.
 func (h *Holders) forget(d actors.Decision) (ended []holder) {
 	resource := d.Resource
 	before := h.by[resource]
@@ -132,8 +132,8 @@ func changedTokens(d actors.Decision) map[uint64]uint64 {
 	return changed
 }
 
-// ephemeralTokens returns the tokens of the ephemeral leases after a decision. That of a lease which was downgraded leads to
-// the new one.
+// ephemeralTokens returns the tokens of the ephemeral leases after a decision. That of a lease which was downgraded
+// leads to the new one.
 func ephemeralTokens(d actors.Decision) map[uint64]uint64 {
 	tokens := make(map[uint64]uint64, len(d.Ephemeral))
 	for _, l := range d.Ephemeral {
@@ -146,8 +146,8 @@ func ephemeralTokens(d actors.Decision) map[uint64]uint64 {
 	return tokens
 }
 
-// Finish completes the trace of an answer that leaves at now. An answer without a decision, as to a request whose shard was
-// lost, was settled at that time.
+// Finish completes the trace of an answer that leaves at now. An answer without a decision, as to a request whose shard
+// was lost, was settled at that time.
 func Finish(a lease.Answer, now time.Duration) {
 	trace := a.To.Origin.Trace
 	trace.Committed = time.Duration(a.Committed)
