@@ -47,8 +47,11 @@ func (a *admission) admit(t *tenant, m *nats.Msg, to messages.ReplyTo) bool {
 // the node keeps it out, or its subscription has fallen behind. Requests above a tenant's limit do not count against
 // the node's.
 func (a *admission) enter(t *tenant, to messages.ReplyTo, behind bool) bool {
-	err := errBehind
-	if !behind {
+	var err error
+	switch {
+	case behind:
+		err = errBehind
+	case t != nil:
 		err = t.enter()
 	}
 	if err != nil && t != nil {

@@ -38,7 +38,10 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 	to := routing.ReplyTo(m)
 	to.Origin = messages.Origin{Tenant: a.Tenant, Operation: a.Operation, Received: i.now()}
 	if i.admission.admit(t, m, to) {
-		to.Origin.Trace = i.traces.begun(m)
+		if trace := routing.Trace(m); trace != nil {
+			i.traces.begin(trace)
+			to.Origin.Trace = trace
+		}
 		if err == nil {
 			err = checkHeaders(m)
 		}
@@ -65,7 +68,10 @@ func (i *intake) forwarded(m *nats.Msg) {
 	to := routing.ForwardedReplyTo(m)
 	to.Origin.Operation, to.Origin.Received = a.Operation, i.now()
 	if i.admission.admit(nil, m, to) { // the node that took it in has counted it for its tenant
-		to.Origin.Trace = i.traces.begun(m)
+		if trace := routing.Trace(m); trace != nil {
+			i.traces.begin(trace)
+			to.Origin.Trace = trace
+		}
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data, Hops: routing.Hops(m)}, a, err)
 	}
 }
@@ -106,7 +112,10 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 		i.transport.Refuse(routing.Envelope{ReplyTo: to}, err)
 		return
 	}
-	behind, trace := isBehind(m), i.traces.begun(m)
+	behind, trace := isBehind(m), routing.Trace(m)
+	if trace != nil {
+		i.traces.begin(trace)
+	}
 	es := make([]routing.Envelope, 0, len(calls))
 	for _, c := range calls {
 		to.Call, to.Origin.Operation, to.Origin.Trace = c.ID, c.Operation, nil
@@ -154,7 +163,9 @@ func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 	}
 	shard := i.routers.ShardOf(a.Key)
 	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, resource)
-	i.traces.locate(e, true)
+	if e.ReplyTo.Origin.Trace != nil {
+		i.traces.locate(e, true)
+	}
 	if a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
 			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(i.routers)),
@@ -171,7 +182,9 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 		return err
 	}
 	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)
-	i.traces.locate(e, a.Direct)
+	if e.ReplyTo.Origin.Trace != nil {
+		i.traces.locate(e, a.Direct)
+	}
 	if last := len(i.routers) - 1; int(a.Shard) > last {
 		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))
 	}

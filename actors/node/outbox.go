@@ -167,7 +167,9 @@ type encoded struct {
 // count counts an answer, ends its trace, and logs some of the refusals for a limit.
 func (o *outbox) count(a lease.Answer) {
 	n := o.answers.add(a)
-	o.traces.answered(a)
+	if a.To.Origin.Trace != nil {
+		o.traces.answered(a)
+	}
 	if a.Reply.GetStatus() != messages.Status_OVERLOADED {
 		return
 	}

@@ -147,7 +147,9 @@ func (p *peers) forward(to uint64, e routing.Envelope) bool {
 }
 
 func (p *peers) send(f forwarding) error {
-	p.traces.forwarded(f.Envelope)
+	if f.ReplyTo.Origin.Trace != nil {
+		p.traces.forwarded(f.Envelope)
+	}
 	return p.nc.PublishMsg(f.Message(p.prefix.NodeSubject(f.to, f.Below())))
 }
 

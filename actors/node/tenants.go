@@ -57,7 +57,7 @@ func CheckTenants(count int, shards uint32) error {
 // tenantSubscriptions is how many subscriptions a tenant needs on a node that owns all shards.
 func tenantSubscriptions(shards uint32) int { return len(messages.Operations) + 2 + int(shards) }
 
-// tenant is an account with resources of its own. The methods of a nil tenant are those of requests of no tenant. It is
+// tenant is an account with resources of its own. nil is that of requests of no tenant. It is
 // safe for concurrent use.
 type tenant struct {
 	name  string
@@ -86,9 +86,6 @@ func newAllowance(l TenantLimits, c Capacity) *allowance {
 
 // enter returns the limit that keeps a request out, nil if none does.
 func (t *tenant) enter() error {
-	if t == nil {
-		return nil
-	}
 	t.requests.Add(1)
 	switch a := t.allowed.Load(); {
 	case !t.rate.Allow():
@@ -101,9 +98,6 @@ func (t *tenant) enter() error {
 
 // noGrant returns why nothing more may be granted, empty if more may be.
 func (t *tenant) noGrant() string {
-	if t == nil {
-		return ""
-	}
 	if limit := t.allowed.Load().Held; t.share.Held() >= limit {
 		return fmt.Sprintf("tenant: held: %d leases are held on this node, the most that may "+
 			"(max-held of the tenants file); try later", limit)
@@ -113,9 +107,6 @@ func (t *tenant) noGrant() string {
 
 // noWait returns why no further request may wait, empty if more may.
 func (t *tenant) noWait() string {
-	if t == nil {
-		return ""
-	}
 	if limit := t.allowed.Load().Waiting; t.share.Waiting() >= limit {
 		return fmt.Sprintf("tenant: waiting: %d requests wait on this node, the most that may "+
 			"(max-waiting of the tenants file); try later", limit)

@@ -59,15 +59,24 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := t.own(e, body); err != nil {
 		return nil, err
 	}
-	of := t.tenants.of(e.ReplyTo.Origin.Tenant)
-	if err := t.tenants.limitsOf(of).Check(body); err != nil {
+	from, limits := e.ReplyTo.Origin, t.cfg.Limits
+	var of *tenant
+	if from.Tenant != "" {
+		of = t.tenants.of(from.Tenant)
+		limits = t.tenants.limitsOf(of)
+	}
+	if err := limits.Check(body); err != nil {
 		return nil, err
 	}
 	if err := t.checkAlive(e.ReplyTo, body); err != nil {
 		return nil, err
 	}
-	t.traces.name(e.ReplyTo.Origin.Trace, body)
-	routing.Qualify(e.ReplyTo.Origin.Tenant, body)
+	if from.Trace != nil {
+		t.traces.name(from.Trace, body)
+	}
+	if from.Tenant != "" {
+		routing.Qualify(from.Tenant, body)
+	}
 	return t.event(of, body, e.ReplyTo), nil
 }
 
@@ -98,14 +107,17 @@ func (t *transport) checkAlive(to messages.ReplyTo, body proto.Message) error {
 	return err
 }
 
-// event returns the request as an event of its lease or session.
+// event returns the request, of a tenant or of none, as an event of its lease or session.
 func (t *transport) event(of *tenant, body proto.Message, to messages.ReplyTo) lease.Event {
 	switch r := body.(type) {
 	case *messages.AcquireRequest:
-		return lease.Acquire{
-			Request: r, From: to, MaxWaiting: t.cfg.Tuning.MaxWaiting,
-			NoGrant: cmp.Or(of.noGrant(), t.gate.noGrant()), NoWait: cmp.Or(of.noWait(), t.gate.noWait()),
+		e := lease.Acquire{
+			Request: r, From: to, MaxWaiting: t.cfg.Tuning.MaxWaiting, NoGrant: t.gate.noGrant(), NoWait: t.gate.noWait(),
 		}
+		if of != nil {
+			e.NoGrant, e.NoWait = cmp.Or(of.noGrant(), e.NoGrant), cmp.Or(of.noWait(), e.NoWait)
+		}
+		return e
 	case *messages.ReleaseRequest:
 		return lease.Release{Request: r, From: to}
 	case *messages.ExtendRequest:

@@ -730,7 +730,7 @@ var mutants = []mutant{
 		name: "DirectRequest",
 		harm: "a request that did not come through a service import names any owner",
 		edits: []edit{{
-			"actors/node/transport.go", `case e.ReplyTo.Identity == "":`, `case e.Key == "":`,
+			"actors/node/transport.go", `case e.ReplyTo.Origin.Identity == "":`, `case e.Key == "":`,
 		}, {
 			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
 			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, _ = i.verifier.Of(m)",
@@ -764,7 +764,7 @@ var mutants = []mutant{
 		harm: "the end of a session of one tenant ends the leases of another, whose session has the same id",
 		edits: []edit{
 			{"actors/node/routing/envelope.go", "*session = messages.Qualify(tenant, *session)", `*session = messages.Qualify("", *session)`},
-			{"actors/node/intake.go", "a.Key, messages.Qualify(e.ReplyTo.Tenant, id)", "a.Key, id"},
+			{"actors/node/intake.go", "a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)", "a.Key, id"},
 		},
 		found: tenants,
 		says:  `keep of 0123456789abcdef .*NOT_HELD, want EXTENDED`,
