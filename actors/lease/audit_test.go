@@ -484,6 +484,7 @@ func (a *audit) dequeue(answer lease.Answer, status messages.Status) {
 		a.want(i < 0 || answer.InDoubt, "%s: it waited", sayAnswer(answer))
 		a.want(i >= 0 || answer.To.Batched || !answer.InDoubt, "%s: it did not wait", sayAnswer(answer))
 	}
+	a.want(answer.Waited == (i >= 0), "%s: it says that it waited: %v", sayAnswer(answer), answer.Waited)
 	if i < 0 {
 		return
 	}
