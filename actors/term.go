@@ -283,7 +283,9 @@ func (t *term) stored() []*decision {
 		t.compaction.purge(t.watermark.mayPurge)
 	}
 	t.appendNext() // the disk works while the answers leave
-	t.settleOn()
+	if len(t.sessions.settlements) > 0 {
+		t.settleOn()
+	}
 	t.proofs.confirm(began)
 	t.confirmed(r.GetCommit(), done, now)
 	if t.compaction.isDue() && t.compaction.begin() {

@@ -37,8 +37,11 @@ func (t *transport) Deliver(to *actors.Shard, es []routing.Envelope) (left []rou
 			t.Refuse(e, err)
 			continue
 		}
-		share := t.gate.quota.Tenant(e.ReplyTo.Origin.Tenant)
-		requests = append(requests, actors.Request{Resource: e.Resource, Event: event, Share: share})
+		r := actors.Request{Resource: e.Resource, Event: event}
+		if tenant := e.ReplyTo.Origin.Tenant; tenant != "" {
+			r.Share = t.gate.quota.Tenant(tenant)
+		}
+		requests = append(requests, r)
 		kept = append(kept, e)
 	}
 	n, err := to.SendAll(requests)
@@ -56,8 +59,10 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := messages.Decode(e.ReplyTo.Encoding, e.Data, body); err != nil {
 		return nil, err
 	}
-	if err := t.own(e, body); err != nil {
-		return nil, err
+	if t.verifier.Needed(e.Operation) {
+		if err := own(e, body); err != nil {
+			return nil, err
+		}
 	}
 	from, limits := e.ReplyTo.Origin, t.cfg.Limits
 	var of *tenant
@@ -68,8 +73,10 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := limits.Check(body); err != nil {
 		return nil, err
 	}
-	if err := t.checkAlive(e.ReplyTo, body); err != nil {
-		return nil, err
+	if keep, ok := body.(*messages.KeepRequest); ok && keep.GetAlive() != "" {
+		if err := t.checkAlive(e.ReplyTo, keep.GetAlive()); err != nil {
+			return nil, err
+		}
 	}
 	if from.Trace != nil {
 		t.traces.name(from.Trace, body)
@@ -81,26 +88,19 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 }
 
 // own makes a request one of its sender. The node that took it in has verified the sender.
-func (t *transport) own(e routing.Envelope, body proto.Message) error {
-	switch {
-	case !t.verifier.Needed(e.Operation):
-		return nil
-	case e.ReplyTo.Origin.Identity == "":
+func own(e routing.Envelope, body proto.Message) error {
+	if e.ReplyTo.Origin.Identity == "" {
 		return messages.Invalid("sender", "verified by the node that took the request in; give all nodes the same --identity", "none")
 	}
 	return identity.Own(e.ReplyTo.Origin.Identity, body)
 }
 
 // checkAlive checks where the node is asked to publish, which has to be where an answer could go.
-func (t *transport) checkAlive(to messages.ReplyTo, body proto.Message) error {
-	r, isKeep := body.(*messages.KeepRequest)
-	if !isKeep || r.GetAlive() == "" {
-		return nil
-	}
+func (t *transport) checkAlive(to messages.ReplyTo, alive string) error {
 	if messages.IsImported(to.Subject) {
 		return messages.Invalid("alive", "none in a request through a service import: the service does not reach subjects of other accounts", "one")
 	}
-	err := t.cfg.Prefix.CheckReply(r.GetAlive())
+	err := t.cfg.Prefix.CheckReply(alive)
 	if invalid := (*messages.InvalidError)(nil); errors.As(err, &invalid) {
 		invalid.Field = "alive"
 	}

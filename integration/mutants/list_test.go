@@ -730,7 +730,7 @@ var mutants = []mutant{
 		name: "DirectRequest",
 		harm: "a request that did not come through a service import names any owner",
 		edits: []edit{{
-			"actors/node/transport.go", `case e.ReplyTo.Origin.Identity == "":`, `case e.Key == "":`,
+			"actors/node/transport.go", `if e.ReplyTo.Origin.Identity == "" {`, `if e.Key == "" {`,
 		}, {
 			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
 			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, _ = i.verifier.Of(m)",
@@ -873,7 +873,7 @@ var mutants = []mutant{
 	{
 		name:  "ProbeAnywhere",
 		harm:  "a client has a node publish where only nodes may, by the subject of its session",
-		edits: []edit{{"actors/node/transport.go", "err := t.cfg.Prefix.CheckReply(r.GetAlive())", "err := t.cfg.Prefix.CheckReply(to.Subject)"}},
+		edits: []edit{{"actors/node/transport.go", "err := t.cfg.Prefix.CheckReply(alive)", "err := t.cfg.Prefix.CheckReply(to.Subject)"}},
 		found: deputies,
 		says:  `alive \$KV`,
 	},
