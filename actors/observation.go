@@ -1,10 +1,8 @@
 package actors
 
 import (
-	"strings"
 	"time"
 
-	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -82,19 +80,6 @@ func resourceAttributes(qualified string) []any {
 	return []any{"tenant", tenant, "resource", resource}
 }
 
-// confirms reports whether the request confirms the loss of this lease. Otherwise its hold has ended by itself.
-func (d *decision) confirms(g *journal.Grant) bool {
-	e, ok := d.request.Event.(lease.Confirm)
-	return ok && e.Request.GetToken() == g.GetToken()
-}
-
-// inbox is where the answer goes, without the last token, which names the answer. It is all that is known of the
-// sender: a request to break or to confirm names no owner, and NATS does not pass on the user.
-func (d *decision) inbox() string {
-	to, _ := d.request.replyTo()
-	return to.Subject[:max(strings.LastIndexByte(to.Subject, '.'), 0)]
-}
-
 // countEndings reports to the observer which leases have ended.
 func (o *observation) countEndings(d *decision, atMillis int64) {
 	for _, change := range d.outcome.Changes {
@@ -108,10 +93,4 @@ func (o *observation) countEndings(d *decision, atMillis int64) {
 			o.shard.cfg.Observer.Returned()
 		}
 	}
-}
-
-// takesBack reports whether the event is that this grant has reached no client.
-func (d *decision) takesBack(g *journal.Grant) bool {
-	e, ok := d.request.Event.(lease.Undeliverable)
-	return ok && uint64(e.Token) == g.GetToken()
 }

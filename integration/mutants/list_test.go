@@ -371,7 +371,7 @@ var mutants = []mutant{
 		name: "RefusalsNotProved",
 		harm: "an owner that was deposed without noticing answers from its memory",
 		edits: []edit{{
-			"actors/resource.go", "\t\treturn slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })",
+			"actors/decision.go", "\t\treturn slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })",
 			"\t\treturn slices.ContainsFunc(d.outcome.Answers[:0], func(a lease.Answer) bool { return !a.Stale })",
 		}},
 		found: storm,
