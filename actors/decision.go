@@ -81,7 +81,9 @@ func (d *decision) retract(c *journal.Commit, after time.Duration) {
 		default:
 			continue
 		}
-		a.Reply.Lease = &messages.Lease{Resource: l.GetResource(), Owner: l.GetOwner(), Token: l.GetToken(), Fence: l.GetFence()}
+		a.Reply.Lease = &messages.Lease{
+			Resource: l.GetResource(), Owner: l.GetOwner(), Token: l.GetToken(), Fence: l.GetFence(),
+		}
 	}
 }
 

@@ -48,7 +48,8 @@ func (t *term) prove(m prove) {
 		return
 	}
 	if len(t.proofs.awaited) == maxProofs {
-		m.result <- fmt.Errorf("%w: shard %d %s, for which %d others wait", ErrUnavailable, t.shard.cfg.Shard, unconfirmed, maxProofs)
+		m.result <- fmt.Errorf("%w: shard %d %s, for which %d others wait", ErrUnavailable, t.shard.cfg.Shard,
+			unconfirmed, maxProofs)
 		return
 	}
 	t.proofs.awaited = append(t.proofs.awaited, m)

@@ -35,7 +35,8 @@ func (t *term) sessionAnswered(d *decision) {
 
 func (t *term) keep(now lease.Instant, r *Request, e lease.Keep) *messages.Reply {
 	reply := t.sessions.keep(now, r, e)
-	if x := t.sessions.Find(now, lease.KeyOfSession(r.Resource)); x != nil && x.IsRunning() && x.Opens(e.Request.GetSecret()) {
+	x := t.sessions.Find(now, lease.KeyOfSession(r.Resource))
+	if x != nil && x.IsRunning() && x.Opens(e.Request.GetSecret()) {
 		t.links.set(x, e.Request)
 		t.timers.arm() // it may have begun to probe
 	}

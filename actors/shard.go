@@ -111,7 +111,9 @@ func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
 	if cfg.Quota == nil {
 		cfg.Quota = new(Quota)
 	}
-	s := &Shard{cfg: cfg, system: system, dispatcher: newDispatcher(), tried: make(chan struct{}), ended: make(chan struct{})}
+	s := &Shard{
+		cfg: cfg, system: system, dispatcher: newDispatcher(), tried: make(chan struct{}), ended: make(chan struct{}),
+	}
 	s.requests.quota = cfg.Quota
 	s.unconfirmed.Store(int64(lease.Never))
 	s.confirmed.Store(int64(lease.Never))

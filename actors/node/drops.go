@@ -29,7 +29,8 @@ func onceASecond() *rate.Sometimes { return &rate.Sometimes{First: 1, Interval: 
 func (d drops) drop(subject string, why error) {
 	n := d.count.Add(1)
 	d.sometimes.Do(func() {
-		d.log.Warn("request dropped: its reply subject is not an inbox", "subject", withoutSession(subject), "error", why, "dropped_so_far", n)
+		d.log.Warn("request dropped: its reply subject is not an inbox", "subject", withoutSession(subject),
+			"error", why, "dropped_so_far", n)
 	})
 }
 

@@ -110,7 +110,8 @@ func (e *endpoints) add(name string, subject func(messages.Prefix) string, handl
 func (e *endpoints) subscribe(
 	t *tenant, subject func(messages.Prefix) string, group string, counter *service.Endpoint, handle handler,
 ) (*nats.Subscription, error) {
-	sub, err := e.nc.QueueSubscribe(subject(t.prefix(e.prefix)), group, counter.Counted(func(m *nats.Msg) { handle(t, m) }))
+	sub, err := e.nc.QueueSubscribe(subject(t.prefix(e.prefix)), group,
+		counter.Counted(func(m *nats.Msg) { handle(t, m) }))
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,8 @@ func (e *endpoints) setDoor(d *doors, shard uint32, open bool) bool {
 	case sub != nil:
 		return true
 	}
-	sub, err := e.subscribe(d.tenant, func(p messages.Prefix) string { return p.Shard(shard) }, ownerGroup, e.direct, e.request)
+	subject := func(p messages.Prefix) string { return p.Shard(shard) }
+	sub, err := e.subscribe(d.tenant, subject, ownerGroup, e.direct, e.request)
 	if err != nil {
 		e.warnings.Do(func() { e.log.Warn("cannot open the direct endpoint", "shard", shard, "error", err) })
 		return false

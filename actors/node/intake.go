@@ -141,7 +141,8 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 // split returns the calls of a batch, and notes who has sent it.
 func (i *intake) split(m *nats.Msg, to *messages.ReplyTo) (calls []messages.SplitCall, err error) {
 	if messages.IsImported(m.Reply) {
-		return nil, messages.Invalid("batch", "sent without a service import, through which only one answer comes; send the requests one by one", "one through an import")
+		const rule = "sent without a service import, through which only one answer comes; send the requests one by one"
+		return nil, messages.Invalid("batch", rule, "one through an import")
 	}
 	if err = checkHeaders(m); err != nil {
 		return nil, err
@@ -162,7 +163,8 @@ func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 		return err
 	}
 	shard := i.routers.ShardOf(a.Key)
-	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, resource)
+	e.Operation, e.Shard, e.Key = a.Operation, shard, a.Key
+	e.Resource = messages.Qualify(e.ReplyTo.Origin.Tenant, resource)
 	if e.ReplyTo.Origin.Trace != nil {
 		i.traces.locate(e, true)
 	}
@@ -202,7 +204,8 @@ func (i *intake) undeliverable(m *nats.Msg) {
 	for _, g := range grants {
 		resource, err := messages.DecodeKey(g.key)
 		if shard := i.routers[i.routers.ShardOf(g.key)].Local(); err == nil && shard != nil {
-			shard.Undeliverable(messages.Qualify(g.tenant, resource), g.token) // elsewhere the lease has been handed over, and expires
+			// elsewhere the lease has been handed over, and expires
+			shard.Undeliverable(messages.Qualify(g.tenant, resource), g.token)
 		}
 	}
 }

@@ -93,7 +93,8 @@ func (l *lister) tenantOf(t *tenant, to messages.ReplyTo, asked string) (string,
 	case asked != "" && t != nil:
 		return "", messages.Invalid("tenant", "none in a request of a tenant", "one")
 	case asked != "" && messages.IsImported(to.Subject):
-		return "", messages.Invalid("tenant", "none in a request through a service import: it is for operators in the account of the nodes", "one")
+		const rule = "none in a request through a service import: it is for operators in the account of the nodes"
+		return "", messages.Invalid("tenant", rule, "one")
 	}
 	return asked, nil
 }
@@ -147,7 +148,8 @@ func add(reply *messages.ListReply, part actors.Listed, tenant string) (more boo
 		return false, nil
 	}
 	if len(reply.Leases) == 0 {
-		return false, fmt.Errorf("%w: a node has answered that there are more leases, and has sent none", actors.ErrUnavailable)
+		return false, fmt.Errorf("%w: a node has answered that there are more leases, and has sent none",
+			actors.ErrUnavailable)
 	}
 	reply.Next = behind(reply.Leases[len(reply.Leases)-1], tenant).String()
 	return true, nil
@@ -192,7 +194,8 @@ func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing)
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	part, err := l.peers.inquire(ctx, remote, &peer.Inquiry{
-		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After.String(), Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
+		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After.String(),
+		Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
 		Waiters: ask.Waiters, HeldBack: ask.HeldBack, Tenant: ask.Tenant,
 	})
 	switch {

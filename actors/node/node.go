@@ -88,7 +88,8 @@ func newNode(cfg Config) *Node {
 		lost: make(chan struct{}),
 	}
 	n.intake = &intake{
-		prefix: cfg.Prefix, clock: cfg.Clock, observed: cfg.Observer != nil, traces: traces, admission: n.admission, outbox: o, transport: t,
+		prefix: cfg.Prefix, clock: cfg.Clock, observed: cfg.Observer != nil, traces: traces, admission: n.admission,
+		outbox: o, transport: t,
 		verifier: verifier, routers: routers, peers: t.peers,
 		surveyor: newSurveyor(cfg, t, routers, o), tenants: tenants,
 	}
@@ -96,7 +97,8 @@ func newNode(cfg Config) *Node {
 	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
 	n.statistics = &statistics{
-		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, tenants: tenants, live: make(map[*actors.Shard]struct{}),
+		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, tenants: tenants,
+		live:     make(map[*actors.Shard]struct{}),
 		capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting, storage: cfg.Storage,
 	}
 	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers, statistics: n.statistics}

@@ -51,7 +51,9 @@ type forwarding struct {
 }
 
 // newPeers returns the peers of a node. notSent gets the requests that could not be forwarded, with the reason.
-func newPeers(nc *nats.Conn, prefix messages.Prefix, log *slog.Logger, t *traces, notSent func(routing.Envelope, error)) *peers {
+func newPeers(
+	nc *nats.Conn, prefix messages.Prefix, log *slog.Logger, t *traces, notSent func(routing.Envelope, error),
+) *peers {
 	p := &peers{nc: nc, prefix: prefix, self: rand.Uint64() | 1, log: log, traces: t, sometimes: onceASecond()}
 	p.forwarding = newQueue(maxForwarding, func(all []forwarding) {
 		for _, f := range all {
@@ -102,7 +104,8 @@ func (p *peers) permitted(ctx context.Context, do func() error) error {
 		return err
 	}
 	if err := p.nc.LastError(); err != note && errors.Is(err, nats.ErrPermissionViolation) { //nolint:errorlint // the very same one is old
-		return fmt.Errorf("the NATS user must be allowed to publish and to subscribe to %s, the subjects of nodes: %w", p.prefix.Nodes(), err)
+		return fmt.Errorf("the NATS user must be allowed to publish and to subscribe to %s, the subjects of nodes: %w",
+			p.prefix.Nodes(), err)
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ func (s *starter) launch(cfg actors.ShardConfig) *actors.Shard {
 func (s *starter) config(shard uint32) actors.ShardConfig {
 	cfg := actors.ShardConfig{
 		Shard: shard, Node: s.cfg.Name, Journal: s.cfg.Journal(shard), Clock: s.cfg.Clock,
-		Outbox: s.outbox, Prober: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning, Quota: s.quota,
+		Outbox: s.outbox, Prober: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning,
+		Quota: s.quota,
 		Fault: s.cfg.Fault, Audit: s.cfg.Audit, Observer: s.cfg.Observer,
 	}
 	if s.cfg.Tracer != nil {

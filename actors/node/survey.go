@@ -64,7 +64,8 @@ func (s *surveyor) ask(e routing.Envelope) {
 	}
 	number, ok := s.begin(e.ReplyTo)
 	if !ok {
-		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, or %d of the tenant, the most that may; try later", errPending, maxSurveys, maxTenantSurveys))
+		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, or %d of the tenant, "+
+			"the most that may; try later", errPending, maxSurveys, maxTenantSurveys))
 		return
 	}
 	e.ReplyTo.Origin.Inner, e.ReplyTo.Origin.Trace = true, nil // the trace is that of the whole request

@@ -22,9 +22,9 @@ type Tracer interface {
 	Forwarded(t *messages.Trace, op messages.Operation, now time.Duration) messages.TraceContext
 }
 
-// traces notes in traces, and reports to the tracer how their requests have ended. Its methods are called for requests that
-// have a trace. Without a tracer nothing is noted, and the context of a request only goes on to other nodes. It is safe for
-// concurrent use.
+// traces notes in traces, and reports to the tracer how their requests have ended. Its methods are called for requests
+// that have a trace. Without a tracer nothing is noted, and the context of a request only goes on to other nodes. It is
+// safe for concurrent use.
 type traces struct {
 	clock  actors.Clock
 	tracer Tracer // nil if there is none

@@ -90,7 +90,8 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 // own makes a request one of its sender. The node that took it in has verified the sender.
 func own(e routing.Envelope, body proto.Message) error {
 	if e.ReplyTo.Origin.Identity == "" {
-		return messages.Invalid("sender", "verified by the node that took the request in; give all nodes the same --identity", "none")
+		const rule = "verified by the node that took the request in; give all nodes the same --identity"
+		return messages.Invalid("sender", rule, "none")
 	}
 	return identity.Own(e.ReplyTo.Origin.Identity, body)
 }
@@ -98,7 +99,8 @@ func own(e routing.Envelope, body proto.Message) error {
 // checkAlive checks where the node is asked to publish, which has to be where an answer could go.
 func (t *transport) checkAlive(to messages.ReplyTo, alive string) error {
 	if messages.IsImported(to.Subject) {
-		return messages.Invalid("alive", "none in a request through a service import: the service does not reach subjects of other accounts", "one")
+		const rule = "none in a request through a service import: the service does not reach subjects of other accounts"
+		return messages.Invalid("alive", rule, "one")
 	}
 	err := t.cfg.Prefix.CheckReply(alive)
 	if invalid := (*messages.InvalidError)(nil); errors.As(err, &invalid) {

@@ -310,7 +310,9 @@ func (c *Controller) reconcile(ctx context.Context, now lease.Instant) {
 	c.update(now)
 	c.view.claims = c.view.members.claims(c.view.self(), c.view.claims)
 	r := &round{view: c.view, assigned: c.assigned, now: now, participating: c.participating, leaving: c.leaving}
-	r.othersCommit = c.view.members.others(c.view.self(), func(x *member) bool { return x.GetConfirmed() && !x.doubtful(now) })
+	r.othersCommit = c.view.members.others(c.view.self(), func(x *member) bool {
+		return x.GetConfirmed() && !x.doubtful(now)
+	})
 	for _, s := range c.shards {
 		s.observe(now)
 		s.reconcile(ctx, r)
@@ -369,6 +371,7 @@ func (c *Controller) update(now lease.Instant) {
 	}
 	c.view.members.update(a, now)
 	c.assigned = c.assigned.with(c.view.candidates())
-	a.Assigned = slices.DeleteFunc(c.assigned.of(c.view.self()), func(shard uint32) bool { return c.shards[shard].backoff > now })
+	a.Assigned = slices.DeleteFunc(c.assigned.of(c.view.self()),
+		func(shard uint32) bool { return c.shards[shard].backoff > now })
 	c.own = a
 }

@@ -61,7 +61,8 @@ func (v *view) receive(a, own *peer.Announcement, now lease.Instant) error {
 	case a.GetIncarnation() == v.self():
 		v.echo(now)
 	case yields(own, a):
-		return fmt.Errorf("%w: %q is already there, as process %x; give each node a name of its own (--name)", ErrName, a.GetNode(), a.GetIncarnation())
+		return fmt.Errorf("%w: %q is already there, as process %x; give each node a name of its own (--name)",
+			ErrName, a.GetNode(), a.GetIncarnation())
 	case a.GetShards() != v.base.GetShards():
 		v.receiveForeign(a, now)
 	case a.GetLeaving() && len(a.GetOwned()) == 0:
@@ -88,9 +89,12 @@ func (v *view) echo(now lease.Instant) {
 
 // receiveForeign takes the announcement of a node with another number of shards. Of its shards nothing is kept.
 func (v *view) receiveForeign(a *peer.Announcement, now lease.Instant) {
-	stripped := &peer.Announcement{Node: a.GetNode(), Incarnation: a.GetIncarnation(), Version: a.GetVersion(), Shards: a.GetShards()}
+	stripped := &peer.Announcement{
+		Node: a.GetNode(), Incarnation: a.GetIncarnation(), Version: a.GetVersion(), Shards: a.GetShards(),
+	}
 	if before, ok := v.members.update(stripped, now); ok && before == nil {
-		v.log.Error("node has a different number of shards; its shards are ignored", "node", a.GetNode(), "its_shards", a.GetShards(), "shards", v.base.GetShards())
+		v.log.Error("node has a different number of shards; its shards are ignored", "node", a.GetNode(),
+			"its_shards", a.GetShards(), "shards", v.base.GetShards())
 	}
 }
 
@@ -98,13 +102,16 @@ func (v *view) receiveForeign(a *peer.Announcement, now lease.Instant) {
 func (v *view) logJoined(a *peer.Announcement) {
 	v.audit.Info("node joined", "node", a.GetNode(), "version", a.GetVersion())
 	if a.GetVersion() != v.base.GetVersion() {
-		v.log.Info("node has a different version", "node", a.GetNode(), "its_version", a.GetVersion(), "version", v.base.GetVersion())
+		v.log.Info("node has a different version", "node", a.GetNode(), "its_version", a.GetVersion(),
+			"version", v.base.GetVersion())
 	}
 	if !proto.Equal(a.GetLimits(), v.base.GetLimits()) {
-		v.log.Warn("node has different limits; those of the shard's owner apply", "node", a.GetNode(), "its_limits", a.GetLimits(), "limits", v.base.GetLimits())
+		v.log.Warn("node has different limits; those of the shard's owner apply", "node", a.GetNode(),
+			"its_limits", a.GetLimits(), "limits", v.base.GetLimits())
 	}
 	if a.GetNode() == v.base.GetNode() && !a.GetLeaving() {
-		v.log.Error("duplicate node name: the other process must shut down", "node", a.GetNode(), "process", fmt.Sprintf("%x", a.GetIncarnation()))
+		v.log.Error("duplicate node name: the other process must shut down", "node", a.GetNode(),
+			"process", fmt.Sprintf("%x", a.GetIncarnation()))
 	}
 }
 

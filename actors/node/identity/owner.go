@@ -21,7 +21,8 @@ func Own(id string, request proto.Message) error {
 		*owner = id
 		return nil
 	}
-	return messages.Invalid("owner", fmt.Sprintf("%q, which NATS says that you are, or that and a slash and a name", id), fmt.Sprintf("%.64q", *owner))
+	rule := fmt.Sprintf("%q, which NATS says that you are, or that and a slash and a name", id)
+	return messages.Invalid("owner", rule, fmt.Sprintf("%.64q", *owner))
 }
 
 // ownerOf returns the owner of a request; nil if it names none.

@@ -117,7 +117,8 @@ func check(m *nats.Msg) error {
 	case count > maxHeaders:
 		return messages.Invalid(field, fmt.Sprintf("at most %d headers, with that of NATS", maxHeaders), fmt.Sprint(count))
 	case sent > length:
-		return messages.Invalid(field, fmt.Sprintf("headers of %d bytes, as they were read", length), fmt.Sprintf("%d bytes", sent))
+		return messages.Invalid(field, fmt.Sprintf("headers of %d bytes, as they were read", length),
+			fmt.Sprintf("%d bytes", sent))
 	}
 	return nil
 }
@@ -127,11 +128,13 @@ func parse(h nats.Header) (info clientInfo, err error) {
 	values := h[header]
 	switch {
 	case len(values) == 0:
-		return info, messages.Invalid(field, "verified by NATS: requests come through a service import; use the prefix that is imported", "none")
+		const rule = "verified by NATS: requests come through a service import; use the prefix that is imported"
+		return info, messages.Invalid(field, rule, "none")
 	case len(values) > 1:
 		return info, messages.Invalid(field, "one header "+header, fmt.Sprint(len(values)))
 	case len(values[0]) > maxHeaderBytes:
-		return info, messages.Invalid(field, fmt.Sprintf("a header %s of at most %d bytes", header, maxHeaderBytes), fmt.Sprintf("%d bytes", len(values[0])))
+		return info, messages.Invalid(field, fmt.Sprintf("a header %s of at most %d bytes", header, maxHeaderBytes),
+			fmt.Sprintf("%d bytes", len(values[0])))
 	}
 	if err := json.Unmarshal([]byte(values[0]), &info); err != nil {
 		return info, messages.Invalid(field, "a header "+header+" in JSON", "something else")

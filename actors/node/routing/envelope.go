@@ -261,8 +261,11 @@ func header(h nats.Header, wanted string) string {
 // after returns the envelope with d, the time it has been queued, taken off its wait. At least a millisecond of
 // wait is left, so that a request that was to wait still does.
 func (e Envelope) after(d time.Duration) Envelope {
+	if e.Operation != messages.OpAcquire || d < time.Millisecond {
+		return e
+	}
 	var r messages.AcquireRequest
-	if e.Operation != messages.OpAcquire || d < time.Millisecond || messages.Decode(e.ReplyTo.Encoding, e.Data, &r) != nil || r.GetWaitMs() == 0 {
+	if messages.Decode(e.ReplyTo.Encoding, e.Data, &r) != nil || r.GetWaitMs() == 0 {
 		return e
 	}
 	r.WaitMs = uint32(max(int64(r.GetWaitMs())-d.Milliseconds(), 1))

@@ -178,7 +178,8 @@ func (r *Router) NoOwner() error {
 func (r *Router) noOwner() error {
 	unavailable, reason := actors.ErrUnavailable, cmp.Or(r.reason, "has no owner just now")
 	if r.lasts() {
-		unavailable, reason = actors.ErrLasting, fmt.Sprintf("%s (no owner for %v)", reason, r.now().Sub(r.lost).Round(time.Second))
+		unavailable, reason = actors.ErrLasting, fmt.Sprintf("%s (no owner for %v)", reason,
+			r.now().Sub(r.lost).Round(time.Second))
 	}
 	return fmt.Errorf("%w: shard %d %s; nothing happened, try again", unavailable, r.shard, reason)
 }
