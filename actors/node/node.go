@@ -98,8 +98,7 @@ func newNode(cfg Config) *Node {
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
 	n.statistics = &statistics{
 		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, tenants: tenants,
-		live:     make(map[*actors.Shard]struct{}),
-		capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting, storage: cfg.Storage,
+		live: make(map[*actors.Shard]struct{}), capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting, storage: cfg.Storage,
 	}
 	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers, statistics: n.statistics}
 	return n

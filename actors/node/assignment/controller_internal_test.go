@@ -777,8 +777,8 @@ func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
 	})
 }
 
-// An owner that gets no confirmations, though it is heard, gives its shards up if another node commits. The others need not
-// be busy, and the shards do not come back in short order while it still cannot commit.
+// An owner that gets no confirmations, though it is heard, gives its shards up if another node commits. The others need
+// not be busy, and the shards do not come back in short order while it still cannot commit.
 func TestStalledOwnerIsReplaced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.start("a")
@@ -875,8 +875,8 @@ func TestEndpointIsTriedAgain(t *testing.T) {
 	})
 }
 
-// However far apart nodes start, within the time that they listen, each shard is opened once: by the node that keeps it.
-// The buckets are led by others at first, and later by the owners.
+// However far apart nodes start, within the time that they listen, each shard is opened once: by the node that keeps
+// it. The buckets are led by others at first, and later by the owners.
 func TestStartSettlesAtOnce(t *testing.T) {
 	for _, apart := range []time.Duration{0, announceEvery / 5, announceEvery / 2, announceEvery, listenFor - time.Millisecond} {
 		t.Run(apart.String(), func(t *testing.T) {

@@ -77,7 +77,8 @@ func TestHopsUnknown(t *testing.T) {
 	}
 }
 
-// A header that is there several times is as none, in whatever case of its name, so that the order of a map decides nothing.
+// A header that is there several times is as none, in whatever case of its name, so that the order of a map decides
+// nothing.
 func TestTraceHeadersThatAreThereTwice(t *testing.T) {
 	const parent, other = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-00000000000000ff-01"
 	for name, test := range map[string]struct {
