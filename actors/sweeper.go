@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// sweepParts is how many passes there are in the time for which a resource is kept; sweepMin is the
+	// sweepParts is how many passes there are in the time for which a resource is kept; minSweep is the
 	// shortest time between two passes.
 	sweepParts = 8
-	sweepMin   = time.Second
+	minSweep   = time.Second
 )
 
 // sweepDue lets a term begin a pass, or to go on with it.
@@ -71,4 +71,4 @@ func (s *sweeper) schedule() {
 	}
 }
 
-func sweepInterval(keep time.Duration) time.Duration { return max(keep/sweepParts, sweepMin) }
+func sweepInterval(keep time.Duration) time.Duration { return max(keep/sweepParts, minSweep) }
