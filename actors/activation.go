@@ -23,8 +23,8 @@ type activation struct {
 	busy, unconfirmed int
 	// waiting is how many requests are queued in the actor.
 	waiting int
-	// ephemeral is how many ephemeral leases the resource has, which only its actor knows, and ephemeralShared how many of
-	// these are shared.
+	// ephemeral is how many ephemeral leases the resource has, which only its actor knows, and ephemeralShared how many
+	// of these are shared.
 	ephemeral, ephemeralShared int
 	// held, unless nil, says that the actor panicked and has not got its state back, and has what waits for that.
 	held *held

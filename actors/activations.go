@@ -16,7 +16,7 @@ import (
 // passivateAtOnce bounds how many actors one turn of the shard stops.
 const passivateAtOnce = 1000
 
-// passivateDue tells a term to look for idle actors.
+// passivateDue lets a term look for idle actors.
 type passivateDue struct{}
 
 // activations are the resources of a term that have an actor or a timer.
@@ -150,7 +150,7 @@ func (s *activations) passivateLater() {
 func (s *activations) passivate(ctx actor.Context) {
 	s.timeout.clear()
 	if s.passivateSome(ctx, s.mailbox.clock.Now().Instant) {
-		s.mailbox.tell(passivateDue{})
+		s.mailbox.send(passivateDue{})
 		return
 	}
 	s.passivateLater()

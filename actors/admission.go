@@ -28,16 +28,17 @@ func (a *admission) enter(limit int, r *Request) error {
 		case n >= int64(limit):
 			return fmt.Errorf("%w (%d)", ErrOverloaded, limit)
 		case a.n.CompareAndSwap(n, n+1):
-			a.quota.pend(r.tenant(), 1)
+			r.counted = true
+			a.quota.pend(r.Share, 1)
 			return nil
 		}
 	}
 }
 
-// leave counts n requests of a tenant, or of none, out.
-func (a *admission) leave(tenant string, n int64) {
+// leave counts n requests out, which have the share of a tenant, or nil.
+func (a *admission) leave(share *Share, n int64) {
 	a.n.Add(-n)
-	a.quota.pend(tenant, -n)
+	a.quota.pend(share, -n)
 }
 
 // end takes no more requests in if none is in, and reports whether that is so.

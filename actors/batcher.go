@@ -9,9 +9,9 @@ import (
 )
 
 type (
-	// flush tells a term to append what is pending, once it has taken in what came before.
+	// flush lets a term append what is pending, once it has taken in what came before.
 	flush struct{}
-	// stored tells a term how an append has ended.
+	// stored reports how an append has ended.
 	stored struct{ err error }
 )
 
@@ -26,9 +26,9 @@ type batcher struct {
 	mailbox *mailbox
 	// appends has room for the one append that may be due.
 	appends chan appending
-	// mostDecisions and mostBytes bound a commit.
-	mostDecisions, mostBytes int
-	stallAfter               time.Duration
+	// maxDecisions and maxBytes bound a commit.
+	maxDecisions, maxBytes int
+	stallAfter             time.Duration
 
 	// pending are the decisions for the next commits.
 	pending  []*decision
@@ -44,7 +44,7 @@ func newBatcher(ctx context.Context, m *mailbox, j Journal, t Tuning) batcher {
 	m.work.Go(func() { appendAll(ctx, j, appends, m) })
 	return batcher{
 		mailbox: m, appends: appends,
-		mostDecisions: t.CommitDecisions, mostBytes: t.CommitBytes, stallAfter: t.StallAfter,
+		maxDecisions: t.CommitDecisions, maxBytes: t.CommitBytes, stallAfter: t.StallAfter,
 	}
 }
 
@@ -54,7 +54,7 @@ func appendAll(ctx context.Context, j Journal, appends <-chan appending, m *mail
 	for {
 		select {
 		case a := <-appends:
-			m.tell(stored{contain(m.log, func() error { return j.Append(ctx, a.after, a.record) })})
+			m.send(stored{contain(m.log, func() error { return j.Append(ctx, a.after, a.record) })})
 		case <-ctx.Done():
 			return
 		}
@@ -68,7 +68,7 @@ func (b *batcher) add(d *decision) {
 	b.pending = append(b.pending, d)
 	if b.sent == nil && !b.flushing {
 		b.flushing = true
-		b.mailbox.tell(flush{})
+		b.mailbox.send(flush{})
 	}
 }
 
@@ -87,7 +87,7 @@ func (b *batcher) fitting() int {
 	bytes := 0
 	for n, d := range b.pending {
 		bytes += d.weight()
-		if n == b.mostDecisions || n > 0 && bytes > b.mostBytes {
+		if n == b.maxDecisions || n > 0 && bytes > b.maxBytes {
 			return n
 		}
 	}

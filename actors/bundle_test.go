@@ -40,7 +40,7 @@ func (b *bundle) gets(w *world, n int) {
 // tell sends the bundle, of which the shard has to take this number.
 func (b *bundle) tell(w *world, want int, wantErr error) {
 	w.Helper()
-	if taken, err := w.shard.TellAll(b.requests); taken != want || !errors.Is(err, wantErr) {
+	if taken, err := w.shard.SendAll(b.requests); taken != want || !errors.Is(err, wantErr) {
 		w.Fatalf("of %d requests %d were taken (%v), want %d (%v)", len(b.inboxes), taken, err, want, wantErr)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// purged tells a term how a purge has ended.
+// purged reports how a purge has ended.
 type purged struct {
 	obsolete []string
 	err      error
@@ -37,7 +37,7 @@ type compaction struct {
 	// pages is the pass under way, or the last one; running: it has pages to store.
 	pages   *ledger.Checkpoint
 	running bool
-	// began is when the last one began, and observer is told how long it took.
+	// began is when the last one began, and observer receives how long it took.
 	began    lease.Instant
 	observer Observer
 	// yield lets a commit go first: the last record was a page.
@@ -115,7 +115,7 @@ func (c *compaction) purge(mayPurge func(ledger.Mark) bool) {
 	through, obsolete := c.pages.Purge(func(m ledger.Mark) bool { return m.Number < history && mayPurge(m) })
 	c.mailbox.work.Go(func() {
 		err := contain(c.log, func() error { return c.journal.Purge(c.ctx, through, obsolete) })
-		c.mailbox.tell(purged{obsolete, err})
+		c.mailbox.send(purged{obsolete, err})
 	})
 }
 

@@ -73,8 +73,8 @@ func TestHoldEndsInOneAppend(t *testing.T) {
 	}
 }
 
-// A new owner of the shard holds back for the whole delay again, and until a loss is confirmed; from the journal and from
-// a page.
+// A new owner of the shard holds back for the whole delay again, and until a loss is confirmed; from the journal and
+// from a page.
 func TestNewOwnerHoldsBack(t *testing.T) {
 	for name, tuning := range map[string]actors.Tuning{
 		"from the journal": {},

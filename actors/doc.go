@@ -6,6 +6,18 @@
 // answers leave when the journal has confirmed it: no answer, be it a refusal or a read, leaves
 // before it is certain that this node still owned the shard when it decided.
 //
-// The package knows neither NATS nor JetStream. What it needs of the world it asks for in four
-// ports: [Journal], [Clock], [Outbox] and [Publisher].
+// The package knows neither NATS nor JetStream. Seven ports lead out of it: [Journal], [Clock], [Outbox], [Prober],
+// [Publisher], [Observer] and [Witness].
+//
+// # Proto.Actor
+//
+// The library gives three things: an actor handles one message at a time; an actor that panics is restarted by its
+// supervisor, while the others go on; and actors start and stop as children of their shard. Three of its parts are
+// replaced here, and nothing else of it is used (docs/decisions/0005, 0033, 0037):
+//
+//   - The mailbox of a resource, by inbox: a resource runs on the goroutine of its shard, inside the sending, so that a
+//     request wakes one goroutine less and no message has to bring the decision back. A shard keeps the library's mailbox.
+//   - The dispatcher of a shard, by dispatcher: the library starts a goroutine whenever a mailbox was empty, and each of
+//     them grows its stack anew. Here one goroutine runs the shard from its start to its end.
+//   - The logger, by quiet: the library logs dead letters with their payload at Info.
 package actors

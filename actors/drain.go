@@ -42,7 +42,7 @@ func (d *drain) keepQueued(resource string, surrendered []lease.Acquire) {
 
 // keepLate keeps a request that was not decided, and reports whether it did.
 func (d *drain) keepLate(r *Request) bool {
-	if _, ok := r.replyTo(); !ok || d.pass == nil {
+	if !r.counted || d.pass == nil {
 		return false
 	}
 	d.late = append(d.late, r)

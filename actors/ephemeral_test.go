@@ -67,8 +67,8 @@ func TestIdleEphemeralLeaseIsKept(t *testing.T) {
 	})
 }
 
-// A lock that is idle between its leases goes on in its block of tokens, and knows its last lease. What its owner has in
-// memory only is gone with it: the next owner begins above the block.
+// A lock that is idle between its leases goes on in its block of tokens, and knows its last lease. What its owner has
+// in memory only is gone with it: the next owner begins above the block.
 func TestIdleEphemeralLockKeepsItsBlock(t *testing.T) {
 	inWorld(t, actors.Tuning{IdleAfter: time.Second}, func(w *world) {
 		before := w.journal.Appends()

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// LastingAfter is for how long a shard decides nothing until its refusals are [ErrLasting]: longer than a failover takes.
+// LastingAfter is for how long a shard decides nothing until its refusals are [ErrLasting]: longer than a failover
+// takes.
 const LastingAfter = 10 * time.Second
 
 // Why a shard does not take a request. Nothing has happened.
@@ -15,7 +16,8 @@ var (
 	ErrOverloaded = errors.New("too many requests are on their way through the shard")
 	// ErrUnavailable: the shard is not open.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrLasting is an [ErrUnavailable] that has lasted for [LastingAfter], so that a client need not repeat its request.
+	// ErrLasting is an [ErrUnavailable] that has lasted for [LastingAfter], so that a client need not repeat its
+	// request.
 	ErrLasting = fmt.Errorf("%w", ErrUnavailable)
 	// ErrEnded is an [ErrUnavailable]: the shard has ended, and stays so.
 	ErrEnded = fmt.Errorf("%w: the shard has left this node; nothing happened, try again", ErrUnavailable)

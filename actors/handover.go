@@ -5,8 +5,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// handOver appends a last commit with what only this term knows, once nothing is decided any more. A successor also learns
-// from it that the shard was handed over. It reports whether that is stored, or there is neither.
+// handOver appends a last commit with what only this term knows, once nothing is decided any more. A successor also
+// learns from it that the shard was handed over. It reports whether that is stored, or there is neither.
 func (t *term) handOver() (done bool) {
 	if t.handedOver {
 		return true
@@ -30,11 +30,11 @@ func (t *term) estate(now lease.Instant) *journal.HandOver {
 			t.activations.endEphemeral(a)
 		}
 	}
-	most := t.shard.cfg.Tuning.CommitBytes
-	left := t.ledger.HandOver(now, most)
-	left.PutSessions(now, t.sessions.Sessions, most)
+	maxBytes := t.shard.cfg.Tuning.CommitBytes
+	left := t.ledger.HandOver(now, maxBytes)
+	left.PutSessions(now, t.sessions.Sessions, maxBytes)
 	h := &journal.HandOver{LeftMs: left}
-	t.activations.ended.HandOver(now, h, most/2)
+	t.activations.ended.HandOver(now, h, maxBytes/2)
 	return h
 }
 

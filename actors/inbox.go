@@ -16,8 +16,8 @@ func (i *inbox) PostUserMessage(message any) {
 	i.actor.InvokeUserMessage(message)
 }
 
-// PostSystemMessage implements actor.Mailbox. It ignores that the mailbox is suspended after a panic: the shard sends an
-// actor that panicked nothing until it reloads it, and the supervisor has restarted the actor long before.
+// PostSystemMessage implements actor.Mailbox. It ignores that the mailbox is suspended after a panic: the shard sends
+// an actor that panicked nothing until it reloads it, and the supervisor has restarted the actor long before.
 func (i *inbox) PostSystemMessage(message any) {
 	switch message.(type) {
 	case *actor.SuspendMailbox, *actor.ResumeMailbox:

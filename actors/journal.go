@@ -12,8 +12,10 @@ import (
 type Journal interface {
 	// Replay hands every stored record behind position after to apply, in order, and returns the
 	// position of the last one that there was when it was called. It may miss the newest records;
-	// the next Append tells. An error of apply ends it and is returned.
-	Replay(ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error) (last uint64, err error)
+	// the next Append shows that. An error of apply ends it and is returned.
+	Replay(
+		ctx context.Context, after uint64, apply func(position uint64, r *journal.Record) error,
+	) (last uint64, err error)
 
 	// Append stores the record right behind position after and nowhere else, and returns nil once
 	// that is certain. [journal.ErrConflict]: certainly not stored, another writer's record stands

@@ -13,7 +13,7 @@ const probeEvery = time.Second
 // disconnected is the reason of the end of a session whose client was not connected.
 const disconnected = "disconnected"
 
-// unheard tells a shard that a probe had no listener.
+// unheard reports that a probe had no listener.
 type unheard struct {
 	session lease.SessionKey
 	number  uint64

@@ -52,7 +52,8 @@ func listening(patience time.Duration) lease.Keep {
 	return lease.Keep{Request: &messages.KeepRequest{TtlMs: 10_000, Alive: "_INBOX.ann", DisconnectMs: uint32(patience.Milliseconds())}}
 }
 
-// Who knows a session and not its secret does not end it sooner: neither by a short keep, nor by a subject without listeners.
+// Who knows a session and not its secret does not end it sooner: neither by a short keep, nor by a subject without
+// listeners.
 func TestKeepWithoutTheSecret(t *testing.T) {
 	secret := []byte("0123456789abcdef")
 	for name, test := range map[string]struct {

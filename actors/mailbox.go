@@ -13,8 +13,8 @@ type mailbox struct {
 	// work counts the goroutines that talk to the journal or to the publisher's sink.
 	work *sync.WaitGroup
 	log  *slog.Logger
-	// tell sends a message to the term. It is safe for concurrent use.
-	tell func(message any)
+	// send sends a message to the term. It is safe for concurrent use.
+	send func(message any)
 }
 
 // timeout is one message that comes some time later, unless it is stopped. The zero value is not set.
@@ -25,7 +25,7 @@ func (t *timeout) isSet() bool { return t.stopped != nil }
 // set lets the message come after d, in the place of one that has not come yet.
 func (t *timeout) set(m *mailbox, d time.Duration, message any) {
 	t.stop()
-	t.stopped = m.clock.AfterFunc(d, func() { m.tell(message) })
+	t.stopped = m.clock.AfterFunc(d, func() { m.send(message) })
 }
 
 // clear notes that the message has come.

@@ -73,7 +73,7 @@ func newMeasured(b *testing.B) *measured {
 
 func (m *measured) tell(b *testing.B, resource string, e lease.Event) {
 	b.Helper()
-	if err := m.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
+	if err := m.shard.Send(&actors.Request{Resource: resource, Event: e}); err != nil {
 		b.Fatal(err)
 	}
 }

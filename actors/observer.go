@@ -3,22 +3,21 @@ package actors
 import (
 	"time"
 
-	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Observer is told what shards do, for statistics. Its methods are called by many shards at once, on their goroutines:
+// Observer receives what shards do, for statistics. Its methods are called by many shards at once, on their goroutines:
 // they must not block, and should cost no more than some atomic additions.
 type Observer interface {
 	// Committed: the journal has confirmed a commit with this number of changes, so long after its append began.
 	Committed(shard uint32, took time.Duration, changes int)
 	// Conflicted: the journal has refused an append because another writer had appended before.
 	Conflicted(shard uint32)
-	// Ended: the end of a persistent lease is confirmed. held is how long it was held, by the clocks of the nodes that granted
-	// and ended it: if they differ, or a clock was set, it is wrong, and never negative.
+	// Ended: the end of a persistent lease is confirmed. held is how long it was held, by the clocks of the nodes that
+	// granted and ended it: if they differ, or a clock was set, it is wrong, and never negative.
 	Ended(why Ending, held time.Duration)
-	// Returned: a grant has reached no client and was taken back. Its end is told to Ended, too.
+	// Returned: a grant has reached no client and was taken back. Its end is reported to Ended, too.
 	Returned()
 	// Opened: the shard is open, so long after the attempt began.
 	Opened(shard uint32, from Takeover, took time.Duration)
@@ -59,7 +58,7 @@ const (
 	TakeoverNew        Takeover = iota // no owner's: its journal was empty
 	TakeoverRestarted                  // this node's, by its name: after a restart, or a lost append
 	TakeoverHandedOver                 // another node's, which let it go
-	TakeoverMoved                      // another node's, which failed or was not heard
+	TakeoverMoved                      // another node's, which failed or was silent
 	takeovers
 )
 
@@ -89,22 +88,8 @@ func takeoverFrom(former, node string, handedOver bool) Takeover {
 	}
 }
 
-// observeChanges tells the observer which leases have ended.
-func (s *Shard) observeChanges(d *decision, atMillis int64) {
-	for _, change := range d.outcome.Changes {
-		why, ended := endingOf(change)
-		if !ended {
-			continue
-		}
-		g := change.GetGrant()
-		s.cfg.Observer.Ended(why, time.Duration(max(atMillis-g.GetAcquiredAtMs(), 0))*time.Millisecond)
-		if d.takesBack(g) {
-			s.cfg.Observer.Returned()
-		}
-	}
-}
-
-func endingOf(c *journal.Change) (why Ending, ended bool) {
+// EndingOf returns why a lease has ended by a change; false if none has.
+func EndingOf(c *journal.Change) (why Ending, ended bool) {
 	switch {
 	case c.GetKind() == messages.Event_RELEASED:
 		return EndReleased, true
@@ -117,12 +102,6 @@ func endingOf(c *journal.Change) (why Ending, ended bool) {
 	default:
 		return 0, false
 	}
-}
-
-// takesBack reports whether the event is that this grant has reached no client.
-func (d *decision) takesBack(g *journal.Grant) bool {
-	e, ok := d.request.Event.(lease.Undeliverable)
-	return ok && uint64(e.Token) == g.GetToken()
 }
 
 // unobserved is the Observer of a shard that has none.

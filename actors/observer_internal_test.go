@@ -22,7 +22,7 @@ func TestEndings(t *testing.T) {
 		{messages.Event_CONFIRMED, "", ""},
 		{messages.Event_UPDATED, "", ""},
 	} {
-		why, ended := endingOf(&journal.Change{Kind: test.kind, Reason: test.reason})
+		why, ended := EndingOf(&journal.Change{Kind: test.kind, Reason: test.reason})
 		if ended != (test.want != "") || ended && why.String() != test.want {
 			t.Errorf("%v, %q: %v, %v, want %q", test.kind, test.reason, why, ended, test.want)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 type (
-	// opened tells a shard how an attempt to open it has ended.
+	// opened reports how an attempt to open a shard has ended.
 	opened struct {
 		attempt *attempt
 		ledger  *ledger.Ledger
@@ -20,7 +20,7 @@ type (
 		former string
 		err    error
 	}
-	// retry tells a shard that it is time for the next attempt.
+	// retry says that it is time for the next attempt.
 	retry struct{ attempt *attempt }
 )
 
@@ -43,7 +43,7 @@ type opener struct {
 
 func newOpener(s *Shard) opener { return opener{shard: s, opening: opening{records: &s.records}} }
 
-// begin begins an attempt on a goroutine of its own, which tells the actor how it has ended.
+// begin begins an attempt on a goroutine of its own, which reports to the actor how it has ended.
 func (o *opener) begin(self *actor.PID) {
 	s := o.shard
 	ctx, cancel := context.WithCancel(context.Background())

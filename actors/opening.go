@@ -18,15 +18,17 @@ type opening struct {
 	ledger *ledger.Ledger
 	// reading is the position of the record that is being read, or was read last.
 	reading uint64
-	// furthest is the last position that was ever read, or appended here. A record counts as progress once, even if a later
-	// attempt has to read it again.
+	// furthest is the last position that was ever read, or appended here. A record counts as progress once, even if a
+	// later attempt has to read it again.
 	furthest uint64
 	// records counts progress for other goroutines.
 	records *atomic.Uint64
 }
 
 // attempt is run, whose panic is an error: all other shards of the node go on.
-func (o *opening) attempt(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (l *ledger.Ledger, former string, err error) {
+func (o *opening) attempt(
+	ctx context.Context, cfg ShardConfig, writer *journal.Writer,
+) (l *ledger.Ledger, former string, err error) {
 	err = contain(cfg.Log, func() (err error) {
 		l, former, err = o.run(ctx, cfg, writer)
 		return err
@@ -41,7 +43,9 @@ func (o *opening) attempt(ctx context.Context, cfg ShardConfig, writer *journal.
 // run reads the journal and takes the shard over: it appends a commit that says so right behind the last
 // record. If another writer has appended meanwhile, it reads on and tries again. From then on the journal
 // is never read again: the ledger is the state. former is the node that wrote the last record before.
-func (o *opening) run(ctx context.Context, cfg ShardConfig, writer *journal.Writer) (_ *ledger.Ledger, former string, _ error) {
+func (o *opening) run(
+	ctx context.Context, cfg ShardConfig, writer *journal.Writer,
+) (_ *ledger.Ledger, former string, _ error) {
 	if o.ledger == nil {
 		o.ledger = ledger.New()
 	}

@@ -6,14 +6,14 @@ import "github.com/holdfast-io/holdfast/actors/lease"
 type Probe struct {
 	Shard   uint32
 	Session lease.SessionKey
-	// Number tells the probes of a shard apart.
+	// Number distinguishes the probes of a shard.
 	Number  uint64
 	Subject string
 }
 
 // Prober is how probes leave the node. It is called by many shards at once and must not block.
 type Prober interface {
-	// Probe publishes an empty message. If NATS reports that it has no listener, [Shard.Unheard] is called; otherwise nothing
-	// is.
+	// Probe publishes an empty message. If NATS reports that it has no listener, [Shard.Unheard] is called; otherwise
+	// nothing is.
 	Probe(p Probe)
 }

@@ -15,12 +15,12 @@ type prove struct{ result chan<- error }
 // proofFor is how long a confirmed append proves that the node can commit, from its beginning on.
 const proofFor = 5 * time.Second
 
-// Prove returns nil if the node owned the shard and could commit at some time within the last five seconds. If an append
-// is in flight, it waits until the journal has confirmed it. Otherwise a confirmed append that began less than five seconds
-// ago in this term is enough, and without one it appends a commit without changes: an idle shard that is asked all the time
-// appends one in five seconds. An append that has taken so long that new requests are refused is no proof, even if it is
-// confirmed later. [ErrUnavailable]: the shard is not open, the append was lost, or nothing was confirmed before
-// ctx ended. [ErrEnded]: the shard has ended.
+// Prove returns nil if the node owned the shard and could commit at some time within the last five seconds. If an
+// append is in flight, it waits until the journal has confirmed it. Otherwise a confirmed append that began less than
+// five seconds ago in this term is enough, and without one it appends a commit without changes: an idle shard that is
+// asked all the time appends one in five seconds. An append that has taken so long that new requests are refused is no
+// proof, even if it is confirmed later. [ErrUnavailable]: the shard is not open, the append was lost, or nothing was
+// confirmed before ctx ended. [ErrEnded]: the shard has ended.
 func (s *Shard) Prove(ctx context.Context) error {
 	lost, err := inquire(ctx, s, unconfirmed, func(result chan<- error) any { return prove{result} })
 	return cmp.Or(err, lost)
@@ -47,16 +47,17 @@ func (t *term) prove(m prove) {
 		m.result <- fmt.Errorf("%w: shard %d %s for %v", ErrUnavailable, t.shard.cfg.Shard, unconfirmed, took)
 		return
 	}
-	if len(t.proofs.awaited) == mostProofs {
-		m.result <- fmt.Errorf("%w: shard %d %s, for which %d others wait", ErrUnavailable, t.shard.cfg.Shard, unconfirmed, mostProofs)
+	if len(t.proofs.awaited) == maxProofs {
+		m.result <- fmt.Errorf("%w: shard %d %s, for which %d others wait", ErrUnavailable, t.shard.cfg.Shard,
+			unconfirmed, maxProofs)
 		return
 	}
 	t.proofs.awaited = append(t.proofs.awaited, m)
 	t.barrier()
 }
 
-// mostProofs bounds how many proofs may be awaited in a term.
-const mostProofs = 1000
+// maxProofs bounds how many proofs may be awaited in a term.
+const maxProofs = 1000
 
 // proofs are those that await the outcome of the append in flight.
 type proofs struct {
@@ -75,7 +76,7 @@ func (p *proofs) confirm(began lease.Instant) {
 	p.settle(nil)
 }
 
-// settle tells all of them the outcome.
+// settle reports the outcome to all of them.
 func (p *proofs) settle(err error) {
 	for _, m := range p.awaited {
 		m.result <- err

@@ -6,7 +6,7 @@ import (
 )
 
 // quiet lowers what Proto.Actor says at Info (its own start, dead letters with their payload) to
-// Debug: none of it tells an operator anything. Panics are logged here, with their stack.
+// Debug: an operator needs none of it. Panics are logged here, with their stack.
 type quiet struct{ slog.Handler }
 
 func (q quiet) lower(l slog.Level) slog.Level {

@@ -27,8 +27,11 @@ func (s *Share) Waiting() int64 { return s.waiting.Load() }
 // Pending returns how many requests are on their way: taken in by a shard, and neither answered nor queued.
 func (s *Share) Pending() int64 { return s.pending.Load() }
 
-// Tenant returns the part of a tenant. It stays the same one.
+// Tenant returns the part of a tenant. It stays the same one; nil for the empty name.
 func (q *Quota) Tenant(name string) *Share {
+	if name == "" {
+		return nil
+	}
 	share, ok := q.tenants.Load(name)
 	if !ok {
 		share, _ = q.tenants.LoadOrStore(name, new(Share))
@@ -36,11 +39,11 @@ func (q *Quota) Tenant(name string) *Share {
 	return share.(*Share) //nolint:forcetypeassert // nothing else is stored
 }
 
-// pend counts requests of a tenant, or of none, that come, or go if n is negative.
-func (q *Quota) pend(tenant string, n int64) {
+// pend counts requests that come, or go if n is negative. They have the share of a tenant, or nil.
+func (q *Quota) pend(share *Share, n int64) {
 	q.pending.Add(n)
-	if tenant != "" {
-		q.Tenant(tenant).pending.Add(n)
+	if share != nil {
+		share.pending.Add(n)
 	}
 }
 

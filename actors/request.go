@@ -11,6 +11,11 @@ type Request struct {
 	Resource string
 	// Event is what the client asks for, checked against the limits.
 	Event lease.Event
+	// Share is that of the client's tenant, in which the request counts as long as it is on its way; nil: it has no
+	// tenant.
+	Share *Share
+	// counted: the request counts as on its way. Others are the shard's own.
+	counted bool
 }
 
 // endsSession reports whether the request is for the end of a session, which takes several commits: it may have had an
@@ -21,12 +26,6 @@ func endsSession(r *Request) bool {
 	}
 	_, ok := r.Event.(lease.EndSession)
 	return ok
-}
-
-// tenant returns the account whose request it is; empty for none.
-func (r *Request) tenant() string {
-	tenant, _ := messages.Unqualify(r.Resource)
-	return tenant
 }
 
 // replyTo returns where the answer goes; false for an event that is no client's request.

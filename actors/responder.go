@@ -9,55 +9,37 @@ import (
 // neither answered nor queued.
 type responder struct {
 	shard *Shard
-	// taken counts those of no tenant, takenBy those of each tenant.
-	taken   int64
-	takenBy map[string]int64
+	// taken counts them by the share of their tenant; nil is none.
+	taken map[*Share]int64
 }
 
 // take counts a request in.
 func (r *responder) take(q *Request) {
-	if _, ok := q.replyTo(); ok {
-		r.count(q.tenant(), 1)
-	}
-}
-
-// count adds to the requests of a tenant, or of none.
-func (r *responder) count(tenant string, n int64) {
-	if tenant == "" {
-		r.taken += n
-		return
-	}
-	if r.takenBy[tenant] += n; r.takenBy[tenant] == 0 {
-		delete(r.takenBy, tenant)
+	if q.counted {
+		r.taken[q.Share]++
 	}
 }
 
 // settle counts a request out; nil is none.
 func (r *responder) settle(q *Request) {
-	if q == nil {
-		return
-	}
-	if _, ok := q.replyTo(); ok {
-		tenant := q.tenant()
-		r.count(tenant, -1)
-		r.shard.requests.leave(tenant, 1)
+	if q != nil && q.counted {
+		r.taken[q.Share]--
+		r.shard.requests.leave(q.Share, 1)
 	}
 }
 
 // settleAll counts out what is left.
 func (r *responder) settleAll() {
-	r.shard.requests.leave("", r.taken)
-	r.taken = 0
-	for tenant, n := range r.takenBy {
-		r.shard.requests.leave(tenant, n)
+	for share, n := range r.taken {
+		r.shard.requests.leave(share, n)
 	}
-	clear(r.takenBy)
+	clear(r.taken)
 }
 
 // refuse answers a request that was not decided.
 func (r *responder) refuse(q *Request, why string) {
 	if to, ok := q.replyTo(); ok {
-		r.unavailable(to, why)
+		r.unavailable(lease.Answer{To: to}, why)
 	}
 	r.settle(q)
 }
@@ -69,8 +51,7 @@ func (r *responder) revoke(decisions []*decision, why string) {
 			continue
 		}
 		for _, a := range d.outcome.Answers {
-			settle(a.To.Trace, d.at)
-			r.unavailable(a.To, why)
+			r.unavailable(lease.Answer{To: a.To, Waited: a.Waited}, why)
 		}
 	}
 	r.drop(decisions)
@@ -84,8 +65,10 @@ func (r *responder) drop(decisions []*decision) {
 	}
 }
 
-func (r *responder) unavailable(to messages.ReplyTo, why string) {
-	r.shard.cfg.Outbox.Answer(r.shard.cfg.Shard, []lease.Answer{{To: to, Reply: &messages.Reply{
+// unavailable gives an answer its reply, and sends it.
+func (r *responder) unavailable(a lease.Answer, why string) {
+	a.Reply = &messages.Reply{
 		Status: messages.Status_UNAVAILABLE, Error: r.shard.unavailable(why), Lasting: r.shard.lasts(),
-	}}})
+	}
+	r.shard.cfg.Outbox.Answer(r.shard.cfg.Shard, []lease.Answer{a})
 }

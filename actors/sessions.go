@@ -5,11 +5,11 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// settleAtOnce is how many resources one turn of the shard brings in line with their sessions, and about how many leases.
-// A session with more takes several turns and commits, and other requests are served between them.
+// settleAtOnce is how many resources one turn of the shard brings in line with their sessions, and about how many
+// leases. A session with more takes several turns and commits, and other requests are served between them.
 const settleAtOnce = 256
 
-// settleDue tells a term to bring further leases in line with their sessions.
+// settleDue lets a term bring further leases in line with their sessions.
 type settleDue struct{}
 
 // settlement brings the leases of a session in line with it.
@@ -27,10 +27,10 @@ type sessions struct {
 	// place stands for the sessions in decisions about them: it has no actor and no timer.
 	place  *activation
 	timers map[*lease.Session]*timer
-	// settlements are under way, the oldest first. told: a settleDue is on its way.
+	// settlements are under way, the oldest first. sent: a settleDue is on its way.
 	settlements []*settlement
 	settling    map[*lease.Session]*settlement
-	told        bool
+	sent        bool
 	// waiting are the requests that are answered when their session is settled.
 	waiting map[*lease.Session][]*Request
 }
@@ -146,9 +146,9 @@ func (s *sessions) settle(x *lease.Session) {
 
 // goOn lets a later turn bring further leases in line.
 func (s *sessions) goOn() {
-	if len(s.settlements) > 0 && !s.told {
-		s.told = true
-		s.mailbox.tell(settleDue{})
+	if len(s.settlements) > 0 && !s.sent {
+		s.sent = true
+		s.mailbox.send(settleDue{})
 	}
 }
 

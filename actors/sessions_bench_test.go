@@ -39,7 +39,7 @@ func BenchmarkLargeSession(b *testing.B) {
 	to := messages.ReplyTo{Subject: "bench"}
 	ask := func(resource string, e lease.Event) time.Duration {
 		since := time.Now()
-		if err := shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
+		if err := shard.Send(&actors.Request{Resource: resource, Event: e}); err != nil {
 			b.Fatal(err)
 		}
 		<-r.answers
@@ -49,7 +49,7 @@ func BenchmarkLargeSession(b *testing.B) {
 		for i := range leases {
 			a := inSession()
 			a.Request.TtlMs, a.From = 3_600_000, to
-			if err := shard.Tell(&actors.Request{Resource: fmt.Sprint("r", i), Event: a}); err != nil {
+			if err := shard.Send(&actors.Request{Resource: fmt.Sprint("r", i), Event: a}); err != nil {
 				b.Fatal(err)
 			}
 			if i >= 500 {
@@ -68,7 +68,7 @@ func BenchmarkLargeSession(b *testing.B) {
 		b.ReportMetric(float64(kept.Microseconds())/100, "us/keep")
 
 		since, n := time.Now(), 0
-		if err := shard.Tell(&actors.Request{Resource: sessionID, Event: e}); err != nil { // its answer goes nowhere
+		if err := shard.Send(&actors.Request{Resource: sessionID, Event: e}); err != nil { // its answer goes nowhere
 			b.Fatal(err)
 		}
 		var longest time.Duration
@@ -78,7 +78,7 @@ func BenchmarkLargeSession(b *testing.B) {
 		for ended := false; !ended; n++ {
 			longest = max(longest, ask(last, g))
 			k.From = to
-			if err := shard.Tell(&actors.Request{Resource: sessionID, Event: k}); err != nil {
+			if err := shard.Send(&actors.Request{Resource: sessionID, Event: k}); err != nil {
 				b.Fatal(err)
 			}
 			ended = (<-r.answers).GetStatus() == messages.Status_NOT_HELD

@@ -99,8 +99,8 @@ func TestOrphansHaveTheRestOfTheirTime(t *testing.T) {
 	})
 }
 
-// What a keep or an end of a session still waits for when its shard is handed over, the successor does; what has been decided
-// is answered.
+// What a keep or an end of a session still waits for when its shard is handed over, the successor does; what has been
+// decided is answered.
 func TestHandOverOfSessions(t *testing.T) {
 	const kept, ended = sessionID, "session-000000002"
 	inYieldingWorld(t, actors.Tuning{}, func(w *world) {

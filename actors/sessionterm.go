@@ -13,7 +13,6 @@ import (
 func (t *term) sessionRequest(r *Request) {
 	now := t.shard.cfg.Clock.Now().Instant
 	t.sessions.place.sent()
-	t.traces.asked(r, "", now)
 	var reply *messages.Reply
 	if e, ok := r.Event.(lease.Keep); ok {
 		reply = t.keep(now, r, e)
@@ -22,19 +21,22 @@ func (t *term) sessionRequest(r *Request) {
 	}
 	if reply != nil {
 		t.sessionAnswered(t.sessions.answered(r, now, reply))
+	} else {
+		t.observation.decided(&decision{activation: t.sessions.place, request: r, at: now}) // it waits
 	}
 	t.tend()
 }
 
 // sessionAnswered lets the answer to a request about a session leave when the journal confirms it.
 func (t *term) sessionAnswered(d *decision) {
-	t.traces.decided(d)
+	t.observation.decided(d)
 	t.batcher.add(d)
 }
 
 func (t *term) keep(now lease.Instant, r *Request, e lease.Keep) *messages.Reply {
 	reply := t.sessions.keep(now, r, e)
-	if x := t.sessions.Find(now, lease.KeyOfSession(r.Resource)); x != nil && x.IsRunning() && x.Opens(e.Request.GetSecret()) {
+	x := t.sessions.Find(now, lease.KeyOfSession(r.Resource))
+	if x != nil && x.IsRunning() && x.Opens(e.Request.GetSecret()) {
 		t.links.set(x, e.Request)
 		t.timers.arm() // it may have begun to probe
 	}
@@ -98,7 +100,7 @@ func (t *term) settled(x *lease.Session) {
 // settleSome brings some leases in line with their sessions. Those that end in one turn share a commit, as far as they
 // fit into it. The next turn comes behind that commit, so that other requests do not wait for all of them.
 func (t *term) settleSome(ctx actor.Context) {
-	t.sessions.told = false
+	t.sessions.sent = false
 	if t.draining {
 		return
 	}

@@ -25,11 +25,11 @@ type ShardConfig struct {
 	Publisher Publisher
 	// Prober finds out whether the clients of sessions are connected; nil: no session ends because its client is not.
 	Prober Prober
-	// Observer is told what the shard does; nil: nothing is.
+	// Observer receives what the shard does; nil: nobody does.
 	Observer Observer
-	// Traced: the shard notes in the traces of requests what it does with them, and which requests they waited for.
-	Traced bool
-	Log    *slog.Logger
+	// Witness returns one that sees the decisions of a new term; nil: nobody does.
+	Witness func() Witness
+	Log     *slog.Logger
 	// Audit receives what operators did; nil: Log does.
 	Audit  *slog.Logger
 	Tuning Tuning
@@ -68,8 +68,8 @@ type Shard struct {
 	records atomic.Uint64
 	// began: an actor has begun to open the shard. It belongs to the shard's goroutine.
 	began bool
-	// unconfirmed and confirmed are as their methods return them. closed is since when the shard is not open, [lease.Never]
-	// while it is.
+	// unconfirmed and confirmed are as their methods return them. closed is since when the shard is not open,
+	// [lease.Never] while it is.
 	unconfirmed, confirmed, closed atomic.Int64
 	// passing: undecided requests are passed on. It outlives a panic of the actor.
 	passing atomic.Bool
@@ -92,7 +92,7 @@ type Shard struct {
 	leftOver error
 }
 
-// What the methods of a shard tell its actor.
+// What the methods of a shard send to its actor.
 type (
 	// requests have come together.
 	requests []Request
@@ -111,7 +111,9 @@ func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
 	if cfg.Quota == nil {
 		cfg.Quota = new(Quota)
 	}
-	s := &Shard{cfg: cfg, system: system, dispatcher: newDispatcher(), tried: make(chan struct{}), ended: make(chan struct{})}
+	s := &Shard{
+		cfg: cfg, system: system, dispatcher: newDispatcher(), tried: make(chan struct{}), ended: make(chan struct{}),
+	}
 	s.requests.quota = cfg.Quota
 	s.unconfirmed.Store(int64(lease.Never))
 	s.confirmed.Store(int64(lease.Never))
@@ -119,17 +121,17 @@ func newShard(cfg ShardConfig, system *actor.ActorSystem) *Shard {
 	return s
 }
 
-// Tell is [Shard.TellAll] for one request.
-func (s *Shard) Tell(r *Request) error {
-	_, err := s.TellAll([]Request{*r})
+// Send is [Shard.SendAll] for one request.
+func (s *Shard) Send(r *Request) error {
+	_, err := s.SendAll([]Request{*r})
 	return err
 }
 
-// TellAll hands the shard requests, which it takes in their order and together, and returns how many it took. It does
+// SendAll hands the shard requests, which it takes in their order and together, and returns how many it took. It does
 // not block. [ErrOverloaded]: it took no more, and with the others nothing happened. [ErrEnded]: the same, and it will
 // take no later request either. A request that was taken is answered through the outbox or passed on, now or much
 // later, unless the node dies. The slice belongs to the shard afterwards.
-func (s *Shard) TellAll(all []Request) (taken int, err error) {
+func (s *Shard) SendAll(all []Request) (taken int, err error) {
 	for taken < len(all) {
 		if err = s.requests.enter(s.cfg.Tuning.MaxPending, &all[taken]); err != nil {
 			err = fmt.Errorf("shard %d: %w", s.cfg.Shard, err)
@@ -143,18 +145,18 @@ func (s *Shard) TellAll(all []Request) (taken int, err error) {
 	return taken, err
 }
 
-// Undeliverable tells the shard that the grant of this token has reached no client.
+// Undeliverable reports that the grant of this token has reached no client.
 func (s *Shard) Undeliverable(resource string, token messages.Token) {
 	s.system.Root.Send(s.pid, requests{{Resource: resource, Event: lease.Undeliverable{Token: token}}})
 }
 
-// Unheard tells the shard that a [Probe] had no listener.
+// Unheard reports that a [Probe] had no listener.
 func (s *Shard) Unheard(session lease.SessionKey, number uint64) {
 	s.system.Root.Send(s.pid, unheard{session, number})
 }
 
 // Barrier lets an open shard append a commit without changes, unless an append is in flight anyway. A shard
-// that was deposed learns so. Call it after hearing of another owner, and after a pause of the process.
+// that was deposed learns so. Call it after another owner was announced, and after a pause of the process.
 func (s *Shard) Barrier() { s.system.Root.Send(s.pid, barrier{}) }
 
 // Opened waits until the first attempt to open the shard has ended and returns how. After an error

@@ -334,7 +334,7 @@ func TestTooManyOnTheirWay(t *testing.T) {
 		for range 10 {
 			inboxes = append(inboxes, w.send("r", get()))
 		}
-		err := w.shard.Tell(&actors.Request{Resource: "r", Event: get()})
+		err := w.shard.Send(&actors.Request{Resource: "r", Event: get()})
 		if !errors.Is(err, actors.ErrOverloaded) {
 			w.Fatalf("the eleventh: %v", err)
 		}

@@ -34,7 +34,7 @@ type shardActor struct {
 }
 
 func newShardActor(s *Shard) *shardActor {
-	return &shardActor{Shard: s, opener: newOpener(s), responder: responder{shard: s, takenBy: make(map[string]int64)}}
+	return &shardActor{Shard: s, opener: newOpener(s), responder: responder{shard: s, taken: make(map[*Share]int64)}}
 }
 
 // Receive implements actor.Actor.
@@ -168,7 +168,8 @@ func (s *shardActor) request(ctx actor.Context, r *Request, stalled bool) {
 	case t == nil:
 		s.responder.refuse(r, s.why)
 	case stalled:
-		s.responder.refuse(r, fmt.Sprintf("%s for %v", unconfirmed, s.cfg.Clock.Now().Sub(s.Unconfirmed()).Round(time.Second)))
+		since := s.cfg.Clock.Now().Sub(s.Unconfirmed())
+		s.responder.refuse(r, fmt.Sprintf("%s for %v", unconfirmed, since.Round(time.Second)))
 	default:
 		t.request(ctx, r)
 	}

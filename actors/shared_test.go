@@ -125,7 +125,8 @@ func TestManyLeasesEndInOneAppend(t *testing.T) {
 	}
 }
 
-// A resource that panics has its persistent leases afterwards, each to its time; the ephemeral ones beside them have ended.
+// A resource that panics has its persistent leases afterwards, each to its time; the ephemeral ones beside them have
+// ended.
 func TestPanicOfASharedResource(t *testing.T) {
 	inWorld(t, actors.Tuning{}, func(w *world) {
 		w.want(messages.Status_GRANTED, 1, "r", inMemory(shared("e1", 9, 1, time.Hour)))

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// sweepParts is how many passes there are in the time for which a resource is kept; sweepLeast is the
+	// sweepParts is how many passes there are in the time for which a resource is kept; minSweep is the
 	// shortest time between two passes.
 	sweepParts = 8
-	sweepLeast = time.Second
+	minSweep   = time.Second
 )
 
-// sweepDue tells a term to begin a pass, or to go on with it.
+// sweepDue lets a term begin a pass, or to go on with it.
 type sweepDue struct{}
 
 // sweeper shrinks and forgets by the clock. A compaction that waits for the journal to grow does not:
@@ -48,7 +48,7 @@ func (s *sweeper) step(r ledger.Retention) (done, expired bool) {
 		s.soon = false
 	}
 	if !s.pass.Step(s.ledger, s.ledger.Before(s.mailbox.clock.Now().Instant, s.shrinkAfter), r) {
-		s.mailbox.tell(sweepDue{})
+		s.mailbox.send(sweepDue{})
 		return false, false
 	}
 	expired = s.pass.Expired()
@@ -71,4 +71,4 @@ func (s *sweeper) schedule() {
 	}
 }
 
-func sweepInterval(keep time.Duration) time.Duration { return max(keep/sweepParts, sweepLeast) }
+func sweepInterval(keep time.Duration) time.Duration { return max(keep/sweepParts, minSweep) }

@@ -30,7 +30,7 @@ type term struct {
 	sessions    *sessions
 	links       links
 	proofs      proofs
-	traces      *traces
+	observation observation
 	uses        uses
 	// staged is the commit in flight, as the ledger has checked it; nil if there is none.
 	staged *ledger.Staged
@@ -40,7 +40,7 @@ type term struct {
 	draining, handedOver bool
 }
 
-// termMessage is what a part of a term tells the shard's goroutine.
+// termMessage is what a part of a term sends to the shard's goroutine.
 type termMessage struct {
 	term    *term
 	message any
@@ -48,7 +48,7 @@ type termMessage struct {
 
 // newTerm begins a term with a ledger that has read the whole journal. If it panics, nothing of the term goes on.
 func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer, decided func(*decision)) *term {
-	t := &term{shard: s, writer: writer, ledger: l, traces: newTraces(s.cfg), uses: newUses(s.cfg.Quota)}
+	t := &term{shard: s, writer: writer, ledger: l, observation: newObservation(s), uses: newUses(s.cfg.Quota)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	begun := false
 	defer func() {
@@ -57,7 +57,7 @@ func newTerm(self *actor.PID, s *Shard, l *ledger.Ledger, writer *journal.Writer
 			t.uses.end()
 		}
 	}()
-	m := &mailbox{clock: s.cfg.Clock, work: &s.work, log: s.cfg.Log, tell: func(message any) {
+	m := &mailbox{clock: s.cfg.Clock, work: &s.work, log: s.cfg.Log, send: func(message any) {
 		s.system.Root.Send(self, &termMessage{t, message})
 	}}
 	counts := new(tally)
@@ -133,7 +133,7 @@ func (t *term) decided(d *decision) (done bool) {
 	t.timers.set(&d.activation.timer, d.wake)
 	t.timers.arm()
 	t.note(d)
-	t.traces.decided(d)
+	t.observation.decided(d)
 	t.changes += len(d.outcome.Changes)
 	t.activations.touch(d.activation, d.at)
 	defer t.tend()
@@ -141,7 +141,7 @@ func (t *term) decided(d *decision) (done bool) {
 		t.batcher.add(d)
 		return false
 	}
-	t.shard.logChanges(d)
+	t.observation.final(d)
 	d.activation.done()
 	t.answer(d.outcome.Answers)
 	return true
@@ -158,7 +158,7 @@ func (t *term) note(d *decision) {
 	t.report(a.tenant())
 }
 
-// report tells the node's quota how much of it the shard uses, and how much of the share of a tenant if there is one.
+// report sets in the node's quota how much of it the shard uses, and how much of the share of a tenant if there is one.
 func (t *term) report(tenant string) {
 	t.uses.set(t.ledger.Held()+t.activations.ephemeral, t.activations.waiting)
 	if tenant != "" {
@@ -249,8 +249,8 @@ func (t *term) append(position uint64, r *journal.Record) {
 	t.shard.unconfirmed.Store(int64(t.batcher.since))
 }
 
-// nextCommit returns the next commit, with as many pending decisions as fit. It panics if no owner could read that commit:
-// once it was stored, none could open the shard.
+// nextCommit returns the next commit, with as many pending decisions as fit. It panics if no owner could read that
+// commit: once it was stored, none could open the shard.
 func (t *term) nextCommit() *journal.Record {
 	r := t.ledger.Next(t.writer, t.shard.cfg.Clock.Now().UnixMillis)
 	c := r.GetCommit()
@@ -283,9 +283,10 @@ func (t *term) stored() []*decision {
 		t.compaction.purge(t.watermark.mayPurge)
 	}
 	t.appendNext() // the disk works while the answers leave
-	t.settleOn()
+	if len(t.sessions.settlements) > 0 {
+		t.settleOn()
+	}
 	t.proofs.confirm(began)
-	t.traces.committed(done)
 	t.confirmed(r.GetCommit(), done, now)
 	if t.compaction.isDue() && t.compaction.begin() {
 		t.appendNext()
@@ -306,11 +307,7 @@ func (t *term) apply(r *journal.Record, decisions []*decision, took time.Duratio
 		}
 	}
 	t.sweeper.later()
-	t.shard.cfg.Observer.Committed(t.shard.cfg.Shard, took, len(r.GetCommit().GetChanges()))
-	for _, d := range decisions {
-		t.shard.logChanges(d)
-		t.shard.observeChanges(d, r.GetCommit().GetAtMs())
-	}
+	t.observation.committed(r.GetCommit(), decisions, took)
 }
 
 // confirmed lets the answers of decisions leave. Those to batches leave together, so that they share messages; the
@@ -324,7 +321,11 @@ func (t *term) confirmed(c *journal.Commit, decisions []*decision, now lease.Tim
 		if d.reload {
 			t.reload(d.activation)
 		}
-		if answers := d.outcome.Answers; d.isBatched() {
+		answers := d.outcome.Answers
+		for i := range answers {
+			answers[i].Committed = now.Instant
+		}
+		if d.isBatched() {
 			batched = append(batched, answers...)
 		} else {
 			t.answer(answers)

@@ -16,7 +16,7 @@ type timer struct {
 	index int
 }
 
-// timersDue tells a term that the first deadline is due.
+// timersDue says that the first deadline is due.
 type timersDue struct{}
 
 // timers are the deadlines of a term's resources and sessions. A heap with one timeout for all costs a tenth of the
@@ -63,9 +63,9 @@ func (t *timers) fired() {
 	t.armed = lease.Never
 }
 
-// due takes timers out whose deadline has come, at most so many, and returns them.
-func (t *timers) due(now lease.Instant, most int) (due []*timer) {
-	for len(due) < most && t.first() <= now {
+// due takes timers out whose deadline has come, at most limit, and returns them.
+func (t *timers) due(now lease.Instant, limit int) (due []*timer) {
+	for len(due) < limit && t.first() <= now {
 		due = append(due, heap.Pop(&t.heap).(*timer))
 	}
 	return due

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/node/tracing" //nolint:depguard // the witness that nodes have, to see what it makes of real decisions
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -17,6 +18,11 @@ func inTracedWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	inClosedWorld(t, actors.DefaultTuning(), func(w *world) {
 		w.traced = true
+		w.answers.before = func(a lease.Answer) {
+			if a.To.Origin.Trace != nil {
+				tracing.Finish(a, time.Duration(w.clock.Now().Instant))
+			}
+		}
 		w.pass(time.Second)
 		w.open()
 		test(w)

@@ -41,7 +41,7 @@ type Tuning struct {
 	ReopenAfter time.Duration
 }
 
-// DefaultTuning returns the defaults. docs/decisions tells how they were found.
+// DefaultTuning returns the defaults. docs/decisions has how they were found.
 func DefaultTuning() Tuning {
 	return Tuning{
 		MaxPending:      10_000,

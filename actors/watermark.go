@@ -14,11 +14,11 @@ import (
 const handOverPublish = 100 * time.Millisecond
 
 type (
-	// recordDue tells a term to look whether the watermark should be recorded.
+	// recordDue lets a term look whether the watermark should be recorded.
 	recordDue struct{}
-	// publisherEnded tells a term that nothing will be published any more.
+	// publisherEnded says that nothing will be published any more.
 	publisherEnded struct{}
-	// publishTimeout tells a term that it has waited long enough for its events.
+	// publishTimeout says that the term has waited long enough for its events.
 	publishTimeout struct{}
 )
 
@@ -60,7 +60,7 @@ func newWatermark(ctx context.Context, s *Shard, m *mailbox, l *ledger.Ledger) w
 	predecessor := s.publisher.Swap(p)
 	m.work.Go(func() {
 		_ = contain(s.cfg.Log, func() error { p.Run(ctx, predecessor); return nil })
-		m.tell(publisherEnded{})
+		m.send(publisherEnded{})
 	})
 	w.recordLater()
 	return w

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/journaltest"
 	"github.com/holdfast-io/holdfast/actors/lease"
+	"github.com/holdfast-io/holdfast/actors/node/tracing" //nolint:depguard // the witness that nodes have, to see what it makes of real decisions
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
@@ -92,7 +93,10 @@ func (w *world) start() {
 	cfg := actors.ShardConfig{
 		Shard: 3, Node: cmp.Or(w.node, "n1"), Journal: w.journal, Clock: w.clock, Outbox: w.answers, Publisher: w.publisher, Prober: w.prober,
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.Output(), w.log), nil)), Tuning: w.tuning, Quota: w.quota,
-		Yields: w.yields, Changed: w.changed, Observer: w.observer, Traced: w.traced,
+		Yields: w.yields, Changed: w.changed, Observer: w.observer,
+	}
+	if w.traced {
+		cfg.Witness = func() actors.Witness { return tracing.NewHolders() }
 	}
 	if w.over != nil {
 		cfg.Journal = w.over
@@ -160,10 +164,19 @@ func (w *world) pass(d time.Duration) {
 func (w *world) send(resource string, e lease.Event) string {
 	w.Helper()
 	e, inbox := w.addressed(e, false)
-	if err := w.shard.Tell(&actors.Request{Resource: resource, Event: e}); err != nil {
+	if err := w.shard.Send(w.request(resource, e)); err != nil {
 		w.Fatal(err)
 	}
 	return inbox
+}
+
+// request returns a request that counts for the tenant of its resource.
+func (w *world) request(resource string, e lease.Event) *actors.Request {
+	r := &actors.Request{Resource: resource, Event: e}
+	if tenant, _ := messages.Unqualify(resource); w.quota != nil {
+		r.Share = w.quota.Tenant(tenant)
+	}
+	return r
 }
 
 // addressed returns a request with an inbox of its own, alone or in a batch, and the inbox.
@@ -171,7 +184,7 @@ func (w *world) addressed(e lease.Event, batched bool) (lease.Event, string) {
 	w.Helper()
 	w.asked++
 	inbox := fmt.Sprint("inbox.", w.asked)
-	to := messages.ReplyTo{Subject: inbox, Batched: batched, Trace: w.trace}
+	to := messages.ReplyTo{Subject: inbox, Batched: batched, Origin: messages.Origin{Trace: w.trace}}
 	switch event := e.(type) {
 	case lease.Acquire:
 		event.From, event.MaxWaiting = to, 100

@@ -30,8 +30,8 @@ const (
 	sampled                      = 1
 )
 
-// ParseTraceContext reads a traceparent. It is not ok if that is malformed, or if it says that the trace is not recorded.
-// Later versions of the format are read as far as this one goes.
+// ParseTraceContext reads a traceparent. It is not ok if that is malformed, or if it says that the trace is not
+// recorded. Later versions of the format are read as far as this one goes.
 func ParseTraceContext(parent string) (c TraceContext, ok bool) {
 	if len(parent) < traceparentBytes || parent[2] != '-' || parent[spanIDAt-1] != '-' || parent[flagsAt-1] != '-' {
 		return TraceContext{}, false
@@ -67,17 +67,18 @@ func (c TraceContext) Traceparent() string {
 	return "00-" + hex.EncodeToString(c.TraceID[:]) + "-" + hex.EncodeToString(c.SpanID[:]) + "-01"
 }
 
-// Trace is what a node notes about a traced request until its answer leaves. It is not sent. It belongs to the goroutine
-// that has the request. Its times are on the clock of the node; 0: it has not come to that.
+// Trace is what a node notes about a traced request until its answer leaves. It is not sent. It belongs to the
+// goroutine that has the request. Its times are on the clock of the node; 0: that has not happened.
 type Trace struct {
 	// Context is that of the request's sender.
 	Context TraceContext
-	// Resource, or the label of the session, that the request is about; Owner and Token that it names. They are zero if the request names
-	// none, or was refused before they were read.
+	// Resource is what the request is about, or the label of its session; Owner and Token are those that it names. They
+	// are zero if the request names none, or was refused before they were read.
 	Resource string
 	Owner    string
 	Token    Token
-	// Shard is where the request is decided, if InShard: else it is about a session in all shards, or was refused before.
+	// Shard is where the request is decided, if InShard: else it is about a session in all shards, or was refused
+	// before.
 	Shard   uint32
 	InShard bool
 	// Hops is how often the request was forwarded.
@@ -85,7 +86,7 @@ type Trace struct {
 	// Received is when the request came. Decided is when the request was looked at: it was answered, or began to wait.
 	// Settled is when its answer was decided, and Committed when the journal had confirmed that.
 	Received, Decided, Settled, Committed time.Duration
-	// WaitedFor are the requests that the request has waited for: those by which the resource was held when the wait began,
-	// then those whose leases ended when it was granted, if they were traced; each once, and 16 at most.
+	// WaitedFor are the requests that the request has waited for: those by which the resource was held when the wait
+	// began, then those whose leases ended when it was granted, if they were traced; each once, and 16 at most.
 	WaitedFor []TraceContext
 }

@@ -139,7 +139,7 @@ func (s *State) share(h Holding, r *messages.AcquireRequest) {
 // grant gives permits to r, under the next token.
 func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo, waited bool, o *Outcome) {
 	if s.image.Token() >= messages.MaxToken {
-		o.answer(to, s.exhausted())
+		o.Answers = append(o.Answers, Answer{To: to, Reply: s.exhausted(), Waited: waited})
 		return
 	}
 	if r.GetDurability() == messages.Durability_EPHEMERAL {
@@ -158,7 +158,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		SecretHash:   r.GetSecretHash(),
 		DelayMs:      r.GetDelayMs(),
 		Confirm:      r.GetConfirm(),
-		Identity:     to.Identity,
+		Identity:     to.Origin.Identity,
 	}
 	if isShared(r.GetLimit()) {
 		g.Limit, g.Slots, g.Phase = r.GetLimit(), s.image.freeSlots(permitsOf(r)), s.image.phase(g.GetToken())
@@ -173,7 +173,7 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		s.doubted = append(s.doubted, messages.Token(g.GetToken()))
 	}
 	o.Answers = append(o.Answers, Answer{
-		To: to, Reply: s.replyLease(now, messages.Status_GRANTED, s.image.last()), InDoubt: inDoubt,
+		To: to, Reply: s.replyLease(now, messages.Status_GRANTED, s.image.last()), InDoubt: inDoubt, Waited: waited,
 	})
 }
 

@@ -484,6 +484,7 @@ func (a *audit) dequeue(answer lease.Answer, status messages.Status) {
 		a.want(i < 0 || answer.InDoubt, "%s: it waited", sayAnswer(answer))
 		a.want(i >= 0 || answer.To.Batched || !answer.InDoubt, "%s: it did not wait", sayAnswer(answer))
 	}
+	a.want(answer.Waited == (i >= 0), "%s: it says that it waited: %v", sayAnswer(answer), answer.Waited)
 	if i < 0 {
 		return
 	}
@@ -505,7 +506,7 @@ func (a *audit) surrendered(s step, o lease.Outcome) {
 		want := came.event().(lease.Acquire)
 		left, wait := came.at.Add(came.wait).Sub(s.at), duration(got.Request.GetWaitMs())
 		a.want(wait >= left && wait < left+time.Millisecond && wait > 0, "%s: waits %v, with %v to go", came.from, wait, left)
-		want.Request.WaitMs, want.From.Queued = got.Request.GetWaitMs(), true
+		want.Request.WaitMs = got.Request.GetWaitMs()
 		a.want(proto.Equal(got.Request, want.Request), "%s: surrendered as %v", came.from, got.Request)
 		a.want(got.From == want.From, "%s is surrendered in the place of %s", got.From.Subject, came.from)
 		delete(a.open, came.from)

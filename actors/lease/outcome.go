@@ -34,6 +34,10 @@ type Answer struct {
 	InDoubt bool
 	// Stale marks an answer that was asked for unconfirmed.
 	Stale bool
+	// Waited marks an answer to a request out of the queue.
+	Waited bool
+	// Committed is when the journal had confirmed the answer, which is noted by its shard; 0: it need not.
+	Committed Instant
 }
 
 // Began returns since when the TTL of the lease of a change counts, which is usually at, the time of the event.
@@ -54,4 +58,9 @@ func (o *Outcome) began(at Instant) {
 
 func (o *Outcome) answer(to messages.ReplyTo, r *messages.Reply) {
 	o.Answers = append(o.Answers, Answer{To: to, Reply: r})
+}
+
+// answerWaiter answers a request out of the queue.
+func (o *Outcome) answerWaiter(to messages.ReplyTo, r *messages.Reply) {
+	o.Answers = append(o.Answers, Answer{To: to, Reply: r, Waited: true})
 }

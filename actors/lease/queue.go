@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -113,17 +112,15 @@ func (s *State) isAnothers(who caller, r *messages.AcquireRequest) bool {
 }
 
 func newWaiter(now Time, e Acquire) waiter {
-	e.From.Queued = true
 	return waiter{request: e.Request, from: e.From, since: now.Instant, until: now.Add(ttl(e.Request.GetWaitMs()))}
 }
 
-// waitOn puts a repetition into the place of the request. The answer then goes to the newer sender. A trace goes on as it
-// has begun.
+// waitOn puts a repetition into the place of the request. The answer then goes to the newer sender, with the origin of the
+// request.
 func (s *State) waitOn(now Time, place int, e Acquire, o *Outcome) {
 	s.openSession(now, e.Request)
 	w := newWaiter(now, e)
-	w.since = s.queue.waiters[place].since
-	w.from.Trace = cmp.Or(s.queue.waiters[place].from.Trace, w.from.Trace)
+	w.since, w.from.Origin = s.queue.waiters[place].since, s.queue.waiters[place].from.Origin
 	s.queue.waiters[place] = w
 	s.queue.bound = min(s.queue.bound, w.until)
 	s.serve(now, o) // it may ask for less than before
@@ -162,7 +159,7 @@ func (s *State) timeOut(now Time, o *Outcome) (some bool) {
 				break
 			}
 		}
-		o.answer(w.from, r)
+		o.answerWaiter(w.from, r)
 	}
 	return len(due) > 0
 }
@@ -183,6 +180,6 @@ func (s *State) dismiss(e Dismiss, o *Outcome) {
 	for _, w := range s.queue.takeDue(Never) {
 		r := s.reply(messages.Status_UNAVAILABLE)
 		r.Error = e.Why
-		o.answer(w.from, r)
+		o.answerWaiter(w.from, r)
 	}
 }

@@ -12,7 +12,7 @@ func (s *State) release(now Time, e Release, o *Outcome) {
 	who := newCaller(r.GetOwner(), r.GetSecret())
 	if w, ok := s.queue.take(who, r.GetRequestId()); ok {
 		s.withdraw(now, caller{who.owner, w.request.GetSecretHash()}, r.GetRequestId())
-		o.answer(w.from, s.reply(messages.Status_CANCELLED))
+		o.answerWaiter(w.from, s.reply(messages.Status_CANCELLED))
 		o.answer(e.From, s.reply(messages.Status_CANCELLED))
 		s.serve(now, o) // it may have been the head
 		return

@@ -140,9 +140,9 @@ func (s *State) serve(now Time, o *Outcome) {
 		}
 		s.queue.pop()
 		if over {
-			o.answer(from, s.over(now, request))
+			o.answerWaiter(from, s.over(now, request))
 		} else if refusal := s.refusedSession(now, request.GetSession(), request.GetSecretHash()); refusal != nil {
-			o.answer(from, refusal)
+			o.answerWaiter(from, refusal)
 		} else {
 			s.grant(now, request, from, true, o)
 		}

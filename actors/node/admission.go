@@ -29,7 +29,7 @@ func (a *admission) isAnswerable(m *nats.Msg) bool {
 // mayReach reports whether the answer to a message may go there.
 func (a *admission) mayReach(m *nats.Msg, to messages.ReplyTo) bool {
 	err := a.prefix.CheckReply(to.Subject)
-	if err == nil && !to.Inner && slices.ContainsFunc(a.own, func(i inbox) bool { return i.has(to.Subject) }) {
+	if err == nil && !to.Origin.Inner && slices.ContainsFunc(a.own, func(i inbox) bool { return i.has(to.Subject) }) {
 		err = messages.Invalid("reply subject", "an inbox of the client", "one of the node")
 	}
 	if err != nil {
@@ -43,11 +43,15 @@ func (a *admission) admit(t *tenant, m *nats.Msg, to messages.ReplyTo) bool {
 	return a.mayReach(m, to) && a.enter(t, to, isBehind(m))
 }
 
-// enter reports whether a request is taken that can be answered. If not, it was refused: a limit of its tenant or of the
-// node keeps it out, or its subscription has fallen behind. What a tenant has too much does not count for the node.
+// enter reports whether a request is taken that can be answered. If not, it was refused: a limit of its tenant or of
+// the node keeps it out, or its subscription has fallen behind. Requests above a tenant's limit do not count against
+// the node's.
 func (a *admission) enter(t *tenant, to messages.ReplyTo, behind bool) bool {
-	err := errBehind
-	if !behind {
+	var err error
+	switch {
+	case behind:
+		err = errBehind
+	case t != nil:
 		err = t.enter()
 	}
 	if err != nil && t != nil {
@@ -70,6 +74,6 @@ func isBehind(m *nats.Msg) bool {
 	if err != nil {
 		return false
 	}
-	most, _, err := m.Sub.PendingLimits()
-	return err == nil && waiting > most/8
+	limit, _, err := m.Sub.PendingLimits()
+	return err == nil && waiting > limit/8
 }

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Observer is told what a node does, for statistics. Its methods are called concurrently: they must not block, and should
-// cost no more than some atomic additions.
+// Observer receives what a node does, for statistics. Its methods are called concurrently: they must not block, and
+// should cost no more than some atomic additions.
 type Observer interface {
 	actors.Observer
-	// Answered: an answer leaves, so long after its request came. An answer to a request that waited in a queue is not told.
-	// op is empty if the subject of the request has none.
+	// Answered: an answer leaves, so long after its request came. Those to requests that waited in a queue are left
+	// out. op is empty if the subject of the request has none.
 	Answered(op messages.Operation, took time.Duration)
 	// Waited: a request that waited in a queue was granted. took is as for Answered.
 	Waited(took time.Duration)
@@ -36,29 +37,30 @@ func newAnswers(clock actors.Clock, observer Observer) *answers {
 }
 
 // add counts an answer unless it is an inner one, and returns how many of its operation had its status so far.
-func (a *answers) add(to messages.ReplyTo, r *messages.Reply) uint64 {
-	if a.observer != nil && !to.Inner {
-		a.observe(to, r.GetStatus())
+func (a *answers) add(x lease.Answer) uint64 {
+	of, status := x.To.Origin, x.Reply.GetStatus()
+	if a.observer != nil && !of.Inner {
+		a.observe(of, status, x.Waited)
 	}
-	i := slices.Index(messages.Operations, to.Operation)
+	i := slices.Index(messages.Operations, of.Operation)
 	if i < 0 {
 		i = len(messages.Operations)
 	}
-	count := &a.counts[i][r.GetStatus()]
-	if to.Inner {
+	count := &a.counts[i][status]
+	if of.Inner {
 		return count.Load()
 	}
 	return count.Add(1)
 }
 
-func (a *answers) observe(to messages.ReplyTo, status messages.Status) {
-	if to.Received == 0 {
+func (a *answers) observe(of messages.Origin, status messages.Status, waited bool) {
+	if of.Received == 0 {
 		return // a request of the node's own
 	}
-	took := time.Duration(a.clock.Now().Instant) - to.Received
+	took := time.Duration(a.clock.Now().Instant) - of.Received
 	switch {
-	case !to.Queued:
-		a.observer.Answered(to.Operation, took)
+	case !waited:
+		a.observer.Answered(of.Operation, took)
 	case status == messages.Status_GRANTED:
 		a.observer.Waited(took)
 	}

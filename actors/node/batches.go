@@ -9,9 +9,9 @@ import (
 
 // batches collect the answers that go to the same batch into messages of bounded size.
 type batches struct {
-	// most is the bound in bytes. An answer that is larger goes alone.
-	most int
-	all  []*batchReply
+	// maxBytes bounds a message. An answer that is larger goes alone.
+	maxBytes int
+	all      []*batchReply
 	// open are those of all that may have room for more, by their destination without the call.
 	open map[messages.ReplyTo]*batchReply
 }
@@ -29,7 +29,7 @@ func (b *batches) add(a lease.Answer) {
 	to, call := messages.ReplyTo{Subject: a.To.Subject, Encoding: a.To.Encoding, Batched: true}, a.To.Call
 	size := answerSize(a)
 	r := b.open[to]
-	if r == nil || r.size+size > b.most {
+	if r == nil || r.size+size > b.maxBytes {
 		if b.open == nil {
 			b.open = make(map[messages.ReplyTo]*batchReply)
 		}
@@ -55,12 +55,12 @@ func answerSize(a lease.Answer) int {
 	return size + 32
 }
 
-// grantOf returns the grant that an answer tells of.
+// grantOf returns the grant in an answer.
 func grantOf(a lease.Answer) grant {
 	l := a.Reply.GetLease()
 	key, err := messages.EncodeKey(l.GetResource())
 	if err != nil {
 		panic(err) // a resource that was granted came as a key
 	}
-	return grant{a.To.Tenant, key, messages.Token(l.GetToken())}
+	return grant{a.To.Origin.Tenant, key, messages.Token(l.GetToken())}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func TestBatchesGroupByDestination(t *testing.T) {
-	b := batches{most: messages.MaxBatchReplyBytes}
+	b := batches{maxBytes: messages.MaxBatchReplyBytes}
 	var destinations []messages.ReplyTo
 	for _, subject := range []string{"_INBOX.a", "_INBOX.b"} {
 		for _, e := range []messages.Encoding{messages.Protobuf, messages.JSON} {
@@ -50,7 +50,7 @@ func TestBatchesGroupByDestination(t *testing.T) {
 // Each message is within the bound, whatever the answers say, and carries the grants of its own answers.
 func TestBatchesAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := batches{most: messages.MaxBatchReplyBytes}
+		b := batches{maxBytes: messages.MaxBatchReplyBytes}
 		var want []uint64
 		kinds := rapid.SliceOfN(largeReplies(), 1, 3).Draw(t, "replies")
 		to := messages.ReplyTo{Subject: "_INBOX.a", Encoding: messages.Encoding(rapid.IntRange(0, 1).Draw(t, "encoding")), Batched: true}
@@ -87,11 +87,14 @@ func TestBatchesAreBounded(t *testing.T) {
 
 // Answers to one batch share a message whatever their operations are and whenever their requests came.
 func TestBatchesOfManyOperations(t *testing.T) {
-	b := batches{most: messages.MaxBatchReplyBytes}
+	b := batches{maxBytes: messages.MaxBatchReplyBytes}
 	for i, op := range messages.Operations {
 		b.add(lease.Answer{
-			To:    messages.ReplyTo{Subject: "_INBOX.a", Batched: true, Call: uint64(i), Operation: op, Received: time.Duration(i), Queued: i%2 == 0},
-			Reply: granted("orders.42"),
+			To: messages.ReplyTo{
+				Subject: "_INBOX.a", Batched: true, Call: uint64(i), Origin: messages.Origin{Operation: op, Received: time.Duration(i)},
+			},
+			Waited: i%2 == 0,
+			Reply:  granted("orders.42"),
 		})
 	}
 	if len(b.all) != 1 || len(b.all[0].reply.Answers) != len(messages.Operations) {
@@ -101,7 +104,7 @@ func TestBatchesOfManyOperations(t *testing.T) {
 
 // A message is not split without need: in protobuf it fills at least half the bound before the next one begins.
 func TestBatchesAreFull(t *testing.T) {
-	b := batches{most: messages.MaxBatchReplyBytes}
+	b := batches{maxBytes: messages.MaxBatchReplyBytes}
 	for i := range 20_000 {
 		b.add(lease.Answer{
 			To: messages.ReplyTo{Subject: "_INBOX.a", Batched: true, Call: uint64(i)}, Reply: granted("orders.42"),

@@ -59,12 +59,12 @@ type Config struct {
 	// Fault returns what keeps the NATS server of this process from storing; refusals name such a fault. It must not
 	// block. nil: NATS is elsewhere.
 	Fault func() error
-	// Storage returns what the NATS server of this process stores on, for `nats micro stats`. It is asked at each question.
-	// nil: NATS is elsewhere.
+	// Storage returns what the NATS server of this process stores on, for `nats micro stats`. It is asked at each
+	// question. nil: NATS is elsewhere.
 	Storage func() Storage
-	// Observer is told what the node and its shards do; nil: nothing is.
+	// Observer receives what the node and its shards do; nil: nobody does.
 	Observer Observer
-	// Tracer is told of traced requests; nil: of none, and their traces only go on to other nodes.
+	// Tracer receives traced requests; nil: nobody does, and their traces only go on to other nodes.
 	Tracer Tracer
 	Log    *slog.Logger
 	// Audit receives what operators did, and which nodes came and went; nil: Log does.

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// refusalDelay is how long after its request a tenant is told that it has reached a limit: one that sends the next
+	// refusalDelay is how long after its request a tenant receives the refusal for a limit: one that sends the next
 	// request when it has the answer sends less often.
 	refusalDelay = 250 * time.Millisecond
-	// refusalInterval is how often such answers leave, together, which costs a fraction of sending them one by one. It is
-	// short, because the answers to others wait behind them.
+	// refusalInterval is how often such answers leave, together, which costs a fraction of sending them one by one. It
+	// is short, because the answers to others wait behind them.
 	refusalInterval = refusalDelay / 25
 	// maxDeferred is how many may wait. Further ones leave at once.
 	maxDeferred = 1 << 14
 )
 
-// deferred are refusals of tenants, which leave later than the answers to others. None is left out: NATS keeps a place for
-// each request through an import until it is answered. It is safe for concurrent use.
+// deferred are refusals of tenants, which leave later than the answers to others. None is left out: NATS keeps a place
+// for each request through an import until it is answered. It is safe for concurrent use.
 type deferred struct {
 	clock actors.Clock
 	send  func(messages.ReplyTo, error)

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Each refusal is sent once and in order: after the delay, together with others that are due, or at once if too many wait
-// or the node ends.
+// Each refusal is sent once and in order: after the delay, together with others that are due, or at once if too many
+// wait or the node ends.
 func TestDeferredRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -29,11 +29,13 @@ func onceASecond() *rate.Sometimes { return &rate.Sometimes{First: 1, Interval: 
 func (d drops) drop(subject string, why error) {
 	n := d.count.Add(1)
 	d.sometimes.Do(func() {
-		d.log.Warn("request dropped: its reply subject is not an inbox", "subject", withoutSession(subject), "error", why, "dropped_so_far", n)
+		d.log.Warn("request dropped: its reply subject is not an inbox", "subject", withoutSession(subject),
+			"error", why, "dropped_so_far", n)
 	})
 }
 
-// withoutSession returns the subject of a request without the session that it may name: who knows it may keep the session.
+// withoutSession returns the subject of a request without the session that it may name: who knows it may keep the
+// session.
 func withoutSession(subject string) string {
 	for _, op := range []messages.Operation{messages.OpKeep, messages.OpEnd} {
 		if before, _, ok := strings.Cut(subject, "."+string(op)+"."); ok {

@@ -22,9 +22,9 @@ func TestSessionsStayOutOfLogsAndTraces(t *testing.T) {
 	}
 	ts := &traces{tracer: struct{ Tracer }{}}
 	for op, want := range map[messages.Operation]bool{messages.OpKeep: false, messages.OpEnd: false, messages.OpGet: true} {
-		e := routing.Envelope{Operation: op, Resource: messages.Qualify("A", id), ReplyTo: messages.ReplyTo{Trace: &messages.Trace{}}}
-		if ts.locate(e, true); (e.ReplyTo.Trace.Resource == id) != want || e.ReplyTo.Trace.Resource == "" {
-			t.Errorf("a trace of %s has %q", op, e.ReplyTo.Trace.Resource)
+		e := routing.Envelope{Operation: op, Resource: messages.Qualify("A", id), ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: &messages.Trace{}}}}
+		if ts.locate(&e, true); (e.ReplyTo.Origin.Trace.Resource == id) != want || e.ReplyTo.Origin.Trace.Resource == "" {
+			t.Errorf("a trace of %s has %q", op, e.ReplyTo.Origin.Trace.Resource)
 		}
 	}
 }

@@ -26,14 +26,14 @@ const (
 // bounds. Handlers do not wait, and refuse requests long before, so that little waits: what exceeds these bounds is
 // lost and counted, and its sender gets no answer.
 const (
-	intakeMessages, allMessages, leastMessages = 1 << 16, 1 << 21, 1 << 12
-	intakeBytes, allBytes, leastBytes          = 32 << 20, 1 << 30, 1 << 20
+	intakeMessages, allMessages, minMessages = 1 << 16, 1 << 21, 1 << 12
+	intakeBytes, allBytes, minBytes          = 32 << 20, 1 << 30, 1 << 20
 )
 
 // The same for all subscriptions of tenants together.
 const (
-	tenantMessages, leastTenantMessages = 1 << 20, 1 << 8
-	tenantBytes, leastTenantBytes       = 512 << 20, 64 << 10
+	tenantMessages, minTenantMessages = 1 << 20, 1 << 8
+	tenantBytes, minTenantBytes       = 512 << 20, 64 << 10
 )
 
 // handler takes a request of a tenant; nil: of none.
@@ -59,9 +59,9 @@ type endpoints struct {
 	// request handles what arrives at direct endpoints, of which direct keeps count.
 	request handler
 	direct  *service.Endpoint
-	// shardCount is how many shards there are, most how many subscriptions there may be without those of tenants.
+	// shardCount is how many shards there are, maxOpen how many subscriptions there may be without those of tenants.
 	shardCount uint32
-	most       int
+	maxOpen    int
 	warnings   *rate.Sometimes
 
 	// changing lets one change at a time open and close subscriptions.
@@ -90,7 +90,7 @@ func newEndpoints(cfg Config, s *service.Service, request handler) *endpoints {
 	return &endpoints{
 		nc: cfg.Intake, prefix: cfg.Prefix, log: cfg.Log, service: s, request: request,
 		direct: s.Endpoint("direct", string(cfg.Prefix)+".shard.*.>", ownerGroup), shardCount: cfg.Shards,
-		most: len(messages.Operations) + 2 + int(cfg.Shards), warnings: onceASecond(),
+		maxOpen: len(messages.Operations) + 2 + int(cfg.Shards), warnings: onceASecond(),
 		own: doors{shards: make(map[uint32]*nats.Subscription)}, tenants: make(map[*tenant]*doors),
 		open: make(map[*nats.Subscription]bool),
 	}
@@ -110,7 +110,8 @@ func (e *endpoints) add(name string, subject func(messages.Prefix) string, handl
 func (e *endpoints) subscribe(
 	t *tenant, subject func(messages.Prefix) string, group string, counter *service.Endpoint, handle handler,
 ) (*nats.Subscription, error) {
-	sub, err := e.nc.QueueSubscribe(subject(t.prefix(e.prefix)), group, counter.Counted(func(m *nats.Msg) { handle(t, m) }))
+	sub, err := e.nc.QueueSubscribe(subject(t.prefix(e.prefix)), group,
+		counter.Counted(func(m *nats.Msg) { handle(t, m) }))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (e *endpoints) subscribe(
 	if t != nil {
 		return sub, sub.SetPendingLimits(e.messages, e.bytes)
 	}
-	return sub, setPendingLimits(sub, e.most)
+	return sub, setPendingLimits(sub, e.maxOpen)
 }
 
 // setDirect opens or closes a shard's direct endpoints, and reports whether that was done. While a shard moves, two
@@ -147,7 +148,8 @@ func (e *endpoints) setDoor(d *doors, shard uint32, open bool) bool {
 	case sub != nil:
 		return true
 	}
-	sub, err := e.subscribe(d.tenant, func(p messages.Prefix) string { return p.Shard(shard) }, ownerGroup, e.direct, e.request)
+	subject := func(p messages.Prefix) string { return p.Shard(shard) }
+	sub, err := e.subscribe(d.tenant, subject, ownerGroup, e.direct, e.request)
 	if err != nil {
 		e.warnings.Do(func() { e.log.Warn("cannot open the direct endpoint", "shard", shard, "error", err) })
 		return false
@@ -210,8 +212,8 @@ func (e *endpoints) boundTenants(count int) error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	subscriptions := max(count, 1) * tenantSubscriptions(e.shardCount)
-	e.messages = min(max(tenantMessages/subscriptions, leastTenantMessages), intakeMessages)
-	e.bytes = min(max(tenantBytes/subscriptions, leastTenantBytes), intakeBytes)
+	e.messages = min(max(tenantMessages/subscriptions, minTenantMessages), intakeMessages)
+	e.bytes = min(max(tenantBytes/subscriptions, minTenantBytes), intakeBytes)
 	var errs []error
 	for _, d := range e.tenants {
 		for _, sub := range d.all() {
@@ -241,5 +243,6 @@ func (e *endpoints) unread() uint64 {
 
 // setPendingLimits bounds what may wait to be read on one of a number of subscriptions.
 func setPendingLimits(sub *nats.Subscription, of int) error {
-	return sub.SetPendingLimits(min(max(allMessages/of, leastMessages), intakeMessages), min(max(allBytes/of, leastBytes), intakeBytes))
+	count := min(max(allMessages/of, minMessages), intakeMessages)
+	return sub.SetPendingLimits(count, min(max(allBytes/of, minBytes), intakeBytes))
 }

@@ -48,9 +48,9 @@ func (p *events) Publish(ctx context.Context, events []*messages.Event) error {
 	return p.publishConfirmed(ctx, events)
 }
 
-// publishConfirmed publishes events to subscribers. NATS handles the messages of a connection in order, so the answer to the
-// PING behind the events confirms them, if the connection has not changed. NATS drops events that the user may not
-// publish, and reports that on the connection before it answers.
+// publishConfirmed publishes events to subscribers. NATS handles the messages of a connection in order, so the answer
+// to the PING behind the events confirms them, if the connection has not changed. NATS drops events that the user may
+// not publish, and reports that on the connection before it answers.
 func (p *events) publishConfirmed(ctx context.Context, events []*messages.Event) error {
 	reconnects, note := p.nc.Stats().Reconnects, p.nc.LastError()
 	if sent, err := p.send(events); err != nil || sent == 0 {

@@ -80,8 +80,8 @@ func (n *Node) Connected() error {
 	return nil
 }
 
-// Hears returns an error if the node does not hear its own announcements, and so none of the other nodes. A node that is
-// alone announces nothing.
+// Hears returns an error if the node does not receive its own announcements, and so none of the other nodes. A node
+// that is alone announces nothing.
 func (n *Node) Hears() error {
 	if n.controller == nil {
 		return nil
@@ -107,8 +107,9 @@ func (n *Node) Answers(ctx context.Context) error {
 	})
 }
 
-// Commits returns nil if the node could commit within the last five seconds: each shard that is open here has a proof, as
-// [actors.Shard.Prove] says, before ctx ends, or the node has no shard. While it only opens shards it has no proof, and the error says why they are not open.
+// Commits returns nil if the node could commit within the last five seconds: each shard that is open here has a proof,
+// as [actors.Shard.Prove] says, before ctx ends, or the node has no shard. While it only opens shards it has no proof,
+// and the error says why they are not open.
 func (n *Node) Commits(ctx context.Context) error {
 	shards := n.shards()
 	var open int

@@ -54,7 +54,8 @@ func FuzzSurveySubject(f *testing.F) {
 	})
 }
 
-// A page of parts that other nodes have sent has all their leases, and one that is not the last says where the next begins.
+// A page of parts that other nodes have sent has all their leases, and one that is not the last says where the next
+// begins.
 func FuzzParts(f *testing.F) {
 	target := blindtest.New(f)
 	var seeds [][]byte

@@ -36,20 +36,24 @@ func (i *intake) request(t *tenant, m *nats.Msg) {
 		return
 	}
 	to := routing.ReplyTo(m)
-	to.Tenant, to.Operation, to.Received = a.Tenant, a.Operation, i.now()
+	to.Origin = messages.Origin{Tenant: a.Tenant, Operation: a.Operation, Received: i.now()}
 	if i.admission.admit(t, m, to) {
-		to.Trace = i.traces.begun(m)
+		if trace := routing.Trace(m); trace != nil {
+			i.traces.begin(trace)
+			to.Origin.Trace = trace
+		}
 		if err == nil {
 			err = checkHeaders(m)
 		}
 		if err == nil && i.verifier.Needed(a.Operation) {
-			to.Identity, err = i.verifier.Of(m)
+			to.Origin.Identity, err = i.verifier.Of(m)
 		}
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data}, a, err)
 	}
 }
 
-// checkHeaders returns an error if the headers of a message were too large to be read. The connection says so by a status.
+// checkHeaders returns an error if the headers of a message were too large to be read. The connection says so by a
+// status.
 func checkHeaders(m *nats.Msg) error {
 	const tooLarge = "431"
 	if m.Header.Get("Status") != tooLarge {
@@ -62,9 +66,12 @@ func checkHeaders(m *nats.Msg) error {
 func (i *intake) forwarded(m *nats.Msg) {
 	a, err := i.peers.address(m.Subject)
 	to := routing.ForwardedReplyTo(m)
-	to.Operation, to.Received = a.Operation, i.now()
+	to.Origin.Operation, to.Origin.Received = a.Operation, i.now()
 	if i.admission.admit(nil, m, to) { // the node that took it in has counted it for its tenant
-		to.Trace = i.traces.begun(m)
+		if trace := routing.Trace(m); trace != nil {
+			i.traces.begin(trace)
+			to.Origin.Trace = trace
+		}
 		i.take(routing.Envelope{ReplyTo: to, Data: m.Data, Hops: routing.Hops(m)}, a, err)
 	}
 }
@@ -99,20 +106,23 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 		return
 	}
 	to := routing.ReplyTo(m)
-	to.Tenant, to.Batched, to.Received = a.Tenant, true, i.now()
+	to.Batched, to.Origin = true, messages.Origin{Tenant: a.Tenant, Received: i.now()}
 	calls, err := i.split(m, &to)
 	if err != nil {
 		i.transport.Refuse(routing.Envelope{ReplyTo: to}, err)
 		return
 	}
-	behind, trace := isBehind(m), i.traces.begun(m)
+	behind, trace := isBehind(m), routing.Trace(m)
+	if trace != nil {
+		i.traces.begin(trace)
+	}
 	es := make([]routing.Envelope, 0, len(calls))
 	for _, c := range calls {
-		to.Call, to.Operation, to.Trace = c.ID, c.Operation, nil
+		to.Call, to.Origin.Operation, to.Origin.Trace = c.ID, c.Operation, nil
 		if !i.admission.enter(t, to, behind) {
 			continue
 		}
-		to.Trace = another(trace)
+		to.Origin.Trace = another(trace)
 		e, err := routing.Envelope{ReplyTo: to, Data: c.Payload}, c.Err
 		if err == nil {
 			err = i.address(&e, messages.Address{Operation: c.Operation, Key: c.Key, Direct: true, Shard: a.Shard})
@@ -131,12 +141,13 @@ func (i *intake) batch(t *tenant, m *nats.Msg, a messages.Address) {
 // split returns the calls of a batch, and notes who has sent it.
 func (i *intake) split(m *nats.Msg, to *messages.ReplyTo) (calls []messages.SplitCall, err error) {
 	if messages.IsImported(m.Reply) {
-		return nil, messages.Invalid("batch", "sent without a service import, through which only one answer comes; send the requests one by one", "one through an import")
+		const rule = "sent without a service import, through which only one answer comes; send the requests one by one"
+		return nil, messages.Invalid("batch", rule, "one through an import")
 	}
 	if err = checkHeaders(m); err != nil {
 		return nil, err
 	}
-	if to.Identity, err = i.verifier.Of(m); err != nil {
+	if to.Origin.Identity, err = i.verifier.Of(m); err != nil {
 		return nil, err
 	}
 	return messages.SplitBatch(to.Encoding, m.Data)
@@ -152,8 +163,11 @@ func (i *intake) address(e *routing.Envelope, a messages.Address) error {
 		return err
 	}
 	shard := i.routers.ShardOf(a.Key)
-	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, shard, a.Key, messages.Qualify(e.ReplyTo.Tenant, resource)
-	i.traces.locate(*e, true)
+	e.Operation, e.Shard, e.Key = a.Operation, shard, a.Key
+	e.Resource = messages.Qualify(e.ReplyTo.Origin.Tenant, resource)
+	if e.ReplyTo.Origin.Trace != nil {
+		i.traces.locate(e, true)
+	}
 	if a.Direct && a.Shard != shard {
 		return &messages.InvalidError{
 			Field: "shard", Rule: fmt.Sprintf("%d is where this key belongs, of %d shards", shard, len(i.routers)),
@@ -169,15 +183,17 @@ func (i *intake) addressSession(e *routing.Envelope, a messages.Address) error {
 	if err != nil {
 		return err
 	}
-	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Tenant, id)
-	i.traces.locate(*e, a.Direct)
+	e.Operation, e.Shard, e.Key, e.Resource = a.Operation, a.Shard, a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)
+	if e.ReplyTo.Origin.Trace != nil {
+		i.traces.locate(e, a.Direct)
+	}
 	if last := len(i.routers) - 1; int(a.Shard) > last {
 		return messages.Invalid("shard", fmt.Sprintf("0 to %d", last), fmt.Sprint(a.Shard))
 	}
 	return nil
 }
 
-// undeliverable takes back grants whose answer has reached no subscriber, and tells a shard of a probe that has not.
+// undeliverable takes back grants whose answer has reached no subscriber, and reports to a shard a probe that has not.
 func (i *intake) undeliverable(m *nats.Msg) {
 	grants, probe := i.outbox.undeliverable.parse(m)
 	if probe != nil {
@@ -188,7 +204,8 @@ func (i *intake) undeliverable(m *nats.Msg) {
 	for _, g := range grants {
 		resource, err := messages.DecodeKey(g.key)
 		if shard := i.routers[i.routers.ShardOf(g.key)].Local(); err == nil && shard != nil {
-			shard.Undeliverable(messages.Qualify(g.tenant, resource), g.token) // elsewhere the lease has been handed over, and expires
+			// elsewhere the lease has been handed over, and expires
+			shard.Undeliverable(messages.Qualify(g.tenant, resource), g.token)
 		}
 	}
 }

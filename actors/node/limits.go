@@ -60,7 +60,8 @@ func newGate(c Capacity) *gate {
 	return &gate{
 		capacity: c, quota: new(actors.Quota), rate: rate.NewLimiter(rate.Limit(c.Rate), c.Burst),
 		tooFast: fmt.Errorf("%w: %d requests a second is all that this node takes; try later", errRate, c.Rate),
-		tooMany: fmt.Errorf("%w: %d requests are on their way through this node, the most that may; try later", errPending, c.Pending),
+		tooMany: fmt.Errorf("%w: %d requests are on their way through this node, the most that may; try later",
+			errPending, c.Pending),
 	}
 }
 

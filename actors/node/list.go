@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-io/holdfast/actors"
+	"github.com/holdfast-io/holdfast/actors/lease"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/peer"
@@ -44,7 +45,7 @@ func (l *lister) list(t *tenant, m *nats.Msg) {
 	}
 	reply, err := l.listing(t, to, m.Data)
 	if err != nil {
-		l.outbox.send(to, refusalOf(err))
+		l.outbox.send(lease.Answer{To: to, Reply: refusalOf(err)})
 		return
 	}
 	l.outbox.publish(to, "", reply, nil)
@@ -92,13 +93,14 @@ func (l *lister) tenantOf(t *tenant, to messages.ReplyTo, asked string) (string,
 	case asked != "" && t != nil:
 		return "", messages.Invalid("tenant", "none in a request of a tenant", "one")
 	case asked != "" && messages.IsImported(to.Subject):
-		return "", messages.Invalid("tenant", "none in a request through a service import: it is for operators in the account of the nodes", "one")
+		const rule = "none in a request through a service import: it is for operators in the account of the nodes"
+		return "", messages.Invalid("tenant", rule, "one")
 	}
 	return asked, nil
 }
 
-// after returns the place behind which a listing begins. Only where several tenants are listed does a client name the tenant
-// in it.
+// after returns the place behind which a listing begins. Only where several tenants are listed does a client name the
+// tenant in it.
 func (l *lister) after(tenant, s string) (messages.Cursor, error) {
 	if tenant == messages.AllTenants {
 		return messages.ParseQualifiedCursor(s)
@@ -146,14 +148,15 @@ func add(reply *messages.ListReply, part actors.Listed, tenant string) (more boo
 		return false, nil
 	}
 	if len(reply.Leases) == 0 {
-		return false, fmt.Errorf("%w: a node has answered that there are more leases, and has sent none", actors.ErrUnavailable)
+		return false, fmt.Errorf("%w: a node has answered that there are more leases, and has sent none",
+			actors.ErrUnavailable)
 	}
 	reply.Next = behind(reply.Leases[len(reply.Leases)-1], tenant).String()
 	return true, nil
 }
 
-// behind returns the place behind a lease, with its tenant if those of all are listed. Behind a shared one there may be others
-// of the same resource.
+// behind returns the place behind a lease, with its tenant if those of all are listed. Behind a shared one there may be
+// others of the same resource.
 func behind(l *messages.Lease, listed string) messages.Cursor {
 	c := messages.Cursor{Resource: l.GetResource()}
 	if listed == messages.AllTenants {
@@ -191,7 +194,8 @@ func (l *lister) askOwner(ctx context.Context, shard uint32, ask actors.Listing)
 	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	part, err := l.peers.inquire(ctx, remote, &peer.Inquiry{
-		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After.String(), Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
+		Shard: shard, Pattern: ask.Pattern.String(), After: ask.After.String(),
+		Limit: uint32(ask.Limit), Bytes: uint32(max(ask.Bytes, 0)),
 		Waiters: ask.Waiters, HeldBack: ask.HeldBack, Tenant: ask.Tenant,
 	})
 	switch {

@@ -88,7 +88,8 @@ func newNode(cfg Config) *Node {
 		lost: make(chan struct{}),
 	}
 	n.intake = &intake{
-		prefix: cfg.Prefix, clock: cfg.Clock, observed: cfg.Observer != nil, traces: traces, admission: n.admission, outbox: o, transport: t,
+		prefix: cfg.Prefix, clock: cfg.Clock, observed: cfg.Observer != nil, traces: traces, admission: n.admission,
+		outbox: o, transport: t,
 		verifier: verifier, routers: routers, peers: t.peers,
 		surveyor: newSurveyor(cfg, t, routers, o), tenants: tenants,
 	}
@@ -96,8 +97,8 @@ func newNode(cfg Config) *Node {
 	n.lister = &lister{cfg: cfg, admission: n.admission, outbox: o, routers: routers, peers: t.peers}
 	n.endpoints = newEndpoints(cfg, n.service, n.intake.request)
 	n.statistics = &statistics{
-		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, tenants: tenants, live: make(map[*actors.Shard]struct{}),
-		capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting, storage: cfg.Storage,
+		drops: n.admission.drops, endpoints: n.endpoints, outbox: o, quota: g.quota, tenants: tenants,
+		live: make(map[*actors.Shard]struct{}), capacity: g.capacity, maxQueue: cfg.Tuning.MaxWaiting, storage: cfg.Storage,
 	}
 	n.starter = &starter{cfg: cfg, system: n.system, outbox: o, quota: g.quota, routers: routers, statistics: n.statistics}
 	return n
@@ -163,7 +164,7 @@ func (n *Node) join(ctx context.Context) error {
 		TransferLeadership: n.cfg.TransferLeadership, StartShard: n.starter.startYielding, Stopped: n.statistics.retire,
 		Endpoint: n.endpoints.setDirect, Announce: n.peers.announce,
 	})
-	if err := n.peers.listen(ctx, c.Hear, n.intake.forwarded, n.lister.inquiry); err != nil {
+	if err := n.peers.listen(ctx, c.Receive, n.intake.forwarded, n.lister.inquiry); err != nil {
 		return fmt.Errorf("join the other nodes: %w", err)
 	}
 	n.controller = c

@@ -96,17 +96,17 @@ func (o *outbox) refuse(shard uint32, to messages.ReplyTo, r *messages.Reply) {
 
 // answer sends the answers of a line, and those to one batch together.
 func (o *outbox) answer(answers []lease.Answer) {
-	batched := batches{most: min(messages.MaxBatchReplyBytes, int(o.nc.MaxPayload()))}
+	batched := batches{maxBytes: min(messages.MaxBatchReplyBytes, int(o.nc.MaxPayload()))}
 	for _, a := range answers {
 		switch {
 		case a.To.Batched:
-			o.count(a.To, a.Reply)
+			o.count(a)
 			batched.add(a)
 		case a.InDoubt:
-			o.count(a.To, a.Reply)
+			o.count(a)
 			o.publish(a.To, o.undeliverable.one(grantOf(a)), a.Reply, nil)
 		default:
-			o.send(a.To, a.Reply)
+			o.send(a)
 		}
 	}
 	for _, b := range batched.all {
@@ -114,9 +114,9 @@ func (o *outbox) answer(answers []lease.Answer) {
 	}
 }
 
-func (o *outbox) send(to messages.ReplyTo, r *messages.Reply) {
-	o.count(to, r)
-	o.publish(to, "", r, serviceError(r))
+func (o *outbox) send(a lease.Answer) {
+	o.count(a)
+	o.publish(a.To, "", a.Reply, serviceError(a.Reply))
 }
 
 // overloaded refuses a request at once and as cheaply as possible: most of them come when there is the least time. An
@@ -138,7 +138,7 @@ func (o *outbox) overloaded(to messages.ReplyTo, err error) {
 		ready, _ = o.refusals.LoadOrStore(key, encoded{r, data, serviceError(r)})
 	}
 	e := ready.(encoded) //nolint:forcetypeassert // nothing else is stored
-	o.count(to, e.reply)
+	o.count(lease.Answer{To: to, Reply: e.reply})
 	if err := o.nc.PublishMsg(&nats.Msg{Subject: to.Subject, Header: e.header, Data: e.data}); err != nil {
 		o.notSent(to, err)
 	}
@@ -165,17 +165,20 @@ type encoded struct {
 }
 
 // count counts an answer, ends its trace, and logs some of the refusals for a limit.
-func (o *outbox) count(to messages.ReplyTo, r *messages.Reply) {
-	n := o.answers.add(to, r)
-	o.traces.answered(to, r)
-	if r.GetStatus() != messages.Status_OVERLOADED {
+func (o *outbox) count(a lease.Answer) {
+	n := o.answers.add(a)
+	if a.To.Origin.Trace != nil {
+		o.traces.answered(a)
+	}
+	if a.Reply.GetStatus() != messages.Status_OVERLOADED {
 		return
 	}
-	o.tenants.refused(to.Tenant)
+	tenant := a.To.Origin.Tenant
+	o.tenants.refused(tenant)
 	o.limitLog.Do(func() {
-		attributes := []any{"limit", r.GetError(), "refused_so_far", n}
-		if to.Tenant != "" {
-			attributes = append(attributes, "tenant", to.Tenant)
+		attributes := []any{"limit", a.Reply.GetError(), "refused_so_far", n}
+		if tenant != "" {
+			attributes = append(attributes, "tenant", tenant)
 		}
 		o.log.Warn("limit reached", attributes...)
 	})

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// permissionTimeout bounds how long NATS may take to tell whether the node may use the subjects of nodes.
+	// permissionTimeout bounds how long NATS may take to say whether the node may use the subjects of nodes.
 	permissionTimeout = 5 * time.Second
 	// maxForwarding is how many requests may wait to be forwarded.
 	maxForwarding = 1 << 14
@@ -51,7 +51,9 @@ type forwarding struct {
 }
 
 // newPeers returns the peers of a node. notSent gets the requests that could not be forwarded, with the reason.
-func newPeers(nc *nats.Conn, prefix messages.Prefix, log *slog.Logger, t *traces, notSent func(routing.Envelope, error)) *peers {
+func newPeers(
+	nc *nats.Conn, prefix messages.Prefix, log *slog.Logger, t *traces, notSent func(routing.Envelope, error),
+) *peers {
 	p := &peers{nc: nc, prefix: prefix, self: rand.Uint64() | 1, log: log, traces: t, sometimes: onceASecond()}
 	p.forwarding = newQueue(maxForwarding, func(all []forwarding) {
 		for _, f := range all {
@@ -70,10 +72,10 @@ func (p *peers) close(ctx context.Context) error {
 
 // listen subscribes to the announcements of all nodes and to the subjects of this one. It fails if the user of the
 // connection is not allowed to.
-func (p *peers) listen(ctx context.Context, hear func(*peer.Announcement), request, inquiry nats.MsgHandler) error {
+func (p *peers) listen(ctx context.Context, receive func(*peer.Announcement), request, inquiry nats.MsgHandler) error {
 	return p.permitted(ctx, func() error {
 		for subject, handle := range map[string]nats.MsgHandler{
-			p.prefix.Announcement(">"):           func(m *nats.Msg) { p.heard(m, hear) },
+			p.prefix.Announcement(">"):           func(m *nats.Msg) { p.received(m, receive) },
 			p.prefix.NodeSubject(p.self, "*.>"):  request,
 			p.prefix.NodeSubject(p.self, listOp): inquiry,
 		} {
@@ -102,13 +104,14 @@ func (p *peers) permitted(ctx context.Context, do func() error) error {
 		return err
 	}
 	if err := p.nc.LastError(); err != note && errors.Is(err, nats.ErrPermissionViolation) { //nolint:errorlint // the very same one is old
-		return fmt.Errorf("the NATS user must be allowed to publish and to subscribe to %s, the subjects of nodes: %w", p.prefix.Nodes(), err)
+		return fmt.Errorf("the NATS user must be allowed to publish and to subscribe to %s, the subjects of nodes: %w",
+			p.prefix.Nodes(), err)
 	}
 	return nil
 }
 
-// heard decodes and checks an announcement.
-func (p *peers) heard(m *nats.Msg, hear func(*peer.Announcement)) {
+// received decodes and checks an announcement.
+func (p *peers) received(m *nats.Msg, receive func(*peer.Announcement)) {
 	a := &peer.Announcement{}
 	err := messages.DecodeReply(messages.Protobuf, m.Data, a) // a newer node may announce more
 	if err == nil {
@@ -121,10 +124,10 @@ func (p *peers) heard(m *nats.Msg, hear func(*peer.Announcement)) {
 		})
 		return
 	}
-	hear(a)
+	receive(a)
 }
 
-// announce tells all nodes. Without a connection it is lost, and the next one replaces it. The log says once that it
+// announce sends to all nodes. Without a connection it is lost, and the next one replaces it. The log says once that it
 // could not be sent, and once that it can be again. It belongs to the controller's goroutine.
 func (p *peers) announce(a *peer.Announcement) {
 	name, errName := messages.EncodeKey(a.GetNode())
@@ -147,7 +150,9 @@ func (p *peers) forward(to uint64, e routing.Envelope) bool {
 }
 
 func (p *peers) send(f forwarding) error {
-	p.traces.forwarded(f.Envelope)
+	if f.ReplyTo.Origin.Trace != nil {
+		p.traces.forwarded(f.Envelope)
+	}
 	return p.nc.PublishMsg(f.Message(p.prefix.NodeSubject(f.to, f.Below())))
 }
 

@@ -20,8 +20,8 @@ type queue[T any] struct {
 	last, done chan struct{}
 }
 
-// mostSpare is how many items an array may hold that is kept for later.
-const mostSpare = 1 << 12
+// maxSpare is how many items an array may hold that is kept for later.
+const maxSpare = 1 << 12
 
 // newQueue starts a queue with room for a number of items. handle gets all that wait, in their order; it must not keep
 // the slice. close stops the queue.
@@ -64,7 +64,7 @@ func (q *queue[T]) handle(handle func([]T)) {
 	q.items, q.spare = q.spare, nil
 	q.mu.Unlock()
 	handle(items)
-	if cap(items) > mostSpare {
+	if cap(items) > maxSpare {
 		return
 	}
 	clear(items)

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"time"
+
 	"github.com/holdfast-io/holdfast/actors"
 	"github.com/holdfast-io/holdfast/actors/node/routing"
 )
@@ -34,11 +36,16 @@ func (s *starter) launch(cfg actors.ShardConfig) *actors.Shard {
 }
 
 func (s *starter) config(shard uint32) actors.ShardConfig {
-	return actors.ShardConfig{
+	cfg := actors.ShardConfig{
 		Shard: shard, Node: s.cfg.Name, Journal: s.cfg.Journal(shard), Clock: s.cfg.Clock,
-		Outbox: s.outbox, Prober: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning, Quota: s.quota,
-		Fault: s.cfg.Fault, Audit: s.cfg.Audit, Observer: s.cfg.Observer, Traced: s.cfg.Tracer != nil,
+		Outbox: s.outbox, Prober: s.outbox, Publisher: newPublisher(s.cfg), Log: s.cfg.Log, Tuning: s.cfg.Tuning,
+		Quota: s.quota,
+		Fault: s.cfg.Fault, Audit: s.cfg.Audit, Observer: s.cfg.Observer,
 	}
+	if s.cfg.Tracer != nil {
+		cfg.Witness = witness
+	}
+	return cfg
 }
 
 // giveBack routes a request that the shard has not decided to the shard's next owner.
@@ -47,6 +54,9 @@ func (s *starter) giveBack(shard uint32, r *actors.Request) {
 	case err != nil:
 		s.cfg.Log.Error("request lost on its way to the shard's next owner", "shard", shard, "error", err)
 	case ok:
+		if of := &e.ReplyTo.Origin; of.Received != 0 {
+			of.Received = time.Duration(s.cfg.Clock.Now().Instant) // another node would count from here, too
+		}
 		s.routers[shard].Return(e)
 	}
 }

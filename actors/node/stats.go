@@ -22,7 +22,8 @@ type stats struct {
 	// Held and Waiting are how many leases are held and how many requests wait now.
 	Held    int64 `json:"held"`
 	Waiting int64 `json:"waiting"`
-	// MaxHeld, MaxWaiting and MaxQueue are the limits of Held, of Waiting, and of the requests that wait for one resource.
+	// MaxHeld, MaxWaiting and MaxQueue are the limits of Held, of Waiting, and of the requests that wait for one
+	// resource.
 	MaxHeld    int64 `json:"max_held"`
 	MaxWaiting int64 `json:"max_waiting"`
 	MaxQueue   int   `json:"max_queue"`
@@ -41,7 +42,8 @@ type stats struct {
 type Storage struct {
 	// Synced: a write is confirmed only when it is on disk.
 	Synced bool `json:"synced"`
-	// FreeBytes is how much of the TotalBytes of the disk is free for this process. Both are 0 if the system does not tell.
+	// FreeBytes is how much of the TotalBytes of the disk is free for this process. Both are 0 if the system does not
+	// say.
 	FreeBytes  uint64 `json:"free_bytes"`
 	TotalBytes uint64 `json:"total_bytes"`
 	// Fault is why the server cannot store now; empty if it can.
@@ -66,8 +68,8 @@ type statistics struct {
 	storage func() Storage
 
 	mu sync.Mutex
-	// live are the shards that were started and are not retired, whatever their state: what a shard has counted is always
-	// either in it or in the sums below, so that no sum goes back.
+	// live are the shards that were started and are not retired, whatever their state: what a shard has counted is
+	// always either in it or in the sums below, so that no sum goes back.
 	live map[*actors.Shard]struct{}
 	// lateTokens, events and eventsLost are those of shards that the node no longer has.
 	lateTokens, events, eventsLost uint64
@@ -95,11 +97,11 @@ func (s *statistics) snapshot() stats {
 // Figures are the counts of a node since it was started, and what it has now.
 type Figures struct {
 	Answers []Answers
-	// Dropped counts requests whose reply subject is not an inbox, Unread those that came faster than they were read, and
-	// Unsent answers that NATS did not take.
+	// Dropped counts requests whose reply subject is not an inbox, Unread those that came faster than they were read,
+	// and Unsent answers that NATS did not take.
 	Dropped, Unread, Unsent uint64
-	// Pending is how many requests are neither answered nor in a queue, Held how many leases are held or hold their resource
-	// back, and Waiting how many requests wait.
+	// Pending is how many requests are neither answered nor in a queue, Held how many leases are held or hold their
+	// resource back, and Waiting how many requests wait.
 	Pending, Held, Waiting int64
 	// Tenants are those of the node, by name.
 	Tenants []TenantFigures

@@ -44,7 +44,7 @@ func TestCountsOfShardsThatEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			want(opening, "opened")
-			err := shard.Tell(&actors.Request{
+			err := shard.Send(&actors.Request{
 				Resource: fmt.Sprint("r", opening),
 				Event:    lease.Acquire{Request: &messages.AcquireRequest{Owner: "a", TtlMs: 60_000}},
 			})

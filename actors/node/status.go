@@ -16,7 +16,8 @@ func refusalOf(err error) *messages.Reply {
 
 func status(err error) messages.Status {
 	switch {
-	case errors.Is(err, actors.ErrOverloaded), errors.Is(err, errRate), errors.Is(err, errPending), errors.Is(err, errBehind):
+	case errors.Is(err, actors.ErrOverloaded),
+		errors.Is(err, errRate), errors.Is(err, errPending), errors.Is(err, errBehind):
 		return messages.Status_OVERLOADED
 	case errors.Is(err, actors.ErrUnavailable):
 		return messages.Status_UNAVAILABLE

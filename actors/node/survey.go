@@ -64,13 +64,14 @@ func (s *surveyor) ask(e routing.Envelope) {
 	}
 	number, ok := s.begin(e.ReplyTo)
 	if !ok {
-		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, or %d of the tenant, the most that may; try later", errPending, maxSurveys, maxTenantSurveys))
+		s.transport.Refuse(e, fmt.Errorf("%w: %d requests about sessions are at all shards, or %d of the tenant, "+
+			"the most that may; try later", errPending, maxSurveys, maxTenantSurveys))
 		return
 	}
-	e.ReplyTo.Trace = nil // it is that of the whole request
+	e.ReplyTo.Origin.Inner, e.ReplyTo.Origin.Trace = true, nil // the trace is that of the whole request
 	for shard, r := range s.routers {
 		e.Shard = uint32(shard)
-		e.ReplyTo.Subject, e.ReplyTo.Inner = s.subject(number, shard), true
+		e.ReplyTo.Subject = s.subject(number, shard)
 		r.Route(e)
 	}
 }
@@ -79,10 +80,10 @@ func (s *surveyor) ask(e routing.Envelope) {
 func (s *surveyor) begin(to messages.ReplyTo) (number uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.under) >= maxSurveys || to.Tenant != "" && s.of[to.Tenant] >= maxTenantSurveys {
+	if len(s.under) >= maxSurveys || to.Origin.Tenant != "" && s.of[to.Origin.Tenant] >= maxTenantSurveys {
 		return 0, false
 	}
-	s.of[to.Tenant]++
+	s.of[to.Origin.Tenant]++
 	s.last++
 	number = s.last
 	v := &survey{to: to, left: make(map[uint32]bool, len(s.routers))}
@@ -150,8 +151,8 @@ func (s *surveyor) take(number uint64) *survey {
 		return nil
 	}
 	delete(s.under, number)
-	if s.of[v.to.Tenant]--; s.of[v.to.Tenant] == 0 {
-		delete(s.of, v.to.Tenant)
+	if s.of[v.to.Origin.Tenant]--; s.of[v.to.Origin.Tenant] == 0 {
+		delete(s.of, v.to.Origin.Tenant)
 	}
 	return v
 }

@@ -47,20 +47,20 @@ func TestSurveysOfTenantsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &surveyor{clock: actors.SystemClock(), routers: make(routing.Table, 1), under: make(map[uint64]*survey), of: make(map[string]int)}
 		for i := range maxTenantSurveys {
-			if _, ok := s.begin(messages.ReplyTo{Tenant: "A"}); !ok {
+			if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}); !ok {
 				t.Fatalf("survey %d is refused", i)
 			}
 		}
-		if _, ok := s.begin(messages.ReplyTo{Tenant: "A"}); ok {
+		if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}); ok {
 			t.Error("one too many is taken")
 		}
 		for _, other := range []string{"B", ""} {
-			if _, ok := s.begin(messages.ReplyTo{Tenant: other}); !ok {
+			if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: other}}); !ok {
 				t.Errorf("tenant %q has no room", other)
 			}
 		}
 		s.take(1).stop()
-		if _, ok := s.begin(messages.ReplyTo{Tenant: "A"}); !ok {
+		if _, ok := s.begin(messages.ReplyTo{Origin: messages.Origin{Tenant: "A"}}); !ok {
 			t.Error("there is room, and a survey is refused")
 		}
 		for number := range s.under {
@@ -96,7 +96,7 @@ func TestForgedSurveyAnswers(t *testing.T) {
 		}
 		a := &admission{prefix: messages.DefaultPrefix, drops: newDrops(slog.New(slog.DiscardHandler)), own: []inbox{s.inbox}}
 		m := &nats.Msg{Subject: "holdfast.get.a"}
-		if a.mayReach(m, messages.ReplyTo{Subject: heard}) || !a.mayReach(m, messages.ReplyTo{Subject: heard, Inner: true}) || !a.mayReach(m, messages.ReplyTo{Subject: "_INBOX.c"}) {
+		if a.mayReach(m, messages.ReplyTo{Subject: heard}) || !a.mayReach(m, messages.ReplyTo{Subject: heard, Origin: messages.Origin{Inner: true}}) || !a.mayReach(m, messages.ReplyTo{Subject: "_INBOX.c"}) {
 			t.Error("the answer to a client goes to an inbox of the node, or another answer does not go where it should")
 		}
 		for _, v := range s.under {

@@ -18,22 +18,24 @@ import (
 const (
 	// MaxTenants is how many tenants a node may have.
 	MaxTenants = 1000
-	// maxTenantSubscriptions is how many subscriptions the tenants of a node may need together: half of what the embedded
-	// NATS server permits one connection by default.
+	// maxTenantSubscriptions is how many subscriptions the tenants of a node may need together: half of what the
+	// embedded NATS server permits one connection by default.
 	maxTenantSubscriptions = 50_000
-	// burstsPerSecond divides the rate of a tenant: it may send so much at once. Other tenants wait behind a burst. A client
-	// begins with several requests, so a low rate permits leastBurst of them, as far as it permits so many in a second.
-	burstsPerSecond, leastBurst = 50, 20
+	// burstsPerSecond divides the rate of a tenant: it may send so much at once. Other tenants wait behind a burst. A
+	// client begins with several requests, so a low rate permits minBurst of them, as far as it permits so many in a
+	// second.
+	burstsPerSecond, minBurst = 50, 20
 	// pendingShares divides the capacity for pending requests: no tenant may have more than one share.
 	pendingShares = 16
 )
 
-// DefaultTenantRate is how many requests a second a tenant may send if that is not said, unless the node takes fewer. With
-// it, a flood of one tenant made the p99 of another 1.7 times as long on two processors, without a bound eight times.
+// DefaultTenantRate is how many requests a second a tenant may send if that is not said, unless the node takes fewer.
+// With it, a flood of one tenant made the p99 of another 1.7 times as long on two processors, without a bound eight
+// times.
 const DefaultTenantRate = 5000
 
-// TenantLimits is what one tenant may use of a node, within what all may use. The zero value of a field means that of the
-// node, and of Rate [DefaultTenantRate].
+// TenantLimits is what one tenant may use of a node, within what all may use. The zero value of a field means that of
+// the node, and of Rate [DefaultTenantRate].
 type TenantLimits struct {
 	// Held, Waiting and Rate are as in [Capacity].
 	Held, Waiting int64
@@ -45,9 +47,10 @@ type TenantLimits struct {
 // CheckTenants returns an error unless a node with this number of shards may have this number of tenants.
 func CheckTenants(count int, shards uint32) error {
 	each := tenantSubscriptions(shards)
-	most := min(MaxTenants, maxTenantSubscriptions/each)
-	if count > most {
-		return fmt.Errorf("tenants: at most %d, since each takes %d subscriptions with %d shards, got %d", most, each, shards, count)
+	limit := min(MaxTenants, maxTenantSubscriptions/each)
+	if count > limit {
+		return fmt.Errorf("tenants: at most %d, since each takes %d subscriptions with %d shards, got %d", limit,
+			each, shards, count)
 	}
 	return nil
 }
@@ -55,7 +58,7 @@ func CheckTenants(count int, shards uint32) error {
 // tenantSubscriptions is how many subscriptions a tenant needs on a node that owns all shards.
 func tenantSubscriptions(shards uint32) int { return len(messages.Operations) + 2 + int(shards) }
 
-// tenant is an account with resources of its own. The methods of a nil tenant are those of requests of no tenant. It is
+// tenant is an account with resources of its own. nil is that of requests of no tenant. It is
 // safe for concurrent use.
 type tenant struct {
 	name  string
@@ -75,16 +78,15 @@ type allowance struct {
 
 func newAllowance(l TenantLimits, c Capacity) *allowance {
 	a := &allowance{TenantLimits: l, pending: max(c.Pending/pendingShares, 1)}
-	a.tooFast = fmt.Errorf("%w: %d requests a second is all that this node takes of the tenant (max-rate of the tenants file); try later", errRate, l.Rate)
-	a.tooMany = fmt.Errorf("%w: %d requests of the tenant are on their way through this node, the most that may; try later", errPending, a.pending)
+	a.tooFast = fmt.Errorf("%w: %d requests a second is all that this node takes of the tenant "+
+		"(max-rate of the tenants file); try later", errRate, l.Rate)
+	a.tooMany = fmt.Errorf("%w: %d requests of the tenant are on their way through this node, the most that may; "+
+		"try later", errPending, a.pending)
 	return a
 }
 
 // enter returns the limit that keeps a request out, nil if none does.
 func (t *tenant) enter() error {
-	if t == nil {
-		return nil
-	}
 	t.requests.Add(1)
 	switch a := t.allowed.Load(); {
 	case !t.rate.Allow():
@@ -97,22 +99,18 @@ func (t *tenant) enter() error {
 
 // noGrant returns why nothing more may be granted, empty if more may be.
 func (t *tenant) noGrant() string {
-	if t == nil {
-		return ""
-	}
-	if most := t.allowed.Load().Held; t.share.Held() >= most {
-		return fmt.Sprintf("tenant: held: %d leases are held on this node, the most that may (max-held of the tenants file); try later", most)
+	if limit := t.allowed.Load().Held; t.share.Held() >= limit {
+		return fmt.Sprintf("tenant: held: %d leases are held on this node, the most that may "+
+			"(max-held of the tenants file); try later", limit)
 	}
 	return ""
 }
 
 // noWait returns why no further request may wait, empty if more may.
 func (t *tenant) noWait() string {
-	if t == nil {
-		return ""
-	}
-	if most := t.allowed.Load().Waiting; t.share.Waiting() >= most {
-		return fmt.Sprintf("tenant: waiting: %d requests wait on this node, the most that may (max-waiting of the tenants file); try later", most)
+	if limit := t.allowed.Load().Waiting; t.share.Waiting() >= limit {
+		return fmt.Sprintf("tenant: waiting: %d requests wait on this node, the most that may "+
+			"(max-waiting of the tenants file); try later", limit)
 	}
 	return ""
 }
@@ -152,8 +150,8 @@ func (s *tenants) of(name string) *tenant {
 	return (*s.present.Load())[name]
 }
 
-// limitsOf returns the limits of requests of a tenant, or of none. Nodes may have different lists for a while: a request
-// that another node has taken in has the limits of this one then.
+// limitsOf returns the limits of requests of a tenant, or of none. Nodes may have different lists for a while: a
+// request that another node has taken in has the limits of this one then.
 func (s *tenants) limitsOf(t *tenant) *messages.Limits {
 	if t == nil {
 		return s.limits
@@ -214,7 +212,7 @@ func (s *tenants) set(limits map[string]TenantLimits) (added, removed []*tenant,
 	return added, removed, old
 }
 
-func burst(rate int) int { return max(rate/burstsPerSecond, min(rate, leastBurst)) }
+func burst(rate int) int { return max(rate/burstsPerSecond, min(rate, minBurst)) }
 
 // TenantFigures are the counts of one tenant on a node, as in [Figures].
 type TenantFigures struct {
@@ -237,10 +235,10 @@ func (s *tenants) figures() []TenantFigures {
 	return figures
 }
 
-// SetTenants makes these the tenants of the node, which must have been started with a list of tenants. Requests of new ones
-// are taken when it returns, and those of removed ones have no responders any more; what removed ones hold stays until it
-// expires or is released by an operator. Changed limits apply to the next request. After an error that names a rule the
-// tenants are as before.
+// SetTenants makes these the tenants of the node, which must have been started with a list of tenants. Requests of new
+// ones are taken when it returns, and those of removed ones have no responders any more; what removed ones hold stays
+// until it expires or is released by an operator. Changed limits apply to the next request. After an error that names a
+// rule the tenants are as before.
 func (n *Node) SetTenants(limits map[string]TenantLimits) error {
 	t := n.intake.tenants
 	if !t.on {

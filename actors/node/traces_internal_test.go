@@ -16,13 +16,14 @@ import (
 func TestTraceWithoutTracer(t *testing.T) {
 	x := &traces{clock: actors.SystemClock()}
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	trace := x.begun(&nats.Msg{Header: nats.Header{messages.HeaderTraceparent: {parent}}})
+	trace := routing.Trace(&nats.Msg{Header: nats.Header{messages.HeaderTraceparent: {parent}}})
 	if trace == nil {
 		t.Fatal("no trace")
 	}
-	e := routing.Envelope{ReplyTo: messages.ReplyTo{Trace: trace}, Resource: "a", Shard: 1, Hops: 1}
-	x.locate(e, true)
-	x.name(e, &messages.ReleaseRequest{Owner: "o", Token: 1})
+	x.begin(trace)
+	e := routing.Envelope{ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: trace}}, Resource: "a", Shard: 1, Hops: 1}
+	x.locate(&e, true)
+	x.name(trace, &messages.ReleaseRequest{Owner: "o", Token: 1})
 	if trace.Received != 0 || trace.Resource != "" || trace.Owner != "" {
 		t.Errorf("noted %+v", trace)
 	}
@@ -50,7 +51,7 @@ func TestNoRoomToForward(t *testing.T) {
 	refused := newQueue(1, func([]lease.Answer) {})
 	full := &peers{traces: x, forwarding: newQueue(0, func([]forwarding) {})}
 	out := &transport{cfg: Config{Shards: 1}, traces: x, peers: full, outbox: &outbox{traces: x, lines: []*queue[lease.Answer]{refused}}}
-	out.Forward(1, routing.Envelope{ReplyTo: messages.ReplyTo{Trace: new(messages.Trace)}})
+	out.Forward(1, routing.Envelope{ReplyTo: messages.ReplyTo{Origin: messages.Origin{Trace: new(messages.Trace)}}})
 	for _, err := range []error{full.forwarding.close(t.Context()), refused.close(t.Context())} {
 		if err != nil {
 			t.Error(err)

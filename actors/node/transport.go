@@ -37,9 +37,14 @@ func (t *transport) Deliver(to *actors.Shard, es []routing.Envelope) (left []rou
 			t.Refuse(e, err)
 			continue
 		}
-		requests, kept = append(requests, actors.Request{Resource: e.Resource, Event: event}), append(kept, e)
+		r := actors.Request{Resource: e.Resource, Event: event}
+		if tenant := e.ReplyTo.Origin.Tenant; tenant != "" {
+			r.Share = t.gate.quota.Tenant(tenant)
+		}
+		requests = append(requests, r)
+		kept = append(kept, e)
 	}
-	n, err := to.TellAll(requests)
+	n, err := to.SendAll(requests)
 	if errors.Is(err, actors.ErrEnded) {
 		return kept[n:]
 	}
@@ -54,56 +59,67 @@ func (t *transport) decode(e routing.Envelope) (lease.Event, error) {
 	if err := messages.Decode(e.ReplyTo.Encoding, e.Data, body); err != nil {
 		return nil, err
 	}
-	if err := t.own(e, body); err != nil {
+	if t.verifier.Needed(e.Operation) {
+		if err := own(e, body); err != nil {
+			return nil, err
+		}
+	}
+	from, limits := e.ReplyTo.Origin, t.cfg.Limits
+	var of *tenant
+	if from.Tenant != "" {
+		of = t.tenants.of(from.Tenant)
+		limits = t.tenants.limitsOf(of)
+	}
+	if err := limits.Check(body); err != nil {
 		return nil, err
 	}
-	of := t.tenants.of(e.ReplyTo.Tenant)
-	if err := t.tenants.limitsOf(of).Check(body); err != nil {
-		return nil, err
+	if keep, ok := body.(*messages.KeepRequest); ok && keep.GetAlive() != "" {
+		if err := t.checkAlive(e.ReplyTo, keep.GetAlive()); err != nil {
+			return nil, err
+		}
 	}
-	if err := t.checkAlive(e.ReplyTo, body); err != nil {
-		return nil, err
+	if from.Trace != nil {
+		t.traces.name(from.Trace, body)
 	}
-	t.traces.name(e, body)
-	routing.Qualify(e.ReplyTo.Tenant, body)
+	if from.Tenant != "" {
+		routing.Qualify(from.Tenant, body)
+	}
 	return t.event(of, body, e.ReplyTo), nil
 }
 
 // own makes a request one of its sender. The node that took it in has verified the sender.
-func (t *transport) own(e routing.Envelope, body proto.Message) error {
-	switch {
-	case !t.verifier.Needed(e.Operation):
-		return nil
-	case e.ReplyTo.Identity == "":
-		return messages.Invalid("sender", "verified by the node that took the request in; give all nodes the same --identity", "none")
+func own(e routing.Envelope, body proto.Message) error {
+	if e.ReplyTo.Origin.Identity == "" {
+		const rule = "verified by the node that took the request in; give all nodes the same --identity"
+		return messages.Invalid("sender", rule, "none")
 	}
-	return identity.Own(e.ReplyTo.Identity, body)
+	return identity.Own(e.ReplyTo.Origin.Identity, body)
 }
 
 // checkAlive checks where the node is asked to publish, which has to be where an answer could go.
-func (t *transport) checkAlive(to messages.ReplyTo, body proto.Message) error {
-	r, isKeep := body.(*messages.KeepRequest)
-	if !isKeep || r.GetAlive() == "" {
-		return nil
-	}
+func (t *transport) checkAlive(to messages.ReplyTo, alive string) error {
 	if messages.IsImported(to.Subject) {
-		return messages.Invalid("alive", "none in a request through a service import: the service does not reach subjects of other accounts", "one")
+		const rule = "none in a request through a service import: the service does not reach subjects of other accounts"
+		return messages.Invalid("alive", rule, "one")
 	}
-	err := t.cfg.Prefix.CheckReply(r.GetAlive())
+	err := t.cfg.Prefix.CheckReply(alive)
 	if invalid := (*messages.InvalidError)(nil); errors.As(err, &invalid) {
 		invalid.Field = "alive"
 	}
 	return err
 }
 
-// event returns the request as an event of its lease or session.
+// event returns the request, of a tenant or of none, as an event of its lease or session.
 func (t *transport) event(of *tenant, body proto.Message, to messages.ReplyTo) lease.Event {
 	switch r := body.(type) {
 	case *messages.AcquireRequest:
-		return lease.Acquire{
-			Request: r, From: to, MaxWaiting: t.cfg.Tuning.MaxWaiting,
-			NoGrant: cmp.Or(of.noGrant(), t.gate.noGrant()), NoWait: cmp.Or(of.noWait(), t.gate.noWait()),
+		e := lease.Acquire{
+			Request: r, From: to, MaxWaiting: t.cfg.Tuning.MaxWaiting, NoGrant: t.gate.noGrant(), NoWait: t.gate.noWait(),
 		}
+		if of != nil {
+			e.NoGrant, e.NoWait = cmp.Or(of.noGrant(), e.NoGrant), cmp.Or(of.noWait(), e.NoWait)
+		}
+		return e
 	case *messages.ReleaseRequest:
 		return lease.Release{Request: r, From: to}
 	case *messages.ExtendRequest:

@@ -13,12 +13,12 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// undeliverable finds out that grants and probes have reached no subscriber: an answer that may reach none is sent with a reply
-// subject of the node's own, on which NATS reports at once that the client's inbox has no responders.
+// undeliverable finds out that grants and probes have reached no subscriber: an answer that may reach none is sent with
+// a reply subject of the node's own, on which NATS reports at once that the client's inbox has no responders.
 //
-// The reply subject names the one grant of an answer, so nothing is kept for those that arrive. The grants of a batch, and
-// of a tenant, are kept, and the reply subject has their number. A code keeps a client that has seen a reply subject from taking back
-// another's grant. A probe is recognized in the same way. It is safe for concurrent use.
+// The reply subject names the one grant of an answer, so nothing is kept for those that arrive. The grants of a batch,
+// and of a tenant, are kept, and the reply subject has their number. A code keeps a client that has seen a reply
+// subject from taking back another's grant. A probe is recognized in the same way. It is safe for concurrent use.
 type undeliverable struct {
 	inbox inbox
 

@@ -118,7 +118,7 @@ var mutants = []mutant{
 		name: "KeepOfADeposedOwner",
 		harm: "a holder counts on leases that the owner of the shard could not keep alive any more",
 		edits: []edit{{
-			"actors/sessionterm.go", "\tt.traces.decided(d)\n\tt.batcher.add(d)\n",
+			"actors/sessionterm.go", "\tt.observation.decided(d)\n\tt.batcher.add(d)\n",
 			"\tt.answer(d.outcome.Answers)\n\td.outcome.Answers = nil\n\tt.batcher.add(d)\n",
 		}},
 		found: keeps,
@@ -371,7 +371,7 @@ var mutants = []mutant{
 		name: "RefusalsNotProved",
 		harm: "an owner that was deposed without noticing answers from its memory",
 		edits: []edit{{
-			"actors/resource.go", "\t\treturn slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })",
+			"actors/decision.go", "\t\treturn slices.ContainsFunc(d.outcome.Answers, func(a lease.Answer) bool { return !a.Stale })",
 			"\t\treturn slices.ContainsFunc(d.outcome.Answers[:0], func(a lease.Answer) bool { return !a.Stale })",
 		}},
 		found: storm,
@@ -730,10 +730,10 @@ var mutants = []mutant{
 		name: "DirectRequest",
 		harm: "a request that did not come through a service import names any owner",
 		edits: []edit{{
-			"actors/node/transport.go", `case e.ReplyTo.Identity == "":`, `case e.Key == "":`,
+			"actors/node/transport.go", `if e.ReplyTo.Origin.Identity == "" {`, `if e.Key == "" {`,
 		}, {
-			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, err = i.verifier.Of(m)",
-			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Identity, _ = i.verifier.Of(m)",
+			"actors/node/intake.go", "if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, err = i.verifier.Of(m)",
+			"if err == nil && i.verifier.Needed(a.Operation) {\n\t\t\tto.Origin.Identity, _ = i.verifier.Of(m)",
 		}},
 		found: owners,
 		says:  `through a service import`,
@@ -764,7 +764,7 @@ var mutants = []mutant{
 		harm: "the end of a session of one tenant ends the leases of another, whose session has the same id",
 		edits: []edit{
 			{"actors/node/routing/envelope.go", "*session = messages.Qualify(tenant, *session)", `*session = messages.Qualify("", *session)`},
-			{"actors/node/intake.go", "a.Key, messages.Qualify(e.ReplyTo.Tenant, id)", "a.Key, id"},
+			{"actors/node/intake.go", "a.Key, messages.Qualify(e.ReplyTo.Origin.Tenant, id)", "a.Key, id"},
 		},
 		found: tenants,
 		says:  `keep of 0123456789abcdef .*NOT_HELD, want EXTENDED`,
@@ -873,7 +873,7 @@ var mutants = []mutant{
 	{
 		name:  "ProbeAnywhere",
 		harm:  "a client has a node publish where only nodes may, by the subject of its session",
-		edits: []edit{{"actors/node/transport.go", "err := t.cfg.Prefix.CheckReply(r.GetAlive())", "err := t.cfg.Prefix.CheckReply(to.Subject)"}},
+		edits: []edit{{"actors/node/transport.go", "err := t.cfg.Prefix.CheckReply(alive)", "err := t.cfg.Prefix.CheckReply(to.Subject)"}},
 		found: deputies,
 		says:  `alive \$KV`,
 	},

@@ -128,5 +128,5 @@ func (c *client) newAsk(op messages.Operation, r *resource) *ask {
 }
 
 func (a *ask) from() messages.ReplyTo {
-	return messages.ReplyTo{Subject: a.inbox, Tenant: a.tenant, Identity: a.tenant}
+	return messages.ReplyTo{Subject: a.inbox, Origin: messages.Origin{Tenant: a.tenant, Identity: a.tenant}}
 }

@@ -13,7 +13,7 @@ import (
 type Config struct {
 	// Node is what the node announces of itself besides its shards.
 	Node *peer.Announcement
-	// Routers are told where the requests for each shard go.
+	// Routers receive where the requests for each shard go.
 	Routers routing.Table
 	Clock   actors.Clock
 	Log     *slog.Logger
@@ -34,6 +34,6 @@ type Config struct {
 	// Endpoint opens or closes a shard's direct endpoint. It reports whether that was done; an endpoint that was not
 	// opened is tried again.
 	Endpoint func(shard uint32, open bool) bool
-	// Announce tells all nodes, this one included.
+	// Announce sends to all nodes, this one included.
 	Announce func(*peer.Announcement)
 }

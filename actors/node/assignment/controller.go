@@ -17,27 +17,27 @@ import (
 
 const (
 	// leadAfter is how long a server must have led a bucket before its node is preferred for the shard. The leadership
-	// has followed the shard by then where it can, since a move costs the shard's clients more: only a shard whose owner
-	// has no replica follows the leadership.
+	// has followed the shard by then where it can, since a move costs the shard's clients more: only a shard whose
+	// owner has no replica follows the leadership.
 	leadAfter = 30 * time.Second
-	// maxHeard is how many announcements may wait to be read.
-	maxHeard = 256
+	// maxReceived is how many announcements may wait to be read.
+	maxReceived = 256
 	// leaveLimit bounds how long a node that leaves hands over shards and the requests that wait for them.
 	leaveLimit = 5 * time.Second
-	// lingerFor is how long a node that has left still forwards requests, because the other nodes need time to hear
+	// lingerFor is how long a node that has left still forwards requests, because the other nodes need time to receive
 	// that it has left.
 	lingerFor = 100 * time.Millisecond
 )
 
-// Controller decides which shards its node owns. A goroutine of its own hears what the other nodes announce, opens
+// Controller decides which shards its node owns. A goroutine of its own receives what the other nodes announce, opens
 // and hands over shards, and sets where requests go. It is safe for concurrent use.
 type Controller struct {
 	cfg Config
 
-	heard   chan *peer.Announcement
-	changed chan struct{}
-	ended   chan uint32
-	leave   chan struct{}
+	received chan *peer.Announcement
+	changed  chan struct{}
+	ended    chan uint32
+	leave    chan struct{}
 	// joined is closed when the node participates, done when the goroutine has ended, because of err if that is not
 	// nil.
 	joined, done chan struct{}
@@ -66,7 +66,7 @@ type Controller struct {
 // New returns a controller that has not been started.
 func New(cfg Config) *Controller {
 	c := &Controller{
-		cfg: cfg, heard: make(chan *peer.Announcement, maxHeard), changed: make(chan struct{}, 1),
+		cfg: cfg, received: make(chan *peer.Announcement, maxReceived), changed: make(chan struct{}, 1),
 		ended: make(chan uint32), leave: make(chan struct{}), joined: make(chan struct{}), done: make(chan struct{}),
 		view: newView(cfg.Node, cfg.Log, cfg.Audit), assigned: newAssignment(cfg.Node.GetShards(), nil),
 	}
@@ -123,7 +123,7 @@ func (c *Controller) Leave(ctx context.Context) {
 	}
 }
 
-// linger waits until the other nodes have heard that this one has left, if there are any.
+// linger waits until the other nodes have received that this one has left, if there are any.
 func (c *Controller) linger(ctx context.Context) {
 	if len(c.Nodes()) < 2 {
 		return
@@ -134,10 +134,10 @@ func (c *Controller) linger(ctx context.Context) {
 	}
 }
 
-// Hear takes an announcement. It does not block. A full queue drops the announcement; the next one replaces it.
-func (c *Controller) Hear(a *peer.Announcement) {
+// Receive takes an announcement. It does not block. A full queue drops the announcement; the next one replaces it.
+func (c *Controller) Receive(a *peer.Announcement) {
 	select {
-	case c.heard <- a:
+	case c.received <- a:
 	default:
 	}
 }
@@ -148,7 +148,8 @@ func (c *Controller) Nodes() []*peer.Announcement { return *c.nodes.Load() }
 // Present returns the shards that the node has, whatever their state. The result must not be modified.
 func (c *Controller) Present() map[uint32]*actors.Shard { return *c.present.Load() }
 
-// Hears returns an error if the node has not heard its own announcements for a while. Then it knows nothing of the others.
+// Hears returns an error if the node has not received its own announcements for a while. Then it knows nothing of the
+// others.
 func (c *Controller) Hears() error {
 	if silent := c.now().Sub(lease.Instant(c.echoed.Load())); silent >= silenceLimit {
 		return fmt.Errorf("this node has not heard its own announcements for %v", silent.Round(time.Millisecond))
@@ -167,7 +168,7 @@ func (c *Controller) Ticks() error {
 	return nil
 }
 
-// Done is closed when the controller has stopped, because of [Controller.Err] or because it was told to.
+// Done is closed when the controller has stopped, because of [Controller.Err] or because it has left.
 func (c *Controller) Done() <-chan struct{} { return c.done }
 
 // Err returns why the node must shut down, as [ErrName]; nil if it need not, or the controller has not stopped.
@@ -219,10 +220,10 @@ func (c *Controller) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case a := <-c.heard:
-			c.hear(a)
-			for range len(c.heard) { // one round of reconciliation is for all that have come meanwhile
-				c.hear(<-c.heard)
+		case a := <-c.received:
+			c.receive(a)
+			for range len(c.received) { // one round of reconciliation is for all that have come meanwhile
+				c.receive(<-c.received)
 			}
 		case <-ticker.C:
 			c.tick(ctx, c.now())
@@ -246,8 +247,8 @@ func (c *Controller) hasLeft() bool {
 		!slices.ContainsFunc(c.shards, func(s *reconciler) bool { return s.router.Waiting() > 0 })
 }
 
-func (c *Controller) hear(a *peer.Announcement) {
-	if err := c.view.hear(a, c.own, c.now()); err != nil {
+func (c *Controller) receive(a *peer.Announcement) {
+	if err := c.view.receive(a, c.own, c.now()); err != nil {
 		c.err = err
 	}
 }
@@ -278,7 +279,8 @@ func (c *Controller) tick(ctx context.Context, now lease.Instant) {
 	c.announce()
 }
 
-// prove appends something if another node has a stalled shard: it keeps that shard unless it hears that others can commit.
+// prove appends something if another node has a stalled shard: it keeps that shard unless others announce that they can
+// commit.
 func (c *Controller) prove() {
 	if !c.view.members.others(c.view.self(), func(x *member) bool { return len(x.GetStalled()) > 0 }) {
 		return
@@ -308,7 +310,9 @@ func (c *Controller) reconcile(ctx context.Context, now lease.Instant) {
 	c.update(now)
 	c.view.claims = c.view.members.claims(c.view.self(), c.view.claims)
 	r := &round{view: c.view, assigned: c.assigned, now: now, participating: c.participating, leaving: c.leaving}
-	r.othersCommit = c.view.members.others(c.view.self(), func(x *member) bool { return x.GetConfirmed() && !x.doubtful(now) })
+	r.othersCommit = c.view.members.others(c.view.self(), func(x *member) bool {
+		return x.GetConfirmed() && !x.doubtful(now)
+	})
 	for _, s := range c.shards {
 		s.observe(now)
 		s.reconcile(ctx, r)
@@ -367,6 +371,7 @@ func (c *Controller) update(now lease.Instant) {
 	}
 	c.view.members.update(a, now)
 	c.assigned = c.assigned.with(c.view.candidates())
-	a.Assigned = slices.DeleteFunc(c.assigned.of(c.view.self()), func(shard uint32) bool { return c.shards[shard].backoff > now })
+	a.Assigned = slices.DeleteFunc(c.assigned.of(c.view.self()),
+		func(shard uint32) bool { return c.shards[shard].backoff > now })
 	c.own = a
 }

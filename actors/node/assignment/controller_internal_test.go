@@ -30,7 +30,7 @@ const (
 	worldShards = 8
 	// room is how many requests for a shard may wait at a process.
 	room = 100
-	// peace is many times what any rule of the controller waits for but backoffMost.
+	// peace is many times what any rule of the controller waits for but backoffMax.
 	peace = time.Minute
 )
 
@@ -269,7 +269,7 @@ func (w *world) carry(from string, a *peer.Announcement) {
 	defer w.mu.Unlock()
 	for _, x := range w.processes {
 		if !w.deaf[[2]string{x.name, from}] {
-			x.Hear(a)
+			x.Receive(a)
 		}
 	}
 }
@@ -287,7 +287,7 @@ func (x *process) Answer(uint32, []lease.Answer) {}
 // Deliver implements routing.Transport.
 func (x *process) Deliver(s *actors.Shard, es []routing.Envelope) (left []routing.Envelope) {
 	for i, e := range es {
-		err := s.Tell(&actors.Request{Resource: e.Resource, Event: lease.Get{Request: &messages.GetRequest{}, From: e.ReplyTo}})
+		err := s.Send(&actors.Request{Resource: e.Resource, Event: lease.Get{Request: &messages.GetRequest{}, From: e.ReplyTo}})
 		switch {
 		case errors.Is(err, actors.ErrEnded):
 			return es[i:]
@@ -539,11 +539,11 @@ func TestHopelessDeafness(t *testing.T) {
 				for _, p := range pairs {
 					w.cut(nodes[p[0]], nodes[p[1]], true)
 				}
-				w.inUse(backoffMost)
+				w.inUse(backoffMax)
 				before := w.openings()
-				const watched = 2 * backoffMost
+				const watched = 2 * backoffMax
 				w.inUse(watched)
-				n, most := w.openings()-before, worldShards*len(nodes)*2*int(watched/backoffMost)
+				n, most := w.openings()-before, worldShards*len(nodes)*2*int(watched/backoffMax)
 				t.Logf("%d openings in %v; the shards are at %v", n, watched, w.owners())
 				if n > most {
 					t.Errorf("%d openings in %v, want at most %d", n, watched, most)
@@ -551,7 +551,7 @@ func TestHopelessDeafness(t *testing.T) {
 				for _, p := range pairs {
 					w.cut(nodes[p[0]], nodes[p[1]], false)
 				}
-				w.settled(backoffMost + 10*time.Second)
+				w.settled(backoffMax + 10*time.Second)
 				w.fair()
 			})
 		})
@@ -777,8 +777,8 @@ func TestOpeningWithoutProgressIsGivenUp(t *testing.T) {
 	})
 }
 
-// An owner that gets no confirmations, though it is heard, gives its shards up if another node commits. The others need not
-// be busy, and the shards do not come back in short order while it still cannot commit.
+// An owner that gets no confirmations, though it is heard, gives its shards up if another node commits. The others need
+// not be busy, and the shards do not come back in short order while it still cannot commit.
 func TestStalledOwnerIsReplaced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.start("a")
@@ -799,7 +799,7 @@ func TestStalledOwnerIsReplaced(t *testing.T) {
 			t.Errorf("in 20 minutes a node that cannot commit has tried %d times to open shards", n)
 		}
 		heal()
-		w.pass(backoffMost)
+		w.pass(backoffMax)
 		w.settled(time.Minute)
 		w.fair()
 	})
@@ -875,8 +875,8 @@ func TestEndpointIsTriedAgain(t *testing.T) {
 	})
 }
 
-// However far apart nodes start, within the time that they listen, each shard is opened once: by the node that keeps it.
-// The buckets are led by others at first, and later by the owners.
+// However far apart nodes start, within the time that they listen, each shard is opened once: by the node that keeps
+// it. The buckets are led by others at first, and later by the owners.
 func TestStartSettlesAtOnce(t *testing.T) {
 	for _, apart := range []time.Duration{0, announceEvery / 5, announceEvery / 2, announceEvery, listenFor - time.Millisecond} {
 		t.Run(apart.String(), func(t *testing.T) {

@@ -21,7 +21,7 @@ func BenchmarkAnnouncement(b *testing.B) {
 		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
 			now := c.now()
 			for i := range b.N {
-				c.hear(c.view.members.of[uint64(i%members+1)].Announcement)
+				c.receive(c.view.members.of[uint64(i%members+1)].Announcement)
 				c.reconcile(b.Context(), now)
 			}
 		})
@@ -30,7 +30,7 @@ func BenchmarkAnnouncement(b *testing.B) {
 			for i := range b.N {
 				a := proto.CloneOf(c.view.members.of[uint64(i%members+1)].Announcement)
 				a.Leads = []uint32{uint32(i % shards)}
-				c.hear(a)
+				c.receive(a)
 				c.reconcile(b.Context(), now)
 			}
 		})
@@ -45,7 +45,7 @@ func TestAssignmentIsKept(t *testing.T) {
 	c.reconcile(t.Context(), c.now())
 	before := c.assigned
 	for id := range uint64(members) {
-		c.hear(proto.CloneOf(c.view.members.of[id+1].Announcement))
+		c.receive(proto.CloneOf(c.view.members.of[id+1].Announcement))
 		c.reconcile(t.Context(), c.now())
 	}
 	if c.assigned != before {
@@ -53,7 +53,7 @@ func TestAssignmentIsKept(t *testing.T) {
 	}
 	a := proto.CloneOf(c.view.members.of[3].Announcement)
 	a.Leads = []uint32{5}
-	c.hear(a)
+	c.receive(a)
 	c.reconcile(t.Context(), c.now())
 	if c.assigned == before || c.assigned.owner[5] != 3 {
 		t.Error("a node leads a bucket, and does not get the shard")
@@ -79,7 +79,7 @@ func crowd(shards uint32, members int) *Controller {
 		for shard := uint32(id); shard < shards; shard += uint32(members) {
 			a.Owned = append(a.Owned, &peer.Ownership{Shard: shard, Epoch: 1})
 		}
-		c.hear(a)
+		c.receive(a)
 	}
 	return c
 }

@@ -24,15 +24,15 @@ const (
 // member is a process as its latest announcement describes it.
 type member struct {
 	*peer.Announcement
-	heard, since lease.Instant // the latest announcement, and the first one without a silence
-	// established: it took part when it was first heard.
+	latest, since lease.Instant // the latest announcement, and the first one without a silence
+	// established: it took part when it was first received.
 	established bool
-	// assigned are the shards that are assigned to it by what it has heard.
+	// assigned are the shards that are assigned to it by what it has received.
 	assigned map[uint32]bool
 }
 
 // doubtful reports whether the member may be lost.
-func (m *member) doubtful(now lease.Instant) bool { return now.Sub(m.heard) >= doubtLimit }
+func (m *member) doubtful(now lease.Instant) bool { return now.Sub(m.latest) >= doubtLimit }
 
 func (m *member) update(a *peer.Announcement, now lease.Instant) {
 	if m.Announcement == nil || !slices.Equal(m.GetAssigned(), a.GetAssigned()) {
@@ -41,14 +41,14 @@ func (m *member) update(a *peer.Announcement, now lease.Instant) {
 			m.assigned[shard] = true
 		}
 	}
-	m.Announcement, m.heard = a, now
+	m.Announcement, m.latest = a, now
 }
 
 func (m *member) compare(other *member) int {
 	return cmp.Or(cmp.Compare(m.GetNode(), other.GetNode()), cmp.Compare(m.GetIncarnation(), other.GetIncarnation()))
 }
 
-// members are the processes that are alive as far as one node hears, by that node's own clock. It decides nothing
+// members are the processes that are alive as far as one node receives, by that node's own clock. It decides nothing
 // and is not safe for concurrent use.
 type members struct {
 	of map[uint64]*member
@@ -95,7 +95,7 @@ func (m *members) remove(incarnation uint64) bool {
 func (m *members) expire(now lease.Instant) []*member {
 	var lost []*member
 	m.sorted = slices.DeleteFunc(m.sorted, func(x *member) bool {
-		silent := now.Sub(x.heard) >= silenceLimit
+		silent := now.Sub(x.latest) >= silenceLimit
 		if silent {
 			lost = append(lost, x)
 			delete(m.of, x.GetIncarnation())
@@ -105,13 +105,13 @@ func (m *members) expire(now lease.Instant) []*member {
 	return lost
 }
 
-// next returns when the next member becomes doubtful or lost if nothing is heard until then; in an hour if there is
+// next returns when the next member becomes doubtful or lost if nothing is received until then; in an hour if there is
 // none.
 func (m *members) next(now lease.Instant) lease.Instant {
 	next := now.Add(time.Hour)
 	for _, x := range m.sorted {
 		for _, limit := range []time.Duration{doubtLimit, silenceLimit} {
-			if at := x.heard.Add(limit); at > now && at < next {
+			if at := x.latest.Add(limit); at > now && at < next {
 				next = at
 			}
 		}
@@ -122,7 +122,7 @@ func (m *members) next(now lease.Instant) lease.Instant {
 // restartSilence restarts the silence of all members: this process did not listen.
 func (m *members) restartSilence(now lease.Instant) {
 	for _, x := range m.sorted {
-		x.heard = now
+		x.latest = now
 	}
 }
 
@@ -155,8 +155,8 @@ func (m *members) claims(self uint64, all []claim) []claim {
 	return all
 }
 
-// candidates returns the members that can own shards, or will when they participate, by name. Of two with one name it is
-// the one that stays, see [yields].
+// candidates returns the members that can own shards, or will when they participate, by name. Of two with one name it
+// is the one that stays, see [yields].
 func (m *members) candidates() []*peer.Announcement {
 	all := make([]*peer.Announcement, 0, len(m.sorted))
 	for _, x := range m.sorted {

@@ -106,12 +106,13 @@ func (c *reconciler) shouldOpen(r *round) bool {
 		return true
 	}
 	rank := max(r.assigned.rank(c.number, r.self()), 1)
-	// A node that does not hear the owner, and hears the node to which the shard is assigned, would open and stop for ever.
+	// A node that does not receive the owner, and receives the node to which the shard is assigned, would open and stop
+	// for ever.
 	wait := orphanAfter * time.Duration(rank) << min(c.yielded, 6)
 	return c.failing <= r.now && hasLasted(c.unowned, wait, r.now)
 }
 
-// shouldHandOver reports whether the shard is assigned to another node, and that node agrees: what the two hear of
+// shouldHandOver reports whether the shard is assigned to another node, and that node agrees: what the two receive of
 // the deployment may differ.
 func (c *reconciler) shouldHandOver(r *round) bool {
 	x := r.assignee(c.number)
@@ -122,7 +123,7 @@ func (c *reconciler) shouldHandOver(r *round) bool {
 // shouldStopOpening reports whether another node should open the shard instead: the one to which it is assigned, as
 // long as little has been read here, because after a hand-over everything is read again; or one with a higher score
 // that is opening it as well, because one reader is enough. Nodes that begin to participate at the same time open
-// shards before they hear one another.
+// shards before they receive one another's announcements.
 func (c *reconciler) shouldStopOpening(r *round) bool {
 	if r.isCutOff(r.now) || r.isAssigned(c.number) {
 		return false

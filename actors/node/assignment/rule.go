@@ -8,7 +8,7 @@ import (
 )
 
 // assignment assigns each shard to a node. It follows from the announcements of the candidates alone, so all nodes
-// that hear the same compute the same.
+// that receive the same compute the same.
 //
 // Each pair of a shard and a node has a score (rendezvous hashing), and the highest ones are taken first, as long as
 // the node has room: no node has two more shards than another. A node whose server leads the shard's bucket goes

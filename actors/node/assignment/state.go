@@ -11,11 +11,11 @@ const (
 	// openTimeout is how long an opening may go without progress before another node should try. Its whole duration
 	// does not matter: another node would have to read the same records from the start.
 	openTimeout = 10 * time.Second
-	// backoffFirst is how long a node that was deposed leaves the shard alone: time to hear of the new owner. It
-	// doubles, up to backoffMost, each time that the node is deposed before it has owned the shard for stableAfter:
-	// two nodes that do not hear each other must not take a shard from one another for ever.
+	// backoffFirst is how long a node that was deposed leaves the shard alone: time to receive the new owner's
+	// announcement. It doubles, up to backoffMax, each time that the node is deposed before it has owned the shard for
+	// stableAfter: two nodes that do not receive each other must not take a shard from one another for ever.
 	backoffFirst = listenFor
-	backoffMost  = 5 * time.Minute
+	backoffMax   = 5 * time.Minute
 	stableAfter  = 10 * time.Minute
 	// stalledAfter is how long an append may be in flight before the shard counts as stalled.
 	stalledAfter = 2 * time.Second
@@ -40,18 +40,19 @@ type state struct {
 	// said so.
 	records            uint64
 	progressed, logged lease.Instant
-	// outdone is since when the journal confirms nothing to the open shard, while journals do to other nodes; Never if that is
-	// not so.
+	// outdone is since when the journal confirms nothing to the open shard, while journals do to other nodes; Never if
+	// that is not so.
 	outdone lease.Instant
 	// unowned is since when no node is known to have the shard; Never if one is.
 	unowned lease.Instant
 	// backoff is until when the node leaves the shard alone, failing until when it is not assigned to the node unless
-	// no other can open it. repeated is how many times either was set before the node has owned the shard for stableAfter.
+	// no other can open it. repeated is how many times either was set before the node has owned the shard for
+	// stableAfter.
 	backoff, failing lease.Instant
 	repeated         int
 	// led is since when the node's NATS server has led the bucket; Never if it does not.
 	led lease.Instant
-	// yielded is how many openings in a row were stopped for another node, while no owner was heard.
+	// yielded is how many openings in a row were stopped for another node, while no owner was known.
 	yielded int
 	// endpoint: the shard's direct endpoint is open here.
 	endpoint bool
@@ -120,13 +121,13 @@ func (s *state) depose(now lease.Instant) { s.backoff = now.Add(s.delay(backoffF
 // fail notes that the node cannot open the shard, or cannot commit to it.
 func (s *state) fail(now lease.Instant) { s.failing = now.Add(s.delay(failingFor, now)) }
 
-// delay returns for how long to leave the shard to others: first, and twice as long each time, up to backoffMost.
+// delay returns for how long to leave the shard to others: first, and twice as long each time, up to backoffMax.
 func (s *state) delay(first time.Duration, now lease.Instant) time.Duration {
 	if hasLasted(s.opened, stableAfter, now) {
 		s.repeated = 0
 	}
 	s.repeated++
-	return min(first<<min(s.repeated-1, 8), backoffMost)
+	return min(first<<min(s.repeated-1, 8), backoffMax)
 }
 
 // end notes that the shard has ended.

@@ -17,15 +17,15 @@ const (
 	// listenFor is how long a node that has just started listens before it participates: long enough for two
 	// announcements of each other node.
 	listenFor = 1100 * time.Millisecond
-	// settleAfter is how long a node must be heard before shards are assigned to it, so that a node that comes and
-	// goes moves no shards.
+	// settleAfter is how long a node must announce itself before shards are assigned to it, so that a node that comes
+	// and goes moves no shards.
 	settleAfter = 3 * time.Second
 )
 
 // ErrName says that another process has the node's name.
 var ErrName = errors.New("another node has this name")
 
-// view is what one node hears of the deployment. It belongs to the controller's goroutine.
+// view is what one node knows of the deployment from announcements. It belongs to the controller's goroutine.
 type view struct {
 	// base is what the node announces of itself besides its shards.
 	base *peer.Announcement
@@ -35,9 +35,10 @@ type view struct {
 	members *members
 	// claims are those of the other nodes, by shard.
 	claims []claim
-	// began is when the node began to listen, ticked the last tick, echoed when the node last heard itself.
+	// began is when the node began to listen, ticked the last tick, echoed when the node last received its own
+	// announcement.
 	began, ticked, echoed lease.Instant
-	// greet: a node has joined, and has not heard this one yet.
+	// greet: a node has joined, and has not received an announcement of this one yet.
 	greet bool
 }
 
@@ -54,15 +55,16 @@ func (v *view) begin(now lease.Instant) { v.began, v.ticked, v.echoed = now, now
 // self is the incarnation of this process.
 func (v *view) self() uint64 { return v.base.GetIncarnation() }
 
-// hear takes an announcement. own is what this node announces. [ErrName]: the node must shut down.
-func (v *view) hear(a, own *peer.Announcement, now lease.Instant) error {
+// receive takes an announcement. own is what this node announces. [ErrName]: the node must shut down.
+func (v *view) receive(a, own *peer.Announcement, now lease.Instant) error {
 	switch {
 	case a.GetIncarnation() == v.self():
 		v.echo(now)
 	case yields(own, a):
-		return fmt.Errorf("%w: %q is already there, as process %x; give each node a name of its own (--name)", ErrName, a.GetNode(), a.GetIncarnation())
+		return fmt.Errorf("%w: %q is already there, as process %x; give each node a name of its own (--name)",
+			ErrName, a.GetNode(), a.GetIncarnation())
 	case a.GetShards() != v.base.GetShards():
-		v.hearForeign(a, now)
+		v.receiveForeign(a, now)
 	case a.GetLeaving() && len(a.GetOwned()) == 0:
 		if v.members.remove(a.GetIncarnation()) {
 			v.audit.Info("node left", "node", a.GetNode())
@@ -76,8 +78,8 @@ func (v *view) hear(a, own *peer.Announcement, now lease.Instant) error {
 	return nil
 }
 
-// echo notes that the node hears itself. After a silence the other nodes' silence tells nothing: this node was cut
-// off.
+// echo notes that the node receives its own announcements. After a silence the other nodes' silence means nothing: this
+// node was cut off.
 func (v *view) echo(now lease.Instant) {
 	if now.Sub(v.echoed) >= silenceLimit {
 		v.members.restartSilence(now)
@@ -85,11 +87,14 @@ func (v *view) echo(now lease.Instant) {
 	v.echoed = now
 }
 
-// hearForeign takes the announcement of a node with another number of shards. Of its shards nothing is kept.
-func (v *view) hearForeign(a *peer.Announcement, now lease.Instant) {
-	stripped := &peer.Announcement{Node: a.GetNode(), Incarnation: a.GetIncarnation(), Version: a.GetVersion(), Shards: a.GetShards()}
+// receiveForeign takes the announcement of a node with another number of shards. Of its shards nothing is kept.
+func (v *view) receiveForeign(a *peer.Announcement, now lease.Instant) {
+	stripped := &peer.Announcement{
+		Node: a.GetNode(), Incarnation: a.GetIncarnation(), Version: a.GetVersion(), Shards: a.GetShards(),
+	}
 	if before, ok := v.members.update(stripped, now); ok && before == nil {
-		v.log.Error("node has a different number of shards; its shards are ignored", "node", a.GetNode(), "its_shards", a.GetShards(), "shards", v.base.GetShards())
+		v.log.Error("node has a different number of shards; its shards are ignored", "node", a.GetNode(),
+			"its_shards", a.GetShards(), "shards", v.base.GetShards())
 	}
 }
 
@@ -97,23 +102,26 @@ func (v *view) hearForeign(a *peer.Announcement, now lease.Instant) {
 func (v *view) logJoined(a *peer.Announcement) {
 	v.audit.Info("node joined", "node", a.GetNode(), "version", a.GetVersion())
 	if a.GetVersion() != v.base.GetVersion() {
-		v.log.Info("node has a different version", "node", a.GetNode(), "its_version", a.GetVersion(), "version", v.base.GetVersion())
+		v.log.Info("node has a different version", "node", a.GetNode(), "its_version", a.GetVersion(),
+			"version", v.base.GetVersion())
 	}
 	if !proto.Equal(a.GetLimits(), v.base.GetLimits()) {
-		v.log.Warn("node has different limits; those of the shard's owner apply", "node", a.GetNode(), "its_limits", a.GetLimits(), "limits", v.base.GetLimits())
+		v.log.Warn("node has different limits; those of the shard's owner apply", "node", a.GetNode(),
+			"its_limits", a.GetLimits(), "limits", v.base.GetLimits())
 	}
 	if a.GetNode() == v.base.GetNode() && !a.GetLeaving() {
-		v.log.Error("duplicate node name: the other process must shut down", "node", a.GetNode(), "process", fmt.Sprintf("%x", a.GetIncarnation()))
+		v.log.Error("duplicate node name: the other process must shut down", "node", a.GetNode(),
+			"process", fmt.Sprintf("%x", a.GetIncarnation()))
 	}
 }
 
-// isCutOff reports whether the node does not hear even itself, and so knows nothing of the others.
+// isCutOff reports whether the node does not receive even its own announcements, and so knows nothing of the others.
 func (v *view) isCutOff(now lease.Instant) bool { return now.Sub(v.echoed) >= doubtLimit }
 
 // wasPaused reports whether the process has not run for a while, by the time since the last tick.
 func (v *view) wasPaused(now lease.Instant) bool { return now.Sub(v.ticked) >= silenceLimit }
 
-// resume notes that the process was paused: it did not listen, so the others' silence tells nothing.
+// resume notes that the process was paused: it did not listen, so the others' silence means nothing.
 func (v *view) resume(now lease.Instant) {
 	v.log.Warn("process was paused", "for", now.Sub(v.ticked).Round(time.Millisecond))
 	v.members.restartSilence(now)
@@ -126,25 +134,25 @@ func (v *view) removeLost(now lease.Instant) {
 		return
 	}
 	for _, x := range v.members.expire(now) {
-		v.audit.Warn("node lost", "node", x.GetNode(), "silent_for", now.Sub(x.heard).Round(time.Millisecond))
+		v.audit.Warn("node lost", "node", x.GetNode(), "silent_for", now.Sub(x.latest).Round(time.Millisecond))
 	}
 }
 
 // candidates returns the nodes to which shards may be assigned. A node that joins, or comes back, counts after
-// [settleAfter]; one that was there before this node counts at once. If there is none of the latter kind, the deployment
-// starts: the nodes that join within [settleAfter] count at once, before they participate, so that the first one does
-// not open the shards of the others.
+// [settleAfter]; one that was there before this node counts at once. If there is none of the latter kind, the
+// deployment starts: the nodes that join within [settleAfter] count at once, before they participate, so that the first
+// one does not open the shards of the others.
 func (v *view) candidates() []*peer.Announcement {
 	all := v.members.candidates()
 	starts := !slices.ContainsFunc(all, v.isEstablished)
 	return slices.DeleteFunc(all, func(a *peer.Announcement) bool {
 		x := v.members.of[a.GetIncarnation()]
 		isEarly := x.since.Sub(v.began) < settleAfter && (starts || v.isEstablished(a))
-		return a.GetShards() != v.base.GetShards() || !isEarly && x.heard.Sub(x.since) < settleAfter
+		return a.GetShards() != v.base.GetShards() || !isEarly && x.latest.Sub(x.since) < settleAfter
 	})
 }
 
-// isEstablished reports whether another node participated when this one first heard it.
+// isEstablished reports whether another node participated when this one first received it.
 func (v *view) isEstablished(a *peer.Announcement) bool {
 	return a.GetIncarnation() != v.self() && v.members.of[a.GetIncarnation()].established
 }

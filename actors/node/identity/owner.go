@@ -9,8 +9,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Own makes a request one of its sender: an empty owner becomes the identity, and another owner has to be the identity or
-// to begin with it and a slash, else it returns an [messages.InvalidError]. A request that names no owner stays as it is.
+// Own makes a request one of its sender: an empty owner becomes the identity, and another owner has to be the identity
+// or to begin with it and a slash, else it returns an [messages.InvalidError]. A request that names no owner stays as
+// it is.
 func Own(id string, request proto.Message) error {
 	owner := ownerOf(request)
 	switch {
@@ -20,7 +21,8 @@ func Own(id string, request proto.Message) error {
 		*owner = id
 		return nil
 	}
-	return messages.Invalid("owner", fmt.Sprintf("%q, which NATS says that you are, or that and a slash and a name", id), fmt.Sprintf("%.64q", *owner))
+	rule := fmt.Sprintf("%q, which NATS says that you are, or that and a slash and a name", id)
+	return messages.Invalid("owner", rule, fmt.Sprintf("%.64q", *owner))
 }
 
 // ownerOf returns the owner of a request; nil if it names none.

@@ -8,7 +8,8 @@ const maxUsers = 10_000
 // login is a JWT with the key that NATS names as its issuer.
 type login struct{ token, issuer string }
 
-// users caches whose JWTs were verified, because that takes longer than the rest of a request. It is safe for concurrent use.
+// users caches whose JWTs were verified, because that takes longer than the rest of a request. It is safe for
+// concurrent use.
 type users struct {
 	mu sync.RWMutex
 	// known were verified of late, and older before those. When known is full, it becomes older.

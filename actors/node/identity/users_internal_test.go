@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// The cache is bounded: when it is full, it forgets the users that it has known longest, and a user that it has forgotten
-// is verified again.
+// The cache is bounded: when it is full, it forgets the users that it has known longest, and a user that it has
+// forgotten is verified again.
 func TestUsersAreBounded(t *testing.T) {
 	account, err := nkeys.CreateAccount()
 	if err != nil {

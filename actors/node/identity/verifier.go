@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// header is what a service import of NATS writes, behind all headers of the client. The import removes one of the client
-	// only if it stands between two ends of lines as NATS writes them, so the rest is checked here: see [check].
+	// header is what a service import of NATS writes, behind all headers of the client. The import removes one of the
+	// client only if it stands between two ends of lines as NATS writes them, so the rest is checked here: see [check].
 	header = "Nats-Request-Info"
-	// maxHeaders bounds the headers of a request: a client may leave out up to two bytes of each line, and all that it can
-	// leave out is less than the header of NATS.
+	// maxHeaders bounds the headers of a request: a client may leave out up to two bytes of each line, and all that it
+	// can leave out is less than the header of NATS.
 	maxHeaders = 8
-	// firstAndLast is the length of the first line of headers and of the empty one at their end, around that of a header.
+	// firstAndLast is the length of the first line of headers and of the empty one at their end, around that of a
+	// header.
 	firstAndLast, aroundHeader = len("NATS/1.0\r\n\r\n"), len(": \r\n")
 	// field is what the errors name.
 	field = "sender"
@@ -87,8 +88,8 @@ func (v *Verifier) Of(m *nats.Msg) (string, error) {
 	return id, nil
 }
 
-// checkIdentity returns an error unless the name is that of one sender alone. With a slash it would also be an owner of the
-// sender whose name stands before that, and other nodes would read it without the spaces around it.
+// checkIdentity returns an error unless the name is that of one sender alone. With a slash it would also be an owner of
+// the sender whose name stands before that, and other nodes would read it without the spaces around it.
 func checkIdentity(id string) error {
 	if err := messages.CheckText(field, id, 1, maxBytes); err != nil {
 		return err
@@ -100,8 +101,8 @@ func checkIdentity(id string) error {
 }
 
 // check returns an error unless the one header that was read is that of NATS. The client library ends lines and headers
-// where NATS does not, and NATS writes its header last. So if another one was read, that of NATS was read as a part of a
-// name or value, or was not read, and then the headers are longer than what was read of them.
+// where NATS does not, and NATS writes its header last. So if another one was read, that of NATS was read as a part of
+// a name or value, or was not read, and then the headers are longer than what was read of them.
 func check(m *nats.Msg) error {
 	count, length := 0, firstAndLast
 	for name, values := range m.Header {
@@ -116,7 +117,8 @@ func check(m *nats.Msg) error {
 	case count > maxHeaders:
 		return messages.Invalid(field, fmt.Sprintf("at most %d headers, with that of NATS", maxHeaders), fmt.Sprint(count))
 	case sent > length:
-		return messages.Invalid(field, fmt.Sprintf("headers of %d bytes, as they were read", length), fmt.Sprintf("%d bytes", sent))
+		return messages.Invalid(field, fmt.Sprintf("headers of %d bytes, as they were read", length),
+			fmt.Sprintf("%d bytes", sent))
 	}
 	return nil
 }
@@ -126,11 +128,13 @@ func parse(h nats.Header) (info clientInfo, err error) {
 	values := h[header]
 	switch {
 	case len(values) == 0:
-		return info, messages.Invalid(field, "verified by NATS: requests come through a service import; use the prefix that is imported", "none")
+		const rule = "verified by NATS: requests come through a service import; use the prefix that is imported"
+		return info, messages.Invalid(field, rule, "none")
 	case len(values) > 1:
 		return info, messages.Invalid(field, "one header "+header, fmt.Sprint(len(values)))
 	case len(values[0]) > maxHeaderBytes:
-		return info, messages.Invalid(field, fmt.Sprintf("a header %s of at most %d bytes", header, maxHeaderBytes), fmt.Sprintf("%d bytes", len(values[0])))
+		return info, messages.Invalid(field, fmt.Sprintf("a header %s of at most %d bytes", header, maxHeaderBytes),
+			fmt.Sprintf("%d bytes", len(values[0])))
 	}
 	if err := json.Unmarshal([]byte(values[0]), &info); err != nil {
 		return info, messages.Invalid(field, "a header "+header+" in JSON", "something else")
@@ -138,10 +142,10 @@ func parse(h nats.Header) (info clientInfo, err error) {
 	return info, nil
 }
 
-// user returns the user of a client. In operator mode NATS has verified the JWT, and nothing else: the names that a client
-// sends beside it are its own claims. An issuer that is the key of an account is a sign of operator mode, and the
-// signature of the JWT shows that this issuer has signed it. Otherwise NATS has verified the user's name or nkey, and a
-// JWT would be a claim.
+// user returns the user of a client. In operator mode NATS has verified the JWT, and nothing else: the names that a
+// client sends beside it are its own claims. An issuer that is the key of an account is a sign of operator mode, and
+// the signature of the JWT shows that this issuer has signed it. Otherwise NATS has verified the user's name or nkey,
+// and a JWT would be a claim.
 func (v *Verifier) user(info clientInfo) (string, error) {
 	switch {
 	case info.JWT != "" && nkeys.IsValidPublicAccountKey(info.IssuerKey):

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// protobufType tells the encoding where an empty payload does not.
+	// protobufType names the encoding where an empty payload does not.
 	protobufType = "application/protobuf"
 	jsonType     = "application/json"
 	// headerHops counts how often a request was forwarded, headerCall is the id of a request that came in a batch, and
-	// headerInner is there if the request is the part of one that another node has taken in. They are read only on the subjects of nodes.
+	// headerInner marks a part of a survey. They are read only on the subjects of nodes.
 	headerHops  = "Holdfast-Hops"
 	headerCall  = "Holdfast-Call"
 	headerInner = "Holdfast-Inner"
-	// headerIdentity says who has sent the request, as the node that took it in has verified it, and headerTenant of which
-	// tenant it is.
+	// headerIdentity says who has sent the request, as the node that took it in has verified it, and headerTenant of
+	// which tenant it is.
 	headerIdentity = "Holdfast-Identity"
 	headerTenant   = "Holdfast-Tenant"
-	// headerReply is the reply subject of a request that came through a service import or a gateway: NATS takes it from no
-	// client as the reply subject of a message.
+	// headerReply is the reply subject of a request that came through a service import or a gateway: NATS takes it from
+	// no client as the reply subject of a message.
 	headerReply = "Holdfast-Reply"
 	// maxHops bounds forwarding while nodes disagree about an owner: two hand-overs in a row, and one to spare.
 	maxHops = 4
@@ -39,8 +39,8 @@ type Envelope struct {
 	Operation messages.Operation
 	// Shard is the one that the request is for.
 	Shard uint32
-	// Key is the key in the subject, Resource the qualified name of what it decodes to; of a request about a session these
-	// are its id.
+	// Key is the key in the subject, Resource the qualified name of what it decodes to; of a request about a session
+	// these are its id.
 	Key, Resource string
 	ReplyTo       messages.ReplyTo
 	// Data is the encoded request, in the encoding of ReplyTo.
@@ -121,8 +121,8 @@ func sessionOf(request proto.Message) *string {
 	return nil
 }
 
-// waits reports whether the request may wait for an owner. An extend, a set or a keep does not: it would reach the owner
-// behind later ones of its client, which repeats it anyway.
+// waits reports whether the request may wait for an owner. An extend, a set or a keep does not: it would reach the
+// owner behind later ones of its client, which repeats it anyway.
 func (e Envelope) waits() bool {
 	return e.Operation != messages.OpExtend && e.Operation != messages.OpSet && e.Operation != messages.OpKeep
 }
@@ -153,16 +153,17 @@ func (e Envelope) Message(subject string) *nats.Msg {
 	if e.ReplyTo.Batched {
 		m.Header[headerCall] = []string{strconv.FormatUint(e.ReplyTo.Call, 10)}
 	}
-	if e.ReplyTo.Inner {
+	of := e.ReplyTo.Origin
+	if of.Inner {
 		m.Header[headerInner] = []string{"1"}
 	}
-	if e.ReplyTo.Identity != "" {
-		m.Header[headerIdentity] = []string{e.ReplyTo.Identity}
+	if of.Identity != "" {
+		m.Header[headerIdentity] = []string{of.Identity}
 	}
-	if e.ReplyTo.Tenant != "" {
-		m.Header[headerTenant] = []string{e.ReplyTo.Tenant}
+	if of.Tenant != "" {
+		m.Header[headerTenant] = []string{of.Tenant}
 	}
-	if t := e.ReplyTo.Trace; t != nil {
+	if t := of.Trace; t != nil {
 		m.Header[messages.HeaderTraceparent] = []string{t.Context.Traceparent()}
 		if t.Context.State != "" {
 			m.Header[messages.HeaderTracestate] = []string{t.Context.State}
@@ -179,8 +180,10 @@ func isReserved(reply string) bool {
 // ForwardedReplyTo returns where the answer to a message goes that another node has forwarded.
 func ForwardedReplyTo(m *nats.Msg) messages.ReplyTo {
 	to := messages.ReplyTo{
-		Subject: m.Reply, Encoding: forwardedEncoding(m), Inner: m.Header.Get(headerInner) != "",
-		Identity: m.Header.Get(headerIdentity), Tenant: m.Header.Get(headerTenant),
+		Subject: m.Reply, Encoding: forwardedEncoding(m),
+		Origin: messages.Origin{
+			Inner: m.Header.Get(headerInner) != "", Identity: m.Header.Get(headerIdentity), Tenant: m.Header.Get(headerTenant),
+		},
 	}
 	if reply := m.Header.Get(headerReply); isReserved(reply) {
 		to.Subject = reply
@@ -219,7 +222,11 @@ func forwardedEncoding(m *nats.Msg) messages.Encoding {
 
 // Trace returns the trace of a message, which has only its context; nil if it has none that is recorded.
 func Trace(m *nats.Msg) *messages.Trace {
-	c, ok := messages.ParseTraceContext(only(m.Header, messages.HeaderTraceparent))
+	parent := only(m.Header, messages.HeaderTraceparent)
+	if parent == "" {
+		return nil
+	}
+	c, ok := messages.ParseTraceContext(parent)
 	if !ok {
 		return nil
 	}
@@ -254,8 +261,11 @@ func header(h nats.Header, wanted string) string {
 // after returns the envelope with d, the time it has been queued, taken off its wait. At least a millisecond of
 // wait is left, so that a request that was to wait still does.
 func (e Envelope) after(d time.Duration) Envelope {
+	if e.Operation != messages.OpAcquire || d < time.Millisecond {
+		return e
+	}
 	var r messages.AcquireRequest
-	if e.Operation != messages.OpAcquire || d < time.Millisecond || messages.Decode(e.ReplyTo.Encoding, e.Data, &r) != nil || r.GetWaitMs() == 0 {
+	if messages.Decode(e.ReplyTo.Encoding, e.Data, &r) != nil || r.GetWaitMs() == 0 {
 		return e
 	}
 	r.WaitMs = uint32(max(int64(r.GetWaitMs())-d.Milliseconds(), 1))

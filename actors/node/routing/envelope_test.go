@@ -18,7 +18,7 @@ import (
 func TestForwardedMessage(t *testing.T) {
 	for _, encoding := range []messages.Encoding{messages.JSON, messages.Protobuf} {
 		for _, data := range []string{"", "{}", "\x0a\x01a"} {
-			to := messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding, Identity: "alice", Tenant: "ORDERS"}
+			to := messages.ReplyTo{Subject: "_INBOX.x", Encoding: encoding, Origin: messages.Origin{Identity: "alice", Tenant: "ORDERS"}}
 			e := routing.Envelope{ReplyTo: to, Data: []byte(data), Hops: 2}
 			m := e.Message("to")
 			if got := routing.ForwardedReplyTo(m); got != to {
@@ -49,7 +49,7 @@ func TestReturnedRequestOfATenant(t *testing.T) {
 		sent := proto.Clone(body)
 		routing.Qualify("ORDERS", body)
 		r := &actors.Request{Resource: messages.Qualify("ORDERS", "a.b")}
-		from := messages.ReplyTo{Subject: "_INBOX.x", Tenant: "ORDERS"}
+		from := messages.ReplyTo{Subject: "_INBOX.x", Origin: messages.Origin{Tenant: "ORDERS"}}
 		switch request := body.(type) {
 		case *messages.AcquireRequest:
 			r.Event = lease.Acquire{Request: request, From: from}
@@ -77,7 +77,8 @@ func TestHopsUnknown(t *testing.T) {
 	}
 }
 
-// A header that is there several times is as none, in whatever case of its name, so that the order of a map decides nothing.
+// A header that is there several times is as none, in whatever case of its name, so that the order of a map decides
+// nothing.
 func TestTraceHeadersThatAreThereTwice(t *testing.T) {
 	const parent, other = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-00000000000000ff-01"
 	for name, test := range map[string]struct {

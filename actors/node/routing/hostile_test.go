@@ -27,18 +27,18 @@ func FuzzForwarded(f *testing.F) {
 		if hops < 0 {
 			t.Errorf("%d hops", hops)
 		}
-		if to.Trace = routing.Trace(m); to.Trace != nil && len(to.Trace.Context.State) > messages.MaxTracestateBytes {
-			t.Errorf("%d bytes of state", len(to.Trace.Context.State))
+		if to.Origin.Trace = routing.Trace(m); to.Origin.Trace != nil && len(to.Origin.Trace.Context.State) > messages.MaxTracestateBytes {
+			t.Errorf("%d bytes of state", len(to.Origin.Trace.Context.State))
 		}
 		next := routing.Envelope{ReplyTo: to, Data: data, Hops: hops % 100}.Message("b")
 		got, trace := routing.ForwardedReplyTo(next), routing.Trace(next)
-		if routing.Hops(next) != hops%100+1 || (trace == nil) != (to.Trace == nil) {
+		if routing.Hops(next) != hops%100+1 || (trace == nil) != (to.Origin.Trace == nil) {
 			t.Errorf("%v became %v", m, next)
 		}
-		if trace != nil && trace.Context != to.Trace.Context {
-			t.Errorf("%v became %v", to.Trace.Context, trace.Context)
+		if trace != nil && trace.Context != to.Origin.Trace.Context {
+			t.Errorf("%v became %v", to.Origin.Trace.Context, trace.Context)
 		}
-		if got.Trace = to.Trace; got != to {
+		if got.Origin.Trace = to.Origin.Trace; got != to {
 			t.Errorf("%v became %v", to, got)
 		}
 	})

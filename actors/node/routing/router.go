@@ -12,8 +12,8 @@ import (
 
 // Transport carries out what a [Router] decides. Its methods must not block, and are called concurrently.
 type Transport interface {
-	// Deliver hands requests to a shard of this node, in their order, and refuses those that the shard does not take. It
-	// returns those that it has not handed over because the shard has ended. It may change es.
+	// Deliver hands requests to a shard of this node, in their order, and refuses those that the shard does not take.
+	// It returns those that it has not handed over because the shard has ended. It may change es.
 	Deliver(to *actors.Shard, es []Envelope) (left []Envelope)
 	// Forward sends a request to the process that owns the shard, or refuses it.
 	Forward(to uint64, e Envelope)
@@ -42,8 +42,8 @@ func NewRouter(shard uint32, room int, clock actors.Clock, transport Transport) 
 	return &Router{transport: transport, clock: clock, shard: shard, room: room, lost: clock.Now().Instant}
 }
 
-// Route delivers or forwards requests in their order, or queues them. It refuses those that do not wait for an owner, and
-// with [actors.ErrOverloaded] those for which the queue is full.
+// Route delivers or forwards requests in their order, or queues them. It refuses those that do not wait for an owner,
+// and with [actors.ErrOverloaded] those for which the queue is full.
 func (r *Router) Route(es ...Envelope) {
 	r.mu.RLock()
 	left := r.send(es)
@@ -76,8 +76,8 @@ func (r *Router) keep(waiting []Envelope, e Envelope) []Envelope {
 	return append(waiting, e)
 }
 
-// Return takes a request back that a shard here did not decide, or refuses it if it does not wait for an owner. There is
-// always room: the shard had bounded them.
+// Return takes a request back that a shard here did not decide, or refuses it if it does not wait for an owner. There
+// is always room: the shard had bounded them.
 func (r *Router) Return(e Envelope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +178,8 @@ func (r *Router) NoOwner() error {
 func (r *Router) noOwner() error {
 	unavailable, reason := actors.ErrUnavailable, cmp.Or(r.reason, "has no owner just now")
 	if r.lasts() {
-		unavailable, reason = actors.ErrLasting, fmt.Sprintf("%s (no owner for %v)", reason, r.now().Sub(r.lost).Round(time.Second))
+		unavailable, reason = actors.ErrLasting, fmt.Sprintf("%s (no owner for %v)", reason,
+			r.now().Sub(r.lost).Round(time.Second))
 	}
 	return fmt.Errorf("%w: shard %d %s; nothing happened, try again", unavailable, r.shard, reason)
 }

@@ -65,7 +65,9 @@ func (e *Endpoint) Counted(handle nats.MsgHandler) nats.MsgHandler {
 // mayAnswer reports whether a message may be answered.
 func (s *Service) Open(nc *nats.Conn, data func() any, mayAnswer func(*nats.Msg) bool) error {
 	for verb, answer := range map[micro.Verb]func() any{
-		micro.PingVerb:  func() any { return micro.Ping{ServiceIdentity: s.info.ServiceIdentity, Type: micro.PingResponseType} },
+		micro.PingVerb: func() any {
+			return micro.Ping{ServiceIdentity: s.info.ServiceIdentity, Type: micro.PingResponseType}
+		},
 		micro.InfoVerb:  func() any { return s.info },
 		micro.StatsVerb: func() any { return s.stats(data()) },
 	} {

@@ -19,13 +19,13 @@ type instance struct {
 	nats        *embedded.Server // nil if NATS is external
 	connections *connections
 	deployment  *jetstream.Deployment
-	streams     *embedded.Streams     // nil if NATS is external
+	streams     localStreams          // nil if NATS is external
 	leadership  *jetstream.Leadership // nil if NATS is external
 	node        *node.Node
 	// synced is whether an external NATS syncs each write; nil: not known.
 	synced atomic.Pointer[bool]
 	// looked is what the embedded NATS server last said of its storage.
-	looked atomic.Pointer[node.Storage]
+	looked atomic.Pointer[look]
 	// endBackground stops the background tasks and waits for them.
 	endBackground func()
 }
@@ -85,7 +85,6 @@ func (i *instance) startNode(ctx context.Context) error {
 		Retainer:           retainer,
 		Peers:              i.connections.peers,
 		First:              i.cfg.isAlone(),
-		Leads:              i.leadership.Leads,
 		TransferLeadership: i.leadership.Transfer,
 		Observer:           i.cfg.Observer,
 		Tracer:             i.cfg.Tracer,
@@ -93,7 +92,7 @@ func (i *instance) startNode(ctx context.Context) error {
 		Log:                i.cfg.Log,
 	}
 	if i.nats != nil {
-		cfg.Fault, cfg.Storage = i.nats.Fault, i.storage
+		cfg.Leads, cfg.Fault, cfg.Storage = i.leads, i.nats.Fault, i.storage
 		if i.connections.events != nil {
 			if cfg.Interest, err = i.nats.Interest(i.connections.events); err != nil {
 				return err
