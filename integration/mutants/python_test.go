@@ -90,7 +90,7 @@ var python = []mutant{
 	{
 		name:  "PythonFenceWithoutZeros",
 		harm:  "stores that compare fences as text accept a stale holder",
-		edits: []edit{{"clients/python/src/holdfast_client/_lease.py", `return f"{token:015d}"`, `return f"{token:d}"`}},
+		edits: []edit{{"clients/python/src/holdfast_client/fence/_claim.py", `return f"{token:015d}"`, `return f"{token:d}"`}},
 		found: pythonCases("acquire", "fence"),
 		says:  `fence: want "000000000000001", got "1"`,
 	},
@@ -104,7 +104,7 @@ var python = []mutant{
 	{
 		name:  "PythonNameInAnotherForm",
 		harm:  "two names that differ in characters of compatibility are one lock here, and two for the other clients",
-		edits: []edit{{"clients/python/src/holdfast_client/_key.py", `unicodedata.normalize("NFC", name)`, `unicodedata.normalize("NFKC", name)`}},
+		edits: []edit{{"clients/python/src/holdfast_client/_names.py", `unicodedata.normalize("NFC", name)`, `unicodedata.normalize("NFKC", name)`}},
 		found: pythonCases("keys", "nothing-but-nfc"),
 		says:  `key: want "=EF=AC=81", got "fi"`,
 	},

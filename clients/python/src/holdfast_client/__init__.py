@@ -26,13 +26,14 @@ from ._errors import (
     UnavailableReason,
     UnknownOutcome,
 )
-from ._key import decode_key, encode_key, shard_of
-from ._lease import Event, EventKind, HeldBack, Lease, LockState, format_fence
+from ._lease import Event, EventKind, HeldBack, Lease, LockState
 from ._lock import HeldLock, Lock
+from ._names import decode_key, encode_key, shard_of
 from ._options import Duration, LockOptions, Mode, OnLost
 from ._scope import LockScope
 from ._watch import Watch
 from .fence import Claim
+from .fence._claim import format_fence
 
 __all__ = [
     "connect",

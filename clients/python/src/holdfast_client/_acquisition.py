@@ -9,7 +9,7 @@ from ._core import Core
 from ._errors import LockTimeout, Unavailable, UnknownOutcome
 from ._exchange import Exchange
 from ._holding import Holding
-from ._key import encode_key, normalize
+from ._names import encode_key, normalize
 from ._options import Terms, millis
 from ._refusal import refused
 from ._resend import MOST_RESEND

@@ -20,9 +20,9 @@ from ._connect import warn_of_end
 from ._core import Core, JeopardyHook
 from ._errors import Closed, HoldfastError, Invalid
 from ._holding import Holding
-from ._key import encode_key, normalize
 from ._lease import HeldBack, Lease, LockState
 from ._lock import Lock
+from ._names import encode_key, normalize
 from ._options import (
     Duration,
     LockOptions,

@@ -21,8 +21,8 @@ from ._ends import Ends
 from ._errors import Closed, HoldfastError, Invalid, UnknownOutcome
 from ._exchange import Exchange
 from ._holding import Holding
-from ._key import encode_key
 from ._lock import Lock
+from ._names import encode_key
 from ._sender import Answer, Sender
 from ._sessions import Sessions
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from . import _clock
 from ._errors import Invalid, LossReason
-from ._lease import format_fence
 from ._options import Duration, check_metadata, check_ttl
-from .fence._claim import RESOURCE_HEADER, TOKEN_HEADER
+from .fence._claim import RESOURCE_HEADER, TOKEN_HEADER, format_fence
 
 if TYPE_CHECKING:
     from ._holding import Holding

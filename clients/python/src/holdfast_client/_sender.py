@@ -19,7 +19,7 @@ from . import _clock
 from ._connect import not_connected
 from ._denials import Denials
 from ._errors import Invalid, UnavailableReason
-from ._key import encode_key
+from ._names import encode_key
 from ._route import Router
 from ._window import Window
 
@@ -160,7 +160,7 @@ class Sender:
         self._loop = asyncio.get_running_loop()
         self._look_later = self._loop.call_later(IDLE_LOOK, self._look)
         self._publisher = self._loop.create_task(self._publish_all(), name="holdfast publisher")
-        self._denials = Denials.hear(self)
+        self._denials = Denials.reported_to(self, nc)
 
     def send(self, route: tuple[str, bool], payload: bytes, receive: Receive | None, key: str = "") -> int:
         """Send one attempt and return its number. It does not block.
@@ -204,18 +204,19 @@ class Sender:
         self.deaf = error
         self._reconnected()  # wakes all that wait
 
-    def published_on(self, subject: str) -> list[Attempt]:
+    def published_on(self, subject: str) -> list[int]:
         """Return the open attempts that were published on a subject, which is in lower case."""
-        return [a for a in self._attempts.values() if not a.queued and a.subject.lower() == subject]
+        return [a.id for a in self._attempts.values() if not a.queued and a.subject.lower() == subject]
 
-    def deny(self, attempts: Iterable[Attempt], error: str) -> None:
+    def deny(self, attempts: Iterable[int], error: str) -> None:
         """Answer attempts that NATS has denied."""
-        for a in attempts:
-            self._unsent(a, DENIED, {"error": error})
+        for id in attempts:
+            self._unsent(id, DENIED, {"error": error})
 
-    def _unsent(self, a: Attempt, status: str, reply: dict[str, Any]) -> None:
-        if self._attempts.pop(a.id, None) is not None and a.receive is not None:
-            a.receive(Answer(a.id, a.sent, a.direct, status, reply))
+    def _unsent(self, id: int, status: str, reply: dict[str, Any]) -> None:
+        a = self._attempts.pop(id, None)
+        if a is not None and a.receive is not None:
+            a.receive(Answer(id, a.sent, a.direct, status, reply))
 
     def disown(self, a: Answer) -> None:
         """Take in an answer that is not expected any more."""
@@ -274,7 +275,7 @@ class Sender:
                 return
         except (NatsError, OSError):
             pass
-        self._unsent(attempt, NOT_SENT, {})
+        self._unsent(attempt.id, NOT_SENT, {})
 
     async def _received(self, m: Msg) -> None:
         name = m.subject[len(self._inbox) :]

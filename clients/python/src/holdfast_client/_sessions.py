@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _clock
-from ._key import shard_of
+from ._names import shard_of
 from ._sender import Answer
 from ._session import Session, SessionTerms
 

@@ -13,8 +13,8 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from ._errors import Closed, HoldfastError, Invalid, Overloaded, Unavailable
-from ._key import encode_key
 from ._lease import Event
+from ._names import encode_key
 from ._options import check_text
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .._lease import format_fence
-from ._claim import Claim
+from ._claim import Claim, format_fence
 
 
 class FenceError(Exception):

@@ -24,8 +24,7 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from .._errors import Invalid
-from .._lease import MAX_TOKEN
-from ._claim import Claim, Claims, claim_of
+from ._claim import MAX_TOKEN, Claim, Claims, claim_of
 from ._rule import FenceError, MalformedMark, StaleClaim, check, highest_passed
 
 __all__ = ["Guard"]
