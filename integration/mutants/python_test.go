@@ -74,7 +74,7 @@ var python = []mutant{
 	{
 		name:  "PythonSecondGrantGivenBack",
 		harm:  "a late answer to an earlier attempt releases the lock that is held",
-		edits: []edit{{"clients/python/src/holdfast_client/_core.py", "if (name, token) in self.holdings or", "if"}},
+		edits: []edit{{"clients/python/src/holdfast_client/_handles.py", "if (name, token) in self.held or", "if"}},
 		found: pythonCases("faults", "grant-twice"),
 		says:  `held: want true, got false|it is not held any more`,
 	},
@@ -97,7 +97,7 @@ var python = []mutant{
 	{
 		name:  "PythonForeignHolderIsNoLoss",
 		harm:  "a client is told that another owner has its lock, and goes on until its lease would be over",
-		edits: []edit{{"clients/python/src/holdfast_client/_holding.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
+		edits: []edit{{"clients/python/src/holdfast_client/_refusal.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
 		found: pythonCases("lost", "broken-and-taken"),
 		says:  `reason: want "not_owner", got "deadline"`,
 	},

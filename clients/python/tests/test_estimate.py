@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from holdfast_client._estimate import Estimate, margin
-from holdfast_client._holding import Holding
+from holdfast_client._handle import Handle
 from holdfast_client._renewal import Renewal
 
 TTLS = st.sampled_from([0.1, 0.3, 1.0, 2.0, 10.0, 30.0])
@@ -217,15 +217,15 @@ def test_end_as_another_thread_sees_it() -> None:
 
 def test_end_while_the_lease_leaves_its_session() -> None:
     class Leaving:
-        extensions = SimpleNamespace(until=1.0)
-        looks: ClassVar = [None, SimpleNamespace(until=3.0)]  # the session has the end of other leases already
+        _extensions = SimpleNamespace(until=1.0)
+        looks: ClassVar = [_extensions, SimpleNamespace(until=3.0)]  # the session has the end of other leases already
 
         @property
-        def keeper(self) -> SimpleNamespace | None:
+        def keeper(self) -> SimpleNamespace:
             keeper = self.looks.pop()
-            if keeper is None:
-                self.extensions.until = 2.0
+            if keeper is self._extensions:
+                self._extensions.until = 2.0
             return keeper
 
-    assert Holding.until.fget is not None
-    assert Holding.until.fget(cast(Holding, Leaving())) == 2.0
+    assert Handle.until.fget is not None
+    assert Handle.until.fget(cast(Handle, Leaving())) == 2.0

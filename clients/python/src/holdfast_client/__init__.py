@@ -10,7 +10,6 @@ All names below belong to one event loop; holdfast_client.sync has a client for 
 
 from ._client import Client
 from ._connect import connect
-from ._core import JeopardyHook
 from ._errors import (
     Closed,
     Exhausted,
@@ -27,7 +26,7 @@ from ._errors import (
     UnknownOutcome,
 )
 from ._lease import Event, EventKind, HeldBack, Lease, LockState
-from ._lock import HeldLock, Lock
+from ._lock import HeldLock, JeopardyHook, Lock
 from ._names import decode_key, encode_key, shard_of
 from ._options import Duration, LockOptions, Mode, OnLost
 from ._scope import LockScope

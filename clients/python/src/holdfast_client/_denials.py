@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from nats.aio.client import Client as Connection
 
-# How NATS says that it denies a publish or a subscription, as nats-py has it.
+# How NATS denies a publish or a subscription, as nats-py has it.
 _DENIAL = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)"', re.IGNORECASE)
 
 
@@ -28,7 +28,7 @@ class Publisher(Protocol):
         ...
 
     def deafen(self, error: str) -> None:
-        """Take in why NATS sends no answers."""
+        """Note why NATS sends no answers."""
         ...
 
 

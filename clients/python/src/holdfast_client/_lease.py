@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 EventKind = Literal["ACQUIRED", "EXTENDED", "RELEASED", "EXPIRED", "BROKEN", "CONFIRMED", "UPDATED"]
-"""What an event tells of a lease."""
+"""What an event reports of a lease."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Sender:
         last: the number of the latest attempt.
         off: no answer comes any more.
         begun: when the sender was made.
-        heard: a node has answered.
+        answered: a node has answered.
         deaf: why NATS sends no answers; empty: it does.
     """
 
@@ -124,7 +124,7 @@ class Sender:
         *,
         orphan: Callable[[dict[str, Any]], None],
         reconnected: Callable[[], None],
-        unheard: Callable[[], None],
+        unreachable: Callable[[], None],
     ) -> None:
         """Make a sender.
 
@@ -132,9 +132,9 @@ class Sender:
             nc: the connection.
             prefix: that of the subjects.
             owner: in whose name requests are sent.
-            orphan: is told of leases that were granted in answers that are not expected any more.
-            reconnected: is told that the connection is there again after an interruption, or that it is off.
-            unheard: is told that a direct subject has no responder.
+            orphan: is called with each lease that was granted in an answer that is not expected any more.
+            reconnected: is called when the connection is there again after an interruption, or off.
+            unreachable: is called when a direct subject has no responder.
         """
         self.nc = nc
         self._owner = owner
@@ -143,11 +143,11 @@ class Sender:
         self.last = 0
         self.off = False
         self.begun = _clock.now()
-        self.heard = False
+        self.answered = False
         self.deaf = ""
         self._orphan = orphan
         self._reconnected = reconnected
-        self._unheard = unheard
+        self._unreachable = unreachable
         # Those that nats-py makes can be guessed from one another.
         self._inbox = f"{nc.new_inbox().rpartition('.')[0]}.{secrets.token_urlsafe(16)}."
         self._secret = secrets.token_bytes(16)
@@ -200,7 +200,7 @@ class Sender:
         return subject.startswith(self._inbox.lower())
 
     def deafen(self, error: str) -> None:
-        """Take in why NATS sends no answers."""
+        """Note why NATS sends no answers."""
         self.deaf = error
         self._reconnected()  # wakes all that wait
 
@@ -235,7 +235,7 @@ class Sender:
         self._publisher.cancel()
 
     def _look(self) -> None:
-        # nats-py tells of reconnections to callbacks of the application only.
+        # nats-py reports reconnections to callbacks of the application only.
         self._look_later = self._loop.call_later(BUSY_LOOK if self._attempts else IDLE_LOOK, self._look)
         if self.nc.is_closed or self.nc.is_draining:
             if not self.off:
@@ -284,7 +284,7 @@ class Sender:
             return
         attempt = self._attempts.get(int(number))
         status, reply = _parse(m)
-        self.heard = self.heard or status != NO_RESPONDERS
+        self.answered = self.answered or status != NO_RESPONDERS
         if attempt is None or attempt.receive is None:
             self.disown(Answer(int(number), 0, False, status, reply))
             return
@@ -294,7 +294,7 @@ class Sender:
         del self._attempts[attempt.id]
         if attempt.direct:
             if status == NO_RESPONDERS:
-                self._unheard()
+                self._unreachable()
             else:
                 self.router.proven()
         attempt.receive(answer)

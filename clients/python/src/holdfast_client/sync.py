@@ -40,7 +40,7 @@ __all__ = ["Client", "Lock", "LockScope", "Watch", "JeopardyHook"]
 T = TypeVar("T")
 
 JeopardyHook = Callable[["Lock", HoldfastError | None], None]
-"""Is told that the renewal of a lock begins to fail, and with None that it has succeeded again.
+"""Is called when the renewal of a lock begins to fail, with the error, and with None when it has succeeded again.
 
 The background thread calls it, so it returns at once and does not call the client.
 """
@@ -323,7 +323,7 @@ class Lock(HeldLock):
     """
 
     def __init__(self, loop: _Loop, lock: AsyncLock) -> None:
-        super().__init__(lock._holding)
+        super().__init__(lock._handle)
         self._loop = loop
         self._lock = lock
         self._lost = threading.Event()

@@ -1,4 +1,4 @@
-"""Which claims pass, and what is said of the others."""
+"""Which claims pass, and why the others do not."""
 
 from __future__ import annotations
 

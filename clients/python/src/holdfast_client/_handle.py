@@ -3,86 +3,78 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from . import _clock
-from ._alarms import NEVER, Alarm
-from ._errors import (
-    HoldfastError,
-    Invalid,
-    LockLost,
-    LockReleased,
-    LossReason,
-    Overloaded,
-    Unavailable,
-    UnknownOutcome,
-)
-from ._estimate import MOST_ORDER
+from ._core import Core
+from ._deployment import Deployment
+from ._ends import Ends
+from ._errors import HoldfastError, Invalid, LockLost, LockReleased, LossReason, Overloaded, Unavailable, UnknownOutcome
+from ._estimate import MAX_ORDER
 from ._extensions import Extensions
 from ._hints import Hints, ended
+from ._keeper import Keeper
 from ._lease import Lease
-from ._lock import Lock
 from ._options import Terms
-from ._refusal import holder_of, refused
-from ._renewal import spread
-from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
-
-if TYPE_CHECKING:
-    from ._core import Core
-    from ._session import Session
-
-LOSSES: dict[str, LossReason] = {
-    "NOT_HELD": "not_held",
-    "EXPIRED": "not_held",
-    "NOT_OWNER": "not_owner",
-    "STALE_TOKEN": "stale_token",
-}
+from ._refusal import LOSSES, holder_of, lost, lost_by, refused
+from ._sender import Answer
+from ._sessions import Sessions
 
 
-class Holding:
-    """A lease that the client holds: when it ends, and how it is renewed and given back.
+class Parts(Protocol):
+    """The parts of a client that its handles use, and the handles of the leases that are held."""
 
-    No task belongs to it: its alarm and answers drive it.
+    core: Core
+    deployment: Deployment
+    sessions: Sessions
+    ends: Ends
+    held: dict[tuple[str, int], Handle]
+
+
+class Handle:
+    """A lease that the client holds: what it is, and how it is given back.
 
     Attributes:
-        extensions: what renews it by itself.
-        keeper: the session whose keeps renew it in their place; None: none does.
-        lock: what the application has of it.
+        keeper: what keeps it alive: its extensions, or a session.
         found: why it is lost; None: it is not.
+        failing: the application knows that renewals fail.
+        on_jeopardy: is called by the loop when renewals begin to fail, with the error, and when they succeed again.
     """
 
-    def __init__(self, core: Core, name: str, key: str, a: Answer, terms: Terms, secret: str | None) -> None:
+    def __init__(self, parts: Parts, name: str, key: str, a: Answer, terms: Terms, secret: str | None) -> None:
         """Take over the lease of a grant."""
         lease = a.lease
-        self.core = core
+        self.core = parts.core
+        self._deployment = parts.deployment
+        self._held = parts.held
         self.name = name
         self.key = key
-        self.terms = terms
         self.secret = secret
+        self._terms = terms
         self.token = int(lease.get("token", 0))
         self.fence: str = lease.get("fence", "")
         self.slots: tuple[int, ...] = tuple(lease.get("slots", ()))
         self.metadata: Mapping[str, str] = lease.get("metadata", {})
-        self.extensions = Extensions(core.sender, key, self.message, a, terms.ttl)
-        self.keeper: Session | None = None
+        self._extensions = Extensions(
+            self, parts.core, parts.deployment, parts.sessions, a, terms.ttl, renews=terms.renew
+        )
+        self.keeper: Keeper = self._extensions
+        self._hints = Hints(self, parts.core, parts.ends)
         self.found: LockLost | None = None
+        self.failing = False
+        self.on_jeopardy: Callable[[HoldfastError | None], None] | None = None
         # When the lease is over at the service, too; set when it is not held any more.
-        self.ends = 0.0
-        self.lock = Lock(self)
+        self._ends = 0.0
         self._holding = True
-        self._alone = False
-        self._failing = False
         self._lost: asyncio.Event | None = None
         self._listeners: list[Callable[[], None]] = []
         self._released: asyncio.Future[HoldfastError | None] | None = None
         self._setting: asyncio.Lock | None = None
         self._sets = 0
-        self._hints = Hints(self, core)
-        self._alarm = Alarm(self._wake)
-        core.holdings[name, self.token] = self
-        self._schedule()
+        self._held[name, self.token] = self
+        self._extensions.begin()
+        self._follow(terms.ttl)
 
     @property
     def held(self) -> bool:
@@ -102,8 +94,8 @@ class Holding:
         """When the lease must be considered over."""
         # Another thread may ask. A lease that leaves its session first takes over the end that it had there.
         keeper = self.keeper
-        until = 0.0 if keeper is None else keeper.until
-        return max(until if keeper is self.keeper else 0.0, self.extensions.until)
+        until = keeper.until
+        return max(until if keeper is self.keeper else 0.0, self._extensions.until)
 
     @property
     def lost(self) -> asyncio.Event:
@@ -113,11 +105,6 @@ class Holding:
             if self.found is not None:
                 self._lost.set()
         return self._lost
-
-    @property
-    def renewed(self) -> bool:
-        """Whether the lease is to be prolonged by its own extensions."""
-        return (self.keeper is None and self.terms.renew) or self.extensions.awaited
 
     def when_lost(self, listener: Callable[[], None]) -> None:
         """Have a function called by the loop when the lease is lost."""
@@ -134,7 +121,7 @@ class Holding:
     def look(self) -> None:
         """End the lease if it is over by the clock. A timer may be late."""
         if self._holding and _clock.now() >= self.until:
-            self._run_out()
+            self.run_out()
 
     def check(self, operation: str) -> None:
         """Raise LockLost, LockReleased or Closed unless the lease is held."""
@@ -148,27 +135,19 @@ class Holding:
     async def extend(self, ttl: float) -> None:
         """Ask for a new TTL and wait for the answer."""
         self.check("extend")
-        least = self.core.deployment.min_ttl
-        if ttl < least:  # the lock would be lost before the service refuses it
-            message = f"ttl must be at least {least:g} s in this deployment, is {ttl:g} s"
+        min_ttl = self._deployment.min_ttl
+        if ttl < min_ttl:  # the lock would be lost before the service refuses it
+            message = f"ttl must be at least {min_ttl:g} s in this deployment, is {ttl:g} s"
             raise Invalid(message, operation="extend", resource=self.name)
-        outcome = self.extensions.call()
-        self._uncover(_clock.now())
-        self.extensions.ask(ttl)
-        self._renew()
-        try:
-            async with asyncio.timeout(self.core.timeout):
-                error = await outcome
-        except TimeoutError:
-            cause = self.core.sender.deaf or "no answer"
-            raise UnknownOutcome(cause, operation="extend", resource=self.name) from None
-        finally:
-            self.extensions.hang_up(outcome)
+        self._follow(ttl)
+        error = await self._extensions.extend(ttl)
         if error is not None:
             raise self._again(error, "extend")
 
     async def set(self, metadata: dict[str, str]) -> None:
         """Replace the metadata and wait for the answer. The service takes calls in the order in which they come."""
+        self.check("set")
+        await self._deployment.need("values", "upgrade all nodes, or set them with acquire", "set", self.name)
         if self._setting is None:
             self._setting = asyncio.Lock()
         async with self._setting:
@@ -177,7 +156,7 @@ class Holding:
             if a.status == "UPDATED":
                 self.metadata = metadata
             elif a.status in LOSSES:
-                error = self._loss("set", a)
+                error = lost("set", self.name, a)
                 if self._holding:
                     self._lose(error)
                 raise error
@@ -186,8 +165,8 @@ class Holding:
 
     async def _set(self, metadata: dict[str, str]) -> Answer:
         while True:
-            self._sets = min(self._sets + 1, MOST_ORDER)
-            order = {"order": self._sets} if self.core.deployment.orders else {}
+            self._sets = min(self._sets + 1, MAX_ORDER)
+            order = {"order": self._sets} if self._deployment.orders else {}
             a = await self.core.call("set", self.name, self.key, self.message(metadata=metadata, **order))
             if a.status != "UPDATED" or a.order <= self._sets:
                 return a
@@ -220,7 +199,7 @@ class Holding:
         return self._released
 
     def settle(self, outcome: HoldfastError | None) -> None:
-        """Take in that the lease is released, or why not. Later calls have no effect."""
+        """Note that the lease is released, or why not. Later calls have no effect."""
         if self._released is not None and not self._released.done():
             self._released.set_result(outcome)
 
@@ -231,9 +210,9 @@ class Holding:
 
     def discard(self) -> None:
         """Hold the lease no more. It is given back by another way."""
-        self.extensions.forsake()
+        self._extensions.forsake()
         self.detach()
-        self.extensions.leave()
+        self._extensions.leave()
 
     def message(self, **fields: object) -> bytes:
         """Return a request about the lease. Without fields it is the one that releases it."""
@@ -241,7 +220,7 @@ class Holding:
 
     async def _release(self) -> None:
         try:
-            answer = await self._ask_release(min(self.core.timeout, self.ends - _clock.now()))
+            answer = await self._ask_release(min(self.core.timeout, self._ends - _clock.now()))
         except HoldfastError as e:
             self.settle(e)
             self._release_later()
@@ -250,7 +229,7 @@ class Holding:
             raise
         else:
             self.settle(self._outcome(answer))
-            self.extensions.leave()
+            self._extensions.leave()
 
     async def _ask_release(self, within: float) -> Answer:
         return await self.core.ask("release", self.name, self.key, self.message(), within)
@@ -260,22 +239,22 @@ class Holding:
         # may be in must not prolong it.
         async def run() -> None:
             try:
-                answer = await self._ask_release(self.ends - _clock.now())
+                answer = await self._ask_release(self._ends - _clock.now())
             except HoldfastError:
-                self.extensions.forsake()
+                self._extensions.forsake()
             else:
                 self.settle(self._outcome(answer))
 
         def ended(_: asyncio.Task[None]) -> None:
-            self.extensions.leave()
+            self._extensions.leave()
             self.settle(UnknownOutcome("no answer", operation="release", resource=self.name))
 
         task = self.core.background(run())
         if task is not None:
             task.add_done_callback(ended)  # it may be cancelled before its first step
             return
-        self.extensions.forsake()
-        self.extensions.leave()
+        self._extensions.forsake()
+        self._extensions.leave()
         self.settle(Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name))
 
     def _outcome(self, a: Answer) -> HoldfastError | None:
@@ -286,59 +265,22 @@ class Holding:
                 # An earlier attempt may have released it, and others had it since.
                 cause = "an answer was lost, and the lock is not held any more"
                 return UnknownOutcome(cause, operation="release", resource=self.name, holder=holder_of(a))
-            return self._loss("release", a)
-        self.extensions.forsake()
+            return lost("release", self.name, a)
+        self._extensions.forsake()
         return refused("release", self.name, a)
 
     def _post_release(self) -> None:
         # Posts a release of a lease that ran out by this client's clock, and waits for nothing: the service may have
         # prolonged it without the client's knowledge.
-        if self.found is not None and self.found.reason == "deadline" and _clock.now() < self.ends:
+        if self.found is not None and self.found.reason == "deadline" and _clock.now() < self._ends:
             sender = self.core.sender
             sender.send(sender.router.route("release", self.key, 0), self.message(), None)
-            self.ends = 0.0
-
-    def _wake(self) -> None:
-        if not self._holding:
-            return
-        now = _clock.now()
-        if now >= self.until:
-            self._run_out()
-            return
-        if self.renewed and now >= self.extensions.due:
-            if self.extensions.attempts > 0:
-                self.endanger("no answer")
-            self._send()
-        self._hints.wake(now)
-        self._schedule()
-
-    def _schedule(self) -> None:
-        # A renewal, the subscription to events, or the end, of which a covered lease is told.
-        at = self._hints.due()
-        if self.keeper is None:
-            at = min(at, self.extensions.until)
-        if self.renewed:
-            at = min(at, self.extensions.due)
-        if at < NEVER:
-            self.core.alarms.set(self._alarm, at)
-        else:
-            self.core.alarms.stop(self._alarm)
-
-    def _renew(self) -> None:
-        self._send()
-        self._schedule()
-
-    def _send(self) -> None:
-        session = None if self._alone else self.core.sessions.of(self)
-        self._alone = False
-        if self.extensions.name(session):
-            self._uncover(_clock.now())  # it leaves the session
-        self.extensions.ask_now(self._answered, ordered=self.core.deployment.orders)
+            self._ends = 0.0
 
     def reconnected(self) -> None:
         """Ask at once for what may have been lost with the last connection."""
-        if self._holding and self.renewed and (self.extensions.has_open() or self._failing):
-            self._renew()
+        if self._holding:
+            self._extensions.reconnected()
 
     def verify(self) -> None:
         """Ask the service whether the lease has ended, because of a hint. Its answer decides.
@@ -347,8 +289,8 @@ class Holding:
         """
         if not self._holding:
             return
-        if self.terms.renew:
-            self._renew()
+        if self._terms.renew:
+            self._extensions.renew()
         else:
             self.core.background(self._confirm())
 
@@ -363,122 +305,63 @@ class Holding:
         held = a.status == "HELD"
         same_owner = held and lease.get("owner") == self.core.owner
         reason: LossReason = "stale_token" if same_owner else "not_owner" if held else "not_held"
-        self._lose(self._lost_by("get", reason, Lease.parse(lease) if held else None))
+        self._lose(lost_by("get", self.name, reason, Lease.parse(lease) if held else None))
 
-    def _answered(self, a: Answer) -> None:
-        if not self._holding:
-            return
-        if a.status == "EXTENDED":
-            self._granted(a)
-        elif a.status in (NOT_SENT, NO_RESPONDERS, "UNAVAILABLE"):
-            self.extensions.no_effect(a.id)
-            self._schedule()
-            self.endanger(a.reply.get("error", "no node can decide"))
-        elif a.status in ("OVERLOADED", "INVALID", "EXHAUSTED"):
-            self._refused(a)
-        elif a.status in LOSSES:
-            self._lose(self._loss("extend", a))
-        else:
-            self.endanger("an answer could not be read" if a.status == GARBLED else f"the answer is {a.status!r}")
+    def uncovered(self, keeper: Keeper) -> None:
+        """Note that this keeper does not keep the lease alive any more."""
+        if self.keeper is keeper and self._holding:
+            self._extensions.add(self)
 
-    def _granted(self, a: Answer) -> None:
-        lease = a.lease
-        if not self.extensions.take(a.id, lease.get("remaining_ms", 0) / 1000, a.order):
-            return
-        self._adopt(lease)
-        label = lease.get("session", "")
-        session = self.extensions.session
-        if session is not None and self.extensions.is_in(label):
-            if session.entered(self, a.sent):
-                self.keeper = session
-        elif self.keeper is not None and label != self.keeper.label:
-            self._uncover(_clock.now())
-        self._schedule()
-        if not self.extensions.has_open(a.id):
-            self.safe()
-
-    def _adopt(self, lease: Mapping[str, Any]) -> None:
-        # Takes the token over, and what came with it, of a lease that another client of the owner has downgraded.
+    def adopt(self, lease: Mapping[str, Any]) -> None:
+        """Take over the token of an answer, of a lease that another client of the owner has downgraded."""
         token = int(lease["token"])
         if token > self.token:
-            self.core.holdings[self.name, token] = self.core.holdings.pop((self.name, self.token))
+            self._held[self.name, token] = self._held.pop((self.name, self.token))
             self.token = token
             self.fence, self.slots = lease.get("fence", ""), tuple(lease.get("slots", ()))
 
-    def _refused(self, a: Answer) -> None:
-        self.extensions.drop(a.id)  # the alarm brings the next attempt
-        error = refused("extend", self.name, a)
-        if a.status == "OVERLOADED":
-            self._alone = self.extensions.named(a.id)  # the shard may have too many sessions
-        elif self.extensions.named(a.id):  # it may be the session that is refused
-            self.core.sessions.refuse()
-            self._renew()
-            return
-        else:
-            self.extensions.refuse(a.id, error)
-        self._schedule()
-        self.endanger(error.message)
-
-    def uncovered(self, session: Session) -> None:
-        """Take in that a session does not cover the lease any more."""
-        if self.keeper is session and self._holding:
-            self._uncover(_clock.now() + random.random() * spread(self.extensions.agreed))
-            self._schedule()
-
-    def _uncover(self, due: float) -> None:
-        if self.keeper is not None:
-            self.keeper.covered.discard(self)
-            self.extensions.resume(self.keeper.until, due)
-            self.keeper = None
-
     def endanger(self, cause: str) -> None:
-        """Tell the application, once, that renewals have begun to fail."""
-        if not self._failing and self._holding:
-            self._failing = True
-            self._tell(Unavailable(cause, operation="extend", resource=self.name))
+        """Report to the application, once, that renewals have begun to fail."""
+        if not self.failing and self._holding:
+            self.failing = True
+            self._report(Unavailable(cause, operation="extend", resource=self.name))
 
     def safe(self) -> None:
-        """Tell the application that renewals do not fail any more."""
-        if self._failing and self._holding:
-            self._failing = False
-            self._tell(None)
+        """Report to the application that renewals do not fail any more."""
+        if self.failing and self._holding:
+            self.failing = False
+            self._report(None)
 
-    def _tell(self, error: HoldfastError | None) -> None:
-        if self.core.jeopardy is not None:
-            asyncio.get_running_loop().call_soon(self.core.jeopardy, self.lock, error)
+    def _report(self, error: HoldfastError | None) -> None:
+        if self.on_jeopardy is not None:
+            self.core.loop.call_soon(self.on_jeopardy, error)
 
-    def _run_out(self) -> None:
-        self.extensions.forsake()
-        self._lose(self._lost_by("extend", "deadline", None))
+    def end(self, operation: str, a: Answer) -> None:
+        """End the lease, because this answer says that it is lost."""
+        self._lose(lost(operation, self.name, a))
+
+    def run_out(self) -> None:
+        """End the lease, because it is over by the clock."""
+        self._extensions.forsake()
+        self._lose(lost_by("extend", self.name, "deadline", None))
 
     def _lose(self, error: LockLost) -> None:
         self._holding = False
         self.found = error
         self._stop(error)
-        self.extensions.leave()
+        self._extensions.leave()
         if self._lost is not None:
             self._lost.set()
         self.interrupt()
 
     def _stop(self, error: HoldfastError) -> None:
-        self.core.alarms.stop(self._alarm)
         self._hints.stop()
-        self._uncover(_clock.now())
-        self.ends = self.extensions.over()
-        self.extensions.stop(error)
-        self.core.holdings.pop((self.name, self.token), None)
+        self._ends = self._extensions.stop(error)
+        self._held.pop((self.name, self.token), None)
 
-    def _loss(self, operation: str, a: Answer) -> LockLost:
-        return self._lost_by(operation, LOSSES[a.status], holder_of(a))
-
-    def _lost_by(self, operation: str, reason: LossReason, holder: Lease | None) -> LockLost:
-        says = {
-            "not_held": "the lock is lost: it is not held any more",
-            "not_owner": "the lock is lost: another owner holds it",
-            "stale_token": "the lock is lost: it is held under another token",
-            "deadline": "the lock is lost: it was not renewed in time",
-        }
-        return LockLost(says[reason], operation=operation, resource=self.name, holder=holder, reason=reason)
+    def _follow(self, ttl: float) -> None:
+        if not self._terms.ephemeral:  # the end of an ephemeral lease makes no event
+            self._hints.follow(ttl)
 
     def _again(self, error: HoldfastError, operation: str) -> HoldfastError:
         # An exception that is raised several times would collect the tracebacks of all.
