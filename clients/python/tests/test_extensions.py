@@ -18,6 +18,10 @@ def direct(*_: object) -> tuple[str, bool]:
     return "subject", True
 
 
+def nothing(*_: object) -> None:
+    pass
+
+
 class Sent:
     """Stands for a sender, and has the requests."""
 
@@ -45,9 +49,9 @@ DEPLOYMENT = SimpleNamespace(orders=True)
 def extensions(sent: Sent, order: int = 0) -> Extensions:
     a = Answer(0, 0, True, "GRANTED", {"lease": {"remaining_ms": 30000}, "order": str(order)})
     lease = SimpleNamespace(key="k", secret=None, message=message, keeper=None)
-    alarms = SimpleNamespace(set=lambda *_: None, stop=lambda *_: None)
+    alarms = SimpleNamespace(set=nothing, stop=nothing)
     core = SimpleNamespace(sender=sent, alarms=alarms, timeout=10)
-    sessions = SimpleNamespace(of=lambda *_: None)
+    sessions = SimpleNamespace(of=nothing)
     x = Extensions(
         cast(Extended, lease),
         cast(Core, core),

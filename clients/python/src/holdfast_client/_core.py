@@ -7,13 +7,13 @@ import json
 import os
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from nats.aio.client import Client as Connection
 
 from . import _clock
 from ._alarms import Alarms
-from ._errors import Closed, HoldfastError
+from ._errors import Closed, HoldfastError, Unavailable
 from ._exchange import Exchange
 from ._sender import Answer, Sender
 
@@ -44,18 +44,6 @@ class Process:
             raise Closed(message, operation=operation, resource=resource)
 
 
-class Observer(Protocol):
-    """Something that lasts as long as the connection and the client."""
-
-    def closed(self) -> None:
-        """End, because the client is closed."""
-        ...
-
-    def reconnected(self) -> None:
-        """Note that the connection is there again, or closed."""
-        ...
-
-
 class Core:
     """The requests and tasks of a client, from its first call on. It belongs to one event loop.
 
@@ -63,7 +51,7 @@ class Core:
         process: the one that has the client.
         closed: the client is closed, or is being closed.
         exchanges: the requests that are not answered yet.
-        watches: what ends with the client.
+        watches: what ends with the connection or the client, each a function that is called with the reason.
     """
 
     def __init__(
@@ -95,7 +83,7 @@ class Core:
         self.closed = False
         self.process = Process()
         self.exchanges: set[Exchange] = set()
-        self.watches: set[Observer] = set()
+        self.watches: set[Callable[[HoldfastError], None]] = set()
         self.loop = asyncio.get_running_loop()
         self._restored = reconnected
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -183,8 +171,7 @@ class Core:
         for x in self.exchanges:
             if x.gives_up:
                 x.stop()
-        for watch in tuple(self.watches):
-            watch.closed()
+        self._end_watches(Closed("the client is closed", operation="watch"))
 
     async def end(self, until: float) -> bool:
         """Wait for what goes on, no longer than until a moment; then end it. Return whether it ended by itself."""
@@ -202,7 +189,11 @@ class Core:
     def _reconnected(self) -> None:
         for x in self.exchanges:
             x.reconnected()
-        for watch in tuple(self.watches):
-            watch.reconnected()
-        if not self.sender.off:
+        if self.sender.off:
+            self._end_watches(Unavailable("the connection is closed", operation="watch"))
+        else:
             self._restored()
+
+    def _end_watches(self, error: HoldfastError) -> None:
+        for end in tuple(self.watches):
+            end(error)

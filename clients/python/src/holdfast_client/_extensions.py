@@ -87,10 +87,7 @@ class Extensions(Renewal):
         self._confirmed = ttl
         self._asks = 0
         self.session: Session | None = None
-        # The lease may still be in the former session, until an attempt that names the present one is answered.
-        self._former: Session | None = None
         self._since = 0
-        self._left = False
         # The next attempt names no session, because one that named it was refused.
         self._alone = False
         # The number of the attempts that ask for what is asked for now.
@@ -165,17 +162,14 @@ class Extensions(Renewal):
 
     def leave(self) -> None:
         """Note that the lease is in no session any more, or in one that runs out."""
-        if not self._left:
-            self._left = True
-            for session in (self.session, self._former):
-                if session is not None:
-                    session.disuse()
+        session, self.session = self.session, None
+        if session is not None:
+            session.disuse()
 
     def forsake(self) -> None:
         """Let the sessions run out that the lease may be in."""
-        for session in (self.session, self._former):
-            if session is not None:
-                session.forsake()
+        if self._since > 0:
+            self._sessions.forsake(self._lease.key)
 
     def send(self) -> None:
         """Send an attempt, with its number if the service knows numbers.
@@ -212,9 +206,6 @@ class Extensions(Renewal):
             return True
         if id >= self._asks:
             self._confirmed = self.asked
-        if id >= self._since and not self.is_open_before(self._since) and self._former is not None:
-            self._former.disuse()
-            self._former = None
         self._answer(id, None)
         return True
 
@@ -250,14 +241,12 @@ class Extensions(Renewal):
         if self._renews and not self._alone:
             session = self._sessions.of(self._lease.key, self.asked, self._lease.secret)
         self._alone = False
-        if session is not None and session not in (self.session, self._former) and not session.use():
-            session = None
         if session is self.session:
             return
-        if self._former is not None and self._former is not session:
-            self._former.forsake()
-            self._former.disuse()
-        self._former, self.session = self.session, session
+        if session is not None:
+            session.use()
+        self.leave()
+        self.session = session
         self._since = self._sender.last + 1
         self._change()
         if self._lease.keeper is not self:

@@ -95,8 +95,6 @@ class Session:
         # When a lease has last begun or ended to be one that may be in the session.
         self._moved = 0.0
         self._over = False
-        # A lease may be in it that has to run out.
-        self._forsaken = False
         # Its leases are in danger, because keeps fail.
         self._failing = False
         # When keeps are sent; None: no lease is in the session.
@@ -110,12 +108,10 @@ class Session:
         self._proved = 0.0
         self._alarm = Alarm(self._wake)
 
-    def use(self) -> bool:
-        """Add a lease that names the session. Return False if the session is over."""
-        if not self._over:
-            self.users += 1
-            self._moved = _clock.now()
-        return not self._over
+    def use(self) -> None:
+        """Add a lease that names the session."""
+        self.users += 1
+        self._moved = _clock.now()
 
     def disuse(self) -> None:
         """Take a lease away that is not in the session any more."""
@@ -150,15 +146,6 @@ class Session:
         """Return when the leases of the session are over at the service, unless a keep was delayed on its way."""
         return 0.0 if self._renewal is None else self._renewal.end()
 
-    def forsake(self) -> None:
-        """Let the session run out, because a lease may be in it that could not be given back.
-
-        Its other leases move to another session.
-        """
-        if not self._over:
-            self._forsaken = True
-            self._core.alarms.set(self._alarm, _clock.now())
-
     def reconnected(self) -> None:
         """Ask at once for what may have been lost with the last connection."""
         if self._renewal is not None and not self._over and (self._renewal.has_open() or self._failing):
@@ -186,7 +173,7 @@ class Session:
         renewal, now = self._renewal, _clock.now()
         if self._over:
             return
-        if self._forsaken or self.users == 0 or renewal is None:
+        if self.users == 0 or renewal is None:
             self.close()
         elif now >= self._latest(renewal):
             self._rights.proven = False

@@ -41,6 +41,15 @@ class Sessions:
         """Return the sessions that are not over."""
         return list(self._current.values())
 
+    def forsake(self, key: str) -> None:
+        """Let the sessions run out that the lease of a key may be in, because it could not be given back.
+
+        Their other leases move to new sessions.
+        """
+        for session in self.all():
+            if session.terms.shard == shard_of(key, self._deployment.shards):
+                session.close()
+
     def refuse(self) -> None:
         """Begin no session for a time."""
         self._rights.refuse()

@@ -13,7 +13,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from ._core import Core
-from ._errors import Closed, HoldfastError, Invalid, Overloaded, Unavailable
+from ._errors import HoldfastError, Invalid, Overloaded, Unavailable
 from ._lease import Event
 from ._names import encode_key
 from ._options import check_text
@@ -85,21 +85,12 @@ class Watch:
         self._over = True
         self._end(None)
 
-    def closed(self) -> None:
-        """End, because the client is closed."""
-        self._end(Closed("the client is closed", operation="watch"))
-
-    def reconnected(self) -> None:
-        """Note that the connection is there again, or closed."""
-        if self._core.sender.off:
-            self._end(Unavailable("the connection is closed", operation="watch"))
-
     async def _begin(self) -> None:
         self._core.check("watch")
         if self._begun:
             return
         self._begun = True
-        self._core.watches.add(self)
+        self._core.watches.add(self._end)
         try:
             await self._core.join(self._subscribe())
         except BaseException:
@@ -142,7 +133,7 @@ class Watch:
     def _end(self, error: HoldfastError | None) -> None:
         if self._error is None:
             self._error = error
-        self._core.watches.discard(self)
+        self._core.watches.discard(self._end)
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
             self._core.spawn(_unsubscribe(subscription))
