@@ -177,7 +177,7 @@ def test_the_first_renewal_is_after_a_third() -> None:
     for _ in range(100):
         r = Renewal(100, 30, 30)
         assert 109 < r.due <= 110
-        r.asks(1, r.due)
+        r.attempted(1, r.due)
         assert r.due <= 112
     assert Renewal(100, 0, 30).due <= 100
 
@@ -186,7 +186,7 @@ def test_repetitions_are_a_twelfth_apart() -> None:
     r = Renewal(100, 12, 12)
     now = r.due
     for id in range(1, 5):
-        r.asks(id, now)
+        r.attempted(id, now)
         assert 0.7 < r.due - now <= 1.0
         now = r.due
     assert r.answered(4, 12) == [1, 2, 3, 4]

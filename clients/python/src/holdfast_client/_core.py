@@ -129,7 +129,7 @@ class Core:
         if self.closed:
             raise Closed("the client is closed", operation=operation, resource=resource)
 
-    async def ask(
+    async def request(
         self, op: str, resource: str, key: str, payload: bytes, within: float, *, gives_up: bool = False
     ) -> Answer:
         """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
@@ -147,7 +147,7 @@ class Core:
     async def call(self, op: str, resource: str, key: str, payload: bytes) -> Answer:
         """Return the answer to a request within the timeout; if there is none, raise what is known of its effect."""
         self.check(op, resource)
-        return await self.ask(op, resource, key, payload, self.timeout, gives_up=True)
+        return await self.request(op, resource, key, payload, self.timeout, gives_up=True)
 
     def message(self, secret: str | None, **fields: object) -> bytes:
         """Return a request of the owner about a lease that has this secret, or is to have it."""
@@ -161,7 +161,7 @@ class Core:
 
         async def run() -> None:
             with suppress(HoldfastError):
-                await self.ask("release", "", key, message, within)
+                await self.request("release", "", key, message, within)
 
         self.background(run())
 

@@ -38,7 +38,7 @@ class Deployment:
         self.max_wait = MAX_WAIT
         self.min_ttl = 0.0
         self.known = asyncio.Event()
-        self._begun = self._asked = _clock.now()
+        self._begun = self._queried = _clock.now()
         self._task = core.spawn(self._find())
 
     @property
@@ -62,8 +62,8 @@ class Deployment:
             pass
 
     def refresh(self) -> None:
-        """Ask again, unless the answer is fresh."""
-        if self._task.done() and not self._core.closed and _clock.now() >= self._asked + FRESH:
+        """Send another request, unless the answer is fresh."""
+        if self._task.done() and not self._core.closed and _clock.now() >= self._queried + FRESH:
             self._task = self._core.spawn(self._find())
 
     async def need(self, feature: str, advice: str, operation: str, resource: str) -> None:
@@ -71,21 +71,21 @@ class Deployment:
         await self.wait()
         if not self.known.is_set() or feature in self.features:
             return
-        await self._core.join(self._ask())  # its nodes may have been upgraded
+        await self._core.join(self._query())  # its nodes may have been upgraded
         if feature not in self.features:
             message = f"the deployment, of version {self.version!r}, lacks the feature {feature!r}: {advice}"
             raise Invalid(message, operation=operation, resource=resource)
 
     async def _find(self) -> None:
         while True:
-            if await self._ask():
+            if await self._query():
                 return
             await asyncio.sleep(AGAIN)
 
-    async def _ask(self) -> bool:
-        self._asked = _clock.now()
+    async def _query(self) -> bool:
+        self._queried = _clock.now()
         try:
-            a = await self._core.ask("info", "", "", b"{}", self._core.timeout)
+            a = await self._core.request("info", "", "", b"{}", self._core.timeout)
         except HoldfastError:
             return False
         shards = a.reply.get("shards", 0)

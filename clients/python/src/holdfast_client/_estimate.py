@@ -116,7 +116,7 @@ class Estimate:
             if not over:
                 left.append(a)
                 until = min(until, a.ends(by.sent))
-        self.until = until  # at once, because another thread may ask
+        self.until = until  # at once, because another thread may read it
         self.open = left
         return by.sent, settled
 

@@ -103,7 +103,7 @@ class Extensions(Renewal):
     def add(self, lease: Kept) -> None:
         """Keep the lease alive, in the place of its former keeper."""
         former = lease.keeper
-        # Before the keeper changes, because another thread may ask for the end.
+        # Before the keeper changes, because another thread may read the end.
         self.resume(former.until, _clock.now() + random.random() * spread(self.agreed))
         lease.keeper = self
         former.remove(lease)
@@ -119,7 +119,7 @@ class Extensions(Renewal):
         self._schedule()
 
     def reconnected(self) -> None:
-        """Ask at once for what may have been lost with the last connection."""
+        """Send again at once what may have been lost with the last connection."""
         if self._active and (self.has_open() or self._lease.failing):
             self.renew()
 
@@ -187,7 +187,7 @@ class Extensions(Renewal):
         key = self._lease.key
         route = self._sender.router.route("extend", key, self.attempts)
         id = self._sender.send(route, self._lease.message(**fields), self._answered, key)
-        self.asks(id, now, resend_after if self._calls else None)
+        self.attempted(id, now, resend_after if self._calls else None)
 
     def take(self, id: int, remaining: float, order: int) -> bool:
         """Take a grant in. Return False if the answer to the attempt does not matter any more.

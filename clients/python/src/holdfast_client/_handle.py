@@ -92,7 +92,7 @@ class Handle:
     @property
     def until(self) -> float:
         """When the lease must be considered over."""
-        # Another thread may ask. A lease that leaves its session first takes over the end that it had there.
+        # Another thread may read it. A lease that leaves its session first takes over the end that it had there.
         keeper = self.keeper
         until = keeper.until
         return max(until if keeper is self.keeper else 0.0, self._extensions.until)
@@ -133,7 +133,7 @@ class Handle:
             raise LockReleased("the lock was released", operation=operation, resource=self.name)
 
     async def extend(self, ttl: float) -> None:
-        """Ask for a new TTL and wait for the answer."""
+        """Request a new TTL and wait for the answer."""
         self.check("extend")
         min_ttl = self._deployment.min_ttl
         if ttl < min_ttl:  # the lock would be lost before the service refuses it
@@ -220,7 +220,7 @@ class Handle:
 
     async def _release(self) -> None:
         try:
-            answer = await self._ask_release(min(self.core.timeout, self._ends - _clock.now()))
+            answer = await self._request_release(min(self.core.timeout, self._ends - _clock.now()))
         except HoldfastError as e:
             self.settle(e)
             self._release_later()
@@ -231,15 +231,15 @@ class Handle:
             self.settle(self._outcome(answer))
             self._extensions.leave()
 
-    async def _ask_release(self, within: float) -> Answer:
-        return await self.core.ask("release", self.name, self.key, self.message(), within)
+    async def _request_release(self, within: float) -> Answer:
+        return await self.core.request("release", self.name, self.key, self.message(), within)
 
     def _release_later(self) -> None:
         # Releases the lease in the background. If that is not known to have had its effect, the session that the lease
         # may be in must not prolong it.
         async def run() -> None:
             try:
-                answer = await self._ask_release(self._ends - _clock.now())
+                answer = await self._request_release(self._ends - _clock.now())
             except HoldfastError:
                 self._extensions.forsake()
             else:
@@ -278,14 +278,14 @@ class Handle:
             self._ends = 0.0
 
     def reconnected(self) -> None:
-        """Ask at once for what may have been lost with the last connection."""
+        """Send again at once what may have been lost with the last connection."""
         if self._holding:
             self._extensions.reconnected()
 
     def verify(self) -> None:
-        """Ask the service whether the lease has ended, because of a hint. Its answer decides.
+        """Find out from the service whether the lease has ended, because of a hint. Its answer decides.
 
-        A lease that is renewed by the caller must keep its length, so there the service is only asked.
+        A lease that is renewed by the caller must keep its length, so there its state is only read.
         """
         if not self._holding:
             return
@@ -296,7 +296,7 @@ class Handle:
 
     async def _confirm(self) -> None:
         try:
-            a = await self.core.ask("get", self.name, self.key, b"{}", self.until - _clock.now())
+            a = await self.core.request("get", self.name, self.key, b"{}", self.until - _clock.now())
         except HoldfastError:
             return
         if not self._holding or not ended(a, self.token):

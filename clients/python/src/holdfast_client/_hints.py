@@ -25,7 +25,7 @@ class Verified(Protocol):
     token: int
 
     def verify(self) -> None:
-        """Ask the service whether the lease has ended."""
+        """Find out from the service whether the lease has ended."""
         ...
 
 

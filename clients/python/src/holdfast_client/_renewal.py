@@ -44,7 +44,7 @@ class Renewal(Estimate):
         self.attempts = self.idle = 0
         self._line_up(due)
 
-    def asks(self, id: int, now: float, max_pause: Callable[[int], float] | None = None) -> None:
+    def attempted(self, id: int, now: float, max_pause: Callable[[int], float] | None = None) -> None:
         """Note that an attempt was sent. The next one is due after a pause, which max_pause bounds for the nth."""
         pause = spread(self.asked)
         if max_pause is not None:

@@ -36,7 +36,7 @@ DENIED = "DENIED"
 NO_RESPONDERS = "NO_RESPONDERS"
 GARBLED = "GARBLED"
 
-# The answers that have a lease of the one who asked.
+# The answers that have a lease of the sender.
 OWN = ("GRANTED", "EXTENDED", "UPDATED")
 
 

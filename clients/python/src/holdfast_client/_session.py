@@ -147,7 +147,7 @@ class Session:
         return 0.0 if self._renewal is None else self._renewal.end()
 
     def reconnected(self) -> None:
-        """Ask at once for what may have been lost with the last connection."""
+        """Send again at once what may have been lost with the last connection."""
         if self._renewal is not None and not self._over and (self._renewal.has_open() or self._failing):
             self._send(self._renewal)
 
@@ -199,7 +199,7 @@ class Session:
     def _send(self, renewal: Renewal) -> None:
         route = self._core.sender.router.route("keep", self.id, renewal.attempts, self.terms.shard)
         now = _clock.now()
-        renewal.asks(self._core.sender.send(route, self._payload, self._answered), now)
+        renewal.attempted(self._core.sender.send(route, self._payload, self._answered), now)
         self._schedule(renewal)
 
     def _uncover(self) -> None:

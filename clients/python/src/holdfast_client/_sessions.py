@@ -55,7 +55,7 @@ class Sessions:
         self._rights.refuse()
 
     def reconnected(self) -> None:
-        """Ask at once for what may have been lost with the last connection."""
+        """Send again at once what may have been lost with the last connection."""
         for session in self.all():
             session.reconnected()
 
