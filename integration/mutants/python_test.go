@@ -74,7 +74,7 @@ var python = []mutant{
 	{
 		name:  "PythonSecondGrantGivenBack",
 		harm:  "a late answer to an earlier attempt releases the lock that is held",
-		edits: []edit{{"clients/python/src/holdfast_client/_core.py", "if (name, token) in self.holdings or", "if"}},
+		edits: []edit{{"clients/python/src/holdfast_client/_handles.py", "if (name, token) in self.held or", "if"}},
 		found: pythonCases("faults", "grant-twice"),
 		says:  `held: want true, got false|it is not held any more`,
 	},
@@ -90,21 +90,21 @@ var python = []mutant{
 	{
 		name:  "PythonFenceWithoutZeros",
 		harm:  "stores that compare fences as text accept a stale holder",
-		edits: []edit{{"clients/python/src/holdfast_client/_lease.py", `return f"{token:015d}"`, `return f"{token:d}"`}},
+		edits: []edit{{"clients/python/src/holdfast_client/fence/_claim.py", `return f"{token:015d}"`, `return f"{token:d}"`}},
 		found: pythonCases("acquire", "fence"),
 		says:  `fence: want "000000000000001", got "1"`,
 	},
 	{
 		name:  "PythonForeignHolderIsNoLoss",
 		harm:  "a client is told that another owner has its lock, and goes on until its lease would be over",
-		edits: []edit{{"clients/python/src/holdfast_client/_holding.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
+		edits: []edit{{"clients/python/src/holdfast_client/_refusal.py", "    \"NOT_OWNER\": \"not_owner\",\n", ""}},
 		found: pythonCases("lost", "broken-and-taken"),
 		says:  `reason: want "not_owner", got "deadline"`,
 	},
 	{
 		name:  "PythonNameInAnotherForm",
 		harm:  "two names that differ in characters of compatibility are one lock here, and two for the other clients",
-		edits: []edit{{"clients/python/src/holdfast_client/_key.py", `unicodedata.normalize("NFC", name)`, `unicodedata.normalize("NFKC", name)`}},
+		edits: []edit{{"clients/python/src/holdfast_client/_names.py", `unicodedata.normalize("NFC", name)`, `unicodedata.normalize("NFKC", name)`}},
 		found: pythonCases("keys", "nothing-but-nfc"),
 		says:  `key: want "=EF=AC=81", got "fi"`,
 	},

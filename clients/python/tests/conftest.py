@@ -21,6 +21,7 @@ from nats.aio.client import Client as Connection
 
 import holdfast_client
 from holdfast_client import _clock
+from holdfast_client._session import Session
 
 from .proxy import Proxy
 
@@ -144,12 +145,9 @@ async def until(holds: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def until_covered(client: holdfast_client.Client, locks: list[holdfast_client.Lock]) -> None:
-    """Wait until keeps of sessions renew the locks, and the client knows whether it may end sessions."""
-    await until(lambda: all(lock._holding.keeper is not None for lock in locks))  # pyright: ignore[reportPrivateUsage]
-    core = client._core  # pyright: ignore[reportPrivateUsage]
-    assert core is not None
-    await until(lambda: core.sessions.may_end)
+async def until_covered(locks: list[holdfast_client.Lock]) -> None:
+    """Wait until keeps of sessions renew the locks."""
+    await until(lambda: all(isinstance(lock._handle.keeper, Session) for lock in locks))  # pyright: ignore[reportPrivateUsage]
 
 
 async def until_over(locks: list[holdfast_client.Lock]) -> None:
@@ -159,8 +157,8 @@ async def until_over(locks: list[holdfast_client.Lock]) -> None:
 
 
 async def until_heard(lock: holdfast_client.Lock) -> None:
-    """Wait until the client hears of the end of the lease, which it begins to after half a second."""
-    await until(lambda: lock._holding._hints._peeked)  # pyright: ignore[reportPrivateUsage]
+    """Wait until the client receives the end of the lease, which it begins to after half a second."""
+    await until(lambda: lock._handle._hints._peeked)  # pyright: ignore[reportPrivateUsage]
 
 
 async def until_waiting(client: holdfast_client.Client, name: str, count: int = 1) -> None:

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from holdfast_client._estimate import Estimate, margin
-from holdfast_client._holding import Holding
+from holdfast_client._handle import Handle
 from holdfast_client._renewal import Renewal
 
 TTLS = st.sampled_from([0.1, 0.3, 1.0, 2.0, 10.0, 30.0])
@@ -177,7 +177,7 @@ def test_the_first_renewal_is_after_a_third() -> None:
     for _ in range(100):
         r = Renewal(100, 30, 30)
         assert 109 < r.due <= 110
-        r.asks(1, r.due)
+        r.attempted(1, r.due)
         assert r.due <= 112
     assert Renewal(100, 0, 30).due <= 100
 
@@ -186,7 +186,7 @@ def test_repetitions_are_a_twelfth_apart() -> None:
     r = Renewal(100, 12, 12)
     now = r.due
     for id in range(1, 5):
-        r.asks(id, now)
+        r.attempted(id, now)
         assert 0.7 < r.due - now <= 1.0
         now = r.due
     assert r.answered(4, 12) == [1, 2, 3, 4]
@@ -217,15 +217,15 @@ def test_end_as_another_thread_sees_it() -> None:
 
 def test_end_while_the_lease_leaves_its_session() -> None:
     class Leaving:
-        extensions = SimpleNamespace(until=1.0)
-        looks: ClassVar = [None, SimpleNamespace(until=3.0)]  # the session has the end of other leases already
+        _extensions = SimpleNamespace(until=1.0)
+        looks: ClassVar = [_extensions, SimpleNamespace(until=3.0)]  # the session has the end of other leases already
 
         @property
-        def keeper(self) -> SimpleNamespace | None:
+        def keeper(self) -> SimpleNamespace:
             keeper = self.looks.pop()
-            if keeper is None:
-                self.extensions.until = 2.0
+            if keeper is self._extensions:
+                self._extensions.until = 2.0
             return keeper
 
-    assert Holding.until.fget is not None
-    assert Holding.until.fget(cast(Holding, Leaving())) == 2.0
+    assert Handle.until.fget is not None
+    assert Handle.until.fget(cast(Handle, Leaving())) == 2.0

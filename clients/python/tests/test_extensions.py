@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from types import SimpleNamespace
 from typing import Any, cast
 
-from holdfast_client._extensions import Extensions
-from holdfast_client._sender import Answer, Sender
+from holdfast_client._core import Core
+from holdfast_client._deployment import Deployment
+from holdfast_client._extensions import Extended, Extensions
+from holdfast_client._sender import Answer
+from holdfast_client._sessions import Sessions
 
 
 def direct(*_: object) -> tuple[str, bool]:
     return "subject", True
+
+
+def nothing(*_: object) -> None:
+    pass
 
 
 class Sent:
@@ -35,13 +43,31 @@ def message(**fields: object) -> bytes:
     return json.dumps(fields).encode()
 
 
+DEPLOYMENT = SimpleNamespace(orders=True)
+
+
 def extensions(sent: Sent, order: int = 0) -> Extensions:
     a = Answer(0, 0, True, "GRANTED", {"lease": {"remaining_ms": 30000}, "order": str(order)})
-    return Extensions(cast(Sender, sent), "k", message, a, 30)
+    lease = SimpleNamespace(key="k", secret=None, message=message, keeper=None)
+    alarms = SimpleNamespace(set=nothing, stop=nothing)
+    core = SimpleNamespace(sender=sent, alarms=alarms, timeout=10)
+    sessions = SimpleNamespace(of=nothing)
+    x = Extensions(
+        cast(Extended, lease),
+        cast(Core, core),
+        cast(Deployment, DEPLOYMENT),
+        cast(Sessions, sessions),
+        a,
+        30,
+        renews=True,
+    )
+    lease.keeper = x
+    return x
 
 
 def ask(x: Extensions, *, ordered: bool = True) -> None:
-    x.ask_now(lambda _: None, ordered=ordered)
+    DEPLOYMENT.orders = ordered
+    x.send()
 
 
 def test_renewals_keep_their_number() -> None:
@@ -71,17 +97,17 @@ async def test_a_number_above_that_of_another_client() -> None:
     """A caller waits for the answer to the request that prevails."""
     sent = Sent()
     x = extensions(sent)
-    outcome = x.call()
-    x.ask(40)
-    ask(x)
+    DEPLOYMENT.orders = True
+    outcome = asyncio.create_task(x.extend(40))
+    await asyncio.sleep(0)
     assert x.take(1, 10, 1000)
+    await asyncio.sleep(0)
     assert not outcome.done()
     assert not x.has_open()
     ask(x)
     assert [m["order"] for m in sent.requests] == [2, 1001]
     assert x.take(2, 40, 1001)
-    assert outcome.done()
-    assert outcome.result() is None
+    assert await outcome is None
 
 
 def test_the_largest_number() -> None:

@@ -362,7 +362,7 @@ async def test_watch_ends_with_the_client(nc: Connection) -> None:
             pass
 
     watching = asyncio.create_task(watch())
-    await until(lambda: client._core and client._core.watches)  # pyright: ignore[reportPrivateUsage]
+    await until(lambda: client._handles and client._handles.core.watches)  # pyright: ignore[reportPrivateUsage]
     await client.close()
     with pytest.raises(holdfast_client.Closed):
         await watching

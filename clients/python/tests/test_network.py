@@ -34,7 +34,7 @@ async def test_blackhole(proxy: Proxy, new_client: NewClient, other: holdfast_cl
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         for lock in locks:
             tasks.create_task(feel(lock))
-        await until_covered(client, locks)
+        await until_covered(locks)
         proxy.lossy = True
         for lock in locks:
             await other.acquire(lock.name)

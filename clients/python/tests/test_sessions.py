@@ -32,7 +32,7 @@ async def test_keeps_replace_renewals(
 ) -> None:
     counted = count_requests(client, monkeypatch)
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(100)))
-    await until_covered(client, locks)
+    await until_covered(locks)
     counted.clear()
     await until_over(locks)
     assert all(lock.valid for lock in locks)
@@ -53,7 +53,7 @@ async def test_without_sessions(new_client: NewClient, monkeypatch: pytest.Monke
 
 async def test_loss_of_one(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     locks = [await client.acquire(f"{name}.{i}", ttl=2) for i in range(10)]
-    await until_covered(client, locks)
+    await until_covered(locks)
     await node_ask("break", locks[3].name, {"token": locks[3].token})
     async with asyncio.timeout(5):
         await locks[3].lost.wait()
@@ -64,7 +64,7 @@ async def test_loss_of_one(client: holdfast_client.Client, node_ask: Ask, name: 
 
 async def test_extend_leaves_the_session(client: holdfast_client.Client, name: str) -> None:
     locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(3)]
-    await until_covered(client, locks)
+    await until_covered(locks)
     await locks[0].extend(20)
     assert locks[0].remaining > 15
     await until_over(locks[1:])
@@ -77,7 +77,7 @@ async def test_extend_leaves_the_session(client: holdfast_client.Client, name: s
 async def test_session_ends_from_outside(client: holdfast_client.Client, node_ask: Ask, name: str) -> None:
     """All leases of a session are lost at once; each lock learns it."""
     locks = [await client.acquire(f"{name}.{i}", ttl=1) for i in range(4)]
-    await until_covered(client, locks)
+    await until_covered(locks)
     for lock in locks:
         await node_ask("break", lock.name, {"token": lock.token})
     async with asyncio.timeout(5):
@@ -90,7 +90,7 @@ async def test_close_ends_the_session(
 ) -> None:
     client = await new_client()
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(50)))
-    await until_covered(client, locks)
+    await until_covered(locks)
     counted = count_requests(client, monkeypatch)
     await client.close()
     assert [lease async for lease in other.list(f"{name}.*")] == []
@@ -114,7 +114,7 @@ async def test_close_ends_the_session_of_no_valid_lock(
     """The end of a session releases its locks as soon as it arrives, so none is valid when it is sent."""
     client = await new_client()
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(10)))
-    await until_covered(client, locks)
+    await until_covered(locks)
     nc = client._nc  # pyright: ignore[reportPrivateUsage]
     publish = nc.publish
     valid: list[bool] = []
@@ -136,7 +136,7 @@ async def test_end_of_a_session_that_is_refused(
     """Each lock is released by itself."""
     client = await new_client()
     locks = await asyncio.gather(*(client.acquire(f"{name}.{i}", ttl=1.5) for i in range(10)))
-    await until_covered(client, locks)
+    await until_covered(locks)
     nc = client._nc  # pyright: ignore[reportPrivateUsage]
     publish = nc.publish
     ends = 0

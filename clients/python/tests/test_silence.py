@@ -17,10 +17,9 @@ import pytest
 from holdfast_client import _clock
 from holdfast_client._alarms import Alarm
 from holdfast_client._core import Core
-from holdfast_client._holding import Holding
+from holdfast_client._keeper import Keeper, Kept
 from holdfast_client._sender import Answer, Receive
-from holdfast_client._session import Session, SessionTerms
-from holdfast_client._sessions import Sessions
+from holdfast_client._session import Rights, Session, SessionTerms
 
 TTL = 1.2
 SEEDS = int(os.environ.get("HOLDFAST_SEEDS", "300"))
@@ -30,20 +29,46 @@ def direct(*_: object) -> tuple[str, bool]:
     return "subject", True
 
 
+class Extensions:
+    """The keeper of leases that the session does not cover."""
+
+    until = 0.0
+
+    def add(self, lease: Kept) -> None:
+        lease.keeper.remove(lease)
+        lease.keeper = self
+
+    def remove(self, lease: Kept) -> None:
+        pass
+
+
+EXTENSIONS = Extensions()
+
+
+def begin(core: object, closed: Callable[[Session], None]) -> Session:
+    rights = Rights()
+    rights.prove()
+    return Session(cast(Core, core), rights, SessionTerms(0, TTL, None), None, closed)
+
+
 class Lease:
     """A lease of the client in the session."""
 
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
-        self.keeper: Session | None = None
+        self.keeper: Keeper = EXTENSIONS
         self.over = False  # here
         self.left = False  # at the service
         sim.session.use()
         self.extend()
 
-    def uncovered(self, session: Session) -> None:
+    @property
+    def covered(self) -> bool:
+        return self.keeper is self.sim.session
+
+    def uncovered(self, keeper: Keeper) -> None:
         self.sim.uncovered += 1
-        self.keeper = None
+        EXTENSIONS.add(self)
         self.sim.after(random.random() * TTL / 12, self.extend)
 
     def endanger(self, cause: str) -> None:
@@ -53,7 +78,7 @@ class Lease:
         pass
 
     def extend(self) -> None:
-        if self.over or self.keeper is not None:
+        if self.over or self.covered:
             return
         sent = self.sim.now
 
@@ -66,14 +91,13 @@ class Lease:
         self.sim.later(arrive)
 
     def answered(self, sent: float, held: bool) -> None:
-        if self.over or self.keeper is not None:
+        if self.over or self.covered:
             return
         if not held:
             self.end()
             return
-        if self.sim.session.entered(cast(Holding, self), sent):
-            self.keeper = self.sim.session
-        else:
+        self.sim.session.entered(self, sent)
+        if not self.covered:
             self.sim.after(TTL / 6, self.extend)
 
     def leave(self) -> None:
@@ -83,12 +107,11 @@ class Lease:
         self.sim.after(3 * TTL, self.must_be_known)
 
     def must_be_known(self) -> None:
-        assert self.keeper is None or self.over, f"seed {self.sim.seed}: the client believes in a lease that is over"
+        assert not self.covered or self.over, f"seed {self.sim.seed}: the client believes in a lease that is over"
 
     def release(self) -> None:
         self.over = True
-        if self.keeper is not None:
-            self.keeper.covered.discard(cast(Holding, self))
+        self.keeper.remove(self)
 
         def arrive() -> None:
             self.left = True
@@ -122,10 +145,8 @@ class Simulation:
         core = SimpleNamespace(
             alarms=SimpleNamespace(set=self.set_alarm, stop=self.stop_alarm),
             sender=SimpleNamespace(send=self.send, forget=self.forget, router=router),
-            deployment=SimpleNamespace(features=frozenset[str]()),
         )
-        sessions = SimpleNamespace(proven=True, may_end=True, prove=lambda: None, drop=self.dropped)
-        self.session = Session(cast(Core, core), cast(Sessions, sessions), SessionTerms(0, TTL, None))
+        self.session = begin(core, self.dropped)
 
     def after(self, pause: float, call: Callable[[], None]) -> None:
         self.number += 1
@@ -208,7 +229,7 @@ def test_a_quiet_session_is_not_asked_for_one_by_one(monkeypatch: pytest.MonkeyP
         sim.run(20 * TTL)
         assert not sim.over
         assert sim.uncovered == 0
-        assert all(lease.keeper is not None for lease in leases)
+        assert all(lease.covered for lease in leases)
 
 
 def test_a_release_beside_each_keep_hides_a_loss_for_a_ttl_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,17 +251,16 @@ def test_a_release_beside_each_keep_hides_a_loss_for_a_ttl_only(monkeypatch: pyt
     core = SimpleNamespace(
         alarms=SimpleNamespace(set=set_alarm, stop=alarms.append),
         sender=SimpleNamespace(send=send, forget=alarms.extend, router=SimpleNamespace(route=direct)),
-        deployment=SimpleNamespace(features=frozenset[str]()),
     )
-    sessions = SimpleNamespace(proven=True, may_end=True, prove=alarms.copy, drop=alarms.append)
-    session = Session(cast(Core, core), cast(Sessions, sessions), SessionTerms(0, TTL, None))
-    uncovered: list[Session] = []
+    session = begin(core, lambda _: None)
+    uncovered: list[Keeper] = []
 
-    def join() -> Holding:
-        holding = cast(Holding, type("Member", (), {"uncovered": staticmethod(uncovered.append)})())
+    def join() -> Kept:
+        member = type("Member", (), {"keeper": EXTENSIONS, "uncovered": staticmethod(uncovered.append)})
+        lease = cast(Kept, member())
         session.use()
-        session.entered(holding, now)
-        return holding
+        session.entered(lease, now)
+        return lease
 
     join()
     session.disuse()
@@ -252,7 +272,7 @@ def test_a_release_beside_each_keep_hides_a_loss_for_a_ttl_only(monkeypatch: pyt
         released = join()
         now += TTL / 3
         alarms[-1].wake()
-        session.covered.remove(released)
+        session.remove(released)
         session.disuse()
         answer(2)  # the released one and one of the others
         if uncovered:

@@ -10,7 +10,6 @@ All names below belong to one event loop; holdfast_client.sync has a client for 
 
 from ._client import Client
 from ._connect import connect
-from ._core import JeopardyHook
 from ._errors import (
     Closed,
     Exhausted,
@@ -26,13 +25,14 @@ from ._errors import (
     UnavailableReason,
     UnknownOutcome,
 )
-from ._key import decode_key, encode_key, shard_of
-from ._lease import Event, EventKind, HeldBack, Lease, LockState, format_fence
-from ._lock import HeldLock, Lock
+from ._lease import Event, EventKind, HeldBack, Lease, LockState
+from ._lock import HeldLock, JeopardyHook, Lock
+from ._names import decode_key, encode_key, shard_of
 from ._options import Duration, LockOptions, Mode, OnLost
 from ._scope import LockScope
 from ._watch import Watch
 from .fence import Claim
+from .fence._claim import format_fence
 
 __all__ = [
     "connect",

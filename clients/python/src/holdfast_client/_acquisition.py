@@ -5,27 +5,27 @@ from __future__ import annotations
 import secrets
 
 from . import _clock
-from ._core import Core
 from ._errors import LockTimeout, Unavailable, UnknownOutcome
 from ._exchange import Exchange
-from ._holding import Holding
-from ._key import encode_key, normalize
+from ._handle import Handle
+from ._handles import Handles
+from ._names import encode_key, normalize
 from ._options import Terms, millis
 from ._refusal import refused
-from ._resend import MOST_RESEND
+from ._resend import MAX_RESEND
 from ._sender import Answer
 
 # The wait that one attempt asks for, in seconds. Every attempt renews it. It runs out if the client is gone.
-MOST_WAIT = 60.0
+MAX_WAIT = 60.0
 # The part of a TTL that may pass between the attempts of a request that waits. When it is granted, that part of the
 # lease may be over, since it is counted from the latest attempt.
 QUIET_PARTS = 4
 # After how many grants that came too late an acquisition gives up.
-MOST_LATE = 3
+MAX_LATE = 3
 
-# Why a wait may never end, and of how many locks a call looks for its own.
+# Why a wait may never end, and among how many locks a call looks for its own.
 ITSELF = "this client holds it itself, and locks are not reentrant"
-FEW = 64
+MAX_SEARCHED = 64
 
 
 class Acquisition:
@@ -35,8 +35,9 @@ class Acquisition:
     granted is given back.
     """
 
-    def __init__(self, core: Core, name: str, terms: Terms) -> None:
-        self._core = core
+    def __init__(self, handles: Handles, name: str, terms: Terms) -> None:
+        self._handles = handles
+        self._core = handles.core
         self._name = normalize(name)
         self._key = encode_key(name)
         self._terms = terms
@@ -46,39 +47,39 @@ class Acquisition:
         # When the latest attempt cannot matter any more: its wait and a lease granted then are over.
         self._matters = self._begun
 
-    async def run(self) -> Holding:
+    async def run(self) -> Handle:
         """Return the lease of the lock."""
-        core = self._core
+        core, handles = self._core, self._handles
         if self._terms.shared:
             advice = "upgrade all nodes, or use exclusive locks only"
-            await core.need("sharing", advice, "acquire", self._name)
-        await core.deployment.wait()
-        self._secret = core.secret()
+            await handles.deployment.need("sharing", advice, "acquire", self._name)
+        await handles.deployment.wait()
+        self._secret = handles.secret()
         waits = self._terms.wait != 0 and not self._terms.shared
-        if waits and len(core.holdings) < FEW and any(name == self._name for name, _ in core.holdings):
-            core.log_once(f"a call waits for the lock {self._name!r}: {ITSELF}")
+        if waits and len(handles.held) < MAX_SEARCHED and any(name == self._name for name, _ in handles.held):
+            handles.log_once(f"a call waits for the lock {self._name!r}: {ITSELF}")
         took = 0.0
-        for _ in range(MOST_LATE):
-            a, holding = await self._grant()
-            if holding.held and not core.closed:
-                return holding
+        for _ in range(MAX_LATE):
+            a, handle = await self._grant()
+            if handle.held and not core.closed:
+                return handle
             took = _clock.now() - a.sent
-            holding.discard()
-            core.give_back(a.lease)
+            handle.discard()
+            handles.give_back(a.lease)
             core.check("acquire", self._name)
             self._id = secrets.token_hex(16)
         raise Unavailable(
-            f"{MOST_LATE} grants came when their lease was nearly over, the last after {took:.3f} s: "
+            f"{MAX_LATE} grants came when their lease was nearly over, the last after {took:.3f} s: "
             f"a TTL of {self._terms.ttl:g} s is too short for this connection",
             operation="acquire",
             resource=self._name,
         )
 
-    async def _grant(self) -> tuple[Answer, Holding]:
+    async def _grant(self) -> tuple[Answer, Handle]:
         while True:
             self._core.check("acquire", self._name)
             waits = self._wait() > 0
-            pause = min(self._terms.ttl / QUIET_PARTS, MOST_RESEND) if waits else MOST_RESEND
+            pause = min(self._terms.ttl / QUIET_PARTS, MAX_RESEND) if waits else MAX_RESEND
             x = Exchange(
                 self._core.sender,
                 self._core.exchanges,
@@ -86,7 +87,7 @@ class Acquisition:
                 self._name,
                 self._key,
                 self._message,
-                most_pause=pause,
+                max_pause=pause,
                 waits=waits,
                 gives_up=True,
             )
@@ -95,11 +96,11 @@ class Acquisition:
                 a = await self._run(x)
                 if a.status == "GRANTED" and int(a.lease.get("token", 0)) not in x.given_back:
                     again = True  # nothing is to be withdrawn
-                    return a, Holding(self._core, self._name, self._key, a, self._terms, self._secret)
+                    return a, Handle(self._handles, self._name, self._key, a, self._terms, self._secret)
                 again = self._again(a, x)
                 if not again:
                     error = refused("acquire", self._name, a)
-                    if a.status == "TIMEOUT" and (self._name, int(a.lease.get("token", 0))) in self._core.holdings:
+                    if a.status == "TIMEOUT" and (self._name, int(a.lease.get("token", 0))) in self._handles.held:
                         error.message += f"; {ITSELF}"
                     raise error
             finally:
@@ -133,10 +134,10 @@ class Acquisition:
         # How long the request may stay in the queue from now on. It never becomes 0, which would be another request.
         if self._terms.wait == 0:
             return 0
-        most = min(MOST_WAIT, self._core.deployment.max_wait)
+        longest = min(MAX_WAIT, self._handles.deployment.max_wait)
         if self._terms.wait is None:
-            return most
-        return max(min(most, self._begun + self._terms.wait - _clock.now()), 0.001)
+            return longest
+        return max(min(longest, self._begun + self._terms.wait - _clock.now()), 0.001)
 
     def _deadline(self) -> float | None:
         if self._terms.wait is None:
@@ -156,7 +157,7 @@ class Acquisition:
         if t.ephemeral:
             m["durability"] = "EPHEMERAL"
         if self._secret is not None:
-            m["secret_hash"] = self._core.secret_hash
+            m["secret_hash"] = self._handles.secret_hash
         return self._core.message(self._secret, **m)
 
     def _withdraw(self, x: Exchange) -> None:

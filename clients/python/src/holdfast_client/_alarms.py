@@ -10,7 +10,7 @@ from collections.abc import Callable
 from . import _clock
 
 # Timers stand still while the machine is suspended, so the clock is looked at this often, in seconds.
-LONGEST_SLEEP = 1.0
+MAX_SLEEP = 1.0
 # How many alarms go off before other callbacks of the loop have their turn.
 TURN = 256
 NEVER = math.inf
@@ -83,7 +83,7 @@ class Alarms:
             return
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
-        at = self._loop.time() + min(max(self._heap[0][0] - _clock.now(), 0.0), LONGEST_SLEEP)
+        at = self._loop.time() + min(max(self._heap[0][0] - _clock.now(), 0.0), MAX_SLEEP)
         if self._timer is not None:
             if self._timer.when() <= at:
                 return

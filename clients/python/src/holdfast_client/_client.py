@@ -17,12 +17,11 @@ from nats.aio.client import Client as Connection
 
 from ._acquisition import Acquisition
 from ._connect import warn_of_end
-from ._core import Core, JeopardyHook
 from ._errors import Closed, HoldfastError, Invalid
-from ._holding import Holding
-from ._key import encode_key, normalize
+from ._handles import Handles
 from ._lease import HeldBack, Lease, LockState
-from ._lock import Lock
+from ._lock import JeopardyHook, Lock
+from ._names import encode_key, normalize
 from ._options import (
     Duration,
     LockOptions,
@@ -88,17 +87,17 @@ class Client:
         warn_of_end(nc)
         self._owner = _new_owner() if owner is None else check_owner(owner)
         self._ttl = check_ttl(ttl)
-        self._make_core = partial(
-            Core,
+        self._on_jeopardy = on_jeopardy
+        self._make_handles = partial(
+            Handles,
             nc,
             owner=self._owner,
             timeout=seconds("timeout", timeout, 0.001),
             prefix=prefix,
             use_sessions=sessions,
             secret=check_secret(secret),
-            jeopardy=on_jeopardy,
         )
-        self._core: Core | None = None
+        self._handles: Handles | None = None
         self._closed = False
         self._closing: asyncio.Task[None] | None = None
 
@@ -144,7 +143,7 @@ class Client:
             Exhausted: the resource has used up its tokens.
             Closed: the client is closed.
         """
-        return (await self._acquire(name, check_terms(self._ttl, **options))).lock
+        return await self._acquire(name, check_terms(self._ttl, **options))
 
     async def get(self, name: str) -> LockState:
         """Return what the service knows of a resource.
@@ -155,7 +154,7 @@ class Client:
             Closed: the client is closed.
         """
         key = encode_key(name)
-        a = await self._start("get").call("get", name, key, b"{}")
+        a = await self._start("get").core.call("get", name, key, b"{}")
         if a.status not in ("HELD", "FREE", "HELD_BACK"):
             raise refused("get", name, a)
         return _state(normalize(name), a)
@@ -175,7 +174,7 @@ class Client:
         if pattern:
             m["pattern"] = check_pattern(pattern, "list")
         while True:
-            a = await self._start("list").call("list", "", "", json.dumps(m).encode())
+            a = await self._start("list").core.call("list", "", "", json.dumps(m).encode())
             if a.status:
                 raise refused("list", "", a)
             for lease in a.reply.get("leases", ()):
@@ -191,7 +190,7 @@ class Client:
             Invalid: the pattern breaks a rule.
             Closed: the client is closed.
         """
-        return Watch(self._start("watch"), pattern)
+        return Watch(self._start("watch").core, pattern)
 
     async def close(self) -> None:
         """Release all locks, end all calls with Closed, and wait for what goes on, no longer than the timeout.
@@ -203,10 +202,10 @@ class Client:
             UnknownOutcome: not everything was answered in time.
         """
         self._closed = True
-        if self._core is None or self._core.process.inherited:
+        if self._handles is None or self._handles.core.process.inherited:
             return
         if self._closing is None:
-            self._closing = self._core.spawn(self._core.close())
+            self._closing = self._handles.core.spawn(self._handles.close())
         await asyncio.shield(self._closing)
 
     async def __aenter__(self) -> Self:
@@ -221,18 +220,22 @@ class Client:
             if error is None:  # else it would hide the error of the block
                 raise
 
-    def _start(self, operation: str) -> Core:
+    def _start(self, operation: str) -> Handles:
         if self._closed:
             raise Closed("the client is closed", operation=operation)
-        if self._core is None:
-            self._core = self._make_core()
-        self._core.process.check(operation)
-        if self._core.loop is not asyncio.get_running_loop():
+        if self._handles is None:
+            self._handles = self._make_handles()
+        self._handles.core.process.check(operation)
+        if self._handles.core.loop is not asyncio.get_running_loop():
             raise RuntimeError("a client belongs to the event loop of its first call; make one client for each loop")
-        return self._core
+        return self._handles
 
-    async def _acquire(self, name: str, terms: Terms) -> Holding:
-        return await Acquisition(self._start("acquire"), name, terms).run()
+    async def _acquire(self, name: str, terms: Terms) -> Lock:
+        handle = await Acquisition(self._start("acquire"), name, terms).run()
+        lock = Lock(handle)
+        if self._on_jeopardy is not None:
+            handle.on_jeopardy = partial(self._on_jeopardy, lock)
+        return lock
 
 
 def _state(name: str, a: Answer) -> LockState:

@@ -1,4 +1,4 @@
-"""The clock of leases: monotonic, and it counts the time of a suspend where the system tells it."""
+"""The clock of leases: monotonic, and it counts the time of a suspend where the system reports it."""
 
 from __future__ import annotations
 

@@ -1,43 +1,26 @@
-"""What the parts of a client have in common."""
+"""What all parts of a client send requests and run tasks with."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
-from base64 import b64encode
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from nats.aio.client import Client as Connection
 
 from . import _clock
 from ._alarms import Alarms
-from ._connect import log
-from ._deployment import Deployment
-from ._ends import Ends
-from ._errors import Closed, HoldfastError, Invalid, UnknownOutcome
+from ._errors import Closed, HoldfastError, Unavailable
 from ._exchange import Exchange
-from ._holding import Holding
-from ._key import encode_key
-from ._lock import Lock
 from ._sender import Answer, Sender
-from ._sessions import Sessions
-
-if TYPE_CHECKING:
-    from ._watch import Watch
 
 T = TypeVar("T")
 
-JeopardyHook = Callable[[Lock, HoldfastError | None], None]
-"""Is told that the renewal of a lock begins to fail, and with None that it has succeeded again."""
-
 # Bounds what goes on in the background for calls that have returned. What does not fit runs out by its TTL.
-MOST_BACKGROUND = 4096
-# How many leases are released at a time when the client is closed.
-RELEASES_AT_ONCE = 256
+MAX_BACKGROUND = 4096
 
 
 class Process:
@@ -62,13 +45,13 @@ class Process:
 
 
 class Core:
-    """The state of a client, from its first call on. It belongs to one event loop.
+    """The requests and tasks of a client, from its first call on. It belongs to one event loop.
 
     Attributes:
-        holdings: the leases that are held, by resource and token.
         process: the one that has the client.
         closed: the client is closed, or is being closed.
-        secret_hash: the SHA-256 of the secret, in base64.
+        exchanges: the requests that are not answered yet.
+        watches: what ends with the connection or the client, each a function that is called with the reason.
     """
 
     def __init__(
@@ -78,47 +61,37 @@ class Core:
         owner: str,
         timeout: float,
         prefix: str,
-        use_sessions: bool,
-        secret: bytes,
-        jeopardy: JeopardyHook | None,
+        orphan: Callable[[dict[str, Any]], None],
+        reconnected: Callable[[], None],
+        unreachable: Callable[[], None],
     ) -> None:
+        """Begin to receive answers.
+
+        Args:
+            nc: the connection.
+            owner: in whose name requests are sent.
+            timeout: how long a call waits for its answer.
+            prefix: that of the subjects.
+            orphan: is called with each lease that was granted in an answer that is not expected any more.
+            reconnected: is called when the connection is there again after an interruption.
+            unreachable: is called when a direct subject has no responder.
+        """
         self.nc = nc
         self.owner = owner
         self.timeout = timeout
         self.prefix = prefix
-        self.use_sessions = use_sessions
-        self.jeopardy = jeopardy
         self.closed = False
         self.process = Process()
-        self.holdings: dict[tuple[str, int], Holding] = {}
         self.exchanges: set[Exchange] = set()
-        self.watches: set[Watch] = set()
+        self.watches: set[Callable[[HoldfastError], None]] = set()
         self.loop = asyncio.get_running_loop()
-        self._secret = b64encode(secret).decode()
-        self.secret_hash = b64encode(hashlib.sha256(secret).digest()).decode()
+        self._restored = reconnected
         self._tasks: set[asyncio.Task[Any]] = set()
         self._background: set[asyncio.Task[None]] = set()
-        self._logged = False
-        # Nothing is asked any more.
-        self._ceased = False
+        # No request is sent any more.
+        self._ended = False
         self.alarms = Alarms()
-        self.sender = Sender(
-            nc,
-            prefix,
-            owner,
-            orphan=self._orphan,
-            reconnected=self._reconnected,
-            unheard=lambda: self.deployment.refresh(),
-        )
-        self.sessions = Sessions(self)
-        self.ends = Ends(self)
-        self.deployment = Deployment(self)
-
-    def log_once(self, message: str) -> None:
-        """Log what a client reports once."""
-        if not self._logged:
-            self._logged = True
-            log.info(message)
+        self.sender = Sender(nc, prefix, owner, orphan=orphan, reconnected=self._reconnected, unreachable=unreachable)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run something in a task of the client, which close waits for."""
@@ -143,7 +116,7 @@ class Core:
 
     def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         """Run something that a call has left. Return None if too much of it goes on already."""
-        if len(self._background) >= MOST_BACKGROUND or self._ceased:
+        if len(self._background) >= MAX_BACKGROUND or self._ended:
             work.close()
             return None
         task = self.spawn(work)
@@ -156,15 +129,16 @@ class Core:
         if self.closed:
             raise Closed("the client is closed", operation=operation, resource=resource)
 
-    def secret(self) -> str | None:
-        """Return the secret of new leases in base64; None if the deployment may refuse one."""
-        return self._secret if "secrets" in self.deployment.features else None
-
-    async def ask(
+    async def request(
         self, op: str, resource: str, key: str, payload: bytes, within: float, *, gives_up: bool = False
     ) -> Answer:
         """Return the answer to a request, also while the client closes; if there is none in time, raise as call."""
-        x = Exchange(self.sender, self.exchanges, op, resource, key, lambda: payload, gives_up=gives_up)
+        return await self.run(
+            Exchange(self.sender, self.exchanges, op, resource, key, lambda: payload, gives_up=gives_up), within
+        )
+
+    async def run(self, x: Exchange, within: float) -> Answer:
+        """Return the answer to a request; if there is none in time, raise as call."""
         try:
             return await x.run(_clock.now() + max(within, 0))
         finally:
@@ -173,14 +147,7 @@ class Core:
     async def call(self, op: str, resource: str, key: str, payload: bytes) -> Answer:
         """Return the answer to a request within the timeout; if there is none, raise what is known of its effect."""
         self.check(op, resource)
-        return await self.ask(op, resource, key, payload, self.timeout, gives_up=True)
-
-    async def need(self, feature: str, advice: str, operation: str, resource: str) -> None:
-        """Raise Invalid if the deployment is known not to have a feature."""
-        if await self.deployment.lacks(feature):
-            version = self.deployment.version
-            message = f"the deployment, of version {version!r}, lacks the feature {feature!r}: {advice}"
-            raise Invalid(message, operation=operation, resource=resource)
+        return await self.request(op, resource, key, payload, self.timeout, gives_up=True)
 
     def message(self, secret: str | None, **fields: object) -> bytes:
         """Return a request of the owner about a lease that has this secret, or is to have it."""
@@ -194,104 +161,39 @@ class Core:
 
         async def run() -> None:
             with suppress(HoldfastError):
-                await self.ask("release", "", key, message, within)
+                await self.request("release", "", key, message, within)
 
         self.background(run())
 
-    def give_back(self, lease: dict[str, Any]) -> bool:
-        """Release a lease in the background. Return False if it is held here, or not of this owner."""
-        name, token = lease.get("resource", ""), int(lease.get("token", 0))
-        if (name, token) in self.holdings or lease.get("owner") != self.owner:
-            return False
-        message = self.message(self.secret(), token=token)
-        self.release_later(encode_key(name), message, lease.get("ttl_ms", 0) / 1000)
-        return True
-
-    async def close(self) -> None:
-        """Release all locks, end all calls, and wait for what goes on, no longer than the timeout."""
+    def close(self) -> None:
+        """End the calls and watches of the application. Requests can be sent until end is called."""
         self.closed = True
-        until = _clock.now() + self.timeout
-        self.deployment.close()
         for x in self.exchanges:
             if x.gives_up:
                 x.stop()
-        for watch in tuple(self.watches):
-            watch.closed()
-        for holding in self.holdings.values():
-            holding.interrupt()
-        releases = self.spawn(self._release_all())
-        self.ends.close()
+        self._end_watches(Closed("the client is closed", operation="watch"))
+
+    async def end(self, until: float) -> bool:
+        """Wait for what goes on, no longer than until a moment; then end it. Return whether it ended by itself."""
         own = {asyncio.current_task()}
         while (unfinished := self._tasks - own) and (left := until - _clock.now()) > 0:
             await asyncio.wait(unfinished, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        self._ceased = True
-        releases.cancel()
+        self._ended = True
         self.alarms.close()
         for x in self.exchanges:
             x.stop()
         for task in unfinished:
             task.cancel()
-        for holding in tuple(self.holdings.values()):
-            holding.detach()
-        await self.sender.close()
-        if unfinished:
-            cause = "not everything was answered in time; locks and places in queues that are left run out"
-            raise UnknownOutcome(cause, operation="close")
-
-    async def _release_all(self) -> None:
-        ending = [(x, x.surrender()) for x in self.sessions.all()]
-        together = [holding for _, holdings in ending for holding in holdings]
-        for holding in together:
-            holding.surrender()  # before the request leaves: the lease may be over as soon as it arrives
-        try:
-            await asyncio.gather(*(self._end(x.terms.shard, x.id, x.ending(), holdings) for x, holdings in ending))
-            queue = [x.release for x in self.holdings.values()] + [x.release_alone for x in together]
-
-            async def work() -> None:
-                while queue:
-                    try:
-                        await queue.pop()()
-                    except HoldfastError:
-                        pass  # it was lost, or goes on to be released until it runs out
-
-            await asyncio.gather(*(work() for _ in range(min(RELEASES_AT_ONCE, len(queue)))))
-        finally:
-            for holding in together:
-                cause = "the client was closed before an answer came"
-                holding.settle(UnknownOutcome(cause, operation="release", resource=holding.name))
-        for session in self.sessions.all():
-            session.close()
-
-    async def _end(self, shard: int, session: str, message: bytes, holdings: list[Holding]) -> None:
-        # Releases the surrendered leases of a session by its end. If that is not answered so, they stay surrendered.
-        if not holdings:
-            return
-        x = Exchange(self.sender, self.exchanges, "end", "", session, lambda: message, waits=True, shard=shard)
-        try:
-            a = await x.run(_clock.now() + self.timeout / 2)
-        except HoldfastError:
-            return
-        finally:
-            x.finish()
-        if a.status == "RELEASED":
-            for holding in holdings:
-                holding.settle(None)
-
-    def _orphan(self, lease: dict[str, Any]) -> None:
-        # An answer may come twice, and the second time before a call has looked at the first.
-        name, token = lease.get("resource", ""), int(lease.get("token", 0))
-        if any(x.has(name, token) for x in self.exchanges) or not self.give_back(lease):
-            return
-        for x in self.exchanges:
-            x.given_back.add(token)
+        return not unfinished
 
     def _reconnected(self) -> None:
         for x in self.exchanges:
             x.reconnected()
-        for watch in tuple(self.watches):
-            watch.reconnected()
-        if not self.sender.off:
-            for holding in tuple(self.holdings.values()):
-                holding.reconnected()
-            self.sessions.reconnected()
-            self.ends.reconnected()
+        if self.sender.off:
+            self._end_watches(Unavailable("the connection is closed", operation="watch"))
+        else:
+            self._restored()
+
+    def _end_watches(self, error: HoldfastError) -> None:
+        for end in tuple(self.watches):
+            end(error)

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 from nats.aio.client import Client as Connection
 
-if TYPE_CHECKING:
-    from ._sender import Attempt, Sender
-
-# How NATS says that it denies a publish or a subscription, as nats-py has it.
+# How NATS denies a publish or a subscription, as nats-py has it.
 _DENIAL = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)"', re.IGNORECASE)
 
 
+class Publisher(Protocol):
+    """A sender, as far as denials concern it. Subjects are in lower case, and attempts are named by their number."""
+
+    def receives(self, subject: str) -> bool:
+        """Return whether answers come to a subject."""
+        ...
+
+    def published_on(self, subject: str) -> list[int]:
+        """Return the open attempts that were published on a subject."""
+        ...
+
+    def deny(self, attempts: Iterable[int], error: str) -> None:
+        """Answer attempts that NATS has denied."""
+        ...
+
+    def deafen(self, error: str) -> None:
+        """Note why NATS sends no answers."""
+        ...
+
+
 class Denials:
-    """The senders of one connection that hear what NATS denies there.
+    """What NATS denies on a connection, reported to its senders.
 
     nats-py reports it to one callback, which is the application's: it is called behind them.
     """
@@ -24,22 +42,22 @@ class Denials:
         self._nc: Any = nc
         self._behind = self._nc._error_cb
         self._nc._error_cb = self._report
-        self._senders: list[Sender] = []
+        self._senders: list[Publisher] = []
         # The attempts that were open at each denial of a subject on which more are open.
-        self._counted: dict[str, list[set[Attempt]]] = {}
+        self._counted: dict[str, list[set[tuple[Publisher, int]]]] = {}
 
     @staticmethod
-    def hear(sender: Sender) -> Denials:
-        """Return those of the connection of a sender, who hears them from now on."""
-        nc: Any = sender.nc
-        denials = getattr(nc._error_cb, "__self__", None)
+    def reported_to(sender: Publisher, nc: Connection) -> Denials:
+        """Return the denials of a connection, which are reported to one more sender from now on."""
+        callback: Any = getattr(nc, "_error_cb", None)
+        denials = getattr(callback, "__self__", None)
         if not isinstance(denials, Denials):
             denials = Denials(nc)
         denials._senders.append(sender)
         return denials
 
-    def ignore(self, sender: Sender) -> None:
-        """End what hear has begun. The last sender restores the callback, unless the application has set another."""
+    def ignore(self, sender: Publisher) -> None:
+        """Report to a sender no more. The last sender restores the callback, unless the application has set another."""
         self._senders.remove(sender)
         if not self._senders and self._nc._error_cb == self._report:
             self._nc._error_cb = self._behind
@@ -59,7 +77,7 @@ class Denials:
                 sender.deafen(error)
                 return
         by_sender = [(sender, sender.published_on(subject)) for sender in self._senders]
-        open = {attempt for _, attempts in by_sender for attempt in attempts}
+        open = {(sender, attempt) for sender, attempts in by_sender for attempt in attempts}
         times = [*(before for before in self._counted.pop(subject, ()) if before <= open), open]
         if len(times) < len(open):
             self._counted[subject] = times

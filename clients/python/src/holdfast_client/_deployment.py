@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from . import _clock
-from ._errors import HoldfastError
+from ._core import Core
+from ._errors import HoldfastError, Invalid
 from ._resend import FIRST_RESEND
 
-if TYPE_CHECKING:
-    from ._core import Core
-
-# How long an answer to info is taken for up to date after a direct subject had no responder, in seconds.
+# How long an answer to info counts as up to date after a direct subject had no responder, in seconds.
 FRESH = 5.0
 # How long to wait after a request that was not answered, in seconds.
 AGAIN = 1.0
 MAX_WAIT = 3600.0
-# What an answer may say of the number of shards.
-MOST_SHARDS = 0xFFFFFFFF
+# The largest number of shards in an answer.
+MAX_SHARDS = 0xFFFFFFFF
 
 
 class Deployment:
@@ -26,7 +23,7 @@ class Deployment:
 
     Attributes:
         shards: how many there are; 0: it is not known.
-        features: what all nodes are known to offer.
+        features: those of all nodes.
         version: that of the node that answered.
         max_wait: the longest wait that it allows, in seconds.
         min_ttl: the shortest lease that it allows; 0: it is not known.
@@ -41,7 +38,7 @@ class Deployment:
         self.max_wait = MAX_WAIT
         self.min_ttl = 0.0
         self.known = asyncio.Event()
-        self._begun = self._asked = _clock.now()
+        self._begun = self._queried = _clock.now()
         self._task = core.spawn(self._find())
 
     @property
@@ -50,7 +47,7 @@ class Deployment:
         return "order" in self.features
 
     def close(self) -> None:
-        """Ask no more."""
+        """Send no more requests."""
         self._task.cancel()
 
     async def wait(self) -> None:
@@ -65,32 +62,34 @@ class Deployment:
             pass
 
     def refresh(self) -> None:
-        """Ask again, unless the answer is fresh."""
-        if self._task.done() and not self._core.closed and _clock.now() >= self._asked + FRESH:
+        """Send another request, unless the answer is fresh."""
+        if self._task.done() and not self._core.closed and _clock.now() >= self._queried + FRESH:
             self._task = self._core.spawn(self._find())
 
-    async def lacks(self, feature: str) -> bool:
-        """Return whether the deployment is known not to have a feature; it is asked again if it had not."""
+    async def need(self, feature: str, advice: str, operation: str, resource: str) -> None:
+        """Raise Invalid if the deployment is known not to have a feature."""
         await self.wait()
-        if self.known.is_set() and feature not in self.features:
-            await self._core.join(self._ask())  # its nodes may have been upgraded
-            return feature not in self.features
-        return False
+        if not self.known.is_set() or feature in self.features:
+            return
+        await self._core.join(self._query())  # its nodes may have been upgraded
+        if feature not in self.features:
+            message = f"the deployment, of version {self.version!r}, lacks the feature {feature!r}: {advice}"
+            raise Invalid(message, operation=operation, resource=resource)
 
     async def _find(self) -> None:
         while True:
-            if await self._ask():
+            if await self._query():
                 return
             await asyncio.sleep(AGAIN)
 
-    async def _ask(self) -> bool:
-        self._asked = _clock.now()
+    async def _query(self) -> bool:
+        self._queried = _clock.now()
         try:
-            a = await self._core.ask("info", "", "", b"{}", self._core.timeout)
+            a = await self._core.request("info", "", "", b"{}", self._core.timeout)
         except HoldfastError:
             return False
         shards = a.reply.get("shards", 0)
-        if a.status or not isinstance(shards, int) or not 1 <= shards <= MOST_SHARDS:
+        if a.status or not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
             return False
         self.shards = self._core.sender.router.shards = shards
         self.version = a.reply.get("version", "")

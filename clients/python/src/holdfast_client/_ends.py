@@ -3,49 +3,59 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-if TYPE_CHECKING:
-    from ._core import Core
-    from ._hints import Hints
+from ._core import Core
 
 # Bounds the subscriptions of a client. Further leases rely on their renewals.
-MOST_SUBSCRIBED = 1000
+MAX_SUBSCRIBED = 1000
 # Bounds the events of one subscription that wait to be looked at.
 EVENTS_AHEAD = 4096
 
 
+class Follower(Protocol):
+    """Receives the ends of the leases of a key."""
+
+    def subscribed(self) -> None:
+        """Note that events are received from now on; earlier ones were missed."""
+        ...
+
+    def received(self, token: int) -> None:
+        """Note that an event says that the lease of this token has ended."""
+        ...
+
+
 class Ends:
-    """Listens for the ends of leases: a subscription for each resource, one task that makes and removes them."""
+    """Receives the ends of leases: a subscription for each resource, one task that makes and removes them."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._followers: dict[str, list[Hints]] = {}
+        self._followers: dict[str, list[Follower]] = {}
         self._changed: dict[str, None] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._refused = False
         self._task: asyncio.Task[None] | None = None
         self._posted = asyncio.Event()
 
-    def add(self, key: str, hints: Hints) -> bool:
+    def add(self, key: str, follower: Follower) -> bool:
         """Subscribe to the ends of the leases of a key. Return False if the client does not."""
-        if self._refused or len(self._followers) >= MOST_SUBSCRIBED or self._core.closed:
+        if self._refused or len(self._followers) >= MAX_SUBSCRIBED or self._core.closed:
             return False
-        self._followers.setdefault(key, []).append(hints)
+        self._followers.setdefault(key, []).append(follower)
         self._change(key)
         if self._task is None:
             self._task = self._core.spawn(self._run())
         return True
 
-    def remove(self, key: str, hints: Hints) -> None:
+    def remove(self, key: str, follower: Follower) -> None:
         """Unsubscribe."""
         followers = self._followers.get(key, [])
-        if hints in followers:
-            followers.remove(hints)
+        if follower in followers:
+            followers.remove(follower)
         if not followers:
             self._followers.pop(key, None)
         self._change(key)
@@ -87,16 +97,16 @@ class Ends:
         except (NatsError, OSError):
             return  # the connection is closed
         if key in self._subscriptions:
-            for hints in tuple(self._followers.get(key, ())):
-                hints.listening()
+            for follower in tuple(self._followers.get(key, ())):
+                follower.subscribed()
 
     async def _subscribe(self, key: str) -> None:
         subject = f"{self._core.prefix}.event.{key}"
         first = not self._subscriptions
         self._subscriptions[key] = await self._core.nc.subscribe(
-            subject, cb=self._heard, pending_msgs_limit=EVENTS_AHEAD
+            subject, cb=self._received, pending_msgs_limit=EVENTS_AHEAD
         )
-        # NATS tells of a refusal through the error handler of the application, so the first one is tried alone: a user
+        # NATS reports a refusal to the error handler of the application, so the first one is tried alone: a user
         # without the right gets one error, and not one for each lock.
         if first and self._core.nc.is_connected:
             await self._core.nc.flush()
@@ -107,10 +117,10 @@ class Ends:
                 self._changed[refused] = None
             self._followers.clear()
 
-    async def _heard(self, m: Msg) -> None:
+    async def _received(self, m: Msg) -> None:
         headers = m.headers or {}
         token = headers.get("Fencing-Token", "")
         if headers.get("Holdfast-Event") in ("RELEASED", "EXPIRED", "BROKEN") and token.isdecimal():
             key = m.subject.removeprefix(f"{self._core.prefix}.event.")
-            for hints in tuple(self._followers.get(key, ())):
-                hints.heard(int(token))
+            for follower in tuple(self._followers.get(key, ())):
+                follower.received(int(token))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-if TYPE_CHECKING:
-    from ._lease import Lease
+from ._lease import Lease
 
 LossReason = Literal["not_held", "not_owner", "stale_token", "deadline"]
 """Why a lock was lost: what the service found, or that its time was over before it was renewed."""
@@ -24,7 +23,7 @@ class HoldfastError(Exception):
 
     Attributes:
         code: the name of the error in all clients of Holdfast.
-        operation: what was asked for, such as "acquire".
+        operation: what was called, such as "acquire".
         resource: the name of the lock; empty for a listing and the like.
         holder: the present lease of the resource, if the service has shown it.
         reason: why the lock was lost, of a LockLost; why no node could decide, of an Unavailable, where that is known;

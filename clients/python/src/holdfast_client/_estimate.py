@@ -1,18 +1,18 @@
-"""When a lease must be considered over: pure arithmetic, which is told the time and sends nothing."""
+"""When a lease must be considered over: pure arithmetic, which receives the time and sends nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-LEAST_MARGIN = 0.015
-MOST_MARGIN = 1.0
+MIN_MARGIN = 0.015
+MAX_MARGIN = 1.0
 # The part of a long TTL by which clocks may differ: twice what NTP corrects at most.
 DRIFT = 0.001
 
 # The largest number of an attempt.
-MOST_ORDER = 9_007_199_254_740_991
+MAX_ORDER = 9_007_199_254_740_991
 # The shortest length of a lease that was set by another attempt than the answered one.
-LEAST_LENGTH = 0.001
+MIN_LENGTH = 0.001
 
 
 def margin(ttl: float) -> float:
@@ -20,7 +20,7 @@ def margin(ttl: float) -> float:
 
     That is room for a late timer and for clocks that run at different speeds.
     """
-    return min(max(ttl / 8, LEAST_MARGIN), max(MOST_MARGIN, ttl * DRIFT))
+    return min(max(ttl / 8, MIN_MARGIN), max(MAX_MARGIN, ttl * DRIFT))
 
 
 @dataclass(slots=True, eq=False)
@@ -83,7 +83,7 @@ class Estimate:
         return max([self.until + margin(self.agreed), *(a.sent + a.ttl for a in self.open)])
 
     def sent(self, id: int, at: float) -> None:
-        """Take in that an attempt was sent. Attempts have growing ids.
+        """Note that an attempt was sent. Attempts have growing ids.
 
         One that asks for less than is left makes the lease shorter at once, because the service may have granted it.
         """
@@ -92,7 +92,7 @@ class Estimate:
         self.until = min(self.until, a.ends(at))
 
     def granted(self, id: int, remaining: float, order: int = 0) -> tuple[float, list[int]] | None:
-        """Take in that the service granted an attempt, when so much remained.
+        """Note that the service granted an attempt, when so much remained.
 
         order is the highest number that it has granted. If it is above that of the attempt, the lease has the length
         that the one of this number has asked for.
@@ -104,7 +104,7 @@ class Estimate:
         if by is None:
             return None
         by.before = self.open[-1].id
-        self.agreed = max(remaining, LEAST_LENGTH) if 0 < by.order < order else by.ttl
+        self.agreed = max(remaining, MIN_LENGTH) if 0 < by.order < order else by.ttl
         until = by.sent + min(remaining, self.agreed) - margin(self.agreed)
         settled: list[int] = []
         left: list[Attempt] = []
@@ -116,12 +116,12 @@ class Estimate:
             if not over:
                 left.append(a)
                 until = min(until, a.ends(by.sent))
-        self.until = until  # at once, because another thread may ask
+        self.until = until  # at once, because another thread may read it
         self.open = left
         return by.sent, settled
 
     def drop(self, id: int) -> None:
-        """Take in that an attempt had no effect."""
+        """Note that an attempt had no effect."""
         self.open = [a for a in self.open if a.id != id]
 
     def drop_all(self) -> list[int]:

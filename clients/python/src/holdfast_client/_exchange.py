@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from . import _clock
 from ._errors import Closed, HoldfastError, Unavailable, UnavailableReason, UnknownOutcome
-from ._resend import MOST_RESEND, resend_after, retry_after
+from ._resend import MAX_RESEND, resend_after, retry_after
 from ._sender import DENIED, GARBLED, NO_RESPONDERS, NOT_SENT, Answer, Sender
 
 # How many attempts of one request are expected to be answered. The service answers the latest.
@@ -16,7 +16,7 @@ OPEN_ATTEMPTS = 8
 # How long after its start a client first reports that no node answers, and how long each call tries at least, in
 # seconds. Who waits for a first answer has rather made a mistake than met a failover.
 FIRST_CONTACT = 0.8
-LEAST_CONTACT = 0.3
+MIN_CONTACT = 0.3
 
 _WITHOUT_EFFECT = {"info", "list", "get"}
 
@@ -26,12 +26,12 @@ class Exchange:
 
     Args:
         sender: sends the attempts.
-        exchanges: those that are to be told of the connection and of the end of the client.
+        exchanges: the set of those that are run, which it joins.
         op: the operation.
         resource: the name that errors show; empty: the request is about none.
         key: that of the resource or session; empty: the request is about none, and its subject ends with op.
         message: returns the request as it is to be sent now; it must be the same one to the service each time.
-        most_pause: bounds the pauses between attempts.
+        max_pause: bounds the pauses between attempts.
         waits: the service may leave the request without an answer for a time.
         shard: that of a session; None: that of the key.
         gives_up: a caller waits, whose call ends when the client begins to close. The caller learns of what another
@@ -51,7 +51,7 @@ class Exchange:
         key: str,
         message: Callable[[], bytes],
         *,
-        most_pause: float = MOST_RESEND,
+        max_pause: float = MAX_RESEND,
         waits: bool = False,
         shard: int | None = None,
         gives_up: bool = False,
@@ -67,7 +67,7 @@ class Exchange:
         self._resource = resource
         self._key = key
         self._message = message
-        self._most_pause = most_pause
+        self._max_pause = max_pause
         self._waits = waits
         self._shard = shard
         self._open: list[int] = []
@@ -102,7 +102,7 @@ class Exchange:
         loop = asyncio.get_running_loop()
         self._exchanges.add(self)
         await self._sender.window.enter(self)
-        self._patience = max(self._sender.begun + FIRST_CONTACT, _clock.now() + LEAST_CONTACT)
+        self._patience = max(self._sender.begun + FIRST_CONTACT, _clock.now() + MIN_CONTACT)
         while True:
             if self._stop:
                 raise self._give_up("the client is closed", stopped=True)
@@ -114,7 +114,7 @@ class Exchange:
             if self._renew or now >= self._due:
                 self._send(now)
             next_look = self._due if deadline is None else min(self._due, deadline)
-            if self.gives_up and self._obstacle and not self._sender.heard:
+            if self.gives_up and self._obstacle and not self._sender.answered:
                 next_look = min(next_look, self._patience)
             timer = loop.call_later(max(next_look - now, 0), self._changed.set)
             try:
@@ -158,11 +158,11 @@ class Exchange:
             return True
         if not self._obstacle or not self.definite:
             return False
-        return self._denied or self._lasting or (not self._sender.heard and now >= self._patience)
+        return self._denied or self._lasting or (not self._sender.answered and now >= self._patience)
 
     def _send(self, now: float) -> None:
         self._renew = False
-        self._due = now + min(resend_after(self._sent), self._most_pause)
+        self._due = now + min(resend_after(self._sent), self._max_pause)
         if self._open and self._sender.is_queued(self._open[-1]):
             return  # the connection takes nothing; what waits for it is not to grow
         if self._key:

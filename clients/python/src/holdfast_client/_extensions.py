@@ -1,50 +1,143 @@
-"""The requests that extend a lease."""
+"""The extends that keep one lease alive."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import random
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from . import _clock
-from ._errors import HoldfastError
-from ._estimate import MOST_ORDER
+from ._alarms import NEVER, Alarm
+from ._core import Core
+from ._deployment import Deployment
+from ._errors import HoldfastError, UnknownOutcome
+from ._estimate import MAX_ORDER
+from ._keeper import Kept
 from ._options import millis
-from ._renewal import Renewal
+from ._refusal import LOSSES, refused
+from ._renewal import Renewal, spread
 from ._resend import resend_after, retry_after
-from ._sender import Answer, Receive, Sender
-
-if TYPE_CHECKING:
-    from ._session import Session
+from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
+from ._session import Session
+from ._sessions import Sessions
 
 Outcome = asyncio.Future[HoldfastError | None]
 
 
+class Extended(Kept, Protocol):
+    """The lease that extends are about."""
+
+    name: str
+    key: str
+    secret: str | None
+    failing: bool
+
+    @property
+    def until(self) -> float:
+        """When the lease must be considered over."""
+        ...
+
+    def message(self, **fields: object) -> bytes:
+        """Return a request about the lease with these fields."""
+        ...
+
+    def adopt(self, lease: Mapping[str, Any]) -> None:
+        """Take over the token of an answer, of a lease that another client of the owner has downgraded."""
+        ...
+
+    def end(self, operation: str, a: Answer) -> None:
+        """End the lease, because this answer says that it is lost."""
+        ...
+
+    def run_out(self) -> None:
+        """End the lease, because it is over by the clock."""
+        ...
+
+
 class Extensions(Renewal):
-    """Asks the service to extend one lease, and answers the callers of Lock.extend.
+    """The keeper of one lease, by extends. They take it into a session, which is its keeper then.
+
+    No task belongs to it: its alarm and answers drive it. They also answer the callers of Lock.extend.
 
     Attributes:
         session: what the attempts from a number on name; None: nothing.
     """
 
-    def __init__(self, sender: Sender, key: str, message: Callable[..., bytes], a: Answer, ttl: float) -> None:
-        """Extend the lease of a grant. message returns a request about it with the given fields."""
+    def __init__(
+        self,
+        lease: Extended,
+        core: Core,
+        deployment: Deployment,
+        sessions: Sessions,
+        a: Answer,
+        ttl: float,
+        *,
+        renews: bool,
+    ) -> None:
+        """Extend the lease of a grant; without renews only when a caller asks for it. Then call begin."""
         super().__init__(a.sent, a.lease.get("remaining_ms", 0) / 1000, ttl)
-        self._sender = sender
-        self._key = key
-        self._message = message
+        self._lease = lease
+        self._core = core
+        self._sender = core.sender
+        self._deployment = deployment
+        self._sessions = sessions
+        self._renews = renews
         # The TTL that the service has agreed to, and the attempt from which on another one is asked for.
         self._confirmed = ttl
         self._asks = 0
         self.session: Session | None = None
-        # The lease may still be in the former session, until an attempt that names the present one is answered.
-        self._former: Session | None = None
         self._since = 0
-        self._left = False
+        # The next attempt names no session, because one that named it was refused.
+        self._alone = False
         # The number of the attempts that ask for what is asked for now.
         self._number = a.order + 1
         # Callers, with the first attempt that may answer them.
         self._calls: list[tuple[int, Outcome]] = []
+        self._alarm = Alarm(self._wake)
+
+    def begin(self) -> None:
+        """Set the first alarm."""
+        self._schedule()
+
+    def add(self, lease: Kept) -> None:
+        """Keep the lease alive, in the place of its former keeper."""
+        former = lease.keeper
+        # Before the keeper changes, because another thread may read the end.
+        self.resume(former.until, _clock.now() + random.random() * spread(self.agreed))
+        lease.keeper = self
+        former.remove(lease)
+        self._schedule()
+
+    def remove(self, lease: Kept) -> None:
+        """Do not keep the lease alive any more, unless a caller asks for it."""
+        self._schedule()
+
+    def renew(self) -> None:
+        """Send an attempt now."""
+        self.send()
+        self._schedule()
+
+    def reconnected(self) -> None:
+        """Send again at once what may have been lost with the last connection."""
+        if self._active and (self.has_open() or self._lease.failing):
+            self.renew()
+
+    async def extend(self, ttl: float) -> HoldfastError | None:
+        """Ask for a TTL, and return why it is not granted; None: it is."""
+        outcome: Outcome = asyncio.get_running_loop().create_future()
+        self._calls.append((self._sender.last + 1, outcome))
+        if self._lease.keeper is not self:
+            self.add(self._lease)
+        self.ask(ttl)
+        self.renew()
+        try:
+            async with asyncio.timeout(self._core.timeout):
+                return await outcome
+        except TimeoutError:
+            return UnknownOutcome(self._sender.deaf or "no answer")
+        finally:
+            self._calls = [c for c in self._calls if c[1] is not outcome]
 
     def ask(self, ttl: float) -> None:
         """Have the attempts from now on ask for a TTL."""
@@ -53,55 +146,48 @@ class Extensions(Renewal):
         self.asked = ttl
         self._asks = self._sender.last + 1
 
-    def call(self) -> Outcome:
-        """Return a future that is answered by the next attempt or a later one."""
-        outcome: Outcome = asyncio.get_running_loop().create_future()
-        self._calls.append((self._sender.last + 1, outcome))
-        return outcome
+    def stop(self, error: HoldfastError) -> float:
+        """Keep the lease alive no more, and answer all callers. Then call leave.
 
-    def hang_up(self, outcome: Outcome) -> None:
-        """Take in that a caller waits no more."""
-        self._calls = [c for c in self._calls if c[1] is not outcome]
+        Returns:
+            When the lease is over at the service, unless an attempt was delayed on its way.
+        """
+        if self._lease.keeper is not self:
+            self.add(self._lease)
+        self._core.alarms.stop(self._alarm)
+        end = self.end() if self.session is None else max(self.end(), self.session.end())
+        self._sender.forget(self.drop_all())
+        self._answer(self._sender.last + 1, error)
+        return end
 
-    def name(self, session: Session | None) -> bool:
-        """Have the attempts from now on name a session. Return whether they have named another one."""
-        if session is not None and session not in (self.session, self._former) and not session.use():
-            session = None
-        if session is self.session:
-            return False
-        if self._former is not None and self._former is not session:
-            self._former.forsake()
-            self._former.disuse()
-        self._former, self.session = self.session, session
-        self._since = self._sender.last + 1
-        self._change()
-        return True
-
-    def named(self, id: int) -> bool:
-        """Return whether an attempt may have named the session."""
-        return self.session is not None and id >= self._since
+    def leave(self) -> None:
+        """Note that the lease is in no session any more, or in one that runs out."""
+        session, self.session = self.session, None
+        if session is not None:
+            session.disuse()
 
     def forsake(self) -> None:
         """Let the sessions run out that the lease may be in."""
-        for session in (self.session, self._former):
-            if session is not None:
-                session.forsake()
+        if self._since > 0:
+            self._sessions.forsake(self._lease.key)
 
-    def ask_now(self, receive: Receive, *, ordered: bool) -> None:
-        """Send an attempt, with its number if it is ordered.
+    def send(self) -> None:
+        """Send an attempt, with its number if the service knows numbers.
 
         When a caller waits, the pause behind it is no longer than that of any other request.
         """
-        self.order = self._number if ordered else 0
+        self._name()
+        self.order = self._number if self._deployment.orders else 0
         fields: dict[str, object] = {"ttl_ms": millis(self.asked)}
         if self.session is not None:
             fields["session"] = self.session.id
         if self.order:
             fields["order"] = self.order
         now = _clock.now()
-        route = self._sender.router.route("extend", self._key, self.attempts)
-        id = self._sender.send(route, self._message(**fields), receive, self._key)
-        self.asks(id, now, resend_after if self._calls else None)
+        key = self._lease.key
+        route = self._sender.router.route("extend", key, self.attempts)
+        id = self._sender.send(route, self._lease.message(**fields), self._answered, key)
+        self.attempted(id, now, resend_after if self._calls else None)
 
     def take(self, id: int, remaining: float, order: int) -> bool:
         """Take a grant in. Return False if the answer to the attempt does not matter any more.
@@ -120,54 +206,106 @@ class Extensions(Renewal):
             return True
         if id >= self._asks:
             self._confirmed = self.asked
-        if id >= self._since and not self.is_open_before(self._since) and self._former is not None:
-            self._former.disuse()
-            self._former = None
         self._answer(id, None)
         return True
 
-    def refuse(self, id: int, error: HoldfastError) -> None:
-        """Go back to the TTL that the service has agreed to."""
-        self.ask(self._confirmed)
-        self._answer(id, error)
-
-    def no_effect(self, id: int) -> None:
-        """Drop an attempt on which no node decided. If a caller waits, the next one is soon."""
-        self.drop(id)
-        if self._calls and not self.has_open(id):
-            self.due = min(self.due, _clock.now() + retry_after(self.idle))
-            self.idle += 1
-
     @property
-    def awaited(self) -> bool:
-        """Whether a caller waits for an answer."""
-        return bool(self._calls)
+    def _active(self) -> bool:
+        # Whether the lease is to be extended.
+        return (self._renews and self._lease.keeper is self) or bool(self._calls)
 
-    def over(self) -> float:
-        """Return when the lease is over at the service, unless an attempt was delayed on its way."""
-        end = self.end()
-        return end if self.session is None else max(end, self.session.end())
+    def _wake(self) -> None:
+        now = _clock.now()
+        if now >= self._lease.until:
+            self._lease.run_out()
+            return
+        if self._active and now >= self.due:
+            if self.attempts > 0:
+                self._lease.endanger("no answer")
+            self.send()
+        self._schedule()
 
-    def is_in(self, label: str) -> bool:
-        """Return whether the lease, which is in this session, is in the one that the attempts name, and stays there."""
-        return self.session is not None and self.session.label == label and not self.is_open_before(self._since)
+    def _schedule(self) -> None:
+        # The next attempt, or the end of the lease. A session reports the end of those that it keeps.
+        at = self.until if self._lease.keeper is self else NEVER
+        if self._active:
+            at = min(at, self.due)
+        if at < NEVER:
+            self._core.alarms.set(self._alarm, at)
+        else:
+            self._core.alarms.stop(self._alarm)
 
-    def stop(self, error: HoldfastError) -> None:
-        """Expect no more answers, and answer all callers. Then call leave."""
-        self._sender.forget(self.drop_all())
-        self._answer(self._sender.last + 1, error)
+    def _name(self) -> None:
+        # Has the attempts from now on name the present session of the client, if the lease is to be in one.
+        session = None
+        if self._renews and not self._alone:
+            session = self._sessions.of(self._lease.key, self.asked, self._lease.secret)
+        self._alone = False
+        if session is self.session:
+            return
+        if session is not None:
+            session.use()
+        self.leave()
+        self.session = session
+        self._since = self._sender.last + 1
+        self._change()
+        if self._lease.keeper is not self:
+            self.add(self._lease)
 
-    def leave(self) -> None:
-        """Take in that the lease is in no session any more, or in one that runs out."""
-        if not self._left:
-            self._left = True
-            for session in (self.session, self._former):
-                if session is not None:
-                    session.disuse()
+    def _named(self, id: int) -> bool:
+        # Whether an attempt may have named the session.
+        return self.session is not None and id >= self._since
+
+    def _answered(self, a: Answer) -> None:
+        lease = self._lease
+        if a.status == "EXTENDED":
+            self._granted(a)
+        elif a.status in (NOT_SENT, NO_RESPONDERS, "UNAVAILABLE"):
+            self.drop(a.id)
+            if self._calls and not self.has_open(a.id):  # a caller waits, so the next attempt is soon
+                self.due = min(self.due, _clock.now() + retry_after(self.idle))
+                self.idle += 1
+            self._schedule()
+            lease.endanger(a.reply.get("error", "no node can decide"))
+        elif a.status in ("OVERLOADED", "INVALID", "EXHAUSTED"):
+            self._refused(a)
+        elif a.status in LOSSES:
+            lease.end("extend", a)
+        else:
+            lease.endanger("an answer could not be read" if a.status == GARBLED else f"the answer is {a.status!r}")
+
+    def _granted(self, a: Answer) -> None:
+        if not self.take(a.id, a.lease.get("remaining_ms", 0) / 1000, a.order):
+            return
+        lease, session = self._lease, self.session
+        lease.adopt(a.lease)
+        if session is not None and a.lease.get("session", "") == session.label:
+            if not self.is_open_before(self._since):  # else it may leave the session yet
+                session.entered(lease, a.sent)
+        elif lease.keeper is not self:
+            self.add(lease)
+        self._schedule()
+        if not self.has_open(a.id):
+            lease.safe()
+
+    def _refused(self, a: Answer) -> None:
+        self.drop(a.id)  # the alarm brings the next attempt
+        error = refused("extend", self._lease.name, a)
+        if a.status == "OVERLOADED":
+            self._alone = self._named(a.id)  # the shard may have too many sessions
+        elif self._named(a.id):  # it may be the session that is refused
+            self._sessions.refuse()
+            self.renew()
+            return
+        else:  # back to the TTL that the service has agreed to
+            self.ask(self._confirmed)
+            self._answer(a.id, error)
+        self._schedule()
+        self._lease.endanger(error.message)
 
     def _change(self, above: int = 0) -> None:
         # What the attempts from now on ask for is something else, or has to prevail over another client.
-        self._number = min(max(self._number, above) + 1, MOST_ORDER)
+        self._number = min(max(self._number, above) + 1, MAX_ORDER)
 
     def _answer(self, id: int, error: HoldfastError | None) -> None:
         answered = [c for c in self._calls if c[0] <= id]

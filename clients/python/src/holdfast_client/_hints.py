@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from . import _clock
 from ._alarms import NEVER, Alarm
+from ._core import Core
+from ._ends import Ends
 from ._sender import Answer
-
-if TYPE_CHECKING:
-    from ._core import Core
-    from ._holding import Holding
 
 # How long a lease is held before the client subscribes to its events. Most locks are released earlier.
 SUBSCRIBE_AFTER = 0.5
 # The shortest TTL of which the events are subscribed to. Shorter leases are renewed every second or more often.
-SUBSCRIBE_FROM = 3.0
+MIN_SUBSCRIBED_TTL = 3.0
 # The shortest time between two questions about a lease, so that forged events cannot make a client flood the service.
 VERIFY_PAUSE = 0.25
+
+
+class Verified(Protocol):
+    """The lease that hints are about."""
+
+    key: str
+    token: int
+
+    def verify(self) -> None:
+        """Find out from the service whether the lease has ended."""
+        ...
 
 
 def ended(a: Answer, token: int) -> bool:
@@ -34,64 +43,60 @@ def ended(a: Answer, token: int) -> bool:
 class Hints:
     """Has a lease verified when an event says that it has ended. A hint ends nothing: the service decides."""
 
-    __slots__ = ("_alarm", "_core", "_from", "_holding", "_over", "_peeked", "_subscribed", "_tried", "_verified")
+    __slots__ = ("_alarm", "_core", "_ends", "_from", "_lease", "_peeked", "_subscribed", "_tried", "_verified")
 
-    def __init__(self, holding: Holding, core: Core) -> None:
-        self._holding = holding
+    def __init__(self, lease: Verified, core: Core, ends: Ends) -> None:
+        self._lease = lease
         self._core = core
+        self._ends = ends
         self._from = _clock.now() + SUBSCRIBE_AFTER
-        # The end of an ephemeral lease makes no event.
-        self._tried = holding.terms.ephemeral
+        self._tried = False
         self._subscribed = False
-        self._over = False
         self._verified = 0.0
-        # The number of the last stale question.
+        # The number of the last stale get.
         self._peeked = 0
-        self._alarm = Alarm(self._verify)
+        # It subscribes, and later verifies.
+        self._alarm = Alarm(self._wake)
 
-    def due(self) -> float:
-        """Return when to call wake; never is infinite."""
-        if self._tried or self._holding.extensions.asked < SUBSCRIBE_FROM:
-            return NEVER
-        return self._from
-
-    def wake(self, now: float) -> None:
-        """Subscribe to the events if that is due. It is tried once."""
-        if now >= self.due():
+    def follow(self, ttl: float) -> None:
+        """Subscribe to the events of a lease that is held for some time. A subscription is tried once."""
+        if not self._tried and ttl >= MIN_SUBSCRIBED_TTL:
             self._tried = True
-            self._subscribed = self._core.ends.add(self._holding.key, self)
+            self._core.alarms.set(self._alarm, self._from)
 
     def stop(self) -> None:
-        """Have nothing verified any more."""
-        self._over = True
+        """Verify nothing any more."""
         if self._subscribed:
             self._subscribed = False
-            self._core.ends.remove(self._holding.key, self)
+            self._ends.remove(self._lease.key, self)
         self._core.sender.forget((self._peeked,))
         self._core.alarms.stop(self._alarm)
 
-    def heard(self, token: int) -> None:
-        """Take in that an event says that the lease of this token has ended."""
-        if token == self._holding.token:
+    def received(self, token: int) -> None:
+        """Have the lease verified if the event is about it."""
+        if token == self._lease.token:
             self._hint()
 
-    def listening(self) -> None:
-        """Take in that events are subscribed to; earlier ones were missed, so it is looked whether there was one."""
+    def subscribed(self) -> None:
+        """Look whether the lease has ended in an event that was missed."""
         sender = self._core.sender
         sender.forget((self._peeked,))
         # What the owner of the shard has in its memory costs no commit.
-        key = self._holding.key
+        key = self._lease.key
         self._peeked = sender.send(sender.router.route("get", key, 0), b'{"stale":true}', self._shown, key)
 
     def _shown(self, a: Answer) -> None:
-        if ended(a, self._holding.token):
+        if ended(a, self._lease.token):
             self._hint()
 
     def _hint(self) -> None:
         # Questions keep a pause. The last hint is always followed by one.
-        if not self._over and self._alarm.at == NEVER:
+        if self._subscribed and self._alarm.at == NEVER:
             self._core.alarms.set(self._alarm, self._verified + VERIFY_PAUSE)
 
-    def _verify(self) -> None:
-        self._verified = _clock.now()
-        self._holding.verify()
+    def _wake(self) -> None:
+        if self._subscribed:
+            self._verified = _clock.now()
+            self._lease.verify()
+        else:
+            self._subscribed = self._ends.add(self._lease.key, self)

@@ -7,23 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from ._errors import Invalid
-
-MAX_TOKEN = 900_000_000_000_000
-
 EventKind = Literal["ACQUIRED", "EXTENDED", "RELEASED", "EXPIRED", "BROKEN", "CONFIRMED", "UPDATED"]
-"""What an event tells of a lease."""
-
-
-def format_fence(token: int) -> str:
-    """Return the text of a fence: 15 digits, whose text order is numeric order.
-
-    Raises:
-        Invalid: the token is negative, or above 900000000000000, the last of a resource.
-    """
-    if not 0 <= token <= MAX_TOKEN:
-        raise Invalid(f"token must be 0 to {MAX_TOKEN}, is {token}")
-    return f"{token:015d}"
+"""What an event reports of a lease."""
 
 
 @dataclass(frozen=True, slots=True)

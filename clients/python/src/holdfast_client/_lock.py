@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Mapping
+from typing import cast
 
 from . import _clock
-from ._errors import Invalid, LossReason
-from ._lease import format_fence
+from ._errors import HoldfastError, Invalid, LossReason
+from ._handle import Handle
 from ._options import Duration, check_metadata, check_ttl
-from .fence._claim import RESOURCE_HEADER, TOKEN_HEADER
-
-if TYPE_CHECKING:
-    from ._holding import Holding
+from .fence._claim import RESOURCE_HEADER, TOKEN_HEADER, format_fence
 
 
 class HeldLock:
-    """What a lock of either client shows of its lease. Any thread may ask for it."""
+    """What a lock of either client shows of its lease. Any thread may use it."""
 
-    __slots__ = ("_holding",)
+    __slots__ = ("_handle",)
 
-    def __init__(self, holding: Holding) -> None:
-        self._holding = holding
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
 
     def __repr__(self) -> str:
         return f"<Lock {self.name!r} with token {self.token}>"
@@ -30,32 +27,32 @@ class HeldLock:
     @property
     def name(self) -> str:
         """The resource, in Unicode NFC."""
-        return self._holding.name
+        return self._handle.name
 
     @property
     def owner(self) -> str:
         """In whose name the lock is held."""
-        return self._holding.core.owner
+        return self._handle.core.owner
 
     @property
     def token(self) -> int:
         """The number of the grant, which identifies the lease."""
-        return self._holding.token
+        return self._handle.token
 
     @property
     def fence(self) -> str:
         """What the protected resource compares: 15 digits, whose text order is numeric order."""
-        return self._holding.fence
+        return self._handle.fence
 
     @property
     def slots(self) -> tuple[int, ...]:
         """The numbers of the permits, which no other holder has meanwhile; empty if the lock is exclusive."""
-        return self._holding.slots
+        return self._handle.slots
 
     @property
     def metadata(self) -> Mapping[str, str]:
         """What the service shows of the lease. It is not to be modified; see set."""
-        return self._holding.metadata
+        return self._handle.metadata
 
     @property
     def valid(self) -> bool:
@@ -63,17 +60,17 @@ class HeldLock:
 
         False in a forked child, which needs a client of its own.
         """
-        return self._holding.held
+        return self._handle.held
 
     @property
     def remaining(self) -> float:
         """For how many seconds the lock is held at least if it is not renewed any more; 0 if it is not held."""
-        return max(self._holding.until - _clock.now(), 0.0) if self._holding.active else 0.0
+        return max(self._handle.until - _clock.now(), 0.0) if self._handle.active else 0.0
 
     @property
     def reason(self) -> LossReason | None:
         """Why the lock was lost; None if it was not."""
-        found = self._holding.found
+        found = self._handle.found
         return None if found is None else cast("LossReason | None", found.reason)
 
     def headers(self, slot: int | None = None) -> dict[str, str]:
@@ -107,7 +104,7 @@ class Lock(HeldLock):
     @property
     def lost(self) -> asyncio.Event:
         """An event that is set when the lock is lost, and not when it is released."""
-        return self._holding.lost
+        return self._handle.lost
 
     def check(self) -> None:
         """Do nothing if the lock is held at this moment.
@@ -116,7 +113,7 @@ class Lock(HeldLock):
             LockLost: it is lost.
             LockReleased: it was released.
         """
-        self._holding.check("check")
+        self._handle.check("check")
 
     async def extend(self, ttl: Duration) -> None:
         """Have the lease last ttl from now, longer or shorter than what was left. Renewals ask for it from then on.
@@ -127,7 +124,7 @@ class Lock(HeldLock):
             Invalid: the TTL is not allowed.
             UnknownOutcome: there was no answer in time. The shorter of the two TTLs counts.
         """
-        await self._holding.extend(check_ttl(ttl))
+        await self._handle.extend(check_ttl(ttl))
 
     async def set(self, metadata: Mapping[str, str]) -> None:
         """Replace the metadata of the lease. Everything else stays as it is.
@@ -141,9 +138,7 @@ class Lock(HeldLock):
             UnknownOutcome: there was no answer in time.
         """
         checked = check_metadata(metadata)
-        self._holding.check("set")
-        await self._holding.core.need("values", "upgrade all nodes, or set them with acquire", "set", self.name)
-        await self._holding.set(checked)
+        await self._handle.set(checked)
 
     async def release(self) -> None:
         """Give the lock back. It is not held any more when the call begins. Later calls have the outcome of the first.
@@ -155,4 +150,8 @@ class Lock(HeldLock):
             Unavailable: no node could decide in time.
             UnknownOutcome: there was no answer in time, or one was lost and another holder has come since.
         """
-        await self._holding.release()
+        await self._handle.release()
+
+
+JeopardyHook = Callable[[Lock, HoldfastError | None], None]
+"""Is called when the renewal of a lock begins to fail, with the error, and with None when it has succeeded again."""

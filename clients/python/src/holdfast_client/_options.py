@@ -40,13 +40,13 @@ def check_text(name: str, value: str) -> str:
     return value
 
 
-def seconds(name: str, value: Duration, least: float, most: float | None = None) -> float:
+def seconds(name: str, value: Duration, minimum: float, maximum: float | None = None) -> float:
     """Return a duration in seconds; Invalid if it is out of bounds."""
     if isinstance(value, bool) or not isinstance(value, int | float | timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Invalid(f"{name} must be a number of seconds or a timedelta, is {value!r}")
     s = value.total_seconds() if isinstance(value, timedelta) else float(value)
-    if not isfinite(s) or s < least or (most is not None and s > most):
-        rule = f"at least {least:g} s" if most is None else f"{least:g} to {most:g} s"
+    if not isfinite(s) or s < minimum or (maximum is not None and s > maximum):
+        rule = f"at least {minimum:g} s" if maximum is None else f"{minimum:g} to {maximum:g} s"
         raise Invalid(f"{name} must be {rule}, is {s:g} s")
     return s
 
@@ -168,13 +168,13 @@ def check_terms(
         raise Invalid('limit cannot be given with mode "shared", which has no limit; leave out one of them')
     if limit is not None and not 1 <= limit <= READERS:
         raise Invalid(f"limit must be 1 to {READERS}, is {limit}")
-    most = READERS if mode == "shared" else 1 if limit is None else limit
-    if not 1 <= permits <= min(most, MAX_PERMITS):
-        raise Invalid(f"permits must be 1 to {min(most, MAX_PERMITS)} with this mode and limit, is {permits}")
+    highest = READERS if mode == "shared" else 1 if limit is None else limit
+    if not 1 <= permits <= min(highest, MAX_PERMITS):
+        raise Invalid(f"permits must be 1 to {min(highest, MAX_PERMITS)} with this mode and limit, is {permits}")
     return Terms(
         ttl=default_ttl if ttl is None else check_ttl(ttl),
         wait=None if wait is None else seconds("wait", wait, 0),
-        limit=0 if most == 1 else most,
+        limit=0 if highest == 1 else highest,
         permits=permits,
         metadata=check_metadata(metadata),
         ephemeral=ephemeral,

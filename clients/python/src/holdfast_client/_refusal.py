@@ -7,13 +7,30 @@ from ._errors import (
     HoldfastError,
     Invalid,
     LockHeld,
+    LockLost,
     LockTimeout,
+    LossReason,
     Overloaded,
     Unavailable,
     UnknownOutcome,
 )
 from ._lease import Lease
 from ._sender import Answer
+
+LOSSES: dict[str, LossReason] = {
+    "NOT_HELD": "not_held",
+    "EXPIRED": "not_held",
+    "NOT_OWNER": "not_owner",
+    "STALE_TOKEN": "stale_token",
+}
+"""The answers that say that a lease is lost."""
+
+_LOST: dict[LossReason, str] = {
+    "not_held": "the lock is lost: it is not held any more",
+    "not_owner": "the lock is lost: another owner holds it",
+    "stale_token": "the lock is lost: it is held under another token",
+    "deadline": "the lock is lost: it was not renewed in time",
+}
 
 _REFUSALS: dict[str, tuple[type[HoldfastError], str]] = {
     "HELD": (LockHeld, "the lock is held"),
@@ -47,3 +64,13 @@ def refused(operation: str, resource: str, a: Answer) -> HoldfastError:
         message += f" (of {a.lease.get('owner', '')!r}, token {a.lease.get('token', '0')})"
     reason = "no_owner" if a.status == "UNAVAILABLE" else None
     return kind(message, operation=operation, resource=resource, holder=holder, reason=reason)
+
+
+def lost(operation: str, resource: str, a: Answer) -> LockLost:
+    """Return the error that one of LOSSES stands for."""
+    return lost_by(operation, resource, LOSSES[a.status], holder_of(a))
+
+
+def lost_by(operation: str, resource: str, reason: LossReason, holder: Lease | None) -> LockLost:
+    """Return the error of a lease that is lost for a reason."""
+    return LockLost(_LOST[reason], operation=operation, resource=resource, holder=holder, reason=reason)

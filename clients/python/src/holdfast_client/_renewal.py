@@ -8,8 +8,8 @@ from collections.abc import Callable
 from ._estimate import Estimate, margin
 
 # The pauses between the attempts of a renewal, a twelfth of the TTL.
-LEAST_PAUSE = 0.02
-MOST_PAUSE = 2.0
+MIN_PAUSE = 0.02
+MAX_PAUSE = 2.0
 # By how many steps of its TTL renewals are lined up, so that those of many locks leave in few packets.
 GRID = 128
 COARSEST = 0.25
@@ -17,7 +17,7 @@ COARSEST = 0.25
 
 def spread(ttl: float) -> float:
     """Return over which time the renewals of leases begin that something else has prolonged together."""
-    return min(max(ttl / 12, LEAST_PAUSE), MOST_PAUSE)
+    return min(max(ttl / 12, MIN_PAUSE), MAX_PAUSE)
 
 
 class Renewal(Estimate):
@@ -44,11 +44,11 @@ class Renewal(Estimate):
         self.attempts = self.idle = 0
         self._line_up(due)
 
-    def asks(self, id: int, now: float, most: Callable[[int], float] | None = None) -> None:
-        """Take in that an attempt was sent. The next one is due after a pause, which most bounds for the nth."""
+    def attempted(self, id: int, now: float, max_pause: Callable[[int], float] | None = None) -> None:
+        """Note that an attempt was sent. The next one is due after a pause, which max_pause bounds for the nth."""
         pause = spread(self.asked)
-        if most is not None:
-            pause = min(pause, most(self.attempts))
+        if max_pause is not None:
+            pause = min(pause, max_pause(self.attempts))
         self.attempts += 1
         self._line_up(now + pause)
         self.sent(id, now)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 FIRST_RESEND = 0.5
-MOST_RESEND = 5.0
+MAX_RESEND = 5.0
 TAKEOVER_RESEND = 1.0
 TAKEOVER_TRIES = 10
 FIRST_RETRY = 0.05
-MOST_RETRY = 1.0
+MAX_RETRY = 1.0
 
 
 def resend_after(n: int) -> float:
@@ -18,7 +18,7 @@ def resend_after(n: int) -> float:
         return FIRST_RESEND
     if n < TAKEOVER_TRIES:
         return TAKEOVER_RESEND
-    return min(TAKEOVER_RESEND * 2 ** min(n - TAKEOVER_TRIES + 1, 10), MOST_RESEND)
+    return min(TAKEOVER_RESEND * 2 ** min(n - TAKEOVER_TRIES + 1, 10), MAX_RESEND)
 
 
 def retry_after(n: int) -> float:
@@ -26,5 +26,5 @@ def retry_after(n: int) -> float:
 
     It is random, so that not all clients return at once.
     """
-    pause = min(FIRST_RETRY * 2 ** min(n, 10), MOST_RETRY)
+    pause = min(FIRST_RETRY * 2 ** min(n, 10), MAX_RETRY)
     return pause / 2 + random.random() * pause

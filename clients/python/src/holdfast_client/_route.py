@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from . import _clock
-from ._key import shard_of
+from ._names import shard_of
 
 # How long direct subjects are avoided after one did not answer where any other node did, in seconds. It doubles each
 # time that happens again, until a direct subject answers.
-LEAST_DETOUR = 1.0
-MOST_DETOUR = 30.0
+MIN_DETOUR = 1.0
+MAX_DETOUR = 30.0
 
 
 class Router:
@@ -40,9 +40,9 @@ class Router:
         """Avoid direct subjects for a time, because another node has answered where they did not."""
         now = _clock.now()
         if now >= self._until:
-            self._length = min(max(2 * self._length, LEAST_DETOUR), MOST_DETOUR)
+            self._length = min(max(2 * self._length, MIN_DETOUR), MAX_DETOUR)
             self._until = now + self._length
 
     def proven(self) -> None:
-        """Take in that a direct subject has answered."""
+        """Note that a direct subject has answered."""
         self._until = self._length = 0.0

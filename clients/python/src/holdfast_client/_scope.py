@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from ._errors import Closed, HoldfastError, LockLost
-
-if TYPE_CHECKING:
-    from ._holding import Holding
-    from ._lock import Lock
+from ._handle import Handle
+from ._lock import Lock
 
 
 class LockScope:
@@ -23,11 +20,11 @@ class LockScope:
     to that comes in time, that is not an error of the block.
     """
 
-    def __init__(self, acquire: Callable[[], Awaitable[Holding]], *, cancel: bool) -> None:
-        self._acquire: Callable[[], Awaitable[Holding]] | None = acquire
+    def __init__(self, acquire: Callable[[], Awaitable[Lock]], *, cancel: bool) -> None:
+        self._acquire: Callable[[], Awaitable[Lock]] | None = acquire
         self._cancels = cancel
         # The lease, within the block.
-        self._holding: Holding | None = None
+        self._handle: Handle | None = None
         self._task: asyncio.Task[object] | None = None
         # How many cancellations the task had when it entered, and whether the loss has added one.
         self._before = 0
@@ -40,35 +37,36 @@ class LockScope:
         self._task = asyncio.current_task()
         if self._task is None:
             raise RuntimeError("a lock scope must be entered in a task")
-        holding = self._holding = await acquire()
+        lock = await acquire()
+        handle = self._handle = lock._handle  # pyright: ignore[reportPrivateUsage]
         self._before = self._task.cancelling()
         if self._cancels:
-            holding.when_lost(self._lost)
-        return holding.lock
+            handle.when_lost(self._lost)
+        return lock
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        holding, task, self._holding = self._holding, self._task, None
-        if holding is None or task is None:
+        handle, task, self._handle = self._handle, self._task, None
+        if handle is None or task is None:
             raise RuntimeError("a lock scope must be entered before it is left")
         ours = self._cancelled and task.uncancel() <= self._before and isinstance(error, asyncio.CancelledError)
-        was_held = holding.held
+        was_held = handle.held
         lost: HoldfastError | None = None
         try:
-            await holding.release()
+            await handle.release()
         except HoldfastError as e:
             if isinstance(e, LockLost) or not was_held:
                 lost = e
         if lost is not None and (error is None or ours):
             raise lost from error
         if ours:
-            raise Closed("the client is closed", operation="acquire", resource=holding.name) from error
+            raise Closed("the client is closed", operation="acquire", resource=handle.name) from error
         if lost is not None and error is not None:
             error.add_note(str(lost))
 
     def _lost(self) -> None:
         # It is called by the loop, and never while the task runs, so the cancellation arrives within the block.
-        if self._holding is not None and self._task is not None:
+        if self._handle is not None and self._task is not None:
             self._cancelled = True
             self._task.cancel()

@@ -19,7 +19,7 @@ from . import _clock
 from ._connect import not_connected
 from ._denials import Denials
 from ._errors import Invalid, UnavailableReason
-from ._key import encode_key
+from ._names import encode_key
 from ._route import Router
 from ._window import Window
 
@@ -36,7 +36,7 @@ DENIED = "DENIED"
 NO_RESPONDERS = "NO_RESPONDERS"
 GARBLED = "GARBLED"
 
-# The answers that have a lease of the one who asked.
+# The answers that have a lease of the sender.
 OWN = ("GRANTED", "EXTENDED", "UPDATED")
 
 
@@ -112,7 +112,7 @@ class Sender:
         last: the number of the latest attempt.
         off: no answer comes any more.
         begun: when the sender was made.
-        heard: a node has answered.
+        answered: a node has answered.
         deaf: why NATS sends no answers; empty: it does.
     """
 
@@ -124,7 +124,7 @@ class Sender:
         *,
         orphan: Callable[[dict[str, Any]], None],
         reconnected: Callable[[], None],
-        unheard: Callable[[], None],
+        unreachable: Callable[[], None],
     ) -> None:
         """Make a sender.
 
@@ -132,9 +132,9 @@ class Sender:
             nc: the connection.
             prefix: that of the subjects.
             owner: in whose name requests are sent.
-            orphan: is told of leases that were granted in answers that are not expected any more.
-            reconnected: is told that the connection is there again after an interruption, or that it is off.
-            unheard: is told that a direct subject has no responder.
+            orphan: is called with each lease that was granted in an answer that is not expected any more.
+            reconnected: is called when the connection is there again after an interruption, or off.
+            unreachable: is called when a direct subject has no responder.
         """
         self.nc = nc
         self._owner = owner
@@ -143,11 +143,11 @@ class Sender:
         self.last = 0
         self.off = False
         self.begun = _clock.now()
-        self.heard = False
+        self.answered = False
         self.deaf = ""
         self._orphan = orphan
         self._reconnected = reconnected
-        self._unheard = unheard
+        self._unreachable = unreachable
         # Those that nats-py makes can be guessed from one another.
         self._inbox = f"{nc.new_inbox().rpartition('.')[0]}.{secrets.token_urlsafe(16)}."
         self._secret = secrets.token_bytes(16)
@@ -160,7 +160,7 @@ class Sender:
         self._loop = asyncio.get_running_loop()
         self._look_later = self._loop.call_later(IDLE_LOOK, self._look)
         self._publisher = self._loop.create_task(self._publish_all(), name="holdfast publisher")
-        self._denials = Denials.hear(self)
+        self._denials = Denials.reported_to(self, nc)
 
     def send(self, route: tuple[str, bool], payload: bytes, receive: Receive | None, key: str = "") -> int:
         """Send one attempt and return its number. It does not block.
@@ -200,22 +200,23 @@ class Sender:
         return subject.startswith(self._inbox.lower())
 
     def deafen(self, error: str) -> None:
-        """Take in why NATS sends no answers."""
+        """Note why NATS sends no answers."""
         self.deaf = error
         self._reconnected()  # wakes all that wait
 
-    def published_on(self, subject: str) -> list[Attempt]:
+    def published_on(self, subject: str) -> list[int]:
         """Return the open attempts that were published on a subject, which is in lower case."""
-        return [a for a in self._attempts.values() if not a.queued and a.subject.lower() == subject]
+        return [a.id for a in self._attempts.values() if not a.queued and a.subject.lower() == subject]
 
-    def deny(self, attempts: Iterable[Attempt], error: str) -> None:
+    def deny(self, attempts: Iterable[int], error: str) -> None:
         """Answer attempts that NATS has denied."""
-        for a in attempts:
-            self._unsent(a, DENIED, {"error": error})
+        for id in attempts:
+            self._unsent(id, DENIED, {"error": error})
 
-    def _unsent(self, a: Attempt, status: str, reply: dict[str, Any]) -> None:
-        if self._attempts.pop(a.id, None) is not None and a.receive is not None:
-            a.receive(Answer(a.id, a.sent, a.direct, status, reply))
+    def _unsent(self, id: int, status: str, reply: dict[str, Any]) -> None:
+        a = self._attempts.pop(id, None)
+        if a is not None and a.receive is not None:
+            a.receive(Answer(id, a.sent, a.direct, status, reply))
 
     def disown(self, a: Answer) -> None:
         """Take in an answer that is not expected any more."""
@@ -234,7 +235,7 @@ class Sender:
         self._publisher.cancel()
 
     def _look(self) -> None:
-        # nats-py tells of reconnections to callbacks of the application only.
+        # nats-py reports reconnections to callbacks of the application only.
         self._look_later = self._loop.call_later(BUSY_LOOK if self._attempts else IDLE_LOOK, self._look)
         if self.nc.is_closed or self.nc.is_draining:
             if not self.off:
@@ -274,7 +275,7 @@ class Sender:
                 return
         except (NatsError, OSError):
             pass
-        self._unsent(attempt, NOT_SENT, {})
+        self._unsent(attempt.id, NOT_SENT, {})
 
     async def _received(self, m: Msg) -> None:
         name = m.subject[len(self._inbox) :]
@@ -283,7 +284,7 @@ class Sender:
             return
         attempt = self._attempts.get(int(number))
         status, reply = _parse(m)
-        self.heard = self.heard or status != NO_RESPONDERS
+        self.answered = self.answered or status != NO_RESPONDERS
         if attempt is None or attempt.receive is None:
             self.disown(Answer(int(number), 0, False, status, reply))
             return
@@ -293,7 +294,7 @@ class Sender:
         del self._attempts[attempt.id]
         if attempt.direct:
             if status == NO_RESPONDERS:
-                self._unheard()
+                self._unreachable()
             else:
                 self.router.proven()
         attempt.receive(answer)

@@ -5,21 +5,49 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from . import _clock
 from ._alarms import NEVER, Alarm
+from ._core import Core
+from ._keeper import Kept
 from ._options import millis
 from ._renewal import Renewal
 from ._sender import GARBLED, NO_RESPONDERS, NOT_SENT, Answer
 
-if TYPE_CHECKING:
-    from ._core import Core
-    from ._holding import Holding
-    from ._sessions import Sessions
-
 # How many keeps are sent before the first answer to one of this client: to the owner of the shard, and to any node.
-TRIALS = 2
+MAX_UNPROVEN = 2
+# How long no session is begun after the service has refused one, or has answered none, in seconds. The time doubles.
+MIN_REFUSAL = 60.0
+MAX_REFUSAL = 3600.0
+
+
+class Rights:
+    """What a client has learned of its right to have sessions.
+
+    Attributes:
+        proven: a keep was answered, so the user may send them.
+    """
+
+    def __init__(self) -> None:
+        self.proven = False
+        self._until = 0.0
+        self._length = 0.0
+
+    def prove(self) -> None:
+        """Note that a keep was answered."""
+        self.proven = True
+        self._length = 0.0
+
+    def refuse(self) -> None:
+        """Have no session begin for a time."""
+        self._length = min(max(2 * self._length, MIN_REFUSAL), MAX_REFUSAL)
+        self._until = _clock.now() + self._length
+
+    def refused(self) -> bool:
+        """Return whether no session may begin."""
+        return _clock.now() < self._until
 
 
 class SessionTerms(NamedTuple):
@@ -31,57 +59,59 @@ class SessionTerms(NamedTuple):
 
 
 class Session:
-    """A session of one shard.
+    """A session of one shard: the keeper of many leases.
 
     Extensions take leases into it. Its keeps prolong those of them that it covers: the ones that were put into it since
-    a moment since when it has lost none. When that cannot be told any more, they are renewed one by one, and it covers
+    a moment since when it has lost none. When that is not known any more, they are renewed one by one, and it covers
     those that are put into it from then on.
 
     Attributes:
         id: is used once, for as long as the session lasts.
         label: what answers show of it.
         users: counts the leases that may be in the session.
-        covered: the leases that its keeps are known to prolong.
-        until: when those must be considered over.
+        until: when the leases that it covers must be considered over.
     """
 
-    def __init__(self, core: Core, sessions: Sessions, terms: SessionTerms) -> None:
+    def __init__(
+        self,
+        core: Core,
+        rights: Rights,
+        terms: SessionTerms,
+        keep_secret: str | None,
+        closed: Callable[[Session], None],
+    ) -> None:
+        """Begin a session. Its keeps have keep_secret if it is not None; closed is called when it is over."""
         self._core = core
-        self._sessions = sessions
+        self._rights = rights
+        self._closed = closed
         self.terms = terms
         self.id = secrets.token_hex(16)
         self.label = hashlib.sha256(self.id.encode()).hexdigest()[:8]
         m: dict[str, Any] = {"ttl_ms": millis(terms.ttl)}
-        if terms.secret is not None and "keep_secret" in core.deployment.features:
-            m["secret"] = terms.secret
+        if keep_secret is not None:
+            m["secret"] = keep_secret
         self._payload = json.dumps(m).encode()
         self.users = 0
         # When a lease has last begun or ended to be one that may be in the session.
         self._moved = 0.0
         self._over = False
-        # A lease may be in it that has to run out.
-        self._forsaken = False
-        # The application has been told that the keeps fail.
+        # Its leases are in danger, because keeps fail.
         self._failing = False
         # When keeps are sent; None: no lease is in the session.
         self._renewal: Renewal | None = None
-        self.covered: set[Holding] = set()
+        self._covered: set[Kept] = set()
         self.until = 0.0
         # Since when the leases that are put into it are covered; never before the first answer to a keep.
         self._covers = NEVER
         self._losses: str | int | None = None
         # A moment since which no covered lease has left it, as an answer has shown.
         self._proved = 0.0
-        # The attempt to end another session, which tells whether the user may.
-        self._trial = 0
         self._alarm = Alarm(self._wake)
 
-    def use(self) -> bool:
-        """Add a lease that names the session. Return False if the session is over."""
-        if not self._over:
-            self.users += 1
-            self._moved = _clock.now()
-        return not self._over
+    def use(self) -> None:
+        """Add a lease that names the session."""
+        self.users += 1
+        self._moved = _clock.now()
 
     def disuse(self) -> None:
         """Take a lease away that is not in the session any more."""
@@ -90,46 +120,40 @@ class Session:
         if self.users == 0 and self._renewal is None and not self._over:
             self.close()  # it has no alarm that would
 
-    def entered(self, holding: Holding, sent: float) -> bool:
-        """Take in that an extension sent then has put the lease into the session. Return whether it is covered."""
+    def entered(self, lease: Kept, sent: float) -> None:
+        """Note that an extension sent then has put a lease into the session, and keep it alive if it is covered."""
         if self._over:
-            return False
+            return
         if self._renewal is None:
             self._renewal = Renewal(sent, self.terms.ttl, self.terms.ttl)
             self._send(self._renewal)
         self._moved = _clock.now()
-        if sent <= self._covers:
-            return False
-        self.covered.add(holding)
-        return True
+        if sent > self._covers:
+            self.add(lease)
+
+    def add(self, lease: Kept) -> None:
+        """Keep a lease alive, in the place of its former keeper."""
+        former, lease.keeper = lease.keeper, self
+        if former is not self:
+            self._covered.add(lease)
+            former.remove(lease)
+
+    def remove(self, lease: Kept) -> None:
+        """Do not keep a lease alive any more."""
+        self._covered.discard(lease)
 
     def end(self) -> float:
         """Return when the leases of the session are over at the service, unless a keep was delayed on its way."""
         return 0.0 if self._renewal is None else self._renewal.end()
 
-    def forsake(self) -> None:
-        """Let the session run out, because a lease may be in it that could not be given back.
-
-        Its other leases move to another session.
-        """
-        if not self._over:
-            self._forsaken = True
-            self._core.alarms.set(self._alarm, _clock.now())
-
     def reconnected(self) -> None:
-        """Ask at once for what may have been lost with the last connection."""
+        """Send again at once what may have been lost with the last connection."""
         if self._renewal is not None and not self._over and (self._renewal.has_open() or self._failing):
             self._send(self._renewal)
 
-    def surrender(self) -> list[Holding]:
-        """Close the session if its end may be asked for, and return the leases that the end releases."""
-        if self._over or not self._sessions.may_end:
-            return []
-        covered = list(self.covered)
-        if len(covered) < 2 or self.users > len(covered):  # the end would release locks that are still held here
-            return []
-        self.close()
-        return covered
+    def can_end(self, covered: int) -> bool:
+        """Return whether the end of the session releases nothing but its covered leases, of which there are so many."""
+        return not self._over and 2 <= covered >= self.users
 
     def ending(self) -> bytes:
         """Return the request that ends the session."""
@@ -142,21 +166,20 @@ class Session:
         self._core.alarms.stop(self._alarm)
         if self._renewal is not None:
             self._core.sender.forget(self._renewal.drop_all())
-        self._core.sender.forget((self._trial,))
-        self._sessions.drop(self)
+        self._closed(self)
         self._uncover()
 
     def _wake(self) -> None:
         renewal, now = self._renewal, _clock.now()
         if self._over:
             return
-        if self._forsaken or self.users == 0 or renewal is None:
+        if self.users == 0 or renewal is None:
             self.close()
         elif now >= self._latest(renewal):
-            self._sessions.proven = False
+            self._rights.proven = False
             self.close()
-        elif not self._sessions.proven and renewal.attempts >= TRIALS and now >= renewal.due:
-            self._sessions.refuse()
+        elif not self._rights.proven and renewal.attempts >= MAX_UNPROVEN and now >= renewal.due:
+            self._rights.refuse()
             self.close()
         elif now < renewal.due:
             self._schedule(renewal)
@@ -174,35 +197,27 @@ class Session:
         self._core.alarms.set(self._alarm, min(renewal.due, self._latest(renewal)))
 
     def _send(self, renewal: Renewal) -> None:
-        self._try_end()
         route = self._core.sender.router.route("keep", self.id, renewal.attempts, self.terms.shard)
         now = _clock.now()
-        renewal.asks(self._core.sender.send(route, self._payload, self._answered), now)
+        renewal.attempted(self._core.sender.send(route, self._payload, self._answered), now)
         self._schedule(renewal)
 
-    def _try_end(self) -> None:
-        # Ends a session that there is not, as long as it is not known whether the user may end sessions.
-        self._core.sender.forget((self._trial,))
-        if self._covers == NEVER and not self._sessions.may_end:
-            route = self._core.sender.router.route("end", secrets.token_hex(16), 0, self.terms.shard)
-            self._trial = self._core.sender.send(route, b"{}", self._sessions.ended)
-
     def _uncover(self) -> None:
-        covered, self.covered = self.covered, set()
-        for holding in covered:
-            holding.uncovered(self)
+        covered, self._covered = self._covered, set()
+        for lease in covered:
+            lease.uncovered(self)
 
     def _endanger(self, cause: str) -> None:
         if not self._failing and self._covers < NEVER:
             self._failing = True
-            for holding in list(self.covered):
-                holding.endanger(cause)
+            for lease in tuple(self._covered):
+                lease.endanger(cause)
 
     def _safe(self) -> None:
         if self._failing:
             self._failing = False
-            for holding in list(self.covered):
-                holding.safe()
+            for lease in tuple(self._covered):
+                lease.safe()
 
     def _answered(self, a: Answer) -> None:
         renewal = self._renewal
@@ -218,7 +233,7 @@ class Session:
             self._endanger("an answer could not be read")
         else:  # NOT_HELD: its leases have ended, or left it
             if a.status != "NOT_HELD":
-                self._sessions.refuse()
+                self._rights.refuse()
             self.close()
 
     def _kept(self, renewal: Renewal, a: Answer) -> None:
@@ -228,7 +243,7 @@ class Session:
         if settled is None:
             return
         self._core.sender.forget(settled)
-        self._sessions.prove()
+        self._rights.prove()
         self._schedule(renewal)
         losses = a.reply.get("losses", 0)
         if losses != self._losses or not self._is_whole(a):
@@ -242,7 +257,7 @@ class Session:
         # A lease can leave the session without a loss that the service counts. The number shows that if all that may be
         # in the session are covered, and none has come or left since the keep was sent. Leases that come and go
         # hide it, but not for longer than a TTL.
-        if a.sent > self._moved and self.users == len(self.covered):
+        if a.sent > self._moved and self.users == len(self._covered):
             self._proved = a.sent
             return a.reply.get("held", 0) == self.users
         return a.sent < self._proved + self.terms.ttl

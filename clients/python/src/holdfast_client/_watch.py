@@ -6,24 +6,22 @@ import asyncio
 import json
 import re
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from ._errors import Closed, HoldfastError, Invalid, Overloaded, Unavailable
-from ._key import encode_key
+from ._core import Core
+from ._errors import HoldfastError, Invalid, Overloaded, Unavailable
 from ._lease import Event
+from ._names import encode_key
 from ._options import check_text
 
-if TYPE_CHECKING:
-    from ._core import Core
-
 # Bounds the events that the application has not taken yet.
-MOST_AHEAD = 65_536
+MAX_AHEAD = 65_536
 # How many ids of events are known, to drop those that come twice.
-MOST_KNOWN = 4096
+MAX_KNOWN = 4096
 
 _PATTERN = re.compile(r"(?:(?:\*|[A-Za-z0-9_/=-]+)\.)*(?:\*|>|[A-Za-z0-9_/=-]+)")
 
@@ -87,21 +85,12 @@ class Watch:
         self._over = True
         self._end(None)
 
-    def closed(self) -> None:
-        """Take in that the client is closed."""
-        self._end(Closed("the client is closed", operation="watch"))
-
-    def reconnected(self) -> None:
-        """Take in that the connection is there again, or closed."""
-        if self._core.sender.off:
-            self._end(Unavailable("the connection is closed", operation="watch"))
-
     async def _begin(self) -> None:
         self._core.check("watch")
         if self._begun:
             return
         self._begun = True
-        self._core.watches.add(self)
+        self._core.watches.add(self._end)
         try:
             await self._core.join(self._subscribe())
         except BaseException:
@@ -112,7 +101,7 @@ class Watch:
     async def _subscribe(self) -> None:
         nc = self._core.nc
         try:
-            self._subscription = await nc.subscribe(self._subject, cb=self._heard)
+            self._subscription = await nc.subscribe(self._subject, cb=self._received)
             if nc.is_connected:
                 await nc.flush()
         except (NatsError, OSError) as e:
@@ -123,7 +112,7 @@ class Watch:
         if self._over or self._error is not None:
             self._end(self._error)
 
-    async def _heard(self, m: Msg) -> None:
+    async def _received(self, m: Msg) -> None:
         try:
             event = Event.parse(json.loads(m.data))
             if m.subject != f"{self._core.prefix}.event.{encode_key(event.name)}":
@@ -133,10 +122,10 @@ class Watch:
         if self._error is not None or event.id in self._known:
             return
         self._known[event.id] = None
-        if len(self._known) > MOST_KNOWN:
+        if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
-        if len(self._events) >= MOST_AHEAD:
-            self._end(Overloaded(f"more than {MOST_AHEAD} events were not taken in time", operation="watch"))
+        if len(self._events) >= MAX_AHEAD:
+            self._end(Overloaded(f"more than {MAX_AHEAD} events were not taken in time", operation="watch"))
             return
         self._events.append(event)
         self._changed.set()
@@ -144,7 +133,7 @@ class Watch:
     def _end(self, error: HoldfastError | None) -> None:
         if self._error is None:
             self._error = error
-        self._core.watches.discard(self)
+        self._core.watches.discard(self._end)
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
             self._core.spawn(_unsubscribe(subscription))

@@ -36,7 +36,7 @@ class Window:
         await turn
 
     def leave(self, request: object) -> None:
-        """Take in that the request is answered, or not waited for any more."""
+        """Note that the request is answered, or not waited for any more."""
         if self._inside.pop(request, None) is not None:
             self._fill()
 

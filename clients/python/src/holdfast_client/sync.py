@@ -5,8 +5,8 @@
             write(order, fence=lock.fence)
 
 The client runs an event loop in a background thread, which renews the locks. Any thread may use the client and its
-locks. Nothing can end a block from outside in a thread: work that takes long asks `lock.valid` or `lock.lost.is_set()`,
-and the end of the block raises LockLost if the lock was lost.
+locks. Nothing can end a block from outside in a thread: long work looks at `lock.valid` or `lock.lost.is_set()`, and
+the end of the block raises LockLost if the lock was lost.
 
 A wait that is interrupted, such as by Ctrl-C, withdraws its request. After a fork the child needs a client of its own.
 """
@@ -40,7 +40,7 @@ __all__ = ["Client", "Lock", "LockScope", "Watch", "JeopardyHook"]
 T = TypeVar("T")
 
 JeopardyHook = Callable[["Lock", HoldfastError | None], None]
-"""Is told that the renewal of a lock begins to fail, and with None that it has succeeded again.
+"""Is called when the renewal of a lock begins to fail, with the error, and with None when it has succeeded again.
 
 The background thread calls it, so it returns at once and does not call the client.
 """
@@ -56,7 +56,7 @@ class _Loop:
         self.process = Process()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="holdfast", daemon=True)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._mutex = threading.Lock()
         self._ended = False
         self._thread.start()
@@ -82,24 +82,19 @@ class _Loop:
         if threading.current_thread() is self._thread:
             raise RuntimeError("the background thread of a client must not wait for it; return from the hook first")
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
-        task: list[asyncio.Task[None]] = []
-
-        async def run() -> None:
-            try:
-                answer.set_result(await work())
-            except asyncio.CancelledError:
-                answer.set_exception(Closed("the client was closed"))
-                raise
-            except Exception as error:
-                answer.set_exception(error)
+        task: list[asyncio.Task[T]] = []
 
         def start() -> None:
-            task.append(self.spawn(run()))
+            task.append(self.spawn(work()))
             task[0].add_done_callback(ended)
 
-        def ended(_: asyncio.Task[None]) -> None:
-            if not answer.done():  # the loop was ended before the first step of run
+        def ended(done: asyncio.Task[T]) -> None:
+            if done.cancelled():
                 answer.set_exception(Closed("the client was closed"))
+            elif error := done.exception():
+                answer.set_exception(error)
+            else:
+                answer.set_result(done.result())
 
         def give_back(done: concurrent.futures.Future[T]) -> None:
             if undo is not None and not done.exception():
@@ -122,7 +117,7 @@ class _Loop:
                     self._loop.call_soon_threadsafe(interrupt)
             raise
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run a coroutine as a task of the loop, which calls this."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
@@ -323,7 +318,7 @@ class Lock(HeldLock):
     """
 
     def __init__(self, loop: _Loop, lock: AsyncLock) -> None:
-        super().__init__(lock._holding)
+        super().__init__(lock._handle)
         self._loop = loop
         self._lock = lock
         self._lost = threading.Event()

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from .._errors import Invalid
-from .._key import encode_key, normalize
-from .._lease import MAX_TOKEN, format_fence
+from .._names import encode_key, normalize
 
 TOKEN_HEADER = "Fencing-Token"
 RESOURCE_HEADER = "Fencing-Resource"
 
 FENCE_DIGITS = 15
+MAX_TOKEN = 900_000_000_000_000
 
 
 class Held(Protocol):
@@ -156,6 +156,17 @@ def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]] | None) -> Ite
     if isinstance(headers, Mapping):
         return cast("Mapping[str, str]", headers).items()
     return headers or ()
+
+
+def format_fence(token: int) -> str:
+    """Return the text of a fence: 15 digits, whose text order is numeric order.
+
+    Raises:
+        Invalid: the token is negative, or above 900000000000000, the last of a resource.
+    """
+    if not 0 <= token <= MAX_TOKEN:
+        raise Invalid(f"token must be 0 to {MAX_TOKEN}, is {token}")
+    return f"{token:015d}"
 
 
 def parse_fence(text: str) -> int:

@@ -1,9 +1,8 @@
-"""Which claims pass, and what is said of the others."""
+"""Which claims pass, and why the others do not."""
 
 from __future__ import annotations
 
-from .._lease import format_fence
-from ._claim import Claim
+from ._claim import Claim, format_fence
 
 
 class FenceError(Exception):

@@ -44,7 +44,7 @@ class Directory:
         path: the directory, which must exist.
         once: accept each token a single time, for a job that must not run twice under one grant.
         timeout: how long a change waits for its turn, in seconds; None: without a bound.
-        observer: is told of each claim that was checked, and whether it passed.
+        observer: is called with each claim that was checked, and whether it passed.
 
     Raises:
         FileNotFoundError: there is no such directory.

@@ -24,13 +24,12 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.orm import Session
 
 from .._errors import Invalid
-from .._lease import MAX_TOKEN
-from ._claim import Claim, Claims, claim_of
+from ._claim import MAX_TOKEN, Claim, Claims, claim_of
 from ._rule import FenceError, MalformedMark, StaleClaim, check, highest_passed
 
 __all__ = ["Guard"]
 
-# What stands in statements without quotes; 63 bytes is the most that PostgreSQL takes.
+# What stands in statements without quotes; PostgreSQL takes at most 63 bytes.
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 _NO_TABLE = "42P01"
@@ -42,8 +41,8 @@ class Guard:
     Args:
         table: the name of the table of marks: letters, digits and _, with a schema before a dot if need be.
         once: accept each token a single time, for a job that must not run twice under one grant.
-        observer: is told of each claim that was checked, and whether it passed. A claim may pass in a transaction that
-            is rolled back later.
+        observer: is called with each claim that was checked, and whether it passed. A claim may pass in a transaction
+            that is rolled back later.
 
     Raises:
         Invalid: the table cannot have this name.

@@ -1,0 +1,370 @@
+"""One lease that the client holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from . import _clock
+from ._core import Core
+from ._deployment import Deployment
+from ._ends import Ends
+from ._errors import HoldfastError, Invalid, LockLost, LockReleased, LossReason, Overloaded, Unavailable, UnknownOutcome
+from ._estimate import MAX_ORDER
+from ._extensions import Extensions
+from ._hints import Hints, ended
+from ._keeper import Keeper
+from ._lease import Lease
+from ._options import Terms
+from ._refusal import LOSSES, holder_of, lost, lost_by, refused
+from ._sender import Answer
+from ._sessions import Sessions
+
+
+class Parts(Protocol):
+    """The parts of a client that its handles use, and the handles of the leases that are held."""
+
+    core: Core
+    deployment: Deployment
+    sessions: Sessions
+    ends: Ends
+    held: dict[tuple[str, int], Handle]
+
+
+class Handle:
+    """A lease that the client holds: what it is, and how it is given back.
+
+    Attributes:
+        keeper: what keeps it alive: its extensions, or a session.
+        found: why it is lost; None: it is not.
+        failing: the application knows that renewals fail.
+        on_jeopardy: is called by the loop when renewals begin to fail, with the error, and when they succeed again.
+    """
+
+    def __init__(self, parts: Parts, name: str, key: str, a: Answer, terms: Terms, secret: str | None) -> None:
+        """Take over the lease of a grant."""
+        lease = a.lease
+        self.core = parts.core
+        self._deployment = parts.deployment
+        self._held = parts.held
+        self.name = name
+        self.key = key
+        self.secret = secret
+        self._terms = terms
+        self.token = int(lease.get("token", 0))
+        self.fence: str = lease.get("fence", "")
+        self.slots: tuple[int, ...] = tuple(lease.get("slots", ()))
+        self.metadata: Mapping[str, str] = lease.get("metadata", {})
+        self._extensions = Extensions(
+            self, parts.core, parts.deployment, parts.sessions, a, terms.ttl, renews=terms.renew
+        )
+        self.keeper: Keeper = self._extensions
+        self._hints = Hints(self, parts.core, parts.ends)
+        self.found: LockLost | None = None
+        self.failing = False
+        self.on_jeopardy: Callable[[HoldfastError | None], None] | None = None
+        # When the lease is over at the service, too; set when it is not held any more.
+        self._ends = 0.0
+        self._holding = True
+        self._lost: asyncio.Event | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self._released: asyncio.Future[HoldfastError | None] | None = None
+        self._setting: asyncio.Lock | None = None
+        self._sets = 0
+        self._held[name, self.token] = self
+        self._extensions.begin()
+        self._follow(terms.ttl)
+
+    @property
+    def held(self) -> bool:
+        """Whether the lease is held, by the clock."""
+        return self.active and _clock.now() < self.until
+
+    @property
+    def active(self) -> bool:
+        """Whether the lease is neither released nor known to be lost. It does not look at the clock.
+
+        A forked child has no lease.
+        """
+        return self._holding and not self.core.process.inherited
+
+    @property
+    def until(self) -> float:
+        """When the lease must be considered over."""
+        # Another thread may read it. A lease that leaves its session first takes over the end that it had there.
+        keeper = self.keeper
+        until = keeper.until
+        return max(until if keeper is self.keeper else 0.0, self._extensions.until)
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Is set when the lease is lost."""
+        if self._lost is None:
+            self._lost = asyncio.Event()
+            if self.found is not None:
+                self._lost.set()
+        return self._lost
+
+    def when_lost(self, listener: Callable[[], None]) -> None:
+        """Have a function called by the loop when the lease is lost."""
+        self._listeners.append(listener)
+        if self.found is not None:
+            asyncio.get_running_loop().call_soon(listener)
+
+    def interrupt(self) -> None:
+        """Have the listeners called, because the lease is lost or the client is closed."""
+        for listener in self._listeners:
+            self.core.loop.call_soon(listener)
+        self._listeners.clear()
+
+    def look(self) -> None:
+        """End the lease if it is over by the clock. A timer may be late."""
+        if self._holding and _clock.now() >= self.until:
+            self.run_out()
+
+    def check(self, operation: str) -> None:
+        """Raise LockLost, LockReleased or Closed unless the lease is held."""
+        self.core.process.check(operation, self.name)
+        self.look()
+        if self.found is not None:
+            raise self._again(self.found, operation)
+        if not self._holding:
+            raise LockReleased("the lock was released", operation=operation, resource=self.name)
+
+    async def extend(self, ttl: float) -> None:
+        """Request a new TTL and wait for the answer."""
+        self.check("extend")
+        min_ttl = self._deployment.min_ttl
+        if ttl < min_ttl:  # the lock would be lost before the service refuses it
+            message = f"ttl must be at least {min_ttl:g} s in this deployment, is {ttl:g} s"
+            raise Invalid(message, operation="extend", resource=self.name)
+        self._follow(ttl)
+        error = await self._extensions.extend(ttl)
+        if error is not None:
+            raise self._again(error, "extend")
+
+    async def set(self, metadata: dict[str, str]) -> None:
+        """Replace the metadata and wait for the answer. The service takes calls in the order in which they come."""
+        self.check("set")
+        await self._deployment.need("values", "upgrade all nodes, or set them with acquire", "set", self.name)
+        if self._setting is None:
+            self._setting = asyncio.Lock()
+        async with self._setting:
+            self.check("set")
+            a = await self._set(metadata)
+            if a.status == "UPDATED":
+                self.metadata = metadata
+            elif a.status in LOSSES:
+                error = lost("set", self.name, a)
+                if self._holding:
+                    self._lose(error)
+                raise error
+            else:
+                raise refused("set", self.name, a)
+
+    async def _set(self, metadata: dict[str, str]) -> Answer:
+        while True:
+            self._sets = min(self._sets + 1, MAX_ORDER)
+            order = {"order": self._sets} if self._deployment.orders else {}
+            a = await self.core.call("set", self.name, self.key, self.message(metadata=metadata, **order))
+            if a.status != "UPDATED" or a.order <= self._sets:
+                return a
+            self._sets = a.order  # another client of the owner sets them, too
+
+    async def release(self) -> None:
+        """Give the lease back, and wait for the answer. Later calls have the outcome of the first one."""
+        self.core.process.check("release", self.name)
+        self.look()
+        if self.found is not None:
+            self._post_release()
+            raise self._again(self.found, "release")
+        released = self._released
+        if released is None:
+            released = self.surrender()
+            await self._release()
+        error = await asyncio.shield(released)
+        if error is not None:
+            raise self._again(error, "release")
+
+    def detach(self) -> None:
+        """Hold the lease no more, because it is released."""
+        self._holding = False
+        self._stop(LockReleased("the lock was released", operation="extend", resource=self.name))
+
+    def surrender(self) -> asyncio.Future[HoldfastError | None]:
+        """Hold the lease no more, because it is to be released, and return the outcome of that, which settle sets."""
+        self._released = asyncio.get_running_loop().create_future()
+        self.detach()
+        return self._released
+
+    def settle(self, outcome: HoldfastError | None) -> None:
+        """Note that the lease is released, or why not. Later calls have no effect."""
+        if self._released is not None and not self._released.done():
+            self._released.set_result(outcome)
+
+    async def release_alone(self) -> None:
+        """Release a surrendered lease by a request of its own, because the end of its session did not."""
+        if self._released is not None and not self._released.done():
+            await self._release()
+
+    def discard(self) -> None:
+        """Hold the lease no more. It is given back by another way."""
+        self._extensions.forsake()
+        self.detach()
+        self._extensions.leave()
+
+    def message(self, **fields: object) -> bytes:
+        """Return a request about the lease. Without fields it is the one that releases it."""
+        return self.core.message(self.secret, token=self.token, **fields)
+
+    async def _release(self) -> None:
+        try:
+            answer = await self._request_release(min(self.core.timeout, self._ends - _clock.now()))
+        except HoldfastError as e:
+            self.settle(e)
+            self._release_later()
+        except BaseException:
+            self._release_later()
+            raise
+        else:
+            self.settle(self._outcome(answer))
+            self._extensions.leave()
+
+    async def _request_release(self, within: float) -> Answer:
+        return await self.core.request("release", self.name, self.key, self.message(), within)
+
+    def _release_later(self) -> None:
+        # Releases the lease in the background. If that is not known to have had its effect, the session that the lease
+        # may be in must not prolong it.
+        async def run() -> None:
+            try:
+                answer = await self._request_release(self._ends - _clock.now())
+            except HoldfastError:
+                self._extensions.forsake()
+            else:
+                self.settle(self._outcome(answer))
+
+        def ended(_: asyncio.Task[None]) -> None:
+            self._extensions.leave()
+            self.settle(UnknownOutcome("no answer", operation="release", resource=self.name))
+
+        task = self.core.background(run())
+        if task is not None:
+            task.add_done_callback(ended)  # it may be cancelled before its first step
+            return
+        self._extensions.forsake()
+        self._extensions.leave()
+        self.settle(Overloaded("the release cannot go on in the background; the lease runs out", resource=self.name))
+
+    def _outcome(self, a: Answer) -> HoldfastError | None:
+        if a.status == "RELEASED":
+            return None
+        if a.status in LOSSES:
+            if a.status != "EXPIRED" and not a.alone:
+                # An earlier attempt may have released it, and others had it since.
+                cause = "an answer was lost, and the lock is not held any more"
+                return UnknownOutcome(cause, operation="release", resource=self.name, holder=holder_of(a))
+            return lost("release", self.name, a)
+        self._extensions.forsake()
+        return refused("release", self.name, a)
+
+    def _post_release(self) -> None:
+        # Posts a release of a lease that ran out by this client's clock, and waits for nothing: the service may have
+        # prolonged it without the client's knowledge.
+        if self.found is not None and self.found.reason == "deadline" and _clock.now() < self._ends:
+            sender = self.core.sender
+            sender.send(sender.router.route("release", self.key, 0), self.message(), None)
+            self._ends = 0.0
+
+    def reconnected(self) -> None:
+        """Send again at once what may have been lost with the last connection."""
+        if self._holding:
+            self._extensions.reconnected()
+
+    def verify(self) -> None:
+        """Find out from the service whether the lease has ended, because of a hint. Its answer decides.
+
+        A lease that is renewed by the caller must keep its length, so there its state is only read.
+        """
+        if not self._holding:
+            return
+        if self._terms.renew:
+            self._extensions.renew()
+        else:
+            self.core.background(self._confirm())
+
+    async def _confirm(self) -> None:
+        try:
+            a = await self.core.request("get", self.name, self.key, b"{}", self.until - _clock.now())
+        except HoldfastError:
+            return
+        if not self._holding or not ended(a, self.token):
+            return
+        lease = a.lease
+        held = a.status == "HELD"
+        same_owner = held and lease.get("owner") == self.core.owner
+        reason: LossReason = "stale_token" if same_owner else "not_owner" if held else "not_held"
+        self._lose(lost_by("get", self.name, reason, Lease.parse(lease) if held else None))
+
+    def uncovered(self, keeper: Keeper) -> None:
+        """Note that this keeper does not keep the lease alive any more."""
+        if self.keeper is keeper and self._holding:
+            self._extensions.add(self)
+
+    def adopt(self, lease: Mapping[str, Any]) -> None:
+        """Take over the token of an answer, of a lease that another client of the owner has downgraded."""
+        token = int(lease["token"])
+        if token > self.token:
+            self._held[self.name, token] = self._held.pop((self.name, self.token))
+            self.token = token
+            self.fence, self.slots = lease.get("fence", ""), tuple(lease.get("slots", ()))
+
+    def endanger(self, cause: str) -> None:
+        """Report to the application, once, that renewals have begun to fail."""
+        if not self.failing and self._holding:
+            self.failing = True
+            self._report(Unavailable(cause, operation="extend", resource=self.name))
+
+    def safe(self) -> None:
+        """Report to the application that renewals do not fail any more."""
+        if self.failing and self._holding:
+            self.failing = False
+            self._report(None)
+
+    def _report(self, error: HoldfastError | None) -> None:
+        if self.on_jeopardy is not None:
+            self.core.loop.call_soon(self.on_jeopardy, error)
+
+    def end(self, operation: str, a: Answer) -> None:
+        """End the lease, because this answer says that it is lost."""
+        self._lose(lost(operation, self.name, a))
+
+    def run_out(self) -> None:
+        """End the lease, because it is over by the clock."""
+        self._extensions.forsake()
+        self._lose(lost_by("extend", self.name, "deadline", None))
+
+    def _lose(self, error: LockLost) -> None:
+        self._holding = False
+        self.found = error
+        self._stop(error)
+        self._extensions.leave()
+        if self._lost is not None:
+            self._lost.set()
+        self.interrupt()
+
+    def _stop(self, error: HoldfastError) -> None:
+        self._hints.stop()
+        self._ends = self._extensions.stop(error)
+        self._held.pop((self.name, self.token), None)
+
+    def _follow(self, ttl: float) -> None:
+        if not self._terms.ephemeral:  # the end of an ephemeral lease makes no event
+            self._hints.follow(ttl)
+
+    def _again(self, error: HoldfastError, operation: str) -> HoldfastError:
+        # An exception that is raised several times would collect the tracebacks of all.
+        return type(error)(
+            error.message, operation=operation, resource=self.name, holder=error.holder, reason=error.reason
+        )

@@ -1,0 +1,147 @@
+"""The leases that a client holds."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from base64 import b64encode
+from typing import Any
+
+from nats.aio.client import Client as Connection
+
+from . import _clock
+from ._connect import log
+from ._core import Core
+from ._deployment import Deployment
+from ._ends import Ends
+from ._errors import HoldfastError, UnknownOutcome
+from ._exchange import Exchange
+from ._handle import Handle
+from ._names import encode_key
+from ._session import Session
+from ._sessions import Sessions
+
+# How many leases are released at a time when the client is closed.
+RELEASES_AT_ONCE = 256
+
+
+class Handles:
+    """The leases that a client holds, and what they have in common. It belongs to one event loop.
+
+    Attributes:
+        held: the leases, by resource and token.
+        secret_hash: the SHA-256 of the secret of new leases, in base64.
+    """
+
+    def __init__(
+        self, nc: Connection, *, owner: str, timeout: float, prefix: str, use_sessions: bool, secret: bytes
+    ) -> None:
+        self.core = Core(
+            nc,
+            owner=owner,
+            timeout=timeout,
+            prefix=prefix,
+            orphan=self._orphan,
+            reconnected=self._reconnected,
+            unreachable=lambda: self.deployment.refresh(),
+        )
+        self.held: dict[tuple[str, int], Handle] = {}
+        self.deployment = Deployment(self.core)
+        self.sessions = Sessions(self.core, self.deployment, self.held, enabled=use_sessions)
+        self.ends = Ends(self.core)
+        self._logged = False
+        self._secret = b64encode(secret).decode()
+        self.secret_hash = b64encode(hashlib.sha256(secret).digest()).decode()
+
+    def log_once(self, message: str) -> None:
+        """Log what a client reports once."""
+        if not self._logged:
+            self._logged = True
+            log.info(message)
+
+    def secret(self) -> str | None:
+        """Return the secret of new leases in base64; None if the deployment may refuse one."""
+        return self._secret if "secrets" in self.deployment.features else None
+
+    def give_back(self, lease: dict[str, Any]) -> bool:
+        """Release a lease in the background. Return False if it is held here, or not of this owner."""
+        name, token = lease.get("resource", ""), int(lease.get("token", 0))
+        if (name, token) in self.held or lease.get("owner") != self.core.owner:
+            return False
+        message = self.core.message(self.secret(), token=token)
+        self.core.release_later(encode_key(name), message, lease.get("ttl_ms", 0) / 1000)
+        return True
+
+    async def close(self) -> None:
+        """Release all locks, end all calls, and wait for what goes on, no longer than the timeout."""
+        until = _clock.now() + self.core.timeout
+        self.deployment.close()
+        self.core.close()
+        for handle in self.held.values():
+            handle.interrupt()
+        self.core.spawn(self._release_all())
+        self.ends.close()
+        in_time = await self.core.end(until)
+        for handle in tuple(self.held.values()):
+            handle.detach()
+        await self.core.sender.close()
+        if not in_time:
+            cause = "not everything was answered in time; locks and places in queues that are left run out"
+            raise UnknownOutcome(cause, operation="close")
+
+    async def _release_all(self) -> None:
+        covered: dict[object, list[Handle]] = {}
+        for handle in self.held.values():
+            covered.setdefault(handle.keeper, []).append(handle)
+        ending = [(x, covered[x]) for x in self.sessions.all() if x.can_end(len(covered.get(x, ())))]
+        together = [handle for _, handles in ending for handle in handles]
+        for session, _ in ending:
+            session.close()
+        for handle in together:
+            handle.surrender()  # before the request leaves: the lease may be over as soon as it arrives
+        try:
+            await asyncio.gather(*(self._end(session, handles) for session, handles in ending))
+            queue = [x.release for x in self.held.values()] + [x.release_alone for x in together]
+
+            async def work() -> None:
+                while queue:
+                    try:
+                        await queue.pop()()
+                    except HoldfastError:
+                        pass  # it was lost, or goes on to be released until it runs out
+
+            await asyncio.gather(*(work() for _ in range(min(RELEASES_AT_ONCE, len(queue)))))
+        finally:
+            for handle in together:
+                cause = "the client was closed before an answer came"
+                handle.settle(UnknownOutcome(cause, operation="release", resource=handle.name))
+        for session in self.sessions.all():
+            session.close()
+
+    async def _end(self, session: Session, handles: list[Handle]) -> None:
+        # Releases the surrendered leases of a session by its end. If that is not answered so, they stay surrendered.
+        core, shard = self.core, session.terms.shard
+        x = Exchange(
+            core.sender, core.exchanges, "end", "", session.id, session.ending, waits=True, shard=shard, gives_up=True
+        )
+        try:
+            a = await core.run(x, core.timeout / 2)
+        except HoldfastError:
+            return
+        if a.status == "RELEASED":
+            for handle in handles:
+                handle.settle(None)
+
+    def _orphan(self, lease: dict[str, Any]) -> None:
+        # An answer may come twice, and the second time before a call has looked at the first.
+        name, token = lease.get("resource", ""), int(lease.get("token", 0))
+        if any(x.has(name, token) for x in self.core.exchanges) or not self.give_back(lease):
+            return
+        for x in self.core.exchanges:
+            x.given_back.add(token)
+
+    def _reconnected(self) -> None:
+        for handle in tuple(self.held.values()):
+            handle.reconnected()
+        self.sessions.reconnected()
+        self.ends.reconnected()
