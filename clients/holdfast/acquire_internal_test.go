@@ -34,7 +34,7 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 	end() // what is given back is not to be asked for here
 	c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}
 	c.background.duty, c.background.goroutines = duty, &c.goroutines
-	a := &acquisition{c: c, resource: "r", terms: terms{owner: "me", ttl: ttl}}
+	a := &acquisition{c: c, resource: "r", options: acquireOptions{owner: "me", ttl: ttl}}
 	for token := uint64(1); ; token++ {
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: token, TtlMs: 100, RemainingMs: 100}
 		l, again, err := a.granted(t.Context(), clock.Now().Add(-way), &messages.Reply{Lease: lease})

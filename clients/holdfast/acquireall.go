@@ -33,7 +33,7 @@ func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...Acq
 	if err != nil {
 		return nil, err
 	}
-	a := &acquisitionOfAll{c: c, terms: c.cfg.terms(opts), resources: ordered, begun: time.Now()}
+	a := &acquisitionOfAll{c: c, options: c.cfg.acquireOptions(opts), resources: ordered, begun: time.Now()}
 	if len(ordered) > 1 {
 		s, err := a.atOnce(ctx)
 		if s != nil || !a.mayWait(err) {
@@ -67,7 +67,7 @@ func (c *Client) DoAll(ctx context.Context, resources []string, work func(contex
 // acquisitionOfAll is one call of AcquireAll.
 type acquisitionOfAll struct {
 	c         *Client
-	terms     terms
+	options   acquireOptions
 	resources []string // in the order of their keys
 	begun     time.Time
 }
@@ -97,13 +97,13 @@ func inOrder(resources []string) ([]string, error) {
 // first refusal in the order of the resources. One that ends the acquisition comes before those after which the caller
 // may wait.
 func (a *acquisitionOfAll) atOnce(ctx context.Context) (*Locks, error) {
-	t := a.terms
+	o := a.options
 	if a.waits() {
-		t.maxWait, t.bounded = 0, true
+		o.maxWait, o.bounded = 0, true
 	}
 	locks := make([]*Lock, len(a.resources))
 	errs := make([]error, len(a.resources))
-	concurrently(len(locks), func(i int) { locks[i], errs[i] = a.c.acquire(ctx, a.resources[i], t, a.begun) })
+	concurrently(len(locks), func(i int) { locks[i], errs[i] = a.c.acquire(ctx, a.resources[i], o, a.begun) })
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) == 0 {
 		return newLocks(ctx, a.c, locks), nil
@@ -116,7 +116,7 @@ func (a *acquisitionOfAll) atOnce(ctx context.Context) (*Locks, error) {
 }
 
 // waits reports whether the caller waits for locks that are held.
-func (a *acquisitionOfAll) waits() bool { return !a.terms.bounded || a.terms.maxWait > 0 }
+func (a *acquisitionOfAll) waits() bool { return !a.options.bounded || a.options.maxWait > 0 }
 
 // mayWait reports whether the caller waits after such a refusal.
 func (a *acquisitionOfAll) mayWait(err error) bool {
@@ -130,7 +130,7 @@ func (a *acquisitionOfAll) inTurn(ctx context.Context) (*Locks, error) {
 	defer stop(nil)
 	locks := make([]*Lock, 0, len(a.resources))
 	for _, resource := range a.resources {
-		l, err := a.c.acquire(waiting, resource, a.terms, a.begun)
+		l, err := a.c.acquire(waiting, resource, a.options, a.begun)
 		if err == nil {
 			locks = append(locks, l)
 			l.alsoCancel(stop)

@@ -17,30 +17,30 @@ const opCampaign messages.Operation = "campaign"
 //
 // The options are those of an exclusive lock that makes events, so neither [Shared], [Permits], [Ephemeral] nor
 // [Reentrant]. The errors are those of [Client.Acquire]; also [ErrInvalid] if the deployment lacks the feature "values".
-func (c *Client) Campaign(ctx context.Context, name, value string, opts ...AcquireOption) (*Term, error) {
-	t := c.cfg.terms(opts)
-	if err := t.checkElection(); err != nil {
+func (c *Client) Campaign(ctx context.Context, name, value string, opts ...AcquireOption) (*Leadership, error) {
+	o := c.cfg.acquireOptions(opts)
+	if err := o.checkElection(); err != nil {
 		return nil, invalid(opCampaign, messages.NormalizeResource(name), err)
 	}
 	if err := c.need(ctx, opCampaign, name, valuesFeature); err != nil {
 		return nil, err
 	}
-	t.metadata = withValue(t.metadata, value)
-	l, err := c.acquire(ctx, name, t, time.Now())
+	o.metadata = withValue(o.metadata, value)
+	l, err := c.acquire(ctx, name, o, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return &Term{lock: l}, nil
+	return &Leadership{lock: l}, nil
 }
 
 // checkElection refuses what would make several leaders, or leaders whom no journal shows.
-func (t *terms) checkElection() error {
+func (o *acquireOptions) checkElection() error {
 	switch {
-	case t.kind() != kind{}:
+	case o.kind() != kind{}:
 		return rule("limit", "1: there is one leader", "a shared lock")
-	case t.ephemeral:
+	case o.ephemeral:
 		return rule("durability", "PERSISTENT: observers read the journal", "EPHEMERAL")
-	case t.reentrant:
+	case o.reentrant:
 		return rule("reentrant", "false: each term is one lease", "true")
 	}
 	return nil

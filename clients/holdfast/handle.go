@@ -20,7 +20,7 @@ import (
 type handle struct {
 	c             *Client
 	resource, key string
-	terms         terms
+	options       acquireOptions
 
 	mu    sync.Mutex
 	phase phase
@@ -61,35 +61,35 @@ const (
 )
 
 // newHandle returns a handle of a lease of the resource that was granted in answer to a request sent then.
-func newHandle(c *Client, resource, key string, granted *messages.Reply, sent time.Time, t terms) *handle {
+func newHandle(c *Client, resource, key string, granted *messages.Reply, sent time.Time, o acquireOptions) *handle {
 	l, begun := granted.GetLease(), c.begun
 	id := leaseID{resource, Token(l.GetToken())}
 	h := &handle{
-		c: c, resource: resource, key: key, terms: t, id: id, claim: Claim{Resource: resource, Token: fenceOf(l)},
+		c: c, resource: resource, key: key, options: o, id: id, claim: Claim{Resource: resource, Token: fenceOf(l)},
 		kind: kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
 	}
 	h.renewal = renewal{
-		sender: c.sender, key: key, owner: t.owner, secret: t.secret.value, token: id.token,
-		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), t.ttl), sent, begun),
+		sender: c.sender, key: key, owner: o.owner, secret: o.secret.value, token: id.token,
+		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), o.ttl), sent, begun),
 	}
-	h.renewal.most, h.renewal.agreed = c.cfg.most(t), t.ttl
-	h.renewal.ask(t.ttl)
+	h.renewal.most, h.renewal.agreed = c.cfg.most(o), o.ttl
+	h.renewal.ask(o.ttl)
 	if c.everyNodeOffers(messages.FeatureOrder) {
 		h.renewal.Above(granted.GetOrder())
 	}
 	h.hints = hints{
-		sender: c.sender, ends: c.ends, key: key, token: id.token, ephemeral: t.ephemeral, mu: &h.mu, verifier: h,
+		sender: c.sender, ends: c.ends, key: key, token: id.token, ephemeral: o.ephemeral, mu: &h.mu, verifier: h,
 		from: begun.Add((clock.Since(begun) + subscribeAfter).Truncate(lease.Coarsest)),
 	}
 	h.alarm.Waker = h
-	if c.cfg.endsEarly(t) {
+	if c.cfg.endsEarly(o) {
 		h.renewal.Hasten(clock.Now(), func(int) time.Duration { return 0 })
 	}
 	h.schedule()
 	return h
 }
 
-func (h *handle) holder() holder { return holder{h.resource, h.terms.owner} }
+func (h *handle) holder() holder { return holder{h.resource, h.options.owner} }
 
 // lockKey returns the key of the locks that may share the lease.
 func (h *handle) lockKey() lockKey { return lockKey{h.holder(), h.kind} }
@@ -209,7 +209,7 @@ func (h *handle) schedule() {
 
 // isRenewed reports whether the lease is to be prolonged by itself.
 func (h *handle) isRenewed() bool {
-	return h.coverage == nil && !h.terms.byHand || h.renewal.isAwaited()
+	return h.coverage == nil && !h.options.byHand || h.renewal.isAwaited()
 }
 
 // renew asks for more time.
@@ -243,7 +243,7 @@ func (h *handle) reconnected() {
 // ask has the renewals ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the renewals
 // go on to ask. set is called with mu held.
 func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
-	s := h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.terms.owner, Token: h.token()})
+	s := h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.options.owner, Token: h.token()})
 	header := s.header()
 	err := h.await(ctx, op, l, callers, func() {
 		set()
@@ -451,7 +451,7 @@ func (h *handle) confirm(ctx context.Context) (done bool) {
 	e := &Error{Op: string(messages.OpGet), Resource: h.resource, Err: ErrLost, Cause: ErrNotHeld}
 	if r.GetStatus() == messages.Status_HELD {
 		e.Cause, e.Holder = ErrNotOwner, newLease(r.GetLease())
-		if e.Holder.Owner == h.terms.owner {
+		if e.Holder.Owner == h.options.owner {
 			e.Cause = ErrStaleToken
 		}
 	}
@@ -530,7 +530,7 @@ func (h *handle) postRelease() {
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
 	r := &release{
-		c: h.c, holder: h.holder(), token: h.id.token, key: h.key, secret: h.terms.secret.value, tokens: h.tokens(),
+		c: h.c, holder: h.holder(), token: h.id.token, key: h.key, secret: h.options.secret.value, tokens: h.tokens(),
 		until: h.end, forsake: h.renewal.forsake,
 	}
 	if h.phase == releasing {

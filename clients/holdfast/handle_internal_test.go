@@ -19,7 +19,7 @@ func TestEndOfALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 30_000, RemainingMs: 30_000}
-		h := newHandle(c, "r", "r", &messages.Reply{Lease: lease}, clock.Now(), terms{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
+		h := newHandle(c, "r", "r", &messages.Reply{Lease: lease}, clock.Now(), acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
 		before, after := h.attach(t.Context(), kind{}), h.attach(t.Context(), kind{})
 		begun, want := time.Now(), time.Until(before.Deadline())
 		ctx, lost := before.Context(), before.Lost()
@@ -49,7 +49,7 @@ func TestLossInASuspend(t *testing.T) {
 		c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 3_600_000, RemainingMs: 3_600_000}
 		newLock := func() *Lock {
-			h := newHandle(c, "r", "r", &messages.Reply{Lease: lease}, clock.Now(), terms{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
+			h := newHandle(c, "r", "r", &messages.Reply{Lease: lease}, clock.Now(), acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
 			return h.attach(t.Context(), kind{})
 		}
 		l, asked := newLock(), newLock()

@@ -71,7 +71,7 @@ func (s *handles) add(h *handle) (known *handle, err error) {
 		return nil, errReleased
 	}
 	put(&s.byID, h.id, h)
-	if h.terms.reentrant {
+	if h.options.reentrant {
 		put(&s.shared, h.lockKey(), h)
 	}
 	return h, nil
@@ -116,7 +116,7 @@ func (s *handles) change(h *handle, become func()) {
 	}
 	put(&s.byID, h.id, h)
 	put(&s.former, h.former, h)
-	if h.terms.reentrant && s.shared[h.lockKey()] == nil {
+	if h.options.reentrant && s.shared[h.lockKey()] == nil {
 		put(&s.shared, h.lockKey(), h)
 	}
 }

@@ -17,7 +17,7 @@ func sharedLeaseOf(token uint64) *messages.Lease {
 }
 
 func handleOf(l *messages.Lease) *handle {
-	return &handle{resource: "r", id: idOf(l), kind: kindOf(l), terms: terms{owner: "me"}}
+	return &handle{resource: "r", id: idOf(l), kind: kindOf(l), options: acquireOptions{owner: "me"}}
 }
 
 func (s *handles) mustAdd(t *testing.T, h *handle) *handle {

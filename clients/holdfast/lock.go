@@ -84,7 +84,7 @@ func (l *Lock) SlotClaim(i int) (Claim, error) {
 const opSlotClaim messages.Operation = "slot claim"
 
 // Owner returns in whose name the lock is held.
-func (l *Lock) Owner() string { return l.h.terms.owner }
+func (l *Lock) Owner() string { return l.h.options.owner }
 
 // String returns resource and token.
 func (l *Lock) String() string { return fmt.Sprintf("%q with token %v", l.Resource(), l.Token()) }

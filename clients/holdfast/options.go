@@ -111,11 +111,11 @@ func OnJeopardy(told func(*Lock, error)) Option {
 	}
 }
 
-// AcquireOption is a term on which a lock is asked for.
-type AcquireOption func(*terms)
+// AcquireOption is a setting of an acquisition.
+type AcquireOption func(*acquireOptions)
 
-// terms are what an acquisition asks for.
-type terms struct {
+// acquireOptions are what an acquisition asks for.
+type acquireOptions struct {
 	owner     string
 	ttl       time.Duration
 	maxWait   time.Duration // 0: no bound of its own
@@ -137,84 +137,84 @@ type terms struct {
 // TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given. The resource of a
 // holder that has died stays locked for this time. It counts from when the request was first sent, so it has to be
 // several times as long as an answer takes.
-func TTL(d time.Duration) AcquireOption { return func(t *terms) { t.ttl = d } }
+func TTL(d time.Duration) AcquireOption { return func(o *acquireOptions) { o.ttl = d } }
 
 // Owner is the name of the holder; by default the client's own, made of host, process and a random part.
 // Names are shown to operators. What a lease of one name needs beside that is its [Secret].
-func Owner(name string) AcquireOption { return func(t *terms) { t.owner = name } }
+func Owner(name string) AcquireOption { return func(o *acquireOptions) { o.owner = name } }
 
 // Metadata is shown in answers about the holder, and in events: at most 16 entries, 1 024 bytes
 // together.
 func Metadata(m map[string]string) AcquireOption {
 	m = maps.Clone(m)
-	return func(t *terms) { t.metadata = m }
+	return func(o *acquireOptions) { o.metadata = m }
 }
 
 // MaxWait bounds how long [Client.Acquire] stays in the queue, beside the context; after it the error
 // is [ErrTimeout].
 func MaxWait(d time.Duration) AcquireOption {
-	return func(t *terms) { t.maxWait, t.bounded = d, true }
+	return func(o *acquireOptions) { o.maxWait, o.bounded = d, true }
 }
 
 // Ephemeral asks for a lease that is kept in memory only: faster, and gone when the shard moves to
 // another node. Its tokens still only grow.
-func Ephemeral() AcquireOption { return func(t *terms) { t.ephemeral = true } }
+func Ephemeral() AcquireOption { return func(o *acquireOptions) { o.ephemeral = true } }
 
 // Reentrant lets an owner that holds the lock already have it again, under the same token. Within a
 // client the lease ends with the last release of the [Lock]s that share it; between processes that
 // share an owner's name and a [Secret] it ends with the first. Of a shared lock, it is had again only for the same number of
 // permits and the same limit.
-func Reentrant() AcquireOption { return func(t *terms) { t.reentrant = true } }
+func Reentrant() AcquireOption { return func(o *acquireOptions) { o.reentrant = true } }
 
 // Delay holds the resource back for this time, at most an hour, if the lease is lost: if it runs out or an operator breaks
 // it. Until then the resource is granted to no other owner; the same owner may take it back at once. Requests that wait
 // keep their places. It gives a holder whose writes are not checked the time to stop. The deployment must have the
 // feature "delay", and the lease may not be [Ephemeral].
-func Delay(d time.Duration) AcquireOption { return func(t *terms) { t.delay = d } }
+func Delay(d time.Duration) AcquireOption { return func(o *acquireOptions) { o.delay = d } }
 
 // ConfirmLoss holds the resource back if the lease is lost, until someone confirms that the holder can do no more harm, see
 // [Client.Confirm]. With a [Delay], until the first of both. The owner may not take the resource back.
-func ConfirmLoss() AcquireOption { return func(t *terms) { t.confirm = true } }
+func ConfirmLoss() AcquireOption { return func(o *acquireOptions) { o.confirm = true } }
 
 // NoRenewal leaves the renewal to the caller, by [Lock.Extend]. Without it the lease runs out.
-func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
+func NoRenewal() AcquireOption { return func(o *acquireOptions) { o.byHand = true } }
 
-// terms returns what an acquisition with these options asks for.
-func (c *config) terms(opts []AcquireOption) terms {
-	t := terms{owner: c.owner, ttl: DefaultTTL}
-	t.take(c.defaults)
-	shared, counted := t.shared, t.counted
-	t.shared, t.counted = false, false
-	if t.take(opts); !t.shared && !t.counted {
-		t.shared, t.counted = shared, counted
+// acquireOptions returns what an acquisition with these options asks for.
+func (c *config) acquireOptions(opts []AcquireOption) acquireOptions {
+	o := acquireOptions{owner: c.owner, ttl: DefaultTTL}
+	o.take(c.defaults)
+	shared, counted := o.shared, o.counted
+	o.shared, o.counted = false, false
+	if o.take(opts); !o.shared && !o.counted {
+		o.shared, o.counted = shared, counted
 	}
-	return t
+	return o
 }
 
-func (t *terms) take(opts []AcquireOption) {
-	for _, o := range opts {
-		if o == nil {
-			t.missing = true
+func (o *acquireOptions) take(opts []AcquireOption) {
+	for _, set := range opts {
+		if set == nil {
+			o.missing = true
 			continue
 		}
-		o(t)
+		set(o)
 	}
 }
 
 // request returns the acquisition as a message.
-func (t *terms) request(id string, wait time.Duration) *messages.AcquireRequest {
+func (o *acquireOptions) request(id string, wait time.Duration) *messages.AcquireRequest {
 	r := &messages.AcquireRequest{
-		Owner: t.owner, TtlMs: inMillis(t.ttl), WaitMs: inMillis(wait), RequestId: id,
-		Reentrant: t.reentrant, Metadata: t.metadata,
+		Owner: o.owner, TtlMs: inMillis(o.ttl), WaitMs: inMillis(wait), RequestId: id,
+		Reentrant: o.reentrant, Metadata: o.metadata,
 	}
-	if k := t.kind(); k != (kind{}) {
+	if k := o.kind(); k != (kind{}) {
 		r.Limit, r.Permits = k.limit, k.permits
 	}
-	r.DelayMs, r.Confirm = inMillis(t.delay), t.confirm
-	if t.ephemeral {
+	r.DelayMs, r.Confirm = inMillis(o.delay), o.confirm
+	if o.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL
 	}
-	t.secret.protect(r)
+	o.secret.protect(r)
 	return r
 }
 

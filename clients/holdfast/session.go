@@ -26,7 +26,7 @@ const trials = 2
 // coverage; the others are renewed one by one. No goroutine belongs to it: its alarm and answers drive it.
 type session struct {
 	sessions *sessions
-	terms    sessionTerms
+	kind     sessionKind
 	// id is used once, for as long as the session lasts; key is the id in a subject, label what answers show of it.
 	id, key, label string
 	payload        []byte
@@ -55,12 +55,12 @@ type session struct {
 }
 
 // newSession returns a session that no lease is in.
-func newSession(s *sessions, t sessionTerms) *session {
+func newSession(s *sessions, t sessionKind) *session {
 	id := rand.Text()
 	key, _ := messages.EncodeKey(id) // it is valid
 	x := &session{
-		sessions: s, terms: t, id: id, key: key, label: messages.SessionLabel(messages.SessionHash(id)),
-		payload: request.Encode(s.keep(t)), known: min(t.ttl, s.c.cfg.most(terms{})),
+		sessions: s, kind: t, id: id, key: key, label: messages.SessionLabel(messages.SessionHash(id)),
+		payload: request.Encode(s.keep(t)), known: min(t.ttl, s.c.cfg.most(acquireOptions{})),
 	}
 	x.alarm.Waker = x
 	return x
@@ -165,7 +165,7 @@ func (x *session) schedule() {
 func (x *session) send() {
 	sender := x.sessions.c.sender
 	x.tryEnd()
-	to := sender.RouteIn(x.terms.shard, messages.OpKeep, x.key, x.renewal.Attempts())
+	to := sender.RouteIn(x.kind.shard, messages.OpKeep, x.key, x.renewal.Attempts())
 	id := sender.Send(to, request.Message{Payload: x.payload}, x.answered)
 	x.renewal.Sent(id, clock.Now(), nil)
 	x.schedule()
@@ -179,7 +179,7 @@ func (x *session) tryEnd() {
 		sender.Forget(x.trial)
 	}
 	if x.coverage == nil && !x.sessions.ends.Load() {
-		to := sender.RouteIn(x.terms.shard, messages.OpEnd, rand.Text(), 0)
+		to := sender.RouteIn(x.kind.shard, messages.OpEnd, rand.Text(), 0)
 		x.trial = sender.Send(to, request.Message{Payload: request.Encode(new(messages.EndRequest))}, x.sessions.ended)
 	}
 }
@@ -243,7 +243,7 @@ func (x *session) endAll(ctx context.Context, leases []*release) error {
 	c := x.sessions.c
 	chore := c.chores
 	chore.timeout = c.cfg.timeout
-	a, err := chore.run(ctx, "", request.Request{Op: messages.OpEnd, Key: x.key, InShard: &x.terms.shard, Waits: true, Message: x.ending})
+	a, err := chore.run(ctx, "", request.Request{Op: messages.OpEnd, Key: x.key, InShard: &x.kind.shard, Waits: true, Message: x.ending})
 	if err == nil {
 		reply, _ := a.Reply()
 		if reply.GetStatus() != messages.Status_RELEASED {
@@ -294,7 +294,7 @@ func (x *session) shut() {
 
 func (x *session) ending() proto.Message {
 	r := new(messages.EndRequest)
-	if x.terms.secret {
+	if x.kind.secret {
 		r.Secret = x.sessions.c.cfg.secret.value
 	}
 	return r

@@ -58,14 +58,14 @@ type sessions struct {
 	proven, ends atomic.Bool
 
 	mu      sync.Mutex
-	current map[sessionTerms]*session
+	current map[sessionKind]*session
 	// refused is until when no session is begun, refusal how long that is.
 	refused time.Time
 	refusal time.Duration
 }
 
-// sessionTerms are what the leases of a session have in common.
-type sessionTerms struct {
+// sessionKind are what the leases of a session have in common.
+type sessionKind struct {
 	shard uint32
 	ttl   time.Duration
 	// secret: they have the secret of the client.
@@ -77,8 +77,8 @@ func (s *sessions) of(h *handle) *session {
 	if !s.may(h) {
 		return nil
 	}
-	t := sessionTerms{
-		shard: messages.ShardOf(h.key, s.c.deployment.info.Load().Shards), ttl: h.renewal.ttl, secret: h.terms.secret.value != nil,
+	t := sessionKind{
+		shard: messages.ShardOf(h.key, s.c.deployment.info.Load().Shards), ttl: h.renewal.ttl, secret: h.options.secret.value != nil,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,22 +95,22 @@ func (s *sessions) of(h *handle) *session {
 
 // may reports whether the lease may be in a session. Others may extend a reentrant one, which takes it out.
 func (s *sessions) may(h *handle) bool {
-	if !s.c.cfg.fits(h.terms) || !s.c.everyNodeOffers(messages.FeatureSessions) {
+	if !s.c.cfg.fits(h.options) || !s.c.everyNodeOffers(messages.FeatureSessions) {
 		return false
 	}
 	return s.c.cfg.disconnect > 0 || s.c.handles.several()
 }
 
-// fits reports whether leases with these terms may be in sessions.
-func (c *config) fits(t terms) bool { return !c.perLock && !t.byHand && !t.reentrant }
+// fits reports whether leases with these options may be in sessions.
+func (c *config) fits(o acquireOptions) bool { return !c.perLock && !o.byHand && !o.reentrant }
 
 // endsEarly reports whether such a lease may come into a session that ends when the client is not connected.
-func (c *config) endsEarly(t terms) bool { return c.disconnect > 0 && c.fits(t) }
+func (c *config) endsEarly(o acquireOptions) bool { return c.disconnect > 0 && c.fits(o) }
 
 // most returns how long such a lease is known to last at most from the sending of a request about it: the time for which
 // the client may not be connected begins anew with each request that names the session.
-func (c *config) most(t terms) time.Duration {
-	if c.endsEarly(t) {
+func (c *config) most(o acquireOptions) time.Duration {
+	if c.endsEarly(o) {
 		return c.disconnect
 	}
 	return math.MaxInt64
@@ -126,7 +126,7 @@ func (s *sessions) lengths(ttl time.Duration) int {
 }
 
 // keep returns the request that keeps a session.
-func (s *sessions) keep(t sessionTerms) *messages.KeepRequest {
+func (s *sessions) keep(t sessionKind) *messages.KeepRequest {
 	r := &messages.KeepRequest{TtlMs: inMillis(t.ttl)}
 	if t.secret && s.c.everyNodeOffers(messages.FeatureKeepSecret) {
 		r.Secret = s.c.cfg.secret.value
@@ -141,8 +141,8 @@ func (s *sessions) keep(t sessionTerms) *messages.KeepRequest {
 func (s *sessions) drop(x *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current[x.terms] == x {
-		delete(s.current, x.terms)
+	if s.current[x.kind] == x {
+		delete(s.current, x.kind)
 	}
 }
 

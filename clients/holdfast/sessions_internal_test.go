@@ -74,13 +74,13 @@ func TestSessionKeepsLocks(t *testing.T) {
 // A client with one lock, or that is told so, renews each lock by itself.
 func TestNoSession(t *testing.T) {
 	for name, tc := range map[string]struct {
-		locks int
-		opts  []Option
-		terms []AcquireOption
+		locks   int
+		opts    []Option
+		options []AcquireOption
 	}{
 		"one lock":         {locks: 1},
 		"per lock":         {locks: 2, opts: []Option{PerLockRenewal()}},
-		"reentrant":        {locks: 2, terms: []AcquireOption{Reentrant()}},
+		"reentrant":        {locks: 2, options: []AcquireOption{Reentrant()}},
 		"refused sessions": {locks: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestNoSession(t *testing.T) {
 						return 0, 0
 					})
 				}
-				locks := mustLocks(t, s.client(tc.opts...), tc.locks, tc.terms...)
+				locks := mustLocks(t, s.client(tc.opts...), tc.locks, tc.options...)
 				wait(10 * DefaultTTL)
 				wantValid(t, s, locks, allOfThem)
 				if extensions, keeps := s.count(messages.OpExtend), s.count(messages.OpKeep); extensions < 30*tc.locks || keeps > 0 {

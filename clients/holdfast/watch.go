@@ -69,7 +69,7 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
-	terms, err := newWatchTerms(c.cfg.tenant, opts)
+	options, err := newWatchOptions(c.cfg.tenant, opts)
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
@@ -85,7 +85,7 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 		return nil, err
 	}
 	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.deployment, Reconnected: c.sender.Reconnected, Singly: &c.singly}
-	return watch.NewLoop(ctx, source, shards, terms.loop(watch.Selection{Pattern: selected, Tenant: terms.tenant}))
+	return watch.NewLoop(ctx, source, shards, options.loop(watch.Selection{Pattern: selected, Tenant: options.tenant}))
 }
 
 // shardsOf returns the shards that the pattern can touch.

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Terms say where a loop begins and what it tells.
-type Terms struct {
+// Options say where a loop begins and what it tells.
+type Options struct {
 	Selection
 	// From is the position to begin behind. If it is zero, Since is the time to begin at; if that is nil too,
 	// the loop begins now, after the present holders if Present is set.
@@ -39,7 +39,7 @@ type Step struct {
 
 // Loop tells what happens in the journals of several shards. It belongs to one goroutine.
 type Loop struct {
-	terms    Terms
+	options  Options
 	journals []*Reader
 	tell     func(Step) bool
 	// at is how far it has come, end where to stop: nowhere, if it is zero.
@@ -48,13 +48,13 @@ type Loop struct {
 	moved bool
 }
 
-// ErrLeft says that the loop was left, or ended as [Terms.UntilNow] says.
+// ErrLeft says that the loop was left, or ended as [Options.UntilNow] says.
 var ErrLeft = errors.New("loop left")
 
 // NewLoop opens the journals of the shards, and finds where to begin in them. If commits are missing there,
 // it is a [*CompactedError].
-func NewLoop(ctx context.Context, src Source, shards []uint32, t Terms) (*Loop, error) {
-	l := &Loop{terms: t}
+func NewLoop(ctx context.Context, src Source, shards []uint32, t Options) (*Loop, error) {
+	l := &Loop{options: t}
 	for _, shard := range shards {
 		r, err := Open(ctx, src, shard)
 		if err != nil {
@@ -70,7 +70,7 @@ func NewLoop(ctx context.Context, src Source, shards []uint32, t Terms) (*Loop, 
 func (l *Loop) begin(ctx context.Context) error {
 	var missing *CompactedError
 	for _, r := range l.journals {
-		if l.terms.UntilNow {
+		if l.options.UntilNow {
 			end, err := r.now(ctx)
 			if err != nil {
 				return err
@@ -100,18 +100,18 @@ func (l *Loop) begin(ctx context.Context) error {
 func (l *Loop) start(ctx context.Context, r *Reader) (Cursor, error) {
 	at := Cursor{shard: r.shard}
 	switch {
-	case !l.terms.From.IsZero():
-		at, ok := l.terms.From.of(r.shard)
+	case !l.options.From.IsZero():
+		at, ok := l.options.From.of(r.shard)
 		if !ok {
-			return at, invalid("position", "one of all shards that the pattern can touch", l.terms.From.String())
+			return at, invalid("position", "one of all shards that the pattern can touch", l.options.From.String())
 		}
 		_, err := r.behind(ctx, at.number)
 		return at, err
-	case l.terms.Since != nil:
-		number, err := r.since(ctx, *l.terms.Since)
+	case l.options.Since != nil:
+		number, err := r.since(ctx, *l.options.Since)
 		at.number = number
 		return at, err
-	case l.terms.Present:
+	case l.options.Present:
 		return at, nil
 	}
 	return r.now(ctx)
@@ -121,13 +121,13 @@ func (l *Loop) start(ctx context.Context, r *Reader) (Cursor, error) {
 // [*CompactedError], an [*Error], or the context's error.
 func (l *Loop) Run(ctx context.Context, tell func(Step) bool) error {
 	l.tell = tell
-	present := l.terms.Present && l.terms.From.IsZero()
+	present := l.options.Present && l.options.From.IsZero()
 	if present {
 		if err := l.present(ctx); err != nil {
 			return err
 		}
 	}
-	if present || l.terms.Bookmarks > 0 {
+	if present || l.options.Bookmarks > 0 {
 		if err := l.bookmark(); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (l *Loop) Run(ctx context.Context, tell func(Step) bool) error {
 // present tells the holders of one shard after the other.
 func (l *Loop) present(ctx context.Context) error {
 	for _, r := range l.journals {
-		h, err := r.holders(ctx, l.terms.Selection)
+		h, err := r.holders(ctx, l.options.Selection)
 		if err != nil {
 			return err
 		}
@@ -186,8 +186,8 @@ func (l *Loop) changes(ctx context.Context) error {
 		followers.Go(func() { f.bring(ctx, i, arrivals) })
 	}
 	var tick <-chan time.Time
-	if l.terms.Bookmarks > 0 {
-		ticker := time.NewTicker(l.terms.Bookmarks)
+	if l.options.Bookmarks > 0 {
+		ticker := time.NewTicker(l.options.Bookmarks)
 		defer ticker.Stop()
 		tick = ticker.C
 	}
@@ -244,7 +244,7 @@ func (l *Loop) next(ctx context.Context, arrivals <-chan arrival, tick <-chan ti
 func (l *Loop) take(a arrival) error {
 	at := l.at.cursors[a.index]
 	events := slices.DeleteFunc(journal.Events(at.shard, a.commit.position, a.commit.Commit), func(m *messages.Event) bool {
-		return m.GetIndex() < at.index || !l.terms.Wants(m.GetKind()) || !l.terms.has(m.GetLease().GetTenant(), m.GetLease().GetResource())
+		return m.GetIndex() < at.index || !l.options.Wants(m.GetKind()) || !l.options.has(m.GetLease().GetTenant(), m.GetLease().GetResource())
 	})
 	done := Cursor{shard: at.shard, number: a.commit.GetNumber()}
 	for i, m := range events {

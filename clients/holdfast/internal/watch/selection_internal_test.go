@@ -50,8 +50,8 @@ func TestSelection(t *testing.T) {
 		}
 		var changed []string
 		l := &Loop{
-			terms: Terms{Selection: selected, Wants: func(messages.Event_Kind) bool { return true }},
-			at:    Position{cursors: []Cursor{{}}},
+			options: Options{Selection: selected, Wants: func(messages.Event_Kind) bool { return true }},
+			at:      Position{cursors: []Cursor{{}}},
 			tell: func(s Step) bool {
 				changed = append(changed, s.Change.GetLease().GetTenant()+" "+s.Change.GetLease().GetResource())
 				return true
