@@ -70,14 +70,14 @@ func (c *Client) Do(ctx context.Context, resource string, work func(context.Cont
 }
 
 const (
-	// mostWait is the wait that one attempt asks for. Every attempt renews it. It runs out if the client is
+	// maxAttemptWait is the wait that one attempt asks for. Every attempt renews it. It runs out if the client is
 	// gone.
-	mostWait = time.Minute
+	maxAttemptWait = time.Minute
 	// quietParts is the part of a TTL, a quarter, that may pass between the attempts of a request that waits.
 	// When it is granted, that part of the lease may be over, since it is counted from the latest attempt.
 	quietParts = 4
-	// mostLate is after how many grants that came too late an acquisition gives up.
-	mostLate = 3
+	// maxLate is after how many grants that came too late an acquisition gives up.
+	maxLate = 3
 )
 
 // acquisition is one call of Acquire.
@@ -115,7 +115,7 @@ func (c *Client) acquire(ctx context.Context, resource string, o acquireOptions,
 	}
 	a.span = c.tracing.begin(ctx, messages.OpAcquire, Call{Resource: a.resource, Owner: o.owner})
 	l, err := a.do(ctx)
-	a.span.returned(a.outcome, l, err)
+	a.span.returned(a.outcome, l.leaseToken(), err)
 	return l, err
 }
 
@@ -134,10 +134,10 @@ func (a *acquisition) do(ctx context.Context) (*Lock, error) {
 			return l, err
 		}
 	}
-	if err := c.need(ctx, messages.OpAcquire, a.resource, a.needs()...); err != nil {
+	if err := c.deployment.need(ctx, messages.OpAcquire, a.resource, a.needs()...); err != nil {
 		return nil, err
 	}
-	c.awaitDeployment(ctx)
+	c.deployment.await(ctx)
 	a.options.secret = c.secret()
 	a.options.secret.protect(a.request)
 	if a.kind == (kind{}) && !o.reentrant && a.wait() > 0 && c.handles.sharedBy(a.lockKey) != nil {
@@ -264,7 +264,7 @@ func (a *acquisition) wait() time.Duration {
 	if a.options.bounded && a.options.maxWait == 0 {
 		return 0
 	}
-	left := min(mostWait, a.c.deployment.maxWait())
+	left := min(maxAttemptWait, a.c.deployment.maxWait())
 	if a.options.bounded {
 		left = min(left, time.Until(a.begun.Add(a.options.maxWait)))
 	}
@@ -323,7 +323,7 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 	if a.options.reentrant { // the lease may be one of this client's, under a token that is not known yet
 		a.c.handles.awaitDowngrades(ctx, a.holder, a.c.life.Done())
 	}
-	fresh := newHandle(a.c, a.resource, a.key, r, sent, a.options)
+	fresh := a.c.handles.newHandle(a.resource, a.key, r, sent, a.options)
 	h, err := a.c.handles.add(fresh)
 	var l *Lock
 	if err == nil {
@@ -339,19 +339,19 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 		a.id = rand.Text()
 		return nil, true, nil
 	}
-	a.c.giveBack(r.GetLease(), a.options.secret)
+	a.c.handles.giveBack(r.GetLease(), a.options.secret)
 	switch {
 	case err == nil && a.c.life.Err() == nil:
 		a.late++
 	case errors.Is(err, ErrClosed):
 		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
 	}
-	if a.late == mostLate {
+	if a.late == maxLate {
 		// every further grant would use up a token in vain
 		return nil, false, &Error{
 			Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnavailable,
 			Cause: fmt.Errorf("%d grants came when their lease was nearly over, the last after %v: a TTL of %v is too short for this connection",
-				mostLate, clock.Since(sent).Round(time.Millisecond), a.options.ttl),
+				maxLate, clock.Since(sent).Round(time.Millisecond), a.options.ttl),
 		}
 	}
 	a.id = rand.Text()
@@ -387,15 +387,15 @@ func (a *acquisition) withdraw(x *request.Exchange) {
 // the answer shows one, the request may have been granted and the answer lost: repeated, it is answered with the same
 // grant.
 func (a *acquisition) settle(ctx context.Context) (done bool) {
-	r, done := a.c.chores.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.options.owner, a.id, a.options.secret.value))
+	r, done := a.c.cleanup.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.options.owner, a.id, a.options.secret.value))
 	only := kindOf(r.GetLease()) == kind{}
 	if r.GetStatus() != messages.Status_STALE_TOKEN || only && a.c.handles.has(r.GetLease()) {
 		return done
 	}
 	again := a.options.request(a.id, 0)
 	again.Reentrant = false // else it would be granted whatever the owner holds
-	if r, done = a.c.chores.clear(ctx, messages.OpAcquire, a.resource, again); r.GetStatus() == messages.Status_GRANTED {
-		a.c.giveBack(r.GetLease(), a.options.secret)
+	if r, done = a.c.cleanup.clear(ctx, messages.OpAcquire, a.resource, again); r.GetStatus() == messages.Status_GRANTED {
+		a.c.handles.giveBack(r.GetLease(), a.options.secret)
 	}
 	return done
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// mostResources bounds how many locks are acquired together.
-const mostResources = 1000
+// maxResources bounds how many locks are acquired together.
+const maxResources = 1000
 
 // AcquireAll locks several resources, at most 1 000, all of them or none. The order of the names does not matter, and a
 // name that is given twice counts once. The options apply to each of the locks; [MaxWait] and the context bound the wait
@@ -83,8 +83,8 @@ func inOrder(resources []string) ([]string, error) {
 		}
 		byKey[key] = name
 	}
-	if n := len(byKey); n < 1 || n > mostResources {
-		return nil, invalid(messages.OpAcquire, "", rule("resources", "1 to "+strconv.Itoa(mostResources)+" names", strconv.Itoa(n)))
+	if n := len(byKey); n < 1 || n > maxResources {
+		return nil, invalid(messages.OpAcquire, "", rule("resources", "1 to "+strconv.Itoa(maxResources)+" names", strconv.Itoa(n)))
 	}
 	ordered := make([]string, 0, len(byKey))
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {

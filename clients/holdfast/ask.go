@@ -76,6 +76,12 @@ func (a asker) askAbout(ctx context.Context, op messages.Operation, subject stri
 	return nil
 }
 
+// within returns an asker with another timeout.
+func (a asker) within(timeout time.Duration) asker {
+	a.timeout = timeout
+	return a
+}
+
 func (a asker) run(ctx context.Context, resource string, r request.Request) (*request.Answer, error) {
 	r.Stop, r.GivesUp = a.stop, a.givesUp
 	x := a.sender.Exchange(r)

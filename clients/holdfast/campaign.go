@@ -22,7 +22,7 @@ func (c *Client) Campaign(ctx context.Context, name, value string, opts ...Acqui
 	if err := o.checkElection(); err != nil {
 		return nil, invalid(opCampaign, messages.NormalizeResource(name), err)
 	}
-	if err := c.need(ctx, opCampaign, name, valuesFeature); err != nil {
+	if err := c.deployment.need(ctx, opCampaign, name, valuesFeature); err != nil {
 		return nil, err
 	}
 	o.metadata = withValue(o.metadata, value)

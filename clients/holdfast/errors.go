@@ -100,7 +100,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.Cause}
 }
 
-// refusals are the statuses that tell the caller no.
+// refusals are the statuses that refuse a call.
 var refusals = map[messages.Status]error{
 	messages.Status_HELD:        ErrHeld,
 	messages.Status_HELD_BACK:   ErrHeld,
@@ -163,3 +163,6 @@ func invalid(op messages.Operation, resource string, err error) *Error {
 	}
 	return &Error{Op: string(op), Resource: resource, Err: ErrInvalid, Cause: err}
 }
+
+// rule returns the error of a field that breaks a rule.
+var rule = messages.Invalid

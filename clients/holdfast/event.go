@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// EventKind is what an [Event] tells of.
+// EventKind is what an [Event] reports.
 type EventKind uint8
 
-// The kinds of events. The first seven are changes, each of which is told once. The last two are none:
+// The kinds of events. The first seven are changes, each of which is reported once. The last two are none:
 // nothing has happened when they come, and only a watch that asks for them gets any.
 const (
 	// EventAcquired: the lease was granted.
@@ -51,7 +51,7 @@ func (k EventKind) String() string {
 // resource at once, unless [Event.HeldBack].
 func (k EventKind) Ends() bool { return k >= EventReleased && k <= EventBroken }
 
-// Event is one thing that a [Client.Watch] tells.
+// Event is one thing that a [Client.Watch] yields.
 type Event struct {
 	Kind EventKind
 	// Lease as it stood after the change; on the three kinds that end it and on [EventConfirmed], the lease that ended. What
@@ -74,7 +74,7 @@ type Event struct {
 }
 
 // Position returns where to go on when this event has been dealt with, and with it all before it. It is
-// zero while the present holders are told: those come from the beginning again.
+// zero while the present holders are yielded: those come from the beginning again.
 func (e Event) Position() Position {
 	if e.before.IsZero() || e.Kind == EventBookmark {
 		return e.before

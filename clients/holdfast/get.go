@@ -8,7 +8,7 @@ import (
 
 // State is what is known of a resource.
 type State struct {
-	// Held tells whether the resource is held. If not, Lease has only the resource and the last token that
+	// Held reports whether the resource is held. If not, Lease has only the resource and the last token that
 	// was issued, 0 if none is remembered; it has the resource only if the resource is held back.
 	Held bool
 	Lease
@@ -51,7 +51,7 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 		o(m)
 	}
 	if m.GetWaiters() {
-		if err := c.need(ctx, messages.OpGet, resource, sharingFeature); err != nil {
+		if err := c.deployment.need(ctx, messages.OpGet, resource, sharingFeature); err != nil {
 			return nil, err
 		}
 	}

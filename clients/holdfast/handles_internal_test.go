@@ -80,7 +80,7 @@ func TestTombstonesAreFew(t *testing.T) {
 	var s tombstones
 	for token := range Token(100) {
 		before := s.expect()
-		s.bury(token)
+		s.add(token)
 		during := s.expect()
 		if s.released(token); !s.has(token) {
 			t.Fatal("a request is under way, and there is no tombstone")

@@ -1,14 +1,13 @@
 package holdfast
 
 import (
-	"context"
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Info is what a deployment tells about itself.
+// Info is what a deployment says about itself.
 type Info struct {
 	Version string
 	// Shards is how many there are; it never changes.
@@ -48,21 +47,6 @@ const (
 	opList messages.Operation = "list"
 )
 
-// Info asks the deployment about itself; [ErrUnavailable] if there is no answer in time.
-func (c *Client) Info(ctx context.Context) (*Info, error) {
-	if err := checkContext(ctx, opInfo, ""); err != nil {
-		return nil, err
-	}
-	var m messages.Info
-	if err := c.calls.askAbout(ctx, opInfo, c.cfg.prefix.Info(), &messages.GetRequest{}, &m); err != nil {
-		return nil, err
-	}
-	if n := m.GetShards(); n < 1 || n > messages.MaxShards {
-		return nil, &Error{Op: string(opInfo), Err: ErrUnavailable, Cause: fmt.Errorf("the answer has %d shards, a deployment has 1 to %d", n, messages.MaxShards)}
-	}
-	return newInfo(&m), nil
-}
-
 func newInfo(m *messages.Info) *Info {
 	l := m.GetLimits()
 	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Features: m.GetFeatures(), Identity: m.GetIdentity(), Limits: Limits{
@@ -76,3 +60,6 @@ func newInfo(m *messages.Info) *Info {
 	}
 	return i
 }
+
+// offers reports whether the deployment has a feature.
+func (i *Info) offers(feature string) bool { return slices.Contains(i.Features, feature) }

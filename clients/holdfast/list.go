@@ -40,7 +40,7 @@ func (c *Client) pages(
 	ctx context.Context, of *messages.ListRequest, needs ...feature,
 ) iter.Seq2[*messages.ListReply, error] {
 	return func(yield func(*messages.ListReply, error) bool) {
-		if err := c.need(ctx, opList, "", needs...); err != nil {
+		if err := c.deployment.need(ctx, opList, "", needs...); err != nil {
 			yield(nil, err)
 			return
 		}

@@ -115,7 +115,7 @@ func (s *Locks) Release(ctx context.Context) error {
 	return each(s.locks, func(l *Lock) error { return l.Release(ctx) })
 }
 
-// end is told that a lock is not held any more. It may be called with the mutex of a handle held.
+// end receives that a lock is not held any more. It may be called with the mutex of a handle held.
 func (s *Locks) end(cause error) {
 	s.ended.Do(func() {
 		s.cancel(cause)

@@ -53,7 +53,7 @@ func (c *Client) Lost(ctx context.Context, pattern string) iter.Seq2[*Loss, erro
 // The token is that of the lost lease. It is [ErrStaleToken] if another lease holds the resource or holds it back,
 // [ErrNotHeld] if none does. A repeated confirmation succeeds as long as the resource has not been granted since.
 func (c *Client) Confirm(ctx context.Context, resource string, token Token, by, how string) error {
-	if err := c.need(ctx, messages.OpConfirm, resource, delayFeature); err != nil {
+	if err := c.deployment.need(ctx, messages.OpConfirm, resource, delayFeature); err != nil {
 		return err
 	}
 	m := &messages.ConfirmRequest{Token: uint64(token), By: by, How: how}

@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"bytes"
 	"crypto/rand"
 	"maps"
 	"os"
@@ -92,6 +93,33 @@ func Timeout(d time.Duration) Option {
 	}
 }
 
+// WithTracer has a tracer record the client's calls.
+func WithTracer(t Tracer) Option {
+	return func(c *config) error {
+		if t == nil {
+			return rule("tracer", "not nil", "nil")
+		}
+		c.tracer = t
+		return nil
+	}
+}
+
+// Secret is the secret of the client's leases, 16 to 64 bytes that cannot be guessed. Who does not have it cannot
+// release, extend or change such a lease, also with its owner's name and token; [Client.Break] needs no secret.
+//
+// By default every client draws one of its own. Processes that share locks, under one [Owner] or by [Reentrant], need to
+// share a secret, too. A deployment without the feature "secrets" has leases without them.
+func Secret(secret []byte) Option {
+	secret = bytes.Clone(secret)
+	return func(c *config) error {
+		if n := len(secret); n < messages.MinSecretBytes || n > messages.MaxSecretBytes {
+			return rule("secret", "16 to 64 bytes", strconv.Itoa(n)+" bytes")
+		}
+		c.secret = newSecret(secret)
+		return nil
+	}
+}
+
 // Defaults are the options of every acquisition, unless the call has others.
 func Defaults(opts ...AcquireOption) Option {
 	return func(c *config) error {
@@ -100,13 +128,13 @@ func Defaults(opts ...AcquireOption) Option {
 	}
 }
 
-// OnJeopardy is told when the renewal of a lock begins to fail, with the reason, and again with nil
+// OnJeopardy is called when the renewal of a lock begins to fail, with the reason, and again with nil
 // when the lease is safe: between the two the work may go on, but it would be wise to begin nothing
-// new. A lock that is lost is told by its context alone. The calls come one after another, in the order
+// new. That a lock is lost shows its context alone. The calls come one after another, in the order
 // of the events, on a goroutine of their own; one that does not return holds up Close.
-func OnJeopardy(told func(*Lock, error)) Option {
+func OnJeopardy(hook func(*Lock, error)) Option {
 	return func(c *config) error {
-		c.jeopardy = told
+		c.jeopardy = hook
 		return nil
 	}
 }
@@ -218,6 +246,14 @@ func (o *acquireOptions) request(id string, wait time.Duration) *messages.Acquir
 	return r
 }
 
+// kind returns that of the lease that is asked for.
+func (o *acquireOptions) kind() kind {
+	if o.limit <= 1 && o.permits <= 1 {
+		return kind{}
+	}
+	return kind{limit: uint32(o.limit), permits: uint32(o.permits)}
+}
+
 // newOwner returns a name for this client that people recognise and that is unique.
 func newOwner() string {
 	host, err := os.Hostname()
@@ -226,6 +262,3 @@ func newOwner() string {
 	}
 	return host + ":" + strconv.Itoa(os.Getpid()) + ":" + rand.Text()
 }
-
-// rule returns the error of a field that breaks a rule.
-var rule = messages.Invalid

@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -19,28 +18,6 @@ func Shared() AcquireOption {
 // an exclusive lock.
 func Permits(n, limit int) AcquireOption {
 	return func(o *acquireOptions) { o.counted, o.permits, o.limit = true, int64(n), int64(limit) }
-}
-
-// anyLimit is the highest limit: that of a lock that tolerates all others that are shared.
-const anyLimit = math.MaxUint32
-
-// kind is what a lease is to those that may be held beside it. The zero kind is exclusive.
-type kind struct{ limit, permits uint32 }
-
-// readers is the kind of a lease that is [Shared].
-var readers = kind{limit: anyLimit, permits: 1}
-
-// kindOf returns the kind of a lease.
-func kindOf(l *messages.Lease) kind {
-	return kind{limit: l.GetLimit(), permits: uint32(len(l.GetSlots()))}
-}
-
-// kind returns that of the lease that is asked for.
-func (o *acquireOptions) kind() kind {
-	if o.limit <= 1 && o.permits <= 1 {
-		return kind{}
-	}
-	return kind{limit: uint32(o.limit), permits: uint32(o.permits)}
 }
 
 // checkPermits refuses what the message could not carry; the contract has the other rules.

@@ -529,10 +529,10 @@ func TestValidLocksAreHeld(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			s := newScripted(t)
-			mostDelay, slowKeeps := longest+longest/2, seed%5 == 2
+			maxDelay, slowKeeps := longest+longest/2, seed%5 == 2
 			if seed%4 == 1 {
 				s.features = []string{messages.FeatureBatch, messages.FeatureSessions}
-				mostDelay = time.Second // as long as the shortest TTL
+				maxDelay = time.Second // as long as the shortest TTL
 			}
 			ttl, opts := 2*time.Second, []Option(nil)
 			if s.deaf = seed%3 == 0; s.deaf {
@@ -549,7 +549,7 @@ func TestValidLocksAreHeld(t *testing.T) {
 					case n < bad/2:
 						return lostOnTheWay
 					case n < bad:
-						return time.Duration(fate.Int64N(int64(mostDelay)))
+						return time.Duration(fate.Int64N(int64(maxDelay)))
 					}
 					return 0
 				}
@@ -633,5 +633,5 @@ type brokenLock struct {
 func (h *handle) isCovered() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.coverage != nil
+	return h.keeper != keeper(&h.extensions)
 }

@@ -30,7 +30,7 @@ func (l *Lock) Set(ctx context.Context, metadata map[string]string) error {
 	if err := l.check(ctx, messages.OpSet, broken); err != nil {
 		return err
 	}
-	if err := l.h.c.need(ctx, messages.OpSet, l.Resource(), valuesFeature); err != nil {
+	if err := l.h.c.deployment.need(ctx, messages.OpSet, l.Resource(), valuesFeature); err != nil {
 		return err
 	}
 	l.h.setting.Lock()
@@ -66,7 +66,7 @@ func (h *handle) setRequest(l *Lock, metadata map[string]string) (*messages.SetR
 	if err := h.isOver(messages.OpSet, l); err != nil {
 		return nil, err
 	}
-	if h.renewal.Order() > 0 && (h.setOrder == 0 || !maps.Equal(metadata, h.asked)) {
+	if h.extensions.Order() > 0 && (h.setOrder == 0 || !maps.Equal(metadata, h.asked)) {
 		h.setOrder, h.asked = min(h.setOrder+1, messages.MaxOrder), metadata
 	}
 	return &messages.SetRequest{

@@ -16,7 +16,7 @@ import (
 // opWatch stands in errors.
 const opWatch = "watch"
 
-// Watch tells every change of the resources whose key the pattern selects, as in [Client.List], from now
+// Watch yields every change of the resources whose key the pattern selects, as in [Client.List], from now
 // on or from where an option says; of resources of tenants only with [OfTenant] or [Tenant]. It reads the journals of the shards themselves: the changes of a shard
 // come in their order, each once and none left out, through interruptions of the connection and changes
 // of owners; those of different shards are merged as they come. Ephemeral leases are in no journal and

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Options say where a loop begins and what it tells.
+// Options say where a loop begins and what it yields.
 type Options struct {
 	Selection
 	// From is the position to begin behind. If it is zero, Since is the time to begin at; if that is nil too,
@@ -19,32 +19,32 @@ type Options struct {
 	From    Position
 	Since   *time.Time
 	Present bool
-	// Wants reports whether changes of a kind are told.
+	// Wants reports whether changes of a kind are yielded.
 	Wants func(messages.Event_Kind) bool
 	// UntilNow: the loop ends where the journals ended when it began.
 	UntilNow bool
-	// Bookmarks is how often a bookmark is told if only changes came that are not told; 0: never.
+	// Bookmarks is how often a bookmark is yielded if only changes came that are not; 0: never.
 	Bookmarks time.Duration
 }
 
-// Step is one thing that a loop tells: a change, a lease that is held, or, if both are nil, a bookmark.
+// Step is one thing that a loop yields: a change, a lease that is held, or, if both are nil, a bookmark.
 type Step struct {
 	Change  *messages.Event
 	Present *messages.Lease
 	// Before is the position before the step. Behind a change it is advanced by After; before all holders are
-	// told it is zero.
+	// yielded it is zero.
 	Before Position
 	After  Cursor
 }
 
-// Loop tells what happens in the journals of several shards. It belongs to one goroutine.
+// Loop yields what happens in the journals of several shards. It belongs to one goroutine.
 type Loop struct {
 	options  Options
 	journals []*Reader
-	tell     func(Step) bool
+	yield    func(Step) bool
 	// at is how far it has come, end where to stop: nowhere, if it is zero.
 	at, end Position
-	// moved: it has come further than was told.
+	// moved: it has come further than was yielded.
 	moved bool
 }
 
@@ -96,7 +96,7 @@ func (l *Loop) begin(ctx context.Context) error {
 	return nil
 }
 
-// start returns where to begin in one shard; nowhere yet, if the present holders are told before.
+// start returns where to begin in one shard; nowhere yet, if the present holders are yielded before.
 func (l *Loop) start(ctx context.Context, r *Reader) (Cursor, error) {
 	at := Cursor{shard: r.shard}
 	switch {
@@ -117,10 +117,10 @@ func (l *Loop) start(ctx context.Context, r *Reader) (Cursor, error) {
 	return r.now(ctx)
 }
 
-// Run tells what is asked for until tell returns false or an error ends it. It returns [ErrLeft], a
+// Run yields what is asked for until yield returns false or an error ends it. It returns [ErrLeft], a
 // [*CompactedError], an [*Error], or the context's error.
-func (l *Loop) Run(ctx context.Context, tell func(Step) bool) error {
-	l.tell = tell
+func (l *Loop) Run(ctx context.Context, yield func(Step) bool) error {
+	l.yield = yield
 	present := l.options.Present && l.options.From.IsZero()
 	if present {
 		if err := l.present(ctx); err != nil {
@@ -139,7 +139,7 @@ func (l *Loop) Run(ctx context.Context, tell func(Step) bool) error {
 	return err
 }
 
-// present tells the holders of one shard after the other.
+// present yields the holders of one shard after the other.
 func (l *Loop) present(ctx context.Context) error {
 	for _, r := range l.journals {
 		h, err := r.holders(ctx, l.options.Selection)
@@ -149,7 +149,7 @@ func (l *Loop) present(ctx context.Context) error {
 		for _, g := range h.grants() {
 			lease := g.Lease(0)
 			lease.Tenant, _ = messages.Unqualify(g.GetResource())
-			if !l.tell(Step{Present: lease}) {
+			if !l.yield(Step{Present: lease}) {
 				return ErrLeft
 			}
 		}
@@ -160,7 +160,7 @@ func (l *Loop) present(ctx context.Context) error {
 
 func (l *Loop) bookmark() error {
 	l.moved = false
-	if !l.tell(Step{Before: l.at}) {
+	if !l.yield(Step{Before: l.at}) {
 		return ErrLeft
 	}
 	return nil
@@ -173,7 +173,7 @@ type arrival struct {
 	err    error
 }
 
-// changes tells what all shards bring. Each follower waits until its commit is taken, and has ended when
+// changes yields what all shards bring. Each follower waits until its commit is taken, and has ended when
 // changes returns.
 func (l *Loop) changes(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -199,7 +199,7 @@ func (l *Loop) changes(ctx context.Context) error {
 	return ErrLeft
 }
 
-// ended reports whether all has been told that was asked for.
+// ended reports whether all has been yielded that was asked for.
 func (l *Loop) ended() bool {
 	for i, end := range l.end.cursors {
 		if l.at.cursors[i].number < end.number {
@@ -240,7 +240,7 @@ func (l *Loop) next(ctx context.Context, arrivals <-chan arrival, tick <-chan ti
 	}
 }
 
-// take tells what is selected of a commit, but for what was told before the loop.
+// take yields what is selected of a commit, but for what was yielded before the loop.
 func (l *Loop) take(a arrival) error {
 	at := l.at.cursors[a.index]
 	events := slices.DeleteFunc(journal.Events(at.shard, a.commit.position, a.commit.Commit), func(m *messages.Event) bool {
@@ -252,7 +252,7 @@ func (l *Loop) take(a arrival) error {
 		if i < len(events)-1 {
 			s.After = Cursor{shard: done.shard, number: done.number - 1, index: m.GetIndex() + 1}
 		}
-		if !l.tell(s) {
+		if !l.yield(s) {
 			return ErrLeft
 		}
 	}

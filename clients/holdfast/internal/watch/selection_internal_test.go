@@ -52,7 +52,7 @@ func TestSelection(t *testing.T) {
 		l := &Loop{
 			options: Options{Selection: selected, Wants: func(messages.Event_Kind) bool { return true }},
 			at:      Position{cursors: []Cursor{{}}},
-			tell: func(s Step) bool {
+			yield: func(s Step) bool {
 				changed = append(changed, s.Change.GetLease().GetTenant()+" "+s.Change.GetLease().GetResource())
 				return true
 			},
