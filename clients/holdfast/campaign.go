@@ -2,7 +2,6 @@ package holdfast
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -44,11 +43,4 @@ func (o *acquireOptions) checkElection() error {
 		return rule("reentrant", "false: each term is one lease", "true")
 	}
 	return nil
-}
-
-// withValue returns the metadata of a leader with this value.
-func withValue(metadata map[string]string, value string) map[string]string {
-	all := maps.Clone(metadata)
-	put(&all, messages.MetadataValue, value)
-	return all
 }

@@ -2,12 +2,7 @@ package holdfast
 
 import (
 	"context"
-
-	"github.com/holdfast-io/holdfast/messages"
 )
-
-// opDowngrade stands in errors.
-const opDowngrade messages.Operation = "downgrade"
 
 // Downgrade makes an exclusive lock a shared one, as of [Shared], without letting go of it: those that wait to share it
 // get it at once, and no exclusive holder comes in between. There is no way back: release the lock, and acquire again.

@@ -2,6 +2,7 @@ package holdfast
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -46,3 +47,10 @@ func (l *Leadership) Resign(ctx context.Context) error { return l.lock.Release(c
 
 // String returns name and token.
 func (l *Leadership) String() string { return l.lock.String() }
+
+// withValue returns the metadata of a leader with this value.
+func withValue(metadata map[string]string, value string) map[string]string {
+	all := maps.Clone(metadata)
+	put(&all, messages.MetadataValue, value)
+	return all
+}

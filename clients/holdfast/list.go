@@ -16,6 +16,14 @@ func (c *Client) List(ctx context.Context, pattern string) iter.Seq2[*Lease, err
 	return items(c.pages(ctx, &messages.ListRequest{Pattern: pattern}), (*messages.ListReply).GetLeases, newLease)
 }
 
+// Lost returns the lost leases that hold back resources whose key the pattern selects, as in [Client.List]. Each page is as
+// of when it was asked for. An error is the last thing that it yields: [ErrInvalid] also if the deployment holds nothing
+// back.
+func (c *Client) Lost(ctx context.Context, pattern string) iter.Seq2[*Loss, error] {
+	pages := c.pages(ctx, &messages.ListRequest{Pattern: pattern, HeldBack: true}, delayFeature)
+	return items(pages, (*messages.ListReply).GetLeases, listedLoss)
+}
+
 // items returns what made makes of each item on the pages, but for nil.
 func items[E, T any](
 	pages iter.Seq2[*messages.ListReply, error], on func(*messages.ListReply) []E, made func(E) *T,

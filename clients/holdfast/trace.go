@@ -19,6 +19,9 @@ type Tracer interface {
 	Begin(ctx context.Context, call Call) Span
 }
 
+// opDowngrade is an extension that asks for a downgrade, as errors and calls have it.
+const opDowngrade messages.Operation = "downgrade"
+
 // Call is a call that asks the service about a resource.
 type Call struct {
 	// Op is what is asked for: "acquire", "release", "extend", "downgrade", "get", "break", "confirm" or "set".

@@ -53,16 +53,6 @@ func (c *Client) Watch(ctx context.Context, pattern string, opts ...WatchOption)
 	}
 }
 
-// Position is how far a [Client.Watch] has come in the journal of every shard that its pattern can touch, so
-// that a later one can continue [From] there: with a pattern that touches the same shards, also another
-// one. Its text is short, and every value survives text and JSON. The zero Position is none. It is immutable
-// and safe for concurrent use.
-type Position = watch.Position
-
-// ParsePosition reads what [Position.String] writes. It is [ErrInvalid] if s is anything else; empty is
-// the zero Position.
-func ParsePosition(s string) (Position, error) { return watch.ParsePosition(s) }
-
 // newWatch opens the journals and finds where to begin in them.
 func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOption) (*watch.Loop, error) {
 	selected, err := messages.ParsePattern(pattern)
