@@ -34,8 +34,8 @@ func (c *Client) Acquire(ctx context.Context, resource string, opts ...AcquireOp
 	return c.acquire(ctx, resource, c.cfg.acquireOptions(opts), time.Now())
 }
 
-// TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder] or the [Error.Lost]. If there is
-// no answer in the client's timeout, it is [ErrUnavailable] or [ErrUnknown]; also then nothing is held, as
+// TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder] or the [Error.Lost]. If
+// there is no answer in the client's timeout, it is [ErrUnavailable] or [ErrUnknown]; also then nothing is held, as
 // with [Client.Acquire].
 func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
 	o := c.cfg.acquireOptions(opts)
@@ -93,7 +93,8 @@ type acquisition struct {
 	deadline time.Time // of the context; zero if there is none
 	// matters is when the latest attempt cannot matter any more: its wait and a lease granted then are over.
 	matters time.Time
-	// sent: an attempt was sent. expected is the number of the request for the tombstones; 0: they are not retained for it.
+	// sent: an attempt was sent. expected is the number of the request for the tombstones; 0: they are not retained for
+	// it.
 	sent     bool
 	expected uint64
 	// late counts the grants that came when the lease was nearly over.
@@ -244,8 +245,8 @@ func (a *acquisition) message() proto.Message {
 }
 
 // expect retains the tombstones of leases that are released while the request is under way. A reentrant request may be
-// granted one of them, and so may one that was sent several times: the answer to an attempt that is not expected any more
-// has the lease released, and a later attempt may have been answered with it before.
+// granted one of them, and so may one that was sent several times: the answer to an attempt that is not expected any
+// more has the lease released, and a later attempt may have been answered with it before.
 func (a *acquisition) expect() {
 	if a.expected == 0 {
 		a.expected = a.c.handles.expect(a.holder)

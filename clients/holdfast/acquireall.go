@@ -15,16 +15,16 @@ import (
 const maxResources = 1000
 
 // AcquireAll locks several resources, at most 1 000, all of them or none. The order of the names does not matter, and a
-// name that is given twice counts once. The options apply to each of the locks; [MaxWait] and the context bound the wait
-// for all of them together. MaxWait(0) does not wait, as [Client.TryAcquire].
+// name that is given twice counts once. The options apply to each of the locks; [MaxWait] and the context bound the
+// wait for all of them together. MaxWait(0) does not wait, as [Client.TryAcquire].
 //
 // First it asks for all of them at once, without waiting. If one is not free, it releases the others, and acquires them
 // one after another, each from the queue of its resource, in the order of their keys. This order is the same for all
 // callers. So calls of AcquireAll never wait for one another in a circle, unless the caller holds a lock already: to
 // acquire a further one, release the set, and acquire all of them.
 //
-// When it returns an error, nothing is held, and [Error.Resource] says which lock could not be had. The errors are those
-// of [Client.Acquire], and [ErrLost] if a lock was lost while others were waited for.
+// When it returns an error, nothing is held, and [Error.Resource] says which lock could not be had. The errors are
+// those of [Client.Acquire], and [ErrLost] if a lock was lost while others were waited for.
 func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...AcquireOption) (*Locks, error) {
 	if err := checkContext(ctx, messages.OpAcquire, ""); err != nil {
 		return nil, err
@@ -146,8 +146,8 @@ func (a *acquisitionOfAll) inTurn(ctx context.Context) (*Locks, error) {
 	return newLocks(ctx, a.c, locks), nil
 }
 
-// release gives back what was acquired of a set that is not complete. If ctx has ended, it does not wait for the answers.
-// An error would hide why the set is not complete; the lease then runs out.
+// release gives back what was acquired of a set that is not complete. If ctx has ended, it does not wait for the
+// answers. An error would hide why the set is not complete; the lease then runs out.
 func (a *acquisitionOfAll) release(ctx context.Context, locks []*Lock) {
 	_ = each(locks, func(l *Lock) error { return l.releaseOnce(ctx) })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// asker asks the service and waits for the answer, for no longer than its timeout, and until stop is closed. givesUp is as
-// in [request.Request].
+// asker asks the service and waits for the answer, for no longer than its timeout, and until stop is closed. givesUp is
+// as in [request.Request].
 type asker struct {
 	givesUp bool
 	sender  *request.Sender

@@ -10,12 +10,14 @@ import (
 // opCampaign stands in errors.
 const opCampaign messages.Operation = "campaign"
 
-// Campaign waits until this client leads the election of this name, and publishes the value. An election is an exclusive
-// lock: candidates wait in the queue of the resource, first come first served, and the holder of the lock leads. The
-// value is the entry "value" of the lock's metadata, beside those of [Metadata]; together they have at most 1 024 bytes.
+// Campaign waits until this client leads the election of this name, and publishes the value. An election is an
+// exclusive lock: candidates wait in the queue of the resource, first come first served, and the holder of the lock
+// leads. The value is the entry "value" of the lock's metadata, beside those of [Metadata]; together they have at most
+// 1 024 bytes.
 //
 // The options are those of an exclusive lock that makes events, so neither [Shared], [Permits], [Ephemeral] nor
-// [Reentrant]. The errors are those of [Client.Acquire]; also [ErrInvalid] if the deployment lacks the feature "values".
+// [Reentrant]. The errors are those of [Client.Acquire]; also [ErrInvalid] if the deployment lacks the feature
+// "values".
 func (c *Client) Campaign(ctx context.Context, name, value string, opts ...AcquireOption) (*Leadership, error) {
 	o := c.cfg.acquireOptions(opts)
 	if err := o.checkElection(); err != nil {

@@ -33,13 +33,14 @@ func (d *deployment) ask(ctx context.Context) (*Info, error) {
 		return nil, err
 	}
 	if n := m.GetShards(); n < 1 || n > messages.MaxShards {
-		return nil, &Error{Op: string(opInfo), Err: ErrUnavailable, Cause: fmt.Errorf("the answer has %d shards, a deployment has 1 to %d", n, messages.MaxShards)}
+		cause := fmt.Errorf("the answer has %d shards, a deployment has 1 to %d", n, messages.MaxShards)
+		return nil, &Error{Op: string(opInfo), Err: ErrUnavailable, Cause: cause}
 	}
 	return newInfo(&m), nil
 }
 
-// find asks until the service has answered, and calls found. Until then requests are sent to any node, which forwards them;
-// then they can take the direct routes to the owners of their shards.
+// find asks until the service has answered, and calls found. Until then requests are sent to any node, which forwards
+// them; then they can take the direct routes to the owners of their shards.
 func (d *deployment) find(found func(*Info)) {
 	for d.life.Err() == nil {
 		if info, err := d.ask(d.life); err == nil {

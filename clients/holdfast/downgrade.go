@@ -1,8 +1,6 @@
 package holdfast
 
-import (
-	"context"
-)
+import "context"
 
 // Downgrade makes an exclusive lock a shared one, as of [Shared], without letting go of it: those that wait to share it
 // get it at once, and no exclusive holder comes in between. There is no way back: release the lock, and acquire again.

@@ -27,7 +27,8 @@ func (s *handles) downgrading(k holder) {
 	d.leases++
 }
 
-// downgraded notes that one lease less may change its token. After the last it returns the orphans, which are known now.
+// downgraded notes that one lease less may change its token. After the last it returns the orphans, which are known
+// now.
 func (s *handles) downgraded(k holder) []*messages.Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -55,8 +55,8 @@ type Error struct {
 	// Cause is a second reason, if there is one: the end of the caller's context, what the service
 	// found, or what NATS said.
 	Cause error
-	// Holder is the present lease, with [ErrHeld], [ErrTimeout], [ErrNotOwner] and [ErrStaleToken], where it is known; else
-	// nil.
+	// Holder is the present lease, with [ErrHeld], [ErrTimeout], [ErrNotOwner] and [ErrStaleToken], where it is known;
+	// else nil.
 	Holder *Lease
 	// Lost is the lease that holds the resource back, with [ErrHeld]; nil if the resource is not held back.
 	Lost *Loss

@@ -28,8 +28,8 @@ type extensions struct {
 	token Token
 	// resting: a session prolongs the lease. over: the lease is not held any more.
 	resting, over bool
-	// ttl is what the attempts from the number asks on ask for, agreed what the last of them that was granted has asked for.
-	// No more than maxKnown of that counts, see [config.maxKnown].
+	// ttl is what the attempts from the number asks on ask for, agreed what the last of them that was granted has asked
+	// for. No more than maxKnown of that counts, see [config.maxKnown].
 	ttl, agreed, maxKnown time.Duration
 	asks                  uint64
 	// session is what the attempts of the number since and later ones name; nil: none. The lease may still be in former,
@@ -143,8 +143,8 @@ func (e *extensions) askDowngrade() {
 	e.Change()
 }
 
-// name has the attempts from now on name a session, nil: none. If that is another one, the lease leaves the session that
-// prolongs it.
+// name has the attempts from now on name a session, nil: none. If that is another one, the lease leaves the session
+// that prolongs it.
 func (e *extensions) name(x *session) {
 	if x != nil && x != e.session && x != e.former && !x.use() {
 		x = nil
@@ -211,7 +211,8 @@ func (e *extensions) send() {
 // message returns the request, which is the same until something else is asked for.
 func (e *extensions) message() []byte {
 	m := &messages.ExtendRequest{
-		Owner: e.options.owner, Token: uint64(e.token), TtlMs: inMillis(e.ttl), Secret: e.options.secret.value, Order: e.Order(),
+		Owner: e.options.owner, Token: uint64(e.token), Secret: e.options.secret.value,
+		TtlMs: inMillis(e.ttl), Order: e.Order(),
 	}
 	switch {
 	case e.downgrading > 0:
@@ -255,8 +256,8 @@ func (e *extensions) replied(a *request.Answer, r *messages.Reply) {
 	}
 }
 
-// granted receives a grant. An order that is not its own says that another client extends the lease: then the service has
-// not agreed to what the attempt asked for.
+// granted receives a grant. An order that is not its own says that another client extends the lease: then the service
+// has not agreed to what the attempt asked for.
 func (e *extensions) granted(a *request.Answer, r *messages.Reply) {
 	l := r.GetLease()
 	e.of.adopt(l)

@@ -103,9 +103,10 @@ func (c *Client) Break(ctx context.Context, resource string, token Token, reason
 	return c.calls.end(ctx, messages.OpBreak, resource, &messages.BreakRequest{Token: uint64(token), Reason: reason})
 }
 
-// Confirm says that the holder of a lost lease can do no more harm: its process was killed, or its access was taken away.
-// The lease then no longer holds its resource back, and requests that wait are granted. by names who confirms, at most 256
-// bytes, and how says how the holder was stopped, at most 512; both may be empty, and are shown in events and logs.
+// Confirm says that the holder of a lost lease can do no more harm: its process was killed, or its access was taken
+// away. The lease then no longer holds its resource back, and requests that wait are granted. by names who confirms, at
+// most 256 bytes, and how says how the holder was stopped, at most 512; both may be empty, and are shown in events and
+// logs.
 //
 // The token is that of the lost lease. It is [ErrStaleToken] if another lease holds the resource or holds it back,
 // [ErrNotHeld] if none does. A repeated confirmation succeeds as long as the resource has not been granted since.

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// handle is a lease that this client holds: what it is, its locks, and the keeper that prolongs it. Several [Lock]s share
-// one if they are re-entrant. No goroutine belongs to it: its alarm and answers drive it.
+// handle is a lease that this client holds: what it is, its locks, and the keeper that prolongs it. Several [Lock]s
+// share one if they are re-entrant. No goroutine belongs to it: its alarm and answers drive it.
 type handle struct {
 	c             *core
 	registry      registry
@@ -31,8 +31,9 @@ type handle struct {
 	claim      Claim
 	kind       kind
 	slots      []int
-	// metadata are what the service shows of the lease, asked what the latest call asked for that replaces them, and setOrder
-	// is its order; 0: it has none. setting is held by the one call that does, which ends within the timeout of the client.
+	// metadata are what the service shows of the lease, asked what the latest call asked for that replaces them, and
+	// setOrder is its order; 0: it has none. setting is held by the one call that does, which ends within the timeout
+	// of the client.
 	metadata, asked map[string]string
 	setOrder        uint64
 	setting         sync.Mutex
@@ -107,8 +108,8 @@ func (h *handle) token() Token {
 // valid goes by the clock, since a timer may be late.
 func (h *handle) valid() bool { return h.phase == holding && clock.Now().Before(h.until()) }
 
-// until is when the lease must be considered over. What is known by its keeper and by its extensions is right, so the later
-// end is.
+// until is when the lease must be considered over. What is known by its keeper and by its extensions is right, so the
+// later end is.
 func (h *handle) until() time.Time { return lease.Later(h.extensions.Until(), h.keeper.until(h)) }
 
 // look ends a lease that is over by the clock. The timer may be late.
@@ -203,8 +204,8 @@ func (h *handle) reconnected() {
 	}
 }
 
-// ask has the extensions ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the extensions
-// go on to ask. set is called with mu held.
+// ask has the extensions ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the
+// extensions go on to ask. set is called with mu held.
 func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
 	s := h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.options.owner, Token: h.token()})
 	header := s.header()
@@ -255,8 +256,8 @@ func (h *handle) isOver(op messages.Operation, l *Lock) error {
 	return &Error{Op: string(op), Resource: h.resource, Err: ErrReleased}
 }
 
-// adopt receives what the service shows of the lease, which has another token if it was downgraded. The answer to an attempt
-// from before may come late.
+// adopt receives what the service shows of the lease, which has another token if it was downgraded. The answer to an
+// attempt from before may come late.
 func (h *handle) adopt(l *messages.Lease) {
 	now := leaseID{h.resource, Token(l.GetToken())}
 	if now.token <= h.id.token {
@@ -308,7 +309,8 @@ func (h *handle) confirm(ctx context.Context) (done bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase == holding && h.id.token == token && h.extensions.downgrading == 0 { // else it may be held under another token
+	// a lease that is downgraded may be held under another token
+	if h.phase == holding && h.id.token == token && h.extensions.downgrading == 0 {
 		h.lose(e)
 	}
 	return true

@@ -38,12 +38,14 @@ func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent 
 	c, l := s.c, granted.GetLease()
 	id := leaseID{resource, Token(l.GetToken())}
 	h := &handle{
-		c: c, registry: s, resource: resource, key: key, options: o, id: id, claim: Claim{Resource: resource, Token: fenceOf(l)},
-		kind: kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
+		c: c, registry: s, resource: resource, key: key, options: o, id: id,
+		claim: Claim{Resource: resource, Token: fenceOf(l)},
+		kind:  kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
 	}
 	h.keeper = &h.extensions
 	h.extensions = extensions{
-		of: h, mu: &h.mu, sender: c.sender, sessions: s.sessions, resource: resource, key: key, options: &h.options, token: id.token,
+		of: h, mu: &h.mu, sender: c.sender, sessions: s.sessions,
+		resource: resource, key: key, options: &h.options, token: id.token,
 		agreed: o.ttl, maxKnown: c.cfg.maxKnown(&o),
 		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), o.ttl), sent, c.begun),
 	}

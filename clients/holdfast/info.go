@@ -16,8 +16,8 @@ type Info struct {
 	Limits Limits
 	// Features are what the deployment offers beyond the first version of the contract, by their names there.
 	Features []string
-	// Identity is who this client is, as NATS has verified it. The owners of its locks have to be this name, or to begin with it
-	// and a slash: see [Owner]. Empty: the deployment does not verify owners.
+	// Identity is who this client is, as NATS has verified it. The owners of its locks have to be this name, or to
+	// begin with it and a slash: see [Owner]. Empty: the deployment does not verify owners.
 	Identity string
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-io/holdfast/clients/internal/group"
 )
 
-// jeopardy is the calls of the application's hook that are to be made, in order, on a goroutine that ends when there are
-// none.
+// jeopardy is the calls of the application's hook that are to be made, in order, on a goroutine that ends when there
+// are none.
 type jeopardy struct {
 	// hook is the application's; nil: there is none. life ends the calls, goroutines has the goroutine.
 	hook       func(*Lock, error)

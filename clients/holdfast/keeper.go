@@ -14,7 +14,8 @@ type keeper interface {
 	remove(l kept)
 }
 
-// kept is a lease as its keeper sees it: a [handle]. A session, which has a mutex of its own, calls these methods without it.
+// kept is a lease as its keeper sees it: a [handle]. A session, which has a mutex of its own, calls these methods
+// without it.
 type kept interface {
 	// keeperLost receives that the keeper prolongs the lease no more. The lease keeps the end that it has there.
 	keeperLost(k keeper)

@@ -19,8 +19,8 @@ type Leadership struct {
 // Name returns the name of the election, in Unicode NFC.
 func (l *Leadership) Name() string { return l.lock.Resource() }
 
-// Context returns the context of the leadership, as [Lock.Context] does: it ends with [ErrLost] when the client leads no more,
-// and with [ErrReleased] after [Leadership.Resign]. It carries the token.
+// Context returns the context of the leadership, as [Lock.Context] does: it ends with [ErrLost] when the client leads
+// no more, and with [ErrReleased] after [Leadership.Resign]. It carries the token.
 func (l *Leadership) Context() context.Context { return l.lock.Context() }
 
 // Token returns the fencing token, which is higher than that of each earlier leadership.
@@ -35,7 +35,8 @@ func (l *Leadership) Valid() bool { return l.lock.Valid() }
 // Value returns what was last published.
 func (l *Leadership) Value() string { return l.lock.Metadata()[messages.MetadataValue] }
 
-// Proclaim publishes another value; observers see it once, in the order of the calls. The errors are those of [Lock.Set].
+// Proclaim publishes another value; observers see it once, in the order of the calls. The errors are those of
+// [Lock.Set].
 func (l *Leadership) Proclaim(ctx context.Context, value string) error {
 	l.proclaiming.Lock()
 	defer l.proclaiming.Unlock()

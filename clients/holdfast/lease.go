@@ -37,8 +37,8 @@ type Lease struct {
 	Metadata  map[string]string
 	// Session is the label of the session that the lease is in; empty: it is in none.
 	Session string
-	// Tenant is the account whose resource it is, as [Client.Watch] shows it. It is empty for a resource of no tenant, and in
-	// answers.
+	// Tenant is the account whose resource it is, as [Client.Watch] shows it. It is empty for a resource of no tenant,
+	// and in answers.
 	Tenant string
 	// Identity is who acquired the lease, as NATS has verified it; empty: the deployment did not verify owners.
 	Identity string

@@ -11,14 +11,15 @@ import (
 
 // List returns the leases that are held now of resources whose key the pattern selects: `*` stands for
 // one level of the name, `>` for the rest; empty selects all. See docs/wire.md for how a key is written.
-// A resource has a lease for each of its holders. Each page is as of when it was asked for. An error is the last thing that it yields.
+// A resource has a lease for each of its holders. Each page is as of when it was asked for. An error is the last thing
+// that it yields.
 func (c *Client) List(ctx context.Context, pattern string) iter.Seq2[*Lease, error] {
 	return items(c.pages(ctx, &messages.ListRequest{Pattern: pattern}), (*messages.ListReply).GetLeases, newLease)
 }
 
-// Lost returns the lost leases that hold back resources whose key the pattern selects, as in [Client.List]. Each page is as
-// of when it was asked for. An error is the last thing that it yields: [ErrInvalid] also if the deployment holds nothing
-// back.
+// Lost returns the lost leases that hold back resources whose key the pattern selects, as in [Client.List]. Each page
+// is as of when it was asked for. An error is the last thing that it yields: [ErrInvalid] also if the deployment holds
+// nothing back.
 func (c *Client) Lost(ctx context.Context, pattern string) iter.Seq2[*Loss, error] {
 	pages := c.pages(ctx, &messages.ListRequest{Pattern: pattern, HeldBack: true}, delayFeature)
 	return items(pages, (*messages.ListReply).GetLeases, listedLoss)

@@ -23,9 +23,9 @@ import (
 //
 // When the lock is lost, its context ends, and what runs under it must stop. The context ends before the
 // service grants the lock to another holder, by an eighth of the TTL (at least 15 ms, at most 1 s or a
-// thousandth of the TTL), as long as this process runs. The time for which the machine was suspended counts, on Linux, macOS and Windows: after it, Valid is
-// right at once, and the context ends within a second. A process that is paused learns of the loss too late: only a check of the [Lock.Token]
-// at the protected resource stops what it does then.
+// thousandth of the TTL), as long as this process runs. The time for which the machine was suspended counts, on Linux,
+// macOS and Windows: after it, Valid is right at once, and the context ends within a second. A process that is paused
+// learns of the loss too late: only a check of the [Lock.Token] at the protected resource stops what it does then.
 type Lock struct {
 	h *handle
 	// parent is the context that it was acquired with.
@@ -142,8 +142,8 @@ func (l *Lock) Valid() bool {
 	return l.over == nil && l.h.valid()
 }
 
-// Deadline returns when the lock is lost unless it is renewed before, on the monotonic clock of [time.Now]. Every renewal
-// moves it, and so does a suspend of the machine, during which that clock stands still.
+// Deadline returns when the lock is lost unless it is renewed before, on the monotonic clock of [time.Now]. Every
+// renewal moves it, and so does a suspend of the machine, during which that clock stands still.
 func (l *Lock) Deadline() time.Time {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
@@ -163,8 +163,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	return l.h.ask(ctx, messages.OpExtend, l, &l.h.extensions.calls, func() { l.h.extensions.extend(ttl) })
 }
 
-// check returns why nothing may be asked about the lock: it is [ErrInvalid] for a nil context, and for what breaks a rule
-// of the call, and [ErrUnavailable] for a context that has ended.
+// check returns why nothing may be asked about the lock: it is [ErrInvalid] for a nil context, and for what breaks a
+// rule of the call, and [ErrUnavailable] for a context that has ended.
 func (l *Lock) check(ctx context.Context, op messages.Operation, broken error) error {
 	if err := checkContext(ctx, op, l.Resource()); err != nil {
 		return err
@@ -237,7 +237,8 @@ func (l *Lock) end(cause error) {
 	}
 }
 
-// CountsSuspend reports whether clients on this machine count the time for which it is suspended, so that a lock whose lease
-// ends meanwhile is lost when it wakes. It is false on systems that do not show that time; there only the check of the token
-// at the protected resource helps. A pause of a virtual machine may stop all of its clocks, and is noticed by none.
+// CountsSuspend reports whether clients on this machine count the time for which it is suspended, so that a lock whose
+// lease ends meanwhile is lost when it wakes. It is false on systems that do not show that time; there only the check
+// of the token at the protected resource helps. A pause of a virtual machine may stop all of its clocks, and is noticed
+// by none.
 func CountsSuspend() bool { return clock.CountsSuspend() }

@@ -97,8 +97,8 @@ func (s *Locks) Deadline() time.Time {
 	return slices.MinFunc(s.locks, func(a, b *Lock) int { return a.Deadline().Compare(b.Deadline()) }).Deadline()
 }
 
-// Extend makes each of the leases last ttl from now, as [Lock.Extend]. It returns nil when the service has agreed to all
-// of them. Otherwise it returns the errors of all that failed, and the others are extended.
+// Extend makes each of the leases last ttl from now, as [Lock.Extend]. It returns nil when the service has agreed to
+// all of them. Otherwise it returns the errors of all that failed, and the others are extended.
 func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	return each(s.locks, func(l *Lock) error { return l.Extend(ctx, ttl) })
 }

@@ -12,8 +12,8 @@ import (
 type Loss struct {
 	// Lease is the lease as it ended; nothing remains of it.
 	Lease
-	// Left is what was left of the delay at the time of the answer. In a listing it is that of this lease; otherwise that of
-	// all lost leases of the resource. 0: the loss has to be confirmed, see [Client.Confirm].
+	// Left is what was left of the delay at the time of the answer. In a listing it is that of this lease; otherwise
+	// that of all lost leases of the resource. 0: the loss has to be confirmed, see [Client.Confirm].
 	Left time.Duration
 }
 

@@ -56,8 +56,8 @@ func (c *Client) Leader(ctx context.Context, name string) (Leader, error) {
 // [Client.Watch] does: none of this is left out, through interruptions of the connection and changes of nodes. Between
 // two leaders it yields that nobody leads.
 //
-// It ends with the loop or with an error, as [Client.Watch] does: [ErrCompacted] if the loop is too slow, and then another
-// call begins with the present leader again.
+// It ends with the loop or with an error, as [Client.Watch] does: [ErrCompacted] if the loop is too slow, and then
+// another call begins with the present leader again.
 func (c *Client) Observe(ctx context.Context, name string) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		name := messages.NormalizeResource(name)

@@ -26,7 +26,8 @@ type Option func(*config) error
 
 type config struct {
 	owner string
-	// prefix is that of the subjects of requests, and deployment that of the deployment: they differ for a client of a tenant.
+	// prefix is that of the subjects of requests, and deployment that of the deployment: they differ for a client of a
+	// tenant.
 	prefix, deployment messages.Prefix
 	tenant             string
 
@@ -71,9 +72,9 @@ func Prefix(prefix string) Option {
 	}
 }
 
-// Tenant makes all that the client does concern the resources of this tenant, an account of NATS. It is for operators, in the
-// account of the nodes. A client in the account of the tenant needs no option, because the import of the account leads to
-// the tenant's subjects.
+// Tenant makes all that the client does concern the resources of this tenant, an account of NATS. It is for operators,
+// in the account of the nodes. A client in the account of the tenant needs no option, because the import of the account
+// leads to the tenant's subjects.
 func Tenant(account string) Option {
 	return func(c *config) error {
 		c.tenant = account
@@ -107,8 +108,8 @@ func WithTracer(t Tracer) Option {
 // Secret is the secret of the client's leases, 16 to 64 bytes that cannot be guessed. Who does not have it cannot
 // release, extend or change such a lease, also with its owner's name and token; [Client.Break] needs no secret.
 //
-// By default every client draws one of its own. Processes that share locks, under one [Owner] or by [Reentrant], need to
-// share a secret, too. A deployment without the feature "secrets" has leases without them.
+// By default every client draws one of its own. Processes that share locks, under one [Owner] or by [Reentrant], need
+// to share a secret, too. A deployment without the feature "secrets" has leases without them.
 func Secret(secret []byte) Option {
 	secret = bytes.Clone(secret)
 	return func(c *config) error {
@@ -190,18 +191,18 @@ func Ephemeral() AcquireOption { return func(o *acquireOptions) { o.ephemeral = 
 
 // Reentrant lets an owner that holds the lock already have it again, under the same token. Within a
 // client the lease ends with the last release of the [Lock]s that share it; between processes that
-// share an owner's name and a [Secret] it ends with the first. Of a shared lock, it is had again only for the same number of
-// permits and the same limit.
+// share an owner's name and a [Secret] it ends with the first. Of a shared lock, it is had again only for the same
+// number of permits and the same limit.
 func Reentrant() AcquireOption { return func(o *acquireOptions) { o.reentrant = true } }
 
-// Delay holds the resource back for this time, at most an hour, if the lease is lost: if it runs out or an operator breaks
-// it. Until then the resource is granted to no other owner; the same owner may take it back at once. Requests that wait
-// keep their places. It gives a holder whose writes are not checked the time to stop. The deployment must have the
-// feature "delay", and the lease may not be [Ephemeral].
+// Delay holds the resource back for this time, at most an hour, if the lease is lost: if it runs out or an operator
+// breaks it. Until then the resource is granted to no other owner; the same owner may take it back at once. Requests
+// that wait keep their places. It gives a holder whose writes are not checked the time to stop. The deployment must
+// have the feature "delay", and the lease may not be [Ephemeral].
 func Delay(d time.Duration) AcquireOption { return func(o *acquireOptions) { o.delay = d } }
 
-// ConfirmLoss holds the resource back if the lease is lost, until someone confirms that the holder can do no more harm, see
-// [Client.Confirm]. With a [Delay], until the first of both. The owner may not take the resource back.
+// ConfirmLoss holds the resource back if the lease is lost, until someone confirms that the holder can do no more harm,
+// see [Client.Confirm]. With a [Delay], until the first of both. The owner may not take the resource back.
 func ConfirmLoss() AcquireOption { return func(o *acquireOptions) { o.confirm = true } }
 
 // NoRenewal leaves the renewal to the caller, by [Lock.Extend]. Without it the lease runs out.

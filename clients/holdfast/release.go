@@ -46,7 +46,9 @@ func (r *release) run(ctx context.Context) error {
 // ask is run within its span, whose header goes with the request.
 func (r *release) ask(ctx context.Context, header nats.Header) error {
 	timeout := min(r.c.cfg.timeout, clock.Until(r.until))
-	a, err := r.c.cleanup.within(timeout).run(ctx, r.resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header})
+	a, err := r.c.cleanup.within(timeout).run(ctx, r.resource, request.Request{
+		Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header,
+	})
 	if err == nil {
 		defer r.done()
 		return r.outcome(a)

@@ -21,5 +21,6 @@ func drawSecret() secret {
 	return newSecret(value)
 }
 
-// protect gives the lease that is asked for the secret. Each sending of a request has it, since each may be a repetition.
+// protect gives the lease that is asked for the secret. Each sending of a request has it, since each may be a
+// repetition.
 func (s secret) protect(r *messages.AcquireRequest) { r.SecretHash, r.Secret = s.hash, s.value }

@@ -18,12 +18,12 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// maxUnproven is how many keeps are sent before the first answer to one of this client: to the owner of the shard, and to
-// any node. A user who may not send them gets an error of the connection with each.
+// maxUnproven is how many keeps are sent before the first answer to one of this client: to the owner of the shard, and
+// to any node. A user who may not send them gets an error of the connection with each.
 const maxUnproven = 2
 
-// session is a session of one shard: the [keeper] of the leases that extensions have put into it since it has lost none.
-// The others are renewed by themselves. No goroutine belongs to it: its alarm and answers drive it.
+// session is a session of one shard: the [keeper] of the leases that extensions have put into it since it has lost
+// none. The others are renewed by themselves. No goroutine belongs to it: its alarm and answers drive it.
 type session struct {
 	sessions *sessions
 	kind     sessionKind
@@ -72,8 +72,8 @@ func newSession(s *sessions, k sessionKind) *session {
 	return x
 }
 
-// unlock unlocks mu, and reports to the leases what has changed. A lease may have its mutex held when it calls a method that
-// changes nothing for leases; that unlocks mu alone.
+// unlock unlocks mu, and reports to the leases what has changed. A lease may have its mutex held when it calls a method
+// that changes nothing for leases; that unlocks mu alone.
 func (x *session) unlock() {
 	lost, failing := slices.Collect(maps.Keys(x.lost)), []kept(nil)
 	if x.changed {
@@ -126,8 +126,8 @@ func (x *session) until(l kept) time.Time {
 	return x.lost[l]
 }
 
-// add receives that an extension sent at a moment has put a lease into the session. It returns false if keeps do not count
-// for the lease, because the session may have lost it meanwhile.
+// add receives that an extension sent at a moment has put a lease into the session. It returns false if keeps do not
+// count for the lease, because the session may have lost it meanwhile.
 func (x *session) add(l kept, _, sent time.Time) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -164,8 +164,8 @@ func (x *session) lastEnd() time.Time {
 	return x.renewal.End()
 }
 
-// forsake has the session run out, because a lease may be in it that is not wanted and could not be given back. Its other
-// leases move to another session.
+// forsake has the session run out, because a lease may be in it that is not wanted and could not be given back. Its
+// other leases move to another session.
 func (x *session) forsake() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -266,8 +266,8 @@ func (x *session) releaseAll(ctx context.Context) error {
 	return errors.Join(x.end(ctx, together), each(alone, run))
 }
 
-// finish has no other lease enter the session, and no keep sent. It returns the leases that its end would release; nil if
-// that would release locks that are still held here, or the session is over.
+// finish has no other lease enter the session, and no keep sent. It returns the leases that its end would release; nil
+// if that would release locks that are still held here, or the session is over.
 func (x *session) finish() []kept {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -278,8 +278,8 @@ func (x *session) finish() []kept {
 	return slices.Collect(maps.Keys(x.leases))
 }
 
-// end ends the session, and with it these leases. The user may not be permitted to end sessions, and without an answer each
-// lease is released by itself, in the second half of the client's timeout.
+// end ends the session, and with it these leases. The user may not be permitted to end sessions, and without an answer
+// each lease is released by itself, in the second half of the client's timeout.
 func (x *session) end(ctx context.Context, leases []*release) error {
 	if len(leases) == 0 {
 		return nil
@@ -287,7 +287,9 @@ func (x *session) end(ctx context.Context, leases []*release) error {
 	c := x.sessions.c
 	asker := c.cleanup.within(c.cfg.timeout / 2)
 	asker.givesUp = true
-	a, err := asker.run(ctx, "", request.Request{Op: messages.OpEnd, Key: x.key, InShard: &x.kind.shard, Waits: true, Message: x.ending})
+	a, err := asker.run(ctx, "", request.Request{
+		Op: messages.OpEnd, Key: x.key, InShard: &x.kind.shard, Waits: true, Message: x.ending,
+	})
 	if err == nil {
 		if reply, _ := a.Reply(); reply.GetStatus() == messages.Status_RELEASED {
 			for _, r := range leases {
@@ -367,8 +369,8 @@ func (x *session) noEffect(id uint64, err error) {
 	x.endanger(err)
 }
 
-// kept receives that the service has prolonged the session. If it may have lost a lease, each of them is asked for by its
-// own extension, and the session prolongs those that are put into it from then on.
+// kept receives that the service has prolonged the session. If it may have lost a lease, each of them is asked for by
+// its own extension, and the session prolongs those that are put into it from then on.
 func (x *session) kept(a *request.Answer, r *messages.Reply) {
 	settled, ok := x.renewal.Granted(a.ID, x.known, x.renewal.Order())
 	if !ok {
@@ -386,12 +388,12 @@ func (x *session) kept(a *request.Answer, r *messages.Reply) {
 	x.endanger(nil)
 }
 
-// isWhole reports whether the leases may be prolonged by a keep that was sent then, because of its answer. A loss shows in
-// losses. A lease can also leave the session without one: another process of its owner releases or extends it. That shows
-// in held, the number of leases in the session, if it is known which these are: all that may be in it are prolonged by
-// it, and none came or left since before the keep was sent. A lease counts from the first extension that names the session
-// until the answer to its release. When no answer has shown for one TTL that none has left, the session may have lost any,
-// and each lease is asked for by its own extension.
+// isWhole reports whether the leases may be prolonged by a keep that was sent then, because of its answer. A loss shows
+// in losses. A lease can also leave the session without one: another process of its owner releases or extends it. That
+// shows in held, the number of leases in the session, if it is known which these are: all that may be in it are
+// prolonged by it, and none came or left since before the keep was sent. A lease counts from the first extension that
+// names the session until the answer to its release. When no answer has shown for one TTL that none has left, the
+// session may have lost any, and each lease is asked for by its own extension.
 func (x *session) isWhole(sent time.Time, r *messages.Reply) bool {
 	switch {
 	case x.since.IsZero() || r.GetLosses() != x.losses:

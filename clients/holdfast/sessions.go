@@ -22,8 +22,8 @@ const (
 )
 
 // PerLockRenewal has the client renew each lock by itself. By default a client that holds several locks keeps those of
-// each shard and TTL alive with one request, in a session, if the deployment has the feature "sessions". What is known of
-// each lock is the same in both ways.
+// each shard and TTL alive with one request, in a session, if the deployment has the feature "sessions". What is known
+// of each lock is the same in both ways.
 func PerLockRenewal() Option {
 	return func(c *config) error {
 		c.perLock = true
@@ -42,8 +42,9 @@ func PerLockRenewal() Option {
 // "sessions", else Acquire is [ErrInvalid].
 func ReleaseOnDisconnect(d time.Duration) Option {
 	return func(c *config) error {
-		if d < millis(messages.MinDisconnectMillis) || d > millis(messages.MaxDisconnectMillis) {
-			return rule("ReleaseOnDisconnect", millis(messages.MinDisconnectMillis).String()+" to "+millis(messages.MaxDisconnectMillis).String(), d.String())
+		shortest, longest := millis(messages.MinDisconnectMillis), millis(messages.MaxDisconnectMillis)
+		if d < shortest || d > longest {
+			return rule("ReleaseOnDisconnect", shortest.String()+" to "+longest.String(), d.String())
 		}
 		c.disconnect = d
 		return nil
@@ -78,7 +79,8 @@ func (s *sessions) of(key string, ttl time.Duration, o *acquireOptions) *session
 	if !s.may(o) {
 		return nil
 	}
-	k := sessionKind{shard: messages.ShardOf(key, s.c.deployment.info.Load().Shards), ttl: ttl, secret: o.secret.value != nil}
+	shards := s.c.deployment.info.Load().Shards
+	k := sessionKind{shard: messages.ShardOf(key, shards), ttl: ttl, secret: o.secret.value != nil}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if clock.Now().Before(s.refused) {
@@ -106,8 +108,8 @@ func (c *config) fits(o *acquireOptions) bool { return !c.perLock && !o.byHand &
 // endsEarly reports whether such a lease may come into a session that ends when the client is not connected.
 func (c *config) endsEarly(o *acquireOptions) bool { return c.disconnect > 0 && c.fits(o) }
 
-// maxKnown returns how long such a lease is known to last from the sending of a request about it: the time for which the
-// client may not be connected begins anew with each request that names the session.
+// maxKnown returns how long such a lease is known to last from the sending of a request about it: the time for which
+// the client may not be connected begins anew with each request that names the session.
 func (c *config) maxKnown(o *acquireOptions) time.Duration {
 	if c.endsEarly(o) {
 		return c.disconnect

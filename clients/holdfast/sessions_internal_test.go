@@ -181,7 +181,7 @@ func TestRefusedDowngradeInASession(t *testing.T) {
 	})
 }
 
-// An extension that names no session takes its lease out of the coverage, also if another one has just put it there.
+// An extension that names no session takes its lease out of the session, also if another one has just put it there.
 func TestExtensionOutOfACoverage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted(t)
@@ -414,7 +414,7 @@ func TestLateExtension(t *testing.T) {
 	})
 }
 
-// An extension from before a loss does not put its lease into the coverage that began with the loss.
+// An extension from before a loss does not have its lease prolonged by keeps after it.
 func TestLateAnswerAfterALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted(t)

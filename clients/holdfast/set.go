@@ -19,11 +19,11 @@ func (l *Lock) Metadata() map[string]string {
 // else of the lease changes, and neither does its time. Watchers see an [EventUpdated], unless it was the same already.
 // The calls for one lease are made one after another.
 //
-// It returns nil when the service has it; [ErrInvalid] if the metadata break a rule, or the deployment lacks the feature
-// "values"; [ErrOverloaded] if the leases of the resource would become too large; [ErrLost] when the lock is lost, which
-// ends it, [ErrReleased] after a release; [ErrUnavailable] if no node could decide. When the context or the client's
-// timeout ends first it may be [ErrUnknown]: the metadata may be replaced or not, or yet be, but not after those of a later
-// call, if the deployment has the feature "order".
+// It returns nil when the service has it; [ErrInvalid] if the metadata break a rule, or the deployment lacks the
+// feature "values"; [ErrOverloaded] if the leases of the resource would become too large; [ErrLost] when the lock is
+// lost, which ends it, [ErrReleased] after a release; [ErrUnavailable] if no node could decide. When the context or the
+// client's timeout ends first it may be [ErrUnknown]: the metadata may be replaced or not, or yet be, but not after
+// those of a later call, if the deployment has the feature "order".
 func (l *Lock) Set(ctx context.Context, metadata map[string]string) error {
 	metadata = maps.Clone(metadata)
 	broken := limits.Check(&messages.SetRequest{Owner: l.Owner(), Metadata: metadata})
@@ -74,7 +74,8 @@ func (h *handle) setRequest(l *Lock, metadata map[string]string) (*messages.SetR
 	}, nil
 }
 
-// afterSet takes the answer to a request in. again: a set of another client has a higher order, so this one had no effect.
+// afterSet takes the answer to a request in. again: a set of another client has a higher order, so this one had no
+// effect.
 func (h *handle) afterSet(m *messages.SetRequest, r *messages.Reply) (again bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Tracer records the calls that ask the service about a resource, so that each can be a span of a trace. What the client
-// asks of its own accord, such as renewals, is not recorded. Its methods and those of its spans are called concurrently and must
-// not block. The package holdfastotel has one for OpenTelemetry.
+// Tracer records the calls that ask the service about a resource, so that each can be a span of a trace. What the
+// client asks of its own accord, such as renewals, is not recorded. Its methods and those of its spans are called
+// concurrently and must not block. The package holdfastotel has one for OpenTelemetry.
 type Tracer interface {
 	// Begin is called when a call begins, with the caller's context. It returns nil if the call is not recorded.
 	Begin(ctx context.Context, call Call) Span
@@ -112,8 +112,8 @@ func (s span) answered(op messages.Operation, resource string, a *request.Answer
 	s.end(r.GetStatus(), Token(r.GetLease().GetToken()), err)
 }
 
-// returned ends the span of a call with what the call returns. outcome is the status of the answer, zero if it is that of
-// the error. token is that of the lock that the call leaves held, 0 if there is none.
+// returned ends the span of a call with what the call returns. outcome is the status of the answer, zero if it is that
+// of the error. token is that of the lock that the call leaves held, 0 if there is none.
 func (s span) returned(outcome messages.Status, token Token, err error) {
 	if s.Span == nil {
 		return

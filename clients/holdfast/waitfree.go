@@ -19,9 +19,9 @@ const (
 	checkAgain = time.Second
 )
 
-// WaitFree returns nil when the resource is free of all holders and not held back after a loss: that was so at some moment between call and return, and
-// may be over when it returns. It takes no place in the queue and does not keep others from locking the
-// resource; to lock it, call [Client.Acquire].
+// WaitFree returns nil when the resource is free of all holders and not held back after a loss: that was so at some
+// moment between call and return, and may be over when it returns. It takes no place in the queue and does not keep
+// others from locking the resource; to lock it, call [Client.Acquire].
 //
 // It waits for the event of the end of a lease, and asks again then, when the last lease would
 // have run out, and when the connection was interrupted. So an early end of an ephemeral lease, which

@@ -17,10 +17,10 @@ import (
 const opWatch = "watch"
 
 // Watch yields every change of the resources whose key the pattern selects, as in [Client.List], from now
-// on or from where an option says; of resources of tenants only with [OfTenant] or [Tenant]. It reads the journals of the shards themselves: the changes of a shard
-// come in their order, each once and none left out, through interruptions of the connection and changes
-// of owners; those of different shards are merged as they come. Ephemeral leases are in no journal and
-// make no events.
+// on or from where an option says; of resources of tenants only with [OfTenant] or [Tenant]. It reads the journals of
+// the shards themselves: the changes of a shard come in their order, each once and none left out, through interruptions
+// of the connection and changes of owners; those of different shards are merged as they come. Ephemeral leases are in
+// no journal and make no events.
 //
 // It ends with the loop, where [UntilNow] says, or with an error, which is the last thing that it yields:
 // the context's own; [ErrClosed]; [ErrCompacted] as a [CompactedError] when what comes next was purged,
@@ -31,8 +31,8 @@ const opWatch = "watch"
 //
 // A watch of one resource reads one shard, every other one all of them. No more is read ahead of the loop
 // than 2 MiB or 256 commits of each, however slow it is. The goroutines of a watch have ended when the
-// loop has. docs/events.md has the rights that the NATS user needs, which are more than a lock needs. Without the right to
-// create consumers, each commit is asked for by itself.
+// loop has. docs/events.md has the rights that the NATS user needs, which are more than a lock needs. Without the right
+// to create consumers, each commit is asked for by itself.
 func (c *Client) Watch(ctx context.Context, pattern string, opts ...WatchOption) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := checkContext(ctx, opWatch, ""); err != nil {

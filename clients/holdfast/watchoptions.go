@@ -58,9 +58,9 @@ func Bookmarks(every time.Duration) WatchOption {
 // UntilNow ends the watch, without an error, when it has yielded what the journals had when it began.
 func UntilNow() WatchOption { return func(t *watchOptions) { t.untilNow = true } }
 
-// OfTenant yields the changes of a tenant's resources, instead of those of no tenant; "*" those of all tenants, and of none.
-// The field Tenant of the lease says whose a change is. The pattern matches the name, in which the tenant is not. A
-// [Position] is the same for all tenants. Without the option, a client has that of [Tenant].
+// OfTenant yields the changes of a tenant's resources, instead of those of no tenant; "*" those of all tenants, and of
+// none. The field Tenant of the lease says whose a change is. The pattern matches the name, in which the tenant is not.
+// A [Position] is the same for all tenants. Without the option, a client has that of [Tenant].
 func OfTenant(account string) WatchOption { return func(t *watchOptions) { t.tenant = account } }
 
 // newWatchOptions returns the options of a watch of a client that is of this tenant.
