@@ -31,16 +31,16 @@ import (
 // Such leases are released after the call has returned, for 4 096 calls at a time; beyond that, and while
 // the service cannot be reached, the lease runs out by its TTL.
 func (c *Client) Acquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
-	return c.acquire(ctx, resource, c.cfg.terms(opts), time.Now())
+	return c.acquire(ctx, resource, c.cfg.acquireOptions(opts), time.Now())
 }
 
-// TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder] or the [Error.Lost]. If there is
-// no answer in the client's timeout, it is [ErrUnavailable] or [ErrUnknown]; also then nothing is held, as
+// TryAcquire locks the resource if it is free. If not, it is [ErrHeld], with the [Error.Holder] or the [Error.Lost]. If
+// there is no answer in the client's timeout, it is [ErrUnavailable] or [ErrUnknown]; also then nothing is held, as
 // with [Client.Acquire].
 func (c *Client) TryAcquire(ctx context.Context, resource string, opts ...AcquireOption) (*Lock, error) {
-	t := c.cfg.terms(opts)
-	t.maxWait, t.bounded = 0, true
-	return c.acquire(ctx, resource, t, time.Now())
+	o := c.cfg.acquireOptions(opts)
+	o.maxWait, o.bounded = 0, true
+	return c.acquire(ctx, resource, o, time.Now())
 }
 
 // Do runs work under a lock: it waits for it as [Client.Acquire] does, and releases it afterwards, also
@@ -70,20 +70,20 @@ func (c *Client) Do(ctx context.Context, resource string, work func(context.Cont
 }
 
 const (
-	// mostWait is the wait that one attempt asks for. Every attempt renews it. It runs out if the client is
+	// maxAttemptWait is the wait that one attempt asks for. Every attempt renews it. It runs out if the client is
 	// gone.
-	mostWait = time.Minute
+	maxAttemptWait = time.Minute
 	// quietParts is the part of a TTL, a quarter, that may pass between the attempts of a request that waits.
 	// When it is granted, that part of the lease may be over, since it is counted from the latest attempt.
 	quietParts = 4
-	// mostLate is after how many grants that came too late an acquisition gives up.
-	mostLate = 3
+	// maxLate is after how many grants that came too late an acquisition gives up.
+	maxLate = 3
 )
 
 // acquisition is one call of Acquire.
 type acquisition struct {
 	c             *Client
-	terms         terms
+	options       acquireOptions
 	resource, key string
 	lockKey
 	id string
@@ -93,7 +93,8 @@ type acquisition struct {
 	deadline time.Time // of the context; zero if there is none
 	// matters is when the latest attempt cannot matter any more: its wait and a lease granted then are over.
 	matters time.Time
-	// sent: an attempt was sent. expected is the number of the request for the tombstones; 0: they are not retained for it.
+	// sent: an attempt was sent. expected is the number of the request for the tombstones; 0: they are not retained for
+	// it.
 	sent     bool
 	expected uint64
 	// late counts the grants that came when the lease was nearly over.
@@ -104,43 +105,43 @@ type acquisition struct {
 }
 
 // acquire is Acquire. The wait counts from begun.
-func (c *Client) acquire(ctx context.Context, resource string, t terms, begun time.Time) (*Lock, error) {
+func (c *Client) acquire(ctx context.Context, resource string, o acquireOptions, begun time.Time) (*Lock, error) {
 	if err := checkContext(ctx, messages.OpAcquire, resource); err != nil {
 		return nil, err
 	}
-	a := &acquisition{c: c, terms: t, resource: messages.NormalizeResource(resource), id: rand.Text(), begun: begun}
+	a := &acquisition{c: c, options: o, resource: messages.NormalizeResource(resource), id: rand.Text(), begun: begun}
 	a.deadline, _ = ctx.Deadline()
 	if err := a.check(); err != nil {
 		return nil, invalid(messages.OpAcquire, a.resource, err)
 	}
-	a.span = c.tracing.begin(ctx, messages.OpAcquire, Call{Resource: a.resource, Owner: t.owner})
+	a.span = c.tracing.begin(ctx, messages.OpAcquire, Call{Resource: a.resource, Owner: o.owner})
 	l, err := a.do(ctx)
-	a.span.returned(a.outcome, l, err)
+	a.span.returned(a.outcome, l.leaseToken(), err)
 	return l, err
 }
 
 // do asks, in the number of exchanges that it takes.
 func (a *acquisition) do(ctx context.Context) (*Lock, error) {
-	c, t := a.c, a.terms
+	c, o := a.c, a.options
 	if !c.goroutines.Join() {
 		return nil, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrClosed}
 	}
 	defer c.goroutines.Leave()
-	a.lockKey = lockKey{holder{a.resource, t.owner}, t.kind()}
+	a.lockKey = lockKey{holder{a.resource, o.owner}, o.kind()}
 	defer a.expectNoMore()
-	if t.reentrant {
+	if o.reentrant {
 		a.expect()
 		if l, err := a.share(ctx); l != nil || err != nil {
 			return l, err
 		}
 	}
-	if err := c.need(ctx, messages.OpAcquire, a.resource, a.needs()...); err != nil {
+	if err := c.deployment.need(ctx, messages.OpAcquire, a.resource, a.needs()...); err != nil {
 		return nil, err
 	}
-	c.awaitDeployment(ctx)
-	a.terms.secret = c.secret()
-	a.terms.secret.protect(a.request)
-	if a.kind == (kind{}) && !t.reentrant && a.wait() > 0 && c.handles.sharedBy(a.lockKey) != nil {
+	c.deployment.await(ctx)
+	a.options.secret = c.secret()
+	a.options.secret.protect(a.request)
+	if a.kind == (kind{}) && !o.reentrant && a.wait() > 0 && c.handles.sharedBy(a.lockKey) != nil {
 		c.itself.Do(func() {
 			slog.Info("holdfast: a call waits for a lock that this client holds itself; locks are not reentrant without holdfast.Reentrant", "resource", a.resource)
 		})
@@ -158,7 +159,7 @@ func (a *acquisition) needs() (all []feature) {
 	if a.kind != (kind{}) {
 		all = append(all, sharingFeature)
 	}
-	if a.terms.delay > 0 || a.terms.confirm {
+	if a.options.delay > 0 || a.options.confirm {
 		all = append(all, delayFeature)
 	}
 	if a.c.cfg.disconnect > 0 {
@@ -172,21 +173,21 @@ func (a *acquisition) check() (err error) {
 		return err
 	}
 	switch {
-	case a.terms.missing:
+	case a.options.missing:
 		return rule("option", "not nil", "nil")
-	case a.terms.maxWait < 0:
-		return rule("wait_ms", "not negative", a.terms.maxWait.String())
+	case a.options.maxWait < 0:
+		return rule("wait_ms", "not negative", a.options.maxWait.String())
 	}
-	if err := checkTTL(a.terms.ttl); err != nil {
+	if err := checkTTL(a.options.ttl); err != nil {
 		return err
 	}
-	if d := a.terms.delay; d < 0 || d > millis(messages.MaxDelayMillis) {
+	if d := a.options.delay; d < 0 || d > millis(messages.MaxDelayMillis) {
 		return rule("delay_ms", "0 to "+millis(messages.MaxDelayMillis).String(), d.String())
 	}
-	if err := a.terms.checkPermits(); err != nil {
+	if err := a.options.checkPermits(); err != nil {
 		return err
 	}
-	a.request = a.terms.request(a.id, 0)
+	a.request = a.options.request(a.id, 0)
 	return limits.Check(a.request)
 }
 
@@ -198,10 +199,10 @@ func (a *acquisition) share(ctx context.Context) (*Lock, error) {
 		return nil, nil
 	}
 	l := h.attach(ctx, a.kind)
-	if l == nil || h.lasts(a.terms.ttl) {
+	if l == nil || h.lasts(a.options.ttl) {
 		return l, nil
 	}
-	if err := l.Extend(ctx, a.terms.ttl); err != nil {
+	if err := l.Extend(ctx, a.options.ttl); err != nil {
 		return nil, errors.Join(err, l.Release(ctx))
 	}
 	return l, nil
@@ -211,7 +212,7 @@ func (a *acquisition) share(ctx context.Context) (*Lock, error) {
 func (a *acquisition) once(ctx context.Context) (l *Lock, again bool, err error) {
 	r := request.Request{Op: messages.OpAcquire, Key: a.key, Message: a.message, Stop: a.c.life.Done(), Header: a.span.header(), GivesUp: true}
 	if r.Waits = a.wait() > 0; r.Waits {
-		r.MostPause = min(a.terms.ttl/quietParts, messages.MostResend)
+		r.MostPause = min(a.options.ttl/quietParts, messages.MostResend)
 	}
 	x := a.c.sender.Exchange(r)
 	defer x.Finish()
@@ -238,14 +239,14 @@ func (a *acquisition) message() proto.Message {
 	}
 	a.sent = true
 	wait := a.wait()
-	a.matters = clock.Now().Add(wait + a.terms.ttl)
+	a.matters = clock.Now().Add(wait + a.options.ttl)
 	a.request.RequestId, a.request.WaitMs = a.id, inMillis(wait)
 	return a.request
 }
 
 // expect retains the tombstones of leases that are released while the request is under way. A reentrant request may be
-// granted one of them, and so may one that was sent several times: the answer to an attempt that is not expected any more
-// has the lease released, and a later attempt may have been answered with it before.
+// granted one of them, and so may one that was sent several times: the answer to an attempt that is not expected any
+// more has the lease released, and a later attempt may have been answered with it before.
 func (a *acquisition) expect() {
 	if a.expected == 0 {
 		a.expected = a.c.handles.expect(a.holder)
@@ -261,12 +262,12 @@ func (a *acquisition) expectNoMore() {
 // wait is how long the request may stay in the queue from now on. A wait never becomes 0, which would be
 // another request.
 func (a *acquisition) wait() time.Duration {
-	if a.terms.bounded && a.terms.maxWait == 0 {
+	if a.options.bounded && a.options.maxWait == 0 {
 		return 0
 	}
-	left := min(mostWait, a.c.deployment.maxWait())
-	if a.terms.bounded {
-		left = min(left, time.Until(a.begun.Add(a.terms.maxWait)))
+	left := min(maxAttemptWait, a.c.deployment.maxWait())
+	if a.options.bounded {
+		left = min(left, time.Until(a.begun.Add(a.options.maxWait)))
 	}
 	if !a.deadline.IsZero() {
 		left = min(left, time.Until(a.deadline))
@@ -276,10 +277,10 @@ func (a *acquisition) wait() time.Duration {
 
 // run runs the exchange: without a bound of its own, for as long as the caller's context lasts.
 func (a *acquisition) run(ctx context.Context, x *request.Exchange) (*request.Answer, error) {
-	if !a.terms.bounded {
+	if !a.options.bounded {
 		return x.Run(ctx)
 	}
-	return x.Within(ctx, time.Until(a.begun.Add(a.terms.maxWait+a.c.cfg.timeout)))
+	return x.Within(ctx, time.Until(a.begun.Add(a.options.maxWait+a.c.cfg.timeout)))
 }
 
 // answered deals with the answer to an attempt that was sent then.
@@ -320,10 +321,10 @@ func (a *acquisition) expired(ctx context.Context) error {
 
 // granted takes the lease over. If it is over already, or released, another one is asked for.
 func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.Reply) (*Lock, bool, error) {
-	if a.terms.reentrant { // the lease may be one of this client's, under a token that is not known yet
+	if a.options.reentrant { // the lease may be one of this client's, under a token that is not known yet
 		a.c.handles.awaitDowngrades(ctx, a.holder, a.c.life.Done())
 	}
-	fresh := newHandle(a.c, a.resource, a.key, r, sent, a.terms)
+	fresh := a.c.handles.newHandle(a.resource, a.key, r, sent, a.options)
 	h, err := a.c.handles.add(fresh)
 	var l *Lock
 	if err == nil {
@@ -339,19 +340,19 @@ func (a *acquisition) granted(ctx context.Context, sent time.Time, r *messages.R
 		a.id = rand.Text()
 		return nil, true, nil
 	}
-	a.c.giveBack(r.GetLease(), a.terms.secret)
+	a.c.handles.giveBack(r.GetLease(), a.options.secret)
 	switch {
 	case err == nil && a.c.life.Err() == nil:
 		a.late++
 	case errors.Is(err, ErrClosed):
 		return nil, false, &Error{Op: string(messages.OpAcquire), Resource: a.resource, Err: err}
 	}
-	if a.late == mostLate {
+	if a.late == maxLate {
 		// every further grant would use up a token in vain
 		return nil, false, &Error{
 			Op: string(messages.OpAcquire), Resource: a.resource, Err: ErrUnavailable,
 			Cause: fmt.Errorf("%d grants came when their lease was nearly over, the last after %v: a TTL of %v is too short for this connection",
-				mostLate, clock.Since(sent).Round(time.Millisecond), a.terms.ttl),
+				maxLate, clock.Since(sent).Round(time.Millisecond), a.options.ttl),
 		}
 	}
 	a.id = rand.Text()
@@ -387,15 +388,15 @@ func (a *acquisition) withdraw(x *request.Exchange) {
 // the answer shows one, the request may have been granted and the answer lost: repeated, it is answered with the same
 // grant.
 func (a *acquisition) settle(ctx context.Context) (done bool) {
-	r, done := a.c.chores.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.terms.owner, a.id, a.terms.secret.value))
+	r, done := a.c.cleanup.clear(ctx, messages.OpRelease, a.resource, request.Withdrawal(a.options.owner, a.id, a.options.secret.value))
 	only := kindOf(r.GetLease()) == kind{}
 	if r.GetStatus() != messages.Status_STALE_TOKEN || only && a.c.handles.has(r.GetLease()) {
 		return done
 	}
-	again := a.terms.request(a.id, 0)
+	again := a.options.request(a.id, 0)
 	again.Reentrant = false // else it would be granted whatever the owner holds
-	if r, done = a.c.chores.clear(ctx, messages.OpAcquire, a.resource, again); r.GetStatus() == messages.Status_GRANTED {
-		a.c.giveBack(r.GetLease(), a.terms.secret)
+	if r, done = a.c.cleanup.clear(ctx, messages.OpAcquire, a.resource, again); r.GetStatus() == messages.Status_GRANTED {
+		a.c.handles.giveBack(r.GetLease(), a.options.secret)
 	}
 	return done
 }

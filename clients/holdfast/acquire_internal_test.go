@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
-	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
@@ -18,7 +17,7 @@ func TestTimeoutJustBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Microsecond)
 		defer cancel()
-		a := &acquisition{c: &Client{life: t.Context(), deployment: newDeployment()}, resource: "r"}
+		a := &acquisition{c: bareClient(t), resource: "r"}
 		a.deadline, _ = ctx.Deadline()
 		l, again, err := a.answered(ctx, &messages.Reply{Status: messages.Status_TIMEOUT}, clock.Now())
 		if l != nil || again || !errors.Is(err, ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
@@ -32,9 +31,9 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 	const ttl, way = 100 * time.Millisecond, 130 * time.Millisecond
 	duty, end := context.WithCancel(t.Context())
 	end() // what is given back is not to be asked for here
-	c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}
+	c := bareClient(t)
 	c.background.duty, c.background.goroutines = duty, &c.goroutines
-	a := &acquisition{c: c, resource: "r", terms: terms{owner: "me", ttl: ttl}}
+	a := &acquisition{c: c, resource: "r", options: acquireOptions{owner: "me", ttl: ttl}}
 	for token := uint64(1); ; token++ {
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: token, TtlMs: 100, RemainingMs: 100}
 		l, again, err := a.granted(t.Context(), clock.Now().Add(-way), &messages.Reply{Lease: lease})
@@ -42,12 +41,12 @@ func TestGrantsThatComeTooLate(t *testing.T) {
 			t.Fatalf("got %v, %v, %v", l, again, err)
 		}
 		if !again {
-			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "TTL of 100ms is too short") || token != mostLate {
+			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "TTL of 100ms is too short") || token != maxLate {
 				t.Errorf("got %v at token %d", err, token)
 			}
 			return
 		}
-		if token > mostLate {
+		if token > maxLate {
 			t.Fatal("it goes on to use tokens up")
 		}
 	}

@@ -11,20 +11,20 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// mostResources bounds how many locks are acquired together.
-const mostResources = 1000
+// maxResources bounds how many locks are acquired together.
+const maxResources = 1000
 
 // AcquireAll locks several resources, at most 1 000, all of them or none. The order of the names does not matter, and a
-// name that is given twice counts once. The options apply to each of the locks; [MaxWait] and the context bound the wait
-// for all of them together. MaxWait(0) does not wait, as [Client.TryAcquire].
+// name that is given twice counts once. The options apply to each of the locks; [MaxWait] and the context bound the
+// wait for all of them together. MaxWait(0) does not wait, as [Client.TryAcquire].
 //
 // First it asks for all of them at once, without waiting. If one is not free, it releases the others, and acquires them
 // one after another, each from the queue of its resource, in the order of their keys. This order is the same for all
 // callers. So calls of AcquireAll never wait for one another in a circle, unless the caller holds a lock already: to
 // acquire a further one, release the set, and acquire all of them.
 //
-// When it returns an error, nothing is held, and [Error.Resource] says which lock could not be had. The errors are those
-// of [Client.Acquire], and [ErrLost] if a lock was lost while others were waited for.
+// When it returns an error, nothing is held, and [Error.Resource] says which lock could not be had. The errors are
+// those of [Client.Acquire], and [ErrLost] if a lock was lost while others were waited for.
 func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...AcquireOption) (*Locks, error) {
 	if err := checkContext(ctx, messages.OpAcquire, ""); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (c *Client) AcquireAll(ctx context.Context, resources []string, opts ...Acq
 	if err != nil {
 		return nil, err
 	}
-	a := &acquisitionOfAll{c: c, terms: c.cfg.terms(opts), resources: ordered, begun: time.Now()}
+	a := &acquisitionOfAll{c: c, options: c.cfg.acquireOptions(opts), resources: ordered, begun: time.Now()}
 	if len(ordered) > 1 {
 		s, err := a.atOnce(ctx)
 		if s != nil || !a.mayWait(err) {
@@ -67,7 +67,7 @@ func (c *Client) DoAll(ctx context.Context, resources []string, work func(contex
 // acquisitionOfAll is one call of AcquireAll.
 type acquisitionOfAll struct {
 	c         *Client
-	terms     terms
+	options   acquireOptions
 	resources []string // in the order of their keys
 	begun     time.Time
 }
@@ -83,8 +83,8 @@ func inOrder(resources []string) ([]string, error) {
 		}
 		byKey[key] = name
 	}
-	if n := len(byKey); n < 1 || n > mostResources {
-		return nil, invalid(messages.OpAcquire, "", rule("resources", "1 to "+strconv.Itoa(mostResources)+" names", strconv.Itoa(n)))
+	if n := len(byKey); n < 1 || n > maxResources {
+		return nil, invalid(messages.OpAcquire, "", rule("resources", "1 to "+strconv.Itoa(maxResources)+" names", strconv.Itoa(n)))
 	}
 	ordered := make([]string, 0, len(byKey))
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
@@ -97,13 +97,13 @@ func inOrder(resources []string) ([]string, error) {
 // first refusal in the order of the resources. One that ends the acquisition comes before those after which the caller
 // may wait.
 func (a *acquisitionOfAll) atOnce(ctx context.Context) (*Locks, error) {
-	t := a.terms
+	o := a.options
 	if a.waits() {
-		t.maxWait, t.bounded = 0, true
+		o.maxWait, o.bounded = 0, true
 	}
 	locks := make([]*Lock, len(a.resources))
 	errs := make([]error, len(a.resources))
-	concurrently(len(locks), func(i int) { locks[i], errs[i] = a.c.acquire(ctx, a.resources[i], t, a.begun) })
+	concurrently(len(locks), func(i int) { locks[i], errs[i] = a.c.acquire(ctx, a.resources[i], o, a.begun) })
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) == 0 {
 		return newLocks(ctx, a.c, locks), nil
@@ -116,7 +116,7 @@ func (a *acquisitionOfAll) atOnce(ctx context.Context) (*Locks, error) {
 }
 
 // waits reports whether the caller waits for locks that are held.
-func (a *acquisitionOfAll) waits() bool { return !a.terms.bounded || a.terms.maxWait > 0 }
+func (a *acquisitionOfAll) waits() bool { return !a.options.bounded || a.options.maxWait > 0 }
 
 // mayWait reports whether the caller waits after such a refusal.
 func (a *acquisitionOfAll) mayWait(err error) bool {
@@ -130,7 +130,7 @@ func (a *acquisitionOfAll) inTurn(ctx context.Context) (*Locks, error) {
 	defer stop(nil)
 	locks := make([]*Lock, 0, len(a.resources))
 	for _, resource := range a.resources {
-		l, err := a.c.acquire(waiting, resource, a.terms, a.begun)
+		l, err := a.c.acquire(waiting, resource, a.options, a.begun)
 		if err == nil {
 			locks = append(locks, l)
 			l.alsoCancel(stop)
@@ -146,8 +146,8 @@ func (a *acquisitionOfAll) inTurn(ctx context.Context) (*Locks, error) {
 	return newLocks(ctx, a.c, locks), nil
 }
 
-// release gives back what was acquired of a set that is not complete. If ctx has ended, it does not wait for the answers.
-// An error would hide why the set is not complete; the lease then runs out.
+// release gives back what was acquired of a set that is not complete. If ctx has ended, it does not wait for the
+// answers. An error would hide why the set is not complete; the lease then runs out.
 func (a *acquisitionOfAll) release(ctx context.Context, locks []*Lock) {
 	_ = each(locks, func(l *Lock) error { return l.releaseOnce(ctx) })
 }

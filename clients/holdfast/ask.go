@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// asker asks the service and waits for the answer, for no longer than its timeout, and until stop is closed. givesUp is as
-// in [request.Request].
+// asker asks the service and waits for the answer, for no longer than its timeout, and until stop is closed. givesUp is
+// as in [request.Request].
 type asker struct {
 	givesUp bool
 	sender  *request.Sender
@@ -74,6 +74,12 @@ func (a asker) askAbout(ctx context.Context, op messages.Operation, subject stri
 		return &Error{Op: string(op), Err: ErrUnavailable, Cause: err}
 	}
 	return nil
+}
+
+// within returns an asker with another timeout.
+func (a asker) within(timeout time.Duration) asker {
+	a.timeout = timeout
+	return a
 }
 
 func (a asker) run(ctx context.Context, resource string, r request.Request) (*request.Answer, error) {

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// workersAtMost bounds the goroutines that do background work, jobsAtMost the jobs that are queued.
-	workersAtMost = 32
-	jobsAtMost    = 4096
+	// maxWorkers bounds the goroutines that do background work, maxJobs the jobs that are queued.
+	maxWorkers = 32
+	maxJobs    = 4096
 	// jobTurn is how long a job is tried before the next one has its turn.
 	jobTurn = 5 * time.Second
 )
@@ -79,7 +79,7 @@ func (j job) over() {
 func (b *background) enqueue(j job) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.queue) >= jobsAtMost {
+	if len(b.queue) >= maxJobs {
 		return false
 	}
 	b.queue = append(b.queue, j)
@@ -90,7 +90,7 @@ func (b *background) enqueue(j job) bool {
 func (b *background) hire() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.workers == workersAtMost || len(b.queue) == 0 {
+	if b.workers == maxWorkers || len(b.queue) == 0 {
 		return false
 	}
 	b.workers++

@@ -13,8 +13,8 @@ import (
 func TestBackgroundIsBounded(t *testing.T) {
 	workers := new(group.Group)
 	b := &background{duty: t.Context(), goroutines: workers, off: func() bool { return false }}
-	blocked, over := make(chan struct{}), make(chan struct{}, 2*jobsAtMost)
-	const asked = workersAtMost + jobsAtMost + 10
+	blocked, over := make(chan struct{}), make(chan struct{}, 2*maxJobs)
+	const asked = maxWorkers + maxJobs + 10
 	for range asked {
 		b.add(job{
 			until: clock.Now().Add(time.Hour),
@@ -28,7 +28,7 @@ func TestBackgroundIsBounded(t *testing.T) {
 	b.mu.Lock()
 	queued, working := len(b.queue), b.workers
 	b.mu.Unlock()
-	if queued > jobsAtMost || working != workersAtMost {
+	if queued > maxJobs || working != maxWorkers {
 		t.Errorf("%d are queued, and %d goroutines work", queued, working)
 	}
 	close(blocked)

@@ -2,7 +2,6 @@ package holdfast
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -11,44 +10,39 @@ import (
 // opCampaign stands in errors.
 const opCampaign messages.Operation = "campaign"
 
-// Campaign waits until this client leads the election of this name, and publishes the value. An election is an exclusive
-// lock: candidates wait in the queue of the resource, first come first served, and the holder of the lock leads. The
-// value is the entry "value" of the lock's metadata, beside those of [Metadata]; together they have at most 1 024 bytes.
+// Campaign waits until this client leads the election of this name, and publishes the value. An election is an
+// exclusive lock: candidates wait in the queue of the resource, first come first served, and the holder of the lock
+// leads. The value is the entry "value" of the lock's metadata, beside those of [Metadata]; together they have at most
+// 1 024 bytes.
 //
 // The options are those of an exclusive lock that makes events, so neither [Shared], [Permits], [Ephemeral] nor
-// [Reentrant]. The errors are those of [Client.Acquire]; also [ErrInvalid] if the deployment lacks the feature "values".
-func (c *Client) Campaign(ctx context.Context, name, value string, opts ...AcquireOption) (*Term, error) {
-	t := c.cfg.terms(opts)
-	if err := t.checkElection(); err != nil {
+// [Reentrant]. The errors are those of [Client.Acquire]; also [ErrInvalid] if the deployment lacks the feature
+// "values".
+func (c *Client) Campaign(ctx context.Context, name, value string, opts ...AcquireOption) (*Leadership, error) {
+	o := c.cfg.acquireOptions(opts)
+	if err := o.checkElection(); err != nil {
 		return nil, invalid(opCampaign, messages.NormalizeResource(name), err)
 	}
-	if err := c.need(ctx, opCampaign, name, valuesFeature); err != nil {
+	if err := c.deployment.need(ctx, opCampaign, name, valuesFeature); err != nil {
 		return nil, err
 	}
-	t.metadata = withValue(t.metadata, value)
-	l, err := c.acquire(ctx, name, t, time.Now())
+	o.metadata = withValue(o.metadata, value)
+	l, err := c.acquire(ctx, name, o, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return &Term{lock: l}, nil
+	return &Leadership{lock: l}, nil
 }
 
 // checkElection refuses what would make several leaders, or leaders whom no journal shows.
-func (t *terms) checkElection() error {
+func (o *acquireOptions) checkElection() error {
 	switch {
-	case t.kind() != kind{}:
+	case o.kind() != kind{}:
 		return rule("limit", "1: there is one leader", "a shared lock")
-	case t.ephemeral:
+	case o.ephemeral:
 		return rule("durability", "PERSISTENT: observers read the journal", "EPHEMERAL")
-	case t.reentrant:
+	case o.reentrant:
 		return rule("reentrant", "false: each term is one lease", "true")
 	}
 	return nil
-}
-
-// withValue returns the metadata of a leader with this value.
-func withValue(metadata map[string]string, value string) map[string]string {
-	all := maps.Clone(metadata)
-	put(&all, messages.MetadataValue, value)
-	return all
 }

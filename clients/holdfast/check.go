@@ -26,8 +26,8 @@ var noWork = rule("work", "not nil: the function to run under the lock", "nil")
 // checkTTL refuses a TTL that no deployment allows, as the caller gave it: the message could not carry every
 // duration.
 func checkTTL(ttl time.Duration) error {
-	if least, most := millis(limits.GetMinTtlMs()), millis(limits.GetMaxTtlMs()); ttl < least || ttl > most {
-		return rule("ttl_ms", least.String()+" to "+most.String(), ttl.String())
+	if shortest, longest := millis(limits.GetMinTtlMs()), millis(limits.GetMaxTtlMs()); ttl < shortest || ttl > longest {
+		return rule("ttl_ms", shortest.String()+" to "+longest.String(), ttl.String())
 	}
 	return nil
 }

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/holdfast-io/holdfast/clients/internal/alarm"
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
-	"github.com/holdfast-io/holdfast/clients/internal/group"
 	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
@@ -20,36 +17,17 @@ import (
 // Client asks a Holdfast deployment for locks, on a NATS connection that belongs to the application. It
 // is safe for concurrent use; one for each process is enough.
 type Client struct {
-	nc  *nats.Conn
-	cfg config
-	// begun is when the client was made, where the grid begins on which renewals are lined up.
-	begun time.Time
-
-	// sender sends requests and takes answers in, until Close returns.
-	sender *request.Sender
-	// calls asks until Close is called, chores until Close returns.
-	calls, chores asker
-	deployment    *deployment
-	handles       handles
-	sessions      sessions
-	alarms        alarm.Heap
-	ends          *ends
-	jeopardy      jeopardy
-	background    background
-	tracing       tracing
+	core
+	handles  handles
+	sessions sessions
+	ends     *ends
 	// singly is what watches have found out about the user: journals are read without consumers.
 	singly atomic.Bool
 	// itself logs once that a call waits for a lock of this client.
 	itself sync.Once
 
-	// life ends when Close is called, and all calls with it. duty ends when Close returns: until then
-	// the client works on without a caller, to release what is not wanted.
-	life, duty context.Context
-	end, cease context.CancelCauseFunc
-	// goroutines are those that run without a caller, and the calls of Acquire, which may leave work to them.
-	goroutines group.Group
-	once       sync.Once
-	result     error
+	once   sync.Once
+	result error
 }
 
 // New returns a client on the connection, which stays the caller's and may be shared with anything
@@ -65,24 +43,50 @@ func New(nc *nats.Conn, opts ...Option) (*Client, error) {
 	if err := cfg.take(nc, opts); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c := &Client{nc: nc, cfg: cfg, begun: clock.Now(), deployment: newDeployment()}
+	c := &Client{core: core{nc: nc, cfg: cfg, begun: clock.Now(), deployment: newDeployment()}}
 	warnOfEnd(nc)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	c.duty, c.cease = context.WithCancelCause(context.Background())
-	c.ends = newEnds(c)
-	c.sessions.c = c
-	orphan := func(l *messages.Lease) { c.giveBack(l, c.secret()) }
+	c.join()
+	orphan := func(l *messages.Lease) { c.handles.giveBack(l, c.secret()) }
 	var err error
 	c.sender, err = request.NewSender(nc, request.Config{Prefix: cfg.prefix, Orphan: orphan, Reconnected: c.reconnected})
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
-	c.tracing = tracing{cfg.tracer, cfg.prefix}
-	c.calls = asker{givesUp: true, sender: c.sender, timeout: cfg.timeout, stop: c.life.Done(), tracing: c.tracing}
-	c.chores = asker{sender: c.sender, timeout: jobTurn, stop: c.duty.Done()}
-	c.background.duty, c.background.goroutines, c.background.off = c.duty, &c.goroutines, c.sender.IsOff
-	c.goroutines.Go(c.findDeployment)
+	c.begin()
+	c.goroutines.Go(func() {
+		c.deployment.find(func(i *Info) { c.sender.SetDeployment(i.Shards, i.Features) })
+	})
 	return c, nil
+}
+
+// join gives the parts that hold leases what they use of the others.
+func (c *Client) join() {
+	c.ends = newEnds(&c.core)
+	c.sessions.c, c.sessions.several = &c.core, c.handles.several
+	c.handles.c, c.handles.sessions, c.handles.ends = &c.core, &c.sessions, c.ends
+}
+
+// begin gives the parts that ask the service what they use of the others.
+func (c *Client) begin() {
+	c.tracing = tracing{c.cfg.tracer, c.cfg.prefix}
+	c.calls = asker{givesUp: true, sender: c.sender, timeout: c.cfg.timeout, stop: c.life.Done(), tracing: c.tracing}
+	c.cleanup = asker{sender: c.sender, timeout: jobTurn, stop: c.duty.Done()}
+	d := c.deployment
+	d.calls, d.prefix, d.begun, d.life = c.calls, c.cfg.prefix, c.begun, c.life
+	b := &c.background
+	b.duty, b.goroutines, b.off = c.duty, &c.goroutines, c.sender.IsOff
+	j := &c.jeopardy
+	j.hook, j.life, j.goroutines = c.cfg.jeopardy, c.life, &c.goroutines
+}
+
+// Info asks the deployment about itself; [ErrUnavailable] if there is no answer in time.
+func (c *Client) Info(ctx context.Context) (*Info, error) {
+	if err := checkContext(ctx, opInfo, ""); err != nil {
+		return nil, err
+	}
+	return c.deployment.ask(ctx)
 }
 
 // Close ends all calls under way, with [ErrClosed], and releases all locks that are still held. It

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// ErrCompacted is every [CompactedError]: what a watch was to tell next is not in the journal any more.
+// ErrCompacted is every [CompactedError]: what a watch was to yield next is not in the journal any more.
 var ErrCompacted = errors.New("journal compacted")
 
 // CompactedError says that the journal does not go back to where a watch was to begin or to go on: the
-// position is too old, or the reader too slow. Nothing was left out before it was told. It wraps
+// position is too old, or the reader too slow. Nothing was left out before. It wraps
 // [ErrCompacted].
 //
 // To keep a table of the holders, begin again: Watch with [Present] and without [From]. To read what is left

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// callsAtOnce bounds how many locks, or sessions, are acquired, extended or released concurrently.
-const callsAtOnce = 256
+// maxCalls bounds how many locks, or sessions, are acquired, extended or released concurrently.
+const maxCalls = 256
 
 // each calls f for all elements concurrently, and returns the errors in their order.
 func each[E any](all []E, f func(E) error) error {
@@ -21,7 +21,7 @@ func concurrently(n int, f func(i int)) {
 	var left atomic.Int64
 	left.Store(int64(n))
 	var calls sync.WaitGroup
-	for range min(n, callsAtOnce) {
+	for range min(n, maxCalls) {
 		calls.Go(func() {
 			for i := left.Add(-1); i >= 0; i = left.Add(-1) {
 				f(int(i))

@@ -2,7 +2,9 @@ package holdfast
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -12,17 +14,52 @@ import (
 
 // deployment is what the service says about itself, as soon as it is known.
 type deployment struct {
+	calls  asker
+	prefix messages.Prefix
+	// begun is when the client was made, life ends with it.
+	begun time.Time
+	life  context.Context
+
 	info  atomic.Pointer[Info]
 	known chan struct{} // closed as soon as info is set
 }
 
 func newDeployment() *deployment { return &deployment{known: make(chan struct{})} }
 
-// awaitDeployment waits a little for the deployment, as long as the client is young, so that the first requests need
-// not be forwarded.
-func (c *Client) awaitDeployment(ctx context.Context) {
-	d := c.deployment
-	left := min(messages.FirstResend, c.cfg.timeout/2) - clock.Since(c.begun)
+// ask asks the service about itself.
+func (d *deployment) ask(ctx context.Context) (*Info, error) {
+	var m messages.Info
+	if err := d.calls.askAbout(ctx, opInfo, d.prefix.Info(), &messages.GetRequest{}, &m); err != nil {
+		return nil, err
+	}
+	if n := m.GetShards(); n < 1 || n > messages.MaxShards {
+		cause := fmt.Errorf("the answer has %d shards, a deployment has 1 to %d", n, messages.MaxShards)
+		return nil, &Error{Op: string(opInfo), Err: ErrUnavailable, Cause: cause}
+	}
+	return newInfo(&m), nil
+}
+
+// find asks until the service has answered, and calls found. Until then requests are sent to any node, which forwards
+// them; then they can take the direct routes to the owners of their shards.
+func (d *deployment) find(found func(*Info)) {
+	for d.life.Err() == nil {
+		if info, err := d.ask(d.life); err == nil {
+			found(info)
+			d.info.Store(info)
+			close(d.known)
+			return
+		}
+		select {
+		case <-time.After(d.calls.timeout):
+		case <-d.life.Done():
+		}
+	}
+}
+
+// await waits a little for the deployment, as long as the client is young, so that the first requests need not be
+// forwarded.
+func (d *deployment) await(ctx context.Context) {
+	left := min(messages.FirstResend, d.calls.timeout/2) - clock.Since(d.begun)
 	if d.info.Load() != nil || left <= 0 {
 		return
 	}
@@ -31,12 +68,9 @@ func (c *Client) awaitDeployment(ctx context.Context) {
 	select {
 	case <-d.known:
 	case <-ctx.Done():
-	case <-c.life.Done():
+	case <-d.life.Done():
 	}
 }
-
-// offers reports whether the deployment has a feature.
-func (i *Info) offers(feature string) bool { return slices.Contains(i.Features, feature) }
 
 // maxWait is the longest wait that the deployment allows, and the contract's default until that is known.
 func (d *deployment) maxWait() time.Duration {
@@ -46,19 +80,43 @@ func (d *deployment) maxWait() time.Duration {
 	return millis(messages.MaxWaitMillis)
 }
 
-// findDeployment asks until the service has answered. Until then requests are sent to any node, which forwards them; then
-// they can take the direct routes to the owners of their shards.
-func (c *Client) findDeployment() {
-	for c.life.Err() == nil {
-		if info, err := c.Info(c.life); err == nil {
-			c.sender.SetDeployment(info.Shards, info.Features)
-			c.deployment.info.Store(info)
-			close(c.deployment.known)
-			return
+// feature is what a deployment may lack, and what a caller can do about it.
+type feature struct{ name, advice string }
+
+var (
+	sharingFeature  = feature{messages.FeatureSharing, "upgrade all nodes, or use exclusive locks only"}
+	delayFeature    = feature{messages.FeatureDelay, "upgrade all nodes, or neither delay the lock after a loss nor have losses confirmed"}
+	sessionsFeature = feature{messages.FeatureSessions, "upgrade all nodes, or let leases of a disconnected client expire"}
+	valuesFeature   = feature{messages.FeatureValues, "upgrade all nodes, or set the metadata when the lock is acquired"}
+)
+
+// everyNodeOffers reports whether all nodes are known to have a feature: they are of one version, which has it.
+func (d *deployment) everyNodeOffers(feature string) bool {
+	info := d.info.Load()
+	return info != nil && info.offers(feature) &&
+		!slices.ContainsFunc(info.Nodes, func(n Node) bool { return n.Version != info.Version })
+}
+
+// need returns an [ErrInvalid] if the context is nil, or the deployment is known not to have one of the features. It
+// waits a little for what the deployment says, as a first request does; if that does not come, the service decides.
+func (d *deployment) need(ctx context.Context, op messages.Operation, resource string, features ...feature) error {
+	if err := checkContext(ctx, op, resource); err != nil {
+		return err
+	}
+	for _, f := range features {
+		d.await(ctx)
+		if info := d.info.Load(); info == nil || info.offers(f.name) {
+			continue
 		}
-		select {
-		case <-time.After(c.cfg.timeout):
-		case <-c.life.Done():
+		info, err := d.ask(ctx) // its nodes may have been upgraded since
+		if err != nil {
+			return nil
+		}
+		d.info.Store(info)
+		if !info.offers(f.name) {
+			return invalid(op, resource, rule("feature "+f.name, "that of a deployment that has it; "+f.advice,
+				"version "+strconv.Quote(info.Version)))
 		}
 	}
+	return nil
 }

@@ -14,7 +14,7 @@
 //	})
 //
 // Every request has an id and is repeated until it is answered, so that a lost message leaves no lock
-// behind. A lease that is granted too late is released. Errors tell what is known: nothing happened
+// behind. A lease that is granted too late is released. Errors say what is known: nothing happened
 // ([ErrHeld], [ErrTimeout], [ErrInvalid], [ErrOverloaded], [ErrUnavailable]), the lock is lost
 // ([ErrLost]), or the outcome is unknown ([ErrUnknown]).
 package holdfast

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// mostSubscribed bounds the subscriptions of one client. Further leases rely on their renewals.
-	mostSubscribed = 10_000
-	// endsAhead bounds the events that wait to be looked at.
-	endsAhead = 4096
+	// maxSubscribed bounds the subscriptions of one client. Further leases rely on their renewals.
+	maxSubscribed = 10_000
+	// maxEvents bounds the events that wait to be looked at.
+	maxEvents = 4096
 )
 
 // ends listens for the ends of leases that this client holds: one goroutine for all of them, and a
@@ -25,14 +25,14 @@ const (
 // same subject: the service is asked, and its answer decides. A missed event costs time, as the next
 // renewal finds the same out.
 type ends struct {
-	c *Client
+	c *core
 	// refused: NATS has refused a subscription; the client makes no more.
 	refused atomic.Bool
 
 	mu sync.Mutex
 	// followers are those that were added, by their key. changed are the keys whose subscription may have to be
 	// made or removed.
-	followers map[string][]*hints
+	followers map[string][]follower
 	changed   map[string]struct{}
 	started   bool
 	posted    chan struct{}
@@ -43,18 +43,25 @@ type ends struct {
 	proven        bool
 }
 
-func newEnds(c *Client) *ends {
+// follower learns of the ends of leases of a key: [hints].
+type follower interface {
+	// listening is called when the events are subscribed to, received when one says that the lease of a token has ended.
+	listening()
+	received(token Token)
+}
+
+func newEnds(c *core) *ends {
 	return &ends{
-		c: c, followers: make(map[string][]*hints), changed: make(map[string]struct{}),
+		c: c, followers: make(map[string][]follower), changed: make(map[string]struct{}),
 		posted: make(chan struct{}, 1), subscriptions: make(map[string]*nats.Subscription),
 	}
 }
 
 // add subscribes to the ends of the leases of a key. It returns false if the client does not.
-func (e *ends) add(key string, f *hints) bool {
+func (e *ends) add(key string, f follower) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.refused.Load() || len(e.followers) >= mostSubscribed || e.c.life.Err() != nil {
+	if e.refused.Load() || len(e.followers) >= maxSubscribed || e.c.life.Err() != nil {
 		return false
 	}
 	e.followers[key] = append(e.followers[key], f)
@@ -67,10 +74,10 @@ func (e *ends) add(key string, f *hints) bool {
 }
 
 // remove unsubscribes.
-func (e *ends) remove(key string, f *hints) {
+func (e *ends) remove(key string, f follower) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	left := slices.DeleteFunc(e.followers[key], func(other *hints) bool { return other == f })
+	left := slices.DeleteFunc(e.followers[key], func(other follower) bool { return other == f })
 	if e.followers[key] = left; len(left) == 0 {
 		delete(e.followers, key)
 	}
@@ -97,12 +104,12 @@ func (e *ends) reconnected() {
 
 // run is the goroutine. It may block on the connection, which delays hints and nothing else.
 func (e *ends) run() {
-	e.events = make(chan *nats.Msg, endsAhead)
+	e.events = make(chan *nats.Msg, maxEvents)
 	defer e.unsubscribeAll()
 	for {
 		select {
 		case m := <-e.events:
-			e.heard(m)
+			e.received(m)
 		case <-e.posted:
 			e.update()
 		case <-e.c.life.Done():
@@ -111,8 +118,8 @@ func (e *ends) run() {
 	}
 }
 
-// heard tells the followers of an event that ends a lease.
-func (e *ends) heard(m *nats.Msg) {
+// received passes an event that ends a lease on to the followers.
+func (e *ends) received(m *nats.Msg) {
 	if !endsLease(m) {
 		return
 	}
@@ -121,7 +128,7 @@ func (e *ends) heard(m *nats.Msg) {
 		return
 	}
 	for _, f := range e.of(strings.TrimPrefix(m.Subject, e.c.cfg.prefix.Event(""))) {
-		f.heard(token)
+		f.received(token)
 	}
 }
 
@@ -134,7 +141,7 @@ func endsLease(m *nats.Msg) bool {
 	return false
 }
 
-func (e *ends) of(key string) []*hints {
+func (e *ends) of(key string) []follower {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.followers[key])
@@ -162,7 +169,7 @@ func (e *ends) update() {
 	}
 }
 
-// subscribe subscribes to one key. NATS tells of a refusal through the application's error handler, so the
+// subscribe subscribes to one key. NATS reports a refusal to the application's error handler, so the
 // first subscription is tried alone: a user without the right gets one error and not one for each lock.
 func (e *ends) subscribe(key string) {
 	if e.refused.Load() {

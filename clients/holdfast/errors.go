@@ -55,8 +55,8 @@ type Error struct {
 	// Cause is a second reason, if there is one: the end of the caller's context, what the service
 	// found, or what NATS said.
 	Cause error
-	// Holder is the present lease, with [ErrHeld], [ErrTimeout], [ErrNotOwner] and [ErrStaleToken], where it is known; else
-	// nil.
+	// Holder is the present lease, with [ErrHeld], [ErrTimeout], [ErrNotOwner] and [ErrStaleToken], where it is known;
+	// else nil.
 	Holder *Lease
 	// Lost is the lease that holds the resource back, with [ErrHeld]; nil if the resource is not held back.
 	Lost *Loss
@@ -100,7 +100,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.Cause}
 }
 
-// refusals are the statuses that tell the caller no.
+// refusals are the statuses that refuse a call.
 var refusals = map[messages.Status]error{
 	messages.Status_HELD:        ErrHeld,
 	messages.Status_HELD_BACK:   ErrHeld,
@@ -163,3 +163,6 @@ func invalid(op messages.Operation, resource string, err error) *Error {
 	}
 	return &Error{Op: string(op), Resource: resource, Err: ErrInvalid, Cause: err}
 }
+
+// rule returns the error of a field that breaks a rule.
+var rule = messages.Invalid

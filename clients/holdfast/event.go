@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// EventKind is what an [Event] tells of.
+// EventKind is what an [Event] reports.
 type EventKind uint8
 
-// The kinds of events. The first seven are changes, each of which is told once. The last two are none:
+// The kinds of events. The first seven are changes, each of which is reported once. The last two are none:
 // nothing has happened when they come, and only a watch that asks for them gets any.
 const (
 	// EventAcquired: the lease was granted.
@@ -51,12 +51,12 @@ func (k EventKind) String() string {
 // resource at once, unless [Event.HeldBack].
 func (k EventKind) Ends() bool { return k >= EventReleased && k <= EventBroken }
 
-// Event is one thing that a [Client.Watch] tells.
+// Event is one thing that a [Client.Watch] yields.
 type Event struct {
 	Kind EventKind
-	// Lease as it stood after the change; on the three kinds that end it and on [EventConfirmed], the lease that ended. What
-	// remains of a lease was counted at the time of the event; of one that was there already, or whose metadata were
-	// replaced, it is not known, and is 0. On a bookmark all of it is zero.
+	// Lease as it stood after the change; on the three kinds that end it and on [EventConfirmed], the lease that ended.
+	// What remains of a lease was counted at the time of the event; of one that was there already, or whose metadata
+	// were replaced, it is not known, and is 0. On a bookmark all of it is zero.
 	Lease Lease
 	// Time of the change by the clock of the node that made it, for people. It may go back where the
 	// owner of the shard changes. Zero on what was there already and on bookmarks.
@@ -74,7 +74,7 @@ type Event struct {
 }
 
 // Position returns where to go on when this event has been dealt with, and with it all before it. It is
-// zero while the present holders are told: those come from the beginning again.
+// zero while the present holders are yielded: those come from the beginning again.
 func (e Event) Position() Position {
 	if e.before.IsZero() || e.Kind == EventBookmark {
 		return e.before
@@ -91,7 +91,8 @@ func (e Event) Held() time.Duration {
 	return max(e.Time.Sub(e.Lease.AcquiredAt), 0)
 }
 
-// String returns one line for logs: "ACQUIRED "orders.42" by "worker-7", token 000000000000012". A tenant follows the name.
+// String returns one line for logs: "ACQUIRED "orders.42" by "worker-7", token 000000000000012". A tenant follows the
+// name.
 func (e Event) String() string {
 	if e.Kind == EventBookmark {
 		return e.Kind.String()

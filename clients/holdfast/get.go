@@ -8,7 +8,7 @@ import (
 
 // State is what is known of a resource.
 type State struct {
-	// Held tells whether the resource is held. If not, Lease has only the resource and the last token that
+	// Held reports whether the resource is held. If not, Lease has only the resource and the last token that
 	// was issued, 0 if none is remembered; it has the resource only if the resource is held back.
 	Held bool
 	Lease
@@ -51,7 +51,7 @@ func (c *Client) get(ctx context.Context, resource string, m *messages.GetReques
 		o(m)
 	}
 	if m.GetWaiters() {
-		if err := c.need(ctx, messages.OpGet, resource, sharingFeature); err != nil {
+		if err := c.deployment.need(ctx, messages.OpGet, resource, sharingFeature); err != nil {
 			return nil, err
 		}
 	}
@@ -101,4 +101,19 @@ func newState(resource string, r *messages.Reply) *State {
 // none does.
 func (c *Client) Break(ctx context.Context, resource string, token Token, reason string) error {
 	return c.calls.end(ctx, messages.OpBreak, resource, &messages.BreakRequest{Token: uint64(token), Reason: reason})
+}
+
+// Confirm says that the holder of a lost lease can do no more harm: its process was killed, or its access was taken
+// away. The lease then no longer holds its resource back, and requests that wait are granted. by names who confirms, at
+// most 256 bytes, and how says how the holder was stopped, at most 512; both may be empty, and are shown in events and
+// logs.
+//
+// The token is that of the lost lease. It is [ErrStaleToken] if another lease holds the resource or holds it back,
+// [ErrNotHeld] if none does. A repeated confirmation succeeds as long as the resource has not been granted since.
+func (c *Client) Confirm(ctx context.Context, resource string, token Token, by, how string) error {
+	if err := c.deployment.need(ctx, messages.OpConfirm, resource, delayFeature); err != nil {
+		return err
+	}
+	m := &messages.ConfirmRequest{Token: uint64(token), By: by, How: how}
+	return c.calls.end(ctx, messages.OpConfirm, resource, m)
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// handle is a lease that this client holds: when it ends, and how it is renewed. Several [Lock]s share one
-// if they are re-entrant. No goroutine belongs to it: its alarm and answers drive it.
+// handle is a lease that this client holds: what it is, its locks, and the keeper that prolongs it. Several [Lock]s
+// share one if they are re-entrant. No goroutine belongs to it: its alarm and answers drive it.
 type handle struct {
-	c             *Client
+	c             *core
+	registry      registry
 	resource, key string
-	terms         terms
+	options       acquireOptions
 
 	mu    sync.Mutex
 	phase phase
@@ -30,25 +31,37 @@ type handle struct {
 	claim      Claim
 	kind       kind
 	slots      []int
-	// metadata are what the service shows of the lease, asked what the latest call asked for that replaces them, and setOrder
-	// is its order; 0: it has none. setting is held by the one call that does, which ends within the timeout of the client.
+	// metadata are what the service shows of the lease, asked what the latest call asked for that replaces them, and
+	// setOrder is its order; 0: it has none. setting is held by the one call that does, which ends within the timeout
+	// of the client.
 	metadata, asked map[string]string
 	setOrder        uint64
 	setting         sync.Mutex
 	locks           []*Lock // that have not been released
-	// failing: the application has been told of jeopardy.
+	// failing: the application has received that the lease is in jeopardy.
 	failing bool
-	renewal renewal
-	// alone: the next extension names no session.
-	alone bool
-	// coverage prolongs the lease in place of the renewal; nil: nothing does.
-	coverage *coverage
-	hints    hints
+	// keeper prolongs the lease: its extensions or a session.
+	keeper     keeper
+	extensions extensions
+	hints      hints
 	// found is why the lease is lost, end when it is over at the service too, unless a renewal was delayed on
 	// its way. Both are set when the phase is no longer holding.
 	found error
 	end   time.Time
 	alarm alarm.Alarm // calls Wake
+}
+
+// registry has the handles of a client: [handles].
+type registry interface {
+	remove(h *handle)
+	// change registers a handle anew whose lease has another id: become sets what it is now.
+	change(h *handle, become func())
+	// releasing reports whether the lease of a handle may be released. Then released has to be called.
+	releasing(l *messages.Lease, h *handle) bool
+	released(k holder, tokens []Token)
+	// downgrading notes that a lease of a holder may change its token, downgradeOver that this is decided.
+	downgrading(k holder)
+	downgradeOver(k holder)
 }
 
 // phase is how far a handle has come.
@@ -60,36 +73,7 @@ const (
 	gone            // the lease is over, or may be
 )
 
-// newHandle returns a handle of a lease of the resource that was granted in answer to a request sent then.
-func newHandle(c *Client, resource, key string, granted *messages.Reply, sent time.Time, t terms) *handle {
-	l, begun := granted.GetLease(), c.begun
-	id := leaseID{resource, Token(l.GetToken())}
-	h := &handle{
-		c: c, resource: resource, key: key, terms: t, id: id, claim: Claim{Resource: resource, Token: fenceOf(l)},
-		kind: kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
-	}
-	h.renewal = renewal{
-		sender: c.sender, key: key, owner: t.owner, secret: t.secret.value, token: id.token,
-		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), t.ttl), sent, begun),
-	}
-	h.renewal.most, h.renewal.agreed = c.cfg.most(t), t.ttl
-	h.renewal.ask(t.ttl)
-	if c.everyNodeOffers(messages.FeatureOrder) {
-		h.renewal.Above(granted.GetOrder())
-	}
-	h.hints = hints{
-		sender: c.sender, ends: c.ends, key: key, token: id.token, ephemeral: t.ephemeral, mu: &h.mu, verifier: h,
-		from: begun.Add((clock.Since(begun) + subscribeAfter).Truncate(lease.Coarsest)),
-	}
-	h.alarm.Waker = h
-	if c.cfg.endsEarly(t) {
-		h.renewal.Hasten(clock.Now(), func(int) time.Duration { return 0 })
-	}
-	h.schedule()
-	return h
-}
-
-func (h *handle) holder() holder { return holder{h.resource, h.terms.owner} }
+func (h *handle) holder() holder { return holder{h.resource, h.options.owner} }
 
 // lockKey returns the key of the locks that may share the lease.
 func (h *handle) lockKey() lockKey { return lockKey{h.holder(), h.kind} }
@@ -124,13 +108,9 @@ func (h *handle) token() Token {
 // valid goes by the clock, since a timer may be late.
 func (h *handle) valid() bool { return h.phase == holding && clock.Now().Before(h.until()) }
 
-// until is when the lease must be considered over.
-func (h *handle) until() time.Time {
-	if h.coverage == nil {
-		return h.renewal.Until()
-	}
-	return lease.Later(h.renewal.Until(), h.coverage.end())
-}
+// until is when the lease must be considered over. What is known by its keeper and by its extensions is right, so the
+// later end is.
+func (h *handle) until() time.Time { return lease.Later(h.extensions.Until(), h.keeper.until(h)) }
 
 // look ends a lease that is over by the clock. The timer may be late.
 func (h *handle) look() {
@@ -143,7 +123,7 @@ func (h *handle) look() {
 func (h *handle) lasts(ttl time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.renewal.Agreed() >= ttl
+	return h.extensions.Agreed() >= ttl
 }
 
 // discard ends a handle that has no lock.
@@ -151,7 +131,7 @@ func (h *handle) discard() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.phase = gone
-	h.renewal.forsake()
+	h.extensions.forsake()
 	h.stop()
 }
 
@@ -166,39 +146,20 @@ func (h *handle) isOf(k kind) bool {
 func (h *handle) Wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch now := clock.Now(); {
-	case h.phase != holding:
+	if h.look(); h.phase != holding {
 		return
-	case !h.valid():
-		h.runOut()
-		return
-	case h.isRenewed() && !now.Before(h.renewal.Due()):
-		if h.renewal.Attempts() > 0 {
-			h.endanger(request.ErrNoAnswer)
-		}
-		h.send()
 	}
-	h.hints.wake(h.renewal.Asked())
+	h.extensions.wake()
+	h.hints.wake(h.extensions.Asked())
 	h.schedule()
 }
 
-// schedule has Wake called when something is due: a renewal, the subscription to events, or the end, of which a lease in a
-// coverage is told.
+// schedule has Wake called when something is due: an extension, the subscription to events, or the end, which a session
+// reports for its leases.
 func (h *handle) schedule() {
-	var at time.Time
-	first := func(other time.Time) {
-		if at.IsZero() || other.Before(at) {
-			at = other
-		}
-	}
-	if h.coverage == nil {
-		first(h.renewal.Until())
-	}
-	if h.isRenewed() {
-		first(h.renewal.Due())
-	}
-	if from, ok := h.hints.due(h.renewal.Asked()); ok {
-		first(from)
+	at := h.extensions.next()
+	if from, ok := h.hints.due(h.extensions.Asked()); ok && (at.IsZero() || from.Before(at)) {
+		at = from
 	}
 	if at.IsZero() {
 		h.c.alarms.Stop(&h.alarm)
@@ -207,52 +168,55 @@ func (h *handle) schedule() {
 	h.c.alarms.Set(&h.alarm, at)
 }
 
-// isRenewed reports whether the lease is to be prolonged by itself.
-func (h *handle) isRenewed() bool {
-	return h.coverage == nil && !h.terms.byHand || h.renewal.isAwaited()
-}
-
-// renew asks for more time.
-func (h *handle) renew() {
-	h.send()
-	h.schedule()
-}
-
-func (h *handle) send() {
-	if h.renewal.downgrading == 0 {
-		var x *session
-		if !h.alone {
-			x = h.c.sessions.of(h)
-		}
-		if h.alone = false; h.renewal.name(x) {
-			h.uncover(clock.Now()) // it leaves the session
-		}
+// moveTo has another keeper prolong the lease, if that does. It begins with the end that the lease has.
+func (h *handle) moveTo(k keeper, at time.Time) {
+	if k.add(h, h.keeper.until(h), at) && k != h.keeper {
+		h.keeper.remove(h)
+		h.keeper = k
 	}
-	h.renewal.send(h.answered)
+}
+
+// keeperLost has the lease extended by itself, soon.
+func (h *handle) keeperLost(k keeper) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.keeper == k && h.phase == holding {
+		h.moveTo(&h.extensions, clock.Now().Add(rand.N(lease.Spread(h.extensions.Agreed()))))
+		h.schedule()
+	}
+}
+
+// keeperFails reports to the application that keeps fail, or that they do no more.
+func (h *handle) keeperFails(k keeper, failure func() error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.keeper == k && h.phase == holding {
+		h.endanger(failure())
+	}
 }
 
 // reconnected asks at once for what may have been lost with the last connection.
 func (h *handle) reconnected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase == holding && h.isRenewed() && (h.renewal.HasOpen(0) || h.failing) {
-		h.renew()
+	if h.phase == holding {
+		h.extensions.reconnected(h.failing)
 	}
 }
 
-// ask has the renewals ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the renewals
-// go on to ask. set is called with mu held.
+// ask has the extensions ask for what is set, and waits among the callers for the answer. If ctx ends earlier, the
+// extensions go on to ask. set is called with mu held.
 func (h *handle) ask(ctx context.Context, op messages.Operation, l *Lock, callers *calls, set func()) error {
-	s := h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.terms.owner, Token: h.token()})
+	s := h.c.tracing.begin(ctx, op, Call{Resource: h.resource, Owner: h.options.owner, Token: h.token()})
 	header := s.header()
 	err := h.await(ctx, op, l, callers, func() {
 		set()
-		h.renewal.header = header
+		h.extensions.header = header
 	})
 	if err != nil {
-		s.returned(messages.Status_STATUS_UNSPECIFIED, nil, err)
+		s.returned(messages.Status_STATUS_UNSPECIFIED, 0, err)
 	} else {
-		s.returned(messages.Status_EXTENDED, l, nil)
+		s.returned(messages.Status_EXTENDED, h.token(), nil)
 	}
 	return err
 }
@@ -268,7 +232,7 @@ func (h *handle) await(ctx context.Context, op messages.Operation, l *Lock, call
 	}
 	done := callers.add(h.c.sender.LastID() + 1)
 	set()
-	h.renew()
+	h.extensions.renew()
 	h.mu.Unlock()
 	select {
 	case err := <-done:
@@ -292,150 +256,38 @@ func (h *handle) isOver(op messages.Operation, l *Lock) error {
 	return &Error{Op: string(op), Resource: h.resource, Err: ErrReleased}
 }
 
-// answered takes the answer to an attempt in.
-func (h *handle) answered(a *request.Answer) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.phase != holding {
+// adopt receives what the service shows of the lease, which has another token if it was downgraded. The answer to an
+// attempt from before may come late.
+func (h *handle) adopt(l *messages.Lease) {
+	now := leaseID{h.resource, Token(l.GetToken())}
+	if now.token <= h.id.token {
 		return
 	}
-	reply, err := a.Reply()
-	switch {
-	case a.NotSent != nil:
-		h.noEffect(a.ID, a.NotSent)
-	case err != nil:
-		h.endanger(err)
-	case reply == nil:
-		h.noEffect(a.ID, request.ErrNoResponders)
-	default:
-		h.replied(a, reply)
-	}
+	h.registry.change(h, func() {
+		h.former, h.id, h.kind = h.id, now, kindOf(l)
+	})
+	h.claim.Token, h.slots = fenceOf(l), slotsOf(l)
+	h.hints.token, h.extensions.token = now.token, now.token
 }
 
-func (h *handle) replied(a *request.Answer, r *messages.Reply) {
-	id := a.ID
-	switch r.GetStatus() {
-	case messages.Status_EXTENDED:
-		h.granted(a, r)
-	case messages.Status_UNAVAILABLE:
-		h.noEffect(id, refused(messages.OpExtend, h.resource, r))
-	case messages.Status_OVERLOADED, messages.Status_INVALID, messages.Status_EXHAUSTED:
-		h.refused(id, refused(messages.OpExtend, h.resource, r))
-	default:
-		h.lose(lost(messages.OpExtend, h.resource, r))
-	}
-}
+// downgradeOver receives that the token of the lease is known.
+func (h *handle) downgradeOver() { h.registry.downgradeOver(h.holder()) }
 
-// refused takes in that the service has refused an attempt, which had no effect.
-func (h *handle) refused(id uint64, refusal *Error) {
-	h.renewal.Drop(id) // the timer brings the next attempt
-	switch {
-	case errors.Is(refusal, ErrOverloaded):
-		h.alone = h.renewal.named(id) // the shard may have too many sessions
-	case h.renewal.asksDowngrade(id):
-		refusal.Op = string(opDowngrade)
-		h.downgraded(refusal)
-		if h.isRenewed() {
-			h.renew() // nothing was decided on the extension that was asked for with it
-		}
-		return
-	case id <= h.renewal.decided: // what refuses a downgrade that is decided on may say nothing of the TTL
-		return
-	case h.renewal.named(id): // it may be the session that is refused
-		h.c.sessions.refuse()
-		h.renew()
-		return
-	default:
-		h.renewal.ask(h.renewal.agreed) // the TTL that the service has agreed to
-		h.renewal.calls.answer(id, refusal)
-	}
-	h.endanger(refusal)
-}
-
-func (h *handle) granted(a *request.Answer, r *messages.Reply) {
-	l := r.GetLease()
-	h.become(a.ID, l)
-	if !h.renewal.granted(a.ID, r) {
-		return
-	}
-	switch {
-	case h.renewal.has(l):
-		h.cover(h.renewal.session.entered(h, a.Sent))
-	case h.coverage != nil && l.GetSession() != h.coverage.session.label:
-		h.uncover(clock.Now())
-	}
-	if h.renewal.isAwaited() && !h.renewal.HasOpen(0) { // another client has spoken for the lease
-		h.send()
-	}
-	h.schedule()
-	if !h.renewal.HasOpen(a.ID) {
-		h.endanger(nil)
-	}
-}
-
-// cover has the lease prolonged by a coverage, if there is one.
-func (h *handle) cover(v *coverage) {
-	if v == nil || v == h.coverage {
-		return
-	}
-	if h.coverage != nil {
-		h.coverage.remove(h)
-	}
-	h.coverage = v
-}
-
-// uncovered is told that a coverage is over.
-func (h *handle) uncovered(v *coverage) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.coverage != v || h.phase != holding {
-		return
-	}
-	h.uncover(clock.Now().Add(rand.N(lease.Spread(h.renewal.Agreed()))))
-	h.schedule()
-}
-
-// uncover has the lease renewed by itself, from a moment on.
-func (h *handle) uncover(due time.Time) {
-	if h.coverage == nil {
-		return
-	}
-	h.coverage.remove(h)
-	h.renewal.Resume(h.coverage.end(), due)
-	h.coverage = nil
-}
-
-// keepsFail is told that the keeps of its coverage begin to fail, or that they do no more.
-func (h *handle) keepsFail(v *coverage) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.phase == holding && h.coverage == v {
-		h.endanger(v.session.failure())
-	}
-}
-
-// noEffect takes in that no node decided on an attempt.
-func (h *handle) noEffect(id uint64, err error) {
-	h.renewal.noEffect(id)
-	h.schedule()
-	h.endanger(err)
-}
-
-// endanger tells the application, once, that renewals have begun to fail; with nil that they do not any more.
+// endanger reports to the application, once, that renewals have begun to fail; with nil that they do not any more.
 func (h *handle) endanger(err error) {
 	if failing := err != nil; failing != h.failing {
 		h.failing = failing
-		h.c.tellJeopardy(h.locks, err)
+		h.c.jeopardy.report(h.locks, err)
 	}
 }
 
-// verify asks the service whether the lease has ended, because of a hint. Renewed, it tells. A lease that is
-// renewed by the caller must keep its length, so there the service is only asked. It is called with mu held.
+// verify asks the service whether the lease has ended, because of a hint. Extended, it shows that. A lease that is
+// extended by the caller must keep its length, so there the service is only asked. It is called with mu held.
 func (h *handle) verify() {
 	switch {
 	case h.phase != holding:
-	case h.isRenewed():
-		h.renew()
+	case h.extensions.isActive():
+		h.extensions.renew()
 	default:
 		h.c.background.add(job{until: h.until(), do: h.confirm})
 	}
@@ -444,20 +296,21 @@ func (h *handle) verify() {
 // confirm ends the lease if the service says that it has ended.
 func (h *handle) confirm(ctx context.Context) (done bool) {
 	token := h.token()
-	r, done := h.c.chores.clear(ctx, messages.OpGet, h.resource, &messages.GetRequest{})
+	r, done := h.c.cleanup.clear(ctx, messages.OpGet, h.resource, &messages.GetRequest{})
 	if !ended(r, token) {
 		return done
 	}
 	e := &Error{Op: string(messages.OpGet), Resource: h.resource, Err: ErrLost, Cause: ErrNotHeld}
 	if r.GetStatus() == messages.Status_HELD {
 		e.Cause, e.Holder = ErrNotOwner, newLease(r.GetLease())
-		if e.Holder.Owner == h.terms.owner {
+		if e.Holder.Owner == h.options.owner {
 			e.Cause = ErrStaleToken
 		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase == holding && h.id.token == token && h.renewal.downgrading == 0 { // else it may be held under another token
+	// a lease that is downgraded may be held under another token
+	if h.phase == holding && h.id.token == token && h.extensions.downgrading == 0 {
 		h.lose(e)
 	}
 	return true
@@ -465,7 +318,7 @@ func (h *handle) confirm(ctx context.Context) (done bool) {
 
 // runOut gives the lease up by the clock alone.
 func (h *handle) runOut() {
-	h.renewal.forsake()
+	h.extensions.forsake()
 	h.lose(lost(messages.OpExtend, h.resource, nil))
 }
 
@@ -476,25 +329,23 @@ func (h *handle) lose(e *Error) {
 	for _, l := range h.locks {
 		l.end(e)
 	}
-	h.renewal.end(e)
-	if h.renewal.downgrading > 0 {
-		h.downgraded(e)
+	if h.extensions.downgrading > 0 {
+		h.extensions.downgraded(e)
 	}
+	h.extensions.answer(e)
 }
 
-// stop ends what renews the lease and looks for its end.
+// stop ends what prolongs the lease and looks for its end.
 func (h *handle) stop() {
 	h.c.alarms.Stop(&h.alarm)
 	h.hints.stop()
-	h.end = h.renewal.over()
-	if h.coverage != nil {
-		h.coverage.remove(h)
-	}
+	h.end = h.extensions.lastEnd()
+	h.keeper.remove(h)
 	if h.phase != releasing { // else with the answer to the release
-		h.renewal.disuse()
+		h.extensions.leave()
 	}
-	h.c.sender.Forget(h.renewal.DropAll()...)
-	h.c.handles.remove(h)
+	h.extensions.stop()
+	h.registry.remove(h)
 }
 
 // detach takes a lock away. It returns the release that is to be run because that was the last, nil if there is none,
@@ -509,13 +360,12 @@ func (h *handle) detach(l *Lock) (r *release, found error) {
 	case h.phase == gone:
 		h.postRelease()
 		return nil, h.found
-	case len(h.locks) > 0 || !h.c.handles.releasing(nil, h):
+	case len(h.locks) > 0 || !h.registry.releasing(nil, h):
 		return nil, nil
 	}
 	h.phase = releasing
 	h.stop()
-	h.renewal.end(ErrReleased)
-	h.renewal.downgrades.answer(h.c.sender.LastID()+1, ErrReleased)
+	h.extensions.answer(ErrReleased)
 	return h.toRelease(), nil
 }
 
@@ -529,25 +379,29 @@ func (h *handle) postRelease() {
 
 // toRelease returns the release of the lease.
 func (h *handle) toRelease() *release {
+	k, tokens, isDowngrading := h.holder(), h.tokens(), h.extensions.downgrading > 0
 	r := &release{
-		c: h.c, holder: h.holder(), token: h.id.token, key: h.key, secret: h.terms.secret.value, tokens: h.tokens(),
-		until: h.end, forsake: h.renewal.forsake,
+		c: h.c, holder: k, token: h.id.token, key: h.key, secret: h.options.secret.value,
+		until: h.end, forsake: h.extensions.forsake,
 	}
-	if h.phase == releasing {
-		r.downgrading, r.disuse = h.renewal.downgrading > 0, h.renewal.disuse
+	r.done = func() {
+		h.registry.released(k, tokens)
+		h.extensions.leave()
+		if isDowngrading {
+			h.registry.downgradeOver(k)
+		}
 	}
 	return r
 }
 
-// surrender has all locks that share a lease of a coverage released, and returns the release that is to be run, nil if
-// there is none. covered: the lease is still in the coverage, so the end of its session releases it.
-func (h *handle) surrender(v *coverage) (r *release, covered bool) {
+// surrender implements [kept].
+func (h *handle) surrender(k keeper) (r *release, isKept bool) {
 	for _, l := range h.all() {
 		l.once.Do(func() { r, l.result = h.detach(l) }) // only the last one has a release
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return r, h.coverage == v
+	return r, h.keeper == k
 }
 
 // all returns the locks that share the lease.

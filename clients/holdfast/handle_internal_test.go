@@ -12,14 +12,21 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
+// bareClient returns a client that sends nothing.
+func bareClient(t *testing.T) *Client {
+	c := &Client{core: core{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}}
+	c.join()
+	return c
+}
+
 // A lease that is not renewed is lost when it must be considered over. The context and the channel tell, whether they
 // were asked for before or after.
 func TestEndOfALease(t *testing.T) {
 	const ttl = 30 * time.Second
 	synctest.Test(t, func(t *testing.T) {
-		c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}
+		c := bareClient(t)
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 30_000, RemainingMs: 30_000}
-		h := newHandle(c, "r", "r", &messages.Reply{Lease: lease}, clock.Now(), terms{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
+		h := c.handles.newHandle("r", "r", &messages.Reply{Lease: lease}, clock.Now(), acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
 		before, after := h.attach(t.Context(), kind{}), h.attach(t.Context(), kind{})
 		begun, want := time.Now(), time.Until(before.Deadline())
 		ctx, lost := before.Context(), before.Lost()
@@ -46,10 +53,10 @@ func TestEndOfALease(t *testing.T) {
 func TestLossInASuspend(t *testing.T) {
 	const ttl = time.Hour
 	synctest.Test(t, func(t *testing.T) {
-		c := &Client{life: t.Context(), sender: new(request.Sender), begun: clock.Now(), deployment: newDeployment()}
+		c := bareClient(t)
 		lease := &messages.Lease{Resource: "r", Owner: "me", Token: 1, TtlMs: 3_600_000, RemainingMs: 3_600_000}
 		newLock := func() *Lock {
-			h := newHandle(c, "r", "r", &messages.Reply{Lease: lease}, clock.Now(), terms{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
+			h := c.handles.newHandle("r", "r", &messages.Reply{Lease: lease}, clock.Now(), acquireOptions{owner: "me", ttl: ttl, byHand: true, ephemeral: true})
 			return h.attach(t.Context(), kind{})
 		}
 		l, asked := newLock(), newLock()

@@ -5,13 +5,20 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/holdfast-io/holdfast/clients/holdfast/internal/lease"
+	"github.com/holdfast-io/holdfast/clients/internal/clock"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 // handles are the leases that a client holds, and tombstones of those that it has released. The zero
 // handles has none.
 type handles struct {
+	c        *core
+	sessions *sessions
+	ends     *ends
+
 	mu     sync.Mutex
 	closed bool
 	byID   map[leaseID]*handle
@@ -23,17 +30,40 @@ type handles struct {
 	downgrades map[holder]*downgrade
 }
 
-// holder is an owner on a resource, who may have several leases of it.
-type holder struct{ resource, owner string }
-
-// lockKey says which locks may share a lease: those of one owner on one resource and of one kind.
-type lockKey struct {
-	holder
-	kind kind
-}
-
 // errReleased refuses a lease that has been released.
 var errReleased = errors.New("released already")
+
+// newHandle returns a handle of a lease of the resource that was granted in answer to a request sent then.
+func (s *handles) newHandle(resource, key string, granted *messages.Reply, sent time.Time, o acquireOptions) *handle {
+	c, l := s.c, granted.GetLease()
+	id := leaseID{resource, Token(l.GetToken())}
+	h := &handle{
+		c: c, registry: s, resource: resource, key: key, options: o, id: id,
+		claim: Claim{Resource: resource, Token: fenceOf(l)},
+		kind:  kindOf(l), slots: slotsOf(l), metadata: l.GetMetadata(),
+	}
+	h.keeper = &h.extensions
+	h.extensions = extensions{
+		of: h, mu: &h.mu, sender: c.sender, sessions: s.sessions,
+		resource: resource, key: key, options: &h.options, token: id.token,
+		agreed: o.ttl, maxKnown: c.cfg.maxKnown(&o),
+		Renewal: lease.NewRenewal(lease.New(sent, millis(l.GetRemainingMs()), o.ttl), sent, c.begun),
+	}
+	h.extensions.ask(o.ttl)
+	if c.deployment.everyNodeOffers(messages.FeatureOrder) {
+		h.extensions.Above(granted.GetOrder())
+	}
+	h.hints = hints{
+		sender: c.sender, ends: s.ends, key: key, token: id.token, ephemeral: o.ephemeral, mu: &h.mu, verifier: h,
+		from: c.begun.Add((clock.Since(c.begun) + subscribeAfter).Truncate(lease.Coarsest)),
+	}
+	h.alarm.Waker = h
+	if c.cfg.endsEarly(&o) {
+		h.extensions.Hasten(clock.Now(), func(int) time.Duration { return 0 })
+	}
+	h.schedule()
+	return h
+}
 
 // close lets no new handle in.
 func (s *handles) close() {
@@ -71,7 +101,7 @@ func (s *handles) add(h *handle) (known *handle, err error) {
 		return nil, errReleased
 	}
 	put(&s.byID, h.id, h)
-	if h.terms.reentrant {
+	if h.options.reentrant {
 		put(&s.shared, h.lockKey(), h)
 	}
 	return h, nil
@@ -116,7 +146,7 @@ func (s *handles) change(h *handle, become func()) {
 	}
 	put(&s.byID, h.id, h)
 	put(&s.former, h.former, h)
-	if h.terms.reentrant && s.shared[h.lockKey()] == nil {
+	if h.options.reentrant && s.shared[h.lockKey()] == nil {
 		put(&s.shared, h.lockKey(), h)
 	}
 }
@@ -161,7 +191,7 @@ func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 	if h != nil {
 		s.drop(h)
 		for _, token := range h.tokens() {
-			s.tombstonesOf(h.holder()).bury(token)
+			s.tombstonesOf(h.holder()).add(token)
 		}
 		return true
 	}
@@ -173,7 +203,7 @@ func (s *handles) releasing(l *messages.Lease, h *handle) bool {
 		d.orphans = append(d.orphans, l)
 		return false
 	}
-	s.tombstonesOf(k).bury(id.token)
+	s.tombstonesOf(k).add(id.token)
 	return true
 }
 
@@ -196,9 +226,15 @@ func (s *handles) tombstonesOf(k holder) *tombstones {
 	return s.tombstones[k]
 }
 
-func put[K comparable, V any](m *map[K]V, k K, v V) {
-	if *m == nil {
-		*m = make(map[K]V)
+// giveBack releases a lease in the background, unless it has a handle.
+func (s *handles) giveBack(l *messages.Lease, secret secret) {
+	if !s.releasing(l, nil) {
+		return
 	}
-	(*m)[k] = v
+	k, token := holder{l.GetResource(), l.GetOwner()}, Token(l.GetToken())
+	r := &release{
+		c: s.c, holder: k, token: token, secret: secret.value, until: clock.Now().Add(millis(l.GetTtlMs())),
+		done: func() { s.released(k, []Token{token}) },
+	}
+	r.later()
 }

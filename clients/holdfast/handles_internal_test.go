@@ -17,7 +17,7 @@ func sharedLeaseOf(token uint64) *messages.Lease {
 }
 
 func handleOf(l *messages.Lease) *handle {
-	return &handle{resource: "r", id: idOf(l), kind: kindOf(l), terms: terms{owner: "me"}}
+	return &handle{resource: "r", id: idOf(l), kind: kindOf(l), options: acquireOptions{owner: "me"}}
 }
 
 func (s *handles) mustAdd(t *testing.T, h *handle) *handle {
@@ -80,7 +80,7 @@ func TestTombstonesAreFew(t *testing.T) {
 	var s tombstones
 	for token := range Token(100) {
 		before := s.expect()
-		s.bury(token)
+		s.add(token)
 		during := s.expect()
 		if s.released(token); !s.has(token) {
 			t.Fatal("a request is under way, and there is no tombstone")

@@ -78,7 +78,7 @@ func (i *hints) stop() {
 // staleGet asks for what the owner of the shard has in its memory, which costs no commit.
 var staleGet = request.Encode(&messages.GetRequest{Stale: true})
 
-// listening is told that the events are subscribed to, and looks whether the lease has ended before.
+// listening is called when the events are subscribed to. It looks whether the lease has ended before.
 func (i *hints) listening() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -96,8 +96,8 @@ func (i *hints) listening() {
 	})
 }
 
-// heard is told that an event says that the lease of this token has ended.
-func (i *hints) heard(token Token) {
+// received receives that an event says that the lease of this token has ended.
+func (i *hints) received(token Token) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if token == i.token {
@@ -123,8 +123,8 @@ func shows(leases []*messages.Lease, token Token) bool {
 	return slices.ContainsFunc(leases, func(l *messages.Lease) bool { return Token(l.GetToken()) == token })
 }
 
-// holders returns the leases that an answer has, and how many permits are held. A service without shared leases tells
-// of the holder only.
+// holders returns the leases that an answer has, and how many permits are held. A service without shared leases shows
+// the holder only.
 func holders(r *messages.Reply) (all []*messages.Lease, held int) {
 	if r.GetStatus() == messages.Status_HELD && len(r.GetHolders()) == 0 {
 		return []*messages.Lease{r.GetLease()}, 1

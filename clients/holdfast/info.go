@@ -1,14 +1,13 @@
 package holdfast
 
 import (
-	"context"
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Info is what a deployment tells about itself.
+// Info is what a deployment says about itself.
 type Info struct {
 	Version string
 	// Shards is how many there are; it never changes.
@@ -17,8 +16,8 @@ type Info struct {
 	Limits Limits
 	// Features are what the deployment offers beyond the first version of the contract, by their names there.
 	Features []string
-	// Identity is who this client is, as NATS has verified it. The owners of its locks have to be this name, or to begin with it
-	// and a slash: see [Owner]. Empty: the deployment does not verify owners.
+	// Identity is who this client is, as NATS has verified it. The owners of its locks have to be this name, or to
+	// begin with it and a slash: see [Owner]. Empty: the deployment does not verify owners.
 	Identity string
 }
 
@@ -48,21 +47,6 @@ const (
 	opList messages.Operation = "list"
 )
 
-// Info asks the deployment about itself; [ErrUnavailable] if there is no answer in time.
-func (c *Client) Info(ctx context.Context) (*Info, error) {
-	if err := checkContext(ctx, opInfo, ""); err != nil {
-		return nil, err
-	}
-	var m messages.Info
-	if err := c.calls.askAbout(ctx, opInfo, c.cfg.prefix.Info(), &messages.GetRequest{}, &m); err != nil {
-		return nil, err
-	}
-	if n := m.GetShards(); n < 1 || n > messages.MaxShards {
-		return nil, &Error{Op: string(opInfo), Err: ErrUnavailable, Cause: fmt.Errorf("the answer has %d shards, a deployment has 1 to %d", n, messages.MaxShards)}
-	}
-	return newInfo(&m), nil
-}
-
 func newInfo(m *messages.Info) *Info {
 	l := m.GetLimits()
 	i := &Info{Version: m.GetVersion(), Shards: m.GetShards(), Features: m.GetFeatures(), Identity: m.GetIdentity(), Limits: Limits{
@@ -76,3 +60,6 @@ func newInfo(m *messages.Info) *Info {
 	}
 	return i
 }
+
+// offers reports whether the deployment has a feature.
+func (i *Info) offers(feature string) bool { return slices.Contains(i.Features, feature) }

@@ -1,13 +1,21 @@
 package holdfast
 
 import (
+	"context"
 	"slices"
 	"sync"
+
+	"github.com/holdfast-io/holdfast/clients/internal/group"
 )
 
-// jeopardy is the calls of the application's hook that are to be made, in order, on a goroutine that ends when there is
-// nothing to tell.
+// jeopardy is the calls of the application's hook that are to be made, in order, on a goroutine that ends when there
+// are none.
 type jeopardy struct {
+	// hook is the application's; nil: there is none. life ends the calls, goroutines has the goroutine.
+	hook       func(*Lock, error)
+	life       context.Context
+	goroutines *group.Group
+
 	mu    sync.Mutex
 	queue []notice
 }
@@ -18,15 +26,14 @@ type notice struct {
 	err  error
 }
 
-// tellJeopardy has the hook called for each of the locks, unless there is none or the client has been closed.
-func (c *Client) tellJeopardy(locks []*Lock, err error) {
-	if c.cfg.jeopardy == nil {
+// report has the hook called for each of the locks, unless there is none or the client has been closed.
+func (j *jeopardy) report(locks []*Lock, err error) {
+	if j.hook == nil {
 		return
 	}
-	j := &c.jeopardy
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if c.life.Err() != nil {
+	if j.life.Err() != nil {
 		return
 	}
 	idle := len(j.queue) == 0
@@ -34,27 +41,30 @@ func (c *Client) tellJeopardy(locks []*Lock, err error) {
 		j.queue = append(j.queue, notice{l, err})
 	}
 	if idle && len(j.queue) > 0 {
-		c.goroutines.Go(c.tellAllJeopardy)
+		j.goroutines.Go(j.run)
 	}
 }
 
-func (c *Client) tellAllJeopardy() {
-	j := &c.jeopardy
-	for {
-		j.mu.Lock()
-		told := j.queue
-		j.mu.Unlock()
-		for _, n := range told {
-			if c.life.Err() == nil {
-				c.cfg.jeopardy(n.lock, n.err)
-			}
-		}
-		j.mu.Lock()
-		j.queue = slices.Delete(j.queue, 0, len(told))
-		done := len(j.queue) == 0
-		j.mu.Unlock()
-		if done {
+// run makes calls until there are none. They stay in the queue meanwhile, so that no second goroutine begins.
+func (j *jeopardy) run() {
+	for made := 0; ; {
+		due := j.next(made)
+		if len(due) == 0 {
 			return
 		}
+		for _, n := range due {
+			if j.life.Err() == nil {
+				j.hook(n.lock, n.err)
+			}
+		}
+		made = len(due)
 	}
+}
+
+// next takes the calls that were made out of the queue, and returns the others.
+func (j *jeopardy) next(made int) []notice {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.queue = slices.Delete(j.queue, 0, made)
+	return slices.Clone(j.queue)
 }

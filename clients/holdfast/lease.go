@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"math"
 	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -13,7 +14,7 @@ type Token = messages.Token
 // Claim is what a holder shows to the protected resource: the name of the lock and its token.
 type Claim = messages.Claim
 
-// Lease is what the service tells of a lease. Durations are as of the answer.
+// Lease is what the service shows of a lease. Durations are as of the answer.
 type Lease struct {
 	Resource string
 	Owner    string
@@ -36,8 +37,8 @@ type Lease struct {
 	Metadata  map[string]string
 	// Session is the label of the session that the lease is in; empty: it is in none.
 	Session string
-	// Tenant is the account whose resource it is, as [Client.Watch] tells it. It is empty for a resource of no tenant, and in
-	// answers.
+	// Tenant is the account whose resource it is, as [Client.Watch] shows it. It is empty for a resource of no tenant,
+	// and in answers.
 	Tenant string
 	// Identity is who acquired the lease, as NATS has verified it; empty: the deployment did not verify owners.
 	Identity string
@@ -80,6 +81,29 @@ func slotsOf(l *messages.Lease) (slots []int) {
 	return slots
 }
 
+// holder is an owner on a resource, who may have several leases of it.
+type holder struct{ resource, owner string }
+
+// lockKey says which locks may share a lease: those of one owner on one resource and of one kind.
+type lockKey struct {
+	holder
+	kind kind
+}
+
+// anyLimit is the highest limit: that of a lock that tolerates all others that are shared.
+const anyLimit = math.MaxUint32
+
+// kind is what a lease is to those that may be held beside it. The zero kind is exclusive.
+type kind struct{ limit, permits uint32 }
+
+// readers is the kind of a lease that is [Shared].
+var readers = kind{limit: anyLimit, permits: 1}
+
+// kindOf returns the kind of a lease.
+func kindOf(l *messages.Lease) kind {
+	return kind{limit: l.GetLimit(), permits: uint32(len(l.GetSlots()))}
+}
+
 // leaseID identifies a lease.
 type leaseID struct {
 	resource string
@@ -98,4 +122,12 @@ func inMillis(d time.Duration) uint32 {
 		return 1<<32 - 1
 	}
 	return uint32(ms)
+}
+
+// put puts an entry into a map, which may be nil.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[k] = v
 }

@@ -11,9 +11,18 @@ import (
 
 // List returns the leases that are held now of resources whose key the pattern selects: `*` stands for
 // one level of the name, `>` for the rest; empty selects all. See docs/wire.md for how a key is written.
-// A resource has a lease for each of its holders. Each page is as of when it was asked for. An error is the last thing that it yields.
+// A resource has a lease for each of its holders. Each page is as of when it was asked for. An error is the last thing
+// that it yields.
 func (c *Client) List(ctx context.Context, pattern string) iter.Seq2[*Lease, error] {
 	return items(c.pages(ctx, &messages.ListRequest{Pattern: pattern}), (*messages.ListReply).GetLeases, newLease)
+}
+
+// Lost returns the lost leases that hold back resources whose key the pattern selects, as in [Client.List]. Each page
+// is as of when it was asked for. An error is the last thing that it yields: [ErrInvalid] also if the deployment holds
+// nothing back.
+func (c *Client) Lost(ctx context.Context, pattern string) iter.Seq2[*Loss, error] {
+	pages := c.pages(ctx, &messages.ListRequest{Pattern: pattern, HeldBack: true}, delayFeature)
+	return items(pages, (*messages.ListReply).GetLeases, listedLoss)
 }
 
 // items returns what made makes of each item on the pages, but for nil.
@@ -40,7 +49,7 @@ func (c *Client) pages(
 	ctx context.Context, of *messages.ListRequest, needs ...feature,
 ) iter.Seq2[*messages.ListReply, error] {
 	return func(yield func(*messages.ListReply, error) bool) {
-		if err := c.need(ctx, opList, "", needs...); err != nil {
+		if err := c.deployment.need(ctx, opList, "", needs...); err != nil {
 			yield(nil, err)
 			return
 		}

@@ -18,14 +18,14 @@ import (
 //
 // It is held until [Lock.Release], or until it is lost: when the service says so, or when the lease has
 // not been renewed in time and may therefore be over. The service says so when it is asked: at each
-// renewal, and when the event holdfast.event.<key> tells of the lease's end, to which the client subscribes
+// renewal, and when the event holdfast.event.<key> shows the lease's end, to which the client subscribes
 // if the TTL is at least 3 s and the NATS user may. So a break ends the lock within a second.
 //
 // When the lock is lost, its context ends, and what runs under it must stop. The context ends before the
 // service grants the lock to another holder, by an eighth of the TTL (at least 15 ms, at most 1 s or a
-// thousandth of the TTL), as long as this process runs. The time for which the machine was suspended counts, on Linux, macOS and Windows: after it, Valid is
-// right at once, and the context ends within a second. A process that is paused learns of the loss too late: only a check of the [Lock.Token]
-// at the protected resource stops what it does then.
+// thousandth of the TTL), as long as this process runs. The time for which the machine was suspended counts, on Linux,
+// macOS and Windows: after it, Valid is right at once, and the context ends within a second. A process that is paused
+// learns of the loss too late: only a check of the [Lock.Token] at the protected resource stops what it does then.
 type Lock struct {
 	h *handle
 	// parent is the context that it was acquired with.
@@ -48,6 +48,14 @@ func (l *Lock) Resource() string { return l.h.resource }
 // Token returns the fencing token, to be shown to the protected resource with every write. Locks that are shared and
 // held at the same time have one in common. It stays the same for as long as the lock is held and not downgraded.
 func (l *Lock) Token() Token { return l.Claim().Token }
+
+// leaseToken returns what identifies the lease; 0: there is no lock.
+func (l *Lock) leaseToken() Token {
+	if l == nil {
+		return 0
+	}
+	return l.h.token()
+}
 
 // Claim returns resource and token, as the guards below clients/fence take them.
 func (l *Lock) Claim() Claim {
@@ -84,7 +92,7 @@ func (l *Lock) SlotClaim(i int) (Claim, error) {
 const opSlotClaim messages.Operation = "slot claim"
 
 // Owner returns in whose name the lock is held.
-func (l *Lock) Owner() string { return l.h.terms.owner }
+func (l *Lock) Owner() string { return l.h.options.owner }
 
 // String returns resource and token.
 func (l *Lock) String() string { return fmt.Sprintf("%q with token %v", l.Resource(), l.Token()) }
@@ -134,8 +142,8 @@ func (l *Lock) Valid() bool {
 	return l.over == nil && l.h.valid()
 }
 
-// Deadline returns when the lock is lost unless it is renewed before, on the monotonic clock of [time.Now]. Every renewal
-// moves it, and so does a suspend of the machine, during which that clock stands still.
+// Deadline returns when the lock is lost unless it is renewed before, on the monotonic clock of [time.Now]. Every
+// renewal moves it, and so does a suspend of the machine, during which that clock stands still.
 func (l *Lock) Deadline() time.Time {
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
@@ -152,14 +160,11 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := l.check(ctx, messages.OpExtend, checkTTL(ttl)); err != nil {
 		return err
 	}
-	return l.h.ask(ctx, messages.OpExtend, l, &l.h.renewal.calls, func() {
-		l.h.uncover(clock.Now())
-		l.h.renewal.ask(ttl)
-	})
+	return l.h.ask(ctx, messages.OpExtend, l, &l.h.extensions.calls, func() { l.h.extensions.extend(ttl) })
 }
 
-// check returns why nothing may be asked about the lock: it is [ErrInvalid] for a nil context, and for what breaks a rule
-// of the call, and [ErrUnavailable] for a context that has ended.
+// check returns why nothing may be asked about the lock: it is [ErrInvalid] for a nil context, and for what breaks a
+// rule of the call, and [ErrUnavailable] for a context that has ended.
 func (l *Lock) check(ctx context.Context, op messages.Operation, broken error) error {
 	if err := checkContext(ctx, op, l.Resource()); err != nil {
 		return err
@@ -221,7 +226,7 @@ func (l *Lock) endWith(cancel context.CancelCauseFunc) {
 	l.cancels = append(l.cancels, cancel)
 }
 
-// end is told that the lock is not held any more, with the handle's mu held.
+// end receives that the lock is not held any more, with the handle's mu held.
 func (l *Lock) end(cause error) {
 	if l.over != nil {
 		return
@@ -232,7 +237,8 @@ func (l *Lock) end(cause error) {
 	}
 }
 
-// CountsSuspend reports whether clients on this machine count the time for which it is suspended, so that a lock whose lease
-// ends meanwhile is lost when it wakes. It is false on systems that do not tell that time; there only the check of the token
-// at the protected resource helps. A pause of a virtual machine may stop all of its clocks, and is noticed by none.
+// CountsSuspend reports whether clients on this machine count the time for which it is suspended, so that a lock whose
+// lease ends meanwhile is lost when it wakes. It is false on systems that do not show that time; there only the check
+// of the token at the protected resource helps. A pause of a virtual machine may stop all of its clocks, and is noticed
+// by none.
 func CountsSuspend() bool { return clock.CountsSuspend() }

@@ -97,8 +97,8 @@ func (s *Locks) Deadline() time.Time {
 	return slices.MinFunc(s.locks, func(a, b *Lock) int { return a.Deadline().Compare(b.Deadline()) }).Deadline()
 }
 
-// Extend makes each of the leases last ttl from now, as [Lock.Extend]. It returns nil when the service has agreed to all
-// of them. Otherwise it returns the errors of all that failed, and the others are extended.
+// Extend makes each of the leases last ttl from now, as [Lock.Extend]. It returns nil when the service has agreed to
+// all of them. Otherwise it returns the errors of all that failed, and the others are extended.
 func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	return each(s.locks, func(l *Lock) error { return l.Extend(ctx, ttl) })
 }
@@ -115,7 +115,7 @@ func (s *Locks) Release(ctx context.Context) error {
 	return each(s.locks, func(l *Lock) error { return l.Release(ctx) })
 }
 
-// end is told that a lock is not held any more. It may be called with the mutex of a handle held.
+// end receives that a lock is not held any more. It may be called with the mutex of a handle held.
 func (s *Locks) end(cause error) {
 	s.ended.Do(func() {
 		s.cancel(cause)

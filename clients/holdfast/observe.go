@@ -51,13 +51,13 @@ func (c *Client) Leader(ctx context.Context, name string) (Leader, error) {
 	return leaderOf(s.Lease), nil
 }
 
-// Observe tells who leads an election: first the present leader, or that there is none, and then each change: that a
+// Observe yields who leads an election: first the present leader, or that there is none, and then each change: that a
 // leader has gone, that another one leads, and each value that a leader publishes. It reads the journal, as
 // [Client.Watch] does: none of this is left out, through interruptions of the connection and changes of nodes. Between
-// two leaders it tells that there is none.
+// two leaders it yields that nobody leads.
 //
-// It ends with the loop or with an error, as [Client.Watch] does: [ErrCompacted] if the loop is too slow, and then another
-// call begins with the present leader again.
+// It ends with the loop or with an error, as [Client.Watch] does: [ErrCompacted] if the loop is too slow, and then
+// another call begins with the present leader again.
 func (c *Client) Observe(ctx context.Context, name string) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		name := messages.NormalizeResource(name)
@@ -72,7 +72,7 @@ func (c *Client) Observe(ctx context.Context, name string) iter.Seq2[Leader, err
 				yield(Leader{}, err)
 				return
 			}
-			if o.take(e) && !yield(o.leader, nil) {
+			if o.receive(e) && !yield(o.leader, nil) {
 				return
 			}
 		}
@@ -82,16 +82,16 @@ func (c *Client) Observe(ctx context.Context, name string) iter.Seq2[Leader, err
 // observer is how far an observation has come.
 type observer struct {
 	leader Leader
-	// told: the present leader was told.
-	told bool
+	// begun: the present leader was yielded.
+	begun bool
 }
 
-// take takes an event in, and reports whether the leader is to be told.
-func (o *observer) take(e Event) bool {
+// receive takes an event in, and reports whether the leader is to be yielded.
+func (o *observer) receive(e Event) bool {
 	switch {
 	case e.Kind == EventBookmark:
-		first := !o.told
-		o.told = true
+		first := !o.begun
+		o.begun = true
 		return first
 	case e.Kind.Ends():
 		if e.Lease.Token != o.leader.Token {
@@ -105,5 +105,5 @@ func (o *observer) take(e Event) bool {
 		}
 		o.leader = next
 	}
-	return o.told
+	return o.begun
 }

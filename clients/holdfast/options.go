@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"bytes"
 	"crypto/rand"
 	"maps"
 	"os"
@@ -25,7 +26,8 @@ type Option func(*config) error
 
 type config struct {
 	owner string
-	// prefix is that of the subjects of requests, and deployment that of the deployment: they differ for a client of a tenant.
+	// prefix is that of the subjects of requests, and deployment that of the deployment: they differ for a client of a
+	// tenant.
 	prefix, deployment messages.Prefix
 	tenant             string
 
@@ -70,9 +72,9 @@ func Prefix(prefix string) Option {
 	}
 }
 
-// Tenant makes all that the client does concern the resources of this tenant, an account of NATS. It is for operators, in the
-// account of the nodes. A client in the account of the tenant needs no option, because the import of the account leads to
-// the tenant's subjects.
+// Tenant makes all that the client does concern the resources of this tenant, an account of NATS. It is for operators,
+// in the account of the nodes. A client in the account of the tenant needs no option, because the import of the account
+// leads to the tenant's subjects.
 func Tenant(account string) Option {
 	return func(c *config) error {
 		c.tenant = account
@@ -92,6 +94,33 @@ func Timeout(d time.Duration) Option {
 	}
 }
 
+// WithTracer has a tracer record the client's calls.
+func WithTracer(t Tracer) Option {
+	return func(c *config) error {
+		if t == nil {
+			return rule("tracer", "not nil", "nil")
+		}
+		c.tracer = t
+		return nil
+	}
+}
+
+// Secret is the secret of the client's leases, 16 to 64 bytes that cannot be guessed. Who does not have it cannot
+// release, extend or change such a lease, also with its owner's name and token; [Client.Break] needs no secret.
+//
+// By default every client draws one of its own. Processes that share locks, under one [Owner] or by [Reentrant], need
+// to share a secret, too. A deployment without the feature "secrets" has leases without them.
+func Secret(secret []byte) Option {
+	secret = bytes.Clone(secret)
+	return func(c *config) error {
+		if n := len(secret); n < messages.MinSecretBytes || n > messages.MaxSecretBytes {
+			return rule("secret", "16 to 64 bytes", strconv.Itoa(n)+" bytes")
+		}
+		c.secret = newSecret(secret)
+		return nil
+	}
+}
+
 // Defaults are the options of every acquisition, unless the call has others.
 func Defaults(opts ...AcquireOption) Option {
 	return func(c *config) error {
@@ -100,22 +129,22 @@ func Defaults(opts ...AcquireOption) Option {
 	}
 }
 
-// OnJeopardy is told when the renewal of a lock begins to fail, with the reason, and again with nil
+// OnJeopardy is called when the renewal of a lock begins to fail, with the reason, and again with nil
 // when the lease is safe: between the two the work may go on, but it would be wise to begin nothing
-// new. A lock that is lost is told by its context alone. The calls come one after another, in the order
+// new. That a lock is lost shows its context alone. The calls come one after another, in the order
 // of the events, on a goroutine of their own; one that does not return holds up Close.
-func OnJeopardy(told func(*Lock, error)) Option {
+func OnJeopardy(hook func(*Lock, error)) Option {
 	return func(c *config) error {
-		c.jeopardy = told
+		c.jeopardy = hook
 		return nil
 	}
 }
 
-// AcquireOption is a term on which a lock is asked for.
-type AcquireOption func(*terms)
+// AcquireOption is a setting of an acquisition.
+type AcquireOption func(*acquireOptions)
 
-// terms are what an acquisition asks for.
-type terms struct {
+// acquireOptions are what an acquisition asks for.
+type acquireOptions struct {
 	owner     string
 	ttl       time.Duration
 	maxWait   time.Duration // 0: no bound of its own
@@ -137,85 +166,93 @@ type terms struct {
 // TTL is how long the lease lasts if it is not renewed, [DefaultTTL] if it is not given. The resource of a
 // holder that has died stays locked for this time. It counts from when the request was first sent, so it has to be
 // several times as long as an answer takes.
-func TTL(d time.Duration) AcquireOption { return func(t *terms) { t.ttl = d } }
+func TTL(d time.Duration) AcquireOption { return func(o *acquireOptions) { o.ttl = d } }
 
 // Owner is the name of the holder; by default the client's own, made of host, process and a random part.
 // Names are shown to operators. What a lease of one name needs beside that is its [Secret].
-func Owner(name string) AcquireOption { return func(t *terms) { t.owner = name } }
+func Owner(name string) AcquireOption { return func(o *acquireOptions) { o.owner = name } }
 
 // Metadata is shown in answers about the holder, and in events: at most 16 entries, 1 024 bytes
 // together.
 func Metadata(m map[string]string) AcquireOption {
 	m = maps.Clone(m)
-	return func(t *terms) { t.metadata = m }
+	return func(o *acquireOptions) { o.metadata = m }
 }
 
 // MaxWait bounds how long [Client.Acquire] stays in the queue, beside the context; after it the error
 // is [ErrTimeout].
 func MaxWait(d time.Duration) AcquireOption {
-	return func(t *terms) { t.maxWait, t.bounded = d, true }
+	return func(o *acquireOptions) { o.maxWait, o.bounded = d, true }
 }
 
 // Ephemeral asks for a lease that is kept in memory only: faster, and gone when the shard moves to
 // another node. Its tokens still only grow.
-func Ephemeral() AcquireOption { return func(t *terms) { t.ephemeral = true } }
+func Ephemeral() AcquireOption { return func(o *acquireOptions) { o.ephemeral = true } }
 
 // Reentrant lets an owner that holds the lock already have it again, under the same token. Within a
 // client the lease ends with the last release of the [Lock]s that share it; between processes that
-// share an owner's name and a [Secret] it ends with the first. Of a shared lock, it is had again only for the same number of
-// permits and the same limit.
-func Reentrant() AcquireOption { return func(t *terms) { t.reentrant = true } }
+// share an owner's name and a [Secret] it ends with the first. Of a shared lock, it is had again only for the same
+// number of permits and the same limit.
+func Reentrant() AcquireOption { return func(o *acquireOptions) { o.reentrant = true } }
 
-// Delay holds the resource back for this time, at most an hour, if the lease is lost: if it runs out or an operator breaks
-// it. Until then the resource is granted to no other owner; the same owner may take it back at once. Requests that wait
-// keep their places. It gives a holder whose writes are not checked the time to stop. The deployment must have the
-// feature "delay", and the lease may not be [Ephemeral].
-func Delay(d time.Duration) AcquireOption { return func(t *terms) { t.delay = d } }
+// Delay holds the resource back for this time, at most an hour, if the lease is lost: if it runs out or an operator
+// breaks it. Until then the resource is granted to no other owner; the same owner may take it back at once. Requests
+// that wait keep their places. It gives a holder whose writes are not checked the time to stop. The deployment must
+// have the feature "delay", and the lease may not be [Ephemeral].
+func Delay(d time.Duration) AcquireOption { return func(o *acquireOptions) { o.delay = d } }
 
-// ConfirmLoss holds the resource back if the lease is lost, until someone confirms that the holder can do no more harm, see
-// [Client.Confirm]. With a [Delay], until the first of both. The owner may not take the resource back.
-func ConfirmLoss() AcquireOption { return func(t *terms) { t.confirm = true } }
+// ConfirmLoss holds the resource back if the lease is lost, until someone confirms that the holder can do no more harm,
+// see [Client.Confirm]. With a [Delay], until the first of both. The owner may not take the resource back.
+func ConfirmLoss() AcquireOption { return func(o *acquireOptions) { o.confirm = true } }
 
 // NoRenewal leaves the renewal to the caller, by [Lock.Extend]. Without it the lease runs out.
-func NoRenewal() AcquireOption { return func(t *terms) { t.byHand = true } }
+func NoRenewal() AcquireOption { return func(o *acquireOptions) { o.byHand = true } }
 
-// terms returns what an acquisition with these options asks for.
-func (c *config) terms(opts []AcquireOption) terms {
-	t := terms{owner: c.owner, ttl: DefaultTTL}
-	t.take(c.defaults)
-	shared, counted := t.shared, t.counted
-	t.shared, t.counted = false, false
-	if t.take(opts); !t.shared && !t.counted {
-		t.shared, t.counted = shared, counted
+// acquireOptions returns what an acquisition with these options asks for.
+func (c *config) acquireOptions(opts []AcquireOption) acquireOptions {
+	o := acquireOptions{owner: c.owner, ttl: DefaultTTL}
+	o.take(c.defaults)
+	shared, counted := o.shared, o.counted
+	o.shared, o.counted = false, false
+	if o.take(opts); !o.shared && !o.counted {
+		o.shared, o.counted = shared, counted
 	}
-	return t
+	return o
 }
 
-func (t *terms) take(opts []AcquireOption) {
-	for _, o := range opts {
-		if o == nil {
-			t.missing = true
+func (o *acquireOptions) take(opts []AcquireOption) {
+	for _, set := range opts {
+		if set == nil {
+			o.missing = true
 			continue
 		}
-		o(t)
+		set(o)
 	}
 }
 
 // request returns the acquisition as a message.
-func (t *terms) request(id string, wait time.Duration) *messages.AcquireRequest {
+func (o *acquireOptions) request(id string, wait time.Duration) *messages.AcquireRequest {
 	r := &messages.AcquireRequest{
-		Owner: t.owner, TtlMs: inMillis(t.ttl), WaitMs: inMillis(wait), RequestId: id,
-		Reentrant: t.reentrant, Metadata: t.metadata,
+		Owner: o.owner, TtlMs: inMillis(o.ttl), WaitMs: inMillis(wait), RequestId: id,
+		Reentrant: o.reentrant, Metadata: o.metadata,
 	}
-	if k := t.kind(); k != (kind{}) {
+	if k := o.kind(); k != (kind{}) {
 		r.Limit, r.Permits = k.limit, k.permits
 	}
-	r.DelayMs, r.Confirm = inMillis(t.delay), t.confirm
-	if t.ephemeral {
+	r.DelayMs, r.Confirm = inMillis(o.delay), o.confirm
+	if o.ephemeral {
 		r.Durability = messages.Durability_EPHEMERAL
 	}
-	t.secret.protect(r)
+	o.secret.protect(r)
 	return r
+}
+
+// kind returns that of the lease that is asked for.
+func (o *acquireOptions) kind() kind {
+	if o.limit <= 1 && o.permits <= 1 {
+		return kind{}
+	}
+	return kind{limit: uint32(o.limit), permits: uint32(o.permits)}
 }
 
 // newOwner returns a name for this client that people recognise and that is unique.
@@ -226,6 +263,3 @@ func newOwner() string {
 	}
 	return host + ":" + strconv.Itoa(os.Getpid()) + ":" + rand.Text()
 }
-
-// rule returns the error of a field that breaks a rule.
-var rule = messages.Invalid

@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/holdfast-io/holdfast/messages"
@@ -11,49 +10,27 @@ import (
 // readers-writer lock, whose writer acquires without it. One queue serves both, first come first served, so writers do
 // not starve.
 func Shared() AcquireOption {
-	return func(t *terms) { t.shared, t.permits, t.limit = true, 1, anyLimit }
+	return func(o *acquireOptions) { o.shared, o.permits, o.limit = true, 1, anyLimit }
 }
 
 // Permits asks for n permits, 1 to 1 000, as of a semaphore: while the lock is held, no more than limit are, its own
 // and those of all other holders together. Each holder states its own limit, and the lowest of them counts. Limit 1 is
 // an exclusive lock.
 func Permits(n, limit int) AcquireOption {
-	return func(t *terms) { t.counted, t.permits, t.limit = true, int64(n), int64(limit) }
-}
-
-// anyLimit is the highest limit: that of a lock that tolerates all others that are shared.
-const anyLimit = math.MaxUint32
-
-// kind is what a lease is to those that may be held beside it. The zero kind is exclusive.
-type kind struct{ limit, permits uint32 }
-
-// readers is the kind of a lease that is [Shared].
-var readers = kind{limit: anyLimit, permits: 1}
-
-// kindOf returns the kind of a lease.
-func kindOf(l *messages.Lease) kind {
-	return kind{limit: l.GetLimit(), permits: uint32(len(l.GetSlots()))}
-}
-
-// kind returns that of the lease that is asked for.
-func (t *terms) kind() kind {
-	if t.limit <= 1 && t.permits <= 1 {
-		return kind{}
-	}
-	return kind{limit: uint32(t.limit), permits: uint32(t.permits)}
+	return func(o *acquireOptions) { o.counted, o.permits, o.limit = true, int64(n), int64(limit) }
 }
 
 // checkPermits refuses what the message could not carry; the contract has the other rules.
-func (t *terms) checkPermits() error {
+func (o *acquireOptions) checkPermits() error {
 	switch {
-	case !t.counted:
+	case !o.counted:
 		return nil
-	case t.shared:
+	case o.shared:
 		return rule("Shared and Permits", "one of them: a shared lock has no limit, and permits have one", "both")
-	case t.limit < 1 || t.limit > anyLimit:
-		return rule("limit", "1 to "+strconv.FormatInt(anyLimit, 10), strconv.FormatInt(t.limit, 10))
-	case t.permits < 1 || t.permits > messages.MaxPermits:
-		return rule("permits", "1 to "+strconv.Itoa(messages.MaxPermits), strconv.FormatInt(t.permits, 10))
+	case o.limit < 1 || o.limit > anyLimit:
+		return rule("limit", "1 to "+strconv.FormatInt(anyLimit, 10), strconv.FormatInt(o.limit, 10))
+	case o.permits < 1 || o.permits > messages.MaxPermits:
+		return rule("permits", "1 to "+strconv.Itoa(messages.MaxPermits), strconv.FormatInt(o.permits, 10))
 	}
 	return nil
 }

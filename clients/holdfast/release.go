@@ -12,23 +12,20 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// release is a lease that is to be released at the service, which has a tombstone already.
+// release is a lease that is to be released at the service.
 type release struct {
-	c *Client
+	c *core
 	holder
 	token Token
 	key   string
 	// secret is that of the lease; nil: it has none.
 	secret []byte
-	// tokens are those of its tombstones. downgrading: the lease may have another token by now.
-	tokens      []Token
-	downgrading bool
 	// until is when the lease is over at the service too, unless a session prolongs it. forsake ends that: it is called
 	// unless the lease is known to be over. nil: it has no session.
 	until   time.Time
 	forsake func()
-	// disuse takes the lease from the sessions that count it; nil: none does.
-	disuse func()
+	// done is called when it is over.
+	done func()
 	// ended: the end of its session may have released it.
 	ended bool
 }
@@ -42,22 +39,23 @@ func (r *release) run(ctx context.Context) error {
 	if err == nil {
 		outcome = messages.Status_RELEASED
 	}
-	s.returned(outcome, nil, err)
+	s.returned(outcome, 0, err)
 	return err
 }
 
 // ask is run within its span, whose header goes with the request.
 func (r *release) ask(ctx context.Context, header nats.Header) error {
-	chore := r.c.chores
-	chore.timeout = min(r.c.cfg.timeout, clock.Until(r.until))
-	a, err := chore.run(ctx, r.resource, request.Request{Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header})
+	timeout := min(r.c.cfg.timeout, clock.Until(r.until))
+	a, err := r.c.cleanup.within(timeout).run(ctx, r.resource, request.Request{
+		Op: messages.OpRelease, Key: r.key, Message: r.message, Header: header,
+	})
 	if err == nil {
-		defer r.over()
+		defer r.done()
 		return r.outcome(a)
 	}
 	if ctx.Err() != nil && r.c.life.Err() != nil { // Close is over, and nothing is done later
 		r.post()
-		r.over()
+		r.done()
 		return &Error{Op: string(messages.OpRelease), Resource: r.resource, Err: ErrUnknown, Cause: request.ContextError(ctx)}
 	}
 	r.later()
@@ -70,7 +68,7 @@ func (r *release) later() {
 	r.c.background.add(job{
 		until: r.until,
 		do: func(ctx context.Context) bool {
-			reply, done := r.c.chores.clear(ctx, messages.OpRelease, r.resource, r.message())
+			reply, done := r.c.cleanup.clear(ctx, messages.OpRelease, r.resource, r.message())
 			known = isEnd(reply.GetStatus())
 			return done
 		},
@@ -78,7 +76,7 @@ func (r *release) later() {
 			if !known {
 				r.abandon()
 			}
-			r.over()
+			r.done()
 		},
 	})
 }
@@ -104,17 +102,6 @@ func (r *release) post() {
 	r.c.sender.Post(r.c.sender.Route(messages.OpRelease, r.key, 0), request.Encode(r.message()))
 }
 
-// over removes the tombstones.
-func (r *release) over() {
-	r.c.handles.released(r.holder, r.tokens)
-	if r.disuse != nil {
-		r.disuse()
-	}
-	if r.downgrading {
-		r.c.downgraded(r.holder)
-	}
-}
-
 func (r *release) message() proto.Message {
 	return &messages.ReleaseRequest{Owner: r.owner, Token: uint64(r.token), Secret: r.secret}
 }
@@ -138,15 +125,4 @@ func (r *release) outcome(a *request.Answer) error {
 		e.Err = ErrUnknown // an earlier attempt may have released it, and others had it since
 	}
 	return e
-}
-
-// giveBack releases a lease in the background, unless it has a handle.
-func (c *Client) giveBack(l *messages.Lease, s secret) {
-	if c.handles.releasing(l, nil) {
-		r := &release{
-			c: c, holder: holder{l.GetResource(), l.GetOwner()}, token: Token(l.GetToken()), secret: s.value,
-			tokens: []Token{Token(l.GetToken())}, until: clock.Now().Add(millis(l.GetTtlMs())),
-		}
-		r.later()
-	}
 }

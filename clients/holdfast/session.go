@@ -18,15 +18,15 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// trials is how many keeps are sent before the first answer to one of this client: to the owner of the shard, and to any
-// node. A user who may not send them gets an error of the connection with each.
-const trials = 2
+// maxUnproven is how many keeps are sent before the first answer to one of this client: to the owner of the shard, and
+// to any node. A user who may not send them gets an error of the connection with each.
+const maxUnproven = 2
 
-// session is a session of one shard. Extensions take leases into it. Its keeps prolong those of them that are in its
-// coverage; the others are renewed one by one. No goroutine belongs to it: its alarm and answers drive it.
+// session is a session of one shard: the [keeper] of the leases that extensions have put into it since it has lost
+// none. The others are renewed by themselves. No goroutine belongs to it: its alarm and answers drive it.
 type session struct {
 	sessions *sessions
-	terms    sessionTerms
+	kind     sessionKind
 	// id is used once, for as long as the session lasts; key is the id in a subject, label what answers show of it.
 	id, key, label string
 	payload        []byte
@@ -44,26 +44,48 @@ type session struct {
 	// failing is why the latest keep had no effect; nil: it had.
 	failing error
 	renewal lease.Renewal
-	// coverage is nil before the first answer to a keep. losses is what the latest answer has shown.
-	coverage *coverage
-	losses   uint64
-	// proved is a moment since which the coverage has been whole.
+	// leases are those that its keeps are known to prolong, ends is when they must be considered over.
+	leases map[kept]struct{}
+	ends   time.Time
+	// since is when it began to prolong those, zero before the first answer to a keep: it has lost no lease since.
+	since time.Time
+	// losses is how many it has lost, as the latest answer has shown.
+	losses uint64
+	// proved is a moment since which none of the leases has left it.
 	proved time.Time
-	// trial is the number of the attempt to end another session; 0: there was none.
-	trial uint64
-	alarm alarm.Alarm // calls Wake
+	// lost are the leases that it prolongs no more, with the ends that they have here, until they have another keeper.
+	lost map[kept]time.Time
+	// changed: the leases have to receive that keeps fail, or do not any more.
+	changed bool
+	alarm   alarm.Alarm // calls Wake
 }
 
 // newSession returns a session that no lease is in.
-func newSession(s *sessions, t sessionTerms) *session {
+func newSession(s *sessions, k sessionKind) *session {
 	id := rand.Text()
 	key, _ := messages.EncodeKey(id) // it is valid
 	x := &session{
-		sessions: s, terms: t, id: id, key: key, label: messages.SessionLabel(messages.SessionHash(id)),
-		payload: request.Encode(s.keep(t)), known: min(t.ttl, s.c.cfg.most(terms{})),
+		sessions: s, kind: k, id: id, key: key, label: messages.SessionLabel(messages.SessionHash(id)),
+		payload: request.Encode(s.keep(k)), known: min(k.ttl, s.c.cfg.maxKnown(&acquireOptions{})),
 	}
 	x.alarm.Waker = x
 	return x
+}
+
+// unlock unlocks mu, and reports to the leases what has changed. A lease may have its mutex held when it calls a method
+// that changes nothing for leases; that unlocks mu alone.
+func (x *session) unlock() {
+	lost, failing := slices.Collect(maps.Keys(x.lost)), []kept(nil)
+	if x.changed {
+		x.changed, failing = false, slices.Collect(maps.Keys(x.leases))
+	}
+	x.mu.Unlock()
+	for _, l := range lost {
+		l.keeperLost(x)
+	}
+	for _, l := range failing {
+		l.keeperFails(x, x.failure)
+	}
 }
 
 // use adds a handle that names the session. It returns false if the session is over.
@@ -83,17 +105,34 @@ func (x *session) disuse() {
 	defer x.mu.Unlock()
 	x.moved = clock.Now()
 	if x.users--; x.users == 0 && !x.begun && !x.over {
-		x.close() // it has no alarm that would
+		x.close() // it has no alarm that would, and no leases
 	}
 }
 
-// entered takes in that an extension sent at a moment has put a lease into the session. It returns the coverage that the
-// lease is in from now on, nil if there is none.
-func (x *session) entered(h *handle, sent time.Time) *coverage {
+// takes reports whether leases of this TTL may be put into the session.
+func (x *session) takes(ttl time.Duration) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return !x.over && x.kind.ttl == ttl
+}
+
+// until returns when the lease must be considered over; zero: the session does not prolong it.
+func (x *session) until(l kept) time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, is := x.leases[l]; is {
+		return x.ends
+	}
+	return x.lost[l]
+}
+
+// add receives that an extension sent at a moment has put a lease into the session. It returns false if keeps do not
+// count for the lease, because the session may have lost it meanwhile.
+func (x *session) add(l kept, _, sent time.Time) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.over {
-		return nil
+		return false
 	}
 	if !x.begun {
 		x.begun = true
@@ -102,22 +141,31 @@ func (x *session) entered(h *handle, sent time.Time) *coverage {
 		x.send()
 	}
 	x.moved = clock.Now()
-	if x.coverage == nil || !sent.After(x.coverage.began) {
-		return nil
+	if x.since.IsZero() || !sent.After(x.since) {
+		return false
 	}
-	x.coverage.handles[h] = struct{}{}
-	return x.coverage
+	delete(x.lost, l)
+	put(&x.leases, l, struct{}{})
+	return true
 }
 
-// end returns when the leases of the session are over at the service, too, unless a keep was delayed on its way.
-func (x *session) end() time.Time {
+// remove takes a lease away that another keeper prolongs, or none.
+func (x *session) remove(l kept) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.leases, l)
+	delete(x.lost, l)
+}
+
+// lastEnd returns when the leases of the session are over at the service, unless a keep was delayed on its way.
+func (x *session) lastEnd() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.renewal.End()
 }
 
-// forsake has the session run out, because a lease may be in it that is not wanted and could not be given back. Its other
-// leases move to another session. It may be called with the mutex of a handle held.
+// forsake has the session run out, because a lease may be in it that is not wanted and could not be given back. Its
+// other leases move to another session.
 func (x *session) forsake() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -130,7 +178,7 @@ func (x *session) forsake() {
 // Wake is called by the alarm.
 func (x *session) Wake() {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	defer x.unlock()
 	now := clock.Now()
 	switch {
 	case x.over:
@@ -139,7 +187,7 @@ func (x *session) Wake() {
 	case !now.Before(x.latest()):
 		x.sessions.proven.Store(false)
 		x.close()
-	case !x.sessions.proven.Load() && x.renewal.Attempts() >= trials:
+	case !x.sessions.proven.Load() && x.renewal.Attempts() >= maxUnproven:
 		x.sessions.refuse()
 		x.close()
 	case now.Before(x.renewal.Due()):
@@ -164,62 +212,35 @@ func (x *session) schedule() {
 // send sends a keep.
 func (x *session) send() {
 	sender := x.sessions.c.sender
-	x.tryEnd()
-	to := sender.RouteIn(x.terms.shard, messages.OpKeep, x.key, x.renewal.Attempts())
+	to := sender.RouteIn(x.kind.shard, messages.OpKeep, x.key, x.renewal.Attempts())
 	id := sender.Send(to, request.Message{Payload: x.payload}, x.answered)
 	x.renewal.Sent(id, clock.Now(), nil)
 	x.schedule()
-}
-
-// tryEnd ends a session that there is not, as long as it is not known whether the user may end sessions. It does so before
-// the first answer to a keep.
-func (x *session) tryEnd() {
-	sender := x.sessions.c.sender
-	if x.trial > 0 {
-		sender.Forget(x.trial)
-	}
-	if x.coverage == nil && !x.sessions.ends.Load() {
-		to := sender.RouteIn(x.terms.shard, messages.OpEnd, rand.Text(), 0)
-		x.trial = sender.Send(to, request.Message{Payload: request.Encode(new(messages.EndRequest))}, x.sessions.ended)
-	}
 }
 
 // close sends no more keeps. Leases that are in the session leave it with their next extension.
 func (x *session) close() {
 	x.over = true
 	x.sessions.c.alarms.Stop(&x.alarm)
-	x.sessions.c.sender.Forget(append(x.renewal.DropAll(), x.trial)...)
+	x.sessions.c.sender.Forget(x.renewal.DropAll()...)
 	x.sessions.drop(x)
-	x.cover(nil)
+	x.loseAll()
 }
 
-// cover has another coverage in the place of the present one.
-func (x *session) cover(v *coverage) {
-	former := x.coverage
-	x.coverage = v
-	x.tell(former, (*handle).uncovered)
-}
-
-// tell calls one of the methods of each handle of a coverage, if there is one, without the mutex.
-func (x *session) tell(v *coverage, call func(*handle, *coverage)) {
-	if v == nil {
-		return
+// loseAll prolongs none of the leases any more.
+func (x *session) loseAll() {
+	for l := range x.leases {
+		put(&x.lost, l, x.ends)
 	}
-	covered := slices.Collect(maps.Keys(v.handles))
-	x.mu.Unlock()
-	defer x.mu.Lock()
-	for _, h := range covered {
-		call(h, v)
-	}
+	clear(x.leases)
 }
 
-// endanger tells the application, once, that the keeps have begun to fail; with nil that its leases are safe.
+// endanger notes that the latest keep had no effect; with nil that it had.
 func (x *session) endanger(err error) {
-	changed := (err == nil) != (x.failing == nil)
-	x.failing = err
-	if changed && x.sessions.c.cfg.jeopardy != nil {
-		x.tell(x.coverage, (*handle).keepsFail)
+	if (err == nil) != (x.failing == nil) {
+		x.changed = x.sessions.c.cfg.jeopardy != nil
 	}
+	x.failing = err
 }
 
 // failure returns why the latest keep had no effect, nil if it had.
@@ -229,72 +250,70 @@ func (x *session) failure() error {
 	return x.failing
 }
 
-// releaseAll releases the leases of the session by its end, if they are several and all of them are in the coverage.
+// releaseAll releases the leases of the session by its end, if they are several and no other is in it.
 func (x *session) releaseAll(ctx context.Context) error {
-	together, alone := x.surrender()
-	return errors.Join(x.endAll(ctx, together), each(alone, func(r *release) error { return r.run(ctx) }))
-}
-
-// endAll ends the session with these leases.
-func (x *session) endAll(ctx context.Context, leases []*release) error {
-	if len(leases) == 0 {
-		return nil
-	}
-	c := x.sessions.c
-	chore := c.chores
-	chore.timeout = c.cfg.timeout
-	a, err := chore.run(ctx, "", request.Request{Op: messages.OpEnd, Key: x.key, InShard: &x.terms.shard, Waits: true, Message: x.ending})
-	if err == nil {
-		reply, _ := a.Reply()
-		if reply.GetStatus() != messages.Status_RELEASED {
-			return each(leases, func(r *release) error { // each says what became of it
-				r.ended = !a.Alone
-				return r.run(ctx)
-			})
-		}
-	}
-	for _, r := range leases {
-		r.over()
-	}
-	return err
-}
-
-// surrender closes the session if its end may be asked for, and returns the releases of its leases: of those that end with
-// it, and of those that have left it meanwhile.
-func (x *session) surrender() (together, alone []*release) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.over || x.coverage == nil || !x.sessions.ends.Load() {
-		return nil, nil
-	}
-	v := x.coverage
-	if n := len(v.handles); n < 2 || x.users > n { // the end would release locks that are still held here
-		return nil, nil
-	}
-	x.over = true // no other lease enters
-	x.tell(v, func(h *handle, _ *coverage) {
-		switch r, is := h.surrender(v); {
+	var together, alone []*release
+	for _, l := range x.finish() {
+		switch r, isKept := l.surrender(x); {
 		case r == nil:
-		case is:
+		case isKept:
 			together = append(together, r)
 		default:
 			alone = append(alone, r)
 		}
+	}
+	run := func(r *release) error { return r.run(ctx) }
+	return errors.Join(x.end(ctx, together), each(alone, run))
+}
+
+// finish has no other lease enter the session, and no keep sent. It returns the leases that its end would release; nil
+// if that would release locks that are still held here, or the session is over.
+func (x *session) finish() []kept {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if n := len(x.leases); x.over || n < 2 || x.users > n {
+		return nil
+	}
+	x.over = true
+	return slices.Collect(maps.Keys(x.leases))
+}
+
+// end ends the session, and with it these leases. The user may not be permitted to end sessions, and without an answer
+// each lease is released by itself, in the second half of the client's timeout.
+func (x *session) end(ctx context.Context, leases []*release) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	c := x.sessions.c
+	asker := c.cleanup.within(c.cfg.timeout / 2)
+	asker.givesUp = true
+	a, err := asker.run(ctx, "", request.Request{
+		Op: messages.OpEnd, Key: x.key, InShard: &x.kind.shard, Waits: true, Message: x.ending,
 	})
-	x.close()
-	return together, alone
+	if err == nil {
+		if reply, _ := a.Reply(); reply.GetStatus() == messages.Status_RELEASED {
+			for _, r := range leases {
+				r.done()
+			}
+			return nil
+		}
+	}
+	return each(leases, func(r *release) error { // each says what became of it
+		r.ended = !errors.Is(err, ErrUnavailable) && (err != nil || !a.Alone)
+		return r.run(ctx)
+	})
 }
 
 // shut closes the session, when nothing of the client is to run any more.
 func (x *session) shut() {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	defer x.unlock()
 	x.close()
 }
 
 func (x *session) ending() proto.Message {
 	r := new(messages.EndRequest)
-	if x.terms.secret {
+	if x.kind.secret {
 		r.Secret = x.sessions.c.cfg.secret.value
 	}
 	return r
@@ -303,16 +322,16 @@ func (x *session) ending() proto.Message {
 // reconnected asks at once for what may have been lost with the last connection.
 func (x *session) reconnected() {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	defer x.unlock()
 	if x.begun && !x.over && (x.renewal.HasOpen(0) || x.failing != nil) {
 		x.send()
 	}
 }
 
-// answered takes the answer to a keep in.
+// answered receives the answer to a keep.
 func (x *session) answered(a *request.Answer) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	defer x.unlock()
 	if x.over {
 		return
 	}
@@ -350,8 +369,8 @@ func (x *session) noEffect(id uint64, err error) {
 	x.endanger(err)
 }
 
-// kept takes in that the service has prolonged the session. If it may have lost a lease, each of them is asked for by its
-// own extension, and those that are held come into the next coverage.
+// kept receives that the service has prolonged the session. If it may have lost a lease, each of them is asked for by
+// its own extension, and the session prolongs those that are put into it from then on.
 func (x *session) kept(a *request.Answer, r *messages.Reply) {
 	settled, ok := x.renewal.Granted(a.ID, x.known, x.renewal.Order())
 	if !ok {
@@ -360,26 +379,26 @@ func (x *session) kept(a *request.Answer, r *messages.Reply) {
 	x.sessions.c.sender.Forget(settled...)
 	x.sessions.prove()
 	x.schedule()
-	if x.isWhole(a.Sent, r) {
-		x.coverage.until = x.renewal.Until()
-	} else {
-		x.losses, x.proved = r.GetLosses(), clock.Now()
-		x.cover(&coverage{session: x, began: x.proved, until: x.renewal.Until(), handles: make(map[*handle]struct{})})
+	if !x.isWhole(a.Sent, r) {
+		x.loseAll()
+		x.losses, x.since = r.GetLosses(), clock.Now()
+		x.proved = x.since
 	}
+	x.ends = x.renewal.Until()
 	x.endanger(nil)
 }
 
-// isWhole reports whether the leases of the coverage may be prolonged by a keep that was sent then, because of its answer.
-// A loss shows in losses. A lease can also leave the session without one: another process of its owner releases or extends
-// it. That shows in held, the number of leases in the session, if it can be told which these are: all that may be in the
-// session are in the coverage, and none came or left since before the keep was sent. A lease counts from the first
-// extension that names the session until the answer to its release. When no answer has shown for one TTL that the
-// coverage is whole, it is over too, and each lease is asked for by its own extension.
+// isWhole reports whether the leases may be prolonged by a keep that was sent then, because of its answer. A loss shows
+// in losses. A lease can also leave the session without one: another process of its owner releases or extends it. That
+// shows in held, the number of leases in the session, if it is known which these are: all that may be in it are
+// prolonged by it, and none came or left since before the keep was sent. A lease counts from the first extension that
+// names the session until the answer to its release. When no answer has shown for one TTL that none has left, the
+// session may have lost any, and each lease is asked for by its own extension.
 func (x *session) isWhole(sent time.Time, r *messages.Reply) bool {
 	switch {
-	case x.coverage == nil || r.GetLosses() != x.losses:
+	case x.since.IsZero() || r.GetLosses() != x.losses:
 		return false
-	case x.users == len(x.coverage.handles) && sent.After(x.moved):
+	case x.users == len(x.leases) && sent.After(x.moved):
 		x.proved = sent
 		return int(r.GetHeld()) == x.users
 	}

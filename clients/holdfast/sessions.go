@@ -9,22 +9,21 @@ import (
 	"time"
 
 	"github.com/holdfast-io/holdfast/clients/internal/clock"
-	"github.com/holdfast-io/holdfast/clients/request"
 	"github.com/holdfast-io/holdfast/messages"
 )
 
 const (
-	// sessionTTLs bounds for how many lengths of leases a client has sessions in each shard.
-	sessionTTLs = 16
-	// leastRefusal and mostRefusal bound how long no session is begun after the service has refused one, or has answered
+	// maxTTLs bounds for how many lengths of leases a client has sessions in each shard.
+	maxTTLs = 16
+	// minRefusal and maxRefusal bound how long no session is begun after the service has refused one, or has answered
 	// none. The time doubles.
-	leastRefusal = time.Minute
-	mostRefusal  = time.Hour
+	minRefusal = time.Minute
+	maxRefusal = time.Hour
 )
 
 // PerLockRenewal has the client renew each lock by itself. By default a client that holds several locks keeps those of
-// each shard and TTL alive with one request, in a session, if the deployment has the feature "sessions". What is known of
-// each lock is the same in both ways.
+// each shard and TTL alive with one request, in a session, if the deployment has the feature "sessions". What is known
+// of each lock is the same in both ways.
 func PerLockRenewal() Option {
 	return func(c *config) error {
 		c.perLock = true
@@ -43,8 +42,9 @@ func PerLockRenewal() Option {
 // "sessions", else Acquire is [ErrInvalid].
 func ReleaseOnDisconnect(d time.Duration) Option {
 	return func(c *config) error {
-		if d < millis(messages.MinDisconnectMillis) || d > millis(messages.MaxDisconnectMillis) {
-			return rule("ReleaseOnDisconnect", millis(messages.MinDisconnectMillis).String()+" to "+millis(messages.MaxDisconnectMillis).String(), d.String())
+		shortest, longest := millis(messages.MinDisconnectMillis), millis(messages.MaxDisconnectMillis)
+		if d < shortest || d > longest {
+			return rule("ReleaseOnDisconnect", shortest.String()+" to "+longest.String(), d.String())
 		}
 		c.disconnect = d
 		return nil
@@ -53,64 +53,65 @@ func ReleaseOnDisconnect(d time.Duration) Option {
 
 // sessions are those of a client: at most one for each shard and TTL at a time. Single locks need none.
 type sessions struct {
-	c *Client
-	// proven: the latest keeps were answered, so the user may send them; ends: so was the end of a session.
-	proven, ends atomic.Bool
+	c *core
+	// several reports whether the client holds more than one lease.
+	several func() bool
+	// proven: the latest keeps were answered, so the user may send them.
+	proven atomic.Bool
 
 	mu      sync.Mutex
-	current map[sessionTerms]*session
+	current map[sessionKind]*session
 	// refused is until when no session is begun, refusal how long that is.
 	refused time.Time
 	refusal time.Duration
 }
 
-// sessionTerms are what the leases of a session have in common.
-type sessionTerms struct {
+// sessionKind are what the leases of a session have in common.
+type sessionKind struct {
 	shard uint32
 	ttl   time.Duration
 	// secret: they have the secret of the client.
 	secret bool
 }
 
-// of returns the session that an extension of the lease is to name, nil if none.
-func (s *sessions) of(h *handle) *session {
-	if !s.may(h) {
+// of returns the session that the extensions of a lease are to name, nil if none.
+func (s *sessions) of(key string, ttl time.Duration, o *acquireOptions) *session {
+	if !s.may(o) {
 		return nil
 	}
-	t := sessionTerms{
-		shard: messages.ShardOf(h.key, s.c.deployment.info.Load().Shards), ttl: h.renewal.ttl, secret: h.terms.secret.value != nil,
-	}
+	shards := s.c.deployment.info.Load().Shards
+	k := sessionKind{shard: messages.ShardOf(key, shards), ttl: ttl, secret: o.secret.value != nil}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if clock.Now().Before(s.refused) {
 		return nil
 	}
-	x := s.current[t]
-	if x == nil && s.lengths(t.ttl) <= sessionTTLs {
-		x = newSession(s, t)
-		put(&s.current, t, x)
+	x := s.current[k]
+	if x == nil && s.lengths(ttl) <= maxTTLs {
+		x = newSession(s, k)
+		put(&s.current, k, x)
 	}
 	return x
 }
 
-// may reports whether the lease may be in a session. Others may extend a reentrant one, which takes it out.
-func (s *sessions) may(h *handle) bool {
-	if !s.c.cfg.fits(h.terms) || !s.c.everyNodeOffers(messages.FeatureSessions) {
+// may reports whether a lease may be in a session. Others may extend a reentrant one, which takes it out.
+func (s *sessions) may(o *acquireOptions) bool {
+	if !s.c.cfg.fits(o) || !s.c.deployment.everyNodeOffers(messages.FeatureSessions) {
 		return false
 	}
-	return s.c.cfg.disconnect > 0 || s.c.handles.several()
+	return s.c.cfg.disconnect > 0 || s.several()
 }
 
-// fits reports whether leases with these terms may be in sessions.
-func (c *config) fits(t terms) bool { return !c.perLock && !t.byHand && !t.reentrant }
+// fits reports whether leases with these options may be in sessions.
+func (c *config) fits(o *acquireOptions) bool { return !c.perLock && !o.byHand && !o.reentrant }
 
 // endsEarly reports whether such a lease may come into a session that ends when the client is not connected.
-func (c *config) endsEarly(t terms) bool { return c.disconnect > 0 && c.fits(t) }
+func (c *config) endsEarly(o *acquireOptions) bool { return c.disconnect > 0 && c.fits(o) }
 
-// most returns how long such a lease is known to last at most from the sending of a request about it: the time for which
+// maxKnown returns how long such a lease is known to last from the sending of a request about it: the time for which
 // the client may not be connected begins anew with each request that names the session.
-func (c *config) most(t terms) time.Duration {
-	if c.endsEarly(t) {
+func (c *config) maxKnown(o *acquireOptions) time.Duration {
+	if c.endsEarly(o) {
 		return c.disconnect
 	}
 	return math.MaxInt64
@@ -119,16 +120,16 @@ func (c *config) most(t terms) time.Duration {
 // lengths returns how many TTLs there are with this one.
 func (s *sessions) lengths(ttl time.Duration) int {
 	all := map[time.Duration]struct{}{ttl: {}}
-	for t := range s.current {
-		all[t.ttl] = struct{}{}
+	for k := range s.current {
+		all[k.ttl] = struct{}{}
 	}
 	return len(all)
 }
 
 // keep returns the request that keeps a session.
-func (s *sessions) keep(t sessionTerms) *messages.KeepRequest {
-	r := &messages.KeepRequest{TtlMs: inMillis(t.ttl)}
-	if t.secret && s.c.everyNodeOffers(messages.FeatureKeepSecret) {
+func (s *sessions) keep(k sessionKind) *messages.KeepRequest {
+	r := &messages.KeepRequest{TtlMs: inMillis(k.ttl)}
+	if k.secret && s.c.deployment.everyNodeOffers(messages.FeatureKeepSecret) {
 		r.Secret = s.c.cfg.secret.value
 	}
 	if s.c.cfg.disconnect > 0 {
@@ -141,12 +142,12 @@ func (s *sessions) keep(t sessionTerms) *messages.KeepRequest {
 func (s *sessions) drop(x *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current[x.terms] == x {
-		delete(s.current, x.terms)
+	if s.current[x.kind] == x {
+		delete(s.current, x.kind)
 	}
 }
 
-// prove takes in that a keep was answered.
+// prove receives that a keep was answered.
 func (s *sessions) prove() {
 	s.proven.Store(true)
 	s.mu.Lock()
@@ -154,18 +155,11 @@ func (s *sessions) prove() {
 	s.refusal = 0
 }
 
-// ended takes the answer to the end of a session in that there is not: the user may end sessions.
-func (s *sessions) ended(a *request.Answer) {
-	if r, err := a.Reply(); err == nil && r.GetStatus() == messages.Status_NOT_HELD {
-		s.ends.Store(true)
-	}
-}
-
 // refuse has no session begin for a time.
 func (s *sessions) refuse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refusal = min(max(2*s.refusal, leastRefusal), mostRefusal)
+	s.refusal = min(max(2*s.refusal, minRefusal), maxRefusal)
 	s.refused = clock.Now().Add(s.refusal)
 }
 

@@ -74,13 +74,13 @@ func TestSessionKeepsLocks(t *testing.T) {
 // A client with one lock, or that is told so, renews each lock by itself.
 func TestNoSession(t *testing.T) {
 	for name, tc := range map[string]struct {
-		locks int
-		opts  []Option
-		terms []AcquireOption
+		locks   int
+		opts    []Option
+		options []AcquireOption
 	}{
 		"one lock":         {locks: 1},
 		"per lock":         {locks: 2, opts: []Option{PerLockRenewal()}},
-		"reentrant":        {locks: 2, terms: []AcquireOption{Reentrant()}},
+		"reentrant":        {locks: 2, options: []AcquireOption{Reentrant()}},
 		"refused sessions": {locks: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestNoSession(t *testing.T) {
 						return 0, 0
 					})
 				}
-				locks := mustLocks(t, s.client(tc.opts...), tc.locks, tc.terms...)
+				locks := mustLocks(t, s.client(tc.opts...), tc.locks, tc.options...)
 				wait(10 * DefaultTTL)
 				wantValid(t, s, locks, allOfThem)
 				if extensions, keeps := s.count(messages.OpExtend), s.count(messages.OpKeep); extensions < 30*tc.locks || keeps > 0 {
@@ -181,7 +181,7 @@ func TestRefusedDowngradeInASession(t *testing.T) {
 	})
 }
 
-// An extension that names no session takes its lease out of the coverage, also if another one has just put it there.
+// An extension that names no session takes its lease out of the session, also if another one has just put it there.
 func TestExtensionOutOfACoverage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted(t)
@@ -414,7 +414,7 @@ func TestLateExtension(t *testing.T) {
 	})
 }
 
-// An extension from before a loss does not put its lease into the coverage that began with the loss.
+// An extension from before a loss does not have its lease prolonged by keeps after it.
 func TestLateAnswerAfterALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScripted(t)
@@ -529,10 +529,10 @@ func TestValidLocksAreHeld(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			s := newScripted(t)
-			mostDelay, slowKeeps := longest+longest/2, seed%5 == 2
+			maxDelay, slowKeeps := longest+longest/2, seed%5 == 2
 			if seed%4 == 1 {
 				s.features = []string{messages.FeatureBatch, messages.FeatureSessions}
-				mostDelay = time.Second // as long as the shortest TTL
+				maxDelay = time.Second // as long as the shortest TTL
 			}
 			ttl, opts := 2*time.Second, []Option(nil)
 			if s.deaf = seed%3 == 0; s.deaf {
@@ -549,7 +549,7 @@ func TestValidLocksAreHeld(t *testing.T) {
 					case n < bad/2:
 						return lostOnTheWay
 					case n < bad:
-						return time.Duration(fate.Int64N(int64(mostDelay)))
+						return time.Duration(fate.Int64N(int64(maxDelay)))
 					}
 					return 0
 				}
@@ -633,5 +633,5 @@ type brokenLock struct {
 func (h *handle) isCovered() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.coverage != nil
+	return h.keeper != keeper(&h.extensions)
 }

@@ -19,18 +19,18 @@ func (l *Lock) Metadata() map[string]string {
 // else of the lease changes, and neither does its time. Watchers see an [EventUpdated], unless it was the same already.
 // The calls for one lease are made one after another.
 //
-// It returns nil when the service has it; [ErrInvalid] if the metadata break a rule, or the deployment lacks the feature
-// "values"; [ErrOverloaded] if the leases of the resource would become too large; [ErrLost] when the lock is lost, which
-// ends it, [ErrReleased] after a release; [ErrUnavailable] if no node could decide. When the context or the client's
-// timeout ends first it may be [ErrUnknown]: the metadata may be replaced or not, or yet be, but not after those of a later
-// call, if the deployment has the feature "order".
+// It returns nil when the service has it; [ErrInvalid] if the metadata break a rule, or the deployment lacks the
+// feature "values"; [ErrOverloaded] if the leases of the resource would become too large; [ErrLost] when the lock is
+// lost, which ends it, [ErrReleased] after a release; [ErrUnavailable] if no node could decide. When the context or the
+// client's timeout ends first it may be [ErrUnknown]: the metadata may be replaced or not, or yet be, but not after
+// those of a later call, if the deployment has the feature "order".
 func (l *Lock) Set(ctx context.Context, metadata map[string]string) error {
 	metadata = maps.Clone(metadata)
 	broken := limits.Check(&messages.SetRequest{Owner: l.Owner(), Metadata: metadata})
 	if err := l.check(ctx, messages.OpSet, broken); err != nil {
 		return err
 	}
-	if err := l.h.c.need(ctx, messages.OpSet, l.Resource(), valuesFeature); err != nil {
+	if err := l.h.c.deployment.need(ctx, messages.OpSet, l.Resource(), valuesFeature); err != nil {
 		return err
 	}
 	l.h.setting.Lock()
@@ -66,15 +66,16 @@ func (h *handle) setRequest(l *Lock, metadata map[string]string) (*messages.SetR
 	if err := h.isOver(messages.OpSet, l); err != nil {
 		return nil, err
 	}
-	if h.renewal.Order() > 0 && (h.setOrder == 0 || !maps.Equal(metadata, h.asked)) {
+	if h.extensions.Order() > 0 && (h.setOrder == 0 || !maps.Equal(metadata, h.asked)) {
 		h.setOrder, h.asked = min(h.setOrder+1, messages.MaxOrder), metadata
 	}
 	return &messages.SetRequest{
-		Owner: h.terms.owner, Token: uint64(h.id.token), Metadata: metadata, Secret: h.terms.secret.value, Order: h.setOrder,
+		Owner: h.options.owner, Token: uint64(h.id.token), Metadata: metadata, Secret: h.options.secret.value, Order: h.setOrder,
 	}, nil
 }
 
-// afterSet takes the answer to a request in. again: a set of another client has a higher order, so this one had no effect.
+// afterSet takes the answer to a request in. again: a set of another client has a higher order, so this one had no
+// effect.
 func (h *handle) afterSet(m *messages.SetRequest, r *messages.Reply) (again bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -37,7 +37,7 @@ func (t *tombstones) expectNoMore(request uint64) (empty bool) {
 	return t.sweep()
 }
 
-func (t *tombstones) bury(token Token) { t.stones = append(t.stones, tombstone{token: token}) }
+func (t *tombstones) add(token Token) { t.stones = append(t.stones, tombstone{token: token}) }
 
 // released notes that one release of the lease is over, and reports whether nothing is left.
 func (t *tombstones) released(token Token) (empty bool) {

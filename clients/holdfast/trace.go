@@ -11,13 +11,16 @@ import (
 	"github.com/holdfast-io/holdfast/messages"
 )
 
-// Tracer is told of the calls that ask the service about a resource, so that each can be a span of a trace. What the client
-// asks of its own accord, such as renewals, is not told. Its methods and those of its spans are called concurrently and must
-// not block. The package holdfastotel has one for OpenTelemetry.
+// Tracer records the calls that ask the service about a resource, so that each can be a span of a trace. What the
+// client asks of its own accord, such as renewals, is not recorded. Its methods and those of its spans are called
+// concurrently and must not block. The package holdfastotel has one for OpenTelemetry.
 type Tracer interface {
 	// Begin is called when a call begins, with the caller's context. It returns nil if the call is not recorded.
 	Begin(ctx context.Context, call Call) Span
 }
+
+// opDowngrade is an extension that asks for a downgrade, as errors and calls have it.
+const opDowngrade messages.Operation = "downgrade"
 
 // Call is a call that asks the service about a resource.
 type Call struct {
@@ -48,17 +51,6 @@ type Result struct {
 	Token Token
 	// Err is why the call has failed; nil if it has not. That a lock is held is not a failure.
 	Err error
-}
-
-// WithTracer tells a tracer of the client's calls.
-func WithTracer(t Tracer) Option {
-	return func(c *config) error {
-		if t == nil {
-			return rule("tracer", "not nil", "nil")
-		}
-		c.tracer = t
-		return nil
-	}
 }
 
 // tracing begins spans. Without a tracer it begins none.
@@ -120,15 +112,11 @@ func (s span) answered(op messages.Operation, resource string, a *request.Answer
 	s.end(r.GetStatus(), Token(r.GetLease().GetToken()), err)
 }
 
-// returned ends the span of a call with what the call returns. outcome is the status of the answer, zero if it is that of
-// the error. l is the lock that the call leaves held, nil if there is none.
-func (s span) returned(outcome messages.Status, l *Lock, err error) {
+// returned ends the span of a call with what the call returns. outcome is the status of the answer, zero if it is that
+// of the error. token is that of the lock that the call leaves held, 0 if there is none.
+func (s span) returned(outcome messages.Status, token Token, err error) {
 	if s.Span == nil {
 		return
-	}
-	var token Token
-	if l != nil {
-		token = l.h.token()
 	}
 	if e := (*Error)(nil); outcome == messages.Status_STATUS_UNSPECIFIED && errors.As(err, &e) {
 		outcome = e.status

@@ -39,7 +39,7 @@ type Queue struct {
 
 // Queues returns the queues of the resources that are held now and whose key the pattern selects, as in [Client.List],
 // if anything waits there. It is what the nodes have in their memories, unconfirmed. An error is the last thing that it
-// yields: [ErrInvalid] also if the deployment does not tell who waits.
+// yields: [ErrInvalid] also if the deployment does not show who waits.
 func (c *Client) Queues(ctx context.Context, pattern string) iter.Seq2[*Queue, error] {
 	return func(yield func(*Queue, error) bool) {
 		last := ""

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// leastCheck bounds how often one waiter asks, however fast a lock is handed on.
-	leastCheck = 20 * time.Millisecond
+	// minCheck bounds how often one waiter asks, however fast a lock is handed on.
+	minCheck = 20 * time.Millisecond
 	// checkAgain is the pause after a question that was not answered.
 	checkAgain = time.Second
 )
 
-// WaitFree returns nil when the resource is free of all holders and not held back after a loss: that was so at some moment between call and return, and
-// may be over when it returns. It takes no place in the queue and does not keep others from locking the
-// resource; to lock it, call [Client.Acquire].
+// WaitFree returns nil when the resource is free of all holders and not held back after a loss: that was so at some
+// moment between call and return, and may be over when it returns. It takes no place in the queue and does not keep
+// others from locking the resource; to lock it, call [Client.Acquire].
 //
-// It waits for the event that tells of the end of a lease, and asks again then, when the last lease would
+// It waits for the event of the end of a lease, and asks again then, when the last lease would
 // have run out, and when the connection was interrupted. So an early end of an ephemeral lease, which
 // makes no event, may be noticed as late as the lease would have lasted; and so may every other one if the
 // NATS user may not subscribe to holdfast.event.<key>.
@@ -79,7 +79,7 @@ func (c *Client) untilFree(ctx context.Context, resource string) (time.Duration,
 	case err != nil || !s.Held && s.Lost == nil:
 		return 0, err
 	}
-	last := leastCheck
+	last := minCheck
 	if s.Lost != nil {
 		last = max(last, cmp.Or(s.Lost.Left, checkAgain))
 	}
@@ -90,20 +90,20 @@ func (c *Client) untilFree(ctx context.Context, resource string) (time.Duration,
 }
 
 // pause waits until one of them comes, though not for less than a moment.
-func (c *Client) pause(ctx context.Context, most time.Duration, one, other <-chan struct{}) error {
-	least, late := time.After(leastCheck), time.NewTimer(most)
-	defer late.Stop()
+func (c *Client) pause(ctx context.Context, late time.Duration, one, other <-chan struct{}) error {
+	early, last := time.After(minCheck), time.NewTimer(late)
+	defer last.Stop()
 	select {
 	case <-one:
 	case <-other:
-	case <-late.C:
+	case <-last.C:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.life.Done():
 		return ErrClosed
 	}
 	select {
-	case <-least:
+	case <-early:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

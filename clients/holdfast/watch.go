@@ -16,11 +16,11 @@ import (
 // opWatch stands in errors.
 const opWatch = "watch"
 
-// Watch tells every change of the resources whose key the pattern selects, as in [Client.List], from now
-// on or from where an option says; of resources of tenants only with [OfTenant] or [Tenant]. It reads the journals of the shards themselves: the changes of a shard
-// come in their order, each once and none left out, through interruptions of the connection and changes
-// of owners; those of different shards are merged as they come. Ephemeral leases are in no journal and
-// make no events.
+// Watch yields every change of the resources whose key the pattern selects, as in [Client.List], from now
+// on or from where an option says; of resources of tenants only with [OfTenant] or [Tenant]. It reads the journals of
+// the shards themselves: the changes of a shard come in their order, each once and none left out, through interruptions
+// of the connection and changes of owners; those of different shards are merged as they come. Ephemeral leases are in
+// no journal and make no events.
 //
 // It ends with the loop, where [UntilNow] says, or with an error, which is the last thing that it yields:
 // the context's own; [ErrClosed]; [ErrCompacted] as a [CompactedError] when what comes next was purged,
@@ -31,8 +31,8 @@ const opWatch = "watch"
 //
 // A watch of one resource reads one shard, every other one all of them. No more is read ahead of the loop
 // than 2 MiB or 256 commits of each, however slow it is. The goroutines of a watch have ended when the
-// loop has. docs/events.md has the rights that the NATS user needs, which are more than a lock needs. Without the right to
-// create consumers, each commit is asked for by itself.
+// loop has. docs/events.md has the rights that the NATS user needs, which are more than a lock needs. Without the right
+// to create consumers, each commit is asked for by itself.
 func (c *Client) Watch(ctx context.Context, pattern string, opts ...WatchOption) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := checkContext(ctx, opWatch, ""); err != nil {
@@ -53,23 +53,13 @@ func (c *Client) Watch(ctx context.Context, pattern string, opts ...WatchOption)
 	}
 }
 
-// Position is how far a [Client.Watch] has come in the journal of every shard that its pattern can touch, so
-// that a later one can continue [From] there: with a pattern that touches the same shards, also another
-// one. Its text is short, and every value survives text and JSON. The zero Position is none. It is immutable
-// and safe for concurrent use.
-type Position = watch.Position
-
-// ParsePosition reads what [Position.String] writes. It is [ErrInvalid] if s is anything else; empty is
-// the zero Position.
-func ParsePosition(s string) (Position, error) { return watch.ParsePosition(s) }
-
 // newWatch opens the journals and finds where to begin in them.
 func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOption) (*watch.Loop, error) {
 	selected, err := messages.ParsePattern(pattern)
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
-	terms, err := newWatchTerms(c.cfg.tenant, opts)
+	options, err := newWatchOptions(c.cfg.tenant, opts)
 	if err != nil {
 		return nil, invalid(opWatch, "", err)
 	}
@@ -85,7 +75,7 @@ func (c *Client) newWatch(ctx context.Context, pattern string, opts []WatchOptio
 		return nil, err
 	}
 	source := watch.Source{Conn: c.nc, JetStream: js, Imported: imported, Prefix: c.cfg.deployment, Reconnected: c.sender.Reconnected, Singly: &c.singly}
-	return watch.NewLoop(ctx, source, shards, terms.loop(watch.Selection{Pattern: selected, Tenant: terms.tenant}))
+	return watch.NewLoop(ctx, source, shards, options.loop(watch.Selection{Pattern: selected, Tenant: options.tenant}))
 }
 
 // shardsOf returns the shards that the pattern can touch.

@@ -46,7 +46,7 @@ func succession(b *testing.B, url string, c *holdfast.Client, args []string) tim
 	}
 	<-time.After(quietFor) // it has come into a session
 	led := make(chan error, 1)
-	var term *holdfast.Term
+	var term *holdfast.Leadership
 	go func() {
 		var err error
 		term, err = c.Campaign(b.Context(), "scheduler", "next")

@@ -16,7 +16,7 @@ import (
 )
 
 // mustCampaign returns the term of a client that leads.
-func mustCampaign(tb testing.TB, c *holdfast.Client, name, value string, opts ...holdfast.AcquireOption) *holdfast.Term {
+func mustCampaign(tb testing.TB, c *holdfast.Client, name, value string, opts ...holdfast.AcquireOption) *holdfast.Leadership {
 	tb.Helper()
 	term, err := c.Campaign(testContext(tb), name, value, opts...)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestElection(t *testing.T) {
 	early.want("")
 	first := mustCampaign(t, c, t.Name(), "one", holdfast.Owner("a"), long, holdfast.Metadata(map[string]string{"rack": "7"}))
 	early.want("a 1 one")
-	second := make(chan *holdfast.Term, 1)
+	second := make(chan *holdfast.Leadership, 1)
 	go func() {
 		term, err := other.Campaign(testContext(t), t.Name(), "other", holdfast.Owner("b"), long)
 		if err != nil {

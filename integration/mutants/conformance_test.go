@@ -12,7 +12,7 @@ var conformance = []mutant{
 	{
 		name:  "LeaseFromTheAnswer",
 		harm:  "a lease counts from the answer, so a client takes a grant for a lock when its lease is over",
-		edits: []edit{{"clients/holdfast/handle.go", "lease.New(sent, millis(l.GetRemainingMs()), t.ttl)", "lease.New(clock.Now(), millis(l.GetRemainingMs()), t.ttl)"}},
+		edits: []edit{{"clients/holdfast/handles.go", "lease.New(sent, millis(l.GetRemainingMs()), o.ttl)", "lease.New(clock.Now(), millis(l.GetRemainingMs()), o.ttl)"}},
 		found: conforms("faults", "grant-too-late"),
 		says:  `token: want "2", got "1"`,
 	},
@@ -33,14 +33,14 @@ var conformance = []mutant{
 	{
 		name:  "WaitCountedAnew",
 		harm:  "each attempt waits for the whole time again, and a caller gets a lock that it does not wait for any more",
-		edits: []edit{{"clients/holdfast/acquire.go", "left = min(left, time.Until(a.begun.Add(a.terms.maxWait)))", "left = min(left, a.terms.maxWait)"}},
+		edits: []edit{{"clients/holdfast/acquire.go", "left = min(left, time.Until(a.begun.Add(a.options.maxWait)))", "left = min(left, a.options.maxWait)"}},
 		found: conforms("faults", "wait-is-not-counted-anew"),
 		says:  `want the error \{"code":"timed_out"\}, got`,
 	},
 	{
 		name:  "WaitBeyondTheLimit",
 		harm:  "a call that may wait for hours is refused",
-		edits: []edit{{"clients/holdfast/acquire.go", "left := min(mostWait, a.c.deployment.maxWait())", "left := 100 * time.Hour"}},
+		edits: []edit{{"clients/holdfast/acquire.go", "left := min(maxAttemptWait, a.c.deployment.maxWait())", "left := 100 * time.Hour"}},
 		found: conforms("faults", "long-wait"),
 		says:  `step 4 \{"until":\{"waiting":"faults.long-wait"`,
 	},
@@ -54,7 +54,7 @@ var conformance = []mutant{
 	{
 		name:  "LateGrantKept",
 		harm:  "a grant that comes when its call has failed stays held until it runs out",
-		edits: []edit{{"clients/holdfast/acquire.go", "if !x.Definite() {", "if x.Definite() {"}, {"clients/holdfast/client.go", "orphan := func(l *messages.Lease) { c.giveBack(l, c.secret()) }", "orphan := func(*messages.Lease) {}"}},
+		edits: []edit{{"clients/holdfast/acquire.go", "if !x.Definite() {", "if x.Definite() {"}, {"clients/holdfast/client.go", "orphan := func(l *messages.Lease) { c.handles.giveBack(l, c.secret()) }", "orphan := func(*messages.Lease) {}"}},
 		found: conforms("cancel", "granted-out-of-the-queue"),
 		says:  `step \d+ \{"until":\{"free"`,
 	},
@@ -68,14 +68,14 @@ var conformance = []mutant{
 	{
 		name:  "TokenAsFence",
 		harm:  "readers at the same time have different fences, so the protected resource refuses the one that came first",
-		edits: []edit{{"clients/holdfast/handle.go", "Claim{Resource: resource, Token: fenceOf(l)}", "Claim{Resource: resource, Token: max(fenceOf(l), Token(l.GetToken()))}"}},
+		edits: []edit{{"clients/holdfast/handles.go", "Claim{Resource: resource, Token: fenceOf(l)}", "Claim{Resource: resource, Token: max(fenceOf(l), Token(l.GetToken()))}"}},
 		found: conforms("sharing", "readers"),
 		says:  `fence: want "000000000000001", got "000000000000002"`,
 	},
 	{
 		name:  "NoSecret",
 		harm:  "who knows the name of an owner can release its lock",
-		edits: []edit{{"clients/holdfast/secret.go", "if !c.everyNodeOffers(messages.FeatureSecrets) {", "if c.everyNodeOffers(messages.FeatureSecrets) {"}},
+		edits: []edit{{"clients/holdfast/core.go", "if !c.deployment.everyNodeOffers(messages.FeatureSecrets) {", "if c.deployment.everyNodeOffers(messages.FeatureSecrets) {"}},
 		found: conforms("secrets", "release"),
 		says:  `the result \{"status":"RELEASED"\} is another one`,
 	},
@@ -101,7 +101,7 @@ var conformance = []mutant{
 	{
 		name:  "CoverageIsForever",
 		harm:  "a lock of a session that was broken counts as held for as long as the session is kept",
-		edits: []edit{{"clients/holdfast/session.go", "if x.isWhole(a.Sent, r) {", "if x.coverage != nil {"}},
+		edits: []edit{{"clients/holdfast/session.go", "if !x.isWhole(a.Sent, r) {", "if x.since.IsZero() {"}},
 		found: conforms("sessions", "one-broken"),
 		says:  `"lost":"l"`,
 	},

@@ -155,7 +155,7 @@ var mutants = []mutant{
 	{
 		name:  "KeepsAfterALoss",
 		harm:  "the Go client takes a lock for held that was broken",
-		edits: []edit{{"clients/holdfast/session.go", "x.coverage == nil || r.GetLosses() != x.losses", "x.coverage == nil"}},
+		edits: []edit{{"clients/holdfast/session.go", "x.since.IsZero() || r.GetLosses() != x.losses", "x.since.IsZero()"}},
 		found: clientSessions,
 		says:  `is valid|is prolonged`,
 	},
@@ -167,7 +167,7 @@ var mutants = []mutant{
 		says:  `is valid and not held`,
 	},
 	{
-		name:  "NothingProvesTheCoverage",
+		name:  "NothingProvesTheLeases",
 		harm:  "while locks come and go, the Go client takes one for held that another process of its owner has released",
 		edits: []edit{{"clients/holdfast/session.go", "return sent.Sub(x.proved) < x.known", "return true"}},
 		found: clientSessions,
@@ -183,14 +183,14 @@ var mutants = []mutant{
 	{
 		name:  "OrderForEachAttempt",
 		harm:  "each renewal is another request, which the journal records and no cached payload serves",
-		edits: []edit{{"clients/holdfast/renewal.go", "\tid := r.sender.Send(", "\tr.Change()\n\tid := r.sender.Send("}},
+		edits: []edit{{"clients/holdfast/extensions.go", "\tid := e.sender.Send(", "\te.Change()\n\tid := e.sender.Send("}},
 		found: clientSessions,
 		says:  `requests of the orders`,
 	},
 	{
 		name:  "AnswerFromBeforeALoss",
 		harm:  "the Go client prolongs a lock because of an answer from before its loss",
-		edits: []edit{{"clients/holdfast/session.go", "if x.coverage == nil || !sent.After(x.coverage.began) {", "if x.coverage == nil {"}},
+		edits: []edit{{"clients/holdfast/session.go", "if x.since.IsZero() || !sent.After(x.since) {", "if x.since.IsZero() {"}},
 		found: clientSessions,
 		says:  `a lock that was broken is prolonged`,
 	},
@@ -198,7 +198,7 @@ var mutants = []mutant{
 		name: "LateExtensionTakesOut",
 		harm: "the Go client takes a lock for held that a late extension has taken out of its session",
 		edits: []edit{{
-			"clients/holdfast/renewal.go", "l.GetSession() == r.session.label && !r.IsOpenBefore(r.since)", "l.GetSession() == r.session.label",
+			"clients/holdfast/extensions.go", "l.GetSession() == e.session.label && !e.IsOpenBefore(e.since)", "l.GetSession() == e.session.label",
 		}},
 		found: clientSessions,
 		says:  `is valid and not held`,
@@ -547,8 +547,8 @@ var mutants = []mutant{
 		name: "HintBelieved",
 		harm: "a client that may publish on the subject of an event ends the locks of others",
 		edits: []edit{{
-			"clients/holdfast/handle.go", "\tcase h.phase != holding:\n\tcase h.isRenewed():\n\t\th.renew()\n",
-			"\tcase h.phase != holding:\n\tcase h.isRenewed():\n\t\th.runOut()\n",
+			"clients/holdfast/handle.go", "\tcase h.phase != holding:\n\tcase h.extensions.isActive():\n\t\th.extensions.renew()\n",
+			"\tcase h.phase != holding:\n\tcase h.extensions.isActive():\n\t\th.runOut()\n",
 		}},
 		found: holder,
 		says:  `a forged event ended the lock|it does not come about that the client asks`,

@@ -1,5 +1,5 @@
-// Package lease computes, for the holder of a lease, when it must be considered over. It is pure: it is
-// told the time, and sends nothing.
+// Package lease computes, for the holder of a lease, when it must be considered over. It is pure: the caller
+// passes the time, and it sends nothing.
 package lease
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// MostOrder is the highest order of the contract.
-const MostOrder uint64 = 1<<53 - 1
+// MaxOrder is the highest order of the contract.
+const MaxOrder uint64 = 1<<53 - 1
 
 // Estimate is the end of a lease as its holder knows it: never later than the service's, whichever of the
 // attempts to extend the lease have arrived, in whichever order, and in whichever order their answers come.
@@ -57,7 +57,7 @@ func New(sent time.Time, remaining, ttl time.Duration) Estimate {
 
 // Above gives the attempts orders above one that the service has shown.
 func (e *Estimate) Above(order uint64) {
-	e.decided, e.order = order, min(order+1, MostOrder)
+	e.decided, e.order = order, min(order+1, MaxOrder)
 }
 
 // Order is that of the next attempt; 0: none.
@@ -66,7 +66,7 @@ func (e *Estimate) Order() uint64 { return e.order }
 // Change gives the next attempts another order, because they ask for something else.
 func (e *Estimate) Change() {
 	if e.order > 0 {
-		e.order = min(e.order+1, MostOrder)
+		e.order = min(e.order+1, MaxOrder)
 	}
 }
 

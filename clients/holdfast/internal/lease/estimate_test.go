@@ -41,7 +41,7 @@ func neverLater(t *rapid.T, ordered bool) {
 	deadline := now.Add(ttl) // the service's
 	var last, highest uint64
 	if ordered {
-		highest = rapid.SampledFrom([]uint64{0, 7, lease.MostOrder - 2}).Draw(t, "order")
+		highest = rapid.SampledFrom([]uint64{0, 7, lease.MaxOrder - 2}).Draw(t, "order")
 		e.Above(highest)
 	}
 	var under, answers []attempt
@@ -56,7 +56,7 @@ func neverLater(t *rapid.T, ordered bool) {
 	which := rapid.IntRange(0, 7)
 	t.Repeat(map[string]func(*rapid.T){
 		"Send": func(t *rapid.T) {
-			if e.Order() < lease.MostOrder && rapid.Bool().Draw(t, "another TTL") {
+			if e.Order() < lease.MaxOrder && rapid.Bool().Draw(t, "another TTL") {
 				e.Ask(ttls.Draw(t, "ttl"))
 				e.Change()
 			}
@@ -81,7 +81,7 @@ func neverLater(t *rapid.T, ordered bool) {
 			e.Granted(a.id, a.remaining, a.order)
 		},
 		"AnotherClient": func(*rapid.T) {
-			if ordered && highest < lease.MostOrder && now.Before(deadline) {
+			if ordered && highest < lease.MaxOrder && now.Before(deadline) {
 				highest, deadline = highest+1, now.Add(longest)
 			}
 		},
@@ -138,7 +138,7 @@ func TestOrderedAttempts(t *testing.T) {
 func TestOrderOfAnotherClient(t *testing.T) {
 	const ttl = 30 * time.Second
 	begun := time.Unix(1000, 0)
-	for order, want := range map[uint64]uint64{5: 6, lease.MostOrder: lease.MostOrder} {
+	for order, want := range map[uint64]uint64{5: 6, lease.MaxOrder: lease.MaxOrder} {
 		e := lease.New(begun, ttl, ttl)
 		e.Above(0)
 		e.Sent(1, begun)
@@ -147,8 +147,8 @@ func TestOrderOfAnotherClient(t *testing.T) {
 			t.Errorf("until %v with order %d, want %v and %d", e.Until(), e.Order(), until, want)
 		}
 	}
-	if lease.MostOrder != messages.MaxOrder {
-		t.Errorf("the highest order is %d, that of the contract %d", lease.MostOrder, messages.MaxOrder)
+	if lease.MaxOrder != messages.MaxOrder {
+		t.Errorf("the highest order is %d, that of the contract %d", lease.MaxOrder, messages.MaxOrder)
 	}
 }
 

@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	// leastPause and mostPause bound the pauses between the attempts of a renewal, a twelfth of the TTL.
-	leastPause = 20 * time.Millisecond
-	mostPause  = 2 * time.Second
+	// minPause and maxPause bound the pauses between the attempts of a renewal, a twelfth of the TTL.
+	minPause = 20 * time.Millisecond
+	maxPause = 2 * time.Second
 	// grid is by how many steps of its TTL renewals are lined up, so that those of many locks leave in
 	// few packets.
 	grid = 128
-	// Coarsest bounds such a step: it has to be well below mostPause, or an attempt that is put off would be
+	// Coarsest bounds such a step: it has to be well below maxPause, or an attempt that is put off would be
 	// due at once.
 	Coarsest = 250 * time.Millisecond
 )
 
 // Spread is over which time the renewals of leases begin that something else has prolonged together.
-func Spread(ttl time.Duration) time.Duration { return min(max(ttl/12, leastPause), mostPause) }
+func Spread(ttl time.Duration) time.Duration { return min(max(ttl/12, minPause), maxPause) }
 
 // Renewal is an [Estimate], and when its holder asks for more time.
 type Renewal struct {
@@ -50,12 +50,12 @@ func (r *Renewal) Resume(until, due time.Time) {
 	r.lineUp(due)
 }
 
-// Sent is [Estimate.Sent]. The next attempt is due after a pause, which most bounds for the nth attempt, counted
+// Sent is [Estimate.Sent]. The next attempt is due after a pause, which limit bounds for the nth attempt, counted
 // from 0; nil: only the TTL bounds it.
-func (r *Renewal) Sent(id uint64, now time.Time, most func(n int) time.Duration) {
+func (r *Renewal) Sent(id uint64, now time.Time, limit func(n int) time.Duration) {
 	pause := Spread(r.asked)
-	if most != nil {
-		pause = min(pause, most(r.attempts))
+	if limit != nil {
+		pause = min(pause, limit(r.attempts))
 	}
 	r.attempts++
 	r.lineUp(now.Add(pause))

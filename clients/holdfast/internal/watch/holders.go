@@ -20,7 +20,7 @@ import (
 // They are right if all was read up to where the bucket ended after its oldest commit had been looked
 // up, the commits without a gap from that one on, and if there is a page for every resource, or no commit
 // was ever purged. For commits are purged only when pages have what they changed, and those stand before
-// that end. So of a lease that no commit changed, the last page that was read tells the state; of every
+// that end. So of a lease that no commit changed, the last page that was read shows the state; of every
 // other one, the last commit.
 type holders struct {
 	selection Selection

@@ -11,50 +11,50 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Terms say where a loop begins and what it tells.
-type Terms struct {
+// Options say where a loop begins and what it yields.
+type Options struct {
 	Selection
 	// From is the position to begin behind. If it is zero, Since is the time to begin at; if that is nil too,
 	// the loop begins now, after the present holders if Present is set.
 	From    Position
 	Since   *time.Time
 	Present bool
-	// Wants reports whether changes of a kind are told.
+	// Wants reports whether changes of a kind are yielded.
 	Wants func(messages.Event_Kind) bool
 	// UntilNow: the loop ends where the journals ended when it began.
 	UntilNow bool
-	// Bookmarks is how often a bookmark is told if only changes came that are not told; 0: never.
+	// Bookmarks is how often a bookmark is yielded if only changes came that are not; 0: never.
 	Bookmarks time.Duration
 }
 
-// Step is one thing that a loop tells: a change, a lease that is held, or, if both are nil, a bookmark.
+// Step is one thing that a loop yields: a change, a lease that is held, or, if both are nil, a bookmark.
 type Step struct {
 	Change  *messages.Event
 	Present *messages.Lease
 	// Before is the position before the step. Behind a change it is advanced by After; before all holders are
-	// told it is zero.
+	// yielded it is zero.
 	Before Position
 	After  Cursor
 }
 
-// Loop tells what happens in the journals of several shards. It belongs to one goroutine.
+// Loop yields what happens in the journals of several shards. It belongs to one goroutine.
 type Loop struct {
-	terms    Terms
+	options  Options
 	journals []*Reader
-	tell     func(Step) bool
+	yield    func(Step) bool
 	// at is how far it has come, end where to stop: nowhere, if it is zero.
 	at, end Position
-	// moved: it has come further than was told.
+	// moved: it has come further than was yielded.
 	moved bool
 }
 
-// ErrLeft says that the loop was left, or ended as [Terms.UntilNow] says.
+// ErrLeft says that the loop was left, or ended as [Options.UntilNow] says.
 var ErrLeft = errors.New("loop left")
 
 // NewLoop opens the journals of the shards, and finds where to begin in them. If commits are missing there,
 // it is a [*CompactedError].
-func NewLoop(ctx context.Context, src Source, shards []uint32, t Terms) (*Loop, error) {
-	l := &Loop{terms: t}
+func NewLoop(ctx context.Context, src Source, shards []uint32, t Options) (*Loop, error) {
+	l := &Loop{options: t}
 	for _, shard := range shards {
 		r, err := Open(ctx, src, shard)
 		if err != nil {
@@ -70,7 +70,7 @@ func NewLoop(ctx context.Context, src Source, shards []uint32, t Terms) (*Loop, 
 func (l *Loop) begin(ctx context.Context) error {
 	var missing *CompactedError
 	for _, r := range l.journals {
-		if l.terms.UntilNow {
+		if l.options.UntilNow {
 			end, err := r.now(ctx)
 			if err != nil {
 				return err
@@ -96,38 +96,38 @@ func (l *Loop) begin(ctx context.Context) error {
 	return nil
 }
 
-// start returns where to begin in one shard; nowhere yet, if the present holders are told before.
+// start returns where to begin in one shard; nowhere yet, if the present holders are yielded before.
 func (l *Loop) start(ctx context.Context, r *Reader) (Cursor, error) {
 	at := Cursor{shard: r.shard}
 	switch {
-	case !l.terms.From.IsZero():
-		at, ok := l.terms.From.of(r.shard)
+	case !l.options.From.IsZero():
+		at, ok := l.options.From.of(r.shard)
 		if !ok {
-			return at, invalid("position", "one of all shards that the pattern can touch", l.terms.From.String())
+			return at, invalid("position", "one of all shards that the pattern can touch", l.options.From.String())
 		}
 		_, err := r.behind(ctx, at.number)
 		return at, err
-	case l.terms.Since != nil:
-		number, err := r.since(ctx, *l.terms.Since)
+	case l.options.Since != nil:
+		number, err := r.since(ctx, *l.options.Since)
 		at.number = number
 		return at, err
-	case l.terms.Present:
+	case l.options.Present:
 		return at, nil
 	}
 	return r.now(ctx)
 }
 
-// Run tells what is asked for until tell returns false or an error ends it. It returns [ErrLeft], a
+// Run yields what is asked for until yield returns false or an error ends it. It returns [ErrLeft], a
 // [*CompactedError], an [*Error], or the context's error.
-func (l *Loop) Run(ctx context.Context, tell func(Step) bool) error {
-	l.tell = tell
-	present := l.terms.Present && l.terms.From.IsZero()
+func (l *Loop) Run(ctx context.Context, yield func(Step) bool) error {
+	l.yield = yield
+	present := l.options.Present && l.options.From.IsZero()
 	if present {
 		if err := l.present(ctx); err != nil {
 			return err
 		}
 	}
-	if present || l.terms.Bookmarks > 0 {
+	if present || l.options.Bookmarks > 0 {
 		if err := l.bookmark(); err != nil {
 			return err
 		}
@@ -139,17 +139,17 @@ func (l *Loop) Run(ctx context.Context, tell func(Step) bool) error {
 	return err
 }
 
-// present tells the holders of one shard after the other.
+// present yields the holders of one shard after the other.
 func (l *Loop) present(ctx context.Context) error {
 	for _, r := range l.journals {
-		h, err := r.holders(ctx, l.terms.Selection)
+		h, err := r.holders(ctx, l.options.Selection)
 		if err != nil {
 			return err
 		}
 		for _, g := range h.grants() {
 			lease := g.Lease(0)
 			lease.Tenant, _ = messages.Unqualify(g.GetResource())
-			if !l.tell(Step{Present: lease}) {
+			if !l.yield(Step{Present: lease}) {
 				return ErrLeft
 			}
 		}
@@ -160,7 +160,7 @@ func (l *Loop) present(ctx context.Context) error {
 
 func (l *Loop) bookmark() error {
 	l.moved = false
-	if !l.tell(Step{Before: l.at}) {
+	if !l.yield(Step{Before: l.at}) {
 		return ErrLeft
 	}
 	return nil
@@ -173,7 +173,7 @@ type arrival struct {
 	err    error
 }
 
-// changes tells what all shards bring. Each follower waits until its commit is taken, and has ended when
+// changes yields what all shards bring. Each follower waits until its commit is taken, and has ended when
 // changes returns.
 func (l *Loop) changes(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -186,8 +186,8 @@ func (l *Loop) changes(ctx context.Context) error {
 		followers.Go(func() { f.bring(ctx, i, arrivals) })
 	}
 	var tick <-chan time.Time
-	if l.terms.Bookmarks > 0 {
-		ticker := time.NewTicker(l.terms.Bookmarks)
+	if l.options.Bookmarks > 0 {
+		ticker := time.NewTicker(l.options.Bookmarks)
 		defer ticker.Stop()
 		tick = ticker.C
 	}
@@ -199,7 +199,7 @@ func (l *Loop) changes(ctx context.Context) error {
 	return ErrLeft
 }
 
-// ended reports whether all has been told that was asked for.
+// ended reports whether all has been yielded that was asked for.
 func (l *Loop) ended() bool {
 	for i, end := range l.end.cursors {
 		if l.at.cursors[i].number < end.number {
@@ -240,11 +240,11 @@ func (l *Loop) next(ctx context.Context, arrivals <-chan arrival, tick <-chan ti
 	}
 }
 
-// take tells what is selected of a commit, but for what was told before the loop.
+// take yields what is selected of a commit, but for what was yielded before the loop.
 func (l *Loop) take(a arrival) error {
 	at := l.at.cursors[a.index]
 	events := slices.DeleteFunc(journal.Events(at.shard, a.commit.position, a.commit.Commit), func(m *messages.Event) bool {
-		return m.GetIndex() < at.index || !l.terms.Wants(m.GetKind()) || !l.terms.has(m.GetLease().GetTenant(), m.GetLease().GetResource())
+		return m.GetIndex() < at.index || !l.options.Wants(m.GetKind()) || !l.options.has(m.GetLease().GetTenant(), m.GetLease().GetResource())
 	})
 	done := Cursor{shard: at.shard, number: a.commit.GetNumber()}
 	for i, m := range events {
@@ -252,7 +252,7 @@ func (l *Loop) take(a arrival) error {
 		if i < len(events)-1 {
 			s.After = Cursor{shard: done.shard, number: done.number - 1, index: m.GetIndex() + 1}
 		}
-		if !l.tell(s) {
+		if !l.yield(s) {
 			return ErrLeft
 		}
 	}

@@ -29,7 +29,7 @@ func ParsePosition(s string) (Position, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		c, ok := parseCursor(part)
 		if !ok || len(p.cursors) > 0 && c.shard <= p.cursors[len(p.cursors)-1].shard {
-			return Position{}, &messages.InvalidError{Field: "position", Rule: "as an event told it, like 0:17,1:99.2", Got: excerpt(s)}
+			return Position{}, &messages.InvalidError{Field: "position", Rule: "as an event has it, like 0:17,1:99.2", Got: excerpt(s)}
 		}
 		p.cursors = append(p.cursors, c)
 	}
@@ -108,9 +108,9 @@ func atoi(s string, bits int) uint64 {
 
 // excerpt is enough of an untrusted text to recognise it.
 func excerpt(s string) string {
-	const most = 64
-	if len(s) > most {
-		return strconv.Quote(s[:most]) + "..."
+	const maxShown = 64
+	if len(s) > maxShown {
+		return strconv.Quote(s[:maxShown]) + "..."
 	}
 	return strconv.Quote(s)
 }

@@ -2,7 +2,7 @@ package watch
 
 import "github.com/holdfast-io/holdfast/messages"
 
-// Selection is what resources a loop tells of.
+// Selection is what resources a loop covers.
 type Selection struct {
 	// Pattern selects by the key, in which the tenant is not.
 	Pattern messages.Pattern

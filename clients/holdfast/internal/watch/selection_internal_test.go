@@ -50,9 +50,9 @@ func TestSelection(t *testing.T) {
 		}
 		var changed []string
 		l := &Loop{
-			terms: Terms{Selection: selected, Wants: func(messages.Event_Kind) bool { return true }},
-			at:    Position{cursors: []Cursor{{}}},
-			tell: func(s Step) bool {
+			options: Options{Selection: selected, Wants: func(messages.Event_Kind) bool { return true }},
+			at:      Position{cursors: []Cursor{{}}},
+			yield: func(s Step) bool {
 				changed = append(changed, s.Change.GetLease().GetTenant()+" "+s.Change.GetLease().GetResource())
 				return true
 			},
