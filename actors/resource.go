@@ -45,7 +45,7 @@ type (
 		wake    lease.Instant
 		waiting int
 		// ephemeral are the resource's ephemeral leases.
-		ephemeral []lease.Holding
+		ephemeral []lease.Lease
 		// reload: there was no event. The resource panicked, and gets its state back when everything
 		// that it decided before is confirmed.
 		reload bool

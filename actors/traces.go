@@ -93,7 +93,7 @@ func (t *traces) remember(d *decision, token uint64, c messages.TraceContext) {
 		return // there is no room, or it is the same grant again
 	}
 	c.State = "" // a link names the span only
-	isToken := func(x lease.Holding) bool { return x.Grant.GetToken() == token }
+	isToken := func(x lease.Lease) bool { return x.Grant.GetToken() == token }
 	t.holders[d.activation.resource] = append(all, tracedHolder{token, slices.ContainsFunc(d.ephemeral, isToken), c})
 	t.count++
 }

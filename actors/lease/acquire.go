@@ -82,29 +82,29 @@ func (s *State) fullOf(n, weight int) string {
 }
 
 // granted returns the present lease that was granted to this request of the caller, if there is one.
-func (s *State) granted(who caller, id string) (h Holding, ok bool) {
+func (s *State) granted(who caller, id string) (h Lease, ok bool) {
 	h, ok = s.grantedTo(who.owner, id)
 	return h, ok && who.owns(h.Grant)
 }
 
 // grantedTo returns the present lease that was granted to the request of this owner and id, whatever its secret.
-func (s *State) grantedTo(owner, id string) (h Holding, ok bool) {
+func (s *State) grantedTo(owner, id string) (h Lease, ok bool) {
 	if id == "" {
-		return Holding{}, false
+		return Lease{}, false
 	}
 	for h := range s.image.Holdings() {
 		if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner {
 			return h, true
 		}
 	}
-	return Holding{}, false
+	return Lease{}, false
 }
 
 // reentered returns the lease that a reentrant request gets again: the latest of its owner with the same limit and as
 // many permits.
-func (s *State) reentered(who caller, r *messages.AcquireRequest) (own Holding, ok bool) {
+func (s *State) reentered(who caller, r *messages.AcquireRequest) (own Lease, ok bool) {
 	if !r.GetReentrant() {
-		return Holding{}, false
+		return Lease{}, false
 	}
 	for h := range s.image.Holdings() {
 		same := limitOf(h.Grant.GetLimit()) == limitOf(r.GetLimit()) && permitsHeld(h.Grant) == permitsOf(r)
@@ -117,7 +117,7 @@ func (s *State) reentered(who caller, r *messages.AcquireRequest) (own Holding, 
 
 // reenter answers a reentrant request with the lease that its owner has. A lease of a session stays as it is, another one
 // is prolonged.
-func (s *State) reenter(now Time, e Acquire, own Holding, o *Outcome) {
+func (s *State) reenter(now Time, e Acquire, own Lease, o *Outcome) {
 	if err := otherSession(own, e.Request); err != nil {
 		o.answer(e.From, s.invalid(err))
 		return
@@ -130,7 +130,7 @@ func (s *State) reenter(now Time, e Acquire, own Holding, o *Outcome) {
 }
 
 // share notes that a lease answers a reentrant request, which ends with it.
-func (s *State) share(h Holding, r *messages.AcquireRequest) {
+func (s *State) share(h Lease, r *messages.AcquireRequest) {
 	if id := r.GetRequestId(); id != "" && id != h.Grant.GetRequestId() {
 		s.past.share(h.Grant, r)
 	}
@@ -173,21 +173,21 @@ func (s *State) grant(now Time, r *messages.AcquireRequest, to messages.ReplyTo,
 		s.doubted = append(s.doubted, messages.Token(g.GetToken()))
 	}
 	o.Answers = append(o.Answers, Answer{
-		To: to, Reply: s.replyLease(now, messages.Status_GRANTED, s.image.last()), InDoubt: inDoubt,
+		To: to, Reply: s.replyLease(now, messages.Status_GRANTED, s.image.Last()), InDoubt: inDoubt,
 	})
 }
 
 // keepLast keeps the end of the last grant remembered when the next one takes its place in the image.
 func (s *State) keepLast(now Time) {
-	last := s.image.Grant
-	if last == nil || s.image.State == messages.Event_ACQUIRED || s.past.remembersSince(s.ended) || s.past.remembers(last) {
+	last := s.image.Last()
+	if last.Grant == nil || last.isHeld() || s.past.remembersSince(s.ended) || s.past.remembers(last.Grant) {
 		return
 	}
-	s.past.End(now.Instant, last, s.image.State) // it ended before the shard was opened
+	s.past.End(now.Instant, last.Grant, last.How) // it ended before the shard was opened
 }
 
 // confirm answers a holder. A request from it shows that it knows of its lease, which is no longer in doubt.
-func (s *State) confirm(now Time, to messages.ReplyTo, status messages.Status, h Holding, o *Outcome) {
+func (s *State) confirm(now Time, to messages.ReplyTo, status messages.Status, h Lease, o *Outcome) {
 	s.believe(h.token())
 	r := s.replyLease(now, status, h)
 	if r.Order = h.Grant.GetExtendOrder(); status == messages.Status_UPDATED {

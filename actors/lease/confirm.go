@@ -18,18 +18,18 @@ const (
 // confirmLoss ends what a lost lease holds back.
 func (s *State) confirmLoss(now Time, e Confirm, o *Outcome) {
 	token := messages.Token(e.Request.GetToken())
-	lost := s.image.Lost()
-	place, ok := s.image.lost.place(token)
+	lost, ok := s.image.FindLost(token)
 	switch {
 	case ok:
-		s.endHold(now, lost[place], reasonOf(e.Request), o)
+		s.endHold(now, lost, reasonOf(e.Request), o)
 		s.serve(now, o)
 		o.answer(e.From, s.reply(messages.Status_RELEASED))
-	case s.image.State == messages.Event_CONFIRMED && s.image.isLast(token):
+	case s.image.endedAs(token, messages.Event_CONFIRMED):
 		o.answer(e.From, s.reply(messages.Status_RELEASED))
-	case len(lost) > 0:
+	case s.image.HeldBack():
 		r := s.reply(messages.Status_STALE_TOKEN)
-		r.Lease = lost[0].Lease(now.Instant)
+		lost, _ = s.image.firstLost()
+		r.Lease = lost.Loss(now.Instant)
 		o.answer(e.From, r)
 	case s.image.Held():
 		o.answer(e.From, s.replyLease(now, messages.Status_STALE_TOKEN, s.image.first()))
@@ -45,7 +45,7 @@ func reasonOf(r *messages.ConfirmRequest) string {
 }
 
 // endHold ends what one lost lease holds back. Its request stays known, also if it was lost before the shard was opened.
-func (s *State) endHold(now Time, l Lost, reason string, o *Outcome) {
+func (s *State) endHold(now Time, l Lease, reason string, o *Outcome) {
 	if !s.past.remembers(l.Grant) {
 		s.past.End(now.Instant, l.Grant, l.How)
 	}
@@ -54,15 +54,16 @@ func (s *State) endHold(now Time, l Lost, reason string, o *Outcome) {
 
 // endDelays ends what lost leases hold back whose delay is over, and reports whether there were any.
 func (s *State) endDelays(now Time, o *Outcome) (some bool) {
-	if s.image.lost.soonest() > now.Instant {
+	if !s.image.HeldBack() {
 		return false
 	}
-	for _, l := range slices.Clone(s.image.Lost()) {
+	for _, l := range slices.Collect(s.image.Lost()) {
 		if l.Deadline <= now.Instant {
 			s.endHold(now, l, delayOver, o)
+			some = true
 		}
 	}
-	return true
+	return some
 }
 
 // takesBack reports whether a request takes back what its owner has lost: all lost leases of the resource are its own,
@@ -71,10 +72,10 @@ func (s *State) takesBack(who caller, e Acquire) bool {
 	if !s.image.HeldBack() || e.NoGrant != "" || s.image.Token() >= messages.MaxToken || s.isAnothers(who, e.Request) {
 		return false
 	}
-	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lost.weight()) != "" {
+	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lostWeight()) != "" {
 		return false
 	}
-	for _, l := range s.image.Lost() {
+	for l := range s.image.Lost() {
 		if l.Grant.GetConfirm() || !who.owns(l.Grant) {
 			return false
 		}
@@ -85,7 +86,7 @@ func (s *State) takesBack(who caller, e Acquire) bool {
 // takeBack grants the resource to the owner that has lost it, before all who wait.
 func (s *State) takeBack(now Time, who caller, e Acquire, o *Outcome) {
 	s.queue.take(who, e.Request.GetRequestId()) // else it would be granted once more
-	for _, l := range slices.Clone(s.image.Lost()) {
+	for _, l := range slices.Collect(s.image.Lost()) {
 		s.endHold(now, l, takenBack, o)
 	}
 	s.grant(now, e.Request, e.From, false, o)

@@ -45,7 +45,7 @@ func (s *State) extend(now Time, e Extend, o *Outcome) {
 func isLate(order, highest uint64) bool { return order != 0 && order < highest }
 
 // successor returns what the grant of a lease is after an extend that is no downgrade to a larger limit.
-func (s *State) successor(now Time, h Holding, r *messages.ExtendRequest) *journal.Grant {
+func (s *State) successor(now Time, h Lease, r *messages.ExtendRequest) *journal.Grant {
 	return with(h.Grant, func(g *journal.Grant) {
 		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
 		switch inSession := len(g.GetSession()) > 0; {
@@ -61,7 +61,7 @@ func (s *State) successor(now Time, h Holding, r *messages.ExtendRequest) *journ
 }
 
 // become puts g in the place of a lease. In a session, where no time begins anew, it may be the same.
-func (s *State) become(now Time, h Holding, g *journal.Grant, o *Outcome) Holding {
+func (s *State) become(now Time, h Lease, g *journal.Grant, o *Outcome) Lease {
 	if len(g.GetSession()) > 0 && proto.Equal(g, h.Grant) {
 		return h
 	}
@@ -71,7 +71,7 @@ func (s *State) become(now Time, h Holding, g *journal.Grant, o *Outcome) Holdin
 // mayBecome returns why the limit of a lease may not become that of a request, nil if it may. Two holders that both wait
 // to be alone would wait for one another for ever, so a limit only grows. The grant knows one former token: it would
 // forget the one that the request names, and refuse its repetition.
-func (s *State) mayBecome(now Time, h Holding, r *messages.ExtendRequest) *messages.Reply {
+func (s *State) mayBecome(now Time, h Lease, r *messages.ExtendRequest) *messages.Reply {
 	present, limit := limitOf(h.Grant.GetLimit()), r.GetLimit()
 	switch {
 	case limit == 0 || uint64(limit) == present:
@@ -95,7 +95,7 @@ func (s *State) invalid(err error) *messages.Reply {
 }
 
 // prolong lets a lease run from now for this TTL at least.
-func (s *State) prolong(now Time, h Holding, ttlMillis uint32, o *Outcome) Holding {
+func (s *State) prolong(now Time, h Lease, ttlMillis uint32, o *Outcome) Lease {
 	if now.Add(ttl(ttlMillis)) > h.Deadline {
 		h = s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = ttlMillis, nil }), o)
 	}
@@ -103,17 +103,17 @@ func (s *State) prolong(now Time, h Holding, ttlMillis uint32, o *Outcome) Holdi
 }
 
 // extended puts g in the place of a lease, and lets it run from now.
-func (s *State) extended(now Time, h Holding, g *journal.Grant, o *Outcome) Holding {
+func (s *State) extended(now Time, h Lease, g *journal.Grant, o *Outcome) Lease {
 	s.apply(now, h.Grant, &journal.Change{Kind: messages.Event_EXTENDED, Grant: g}, o)
-	return Holding{g, end(g, now.Instant)}
+	return Lease{Grant: g, Deadline: end(g, now.Instant), How: messages.Event_ACQUIRED}
 }
 
 // downgrade puts a lease with a larger limit in the place of one that is held alone. Its token is new, and begins a
 // phase, so that writes which were delayed under the former limit can be told from those of the holders to come. A lease
 // of a session stays in it.
-func (s *State) downgrade(now Time, h Holding, r *messages.ExtendRequest, o *Outcome) Holding {
+func (s *State) downgrade(now Time, h Lease, r *messages.ExtendRequest, o *Outcome) Lease {
 	token := uint64(s.image.Token() + 1)
-	if h.ephemeral() {
+	if h.isEphemeral() {
 		s.reserve(messages.Token(token), o)
 	}
 	s.keepLast(now)
@@ -129,7 +129,7 @@ func (s *State) downgrade(now Time, h Holding, r *messages.ExtendRequest, o *Out
 	s.believe(h.token())
 	s.apply(now, nil, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)
 	s.past.follow(h.Grant, g)
-	return s.image.last()
+	return s.image.Last()
 }
 
 // downgraded is the reason of the end of a lease in whose place another one is.

@@ -1,14 +1,11 @@
 package lease
 
-import (
-	"time"
-
-	"github.com/holdfast-io/holdfast/messages"
-)
+import "github.com/holdfast-io/holdfast/messages"
 
 func (s *State) get(now Time, e Get, o *Outcome) {
 	r := s.reply(messages.Status_FREE)
-	switch token := messages.Token(s.image.Grant.GetToken()); {
+	last := s.image.Last()
+	switch token := last.token(); {
 	case !s.image.IsFree():
 		r = s.replyTaken(now)
 	case token > 0 && token == s.image.Token(): // behind a floor, nothing is known of the last one
@@ -32,5 +29,3 @@ func (s *State) Waiters(now Time) (all []*messages.Waiter) {
 	}
 	return all
 }
-
-func millis(d time.Duration) uint32 { return uint32(max(d.Milliseconds(), 0)) }

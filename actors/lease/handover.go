@@ -33,7 +33,7 @@ func (l Left) PutImage(now Instant, i *Image) {
 	for h := range i.Holdings() {
 		l.put(keyOfLease(h.Grant), h.Deadline, now)
 	}
-	for _, x := range i.Lost() {
+	for x := range i.Lost() {
 		l.put(keyOfLease(x.Grant), x.Deadline, now)
 	}
 }

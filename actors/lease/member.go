@@ -13,7 +13,7 @@ func (s *State) settleSessions(now Time, o *Outcome) (some bool) {
 	if !s.image.inSession() {
 		return false
 	}
-	var unsettled []Holding
+	var unsettled []Lease
 	for h := range s.image.Holdings() {
 		if x := s.sessions.of(h.Grant); x != nil && !s.isInLine(now, x, h) {
 			unsettled = append(unsettled, h)
@@ -26,13 +26,13 @@ func (s *State) settleSessions(now Time, o *Outcome) (some bool) {
 }
 
 // isInLine reports whether a lease is as its session wants it.
-func (s *State) isInLine(now Time, x *Session, h Holding) bool {
+func (s *State) isInLine(now Time, x *Session, h Lease) bool {
 	s.sessions.expire(now.Instant, x)
 	return x.IsRunning() && h.Grant.GetTtlMs() >= x.ttl
 }
 
 // settleLease brings a lease in line with its session.
-func (s *State) settleLease(now Time, x *Session, h Holding, o *Outcome) {
+func (s *State) settleLease(now Time, x *Session, h Lease, o *Outcome) {
 	switch x.ending {
 	case messages.Event_KIND_UNSPECIFIED:
 		s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs = x.ttl }), o)
@@ -45,9 +45,9 @@ func (s *State) settleLease(now Time, x *Session, h Holding, o *Outcome) {
 
 // orphan takes a lease out of its session with the rest of its time. Its TTL stays, so that a new owner lets it run in
 // full; here it counts from when the rest would be all of it.
-func (s *State) orphan(now Time, x *Session, h Holding, o *Outcome) {
+func (s *State) orphan(now Time, x *Session, h Lease, o *Outcome) {
 	began := x.deadline.Add(-ttl(h.Grant.GetTtlMs()))
-	if !h.ephemeral() {
+	if !h.isEphemeral() {
 		o.began(began)
 	}
 	s.extended(Time{Instant: began, UnixMillis: now.UnixMillis}, h, with(h.Grant, func(g *journal.Grant) { g.Session = nil }), o)
@@ -55,7 +55,7 @@ func (s *State) orphan(now Time, x *Session, h Holding, o *Outcome) {
 
 // otherSession returns why a reentrant request cannot have this lease of its owner, nil if it can. A lease does not move
 // into another session: that one may end sooner than its holder counts on.
-func otherSession(h Holding, r *messages.AcquireRequest) error {
+func otherSession(h Lease, r *messages.AcquireRequest) error {
 	session := h.Grant.GetSession()
 	if r.GetSession() == "" || bytes.Equal(session, messages.SessionHash(r.GetSession())) {
 		return nil

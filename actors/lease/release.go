@@ -49,7 +49,7 @@ func (s *State) releaseRequest(now Time, who caller, e Release, o *Outcome) {
 
 // own returns the lease of which its owner speaks: the one with the token, now or before it was downgraded, and without
 // a token the only one of the owner.
-func (s *State) own(who caller, token uint64) (own Holding, ok bool) {
+func (s *State) own(who caller, token uint64) (own Lease, ok bool) {
 	n := 0
 	for h := range s.image.Holdings() {
 		switch g := h.Grant; {
@@ -74,7 +74,7 @@ func (s *State) notOwn(now Time, who caller, token uint64, released messages.Sta
 	case !s.image.Held():
 		return s.reply(messages.Status_NOT_HELD)
 	}
-	var own Holding
+	var own Lease
 	n := 0
 	for h := range s.image.Holdings() {
 		if who.owns(h.Grant) {
@@ -94,14 +94,15 @@ func (s *State) notOwn(now Time, who caller, token uint64, released messages.Sta
 // howEnded returns how an owner's lease has ended, if that is known: the last one of the resource, without a token only
 // while it is free, one that holds the resource back, and an earlier one that was shared as long as it is remembered.
 func (s *State) howEnded(who caller, token uint64) (messages.Event_Kind, bool) {
-	for _, l := range s.image.Lost() {
+	for l := range s.image.Lost() {
 		if who.owns(l.Grant) && token != 0 && (token == l.Grant.GetToken() || token == l.Grant.GetFormer()) {
 			return l.How, true
 		}
 	}
+	last := s.image.Last()
 	switch free := !s.image.Held(); {
-	case s.image.State != messages.Event_ACQUIRED && (free || token != 0) && s.image.lastOf(who, token):
-		return s.image.State, true
+	case !last.isHeld() && (free || token != 0) && s.image.lastOf(who, token):
+		return last.How, true
 	case token == 0:
 		return 0, false
 	}
@@ -124,7 +125,7 @@ func (s *State) breakLease(now Time, e Break, o *Outcome) {
 	case held:
 		s.finish(now, h, messages.Event_BROKEN, e.Request.GetReason(), o)
 		o.answer(e.From, s.reply(messages.Status_RELEASED))
-	case s.image.isLast(token) && (s.image.State == messages.Event_BROKEN || s.image.State == messages.Event_CONFIRMED):
+	case s.image.endedAs(token, messages.Event_BROKEN) || s.image.endedAs(token, messages.Event_CONFIRMED):
 		o.answer(e.From, s.reply(messages.Status_RELEASED))
 	case s.image.Held():
 		o.answer(e.From, s.replyLease(now, messages.Status_STALE_TOKEN, s.image.first()))

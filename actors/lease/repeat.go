@@ -45,10 +45,10 @@ func (s *State) recall(who caller, id string) (ended, bool) {
 	if id == "" {
 		return ended{}, false
 	}
-	if g := s.image.Grant; g.GetRequestId() == id && who.is(g) {
-		return newEnded(g, s.image.State), true
+	if last := s.image.Last(); last.Grant.GetRequestId() == id && who.is(last.Grant) {
+		return newEnded(last.Grant, last.How), true
 	}
-	for _, l := range s.image.Lost() {
+	for l := range s.image.Lost() {
 		if l.Grant.GetRequestId() == id && who.is(l.Grant) {
 			return newEnded(l.Grant, l.How), true
 		}

@@ -254,7 +254,7 @@ func (s *Sessions) Reset(now Instant, resource string, i *Image) {
 }
 
 // Deadline returns when a present lease ends: with its session, if it has one.
-func (s *Sessions) Deadline(h Holding) Instant {
+func (s *Sessions) Deadline(h Lease) Instant {
 	switch x := s.of(h.Grant); {
 	case x != nil:
 		return x.deadline
@@ -265,6 +265,6 @@ func (s *Sessions) Deadline(h Holding) Instant {
 }
 
 // Lease returns the public view of a present lease at now.
-func (s *Sessions) Lease(h Holding, now Instant) *messages.Lease {
+func (s *Sessions) Lease(h Lease, now Instant) *messages.Lease {
 	return h.Grant.Lease(s.Deadline(h).Sub(now))
 }

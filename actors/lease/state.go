@@ -45,9 +45,9 @@ func (s *State) name() string {
 func (s *State) Image() Image { return s.image.Clone() }
 
 // Ephemeral returns the present leases that are ephemeral: only this State knows of them.
-func (s *State) Ephemeral() (held []Holding) {
+func (s *State) Ephemeral() (held []Lease) {
 	for h := range s.image.Holdings() {
-		if h.ephemeral() {
+		if h.isEphemeral() {
 			held = append(held, h)
 		}
 	}
@@ -102,8 +102,8 @@ func (s *State) Step(now Time, e Event) Outcome {
 func (s *State) settle(now Time, o *Outcome) {
 	left := s.timeOut(now, o)
 	left = s.settleSessions(now, o) || left
-	for s.image.soonestEnd() <= now.Instant {
-		s.end(now, s.image.due(now.Instant), messages.Event_EXPIRED, "", o)
+	for h, isDue := s.image.due(now.Instant); isDue; h, isDue = s.image.due(now.Instant) {
+		s.end(now, h, messages.Event_EXPIRED, "", o)
 		left = true
 	}
 	if s.endDelays(now, o) || left {
@@ -112,15 +112,15 @@ func (s *State) settle(now Time, o *Outcome) {
 }
 
 // finish lets a lease end, and grants to waiting requests what it leaves.
-func (s *State) finish(now Time, h Holding, kind messages.Event_Kind, reason string, o *Outcome) {
+func (s *State) finish(now Time, h Lease, kind messages.Event_Kind, reason string, o *Outcome) {
 	s.end(now, h, kind, reason, o)
 	s.serve(now, o)
 }
 
 // end lets a lease end.
-func (s *State) end(now Time, h Holding, kind messages.Event_Kind, reason string, o *Outcome) {
+func (s *State) end(now Time, h Lease, kind messages.Event_Kind, reason string, o *Outcome) {
 	s.apply(now, h.Grant, &journal.Change{Kind: kind, Grant: h.Grant, Reason: reason}, o)
-	if s.past.End(now.Instant, h.Grant, kind); s.image.isLast(h.token()) {
+	if s.past.End(now.Instant, h.Grant, kind); s.image.leases.isLast(h.token()) {
 		s.ended = now.Instant
 	}
 	s.believe(h.token())
@@ -177,7 +177,7 @@ func (s *State) reply(status messages.Status) *messages.Reply {
 }
 
 // replyLease is an answer that shows one lease.
-func (s *State) replyLease(now Time, status messages.Status, h Holding) *messages.Reply {
+func (s *State) replyLease(now Time, status messages.Status, h Lease) *messages.Reply {
 	r := s.reply(status)
 	r.Lease = s.sessions.Lease(h, now.Instant)
 	return r
@@ -196,13 +196,13 @@ const (
 func (s *State) replyTaken(now Time) *messages.Reply {
 	r := s.reply(messages.Status_HELD)
 	s.showHolders(now, r)
-	lost := s.image.Lost()
+	lost := slices.Collect(s.image.Lost())
 	if len(lost) == 0 {
 		r.Lease = r.Holders[0]
 		return r
 	}
-	last := slices.MaxFunc(lost, func(x, y Lost) int { return cmp.Compare(x.Deadline, y.Deadline) })
-	r.Status, r.Lease, r.LeftMs = messages.Status_HELD_BACK, lost[0].Grant.Lease(0), last.left(now.Instant)
+	last := slices.MaxFunc(lost, func(x, y Lease) int { return cmp.Compare(x.Deadline, y.Deadline) })
+	r.Status, r.Lease, r.LeftMs = messages.Status_HELD_BACK, lost[0].Grant.Lease(0), last.delayLeft(now.Instant)
 	return r
 }
 

@@ -85,7 +85,7 @@ var mutants = []mutant{
 		harm: "the next holder gets the token of the last one, so a guard cannot tell them apart",
 		edits: []edit{
 			{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        max(uint64(s.image.Token())+uint64(min(s.image.Holders(), 1)), 1),"},
-			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < i.Grant.GetToken()"},
+			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `token \d+ is granted behind token`,
@@ -110,7 +110,7 @@ var mutants = []mutant{
 	{
 		name:  "ExpiryEarly",
 		harm:  "a lease ends before the time that its holder counts on",
-		edits: []edit{{"actors/lease/image.go", "return now.Add(ttl(g.GetTtlMs()))", "return now.Add(ttl(g.GetTtlMs()) * 3 / 4)"}},
+		edits: []edit{{"actors/lease/lease.go", "return now.Add(ttl(g.GetTtlMs()))", "return now.Add(ttl(g.GetTtlMs()) * 3 / 4)"}},
 		found: live,
 		says:  `before its time`,
 	},
@@ -237,7 +237,7 @@ var mutants = []mutant{
 	{
 		name:  "LeasesEndWithTheirOwner",
 		harm:  "a new owner of the shard ends every lease, though the holders go on",
-		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now.Instant, l.inherited.GetLeftMs())\n", "\t\t\t\te.Deadline = now.Instant\n"}},
+		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now.Instant, l.inherited.GetLeftMs())\n", "\t\t\t\te.Restart(now.Add(-1<<42), l.inherited.GetLeftMs())\n"}},
 		found: live,
 		says:  `before its time`,
 	},
@@ -292,7 +292,7 @@ var mutants = []mutant{
 		harm: "two hold the lock",
 		edits: []edit{
 			{"actors/lease/acquire.go", "case s.Waiting() == 0 && s.fits(r):", "case s.Waiting() == 0 && (s.fits(r) || s.image.Token()%8 == 0):"},
-			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()", "g.GetToken() <= i.Grant.GetToken()"},
+			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "g.GetToken() <= last.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `is granted to .* while token \d+ .* is held`,
@@ -301,8 +301,8 @@ var mutants = []mutant{
 		name: "WriterBesideReaders",
 		harm: "a writer changes what readers read",
 		edits: []edit{
-			{"actors/lease/permits.go", "return all <= limitOf(limit) && all <= i.tightest()", "return all <= i.tightest()"},
-			{"actors/lease/permits.go", "if overlap(slotsOf(h.Grant), slotsOf(g)) {", "if overlap(slotsOf(h.Grant), nil) {"},
+			{"actors/lease/fits.go", "return all <= limitOf(limit) && all <= i.leases.minLimit()", "return all <= i.leases.minLimit()"},
+			{"actors/lease/fits.go", "if overlap(slotsOf(l.Grant), slotsOf(g)) {", "if overlap(slotsOf(l.Grant), nil) {"},
 		},
 		found: live,
 		says:  `is granted to .* while token \d+ .* is held`,
@@ -318,7 +318,7 @@ var mutants = []mutant{
 		name: "PermitNotGivenBack",
 		harm: "a semaphore lets fewer in than it may",
 		edits: []edit{{
-			"actors/lease/permits.go", "\tif i.State == messages.Event_ACQUIRED {\n\t\tn = permitsHeld(i.Grant)", "\tif i.Grant != nil {\n\t\tn = permitsHeld(i.Grant)",
+			"actors/lease/image.go", "\tif last := &i.leases.last; last.isHeld() {\n\t\tn += permitsHeld", "\tif last := &i.leases.last; last.Grant != nil {\n\t\tn += permitsHeld",
 		}},
 		found: live,
 		says:  `no order of its operations`,
@@ -328,7 +328,7 @@ var mutants = []mutant{
 		harm: "a writer's fence keeps out the readers behind it",
 		edits: []edit{{
 			"actors/lease/image.go", "\tif !i.Held() {\n\t\treturn token\n",
-			"\tif phase := i.Grant.GetPhase(); !i.Held() && phase > 0 {\n\t\treturn phase\n\t}\n\tif !i.Held() {\n\t\treturn token\n",
+			"\tif phase := i.leases.last.Grant.GetPhase(); !i.Held() && phase > 0 {\n\t\treturn phase\n\t}\n\tif !i.Held() {\n\t\treturn token\n",
 		}},
 		found: live,
 		says:  `though nothing is held beside it`,
@@ -337,8 +337,8 @@ var mutants = []mutant{
 		name: "SlotTwice",
 		harm: "two holders of a semaphore use the same slot",
 		edits: []edit{
-			{"actors/lease/permits.go", "\t\ttaken = append(taken, slotsOf(i.Grant)...)\n", ""},
-			{"actors/lease/permits.go", "if overlap(slotsOf(h.Grant), slotsOf(g)) {", "if overlap(slotsOf(h.Grant), nil) {"},
+			{"actors/lease/fits.go", "\t\ttaken = append(taken, slotsOf(l.Grant)...)\n", "\t\tif i.leases.isLast(l.token()) {\n\t\t\tbreak\n\t\t}\n\t\ttaken = append(taken, slotsOf(l.Grant)...)\n"},
+			{"actors/lease/fits.go", "if overlap(slotsOf(l.Grant), slotsOf(g)) {", "if overlap(slotsOf(l.Grant), nil) {"},
 		},
 		found: live,
 		says:  `gets slot \d+, which token \d+ has`,
@@ -348,7 +348,7 @@ var mutants = []mutant{
 		harm: "a write that was delayed under the exclusive lease looks like one of a reader",
 		edits: []edit{
 			{"actors/lease/extend.go", "token := uint64(s.image.Token() + 1)", "token := h.Grant.GetToken()"},
-			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < i.Grant.GetToken()"},
+			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `token \d+ is granted behind token|grant of ".*" token \d+ where token \d+ stands`, // or the owner refuses to go on
@@ -356,7 +356,7 @@ var mutants = []mutant{
 	{
 		name:  "OthersNotStored",
 		harm:  "the next owner of a shard gives permits away that are held",
-		edits: []edit{{"actors/ledger/stored.go", "Others: e.Others(), Lost: e.Losses(),", "Lost: e.Losses(),"}},
+		edits: []edit{{"actors/lease/stored.go", "\t\t\te.Others = append(e.Others, named(l.Grant, \"\"))\n", ""}},
 		found: storm,
 		says:  `the page has .* and \d+ held`,
 	},
@@ -584,14 +584,14 @@ var mutants = []mutant{
 	{
 		name:  "GrantDuringADelay",
 		harm:  "the next holder begins while the lost one may still write",
-		edits: []edit{{"actors/lease/permits.go", "return !i.HeldBack() && i.fitsBeside(limit, permits)", "return i.fitsBeside(limit, permits)"}},
+		edits: []edit{{"actors/lease/fits.go", "return !i.HeldBack() && i.fitsBeside(limit, permits)", "return i.fitsBeside(limit, permits)"}},
 		found: live,
 		says:  `holds the resource back|holding the resource back|still holds`,
 	},
 	{
 		name:  "ConfirmationOfAnotherToken",
 		harm:  "an agent that has stopped one holder lets the next one in beside another that it has not stopped",
-		edits: []edit{{"actors/lease/confirm.go", "place, ok := s.image.lost.place(token)", "place, ok := 0, len(lost) > 0"}},
+		edits: []edit{{"actors/lease/confirm.go", "lost, ok := s.image.FindLost(token)", "lost, ok := s.image.firstLost()"}},
 		found: heldBack,
 		says:  `STALE_TOKEN`,
 	},
@@ -608,7 +608,7 @@ var mutants = []mutant{
 	{
 		name:  "LostLeasesNotInPages",
 		harm:  "what is held back is forgotten when the journal is compacted",
-		edits: []edit{{"actors/ledger/stored.go", "Others: e.Others(), Lost: e.Losses(),", "Others: e.Others(),"}},
+		edits: []edit{{"actors/lease/stored.go", "\t\t\te.Lost = append(e.Lost, &journal.Loss{Grant: named(l.Grant, \"\"), How: l.How})\n", ""}},
 		found: lostLeases,
 		says:  `lost (EXPIRED|BROKEN)`,
 	},
@@ -669,7 +669,7 @@ var mutants = []mutant{
 	{
 		name:  "SetRestartsTheLease",
 		harm:  "a holder keeps its lease by new metadata, though no client or successor counts on that",
-		edits: []edit{{"actors/lease/image.go", "if c.GetKind() == messages.Event_UPDATED {", "if c.GetKind() == messages.Event_BROKEN {"}},
+		edits: []edit{{"actors/lease/lease.go", "case c.GetKind() == messages.Event_UPDATED:", "case c.GetKind() == messages.Event_BROKEN:"}},
 		found: steps,
 		says:  `wakes at`,
 	},
