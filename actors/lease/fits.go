@@ -3,6 +3,7 @@ package lease
 import (
 	"slices"
 
+	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
@@ -21,6 +22,9 @@ func (i *Image) fitsBeside(limit uint32, permits uint64) bool {
 	all := i.Permits() + permits
 	return all <= limitOf(limit) && all <= i.leases.minLimit()
 }
+
+// fits reports whether the request may hold beside those that do.
+func fits(i *Image, r *messages.AcquireRequest) bool { return i.Fits(r.GetLimit(), permitsOf(r)) }
 
 // Admits reports whether the grant is possible beside the leases that are held: its permits fit, and its slots are free.
 func (i *Image) Admits(g *journal.Grant) bool {

@@ -42,8 +42,3 @@ func Restore(e *journal.Entry) Image {
 	}
 	return i
 }
-
-// named returns a grant with another resource.
-func named(g *journal.Grant, resource string) *journal.Grant {
-	return with(g, func(g *journal.Grant) { g.Resource = resource })
-}

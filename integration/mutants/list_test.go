@@ -84,7 +84,7 @@ var mutants = []mutant{
 		name: "TokenReused",
 		harm: "the next holder gets the token of the last one, so a guard cannot tell them apart",
 		edits: []edit{
-			{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        max(uint64(s.image.Token())+uint64(min(s.image.Holders(), 1)), 1),"},
+			{"actors/lease/grant.go", "Token:        uint64(t.image.Token() + 1),", "Token:        max(uint64(t.image.Token())+uint64(min(t.image.Holders(), 1)), 1),"},
 			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
 		},
 		found: live,
@@ -93,7 +93,7 @@ var mutants = []mutant{
 	{
 		name:  "TokenLeftOut",
 		harm:  "tokens have gaps, so they do not show that a grant is missing",
-		edits: []edit{{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        uint64(s.image.Token() + 2),"}},
+		edits: []edit{{"actors/lease/grant.go", "Token:        uint64(t.image.Token() + 1),", "Token:        uint64(t.image.Token() + 2),"}},
 		found: live,
 		says:  `token \d+ is granted behind token`,
 	},
@@ -228,8 +228,8 @@ var mutants = []mutant{
 		name: "LeaseMovesIntoAnotherSession",
 		harm: "a lease ends with a session that was opened behind its holder's back",
 		edits: []edit{{
-			"actors/lease/acquire.go", "\tif err := otherSession(own, e.Request); err != nil {\n\t\to.answer(e.From, s.invalid(err))\n\t\treturn\n\t}\n",
-			"\tif otherSession(own, e.Request) != nil {\n\t\tx := s.sessions.enter(now.Instant, e.Request.GetSession(), e.Request.GetTtlMs(), nil)\n\t\town = s.extended(now, own, with(own.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = x.ttl, x.Key[:] }), o)\n\t}\n",
+			"actors/lease/acquire.go", "\tif err := otherSession(own, e.Request); err != nil {\n\t\tt.answer(e.From, invalid(err))\n\t\treturn\n\t}\n",
+			"\tif otherSession(own, e.Request) != nil {\n\t\tx := t.sessions.enter(t.now.Instant, e.Request.GetSession(), e.Request.GetTtlMs(), nil)\n\t\tg := with(own.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = x.ttl, x.Key[:] })\n\t\town = t.extend(t.now.Instant, own, g)\n\t}\n",
 		}},
 		found: sessions,
 		says:  `want INVALID`,
@@ -244,7 +244,7 @@ var mutants = []mutant{
 	{
 		name:  "ExtendWithoutEffect",
 		harm:  "a holder is told that its lease goes on, and it does not",
-		edits: []edit{{"actors/lease/extend.go", "\t\th = s.become(now, h, s.successor(now, h, r), o)\n", ""}},
+		edits: []edit{{"actors/lease/extend.go", "\t\th = become(t, h, successor(t, h, r))\n", ""}},
 		found: live,
 		says:  `no such extension is in the journal`,
 	},
@@ -267,14 +267,14 @@ var mutants = []mutant{
 	{
 		name:  "AnybodyReleases",
 		harm:  "who does not hold a lock can release it",
-		edits: []edit{{"actors/lease/release.go", "\t\tcase !who.owns(g):\n", "\t\tcase who.owner == \"\":\n"}},
+		edits: []edit{{"actors/lease/lookup.go", "\t\tcase !who.owns(g):\n", "\t\tcase who.owner == \"\":\n"}},
 		found: live,
 		says:  `held twice`,
 	},
 	{
 		name:  "StaleTokenReleases",
 		harm:  "a late release of an earlier lease ends the present one",
-		edits: []edit{{"actors/lease/release.go", "case token == g.GetToken() || token == g.GetFormer():", "case token <= g.GetToken():"}},
+		edits: []edit{{"actors/lease/lookup.go", "case token == g.GetToken() || token == g.GetFormer():", "case token <= g.GetToken():"}},
 		found: live,
 		says:  `no such end of a lease is in the journal|no request has asked for this: commit \d+: RELEASED`,
 	},
@@ -282,7 +282,7 @@ var mutants = []mutant{
 		name: "EveryRequestIsARepetition",
 		harm: "a second request of the owner is granted its lease, though another one holds it",
 		edits: []edit{{
-			"actors/lease/acquire.go", "if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner {", "if h.Grant.GetOwner() == owner {",
+			"actors/lease/lookup.go", "if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner {", "if h.Grant.GetOwner() == owner {",
 		}},
 		found: live,
 		says:  `the grant is another request's`,
@@ -291,7 +291,7 @@ var mutants = []mutant{
 		name: "GrantWhileHeld",
 		harm: "two hold the lock",
 		edits: []edit{
-			{"actors/lease/acquire.go", "case s.Waiting() == 0 && s.fits(r):", "case s.Waiting() == 0 && (s.fits(r) || s.image.Token()%8 == 0):"},
+			{"actors/lease/acquire.go", "case t.Waiting() == 0 && fits(&t.image, r):", "case t.Waiting() == 0 && (fits(&t.image, r) || t.image.Token()%8 == 0):"},
 			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "g.GetToken() <= last.Grant.GetToken()"},
 		},
 		found: live,
@@ -310,7 +310,7 @@ var mutants = []mutant{
 	{
 		name:  "ReaderOvertakes",
 		harm:  "readers that come one after the other keep a writer waiting for ever",
-		edits: []edit{{"actors/lease/acquire.go", "case s.Waiting() == 0 && s.fits(r):", "case s.fits(r):"}},
+		edits: []edit{{"actors/lease/acquire.go", "case t.Waiting() == 0 && fits(&t.image, r):", "case fits(&t.image, r):"}},
 		found: live,
 		says:  `requests were overtaken by`,
 	},
@@ -347,7 +347,7 @@ var mutants = []mutant{
 		name: "DowngradeKeepsItsToken",
 		harm: "a write that was delayed under the exclusive lease looks like one of a reader",
 		edits: []edit{
-			{"actors/lease/extend.go", "token := uint64(s.image.Token() + 1)", "token := h.Grant.GetToken()"},
+			{"actors/lease/extend.go", "token := uint64(t.image.Token() + 1)", "token := h.Grant.GetToken()"},
 			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
 		},
 		found: live,
@@ -472,7 +472,7 @@ var mutants = []mutant{
 	{
 		name:  "EndedRequestsNotConsulted",
 		harm:  "a late copy of a request holds the lock for a TTL with no client behind it",
-		edits: []edit{{"actors/lease/acquire.go", "s.over(now, r); over != nil {", "s.over(now, r); over != nil && over.GetStatus() == messages.Status_HELD {"}},
+		edits: []edit{{"actors/lease/acquire.go", "t.over(r); over != nil {", "t.over(r); over != nil && over.GetStatus() == messages.Status_HELD {"}},
 		found: live,
 		says:  `was granted before, and its lease had ended`,
 	},
@@ -496,7 +496,7 @@ var mutants = []mutant{
 	{
 		name:  "ReleaseOfARequestReleasesAnother",
 		harm:  "a client that withdraws a request loses the lease that it has by another one",
-		edits: []edit{{"actors/lease/release.go", "\tif h, ok := s.granted(who, id); ok {\n\t\ts.finish(", "\tif h, ok := s.own(who, 0); ok {\n\t\ts.finish("}},
+		edits: []edit{{"actors/lease/release.go", "\tif h, ok := t.image.granted(who, id); ok {\n\t\tt.finish(", "\tif h, ok := t.image.own(who, 0); ok {\n\t\tt.finish("}},
 		found: requests,
 		says:  `got .*RELEASED.*, want NOT_HELD`,
 	},
@@ -591,7 +591,7 @@ var mutants = []mutant{
 	{
 		name:  "ConfirmationOfAnotherToken",
 		harm:  "an agent that has stopped one holder lets the next one in beside another that it has not stopped",
-		edits: []edit{{"actors/lease/confirm.go", "lost, ok := s.image.FindLost(token)", "lost, ok := s.image.firstLost()"}},
+		edits: []edit{{"actors/lease/confirm.go", "lost, ok := t.image.FindLost(token)", "lost, ok := t.image.firstLost()"}},
 		found: heldBack,
 		says:  `STALE_TOKEN`,
 	},
@@ -622,7 +622,7 @@ var mutants = []mutant{
 	{
 		name:  "SecretOfAReleaseNotChecked",
 		harm:  "who knows the name of an owner and of its request releases its lease",
-		edits: []edit{{"actors/lease/acquire.go", "return h, ok && who.owns(h.Grant)", "return h, ok"}},
+		edits: []edit{{"actors/lease/lookup.go", "return h, ok && who.owns(h.Grant)", "return h, ok"}},
 		found: secrets,
 		says:  `RELEASED.*want NOT_HELD`,
 	},
@@ -637,7 +637,7 @@ var mutants = []mutant{
 		name: "SecretOfAWaitingRequestNotChecked",
 		harm: "who repeats a waiting request of another client takes its place",
 		edits: []edit{{
-			"actors/lease/queue.go", "return place >= 0 && !who.opens(s.queue.waiters[place].request.GetSecretHash())", "return place > len(s.queue.waiters)",
+			"actors/lease/queue.go", "return place >= 0 && !who.opens(q.waiters[place].request.GetSecretHash())", "return place > len(q.waiters)",
 		}},
 		found: waitingSecrets,
 		says:  `nats: timeout`,
@@ -652,7 +652,7 @@ var mutants = []mutant{
 	{
 		name:  "SecretHashForgotten",
 		harm:  "a lease loses its secret when it is extended",
-		edits: []edit{{"actors/lease/extend.go", "\t\tSecretHash:   g.GetSecretHash(),\n", ""}},
+		edits: []edit{{"actors/lease/with.go", "\t\tSecretHash:   g.GetSecretHash(),\n", ""}},
 		found: secrets,
 		says:  `want NOT_OWNER`,
 	},
@@ -660,7 +660,7 @@ var mutants = []mutant{
 		name: "SetIsLost",
 		harm: "the value that a leader was told it has published is nowhere",
 		edits: []edit{{
-			"actors/lease/set.go", "\t\ts.apply(now, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: g}, o)\n\t\th.Grant = g\n",
+			"actors/lease/set.go", "\t\tt.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: g})\n\t\th.Grant = g\n",
 			"\t\th.Grant = g\n",
 		}},
 		found: live,
@@ -807,7 +807,7 @@ var mutants = []mutant{
 	{
 		name:  "IdentityLostByAnExtension",
 		harm:  "a lease that was extended does not show who acquired it",
-		edits: []edit{{"actors/lease/extend.go", "\t\tIdentity:     g.GetIdentity(),\n", ""}},
+		edits: []edit{{"actors/lease/with.go", "\t\tIdentity:     g.GetIdentity(),\n", ""}},
 		found: copies,
 		says:  `want`,
 	},
