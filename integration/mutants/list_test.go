@@ -229,7 +229,7 @@ var mutants = []mutant{
 		harm: "a lease ends with a session that was opened behind its holder's back",
 		edits: []edit{{
 			"actors/lease/acquire.go", "\tif err := otherSession(own, e.Request); err != nil {\n\t\tt.answer(e.From, invalid(err))\n\t\treturn\n\t}\n",
-			"\tif otherSession(own, e.Request) != nil {\n\t\tx := t.sessions.enter(t.now.Instant, e.Request.GetSession(), e.Request.GetTtlMs(), nil)\n\t\tg := with(own.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = x.ttl, x.Key[:] })\n\t\town = t.extend(t.now.Instant, own, g)\n\t}\n",
+			"\tif otherSession(own, e.Request) != nil {\n\t\tr := &messages.ExtendRequest{Session: e.Request.GetSession(), TtlMs: e.Request.GetTtlMs()}\n\t\town = t.extend(t.now.Instant, own, successor(t, own, r))\n\t}\n",
 		}},
 		found: sessions,
 		says:  `want INVALID`,
