@@ -24,7 +24,7 @@ type decision struct {
 	wake    lease.Instant
 	waiting int
 	// ephemeral are the resource's ephemeral leases.
-	ephemeral []lease.Holding
+	ephemeral []lease.Lease
 	// reload: there was no event. The resource panicked, and gets its state back when everything
 	// that it decided before is confirmed.
 	reload bool

@@ -25,5 +25,5 @@ type Decision struct {
 	// Outcome has the answers and changes, which are not confirmed yet.
 	Outcome lease.Outcome
 	// Ephemeral are the ephemeral leases of the resource after the event.
-	Ephemeral []lease.Holding
+	Ephemeral []lease.Lease
 }

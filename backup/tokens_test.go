@@ -169,7 +169,7 @@ func (d *deployment) restore(t *rapid.T, c *copied) {
 		if got, want := grants(image), grants(was); len(got) != len(want) || !proto.Equal(&journal.Page{Entries: got}, &journal.Page{Entries: want}) {
 			t.Fatalf("%s is held by %v, was by %v", name, got, want)
 		}
-		if ahead == 0 && was.Grant != nil && image.Token() != was.Token() {
+		if ahead == 0 && was.Last().Grant != nil && image.Token() != was.Token() {
 			t.Fatalf("with --ahead 0 token %d of %s has become %d", was.Token(), name, image.Token())
 		}
 	}

@@ -543,7 +543,7 @@ func (a *audit) state(now lease.Instant, s *lease.State) {
 	a.want(same, "held: %v, by the changes %v", held, a.held)
 	a.want(image.Held() == (len(a.held) > 0) && image.Holders() == len(a.held), "%d hold, by the changes %d", image.Holders(), len(a.held))
 	a.want(image.Permits() == uint64(a.permits()), "%d permits are held, by the changes %d", image.Permits(), a.permits())
-	a.want(len(image.Lost()) == len(a.lost) && image.HeldBack() == (len(a.lost) > 0), "%d hold back, by the changes %d", len(image.Lost()), len(a.lost))
+	a.want(image.Losses() == len(a.lost) && image.HeldBack() == (len(a.lost) > 0), "%d hold back, by the changes %d", image.Losses(), len(a.lost))
 	a.want(image.IsFree() == (len(a.held)+len(a.lost) == 0) && image.Leases() == len(a.held)+len(a.lost), "whether it is free")
 	a.want(uint64(image.Token()) == a.token, "token %d, by the changes %d", image.Token(), a.token)
 	a.want(s.Waiting() == len(a.queue), "%d wait, by the answers %d", s.Waiting(), len(a.queue))

@@ -16,25 +16,25 @@ const (
 )
 
 // confirmLoss ends what a lost lease holds back.
-func (s *State) confirmLoss(now Time, e Confirm, o *Outcome) {
+func confirmLoss(t *turn, e Confirm) {
 	token := messages.Token(e.Request.GetToken())
-	lost := s.image.Lost()
-	place, ok := s.image.lost.place(token)
+	lost, ok := t.image.FindLost(token)
 	switch {
 	case ok:
-		s.endHold(now, lost[place], reasonOf(e.Request), o)
-		s.serve(now, o)
-		o.answer(e.From, s.reply(messages.Status_RELEASED))
-	case s.image.State == messages.Event_CONFIRMED && s.image.isLast(token):
-		o.answer(e.From, s.reply(messages.Status_RELEASED))
-	case len(lost) > 0:
-		r := s.reply(messages.Status_STALE_TOKEN)
-		r.Lease = lost[0].Lease(now.Instant)
-		o.answer(e.From, r)
-	case s.image.Held():
-		o.answer(e.From, s.replyLease(now, messages.Status_STALE_TOKEN, s.image.first()))
+		endHold(t, lost, reasonOf(e.Request))
+		t.serve()
+		t.answer(e.From, t.reply(messages.Status_RELEASED))
+	case t.image.endedAs(token, messages.Event_CONFIRMED):
+		t.answer(e.From, t.reply(messages.Status_RELEASED))
+	case t.image.HeldBack():
+		r := t.reply(messages.Status_STALE_TOKEN)
+		lost, _ = t.image.firstLost()
+		r.Lease = lost.Loss(t.now.Instant)
+		t.answer(e.From, r)
+	case t.image.Held():
+		t.answer(e.From, t.replyLease(messages.Status_STALE_TOKEN, t.image.first()))
 	default:
-		o.answer(e.From, s.reply(messages.Status_NOT_HELD))
+		t.answer(e.From, t.reply(messages.Status_NOT_HELD))
 	}
 }
 
@@ -45,49 +45,48 @@ func reasonOf(r *messages.ConfirmRequest) string {
 }
 
 // endHold ends what one lost lease holds back. Its request stays known, also if it was lost before the shard was opened.
-func (s *State) endHold(now Time, l Lost, reason string, o *Outcome) {
-	if !s.past.remembers(l.Grant) {
-		s.past.End(now.Instant, l.Grant, l.How)
-	}
-	s.apply(now, nil, &journal.Change{Kind: messages.Event_CONFIRMED, Grant: l.Grant, Reason: reason}, o)
+func endHold(t *turn, l Lease, reason string) {
+	t.past.keep(t.now.Instant, l)
+	t.apply(t.now.Instant, nil, &journal.Change{Kind: messages.Event_CONFIRMED, Grant: l.Grant, Reason: reason})
 }
 
 // endDelays ends what lost leases hold back whose delay is over, and reports whether there were any.
-func (s *State) endDelays(now Time, o *Outcome) (some bool) {
-	if s.image.lost.soonest() > now.Instant {
+func endDelays(t *turn) (some bool) {
+	if !t.image.HeldBack() {
 		return false
 	}
-	for _, l := range slices.Clone(s.image.Lost()) {
-		if l.Deadline <= now.Instant {
-			s.endHold(now, l, delayOver, o)
+	for _, l := range slices.Collect(t.image.Lost()) {
+		if l.Deadline <= t.now.Instant {
+			endHold(t, l, delayOver)
+			some = true
 		}
 	}
-	return true
+	return some
 }
 
 // takesBack reports whether a request takes back what its owner has lost: all lost leases of the resource are its own,
 // no loss is to be confirmed, and nothing else keeps the request from being granted.
-func (s *State) takesBack(who caller, e Acquire) bool {
-	if !s.image.HeldBack() || e.NoGrant != "" || s.image.Token() >= messages.MaxToken || s.isAnothers(who, e.Request) {
+func takesBack(t *turn, who caller, e Acquire) bool {
+	if !t.image.HeldBack() || e.NoGrant != "" || t.image.Token() >= messages.MaxToken || t.queue.isAnothers(who, e.Request) {
 		return false
 	}
-	if s.fullOf(s.image.Holders(), s.image.Weight()-s.image.lost.weight()) != "" {
+	if fullOf(t.name(), t.image.Holders(), t.image.Weight()-t.image.lostWeight()) != "" {
 		return false
 	}
-	for _, l := range s.image.Lost() {
+	for l := range t.image.Lost() {
 		if l.Grant.GetConfirm() || !who.owns(l.Grant) {
 			return false
 		}
 	}
-	return s.image.fitsBeside(e.Request.GetLimit(), permitsOf(e.Request))
+	return t.image.fitsBeside(e.Request.GetLimit(), permitsOf(e.Request))
 }
 
 // takeBack grants the resource to the owner that has lost it, before all who wait.
-func (s *State) takeBack(now Time, who caller, e Acquire, o *Outcome) {
-	s.queue.take(who, e.Request.GetRequestId()) // else it would be granted once more
-	for _, l := range slices.Clone(s.image.Lost()) {
-		s.endHold(now, l, takenBack, o)
+func takeBack(t *turn, who caller, e Acquire) {
+	t.queue.take(who, e.Request.GetRequestId()) // else it would be granted once more
+	for _, l := range slices.Collect(t.image.Lost()) {
+		endHold(t, l, takenBack)
 	}
-	s.grant(now, e.Request, e.From, false, o)
-	s.serve(now, o) // others may fit beside it
+	t.grant(e.Request, e.From, false)
+	t.serve() // others may fit beside it
 }

@@ -15,13 +15,13 @@ import (
 const (
 	// rememberFor is how long an ended request is remembered at least.
 	rememberFor = time.Minute
-	// keepEnded is how many ended requests stay remembered after that, mostEnded how many are remembered
+	// keepEnded is how many ended requests stay remembered after that, maxEnded how many are remembered
 	// in all. The latter is above what a shard can end within rememberFor.
-	keepEnded, mostEnded = 1 << 14, 1 << 20
+	keepEnded, maxEnded = 1 << 14, 1 << 20
 	// generations is into how many parts each of these three is divided: a part is forgotten as a whole.
 	generations = 4
-	// mostSharers is how many reentrant requests of one lease are remembered.
-	mostSharers = 16
+	// maxSharers is how many reentrant requests of one lease are remembered.
+	maxSharers = 16
 )
 
 // EndedRequests remembers the acquire requests of a shard that may not be granted any more, so that a
@@ -32,7 +32,7 @@ const (
 // a present lease has answered, the latest 16 are remembered. The states of one shard share one value,
 // on one goroutine. It is lost with its owner.
 type EndedRequests struct {
-	keep, most int          // keepEnded and mostEnded
+	keep, most int          // keepEnded and maxEnded
 	parts      []*endedPart // oldest first; the last one takes what is new
 	count      int
 	// sharers are the reentrant requests that a present lease has answered besides the one of its grant.
@@ -67,12 +67,23 @@ func newEnded(g *journal.Grant, how messages.Event_Kind) ended {
 	return ended{token: token, how: how, behind: uint32(min(token-g.Fence(), math.MaxUint32))}
 }
 
+// granted reports whether the request had a lease; else it was withdrawn.
+func (e ended) granted() bool { return e.how != messages.Event_KIND_UNSPECIFIED }
+
+// status is what a request is answered whose lease has ended.
+func (e ended) status() messages.Status {
+	if e.how == messages.Event_RELEASED {
+		return messages.Status_RELEASED
+	}
+	return messages.Status_EXPIRED
+}
+
 // fence returns the fence of the lease.
 func (e ended) fence() messages.Token { return e.token - messages.Token(e.behind) }
 
 // NewEndedRequests returns a memory that knows of no request.
 func NewEndedRequests() *EndedRequests {
-	return &EndedRequests{keep: keepEnded, most: mostEnded, sharers: make(map[leaseKey][]requestKey)}
+	return &EndedRequests{keep: keepEnded, most: maxEnded, sharers: make(map[leaseKey][]requestKey)}
 }
 
 // End notes that the lease of a grant has ended, and with it the request of the grant and those that
@@ -121,7 +132,7 @@ func (m *EndedRequests) share(g *journal.Grant, r *messages.AcquireRequest) {
 	if slices.Contains(keys, key) {
 		return
 	}
-	if len(keys) == mostSharers {
+	if len(keys) == maxSharers {
 		keys = keys[1:]
 	}
 	m.sharers[leaseOf(g)] = append(keys, key)

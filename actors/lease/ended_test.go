@@ -155,14 +155,14 @@ func TestRemembersSince(t *testing.T) {
 func TestSharersOfALeaseAreBounded(t *testing.T) {
 	m := few()
 	g := &journal.Grant{Resource: "r", Owner: "ann", Token: 1}
-	for i := range 2 * mostSharers {
+	for i := range 2 * maxSharers {
 		m.share(g, &messages.AcquireRequest{Owner: "ann", RequestId: fmt.Sprint(i)})
 	}
 	m.End(0, g, messages.Event_RELEASED)
-	if m.count != mostSharers || len(m.sharers) != 0 {
-		t.Errorf("%d are remembered, and %d leases are still shared; want %d and none", m.count, len(m.sharers), mostSharers)
+	if m.count != maxSharers || len(m.sharers) != 0 {
+		t.Errorf("%d are remembered, and %d leases are still shared; want %d and none", m.count, len(m.sharers), maxSharers)
 	}
-	if _, ok := m.find(keyOf("r", caller{owner: "ann"}, fmt.Sprint(2*mostSharers-1))); !ok {
+	if _, ok := m.find(keyOf("r", caller{owner: "ann"}, fmt.Sprint(2*maxSharers-1))); !ok {
 		t.Error("the latest is forgotten")
 	}
 }

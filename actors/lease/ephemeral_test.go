@@ -171,7 +171,7 @@ func checkEphemeral(t tester, s script, salt int) {
 		}
 		want.Changes = slices.DeleteFunc(want.Changes, func(c *journal.Change) bool { return ephemeral[c.GetGrant().GetToken()] })
 		only := len(got.Changes) == 0 && (before.Held() || image.Held()) && allEphemeral(before) && allEphemeral(image) &&
-			(image.Held() || ephemeral[image.Grant.GetToken()])
+			(image.Held() || ephemeral[image.Last().Grant.GetToken()])
 		if got.Ephemeral != only {
 			t.Fatalf("ephemeral: %v\nafter %s\nin this script:\n%s", got.Ephemeral, st, s)
 		}
@@ -186,27 +186,27 @@ func checkEphemeral(t tester, s script, salt int) {
 		if !slices.Equal(said(got), said(want)) {
 			t.Fatalf("some ephemeral: %v\nall persistent: %v\nafter %s\nin this script:\n%s", said(got), said(want), st, s)
 		}
-		if !ephemeral[image.Grant.GetToken()] && image.Grant != nil && len(mixed.Ephemeral()) == 0 && !sameImage(recorded, image) {
+		if !ephemeral[image.Last().Grant.GetToken()] && image.Last().Grant != nil && len(mixed.Ephemeral()) == 0 && !sameImage(recorded, image) {
 			t.Fatalf("recorded is %+v, the state is %+v\nafter %s\nin this script:\n%s", recorded, image, st, s)
 		}
 		kept := slices.DeleteFunc(holdings(image), isEphemeral)
-		if !slices.EqualFunc(holdings(recorded), kept, sameHolding) {
+		if !slices.EqualFunc(holdings(recorded), kept, sameLease) {
 			t.Fatalf("recorded as held: %v\nheld: %v\nafter %s\nin this script:\n%s", holdings(recorded), kept, st, s)
 		}
-		wantEphemeral := slices.DeleteFunc(holdings(image), func(h lease.Holding) bool { return !isEphemeral(h) })
-		if !slices.EqualFunc(mixed.Ephemeral(), wantEphemeral, sameHolding) {
+		wantEphemeral := slices.DeleteFunc(holdings(image), func(h lease.Lease) bool { return !isEphemeral(h) })
+		if !slices.EqualFunc(mixed.Ephemeral(), wantEphemeral, sameLease) {
 			t.Fatalf("ephemeral: %v, want %v\nafter %s\nin this script:\n%s", mixed.Ephemeral(), wantEphemeral, st, s)
 		}
 	}
 }
 
-func isEphemeral(h lease.Holding) bool {
+func isEphemeral(h lease.Lease) bool {
 	return h.Grant.GetDurability() == messages.Durability_EPHEMERAL
 }
 
 // allEphemeral reports whether all that is held is ephemeral, and nothing holds back.
 func allEphemeral(i lease.Image) bool {
-	return !i.HeldBack() && !slices.ContainsFunc(holdings(i), func(h lease.Holding) bool { return !isEphemeral(h) })
+	return !i.HeldBack() && !slices.ContainsFunc(holdings(i), func(h lease.Lease) bool { return !isEphemeral(h) })
 }
 
 // However leases of both kinds follow one another, and whenever the owner dies, no token is issued

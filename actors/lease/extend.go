@@ -9,50 +9,50 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-func (s *State) extend(now Time, e Extend, o *Outcome) {
+func extend(t *turn, e Extend) {
 	r := e.Request
 	who := newCaller(r.GetOwner(), r.GetSecret())
-	h, ok := s.own(who, r.GetToken())
+	h, ok := t.image.own(who, r.GetToken())
 	if !ok {
-		o.answer(e.From, s.notOwn(now, who, r.GetToken(), messages.Status_NOT_HELD))
+		t.answer(e.From, notOwn(t, who, r.GetToken(), messages.Status_NOT_HELD))
 		return
 	}
 	if isLate(r.GetOrder(), h.Grant.GetExtendOrder()) {
 		if uint64(r.GetLimit()) <= limitOf(h.Grant.GetLimit()) {
-			s.confirm(now, e.From, messages.Status_EXTENDED, h, o)
+			t.confirm(e.From, messages.Status_EXTENDED, h)
 			return
 		}
 		r = &messages.ExtendRequest{Token: r.GetToken(), TtlMs: h.Grant.GetTtlMs(), Limit: r.GetLimit()}
 	}
-	refusal := s.mayBecome(now, h, r)
+	refusal := mayBecome(t, h, r)
 	if refusal == nil {
-		refusal = s.refusedSession(now, r.GetSession(), h.Grant.GetSecretHash())
+		refusal = t.refusedSession(r.GetSession(), h.Grant.GetSecretHash())
 	}
 	switch {
 	case refusal != nil:
-		o.answer(e.From, refusal)
+		t.answer(e.From, refusal)
 		return
 	case uint64(r.GetLimit()) > limitOf(h.Grant.GetLimit()):
-		h = s.downgrade(now, h, r, o)
+		h = downgrade(t, h, r)
 	default:
-		h = s.become(now, h, s.successor(now, h, r), o)
+		h = become(t, h, successor(t, h, r))
 	}
-	s.confirm(now, e.From, messages.Status_EXTENDED, h, o)
-	s.serve(now, o) // the lease may be shared now, or smaller
+	t.confirm(e.From, messages.Status_EXTENDED, h)
+	t.serve() // the lease may be shared now, or smaller
 }
 
 // isLate reports whether a request came after another one that has a larger number.
 func isLate(order, highest uint64) bool { return order != 0 && order < highest }
 
 // successor returns what the grant of a lease is after an extend that is no downgrade to a larger limit.
-func (s *State) successor(now Time, h Holding, r *messages.ExtendRequest) *journal.Grant {
+func successor(t *turn, h Lease, r *messages.ExtendRequest) *journal.Grant {
 	return with(h.Grant, func(g *journal.Grant) {
 		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
 		switch inSession := len(g.GetSession()) > 0; {
 		case r.GetSession() != "":
-			x := s.sessions.enter(now.Instant, r.GetSession(), r.GetTtlMs(), g.GetSecretHash())
+			x := t.sessions.enter(t.now.Instant, r.GetSession(), r.GetTtlMs(), g.GetSecretHash())
 			// The session may run longer already. Its own TTL, which each of its leases has, is the bound.
-			x.deadline = max(x.deadline, now.Add(ttl(min(r.GetTtlMs(), x.ttl))))
+			x.deadline = max(x.deadline, t.now.Add(ttl(min(r.GetTtlMs(), x.ttl))))
 			g.TtlMs, g.Session = x.ttl, x.Key[:]
 		case r.GetLimit() == 0, !inSession: // a repeated downgrade leaves the lease in its session
 			g.TtlMs, g.Session = r.GetTtlMs(), nil
@@ -61,103 +61,69 @@ func (s *State) successor(now Time, h Holding, r *messages.ExtendRequest) *journ
 }
 
 // become puts g in the place of a lease. In a session, where no time begins anew, it may be the same.
-func (s *State) become(now Time, h Holding, g *journal.Grant, o *Outcome) Holding {
+func become(t *turn, h Lease, g *journal.Grant) Lease {
 	if len(g.GetSession()) > 0 && proto.Equal(g, h.Grant) {
 		return h
 	}
-	return s.extended(now, h, g, o)
+	return t.extend(t.now.Instant, h, g)
 }
 
 // mayBecome returns why the limit of a lease may not become that of a request, nil if it may. Two holders that both wait
 // to be alone would wait for one another for ever, so a limit only grows. The grant knows one former token: it would
 // forget the one that the request names, and refuse its repetition.
-func (s *State) mayBecome(now Time, h Holding, r *messages.ExtendRequest) *messages.Reply {
+func mayBecome(t *turn, h Lease, r *messages.ExtendRequest) *messages.Reply {
 	present, limit := limitOf(h.Grant.GetLimit()), r.GetLimit()
+	refuse := func(want string) *messages.Reply {
+		return invalid(messages.Invalid("limit", want, fmt.Sprint(limit)))
+	}
 	switch {
 	case limit == 0 || uint64(limit) == present:
 		return nil
 	case uint64(limit) < present:
-		return s.invalid(messages.Invalid("limit", fmt.Sprintf("at least %d, that of the lease, which never falls: release the lease and acquire another", present), fmt.Sprint(limit)))
+		return refuse(fmt.Sprintf("at least %d, that of the lease, which never falls: "+
+			"release the lease and acquire another", present))
 	case r.GetToken() != 0 && r.GetToken() == h.Grant.GetFormer():
-		return s.replyLease(now, messages.Status_STALE_TOKEN, h)
-	case s.image.Holders() > 1:
-		return s.invalid(messages.Invalid("limit", fmt.Sprintf("%d, that of the lease, while %d leases are held: only a lease that is held alone is downgraded", present, s.image.Holders()), fmt.Sprint(limit)))
-	case s.image.HeldBack():
-		return s.invalid(messages.Invalid("limit", fmt.Sprintf("%d, that of the lease, while a lost lease holds the resource back: only a lease that is held alone is downgraded", present), fmt.Sprint(limit)))
-	case s.image.Token() >= messages.MaxToken:
-		return s.exhausted()
+		return t.replyLease(messages.Status_STALE_TOKEN, h)
+	case t.image.Holders() > 1:
+		return refuse(fmt.Sprintf("%d, that of the lease, while %d leases are held: "+
+			"only a lease that is held alone is downgraded", present, t.image.Holders()))
+	case t.image.HeldBack():
+		return refuse(fmt.Sprintf("%d, that of the lease, while a lost lease holds the resource back: "+
+			"only a lease that is held alone is downgraded", present))
+	case t.image.Token() >= messages.MaxToken:
+		return t.exhausted()
 	}
 	return nil
 }
 
-func (s *State) invalid(err error) *messages.Reply {
-	return messages.Refuse(messages.Status_INVALID, err)
-}
-
 // prolong lets a lease run from now for this TTL at least.
-func (s *State) prolong(now Time, h Holding, ttlMillis uint32, o *Outcome) Holding {
-	if now.Add(ttl(ttlMillis)) > h.Deadline {
-		h = s.extended(now, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = ttlMillis, nil }), o)
+func prolong(t *turn, h Lease, ttlMillis uint32) Lease {
+	if t.now.Add(ttl(ttlMillis)) > h.Deadline {
+		h = t.extend(t.now.Instant, h, with(h.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = ttlMillis, nil }))
 	}
 	return h
-}
-
-// extended puts g in the place of a lease, and lets it run from now.
-func (s *State) extended(now Time, h Holding, g *journal.Grant, o *Outcome) Holding {
-	s.apply(now, h.Grant, &journal.Change{Kind: messages.Event_EXTENDED, Grant: g}, o)
-	return Holding{g, end(g, now.Instant)}
 }
 
 // downgrade puts a lease with a larger limit in the place of one that is held alone. Its token is new, and begins a
 // phase, so that writes which were delayed under the former limit can be told from those of the holders to come. A lease
 // of a session stays in it.
-func (s *State) downgrade(now Time, h Holding, r *messages.ExtendRequest, o *Outcome) Holding {
-	token := uint64(s.image.Token() + 1)
-	if h.ephemeral() {
-		s.reserve(messages.Token(token), o)
+func downgrade(t *turn, h Lease, r *messages.ExtendRequest) Lease {
+	token := uint64(t.image.Token() + 1)
+	if h.isEphemeral() {
+		t.reserve(messages.Token(token))
 	}
-	s.keepLast(now)
+	t.past.keepLast(t.now.Instant, t.image.Last())
 	g := with(h.Grant, func(g *journal.Grant) {
-		if g.AcquiredAtMs = now.UnixMillis; len(g.GetSession()) == 0 {
+		if g.AcquiredAtMs = t.now.UnixMillis; len(g.GetSession()) == 0 {
 			g.TtlMs = r.GetTtlMs()
 		}
 		g.Token, g.Phase, g.Former = token, token, h.Grant.GetToken()
 		g.Limit, g.Slots = r.GetLimit(), slotsOf(h.Grant)
 		g.ExtendOrder = max(g.GetExtendOrder(), r.GetOrder())
 	})
-	s.apply(now, h.Grant, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: downgraded}, o)
-	s.believe(h.token())
-	s.apply(now, nil, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g}, o)
-	s.past.follow(h.Grant, g)
-	return s.image.last()
-}
-
-// downgraded is the reason of the end of a lease in whose place another one is.
-const downgraded = "downgraded"
-
-// with returns a changed copy of a grant.
-func with(g *journal.Grant, change func(*journal.Grant)) *journal.Grant {
-	c := &journal.Grant{
-		Resource:     g.GetResource(),
-		Owner:        g.GetOwner(),
-		Token:        g.GetToken(),
-		TtlMs:        g.GetTtlMs(),
-		AcquiredAtMs: g.GetAcquiredAtMs(),
-		Durability:   g.GetDurability(),
-		Metadata:     g.GetMetadata(),
-		RequestId:    g.GetRequestId(),
-		Limit:        g.GetLimit(),
-		Slots:        g.GetSlots(),
-		Phase:        g.GetPhase(),
-		Former:       g.GetFormer(),
-		Session:      g.GetSession(),
-		DelayMs:      g.GetDelayMs(),
-		Confirm:      g.GetConfirm(),
-		SecretHash:   g.GetSecretHash(),
-		Identity:     g.GetIdentity(),
-		ExtendOrder:  g.GetExtendOrder(),
-		SetOrder:     g.GetSetOrder(),
-	}
-	change(c)
-	return c
+	t.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_RELEASED, Grant: h.Grant, Reason: downgraded})
+	t.doubts.remove(h.token())
+	t.apply(t.now.Instant, nil, &journal.Change{Kind: messages.Event_ACQUIRED, Grant: g})
+	t.past.shard.follow(h.Grant, g)
+	return t.image.Last()
 }

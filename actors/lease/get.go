@@ -1,36 +1,20 @@
 package lease
 
-import (
-	"time"
+import "github.com/holdfast-io/holdfast/messages"
 
-	"github.com/holdfast-io/holdfast/messages"
-)
-
-func (s *State) get(now Time, e Get, o *Outcome) {
-	r := s.reply(messages.Status_FREE)
-	switch token := messages.Token(s.image.Grant.GetToken()); {
-	case !s.image.IsFree():
-		r = s.replyTaken(now)
-	case token > 0 && token == s.image.Token(): // behind a floor, nothing is known of the last one
+func get(t *turn, e Get) {
+	r := t.reply(messages.Status_FREE)
+	last := t.image.Last()
+	switch token := last.token(); {
+	case !t.image.IsFree():
+		r = t.replyTaken()
+	case token > 0 && token == t.image.Token(): // behind a floor, nothing is known of the last one
 		r.Lease = &messages.Lease{
-			Resource: s.name(), Token: uint64(token), Fence: token.String(),
+			Resource: t.name(), Token: uint64(token), Fence: token.String(),
 		}
 	}
 	if e.Request.GetWaiters() {
-		r.Waiters = s.Waiters(now)
+		r.Waiters = t.Waiters(t.now)
 	}
-	o.Answers = append(o.Answers, Answer{To: e.From, Reply: r, Stale: e.Request.GetStale()})
+	t.out.Answers = append(t.out.Answers, Answer{To: e.From, Reply: r, Stale: e.Request.GetStale()})
 }
-
-// Waiters returns the waiting requests at now in their order, at most 100.
-func (s *State) Waiters(now Time) (all []*messages.Waiter) {
-	for _, w := range s.queue.waiters[:min(len(s.queue.waiters), mostShown)] {
-		all = append(all, &messages.Waiter{
-			Owner: w.request.GetOwner(), Limit: w.request.GetLimit(), Permits: uint32(permitsOf(w.request)),
-			WaitingMs: millis(now.Sub(w.since)), LeftMs: millis(w.until.Sub(now.Instant)),
-		})
-	}
-	return all
-}
-
-func millis(d time.Duration) uint32 { return uint32(max(d.Milliseconds(), 0)) }

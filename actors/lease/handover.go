@@ -2,38 +2,20 @@ package lease
 
 import (
 	"slices"
-	"time"
 
 	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-const (
-	// leftBytes is what an entry of [Left] takes at most when it is stored.
-	leftBytes = 17
-	// endedBytes is what an ended request takes at most when it is stored, and a request that shares a lease.
-	endedBytes = 40
-)
-
-// Left is what is left of leases, delays and sessions in milliseconds, as [journal.HandOver] has it. A key that two of
-// them have stands for the longer one.
-type Left map[uint64]uint32
-
-func (l Left) put(key uint64, deadline, now Instant) {
-	if deadline != Never {
-		l[key] = max(l[key], millis(deadline.Sub(now)+time.Millisecond-1))
-	}
-}
-
-// IsFull reports whether the entries take that many bytes when they are stored.
-func (l Left) IsFull(bytes int) bool { return len(l) >= bytes/leftBytes }
+// endedBytes is what an ended request takes at most when it is stored, and a request that shares a lease.
+const endedBytes = 40
 
 // PutImage notes what is left of the leases and the delays of a resource. Leases of a session end with that.
 func (l Left) PutImage(now Instant, i *Image) {
 	for h := range i.Holdings() {
 		l.put(keyOfLease(h.Grant), h.Deadline, now)
 	}
-	for _, x := range i.Lost() {
+	for x := range i.Lost() {
 		l.put(keyOfLease(x.Grant), x.Deadline, now)
 	}
 }
@@ -47,31 +29,12 @@ func (l Left) PutSessions(now Instant, s *Sessions, bytes int) {
 	}
 }
 
-// shorten returns the earlier one of a deadline and of when the rest of it is over that counts from now.
-func (l Left) shorten(key uint64, deadline, now Instant) Instant {
-	left, ok := l[key]
-	if !ok || deadline == Never {
-		return deadline
-	}
-	return min(deadline, now.Add(ttl(left)))
-}
-
-// ofLease is [Left.shorten] for a lease or a delay.
-func (l Left) ofLease(g *journal.Grant, deadline, now Instant) Instant {
-	if len(l) == 0 {
-		return deadline // a shard may have a million leases, and most have nothing that was handed over
-	}
-	return l.shorten(keyOfLease(g), deadline, now)
-}
-
 // Resume is [Image.Restart] for sessions that were restored.
 func (s *Sessions) Resume(now Instant, left Left) {
 	for key, x := range s.byKey {
 		x.deadline = left.shorten(journal.SessionKey(key), x.deadline, now)
 	}
 }
-
-func keyOfLease(g *journal.Grant) uint64 { return journal.LeaseKey(g.GetResource(), g.GetToken()) }
 
 // HandOver adds to h what has to be remembered at now, as far as it takes no more than so many bytes: the newest of
 // what has ended, and then the requests that share leases.

@@ -129,15 +129,15 @@ func TestErrorsTellWhy(t *testing.T) {
 func TestRestart(t *testing.T) {
 	image := playOut(t, mustParse("0s ann acquire; 500ms ann extend ttl=3s")).state.Image()
 	image.Restart(100, nil)
-	if want := lease.Instant(100).Add(3 * time.Second); image.Deadline != want || !image.Held() {
-		t.Errorf("held: %v, until %v, want %v", image.Held(), image.Deadline, want)
+	if want := lease.Instant(100).Add(3 * time.Second); image.Last().Deadline != want || !image.Held() {
+		t.Errorf("held: %v, until %v, want %v", image.Held(), image.Last().Deadline, want)
 	}
 
 	s := newState(image)
-	if o := s.Step(timeAt(image.Deadline-1), lease.Tick{}); len(said(o)) > 0 {
+	if o := s.Step(timeAt(image.Last().Deadline-1), lease.Tick{}); len(said(o)) > 0 {
 		t.Errorf("before the deadline: %v", said(o))
 	}
-	if got, want := said(s.Step(timeAt(image.Deadline), lease.Tick{})), []string{"EXPIRED ann#1 3s"}; !slices.Equal(got, want) {
+	if got, want := said(s.Step(timeAt(image.Last().Deadline), lease.Tick{})), []string{"EXPIRED ann#1 3s"}; !slices.Equal(got, want) {
 		t.Errorf("at the deadline: %v", got)
 	}
 }
@@ -162,9 +162,9 @@ func TestTokenOfImage(t *testing.T) {
 	}{
 		{lease.Image{}, 0},
 		{lease.Image{Floor: 7}, 7},
-		{lease.Image{Grant: &journal.Grant{Token: 5}}, 5},
-		{lease.Image{Grant: &journal.Grant{Token: 5}, Floor: 7}, 7},
-		{lease.Image{Grant: &journal.Grant{Token: 9}, Floor: 7}, 9},
+		{lease.Restore(&journal.Entry{Grant: &journal.Grant{Token: 5}}), 5},
+		{lease.Restore(&journal.Entry{Grant: &journal.Grant{Token: 5}, Reserved: 7}), 7},
+		{lease.Restore(&journal.Entry{Grant: &journal.Grant{Token: 9}, Reserved: 7}), 9},
 	} {
 		if got := tc.image.Token(); got != tc.want {
 			t.Errorf("%+v: token %d, want %d", tc.image, uint64(got), uint64(tc.want))
@@ -310,8 +310,8 @@ func TestCloneSharesNothing(t *testing.T) {
 	original := lost()
 	changed := original.Clone()
 	changed.Restart(900, nil)
-	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: original.Lost()[0].Grant}, 900)
-	if !sameImage(original, lost()) || len(changed.Lost()) != 1 {
+	changed.Apply(&journal.Change{Kind: messages.Event_CONFIRMED, Grant: losses(original)[0].Grant}, 900)
+	if !sameImage(original, lost()) || changed.Losses() != 1 {
 		t.Errorf("the original became %+v, the copy %+v", original, changed)
 	}
 }
@@ -329,19 +329,19 @@ func TestRestore(t *testing.T) {
 		"0s ann acquire limit=5 delay=5s; 0s bob acquire limit=5 confirmed; 0s cid acquire limit=5 ttl=5s; 1s node tick",
 	} {
 		image := playOut(t, mustParse(given)).state.Image()
-		others := image.Others()
-		for _, g := range others {
+		entry := image.Entry(resource)
+		for _, g := range entry.GetOthers() {
 			if g.GetResource() != "" {
 				t.Errorf("%q: stored with its resource: %v", given, g)
 			}
 		}
-		restored := lease.Restore(lease.Image{Grant: image.Grant, State: image.State, Floor: image.Floor}, others, image.Losses())
+		restored := lease.Restore(entry)
 		restored.Restart(500, nil)
 		image.Restart(500, nil)
 		if !sameImage(restored, image) || restored.Permits() != image.Permits() {
 			t.Errorf("%q: %+v was restored as %+v", given, image, restored)
 		}
-		for _, l := range restored.Lost() {
+		for l := range restored.Lost() {
 			want := lease.Never
 			if delay := l.Grant.GetDelayMs(); delay > 0 {
 				want = lease.Instant(500).Add(duration(delay))
@@ -360,7 +360,7 @@ func TestRestore(t *testing.T) {
 
 func TestWeightOfImage(t *testing.T) {
 	i := shared(t)
-	want := i.Grant.Weight() // it has ended, and is stored all the same
+	want := i.Last().Grant.Weight() // it has ended, and is stored all the same
 	for h := range i.Holdings() {
 		want += h.Grant.Weight()
 	}
@@ -370,12 +370,12 @@ func TestWeightOfImage(t *testing.T) {
 	// a lease that may hold its resource back counts twice, held and lost
 	for _, given := range []string{"0s ann acquire delay=5s", "0s ann acquire delay=5s; 1s node tick"} {
 		image := playOut(t, mustParse(given)).state.Image()
-		if got, want := image.Weight(), 2*image.Grant.Weight(); got != want {
+		if got, want := image.Weight(), 2*image.Last().Grant.Weight(); got != want {
 			t.Errorf("%s: weight %d, want %d", given, got, want)
 		}
 	}
 	three := playOut(t, mustParse("0s ann acquire limit=5 confirmed; 0s bob acquire limit=5 confirmed; 0s cid acquire limit=5 ttl=5s; 0s op break token=1")).state.Image()
-	if lost, heldToo := three.Lost()[0].Grant.Weight(), three.Grant.Weight(); three.Weight() != 4*lost+heldToo {
+	if lost, heldToo := losses(three)[0].Grant.Weight(), three.Last().Grant.Weight(); three.Weight() != 4*lost+heldToo {
 		t.Errorf("weight %d, want %d", three.Weight(), 4*lost+heldToo)
 	}
 	var none lease.Image

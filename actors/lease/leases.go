@@ -9,153 +9,207 @@ import (
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Holding is a lease that is held.
-type Holding struct {
-	// Grant is never modified, only replaced, so that images, records and answers may share it.
-	Grant *journal.Grant
-	// Deadline is when it ends; [Never] if it is in a session: see [Sessions.Deadline].
-	Deadline Instant
-}
-
-// token is what identifies the lease.
-func (h Holding) token() messages.Token { return messages.Token(h.Grant.GetToken()) }
-
-// ephemeral reports whether the lease is in memory only.
-func (h Holding) ephemeral() bool { return h.Grant.GetDurability() == messages.Durability_EPHEMERAL }
-
-// leases are some of the leases of a resource: those that are held besides the last one granted, or those that are lost.
-// nil: there are none, as is always so of the former of a mutex. What decides whether a request fits is kept beside the
-// grants, so that no step reads a thousand of them.
+// leases are the leases of a resource in the order of their tokens: those that are held, those that are lost and hold the
+// resource back, and the last one granted, however it ended. The last one stands by itself, so that a mutex needs no
+// memory for a list. A copy shares the list with its original: see [leases.clone].
 type leases struct {
-	// list has the oldest first, so in the order of the tokens.
-	list []listed
-	// sessions counts those in a session.
-	sessions int
+	// last has no grant if nothing was granted.
+	last Lease
+	// earlier are the other ones; nil: none.
+	earlier *earlier
 }
 
-// listed is one of them.
-type listed struct {
-	Holding
-	// How is how it ended if it is lost: EXPIRED or BROKEN. Deadline is when its delay is over then, [Never] if it has none.
-	How     messages.Event_Kind
-	permits uint32
-	limit   uint32
-	weight  uint32
+// earlier are the leases before the last one, all of them held or lost.
+type earlier struct {
+	list  []earlierLease
+	tally tally
 }
 
-func newListed(h Holding, how messages.Event_Kind) listed {
-	return listed{
-		Holding: h, How: how, permits: uint32(permitsHeld(h.Grant)), limit: uint32(limitOf(h.Grant.GetLimit())),
-		weight: uint32(weightOf(h.Grant)),
+// earlierLease keeps what decides whether a request fits beside the grant, so that no step reads a thousand grants.
+type earlierLease struct {
+	Lease
+	limit  uint32
+	weight uint32
+}
+
+// tally counts leases.
+type tally struct {
+	// held, shared and sessions are how many are held, held and shared, and held in a session; lost how many hold the
+	// resource back.
+	held, shared, sessions, lost uint32
+	// permits are those of the leases that are held.
+	permits uint64
+}
+
+func tallyOf(l *Lease) (t tally) {
+	switch {
+	case l.isHeld():
+		t.held, t.permits = 1, permitsHeld(l.Grant)
+		if isShared(l.Grant.GetLimit()) {
+			t.shared = 1
+		}
+		if len(l.Grant.GetSession()) > 0 {
+			t.sessions = 1
+		}
+	case l.isLost():
+		t.lost = 1
+	}
+	return t
+}
+
+func (t tally) plus(u tally) tally {
+	return tally{
+		t.held + u.held, t.shared + u.shared, t.sessions + u.sessions, t.lost + u.lost, t.permits + u.permits,
 	}
 }
+
+func (t tally) minus(u tally) tally {
+	return tally{
+		t.held - u.held, t.shared - u.shared, t.sessions - u.sessions, t.lost - u.lost, t.permits - u.permits,
+	}
+}
+
+// tally counts all leases.
+func (l *leases) tally() tally { return tallyOf(&l.last).plus(*l.earlier.counts()) }
 
 // clone returns a copy that shares nothing but the grants.
-func (l *leases) clone() *leases {
-	if l == nil {
-		return nil
+func (l *leases) clone() leases {
+	if l.earlier == nil {
+		return *l
 	}
-	return &leases{slices.Clone(l.list), l.sessions}
+	return leases{l.last, &earlier{slices.Clone(l.earlier.list), l.earlier.tally}}
 }
 
-func (l *leases) len() int { return len(l.all()) }
+// len returns how many leases there are.
+func (l *leases) len() int {
+	n := l.earlier.len()
+	if l.last.Grant != nil {
+		n++
+	}
+	return n
+}
 
-// all returns the leases; the caller does not modify them.
-func (l *leases) all() []listed {
-	if l == nil {
+// at returns the lease at a place, the oldest at 0. Its deadline may be changed, and nothing else. A change of the list
+// makes it invalid.
+func (l *leases) at(place int) *Lease {
+	if place < l.earlier.len() {
+		return &l.earlier.list[place].Lease
+	}
+	return &l.last
+}
+
+// find returns the lease with this token, nil if there is none. A change of the list makes it invalid.
+func (l *leases) find(token messages.Token) *Lease {
+	if l.isLast(token) {
+		return &l.last
+	}
+	if place, ok := l.earlier.place(token); ok {
+		return &l.earlier.list[place].Lease
+	}
+	return nil
+}
+
+func (l *leases) isLast(token messages.Token) bool {
+	return l.last.Grant != nil && l.last.token() == token
+}
+
+// grant adds the lease that is granted next.
+func (l *leases) grant(next Lease) {
+	if !l.last.isOver() {
+		l.putEarlier(l.last)
+	}
+	l.last = next
+}
+
+// putEarlier puts a lease, which is not the last one, into its place, or takes it out if it is neither held nor lost.
+func (l *leases) putEarlier(x Lease) {
+	place, known := l.earlier.place(x.token())
+	if x.isOver() {
+		if known {
+			l.removeEarlier(place)
+		}
+		return
+	}
+	if l.earlier == nil {
+		l.earlier = new(earlier)
+	}
+	e := l.earlier
+	if known {
+		e.tally = e.tally.minus(tallyOf(&e.list[place].Lease))
+		e.list[place] = newEarlierLease(x)
+	} else {
+		e.list = slices.Insert(e.list, place, newEarlierLease(x))
+	}
+	e.tally = e.tally.plus(tallyOf(&x))
+}
+
+func (l *leases) removeEarlier(place int) {
+	e := l.earlier
+	if len(e.list) == 1 {
+		l.earlier = nil
+		return
+	}
+	e.tally = e.tally.minus(tallyOf(&e.list[place].Lease))
+	e.list = slices.Delete(e.list, place, place+1)
+}
+
+func newEarlierLease(x Lease) earlierLease {
+	return earlierLease{x, uint32(limitOf(x.Grant.GetLimit())), uint32(weightOf(x.Grant))}
+}
+
+func (e *earlier) len() int { return len(e.all()) }
+
+// all returns the leases; the caller changes nothing but their deadlines.
+func (e *earlier) all() []earlierLease {
+	if e == nil {
 		return nil
 	}
-	return l.list
+	return e.list
 }
+
+// counts returns the tally of the leases, for reading.
+func (e *earlier) counts() *tally {
+	if e == nil {
+		return &nothing
+	}
+	return &e.tally
+}
+
+var nothing tally
 
 // place returns the place of the lease with this token; not found, where it would be.
-func (l *leases) place(token messages.Token) (int, bool) {
-	return slices.BinarySearchFunc(l.all(), token, func(x listed, token messages.Token) int {
+func (e *earlier) place(token messages.Token) (int, bool) {
+	if e == nil {
+		return 0, false
+	}
+	return slices.BinarySearchFunc(e.list, token, func(x earlierLease, token messages.Token) int {
 		return cmp.Compare(x.token(), token)
 	})
 }
 
-// with returns the leases and one more.
-func (l *leases) with(h Holding, how messages.Event_Kind) *leases {
-	if l == nil {
-		l = new(leases)
+// minLimit returns the lowest limit of the leases that are held, the highest number if none is held.
+func (l *leases) minLimit() uint64 {
+	limit := uint32(math.MaxUint32)
+	for place := range l.earlier.all() {
+		if x := &l.earlier.list[place]; x.isHeld() {
+			limit = min(limit, x.limit)
+		}
 	}
-	place, _ := l.place(h.token())
-	l.list = slices.Insert(l.list, place, newListed(h, how))
-	l.count(h, 1)
-	return l
-}
-
-// replace puts a lease that is held in the place of one with the same token.
-func (l *leases) replace(place int, h Holding) {
-	l.count(l.list[place].Holding, -1)
-	l.count(h, 1)
-	l.list[place] = newListed(h, 0)
-}
-
-// without returns the leases but the one with this token, if it is one of them.
-func (l *leases) without(token messages.Token) *leases {
-	place, ok := l.place(token)
-	switch {
-	case !ok:
-		return l
-	case len(l.list) == 1:
-		return nil
+	if l.last.isHeld() {
+		return min(uint64(limit), limitOf(l.last.Grant.GetLimit()))
 	}
-	l.count(l.list[place].Holding, -1)
-	l.list = slices.Delete(l.list, place, place+1)
-	return l
+	return uint64(limit)
 }
 
-// count counts a lease that comes, or goes if n is negative.
-func (l *leases) count(h Holding, n int) {
-	if len(h.Grant.GetSession()) > 0 {
-		l.sessions += n
-	}
-}
-
-// inSession reports whether a lease belongs to a session.
-func (l *leases) inSession() bool { return l != nil && l.sessions > 0 }
-
-func (l *leases) permits() (n uint64) {
-	for _, x := range l.all() {
-		n += uint64(x.permits)
-	}
-	return n
-}
-
-// tightest returns the lowest limit; without a lease there is none, and it is the highest number.
-func (l *leases) tightest() uint64 {
-	least := uint64(math.MaxUint64)
-	for _, x := range l.all() {
-		least = min(least, uint64(x.limit))
-	}
-	return least
-}
-
-// slots returns a new list of the numbers of all permits.
-func (l *leases) slots() (all []uint32) {
-	for _, x := range l.all() {
-		all = append(all, slotsOf(x.Grant)...)
-	}
-	return all
-}
-
-// weight estimates the stored bytes of the leases.
+// weight estimates the stored bytes of the leases from above.
 func (l *leases) weight() (n int) {
-	for _, x := range l.all() {
-		n += int(x.weight)
+	if l.last.Grant != nil {
+		n = weightOf(l.last.Grant)
+	}
+	for place := range l.earlier.all() {
+		n += int(l.earlier.list[place].weight)
 	}
 	return n
-}
-
-// soonest returns the earliest deadline, [Never] without a lease.
-func (l *leases) soonest() Instant {
-	soonest := Never
-	for _, x := range l.all() {
-		soonest = min(soonest, x.Deadline)
-	}
-	return soonest
 }
 
 // weightOf estimates the stored bytes of a lease from above. One that may hold its resource back counts twice: its loss

@@ -55,12 +55,3 @@ func (o *Outcome) began(at Instant) {
 	}
 	o.beginnings[len(o.Changes)] = at
 }
-
-func (o *Outcome) answer(to messages.ReplyTo, r *messages.Reply) {
-	o.Answers = append(o.Answers, Answer{To: to, Reply: r})
-}
-
-// answerWaiter answers a request out of the queue.
-func (o *Outcome) answerWaiter(to messages.ReplyTo, r *messages.Reply) {
-	o.Answers = append(o.Answers, Answer{To: to, Reply: r, Waited: true})
-}

@@ -240,8 +240,8 @@ func (c *club) keep() {
 			continue
 		}
 		held++
-		if !l.ephemeral && c.recorded[r].Grant.GetTtlMs() < ttl {
-			c.Fatalf("%s is promised %d ms and recorded with %d", r, ttl, c.recorded[r].Grant.GetTtlMs())
+		if !l.ephemeral && c.recorded[r].Last().Grant.GetTtlMs() < ttl {
+			c.Fatalf("%s is promised %d ms and recorded with %d", r, ttl, c.recorded[r].Last().Grant.GetTtlMs())
 		}
 	}
 	if got := x.Kept(); int(got.GetHeld()) != held {
@@ -287,7 +287,7 @@ func (c *club) check() {
 	for _, r := range clubResources {
 		image, l := c.states[r].Image(), c.model.leases[r]
 		if image.Held() != (l != nil) || c.states[r].Waiting() != len(c.model.queues[r]) {
-			c.Fatalf("%s: %v, %d wait; want %v, %d wait", r, image.Grant, c.states[r].Waiting(), l, len(c.model.queues[r]))
+			c.Fatalf("%s: %v, %d wait; want %v, %d wait", r, image.Last().Grant, c.states[r].Waiting(), l, len(c.model.queues[r]))
 		}
 		if l == nil {
 			continue
@@ -296,14 +296,14 @@ func (c *club) check() {
 		if l.session != "" {
 			session = messages.SessionHash(l.session)
 		}
-		if g := image.Grant; g.GetOwner() != l.owner || string(g.GetSession()) != string(session) || g.GetTtlMs() != l.ttl || g.GetExtendOrder() != l.order {
+		if g := image.Last().Grant; g.GetOwner() != l.owner || string(g.GetSession()) != string(session) || g.GetTtlMs() != l.ttl || g.GetExtendOrder() != l.order {
 			c.Fatalf("%s: %v, want %+v", r, g, l)
 		}
-		if got, want := c.sessions.Deadline(lease.Holding{Grant: image.Grant, Deadline: image.Deadline}), c.model.deadline(l); got != want {
+		if got, want := c.sessions.Deadline(image.Last()), c.model.deadline(l); got != want {
 			c.Fatalf("%s ends at %v, want %v", r, got, want)
 		}
-		if i := c.recorded[r]; !l.ephemeral && (i.Grant != image.Grant || i.Deadline != image.Deadline) {
-			c.Fatalf("%s: recorded is %v until %v, want %v until %v", r, i.Grant, i.Deadline, image.Grant, image.Deadline)
+		if got, want := c.recorded[r].Last(), image.Last(); !l.ephemeral && got != want {
+			c.Fatalf("%s: recorded is %+v, want %+v", r, got, want)
 		}
 	}
 	if c.sessions.Len() != len(c.model.sessions) {
@@ -416,8 +416,8 @@ func TestReentrantInAnotherSession(t *testing.T) {
 			t.Fatalf("step %d: %v, %d wait; want %v, %d", i, got, s.Waiting(), step.want, step.waiting)
 		}
 	}
-	if image := s.Image(); image.Token() != 2 || len(image.Grant.GetSession()) > 0 {
-		t.Errorf("the lease is %v", image.Grant)
+	if image := s.Image(); image.Token() != 2 || len(image.Last().Grant.GetSession()) > 0 {
+		t.Errorf("the lease is %v", image.Last().Grant)
 	}
 }
 

@@ -161,6 +161,33 @@ func (s *Sessions) of(g *journal.Grant) *Session {
 	return s.byKey[SessionKey(g.GetSession())]
 }
 
+// follow keeps the sessions of a lease as a change leaves them, and reports whether the lease has joined or left one. before
+// is the lease as it was, nil for a new one.
+func (s *Sessions) follow(now Instant, before *journal.Grant, c *journal.Change) (moved bool) {
+	if len(before.GetSession()) > 0 {
+		s.leave(now, before, isLoss(c))
+		moved = true
+	}
+	if isHeld(c.GetKind()) && len(c.GetGrant().GetSession()) > 0 {
+		s.join(c.GetGrant())
+		moved = true
+	}
+	return moved
+}
+
+// downgraded is the reason of the end of a lease in whose place another one is.
+const downgraded = "downgraded"
+
+// isLoss reports whether a lease has ended without the will of its owner.
+func isLoss(c *journal.Change) bool {
+	switch c.GetKind() {
+	case messages.Event_RELEASED:
+		return c.GetReason() != "" && c.GetReason() != downgraded
+	default:
+		return !isHeld(c.GetKind())
+	}
+}
+
 // join puts a lease into its session.
 func (s *Sessions) join(g *journal.Grant) {
 	x := s.of(g)
@@ -254,7 +281,7 @@ func (s *Sessions) Reset(now Instant, resource string, i *Image) {
 }
 
 // Deadline returns when a present lease ends: with its session, if it has one.
-func (s *Sessions) Deadline(h Holding) Instant {
+func (s *Sessions) Deadline(h Lease) Instant {
 	switch x := s.of(h.Grant); {
 	case x != nil:
 		return x.deadline
@@ -265,6 +292,6 @@ func (s *Sessions) Deadline(h Holding) Instant {
 }
 
 // Lease returns the public view of a present lease at now.
-func (s *Sessions) Lease(h Holding, now Instant) *messages.Lease {
+func (s *Sessions) Lease(h Lease, now Instant) *messages.Lease {
 	return h.Grant.Lease(s.Deadline(h).Sub(now))
 }

@@ -3,36 +3,32 @@ package lease
 import (
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/holdfast-io/holdfast/messages"
 	"github.com/holdfast-io/holdfast/messages/journal"
 )
 
-// Shrink returns what a free resource needs for its next token, and to tell the last owner how its lease
-// ended. Metadata, TTL, request id, the owner's name and the hash of its secret go; a digest of the two stays. A repeated
+// Shrink returns what a free resource needs for its next token, and to report to the last owner how its lease ended.
+// Metadata, TTL, request id, the owner's name and the hash of its secret go; a digest of the two stays. A repeated
 // acquire is not recognized any more. A resource that is held or held back is returned as it is.
 func (i *Image) Shrink() Image {
-	switch {
+	last := i.leases.last
+	switch g := last.Grant; {
 	case !i.IsFree():
 		return *i
-	case i.Grant == nil || i.Floor > messages.Token(i.Grant.GetToken()):
+	case g == nil || i.Floor > last.token():
 		return Image{Floor: i.Token()} // there may have been later leases, of which nothing is known
 	case i.OwnerDigest != 0:
 		return *i
 	default:
-		return Image{
-			Grant: &journal.Grant{
-				Resource: i.Grant.GetResource(), Token: i.Grant.GetToken(), Former: i.Grant.GetFormer(),
-			},
-			State: i.State, OwnerDigest: digest(i.Grant.GetOwner(), i.Grant.GetSecretHash()),
-		}
+		last.Grant = &journal.Grant{Resource: g.GetResource(), Token: g.GetToken(), Former: g.GetFormer()}
+		return Image{leases: leases{last: last}, OwnerDigest: digest(g.GetOwner(), g.GetSecretHash())}
 	}
 }
 
-// wasOf reports whether the last grant was the caller's. Of a shrunk one it goes by the digest: a name that
-// has the same one is told how the lease ended, and that changes nothing.
+// wasOf reports whether the last grant was the caller's. Of a shrunk one the digest decides: a name with the same digest
+// learns how the lease ended, and that changes nothing.
 func (i *Image) wasOf(who caller) bool {
 	if i.OwnerDigest == 0 {
-		return who.owns(i.Grant)
+		return who.owns(i.leases.last.Grant)
 	}
 	return i.OwnerDigest == digest(who.owner, nil) || len(who.hash) > 0 && i.OwnerDigest == digest(who.owner, who.hash)
 }

@@ -45,13 +45,13 @@ func TestShrunkAnswersAlike(t *testing.T) {
 
 // Nothing is kept whose size a client chooses, but the resource's name.
 func TestShrunkIsSmall(t *testing.T) {
-	image := lease.Image{State: messages.Event_RELEASED, Grant: &journal.Grant{
+	image := lease.Restore(&journal.Entry{State: messages.Event_RELEASED, Grant: &journal.Grant{
 		Resource: resource, Owner: "ann", Token: 7, TtlMs: 1000, AcquiredAtMs: 1, RequestId: "x",
 		Metadata: map[string]string{"k": "v"},
-	}}
+	}})
 	shrunk := image.Shrink()
-	if want := (&journal.Grant{Resource: resource, Token: 7}); !proto.Equal(shrunk.Grant, want) {
-		t.Errorf("got %v, want %v", shrunk.Grant, want)
+	if want := (&journal.Grant{Resource: resource, Token: 7}); !proto.Equal(shrunk.Last().Grant, want) {
+		t.Errorf("got %v, want %v", shrunk.Last().Grant, want)
 	}
 }
 

@@ -219,8 +219,8 @@ func TestHeavyLossesFitIntoAMessage(t *testing.T) {
 				most = max(most, proto.Size(record))
 			}
 			image := k.ledger.Image("heavy")
-			if most > natsTakes || len(image.Lost()) != holders {
-				t.Errorf("a record with %d lost leases of %d has %d bytes", len(image.Lost()), holders, most)
+			if most > natsTakes || image.Losses() != holders {
+				t.Errorf("a record with %d lost leases of %d has %d bytes", image.Losses(), holders, most)
 			}
 			e := &entry{Image: image}
 			if size := proto.Size(e.store("heavy")); size > image.Weight() {

@@ -206,12 +206,12 @@ func (l *Ledger) Restart(now lease.Time, taken func(resource string, image *leas
 }
 
 // SetEphemeral notes a resource's ephemeral leases, of which there may be none. They are in memory only.
-func (l *Ledger) SetEphemeral(resource string, held []lease.Holding) {
+func (l *Ledger) SetEphemeral(resource string, held []lease.Lease) {
 	l.pages.page(resource).setEphemeral(resource, held)
 }
 
 // Ephemeral returns a resource's ephemeral leases.
-func (l *Ledger) Ephemeral(resource string) []lease.Holding {
+func (l *Ledger) Ephemeral(resource string) []lease.Lease {
 	return l.pages.page(resource).ephemeral[resource]
 }
 
@@ -226,21 +226,21 @@ func (l *Ledger) Owed() (position, number uint64) {
 
 // follows checks that a change is possible in the resource's present state.
 func follows(i *lease.Image, c *journal.Change) error {
-	g := c.GetGrant()
+	g, last := c.GetGrant(), i.Last()
 	wrong := func(what string, token uint64) error {
 		return fmt.Errorf("%w: %s of %s token %d where token %d stands (%s)", journal.ErrCorrupt,
-			what, messages.Spoken(c.Name()), token, i.Token(), i.State)
+			what, messages.Spoken(c.Name()), token, i.Token(), last.How)
 	}
 	_, stands := i.Find(messages.Token(g.GetToken()))
 	if c.GetKind() == messages.Event_CONFIRMED {
-		stands = i.IsLost(messages.Token(g.GetToken()))
+		_, stands = i.FindLost(messages.Token(g.GetToken()))
 	}
 	switch {
 	case g == nil && (!i.Fits(math.MaxUint32, 1) || c.GetReserved() <= uint64(i.Token())):
 		return wrong("reservation", c.GetReserved())
 	case g == nil:
 		return nil
-	case c.GetKind() == messages.Event_ACQUIRED && (!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()):
+	case c.GetKind() == messages.Event_ACQUIRED && (!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()):
 		return wrong("grant", g.GetToken())
 	case c.GetKind() != messages.Event_ACQUIRED && !stands:
 		return wrong(c.GetKind().String(), g.GetToken())

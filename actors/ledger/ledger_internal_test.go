@@ -91,7 +91,7 @@ func (s *scribe) change(resource, owner string) { s.changeTo(resource, owner, me
 func (s *scribe) changeTo(resource, owner string, end messages.Event_Kind) {
 	s.Helper()
 	image := s.ledger.Image(resource)
-	c := &journal.Change{Kind: end, Grant: image.Grant}
+	c := &journal.Change{Kind: end, Grant: image.Last().Grant}
 	if image.Held() {
 		s.ends[resource] = end
 	} else {
@@ -191,11 +191,11 @@ func state(l *Ledger) string {
 	lines := map[string]string{}
 	l.pages.each(func(p *page) {
 		for resource, i := range p.entries {
-			lines[resource] = fmt.Sprintf("%s: %s %d\n", resource, i.State, i.Token())
+			lines[resource] = fmt.Sprintf("%s: %s %d\n", resource, i.Last().How, i.Token())
 			for h := range i.Holdings() {
 				lines[resource] += fmt.Sprintf("  %v\n", inWords(h.Grant))
 			}
-			for _, l := range i.Lost() {
+			for l := range i.Lost() {
 				lines[resource] += fmt.Sprintf("  lost %s %v\n", l.How, inWords(l.Grant))
 			}
 			if i.IsFree() {
@@ -582,7 +582,7 @@ func TestPagesOfWholeGrants(t *testing.T) {
 		s.owners = map[string]string{"released": "o", "recent": "o"}
 		s.ends = map[string]messages.Event_Kind{"released": messages.Event_RELEASED, "recent": messages.Event_RELEASED}
 		s.checkEnds()
-		if image := s.ledger.Image("recent"); image.Grant.GetRequestId() != "x" {
+		if image := s.ledger.Image("recent"); image.Last().Grant.GetRequestId() != "x" {
 			t.Error("a resource that was used just now lacks its request id")
 		}
 		s.ledger.pages.page("").dirty = true

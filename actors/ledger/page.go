@@ -25,7 +25,7 @@ type page struct {
 	// tombstones are the other ones that are remembered.
 	tombstones map[string]tombstone
 	// ephemeral are the ephemeral leases, which are in memory only; nil if there are none.
-	ephemeral map[string][]lease.Holding
+	ephemeral map[string][]lease.Lease
 	// suspended is what [Ledger.Suspend] has noted, in memory only, of resources that are remembered; nil if there is none.
 	suspended map[string]tombstone
 	// weight estimates the bytes of the page when stored, as far as a split can make them less.
@@ -50,7 +50,7 @@ type entry struct {
 
 // weight estimates the stored bytes of the entry from above, up to the heaviest.
 func (e *entry) weight() int {
-	if e.Grant == nil {
+	if e.Last().Grant == nil {
 		return reservationWeight
 	}
 	return min(e.Weight(), heaviest)
@@ -94,7 +94,7 @@ func (p *page) remove(resource string, e *entry) {
 // count adds an entry to the figures of the page, n times.
 func (p *page) count(e *entry, n int) {
 	p.weight += n * e.weight()
-	p.leases, p.shared, p.lost = p.leases+n*e.Leases(), p.shared+n*e.Shared(), p.lost+n*e.Losts()
+	p.leases, p.shared, p.lost = p.leases+n*e.Leases(), p.shared+n*e.Shared(), p.lost+n*e.Losses()
 	switch {
 	case !e.IsFree():
 		p.taken += n
@@ -132,12 +132,12 @@ func (p *page) measure() {
 func (p *page) clean() { p.stored, p.dirty, p.since = true, false, math.MaxInt }
 
 // setEphemeral notes a resource's ephemeral leases, of which there may be none.
-func (p *page) setEphemeral(resource string, held []lease.Holding) {
+func (p *page) setEphemeral(resource string, held []lease.Lease) {
 	switch {
 	case len(held) == 0:
 		delete(p.ephemeral, resource)
 	case p.ephemeral == nil:
-		p.ephemeral = map[string][]lease.Holding{resource: held}
+		p.ephemeral = map[string][]lease.Lease{resource: held}
 	default:
 		p.ephemeral[resource] = held
 	}

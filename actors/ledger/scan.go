@@ -182,8 +182,8 @@ func (s *Scan) resources(p *page, tell func(resource string)) {
 // leases returns those of a resource, in the order of their tokens.
 func (s *Scan) leases(p *page, resource string, sessions *lease.Sessions, now lease.Instant) (all []listed) {
 	if s.query.HeldBack {
-		for _, l := range p.entries[resource].Lost() {
-			all = append(all, listed{l.Lease(now), l.Grant})
+		for l := range p.entries[resource].Lost() {
+			all = append(all, listed{l.Loss(now), l.Grant})
 		}
 		return all
 	}
@@ -194,11 +194,11 @@ func (s *Scan) leases(p *page, resource string, sessions *lease.Sessions, now le
 }
 
 // holdings returns the leases of a resource in the order of their tokens.
-func (p *page) holdings(resource string) []lease.Holding {
+func (p *page) holdings(resource string) []lease.Lease {
 	held := slices.Clone(p.ephemeral[resource])
 	if e, ok := p.entries[resource]; ok {
 		held = slices.AppendSeq(held, e.Holdings())
 	}
-	slices.SortFunc(held, func(a, b lease.Holding) int { return cmp.Compare(a.Grant.GetToken(), b.Grant.GetToken()) })
+	slices.SortFunc(held, func(a, b lease.Lease) int { return cmp.Compare(a.Grant.GetToken(), b.Grant.GetToken()) })
 	return held
 }

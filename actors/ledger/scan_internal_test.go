@@ -58,7 +58,7 @@ func (k *keeper) want(heldBack bool) (all []string) {
 				leases = append(leases, placed{newPlace(resource), h.Grant.GetToken()})
 			}
 		}
-		for _, l := range image.Lost() {
+		for l := range image.Lost() {
 			if heldBack {
 				leases = append(leases, placed{newPlace(resource), l.Grant.GetToken()})
 			}
@@ -138,11 +138,11 @@ func TestScanWhileLeasesEnd(t *testing.T) {
 	release := func(k *keeper, g *journal.Grant) {
 		k.step(g.GetResource(), lease.Release{Request: &messages.ReleaseRequest{Owner: g.GetOwner(), Token: g.GetToken()}})
 	}
-	for name, ends := range map[string]func(last *messages.Lease, h lease.Holding) bool{
-		"the lease of the cursor": func(last *messages.Lease, h lease.Holding) bool { return h.Grant.GetToken() == last.GetToken() },
-		"all before it":           func(last *messages.Lease, h lease.Holding) bool { return h.Grant.GetToken() <= last.GetToken() },
-		"the next one":            func(last *messages.Lease, h lease.Holding) bool { return h.Grant.GetToken() == last.GetToken()+1 },
-		"all of the resource":     func(*messages.Lease, lease.Holding) bool { return true },
+	for name, ends := range map[string]func(last *messages.Lease, h lease.Lease) bool{
+		"the lease of the cursor": func(last *messages.Lease, h lease.Lease) bool { return h.Grant.GetToken() == last.GetToken() },
+		"all before it":           func(last *messages.Lease, h lease.Lease) bool { return h.Grant.GetToken() <= last.GetToken() },
+		"the next one":            func(last *messages.Lease, h lease.Lease) bool { return h.Grant.GetToken() == last.GetToken()+1 },
+		"all of the resource":     func(*messages.Lease, lease.Lease) bool { return true },
 	} {
 		for _, limit := range []int{1, 2, 3} {
 			t.Run(fmt.Sprint(name, " ", limit), func(t *testing.T) {

@@ -39,7 +39,7 @@ func (k *keeper) begin() {
 		if held.Soonest() != image.Soonest() || image.IsFree() {
 			k.Fatalf("%s is woken at %d, its first lease ends at %d", resource, held.Soonest(), image.Soonest())
 		}
-		for _, l := range image.Lost() {
+		for l := range image.Lost() {
 			if want := k.backUntil(l.Grant); l.Deadline != want {
 				k.Fatalf("a lost lease holds %s back until %d, want its whole delay from now: %d", resource, l.Deadline, want)
 			}
@@ -110,10 +110,10 @@ func (k *keeper) check(resource string, decided lease.Image) {
 	for h := range image.Holdings() {
 		got = append(got, fmt.Sprint(h.Deadline, inWords(h.Grant)))
 	}
-	for _, l := range decided.Lost() {
+	for l := range decided.Lost() {
 		want = append(want, fmt.Sprint("lost", l.How, l.Deadline, inWords(l.Grant)))
 	}
-	for _, l := range image.Lost() {
+	for l := range image.Lost() {
 		got = append(got, fmt.Sprint("lost", l.How, l.Deadline, inWords(l.Grant)))
 	}
 	if !slices.Equal(got, want) {
@@ -191,7 +191,7 @@ func TestSharedReplayEqualsLive(t *testing.T) {
 			"confirm": func(t *rapid.T) {
 				resource := names.Draw(t, "resource")
 				image := k.state(resource).Image()
-				if lost := image.Lost(); len(lost) > 0 {
+				if lost := slices.Collect(image.Lost()); len(lost) > 0 {
 					l := rapid.SampledFrom(lost).Draw(t, "loss")
 					k.step(resource, lease.Confirm{Request: &messages.ConfirmRequest{Token: l.Grant.GetToken()}})
 				}

@@ -27,10 +27,7 @@ func (p *page) load(stored *journal.Page) error {
 // insert puts in a stored entry of a resource that is not there.
 func (p *page) insert(s *journal.Entry) {
 	resource := s.Name()
-	e := &entry{used: s.GetUsedMs(), Image: lease.Restore(lease.Image{
-		Grant: s.GetGrant(), State: s.GetState(), Floor: messages.Token(s.GetReserved()),
-		OwnerDigest: s.GetOwnerDigest(),
-	}, s.GetOthers(), s.GetLost())}
+	e := &entry{used: s.GetUsedMs(), Image: lease.Restore(s)}
 	if !e.IsFree() || e.OwnerDigest == 0 {
 		p.add(resource, e)
 	} else {
@@ -55,12 +52,7 @@ func (p *page) store(tail journal.Tail, floor messages.Token) *journal.Record {
 }
 
 func (e *entry) store(resource string) *journal.Entry {
-	s := &journal.Entry{
-		Grant: e.Grant, State: e.State, Reserved: uint64(e.Floor), UsedMs: e.used, OwnerDigest: e.OwnerDigest,
-		Others: e.Others(), Lost: e.Losses(),
-	}
-	if e.Grant == nil {
-		s.Resource = resource
-	}
+	s := e.Entry(resource)
+	s.UsedMs = e.used
 	return s
 }

@@ -13,9 +13,10 @@ import (
 // What is noted of a resource without an actor counts once, stays when its page is split, and is forgotten with it.
 func TestSuspended(t *testing.T) {
 	s := newScribe(t)
-	ended := lease.Image{
-		Grant: &journal.Grant{Owner: "o", Token: 7, Metadata: map[string]string{"k": "v"}}, State: messages.Event_RELEASED, Reserved: 1000,
-	}
+	ended := lease.Restore(&journal.Entry{
+		Grant: &journal.Grant{Owner: "o", Token: 7, Metadata: map[string]string{"k": "v"}}, State: messages.Event_RELEASED,
+	})
+	ended.Reserved = 1000
 	const names = 3000 // more than a page
 	for i := range names {
 		name := fmt.Sprint("r", i)
@@ -31,7 +32,7 @@ func TestSuspended(t *testing.T) {
 	}
 	for i := range names {
 		name := fmt.Sprint("r", i)
-		if i := s.ledger.Resume(name); i.Token() != 7 || i.Reserved != 1000 || i.State != messages.Event_RELEASED || i.OwnerDigest == 0 {
+		if i := s.ledger.Resume(name); i.Token() != 7 || i.Reserved != 1000 || i.Last().How != messages.Event_RELEASED || i.OwnerDigest == 0 {
 			t.Fatalf("%s: resumed as %+v", name, i)
 		}
 		if i := s.ledger.Resume(name); i.Token() != 1000 || i.Reserved != 0 {

@@ -35,9 +35,10 @@ func (t tombstone) state() messages.Event_Kind {
 // bury returns the tombstone of a free entry.
 func bury(e *entry) tombstone {
 	i := e.Shrink()
+	last := i.Last()
 	return tombstone{
-		token: i.Token(), former: messages.Token(i.Grant.GetFormer()), owner: i.OwnerDigest,
-		usedState: e.used<<stateBits | int64(i.State),
+		token: i.Token(), former: messages.Token(last.Grant.GetFormer()), owner: i.OwnerDigest,
+		usedState: e.used<<stateBits | int64(last.How),
 	}
 }
 
@@ -46,10 +47,10 @@ func (t tombstone) entry(resource string) *entry {
 	if t.owner == 0 {
 		return &entry{Image: lease.Image{Floor: t.token}, used: t.used()}
 	}
-	return &entry{used: t.used(), Image: lease.Image{
+	return &entry{used: t.used(), Image: lease.Restore(&journal.Entry{
 		Grant: &journal.Grant{Resource: resource, Token: uint64(t.token), Former: uint64(t.former)},
 		State: t.state(), OwnerDigest: t.owner,
-	}}
+	})}
 }
 
 // tombstoneWeight estimates the stored bytes of a tombstone from above.

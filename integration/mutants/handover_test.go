@@ -15,7 +15,7 @@ var handOvers = []mutant{
 	{
 		name:  "RestIsRoundedDown",
 		harm:  "a lease that moves ends up to a millisecond before its holder expects",
-		edits: []edit{{"actors/lease/handover.go", "millis(deadline.Sub(now)+time.Millisecond-1)", "millis(deadline.Sub(now)-time.Millisecond)"}},
+		edits: []edit{{"actors/lease/left.go", "millis(deadline.Sub(now)+time.Millisecond-1)", "millis(deadline.Sub(now)-time.Millisecond)"}},
 		found: rests,
 		says:  `3999 ms are left, want 4s`,
 	},

@@ -84,8 +84,8 @@ var mutants = []mutant{
 		name: "TokenReused",
 		harm: "the next holder gets the token of the last one, so a guard cannot tell them apart",
 		edits: []edit{
-			{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        max(uint64(s.image.Token())+uint64(min(s.image.Holders(), 1)), 1),"},
-			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < i.Grant.GetToken()"},
+			{"actors/lease/grant.go", "Token:        uint64(t.image.Token() + 1),", "Token:        max(uint64(t.image.Token())+uint64(min(t.image.Holders(), 1)), 1),"},
+			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `token \d+ is granted behind token`,
@@ -93,7 +93,7 @@ var mutants = []mutant{
 	{
 		name:  "TokenLeftOut",
 		harm:  "tokens have gaps, so they do not show that a grant is missing",
-		edits: []edit{{"actors/lease/acquire.go", "Token:        uint64(s.image.Token() + 1),", "Token:        uint64(s.image.Token() + 2),"}},
+		edits: []edit{{"actors/lease/grant.go", "Token:        uint64(t.image.Token() + 1),", "Token:        uint64(t.image.Token() + 2),"}},
 		found: live,
 		says:  `token \d+ is granted behind token`,
 	},
@@ -110,7 +110,7 @@ var mutants = []mutant{
 	{
 		name:  "ExpiryEarly",
 		harm:  "a lease ends before the time that its holder counts on",
-		edits: []edit{{"actors/lease/image.go", "return now.Add(ttl(g.GetTtlMs()))", "return now.Add(ttl(g.GetTtlMs()) * 3 / 4)"}},
+		edits: []edit{{"actors/lease/lease.go", "return now.Add(ttl(g.GetTtlMs()))", "return now.Add(ttl(g.GetTtlMs()) * 3 / 4)"}},
 		found: live,
 		says:  `before its time`,
 	},
@@ -228,8 +228,8 @@ var mutants = []mutant{
 		name: "LeaseMovesIntoAnotherSession",
 		harm: "a lease ends with a session that was opened behind its holder's back",
 		edits: []edit{{
-			"actors/lease/acquire.go", "\tif err := otherSession(own, e.Request); err != nil {\n\t\to.answer(e.From, s.invalid(err))\n\t\treturn\n\t}\n",
-			"\tif otherSession(own, e.Request) != nil {\n\t\tx := s.sessions.enter(now.Instant, e.Request.GetSession(), e.Request.GetTtlMs(), nil)\n\t\town = s.extended(now, own, with(own.Grant, func(g *journal.Grant) { g.TtlMs, g.Session = x.ttl, x.Key[:] }), o)\n\t}\n",
+			"actors/lease/acquire.go", "\tif err := otherSession(own, e.Request); err != nil {\n\t\tt.answer(e.From, invalid(err))\n\t\treturn\n\t}\n",
+			"\tif otherSession(own, e.Request) != nil {\n\t\tr := &messages.ExtendRequest{Session: e.Request.GetSession(), TtlMs: e.Request.GetTtlMs()}\n\t\town = t.extend(t.now.Instant, own, successor(t, own, r))\n\t}\n",
 		}},
 		found: sessions,
 		says:  `want INVALID`,
@@ -237,14 +237,14 @@ var mutants = []mutant{
 	{
 		name:  "LeasesEndWithTheirOwner",
 		harm:  "a new owner of the shard ends every lease, though the holders go on",
-		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now.Instant, l.inherited.GetLeftMs())\n", "\t\t\t\te.Deadline = now.Instant\n"}},
+		edits: []edit{{"actors/ledger/ledger.go", "\t\t\t\te.Restart(now.Instant, l.inherited.GetLeftMs())\n", "\t\t\t\te.Restart(now.Add(-1<<42), l.inherited.GetLeftMs())\n"}},
 		found: live,
 		says:  `before its time`,
 	},
 	{
 		name:  "ExtendWithoutEffect",
 		harm:  "a holder is told that its lease goes on, and it does not",
-		edits: []edit{{"actors/lease/extend.go", "\t\th = s.become(now, h, s.successor(now, h, r), o)\n", ""}},
+		edits: []edit{{"actors/lease/extend.go", "\t\th = become(t, h, successor(t, h, r))\n", ""}},
 		found: live,
 		says:  `no such extension is in the journal`,
 	},
@@ -267,14 +267,14 @@ var mutants = []mutant{
 	{
 		name:  "AnybodyReleases",
 		harm:  "who does not hold a lock can release it",
-		edits: []edit{{"actors/lease/release.go", "\t\tcase !who.owns(g):\n", "\t\tcase who.owner == \"\":\n"}},
+		edits: []edit{{"actors/lease/lookup.go", "\t\tcase !who.owns(g):\n", "\t\tcase who.owner == \"\":\n"}},
 		found: live,
 		says:  `held twice`,
 	},
 	{
 		name:  "StaleTokenReleases",
 		harm:  "a late release of an earlier lease ends the present one",
-		edits: []edit{{"actors/lease/release.go", "case token == g.GetToken() || token == g.GetFormer():", "case token <= g.GetToken():"}},
+		edits: []edit{{"actors/lease/lookup.go", "case token == g.GetToken() || token == g.GetFormer():", "case token <= g.GetToken():"}},
 		found: live,
 		says:  `no such end of a lease is in the journal|no request has asked for this: commit \d+: RELEASED`,
 	},
@@ -282,7 +282,7 @@ var mutants = []mutant{
 		name: "EveryRequestIsARepetition",
 		harm: "a second request of the owner is granted its lease, though another one holds it",
 		edits: []edit{{
-			"actors/lease/acquire.go", "if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner {", "if h.Grant.GetOwner() == owner {",
+			"actors/lease/lookup.go", "if h.Grant.GetRequestId() == id && h.Grant.GetOwner() == owner {", "if h.Grant.GetOwner() == owner {",
 		}},
 		found: live,
 		says:  `the grant is another request's`,
@@ -291,8 +291,8 @@ var mutants = []mutant{
 		name: "GrantWhileHeld",
 		harm: "two hold the lock",
 		edits: []edit{
-			{"actors/lease/acquire.go", "case s.Waiting() == 0 && s.fits(r):", "case s.Waiting() == 0 && (s.fits(r) || s.image.Token()%8 == 0):"},
-			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()", "g.GetToken() <= i.Grant.GetToken()"},
+			{"actors/lease/acquire.go", "case t.Waiting() == 0 && fits(&t.image, r):", "case t.Waiting() == 0 && (fits(&t.image, r) || t.image.Token()%8 == 0):"},
+			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "g.GetToken() <= last.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `is granted to .* while token \d+ .* is held`,
@@ -301,8 +301,8 @@ var mutants = []mutant{
 		name: "WriterBesideReaders",
 		harm: "a writer changes what readers read",
 		edits: []edit{
-			{"actors/lease/permits.go", "return all <= limitOf(limit) && all <= i.tightest()", "return all <= i.tightest()"},
-			{"actors/lease/permits.go", "if overlap(slotsOf(h.Grant), slotsOf(g)) {", "if overlap(slotsOf(h.Grant), nil) {"},
+			{"actors/lease/fits.go", "return all <= limitOf(limit) && all <= i.leases.minLimit()", "return all <= i.leases.minLimit()"},
+			{"actors/lease/fits.go", "if overlap(slotsOf(l.Grant), slotsOf(g)) {", "if overlap(slotsOf(l.Grant), nil) {"},
 		},
 		found: live,
 		says:  `is granted to .* while token \d+ .* is held`,
@@ -310,7 +310,7 @@ var mutants = []mutant{
 	{
 		name:  "ReaderOvertakes",
 		harm:  "readers that come one after the other keep a writer waiting for ever",
-		edits: []edit{{"actors/lease/acquire.go", "case s.Waiting() == 0 && s.fits(r):", "case s.fits(r):"}},
+		edits: []edit{{"actors/lease/acquire.go", "case t.Waiting() == 0 && fits(&t.image, r):", "case fits(&t.image, r):"}},
 		found: live,
 		says:  `requests were overtaken by`,
 	},
@@ -318,7 +318,7 @@ var mutants = []mutant{
 		name: "PermitNotGivenBack",
 		harm: "a semaphore lets fewer in than it may",
 		edits: []edit{{
-			"actors/lease/permits.go", "\tif i.State == messages.Event_ACQUIRED {\n\t\tn = permitsHeld(i.Grant)", "\tif i.Grant != nil {\n\t\tn = permitsHeld(i.Grant)",
+			"actors/lease/image.go", "\tif last := &i.leases.last; last.isHeld() {\n\t\tn += permitsHeld", "\tif last := &i.leases.last; last.Grant != nil {\n\t\tn += permitsHeld",
 		}},
 		found: live,
 		says:  `no order of its operations`,
@@ -328,7 +328,7 @@ var mutants = []mutant{
 		harm: "a writer's fence keeps out the readers behind it",
 		edits: []edit{{
 			"actors/lease/image.go", "\tif !i.Held() {\n\t\treturn token\n",
-			"\tif phase := i.Grant.GetPhase(); !i.Held() && phase > 0 {\n\t\treturn phase\n\t}\n\tif !i.Held() {\n\t\treturn token\n",
+			"\tif phase := i.leases.last.Grant.GetPhase(); !i.Held() && phase > 0 {\n\t\treturn phase\n\t}\n\tif !i.Held() {\n\t\treturn token\n",
 		}},
 		found: live,
 		says:  `though nothing is held beside it`,
@@ -337,8 +337,8 @@ var mutants = []mutant{
 		name: "SlotTwice",
 		harm: "two holders of a semaphore use the same slot",
 		edits: []edit{
-			{"actors/lease/permits.go", "\t\ttaken = append(taken, slotsOf(i.Grant)...)\n", ""},
-			{"actors/lease/permits.go", "if overlap(slotsOf(h.Grant), slotsOf(g)) {", "if overlap(slotsOf(h.Grant), nil) {"},
+			{"actors/lease/fits.go", "\t\ttaken = append(taken, slotsOf(l.Grant)...)\n", "\t\tif i.leases.isLast(l.token()) {\n\t\t\tbreak\n\t\t}\n\t\ttaken = append(taken, slotsOf(l.Grant)...)\n"},
+			{"actors/lease/fits.go", "if overlap(slotsOf(l.Grant), slotsOf(g)) {", "if overlap(slotsOf(l.Grant), nil) {"},
 		},
 		found: live,
 		says:  `gets slot \d+, which token \d+ has`,
@@ -347,8 +347,8 @@ var mutants = []mutant{
 		name: "DowngradeKeepsItsToken",
 		harm: "a write that was delayed under the exclusive lease looks like one of a reader",
 		edits: []edit{
-			{"actors/lease/extend.go", "token := uint64(s.image.Token() + 1)", "token := h.Grant.GetToken()"},
-			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= i.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < i.Grant.GetToken()"},
+			{"actors/lease/extend.go", "token := uint64(t.image.Token() + 1)", "token := h.Grant.GetToken()"},
+			{"actors/ledger/ledger.go", "!i.Admits(g) || g.GetToken() <= last.Grant.GetToken()", "!i.Admits(g) || g.GetToken() < last.Grant.GetToken()"},
 		},
 		found: live,
 		says:  `token \d+ is granted behind token|grant of ".*" token \d+ where token \d+ stands`, // or the owner refuses to go on
@@ -356,7 +356,7 @@ var mutants = []mutant{
 	{
 		name:  "OthersNotStored",
 		harm:  "the next owner of a shard gives permits away that are held",
-		edits: []edit{{"actors/ledger/stored.go", "Others: e.Others(), Lost: e.Losses(),", "Lost: e.Losses(),"}},
+		edits: []edit{{"actors/lease/stored.go", "\t\t\te.Others = append(e.Others, named(l.Grant, \"\"))\n", ""}},
 		found: storm,
 		says:  `the page has .* and \d+ held`,
 	},
@@ -472,7 +472,7 @@ var mutants = []mutant{
 	{
 		name:  "EndedRequestsNotConsulted",
 		harm:  "a late copy of a request holds the lock for a TTL with no client behind it",
-		edits: []edit{{"actors/lease/acquire.go", "s.over(now, r); over != nil {", "s.over(now, r); over != nil && over.GetStatus() == messages.Status_HELD {"}},
+		edits: []edit{{"actors/lease/acquire.go", "t.over(r); over != nil {", "t.over(r); over != nil && over.GetStatus() == messages.Status_HELD {"}},
 		found: live,
 		says:  `was granted before, and its lease had ended`,
 	},
@@ -496,7 +496,7 @@ var mutants = []mutant{
 	{
 		name:  "ReleaseOfARequestReleasesAnother",
 		harm:  "a client that withdraws a request loses the lease that it has by another one",
-		edits: []edit{{"actors/lease/release.go", "\tif h, ok := s.granted(who, id); ok {\n\t\ts.finish(", "\tif h, ok := s.own(who, 0); ok {\n\t\ts.finish("}},
+		edits: []edit{{"actors/lease/release.go", "\tif h, ok := t.image.granted(who, id); ok {\n\t\tt.finish(", "\tif h, ok := t.image.own(who, 0); ok {\n\t\tt.finish("}},
 		found: requests,
 		says:  `got .*RELEASED.*, want NOT_HELD`,
 	},
@@ -584,14 +584,14 @@ var mutants = []mutant{
 	{
 		name:  "GrantDuringADelay",
 		harm:  "the next holder begins while the lost one may still write",
-		edits: []edit{{"actors/lease/permits.go", "return !i.HeldBack() && i.fitsBeside(limit, permits)", "return i.fitsBeside(limit, permits)"}},
+		edits: []edit{{"actors/lease/fits.go", "return !i.HeldBack() && i.fitsBeside(limit, permits)", "return i.fitsBeside(limit, permits)"}},
 		found: live,
 		says:  `holds the resource back|holding the resource back|still holds`,
 	},
 	{
 		name:  "ConfirmationOfAnotherToken",
 		harm:  "an agent that has stopped one holder lets the next one in beside another that it has not stopped",
-		edits: []edit{{"actors/lease/confirm.go", "place, ok := s.image.lost.place(token)", "place, ok := 0, len(lost) > 0"}},
+		edits: []edit{{"actors/lease/confirm.go", "lost, ok := t.image.FindLost(token)", "lost, ok := t.image.firstLost()"}},
 		found: heldBack,
 		says:  `STALE_TOKEN`,
 	},
@@ -608,7 +608,7 @@ var mutants = []mutant{
 	{
 		name:  "LostLeasesNotInPages",
 		harm:  "what is held back is forgotten when the journal is compacted",
-		edits: []edit{{"actors/ledger/stored.go", "Others: e.Others(), Lost: e.Losses(),", "Others: e.Others(),"}},
+		edits: []edit{{"actors/lease/stored.go", "\t\t\te.Lost = append(e.Lost, &journal.Loss{Grant: named(l.Grant, \"\"), How: l.How})\n", ""}},
 		found: lostLeases,
 		says:  `lost (EXPIRED|BROKEN)`,
 	},
@@ -622,7 +622,7 @@ var mutants = []mutant{
 	{
 		name:  "SecretOfAReleaseNotChecked",
 		harm:  "who knows the name of an owner and of its request releases its lease",
-		edits: []edit{{"actors/lease/acquire.go", "return h, ok && who.owns(h.Grant)", "return h, ok"}},
+		edits: []edit{{"actors/lease/lookup.go", "return h, ok && who.owns(h.Grant)", "return h, ok"}},
 		found: secrets,
 		says:  `RELEASED.*want NOT_HELD`,
 	},
@@ -637,7 +637,7 @@ var mutants = []mutant{
 		name: "SecretOfAWaitingRequestNotChecked",
 		harm: "who repeats a waiting request of another client takes its place",
 		edits: []edit{{
-			"actors/lease/queue.go", "return place >= 0 && !who.opens(s.queue.waiters[place].request.GetSecretHash())", "return place > len(s.queue.waiters)",
+			"actors/lease/queue.go", "return place >= 0 && !who.opens(q.waiters[place].request.GetSecretHash())", "return place > len(q.waiters)",
 		}},
 		found: waitingSecrets,
 		says:  `nats: timeout`,
@@ -652,7 +652,7 @@ var mutants = []mutant{
 	{
 		name:  "SecretHashForgotten",
 		harm:  "a lease loses its secret when it is extended",
-		edits: []edit{{"actors/lease/extend.go", "\t\tSecretHash:   g.GetSecretHash(),\n", ""}},
+		edits: []edit{{"actors/lease/with.go", "\t\tSecretHash:   g.GetSecretHash(),\n", ""}},
 		found: secrets,
 		says:  `want NOT_OWNER`,
 	},
@@ -660,7 +660,7 @@ var mutants = []mutant{
 		name: "SetIsLost",
 		harm: "the value that a leader was told it has published is nowhere",
 		edits: []edit{{
-			"actors/lease/set.go", "\t\ts.apply(now, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: g}, o)\n\t\th.Grant = g\n",
+			"actors/lease/set.go", "\t\tt.apply(t.now.Instant, h.Grant, &journal.Change{Kind: messages.Event_UPDATED, Grant: g})\n\t\th.Grant = g\n",
 			"\t\th.Grant = g\n",
 		}},
 		found: live,
@@ -669,7 +669,7 @@ var mutants = []mutant{
 	{
 		name:  "SetRestartsTheLease",
 		harm:  "a holder keeps its lease by new metadata, though no client or successor counts on that",
-		edits: []edit{{"actors/lease/image.go", "if c.GetKind() == messages.Event_UPDATED {", "if c.GetKind() == messages.Event_BROKEN {"}},
+		edits: []edit{{"actors/lease/lease.go", "case c.GetKind() == messages.Event_UPDATED:", "case c.GetKind() == messages.Event_BROKEN:"}},
 		found: steps,
 		says:  `wakes at`,
 	},
@@ -807,7 +807,7 @@ var mutants = []mutant{
 	{
 		name:  "IdentityLostByAnExtension",
 		harm:  "a lease that was extended does not show who acquired it",
-		edits: []edit{{"actors/lease/extend.go", "\t\tIdentity:     g.GetIdentity(),\n", ""}},
+		edits: []edit{{"actors/lease/with.go", "\t\tIdentity:     g.GetIdentity(),\n", ""}},
 		found: copies,
 		says:  `want`,
 	},
