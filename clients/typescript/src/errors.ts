@@ -1,4 +1,4 @@
-import type { LockInfo } from "./state.js";
+import type { LockInfo } from "./lease.js";
 
 /** What became of a call, as a short name: see the classes of the errors. */
 export type ErrorCode =

@@ -1,7 +1,6 @@
 import type { Handle } from "./handle.js";
-import type { CallOptions } from "./options.js";
-import { signalOf } from "./settings.js";
-import type { LockMode } from "./state.js";
+import type { LockMode } from "./lease.js";
+import { signalOf, type CallOptions } from "./signals.js";
 
 /**
  * A lock that is held. It is renewed until it is released or lost, unless `renew` is false. {@link Holdfast.acquire} and
@@ -23,7 +22,7 @@ export class Lock implements AsyncDisposable {
 
   /** The name of the lock, in Unicode NFC. */
   get name(): string {
-    return this.#handle.terms.name;
+    return this.#handle.name;
   }
 
   /** Under which name it is held: that of its client. */
@@ -33,7 +32,7 @@ export class Lock implements AsyncDisposable {
 
   /** `"shared"` if others may hold it at the same time. */
   get mode(): LockMode {
-    return this.#handle.terms.mode;
+    return this.#handle.mode;
   }
 
   /** The numbers of the permits of a shared lock, which no other holder has; empty for an exclusive lock. */

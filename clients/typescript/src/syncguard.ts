@@ -5,10 +5,10 @@
  */
 import { HoldfastError, LockLostError, LockReleasedError, type ErrorCode } from "./errors.js";
 import { nullIfHeld } from "./failures.js";
-import type { Holdfast } from "./holdfast.js";
+import type { Holdfast } from "./client.js";
 import type { Lock } from "./lock.js";
 import type { LockOptions } from "./options.js";
-import type { LockInfo } from "./state.js";
+import type { LockInfo } from "./lease.js";
 import { unless } from "./signals.js";
 
 /** What a backend can do: its locks have fencing tokens, and the service decides when they end. */

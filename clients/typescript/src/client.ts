@@ -1,15 +1,16 @@
 import type { NatsConnection } from "@nats-io/nats-core";
 import { Acquisition } from "./acquisition.js";
-import { Core } from "./core.js";
+import { Core, type Held } from "./core.js";
+import { Ends } from "./ends.js";
 import { ClosedError, InvalidError, LockLostError, UnknownOutcomeError } from "./errors.js";
-import type { LockEvent } from "./event.js";
 import { nullIfHeld } from "./failures.js";
 import type { Handle } from "./handle.js";
-import type { Lock } from "./lock.js";
-import type { CallOptions, LockOptions, Options } from "./options.js";
+import type { LockEvent, LockState } from "./lease.js";
+import { Lock } from "./lock.js";
+import { requestOf, settingsOf, type LockOptions, type Options } from "./options.js";
 import { getState, queryAll, type LockSnapshot } from "./query.js";
-import { settingsOf, signalOf, termsOf } from "./settings.js";
-import type { LockState } from "./state.js";
+import { Sessions } from "./sessions.js";
+import { signalOf, type CallOptions } from "./signals.js";
 import { checkPattern, Watch } from "./watch.js";
 
 /** How many locks are released at the same time when the client is closed. */
@@ -24,11 +25,18 @@ type Callback<L, T> = (lock: L) => T | Promise<T>;
  */
 export class Holdfast implements AsyncDisposable {
   readonly #core: Core;
+  readonly #sessions: Sessions;
+  readonly #ends: Ends;
+  readonly #onJeopardy: Options["onJeopardy"];
   #closed: Promise<void> | undefined;
 
   /** @internal */
-  constructor(core: Core) {
-    this.#core = core;
+  constructor(nc: NatsConnection, options: Options) {
+    const settings = settingsOf(options);
+    this.#core = new Core(nc, settings);
+    this.#sessions = new Sessions(this.#core);
+    this.#ends = new Ends(nc, settings.prefix);
+    this.#onJeopardy = options.onJeopardy?.bind(options);
   }
 
   /** The name under which all its locks are held. */
@@ -46,7 +54,7 @@ export class Holdfast implements AsyncDisposable {
    * answer.
    */
   async acquire(name: string, options: LockOptions = {}): Promise<Lock> {
-    return (await this.#acquire(name, options)).lock;
+    return this.#lock(await this.#acquire(name, options));
   }
 
   /**
@@ -72,7 +80,7 @@ export class Holdfast implements AsyncDisposable {
     if (handle === null) return callback(null);
     let work: { value: T } | { error: unknown };
     try {
-      work = { value: await callback(handle.lock) };
+      work = { value: await callback(this.#lock(handle)) };
     } catch (error) {
       work = { error };
     }
@@ -80,7 +88,7 @@ export class Holdfast implements AsyncDisposable {
     const loss = await handle.release().then(() => undefined, lossOf);
     if ("error" in work) throw loss === undefined || work.error === loss ? work.error : withCause(loss, work.error);
     if (loss !== undefined) throw loss;
-    if (isClosed) throw new ClosedError({ operation: "request", resource: handle.terms.name });
+    if (isClosed) throw new ClosedError({ operation: "request", resource: handle.name });
     return work.value;
   }
 
@@ -106,8 +114,8 @@ export class Holdfast implements AsyncDisposable {
 
   /**
    * Returns the changes of all locks whose key the pattern selects, from now on: each once, and those of one lock in their
-   * order. Changes of the time in which the connection, or that of its NATS server, is interrupted are missed. Ephemeral
-   * locks tell no changes. Up to 8 192 events wait for the loop. Leaving the loop ends the watch.
+   * order. Changes of the time in which the connection, or that of its NATS server, is interrupted are missed. Changes of
+   * ephemeral locks are not published. Up to 8 192 events wait for the loop. Leaving the loop ends the watch.
    *
    * The iteration rejects with the reason of the signal; OverloadedError if the loop is too slow; UnavailableError if the
    * user may not subscribe or the connection is closed; ClosedError.
@@ -136,21 +144,28 @@ export class Holdfast implements AsyncDisposable {
   }
 
   async #acquire(name: string, options: LockOptions): Promise<Handle> {
-    const terms = termsOf(name, options, this.#core.settings);
-    return new Acquisition(this.#core, terms, options.signal).run();
+    const wanted = requestOf(name, options, this.#core.settings);
+    return new Acquisition(this.#core, this.#sessions, this.#ends, wanted, options.signal).run();
+  }
+
+  /** Returns the lock of a handle that was acquired. */
+  #lock(handle: Handle): Lock {
+    const lock = new Lock(handle);
+    handle.onJeopardy = (error) => this.#onJeopardy?.(lock, error);
+    return lock;
   }
 
   async #close(): Promise<void> {
-    const { alarms, background, clock, handles, hints, sender, sessions, settings } = this.#core;
+    const { alarms, clock, held, sender, settings } = this.#core;
     sender.beginClose();
-    const done = releaseAll([...handles]).then(async (failure) => {
-      await background.idle();
+    const done = releaseAll([...held]).then(async (failure) => {
+      await this.#core.idle();
       return failure;
     });
     const late = alarms.wait(clock.now() + settings.timeout).then(() => ({ cause: undefined }));
     const failure = await Promise.race([done, late]);
-    sessions.close();
-    hints.close();
+    this.#sessions.close();
+    this.#ends.close();
     sender.close();
     alarms.close();
     if (failure === undefined) return;
@@ -169,15 +184,15 @@ export function holdfast(nc: NatsConnection, options: Options = {}): Holdfast {
     const detail = "the connection must be one of NATS, as of `await connectWith(connect, { servers })`; was an await forgotten?";
     throw new InvalidError({ operation: "open", detail });
   }
-  return new Holdfast(new Core(nc, settingsOf(options)));
+  return new Holdfast(nc, options);
 }
 
 /** Releases leases, so many at a time that none waits long for its answer. Returns a failure, if there is one. */
-async function releaseAll(handles: Handle[]): Promise<{ cause: unknown } | undefined> {
+async function releaseAll(held: Held[]): Promise<{ cause: unknown } | undefined> {
   let failure: { cause: unknown } | undefined;
   const releaseSome = async (): Promise<void> => {
-    for (let handle = handles.pop(); handle !== undefined; handle = handles.pop()) {
-      await handle.close().catch((cause: unknown) => {
+    for (let lease = held.pop(); lease !== undefined; lease = held.pop()) {
+      await lease.close().catch((cause: unknown) => {
         if (lossOf(cause) === undefined) failure ??= { cause };
       });
     }
